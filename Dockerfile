@@ -12,6 +12,7 @@ COPY bin bin
 COPY docs docs
 COPY providers providers
 COPY src src
+COPY tools/fake-upstream tools/fake-upstream
 USER weir
 ENV HOST=0.0.0.0 WEIR_DATA=/data
 VOLUME /data

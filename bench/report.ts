@@ -22,8 +22,7 @@ function writeTable(rows: readonly (readonly string[])[]): string {
   return [line(rows[0]!), `|${rule.join('|')}|`, ...rows.slice(1).map(line)].join('\n')
 }
 
-const writeSection = ({ title, about, table }: Section): string =>
-  `## ${title}\n\n${about}\n\n${writeTable(table)}\n`
+const writeSection = ({ title, about, table }: Section): string => `## ${title}\n\n${about}\n\n${writeTable(table)}\n`
 
 function writeTargets(sections: readonly Section[]): string {
   const rows = sections
@@ -39,7 +38,8 @@ function writeTargets(sections: readonly Section[]): string {
 
 /** What the figures depend on. Taken before the run, because the load of the run itself is not news. */
 export function describeMachine(): string {
-  const changed = read(['git', 'status', '--porcelain', '--', 'src', 'bin', 'providers', 'package-lock.json']) !== ''
+  const changed =
+    read(['git', 'status', '--porcelain', '--', 'src', 'tools', 'bin', 'providers', 'package-lock.json']) !== ''
   const commit = read(['git', 'rev-parse', '--short', 'HEAD'])
   const rows = [
     ['date', `${new Date().toISOString().slice(0, 16).replace('T', ' ')} UTC`],

@@ -1,10 +1,10 @@
-// npm test: types, then every test, then one line that says how many passed. Ends non-zero if anything failed.
+// npm test: the checks of `npm run check`, then every test, then one line that says how many passed. Ends non-zero if anything failed.
 //
 // Two processes at once: one has the tests that mostly wait for processes that they start and kill; the other the rest.
 
-import { spawnSync } from 'node:child_process'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { check } from './check.ts'
 
 const root = join(import.meta.dir, '..')
 
@@ -17,7 +17,7 @@ const others = readdirSync(join(root, 'test')).filter(name => isTest(name) && !w
 const shares: readonly (readonly string[])[] =
   process.argv.length > 2
     ? [process.argv.slice(2)]
-    : [waiting.map(name => `./test/${name}`), ['./src', ...others.map(name => `./test/${name}`)]]
+    : [waiting.map(name => `./test/${name}`), ['./src', './tools', ...others.map(name => `./test/${name}`)]]
 
 /** A test that takes longer hangs. It is no bound on speed: a busy machine may be very slow. */
 const HUNG_MS = 120_000
@@ -45,14 +45,14 @@ async function run(paths: readonly string[]): Promise<Ran> {
   return { report, exitCode: await tests.exited }
 }
 
-const types = spawnSync(join(root, 'node_modules', '.bin', 'tsc'), ['--noEmit'], { cwd: root, stdio: 'inherit' })
+const checked = process.argv.length > 2 || (await check())
 const ran = await Promise.all(shares.map(run))
 
 const countIn = (report: string, word: string): number =>
   Number(new RegExp(`^ *(\\d+) ${word}$`, 'm').exec(report)?.[1] ?? 0)
 const count = (word: string): number => ran.reduce((sum, { report }) => sum + countIn(report, word), 0)
 const skipped = count('skip')
-const failed = count('fail') + (types.status === 0 ? 0 : 1)
+const failed = count('fail') + (checked ? 0 : 1)
 const isWhole = ran.every(({ report, exitCode }) => exitCode === 0 && countIn(report, 'pass') > 0)
 const ok = failed === 0 && isWhole
 

@@ -2,14 +2,14 @@
 
 import { errorRows } from '../src/base/errors.ts'
 import { chargeText, rules } from '../src/billing/who-pays.ts'
-import { dialects as wires } from '../src/fake-upstream/dialects.ts'
-import type { FaultId } from '../src/fake-upstream/fault-rows/kinds.ts'
-import { faultIds, kinds } from '../src/fake-upstream/fault-rows/kinds.ts'
-import type { Fault } from '../src/fake-upstream/faults.ts'
-import { faultsIn } from '../src/fake-upstream/faults.ts'
 import { advice } from '../test/faults/advice.ts'
 import type { Consequence, Verdict, VerdictName } from '../test/faults/verdicts.ts'
 import { exceptions, usualVerdict, verdicts } from '../test/faults/verdicts.ts'
+import { dialects as wires } from '../tools/fake-upstream/dialects.ts'
+import type { FaultId } from '../tools/fake-upstream/fault-rows/kinds.ts'
+import { faultIds, kinds } from '../tools/fake-upstream/fault-rows/kinds.ts'
+import type { Fault } from '../tools/fake-upstream/faults.ts'
+import { faultsIn } from '../tools/fake-upstream/faults.ts'
 
 /** From which fault on. */
 const chapters: Readonly<Partial<Record<FaultId, string>>> = {

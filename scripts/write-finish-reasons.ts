@@ -1,8 +1,8 @@
-// docs/finish-reasons.md, from the table in src/protocols/finish-reasons.ts.
+// docs/finish-reasons.md, from the table in src/protocols/neutral/finish-reasons.ts.
 
-import type { Finish } from '../src/protocols/answer.ts'
-import type { CallerDialect, ReasonField, ReasonRow } from '../src/protocols/finish-reasons.ts'
-import { reasonRows, writtenReasons } from '../src/protocols/finish-reasons.ts'
+import type { Finish } from '../src/protocols/neutral/answer.ts'
+import type { CallerDialect, ReasonField, ReasonRow } from '../src/protocols/neutral/finish-reasons.ts'
+import { reasonRows, writtenReasons } from '../src/protocols/neutral/finish-reasons.ts'
 
 const callers: readonly CallerDialect[] = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini']
 
@@ -45,7 +45,7 @@ export function writeFinishReasons(): string {
   })
   return `# Why an answer ended
 
-From the one table in \`src/protocols/finish-reasons.ts\` (this page is generated: \`npm run docs\`). A test
+From the one table in \`src/protocols/neutral/finish-reasons.ts\` (this page is generated: \`npm run docs\`). A test
 sends every reason through a gateway to callers of every dialect, plain and streamed.
 
 Where the upstream speaks the caller's dialect, its reason passes as it is. Where it does not, the reason is

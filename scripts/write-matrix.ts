@@ -12,16 +12,16 @@ import { dialects } from '../test/dialects/upstreams.ts'
 /** What each column proves. */
 const proves: Readonly<Record<FeatureName, string>> = {
   'text': 'a plain answer, its end and its counts',
-  'stream': 'event by event, and through the SDK\'s own collector',
+  'stream': "event by event, and through the SDK's own collector",
   'tools': 'a call with arguments; this and all that follow plain, streamed and collected',
   'parallel tools': 'two calls at once, in order, with ids of their own',
   'tool results': 'call, result, answer: the whole loop',
   'image': 'an inline picture arrives byte for byte',
   'structured output': 'an answer held to a JSON schema',
   'thinking': 'thoughts are shown and counted, and their state survives the loop of tools',
-  'cache': 'marks of the prompt cache arrive; cached tokens are told in the caller\'s own sense',
-  'errors': 'each status raises the SDK\'s right class, with message and request id; also inside a stream',
-  'abort': 'the upstream\'s socket is closed, the call settled, no hold left open',
+  'cache': "marks of the prompt cache arrive; cached tokens are told in the caller's own sense",
+  'errors': "each status raises the SDK's right class, with message and request id; also inside a stream",
+  'abort': "the upstream's socket is closed, the call settled, no hold left open",
 }
 
 /** Why what is lost cannot be carried, by the upstream's dialect and the code. */

@@ -152,7 +152,7 @@ function asHourly(tariff: Candidate['tariff']): Pick<Candidate, 'tariff' | 'reas
   if (tariff === 'unknown') return { tariff }
   const hourly = withHourWrites(tariff)
   const isSaid = inline(filePrice(hourly)) === inline(filePrice(tariff))
-  const reason = "the price data; an hour in the cache at twice the input, as the maker has it"
+  const reason = 'the price data; an hour in the cache at twice the input, as the maker has it'
   return { tariff: hourly, ...(!isSaid && { reason }) }
 }
 

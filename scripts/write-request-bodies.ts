@@ -1,10 +1,10 @@
 // docs/request-bodies.md, from the tables that the reading of bodies goes by.
 
 import { bounds } from '../src/base/bounds.ts'
-import { families } from '../src/endpoints.ts'
-import { bodyRules } from '../src/http/body-rules.ts'
-import type { BodyClass } from '../src/http/inflow.ts'
-import { inflowBounds } from '../src/http/inflow.ts'
+import type { BodyClass } from '../src/http/server/body-budget.ts'
+import { inflowBounds } from '../src/http/server/body-budget.ts'
+import { bodyRules } from '../src/http/server/body-rules.ts'
+import { families } from '../src/server/endpoints.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -44,8 +44,10 @@ export function writeRequestBodies(): string {
         : 'no (415)',
     ),
     row('time to arrive', name => `${bodyRules[name].msMax / 1_000} s`),
-    row('pieces', name =>
-      `${number(bodyRules[name].readsMin)} of any size, and one more for each ${bounds.bodyReadBytesMin} bytes`),
+    row(
+      'pieces',
+      name => `${number(bodyRules[name].readsMin)} of any size, and one more for each ${bounds.bodyReadBytesMin} bytes`,
+    ),
     row('levels of JSON', name => number(bodyRules[name].json.depthMax)),
     row('values', name => number(bodyRules[name].json.valuesMax)),
     row('lists and objects among them', name => {
@@ -54,13 +56,16 @@ export function writeRequestBodies(): string {
     }),
     row('different names of fields', name => (name === 'caller' ? number(bounds.jsonNamesMax) : 'as many as values')),
     row('bytes of each', name => (name === 'caller' ? `${number(bounds.jsonNameBytesMax)}, in a large body` : 'any')),
-    row('on their way at once, each', name =>
-      `${number(roomy[name].ownBodiesMax)} and ${sizeText(roomy[name].ownBytesMax)} ${classes[name].of}`),
+    row(
+      'on their way at once, each',
+      name => `${number(roomy[name].ownBodiesMax)} and ${sizeText(roomy[name].ownBytesMax)} ${classes[name].of}`,
+    ),
     row('on their way at once, in all', name => {
       return `${number(roomy[name].bodiesMax)} and ${sizeText(roomy[name].bytesMax)}`
     }),
     row('decoded at once', name =>
-      bodyRules[name].decodes ? `${bounds.decodingsMax}, ${bounds.decodingsOfAccountMax} of one account` : 'none'),
+      bodyRules[name].decodes ? `${bounds.decodingsMax}, ${bounds.decodingsOfAccountMax} of one account` : 'none',
+    ),
   ]
   return `# Request bodies
 

@@ -39,8 +39,11 @@ test.each(Object.entries(settings))('%s=%j', (name, [value, wanted]) => {
 test('private hosts and the way out are read, and what cannot be meant is said', () => {
   const env = { WEIR_PRIVATE_HOSTS: 'ollama, 10.0.0.0/8', WEIR_PROXY: 'http://u:p@gate:81' }
   const { privateHosts, proxy } = readConfig(env)
-  expect([privateHosts.hasName('OLLAMA.'), privateHosts.hasAddress('10.1.2.3'), privateHosts.hasAddress('11.1.2.3')])
-    .toEqual([true, true, false])
+  expect([
+    privateHosts.hasName('OLLAMA.'),
+    privateHosts.hasAddress('10.1.2.3'),
+    privateHosts.hasAddress('11.1.2.3'),
+  ]).toEqual([true, true, false])
   expect(proxy!.reveal()).toBe('http://u:p@gate:81')
   const refused: Record<string, readonly string[]> = {
     WEIR_PRIVATE_HOSTS: ['169.254.169.254', 'metadata.google.internal', 'a b', '10.0.0.0/33', '127.1', 'http://x', '*'],

@@ -2,12 +2,14 @@
 // variables, which provider files name.
 
 import { bounds } from './base/bounds.ts'
-import { isLogLevel, type LogLevel } from './base/log.ts'
-import { Secret } from './base/secret.ts'
-import { parseTrustedProxies, type TrustedProxies } from './http/address.ts'
-import { PrivateHosts } from './http/private-hosts.ts'
-import { Proxy } from './http/proxy.ts'
-import { BadAddress } from './http/written-address.ts'
+import type { LogLevel } from './base/log.ts'
+import { isLogLevel } from './base/log.ts'
+import { Secret } from './base/secrets/secret.ts'
+import type { TrustedProxies } from './http/address/caller-address.ts'
+import { parseTrustedProxies } from './http/address/caller-address.ts'
+import { BadAddress } from './http/address/operator-address.ts'
+import { PrivateHosts } from './http/address/private-hosts.ts'
+import { Proxy } from './http/client/proxy.ts'
 
 export interface Config {
   readonly host: string
@@ -86,7 +88,9 @@ export function readConfig(env: Environment): Config {
     dataFolder: text('WEIR_DATA', 'data'),
     logLevel,
     accessLog: isOn(text('WEIR_ACCESS_LOG', 'off'), 'WEIR_ACCESS_LOG'),
-    providerFolders: text('WEIR_PROVIDERS', '').split(':').filter(folder => folder !== ''),
+    providerFolders: text('WEIR_PROVIDERS', '')
+      .split(':')
+      .filter(folder => folder !== ''),
     trustedProxies,
     privateHosts: privateHosts(text('WEIR_PRIVATE_HOSTS', '')),
     proxy: proxy(text('WEIR_PROXY', '')),

@@ -1,59 +1,59 @@
 // Reads config, builds the parts, listens. The only file that knows everything.
 
 import packageJson from '../package.json'
+import type { FakeUpstream } from '../tools/fake-upstream/server.ts'
 import { bounds } from './base/bounds.ts'
 import { Deadlines } from './base/deadlines.ts'
 import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
-import { formatUsd } from './base/money.ts'
+import { formatUsd } from './base/money/money.ts'
 import { countedLedger } from './billing/counted-ledger.ts'
 import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
 import { openPriceBook } from './billing/price-book.ts'
-import type { CallParts } from './build-calls.ts'
-import { buildCalls } from './build-calls.ts'
+import type { CallParts } from './boot/build-pipeline.ts'
+import { buildCalls } from './boot/build-pipeline.ts'
+import { accessLog, watchCalls } from './boot/call-listeners.ts'
+import { Drain } from './boot/drain.ts'
+import type { GatewayWatch } from './boot/gateway-status.ts'
+import { watchGateway } from './boot/gateway-status.ts'
+import { readCatalogue } from './boot/load-catalogue.ts'
+import type { Store } from './boot/open-store.ts'
+import { openStore } from './boot/open-store.ts'
+import type { World } from './boot/runtime.ts'
+import { memoryBytesMax, realWorld } from './boot/runtime.ts'
+import { openMetrics } from './boot/start-metrics.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
-import { Drain } from './drain.ts'
-import { buildEndpoints } from './endpoints.ts'
-import { startFakeUpstream } from './fake-upstream/server.ts'
-import { buildFrontDoor } from './front-door.ts'
-import { openDecodings } from './http/body.ts'
-import type { Handle } from './http/control-socket.ts'
-import { listenControl } from './http/control-socket.ts'
-import { Inflow, inflowBounds } from './http/inflow.ts'
-import type { Client } from './http/outgoing.ts'
-import { openClient } from './http/outgoing.ts'
-import { listen } from './http/server.ts'
+import type { Client } from './http/client/send-request.ts'
+import { openClient } from './http/client/send-request.ts'
+import { openDecodings } from './http/server/body.ts'
+import { Inflow, inflowBounds } from './http/server/body-budget.ts'
+import type { Handle } from './http/server/control-socket.ts'
+import { listenControl } from './http/server/control-socket.ts'
+import { listen } from './http/server/server.ts'
 import { Gate } from './limits/gate.ts'
 import type { Commands } from './management/command.ts'
-import { buildKeyReport } from './management/key-report.ts'
-import type { Pages } from './management/openapi/pages.ts'
-import type { PublicData, PublicParts } from './management/public-data.ts'
-import { buildPublicData } from './management/public-data.ts'
 import type { ManagementParts } from './management/management-parts.ts'
-import { checkRules } from './management/rule-check.ts'
-import { buildSessionCheck } from './management/session-check.ts'
-import type { AnswerWeb } from './management/web-app.ts'
-import { openMetrics } from './open-metrics.ts'
-import type { Store } from './open-store.ts'
-import { openStore } from './open-store.ts'
+import type { Pages } from './management/openapi/pages.ts'
+import { buildKeyReport } from './management/public/key-report.ts'
+import type { PublicData, PublicParts } from './management/public/public-data.ts'
+import { buildPublicData } from './management/public/public-data.ts'
+import { checkRules } from './management/services/rule-check.ts'
+import type { AnswerWeb } from './management/web/dispatch.ts'
+import { buildSessionCheck } from './management/web/session-check.ts'
 import { buildRecognise } from './pipeline/10-authenticate.ts'
-import { defaultSilence } from './pipeline/answer-stream.ts'
-import { buildCheckpoint } from './pipeline/checkpoints.ts'
-import { KeyEnds } from './pipeline/key-ends.ts'
-import { UnderWay } from './pipeline/under-way.ts'
-import { LargeJson } from './protocols/large-json.ts'
-import { readCatalogue } from './read-catalogue.ts'
-import { Housekeeping } from './store/housekeeping.ts'
+import { UnderWay } from './pipeline/lifetime/active-calls.ts'
+import { KeyEnds } from './pipeline/lifetime/key-revocation.ts'
+import { defaultSilence } from './pipeline/reply/stream-reply.ts'
+import { buildCheckpoint } from './pipeline/settle/checkpoints.ts'
+import { LargeJson } from './protocols/request/large-json.ts'
+import { buildFrontDoor } from './server/dispatch.ts'
+import { buildEndpoints } from './server/endpoints.ts'
+import { Housekeeping } from './store/engine/housekeeping.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
-import { accessLog, watchCalls } from './watch-calls.ts'
-import type { GatewayWatch } from './watch-gateway.ts'
-import { watchGateway } from './watch-gateway.ts'
-import type { World } from './world.ts'
-import { memoryBytesMax, realWorld } from './world.ts'
 
 const { version } = packageJson
 
@@ -78,7 +78,7 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
   try {
     const store = await openStore(config, world)
     opened.push(store, keepHouse(store, config, world))
-    const demo = config.demo ? await startFakeUpstream(DEMO_BOUNDS) : undefined
+    const demo = config.demo ? await startDemo() : undefined
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
     const { privateHosts } = config
     const upstreams = openClient({ ...world.upstreams, privateHosts, nowMs: world.clock.nowMs })
@@ -96,6 +96,12 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     await closeAll(opened)
     throw fault
   }
+}
+
+/** The fake upstream is loaded only for a demo: a gateway in production never reads its code. */
+async function startDemo(): Promise<FakeUpstream> {
+  const { startFakeUpstream } = await import('../tools/fake-upstream/server.ts')
+  return await startFakeUpstream(DEMO_BOUNDS)
 }
 
 /** What cannot be understood stops the start; of what is not there any more, only the calls that need it suffer. */
@@ -213,7 +219,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
 function openWebApp(parts: ManagementParts): AnswerWeb {
   let app: Promise<AnswerWeb> | undefined
   return async ask => {
-    app ??= import('./management/web-app.ts').then(({ buildWebApp }) => buildWebApp(parts))
+    app ??= import('./management/web/dispatch.ts').then(({ buildWebApp }) => buildWebApp(parts))
     return (await app)(ask)
   }
 }
@@ -271,11 +277,13 @@ const openLedger = ({ writer }: Store, log: Log): Ledger =>
       log.error('cost beyond the hold and the funds', { request: textId('req', callId), usd: formatUsd(amount) }),
   })
 
-const buildControl = (operator: Store['operator']): Handle => async (command, input) => {
-  const run = Object.hasOwn(operator, command) ? operator[command] : undefined
-  if (run === undefined) throw new Error(`There is no command "${command}".`)
-  return await run(input as Record<string, unknown>)
-}
+const buildControl =
+  (operator: Store['operator']): Handle =>
+  async (command, input) => {
+    const run = Object.hasOwn(operator, command) ? operator[command] : undefined
+    if (run === undefined) throw new Error(`There is no command "${command}".`)
+    return await run(input as Record<string, unknown>)
+  }
 
 /** Where metrics are wanted, tells them from now on, and says where. */
 function tellMetrics({ metrics: at }: Config, { listen }: GatewayWatch, { log, opened }: Telling): string | null {

@@ -21,15 +21,12 @@ export const rules = {
     'Public endpoints under `/api/public/*` (models, providers, pricing, site settings), which need no authentication.',
   'What the service does 5.3': 'Management endpoints under `/api/web/*`, authenticated with a JWT.',
 
-  'Endpoint families 1':
-    'POST `/v1/chat/completions`, API key: Chat-style LLM call, forwarded through the pipeline.',
+  'Endpoint families 1': 'POST `/v1/chat/completions`, API key: Chat-style LLM call, forwarded through the pipeline.',
   'Endpoint families 2': '`/v1/messages`, API key: LLM call, forwarded through the pipeline.',
   'Endpoint families 3': '`/v1/responses`, API key: LLM call, forwarded through the pipeline.',
-  'Endpoint families 4':
-    '`/v1beta/models/{model}...`, API key: LLM endpoint family, `{model}` is a path segment.',
+  'Endpoint families 4': '`/v1beta/models/{model}...`, API key: LLM endpoint family, `{model}` is a path segment.',
   'Endpoint families 5': '`/api/v3/...`, API key: LLM endpoint family.',
-  'Endpoint families 6':
-    'GET `/v1/models`, none: Lists the available models. Metadata only; no debug headers.',
+  'Endpoint families 6': 'GET `/v1/models`, none: Lists the available models. Metadata only; no debug headers.',
   'Endpoint families 7': 'GET `/api/public/*`, none: Public data: models, providers, pricing, site settings.',
   'Endpoint families 8': '`/api/web/*`, JWT (not the API key): Management interface.',
   'Endpoint families, gaps':
@@ -44,8 +41,7 @@ export const rules = {
     '`user` is ' +
     'the one shown.',
 
-  'Debug response headers, where':
-    'The gateway adds `X-Pipeline-*` headers to responses of the forwarding flow.',
+  'Debug response headers, where': 'The gateway adds `X-Pipeline-*` headers to responses of the forwarding flow.',
   'Debug response headers 1':
     'The headers are injected only in the forwarding flow of chat, messages and responses calls.',
   'Debug response headers 2': 'Metadata endpoints such as `GET /v1/models` do not return them.',

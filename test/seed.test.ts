@@ -1,7 +1,7 @@
 // Every rule of the user's document, shown on a running gateway.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { fail } from '../src/fake-upstream/answers.ts'
+import { fail } from '../tools/fake-upstream/answers.ts'
 import { document } from './openapi/described.ts'
 import type { RuleName } from './seed-rules.ts'
 import { rules } from './seed-rules.ts'
@@ -243,7 +243,11 @@ describe('Debug response headers', () => {
     const vectors = await ask('/v1/embeddings', { model: 'openai/text-embedding-3-small', input: 'Hello' })
     const own = await ask('/v1/key')
     expect([count, vectors, own].map(({ status, stages }) => [status, stages])).toEqual([
-      ...[[200, []], [200, []], [200, []]],
+      ...[
+        [200, []],
+        [200, []],
+        [200, []],
+      ],
     ])
   })
 
@@ -292,7 +296,10 @@ describe('Debug response headers', () => {
   })
 
   rule('Debug response headers, numbers', async () => {
-    const pairs = (await chat()).stage('Breakdown')!.split(' ').map(pair => pair.split('='))
+    const pairs = (await chat())
+      .stage('Breakdown')!
+      .split(' ')
+      .map(pair => pair.split('='))
     expect(pairs.map(([name]) => name)).toEqual(['fwd', 'cost', 'deduct', 'record', 'bodies'])
     for (const [name, value] of pairs) expect([name, Number.isInteger(Number(value))]).toEqual([name, true])
   })
@@ -311,9 +318,11 @@ describe('Authentication', () => {
 
   rule('API key 1', () => expect(key).toMatch(/^wk-[0-9A-Za-z]{36}$/))
 
-  rule('API key 2', async () => everyFamily(({ status, stage }) => {
-    expect([status, stage('Auth')]).toEqual([200, expect.stringMatching(/^pass/) as never])
-  }))
+  rule('API key 2', async () =>
+    everyFamily(({ status, stage }) => {
+      expect([status, stage('Auth')]).toEqual([200, expect.stringMatching(/^pass/) as never])
+    }),
+  )
 
   rule('API key 3', async () => {
     for (const way of [{ authorization: `Bearer ${key}` }, { 'x-api-key': key }] as Headers[]) {

@@ -4,15 +4,15 @@
 // calls.ts <calls> <limits | routing | both>
 
 import { heapStats } from 'bun:jsc'
+import { noLease } from '../../src/limits/leases.ts'
 import { Limits } from '../../src/limits/limits.ts'
 import type { Subject } from '../../src/limits/subject.ts'
-import { noLease } from '../../src/limits/leases.ts'
-import { Affinity } from '../../src/routing/affinity.ts'
-import { choose } from '../../src/routing/choose.ts'
-import { Health } from '../../src/routing/health.ts'
-import type { Option, Seat } from '../../src/routing/option.ts'
+import { Affinity } from '../../src/routing/choice/affinity.ts'
+import { choose } from '../../src/routing/choice/choose.ts'
+import type { Option, Seat } from '../../src/routing/choice/option.ts'
+import { Health } from '../../src/routing/health/health.ts'
 import { RetryBudget } from '../../src/routing/retry-budget.ts'
-import type { LimitRow } from '../../src/store/rules.ts'
+import type { LimitRow } from '../../src/store/rules/rules.ts'
 
 const [calls = '200000', which = 'both'] = process.argv.slice(2)
 
@@ -42,10 +42,13 @@ function tenRows(): readonly LimitRow[] {
 }
 
 function twoOptions(): readonly Option[] {
-  const seats = Array.from({ length: CHANNELS }, (_, at): Seat => ({
-    ...{ id: `pool#${at}`, priority: 0, weight: 1 + (at % 3) },
-    health: new Health({ caps: { requestsPerMinute: 600_000, tokensPerMinute: 1e9 }, chance: Math.random }),
-  }))
+  const seats = Array.from(
+    { length: CHANNELS },
+    (_, at): Seat => ({
+      ...{ id: `pool#${at}`, priority: 0, weight: 1 + (at % 3) },
+      health: new Health({ caps: { requestsPerMinute: 600_000, tokensPerMinute: 1e9 }, chance: Math.random }),
+    }),
+  )
   const half = CHANNELS / 2
   const both = { priority: 0, weight: 1, translates: false }
   return [
@@ -56,10 +59,13 @@ function twoOptions(): readonly Option[] {
 
 const limits = new Limits()
 limits.setRules(tenRows())
-const subjects = Array.from({ length: KEYS }, (_, at): Subject => ({
-  ...{ keyId: 1_000_000 + at, accountId: 2_000_000 + (at >> 1), tier: 'pro', qpm: 100_000, tokens: 900 },
-  ...{ model: 'pool/large', names: ['large', 'pool/large', 'lake/large'] },
-}))
+const subjects = Array.from(
+  { length: KEYS },
+  (_, at): Subject => ({
+    ...{ keyId: 1_000_000 + at, accountId: 2_000_000 + (at >> 1), tier: 'pro', qpm: 100_000, tokens: 900 },
+    ...{ model: 'pool/large', names: ['large', 'pool/large', 'lake/large'] },
+  }),
+)
 const options = twoOptions()
 const [affinity, retries] = [new Affinity(), new RetryBudget()]
 const conversations = Array.from({ length: CONVERSATIONS }, (_, at) => `conversation ${at}`)

@@ -4,13 +4,13 @@
 // cost.ts [<calls>]
 
 import { bounds } from '../../src/base/bounds.ts'
-import type { EndedCall } from '../../src/base/ended-call.ts'
+import type { EndedCall } from '../../src/base/call-summary.ts'
 import { buildLog } from '../../src/base/log.ts'
 import { Metrics } from '../../src/base/metrics.ts'
-import { nanos } from '../../src/base/money.ts'
-import { buildAccessLog } from '../../src/management/access-log.ts'
-import { CallMetrics } from '../../src/management/call-metrics.ts'
-import type { RecordRow } from '../../src/store/operations.ts'
+import { nanos } from '../../src/base/money/money.ts'
+import { buildAccessLog } from '../../src/management/metrics/access-log.ts'
+import { CallMetrics } from '../../src/management/metrics/call-metrics.ts'
+import type { RecordRow } from '../../src/store/ledger/hold-types.ts'
 
 const calls = Number(process.argv[2] ?? 1_000_000)
 

@@ -3,9 +3,10 @@
 //
 // calls.ts <database> <calls> <in flight> <accounts>
 
-import type { Input, RecordRow } from '../../src/store/operations.ts'
-import { Writer } from '../../src/store/writer.ts'
 import { buildIdMinter } from '../../src/base/ids.ts'
+import type { Input } from '../../src/store/engine/operations.ts'
+import { Writer } from '../../src/store/engine/writer.ts'
+import type { RecordRow } from '../../src/store/ledger/hold-types.ts'
 
 const [path = '', calls = '20000', inFlight = '64', accounts = '100'] = process.argv.slice(2)
 

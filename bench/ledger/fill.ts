@@ -4,7 +4,7 @@
 //
 // fill.ts <database> <records>
 
-import { migrate, openWriter } from '../../src/store/database.ts'
+import { migrate, openWriter } from '../../src/store/engine/database.ts'
 
 const [path = '', records = '10000000'] = process.argv.slice(2)
 
@@ -63,10 +63,9 @@ db.transaction(() => {
     `INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms)
      SELECT account_id, 'top_up', 4, account_id, sum(cost) + 1000000000, 0 FROM record GROUP BY account_id`,
   )
-  db.run(
-    'UPDATE account SET balance = 1000000000 WHERE id IN (SELECT credit FROM transfer WHERE kind = ?1)',
-    ['top_up'],
-  )
+  db.run('UPDATE account SET balance = 1000000000 WHERE id IN (SELECT credit FROM transfer WHERE kind = ?1)', [
+    'top_up',
+  ])
   db.run("UPDATE account SET balance = (SELECT sum(amount) FROM transfer WHERE kind = 'charge') WHERE id = 1")
   db.run("UPDATE account SET balance = -(SELECT sum(amount) FROM transfer WHERE kind = 'top_up') WHERE id = 4")
 })()

@@ -14,8 +14,10 @@ interface Round {
 export const measureChoice: Measure = async ({ quick, say }) => {
   const calls = quick ? 50_000 : 500_000
   const run = (which: string): Round => {
-    const rounds = Array.from({ length: ROUNDS }, () =>
-      JSON.parse(runProgram('choice/calls.ts', [calls, which])) as Round)
+    const rounds = Array.from(
+      { length: ROUNDS },
+      () => JSON.parse(runProgram('choice/calls.ts', [calls, which])) as Round,
+    )
     const cpuMicros = median(rounds.map(round => round.cpuMicros))
     say(`  ${which}: ${figure(cpuMicros)} µs of CPU a call`)
     return { cpuMicros, bytesPerKey: median(rounds.map(round => round.bytesPerKey)) }

@@ -1,9 +1,9 @@
 // Weir at rest, with a few keys and with a million, and what a call costs among a million.
 
 import { bounds } from '../../src/base/bounds.ts'
-import { addCrowd } from '../subjects/weir-home.ts'
 import type { Setting, Subject } from '../subjects/subject.ts'
 import { startSubject } from '../subjects/subject.ts'
+import { addCrowd } from '../subjects/weir-home.ts'
 import { memoryNow } from '../system/proc.ts'
 import { startPlainUpstream } from '../upstreams/upstream.ts'
 import { figure } from './figures.ts'

@@ -3,8 +3,8 @@
 
 import { join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
-import { openReader } from '../../src/store/database.ts'
-import { findRecords, recordColumns } from '../../src/store/record-search.ts'
+import { openReader } from '../../src/store/engine/database.ts'
+import { findRecords, recordColumns } from '../../src/store/records/search.ts'
 import { runProgram } from '../system/program.ts'
 import { figure, median } from './figures.ts'
 import type { Measure, Measuring } from './measure.ts'
@@ -19,8 +19,10 @@ interface LedgerRound {
 
 function runCalls(path: string, { quick }: Measuring, inFlight = IN_FLIGHT): LedgerRound {
   const calls = (quick ? 5_000 : 50_000) / (inFlight === 1 ? 10 : 1)
-  const rounds = Array.from({ length: ROUNDS }, () =>
-    JSON.parse(runProgram('ledger/calls.ts', [path, calls, inFlight, 100])) as LedgerRound)
+  const rounds = Array.from(
+    { length: ROUNDS },
+    () => JSON.parse(runProgram('ledger/calls.ts', [path, calls, inFlight, 100])) as LedgerRound,
+  )
   return {
     callsPerSecond: median(rounds.map(round => round.callsPerSecond)),
     cpuMicros: median(rounds.map(round => round.cpuMicros)),
@@ -59,8 +61,11 @@ export const measureLedger: Measure = async measuring => {
   const found = searchMs(full)
   const among = runCalls(full, measuring)
   say(`  among ${size} records: ${figure(among.cpuMicros)} µs of CPU a call`)
-  const row = (name: string, { cpuMicros, callsPerSecond }: LedgerRound): string[] =>
-    [name, figure(cpuMicros), figure(callsPerSecond)]
+  const row = (name: string, { cpuMicros, callsPerSecond }: LedgerRound): string[] => [
+    name,
+    figure(cpuMicros),
+    figure(callsPerSecond),
+  ]
   return {
     title: 'The ledger alone',
     about:

@@ -24,8 +24,12 @@ export const measurePrompt: Measure = async measuring => {
   const upstream = await startStreamUpstream(bench, { chunks: 2, gapMs: 1 })
   const subjects = []
   for (const name of subjectNames) subjects.push(await startSubject(name, { ...measuring, upstream }))
-  const ask = async (name: string, port: number, keys: readonly string[]): Promise<Asked> =>
-    ({ name, load: await Load.open(port, 1, promptCalls(keys.slice(0, 1), PROMPT_BYTES)), p50: [], p99: [] })
+  const ask = async (name: string, port: number, keys: readonly string[]): Promise<Asked> => ({
+    name,
+    load: await Load.open(port, 1, promptCalls(keys.slice(0, 1), PROMPT_BYTES)),
+    p50: [],
+    p99: [],
+  })
   const asked = [await ask(BARE, upstream.port, ['bench'])]
   for (const { name, port, keys } of subjects) asked.push(await ask(name, port, keys))
   for (const { load } of asked) await load.run(plan.warmUp, plan.secondsMax)

@@ -55,8 +55,13 @@ export const measureStatistics: Measure = async ({ bench, quick, say }) => {
       ['what', 'first ms', 'which', 'again ms', 'which'],
       ['question', figure(question.ms), question.name, figure(again.question.ms), again.question.name],
       ['search', figure(search.ms), search.name, figure(again.search.ms), again.search.name],
-      ...exports.map(({ format, rows, seconds, grown }) =>
-        [`${rows} records as ${format}`, figure(seconds * 1_000), `${figure(grown)} MB more memory`, '', '']),
+      ...exports.map(({ format, rows, seconds, grown }) => [
+        `${rows} records as ${format}`,
+        figure(seconds * 1_000),
+        `${figure(grown)} MB more memory`,
+        '',
+        '',
+      ]),
     ],
     targets: [
       { what: `statistics ${among}`, most: 200, unit: ' ms', measured: question.ms },

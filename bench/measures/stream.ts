@@ -35,8 +35,6 @@ export const measureStream: Measure = async measuring => {
       ['whole p50 ms', of => figure(medianOf(of, 'totalP50'))],
       ['p99 ms', of => figure(medianOf(of, 'totalP99'))],
     ]),
-    targets: [
-      { what: 'stream, against bun-proxy', most: 1.3, unit: '×', measured: ratioTo(rounds, 'bun-proxy') },
-    ],
+    targets: [{ what: 'stream, against bun-proxy', most: 1.3, unit: '×', measured: ratioTo(rounds, 'bun-proxy') }],
   }
 }

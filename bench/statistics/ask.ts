@@ -6,9 +6,9 @@
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
-import { openReader } from '../../src/store/database.ts'
-import { recordReads } from '../../src/store/reads/records.ts'
-import { statisticsReads } from '../../src/store/reads/statistics.ts'
+import { openReader } from '../../src/store/engine/database.ts'
+import { recordReads } from '../../src/store/queries/records.ts'
+import { statisticsReads } from '../../src/store/queries/statistics.ts'
 import { Roller } from '../../src/store/statistics/roller.ts'
 
 const [database = ''] = process.argv.slice(2)
@@ -44,7 +44,13 @@ const rolled = existsSync(statistics) ? undefined : roll()
 const db = openReader(database)
 const [stats, records] = [statisticsReads(db), recordReads(db)]
 const nowMs = Date.now()
-const days = [['a day', 1], ['a week', 7], ['a month', 30], ['sixty days', 60], ['three hundred days', 300]] as const
+const days = [
+  ['a day', 1],
+  ['a week', 7],
+  ['a month', 30],
+  ['sixty days', 60],
+  ['three hundred days', 300],
+] as const
 
 const questions = days.flatMap(([name, count]) => {
   // Not at midnight, so that both ends are made of smaller spans.

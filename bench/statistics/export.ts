@@ -4,16 +4,15 @@
 // export.ts <database> <records> <format>
 
 import { readFileSync } from 'node:fs'
-import { ExportSlots } from '../../src/management/export-slots.ts'
+import type { ExportFormat } from '../../src/base/text/export-lines.ts'
 import { startExport } from '../../src/management/resources/record-export.ts'
-import type { ExportFormat } from '../../src/base/export-lines.ts'
-import { Desk } from '../../src/store/desk.ts'
+import { ExportSlots } from '../../src/management/web/export-slots.ts'
+import { Desk } from '../../src/store/queries/query-worker.ts'
 
 const [database = '', wanted = '1000000', format = 'ndjson'] = process.argv.slice(2)
 const NEWLINE = 10
 
-const megabytes = (): number =>
-  Number(/VmRSS:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))![1]) / 1_024
+const megabytes = (): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))![1]) / 1_024
 
 const desk = new Desk(database)
 await desk.ask('records', { scope: null, filter: {}, limit: 1 })

@@ -4,7 +4,7 @@
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
 import { digestKey, keySuffix, mintKey } from '../../src/identity/key-format.ts'
-import { openFolder } from '../../src/store/folder.ts'
+import { openFolder } from '../../src/store/engine/folder.ts'
 import type { Workbench } from '../system/workbench.ts'
 import { read, root } from '../system/workbench.ts'
 

@@ -1,10 +1,10 @@
 // The temporary folder and the processes of one run. Whatever is started here ends with the run, however that ends.
 
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, openSync, closeSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync, statfsSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connect } from 'node:net'
 import { tree } from './proc.ts'
 
 export const root = join(import.meta.dir, '..', '..')

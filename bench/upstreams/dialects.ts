@@ -61,10 +61,21 @@ function responsesEvents(count: number): readonly string[] {
   const [id, itemId] = ['resp_67ccd2bed1ec8190b14f964abc054267', 'msg_67ccd2bf17f0819081ff3bb2cf6508e6']
   const place = { item_id: itemId, output_index: 0, content_index: 0 }
   const part = (text: string): object => ({ type: 'output_text', text, annotations: [], logprobs: [] })
-  const item = (status: string, content: readonly object[]): object =>
-    ({ id: itemId, type: 'message', status, role: 'assistant', content })
-  const body = (status: string, rest: object): object =>
-    ({ id, object: 'response', created_at: 1_772_000_000, model: 'gpt-4o-mini', status, ...rest })
+  const item = (status: string, content: readonly object[]): object => ({
+    id: itemId,
+    type: 'message',
+    status,
+    role: 'assistant',
+    content,
+  })
+  const body = (status: string, rest: object): object => ({
+    id,
+    object: 'response',
+    created_at: 1_772_000_000,
+    model: 'gpt-4o-mini',
+    status,
+    ...rest,
+  })
   const usage = {
     ...{ input_tokens: 61, output_tokens: 100, total_tokens: 161 },
     ...{ input_tokens_details: { cached_tokens: 0 }, output_tokens_details: { reasoning_tokens: 0 } },

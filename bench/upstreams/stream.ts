@@ -20,12 +20,14 @@ interface Streamed {
   readonly closingWithUsage: Buffer
 }
 
-const streams = Object.fromEntries(upstreamDialects.map(dialect => {
-  const { events, closing, closingWithUsage } = streamAnswer(dialect, chunks)
-  const [end, endWithUsage] = [closing, closingWithUsage].map(text => Buffer.from(`${framed(text)}0\r\n\r\n`))
-  const framedEvents = events.map(one => Buffer.from(framed(one)))
-  return [dialect, { events: framedEvents, closing: end, closingWithUsage: endWithUsage }]
-})) as unknown as Readonly<Record<UpstreamDialect, Streamed>>
+const streams = Object.fromEntries(
+  upstreamDialects.map(dialect => {
+    const { events, closing, closingWithUsage } = streamAnswer(dialect, chunks)
+    const [end, endWithUsage] = [closing, closingWithUsage].map(text => Buffer.from(`${framed(text)}0\r\n\r\n`))
+    const framedEvents = events.map(one => Buffer.from(framed(one)))
+    return [dialect, { events: framedEvents, closing: end, closingWithUsage: endWithUsage }]
+  }),
+) as unknown as Readonly<Record<UpstreamDialect, Streamed>>
 
 interface Peer {
   held: Buffer[]
@@ -63,8 +65,7 @@ Bun.listen<Peer>({
 })
 
 const wholeAnswer = (body: string): string =>
-  'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n' +
-  `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
+  `HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`
 
 /** A request that is there whole. One at a time: nobody pipelines here. */
 function takeRequest(peer: Peer): Request | undefined {

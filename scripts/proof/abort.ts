@@ -85,7 +85,10 @@ function tell(name: string, list: readonly number[], most: number): void {
   const sorted = Float64Array.from(list).sort()
   const at = (share: number): number => percentile(sorted, share)
   isMissed ||= at(0.99) > most
-  const told = [0.5, 0.99, 1].map(at).map(ms => ms.toFixed(1).padStart(8)).join('')
+  const told = [0.5, 0.99, 1]
+    .map(at)
+    .map(ms => ms.toFixed(1).padStart(8))
+    .join('')
   say(`${name.padEnd(34)} ${told}   ${String(list.length).padStart(5)}`)
 }
 say(`\n${''.padEnd(34)}      p50     p99     max   times (ms)`)

@@ -10,8 +10,8 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { dialects, modelOf, startDialects } from '../../test/dialects/upstreams.ts'
 import type { Dialect } from '../../test/dialects/upstreams.ts'
+import { dialects, modelOf, startDialects } from '../../test/dialects/upstreams.ts'
 import { playerOf, task } from './agents/player.ts'
 import type { Agent } from './agents/rows.ts'
 import { agents, furnish } from './agents/rows.ts'
@@ -141,8 +141,7 @@ const toldIn = (records: readonly Record<string, unknown>[]): string =>
   asSet(records.flatMap(({ loss }) => (typeof loss === 'string' ? loss.split(',') : [])))
 
 const tellHeard = ({ asked, status, lost }: Heard): string => `${status} ${asked} ${lost.join(' ')}`
-const refused = (heard: readonly Heard[]): readonly string[] =>
-  heard.filter(each => each.status >= 400).map(tellHeard)
+const refused = (heard: readonly Heard[]): readonly string[] => heard.filter(each => each.status >= 400).map(tellHeard)
 
 const findFaults = (claims: readonly (readonly [holds: boolean, otherwise: string])[]): readonly string[] =>
   claims.filter(([holds]) => !holds).map(([, otherwise]) => otherwise)

@@ -75,8 +75,7 @@ const around = (before: string, middle: Uint8Array, after: string): Buffer =>
   Buffer.concat([Buffer.from(before), middle, Buffer.from(after)])
 
 const MODEL = '"model":"openai/gpt-4o-mini"'
-const inContent = (text: Uint8Array): Buffer =>
-  around(`{${MODEL},"messages":[{"role":"user","content":"`, text, '"}]}')
+const inContent = (text: Uint8Array): Buffer => around(`{${MODEL},"messages":[{"role":"user","content":"`, text, '"}]}')
 const inField = (value: Uint8Array): Buffer =>
   around(`{${MODEL},"messages":[{"role":"user","content":"hi"}],"x":`, value, '}')
 const named = (count: number): Buffer =>
@@ -214,7 +213,7 @@ async function attackNow(name: string, port: number, keys: readonly string[]): P
   const sent = bytes.flatMap(({ bytes: all, isUnended }) =>
     Array.from({ length: attack.connections }, () => attacker.run(port, all, isUnended)),
   )
-  for await (const _ of process.stdin) continue
+  for await (const _ of process.stdin);
   attacker.stop()
   await Promise.all(sent)
   process.stdout.write(JSON.stringify(attacker.answered))
@@ -305,7 +304,9 @@ async function prove(house: House): Promise<boolean> {
     const figures = [aloneMs!, drainedMs!, besideMs!, ...ratios, adds].map(figure => figure.toFixed(2))
     const columns = [...figures, String(unserved), eachMs.toFixed(2)]
     const widths = [8, 11, 10, 8, 6, 5, 9, 9]
-    const got = Object.entries(answered).map(([status, count]) => `${status}: ${count}`).join(', ')
+    const got = Object.entries(answered)
+      .map(([status, count]) => `${status}: ${count}`)
+      .join(', ')
     const row = columns.map((column, at) => column.padStart(widths[at]!)).join(' ')
     say(`${name.padEnd(45)} ${row}  ${got}${isWell ? '' : '  NO'}`)
   }

@@ -5,10 +5,6 @@
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
-import { faultIds, kinds } from '../../src/fake-upstream/fault-rows/kinds.ts'
-import { buildFaults } from '../../src/fake-upstream/faults.ts'
-import { chatWire } from '../../src/fake-upstream/openai-chat/wire.ts'
-import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
 import { callers, requestOf } from '../../test/dialects/speaking.ts'
 import type { Cell } from '../../test/faults/cells.ts'
 import { allCells, cellName, faultName } from '../../test/faults/cells.ts'
@@ -18,6 +14,10 @@ import { judge, LARGE } from '../../test/faults/judging.ts'
 import { judgedOf, listenForUnhandled, runCells } from '../../test/faults/running.ts'
 import { openRaw } from '../../test/forwarding/caller.ts'
 import { cleanUp, freshFolder, serve, stopServed } from '../../test/front/weir-process.ts'
+import { faultIds, kinds } from '../../tools/fake-upstream/fault-rows/kinds.ts'
+import { buildFaults } from '../../tools/fake-upstream/faults.ts'
+import { chatWire } from '../../tools/fake-upstream/openai-chat/wire.ts'
+import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 
 const options = { seed: { type: 'string' }, only: { type: 'string', default: '' } } as const
 const { values } = parseArgs({ options })

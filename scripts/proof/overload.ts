@@ -112,7 +112,10 @@ async function neighbours({ does, callers, linesMax }: Kind, house: House, { por
 
 sayMachine()
 for (const kind of kinds.filter(({ name }) => values.only === undefined || name === values.only)) {
-  for (const [title, measure] of [['five times the peak', crowd], ['a noisy neighbour', neighbours]] as const) {
+  for (const [title, measure] of [
+    ['five times the peak', crowd],
+    ['a noisy neighbour', neighbours],
+  ] as const) {
     say(`\n${kind.name} calls (${kind.does} ms), ${title}`)
     const house = await House.open()
     try {

@@ -4,9 +4,9 @@
 // after the tiers of length, so that they cost the dearer of the two. Flex: half of the price, as its documentation
 // says of these models ("priced at Batch API rates"). Newer families have both, at prices we have no source for.
 
-import type { FileCase, FilePrice, FileRates } from './prices.ts'
-import { formatUsd, parseUsd } from '../../src/base/money.ts'
 import { assert } from '../../src/base/assert.ts'
+import { formatUsd, parseUsd } from '../../src/base/money/money.ts'
+import type { FileCase, FilePrice, FileRates } from './prices.ts'
 
 type Priority = readonly [input: string, cacheRead: string, output: string]
 

@@ -63,9 +63,12 @@ const ZAI = 'docs.z.ai/guides/overview/pricing: the list price; the price data h
 
 const flash: FilePrice = {
   ...{ input: '0.15', output: '0.60', cacheRead: '0.003' },
-  cases: ([['01:00', '04:00'], ['06:00', '10:00']] as const).map(
-    (hours): FileCase => ({ hours, input: '0.30', output: '1.20', cacheRead: '0.006' }),
-  ),
+  cases: (
+    [
+      ['01:00', '04:00'],
+      ['06:00', '10:00'],
+    ] as const
+  ).map((hours): FileCase => ({ hours, input: '0.30', output: '1.20', cacheRead: '0.006' })),
   source: DEEPSEEK,
 }
 
@@ -76,20 +79,10 @@ export const handPrices: Readonly<Record<string, Readonly<Record<string, FilePri
   ark: {
     'deepseek-v3-2-251201': yuan(ARK, [0, 2, 3, 0.4], [32_000, 4, 6, 0.4]),
     'doubao-seed-1-6-251015': seed16,
-    'doubao-seed-1-6-flash-250828': yuan(
-      ARK,
-      [0, 0.15, 1.5, 0.03],
-      [32_000, 0.3, 3, 0.03],
-      [128_000, 0.6, 6, 0.03],
-    ),
+    'doubao-seed-1-6-flash-250828': yuan(ARK, [0, 0.15, 1.5, 0.03], [32_000, 0.3, 3, 0.03], [128_000, 0.6, 6, 0.03]),
     'doubao-seed-1-6-thinking-250715': seed16,
     'doubao-seed-1-8-251228': seed16,
-    'doubao-seed-2-0-lite-260215': yuan(
-      ARK,
-      [0, 0.6, 3.6, 0.12],
-      [32_000, 0.9, 5.4, 0.18],
-      [128_000, 1.8, 10.8, 0.36],
-    ),
+    'doubao-seed-2-0-lite-260215': yuan(ARK, [0, 0.6, 3.6, 0.12], [32_000, 0.9, 5.4, 0.18], [128_000, 1.8, 10.8, 0.36]),
     'doubao-seed-2-0-mini-260215': yuan(ARK, [0, 0.2, 2, 0.04], [32_000, 0.4, 4, 0.08], [128_000, 0.8, 8, 0.16]),
     'doubao-seed-2-0-pro-260215': yuan(ARK, [0, 3.2, 16, 0.64], [32_000, 4.8, 24, 0.96], [128_000, 9.6, 48, 1.92]),
     'doubao-seed-2-1-pro-260628': yuan(ARK, [0, 6, 30, 1.2]),

@@ -83,7 +83,7 @@ export function withLimits(model: FileModel, provider: string): FileModel {
   const byFamily = knownContexts.find(([of, family]) => of === provider && family.test(model.id))?.[2]
   const contextTokens = model.contextTokens ?? context ?? byFamily
   const rule = known[provider]?.find(([family]) => family.test(model.id))?.[1]
-  const output = model.outputTokensMax ?? (rule === 'context' ? contextTokens : rule ?? catalogued)
+  const output = model.outputTokensMax ?? (rule === 'context' ? contextTokens : (rule ?? catalogued))
   const { id, name, speaks, price, traits } = model
   return {
     id,

@@ -4,11 +4,11 @@
 // the points where it changes. So two of them can be joined whatever their tiers are: the dearer at every point.
 
 import type { ConditionalPrice, ModelInfo, ModelPrice } from '@pydantic/genai-prices'
-import { formatUsd, nanos } from '../../src/base/money.ts'
-import type { Bucket } from '../../src/base/usage.ts'
+import { formatUsd, nanos } from '../../src/base/money/money.ts'
+import { neighbours } from '../../src/base/money/price.ts'
+import type { Bucket } from '../../src/base/money/usage.ts'
 import type { RateName } from '../../src/billing/price-check.ts'
 import { dataRates, listedRate } from '../../src/billing/price-check.ts'
-import { neighbours } from '../../src/base/price.ts'
 
 export type FileRates = Readonly<Partial<Record<RateName, string>>>
 
@@ -90,8 +90,7 @@ function isWithin(minute: number, [from, to]: readonly [number, number]): boolea
   return from < to ? from <= minute && minute < to : minute >= from || minute < to
 }
 
-const hasUnmetered = (price: ModelPrice): boolean =>
-  Object.keys(price).some(key => dataRates[key] === undefined)
+const hasUnmetered = (price: ModelPrice): boolean => Object.keys(price).some(key => dataRates[key] === undefined)
 
 /** The price data has 0 for what is free to try, or not known; neither is a price. */
 const isFree = (price: ModelPrice): boolean => [price.input_mtok, price.output_mtok].some(of => rateAt(of, 0) === 0)

@@ -1,7 +1,7 @@
 // Models that do not chat: what they answer instead, and their prices where the price data has them.
 
 import type { ModelInfo, ModelPrice, Provider } from '@pydantic/genai-prices'
-import { formatUsd, nanos } from '../../src/base/money.ts'
+import { formatUsd, nanos } from '../../src/base/money/money.ts'
 import { dataRates, listedRate } from '../../src/billing/price-check.ts'
 import { CNY } from './hand.ts'
 import type { FilePrice } from './prices.ts'

@@ -1,7 +1,7 @@
 // Where the model list of a provider file comes from, one row for each provider that the price data knows.
 // A provider without a row keeps the models written in its file.
 
-import type { Traits } from '../../src/base/traits.ts'
+import type { Traits } from '../../src/base/money/model-traits.ts'
 import type { FilePrice } from './prices.ts'
 import type { FileTimes } from './times.ts'
 

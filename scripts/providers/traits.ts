@@ -4,7 +4,7 @@
 // Claude, OpenAI and Gemini: the model catalogues of @ai-sdk/anthropic 4.0.102, @ai-sdk/openai 4.0.114 and
 // @ai-sdk/google 4.0.117 (Apache-2.0), read 2026-11-15, and the vendors' pages on what each model reads.
 
-import type { Effort, Modality, Traits } from '../../src/base/traits.ts'
+import type { Effort, Modality, Traits } from '../../src/base/money/model-traits.ts'
 
 export type Rule = readonly [family: RegExp, traits: Traits]
 

@@ -1,8 +1,8 @@
 // Many deadlines on one timer. A call has several, nearly all of which are lifted long before they are due, and a
 // timer for each costs more than a look at all of them every so often. A deadline may be late by one tick.
 
-import type { Place } from './ring.ts'
-import { Ring } from './ring.ts'
+import type { Place } from './collections/linked-list.ts'
+import { Ring } from './collections/linked-list.ts'
 
 const TICK_MS = 50
 

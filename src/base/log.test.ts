@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { buildLog, describeFault } from './log.ts'
-import { Secret } from './secret.ts'
+import { Secret } from './secrets/secret.ts'
 
 function logged(fields: Record<string, unknown>, event = 'said'): string {
   const lines: string[] = []

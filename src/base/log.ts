@@ -1,7 +1,7 @@
 // One JSON line an event, whatever is in it. Fields are our own words and numbers; a Secret prints as [secret], and of
 // what others said no line keeps an address's query or whoever logs in there.
 
-import { harmless, withoutSecrets } from './harmless.ts'
+import { harmless, withoutSecrets } from './text/safe-text.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 

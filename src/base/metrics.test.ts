@@ -12,7 +12,13 @@ function sampleMetrics(): Metrics {
   let level = 3
   metrics.gauge('weir_level', 'Level.', () => level)
   metrics.counted('weir_c_total', 'Cs.', () => 7.5)
-  metrics.gauge('weir_each', 'Each.', { labels: ['name'], read: () => [[['x'], 1], [['y'], Infinity]] })
+  metrics.gauge('weir_each', 'Each.', {
+    labels: ['name'],
+    read: () => [
+      [['x'], 1],
+      [['y'], Infinity],
+    ],
+  })
   metrics.gauge('weir_unknown', 'Nothing yet.', () => undefined)
   metrics.gauge('weir_broken', 'Broken.', () => {
     throw new Error('closed')

@@ -2,8 +2,8 @@
 
 import { expect, test } from 'bun:test'
 import { buildLog } from '../base/log.ts'
-import type { AuditReport, Finding } from '../store/audit-findings.ts'
-import { finding } from '../store/audit-findings.ts'
+import type { AuditReport, Finding } from '../store/ledger-audit/findings.ts'
+import { finding } from '../store/ledger-audit/findings.ts'
 import { buildAuditor } from './auditor.ts'
 
 const reportOf = (findings: readonly Finding[]): AuditReport => ({
@@ -38,7 +38,7 @@ test('a finding is acted upon once, another one of the same account again', asyn
   expect(auditor.state.drift).toBe(0)
 })
 
-test('what is nobody\'s, or the operator\'s, is told and freezes nobody', async () => {
+test("what is nobody's, or the operator's, is told and freezes nobody", async () => {
   const { auditor, lines, frozen } = setUp()
   await auditor.judge(reportOf([off(undefined, 'a'), off(1n, 'b'), off(4n, 'c'), off(5n, 'd')]))
   expect([frozen, lines.length, auditor.state.drift]).toEqual([[5], 4, 4])

@@ -4,8 +4,8 @@
 import { textId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
-import type { AuditReport, Finding } from '../store/audit-findings.ts'
-import { OPERATOR_ID_MAX } from '../store/operator-accounts.ts'
+import { OPERATOR_ID_MAX } from '../store/ledger/operator-accounts.ts'
+import type { AuditReport, Finding } from '../store/ledger-audit/findings.ts'
 
 export interface AuditorParts {
   /** One look at what is new. */

@@ -2,11 +2,11 @@
 // it came.
 
 import { msOfId } from '../base/ids.ts'
-import type { Price } from '../base/price.ts'
-import { parsePrice } from '../base/price.ts'
-import type { BilledRow } from '../store/billed-calls.ts'
-import { BilledCalls } from '../store/billed-calls.ts'
-import type { RecordFilter } from '../store/record-search.ts'
+import type { Price } from '../base/money/price.ts'
+import { parsePrice } from '../base/money/price.ts'
+import type { BilledRow } from '../store/ledger/billed-calls.ts'
+import { BilledCalls } from '../store/ledger/billed-calls.ts'
+import type { RecordFilter } from '../store/records/search.ts'
 import type { Proposal, Unknown } from './backtest.ts'
 import { recompute } from './backtest.ts'
 import { readRow } from './price-book.ts'

@@ -3,10 +3,10 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { formatUsd } from '../base/money.ts'
-import type { Price } from '../base/price.ts'
-import { parsePrice } from '../base/price.ts'
-import { buckets, units } from '../base/usage.ts'
+import { formatUsd } from '../base/money/money.ts'
+import type { Price } from '../base/money/price.ts'
+import { parsePrice } from '../base/money/price.ts'
+import { buckets, units } from '../base/money/usage.ts'
 import type { BilledCall } from './backtest.ts'
 import { recompute } from './backtest.ts'
 import type { Bill } from './price.ts'
@@ -33,10 +33,9 @@ const cases = fc.array(
 )
 const price = fc.tuple(rates, cases).map(([stated, some]) => priceOf({ ...stated, cases: some }))
 const usage = fc
-  .record(
-    Object.fromEntries([...buckets, ...units].map(name => [name, fc.integer({ min: 1, max: 10_000 })])),
-    { requiredKeys: ['input', 'output'] },
-  )
+  .record(Object.fromEntries([...buckets, ...units].map(name => [name, fc.integer({ min: 1, max: 10_000 })])), {
+    requiredKeys: ['input', 'output'],
+  })
   .map(counts => counts as { input: number; output: number })
 
 const noon = Date.UTC(2026, 10, 15, 12)

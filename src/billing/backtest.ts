@@ -4,12 +4,12 @@
 // A record does not tell the multiplier nor the class of service that its call was billed by. Both follow from what it
 // does tell, the lines of its bill and what they came to; where they do not, the call is counted and left out.
 
-import type { Line, Nanos, NanosPerMillion } from '../base/money.ts'
-import { bill, BILLION, parseUsd } from '../base/money.ts'
-import type { Price } from '../base/price.ts'
-import { unitFees, unitNames } from '../base/price.ts'
-import type { Bucket, Unit, Usage } from '../base/usage.ts'
-import { buckets, units } from '../base/usage.ts'
+import type { Line, Nanos, NanosPerMillion } from '../base/money/money.ts'
+import { BILLION, bill, parseUsd } from '../base/money/money.ts'
+import type { Price } from '../base/money/price.ts'
+import { unitFees, unitNames } from '../base/money/price.ts'
+import type { Bucket, Unit, Usage } from '../base/money/usage.ts'
+import { buckets, units } from '../base/money/usage.ts'
 import type { CostLine, Priced } from './price.ts'
 import { billOf } from './price.ts'
 

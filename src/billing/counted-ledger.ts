@@ -1,8 +1,8 @@
 // A ledger that tells how each call ended and what it came to, once that is durable.
 
-import type { Nanos } from '../base/money.ts'
-import { noMoney } from '../base/money.ts'
-import type { RecordRow } from '../store/operations.ts'
+import type { Nanos } from '../base/money/money.ts'
+import { noMoney } from '../base/money/money.ts'
+import type { RecordRow } from '../store/ledger/hold-types.ts'
 import type { Ledger } from './ledger.ts'
 import { isUndelivered } from './ledger.ts'
 

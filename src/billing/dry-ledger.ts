@@ -1,6 +1,6 @@
 // What the ledger would say to a hold, read and not written: for calls that are only explained.
 
-import type { AccountReader, AccountRow } from '../store/account-reader.ts'
+import type { AccountReader, AccountRow } from '../store/ledger/account-reader.ts'
 import type { Held, HoldRequest } from './ledger.ts'
 import { wantsOf } from './ledger.ts'
 

@@ -2,8 +2,8 @@
 
 import { expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
-import { nanos } from '../base/money.ts'
-import type { RecordRow } from '../store/operations.ts'
+import { nanos } from '../base/money/money.ts'
+import type { RecordRow } from '../store/ledger/hold-types.ts'
 import { buildLedger, refusalOfHold } from './ledger.ts'
 
 /** A writer that gives one answer and remembers what it was asked. */
@@ -18,7 +18,11 @@ function writerOf(result: unknown) {
   return { asked, shortfalls, ledger: buildLedger({ writer: { run }, onShortfall }) }
 }
 
-const faultOf = (work: Promise<unknown>): Promise<unknown> => work.then(() => undefined, (fault: unknown) => fault)
+const faultOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => undefined,
+    (fault: unknown) => fault,
+  )
 
 const draft = {
   ...{ dialect: 'd', provider: 'p', model: 'm', streamed: false, priceVersion: null, endUser: null, tags: null },

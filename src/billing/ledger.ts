@@ -1,11 +1,12 @@
 // Hold before the first upstream byte, settle before the last byte to the caller. Both resolve when durable.
 
 import { Refusal } from '../base/errors.ts'
-import type { Nanos } from '../base/money.ts'
-import { formatUsd, noMoney } from '../base/money.ts'
-import type { HoldInput, HoldResult, Input, RecordKnown, RecordRow } from '../store/operations.ts'
-import { moneyText, readMoney } from '../store/operations.ts'
-import type { Writer } from '../store/writer.ts'
+import type { Nanos } from '../base/money/money.ts'
+import { formatUsd, noMoney } from '../base/money/money.ts'
+import type { Input } from '../store/engine/operations.ts'
+import type { Writer } from '../store/engine/writer.ts'
+import type { HoldInput, HoldResult, RecordKnown, RecordRow } from '../store/ledger/hold-types.ts'
+import { moneyText, readMoney } from '../store/ledger/money-text.ts'
 
 export interface HoldRequest extends Omit<HoldInput, 'amount' | 'wants' | 'kind'> {
   readonly amount: Nanos

@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { leastCpuMs } from '../../test/support/cpu.ts'
-import type { Price } from '../base/price.ts'
-import { parsePrice, priceText } from '../base/price.ts'
+import type { Price } from '../base/money/price.ts'
+import { parsePrice, priceText } from '../base/money/price.ts'
 import type { PriceRow } from './price-book.ts'
 import { buildPriceBook, openPriceBook, shippedTexts, syncRows } from './price-book.ts'
 
@@ -54,7 +54,11 @@ describe('what is shipped', () => {
     const first = start({ 'a/x': '1' })
     const second = start({ 'a/x': '3' }, first.rows)
     const third = start({ 'a/x': '1' }, second.rows)
-    expect([first, second, third].map(({ book }) => inForce(book, 'a/x'))).toEqual([[1, '1'], [2, '3'], [3, '1']])
+    expect([first, second, third].map(({ book }) => inForce(book, 'a/x'))).toEqual([
+      [1, '1'],
+      [2, '3'],
+      [3, '1'],
+    ])
   })
 
   test('is not known any more when it is no longer shipped', () => {
@@ -82,7 +86,10 @@ describe('what an operator says', () => {
     book.add(operator(2, 'b/open', '4'))
     book.add(operator(3, 'a/x', '5'))
     book.add(operator(4, 'a/x', '6'))
-    expect([inForce(book, 'b/open'), inForce(book, 'a/x')]).toEqual([[2, '4'], [4, '6']])
+    expect([inForce(book, 'b/open'), inForce(book, 'a/x')]).toEqual([
+      [2, '4'],
+      [4, '6'],
+    ])
     book.add(withdrawn(5, 'a/x'))
     book.add(withdrawn(6, 'b/open'))
     expect([inForce(book, 'b/open'), inForce(book, 'a/x')]).toEqual([undefined, [1, '1']])
@@ -110,7 +117,10 @@ test('a book is opened on what it has written', async () => {
   const price = '{"input":"2.00","output":"1.00"}'
   const fresh = { prices: [{ model: 'a/y', origin: 'shipped', price, author }] }
   expect(asked).toEqual([['addPrices', fresh, { actor: author }]])
-  expect([inForce(book, 'a/x'), inForce(book, 'a/y')]).toEqual([[1, '1'], [7, '2']])
+  expect([inForce(book, 'a/x'), inForce(book, 'a/y')]).toEqual([
+    [1, '1'],
+    [7, '2'],
+  ])
   await openPriceBook({ shipped: shippedAt({ 'a/x': '1' }), rows, writer: { run }, author })
   expect(asked).toHaveLength(1)
 })

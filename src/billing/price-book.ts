@@ -3,11 +3,11 @@
 // what is shipped, and taking it back is a row as well.
 
 import { assert } from '../base/assert.ts'
-import type { Price } from '../base/price.ts'
-import { parsePrice, priceText } from '../base/price.ts'
-import type { PriceInsert } from '../store/operations.ts'
-import type { PriceVersion } from '../store/reader.ts'
-import type { Writer } from '../store/writer.ts'
+import type { Price } from '../base/money/price.ts'
+import { parsePrice, priceText } from '../base/money/price.ts'
+import type { PriceVersion } from '../store/engine/reader.ts'
+import type { Writer } from '../store/engine/writer.ts'
+import type { PriceInsert } from '../store/ledger/hold-types.ts'
 
 /** A row of the price table. Its model is named as callers name it, and the price of a withdrawal is empty. */
 export type PriceRow = PriceVersion

@@ -1,8 +1,8 @@
 // Compares what we charge with what other price lists say, rate by rate. Reading the lists is the caller's.
 
-import type { Fee } from '../base/price.ts'
-import { neighbours } from '../base/price.ts'
-import type { Bucket } from '../base/usage.ts'
+import type { Fee } from '../base/money/price.ts'
+import { neighbours } from '../base/money/price.ts'
+import type { Bucket } from '../base/money/usage.ts'
 
 export type RateName = Bucket | Fee
 

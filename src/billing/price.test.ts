@@ -2,14 +2,22 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Nanos, NanosPerMillion } from '../base/money.ts'
-import type { Price } from '../base/price.ts'
-import { fees, parsePrice } from '../base/price.ts'
-import type { Bucket, Usage } from '../base/usage.ts'
-import { buckets, inputBuckets, inputTokens, outputBuckets, units } from '../base/usage.ts'
+import type { Nanos, NanosPerMillion } from '../base/money/money.ts'
+import type { Price } from '../base/money/price.ts'
+import { fees, parsePrice } from '../base/money/price.ts'
+import type { Bucket, Usage } from '../base/money/usage.ts'
+import { buckets, inputBuckets, inputTokens, outputBuckets, units } from '../base/money/usage.ts'
 import type { CallSize, Priced, PricedOrFree } from './price.ts'
-import { affordableOutput, billOf, classOf, estimateTokens, hasBasis, hasClass } from './price.ts'
-import { inputBound, upperBound } from './price.ts'
+import {
+  affordableOutput,
+  billOf,
+  classOf,
+  estimateTokens,
+  hasBasis,
+  hasClass,
+  inputBound,
+  upperBound,
+} from './price.ts'
 
 const noon = Date.UTC(2026, 10, 15, 12)
 
@@ -97,14 +105,24 @@ test('a bucket without a rate has that of its neighbour, so that nothing is free
 
 describe('a case', () => {
   test('of long input is that of all input buckets together, and holds for the whole call', () => {
-    const tiers = pricedAs({ cases: [{ inputAbove: 100, input: '1', output: '2' }, { inputAbove: 200, input: '4' }] })
+    const tiers = pricedAs({
+      cases: [
+        { inputAbove: 100, input: '1', output: '2' },
+        { inputAbove: 200, input: '4' },
+      ],
+    })
     expect(cost({ input: 60, cacheRead: 40, output: 1 }, tiers)).toBe(100n * 150n + 600n)
     expect(cost({ input: 60, cacheRead: 41, output: 1 }, tiers)).toBe(101n * 1_000n + 2_000n)
     expect(cost({ input: 201, output: 1 }, tiers)).toBe(201n * 4_000n + 2_000n)
   })
 
   test('of a class applies to those who asked for it', () => {
-    const classes = { cases: [{ class: 'priority', input: '1', output: '2' }, { class: 'flex', input: '0.05' }] }
+    const classes = {
+      cases: [
+        { class: 'priority', input: '1', output: '2' },
+        { class: 'flex', input: '0.05' },
+      ],
+    }
     expect(cost({ input: 1 }, pricedAs(classes))).toBe(150n)
     expect(cost({ input: 1 }, pricedAs(classes, { serviceClass: 'priority' }))).toBe(1_000n)
     expect(cost({ input: 1 }, pricedAs(classes, { serviceClass: 'flex' }))).toBe(50n)
@@ -115,8 +133,16 @@ describe('a case', () => {
     const at = (hour: number, minute: number): number => Date.UTC(2026, 10, 15, hour, minute)
     const night = { cases: [{ hours: ['16:30', '00:30'], input: '0.05' }] }
     const day = { cases: [{ hours: ['08:00', '16:00'], input: '0.05' }] }
-    const rows = [[night, 16, 29, 150n], [night, 16, 30, 50n], [night, 0, 29, 50n], [night, 0, 30, 150n],
-      [day, 7, 59, 150n], [day, 8, 0, 50n], [day, 15, 59, 50n], [day, 16, 0, 150n]] as const
+    const rows = [
+      [night, 16, 29, 150n],
+      [night, 16, 30, 50n],
+      [night, 0, 29, 50n],
+      [night, 0, 30, 150n],
+      [day, 7, 59, 150n],
+      [day, 8, 0, 50n],
+      [day, 15, 59, 50n],
+      [day, 16, 0, 150n],
+    ] as const
     for (const [fields, hour, minute, expected] of rows) {
       const told = cost({ input: 1 }, pricedAs(fields, { atMs: at(hour, minute) }))
       expect([hour, minute, told]).toEqual([hour, minute, expected])
@@ -130,7 +156,12 @@ describe('a case', () => {
   })
 
   test('that stands later wins, and leaves alone what it does not name', () => {
-    const both = { cases: [{ inputAbove: 0, input: '1', output: '2' }, { class: 'flex', input: '3' }] }
+    const both = {
+      cases: [
+        { inputAbove: 0, input: '1', output: '2' },
+        { class: 'flex', input: '3' },
+      ],
+    }
     expect(cost({ input: 1, output: 1 }, pricedAs(both, { serviceClass: 'flex' }))).toBe(3_000n + 2_000n)
   })
 })
@@ -198,7 +229,10 @@ const conditions = fc.record(
 )
 const prices = fc.record({
   rates: fc.record(rateFields, { requiredKeys: ['input', 'output'] }),
-  cases: fc.array(fc.tuple(conditions, someRates).map(([when, rates]) => ({ ...when, rates })), { maxLength: 3 }),
+  cases: fc.array(
+    fc.tuple(conditions, someRates).map(([when, rates]) => ({ ...when, rates })),
+    { maxLength: 3 },
+  ),
 }) as unknown as fc.Arbitrary<Price>
 const priceds: fc.Arbitrary<Priced> = fc.record({
   price: prices,

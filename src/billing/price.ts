@@ -5,12 +5,12 @@
 // at the rates of its tier.
 
 import { assert } from '../base/assert.ts'
-import type { Line, Nanos, NanosPerMillion } from '../base/money.ts'
-import { bill, BILLION, eachAsRate, noMoney } from '../base/money.ts'
-import type { Fee, Price, PriceCase, Rates } from '../base/price.ts'
-import { fees, neighbours, tokensAreFree, unitFees, unitNames } from '../base/price.ts'
-import type { Bucket, Unit, Units, Usage } from '../base/usage.ts'
-import { buckets, inputBuckets, inputTokens, outputBuckets, units } from '../base/usage.ts'
+import type { Line, Nanos, NanosPerMillion } from '../base/money/money.ts'
+import { BILLION, bill, eachAsRate, noMoney } from '../base/money/money.ts'
+import type { Fee, Price, PriceCase, Rates } from '../base/money/price.ts'
+import { fees, neighbours, tokensAreFree, unitFees, unitNames } from '../base/money/price.ts'
+import type { Bucket, Unit, Units, Usage } from '../base/money/usage.ts'
+import { buckets, inputBuckets, inputTokens, outputBuckets, units } from '../base/money/usage.ts'
 
 /** What a call is billed by, pinned when it is admitted. */
 export interface Priced {

@@ -5,7 +5,7 @@
 // about one in a hundred, on the safe side.
 
 import { countTokens, setMergeCacheSize } from 'gpt-tokenizer/encoding/o200k_base'
-import type { FromCounter, ToCounter } from './token-counter.ts'
+import type { FromCounter, ToCounter } from './token-counter-messages.ts'
 
 declare const self: Worker
 

@@ -1,9 +1,9 @@
 // The thread that counts tokens: right, bounded whatever it is fed, and gone when nobody needs it.
 
 import { afterAll, describe, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
 import { countTokens as countOlder } from 'gpt-tokenizer/encoding/cl100k_base'
 import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
-import { randomBytes } from 'node:crypto'
 import { until } from '../../test/support/gateway.ts'
 import { bounds } from '../base/bounds.ts'
 import type { TokenCounterOptions } from './token-counter.ts'

@@ -5,14 +5,7 @@
 // A count is a help and never a need: whoever gets none goes on with what is known without it.
 
 import { bounds } from '../base/bounds.ts'
-
-export interface TokenCount {
-  readonly tokens: number
-  /** What a vocabulary may need on top that knows the scripts of the text less well. */
-  readonly spare: number
-  /** What there was no time to count; each byte may be a token. */
-  readonly uncountedBytes: number
-}
+import type { FromCounter, ToCounter, TokenCount } from './token-counter-messages.ts'
 
 /**
  * Other vocabularies need more tokens than the one we count with: for English prose about as many, up to a third more
@@ -26,17 +19,6 @@ export const tokensAtMost = ({ tokens, spare, uncountedBytes }: TokenCount): num
   Math.ceil(tokens * COUNT_MARGIN + spare) + uncountedBytes
 
 export type CountTokens = (text: Uint8Array) => Promise<TokenCount | undefined>
-
-/** Bytes of UTF-8 in memory of the thread's own. What is begun after `dueMs`, by the wall clock, is not counted. */
-export interface ToCounter {
-  readonly id: number
-  readonly text: Uint8Array
-  readonly dueMs: number
-}
-
-export interface FromCounter extends TokenCount {
-  readonly id: number
-}
 
 export interface TokenCounterOptions {
   readonly countMs: number

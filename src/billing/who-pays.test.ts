@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Usage, UsageSource } from '../base/usage.ts'
-import { noUsage, outputTokens } from '../base/usage.ts'
+import type { Usage, UsageSource } from '../base/money/usage.ts'
+import { noUsage, outputTokens } from '../base/money/usage.ts'
 import type { Delivered, Outcome } from './who-pays.ts'
 import { chargedUsage, outcomes, rules } from './who-pays.ts'
 

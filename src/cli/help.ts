@@ -1,9 +1,9 @@
 // weir help: all commands in a line each, or how some of them are written.
 
-import { nearest } from '../base/nearest-name.ts'
-import { UsageProblem } from './asking.ts'
-import type { Row } from './row.ts'
-import { groups, rows } from './rows.ts'
+import { nearest } from '../base/text/nearest-name.ts'
+import type { Row } from './commands/command.ts'
+import { groups, rows } from './commands/commands.ts'
+import { UsageProblem } from './connect.ts'
 
 const COLUMNS = 92
 
@@ -65,7 +65,13 @@ export function notACommand(argv: readonly string[]): UsageProblem {
   const isBegin = names.some(name => wordOf(name) === word)
   if (isBegin && others.length === 0) return new UsageProblem(`Say which: weir help ${word}`)
   const second = others[0] !== undefined && /^[a-z-]{1,20}$/.test(others[0]) ? others[0] : undefined
-  const pair = second === undefined ? undefined : nearest(`${word} ${second}`, names.filter(name => name.includes(' ')))
+  const pair =
+    second === undefined
+      ? undefined
+      : nearest(
+          `${word} ${second}`,
+          names.filter(name => name.includes(' ')),
+        )
   const isWord = /^[a-z-]{1,20}$/.test(word)
   const alone = isBegin ? undefined : nearest(word, [...names, ...names.map(wordOf)])
   const near = isWord ? (pair ?? alone) : undefined

@@ -4,9 +4,9 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { Secret } from '../base/secret.ts'
-import type { Fields } from './asking.ts'
-import { Problem } from './asking.ts'
+import { Secret } from '../base/secrets/secret.ts'
+import type { Fields } from './connect.ts'
+import { Problem } from './connect.ts'
 
 interface Kept {
   readonly url: string

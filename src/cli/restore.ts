@@ -4,13 +4,13 @@ import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { readConfig } from '../config.ts'
 import { showAudit } from '../management/commands/books.ts'
-import type { AuditReport } from '../store/audit-findings.ts'
-import { judgeBackup, putInPlace } from '../store/backup.ts'
-import { makeFolder, restoringIn } from '../store/folder.ts'
-import { lockFolder } from '../store/lock.ts'
-import type { Fields } from './asking.ts'
-import { briefly, Problem, UsageProblem } from './asking.ts'
-import { jsonText, tableLines } from './printing.ts'
+import { judgeBackup, putInPlace } from '../store/engine/backup.ts'
+import { makeFolder, restoringIn } from '../store/engine/folder.ts'
+import { lockFolder } from '../store/engine/lock.ts'
+import type { AuditReport } from '../store/ledger-audit/findings.ts'
+import type { Fields } from './connect.ts'
+import { briefly, Problem, UsageProblem } from './connect.ts'
+import { jsonText, tableLines } from './print.ts'
 import { openProgress, writtenTo } from './progress.ts'
 
 type Say = (line: string) => void
@@ -46,7 +46,7 @@ export async function restore(args: readonly string[], write: Say): Promise<void
   } finally {
     lock.release()
   }
-  const { openStore } = await import('../open-store.ts')
+  const { openStore } = await import('../boot/open-store.ts')
   const givesUp = values['despite-findings'] === true
   const store = await openStore(briefly(config), { writeLog: () => {} }, { givesUp })
   try {

@@ -31,7 +31,10 @@ export async function serve(config: Config, say: (line: string) => void): Promis
     if (gateway === undefined) return
     if (isSecond && performance.now() - firstSignalMs < SAME_SIGNAL_MS) return
     endWithin((isSecond ? 0 : config.drainMs) + EXIT_MS)
-    void gateway.drain(delayMs).then(() => process.exit(0), () => process.exit(1))
+    void gateway.drain(delayMs).then(
+      () => process.exit(0),
+      () => process.exit(1),
+    )
   }
   // The handlers are set before the start: whoever reads that the gateway listens may stop it a moment later.
   process.on('SIGTERM', () => stop(config.drainDelayMs))

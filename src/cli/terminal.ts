@@ -2,7 +2,7 @@
 // where every process could read it.
 
 import { createInterface } from 'node:readline/promises'
-import { Problem, UsageProblem } from './asking.ts'
+import { Problem, UsageProblem } from './connect.ts'
 
 const ENTER = new Set(['\r', '\n'])
 const ENOUGH_BYTES = 4 * 1024

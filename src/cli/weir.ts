@@ -1,11 +1,11 @@
 // weir <command>. Each command is a row; what it prints goes to stdout, what went wrong to stderr. It ends with 0, with
 // 1 if it could not be done or is bad news, and with 2 if it is not written as it must be.
 
-import { UsageProblem } from './asking.ts'
+import { say } from './commands/command.ts'
+import { rows } from './commands/commands.ts'
+import { UsageProblem } from './connect.ts'
 import { helpLines, helpOn, notACommand, usageLines } from './help.ts'
-import { harmlessLines } from './printing.ts'
-import { say } from './row.ts'
-import { rows } from './rows.ts'
+import { harmlessLines } from './print.ts'
 
 const asksForHelp = (arg: string | undefined): boolean => arg === '--help' || arg === '-h'
 

@@ -77,7 +77,8 @@ describe('SseSplitter', () => {
         const text = isCut ? mixed.replace(/[\r\n]+$/, '') : mixed
         const data = bytes(text)
         const pieces = Array.from({ length: Math.ceil(data.length / (size + 1)) }, (_, index) =>
-          data.subarray(index * (size + 1), (index + 1) * (size + 1)))
+          data.subarray(index * (size + 1), (index + 1) * (size + 1)),
+        )
         expect(dataOf(pieces)).toEqual(dataOf([data]))
         if (ends.every(end => end === ends[0])) expect(dataOf(pieces)).toEqual(dataOf([bytes(plain)]))
       }),

@@ -1,7 +1,7 @@
 // Redemption codes: random, readable, and recognised however they were copied.
 
 import { expect, test } from 'bun:test'
-import { Secret } from '../base/secret.ts'
+import { Secret } from '../base/secrets/secret.ts'
 import { digestCode, mintCode, parseCode } from './code-format.ts'
 
 const pepper = new Secret('p'.repeat(32))

@@ -3,7 +3,7 @@
 
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Brand } from '../base/brand.ts'
-import type { Secret } from '../base/secret.ts'
+import type { Secret } from '../base/secrets/secret.ts'
 
 export type CodeText = Brand<string, 'CodeText'>
 

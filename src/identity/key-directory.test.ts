@@ -1,7 +1,7 @@
 // The cache over the keys: bounded, forgetful on time, and never holding on to what a change has made wrong.
 
 import { describe, expect, test } from 'bun:test'
-import type { KeyRow } from '../store/reader.ts'
+import type { KeyRow } from '../store/engine/reader.ts'
 import { KeyDirectory } from './key-directory.ts'
 import { mintKey } from './key-format.ts'
 

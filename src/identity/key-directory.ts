@@ -4,8 +4,8 @@
 // A change is seen at once: whoever changes a key calls forget() after the change is durable. A look-up that was
 // already under way then may have read the old row, so its result is used once and not kept.
 
-import { AddressRanges } from '../http/address-ranges.ts'
-import type { KeyRow } from '../store/reader.ts'
+import { AddressRanges } from '../http/address/ranges.ts'
+import type { KeyRow } from '../store/engine/reader.ts'
 import type { KeyText } from './key-format.ts'
 
 /** A key as calls are judged by it. */

@@ -2,10 +2,10 @@
 // newest, beside the calls, so that older peppers fade out: nobody but its caller can tell us the key.
 
 import { bounds } from '../base/bounds.ts'
-import type { SecretRing } from '../base/secret-ring.ts'
-import type { KeyRow, Reader } from '../store/reader.ts'
-import type { RedigestedKey } from '../store/secret-operations.ts'
-import type { Writer } from '../store/writer.ts'
+import type { SecretRing } from '../base/secrets/secret-ring.ts'
+import type { KeyRow, Reader } from '../store/engine/reader.ts'
+import type { Writer } from '../store/engine/writer.ts'
+import type { RedigestedKey } from '../store/secrets/secret-operations.ts'
 import type { KeyText } from './key-format.ts'
 import { digestsOf } from './key-format.ts'
 

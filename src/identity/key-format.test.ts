@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import fc from 'fast-check'
-import { Secret } from '../base/secret.ts'
+import { Secret } from '../base/secrets/secret.ts'
 import { digestKey, keySuffix, mintKey, parseKey } from './key-format.ts'
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
@@ -74,7 +74,10 @@ describe('parseKey refuses', () => {
 
   test('a spray of guesses', () => {
     const guesses = fc.string({ unit: fc.constantFrom(...BASE62), minLength: 36, maxLength: 36 })
-    fc.assert(fc.property(guesses, guess => expect(parseKey(`wk-${guess}`)).toBeUndefined()), { numRuns: 5_000 })
+    fc.assert(
+      fc.property(guesses, guess => expect(parseKey(`wk-${guess}`)).toBeUndefined()),
+      { numRuns: 5_000 },
+    )
   })
 
   test.each([

@@ -3,8 +3,8 @@
 
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Brand } from '../base/brand.ts'
-import type { Secret } from '../base/secret.ts'
-import type { SecretRing } from '../base/secret-ring.ts'
+import type { Secret } from '../base/secrets/secret.ts'
+import type { SecretRing } from '../base/secrets/secret-ring.ts'
 
 /** A text with the shape and checksum of a key. Whether we ever issued it is another question. */
 export type KeyText = Brand<string, 'KeyText'>

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
-import { AddressRanges } from '../http/address-ranges.ts'
+import { AddressRanges } from '../http/address/ranges.ts'
 import type { KnownKey } from './key-directory.ts'
 import type { EndpointName, KeyRights, KeyUse } from './key-rights.ts'
 import { checkModel, keyProblem, mayUseChannel } from './key-rights.ts'
@@ -66,8 +66,10 @@ describe('a key', () => {
     ...{ revoked: false, disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null },
     ...{ clamps: false, strict: false, keepsBodies: false },
   }
-  const use = (address = '192.0.2.1', endpoint: EndpointName | undefined = 'chat'): KeyUse =>
-    ({ address: () => address, endpoint })
+  const use = (address = '192.0.2.1', endpoint: EndpointName | undefined = 'chat'): KeyUse => ({
+    address: () => address,
+    endpoint,
+  })
   const problem = (more: Partial<KnownKey>, asked = use(), atMs = 1_000): unknown =>
     keyProblem({ ...key, ...more }, asked, atMs)
 

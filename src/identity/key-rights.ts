@@ -3,7 +3,7 @@
 
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
-import { matchesGlob } from '../base/glob.ts'
+import { matchesGlob } from '../base/text/glob.ts'
 import type { KnownKey } from './key-directory.ts'
 
 /** What a key may be kept to, by the kind of what is called in whichever dialect, or by the dialect of its calls. */
@@ -47,7 +47,7 @@ export interface KeyRights {
 export function checkModel({ allows, accountAllows, denies }: KeyRights, asked: string, model: string): void {
   const fits = (pattern: string): boolean => matchesGlob(pattern, asked) || matchesGlob(pattern, model)
   const isAllowed = (allows === null || allows.some(fits)) && (accountAllows === null || accountAllows.some(fits))
-  const isDenied = denies !== null && denies.some(fits)
+  const isDenied = denies?.some(fits)
   if (isAllowed && !isDenied) return
   throw new Refusal('model_forbidden', isDenied ? 'denied' : 'not allowed', { param: 'model' })
 }

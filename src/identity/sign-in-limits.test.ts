@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../base/bounds.ts'
-import { rateOf } from '../base/gcra.ts'
+import { rateOf } from '../base/collections/gcra.ts'
+import { Tries } from './attempt-limits.ts'
 import { SignInLimits } from './sign-in-limits.ts'
-import { Tries } from './tries.ts'
 
 function limitsAt(nowMs = 1_000_000) {
   const clock = { nowMs }

@@ -4,9 +4,9 @@
 // Whoever tries one name from a thousand addresses uses up what strangers may try of it, and nothing else: from where
 // somebody has signed in before, that does not count. So nobody can lock another out of where they usually are.
 
-import { rateOf } from '../base/gcra.ts'
-import type { GiveBack } from './tries.ts'
-import { refuseFor, Tries } from './tries.ts'
+import { rateOf } from '../base/collections/gcra.ts'
+import type { GiveBack } from './attempt-limits.ts'
+import { refuseFor, Tries } from './attempt-limits.ts'
 
 const TEN_MINUTES_MS = 600_000
 

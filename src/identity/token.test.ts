@@ -3,8 +3,8 @@
 import { describe, expect, test } from 'bun:test'
 import type { JWTPayload } from 'jose'
 import { SignJWT, UnsecuredJWT } from 'jose'
-import { markOf } from '../base/seal.ts'
-import { ringOf } from '../base/secret-ring.ts'
+import { markOf } from '../base/secrets/secret-mark.ts'
+import { ringOf } from '../base/secrets/secret-ring.ts'
 import { mintToken, verifyToken } from './token.ts'
 
 const ring = ringOf('s'.repeat(43))

@@ -4,8 +4,8 @@
 // jose is loaded by the first token: a gateway that only serves calls does without its 3 MB.
 
 import { bounds } from '../base/bounds.ts'
-import type { Secret } from '../base/secret.ts'
-import type { SecretRing } from '../base/secret-ring.ts'
+import type { Secret } from '../base/secrets/secret.ts'
+import type { SecretRing } from '../base/secrets/secret-ring.ts'
 
 const ALGORITHM = 'HS256'
 const ISSUER = 'weir'

@@ -1,7 +1,7 @@
 // Codes of an authenticator, by the examples of the RFCs.
 
 import { describe, expect, test } from 'bun:test'
-import { Secret } from '../base/secret.ts'
+import { Secret } from '../base/secrets/secret.ts'
 import {
   base32,
   codeOf,
@@ -31,7 +31,13 @@ test.each(examples)('at %d seconds it is %s', (seconds, code) => {
 })
 
 test('base32 is that of RFC 4648, and comes back', () => {
-  const pairs = [['', ''], ['f', 'MY'], ['fo', 'MZXQ'], ['foo', 'MZXW6'], ['foobar', 'MZXW6YTBOI']] as const
+  const pairs = [
+    ['', ''],
+    ['f', 'MY'],
+    ['fo', 'MZXQ'],
+    ['foo', 'MZXW6'],
+    ['foobar', 'MZXW6YTBOI'],
+  ] as const
   for (const [bytes, text] of pairs) {
     expect(base32(Buffer.from(bytes))).toBe(text)
     expect(readBase32(text).toString()).toBe(bytes)

@@ -2,8 +2,8 @@
 // every authenticator knows). And the codes for whoever has lost theirs.
 
 import { createHmac, randomBytes } from 'node:crypto'
-import type { Seal, SealedPlace } from '../base/seal.ts'
-import { Secret } from '../base/secret.ts'
+import type { Seal, SealedPlace } from '../base/secrets/seal.ts'
+import { Secret } from '../base/secrets/secret.ts'
 
 const STEP_MS = 30_000
 const DIGITS = 6

@@ -3,8 +3,8 @@
 
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Brand } from '../base/brand.ts'
-import type { Seal } from '../base/seal.ts'
-import { Secret } from '../base/secret.ts'
+import type { Seal } from '../base/secrets/seal.ts'
+import { Secret } from '../base/secrets/secret.ts'
 
 export type WebhookSecretText = Brand<string, 'WebhookSecretText'>
 

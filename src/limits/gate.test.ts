@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { Refusal } from '../base/errors.ts'
+import type { Refusal } from '../base/errors.ts'
 import type { GateParts } from './gate.ts'
 import { Gate, GateLease } from './gate.ts'
 import { Pace } from './pace.ts'

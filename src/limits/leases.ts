@@ -2,10 +2,10 @@
 // knows from whom it took what, and is let go of once: by its call or, should that ever fail, by time.
 
 import { bounds } from '../base/bounds.ts'
-import type { InLine } from '../base/gcra.ts'
-import { givenBack, givenWith } from '../base/gcra.ts'
-import type { Place } from '../base/ring.ts'
-import { Ring } from '../base/ring.ts'
+import type { InLine } from '../base/collections/gcra.ts'
+import { givenBack, givenWith } from '../base/collections/gcra.ts'
+import type { Place } from '../base/collections/linked-list.ts'
+import { Ring } from '../base/collections/linked-list.ts'
 import type { Owner, Plan } from './owner.ts'
 import type { Rule } from './rule.ts'
 

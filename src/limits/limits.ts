@@ -3,9 +3,9 @@
 //
 // Nothing waits here and nothing is read: between looking and taking no other call can come.
 
-import { leftOf, resetMsOf, waitMsFor } from '../base/gcra.ts'
-import type { LimitDebt } from '../store/limit-debts.ts'
-import type { LimitRow } from '../store/rules.ts'
+import { leftOf, resetMsOf, waitMsFor } from '../base/collections/gcra.ts'
+import type { LimitDebt } from '../store/ledger/limit-debts.ts'
+import type { LimitRow } from '../store/rules/rules.ts'
 import type { LimitLease } from './leases.ts'
 import { Leases, noLease } from './leases.ts'
 import type { Owner, Plan } from './owner.ts'

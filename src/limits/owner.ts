@@ -1,8 +1,8 @@
 // Whoever has limits of their own: a key, an account, one of them with one model, or all together. Of each of its rules
 // an owner has two numbers, and nothing else: there are many owners, and every call looks at all their numbers.
 
-import { owedAfter, owedOf, owedWith, resetMsOf } from '../base/gcra.ts'
-import type { Kind, Rule, LimitBook } from './rule.ts'
+import { owedAfter, owedOf, owedWith, resetMsOf } from '../base/collections/gcra.ts'
+import type { Kind, LimitBook, Rule } from './rule.ts'
 import type { Subject, Who } from './subject.ts'
 
 /** Of a key its number. */

@@ -1,9 +1,9 @@
 // A limit as calls are held against it: whom it is for, who shares it, and how fast it refills.
 
-import type { Rate } from '../base/gcra.ts'
-import { rateOf, spansMs } from '../base/gcra.ts'
-import { matchesGlob } from '../base/glob.ts'
-import type { LimitRow } from '../store/rules.ts'
+import type { Rate } from '../base/collections/gcra.ts'
+import { rateOf, spansMs } from '../base/collections/gcra.ts'
+import { matchesGlob } from '../base/text/glob.ts'
+import type { LimitRow } from '../store/rules/rules.ts'
 import type { Who } from './subject.ts'
 
 /** Who has it to themselves. A row for one key alone is that key's, and one for an account that account's. */

@@ -2,7 +2,7 @@
 
 import { Refusal } from '../base/errors.ts'
 import { textId } from '../base/ids.ts'
-import type { Scope } from '../store/reads/paging.ts'
+import type { Scope } from '../store/queries/paging.ts'
 
 /** Of the whole site, each with all that the ones before it may. Support looks and changes nothing. */
 export const siteRoles = ['member', 'support', 'admin', 'owner'] as const

@@ -1,12 +1,12 @@
 // Reads what an operator wrote: accounts, keys, amounts, switches. What cannot be read is told in a sentence.
 
 import { parseTextId } from '../base/ids.ts'
-import type { Nanos } from '../base/money.ts'
-import { nanos, parseUsd } from '../base/money.ts'
+import type { Nanos } from '../base/money/money.ts'
+import { nanos, parseUsd } from '../base/money/money.ts'
 import { digestsOf, parseKey } from '../identity/key-format.ts'
-import type { AccountView } from '../store/books-reader.ts'
+import type { AccountView } from '../store/ledger/books-reader.ts'
 import type { OperatorParts } from './command.ts'
-import { OperatorError } from './command.ts'
+import { OperatorError } from './operator-error.ts'
 
 const REFERENCE_CHARS_MAX = 200
 const ROWS_DEFAULT = 50

@@ -1,25 +1,25 @@
 // What a command of the operator is, and what all of them are made with. Inputs come as JSON from a socket that only
 // the operator can open, and are checked all the same; answers are plain fields and tables.
 
-import type { Seal } from '../base/seal.ts'
-import type { SecretRing } from '../base/secret-ring.ts'
-import type { PasswordDesk } from '../identity/password-desk.ts'
-import type { AuditReport } from '../store/audit-findings.ts'
-import type { By } from '../store/audited.ts'
-import type { BackupReport } from '../store/backup.ts'
-import type { Bodies } from '../store/bodies.ts'
-import type { BooksReader } from '../store/books-reader.ts'
-import type { Desk } from '../store/desk.ts'
-import type { PriceVersion, Reader } from '../store/reader.ts'
-import type { Rotation } from '../store/rotation.ts'
-import type { RecordDeleting } from '../store/record-deleting.ts'
-import type { RuleBook } from '../store/rules-book.ts'
-import type { Writer } from '../store/writer.ts'
+import type { Seal } from '../base/secrets/seal.ts'
+import type { SecretRing } from '../base/secrets/secret-ring.ts'
+import type { PasswordDesk } from '../identity/password-hashing.ts'
+import type { By } from '../store/audit-log/audited.ts'
+import type { BackupReport } from '../store/engine/backup.ts'
+import type { PriceVersion, Reader } from '../store/engine/reader.ts'
+import type { Writer } from '../store/engine/writer.ts'
+import type { BooksReader } from '../store/ledger/books-reader.ts'
+import type { AuditReport } from '../store/ledger-audit/findings.ts'
+import type { Desk } from '../store/queries/query-worker.ts'
+import type { Bodies } from '../store/records/bodies.ts'
+import type { RecordDeleting } from '../store/records/delete-records.ts'
+import type { RuleBook } from '../store/rules/rules-book.ts'
+import type { Rotation } from '../store/secrets/rotation.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
-import type { GatewayState } from './gateway-state.ts'
-import type { PriceTrials } from './price-trials.ts'
-import type { Running } from './running.ts'
-import type { Turn } from './turns.ts'
+import type { Running } from './live-gateway.ts'
+import type { GatewayState } from './metrics/gateway-state.ts'
+import type { PriceTrials } from './prices/trials.ts'
+import type { Turn } from './services/write-queue.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
 /** What becomes of the calls under way of a key. */
@@ -69,9 +69,6 @@ export interface OperatorParts {
   /** For changes to rules, one after the other. */
   readonly inTurn: Turn
 }
-
-/** What the operator asked cannot be done, in a sentence for the terminal. */
-export class OperatorError extends Error {}
 
 export type Input = Readonly<Record<string, unknown>>
 export type Answer = Record<string, unknown>

@@ -1,11 +1,11 @@
 // What all resources are made with.
 
 import type { Log } from '../base/log.ts'
-import type { Seal } from '../base/seal.ts'
-import type { Rolling } from '../store/statistics/rolling.ts'
+import type { Seal } from '../base/secrets/seal.ts'
 import type { Auditor } from '../billing/auditor.ts'
+import type { Rolling } from '../store/statistics/rolling.ts'
 import type { OperatorParts } from './command.ts'
-import type { SiteBook } from './site-book.ts'
+import type { SiteBook } from './services/site-settings.ts'
 
 export interface ManagementParts extends OperatorParts {
   readonly site: Pick<SiteBook, 'current' | 'renew'>

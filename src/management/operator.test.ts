@@ -3,8 +3,8 @@
 import { expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
 import type { ManagementParts } from './management-parts.ts'
-import { OperatorError } from './command.ts'
 import { buildOperator } from './operator.ts'
+import { OperatorError } from './operator-error.ts'
 
 const failing = (fault: Error): ManagementParts => {
   const reader = { people: { hasOwner: false } }

@@ -2,15 +2,14 @@
 
 import { errorRows, Refusal } from '../base/errors.ts'
 import type { Command, Commands } from './command.ts'
-import { OperatorError } from './command.ts'
 import { accountCommands } from './commands/accounts.ts'
 import { bookCommands } from './commands/books.ts'
 import { channelAskCommands, channelCommands } from './commands/channels.ts'
 import { codeCommands } from './commands/codes.ts'
 import { doctorCommands } from './commands/doctor.ts'
 import { keyCommands } from './commands/keys.ts'
-import { peopleCommands } from './commands/people.ts'
 import { limitCommands } from './commands/limits.ts'
+import { peopleCommands } from './commands/people.ts'
 import { postingCommands } from './commands/postings.ts'
 import { priceCommands } from './commands/prices.ts'
 import { recordFileCommands } from './commands/record-files.ts'
@@ -19,6 +18,7 @@ import { rotateCommands } from './commands/rotate.ts'
 import { routeCommands } from './commands/routes.ts'
 import { webhookCommands } from './commands/webhooks.ts'
 import type { ManagementParts } from './management-parts.ts'
+import { OperatorError } from './operator-error.ts'
 
 export function buildOperator(parts: ManagementParts): Commands {
   const commands = {
@@ -56,6 +56,9 @@ const inWords =
 
 /** A rule is held against all others before it is written, a ring against its file: meanwhile none may change. */
 function inTurn({ inTurn: turn }: ManagementParts, commands: Commands): Commands {
-  const after = (run: Command): Command => async input => await turn(() => run(input))
+  const after =
+    (run: Command): Command =>
+    async input =>
+      await turn(() => run(input))
   return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, after(run)]))
 }

@@ -2,7 +2,7 @@
 // in memory; one that nobody has is looked up once in a while.
 
 import { Refusal } from '../base/errors.ts'
-import type { SecretRing } from '../base/secret-ring.ts'
+import type { SecretRing } from '../base/secrets/secret-ring.ts'
 import type { Carriers } from '../identity/key-carriers.ts'
 import { carriesSomething, findKey } from '../identity/key-carriers.ts'
 import type { KeyDirectory } from '../identity/key-directory.ts'

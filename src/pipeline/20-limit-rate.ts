@@ -8,9 +8,9 @@ import { noLease } from '../limits/leases.ts'
 import type { Quota, Refused } from '../limits/limits.ts'
 import { Limits } from '../limits/limits.ts'
 import type { Subject, Who } from '../limits/subject.ts'
-import type { Call } from '../protocols/call.ts'
+import type { Call } from '../protocols/neutral/call.ts'
 import type { Caller, Permit } from './exchange.ts'
-import type { Named } from './lanes.ts'
+import type { Named } from './route/targets.ts'
 
 export interface LimitRateParts {
   readonly limits: Limits

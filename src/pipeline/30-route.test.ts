@@ -2,13 +2,13 @@
 
 import { expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
-import { parsePrice, priceText } from '../base/price.ts'
+import { parsePrice, priceText } from '../base/money/price.ts'
 import { buildPriceBook, shippedTexts, syncRows } from '../billing/price-book.ts'
+import { protocols } from '../protocols/list.ts'
 import { buildCatalogue } from '../upstreams/catalogue.ts'
 import { buildRoute, narrowed } from './30-route.ts'
-import { protocols } from '../protocols/list.ts'
 import type { Permit, Route } from './exchange.ts'
-import { Lanes } from './lanes.ts'
+import { Lanes } from './route/targets.ts'
 
 const file = (id: string, rest: object): { name: string; text: string } => {
   const head = { id, name: id, baseUrl: 'https://api.test/v1', keyEnv: 'TEST_KEY', baseUrlEnv: `${id}_URL` }
@@ -96,7 +96,11 @@ test('a provider that is free is, whatever its models cost elsewhere', () => {
 })
 
 test('a price that an operator adds is served from then on', () => {
-  const price = priceText(parsePrice(plain, () => { throw new Error('no price') }))
+  const price = priceText(
+    parsePrice(plain, () => {
+      throw new Error('no price')
+    }),
+  )
   prices.add({ version: 9, model: 'paid/open', origin: 'operator', price, author: 'ann' })
   expect(routeTo('paid', 'open').price?.version).toBe(9)
   prices.add({ version: 10, model: 'paid/open', origin: 'withdrawn', price: '', author: 'ann' })

@@ -1,16 +1,16 @@
 // Permit + model name → Route: what the name stands for, at which price, and the channels that can serve it.
 
 import { Refusal } from '../base/errors.ts'
-import type { Units } from '../base/usage.ts'
-import type { PriceBook } from '../billing/price-book.ts'
-import type { Price } from '../base/price.ts'
+import type { Price } from '../base/money/price.ts'
+import type { Units } from '../base/money/usage.ts'
 import { classOf, hasBasis, hasClass, hasSearch, hasUnit } from '../billing/price.ts'
+import type { PriceBook } from '../billing/price-book.ts'
 import { checkModel } from '../identity/key-rights.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import type { Service } from '../protocols/services.ts'
+import type { Service } from '../protocols/request/services.ts'
 import type { Permit, Route, Way } from './exchange.ts'
-import { fitting } from './fitting.ts'
-import type { ChannelSeat, Lane, Lanes } from './lanes.ts'
+import type { ChannelSeat, Lane, Lanes } from './route/targets.ts'
+import { fitting } from './route/usable.ts'
 
 export interface RouteParts {
   readonly lanes: Pick<Lanes, 'find'>

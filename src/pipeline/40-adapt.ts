@@ -3,21 +3,22 @@
 
 import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
-import type { OutgoingRequest } from '../http/outgoing.ts'
-import type { Call } from '../protocols/call.ts'
-import { Losses } from '../protocols/losses.ts'
-import { packSealed, unpackSealed } from '../protocols/sealed.ts'
-import type { Channel } from '../upstreams/catalogue.ts'
+import type { OutgoingRequest } from '../http/client/request.ts'
+import type { Call } from '../protocols/neutral/call.ts'
+import { Losses } from '../protocols/neutral/losses.ts'
+import { packSealed, unpackSealed } from '../protocols/neutral/reasoning-state.ts'
+import type { Channel } from '../upstreams/channel.ts'
 import { overrideFields } from '../upstreams/overrides.ts'
-import { readyRequest } from '../upstreams/ready-request.ts'
+import { readyRequest } from '../upstreams/sign-request.ts'
 import type { Reasoning } from '../vault/reasoning.ts'
+import type { WrittenVectors } from './attempt/embeddings-translation.ts'
+import { writeVectorAsk } from './attempt/embeddings-translation.ts'
+import type { ResolveMedia } from './attempt/media.ts'
+import { AttemptFailed } from './attempt/open-response.ts'
+import type { Meeting } from './attempt/translation.ts'
+import { originOf, translationFor, writeTranslated } from './attempt/translation.ts'
+import type { Translation, VectorTranslation } from './attempt/translation-types.ts'
 import type { Hold } from './exchange.ts'
-import type { ResolveMedia } from './media.ts'
-import { AttemptFailed } from './opening.ts'
-import type { Meeting, Translation } from './translation.ts'
-import { originOf, translationFor, writeTranslated } from './translation.ts'
-import type { VectorTranslation, WrittenVectors } from './vectors.ts'
-import { writeVectorAsk } from './vectors.ts'
 
 export interface Adapted {
   readonly request: OutgoingRequest
@@ -85,9 +86,11 @@ function overridden({ channel, hold, exchange }: Meeting, written: Uint8Array, p
 }
 
 /** A credential that cannot sign is as bad as one that is refused: another channel may have a good one. */
-const unsignable = ({ id }: Channel) => (fault: unknown): never => {
-  throw new AttemptFailed('credential_bad', new Refusal('upstream_unusable', `${id}: ${describeFault(fault)}`))
-}
+const unsignable =
+  ({ id }: Channel) =>
+  (fault: unknown): never => {
+    throw new AttemptFailed('credential_bad', new Refusal('upstream_unusable', `${id}: ${describeFault(fault)}`))
+  }
 
 function unsigned({ hold, channel }: Meeting, body: Uint8Array, passed?: Passed): OutgoingRequest {
   const { call, route } = hold

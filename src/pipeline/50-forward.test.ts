@@ -3,11 +3,11 @@
 import { expect, test } from 'bun:test'
 import { Deadlines } from '../base/deadlines.ts'
 import { Stop } from '../base/stop.ts'
-import { Health } from '../routing/health.ts'
+import { Health } from '../routing/health/health.ts'
 import type { ForwardParts } from './50-forward.ts'
 import { buildForward } from './50-forward.ts'
 import type { Exchange, Hold } from './exchange.ts'
-import { freshMeter } from './meter.ts'
+import { freshMeter } from './settle/usage-meter.ts'
 import { Timings } from './timings.ts'
 
 test('closes no channel, and keeps no place', async () => {
@@ -33,7 +33,12 @@ test('closes no channel, and keeps no place', async () => {
     const route = { ways: [way], provider: { can: {} }, model: { id: 'echo' }, spoken, permit: { caller: {} } }
     const hold = { route, call: { stream: false } } as unknown as Hold
     const forwarded = forward(hold, exchange as unknown as Exchange)
-    expect(await forwarded.then(() => undefined, fault => (fault as Error).message)).toBe('a mistake')
+    expect(
+      await forwarded.then(
+        () => undefined,
+        fault => (fault as Error).message,
+      ),
+    ).toBe('a mistake')
   }
   expect([health.standing(100, 0), health.underWay]).toEqual(['open', 0])
 })

@@ -2,21 +2,21 @@
 // Until then an attempt may be replaced; afterwards nothing is tried again.
 
 import { Refusal } from '../base/errors.ts'
-import { releaseBody } from '../protocols/call.ts'
+import { releaseBody } from '../protocols/neutral/call.ts'
 import type { Verdict } from '../routing/attempts.ts'
-import type { Fate } from '../routing/health.ts'
+import type { Fate } from '../routing/health/health.ts'
 import { onWay, withoutWay } from './30-route.ts'
-import type { AttemptParts, Heard } from './attempt.ts'
-import { attempt } from './attempt.ts'
-import { outcomeOf } from './ending.ts'
+import type { AttemptParts, Heard } from './attempt/attempt.ts'
+import { attempt } from './attempt/attempt.ts'
+import type { Opened } from './attempt/open-response.ts'
+import { AttemptFailed } from './attempt/open-response.ts'
+import { releaseSaid } from './attempt/translation.ts'
 import type { Attempt, Exchange, Hold } from './exchange.ts'
 import { runsTools } from './exchange.ts'
-import { freshMeter } from './meter.ts'
-import type { Opened } from './opening.ts'
-import { AttemptFailed } from './opening.ts'
-import type { Picking, Picked } from './picking.ts'
+import type { Picked, Picking } from './route/channel-picker.ts'
+import { outcomeOf } from './settle/ending.ts'
+import { freshMeter } from './settle/usage-meter.ts'
 import { routeNote } from './timings.ts'
-import { releaseSaid } from './translation.ts'
 
 export interface ForwardParts extends AttemptParts {
   readonly picking: Picking

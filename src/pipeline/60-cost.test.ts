@@ -1,11 +1,11 @@
 // The cost of a call from what was metered: the class that was served, and what the bill is made of.
 
 import { expect, test } from 'bun:test'
-import { parsePrice } from '../base/price.ts'
+import { parsePrice } from '../base/money/price.ts'
 import type { Priced } from '../billing/price.ts'
 import { cost } from './60-cost.ts'
 import type { Exchange } from './exchange.ts'
-import { freshMeter, noteFrame, noteUsage, noteWait } from './meter.ts'
+import { freshMeter, noteFrame, noteUsage, noteWait } from './settle/usage-meter.ts'
 
 const fail = (problem: string): never => {
   throw new Error(problem)
@@ -121,8 +121,12 @@ test('a call that found no route, or is free, costs nothing', () => {
 
 test('words that came back are seconds of sound, however short the file claims to be', () => {
   const { exchange, meter } = exchangeOf({ price: priced })
-  const heard = (seconds: number, secondsMax = seconds): object =>
-    ({ inputBytes: 400, units: { seconds: secondsMax }, unitsGuess: { seconds }, secondTextBytes: 20 })
+  const heard = (seconds: number, secondsMax = seconds): object => ({
+    inputBytes: 400,
+    units: { seconds: secondsMax },
+    unitsGuess: { seconds },
+    secondTextBytes: 20,
+  })
   Object.assign(exchange, { call: heard(1) })
   meter.outputBytes = 40_000
   expect(cost(exchange, completed).usage.seconds).toBe(534)
@@ -141,9 +145,23 @@ const waits: readonly (readonly [string, readonly (readonly [number, number])[],
   ['never', [], 'upstream_broke_off'],
   ['a moment', [[98_000, 98_500]], 'upstream_broke_off'],
   ['two seconds', [[97_000, 99_000]], 'upstream_broke_off_slow'],
-  ['often a little', [[96_000, 96_600], [98_000, 98_600]], 'upstream_broke_off_slow'],
+  [
+    'often a little',
+    [
+      [96_000, 96_600],
+      [98_000, 98_600],
+    ],
+    'upstream_broke_off_slow',
+  ],
   ['long ago', [[1_000, 9_000]], 'upstream_broke_off'],
-  ['long ago, and a moment', [[1_000, 9_000], [98_000, 98_500]], 'upstream_broke_off'],
+  [
+    'long ago, and a moment',
+    [
+      [1_000, 9_000],
+      [98_000, 98_500],
+    ],
+    'upstream_broke_off',
+  ],
 ]
 
 test.each(waits)('an upstream that breaks off after its caller kept it waiting (%s)', (_name, spans, rule) => {

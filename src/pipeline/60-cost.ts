@@ -1,21 +1,19 @@
 // Usage → cost, by who pays for this ending.
 
-import { noTraits } from '../base/traits.ts'
-import type { Unit, Units, Usage } from '../base/usage.ts'
-import { noUsage, outputTokens, units } from '../base/usage.ts'
-import type { Bill } from '../billing/price.ts'
+import { noTraits } from '../base/money/model-traits.ts'
+import type { Unit, Units, Usage } from '../base/money/usage.ts'
+import { noUsage, outputTokens, units } from '../base/money/usage.ts'
 import { billOf, estimateTokens, hasFee } from '../billing/price.ts'
 import type { ChargedUsage } from '../billing/who-pays.ts'
 import { chargedUsage } from '../billing/who-pays.ts'
-import type { Call } from '../protocols/call.ts'
-import { BYTES_PER_PICTURE, pictureTokensDefault } from '../protocols/media-bytes.ts'
+import type { Call } from '../protocols/neutral/call.ts'
+import { BYTES_PER_PICTURE, pictureTokensDefault } from '../protocols/usage/media-bytes.ts'
 import type { Ending, Exchange } from './exchange.ts'
 import { lossesOf, runsTools } from './exchange.ts'
-import { keptWaiting } from './meter.ts'
-import { hiddenTokens } from './thinking.ts'
-import { withUses } from './uses.ts'
-
-export interface Cost extends ChargedUsage, Bill {}
+import type { Cost } from './settle/call-cost.ts'
+import { hiddenTokens } from './settle/hidden-reasoning.ts'
+import { withUses } from './settle/tool-uses.ts'
+import { keptWaiting } from './settle/usage-meter.ts'
 
 export function cost(exchange: Exchange, ending: Ending): Cost {
   const { meter, attempts } = exchange

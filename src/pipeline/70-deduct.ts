@@ -3,8 +3,8 @@
 
 import type { Ledger, SettleExtras } from '../billing/ledger.ts'
 import { isUndelivered } from '../billing/ledger.ts'
-import type { RecordRow } from '../store/operations.ts'
-import type { Cost } from './60-cost.ts'
+import type { RecordRow } from '../store/ledger/hold-types.ts'
+import type { Cost } from './settle/call-cost.ts'
 
 /** `extras` for a call that may hold something, else undefined. */
 export type Deduct = (row: RecordRow, cost: Pick<Cost, 'amount'>, extras: SettleExtras | undefined) => Promise<void>

@@ -1,14 +1,14 @@
 // Exchange → record: one narrow row a call, written by the settle's own transaction.
 
-import { formatUsd } from '../base/money.ts'
-import { inputTokens, outputTokens } from '../base/usage.ts'
+import { formatUsd } from '../base/money/money.ts'
+import { inputTokens, outputTokens } from '../base/money/usage.ts'
 import type { CostLine } from '../billing/price.ts'
-import type { RecordDraft, RecordRow, RecordUsage } from '../store/operations.ts'
-import type { Cost } from './60-cost.ts'
-import { bodyHash } from './body-hash.ts'
+import type { RecordDraft, RecordRow, RecordUsage } from '../store/ledger/hold-types.ts'
+import { bodyHash } from './attempt/body-hash.ts'
 import type { Attempt, Ending, Exchange, Permit } from './exchange.ts'
 import { lossesOf } from './exchange.ts'
-import { whyText } from './explain/why.ts'
+import { whyText } from './route/route-reason.ts'
+import type { Cost } from './settle/call-cost.ts'
 
 export interface Over {
   readonly permit: Permit

@@ -1,37 +1,36 @@
 // The parent of one call: runs the stages in order and catches once; both ways out settle.
 
-import type { Place } from '../base/ring.ts'
+import type { Place } from '../base/collections/linked-list.ts'
 import { Stop } from '../base/stop.ts'
-import type { BodyType } from '../http/body.ts'
+import type { BodyType } from '../http/server/body.ts'
 import type { Gate } from '../limits/gate.ts'
 import { GateLease } from '../limits/gate.ts'
-import type { Call } from '../protocols/call.ts'
+import type { Call } from '../protocols/neutral/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import { tagText } from '../protocols/tags.ts'
+import { tagText } from '../protocols/request/tags.ts'
+import type { StoredResponse } from '../vault/responses.ts'
 import type { Authenticate, Bearer } from './10-authenticate.ts'
 import type { LimitRate, RefuseUnread } from './20-limit-rate.ts'
 import { aboutCall, countRefused, limitReason } from './20-limit-rate.ts'
-import type { RouteCall } from './30-route.ts'
+import type { KeptAt, RouteCall } from './30-route.ts'
 import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
-import type { Answering } from './answering.ts'
-import { bodyHash } from './body-hash.ts'
-import type { Caller, Exchange, Route } from './exchange.ts'
-import type { LookBack } from './idempotency.ts'
-import { AnsweredBefore, readClaim } from './idempotency.ts'
-import { recorderFor } from './keeping.ts'
-import type { Lanes, Named } from './lanes.ts'
-import type { Leaving } from './leaving.ts'
-import { freshMeter } from './meter.ts'
-import { readersOf } from './modalities.ts'
-import { passedHeaders } from './passed-headers.ts'
-import type { ReferenceCheck } from './references.ts'
-import { namesMadeBy } from './references.ts'
-import type { Background } from './responses/background.ts'
-import type { Following } from './responses/following.ts'
-import type { Settling } from './settling.ts'
+import { bodyHash } from './attempt/body-hash.ts'
+import { passedHeaders } from './attempt/forwarded-headers.ts'
+import type { Caller, Exchange, Permit, Route } from './exchange.ts'
+import type { UnderWay } from './lifetime/active-calls.ts'
+import type { Leaving } from './lifetime/disconnects.ts'
+import type { LookBack } from './lifetime/idempotency.ts'
+import { AnsweredBefore, readClaim } from './lifetime/idempotency.ts'
+import type { Answering } from './reply/reply.ts'
+import { readersOf } from './route/modalities.ts'
+import type { ReferenceCheck } from './route/references.ts'
+import { namesMadeBy } from './route/references.ts'
+import type { Lanes, Named } from './route/targets.ts'
+import { recorderFor } from './settle/keep-bodies.ts'
+import type { Settling } from './settle/settle.ts'
+import { freshMeter } from './settle/usage-meter.ts'
 import { routeNote, Timings } from './timings.ts'
-import type { UnderWay } from './under-way.ts'
 
 /** The stage files, in the order they run; 40 runs inside 50, once an attempt, and 60 to 80 when a call settles. */
 export const stageOrder = [
@@ -46,6 +45,21 @@ export const stageOrder = [
   '80-record',
 ] as const
 
+/** Responses that a call can continue (`previous_response_id`), as the pipeline needs them. */
+export interface PreviousResponses {
+  /** The response that the call continues. Throws where the caller's account does not own it. */
+  find(call: Call, permit: Permit): StoredResponse | undefined
+  /** The channel whose upstream also stores the response, if any. */
+  keptAt(response: StoredResponse | undefined): KeptAt | undefined
+  /** The call as it is forwarded, once the route is known. */
+  bring(exchange: Exchange, previous: StoredResponse | undefined): Promise<Call>
+}
+
+/** Runs a call whose caller does not wait for the answer (`background: true`). */
+export interface BackgroundCalls {
+  begin(exchange: Exchange, answer: () => Promise<Response>): Promise<Response>
+}
+
 export interface Stages {
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
@@ -53,7 +67,7 @@ export interface Stages {
   readonly lookBack: LookBack
   readonly lanes: Pick<Lanes, 'named'>
   readonly route: RouteCall
-  readonly following: Following
+  readonly following: PreviousResponses
   readonly references: Pick<ReferenceCheck, 'near'>
   readonly hold: HoldCall
   readonly forward: Forward
@@ -76,7 +90,7 @@ export interface Ingress extends Bearer {
 export interface PipelineParts {
   readonly stages: Stages
   readonly answering: Answering
-  readonly background: Background
+  readonly background: BackgroundCalls
   readonly leaving: Pick<Leaving, 'left' | 'over'>
   /** Calls that are under way, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay

@@ -5,11 +5,13 @@ import { ark } from './ark/protocol.ts'
 import { gemini } from './gemini/dialect.ts'
 import { openaiChat } from './openai-chat/dialect.ts'
 import { arkHeaders, responsesProtocol } from './openai-responses/dialect.ts'
-import { writeArkError as writeArkResponsesError } from './openai-responses/errors.ts'
-import { writeError as writeResponsesError } from './openai-responses/errors.ts'
+import {
+  writeArkError as writeArkResponsesError,
+  writeError as writeResponsesError,
+} from './openai-responses/errors.ts'
 import { arkFlavour, openaiFlavour } from './openai-responses/flavour.ts'
+import { sideProtocols } from './passthrough-list.ts'
 import type { ErrorDialect, Protocol } from './protocol.ts'
-import { sideProtocols } from './side-list.ts'
 
 /** Dialects in which calls are served. */
 export const protocols = {

@@ -1,6 +1,6 @@
 // One model as lists of models tell of it, before any dialect has put it into its own form.
 
-import type { Traits } from '../base/traits.ts'
+import type { Traits } from '../base/money/model-traits.ts'
 
 export interface ListedModel {
   /** `<provider>/<model>`. */

@@ -1,6 +1,6 @@
 // Where an upstream tells which models it has, and how it says so, by the dialect in which it is spoken to.
 
-import { isObject } from './json-object.ts'
+import { isObject } from './request/json-object.ts'
 
 interface Listing {
   /** What a path ends in at which calls are posted; in its place the models are listed. */

@@ -2,14 +2,15 @@
 // meet in conversation.ts (requests) and answer.ts (answers).
 
 import type { SpokenError, ToldQuota } from '../base/errors.ts'
-import type { Traits } from '../base/traits.ts'
-import type { Usage } from '../base/usage.ts'
-import type { Answer, EventReader, EventWriter } from './answer.ts'
-import type { AnswerReading, Call, CallTarget, FrameReading } from './call.ts'
-import type { Conversation, MediaPart, Source } from './conversation.ts'
-import type { Losses } from './losses.ts'
-import type { Sealed } from './sealed.ts'
-import type { VectorCodec } from './vectors.ts'
+import type { Traits } from '../base/money/model-traits.ts'
+import type { Usage } from '../base/money/usage.ts'
+import type { Answer, EventReader, EventWriter } from './neutral/answer.ts'
+import type { AnswerReading, Call, CallTarget, FrameReading } from './neutral/call.ts'
+import type { Conversation, MediaPart, Source } from './neutral/conversation.ts'
+import type { VectorCodec } from './neutral/embeddings.ts'
+import type { Losses } from './neutral/losses.ts'
+import type { Sealed } from './neutral/reasoning-state.ts'
+import type { TranslationNotes } from './neutral/translation-notes.ts'
 
 /** What is native: the same dialect on both sides, whose bytes pass. */
 export interface Protocol extends ErrorDialect {
@@ -122,17 +123,6 @@ export interface ConversationTarget {
   /** What lies at the addresses that the conversation names, for dialects that must hold it themselves. */
   readonly media: ReadonlyMap<string, { readonly mime: string; readonly base64: string }>
   readonly notes: TranslationNotes
-}
-
-/** What the writer of a request leaves for the reader of its answer, and both for the caller. */
-export interface TranslationNotes {
-  readonly losses: Losses
-  /** Names of tools that had to be changed for this upstream: as written → as the caller has it. */
-  readonly renamed: Map<string, string>
-  /** The answer is held to a schema by a tool of this name: its arguments are the text of the answer. */
-  schemaTool?: string
-  /** Custom tools, by their names as written, that this upstream was given as functions of one text, `input`. */
-  wrapped?: Set<string>
 }
 
 /** The upstream that an answer came from. */

@@ -38,7 +38,11 @@ describe('the next channel', () => {
       fc.property(fc.uniqueArray(fc.string({ minLength: 1 })), verdicts, fc.nat(5), (ids, fates, max) => {
         const attempts: Tried[] = []
         for (const verdict of fates) {
-          const next = nextChannel(ids.map(id => ({ id })), attempts, max)
+          const next = nextChannel(
+            ids.map(id => ({ id })),
+            attempts,
+            max,
+          )
           if (next === undefined) break
           expect(attempts.some(({ channelId }) => channelId === next.id)).toBe(false)
           attempts.push({ channelId: next.id, verdict })

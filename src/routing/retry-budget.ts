@@ -6,10 +6,10 @@
 // A call holds its place until its end, or until no call can last that long: nothing is counted up and down.
 
 import { bounds } from '../base/bounds.ts'
-import type { Place } from '../base/ring.ts'
-import { Ring } from '../base/ring.ts'
-import { Others } from './others.ts'
-import { Recent } from './recent.ts'
+import type { Place } from '../base/collections/linked-list.ts'
+import { Ring } from '../base/collections/linked-list.ts'
+import { Others } from './health/other-accounts.ts'
+import { Recent } from './health/recent-counts.ts'
 
 const PERCENT = 20
 const FLOOR = 3

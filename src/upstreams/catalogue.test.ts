@@ -1,7 +1,7 @@
 // Providers and the environment become channels.
 
 import { describe, expect, test } from 'bun:test'
-import { Secret } from '../base/secret.ts'
+import { Secret } from '../base/secrets/secret.ts'
 import { buildCatalogue } from './catalogue.ts'
 import { channelId } from './channels.ts'
 import { ProviderFileError } from './provider.ts'
@@ -108,8 +108,10 @@ describe('a channel', () => {
 })
 
 test('a later file replaces a provider', () => {
-  const files = [base, { ...base, name: 'Other', baseUrl: 'https://other.example' }]
-    .map(json => ({ name: 'x.json', text: JSON.stringify(json) }))
+  const files = [base, { ...base, name: 'Other', baseUrl: 'https://other.example' }].map(json => ({
+    name: 'x.json',
+    text: JSON.stringify(json),
+  }))
   const catalogue = buildCatalogue({ files, env: { ACME_KEY: 'k' }, builtInUrl: undefined })
   expect(catalogue.providers.size).toBe(1)
   expect(catalogue.providers.get('acme')!.name).toBe('Other')

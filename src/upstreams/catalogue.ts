@@ -5,37 +5,22 @@
 // is not changed is the same as before, so that its connections and what is known of it stay.
 
 import { systemClock } from '../base/clock.ts'
-import type { Price } from '../base/price.ts'
-import type { Secret } from '../base/secret.ts'
-import { openClient } from '../http/outgoing.ts'
-import type { PrivateHosts } from '../http/private-hosts.ts'
-import { noPrivateHosts } from '../http/private-hosts.ts'
-import type { Road } from '../http/road.ts'
-import type { FoundAddress } from './found-channels.ts'
-import type { StoredChannel, StoredProvider } from '../store/rules.ts'
+import type { Price } from '../base/money/price.ts'
+import type { Secret } from '../base/secrets/secret.ts'
+import type { PrivateHosts } from '../http/address/private-hosts.ts'
+import { noPrivateHosts } from '../http/address/private-hosts.ts'
+import { openClient } from '../http/client/send-request.ts'
+import type { StoredChannel, StoredProvider } from '../store/rules/rules.ts'
+import type { Channel } from './channel.ts'
 import type { Channels, Fleet } from './channels.ts'
 import { openChannels } from './channels.ts'
-import type { ChannelParts, Source } from './found-channels.ts'
-import { addressOf, foundChannels } from './found-channels.ts'
-import type { Overrides } from './overrides.ts'
+import type { ChannelParts, FoundAddress, Source } from './environment-channels.ts'
+import { addressOf, foundChannels } from './environment-channels.ts'
 import type { Provider } from './provider.ts'
-import { parseProvider, ProviderFileError } from './provider.ts'
-import type { OpenedKey, SigningParts } from './signing.ts'
+import { ProviderFileError, parseProvider } from './provider.ts'
+import type { SigningParts } from './signing.ts'
 import { openStored, placeOf, Unusable } from './stored-channels.ts'
 import { readStoredProvider } from './stored-providers.ts'
-import type { ChannelTimes } from './times.ts'
-
-export interface Channel extends OpenedKey {
-  readonly id: string
-  readonly providerId: string
-  readonly baseUrl: string
-  /** How that address is reached; the key goes nowhere else. */
-  readonly road: Road
-  /** What is sent otherwise than callers ask. */
-  readonly overrides?: Overrides
-  /** Where they are others than its provider's and its models'. */
-  readonly times?: ChannelTimes
-}
 
 export interface CatalogueParts {
   readonly files: readonly { readonly name: string; readonly text: string }[]

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { Secret } from '../base/secret.ts'
-import type { ChannelRow } from '../store/rules.ts'
-import type { Channel } from './catalogue.ts'
+import { Secret } from '../base/secrets/secret.ts'
+import type { ChannelRow } from '../store/rules/rules.ts'
+import type { Channel } from './channel.ts'
 import type { Channels } from './channels.ts'
 import { channelId, nameChannels, openChannels } from './channels.ts'
 

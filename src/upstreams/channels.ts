@@ -6,9 +6,9 @@
 
 import { createHash } from 'node:crypto'
 import { textId } from '../base/ids.ts'
-import type { Secret } from '../base/secret.ts'
-import type { ChannelRow } from '../store/rules.ts'
-import type { Channel } from './catalogue.ts'
+import type { Secret } from '../base/secrets/secret.ts'
+import type { ChannelRow } from '../store/rules/rules.ts'
+import type { Channel } from './channel.ts'
 
 export interface Channels {
   /** Those of a provider that may be used, in the order of their keys. */
@@ -98,15 +98,19 @@ export function openChannels(first: readonly Fleet[] = []): LiveChannels {
     byProvider = new Map(fleets.map(fleet => [fleet.providerId, fleet]))
     everyOne = fleets.flatMap(({ listed }) => [...new Set(listed)])
     const given = new Map(rows.map(row => [row.channel, row]))
-    rules = new Map(everyOne.map(({ id, providerId }) => {
-      const row = given.get(id) ?? { channel: id, ...plain, tags: [] }
-      return [id, { ...row, tags: [...new Set([...byProvider.get(providerId)!.tags, ...row.tags])] }]
-    }))
+    rules = new Map(
+      everyOne.map(({ id, providerId }) => {
+        const row = given.get(id) ?? { channel: id, ...plain, tags: [] }
+        return [id, { ...row, tags: [...new Set([...byProvider.get(providerId)!.tags, ...row.tags])] }]
+      }),
+    )
     byId = new Map(everyOne.map(channel => [channel.id, byProxy(channel, rules.get(channel.id)!.proxy)]))
-    usable = new Map(fleets.map(({ providerId, listed }) => {
-      const ids = [...new Set(listed.map(({ id }) => id))]
-      return [providerId, ids.filter(id => !ruleOf(id).disabled).map(id => byId.get(id)!)]
-    }))
+    usable = new Map(
+      fleets.map(({ providerId, listed }) => {
+        const ids = [...new Set(listed.map(({ id }) => id))]
+        return [providerId, ids.filter(id => !ruleOf(id).disabled).map(id => byId.get(id)!)]
+      }),
+    )
   }
 
   /** Whoever has connections by its road must find it to be the same as before. */

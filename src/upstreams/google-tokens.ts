@@ -2,13 +2,13 @@
 // before they end. However many calls need one at once, one is fetched.
 
 import { bounds } from '../base/bounds.ts'
-import type { Secret } from '../base/secret.ts'
+import type { Secret } from '../base/secrets/secret.ts'
 import { Stop } from '../base/stop.ts'
-import type { Send } from '../http/outgoing.ts'
-import { noPrivateHosts } from '../http/private-hosts.ts'
-import type { Road } from '../http/road.ts'
-import type { Trust } from '../http/written-address.ts'
-import { readAddress, roadTo } from '../http/written-address.ts'
+import type { Trust } from '../http/address/operator-address.ts'
+import { readAddress, roadTo } from '../http/address/operator-address.ts'
+import { noPrivateHosts } from '../http/address/private-hosts.ts'
+import type { Road } from '../http/client/network-path.ts'
+import type { Send } from '../http/client/request.ts'
 
 export interface ServiceAccount {
   readonly email: string

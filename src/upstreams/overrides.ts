@@ -1,9 +1,9 @@
 // What an operator has one channel send otherwise than its callers ask: headers besides, and fields of requests that
 // are set, filled in or left out. Of a body every other byte stays as it was.
 
-import { foldName } from '../base/json.ts'
-import type { FieldChanges, Parameters } from '../store/rules.ts'
-import { bufferOf, rewriteFields, scanned } from './rewriting.ts'
+import { foldName } from '../base/text/json-bytes.ts'
+import type { FieldChanges, Parameters } from '../store/rules/rules.ts'
+import { bufferOf, rewriteFields, scanned } from './rewrite-fields.ts'
 
 export interface Overrides {
   /** In lower case. */
@@ -27,7 +27,8 @@ export function compileOverrides(
   parameters: Parameters,
 ): Overrides | undefined {
   const fields = new Map(
-    Object.entries(parameters).map(([dialect, changes]) => [dialect, fieldsOf(changes)] as const)
+    Object.entries(parameters)
+      .map(([dialect, changes]) => [dialect, fieldsOf(changes)] as const)
       .filter(([, list]) => list.length > 0),
   )
   const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))

@@ -1,12 +1,12 @@
 import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Rates } from '../base/price.ts'
-import { isOfNothing } from '../base/price.ts'
+import type { Rates } from '../base/money/price.ts'
+import { isOfNothing } from '../base/money/price.ts'
 import type { Provider } from './provider.ts'
-import { parseProvider, ProviderFileError } from './provider.ts'
-import { defaultTimes, timesOf } from './times.ts'
+import { ProviderFileError, parseProvider } from './provider.ts'
 import { applyQuirks, streamFormat } from './quirks.ts'
+import { defaultTimes, timesOf } from './timeouts.ts'
 
 const folder = join(import.meta.dir, '..', '..', 'providers')
 const files = readdirSync(folder)

@@ -1,17 +1,17 @@
 // What one file of providers/ says, checked once when it is read. A provider is data: whatever code needs to know
 // of it is a flag here with a documented default, and no code asks for its id.
 
-import type { Price } from '../base/price.ts'
-import { isOfNothing, parseIncluded, parsePrice } from '../base/price.ts'
-import type { Traits } from '../base/traits.ts'
-import { noTraits } from '../base/traits.ts'
-import { readAddress } from '../http/written-address.ts'
+import type { Traits } from '../base/money/model-traits.ts'
+import { noTraits } from '../base/money/model-traits.ts'
+import type { Price } from '../base/money/price.ts'
+import { isOfNothing, parseIncluded, parsePrice } from '../base/money/price.ts'
+import { readAddress } from '../http/address/operator-address.ts'
 import type { NamedQuirk } from './quirks.ts'
 import { readQuirk } from './quirks.ts'
+import { parseTraits } from './read-traits.ts'
 import { isWayToSign } from './signing.ts'
-import type { Times } from './times.ts'
-import { defaultTimes, parseTimes } from './times.ts'
-import { parseTraits } from './traits.ts'
+import type { Times } from './timeouts.ts'
+import { defaultTimes, parseTimes } from './timeouts.ts'
 
 export interface Capabilities {
   /** Reports usage at the end of a stream when asked by `stream_options.include_usage`. Default true. */

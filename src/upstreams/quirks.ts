@@ -4,7 +4,7 @@
 import { AwsEventStream } from '../http/aws-event-stream.ts'
 import type { LastFrame, SseFrame } from '../http/sse.ts'
 import { SseSplitter } from '../http/sse.ts'
-import { bufferOf, rewriteFields } from './rewriting.ts'
+import { bufferOf, rewriteFields } from './rewrite-fields.ts'
 
 /** A request as a dialect made it, not yet signed. */
 export interface QuirkyRequest {
@@ -68,7 +68,10 @@ export const quirks: Readonly<Record<string, Quirk>> = {
   /** Features that are asked for in a header must be asked for in the body. */
   anthropicBetaInBody: {
     change({ headers, added }) {
-      const features = (headers['anthropic-beta'] ?? '').split(',').map(one => one.trim()).filter(one => one !== '')
+      const features = (headers['anthropic-beta'] ?? '')
+        .split(',')
+        .map(one => one.trim())
+        .filter(one => one !== '')
       delete headers['anthropic-beta']
       if (features.length > 0) added.set('anthropic_beta', features)
     },

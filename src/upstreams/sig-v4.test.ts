@@ -9,7 +9,7 @@ import { openSigV4, parseAwsCredentials, regionOf } from './sig-v4.ts'
 const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' }
 
 // Few signs and short words, so that one name often begins with another.
-const signs = fc.constantFrom(...'ab', '=', '-', ...'zA9._~:%+/ *()!\'@,é')
+const signs = fc.constantFrom(...'ab', '=', '-', ..."zA9._~:%+/ *()!'@,é")
 const word = fc.string({ unit: signs, minLength: 1, maxLength: 4 })
 const segment = fc.string({ unit: fc.constantFrom(...'abzAZ019_-~:@é%'), minLength: 1, maxLength: 9 })
 const asked = fc.record({
@@ -33,9 +33,12 @@ test('any request is signed as the vendor signs it', async () => {
       const search = Object.entries(query).map(pair => pair.map(encodeURIComponent).join('='))
       const url = `https://${host}${encodedPath}${search.length > 0 ? `?${search.join('&')}` : ''}`
       const headers = type === null ? {} : { 'content-type': type }
-      const ours = openSigV4({ credentials: mine, region, service, dateMs: () => dateMs })(
-        { ...(method && { method }), url, headers, body },
-      )
+      const ours = openSigV4({ credentials: mine, region, service, dateMs: () => dateMs })({
+        ...(method && { method }),
+        url,
+        headers,
+        body,
+      })
       const theirs = await new SignatureV4({ credentials: mine, region, service, sha256: Sha256 }).sign(
         {
           ...{ method: method ?? 'POST', protocol: 'https:', hostname: host, path: encodedPath, query, body },

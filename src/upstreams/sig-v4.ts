@@ -91,7 +91,10 @@ const canonicalPath = (path: string): string => path.split('/').map(escaped).joi
 
 /** By name, then by value. */
 function canonicalQuery(search: string): string {
-  const pairs = search.slice(1).split('&').filter(pair => pair !== '')
+  const pairs = search
+    .slice(1)
+    .split('&')
+    .filter(pair => pair !== '')
   return pairs
     .map(pair => {
       const [name = '', ...value] = pair.split('=').map(part => escaped(decodeURIComponent(part)))

@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { exportPKCS8, generateKeyPair, jwtVerify } from 'jose'
-import { Secret } from '../base/secret.ts'
-import { openClient } from '../http/outgoing.ts'
+import { Secret } from '../base/secrets/secret.ts'
+import { openClient } from '../http/client/send-request.ts'
 import { buildCatalogue } from './catalogue.ts'
 import { ProviderFileError } from './provider.ts'
 import { openSigV4 } from './sig-v4.ts'
@@ -105,8 +105,10 @@ describe('sigv4', () => {
 
 describe('google-token', () => {
   let number = 0
-  const give = (more: object = {}) => () =>
-    Response.json({ access_token: `token-${++number}`, expires_in: 3600, token_type: 'Bearer', ...more })
+  const give =
+    (more: object = {}) =>
+    () =>
+      Response.json({ access_token: `token-${++number}`, expires_in: 3600, token_type: 'Bearer', ...more })
   function account(more: object = {}): string {
     const key = { private_key: privateKey, private_key_id: 'k1' }
     return JSON.stringify({ client_email: 'me@x.example', ...key, token_uri: tokenUri, ...more })
@@ -218,8 +220,10 @@ describe('google-token', () => {
     ['JSON of another kind', '{"type":"authorized_user"}'],
     ['broken JSON', '{"client_email":'],
     ['no private key', '{"client_email":"a@b.example","private_key":"x"}'],
-    ...['ftp://x', 'http://169.254.169.254/token', 'http://a.example/token', 'https://u:p@a.example/token'].map(uri =>
-      [uri, `{"client_email":"a@b.example","private_key":"-- PRIVATE KEY","token_uri":"${uri}"}`]),
+    ...['ftp://x', 'http://169.254.169.254/token', 'http://a.example/token', 'https://u:p@a.example/token'].map(uri => [
+      uri,
+      `{"client_email":"a@b.example","private_key":"-- PRIVATE KEY","token_uri":"${uri}"}`,
+    ]),
   ])('%s is refused at the start', (_, key) => {
     expect(() => channels('google-token', { ACME_KEY: key })).toThrow(ProviderFileError)
   })

@@ -3,8 +3,8 @@
 
 import { readFileSync } from 'node:fs'
 import { bounds } from '../base/bounds.ts'
-import { Secret } from '../base/secret.ts'
-import type { Send } from '../http/outgoing.ts'
+import { Secret } from '../base/secrets/secret.ts'
+import type { Send } from '../http/client/request.ts'
 import { GoogleTokens, parseServiceAccount } from './google-tokens.ts'
 import type { Signable } from './sig-v4.ts'
 import { openSigV4, parseAwsCredentials, regionOf } from './sig-v4.ts'
@@ -223,11 +223,7 @@ export interface SigningChannel {
  * The headers to add to a request that is otherwise ready: nothing of it may change afterwards. A promise only where
  * something must be fetched first; it rejects when that fails.
  */
-export function signRequest(
-  channel: SigningChannel,
-  dialect: string,
-  request: Signable,
-): Headers | Promise<Headers> {
+export function signRequest(channel: SigningChannel, dialect: string, request: Signable): Headers | Promise<Headers> {
   if (!Object.hasOwn(channel.signs, dialect)) throw new Error(`${channel.id} does not speak ${dialect}`)
   return channel.signs[dialect]!(request)
 }

@@ -3,18 +3,18 @@
 // is used for nothing but the place that it was given for.
 
 import { bounds } from '../base/bounds.ts'
-import { Secret } from '../base/secret.ts'
-import { BadAddress, isPrivate, readAddress, roadTo } from '../http/written-address.ts'
-import type { StoredChannel } from '../store/rules.ts'
-import type { Channel } from './catalogue.ts'
-import type { ChannelParts, FoundAddress, Source } from './found-channels.ts'
-import { addressOf, unsigned } from './found-channels.ts'
-import { meantAddress } from './meant-address.ts'
+import { Secret } from '../base/secrets/secret.ts'
+import { BadAddress, isPrivate, readAddress, roadTo } from '../http/address/operator-address.ts'
+import type { StoredChannel } from '../store/rules/rules.ts'
+import { meantAddress } from './base-url.ts'
+import type { Channel } from './channel.ts'
+import type { ChannelParts, FoundAddress, Source } from './environment-channels.ts'
+import { addressOf, unsigned } from './environment-channels.ts'
 import { compileOverrides } from './overrides.ts'
 import { ProviderFileError } from './provider.ts'
 import { isSendable, openKey } from './signing.ts'
-import type { ChannelTimes } from './times.ts'
-import { parseChannelTimes } from './times.ts'
+import type { ChannelTimes } from './timeouts.ts'
+import { parseChannelTimes } from './timeouts.ts'
 
 /** Why a channel cannot be used, in a sentence. */
 export class Unusable extends Error {}
@@ -66,8 +66,11 @@ export function placeOf(
   })
 }
 
-const ownAddress = (baseUrl: string, { provider }: Source): FoundAddress =>
-  ({ address: meantAddress(readAddress(baseUrl), provider), writtenAt: 'its address', trust: 'listed' })
+const ownAddress = (baseUrl: string, { provider }: Source): FoundAddress => ({
+  address: meantAddress(readAddress(baseUrl), provider),
+  writtenAt: 'its address',
+  trust: 'listed',
+})
 
 function timesOf({ times }: StoredChannel): ChannelTimes {
   return parseChannelTimes(times, problem => {

@@ -2,9 +2,9 @@
 // be who sets the environment, so that nothing of the environment is theirs: only one that goes on from a shipped file
 // with the same address and the same kind of keys has the keys that were given for that.
 
-import type { Source } from './found-channels.ts'
+import type { Source } from './environment-channels.ts'
 import type { Provider } from './provider.ts'
-import { parseProvider, ProviderFileError } from './provider.ts'
+import { ProviderFileError, parseProvider } from './provider.ts'
 
 const WHERE = 'the definition'
 

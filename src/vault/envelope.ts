@@ -1,11 +1,11 @@
 // What the parts of the vault share: words into an envelope that opens only in its own row, and out of it again.
 
 import { bounds } from '../base/bounds.ts'
-import type { Seal } from '../base/seal.ts'
-import { SealError } from '../base/seal.ts'
-import type { KeptId } from '../store/kept.ts'
-import type { KeptReader } from '../store/kept-reader.ts'
-import type { Writer } from '../store/writer.ts'
+import type { Seal } from '../base/secrets/seal.ts'
+import { SealError } from '../base/secrets/seal.ts'
+import type { Writer } from '../store/engine/writer.ts'
+import type { KeptId } from '../store/vault/kept.ts'
+import type { KeptReader } from '../store/vault/kept-reader.ts'
 
 export interface VaultParts {
   readonly writer: Pick<Writer, 'run'>

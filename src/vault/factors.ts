@@ -2,8 +2,8 @@
 // written down from time to time: what a crash takes away is learned again.
 
 import { bounds } from '../base/bounds.ts'
-import type { Spread } from '../base/spread.ts'
-import { deviationOf, fadeSpread, mergeSpreads, spreadOf } from '../base/spread.ts'
+import type { Spread } from '../base/collections/mean-variance.ts'
+import { deviationOf, fadeSpread, mergeSpreads, spreadOf } from '../base/collections/mean-variance.ts'
 import type { VaultParts } from './envelope.ts'
 
 export interface Factor {

@@ -3,7 +3,7 @@
 // goes on without it.
 
 import { bounds } from '../base/bounds.ts'
-import type { KeptId } from '../store/kept.ts'
+import type { KeptId } from '../store/vault/kept.ts'
 import type { VaultParts } from './envelope.ts'
 import { close, isId, openOrSay, placeOf, rowOf } from './envelope.ts'
 
@@ -49,7 +49,10 @@ export function openReasoning(parts: VaultParts): Reasoning {
     const expiresMs = dateMs() + bounds.keptReasoningMsMax
     writer
       .run('keepReasoning', { accountId, id, expiresMs, sealed })
-      .then(() => void (isDropping = false), (fault: unknown) => drop((fault as Error).message))
+      .then(
+        () => void (isDropping = false),
+        (fault: unknown) => drop((fault as Error).message),
+      )
       .finally(() => void (waitingBytes -= bytes))
   }
 

@@ -2,8 +2,8 @@
 // before it; a conversation is the chain of them.
 
 import { bounds } from '../base/bounds.ts'
-import type { KeptId, ResponseFacts, ResponseStatus } from '../store/kept.ts'
-import type { ResponseRow } from '../store/kept-reader.ts'
+import type { KeptId, ResponseFacts, ResponseStatus } from '../store/vault/kept.ts'
+import type { ResponseRow } from '../store/vault/kept-reader.ts'
 import type { VaultParts } from './envelope.ts'
 import { close, isId, openOrSay, placeOf, rowOf } from './envelope.ts'
 

@@ -6,8 +6,8 @@
 // its beginning was never heard of.
 
 import { bounds } from '../base/bounds.ts'
-import type { KeptId, TaskChange, TaskFacts } from '../store/kept.ts'
-import type { TaskFilter, TaskRow } from '../store/kept-reader.ts'
+import type { KeptId, TaskChange, TaskFacts } from '../store/vault/kept.ts'
+import type { TaskFilter, TaskRow } from '../store/vault/kept-reader.ts'
 import type { VaultParts } from './envelope.ts'
 import { close, isId, openOrSay, placeOf } from './envelope.ts'
 

@@ -6,11 +6,11 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bounds } from '../base/bounds.ts'
-import { Seal } from '../base/seal.ts'
-import { ringOf } from '../base/secret-ring.ts'
-import type { ResponseFacts, TaskFacts } from '../store/kept.ts'
-import { Reader } from '../store/reader.ts'
-import { Writer } from '../store/writer.ts'
+import { Seal } from '../base/secrets/seal.ts'
+import { ringOf } from '../base/secrets/secret-ring.ts'
+import { Reader } from '../store/engine/reader.ts'
+import { Writer } from '../store/engine/writer.ts'
+import type { ResponseFacts, TaskFacts } from '../store/vault/kept.ts'
 import type { ResponseBody } from './responses.ts'
 import type { Vault } from './vault.ts'
 import { openVault } from './vault.ts'
@@ -151,7 +151,7 @@ describe('a chain of responses', () => {
     expect(chain.done === 'found' && chain.links.map(({ id }) => id)).toEqual(['resp_0', 'resp_1', 'resp_2'])
   })
 
-  test('names the link that is missing, also when it is another account\'s', async () => {
+  test("names the link that is missing, also when it is another account's", async () => {
     await link(0, { accountId: bob })
     await link(1)
     expect(await vault.responses.chain(of('resp_1'))).toEqual({ done: 'missing', id: 'resp_0' })
@@ -269,20 +269,28 @@ describe('a task', () => {
   })
 })
 
-test('a file is its account\'s, at its channel', async () => {
+test("a file is its account's, at its channel", async () => {
   await vault.files.own(of('file-1'), { channel: 'p#2', bytes: 3 })
   expect([vault.files.owns(of('file-1')), vault.files.owns(of('file-1', bob))]).toEqual(['p#2', undefined])
-  expect([vault.files.sum(alice), vault.files.sum(bob)]).toEqual([{ files: 1, bytes: 3 }, { files: 0, bytes: 0 }])
+  expect([vault.files.sum(alice), vault.files.sum(bob)]).toEqual([
+    { files: 1, bytes: 3 },
+    { files: 0, bytes: 0 },
+  ])
   expect(vault.references.owned(alice, ['file:file-1', 'container:file-1'])).toEqual(new Map([['file:file-1', 'p#2']]))
   expect([await vault.files.disown(of('file-1', bob)), await vault.files.disown(of('file-1'))]).toEqual([false, true])
   expect(vault.files.owns(of('file-1'))).toBeUndefined()
 })
 
-test('an id of an answer is its account\'s, at its channel, for its time and after a restart', async () => {
+test("an id of an answer is its account's, at its channel, for its time and after a restart", async () => {
   await vault.references.own(alice, ['container:c1', 'item:i1'], 'p#2')
   await vault.references.own(alice, ['container:c1', 'x'.repeat(bounds.keptIdCharsMax + 1)], 'p#3')
   const ids = ['container:c1', 'item:i1', 'item:c1', 'x'.repeat(bounds.keptIdCharsMax + 1)]
-  expect(vault.references.owned(alice, ids)).toEqual(new Map([['container:c1', 'p#3'], ['item:i1', 'p#2']]))
+  expect(vault.references.owned(alice, ids)).toEqual(
+    new Map([
+      ['container:c1', 'p#3'],
+      ['item:i1', 'p#2'],
+    ]),
+  )
   expect(vault.references.owned(bob, ids).size).toBe(0)
   await restart()
   expect(vault.references.owned(alice, ids).size).toBe(2)

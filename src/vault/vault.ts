@@ -2,8 +2,8 @@
 // of it is an account's, sealed, bounded and kept for a while. Knows no HTTP, no dialect and no money.
 
 import { bounds } from '../base/bounds.ts'
-import type { KeptId } from '../store/kept.ts'
-import type { FileRow, FilesSum } from '../store/kept-reader.ts'
+import type { KeptId } from '../store/vault/kept.ts'
+import type { FileRow, FilesSum } from '../store/vault/kept-reader.ts'
 import type { VaultParts } from './envelope.ts'
 import { isId } from './envelope.ts'
 import type { Factors } from './factors.ts'

@@ -1,9 +1,9 @@
 // One caller asks for what makes a channel fail, refuse or wait; what others get of that channel stays as it was.
 
 import { afterEach, expect, test } from 'bun:test'
-import { answer, fail } from '../../src/fake-upstream/answers.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { gate, scripted } from '../../src/fake-upstream/script.ts'
+import { answer, fail } from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { gate, scripted } from '../../tools/fake-upstream/script.ts'
 import { until } from '../support/gateway.ts'
 import type { Tenants } from './tenants.ts'
 import { channelOf, credentialOf, poisoned, startTenants } from './tenants.ts'
@@ -89,12 +89,15 @@ test('a cap of a channel holds for calls that come at the same instant', async (
   await tenants.operate('channels-set', { channel: channelOf('a'), concurrency: '3' })
   const opens = Promise.withResolvers<void>()
   let [underWay, most] = [0, 0]
-  tenants.upstream.planModel('small', scripted(function* (request) {
-    most = Math.max(most, ++underWay)
-    yield gate(opens.promise)
-    underWay--
-    yield* fine.steps(request)
-  }))
+  tenants.upstream.planModel(
+    'small',
+    scripted(function* (request) {
+      most = Math.max(most, ++underWay)
+      yield gate(opens.promise)
+      underWay--
+      yield* fine.steps(request)
+    }),
+  )
   const calls = Array.from({ length: 20 }, (_, at) => tenants.ask(attacker, `call ${at}`))
   await until(() => underWay === 3, 'three are under way')
   opens.resolve()

@@ -124,7 +124,8 @@ describe.each(['records/export', 'accounts/{account}/statement/export'])('%s', p
     while (accounts.length * bounds.exportsOfPersonMax <= room) accounts.push(await fullAccount())
     const people = (await Promise.all(accounts.map(one => peopleOf(one, 1)))).flat()
     const asked = people.flatMap((person, at) =>
-      repeat(bounds.exportsOfPersonMax, () => begin(person, path.replace('{account}', accounts[at]!))))
+      repeat(bounds.exportsOfPersonMax, () => begin(person, path.replace('{account}', accounts[at]!))),
+    )
     const begun = await statuses(asked)
     expect(begun.filter(status => status === 200)).toHaveLength(room)
     expect(begun.filter(status => status !== 200).every(status => status === 503)).toBe(true)

@@ -4,9 +4,9 @@
 import { expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { Limits } from '../../src/limits/limits.ts'
-import { Affinity } from '../../src/routing/affinity.ts'
+import { Affinity } from '../../src/routing/choice/affinity.ts'
 import { RetryBudget } from '../../src/routing/retry-budget.ts'
-import type { LimitRow } from '../../src/store/rules.ts'
+import type { LimitRow } from '../../src/store/rules/rules.ts'
 import { requests, row, subject } from '../limits/rows.ts'
 
 const MANY = 300_000

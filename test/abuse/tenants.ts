@@ -4,10 +4,10 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ReceivedRequest } from '../../src/fake-upstream/request.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { scripted } from '../../src/fake-upstream/script.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
+import type { ReceivedRequest } from '../../tools/fake-upstream/request.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { scripted } from '../../tools/fake-upstream/script.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
 import { chat, startHarness } from '../support/gateway.ts'
 

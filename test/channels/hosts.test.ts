@@ -6,8 +6,8 @@ import { generateKeyPairSync } from 'node:crypto'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
-import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
+import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
+import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { hosts, urls } from '../network/corpus.ts'
 import { upstreamKey } from '../support/gateway.ts'
 import type { ChannelDesk } from './desk.ts'
@@ -90,8 +90,14 @@ describe('a channel that goes to another host', () => {
 
 describe('an address that the environment does not permit', () => {
   const bad: readonly string[] = [
-    ...hosts.map(([host]) => host).filter(host => !isListed(host)).map(host => `http://${host}:PORT/v1`),
-    ...hosts.map(([host]) => host).filter(host => !isListed(host)).map(host => `https://${host}/v1`),
+    ...hosts
+      .map(([host]) => host)
+      .filter(host => !isListed(host))
+      .map(host => `http://${host}:PORT/v1`),
+    ...hosts
+      .map(([host]) => host)
+      .filter(host => !isListed(host))
+      .map(host => `https://${host}/v1`),
     ...urls.map(([url]) => url),
     ...['http://api.example.com/v1', 'https://user:pass@api.example.com', 'https://api.example.com?x=1'],
   ]

@@ -86,7 +86,11 @@ describe('a channel', () => {
     const etag = headers.get('etag')!
     const ok = await desk.ask('PATCH', at(id!), { weight: 2 }, { 'if-match': etag })
     expect(ok.status).toBe(200)
-    for (const [method, body] of [['PATCH', { weight: 9 }], ['PATCH', { name: 'x' }], ['DELETE', undefined]] as const) {
+    for (const [method, body] of [
+      ['PATCH', { weight: 9 }],
+      ['PATCH', { name: 'x' }],
+      ['DELETE', undefined],
+    ] as const) {
       const late = await desk.ask(method, at(id!), body, { 'if-match': etag })
       expect([late.status, late.error.code]).toEqual([412, 'version_stale'])
     }

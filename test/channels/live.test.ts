@@ -2,8 +2,8 @@
 // others stays.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { fail, plain } from '../../src/fake-upstream/answers.ts'
-import { gate, scripted } from '../../src/fake-upstream/script.ts'
+import { fail, plain } from '../../tools/fake-upstream/answers.ts'
+import { gate, scripted } from '../../tools/fake-upstream/script.ts'
 import { until } from '../support/gateway.ts'
 import type { ChannelDesk } from './desk.ts'
 import { at, defineProvider, idsOf, openChannelDesk, say } from './desk.ts'
@@ -24,7 +24,9 @@ test('calls go on without a failure while channels are made, changed, disabled a
   const statuses = new Map<number, number>()
   const caller = async (): Promise<void> => {
     while (!isOver) {
-      const { status } = await say(desk, 'river/echo').then(async response => (await response.text(), response))
+      const response = await say(desk, 'river/echo')
+      const { status } = response
+      await response.text()
       statuses.set(status, (statuses.get(status) ?? 0) + 1)
       calls++
     }

@@ -2,8 +2,8 @@
 // written down, and nothing else of a request changed.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { frameSteps, framesTo, silence, streamHead } from '../../src/fake-upstream/answers.ts'
-import { scripted } from '../../src/fake-upstream/script.ts'
+import { frameSteps, framesTo, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { scripted } from '../../tools/fake-upstream/script.ts'
 import { speech } from '../dialects/speaking.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
 import { dialects, spoken } from '../dialects/upstreams.ts'

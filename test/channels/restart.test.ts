@@ -1,15 +1,15 @@
 // What was laid down is there after a restart, without what cannot be used any more: a start never fails for it.
 
-import { afterEach, expect, test } from 'bun:test'
 import { Database } from 'bun:sqlite'
+import { afterEach, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Seal } from '../../src/base/seal.ts'
-import { ringOf } from '../../src/base/secret-ring.ts'
-import { migrate, openWriter, readMigrations } from '../../src/store/database.ts'
-import { RuleBook } from '../../src/store/rules-book.ts'
-import { RulesReader } from '../../src/store/rules-reader.ts'
+import { Seal } from '../../src/base/secrets/seal.ts'
+import { ringOf } from '../../src/base/secrets/secret-ring.ts'
+import { migrate, openWriter, readMigrations } from '../../src/store/engine/database.ts'
+import { RuleBook } from '../../src/store/rules/rules-book.ts'
+import { RulesReader } from '../../src/store/rules/rules-reader.ts'
 import type { ChannelDesk } from './desk.ts'
 import { at, canary, defineProvider, idsOf, openChannelDesk, say } from './desk.ts'
 

@@ -1,8 +1,8 @@
 // Trying a channel by a real call, asking its upstream which models it has, and taking some of them over.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { fail, garbage, silence } from '../../src/fake-upstream/answers.ts'
-import { modelIds } from '../../src/fake-upstream/demo-models.ts'
+import { fail, garbage, silence } from '../../tools/fake-upstream/answers.ts'
+import { modelIds } from '../../tools/fake-upstream/demo-models.ts'
 import { dialects, spoken } from '../dialects/upstreams.ts'
 import type { ChannelDesk } from './desk.ts'
 import { at, canary, defineProvider, idsOf, openChannelDesk, say } from './desk.ts'
@@ -94,7 +94,10 @@ describe('the models of an upstream', () => {
   test.each([...dialects])('are listed in %s and held against those that are known', async dialect => {
     const { base, paths } = spoken[dialect]
     const price = { input: '1', output: '2' }
-    const models = [{ id: 'echo', price }, { id: 'long-gone', price }]
+    const models = [
+      { id: 'echo', price },
+      { id: 'long-gone', price },
+    ]
     const baseUrl = desk.harness.upstream.url + base
     const id = await make(`list-${dialect}`, { baseUrl, speaks: { [dialect]: paths }, models })
     const { body } = await desk.ask('POST', at(id, '/fetch-models'))

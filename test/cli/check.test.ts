@@ -6,10 +6,10 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { checkDisk, checkFiles, checkLauncher } from '../../src/cli/check-machine.ts'
-import { findTroubles } from '../../src/cli/check.ts'
-import { distance, nearest } from '../../src/base/nearest-name.ts'
-import type { Trouble } from '../../src/cli/trouble.ts'
+import { distance, nearest } from '../../src/base/text/nearest-name.ts'
+import { findTroubles } from '../../src/cli/checks/check.ts'
+import { checkDisk, checkFiles, checkLauncher } from '../../src/cli/checks/machine.ts'
+import type { Trouble } from '../../src/cli/checks/problem.ts'
 import { cleanUp, freshFolder, serve, stopServed, weir } from '../front/weir-process.ts'
 
 let home: string
@@ -36,8 +36,7 @@ function makeFolder(): void {
   for (const name of ['pepper', 'jwt-secret', 'encryption-key']) secret(name)
 }
 
-const secret = (name: string, text = name + SECRET): void =>
-  writeFileSync(join(folder, name), text, { mode: 0o600 })
+const secret = (name: string, text = name + SECRET): void => writeFileSync(join(folder, name), text, { mode: 0o600 })
 
 function providerFile(text: string): void {
   const own = join(home, 'providers')
@@ -55,7 +54,7 @@ const river = {
 
 /** Of a start that went well, stopped. */
 async function realFolder(): Promise<void> {
-  const { openStore } = await import('../../src/open-store.ts')
+  const { openStore } = await import('../../src/boot/open-store.ts')
   const { readConfig } = await import('../../src/config.ts')
   await (await openStore(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0' }), { writeLog: () => {} })).close()
 }
@@ -249,8 +248,12 @@ test('beside a gateway that runs, its own port is not held against it; a start a
 })
 
 test('how far names are apart', () => {
-  expect([distance('abc', 'abc', 2), distance('abc', 'acb', 2), distance('abc', 'ab', 2), distance('abc', 'x', 2)])
-    .toEqual([0, 1, 1, 3])
+  expect([
+    distance('abc', 'abc', 2),
+    distance('abc', 'acb', 2),
+    distance('abc', 'ab', 2),
+    distance('abc', 'x', 2),
+  ]).toEqual([0, 1, 1, 3])
   expect(nearest('OPEN_AI_API_KEY', ['OPENAI_API_KEY', 'OPENAI_BASE_URL'])).toBe('OPENAI_API_KEY')
   expect(nearest('SOMETHING', ['OPENAI_API_KEY'])).toBeUndefined()
 })

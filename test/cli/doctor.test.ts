@@ -7,15 +7,15 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
-import type { Seen } from '../../src/cli/doctor-rows.ts'
-import { diagnose, doctorRows } from '../../src/cli/doctor-rows.ts'
-import { examine } from '../../src/cli/doctor.ts'
-import type { Trouble } from '../../src/cli/trouble.ts'
+import { examine } from '../../src/cli/checks/doctor.ts'
+import type { Seen } from '../../src/cli/checks/doctor-rows.ts'
+import { diagnose, doctorRows } from '../../src/cli/checks/doctor-rows.ts'
+import type { Trouble } from '../../src/cli/checks/problem.ts'
 import { readConfig } from '../../src/config.ts'
-import { fail } from '../../src/fake-upstream/answers.ts'
-import { listenControl } from '../../src/http/control-socket.ts'
-import type { GatewayState } from '../../src/management/gateway-state.ts'
-import { openWriter } from '../../src/store/database.ts'
+import { listenControl } from '../../src/http/server/control-socket.ts'
+import type { GatewayState } from '../../src/management/metrics/gateway-state.ts'
+import { openWriter } from '../../src/store/engine/database.ts'
+import { fail } from '../../tools/fake-upstream/answers.ts'
 import { cleanUp, freshFolder, serve, stopServed, weir } from '../front/weir-process.ts'
 import { spoil } from '../ledger/sample-books.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -321,7 +321,7 @@ describe('at the command line', () => {
     await weir(folder, 'keys create --credit 1')
     const copy = `${folder}-copy`
     const backup = await weir(folder, `backup ${copy} --progress`)
-    expect([backup.code, backup.stderr]).toEqual([0, expect.stringMatching(/^copying and auditing …  0 s/)])
+    expect([backup.code, backup.stderr]).toEqual([0, expect.stringMatching(/^copying and auditing … {2}0 s/)])
     const audit = await weir(folder, 'audit --progress --json')
     expect([audit.code, audit.stderr]).toEqual([0, expect.stringContaining('reading the books …')])
     expect(JSON.parse(audit.stdout)).toMatchObject({ books: 'agree' })

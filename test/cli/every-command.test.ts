@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { join } from 'node:path'
+import { rows } from '../../src/cli/commands/commands.ts'
 import { helpLines, helpOn } from '../../src/cli/help.ts'
-import { rows } from '../../src/cli/rows.ts'
 import { weir } from '../front/weir-process.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'

@@ -1,10 +1,10 @@
 // People from the command line: the first owner, and whoever forgot their password. No password stands in an argument.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { askAs } from '../support/management.ts'
-import { personOf, signIn } from '../support/people.ts'
 import type { Served } from '../front/weir-process.ts'
 import { cleanUp, freshFolder, serve, stopServed, weir, weirSays } from '../front/weir-process.ts'
+import { askAs } from '../support/management.ts'
+import { personOf, signIn } from '../support/people.ts'
 
 const folder = freshFolder()
 let served: Served
@@ -27,7 +27,10 @@ describe('weir setup', () => {
       return told.status === 400
     }
     expect(await isGood()).toBe(true)
-    for (const [command, words] of [['setup --email olga@example.com', 'short'], ['setup --email olga', 'a river']]) {
+    for (const [command, words] of [
+      ['setup --email olga@example.com', 'short'],
+      ['setup --email olga', 'a river'],
+    ]) {
       expect((await weir(folder, command!, typed(words!))).code).toBe(1)
     }
     expect((await weir(folder, 'setup', { STDIN: '' })).code).toBe(2)

@@ -1,9 +1,9 @@
 // How long a request is, in every dialect on every upstream, asked by the official SDKs.
 
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
 import Anthropic0 from 'anthropic-0'
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import { bounds } from '../../src/base/bounds.ts'
 import { ask, bearer, expectStages, reached } from '../front/asking.ts'
@@ -104,7 +104,10 @@ describe('a count', () => {
     const before = harness.upstream.requests.length
     const asked = async (bytes: number) => {
       const source = { type: 'base64', media_type: 'image/png', data: 'A'.repeat(bytes) }
-      const content = [{ type: 'image', source }, { type: 'text', text: words }]
+      const content = [
+        { type: 'image', source },
+        { type: 'text', text: words },
+      ]
       const json = { model: `${lake}/echo`, messages: [{ role: 'user', content }] }
       return (await post('/v1/messages/count_tokens', json)).header('x-weir-count')
     }
@@ -150,7 +153,9 @@ describe('a count', () => {
   test('that the provider refuses in the caller’s own dialect is refused', async () => {
     const messages = [{ role: 'user' as const, content: words }]
     const wrong = { model: 'lake-anthropic/echo', messages, max_tokenz: 5 }
-    const fault = await anthropic().messages.countTokens(wrong).catch((thrown: unknown) => thrown)
+    const fault = await anthropic()
+      .messages.countTokens(wrong)
+      .catch((thrown: unknown) => thrown)
     expect(fault).toBeInstanceOf(Anthropic.BadRequestError)
     expect((fault as Error).message).toContain('max_tokenz')
   })

@@ -1,7 +1,7 @@
 // Vectors, asked for by the official SDKs in one dialect and made in another.
 
-import { GoogleGenAI } from '@google/genai'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { GoogleGenAI } from '@google/genai'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import { ask, bearer, expectStages, reached } from '../front/asking.ts'
@@ -28,9 +28,15 @@ const spent = async (): Promise<bigint> => {
 }
 const noted = () => harness.records().at(-1)!
 
-const sdks = [['7.x', OpenAI], ['6.x', OpenAI6 as unknown as typeof OpenAI]] as const
+const sdks = [
+  ['7.x', OpenAI],
+  ['6.x', OpenAI6 as unknown as typeof OpenAI],
+] as const
 
-const vectors = [[0.25, -0.5, 1], [1e-9, 0.125, -0.0625]]
+const vectors = [
+  [0.25, -0.5, 1],
+  [1e-9, 0.125, -0.0625],
+]
 const data = vectors.map((embedding, index) => ({ object: 'embedding', index, embedding }))
 const springs = ['spring-openai', 'spring-ark', 'spring-gemini']
 

@@ -24,9 +24,9 @@ export interface Bug {
   readonly expects: RegExp
 }
 
-const LEDGER = 'src/store/ledger-operations.ts'
+const LEDGER = 'src/store/ledger/ledger-operations.ts'
 const SCHEMA = 'src/store/migrations/0002-ledger.sql'
-const THREAD = 'src/store/writer-thread.ts'
+const THREAD = 'src/store/engine/writer-thread.ts'
 
 export const bugs: readonly Bug[] = [
   {
@@ -34,7 +34,7 @@ export const bugs: readonly Bug[] = [
     says: 'The answer goes out while its charge is still being written.',
     edits: [
       {
-        file: 'src/pipeline/answering.ts',
+        file: 'src/pipeline/reply/reply.ts',
         find: '    await settle(exchange, wholeEnding(exchange))\n',
         replace: '    void settle(exchange, wholeEnding(exchange)).catch(() => {})\n',
       },
@@ -45,7 +45,9 @@ export const bugs: readonly Bug[] = [
   {
     name: 'terminal event before settle',
     says: 'The last event of a stream goes out while its charge is still being written.',
-    edits: [{ file: 'src/pipeline/relay.ts', find: '    await settled\n', replace: '    settled.catch(() => {})\n' }],
+    edits: [
+      { file: 'src/pipeline/reply/relay.ts', find: '    await settled\n', replace: '    settled.catch(() => {})\n' },
+    ],
     by: 'kills',
     expects: /^G3: a whole answer was charged/,
   },
@@ -80,7 +82,7 @@ export const bugs: readonly Bug[] = [
     says: 'A settle counts as done when it is in a list to be written soon, and not when it is on the disk.',
     edits: [
       {
-        file: 'src/store/writer.ts',
+        file: 'src/store/engine/writer.ts',
         find: "      this.#queue.push({ job, sinceMs, late: false, resolve: resolve as Waiting['resolve'], reject })\n",
         replace: `
       const waiting: Waiting = { job, sinceMs, late: false, resolve: resolve as Waiting['resolve'], reject }
@@ -131,8 +133,12 @@ export const bugs: readonly Bug[] = [
     name: 'recovery in pieces',
     says: 'Recovery is no transaction: one that is killed leaves half of its work for the next to trip over.',
     edits: [
-      { file: 'src/store/recovery.ts', find: '  return db.transaction(() => {\n', replace: '  return (() => {\n' },
-      { file: 'src/store/recovery.ts', find: '  }).immediate()\n', replace: '  })()\n' },
+      {
+        file: 'src/store/ledger/recovery.ts',
+        find: '  return db\n    .transaction(() => {\n',
+        replace: '  return (() => {\n',
+      },
+      { file: 'src/store/ledger/recovery.ts', find: '    })\n    .immediate()\n', replace: '    })()\n' },
     ],
     by: 'kills',
     startKillEach: 1,
@@ -143,7 +149,7 @@ export const bugs: readonly Bug[] = [
     says: 'What a crash cut off is given back and never written down.',
     edits: [
       {
-        file: 'src/store/recovery.ts',
+        file: 'src/store/ledger/recovery.ts',
         find: "FROM hold WHERE kind = 'call'\")",
         replace:
           "FROM hold WHERE kind = 'call'\")\n" +
@@ -167,7 +173,7 @@ export const bugs: readonly Bug[] = [
     says: 'Whoever asks again after a crash hears for ever that the first call is still running.',
     edits: [
       {
-        file: 'src/store/recovery.ts',
+        file: 'src/store/ledger/recovery.ts',
         find: 'const freed = books.idempotency.release(Number(hold.call_id))',
         replace: 'const freed = false',
       },
@@ -187,12 +193,12 @@ export const bugs: readonly Bug[] = [
     says: 'Bringing an old folder up to date is no transaction: killed, it leaves neither the old schema nor the new.',
     edits: [
       {
-        file: 'src/store/database.ts',
+        file: 'src/store/engine/database.ts',
         find: '    db.transaction(() => {\n      db.run(migration.sql)\n',
         // Slow as well: each step of it takes a moment or so, and a kill must find one half done.
         replace: '    ;(() => {\n      db.run(migration.sql)\n      Bun.sleepSync(30)\n',
       },
-      { file: 'src/store/database.ts', find: '    }).immediate()\n', replace: '    })()\n' },
+      { file: 'src/store/engine/database.ts', find: '    }).immediate()\n', replace: '    })()\n' },
     ],
     by: 'kills',
     upgrades: 40,
@@ -236,7 +242,7 @@ export const bugs: readonly Bug[] = [
     says: 'A budget is compared with what was spent, and forgets what is under way.',
     edits: [
       {
-        file: 'src/store/budgets.ts',
+        file: 'src/store/ledger/budgets.ts',
         find: '        const available = cap - spent - held\n',
         replace: '        const available = cap - spent + held - held\n',
       },
@@ -249,7 +255,7 @@ export const bugs: readonly Bug[] = [
     says: 'A redemption is looked up by a copy that was read before.',
     edits: [
       {
-        file: 'src/store/code-operations.ts',
+        file: 'src/store/ledger/code-operations.ts',
         find: 'if (code.redeemed_ms !== null) return',
         replace: 'if (code.id < 0) return',
       },

@@ -1,6 +1,5 @@
 // Holds the logs against the database, from where the last look ended, and counts which phase each kill hit.
 
-import { parseTextId } from './request-id.ts'
 import type { Books, RecordRow, Transfer } from './books.ts'
 import { readBooks } from './books.ts'
 import { followEventLog } from './event-log.ts'
@@ -8,6 +7,7 @@ import type { SeenCall } from './history.ts'
 import { History } from './history.ts'
 import type { Case } from './laws.ts'
 import { CRASHED, judgeBooks, judgeCall } from './laws.ts'
+import { parseTextId } from './request-id.ts'
 
 /** Where a call under way stood when its gateway was killed. */
 export const phases = ['reserve', 'dispatch', 'relay', 'settle', 'terminal'] as const

@@ -1,7 +1,7 @@
 // The gateway as operators run it, in a process of its own that can be killed at any instant.
 
-import type { Subprocess } from 'bun'
 import { join } from 'node:path'
+import type { Subprocess } from 'bun'
 
 export const ROOT = join(import.meta.dir, '..', '..')
 

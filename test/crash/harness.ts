@@ -1,10 +1,10 @@
 // Kills a gateway under load again and again on one data folder, and lets the checker look after each recovery.
 
-import type { Subprocess } from 'bun'
 import { mkdirSync, mkdtempSync, rmSync, watch } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
+import type { Subprocess } from 'bun'
+import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { until } from '../support/gateway.ts'
 import { countOpenCalls } from './books.ts'
 import { Callers } from './callers.ts'

@@ -47,10 +47,14 @@ export class History {
 
   take(event: Event): void {
     switch (event.kind) {
-      case 'booked': return void this.booked.push(event.reference)
-      case 'killed': return this.#killed(event.ms)
-      case 'sent': return this.#sent(event)
-      default: return this.#about(event)
+      case 'booked':
+        return void this.booked.push(event.reference)
+      case 'killed':
+        return this.#killed(event.ms)
+      case 'sent':
+        return this.#sent(event)
+      default:
+        return this.#about(event)
     }
   }
 
@@ -78,18 +82,24 @@ export class History {
         call.status = event.status
         call.request = event.request
         return
-      case 'last': return
+      case 'last':
+        return
       case 'ended':
         call.ended = event.how
         if (event.said !== undefined) call.said = event.said
         // The gateway may be busy with a call whose caller has left.
         if (event.how !== 'left') this.#underWay.delete(event.tag)
         return
-      case 'seen': return void call.upstreamRequests++
-      case 'refused': return void (call.refused = true)
-      case 'piece': return void (call.chars = event.chars)
-      case 'said': return void (call.usage = event.usage)
-      default: event satisfies never
+      case 'seen':
+        return void call.upstreamRequests++
+      case 'refused':
+        return void (call.refused = true)
+      case 'piece':
+        return void (call.chars = event.chars)
+      case 'said':
+        return void (call.usage = event.usage)
+      default:
+        event satisfies never
     }
   }
 }

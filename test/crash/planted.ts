@@ -58,7 +58,7 @@ async function byRaces(root: string, seed: number): Promise<Seen> {
 
 /** Makes the copy. */
 function plant(edits: readonly Edit[], root: string): void {
-  for (const part of ['bin', 'providers', 'src', 'test/crash', 'test/races', 'test/support', 'package.json']) {
+  for (const part of ['bin', 'providers', 'src', 'tools', 'test/crash', 'test/races', 'test/support', 'package.json']) {
     cpSync(join(ROOT, part), join(root, part), { recursive: true })
   }
   symlinkSync(realpathSync(join(ROOT, 'node_modules')), join(root, 'node_modules'))

@@ -3,13 +3,13 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { Refusal } from '../../src/base/errors.ts'
-import type { Traits } from '../../src/base/traits.ts'
-import { efforts, thinkingWays } from '../../src/base/traits.ts'
-import { findMessagesProblem } from '../../src/fake-upstream/anthropic-messages/problem.ts'
-import type { ReceivedRequest } from '../../src/fake-upstream/request.ts'
+import type { Traits } from '../../src/base/money/model-traits.ts'
+import { efforts, thinkingWays } from '../../src/base/money/model-traits.ts'
 import { anthropicMessages } from '../../src/protocols/anthropic-messages/dialect.ts'
-import type { Conversation, Part, Turn } from '../../src/protocols/conversation.ts'
-import { Losses } from '../../src/protocols/losses.ts'
+import type { Conversation, Part, Turn } from '../../src/protocols/neutral/conversation.ts'
+import { Losses } from '../../src/protocols/neutral/losses.ts'
+import { findMessagesProblem } from '../../tools/fake-upstream/anthropic-messages/problem.ts'
+import type { ReceivedRequest } from '../../tools/fake-upstream/request.ts'
 
 const { constantFrom, constant, record, array, oneof, option } = fc
 const word = constantFrom('', ' ', 'words', 'x y')

@@ -6,9 +6,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
+import { says } from '../side/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
-import { says } from '../side/upstream.ts'
 
 const price = { input: '1', output: '2' }
 const provider = {
@@ -60,7 +60,7 @@ const chat = (key: string, part: object) =>
 const sent = () => harness.upstream.requests.length
 const lastKey = () => harness.upstream.requests.at(-1)!.headers.get('authorization')
 
-test('a file is its account\'s alone: to list, to see and to delete', async () => {
+test("a file is its account's alone: to list, to see and to delete", async () => {
   const [alice, bob] = [await harness.key(), await harness.key()]
   const one = await upload(alice, 'one.txt')
   const two = await upload(alice, 'two.txt')
@@ -87,7 +87,7 @@ test('a file is its account\'s alone: to list, to see and to delete', async () =
   expect(other.json.id).not.toBe(two.json.id)
 })
 
-test('a call that names a file goes where it lies, and another\'s file is not there', async () => {
+test("a call that names a file goes where it lies, and another's file is not there", async () => {
   const [alice, bob] = [await harness.key(), await harness.key()]
   const { json } = await upload(alice, 'one.txt')
   const named = [
@@ -181,10 +181,11 @@ describe('an upload is admitted like a call', () => {
     ['is no form', { 'content-type': 'application/json' }, 415],
   ])('and is one of its calls also where it %s', async (_name, headers, status) => {
     const key = await harness.key({ qpm: 2 })
-    const put = () => fetch(`${harness.url}/api/v3/files`, {
-      ...{ method: 'POST', body: '{}' },
-      headers: { authorization: `Bearer ${key}`, ...headers },
-    })
+    const put = () =>
+      fetch(`${harness.url}/api/v3/files`, {
+        ...{ method: 'POST', body: '{}' },
+        headers: { authorization: `Bearer ${key}`, ...headers },
+      })
     const before = sent()
     const answers = [await put(), await put(), await put()]
     expect(answers.map(answer => answer.status)).toEqual([status, status, 429])

@@ -6,17 +6,17 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Store } from '../../src/boot/open-store.ts'
+import { openStore } from '../../src/boot/open-store.ts'
 import { readConfig } from '../../src/config.ts'
-import { jsonAnswer } from '../../src/fake-upstream/answers.ts'
-import { gate, script } from '../../src/fake-upstream/script.ts'
-import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
-import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
-import type { Store } from '../../src/open-store.ts'
-import { openStore } from '../../src/open-store.ts'
 import type { Task } from '../../src/vault/tasks.ts'
+import { jsonAnswer } from '../../tools/fake-upstream/answers.ts'
+import { gate, script } from '../../tools/fake-upstream/script.ts'
+import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
+import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
+import { says } from '../side/upstream.ts'
 import { bookFaults } from '../support/books.ts'
 import { until } from '../support/gateway.ts'
-import { says } from '../side/upstream.ts'
 import type { TaskWorld } from './tasks-world.ts'
 import { ask, begun, film, startTasks } from './tasks-world.ts'
 
@@ -69,8 +69,7 @@ function read<T>(query: (db: Database) => T): T {
 
 const taskRows = () => read(db => db.query('SELECT id, status, due_ms AS due FROM task').all())
 const faults = () => read(bookFaults)
-const records = (): unknown[] =>
-  harness.records().map(({ outcome, rule, cost }) => [outcome, rule, cost])
+const records = (): unknown[] => harness.records().map(({ outcome, rule, cost }) => [outcome, rule, cost])
 
 function onlyTask({ vault }: Store): Task {
   const row = read(db => db.query('SELECT call_id AS callId, account_id AS accountId FROM task').get())
@@ -171,7 +170,7 @@ describe('P22: a task whose upstream does not answer', () => {
     return (await ask(harness, key, 'GET', { at: `/${id}` })).json.status
   }
 
-  test('keeps its hold for seven days, and is then nobody\'s to pay', async () => {
+  test("keeps its hold for seven days, and is then nobody's to pay", async () => {
     const id = await begun(harness, key)
     const away = says({ error: { message: 'oops' } }, 500)
     upstream.plan(away, away, says({ status: 'running' }))

@@ -2,9 +2,9 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { channelId } from '../../src/upstreams/channels.ts'
+import { says } from '../side/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
-import { says } from '../side/upstream.ts'
 import type { TaskWorld } from './tasks-world.ts'
 import { ask, begun, film, path, startTasks } from './tasks-world.ts'
 
@@ -37,7 +37,7 @@ async function spent(key: string): Promise<string> {
 const HELD_720P_5S = '1.18165' // a million pixels × 121 frames / 1,024 × $10 a million
 
 describe('a task', () => {
-  test('is begun with its caller\'s bytes, held at its worst, and settled once at what is reported', async () => {
+  test("is begun with its caller's bytes, held at its worst, and settled once at what is reported", async () => {
     const key = await harness.key()
     const { status, json, headers } = await ask(harness, key, 'POST', film('a river', { unknown_field: [1] }))
     expect([status, Object.keys(json)]).toEqual([200, ['id']])
@@ -101,8 +101,8 @@ describe('a task', () => {
   })
 
   test.each([
-    ['no report', {}, 'task_unreported', 921_600 * 120 / 1_024],
-    ['nonsense', { usage: { completion_tokens: -5, total_tokens: 'x' } }, 'task_unreported', 921_600 * 120 / 1_024],
+    ['no report', {}, 'task_unreported', (921_600 * 120) / 1_024],
+    ['nonsense', { usage: { completion_tokens: -5, total_tokens: 'x' } }, 'task_unreported', (921_600 * 120) / 1_024],
     ['a total below its parts', { usage: { completion_tokens: 9, total_tokens: 8 } }, 'task_unreported', 108_000],
     ['a total alone', { usage: { total_tokens: 700 } }, 'task_reported', 700],
   ])('with %s is billed by its size', async (_what, more, rule, tokens) => {

@@ -2,9 +2,9 @@
 // answer within bounds, and nothing held.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { jsonAnswer, streamHead, streamed } from '../../src/fake-upstream/answers.ts'
-import { chunk, end, script } from '../../src/fake-upstream/script.ts'
-import { chunkSizes, lineEndings, shaped } from '../../src/fake-upstream/shapes.ts'
+import { jsonAnswer, streamed, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { chunk, end, script } from '../../tools/fake-upstream/script.ts'
+import { chunkSizes, lineEndings, shaped } from '../../tools/fake-upstream/shapes.ts'
 import { openRaw, withoutComments } from '../forwarding/caller.ts'
 import { cpuMsOf } from '../support/cpu.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -55,11 +55,16 @@ const rows: readonly Row[] = [
   ['no base64', 'gemini', contents('user', { inlineData: { mimeType: 'image/png', data: '%%' } }), 400],
   ['an unknown role', 'gemini', contents('wizard', { text: 'x' }), 400],
   ['no parts', 'gemini', contents('user'), 400],
-  ['both spellings', 'gemini', {
-    ...contents('user', { inline_data: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } }, { text: 'x' }),
-    system_instruction: { parts: [{ text: 's' }] },
-    generationConfig: { max_output_tokens: 20, topP: 0.5 },
-  }, 200],
+  [
+    'both spellings',
+    'gemini',
+    {
+      ...contents('user', { inline_data: { mimeType: 'image/png', data: 'iVBORw0KGgo=' } }, { text: 'x' }),
+      system_instruction: { parts: [{ text: 's' }] },
+      generationConfig: { max_output_tokens: 20, topP: 0.5 },
+    },
+    200,
+  ],
 ]
 
 async function post(path: string, body: object): Promise<{ readonly status: number; readonly text: string }> {

@@ -2,7 +2,7 @@
 // upstreams of all dialects. Nobody is ever told of a mistake of ours, and every error is one of the caller's dialect.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { toolCall } from '../../src/fake-upstream/answers.ts'
+import { toolCall } from '../../tools/fake-upstream/answers.ts'
 import { cpuMsOf } from '../support/cpu.ts'
 import type { Harness } from '../support/gateway.ts'
 import { pooled } from '../support/pooled.ts'
@@ -158,8 +158,11 @@ describe('JSON inside of a text, deeper than any stack', () => {
     expect(tookMs).toBeLessThan(1_500)
   })
 
-  const answered = dialects.flatMap(caller => (['openai-chat', 'openai-responses'] as const)
-    .flatMap(upstream => [false, true].map(stream => [caller, upstream, stream] as const)))
+  const answered = dialects.flatMap(caller =>
+    (['openai-chat', 'openai-responses'] as const).flatMap(upstream =>
+      [false, true].map(stream => [caller, upstream, stream] as const),
+    ),
+  )
 
   test.each(answered)('in an answer for %s from %s, streamed: %p', async (caller, upstream, stream) => {
     harness.upstream.plan(toolCall({ name: 'map', arguments: given }))

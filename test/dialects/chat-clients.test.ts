@@ -6,11 +6,11 @@ import type { ToolSet } from 'ai'
 import { generateText, jsonSchema, streamText, tool } from 'ai'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
-import { errorRows, Refusal, speakRefusal } from '../../src/base/errors.ts'
 import type { ErrorCode } from '../../src/base/errors.ts'
-import type { Answer, AnswerPart } from '../../src/protocols/answer.ts'
-import { eventsOf } from '../../src/protocols/answer-collector.ts'
+import { errorRows, Refusal, speakRefusal } from '../../src/base/errors.ts'
 import { protocols } from '../../src/protocols/list.ts'
+import type { Answer, AnswerPart } from '../../src/protocols/neutral/answer.ts'
+import { eventsOf } from '../../src/protocols/neutral/answer-collector.ts'
 import { askOf } from '../support/translation.ts'
 
 const thought: AnswerPart = { kind: 'reasoning', text: 'Let me think.' }
@@ -57,7 +57,9 @@ async function answer(request: Request): Promise<Response> {
   const found = answers[model.replace('broken ', '')]!
   if (!stream) return new Response(protocol.codec.writeWhole(found, ask), { headers: json })
   const writer = protocol.codec.openWriter(ask)
-  const text = eventsOf(found).map(event => writer.write(event)).join('')
+  const text = eventsOf(found)
+    .map(event => writer.write(event))
+    .join('')
   const error = protocol.writeError(speakRefusal(new Refusal('upstream_failed', 'x'), 'req_1'))
   const end = model.startsWith('broken') ? error.events : writer.end()
   return new Response(text + end, { headers: { 'content-type': 'text/event-stream' } })

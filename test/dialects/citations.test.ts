@@ -6,8 +6,8 @@ import OpenAI6 from 'openai-6'
 import type { Harness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
 import { plainJson, streamedJson } from './reasons.ts'
-import { eventsSeen, requestOf } from './speaking.ts'
 import type { Json } from './speaking.ts'
+import { eventsSeen, requestOf } from './speaking.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -46,20 +46,30 @@ function grounded(candidate: Json | undefined): readonly Cited[] {
 
 /** The citations of one answer, whole or as its events. */
 const citedIn: Readonly<Record<Dialect, (answers: readonly Json[]) => readonly Cited[]>> = {
-  'openai-chat': answers => answers.flatMap(({ choices }) => list(choices))
-    .flatMap(({ message, delta }) => list(((message ?? delta) as Json).annotations)).map(annotated),
+  'openai-chat': answers =>
+    answers
+      .flatMap(({ choices }) => list(choices))
+      .flatMap(({ message, delta }) => list(((message ?? delta) as Json).annotations))
+      .map(annotated),
   'ark': answers => citedIn['openai-chat'](answers),
   'openai-responses': answers => {
     const whole = answers.map(json => (isLast(json) ? (json.response as Json) : json)).findLast(({ output }) => output)
     const parts = list(whole?.output).flatMap(({ content }) => list(content))
     return parts.flatMap(part => list(part.annotations)).map(annotated)
   },
-  'anthropic-messages': answers => answers.flatMap(({ content, delta }) => [
-    ...list(content).flatMap(block => list(block.citations)),
-    ...((delta as Json | undefined)?.citation === undefined ? [] : [(delta as Json).citation as Json]),
-  ]).map(({ url, title }) => ({ url, title })),
-  'gemini': answers => grounded(answers.flatMap(({ candidates }) => list(candidates))
-    .find(candidate => candidate.groundingMetadata !== undefined)),
+  'anthropic-messages': answers =>
+    answers
+      .flatMap(({ content, delta }) => [
+        ...list(content).flatMap(block => list(block.citations)),
+        ...((delta as Json | undefined)?.citation === undefined ? [] : [(delta as Json).citation as Json]),
+      ])
+      .map(({ url, title }) => ({ url, title })),
+  'gemini': answers =>
+    grounded(
+      answers
+        .flatMap(({ candidates }) => list(candidates))
+        .find(candidate => candidate.groundingMetadata !== undefined),
+    ),
 }
 
 const isLast = ({ type }: Json): boolean => type === 'response.completed' || type === 'response.incomplete'
@@ -104,12 +114,14 @@ describe('sources beside an answer of chat', () => {
     return [
       ...ends.map((end, at) => ({
         ...{ ...head, object: 'chat.completion.chunk', ...top },
-        choices: [{
-          index: 0,
-          delta: { role: 'assistant', content: text.slice(ends[at - 1] ?? 0, end) },
-          message: { role: 'assistant', content: text.slice(0, end) },
-          finish_reason: end === text.length ? 'stop' : null,
-        }],
+        choices: [
+          {
+            index: 0,
+            delta: { role: 'assistant', content: text.slice(ends[at - 1] ?? 0, end) },
+            message: { role: 'assistant', content: text.slice(0, end) },
+            finish_reason: end === text.length ? 'stop' : null,
+          },
+        ],
       })),
       '[DONE]',
     ]
@@ -129,8 +141,9 @@ describe('sources beside an answer of chat', () => {
       expect(seen.cited).toEqual(placed)
       expect(seen.losses).toBe('')
     }
-    expect(JSON.stringify((await ask(caller, 'openai-chat', pieces(20))).answers).split('Water is wet').length - 1)
-      .toBe(caller === 'openai-responses' ? 5 : 1) // which says everything again when it is done
+    expect(
+      JSON.stringify((await ask(caller, 'openai-chat', pieces(20))).answers).split('Water is wet').length - 1,
+    ).toBe(caller === 'openai-responses' ? 5 : 1) // which says everything again when it is done
   })
 
   test('without markers are of the whole text', async () => {
@@ -227,7 +240,14 @@ describe('the official collector of chat', () => {
       expect([content, lists]).toEqual(['One two three', 1])
       const places = annotations!.map(({ url_citation: at }) => [at.url.at(-1), at.start_index, at.end_index])
       expect(places as unknown).toEqual([
-        ...[['0', 0, 4], ['1', 0, 4], ['2', 4, 8], ['3', 4, 8], ['4', 8, 13], ['5', 8, 13]],
+        ...[
+          ['0', 0, 4],
+          ['1', 0, 4],
+          ['2', 4, 8],
+          ['3', 4, 8],
+          ['4', 8, 13],
+          ['5', 8, 13],
+        ],
       ])
     }
   })
@@ -254,24 +274,36 @@ describe('sources of an answer of Gemini', () => {
   const text = 'Spain won Euro 2024.'
   const url = 'https://a.example/1'
   const kinds: readonly (readonly [string, Json, readonly Cited[]])[] = [
-    ['groundingMetadata', {
-      groundingMetadata: {
-        webSearchQueries: ['euro'],
-        groundingChunks: [{ web: { uri: url, title: 'A' } }],
-        groundingSupports: [{ segment: { startIndex: 0, endIndex: 5, text: 'Spain' }, groundingChunkIndices: [0] }],
+    [
+      'groundingMetadata',
+      {
+        groundingMetadata: {
+          webSearchQueries: ['euro'],
+          groundingChunks: [{ web: { uri: url, title: 'A' } }],
+          groundingSupports: [{ segment: { startIndex: 0, endIndex: 5, text: 'Spain' }, groundingChunkIndices: [0] }],
+        },
       },
-    }, [{ url, title: 'A', start: 0, end: 5 }]],
-    ['citationMetadata', {
-      citationMetadata: { citationSources: [{ startIndex: 6, endIndex: 9, uri: url }] },
-    }, [{ url, title: '', start: 6, end: 9 }]],
-    ['urlContextMetadata', {
-      urlContextMetadata: {
-        urlMetadata: [
-          { retrievedUrl: url, urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_SUCCESS' },
-          { retrievedUrl: 'https://a.example/2', urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_ERROR' },
-        ],
+      [{ url, title: 'A', start: 0, end: 5 }],
+    ],
+    [
+      'citationMetadata',
+      {
+        citationMetadata: { citationSources: [{ startIndex: 6, endIndex: 9, uri: url }] },
       },
-    }, [{ url, title: '', start: 0, end: text.length }]],
+      [{ url, title: '', start: 6, end: 9 }],
+    ],
+    [
+      'urlContextMetadata',
+      {
+        urlContextMetadata: {
+          urlMetadata: [
+            { retrievedUrl: url, urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_SUCCESS' },
+            { retrievedUrl: 'https://a.example/2', urlRetrievalStatus: 'URL_RETRIEVAL_STATUS_ERROR' },
+          ],
+        },
+      },
+      [{ url, title: '', start: 0, end: text.length }],
+    ],
   ]
   const signature = 'c2lnbmF0dXJl'
   const parts = {
@@ -298,12 +330,14 @@ describe('sources of an answer of Gemini', () => {
       [candidate(parts.text), candidate(parts.call), candidate([], { ...metadata, finishReason: 'STOP' })],
       [candidate([{ text: text.slice(0, 9) }], metadata), candidate([{ text: text.slice(9) }]), end],
     ]
-    const wholes = [parts.both, [...parts.text, ...parts.signature], [...parts.signature, ...parts.text]]
-      .map(whole => candidate(whole, { ...metadata, finishReason: 'STOP' }))
+    const wholes = [parts.both, [...parts.text, ...parts.signature], [...parts.signature, ...parts.text]].map(whole =>
+      candidate(whole, { ...metadata, finishReason: 'STOP' }),
+    )
     for (const caller of ['openai-chat', 'openai-responses', 'anthropic-messages'] as const) {
-      const placed = caller === 'anthropic-messages'
-        ? expected.map(({ url: at, title }) => ({ url: at, title: title === '' ? null : title }))
-        : expected
+      const placed =
+        caller === 'anthropic-messages'
+          ? expected.map(({ url: at, title }) => ({ url: at, title: title === '' ? null : title }))
+          : expected
       for (const said of [...streams, ...wholes]) {
         const { cited, losses, answers } = await ask(caller, 'gemini', said)
         expect({ said, cited, losses }).toEqual({ said, cited: placed, losses: '' })

@@ -2,7 +2,7 @@
 // final figures are one, before the last event, and every official SDK passes over it.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { pausedStream, streamed } from '../../src/fake-upstream/answers.ts'
+import { pausedStream, streamed } from '../../tools/fake-upstream/answers.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Client } from './clients/client.ts'

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ErrorCode } from '../../src/base/errors.ts'
 import { errorRows, Refusal, speakRefusal } from '../../src/base/errors.ts'
-import { errorHeaders } from '../../src/pipeline/answer-headers.ts'
+import { errorHeaders } from '../../src/pipeline/reply/reply-headers.ts'
 import { protocols } from '../../src/protocols/list.ts'
 import type { Client } from './clients/client.ts'
 import { clients } from './clients/list.ts'

@@ -2,8 +2,8 @@
 // does not work; what the gateway said it lost is looked up by the caller of it.
 
 import { expect } from 'bun:test'
-import { answer, errorMidStream, fail } from '../../src/fake-upstream/answers.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
+import { answer, errorMidStream, fail } from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import type { Client, Fault, Reply, Session, Way, Wish } from './clients/client.ts'
@@ -92,8 +92,7 @@ async function toolResults(ground: Ground): Promise<void> {
 }
 
 /** One grey pixel. */
-const pixel =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
+const pixel = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=='
 
 async function image({ session, upstream }: Ground): Promise<void> {
   const turns = [session.user('What is this?', { picture: pixel })]

@@ -4,17 +4,17 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Finish } from '../../src/protocols/answer.ts'
-import type { CallerDialect, ReasonField } from '../../src/protocols/finish-reasons.ts'
-import { meaningOf, reasonRows, writtenReasons } from '../../src/protocols/finish-reasons.ts'
-import { plainJson, streamedJson, ends, eventsOf, reasonIn, reasonInStream, upstreamOf, wholeOf } from './reasons.ts'
-import type { Ending } from './reasons.ts'
+import type { Finish } from '../../src/protocols/neutral/answer.ts'
+import type { CallerDialect, ReasonField } from '../../src/protocols/neutral/finish-reasons.ts'
+import { meaningOf, reasonRows, writtenReasons } from '../../src/protocols/neutral/finish-reasons.ts'
 import type { Caller } from '../forwarding/caller.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
-import { eventsSeen, requestOf, speech } from './speaking.ts'
+import type { Ending } from './reasons.ts'
+import { ends, eventsOf, plainJson, reasonIn, reasonInStream, streamedJson, upstreamOf, wholeOf } from './reasons.ts'
 import type { Json } from './speaking.ts'
+import { eventsSeen, requestOf, speech } from './speaking.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
 
@@ -47,7 +47,9 @@ async function ask(caller: Dialect, ending: Ending, stream: boolean, slowly = fa
   const isStream = stream && answer.status === 200
   const reason = isStream
     ? reasonInStream(caller, eventsSeen(caller, answer.body))
-    : answer.status === 200 ? reasonIn[caller](JSON.parse(String(answer.body)) as Json) : undefined
+    : answer.status === 200
+      ? reasonIn[caller](JSON.parse(String(answer.body)) as Json)
+      : undefined
   return { answer, reason, record, losses: lossesIn(answer) }
 }
 
@@ -85,7 +87,11 @@ function expectTranslated(seen: Seen, { caller, reason, finish }: { caller: Dial
   expect(wholeReasons[caller].includes(String(seen.reason))).toBe(goodEnds.includes(finish))
   const code = `finish_reason.${reason.toLowerCase().replace(/[^a-z0-9_.]+/g, '_')}`.slice(0, 48)
   expect({ reason, lost: seen.losses.includes(code) }).toEqual({ reason, lost: !exact })
-  expect(String(seen.record.loss ?? '').split(',').includes(code)).toBe(!exact)
+  expect(
+    String(seen.record.loss ?? '')
+      .split(',')
+      .includes(code),
+  ).toBe(!exact)
   expect(seen.record).toMatchObject({ outcome: 'completed', status: 200 })
 }
 
@@ -152,7 +158,10 @@ describe('a reason that nobody knows', () => {
   })
 
   test('is no answer where nothing was said', async () => {
-    for (const [field, reason] of [['gemini', 'MALFORMED_FUNCTION_CALL'], ['openai-chat', 'x_new']] as const) {
+    for (const [field, reason] of [
+      ['gemini', 'MALFORMED_FUNCTION_CALL'],
+      ['openai-chat', 'x_new'],
+    ] as const) {
       for (const stream of [false, true]) {
         const { answer, record } = await ask('anthropic-messages', { field, reason, text: '' }, stream)
         expect([answer.status, record.outcome, record.cost]).toEqual([502, 'upstream_failed', 0])
@@ -177,17 +186,26 @@ describe('a reason that nobody knows', () => {
 describe('an upstream that fails in the middle', () => {
   const failures: readonly (readonly [string, Json])[] = [
     ['by its reason', { choices: [{ index: 0, delta: {}, finish_reason: 'error' }] }],
-    ['by the error of a choice', {
-      choices: [{ index: 0, delta: {}, finish_reason: 'stop', error: { code: 502, message: 'It broke.' } }],
-    }],
-    ['in a field of a vendor', {
-      choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
-      x_groq: { id: 'req_1', error: 'It broke.' },
-    }],
-    ['by a status of its own', {
-      choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
-      base_resp: { status_code: 1013, status_msg: 'It broke.' },
-    }],
+    [
+      'by the error of a choice',
+      {
+        choices: [{ index: 0, delta: {}, finish_reason: 'stop', error: { code: 502, message: 'It broke.' } }],
+      },
+    ],
+    [
+      'in a field of a vendor',
+      {
+        choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
+        x_groq: { id: 'req_1', error: 'It broke.' },
+      },
+    ],
+    [
+      'by a status of its own',
+      {
+        choices: [{ index: 0, delta: {}, finish_reason: 'stop' }],
+        base_resp: { status_code: 1013, status_msg: 'It broke.' },
+      },
+    ],
   ]
 
   const whole = (last: Json, content: string): Json => {

@@ -2,12 +2,12 @@
 // gets what another made, and what a native request loses is reported and refused under `strict`.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { answer } from '../../src/fake-upstream/answers.ts'
-import { issue } from '../../src/fake-upstream/issued.ts'
-import { packedMark, unpackSealed } from '../../src/protocols/sealed.ts'
+import { packedMark, unpackSealed } from '../../src/protocols/neutral/reasoning-state.ts'
+import { answer } from '../../tools/fake-upstream/answers.ts'
+import { issue } from '../../tools/fake-upstream/issued.ts'
 import type { Harness } from '../support/gateway.ts'
-import { dialects, modelOf, startDialects } from './upstreams.ts'
 import type { Dialect } from './upstreams.ts'
+import { dialects, modelOf, startDialects } from './upstreams.ts'
 
 let harness: Harness
 let key: string
@@ -107,7 +107,10 @@ const speakers: Readonly<Record<Dialect, Speaker>> = {
     answer(model, asked, told) {
       const calls = list(told.content).filter(({ type }) => type === 'tool_use')
       const results = calls.map(({ id }) => ({ type: 'tool_result', tool_use_id: id, content: 'sunny' }))
-      const more = [{ role: 'assistant', content: told.content }, { role: 'user', content: results }]
+      const more = [
+        { role: 'assistant', content: told.content },
+        { role: 'user', content: results },
+      ]
       return { ...asked, model, messages: [...list(asked.messages), ...more] }
     },
   },

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { jsonAnswer, streamHead } from '../../src/fake-upstream/answers.ts'
-import { chunk, end, script } from '../../src/fake-upstream/script.ts'
 import { frameData, SseSplitter } from '../../src/http/sse.ts'
 import { protocols } from '../../src/protocols/list.ts'
+import { jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { chunk, end, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Json } from './speaking.ts'
 import { eventsSeen, speech } from './speaking.ts'
@@ -179,10 +179,12 @@ const usageMetadata = { promptTokenCount: 7, candidatesTokenCount: 5, totalToken
 const blocked: Readonly<Record<string, object>> = {
   'a guard that says nothing': { candidates: [{ finishReason: 'MODEL_ARMOR', index: 0 }], usageMetadata },
   'a prompt that a guard blocked': {
-    promptFeedback: { blockReason: 'MODEL_ARMOR', blockReasonMessage: 'Blocked.' }, usageMetadata,
+    promptFeedback: { blockReason: 'MODEL_ARMOR', blockReasonMessage: 'Blocked.' },
+    usageMetadata,
   },
   'a prompt that was judged, and no candidates': {
-    promptFeedback: { safetyRatings: [{ category: 'X', probability: 'HIGH' }] }, usageMetadata,
+    promptFeedback: { safetyRatings: [{ category: 'X', probability: 'HIGH' }] },
+    usageMetadata,
   },
   'no candidates': { candidates: [], usageMetadata },
   'nothing but usage': { usageMetadata, modelVersion: 'm' },
@@ -261,7 +263,10 @@ describe('Gemini: a call in pieces', () => {
 
 describe('chat: calls', () => {
   const message = (calls: readonly object[], content: string | null = 'Well.') => ({
-    id: 'x', object: 'chat.completion', created: 1, model: 'm',
+    id: 'x',
+    object: 'chat.completion',
+    created: 1,
+    model: 'm',
     choices: [{ index: 0, finish_reason: 'tool_calls', message: { role: 'assistant', content, tool_calls: calls } }],
     usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 },
   })

@@ -2,12 +2,12 @@
 // and streamed, in every dialect; also when more of them come at a time than there is memory for.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { framesTo, jsonAnswer, replyTo, streamHead } from '../../src/fake-upstream/answers.ts'
-import { sse } from '../../src/fake-upstream/dialect.ts'
-import { dialectOf } from '../../src/fake-upstream/dialects.ts'
-import type { ReceivedRequest } from '../../src/fake-upstream/request.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { chunk, end, gate, scripted, split } from '../../src/fake-upstream/script.ts'
+import { framesTo, jsonAnswer, replyTo, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { sse } from '../../tools/fake-upstream/dialect.ts'
+import { dialectOf } from '../../tools/fake-upstream/dialects.ts'
+import type { ReceivedRequest } from '../../tools/fake-upstream/request.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { chunk, end, gate, scripted, split } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
@@ -68,7 +68,7 @@ describe.each(dialects.map(dialect => [dialect]))('%s natively', dialect => {
     const events = eventsSeen(dialect, got)
     // Usage that we asked for and the caller did not stays with us.
     const wanted = sent[0]!.split('\n\n').filter(event => event !== '' && got.includes(event))
-    expect(got === sent[0]! || wanted.join('\n\n') + '\n\n' === got).toBe(true)
+    expect(got === sent[0]! || `${wanted.join('\n\n')}\n\n` === got).toBe(true)
     expect(speech[dialect].ended(events) === `${large}end`).toBe(true)
   })
 
@@ -101,64 +101,103 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
 /** What upstreams send of pictures, and what a tool of theirs gave. */
 const picture = 'iVBORw0KGgo'.repeat(300_000)
 const shapes: Readonly<Record<string, readonly [Dialect, readonly object[]]>> = {
-  'a picture of a chat': ['openai-chat', [
-    {
-      id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm',
-      choices: [{
-        index: 0, finish_reason: null,
-        delta: {
-          role: 'assistant', content: '',
-          images: [{ type: 'image_url', index: 0, image_url: { url: `data:image/png;base64,${picture}` } }],
+  'a picture of a chat': [
+    'openai-chat',
+    [
+      {
+        id: 'x',
+        object: 'chat.completion.chunk',
+        created: 1,
+        model: 'm',
+        choices: [
+          {
+            index: 0,
+            finish_reason: null,
+            delta: {
+              role: 'assistant',
+              content: '',
+              images: [{ type: 'image_url', index: 0, image_url: { url: `data:image/png;base64,${picture}` } }],
+            },
+          },
+        ],
+      },
+      {
+        id: 'x',
+        object: 'chat.completion.chunk',
+        created: 1,
+        model: 'm',
+        choices: [{ index: 0, finish_reason: 'stop', delta: {} }],
+      },
+    ],
+  ],
+  'a picture of Gemini': [
+    'gemini',
+    [
+      {
+        candidates: [
+          {
+            content: { role: 'model', parts: [{ inlineData: { mimeType: 'image/png', data: picture } }] },
+            index: 0,
+          },
+        ],
+      },
+      {
+        candidates: [{ content: { role: 'model', parts: [{ text: 'x' }] }, finishReason: 'STOP', index: 0 }],
+        usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 1290, totalTokenCount: 1293 },
+      },
+    ],
+  ],
+  'a result of a tool of Anthropic': [
+    'anthropic-messages',
+    [
+      {
+        type: 'message_start',
+        message: {
+          id: 'msg_1',
+          type: 'message',
+          role: 'assistant',
+          content: [],
+          model: 'm',
+          stop_reason: null,
+          stop_sequence: null,
+          usage: { input_tokens: 3, output_tokens: 1 },
         },
-      }],
-    },
-    {
-      id: 'x', object: 'chat.completion.chunk', created: 1, model: 'm',
-      choices: [{ index: 0, finish_reason: 'stop', delta: {} }],
-    },
-  ]],
-  'a picture of Gemini': ['gemini', [
-    {
-      candidates: [{
-        content: { role: 'model', parts: [{ inlineData: { mimeType: 'image/png', data: picture } }] }, index: 0,
-      }],
-    },
-    {
-      candidates: [{ content: { role: 'model', parts: [{ text: 'x' }] }, finishReason: 'STOP', index: 0 }],
-      usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 1290, totalTokenCount: 1293 },
-    },
-  ]],
-  'a result of a tool of Anthropic': ['anthropic-messages', [
-    {
-      type: 'message_start',
-      message: {
-        id: 'msg_1', type: 'message', role: 'assistant', content: [], model: 'm', stop_reason: null,
-        stop_sequence: null, usage: { input_tokens: 3, output_tokens: 1 },
       },
-    },
-    {
-      type: 'content_block_start', index: 0,
-      content_block: { type: 'web_fetch_tool_result', tool_use_id: 'srvtoolu_1', content: { data: picture } },
-    },
-    { type: 'content_block_stop', index: 0 },
-    { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 5 } },
-    { type: 'message_stop' },
-  ]],
-  'a picture of responses': ['openai-responses', [
-    { type: 'response.created', sequence_number: 0, response: { id: 'resp_1', object: 'response', output: [] } },
-    {
-      type: 'response.output_item.done', sequence_number: 1, output_index: 0,
-      item: { id: 'ig_1', type: 'image_generation_call', status: 'completed', result: picture },
-    },
-    {
-      type: 'response.completed', sequence_number: 2,
-      response: {
-        id: 'resp_1', object: 'response', status: 'completed', model: 'm', created_at: 1,
-        output: [{ id: 'ig_1', type: 'image_generation_call', status: 'completed', result: picture }],
-        usage: { input_tokens: 3, output_tokens: 9, total_tokens: 12 },
+      {
+        type: 'content_block_start',
+        index: 0,
+        content_block: { type: 'web_fetch_tool_result', tool_use_id: 'srvtoolu_1', content: { data: picture } },
       },
-    },
-  ]],
+      { type: 'content_block_stop', index: 0 },
+      { type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 5 } },
+      { type: 'message_stop' },
+    ],
+  ],
+  'a picture of responses': [
+    'openai-responses',
+    [
+      { type: 'response.created', sequence_number: 0, response: { id: 'resp_1', object: 'response', output: [] } },
+      {
+        type: 'response.output_item.done',
+        sequence_number: 1,
+        output_index: 0,
+        item: { id: 'ig_1', type: 'image_generation_call', status: 'completed', result: picture },
+      },
+      {
+        type: 'response.completed',
+        sequence_number: 2,
+        response: {
+          id: 'resp_1',
+          object: 'response',
+          status: 'completed',
+          model: 'm',
+          created_at: 1,
+          output: [{ id: 'ig_1', type: 'image_generation_call', status: 'completed', result: picture }],
+          usage: { input_tokens: 3, output_tokens: 9, total_tokens: 12 },
+        },
+      },
+    ],
+  ],
 }
 
 test.each(Object.entries(shapes))('%s passes as it came', async (_, [dialect, events]) => {
@@ -198,7 +237,8 @@ test('of events that do not end, no more is read than there is memory for', asyn
   const before = harness.upstream.requests.length
   harness.upstream.plan(...Array.from({ length: 12 }, () => long))
   const callers = Array.from({ length: 12 }, () =>
-    openRaw(harness.url, requestOf('openai-chat', key, { model: modelOf('openai-chat'), stream: true })))
+    openRaw(harness.url, requestOf('openai-chat', key, { model: modelOf('openai-chat'), stream: true })),
+  )
   const sent = (): number =>
     harness.upstream.requests.slice(before).reduce((sum, { bytesWritten }) => sum + bytesWritten, 0)
   let [seen, same] = [0, 0]
@@ -217,14 +257,16 @@ test('of events that do not end, no more is read than there is memory for', asyn
 
 test.each(dialects.map(one => [one]))('%s: one that is longer than any answer ends as an error', async dialect => {
   const piece = Buffer.alloc(MIB, 'x')
-  harness.upstream.plan(scripted(function* steps(request) {
-    yield streamHead
-    const [first, second] = Array.from(framesTo(request, ['Hello', 'x'.repeat(9)]), sse)
-    yield chunk(first! + second!)
-    yield chunk('data: {"x":"')
-    for (let at = 0; at < 34; at++) yield chunk(piece)
-    yield end
-  }))
+  harness.upstream.plan(
+    scripted(function* steps(request) {
+      yield streamHead
+      const [first, second] = Array.from(framesTo(request, ['Hello', 'x'.repeat(9)]), sse)
+      yield chunk(first! + second!)
+      yield chunk('data: {"x":"')
+      for (let at = 0; at < 34; at++) yield chunk(piece)
+      yield end
+    }),
+  )
   const { status, text } = await ask(dialect, dialect, true)
   if (status === 200) speech[dialect].broken(eventsSeen(dialect, text))
   else expect(speech[dialect].error(JSON.parse(text), 502).message).not.toBe('')

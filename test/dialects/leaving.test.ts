@@ -1,10 +1,10 @@
 // Translated streams whose caller or gateway goes away: settled once, nothing held, and the upstream is let go.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { framesTo, streamHead } from '../../src/fake-upstream/answers.ts'
-import { sse } from '../../src/fake-upstream/dialect.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { chunk, end, gate, scripted } from '../../src/fake-upstream/script.ts'
+import { framesTo, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { sse } from '../../tools/fake-upstream/dialect.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { chunk, end, gate, scripted } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Speaker } from './speaking.ts'

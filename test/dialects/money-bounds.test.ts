@@ -4,10 +4,10 @@
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../src/base/errors.ts'
 import { sizeOf } from '../../src/pipeline/35-hold.ts'
-import type { Call } from '../../src/protocols/call.ts'
 import { protocolNamed } from '../../src/protocols/list.ts'
+import type { Call } from '../../src/protocols/neutral/call.ts'
+import { sideProtocols } from '../../src/protocols/passthrough-list.ts'
 import type { Asked, Protocol } from '../../src/protocols/protocol.ts'
-import { sideProtocols } from '../../src/protocols/side-list.ts'
 import { requestIn } from './money-calls.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects } from './upstreams.ts'
@@ -58,8 +58,11 @@ const fetching: readonly (readonly [Dialect, string, object])[] = [
   ['openai-responses', 'a file', item({ type: 'input_file', file_url: 'https://x/y.pdf' })],
   ['openai-responses', 'an item by its name', { input: [{ type: 'item_reference', id: 'msg_1' }] }],
   ['openai-responses', 'a search', { tools: [{ type: 'web_search' }] }],
-  ['openai-responses', 'a search that an item adds',
-    { input: [{ type: 'additional_tools', role: 'developer', tools: [{ type: 'web_search' }] }] }],
+  [
+    'openai-responses',
+    'a search that an item adds',
+    { input: [{ type: 'additional_tools', role: 'developer', tools: [{ type: 'web_search' }] }] },
+  ],
   ['openai-responses', 'a server of tools', { tools: [{ type: 'mcp', server_label: 'x', server_url: 'https://x' }] }],
   ['anthropic-messages', 'an address', user([{ type: 'image', source: { type: 'url', url: 'https://x/y.png' } }])],
   ['anthropic-messages', 'a file', user([{ type: 'document', source: { type: 'file', file_id: 'f' } }])],
@@ -70,8 +73,11 @@ const fetching: readonly (readonly [Dialect, string, object])[] = [
   ['anthropic-messages', 'a thread', { thread: { id: 't' } }],
   ['anthropic-messages', 'a page', { tools: [{ type: 'web_fetch_20250910', name: 'web_fetch' }] }],
   ['anthropic-messages', 'code that is run', { tools: [{ type: 'code_execution_20250825', name: 'code' }] }],
-  ['anthropic-messages', 'what is first read to be summed up',
-    { context_management: { edits: [{ type: 'compact_20260112' }] } }],
+  [
+    'anthropic-messages',
+    'what is first read to be summed up',
+    { context_management: { edits: [{ type: 'compact_20260112' }] } },
+  ],
   ['gemini', 'an address', part({ fileData: { fileUri: 'https://x/y.mp4' } })],
   ['gemini', 'an address in the other spelling', part({ file_data: { file_uri: 'https://x/y.mp4' } })],
   ['gemini', 'a picture beside a text', part({ text: 'x', inline_data: { mime_type: 'image/png', data: 'AA' } })],
@@ -150,14 +156,19 @@ describe('what an upstream bills beside what it reports', () => {
     type => expect(named('openai-responses', { tools: [{ type }] })).toEqual([]),
   )
 
-  test('nor has a shell at the caller\'s', () => {
+  test("nor has a shell at the caller's", () => {
     const tools = [{ type: 'shell', environment: { type: 'local' } }]
     expect(read('openai-responses', { tools })).toMatchObject({ textOnly: true, searchesMax: 0 })
   })
 
   const natives: readonly Dialect[] = ['openai-chat', 'ark', 'openai-responses', 'anthropic-messages']
   const dear = ['dear/one']
-  const others = [['models', dear], ['fallbacks', dear], ['preset', 'p'], ['route', 'fallback']] as const
+  const others = [
+    ['models', dear],
+    ['fallbacks', dear],
+    ['preset', 'p'],
+    ['route', 'fallback'],
+  ] as const
   const both = natives.flatMap(dialect => others.map(([field, value]) => [dialect, field, value] as const))
   test.each(both)('%s: another model is refused: %s', (dialect, field, value) => {
     expect(refusedFor(() => read(dialect, { [field]: value }))).toBe('field_invalid')
@@ -298,10 +309,13 @@ describe('calls that are passed on', () => {
     ['openai-completions', { prompt: 'x', models: ['p/dear'] }],
     ['openai-completions', { prompt: 'x', best_of: '20' }],
     ['openai-speech', { input: 'x', speed: 0.01 }],
-    ['ark-images', {
-      ...{ prompt: 'x', sequential_image_generation: 'auto' },
-      sequential_image_generation_options: { max_images: 99 },
-    }],
+    [
+      'ark-images',
+      {
+        ...{ prompt: 'x', sequential_image_generation: 'auto' },
+        sequential_image_generation_options: { max_images: 99 },
+      },
+    ],
   ] as const)('%s: %j is refused', (name, json) => {
     expect(refusedFor(() => side(name, json))).toBe('field_invalid')
   })

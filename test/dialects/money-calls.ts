@@ -1,6 +1,6 @@
 // One call in each dialect, as the bytes of its request, for tests of what it costs.
 
-import { dialectOf } from '../../src/fake-upstream/dialects.ts'
+import { dialectOf } from '../../tools/fake-upstream/dialects.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects } from './upstreams.ts'

@@ -2,8 +2,8 @@
 // the rates of pictures and sound, and never for more than was held.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { silence, streamHead } from '../../src/fake-upstream/answers.ts'
-import { chunk, end, gate, script } from '../../src/fake-upstream/script.ts'
+import { silence, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { chunk, end, gate, script } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import { says, sendsEvents } from '../side/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -57,8 +57,13 @@ const rows: readonly Row[] = [
   ['sound and its words', 'openai-chat', inChat({ audio: { data: sound, transcript: 'word' } }), [1, 0, 64]],
   ['a picture', 'ark', inChat({ images: [image] }), [0, 1_290, 0]],
   ['a part of a picture', 'openai-responses', part, [0, 1_290, 0], drawing],
-  ['a picture', 'openai-responses', { type: 'response.output_item.done', output_index: 0, item: drawn },
-    [0, 1_290, 0], drawing],
+  [
+    'a picture',
+    'openai-responses',
+    { type: 'response.output_item.done', output_index: 0, item: drawn },
+    [0, 1_290, 0],
+    drawing,
+  ],
   ['sound', 'openai-responses', { type: 'response.audio.delta', delta: sound }, [0, 0, 64]],
   ['sound by its later name', 'openai-responses', { type: 'response.output_audio.delta', delta: sound }, [0, 0, 64]],
   ['a picture', 'gemini', inGemini({ inlineData: { mimeType: 'image/png', data: picture } }), [0, 1_290, 0]],
@@ -95,8 +100,12 @@ const completed = { type: 'response.completed', response: { id: 'r', object: 're
 const ends: readonly (readonly [Dialect, readonly object[], Row[3], object])[] = [
   ['openai-chat', [inChat({ images: [image] }), inChat({}, 'stop')], [0, 1_290, 0], {}],
   ['openai-responses', [part, completed], [0, 1_290, 0], drawing],
-  ['gemini', [inGemini({ inlineData: { mimeType: 'image/png', data: picture } }, { finishReason: 'STOP' })],
-    [0, 1_290, 0], {}],
+  [
+    'gemini',
+    [inGemini({ inlineData: { mimeType: 'image/png', data: picture } }, { finishReason: 'STOP' })],
+    [0, 1_290, 0],
+    {},
+  ],
 ]
 
 test.each(ends)('%s: a stream without a report is charged by what it showed', async (dialect, events, tokens, more) => {
@@ -112,10 +121,18 @@ const whole = (message: object): object => ({
 })
 const wholes: readonly (readonly [string, Dialect, object, Row[3]])[] = [
   ['a picture', 'openai-chat', whole({ content: null, images: [image] }), [0, 1_290, 0]],
-  ['compressed sound, by its words', 'openai-chat',
-    whole({ content: null, audio: { data: 'AAAA', transcript: 'word'.repeat(10) } }), [10, 0, 80]],
-  ['sound', 'gemini', inGemini({ inlineData: { mimeType: 'audio/L16', data: sound } }, { finishReason: 'STOP' }),
-    [0, 0, 64]],
+  [
+    'compressed sound, by its words',
+    'openai-chat',
+    whole({ content: null, audio: { data: 'AAAA', transcript: 'word'.repeat(10) } }),
+    [10, 0, 80],
+  ],
+  [
+    'sound',
+    'gemini',
+    inGemini({ inlineData: { mimeType: 'audio/L16', data: sound } }, { finishReason: 'STOP' }),
+    [0, 0, 64],
+  ],
 ]
 
 test.each(wholes)('%s of a whole answer without a report (%s)', async (_what, dialect, answer, tokens) => {
@@ -154,22 +171,33 @@ const inlineOf = (mimeType: string, data: string): object => ({ inlineData: { mi
 
 /** The report knows of the first part; what came after it is of the second alone, and at its own rate. */
 const late: readonly (readonly [string, readonly object[], Row[3]])[] = [
-  ['a picture after a report of text', [
-    inGemini({ text: 'word' }, {}), { ...inGemini({ text: 'more' }), ...reports('TEXT', 2) },
-    inGemini(inlineOf('image/png', picture)),
-  ], [2, 1_290, 0]],
-  ['a picture after a report of another', [
-    { ...inGemini(inlineOf('image/png', picture)), ...reports('IMAGE', 1_290) },
-    inGemini(inlineOf('image/png', picture)),
-  ], [0, 2_580, 0]],
-  ['sound after a report of sound', [
-    { ...inGemini(inlineOf('audio/L16', sound)), ...reports('AUDIO', 64) },
-    inGemini(inlineOf('audio/L16', sound)),
-  ], [0, 0, 128]],
-  ['a word after a report of a picture', [
-    { ...inGemini(inlineOf('image/png', picture)), ...reports('IMAGE', 1_290) },
-    inGemini({ text: 'wordmore' }),
-  ], [2, 1_290, 0]],
+  [
+    'a picture after a report of text',
+    [
+      inGemini({ text: 'word' }, {}),
+      { ...inGemini({ text: 'more' }), ...reports('TEXT', 2) },
+      inGemini(inlineOf('image/png', picture)),
+    ],
+    [2, 1_290, 0],
+  ],
+  [
+    'a picture after a report of another',
+    [
+      { ...inGemini(inlineOf('image/png', picture)), ...reports('IMAGE', 1_290) },
+      inGemini(inlineOf('image/png', picture)),
+    ],
+    [0, 2_580, 0],
+  ],
+  [
+    'sound after a report of sound',
+    [{ ...inGemini(inlineOf('audio/L16', sound)), ...reports('AUDIO', 64) }, inGemini(inlineOf('audio/L16', sound))],
+    [0, 0, 128],
+  ],
+  [
+    'a word after a report of a picture',
+    [{ ...inGemini(inlineOf('image/png', picture)), ...reports('IMAGE', 1_290) }, inGemini({ text: 'wordmore' })],
+    [2, 1_290, 0],
+  ],
 ]
 
 test.each(late)('%s is charged on top of it', async (_what, events, tokens) => {
@@ -187,12 +215,14 @@ test.each(late)('%s is charged on top of it', async (_what, events, tokens) => {
 
 const speaks = 'A'.repeat(400_000)
 const heard: readonly (readonly [Dialect, object])[] = [
-  ['openai-chat', { messages: [{ role: 'user', content: [
-    { type: 'input_audio', input_audio: { data: speaks, format: 'mp3' } },
-  ] }] }],
-  ['openai-responses', { input: [{ role: 'user', content: [
-    { type: 'input_audio', input_audio: { data: speaks, format: 'mp3' } },
-  ] }] }],
+  [
+    'openai-chat',
+    { messages: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: speaks, format: 'mp3' } }] }] },
+  ],
+  [
+    'openai-responses',
+    { input: [{ role: 'user', content: [{ type: 'input_audio', input_audio: { data: speaks, format: 'mp3' } }] }] },
+  ],
   ['gemini', { contents: [{ role: 'user', parts: [inlineOf('audio/mp3', speaks)] }] }],
 ]
 
@@ -212,10 +242,12 @@ test.each(heard)('%s: sound in a request that is left is a thousand tokens', asy
 /** An answer of which a part is there, and an error that blames the request. */
 const cut = (usage: object): object => ({
   ...{ id: 'c', object: 'chat.completion', created: 1, model: 'm', ...usage },
-  choices: [{
-    ...{ index: 0, message: { role: 'assistant', content: 'word'.repeat(100) }, finish_reason: 'error' },
-    error: { message: 'The prompt breaks a rule.', type: 'invalid_request_error', code: 'content_policy_violation' },
-  }],
+  choices: [
+    {
+      ...{ index: 0, message: { role: 'assistant', content: 'word'.repeat(100) }, finish_reason: 'error' },
+      error: { message: 'The prompt breaks a rule.', type: 'invalid_request_error', code: 'content_policy_violation' },
+    },
+  ],
 })
 
 test.each([

@@ -2,7 +2,7 @@
 // charge. What a caller says of a call for its own books is found in its record.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { answer } from '../../src/fake-upstream/answers.ts'
+import { answer } from '../../tools/fake-upstream/answers.ts'
 import { withoutComments } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { requestIn, send } from './money-calls.ts'

@@ -161,6 +161,11 @@ describe("an operator's price may name a tool", () => {
   test('that is no name is refused', async () => {
     const price = '{"input":"1","output":"2","included":["a name"]}'
     const set = harness.gateway.operator['prices-set']!({ model: models['openai-responses']!, price })
-    expect(await set.then(() => 'taken', fault => String(fault))).toContain('included')
+    expect(
+      await set.then(
+        () => 'taken',
+        fault => String(fault),
+      ),
+    ).toContain('included')
   })
 })

@@ -1,12 +1,12 @@
 // Calls that are not chats: none is free because of how its answer says what it came to.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { answer } from '../../src/fake-upstream/answers.ts'
-import type { Usage } from '../../src/base/usage.ts'
+import type { Usage } from '../../src/base/money/usage.ts'
 import { sizeOf } from '../../src/pipeline/35-hold.ts'
 import { gemini } from '../../src/protocols/gemini/dialect.ts'
+import { sideProtocols } from '../../src/protocols/passthrough-list.ts'
 import type { Asked, Protocol } from '../../src/protocols/protocol.ts'
-import { sideProtocols } from '../../src/protocols/side-list.ts'
+import { answer } from '../../tools/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
 import { lastAsked, pairs, requestIn, send } from './money-calls.ts'
 import { modelOf, startDialects } from './upstreams.ts'
@@ -32,15 +32,18 @@ test('of several pictures of one stream each is paid for', () => {
   expect(readFrame('{"type":"image_generation.completed","usage":"x"}', first).usage).toBe('nonsense')
 })
 
-test.each([[1.5, 2], [3, 3], [-1, undefined], [1e300, undefined], ['4', undefined]])(
-  'a reranker that counts %p searches is billed for %p',
-  (said, searches) => {
-    const meta = { billed_units: { search_units: said }, tokens: { input_tokens: 9 } }
-    const body = JSON.stringify({ results: [{}], meta })
-    const { usage } = protocol('openai-rerank').readAnswer(Buffer.from(body))!
-    expect(usage).toEqual({ input: 9, output: 0, ...(searches !== undefined && { searches }) })
-  },
-)
+test.each([
+  [1.5, 2],
+  [3, 3],
+  [-1, undefined],
+  [1e300, undefined],
+  ['4', undefined],
+])('a reranker that counts %p searches is billed for %p', (said, searches) => {
+  const meta = { billed_units: { search_units: said }, tokens: { input_tokens: 9 } }
+  const body = JSON.stringify({ results: [{}], meta })
+  const { usage } = protocol('openai-rerank').readAnswer(Buffer.from(body))!
+  expect(usage).toEqual({ input: 9, output: 0, ...(searches !== undefined && { searches }) })
+})
 
 test('the bound grows with what is asked for', () => {
   const images = (json: object): number => sized('ark-images', { prompt: 'x', ...json }).outputTokensMax

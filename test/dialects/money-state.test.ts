@@ -2,9 +2,9 @@
 // one that it names, which judges it itself.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { answer } from '../../src/fake-upstream/answers.ts'
-import { packSealed } from '../../src/protocols/sealed.ts'
 import { readUsage } from '../../src/protocols/anthropic-messages/usage.ts'
+import { packSealed } from '../../src/protocols/neutral/reasoning-state.ts'
+import { answer } from '../../tools/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
 import { requestIn, send } from './money-calls.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'

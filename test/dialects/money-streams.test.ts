@@ -2,9 +2,15 @@
 // never by what it was made into.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { answer, errorMidStream, fail, pausedStream, resetMidStream } from '../../src/fake-upstream/answers.ts'
-import { truncatedStream } from '../../src/fake-upstream/answers.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
+import {
+  answer,
+  errorMidStream,
+  fail,
+  pausedStream,
+  resetMidStream,
+  truncatedStream,
+} from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
@@ -32,7 +38,10 @@ const usage = { input: 100, cached: 60, output: 40, reasoning: 10 }
 const cost = 40 * 1_000 + 60 * 500 + 40 * 2_000
 const metered = { input_tokens: 100, cache_read_tokens: 60, output_tokens: 40, reasoning_tokens: 10 }
 
-const forms = [['plain', false], ['streamed', true]] as const
+const forms = [
+  ['plain', false],
+  ['streamed', true],
+] as const
 
 describe.each(pairs)('%s on %s', (caller, upstream) => {
   const model = modelOf(upstream)

@@ -1,8 +1,8 @@
 // Tools that run at the provider's, at the prices that are shipped: held for at most, and charged by what was done.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { jsonAnswer } from '../../src/fake-upstream/answers.ts'
-import { script } from '../../src/fake-upstream/script.ts'
+import { jsonAnswer } from '../../tools/fake-upstream/answers.ts'
+import { script } from '../../tools/fake-upstream/script.ts'
 import { sendsEvents } from '../side/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
@@ -41,10 +41,12 @@ const message = (blocks: readonly object[] = [], served: object | null = null): 
 })
 
 const grounded = (...queries: readonly string[]): object => ({
-  candidates: [{
-    ...{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP' },
-    ...(queries.length > 0 && { groundingMetadata: { webSearchQueries: queries } }),
-  }],
+  candidates: [
+    {
+      ...{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP' },
+      ...(queries.length > 0 && { groundingMetadata: { webSearchQueries: queries } }),
+    },
+  ],
   usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 },
 })
 
@@ -67,32 +69,92 @@ const SESSION = 4_166_667
 
 type Row = readonly [string, Dialect, string, object, object, number]
 const rows: readonly Row[] = [
-  ['searches in files', 'openai-responses', GPT, { tools: [{ type: 'file_search', vector_store_ids: ['v'] }] },
-    response('file_search_call', 'file_search_call'), 280_000 + 2 * 2_500_000],
+  [
+    'searches in files',
+    'openai-responses',
+    GPT,
+    { tools: [{ type: 'file_search', vector_store_ids: ['v'] }] },
+    response('file_search_call', 'file_search_call'),
+    280_000 + 2 * 2_500_000,
+  ],
   ['no search', 'openai-responses', GPT, { tools: [{ type: 'file_search' }] }, response(), 280_000],
-  ['a machine', 'openai-responses', GPT, { tools: [machine()] },
-    response('code_interpreter_call', 'code_interpreter_call'), 280_000 + 30_000_000],
-  ['a larger machine', 'openai-responses', GPT, { tools: [machine('16g')] },
-    response('code_interpreter_call'), 280_000 + 480_000_000],
+  [
+    'a machine',
+    'openai-responses',
+    GPT,
+    { tools: [machine()] },
+    response('code_interpreter_call', 'code_interpreter_call'),
+    280_000 + 30_000_000,
+  ],
+  [
+    'a larger machine',
+    'openai-responses',
+    GPT,
+    { tools: [machine('16g')] },
+    response('code_interpreter_call'),
+    280_000 + 480_000_000,
+  ],
   ['a machine that nobody used', 'openai-responses', GPT, { tools: [machine('64g')] }, response(), 280_000],
-  ['two machines', 'openai-responses', GPT, { tools: [machine('16g'), hostedShell('4g')] },
-    response('code_interpreter_call', 'shell_call', 'shell_call'), 280_000 + (16 + 4) * 30_000_000],
-  ['one of two machines', 'openai-responses', GPT, { tools: [machine('16g'), hostedShell('4g')] },
-    response('shell_call'), 280_000 + 4 * 30_000_000],
-  ["the caller's own shell", 'openai-responses', GPT, { tools: [{ type: 'shell', environment: { type: 'local' } }] },
-    response('shell_call'), 280_000],
+  [
+    'two machines',
+    'openai-responses',
+    GPT,
+    { tools: [machine('16g'), hostedShell('4g')] },
+    response('code_interpreter_call', 'shell_call', 'shell_call'),
+    280_000 + (16 + 4) * 30_000_000,
+  ],
+  [
+    'one of two machines',
+    'openai-responses',
+    GPT,
+    { tools: [machine('16g'), hostedShell('4g')] },
+    response('shell_call'),
+    280_000 + 4 * 30_000_000,
+  ],
+  [
+    "the caller's own shell",
+    'openai-responses',
+    GPT,
+    { tools: [{ type: 'shell', environment: { type: 'local' } }] },
+    response('shell_call'),
+    280_000,
+  ],
   ['code', 'anthropic-messages', HAIKU, { tools: [code] }, message([ran, ran]), 150_000 + SESSION],
-  ['code that only the report tells', 'anthropic-messages', HAIKU, { tools: [code] },
-    message([], { code_execution_requests: 3 }), 150_000 + SESSION],
+  [
+    'code that only the report tells',
+    'anthropic-messages',
+    HAIKU,
+    { tools: [code] },
+    message([], { code_execution_requests: 3 }),
+    150_000 + SESSION,
+  ],
   ['code that was not run', 'anthropic-messages', HAIKU, { tools: [code] }, message(), 150_000],
   ['files on a machine', 'anthropic-messages', HAIKU, { tools: [code], ...upload }, message(), 150_000 + SESSION],
-  ['code beside a page that runs it for nothing', 'anthropic-messages', HAIKU,
-    { tools: [code, { type: 'web_fetch_20260209', name: 'web_fetch' }] }, message([ran]), 150_000],
-  ['a prompt that is grounded, however often', 'gemini', FLASH, { tools: [{ googleSearch: {} }] },
-    grounded('a', 'b', 'c'), 55_000 + 35_000_000],
+  [
+    'code beside a page that runs it for nothing',
+    'anthropic-messages',
+    HAIKU,
+    { tools: [code, { type: 'web_fetch_20260209', name: 'web_fetch' }] },
+    message([ran]),
+    150_000,
+  ],
+  [
+    'a prompt that is grounded, however often',
+    'gemini',
+    FLASH,
+    { tools: [{ googleSearch: {} }] },
+    grounded('a', 'b', 'c'),
+    55_000 + 35_000_000,
+  ],
   ['a prompt that is not', 'gemini', FLASH, { tools: [{ googleSearch: {} }] }, grounded(), 55_000],
-  ['each search of a later model', 'gemini', FLASH_3, { tools: [{ googleSearch: {} }] },
-    grounded('a', 'b'), 240_000 + 2 * 14_000_000],
+  [
+    'each search of a later model',
+    'gemini',
+    FLASH_3,
+    { tools: [{ googleSearch: {} }] },
+    grounded('a', 'b'),
+    240_000 + 2 * 14_000_000,
+  ],
 ]
 
 test.each(rows)('%s (%s)', async (_name, dialect, model, more, answer, cost) => {

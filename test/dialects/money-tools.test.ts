@@ -2,8 +2,8 @@
 // cost.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { jsonAnswer } from '../../src/fake-upstream/answers.ts'
-import { script } from '../../src/fake-upstream/script.ts'
+import { jsonAnswer } from '../../tools/fake-upstream/answers.ts'
+import { script } from '../../tools/fake-upstream/script.ts'
 import { sendsEvents } from '../side/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
@@ -63,10 +63,12 @@ const answers: Readonly<Record<Searching, (searches: number) => object>> = {
     },
   }),
   'gemini': searches => ({
-    candidates: [{
-      ...{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP' },
-      ...(searches > 0 && { groundingMetadata: { webSearchQueries: many(searches, at => `q${at}`) } }),
-    }],
+    candidates: [
+      {
+        ...{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP' },
+        ...(searches > 0 && { groundingMetadata: { webSearchQueries: many(searches, at => `q${at}`) } }),
+      },
+    ],
     usageMetadata: { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 110 },
   }),
 }

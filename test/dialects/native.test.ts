@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { jsonAnswer, streamHead } from '../../src/fake-upstream/answers.ts'
-import { chunk, end, script } from '../../src/fake-upstream/script.ts'
+import { jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { chunk, end, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import type { Dialect } from './upstreams.ts'
@@ -73,7 +73,10 @@ describe.each(dialects)('%s', dialect => {
     return { told, went: Buffer.from(bytes).toString() }
   }
 
-  test.each([['plain', false], ['streamed', true]] as const)('%s', async (_name, stream) => {
+  test.each([
+    ['plain', false],
+    ['streamed', true],
+  ] as const)('%s', async (_name, stream) => {
     const extra = stream ? ': unknown comment\n\n' : ''
     const answer = extra + golden(`${name}.${stream ? 'sse' : 'json'}`)
     const { told, went } = await call(stream, answer)

@@ -2,10 +2,10 @@
 // the upstream says there.
 
 import { describe, expect, test } from 'bun:test'
-import type Anthropic from '@anthropic-ai/sdk'
-import { FinishReason, ServiceTier } from '@google/genai'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type Anthropic from '@anthropic-ai/sdk'
+import { FinishReason, ServiceTier } from '@google/genai'
 import type OpenAI from 'openai'
 import { checkResponse, checkStream } from '../support/open-responses.ts'
 import { openTurning, turnStream, turnWhole } from './turning.ts'
@@ -59,8 +59,9 @@ function withTier(dialect: Dialect, json: Json, tier: string): Json {
 }
 
 const streamWith = (dialect: Dialect, tier: string): string =>
-  answerOf(dialect, 'sse').replaceAll(/^data: (\{.*\})/gm, (_line, data: string) =>
-    `data: ${JSON.stringify(withTier(dialect, JSON.parse(data) as Json, tier))}`,
+  answerOf(dialect, 'sse').replaceAll(
+    /^data: (\{.*\})/gm,
+    (_line, data: string) => `data: ${JSON.stringify(withTier(dialect, JSON.parse(data) as Json, tier))}`,
   )
 
 const eventsOf = (sse: string): readonly Json[] =>

@@ -2,13 +2,13 @@
 // Responses schema, whole and event by event.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import type { AnswerOptions } from '../../src/fake-upstream/answers.ts'
-import { answer, streamed } from '../../src/fake-upstream/answers.ts'
+import type { AnswerOptions } from '../../tools/fake-upstream/answers.ts'
+import { answer, streamed } from '../../tools/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
-import { checkResponse, checkStream } from '../support/open-responses.ts'
 import type { WholeResponse } from '../support/open-responses.ts'
-import { dialects, modelOf, startDialects } from './upstreams.ts'
+import { checkResponse, checkStream } from '../support/open-responses.ts'
 import type { Dialect } from './upstreams.ts'
+import { dialects, modelOf, startDialects } from './upstreams.ts'
 
 let harness: Harness
 let key: string

@@ -4,10 +4,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
-import { framesTo, jsonAnswer, silence, streamHead } from '../../src/fake-upstream/answers.ts'
-import { sse } from '../../src/fake-upstream/dialect.ts'
-import type { Script, Step } from '../../src/fake-upstream/script.ts'
-import { chunk, close, end, gate, script, scripted } from '../../src/fake-upstream/script.ts'
+import { framesTo, jsonAnswer, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { sse } from '../../tools/fake-upstream/dialect.ts'
+import type { Script, Step } from '../../tools/fake-upstream/script.ts'
+import { chunk, close, end, gate, script, scripted } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
@@ -133,9 +133,16 @@ const errors: readonly (readonly [Dialect, boolean, object])[] = [
   ['openai-chat', false, { error: { message: 'Sorry.', type: 'invalid_request_error', code: 'insufficient_quota' } }],
   ['openai-chat', false, { error: { message: 'Slow down.', type: 'rate_limit_error' } }],
   ['openai-responses', true, { type: 'error', error: { message: 'Bad.', code: 'invalid_prompt' } }],
-  ['openai-responses', true, {
-    ...{ type: 'error', error: { type: 'external_connector_error', message: 'The tool failed.', code: 'http_error' } },
-  }],
+  [
+    'openai-responses',
+    true,
+    {
+      ...{
+        type: 'error',
+        error: { type: 'external_connector_error', message: 'The tool failed.', code: 'http_error' },
+      },
+    },
+  ],
   ['openai-responses', false, { type: 'error', error: { type: 'server_error', message: 'Sorry.' } }],
   ['anthropic-messages', true, { type: 'error', error: { type: 'invalid_request_error', message: 'Too long.' } }],
   ['anthropic-messages', false, { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } }],

@@ -4,8 +4,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fail, only, resetMidStream, streamThrough } from '../../src/fake-upstream/answers.ts'
-import { close } from '../../src/fake-upstream/script.ts'
+import { fail, only, resetMidStream, streamThrough } from '../../tools/fake-upstream/answers.ts'
+import { close } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Client } from './clients/client.ts'
 import { clients } from './clients/list.ts'
@@ -96,7 +96,7 @@ const pitfalls = 38
 test(`each of the ${pitfalls} pitfalls has a test that bears its name`, async () => {
   const root = join(import.meta.dir, '..', '..')
   const named = new Set<string>()
-  for (const folder of ['src', 'test']) {
+  for (const folder of ['src', 'tools', 'test']) {
     for await (const path of new Bun.Glob(`${folder}/**/*.test.ts`).scan(root)) {
       const names = readFileSync(join(root, path), 'utf8').matchAll(/[([]\s*['`](P\d+(?:, P\d+)*): /g)
       for (const [, list] of names) for (const name of list!.split(', ')) named.add(name)

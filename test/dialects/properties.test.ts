@@ -6,12 +6,12 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { Refusal } from '../../src/base/errors.ts'
 import { frameData, SseSplitter } from '../../src/http/sse.ts'
-import type { Answer, AnswerEvent, AnswerPart } from '../../src/protocols/answer.ts'
-import { collectAnswer, eventsOf } from '../../src/protocols/answer-collector.ts'
-import { lawful } from '../support/lawful.ts'
 import { protocols } from '../../src/protocols/list.ts'
+import type { Answer, AnswerEvent, AnswerPart } from '../../src/protocols/neutral/answer.ts'
+import { collectAnswer, eventsOf } from '../../src/protocols/neutral/answer-collector.ts'
 import { anyEvents } from '../support/answers.ts'
 import { leastCpuMs } from '../support/cpu.ts'
+import { lawful } from '../support/lawful.ts'
 import type { Json } from './next-request.ts'
 import { nextRequests } from './next-request.ts'
 import { openTurning, turnStream } from './turning.ts'
@@ -63,9 +63,12 @@ const plainAnswer: fc.Arbitrary<Answer> = record({
   const parts: AnswerPart[] = [
     ...(thoughts === null ? [] : [{ kind: 'reasoning' as const, text: thoughts }]),
     ...(said === null ? [] : [{ kind: 'text' as const, text: said }]),
-    ...calls.map(({ name, args }, at) => (
-      { kind: 'call' as const, id: `call_${at}`, name, arguments: JSON.stringify(args) }
-    )),
+    ...calls.map(({ name, args }, at) => ({
+      kind: 'call' as const,
+      id: `call_${at}`,
+      name,
+      arguments: JSON.stringify(args),
+    })),
   ]
   return { choices: [{ parts, finish: calls.length > 0 ? 'calls' : 'stop' }], usage }
 })
@@ -83,7 +86,13 @@ describe.each(pairs)('from %s to %s', (from, to) => {
   test('any cut of the bytes gives the same', () => {
     const bytes = answerOf(from, 'sse')
     const once = turnStream(from, openTurning(from, to), [bytes])
-    expect(turnStream(from, openTurning(from, to), Array.from(bytes, byte => Buffer.of(byte)))).toBe(once)
+    expect(
+      turnStream(
+        from,
+        openTurning(from, to),
+        Array.from(bytes, byte => Buffer.of(byte)),
+      ),
+    ).toBe(once)
     const cuts = array(fc.nat(), { maxLength: 30 })
     fc.assert(
       fc.property(cuts, at => turnStream(from, openTurning(from, to), cutAt(bytes, at)) === once),
@@ -200,13 +209,25 @@ describe.each(dialects.map(dialect => [dialect]))('%s', dialect => {
 
   test('no request makes it throw anything but a refusal', () => {
     const request = { model: 'p/m', ...nextRequests[dialect](answer) }
-    fc.assert(fc.property(fc.jsonValue(), json => readRequest(dialect, bytes(json))), { numRuns: 100 })
-    fc.assert(fc.property(mutated(request), json => readRequest(dialect, bytes(json))), { numRuns: 200 })
+    fc.assert(
+      fc.property(fc.jsonValue(), json => readRequest(dialect, bytes(json))),
+      { numRuns: 100 },
+    )
+    fc.assert(
+      fc.property(mutated(request), json => readRequest(dialect, bytes(json))),
+      { numRuns: 200 },
+    )
   })
 
   test('no answer makes it throw anything but a refusal', () => {
-    fc.assert(fc.property(fc.jsonValue(), json => readAnswer(dialect, bytes(json))), { numRuns: 100 })
-    fc.assert(fc.property(mutated(answer), json => readAnswer(dialect, bytes(json))), { numRuns: 200 })
+    fc.assert(
+      fc.property(fc.jsonValue(), json => readAnswer(dialect, bytes(json))),
+      { numRuns: 100 },
+    )
+    fc.assert(
+      fc.property(mutated(answer), json => readAnswer(dialect, bytes(json))),
+      { numRuns: 200 },
+    )
   })
 
   test('no event makes it throw anything but a refusal, and what it reads is lawful', () => {

@@ -1,9 +1,9 @@
 // Answers that end for any reason, as an upstream of each dialect gives them, and how a caller reads why one ended.
 
-import { jsonAnswer, streamHead } from '../../src/fake-upstream/answers.ts'
-import { chunk, end, gate, scripted } from '../../src/fake-upstream/script.ts'
-import type { Script, Step } from '../../src/fake-upstream/script.ts'
-import type { ReasonField } from '../../src/protocols/finish-reasons.ts'
+import type { ReasonField } from '../../src/protocols/neutral/finish-reasons.ts'
+import { jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
+import type { Script, Step } from '../../tools/fake-upstream/script.ts'
+import { chunk, end, gate, scripted } from '../../tools/fake-upstream/script.ts'
 import type { Json } from './speaking.ts'
 import type { Dialect } from './upstreams.ts'
 
@@ -56,8 +56,22 @@ function message({ reason, text, calls }: Ending): Json {
 function messageEvents({ reason, text, calls }: Ending): readonly Json[] {
   const started = { ...message({ field: 'anthropic-messages', reason: undefined, text: '' }), usage: told }
   const blocks = [
-    ...(text === '' ? [] : [[{ type: 'text', text: '' }, { type: 'text_delta', text }] as const]),
-    ...(calls ? [[{ ...tool, input: {} }, { type: 'input_json_delta', partial_json: '{"a":1}' }] as const] : []),
+    ...(text === ''
+      ? []
+      : [
+          [
+            { type: 'text', text: '' },
+            { type: 'text_delta', text },
+          ] as const,
+        ]),
+    ...(calls
+      ? [
+          [
+            { ...tool, input: {} },
+            { type: 'input_json_delta', partial_json: '{"a":1}' },
+          ] as const,
+        ]
+      : []),
   ]
   return [
     { type: 'message_start', message: started },
@@ -106,9 +120,18 @@ function response({ reason = 'completed', text, calls }: Ending): Json {
 
 function responseEvents(ending: Ending): readonly Json[] {
   const whole = response(ending)
-  const text = ending.text === ''
-    ? []
-    : [{ type: 'response.output_text.delta', output_index: 0, content_index: 0, item_id: 'msg_1', delta: ending.text }]
+  const text =
+    ending.text === ''
+      ? []
+      : [
+          {
+            type: 'response.output_text.delta',
+            output_index: 0,
+            content_index: 0,
+            item_id: 'msg_1',
+            delta: ending.text,
+          },
+        ]
   const known = /^(completed|incomplete|failed|cancelled)$/.test(String(whole.status))
   return [
     { type: 'response.created', response: { ...whole, status: 'in_progress', output: [], error: null } },
@@ -176,5 +199,7 @@ export const reasonIn: Readonly<Record<Dialect, (json: Json) => unknown>> = {
 }
 
 export const reasonInStream = (dialect: Dialect, events: readonly string[]): unknown =>
-  events.filter(data => data.startsWith('{')).map(data => reasonIn[dialect](JSON.parse(data) as Json))
+  events
+    .filter(data => data.startsWith('{'))
+    .map(data => reasonIn[dialect](JSON.parse(data) as Json))
     .findLast(reason => reason !== undefined && reason !== null)

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { says, sendsEvents } from '../side/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
-import { says, sendsEvents } from '../side/upstream.ts'
 
 /** Known for all that the calls below ask for, so that none of them is refused for its price. */
 const included = [
@@ -131,9 +131,15 @@ const named: readonly Case[] = [
   ['an answer', 'chat', { previous_response_id: 'resp_1' }],
   ['a file', 'messages', part({ type: 'document', source: { type: 'file', file_id: 'file_1' } })],
   ['an upload', 'messages', part({ type: 'container_upload', file_id: 'file_1' })],
-  ['a file in a result', 'messages', part({ type: 'tool_result', tool_use_id: 't', content: [
-    { type: 'image', source: { type: 'file', file_id: 'file_1' } },
-  ] })],
+  [
+    'a file in a result',
+    'messages',
+    part({
+      type: 'tool_result',
+      tool_use_id: 't',
+      content: [{ type: 'image', source: { type: 'file', file_id: 'file_1' } }],
+    }),
+  ],
   ['a container', 'messages', { container: 'container_1' }],
   ['a container as an object', 'messages', { container: { id: 'container_1' } }],
   ['a skill', 'messages', { container: { skills: [{ type: 'custom', skill_id: 'skill_1' }] } }],
@@ -151,9 +157,11 @@ const named: readonly Case[] = [
   ['a prompt', 'responses', { prompt: { id: 'pmpt_1' } }],
   ['a file', 'responses', item({ role: 'user', content: [{ type: 'input_file', file_id: 'file-1' }] })],
   ['a picture', 'responses', item({ role: 'user', content: [{ type: 'input_image', file_id: 'file-1' }] })],
-  ['a file in a result', 'responses', item({ type: 'function_call_output', call_id: 'c', output: [
-    { type: 'input_file', file_id: 'file-1' },
-  ] })],
+  [
+    'a file in a result',
+    'responses',
+    item({ type: 'function_call_output', call_id: 'c', output: [{ type: 'input_file', file_id: 'file-1' }] }),
+  ],
   ['a vector store', 'responses', { tools: [{ type: 'file_search', vector_store_ids: ['vs_1'] }] }],
   ['a container', 'responses', { tools: [{ type: 'code_interpreter', container: 'cntr_1' }] }],
   ['files of a container', 'responses', { tools: [{ type: 'code_interpreter', container: { file_ids: ['f'] } }] }],
@@ -162,10 +170,14 @@ const named: readonly Case[] = [
   ['a mask', 'responses', { tools: [mask] }],
   ['a mask in tools that an item adds', 'responses', item({ type: 'additional_tools', tools: [mask] })],
   ['a mask in tools of tools', 'responses', { tools: [{ type: 'namespace', name: 'n', tools: [mask] }] }],
-  ['a container of earlier code', 'responses', item({
-    ...{ type: 'code_interpreter_call', id: 'ci_1', code: '', container_id: 'cntr_1', status: 'completed' },
-    encrypted_content: 'x',
-  })],
+  [
+    'a container of earlier code',
+    'responses',
+    item({
+      ...{ type: 'code_interpreter_call', id: 'ci_1', code: '', container_id: 'cntr_1', status: 'completed' },
+      encrypted_content: 'x',
+    }),
+  ],
   ['a conversation', 'responses', { conversation: 'conv_1' }],
   ['an earlier answer', 'responses', { previous_response_id: 'resp_1' }],
   ['a cache', 'gemini', { cachedContent: 'cachedContents/1' }],
@@ -173,9 +185,11 @@ const named: readonly Case[] = [
   ['a file', 'gemini', parts({ fileData: { fileUri: 'https://generativelanguage.googleapis.com/v1beta/files/1' } })],
   ['a file by its name', 'gemini', parts({ file_data: { file_uri: 'files/1' } })],
   ['a bucket', 'gemini', parts({ fileData: { fileUri: 'gs://bucket/1' } })],
-  ['a file in a result', 'gemini', parts({ functionResponse: { name: 'f', response: {}, parts: [
-    { fileData: { fileUri: 'gs://bucket/1' } },
-  ] } })],
+  [
+    'a file in a result',
+    'gemini',
+    parts({ functionResponse: { name: 'f', response: {}, parts: [{ fileData: { fileUri: 'gs://bucket/1' } }] } }),
+  ],
   ['a store', 'gemini', { tools: [{ fileSearch: { fileSearchStoreNames: ['fileSearchStores/1'] } }] }],
   ['a search of the operator', 'gemini', { tools: [{ retrieval: { vertexAiSearch: { datastore: 'projects/x' } } }] }],
   ['a file', 'ark', part({ type: 'image_url', image_url: { file_id: 'file-1' } })],
@@ -197,8 +211,11 @@ const named: readonly Case[] = [
   ['an item that seems sealed', 'responses', item({ type: 'item_reference', id: 'msg_1', encrypted_content: 'x' })],
   ['an item that seems sealed', 'ark responses', item({ type: 'item_reference', id: 'i', encrypted_content: 'x' })],
   ['an item by a second id', 'responses', item({ type: 'item_reference', id: '', ID: 'msg_1' })],
-  ['an item in two words', 'responses', item({ type: 'function_call_output', Type: 'item_reference', id: 'msg_1',
-    ...{ call_id: 'a', output: 'b' } })],
+  [
+    'an item in two words',
+    'responses',
+    item({ type: 'function_call_output', Type: 'item_reference', id: 'msg_1', ...{ call_id: 'a', output: 'b' } }),
+  ],
   ['a sound by a second id', 'chat', { messages: [{ role: 'assistant', content: 'y', audio: { id: '', ID: 'a' } }] }],
   ...(['responses', 'ark responses'] as const).flatMap((kind): Case[] => [
     ['an answer in another spelling', kind, { previousResponseId: 'resp_1' }],
@@ -289,8 +306,9 @@ describe('what the account has not made is not there', () => {
   })
 
   const optional = ['thoughts by their id', 'a picture by its id', 'a message by its id', 'a message']
-  const translated = named.filter(([name, kind]) =>
-    ['chat', 'messages', 'responses', 'gemini'].includes(kind) && !optional.includes(name))
+  const translated = named.filter(
+    ([name, kind]) => ['chat', 'messages', 'responses', 'gemini'].includes(kind) && !optional.includes(name),
+  )
   test.each(translated)('%s (%s), also where it would be translated', async (name, kind, more) => {
     const model = kind === 'chat' ? 'creek/echo' : 'brook/echo'
     const key = await harness.key()
@@ -401,11 +419,20 @@ describe('what names nothing that is kept passes', () => {
   const schema = { type: 'object', properties: { file_id: { type: 'string', default: 'x' } } }
   const harmless: readonly Case[] = [
     ['a field of a tool', 'chat', { tools: [{ type: 'function', function: { name: 'f', parameters: schema } }] }],
-    ['arguments of a call', 'messages', { messages: [
-      { role: 'user', content: 'x' },
-      { role: 'assistant', content: [{ type: 'tool_use', id: 't', name: 'f', input: { file_id: 'x', thread: 'y' } }] },
-      { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: 'ok' }] },
-    ] }],
+    [
+      'arguments of a call',
+      'messages',
+      {
+        messages: [
+          { role: 'user', content: 'x' },
+          {
+            role: 'assistant',
+            content: [{ type: 'tool_use', id: 't', name: 'f', input: { file_id: 'x', thread: 'y' } }],
+          },
+          { role: 'user', content: [{ type: 'tool_result', tool_use_id: 't', content: 'ok' }] },
+        ],
+      },
+    ],
     ['labels', 'responses', { metadata: { file_id: 'x', conversation: 'y' } }],
     ['a public address', 'gemini', parts({ fileData: { mimeType: 'video/mp4', fileUri: 'https://youtu.be/x' } })],
     ['a public address', 'chat', part({ type: 'image_url', image_url: { url: 'https://x.example/v1/files/1' } })],
@@ -414,17 +441,29 @@ describe('what names nothing that is kept passes', () => {
     ['words for media', 'ark images', { image: ['https://x.example/y.png'], response_mask: 'auto', audio: 'mp3' }],
     ['a voice for all', 'speech', { voice: 'FunAudioLLM/CosyVoice2-0.5B:alex' }],
     ['a voice for all', 'speech', { voice: 'en-US-Ava:DragonHDLatestNeural' }],
-    ['addresses of a search', 'chat', { messages: [
-      { role: 'user', content: 'x' },
-      { role: 'assistant', content: 'y', annotations: [{ url_citation: { url: 'x.example/y' } }] },
-      { role: 'user', content: 'https://x.example/fileid' },
-    ] }],
+    [
+      'addresses of a search',
+      'chat',
+      {
+        messages: [
+          { role: 'user', content: 'x' },
+          { role: 'assistant', content: 'y', annotations: [{ url_citation: { url: 'x.example/y' } }] },
+          { role: 'user', content: 'https://x.example/fileid' },
+        ],
+      },
+    ],
     ['words of files', 'chat', user('{"file_id": "file-1"} and fileid:// alone')],
-    ['ids of calls', 'responses', { input: [
-      { role: 'user', content: 'x' },
-      { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '{}' },
-      { type: 'function_call_output', id: 'fco_1', call_id: 'c', output: 'y' },
-    ] }],
+    [
+      'ids of calls',
+      'responses',
+      {
+        input: [
+          { role: 'user', content: 'x' },
+          { type: 'function_call', id: 'fc_1', call_id: 'c', name: 'f', arguments: '{}' },
+          { type: 'function_call_output', id: 'fco_1', call_id: 'c', output: 'y' },
+        ],
+      },
+    ],
     ['a message with an id', 'responses', item({ type: 'message', id: 'msg_1', role: 'assistant', content: 'hello' })],
     ['a new container', 'messages', { container: { skills: [{ type: 'anthropic', skill_id: 'pptx' }] } }],
     ['nothing', 'messages', { container: null, thread: null }],
@@ -488,7 +527,7 @@ describe('where the operator lets callers name whatever is kept', () => {
   })
 })
 
-describe('what an answer has named is the account\'s', () => {
+describe("what an answer has named is the account's", () => {
   const message = (more: Json) => ({
     ...{ id: 'msg_up_1', type: 'message', role: 'assistant', model: 'echo', content: [{ type: 'text', text: 'Hi' }] },
     ...{ stop_reason: 'end_turn', stop_sequence: null, usage: { input_tokens: 1, output_tokens: 1 }, ...more },
@@ -496,14 +535,27 @@ describe('what an answer has named is the account\'s', () => {
   const output = [
     { type: 'reasoning', id: 'rs_fake_up_1', summary: [] },
     { type: 'code_interpreter_call', id: 'ci_up_1', code: '1', container_id: 'cntr_up_1', outputs: [] },
-    { type: 'mcp_list_tools', id: 'mcpl_up_1', server_label: 's', tools: [
-      { name: 'x', input_schema: {}, annotations: { file_id: 'file-stolen', container_id: 'cntr_stolen' } },
-    ] },
-    { type: 'message', id: 'msg_up_2', role: 'assistant', status: 'completed', content: [
-      { type: 'output_text', text: 'Hi', annotations: [
-        { type: 'container_file_citation', container_id: 'cntr_up_1', file_id: 'cfile_up_1', filename: 'x' },
-      ] },
-    ] },
+    {
+      type: 'mcp_list_tools',
+      id: 'mcpl_up_1',
+      server_label: 's',
+      tools: [{ name: 'x', input_schema: {}, annotations: { file_id: 'file-stolen', container_id: 'cntr_stolen' } }],
+    },
+    {
+      type: 'message',
+      id: 'msg_up_2',
+      role: 'assistant',
+      status: 'completed',
+      content: [
+        {
+          type: 'output_text',
+          text: 'Hi',
+          annotations: [
+            { type: 'container_file_citation', container_id: 'cntr_up_1', file_id: 'cfile_up_1', filename: 'x' },
+          ],
+        },
+      ],
+    },
   ]
   const response = (more: Json = {}) => ({
     ...{ id: 'resp_up_1', object: 'response', created_at: 1, status: 'completed', model: 'echo', output },
@@ -521,10 +573,14 @@ describe('what an answer has named is the account\'s', () => {
   test.each([false, true])('containers of messages (streamed: %p)', async stream => {
     const [alice, bob] = [await harness.key(), await harness.key()]
     const id = `container_${stream}`
-    const result = { type: 'bash_code_execution_tool_result', tool_use_id: 's', content: {
-      ...{ type: 'bash_code_execution_result', stdout: '', stderr: '', return_code: 0 },
-      content: [{ type: 'bash_code_execution_output', file_id: `file_${stream}` }],
-    } }
+    const result = {
+      type: 'bash_code_execution_tool_result',
+      tool_use_id: 's',
+      content: {
+        ...{ type: 'bash_code_execution_result', stdout: '', stderr: '', return_code: 0 },
+        content: [{ type: 'bash_code_execution_output', file_id: `file_${stream}` }],
+      },
+    }
     const events = [
       { type: 'message_start', message: message({ content: [], stop_reason: null }) },
       { type: 'content_block_start', index: 0, content_block: result },
@@ -568,8 +624,10 @@ describe('what an answer has named is the account\'s', () => {
     }
     // What is another's is told of in the words for what nobody has.
     const machine = (container: string) => bodyOf('responses', { tools: [{ type: 'code_interpreter', container }] })
-    const [foreign, unknown] = [await post(bob, '/v1/responses', machine('cntr_up_1')),
-      await post(bob, '/v1/responses', machine('cntr_nobody'))]
+    const [foreign, unknown] = [
+      await post(bob, '/v1/responses', machine('cntr_up_1')),
+      await post(bob, '/v1/responses', machine('cntr_nobody')),
+    ]
     expect(foreign.json.error).toEqual(unknown.json.error)
     const stolen: readonly Json[] = [
       item({ role: 'user', content: [{ type: 'input_file', file_id: 'file-stolen' }] }),
@@ -595,11 +653,13 @@ describe('what an answer has named is the account\'s', () => {
     const asked = bodyOf('chat', { modalities: ['text', 'audio'], audio: { format: 'wav', voice: 'alloy' } })
     expect((await post(alice, '/v1/chat/completions', asked)).status).toBe(200)
     made = lastKey()
-    const next = { messages: [
-      { role: 'user', content: 'x' },
-      { role: 'assistant', audio: { id: 'audio_up_1' } },
-      { role: 'user', content: 'y' },
-    ] }
+    const next = {
+      messages: [
+        { role: 'user', content: 'x' },
+        { role: 'assistant', audio: { id: 'audio_up_1' } },
+        { role: 'user', content: 'y' },
+      ],
+    }
     await pinned(alice, 'chat', next)
     expect((await post(bob, '/v1/chat/completions', bodyOf('chat', next))).status).toBe(404)
   })

@@ -3,9 +3,9 @@
 // on to the next channel. And a caller is told to wait as long as the upstream said, wherever it said it.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { answer, jsonAnswer, streamHead } from '../../src/fake-upstream/answers.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { chunk, end, script } from '../../src/fake-upstream/script.ts'
+import { answer, jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { chunk, end, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness, upstreamKey } from '../support/gateway.ts'
 import { speech } from './speaking.ts'
@@ -173,17 +173,30 @@ describe('how long to wait', () => {
     ['nonsense of Google', 'gemini', google('soon'), {}, '1'],
     ['a header before what the error says', 'gemini', google('34.4s'), { 'retry-after': '7' }, '7'],
     ['milliseconds', 'openai-chat', said('limited'), { 'retry-after-ms': '2500', 'retry-after': '9' }, '3'],
-    ['a date', 'openai-chat', said('limited'), { 'date': 'Sun, 15 Nov 2026 12:00:00 GMT',
-      'retry-after': 'Sun, 15 Nov 2026 12:00:08 GMT' }, '8'],
+    [
+      'a date',
+      'openai-chat',
+      said('limited'),
+      { 'date': 'Sun, 15 Nov 2026 12:00:00 GMT', 'retry-after': 'Sun, 15 Nov 2026 12:00:08 GMT' },
+      '8',
+    ],
     ['a sentence', 'openai-chat', said('Rate limit reached. Please try again in 20s. Visit x.'), {}, '20'],
     ['a sentence with a fraction', 'openai-chat', said('Please try again in 1.242s.'), {}, '2'],
     ['a sentence with milliseconds', 'openai-chat', said('Please try again in 320ms.'), {}, '1'],
     ['a sentence with minutes', 'openai-chat', said('Please try again in 6m0s.'), {}, '60'],
     ['a sentence with words', 'openai-chat', said('Please retry after 15 seconds.'), {}, '15'],
-    ['a limit that is used up', 'openai-chat', said('limited'), {
-      'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '17.5s',
-      'x-ratelimit-remaining-tokens': '9', 'x-ratelimit-reset-tokens': '50s',
-    }, '18'],
+    [
+      'a limit that is used up',
+      'openai-chat',
+      said('limited'),
+      {
+        'x-ratelimit-remaining-requests': '0',
+        'x-ratelimit-reset-requests': '17.5s',
+        'x-ratelimit-remaining-tokens': '9',
+        'x-ratelimit-reset-tokens': '50s',
+      },
+      '18',
+    ],
   ]
   test.each(waits)('%s', async (_, upstream, error, headers, seconds) => {
     harness.upstream.plan(script(...jsonAnswer(429, JSON.stringify(error), headers)))

@@ -7,9 +7,9 @@ import { join } from 'node:path'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import { bounds } from '../../src/base/bounds.ts'
-import { fail, pausedStream, plain, streamed } from '../../src/fake-upstream/answers.ts'
-import type { Harness } from '../support/gateway.ts'
+import { fail, pausedStream, plain, streamed } from '../../tools/fake-upstream/answers.ts'
 import { after } from '../forwarding/wire.ts'
+import type { Harness } from '../support/gateway.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
 const models = {
@@ -75,7 +75,12 @@ test('it is told how far it has come', async () => {
 test.each(kinds)('its events are heard by whoever comes, from where they like, on %s', async (_kind, model) => {
   const openai = await client()
   const gates = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  harness.upstream.plan(pausedStream(['one ', 'two ', 'three'], gates.map(({ promise }) => promise)))
+  harness.upstream.plan(
+    pausedStream(
+      ['one ', 'two ', 'three'],
+      gates.map(({ promise }) => promise),
+    ),
+  )
   const leaving = await openai.responses.create({ model, ...inBackground, stream: true })
   let id = ''
   let last = -1
@@ -148,7 +153,10 @@ test('one that its upstream refuses has failed, and costs nothing', async () => 
 })
 
 const refusal = (asking: Promise<unknown>): Promise<unknown> =>
-  asking.then(() => 200, (fault: { status: number; code: string }) => [fault.status, fault.code])
+  asking.then(
+    () => 200,
+    (fault: { status: number; code: string }) => [fault.status, fault.code],
+  )
 
 test('one that would be held without end is ended, and what was said until then is paid for', async () => {
   const openai = await client()

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
-import { answer, fail, pausedStream } from '../../src/fake-upstream/answers.ts'
+import { answer, fail, pausedStream } from '../../tools/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
@@ -37,7 +37,10 @@ const clientOf = (key: string, Sdk = OpenAI): OpenAI => clientAt(harness, key, S
 const client = async (Sdk = OpenAI): Promise<OpenAI> => clientOf(await harness.key(), Sdk)
 
 const statusOf = (asking: Promise<unknown>): Promise<unknown> =>
-  asking.then(() => 200, (fault: { status?: number; code?: string }) => [fault.status, fault.code])
+  asking.then(
+    () => 200,
+    (fault: { status?: number; code?: string }) => [fault.status, fault.code],
+  )
 
 /** What the upstream was last asked to answer. */
 const lastAsked = ({ upstream } = harness): Record<string, unknown> => {
@@ -185,7 +188,10 @@ test('an item is known by its name', async () => {
 
 test('a conversation that is compacted is whole again wherever it is sent', async () => {
   const openai = await client()
-  const input = [{ role: 'user' as const, content: 'one' }, { role: 'assistant' as const, content: 'two' }]
+  const input = [
+    { role: 'user' as const, content: 'one' },
+    { role: 'assistant' as const, content: 'two' },
+  ]
   const compacted = await openai.responses.compact({ model: models.chat, input })
   expect(compacted).toMatchObject({ object: 'response.compaction', usage: { total_tokens: 0 } })
   expect(JSON.stringify(compacted)).not.toContain('"two"')
@@ -279,7 +285,10 @@ test('all accounts together have room for so many: the oldest of whoever has the
   const [oldest, next] = [await make(alice), await make(alice)]
   await make(alice)
   expect(await statusOf(alice.responses.retrieve(oldest))).toEqual([404, 'response_unknown'])
-  for (const [openai, id] of [[bob, first], [alice, next]] as const) {
+  for (const [openai, id] of [
+    [bob, first],
+    [alice, next],
+  ] as const) {
     expect(await statusOf(openai.responses.retrieve(id))).toBe(200)
   }
   await small.stop()

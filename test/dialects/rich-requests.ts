@@ -9,14 +9,19 @@ const chat = (model: string): object => ({
   model,
   messages: [
     { role: 'system', content: 'Be brief.' },
-    { role: 'user', content: [
-      { type: 'text', text: 'What is this?' },
-      { type: 'image_url', image_url: { url: `data:image/png;base64,${png}`, detail: 'low' } },
-      { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } },
-    ] },
-    { role: 'assistant', content: 'I look.', tool_calls: [
-      { id: 'call_1', type: 'function', function: { name: 'map', arguments: '{"city":"Paris"}' } },
-    ] },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'What is this?' },
+        { type: 'image_url', image_url: { url: `data:image/png;base64,${png}`, detail: 'low' } },
+        { type: 'file', file: { filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' } },
+      ],
+    },
+    {
+      role: 'assistant',
+      content: 'I look.',
+      tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'map', arguments: '{"city":"Paris"}' } }],
+    },
     { role: 'tool', tool_call_id: 'call_1', content: [{ type: 'text', text: 'sunny' }] },
     { role: 'user', name: 'ann', content: 'And now?' },
   ],
@@ -47,20 +52,33 @@ const messages = (model: string): object => ({
   max_tokens: 2_000,
   system: [{ type: 'text', text: 'Be brief.', cache_control: { type: 'ephemeral', ttl: '5m' } }],
   messages: [
-    { role: 'user', content: [
-      { type: 'text', text: 'What is this?' },
-      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } },
-      { type: 'document', source: { type: 'text', media_type: 'text/plain', data: 'x' }, title: 't',
-        citations: { enabled: true } },
-    ] },
-    { role: 'assistant', content: [
-      { type: 'text', text: 'I look.' },
-      { type: 'tool_use', id: 'toolu_1', name: 'map', input: { city: 'Paris' } },
-    ] },
-    { role: 'user', content: [
-      { type: 'tool_result', tool_use_id: 'toolu_1', content: [{ type: 'text', text: 'sunny' }], is_error: false },
-      { type: 'text', text: 'And now?' },
-    ] },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'What is this?' },
+        { type: 'image', source: { type: 'base64', media_type: 'image/png', data: png } },
+        {
+          type: 'document',
+          source: { type: 'text', media_type: 'text/plain', data: 'x' },
+          title: 't',
+          citations: { enabled: true },
+        },
+      ],
+    },
+    {
+      role: 'assistant',
+      content: [
+        { type: 'text', text: 'I look.' },
+        { type: 'tool_use', id: 'toolu_1', name: 'map', input: { city: 'Paris' } },
+      ],
+    },
+    {
+      role: 'user',
+      content: [
+        { type: 'tool_result', tool_use_id: 'toolu_1', content: [{ type: 'text', text: 'sunny' }], is_error: false },
+        { type: 'text', text: 'And now?' },
+      ],
+    },
   ],
   tools: [{ name: 'map', description: 'A map', input_schema: schema }],
   tool_choice: { type: 'auto', disable_parallel_tool_use: true },
@@ -77,11 +95,15 @@ const responses = (model: string): object => ({
   instructions: 'Be brief.',
   input: [
     { role: 'developer', content: 'Be kind.' },
-    { type: 'message', role: 'user', content: [
-      { type: 'input_text', text: 'What is this?' },
-      { type: 'input_image', image_url: `data:image/png;base64,${png}`, detail: 'low' },
-      { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' },
-    ] },
+    {
+      type: 'message',
+      role: 'user',
+      content: [
+        { type: 'input_text', text: 'What is this?' },
+        { type: 'input_image', image_url: `data:image/png;base64,${png}`, detail: 'low' },
+        { type: 'input_file', filename: 'a.pdf', file_data: 'data:application/pdf;base64,JVBERi0=' },
+      ],
+    },
     { type: 'reasoning', id: 'rs_fake_1', summary: [{ type: 'summary_text', text: 'hm' }] },
     { type: 'function_call', call_id: 'call_1', name: 'map', arguments: '{"city":"Paris"}' },
     { type: 'function_call_output', call_id: 'call_1', output: [{ type: 'input_text', text: 'sunny' }] },

@@ -2,9 +2,9 @@
 // waiting in a way that its SDK knows, and what comes then is a whole answer, or an error event and a legal end.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { errorMidStream, fail, pausedStream, streamed } from '../../src/fake-upstream/answers.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { scripted, wait } from '../../src/fake-upstream/script.ts'
+import { errorMidStream, fail, pausedStream, streamed } from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { scripted, wait } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Client } from './clients/client.ts'
@@ -150,7 +150,12 @@ describe.each(clients.map(client => [client.name, client] as const))('%s', (_nam
       expect((await session.ask(way, wish)).text).toBe('Hello')
       for (const script of [fail(500), slowly(errorMidStream(['Hel', 'lo'], error))]) {
         harness.upstream.plan(late(script))
-        expect(await session.ask(way, wish).then(() => 'told as an answer', () => 'raised')).toBe('raised')
+        expect(
+          await session.ask(way, wish).then(
+            () => 'told as an answer',
+            () => 'raised',
+          ),
+        ).toBe('raised')
       }
     }
   })

@@ -61,13 +61,18 @@ const chat = (path: string): Speech => ({
   error: chatError,
   whole({ choices }) {
     expect(list(choices).length).toBeGreaterThan(0)
-    return list(choices).map(({ message }) => wordsOf((message as Json).content)).join('')
+    return list(choices)
+      .map(({ message }) => wordsOf((message as Json).content))
+      .join('')
   },
   ended(events) {
     expect(events.at(-1)).toBe('[DONE]')
     const chunks = events.slice(0, -1).map(parse)
     expect(chunks.filter(chunk => 'error' in chunk)).toEqual([])
-    return chunks.flatMap(({ choices }) => list(choices)).map(({ delta }) => wordsOf((delta as Json)?.content)).join('')
+    return chunks
+      .flatMap(({ choices }) => list(choices))
+      .map(({ delta }) => wordsOf((delta as Json)?.content))
+      .join('')
   },
   broken(events) {
     expect(events.at(-1)).toBe('[DONE]')
@@ -93,7 +98,9 @@ const messages: Speech = {
   },
   whole({ type, content }) {
     expect([type, Array.isArray(content)]).toEqual(['message', true])
-    return list(content).map(block => wordsOf(block.text)).join('')
+    return list(content)
+      .map(block => wordsOf(block.text))
+      .join('')
   },
   ended(events) {
     const all = events.map(parse)
@@ -126,7 +133,10 @@ const responses: Speech = {
   },
   whole({ object, output }) {
     expect([object, Array.isArray(output)]).toEqual(['response', true])
-    return list(output).flatMap(({ content }) => list(content)).map(part => wordsOf(part.text)).join('')
+    return list(output)
+      .flatMap(({ content }) => list(content))
+      .map(part => wordsOf(part.text))
+      .join('')
   },
   ended(events) {
     // A stream that Weir writes ends with this mark, one that passes ends as its upstream ends it.
@@ -142,7 +152,9 @@ const responses: Speech = {
 }
 
 const geminiText = ({ candidates }: Json): string =>
-  list(candidates).flatMap(({ content }) => list((content as Json | undefined)?.parts)).map(part => wordsOf(part.text))
+  list(candidates)
+    .flatMap(({ content }) => list((content as Json | undefined)?.parts))
+    .map(part => wordsOf(part.text))
     .join('')
 
 const gemini = (query: string): Speech => ({

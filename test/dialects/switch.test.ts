@@ -2,7 +2,7 @@
 // results stay, the state of one origin never reaches another, and comes back to its own byte for byte.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { issue, issueBytes } from '../../src/fake-upstream/issued.ts'
+import { issue, issueBytes } from '../../tools/fake-upstream/issued.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Client, Reply, Session, Way } from './clients/client.ts'
 import { clients } from './clients/list.ts'

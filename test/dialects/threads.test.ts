@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import Anthropic from '@anthropic-ai/sdk'
 import { betaTool } from '@anthropic-ai/sdk/helpers/beta/json-schema'
+import { says } from '../side/upstream.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
-import { says } from '../side/upstream.ts'
 
 const models = [{ id: 'echo', contextTokens: 8_192, outputTokensMax: 4_096, price: { input: '1', output: '2' } }]
 const provider = (id: string, speaks: object, can: object = {}) => ({
@@ -56,9 +56,17 @@ const failed = (code: string, more: Json = {}) => ({
 })
 const chatCalls = {
   ...{ id: 'c', object: 'chat.completion', created: 1, model: 'echo' },
-  choices: [{ index: 0, finish_reason: 'tool_calls', message: { role: 'assistant', content: null, tool_calls: [
-    { id: 'call_1', type: 'function', function: { name: 'depth', arguments: '{"of":"the pond"}' } },
-  ] } }],
+  choices: [
+    {
+      index: 0,
+      finish_reason: 'tool_calls',
+      message: {
+        role: 'assistant',
+        content: null,
+        tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'depth', arguments: '{"of":"the pond"}' } }],
+      },
+    },
+  ],
   usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 },
 }
 const chatEnds = {
@@ -149,7 +157,7 @@ describe('a thread', () => {
   const follow = (client: Anthropic, id: string, model = 'pond/echo') =>
     client.beta.messages.create({ model, ...say, thread: { type: 'continue', previous_message_id: id } })
 
-  test('is its account\'s alone, and so is one that nobody has', async () => {
+  test("is its account's alone, and so is one that nobody has", async () => {
     const [alice, bob] = [await clientOf(), await clientOf()]
     harness.upstream.plan(says(ends('msg_alice')))
     await alice.beta.messages.create({ model: 'pond/echo', ...say, thread: { type: 'create' } })

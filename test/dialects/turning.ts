@@ -2,12 +2,12 @@
 // else another each time.
 
 import { frameData, SseSplitter } from '../../src/http/sse.ts'
-import { StreamTranslator } from '../../src/pipeline/translation.ts'
-import type { Translation } from '../../src/pipeline/translation.ts'
-import { Losses } from '../../src/protocols/losses.ts'
+import { StreamTranslator } from '../../src/pipeline/attempt/translation.ts'
+import type { Translation } from '../../src/pipeline/attempt/translation-types.ts'
 import { protocols } from '../../src/protocols/list.ts'
+import { Losses } from '../../src/protocols/neutral/losses.ts'
+import type { Sealed } from '../../src/protocols/neutral/reasoning-state.ts'
 import type { AnswerAsk } from '../../src/protocols/protocol.ts'
-import type { Sealed } from '../../src/protocols/sealed.ts'
 import type { Dialect } from './upstreams.ts'
 
 export const origin = 'originoforig'

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../../src/base/errors.ts'
-import type { Call } from '../../src/protocols/call.ts'
-import { Losses } from '../../src/protocols/losses.ts'
 import { protocols } from '../../src/protocols/list.ts'
+import type { Call } from '../../src/protocols/neutral/call.ts'
+import { Losses } from '../../src/protocols/neutral/losses.ts'
 import type { Harness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
 import { plainJson, streamedJson } from './reasons.ts'
@@ -25,7 +25,9 @@ const OPAQUE = new RegExp(
     ...['metadata', 'labels', 'logit_bias', 'schema', 'parameters', 'input_schema', 'responseSchema', 'args', 'input'],
     ...['response', 'extra_content', 'usage', 'usageMetadata', 'logprobs', 'logprobsResult', 'annotations'],
     ...['citations', 'safetySettings', 'caller', 'stop_details', 'diagnostics', 'thread', 'container'],
-  ].map(name => `\\.${name}$`).join('|'),
+  ]
+    .map(name => `\\.${name}$`)
+    .join('|'),
 )
 /** A response repeats what was asked for. */
 const ECHO = /^(\.response)?\.(reasoning|text)$/
@@ -110,7 +112,9 @@ describe.each(pairs)('a request of %s to an upstream of %s', (from, to) => {
 const folder = join(import.meta.dir, 'golden', 'upstream')
 const wholeOf = (dialect: Dialect): Json => JSON.parse(readFileSync(join(folder, `${dialect}.json`), 'utf8')) as Json
 const eventsOf = (dialect: Dialect): readonly string[] =>
-  readFileSync(join(folder, `${dialect}.sse`), 'utf8').split(/\r?\n\r?\n/).filter(event => event.includes('data:'))
+  readFileSync(join(folder, `${dialect}.sse`), 'utf8')
+    .split(/\r?\n\r?\n/)
+    .filter(event => event.includes('data:'))
 
 /** Of an answer, what may be put in it without making it another answer. */
 function lossesOfAnswer(from: Dialect, to: Dialect, said: Json | string): readonly string[] {
@@ -132,7 +136,7 @@ describe.each(pairs)('an answer of %s to a caller of %s', (from, to) => {
 
   test('streamed says it as well', () => {
     const events = eventsOf(from)
-    const before = lossesOfAnswer(from, to, events.join('\n\n') + '\n\n')
+    const before = lossesOfAnswer(from, to, `${events.join('\n\n')}\n\n`)
     const silent: string[] = []
     events.forEach((event, at) => {
       const [head, data] = event.split(/data: ?/) as [string, string]
@@ -174,15 +178,21 @@ describe('through a whole gateway', () => {
     ['top', { x_groq: { id: 'req_1' }, base_resp: { status_code: 0, status_msg: '' }, input_sensitive: false }, []],
     ['top', { input_sensitive: true }, ['answer.input_sensitive']],
     ['top', { prompt_filter_results: [{ content_filter_results: { hate: { filtered: false } } }] }, []],
-    ['top', { prompt_filter_results: [{ content_filter_results: { jailbreak: { detected: true } } }] },
-      ['answer.content_filter_results']],
+    [
+      'top',
+      { prompt_filter_results: [{ content_filter_results: { jailbreak: { detected: true } } }] },
+      ['answer.content_filter_results'],
+    ],
     ['choice', { native_finish_reason: 'STOP', content_filter_results: { hate: { filtered: false } } }, []],
     ['choice', { content_filter_results: { hate: { filtered: true } } }, ['answer.content_filter_results']],
     ['choice', { moderation_hit_type: 'violence' }, ['answer.choices.moderation_hit_type']],
     ['message', { executed_tools: [{ type: 'search' }] }, ['answer.message.executed_tools']],
     ['message', { reasoning: 'Hm.', reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }] }, []],
-    ['message', { reasoning: 'Hm.', reasoning_details: [{ type: 'reasoning.encrypted', data: 'x' }] },
-      ['answer.message.reasoning_details']],
+    [
+      'message',
+      { reasoning: 'Hm.', reasoning_details: [{ type: 'reasoning.encrypted', data: 'x' }] },
+      ['answer.message.reasoning_details'],
+    ],
   ]
 
   test.each(vendors)('a vendor adds to the %s of chat %j', async (place, fields, lost) => {

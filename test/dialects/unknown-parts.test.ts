@@ -15,9 +15,18 @@ afterAll(() => harness.stop())
 
 describe('a last word of an unknown kind', () => {
   const history = {
-    messages: [{ role: 'user', content: [{ type: 'text', text: 'Hi' }] }, { role: 'assistant', content: 'Ho' }],
-    input: [{ role: 'user', content: 'Hi' }, { role: 'assistant', content: 'Ho' }],
-    contents: [{ role: 'user', parts: [{ text: 'Hi' }] }, { role: 'model', parts: [{ text: 'Ho' }] }],
+    messages: [
+      { role: 'user', content: [{ type: 'text', text: 'Hi' }] },
+      { role: 'assistant', content: 'Ho' },
+    ],
+    input: [
+      { role: 'user', content: 'Hi' },
+      { role: 'assistant', content: 'Ho' },
+    ],
+    contents: [
+      { role: 'user', parts: [{ text: 'Hi' }] },
+      { role: 'model', parts: [{ text: 'Ho' }] },
+    ],
   }
   const unknown = {
     messages: { role: 'user', content: [{ type: 'hologram', hologram: { url: 'https://x.test/h' } }] },
@@ -27,7 +36,8 @@ describe('a last word of an unknown kind', () => {
   const fieldOf = (caller: Dialect): keyof typeof history =>
     caller === 'gemini' ? 'contents' : caller === 'openai-responses' ? 'input' : 'messages'
   const pairs = dialects.flatMap(caller =>
-    dialects.filter(upstream => upstream !== caller).map(upstream => [caller, upstream] as const))
+    dialects.filter(upstream => upstream !== caller).map(upstream => [caller, upstream] as const),
+  )
 
   test.each(pairs)('of %s is never sent to %s as nothing', async (caller, upstream) => {
     const field = fieldOf(caller)

@@ -2,10 +2,10 @@
 // the caller gets each event once.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { framesTo, streamHead } from '../../src/fake-upstream/answers.ts'
-import { sse } from '../../src/fake-upstream/dialect.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { chunk, end, script, scripted, split } from '../../src/fake-upstream/script.ts'
+import { framesTo, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { sse } from '../../tools/fake-upstream/dialect.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { chunk, end, script, scripted, split } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Speaker } from './speaking.ts'

@@ -3,10 +3,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fail, jsonAnswer } from '../../tools/fake-upstream/answers.ts'
+import { script } from '../../tools/fake-upstream/script.ts'
 import type { Exposed } from '../metrics/exposition.ts'
 import { readExposition } from '../metrics/exposition.ts'
-import { fail, jsonAnswer } from '../../src/fake-upstream/answers.ts'
-import { script } from '../../src/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 
@@ -44,7 +44,9 @@ test('every metric is there, and no other', () => {
 test('with its labels', () => {
   for (const { name, labels } of rows) {
     const sample = families.find(family => family.name === name)!.samples[0]
-    const seen = Object.keys(sample?.labels ?? {}).filter(label => label !== 'le').join(', ')
+    const seen = Object.keys(sample?.labels ?? {})
+      .filter(label => label !== 'le')
+      .join(', ')
     if (sample !== undefined) expect([name, seen]).toEqual([name!, labels])
   }
   const silent = families.filter(({ samples }) => samples.length === 0).map(({ name }) => name)

@@ -3,12 +3,13 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { referenceFields } from '../../src/protocols/references.ts'
+import { referenceFields } from '../../src/protocols/request/references.ts'
 
 const page = readFileSync(join(import.meta.dir, '../../docs/kept-state.md'), 'utf8')
 
-const lines = referenceFields.map(({ kind, fields, where }) =>
-  `| ${kind} | ${fields.map(field => `\`${field}\``).join(', ')} | ${where} |`)
+const lines = referenceFields.map(
+  ({ kind, fields, where }) => `| ${kind} | ${fields.map(field => `\`${field}\``).join(', ')} | ${where} |`,
+)
 
 test('every field is listed as it is in the table', () => {
   const table = page.slice(page.indexOf('| names |'), page.indexOf('\n\n', page.indexOf('| names |')))

@@ -3,8 +3,8 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { secretVariables } from '../../src/cli/check-folder.ts'
-import { checkSettings } from '../../src/cli/check-settings.ts'
+import { secretVariables } from '../../src/cli/checks/data-folder.ts'
+import { checkSettings } from '../../src/cli/checks/settings.ts'
 
 const text = readFileSync(join(import.meta.dir, '..', '..', '.env.example'), 'utf8')
 const isOurs = (name: string): boolean => /^(WEIR|METRICS)_|^(HOST|PORT|LOG_LEVEL)$/.test(name)

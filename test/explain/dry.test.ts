@@ -157,11 +157,21 @@ describe('what would be refused is told as it would be', () => {
     ['a wrong type', chatOf({ stream: 'yes' })],
     ['too little money', { ...chatOf(), own: { credit: '0.000001' } }],
     ['too little money for so much', { ...chatOf({ max_tokens: 10_000 }), own: { credit: '0.001' } }],
-    ['a loss that is forbidden', { ...chatOf({ model: modelOf('gemini'), seed: 1, logit_bias: { 1: 1 } }),
-      headers: { 'x-weir-translate': 'strict' } }],
+    [
+      'a loss that is forbidden',
+      {
+        ...chatOf({ model: modelOf('gemini'), seed: 1, logit_bias: { 1: 1 } }),
+        headers: { 'x-weir-translate': 'strict' },
+      },
+    ],
     ['another type', { body: '{}', headers: { 'content-type': 'text/plain' } }],
-    ['a response that is not there', { path: '/v1/responses',
-      body: { model: modelOf('openai-responses'), input: 'x', previous_response_id: 'resp_00000000001' } }],
+    [
+      'a response that is not there',
+      {
+        path: '/v1/responses',
+        body: { model: modelOf('openai-responses'), input: 'x', previous_response_id: 'resp_00000000001' },
+      },
+    ],
     ['a message of nothing', { path: '/v1/messages', body: { model: modelOf('gemini'), max_tokens: 5, messages: [] } }],
     ['a path without a verb', { path: '/v1beta/models/nobody/x:generateContent', body: { contents: [{ parts: [] }] } }],
   ]

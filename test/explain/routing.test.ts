@@ -1,7 +1,7 @@
 // Why a call goes where it goes: told beforehand to those who may know, and kept of every call.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { fail } from '../../src/fake-upstream/answers.ts'
+import { fail } from '../../tools/fake-upstream/answers.ts'
 import { modelOf, startDialects } from '../dialects/upstreams.ts'
 import type { Harness } from '../support/gateway.ts'
 import { hello } from '../support/gateway.ts'
@@ -42,7 +42,12 @@ test('every channel that the name leads to is told of, in order, with what there
   const { policy, candidates, picked, affinity } = json.routing!
   expect([policy, affinity!.state, affinity!.keptOn]).toEqual(['least_busy', 'new', null])
   expect(candidates.map(({ model }) => model)).toEqual([...Array(3).fill(resolved[0]), ...resolved.slice(1)])
-  expect(candidates.slice(0, 3).map(({ channel }) => channel as string).toSorted()).toEqual(channels.toSorted())
+  expect(
+    candidates
+      .slice(0, 3)
+      .map(({ channel }) => channel as string)
+      .toSorted(),
+  ).toEqual(channels.toSorted())
   for (const candidate of candidates) {
     expect(candidate).toMatchObject({ dropped: null, opensInMs: 0, share: expect.any(Number), tags: [] })
     expect(candidate.score).toBeGreaterThan(0)

@@ -2,10 +2,10 @@
 // a provider which cannot make up its mind is asked anew each time.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { buildFaults, flapping } from '../../src/fake-upstream/faults.ts'
-import { chatWire } from '../../src/fake-upstream/openai-chat/wire.ts'
-import { chunk, end, head, scripted } from '../../src/fake-upstream/script.ts'
-import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
+import { buildFaults, flapping } from '../../tools/fake-upstream/faults.ts'
+import { chatWire } from '../../tools/fake-upstream/openai-chat/wire.ts'
+import { chunk, end, head, scripted } from '../../tools/fake-upstream/script.ts'
+import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { openCall, startHasty } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
@@ -23,8 +23,9 @@ afterAll(() => harness.stop())
 test('a redirect is not followed', async () => {
   const inside = await startFakeUpstream()
   try {
-    const redirects = buildFaults(chatWire, { redirectTo: `${inside.url}/latest/meta-data/` })
-      .filter(({ id }) => id === 'F21')
+    const redirects = buildFaults(chatWire, { redirectTo: `${inside.url}/latest/meta-data/` }).filter(
+      ({ id }) => id === 'F21',
+    )
     for (const { script } of redirects) {
       harness.upstream.planModel('gpt-4o-mini', script)
       expect((await openCall(harness, key, {}).whole()).status).toBe(502)
@@ -36,22 +37,29 @@ test('a redirect is not followed', async () => {
   }
 })
 
-test.each([200, 400, 500])('a length that lies beside chunks opens no bound (%i)', async status => {
-  const total = 160 * MIB
-  const framing = { 'content-length': '7', 'transfer-encoding': 'chunked' }
-  harness.upstream.planModel('gpt-4o-mini', scripted(function* flood() {
-    yield head(status, { 'content-type': 'application/json', ...framing })
-    const piece = new Uint8Array(64 * 1024).fill(0x20)
-    for (let sent = 0; sent < total; sent += piece.length) yield chunk(piece)
-    yield end
-  }))
-  const received = harness.upstream.nextRequest()
-  const caller = await openCall(harness, key, {}).whole(15_000)
-  expect(caller.status).toBe(status === 400 ? 400 : 502)
-  const request = await received
-  await until(() => request.closedAtMs !== undefined || request.bytesWritten >= total, 'it is let go or taken whole')
-  expect(request.bytesWritten).toBeLessThan(total * 0.75)
-}, 20_000)
+test.each([200, 400, 500])(
+  'a length that lies beside chunks opens no bound (%i)',
+  async status => {
+    const total = 160 * MIB
+    const framing = { 'content-length': '7', 'transfer-encoding': 'chunked' }
+    harness.upstream.planModel(
+      'gpt-4o-mini',
+      scripted(function* flood() {
+        yield head(status, { 'content-type': 'application/json', ...framing })
+        const piece = new Uint8Array(64 * 1024).fill(0x20)
+        for (let sent = 0; sent < total; sent += piece.length) yield chunk(piece)
+        yield end
+      }),
+    )
+    const received = harness.upstream.nextRequest()
+    const caller = await openCall(harness, key, {}).whole(15_000)
+    expect(caller.status).toBe(status === 400 ? 400 : 502)
+    const request = await received
+    await until(() => request.closedAtMs !== undefined || request.bytesWritten >= total, 'it is let go or taken whole')
+    expect(request.bytesWritten).toBeLessThan(total * 0.75)
+  },
+  20_000,
+)
 
 test('a provider that cannot make up its mind is asked again, and its callers do not notice', async () => {
   const own = await startHasty({ world: { pause: () => Promise.resolve() }, env: { WEIR_ATTEMPTS: '3' } })
@@ -60,7 +68,10 @@ test('a provider that cannot make up its mind is asked again, and its callers do
     own.upstream.plan(...flapping())
     for (let calls = 0; calls < 2; calls++) expect((await openCall(own, ownKey, {}).whole()).status).toBe(200)
     await own.idle()
-    expect(own.records()).toMatchObject([{ attempts: 2, outcome: 'completed' }, { attempts: 3, outcome: 'completed' }])
+    expect(own.records()).toMatchObject([
+      { attempts: 2, outcome: 'completed' },
+      { attempts: 3, outcome: 'completed' },
+    ])
   } finally {
     await own.stop()
   }

@@ -1,9 +1,9 @@
 // The cells of the fault matrix: which fault, plain or streamed, for a caller of which dialect on an upstream of which.
 
-import type { Dialect as Wire } from '../../src/fake-upstream/dialect.ts'
-import { dialects as wires } from '../../src/fake-upstream/dialects.ts'
-import type { Fault, FaultSettings } from '../../src/fake-upstream/faults.ts'
-import { faultsIn } from '../../src/fake-upstream/faults.ts'
+import type { Dialect as Wire } from '../../tools/fake-upstream/dialect.ts'
+import { dialects as wires } from '../../tools/fake-upstream/dialects.ts'
+import type { Fault, FaultSettings } from '../../tools/fake-upstream/faults.ts'
+import { faultsIn } from '../../tools/fake-upstream/faults.ts'
 import type { Speaker } from '../dialects/speaking.ts'
 import { callers } from '../dialects/speaking.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
@@ -68,7 +68,10 @@ export function allCells(seed: number, settings: Partial<FaultSettings> = smallS
     )
     .filter(place => isMeant(place) && (place.stream || place.caller !== 'gemini-array'))
   const drawn = places.map(place => [chance(), place] as const).sort(([one], [other]) => one - other)
-  return numbered(drawn.map(([, place]) => place), chance)
+  return numbered(
+    drawn.map(([, place]) => place),
+    chance,
+  )
 }
 
 /** What goes wrong below the dialects goes wrong in the same way whatever is translated above. */

@@ -2,7 +2,7 @@
 // channel.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Standing } from '../../src/routing/health.ts'
+import type { Standing } from '../../src/routing/health/health.ts'
 import type { Json } from '../dialects/speaking.ts'
 import type { Cell } from './cells.ts'
 import { faultName, isNative, pairwiseCells } from './cells.ts'
@@ -59,13 +59,17 @@ const TIMES = 5
 /** One that was closed for a second may be open again before anybody looks. */
 const LOOKS = 10
 
-test.each(cells.map(cell => [verdictOn(cell)!, cell] as const))('%s', async (name, cell) => {
-  const standing = standings[verdicts[name].channel]
-  await Promise.all(Array.from({ length: TIMES }, () => gateway.ask(cell).whole(10_000)))
-  let seen = await standingOf(cell)
-  for (let looks = 0; seen !== standing && looks < LOOKS; looks++) {
-    await gateway.ask(cell).whole(10_000)
-    seen = await standingOf(cell)
-  }
-  expect(seen).toBe(standing)
-}, 30_000)
+test.each(cells.map(cell => [verdictOn(cell)!, cell] as const))(
+  '%s',
+  async (name, cell) => {
+    const standing = standings[verdicts[name].channel]
+    await Promise.all(Array.from({ length: TIMES }, () => gateway.ask(cell).whole(10_000)))
+    let seen = await standingOf(cell)
+    for (let looks = 0; seen !== standing && looks < LOOKS; looks++) {
+      await gateway.ask(cell).whole(10_000)
+      seen = await standingOf(cell)
+    }
+    expect(seen).toBe(standing)
+  },
+  30_000,
+)

@@ -7,20 +7,20 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseTextId } from '../../src/base/ids.ts'
-import type { Nanos } from '../../src/base/money.ts'
-import { parseUsd } from '../../src/base/money.ts'
-import type { PlacedFault, ScriptedFault } from '../../src/fake-upstream/faults.ts'
-import type { FaultyPlace } from '../../src/fake-upstream/places/place.ts'
-import type { ReceivedRequest } from '../../src/fake-upstream/request.ts'
-import type { Script, Start } from '../../src/fake-upstream/script.ts'
-import { gate, scripted } from '../../src/fake-upstream/script.ts'
+import type { Nanos } from '../../src/base/money/money.ts'
+import { parseUsd } from '../../src/base/money/money.ts'
+import type { World } from '../../src/boot/runtime.ts'
+import type { PlacedFault, ScriptedFault } from '../../tools/fake-upstream/faults.ts'
+import type { FaultyPlace } from '../../tools/fake-upstream/places/place.ts'
+import type { ReceivedRequest } from '../../tools/fake-upstream/request.ts'
+import type { Script, Start } from '../../tools/fake-upstream/script.ts'
+import { gate, scripted } from '../../tools/fake-upstream/script.ts'
 import type { Json, Speaker } from '../dialects/speaking.ts'
 import { requestOf } from '../dialects/speaking.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
 import { dialects, spoken } from '../dialects/upstreams.ts'
 import type { Caller } from '../forwarding/caller.ts'
 import { openRaw } from '../forwarding/caller.ts'
-import type { World } from '../../src/world.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Cell } from './cells.ts'
@@ -99,10 +99,11 @@ export class FaultGateway {
         ...{ WEIR_PROVIDERS: folder, WEIR_DRAIN_SECONDS: '0', WEIR_ATTEMPTS: '3' },
         ...Object.fromEntries(dialects.map(dialect => [keyEnvOf(dialect), keyOf(dialect)])),
       },
-      upstreamEnv: url => Object.fromEntries([
-        ...cells.map(cell => [addressEnvOf(providerOf(cell)), addressOf(cell, url, places)] as const),
-        ...dialects.map(one => [addressEnvOf(wellOf(one)), `${url}/well${spoken[one].base}`] as const),
-      ]),
+      upstreamEnv: url =>
+        Object.fromEntries([
+          ...cells.map(cell => [addressEnvOf(providerOf(cell)), addressOf(cell, url, places)] as const),
+          ...dialects.map(one => [addressEnvOf(wellOf(one)), `${url}/well${spoken[one].base}`] as const),
+        ]),
     })
     for (const cell of withSecond ? cells : []) {
       const second = wellOf(dialects[cell.number % dialects.length]!)
@@ -130,7 +131,6 @@ export class FaultGateway {
       wasGated: this.#gated.has(cell.number),
     }
   }
-
 
   ask(cell: Cell): Caller {
     const asked = { model: this.#withSecond ? groupOf(cell) : modelOf(cell), stream: cell.stream, text: WELL_TEXT }

@@ -3,9 +3,9 @@
 // nobody pays for what was not delivered, and nothing is left behind. `scripts/proof/faults.ts` runs all pairs.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { errorMidStream } from '../../src/fake-upstream/answers.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { scripted, wait } from '../../src/fake-upstream/script.ts'
+import { errorMidStream } from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { scripted, wait } from '../../tools/fake-upstream/script.ts'
 import type { Client, Way } from '../dialects/clients/client.ts'
 import { generativeAi } from '../dialects/clients/google-legacy.ts'
 import { clients } from '../dialects/clients/list.ts'

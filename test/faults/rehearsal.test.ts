@@ -3,11 +3,11 @@
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { faultIds } from '../../src/fake-upstream/fault-rows/kinds.ts'
+import { faultIds } from '../../tools/fake-upstream/fault-rows/kinds.ts'
 import { requestOf } from '../dialects/speaking.ts'
 import type { Caller } from '../forwarding/caller.ts'
 import { eventsOf, openRaw } from '../forwarding/caller.ts'
-import { freshFolder, cleanUp, weir, weirSays } from '../front/weir-process.ts'
+import { cleanUp, freshFolder, weir, weirSays } from '../front/weir-process.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness, until } from '../support/gateway.ts'
 
@@ -36,7 +36,12 @@ async function rehearse(...args: readonly string[]): Promise<Rehearsed> {
   await until(() => / OPENAI_BASE_URL=.*\n/.test(said) || child.exitCode !== null, 'it says where it is')
   const lines = [...said.matchAll(/^ {2}(\w+_BASE_URL)=(\S+) (\w+_API_KEY)=(\S+)$/gm)]
   const rehearsed: Rehearsed = {
-    env: Object.fromEntries(lines.flatMap(([, url, address, key, value]) => [[url, address], [key, value]])),
+    env: Object.fromEntries(
+      lines.flatMap(([, url, address, key, value]) => [
+        [url, address],
+        [key, value],
+      ]),
+    ),
     said: () => said,
     async end(signal) {
       running.delete(rehearsed)

@@ -29,7 +29,11 @@ export async function runCells(gateway: FaultGateway, cells: readonly Cell[]): P
   }
   const isWaiting = ({ fault }: Cell): boolean => WAITING.test(faultName(fault))
   await pooled(cells.filter(isWaiting), WAITING_LANES, run)
-  await pooled(cells.filter(cell => !isWaiting(cell) && !runsAlone(cell)), LANES, run)
+  await pooled(
+    cells.filter(cell => !isWaiting(cell) && !runsAlone(cell)),
+    LANES,
+    run,
+  )
   for (const cell of cells.filter(runsAlone)) await run(cell)
   await gateway.harness.idle()
   return runs

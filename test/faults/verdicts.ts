@@ -3,8 +3,8 @@
 
 import type { ErrorCode } from '../../src/base/errors.ts'
 import type { Outcome } from '../../src/billing/who-pays.ts'
-import type { Fault } from '../../src/fake-upstream/faults.ts'
 import type { Verdict as AttemptVerdict } from '../../src/routing/attempts.ts'
+import type { Fault } from '../../tools/fake-upstream/faults.ts'
 import type { Speaker } from '../dialects/speaking.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
 
@@ -145,7 +145,10 @@ interface Exception {
   readonly why: string
 }
 
-const isFrom = (...upstreams: readonly Dialect[]) => ({ upstream }: Asked): boolean => upstreams.includes(upstream)
+const isFrom =
+  (...upstreams: readonly Dialect[]) =>
+  ({ upstream }: Asked): boolean =>
+    upstreams.includes(upstream)
 
 /** Where a dialect's own way to end an answer makes a difference. */
 export const exceptions: readonly Exception[] = [

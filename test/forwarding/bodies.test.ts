@@ -7,8 +7,8 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import { parseTextId } from '../../src/base/ids.ts'
-import { fail, plain, streamHead } from '../../src/fake-upstream/answers.ts'
-import { chunk, gate, script, scripted } from '../../src/fake-upstream/script.ts'
+import { fail, plain, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { chunk, gate, script, scripted } from '../../tools/fake-upstream/script.ts'
 import { weir } from '../front/weir-process.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, upstreamKey } from '../support/gateway.ts'
@@ -173,10 +173,12 @@ async function retried<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 test('an upstream that says our own key back does not have it kept', async () => {
-  harness.upstream.plan(scripted(request => {
-    const message = `so it was ${request.headers.get('authorization')}`
-    return fail(400, { error: { message, type: 'x' } }).steps(request)
-  }))
+  harness.upstream.plan(
+    scripted(request => {
+      const message = `so it was ${request.headers.get('authorization')}`
+      return fail(400, { error: { message, type: 'x' } }).steps(request)
+    }),
+  )
   const answer = await chat(harness, key, bodyOf())
   const sent = await retried(() => kept(idOf(answer)))
   expect(sent.answer).toContain('so it was Bearer [secret]')

@@ -2,11 +2,11 @@
 // frame that we asked for and the caller did not. Chunk boundaries may move.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import fc from 'fast-check'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { bytes, chunk, end, gate, head, script, split } from '../../src/fake-upstream/script.ts'
+import fc from 'fast-check'
+import { bytes, chunk, end, gate, head, script, split } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { hello } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
@@ -194,9 +194,11 @@ test("bytes before an error event are the upstream's", async () => {
 test('any stream, cut anywhere, passes unchanged', async () => {
   const ending = fc.constantFrom('\n', '\r\n')
   const aside = fc.constantFrom('', ': ping\n\n', '\n', 'event: x\n', ':\n')
-  const frame = fc.tuple(aside, fc.string({ unit: 'grapheme', maxLength: 12 }))
+  const frame = fc
+    .tuple(aside, fc.string({ unit: 'grapheme', maxLength: 12 }))
     .map(([before, text]) => before + piece(text || 'x'))
-  const stream = fc.tuple(fc.array(frame, { minLength: 1, maxLength: 8 }), ending)
+  const stream = fc
+    .tuple(fc.array(frame, { minLength: 1, maxLength: 8 }), ending)
     .map(([frames, line]) => (frames.join('') + finish() + usageOnly(3, 4) + done).replaceAll('\n', line))
   await fc.assert(
     fc.asyncProperty(stream, fc.array(fc.nat(), { maxLength: 30 }), async (text, cuts) => {

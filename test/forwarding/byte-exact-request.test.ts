@@ -69,8 +69,11 @@ describe('a streamed request is asked for usage', () => {
     ['without stream_options', `{"stream":true,`, `{"stream_options":{${ask}},"stream":true,`],
     ['with null', `{"stream_options":null,"stream":true,`, `{"stream_options":{${ask}},"stream":true,`],
     ['with an empty object', `{"stream_options":{},"stream":true,`, `{"stream_options":{${ask}},"stream":true,`],
-    ['after it said no', '{"stream_options":{"include_usage":false},"stream":true,',
-      `{"stream_options":{${ask}},"stream":true,`],
+    [
+      'after it said no',
+      '{"stream_options":{"include_usage":false},"stream":true,',
+      `{"stream_options":{${ask}},"stream":true,`,
+    ],
   ]
 
   test.each(rows)('%s', async (_name, start, sent) => {
@@ -96,10 +99,14 @@ describe('a streamed request is asked for usage', () => {
 test('any body passes unchanged but for the model', async () => {
   const value = fc.jsonValue({ maxDepth: 4 })
   const gap = fc.constantFrom('', ' ', '\n', '\t \r\n')
-  const fields = fc.dictionary(fc.string().filter(name => !readFields.has(name.toLowerCase())), value, { maxKeys: 6 })
+  const fields = fc.dictionary(
+    fc.string().filter(name => !readFields.has(name.toLowerCase())),
+    value,
+    { maxKeys: 6 },
+  )
   await fc.assert(
     fc.asyncProperty(fields, gap, fc.nat(6), async (more, space, place) => {
-      const rows = Object.entries(more).map(([name, json]) => JSON.stringify(name) + space + ':' + JSON.stringify(json))
+      const rows = Object.entries(more).map(([name, json]) => `${JSON.stringify(name) + space}:${JSON.stringify(json)}`)
       rows.splice(place % (rows.length + 1), 0, `"model"${space}:${space}${ours}`, messages)
       const body = `{${space}${rows.join(`${space},${space}`)}${space}}`
       expect(await forwarded(body)).toBe(spliceOnce(body))

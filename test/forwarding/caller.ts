@@ -1,7 +1,7 @@
 // A caller on a raw socket: it sees a streamed answer grow byte by byte, can stop reading, and can leave.
 
 import net from 'node:net'
-import type { ReceivedRequest } from '../../src/fake-upstream/server.ts'
+import type { ReceivedRequest } from '../../tools/fake-upstream/server.ts'
 import type { Harness, HarnessOptions } from '../support/gateway.ts'
 import { hello, startHarness, until } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
@@ -202,14 +202,20 @@ export async function standstill(request: ReceivedRequest): Promise<number> {
 
 /** What the caller sees of a stream when our own comment blocks are taken out. */
 export function withoutComments(body: Buffer | string): string {
-  return body.toString().replace(/: X-Pipeline-Breakdown [^\n]*\n\n/g, '').replace(/: \n\n/g, '')
+  return body
+    .toString()
+    .replace(/: X-Pipeline-Breakdown [^\n]*\n\n/g, '')
+    .replace(/: \n\n/g, '')
 }
 
 /** The data of each event, in order, as the standard has it read. */
 export function eventsOf(body: Buffer | string): readonly string[] {
   const events: string[] = []
   let data: string[] = []
-  for (const line of body.toString().replace(/^\ufeff/, '').split(/\r\n|\n|\r/)) {
+  for (const line of body
+    .toString()
+    .replace(/^\ufeff/, '')
+    .split(/\r\n|\n|\r/)) {
     if (line === '' && data.length > 0) {
       events.push(data.join('\n'))
       data = []

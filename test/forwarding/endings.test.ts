@@ -3,13 +3,13 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { plain } from '../../src/fake-upstream/answers.ts'
-import { chunk, end, gate, head, script } from '../../src/fake-upstream/script.ts'
 import { bounds } from '../../src/base/bounds.ts'
 import type { Exchange, StopReason } from '../../src/pipeline/exchange.ts'
-import { UnderWay } from '../../src/pipeline/under-way.ts'
-import type { Times } from '../../src/upstreams/times.ts'
-import { defaultTimes } from '../../src/upstreams/times.ts'
+import { UnderWay } from '../../src/pipeline/lifetime/active-calls.ts'
+import type { Times } from '../../src/upstreams/timeouts.ts'
+import { defaultTimes } from '../../src/upstreams/timeouts.ts'
+import { plain } from '../../tools/fake-upstream/answers.ts'
+import { chunk, end, gate, head, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import { errorOf, model, openCall, openRaw, startHasty } from './caller.ts'
@@ -191,7 +191,6 @@ describe('a name that another reader could take for one of ours', () => {
     expect([answer.status, errorOf(answer.body).code]).toEqual([400, 'field_duplicate'])
   })
 })
-
 
 test('of several choices all must be done before a stream without its last event counts as whole', async () => {
   const key = await harness.key()

@@ -3,11 +3,19 @@
 // each test has a gateway that knows nothing of its channels yet.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { answer, errorMidStream, fail, garbage, jsonAnswer } from '../../src/fake-upstream/answers.ts'
-import { resetAfterRequest, silence, streamHead } from '../../src/fake-upstream/answers.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { chunk, close, end, gate, script } from '../../src/fake-upstream/script.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
+import {
+  answer,
+  errorMidStream,
+  fail,
+  garbage,
+  jsonAnswer,
+  resetAfterRequest,
+  silence,
+  streamHead,
+} from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { chunk, close, end, gate, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { errorOf, eventsOf, openCall, startHasty } from './caller.ts'
 import { counts, done, errorEvent, event, finish, piece, role, sends } from './wire.ts'
@@ -15,7 +23,10 @@ import { counts, done, errorEvent, event, finish, piece, role, sends } from './w
 const attemptTimes = { firstContentMs: 250, betweenChunksMs: 250 }
 const world = { attemptTimes, chance: () => 0 }
 const channel = (key: string): string => channelId('openai', key)
-const forms = [['plain', false], ['streamed', true]] as const
+const forms = [
+  ['plain', false],
+  ['streamed', true],
+] as const
 
 /** The keys that the upstream saw since then, in order. */
 function keysSince(harness: Harness, before: number): readonly (string | undefined)[] {

@@ -2,8 +2,8 @@
 // and of the upstream's head a caller sees the content type alone.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { bytes, chunk, end, head, script } from '../../src/fake-upstream/script.ts'
-import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
+import { bytes, chunk, end, head, script } from '../../tools/fake-upstream/script.ts'
+import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, upstreamKey } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'
@@ -89,8 +89,9 @@ describe('upstream', () => {
     try {
       const fields = ['api_base', 'base_url', 'baseURL', 'api_url', 'endpoint', 'url', 'host', 'proxy', 'api_key']
       const body = { model, messages: hello, ...Object.fromEntries(fields.map(field => [field, other.url])) }
-      const headers = Object.fromEntries(['x-api-base', 'x-base-url', 'x-upstream', 'x-target-url', 'x-forwarded-host']
-        .map(name => [name, other.url]))
+      const headers = Object.fromEntries(
+        ['x-api-base', 'x-base-url', 'x-upstream', 'x-target-url', 'x-forwarded-host'].map(name => [name, other.url]),
+      )
       const received = harness.upstream.nextRequest()
       expect((await chat(harness, key, body, headers)).status).toBe(200)
       expect((await received).json()).toEqual({ ...body, model: 'gpt-4o-mini' })
@@ -149,12 +150,27 @@ describe('caller', () => {
   const plainHead = { 'content-type': 'application/json', 'content-length': String(body.length) }
   const chunked = { 'content-type': 'text/event-stream', 'transfer-encoding': 'chunked' }
   const rows = [
-    ['a plain answer', false, 200, script(head(200, { ...plainHead, ...upstreamsHeaders }), bytes(body), end),
-      ['content-length']],
-    ['a stream', true, 200, script(head(200, { ...chunked, ...upstreamsHeaders }), chunk(goodStream), end),
-      ['cache-control', 'transfer-encoding', 'x-accel-buffering']],
-    ['a refusal', false, 422, script(head(422, { ...plainHead, ...upstreamsHeaders }), bytes(body), end),
-      ['content-length']],
+    [
+      'a plain answer',
+      false,
+      200,
+      script(head(200, { ...plainHead, ...upstreamsHeaders }), bytes(body), end),
+      ['content-length'],
+    ],
+    [
+      'a stream',
+      true,
+      200,
+      script(head(200, { ...chunked, ...upstreamsHeaders }), chunk(goodStream), end),
+      ['cache-control', 'transfer-encoding', 'x-accel-buffering'],
+    ],
+    [
+      'a refusal',
+      false,
+      422,
+      script(head(422, { ...plainHead, ...upstreamsHeaders }), bytes(body), end),
+      ['content-length'],
+    ],
   ] as const
 
   test.each(rows)('nothing of the head of %s arrives', async (_name, stream, status, planned, more) => {
@@ -163,7 +179,10 @@ describe('caller', () => {
     const sent = post('/v1/chat/completions', headers, JSON.stringify({ model, messages: hello, stream }))
     const caller = await openRaw(harness.url, sent).whole()
     expect(caller.status).toBe(status)
-    const names = caller.head.split('\r\n').slice(1).map(line => line.slice(0, line.indexOf(':')).toLowerCase())
+    const names = caller.head
+      .split('\r\n')
+      .slice(1)
+      .map(line => line.slice(0, line.indexOf(':')).toLowerCase())
     expect(names.sort()).toEqual([...ours, ...more].sort())
     expect(caller.head).not.toMatch(/upstreams|\b77777\b/)
   })

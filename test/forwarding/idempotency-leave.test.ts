@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { textId } from '../../src/base/ids.ts'
-import { plain, silence, streamHead } from '../../src/fake-upstream/answers.ts'
-import { chunk, end, gate, script, scripted } from '../../src/fake-upstream/script.ts'
+import { plain, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { chunk, end, gate, script, scripted } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import { errorOf, eventsOf, startHasty } from './caller.ts'
@@ -30,10 +30,12 @@ describe('a caller that leaves', () => {
 
   test('finds the whole plain answer when it comes again', async () => {
     const opens = Promise.withResolvers<void>()
-    harness.upstream.plan(scripted(function* waiting(request) {
-      yield gate(opens.promise)
-      yield* plain('All of it').steps(request)
-    }))
+    harness.upstream.plan(
+      scripted(function* waiting(request) {
+        yield gate(opens.promise)
+        yield* plain('All of it').steps(request)
+      }),
+    )
     const received = harness.upstream.nextRequest()
     const caller = open()
     const request = await received

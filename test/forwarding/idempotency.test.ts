@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import { bounds } from '../../src/base/bounds.ts'
-import { fail, plain, streamHead } from '../../src/fake-upstream/answers.ts'
-import { chunk, end, gate, script, scripted } from '../../src/fake-upstream/script.ts'
+import { fail, plain, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { chunk, end, gate, script, scripted } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, until } from '../support/gateway.ts'
 import { errorOf, model, startHasty, withoutComments } from './caller.ts'
@@ -29,7 +29,11 @@ const open = (more: object = {}) => openOne({ harness, key, name }, more)
 const lastRecord = (): Record<string, unknown> => harness.records().at(-1)!
 
 /** The SDK's promises are of a kind of their own. */
-const faultOf = async (work: PromiseLike<unknown>): Promise<unknown> => await work.then(() => undefined, fault => fault)
+const faultOf = async (work: PromiseLike<unknown>): Promise<unknown> =>
+  await work.then(
+    () => undefined,
+    fault => fault,
+  )
 
 describe('the same key with the same request', () => {
   test('gives a plain answer again, to the byte, for nothing', async () => {
@@ -135,10 +139,12 @@ describe('a key is refused', () => {
 
   test('while its call is running: 409, not to be tried again by itself', async () => {
     const opens = Promise.withResolvers<void>()
-    harness.upstream.plan(scripted(function* waiting(request) {
-      yield gate(opens.promise)
-      yield* plain('Hello').steps(request)
-    }))
+    harness.upstream.plan(
+      scripted(function* waiting(request) {
+        yield gate(opens.promise)
+        yield* plain('Hello').steps(request)
+      }),
+    )
     const received = harness.upstream.nextRequest()
     const first = ask()
     await received

@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
-import { fail, plain, silence, streamHead } from '../../src/fake-upstream/answers.ts'
-import { chunk, end, gate, reset, script } from '../../src/fake-upstream/script.ts'
+import { fail, plain, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { chunk, end, gate, reset, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import type { Caller } from './caller.ts'
@@ -27,7 +27,10 @@ beforeAll(async () => {
   const lake = {
     ...{ id: 'lake', name: 'Lake', baseUrl: 'http://127.0.0.1:9', keyEnv: 'LAKE_KEY', baseUrlEnv: 'LAKE_URL' },
     ...{ speaks: { 'openai-chat': '/chat/completions' }, sign: 'bearer', can: { billsWhenLeft: true } },
-    models: [{ id: 'deep', ...bytes }, { id: 'shallow', ...bytes, billsWhenLeft: false }],
+    models: [
+      { id: 'deep', ...bytes },
+      { id: 'shallow', ...bytes, billsWhenLeft: false },
+    ],
   }
   writeFileSync(join(folder, 'lake.json'), JSON.stringify(lake))
   harness = await startHasty({

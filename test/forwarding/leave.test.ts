@@ -1,11 +1,11 @@
 // A caller that goes away: its upstream is let go at once, its hold is given back, and it pays for what it got.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
 import net from 'node:net'
-import { plain, silence, streamHead } from '../../src/fake-upstream/answers.ts'
-import { chunk, end, gate, script } from '../../src/fake-upstream/script.ts'
-import type { ReceivedRequest } from '../../src/fake-upstream/server.ts'
+import { countTokens } from 'gpt-tokenizer/encoding/o200k_base'
+import { plain, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { chunk, end, gate, script } from '../../tools/fake-upstream/script.ts'
+import type { ReceivedRequest } from '../../tools/fake-upstream/server.ts'
 import type { Harness } from '../support/gateway.ts'
 import { hello, until } from '../support/gateway.ts'
 import { post } from '../support/raw.ts'

@@ -2,9 +2,9 @@
 // how the stream ended.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { jsonAnswer, streamHead } from '../../src/fake-upstream/answers.ts'
-import type { Step } from '../../src/fake-upstream/script.ts'
-import { chunk, close, end, gate, reset, script } from '../../src/fake-upstream/script.ts'
+import { jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
+import type { Step } from '../../tools/fake-upstream/script.ts'
+import { chunk, close, end, gate, reset, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { hello, until } from '../support/gateway.ts'
 import { errorOf, eventsOf, model, openCall, startHasty } from './caller.ts'

@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test'
 import { Refusal } from '../../src/base/errors.ts'
 import { pathFor } from '../../src/pipeline/40-adapt.ts'
-import { isBelow } from '../../src/upstreams/ready-request.ts'
+import { isBelow } from '../../src/upstreams/sign-request.ts'
 
 const paths = ['/models/{model}:generateContent', '/model/{model}/invoke', '/{model}']
 const evil = ['..', '.', '../x', 'a/../../x', 'a/..', './x', 'a/./b', '..\\x', 'a\\..\\b', '/x', 'a//b', '...']

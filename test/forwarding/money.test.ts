@@ -5,10 +5,10 @@ import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { answer, fail, plain, silence } from '../../src/fake-upstream/answers.ts'
-import type { Counts } from '../../src/fake-upstream/dialect.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
 import { parseProvider } from '../../src/upstreams/provider.ts'
+import { answer, fail, plain, silence } from '../../tools/fake-upstream/answers.ts'
+import type { Counts } from '../../tools/fake-upstream/dialect.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, until, upstreamKey } from '../support/gateway.ts'
 import { errorOf, model, openCall, startHasty } from './caller.ts'
@@ -191,7 +191,10 @@ describe('parallel calls against one balance', () => {
     harness.upstream.planModel('gpt-4o-mini', undefined)
     await harness.idle()
     await until(() => harness.records().length === before + 150, 'every call is recorded')
-    const spent = harness.records().slice(before).reduce((sum, { cost }) => sum + BigInt(cost as number), 0n)
+    const spent = harness
+      .records()
+      .slice(before)
+      .reduce((sum, { cost }) => sum + BigInt(cost as number), 0n)
     expect(spent).toBeGreaterThan(0n)
     expect(await balanceOf(key)).toEqual({ balance: 50_000_000n - spent, held: 0n })
     expect(readNumber('SELECT count(*) AS n FROM account WHERE id > 4 AND (balance < 0 OR held <> 0)')).toBe(0n)

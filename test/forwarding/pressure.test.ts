@@ -2,9 +2,9 @@
 // is let go, and pays.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { streamHead } from '../../src/fake-upstream/answers.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { chunk, end, scripted, wait } from '../../src/fake-upstream/script.ts'
+import { streamHead } from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { chunk, end, scripted, wait } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import { openCall, standstill, startHasty } from './caller.ts'
@@ -123,10 +123,12 @@ describe('a caller that makes no progress', () => {
   }, 20_000)
 
   test('is told from an upstream that makes none', async () => {
-    harness.upstream.plan(scripted(function* stalls() {
-      yield streamHead
-      yield chunk(role() + piece('x'))
-    }))
+    harness.upstream.plan(
+      scripted(function* stalls() {
+        yield streamHead
+        yield chunk(role() + piece('x'))
+      }),
+    )
     const caller = await openCall(harness, key, { stream: true }).whole()
     expect(caller.text).toContain('upstream_too_slow')
     expect(caller.text).toEndWith(done)
@@ -136,15 +138,17 @@ describe('a caller that makes no progress', () => {
 
   test('is not one whose upstream writes little by little', async () => {
     const pieces = 6
-    harness.upstream.plan(scripted(function* slow() {
-      yield streamHead
-      for (let left = pieces; left > 0; left--) {
-        yield chunk(piece('x'))
-        yield wait(150)
-      }
-      yield chunk(finish() + done)
-      yield end
-    }))
+    harness.upstream.plan(
+      scripted(function* slow() {
+        yield streamHead
+        for (let left = pieces; left > 0; left--) {
+          yield chunk(piece('x'))
+          yield wait(150)
+        }
+        yield chunk(finish() + done)
+        yield end
+      }),
+    )
     const caller = await openCall(harness, key, { stream: true }).whole()
     expect(caller.text).toEndWith(done)
     await harness.idle()
@@ -156,24 +160,30 @@ describe('after the last word', () => {
   test.each([
     ['goes on for ever', 5],
     ['keeps its socket open', 3_600_000],
-  ])('an upstream that %s is let go', async (_name, ms) => {
-    const harness = await startHasty()
-    try {
-      const key = await harness.key()
-      harness.upstream.plan(scripted(function* more() {
-        yield streamHead
-        yield chunk(role() + piece('x') + finish() + done)
-        for (;;) {
-          yield wait(ms)
-          yield chunk(': more\n\n')
-        }
-      }))
-      const received = harness.upstream.nextRequest()
-      expect((await openCall(harness, key, { stream: true }).whole()).text).toEndWith(done)
-      const request = await received
-      await until(() => request.closedAtMs !== undefined, 'the upstream is let go')
-    } finally {
-      await harness.stop()
-    }
-  }, 15_000)
+  ])(
+    'an upstream that %s is let go',
+    async (_name, ms) => {
+      const harness = await startHasty()
+      try {
+        const key = await harness.key()
+        harness.upstream.plan(
+          scripted(function* more() {
+            yield streamHead
+            yield chunk(role() + piece('x') + finish() + done)
+            for (;;) {
+              yield wait(ms)
+              yield chunk(': more\n\n')
+            }
+          }),
+        )
+        const received = harness.upstream.nextRequest()
+        expect((await openCall(harness, key, { stream: true }).whole()).text).toEndWith(done)
+        const request = await received
+        await until(() => request.closedAtMs !== undefined, 'the upstream is let go')
+      } finally {
+        await harness.stop()
+      }
+    },
+    15_000,
+  )
 })

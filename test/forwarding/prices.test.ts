@@ -5,8 +5,8 @@ import { expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { plain, streamHead } from '../../src/fake-upstream/answers.ts'
-import { chunk, end, gate, script } from '../../src/fake-upstream/script.ts'
+import { plain, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { chunk, end, gate, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { model, openCall, startHasty } from './caller.ts'
 import { done, finish, piece, role, usageOnly } from './wire.ts'
@@ -41,8 +41,14 @@ async function priceOfCall(harness: Harness, key: string): Promise<readonly unkn
   return [version, cost, JSON.parse(lines as string)]
 }
 
-const shippedLines = [['input', 7, '0.15'], ['output', 5, '0.60']]
-const ownLines = [['input', 7, '1.00'], ['output', 5, '2.00']]
+const shippedLines = [
+  ['input', 7, '0.15'],
+  ['output', 5, '0.60'],
+]
+const ownLines = [
+  ['input', 7, '1.00'],
+  ['output', 5, '2.00'],
+]
 
 test('an operator prices a model otherwise, at once and after a restart, and takes it back', async () => {
   await withFolder(async folder => {

@@ -3,8 +3,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
-import { fail, pausedStream, silence, streamHead, toolCall } from '../../src/fake-upstream/answers.ts'
-import { chunk, end, gate, script } from '../../src/fake-upstream/script.ts'
+import { fail, pausedStream, silence, streamHead, toolCall } from '../../tools/fake-upstream/answers.ts'
+import { chunk, end, gate, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'
 import { startHasty } from './caller.ts'
@@ -58,9 +58,11 @@ describe.each(sdks)('openai %s', (version, Sdk) => {
   })
 
   test('chats', async () => {
-    const { data, response, request_id: requestId } = await client()
-      .chat.completions.create({ model, messages })
-      .withResponse()
+    const {
+      data,
+      response,
+      request_id: requestId,
+    } = await client().chat.completions.create({ model, messages }).withResponse()
     expect(data.choices[0]!.message.content).toBe('Hello, river')
     expect(data.usage).toMatchObject({ prompt_tokens: 2, completion_tokens: 2 })
     expect(requestId).toStartWith('req_')

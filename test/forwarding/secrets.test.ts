@@ -4,11 +4,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { fail, jsonAnswer, streamHead } from '../../src/fake-upstream/answers.ts'
-import { chatWire } from '../../src/fake-upstream/openai-chat/wire.ts'
-import { buildFaults } from '../../src/fake-upstream/faults.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { chunk, end, gate, scripted } from '../../src/fake-upstream/script.ts'
+import { fail, jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { buildFaults } from '../../tools/fake-upstream/faults.ts'
+import { chatWire } from '../../tools/fake-upstream/openai-chat/wire.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { chunk, end, gate, scripted } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { upstreamKey } from '../support/gateway.ts'
 import type { Caller } from './caller.ts'
@@ -36,7 +36,8 @@ const leaks = buildFaults(chatWire)
   .flatMap(fault =>
     [false, true]
       .filter(stream => fault.asks === 'either' || stream)
-      .map(stream => [fault.name, stream ? 'streamed' : 'plain', fault.script, stream] as const))
+      .map(stream => [fault.name, stream ? 'streamed' : 'plain', fault.script, stream] as const),
+  )
 
 const credentials = (authorization: string | undefined) => `so it was ${authorization}, you said`
 
@@ -103,15 +104,17 @@ describe("the upstream's key does not come back", () => {
     const plain = await call({})
     expect(errorOf(plain.body).message).toStartWith('so it was ')
     const seen = Promise.withResolvers<void>()
-    harness.upstream.plan(scripted(function* leaking() {
-      yield streamHead
-      yield chunk(role() + piece('x'))
-      yield gate(seen.promise)
-      const text = event({ error: { message: told, type: told } })
-      yield chunk(text.slice(0, text.length / 2))
-      yield chunk(text.slice(text.length / 2))
-      yield end
-    }))
+    harness.upstream.plan(
+      scripted(function* leaking() {
+        yield streamHead
+        yield chunk(role() + piece('x'))
+        yield gate(seen.promise)
+        const text = event({ error: { message: told, type: told } })
+        yield chunk(text.slice(0, text.length / 2))
+        yield chunk(text.slice(text.length / 2))
+        yield end
+      }),
+    )
     const streamed = openCall(harness, key, { stream: true })
     await streamed.until(({ text }) => text.includes('"x"'), 'content is here')
     seen.resolve()
@@ -137,24 +140,28 @@ describe("the upstream's key does not come back", () => {
     ['application/vnd.api+json; profile="a b"; v=1', 'application/vnd.api+json; profile="a b"; v=1'],
   ]
   test.each(types)('from the type of an answer: %s', async (type, passed) => {
-    harness.upstream.plan(scripted(() => {
-      const whole = JSON.stringify({
-        ...{ id: 'c', object: 'chat.completion', created: 1, model: 'm' },
-        choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
-      })
-      return jsonAnswer(200, whole, { 'content-type': type })
-    }))
+    harness.upstream.plan(
+      scripted(() => {
+        const whole = JSON.stringify({
+          ...{ id: 'c', object: 'chat.completion', created: 1, model: 'm' },
+          choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
+        })
+        return jsonAnswer(200, whole, { 'content-type': type })
+      }),
+    )
     const caller = await call({})
     expect(caller.head.toLowerCase()).not.toContain(upstreamKey.toLowerCase())
     expect([caller.status, caller.header('content-type') ?? '']).toEqual([200, passed])
   })
 
   test('when it was written with escapes, or many times', async () => {
-    harness.upstream.plan(scripted(() => {
-      const escape = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`
-      const escaped = [...upstreamKey].map(escape).join('')
-      return jsonAnswer(400, `{"error":{"message":"${escaped} ${upstreamKey}${upstreamKey}","type":"x"}}`)
-    }))
+    harness.upstream.plan(
+      scripted(() => {
+        const escape = (letter: string) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`
+        const escaped = [...upstreamKey].map(escape).join('')
+        return jsonAnswer(400, `{"error":{"message":"${escaped} ${upstreamKey}${upstreamKey}","type":"x"}}`)
+      }),
+    )
     expect(errorOf((await call({})).body).message).toBe('[secret] [secret][secret]')
   })
 })

@@ -1,10 +1,10 @@
 // When the head of a stream leaves: with the first content, or after a silence; and what it carries then.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { fail, silence, streamHead } from '../../src/fake-upstream/answers.ts'
-import type { Step } from '../../src/fake-upstream/script.ts'
-import { chunk, end, gate, script } from '../../src/fake-upstream/script.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
+import { fail, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
+import type { Step } from '../../tools/fake-upstream/script.ts'
+import { chunk, end, gate, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { errorOf, eventsOf, openCall, startHasty, withoutComments } from './caller.ts'
 import { after, done, event, finish, piece, role, usageOnly } from './wire.ts'
@@ -31,8 +31,17 @@ describe('until content comes', () => {
   /** The head comes at `content`, and not before: the upstream knows that its first bytes were taken. */
   async function headComesAt(before: string, content: string): Promise<void> {
     const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-    harness.upstream.plan(script(streamHead, chunk(before), gate(first.promise), chunk(content), gate(second.promise),
-      chunk(finish() + done), end))
+    harness.upstream.plan(
+      script(
+        streamHead,
+        chunk(before),
+        gate(first.promise),
+        chunk(content),
+        gate(second.promise),
+        chunk(finish() + done),
+        end,
+      ),
+    )
     const received = harness.upstream.nextRequest()
     const caller = openCall(harness, key, { stream: true })
     const request = await received
@@ -191,6 +200,11 @@ describe('after a silence', () => {
     }
     await harness.idle()
     expect(harness.openHolds()).toBe(0)
-    expect(harness.records().slice(-20).map(record => record.outcome)).toEqual(Array(20).fill('client_left'))
+    expect(
+      harness
+        .records()
+        .slice(-20)
+        .map(record => record.outcome),
+    ).toEqual(Array(20).fill('client_left'))
   })
 })

@@ -1,8 +1,8 @@
 // Chat streams spelled by hand, for tests that compare bytes, and the scripts that send them.
 
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { end, gate, scripted, split } from '../../src/fake-upstream/script.ts'
-import { streamHead } from '../../src/fake-upstream/answers.ts'
+import { streamHead } from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { end, gate, scripted, split } from '../../tools/fake-upstream/script.ts'
 
 export const event = (json: object | string): string =>
   `data: ${typeof json === 'string' ? json : JSON.stringify(json)}\n\n`

@@ -3,11 +3,11 @@
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../src/base/errors.ts'
-import { ringOf } from '../../src/base/secret-ring.ts'
+import { ringOf } from '../../src/base/secrets/secret-ring.ts'
 import { KeyDirectory } from '../../src/identity/key-directory.ts'
 import { digestKey, mintKey } from '../../src/identity/key-format.ts'
 import { buildAuthenticate } from '../../src/pipeline/10-authenticate.ts'
-import type { KeyRow } from '../../src/store/reader.ts'
+import type { KeyRow } from '../../src/store/engine/reader.ts'
 
 const pepper = ringOf('p'.repeat(32))
 const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false, explains: false }

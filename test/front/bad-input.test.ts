@@ -8,7 +8,7 @@ import { hello, startHarness } from '../support/gateway.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { rawRequest } from '../support/raw.ts'
 import type { Headers } from './asking.ts'
-import { ask, bearer, call, CHAT, expectChatError, expectStages, goodBody, lines, MODEL, reached } from './asking.ts'
+import { ask, bearer, CHAT, call, expectChatError, expectStages, goodBody, lines, MODEL, reached } from './asking.ts'
 
 let harness: Harness
 let key: string
@@ -181,7 +181,11 @@ describe('the fields of the body', () => {
   })
 
   test('names the field at fault', async () => {
-    for (const [more, param] of [[{ model: 5 }, 'model'], [{ messages: [] }, 'messages'], [{ n: 0 }, 'n']] as const) {
+    for (const [more, param] of [
+      [{ model: 5 }, 'model'],
+      [{ messages: [] }, 'messages'],
+      [{ n: 0 }, 'n'],
+    ] as const) {
       const answer = await call(harness, key, goodBody(more))
       expect(expectChatError(answer, 400).error.param).toBe(param)
     }

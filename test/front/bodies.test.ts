@@ -9,7 +9,7 @@ import { startHarness, until } from '../support/gateway.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { rawRequest } from '../support/raw.ts'
 import type { Headers } from './asking.ts'
-import { ask, bearer, call, CHAT, expectChatError, expectStages, goodBody, reached } from './asking.ts'
+import { ask, bearer, CHAT, call, expectChatError, expectStages, goodBody, reached } from './asking.ts'
 
 const MIB = 1024 * 1024
 const DEADLINE_MS = 1_500

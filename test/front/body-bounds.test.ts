@@ -12,7 +12,7 @@ import { goodPassword, setUpOwner } from '../support/people.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { rawRequest } from '../support/raw.ts'
 import type { Headers } from './asking.ts'
-import { ask, bearer, call, CHAT, expectChatError, expectStages, goodBody, MODEL, reached } from './asking.ts'
+import { ask, bearer, CHAT, call, expectChatError, expectStages, goodBody, MODEL, reached } from './asking.ts'
 
 const MIB = 1024 * 1024
 const SIGN_IN = '/api/auth/sign-in'
@@ -117,8 +117,10 @@ describe('of strangers', () => {
 
   test('as many of as many networks', async () => {
     const headers = { 'content-length': String(bounds.strangerBodyBytesMax) }
-    const stalled = Array.from({ length: 700 }, (_, at) =>
-      new Unfinished(SIGN_IN, { ...headers, ...from(`198.51.${at >> 8}.${at & 255}`) }, '{'))
+    const stalled = Array.from(
+      { length: 700 },
+      (_, at) => new Unfinished(SIGN_IN, { ...headers, ...from(`198.51.${at >> 8}.${at & 255}`) }, '{'),
+    )
     const refused = (): number => stalled.filter(({ status }) => status === 503).length
     await until(() => refused() === 700 - bounds.strangerBodiesMax, 'all but the newest were given up', 20_000)
     await expectServed()
@@ -163,23 +165,32 @@ describe('in many small pieces', () => {
   const paths: readonly [who: string, path: string, readsMin: number, headers: () => Promise<Headers>][] = [
     ['a stranger', SIGN_IN, bounds.strangerBodyReadsMin, async () => from('192.0.2.77')],
     ['a caller', CHAT, bounds.callerBodyReadsMin, async () => bearer(await harness.key())],
-    ['a caller that counts', '/v1/messages/count_tokens', bounds.callerBodyReadsMin,
-      async () => bearer(await harness.key())],
-    ['a caller with a file', '/v1/audio/transcriptions', bounds.callerBodyReadsMin,
-      async () => ({ ...bearer(await harness.key()), ...form })],
+    [
+      'a caller that counts',
+      '/v1/messages/count_tokens',
+      bounds.callerBodyReadsMin,
+      async () => bearer(await harness.key()),
+    ],
+    [
+      'a caller with a file',
+      '/v1/audio/transcriptions',
+      bounds.callerBodyReadsMin,
+      async () => ({ ...bearer(await harness.key()), ...form }),
+    ],
   ]
 
-  test.each(paths)('16,000 single bytes of %s are refused after the first, and the connection is closed', async (
-    ...[, path, readsMin, headers]
-  ) => {
-    const { answer, reads } = await sent(path, await headers(), singles(16_000))
-    expect(answer.received).toStartWith('HTTP/1.1 400')
-    expect(answer.received).toContain('too many small pieces')
-    expect(answer.received.toLowerCase()).toContain('connection: close')
-    expect(reads).toBeGreaterThan(readsMin)
-    expect(reads).toBeLessThan(readsMin * 1.1 + 10)
-    await expectServed()
-  })
+  test.each(paths)(
+    '16,000 single bytes of %s are refused after the first, and the connection is closed',
+    async (...[, path, readsMin, headers]) => {
+      const { answer, reads } = await sent(path, await headers(), singles(16_000))
+      expect(answer.received).toStartWith('HTTP/1.1 400')
+      expect(answer.received).toContain('too many small pieces')
+      expect(answer.received.toLowerCase()).toContain('connection: close')
+      expect(reads).toBeGreaterThan(readsMin)
+      expect(reads).toBeLessThan(readsMin * 1.1 + 10)
+      await expectServed()
+    },
+  )
 
   test.each([
     ['a stranger', SIGN_IN, () => from('192.0.2.78')],

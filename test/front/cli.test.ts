@@ -4,9 +4,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { statSync } from 'node:fs'
 import net from 'node:net'
 import { join } from 'node:path'
-import { pausedStream, silence } from '../../src/fake-upstream/answers.ts'
-import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
-import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
+import { pausedStream, silence } from '../../tools/fake-upstream/answers.ts'
+import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
+import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { until } from '../support/gateway.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { rawRequest } from '../support/raw.ts'
@@ -197,7 +197,11 @@ describe('an end in the middle of a call', () => {
     await until(() => served.logged().includes('"draining"'), 'it drains')
     expect((await rawRequest(served.url, ask('GET', '/health/ready'))).status).toBe(503)
     let isTaken = true
-    while (isTaken) isTaken = await rawRequest(served.url, ask('GET', '/health/live')).then(() => true, () => false)
+    while (isTaken)
+      isTaken = await rawRequest(served.url, ask('GET', '/health/live')).then(
+        () => true,
+        () => false,
+      )
     goOn.resolve()
     for (let read = await reader.read(); !read.done; read = await reader.read()) text += decoder.decode(read.value)
     expect(text).toContain('river')

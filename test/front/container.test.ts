@@ -15,7 +15,9 @@ afterAll(cleanUp)
 
 /** The sources and the target of each COPY line that takes files of the checkout into the final image. */
 function copied(): readonly (readonly [from: string, to: string])[] {
-  const final = read('Dockerfile').split(/^FROM .*\n/m).at(-1)!
+  const final = read('Dockerfile')
+    .split(/^FROM .*\n/m)
+    .at(-1)!
   return [...final.matchAll(/^COPY (?!--from)(.+) (\S+)$/gm)].flatMap(([, from, to]) =>
     from!.split(' ').map(source => [source, to === './' ? source : to!] as const),
   )

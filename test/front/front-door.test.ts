@@ -7,7 +7,7 @@ import { startHarness } from '../support/gateway.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { rawRequest } from '../support/raw.ts'
 import type { Headers } from './asking.ts'
-import { ask, bearer, call, CHAT, expectChatError, expectRequestId, expectStages, goodBody, reached } from './asking.ts'
+import { ask, bearer, CHAT, call, expectChatError, expectRequestId, expectStages, goodBody, reached } from './asking.ts'
 
 let harness: Harness
 let key: string
@@ -98,7 +98,12 @@ describe('each prefix speaks its dialect', () => {
   })
 
   test('/api/web/* answers nobody without a token, whatever the path and the method', async () => {
-    for (const [method, path] of [['GET', 'me'], ['POST', 'me'], ['GET', 'nothing'], ['DELETE', 'keys/1']] as const) {
+    for (const [method, path] of [
+      ['GET', 'me'],
+      ['POST', 'me'],
+      ['GET', 'nothing'],
+      ['DELETE', 'keys/1'],
+    ] as const) {
       const answer = await raw(ask(method, `/api/web/${path}`))
       expect(expectChatError(answer, 401).error.code).toBe('token_invalid')
       const told = ['cache-control', 'x-content-type-options'].map(name => answer.header(name))

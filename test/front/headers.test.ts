@@ -2,15 +2,25 @@
 // nowhere else.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { fail, garbage, resetAfterRequest, silence } from '../../src/fake-upstream/answers.ts'
-import { bytes, close, end, head, script } from '../../src/fake-upstream/script.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
+import { fail, garbage, resetAfterRequest, silence } from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { bytes, close, end, head, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { rawRequest } from '../support/raw.ts'
-import { ask, bearer, call, CHAT, expectChatError, expectRequestId, expectStages } from './asking.ts'
-import { goodBody, lines, reached } from './asking.ts'
+import {
+  ask,
+  bearer,
+  CHAT,
+  call,
+  expectChatError,
+  expectRequestId,
+  expectStages,
+  goodBody,
+  lines,
+  reached,
+} from './asking.ts'
 
 let harness: Harness
 let key: string

@@ -3,14 +3,14 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Refusal, speakRefusal } from '../../src/base/errors.ts'
-import type { EndpointParts } from '../../src/endpoints.ts'
-import { buildEndpoints, familyOf } from '../../src/endpoints.ts'
-import type { Endpoint, EndpointKind } from '../../src/endpoint.ts'
-import { streamHead } from '../../src/fake-upstream/answers.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { chunk, gate, script } from '../../src/fake-upstream/script.ts'
 import { endpointNames } from '../../src/identity/key-rights.ts'
 import { errorDialects } from '../../src/protocols/list.ts'
+import type { Endpoint, EndpointKind } from '../../src/server/endpoint.ts'
+import type { EndpointParts } from '../../src/server/endpoints.ts'
+import { buildEndpoints, familyOf } from '../../src/server/endpoints.ts'
+import { streamHead } from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { chunk, gate, script } from '../../tools/fake-upstream/script.ts'
 import type { Caller } from '../forwarding/caller.ts'
 import { openCall, openRaw, startHasty } from '../forwarding/caller.ts'
 import { piece, role } from '../forwarding/wire.ts'
@@ -177,7 +177,11 @@ describe('a date', () => {
       expect(await status(old)).toBe(401)
       expect(await status(fresh)).toBe(200)
       expect(await status(fresh)).toBe(429) // they share six calls a minute
-      const keys = harness.records().filter(row => row.status === 200).slice(-6).map(row => row.key_id)
+      const keys = harness
+        .records()
+        .filter(row => row.status === 200)
+        .slice(-6)
+        .map(row => row.key_id)
       expect(new Set(keys).size).toBe(1)
     } finally {
       dateMs = undefined
@@ -241,7 +245,10 @@ describe('what an operator writes wrongly is told in a sentence', () => {
   ]
   test.each(wrong)('%s %j', async (...[command, input, says]) => {
     const key = await harness.key()
-    const told = await operator(command, { key, ...input }).then(() => 'done', (fault: Error) => fault.message)
+    const told = await operator(command, { key, ...input }).then(
+      () => 'done',
+      (fault: Error) => fault.message,
+    )
     expect(told).toContain(says)
     expect(await status(key)).toBe(200)
   })

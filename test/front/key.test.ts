@@ -3,11 +3,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { answer } from '../../src/fake-upstream/answers.ts'
 import { mintKey } from '../../src/identity/key-format.ts'
 import { Limits } from '../../src/limits/limits.ts'
-import { buildKeyReport } from '../../src/management/key-report.ts'
-import { Reader } from '../../src/store/reader.ts'
+import { buildKeyReport } from '../../src/management/public/key-report.ts'
+import { Reader } from '../../src/store/engine/reader.ts'
+import { answer } from '../../tools/fake-upstream/answers.ts'
 import { after } from '../forwarding/wire.ts'
 import type { Funded } from '../support/funds.ts'
 import { fundKeys } from '../support/funds.ts'
@@ -122,7 +122,10 @@ describe('budgets', () => {
     const during = await report(funded.keys.budgeted)
     ends.resolve()
     expect((await calling).status).toBe(200)
-    const usd = (nanos: bigint): string => `0.${String(nanos).padStart(9, '0').replace(/0{1,7}$/, '')}`
+    const usd = (nanos: bigint): string =>
+      `0.${String(nanos)
+        .padStart(9, '0')
+        .replace(/0{1,7}$/, '')}`
     const available = `9${usd(USD - bound).slice(1)}`
     expect(during.account).toMatchObject({ balance: '10.00', held: usd(bound), available })
     expect(during.budgets).toMatchObject([
@@ -146,7 +149,10 @@ describe('budgets', () => {
     const newYearsEve = Date.UTC(2099, 11, 31, 23, 59)
     const limited = { limits: new Limits(), nowMs: () => 0 }
     const reportKey = buildKeyReport({ accounts: reader.accounts, ...limited, dateMs: () => newYearsEve })
-    const { keyId } = harness.records().map(row => ({ keyId: row.key_id as number })).at(-1)!
+    const { keyId } = harness
+      .records()
+      .map(row => ({ keyId: row.key_id as number }))
+      .at(-1)!
     const dates = { expiresMs: null, untilMs: newYearsEve }
     const rights = { allows: ['a/*'], accountAllows: ['*'], denies: null, requires: ['eu'], accountId: 1, ...dates }
     const counted = { tier: 'pro', qpm: 1, limitsKeyId: keyId, hasOwnLimit: false }

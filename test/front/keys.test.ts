@@ -1,7 +1,7 @@
 // Keys on a running gateway: every carrier, who may do what with which credential, and what is never shown or kept.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createHash, createHmac } from 'node:crypto'
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,7 @@ import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { RawAnswer } from '../support/raw.ts'
 import { rawRequest } from '../support/raw.ts'
 import type { Headers } from './asking.ts'
-import { ask, bearer, call, CHAT, expectChatError, expectStages, goodBody, lines, reached } from './asking.ts'
+import { ask, bearer, CHAT, call, expectChatError, expectStages, goodBody, lines, reached } from './asking.ts'
 
 let harness: Harness
 let key: string

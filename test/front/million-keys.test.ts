@@ -10,11 +10,11 @@ import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import { KeyDirectory } from '../../src/identity/key-directory.ts'
 import { mintKey } from '../../src/identity/key-format.ts'
-import { migrate, openReader, openWriter } from '../../src/store/database.ts'
-import { keyPlan } from '../../src/store/reads/keys.ts'
-import type { ListAsk } from '../../src/store/reads/paging.ts'
-import { listPage } from '../../src/store/reads/paging.ts'
-import { Reader } from '../../src/store/reader.ts'
+import { migrate, openReader, openWriter } from '../../src/store/engine/database.ts'
+import { Reader } from '../../src/store/engine/reader.ts'
+import { keyPlan } from '../../src/store/queries/keys.ts'
+import type { ListAsk } from '../../src/store/queries/paging.ts'
+import { listPage } from '../../src/store/queries/paging.ts'
 
 const KEYS = 1_000_000
 const folder = mkdtempSync(join(tmpdir(), 'weir-million-'))

@@ -1,8 +1,8 @@
 // One list of models, in the form of whoever asks for it, read by the official SDKs.
 
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import OpenAI from 'openai'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
@@ -55,7 +55,9 @@ describe('Anthropic’s', () => {
     expect(seen.capabilities!.image_input.supported).toBe(true)
     expect(seen.capabilities!.thinking.supported).toBe(false)
     expect((await client().models.retrieve('demo/echo')).capabilities).toBeNull()
-    const fault = await client().models.retrieve('openai/gpt-9000').catch((thrown: unknown) => thrown)
+    const fault = await client()
+      .models.retrieve('openai/gpt-9000')
+      .catch((thrown: unknown) => thrown)
     expect(fault).toBeInstanceOf(Anthropic.NotFoundError)
     expect((fault as { error: unknown }).error).toMatchObject({ type: 'error', error: { type: 'not_found_error' } })
   })
@@ -98,7 +100,9 @@ describe('Google’s', () => {
     expect(embeds.supportedActions).toEqual(['embedContent', 'batchEmbedContents', 'countTokens'])
     const draws = await page('/v1beta/models/openai/gpt-image-1', bearer(key))
     expect(draws).toMatchObject({ supportedGenerationMethods: [] })
-    const fault = await client().models.get({ model: 'openai/none' }).catch((thrown: unknown) => thrown)
+    const fault = await client()
+      .models.get({ model: 'openai/none' })
+      .catch((thrown: unknown) => thrown)
     expect(fault).toMatchObject({ status: 404 })
   })
 

@@ -53,7 +53,9 @@ describe.each([
   })
 
   test('raises its own NotFoundError for one that is not there', async () => {
-    const fault = await client().models.retrieve('openai/gpt-9000').catch((thrown: unknown) => thrown)
+    const fault = await client()
+      .models.retrieve('openai/gpt-9000')
+      .catch((thrown: unknown) => thrown)
     expect(fault).toBeInstanceOf(Client.NotFoundError)
     expect((fault as InstanceType<typeof Client.NotFoundError>).requestID).toStartWith('req_')
   })

@@ -2,9 +2,9 @@
 // forwards the signal that it gets. The streams under way must come to their end all the same.
 
 import { afterAll, afterEach, expect, test } from 'bun:test'
-import { pausedStream } from '../../src/fake-upstream/answers.ts'
-import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
-import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
+import { pausedStream } from '../../tools/fake-upstream/answers.ts'
+import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
+import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { until } from '../support/gateway.ts'
 import { bearer, CHAT, goodBody } from './asking.ts'
 import type { Served } from './weir-process.ts'

@@ -2,13 +2,13 @@
 // delivered is paid for. Other keys go on.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { silence, streamHead } from '../../src/fake-upstream/answers.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { chunk, gate, script } from '../../src/fake-upstream/script.ts'
-import type { Harness } from '../support/gateway.ts'
-import { until } from '../support/gateway.ts'
+import { silence, streamHead } from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { chunk, gate, script } from '../../tools/fake-upstream/script.ts'
 import { errorOf, eventsOf, openCall, startHasty } from '../forwarding/caller.ts'
 import { piece, role } from '../forwarding/wire.ts'
+import type { Harness } from '../support/gateway.ts'
+import { until } from '../support/gateway.ts'
 
 let harness: Harness
 beforeAll(async () => {

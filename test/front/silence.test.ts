@@ -1,9 +1,9 @@
 // A stream whose upstream keeps silent: the head leaves all the same, says only what is known, and the rest follows.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { fail, streamed } from '../../src/fake-upstream/answers.ts'
-import { gate, scripted } from '../../src/fake-upstream/script.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
+import { fail, streamed } from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { gate, scripted } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, startHarness } from '../support/gateway.ts'
 import { goodBody } from './asking.ts'

@@ -76,7 +76,11 @@ const forgeries: Readonly<Record<string, () => string | Promise<string>>> = {
   'alg none, unsigned': () => forge({ header: { alg: 'none' } }).replace(/[^.]+$/, ''),
   'alg none, signed': () => forge({ header: { alg: 'none' } }),
   'alg None': () => forge({ header: { alg: 'None' } }).replace(/[^.]+$/, ''),
-  'alg NONE in two parts': () => forge({ header: { alg: 'NONE' } }).split('.').slice(0, 2).join('.'),
+  'alg NONE in two parts': () =>
+    forge({ header: { alg: 'NONE' } })
+      .split('.')
+      .slice(0, 2)
+      .join('.'),
   'no alg': () => forge({ header: { alg: undefined } }),
   'an alg that is a list': () => forge({ header: { alg: ['HS256'] } }),
   'hs256 in small letters': () => forge({ header: { alg: 'hs256' } }),

@@ -3,14 +3,25 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
-import { Audit } from '../../src/store/audit.ts'
-import type { AuditReport } from '../../src/store/audit-findings.ts'
-import { Auditing, auditWhole } from '../../src/store/auditing.ts'
-import type { MoneyText } from '../../src/store/operations.ts'
-import { Writer } from '../../src/store/writer.ts'
+import { Writer } from '../../src/store/engine/writer.ts'
+import type { MoneyText } from '../../src/store/ledger/money-text.ts'
+import { Audit } from '../../src/store/ledger-audit/audit.ts'
+import { Auditing, auditWhole } from '../../src/store/ledger-audit/auditor.ts'
+import type { AuditReport } from '../../src/store/ledger-audit/findings.ts'
 import type { SampleBooks } from './sample-books.ts'
-import { alice, aliceKey, bob, bobKey, calls, freshCode, holdOf, openSampleBooks, recordOf } from './sample-books.ts'
-import { spoil, usedCode } from './sample-books.ts'
+import {
+  alice,
+  aliceKey,
+  bob,
+  bobKey,
+  calls,
+  freshCode,
+  holdOf,
+  openSampleBooks,
+  recordOf,
+  spoil,
+  usedCode,
+} from './sample-books.ts'
 
 let books: SampleBooks
 
@@ -54,17 +65,13 @@ const ways: readonly (readonly [what: string, sql: string, found: readonly strin
   ],
   ['held without a hold', `UPDATE account SET held = held + 5 WHERE id = ${bob}`, [`held ${bob}`]],
   ['a hold without held', `UPDATE account SET held = 0 WHERE id = ${alice}`, [`held ${alice}`]],
-  [
-    'a hold is lost',
-    `DELETE FROM hold WHERE call_id = ${calls.open}`,
-    [`budget ${alice}`, `held ${alice}`],
-  ],
+  ['a hold is lost', `DELETE FROM hold WHERE call_id = ${calls.open}`, [`budget ${alice}`, `held ${alice}`]],
   ['an account is overdrawn', `UPDATE account SET credit_limit = -9000 WHERE id = ${alice}`, [`balance ${alice}`]],
   ['a cost is changed', `UPDATE record SET cost = cost + 1 WHERE call_id = ${calls.plain}`, [`call ${alice}`]],
   ['a shortfall is hidden', `UPDATE record SET shortfall = 0 WHERE call_id = ${calls.short}`, [`call ${bob}`]],
   ['a record is lost', `DELETE FROM record WHERE call_id = ${calls.plain}`, [`call ${alice}`]],
   [
-    'a record is another account\'s',
+    "a record is another account's",
     `UPDATE record SET account_id = ${bob} WHERE call_id = ${calls.plain}`,
     [`call ${bob}`],
   ],
@@ -228,7 +235,10 @@ test('books that are being written to agree at every look', async () => {
       }
     }
   }
-  const owners = [{ accountId: alice, keyId: aliceKey }, { accountId: bob, keyId: bobKey }]
+  const owners = [
+    { accountId: alice, keyId: aliceKey },
+    { accountId: bob, keyId: bobKey },
+  ]
   const callers = Array.from({ length: 8 }, (_, at) => caller(owners[at % 2]!))
   let last: AuditReport | undefined
   for (let look = 0; look < 60 || last!.transfers < 2_000; look++) {

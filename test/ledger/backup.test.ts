@@ -3,16 +3,25 @@
 
 import { Database } from 'bun:sqlite'
 import { afterAll, describe, expect, test } from 'bun:test'
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
-import { migrate, openWriter, readMigrations } from '../../src/store/database.ts'
+import { migrate, openWriter, readMigrations } from '../../src/store/engine/database.ts'
+import { ask, bearer, CHAT, call, goodBody } from '../front/asking.ts'
+import { cleanUp, freshFolder, serve, stopServed, weir, weirSays } from '../front/weir-process.ts'
 import { bookFaults } from '../support/books.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
-import { ask, bearer, call, CHAT, goodBody } from '../front/asking.ts'
-import { cleanUp, freshFolder, serve, stopServed, weir, weirSays } from '../front/weir-process.ts'
 import { spoil } from './sample-books.ts'
 
 afterAll(cleanUp)
@@ -283,7 +292,10 @@ describe('what is no backup, or no place for one', () => {
     await weirSays(data, 'keys create --credit 3')
     writeFileSync(join(data, 'bodies.db'), 'no database at all, and long enough to be looked at')
     writeFileSync(join(place, 'file'), '')
-    for (const [to, problem] of [['copy', 'There is no backup. The copy failed: '], ['file/x', 'cannot be made: ']]) {
+    for (const [to, problem] of [
+      ['copy', 'There is no backup. The copy failed: '],
+      ['file/x', 'cannot be made: '],
+    ]) {
       const { code, stdout, stderr } = await weir(data, `backup ${join(place, to!)}`)
       expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining(problem!)])
       expect(stderr).toMatch(/^weir: [^\n]+\n$/)

@@ -4,11 +4,11 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { openWriter } from '../../src/store/database.ts'
-import type { Harness } from '../support/gateway.ts'
-import { startHarness, until } from '../support/gateway.ts'
+import { openWriter } from '../../src/store/engine/database.ts'
 import { call, expectChatError } from '../front/asking.ts'
 import { readExposition } from '../metrics/exposition.ts'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness, until } from '../support/gateway.ts'
 import { spoil } from './sample-books.ts'
 
 let harness: Harness

@@ -2,10 +2,10 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import type { Harness } from '../support/gateway.ts'
-import { startHarness } from '../support/gateway.ts'
 import { call } from '../front/asking.ts'
 import { cleanUp, freshFolder, weir, weirSays } from '../front/weir-process.ts'
+import type { Harness } from '../support/gateway.ts'
+import { startHarness } from '../support/gateway.ts'
 
 let harness: Harness
 beforeAll(async () => {

@@ -2,10 +2,10 @@
 // how it ends, and what bad input gets.
 
 import { afterAll, describe, expect, test } from 'bun:test'
-import { rawRequest } from '../support/raw.ts'
 import { ask, bearer, CHAT, goodBody } from '../front/asking.ts'
 import type { Ran, Served } from '../front/weir-process.ts'
 import { cleanUp, freshFolder, serve, stopServed, weir, weirSays } from '../front/weir-process.ts'
+import { rawRequest } from '../support/raw.ts'
 
 afterAll(cleanUp)
 
@@ -104,8 +104,12 @@ const steps: readonly Step[] = [
   ['webhooks create https://127.0.0.1/ --events balance.low', 1, /^weir: The address cannot be told: its host is not/],
   ['webhooks create https://example.com/ --events balance', 1, /^weir: --events must be some of these/],
   ['webhooks create https://example.com/ --events ledger.drift --account {account}', 1, /^weir: --events must be some/],
-  ['webhooks create https://example.com/ --events ledger.drift', 0,
-    /secret +whsec_[\w-]{43}\n$/, { hook: /hook_\w{11}/ }],
+  [
+    'webhooks create https://example.com/ --events ledger.drift',
+    0,
+    /secret +whsec_[\w-]{43}\n$/,
+    { hook: /hook_\w{11}/ },
+  ],
   ['webhooks list', 0, /{hook} +site +https:\/\/example\.com\/ +ledger\.drift +on +0 +0/],
   ['webhooks deliveries {hook}', 0, /^nothing\n$/],
   ['webhooks remove {hook}', 0, /^removed +{hook}\n$/],
@@ -138,16 +142,21 @@ const steps: readonly Step[] = [
   ['keys set {key} --clamp on --bodies off', 0, /^key +{keyId}\n[^]*clamp +on\nbodies +off\nstrict +off\n/],
   ['keys set {key} --strict on', 0, /^key +{keyId}\n[^]*clamp +on\nbodies +off\nstrict +on\n/],
   ['keys set {key} --strict off', 0, /strict +off\n/],
-  ['keys show {key}', 0,
-    /^key +{keyId}\naccount +{account}\nname +mine\n[^]*clamp +on\n[^]*strict +off\n[^]*state +active\n$/],
+  [
+    'keys show {key}',
+    0,
+    /^key +{keyId}\naccount +{account}\nname +mine\n[^]*clamp +on\n[^]*strict +off\n[^]*state +active\n$/,
+  ],
   ['keys set {key}', 1, /^weir: Say what to set/],
   ['keys set key_zzzzzzzzzzz --clamp on', 1, /^weir: There is no such key/],
   ['keys create --account {account} --name second --json', 0, /"account": "{account}"/],
   ['keys create --account {account} --name second', 1, /^weir: The account has another key of this name/],
-  ['keys set {key} --expires 2099-01-31 --endpoints chat,ark --addresses 127.0.0.0/8,::1', 0,
-    /endpoints +chat,ark\naddresses +127\.0\.0\.0\/8,::1\nexpires +2099-01-31T00:00:00\.000Z\n/],
-  ['keys set {key} --expires none --endpoints none --addresses none', 0,
-    /endpoints +-\naddresses +-\nexpires +-\n/],
+  [
+    'keys set {key} --expires 2099-01-31 --endpoints chat,ark --addresses 127.0.0.0/8,::1',
+    0,
+    /endpoints +chat,ark\naddresses +127\.0\.0\.0\/8,::1\nexpires +2099-01-31T00:00:00\.000Z\n/,
+  ],
+  ['keys set {key} --expires none --endpoints none --addresses none', 0, /endpoints +-\naddresses +-\nexpires +-\n/],
   ['keys set {key} --disable', 0, /state +disabled\n/],
   ['keys list --state disabled --name mine', 0, /^key .*\n{keyId} +{account} +mine +….{4} +pro +disabled/],
   ['keys set {key} --enable --tier pro --qpm none', 0, /state +active\n/],
@@ -187,8 +196,11 @@ const steps: readonly Step[] = [
   ['record {call}', 0, /call +{call}\n[^]*transfers\n[^]*charge +-0\.0000[^]*refund +\+0\.0000/],
   ['record req_00000000099', 1, /^weir: There is no record of this call/],
 
-  ['prices backtest demo/echo {price}', 0,
-    /^calls +2\nwas +0\.0000[^]*complete +true\n[^]*by model\n[^]*demo\/echo +2 /],
+  [
+    'prices backtest demo/echo {price}',
+    0,
+    /^calls +2\nwas +0\.0000[^]*complete +true\n[^]*by model\n[^]*demo\/echo +2 /,
+  ],
   ['prices backtest --tier pro --multiplier 2000 --json', 0, /"difference": "0\.0000/],
   ['prices backtest demo/echo', 1, /^weir: Say a model and its price, or --tier and --multiplier/],
   ['prices set demo/echo {price}', 0, /version +\d+\nprice +\{"input":"1\.00","output":"2\.00"\}/],

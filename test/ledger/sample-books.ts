@@ -4,11 +4,12 @@ import type { Database } from 'bun:sqlite'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { migrate, openWriter } from '../../src/store/database.ts'
-import { openBooks } from '../../src/store/books.ts'
-import type { Operating } from '../../src/store/operating.ts'
-import { buildOperations } from '../../src/store/operating.ts'
-import type { MoneyText, RecordRow } from '../../src/store/operations.ts'
+import { migrate, openWriter } from '../../src/store/engine/database.ts'
+import type { Operating } from '../../src/store/engine/run-operations.ts'
+import { buildOperations } from '../../src/store/engine/run-operations.ts'
+import { openBooks } from '../../src/store/ledger/books.ts'
+import type { RecordRow } from '../../src/store/ledger/hold-types.ts'
+import type { MoneyText } from '../../src/store/ledger/money-text.ts'
 
 export const alice = 1_001
 export const bob = 1_002
@@ -56,11 +57,13 @@ export function openSampleBooks(nowMs: () => number = Date.now): SampleBooks {
     path,
     db,
     run: work =>
-      db.transaction(() => {
-        const result = work(operating.run)
-        operating.balance()
-        return result
-      }).immediate(),
+      db
+        .transaction(() => {
+          const result = work(operating.run)
+          operating.balance()
+          return result
+        })
+        .immediate(),
   }
   fill(books)
   return books

@@ -3,9 +3,9 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
-import type { RecordFilter } from '../../src/store/record-search.ts'
-import { findRecords, recordColumns, ROWS_LOOKED_AT, walkNames, walkSql } from '../../src/store/record-search.ts'
-import { accountSql, revenueSql } from '../../src/store/statement.ts'
+import { accountSql, revenueSql } from '../../src/store/ledger/statement.ts'
+import type { RecordFilter } from '../../src/store/records/search.ts'
+import { findRecords, ROWS_LOOKED_AT, recordColumns, walkNames, walkSql } from '../../src/store/records/search.ts'
 import type { SampleBooks } from './sample-books.ts'
 import { alice, aliceKey, bob, bobKey, openSampleBooks, recordOf } from './sample-books.ts'
 
@@ -84,7 +84,10 @@ describe('records', () => {
     }
   }
   const expected = (fits: (at: number) => boolean): number[] =>
-    Array.from({ length: MANY }, (_, at) => at).filter(fits).map(at => 100_000 + at).reverse()
+    Array.from({ length: MANY }, (_, at) => at)
+      .filter(fits)
+      .map(at => 100_000 + at)
+      .reverse()
 
   const from = 100_000
   const modelA = { name: 'a', provider: 'p' }
@@ -155,7 +158,12 @@ describe('records', () => {
     db.run(`INSERT INTO person (id, email, name, role, created_ms) VALUES (9, 'a@b', 'a', 'member', 0),
       (10, 'c@d', 'c', 'member', 0), (11, 'e@f', 'e', 'member', 0)`)
     const join = db.query('INSERT INTO member (account_id, person_id, rank, added_ms) VALUES (?1, ?2, ?3, 0)')
-    for (const row of [[alice, 9, 2], [alice, 11, 2], [bob, 11, 1]] as const) join.run(...row)
+    for (const row of [
+      [alice, 9, 2],
+      [alice, 11, 2],
+      [bob, 11, 1],
+    ] as const)
+      join.run(...row)
     const seen = (personId: number, rank: number, filter: RecordFilter = {}): readonly number[] => {
       const { rows } = findRecords(db, recordColumns, { scope: { personId, rank }, filter, limit: 400 })
       return [...new Set(rows.map(row => row.accountId))].sort()

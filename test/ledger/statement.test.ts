@@ -4,13 +4,16 @@
 import { afterAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import fc from 'fast-check'
-import { ledgerReads } from '../../src/store/reads/ledger.ts'
-import { CLEARING, PROMO, REVENUE, SHORTFALL } from '../../src/store/operator-accounts.ts'
-import { ROWS_A_PAGE } from '../../src/store/statement.ts'
+import { CLEARING, PROMO, REVENUE, SHORTFALL } from '../../src/store/ledger/operator-accounts.ts'
+import { ROWS_A_PAGE } from '../../src/store/ledger/statement.ts'
+import { ledgerReads } from '../../src/store/queries/ledger.ts'
 import type { SampleBooks } from './sample-books.ts'
 import { alice, aliceKey, bob, bobKey, holdOf, openSampleBooks, recordOf, spoil } from './sample-books.ts'
 
-const owners = [{ accountId: alice, keyId: aliceKey }, { accountId: bob, keyId: bobKey }] as const
+const owners = [
+  { accountId: alice, keyId: aliceKey },
+  { accountId: bob, keyId: bobKey },
+] as const
 const accounts = [alice, bob, REVENUE, PROMO, SHORTFALL, CLEARING]
 const opened: SampleBooks[] = []
 

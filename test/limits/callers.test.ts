@@ -66,52 +66,80 @@ async function everybodyAtOnce({ keys, enough, reason }: Scramble): Promise<void
 const fresh = (count: number, tier = 'pro'): Promise<string[]> =>
   Promise.all(Array.from({ length: count }, () => harness.key({ tier, qpm: 100_000 })))
 
-test('the key’s own calls a minute', async () => {
-  const key = await harness.key({ qpm: 1 })
-  await everybodyAtOnce({ keys: [key], enough: 1, reason: 'qpm_exceeded' })
-}, MS_MAX)
+test(
+  'the key’s own calls a minute',
+  async () => {
+    const key = await harness.key({ qpm: 1 })
+    await everybodyAtOnce({ keys: [key], enough: 1, reason: 'qpm_exceeded' })
+  },
+  MS_MAX,
+)
 
-test('a key', async () => {
-  const [key] = await fresh(1)
-  await operator()['limits-set']!({ resource: 'requests', amount: '37/day', per: 'key' })
-  await everybodyAtOnce({ keys: [key!], enough: 37, reason: 'qpm_exceeded' })
-}, MS_MAX)
+test(
+  'a key',
+  async () => {
+    const [key] = await fresh(1)
+    await operator()['limits-set']!({ resource: 'requests', amount: '37/day', per: 'key' })
+    await everybodyAtOnce({ keys: [key!], enough: 37, reason: 'qpm_exceeded' })
+  },
+  MS_MAX,
+)
 
-test('an account, whose keys share it', async () => {
-  const [key] = await fresh(1)
-  const { account } = (await operator()['keys-create']!({ credit: '100' })) as { account: string }
-  const both = await Promise.all([0, 1].map(() => operator()['keys-create']!({ account, qpm: '100000' })))
-  await operator()['limits-set']!({ resource: 'concurrency', amount: '23', account })
-  const keys = both.map(made => made.key as string)
-  await everybodyAtOnce({ keys, enough: 23, reason: 'concurrency_exceeded' })
-  expect((await ask(key!)).status).toBe(200)
-}, MS_MAX)
+test(
+  'an account, whose keys share it',
+  async () => {
+    const [key] = await fresh(1)
+    const { account } = (await operator()['keys-create']!({ credit: '100' })) as { account: string }
+    const both = await Promise.all([0, 1].map(() => operator()['keys-create']!({ account, qpm: '100000' })))
+    await operator()['limits-set']!({ resource: 'concurrency', amount: '23', account })
+    const keys = both.map(made => made.key as string)
+    await everybodyAtOnce({ keys, enough: 23, reason: 'concurrency_exceeded' })
+    expect((await ask(key!)).status).toBe(200)
+  },
+  MS_MAX,
+)
 
-test('a tier, whose keys share it', async () => {
-  const keys = await fresh(5, 'standard')
-  await operator()['limits-set']!({ resource: 'requests', amount: '41/day', tier: 'standard' })
-  await everybodyAtOnce({ keys, enough: 41, reason: 'qpm_exceeded' })
-  expect((await ask((await fresh(1))[0]!)).status).toBe(200)
-}, MS_MAX)
+test(
+  'a tier, whose keys share it',
+  async () => {
+    const keys = await fresh(5, 'standard')
+    await operator()['limits-set']!({ resource: 'requests', amount: '41/day', tier: 'standard' })
+    await everybodyAtOnce({ keys, enough: 41, reason: 'qpm_exceeded' })
+    expect((await ask((await fresh(1))[0]!)).status).toBe(200)
+  },
+  MS_MAX,
+)
 
-test('a model, for all of its callers', async () => {
-  const keys = await fresh(4)
-  const enough = 29
-  const amount = `${enough * TOKENS + TOKENS - 1}/day`
-  await operator()['limits-set']!({ resource: 'tokens', amount, model: 'openai/gpt-4o*', per: 'model' })
-  await everybodyAtOnce({ keys, enough, reason: 'tpm_exceeded' })
-}, MS_MAX)
+test(
+  'a model, for all of its callers',
+  async () => {
+    const keys = await fresh(4)
+    const enough = 29
+    const amount = `${enough * TOKENS + TOKENS - 1}/day`
+    await operator()['limits-set']!({ resource: 'tokens', amount, model: 'openai/gpt-4o*', per: 'model' })
+    await everybodyAtOnce({ keys, enough, reason: 'tpm_exceeded' })
+  },
+  MS_MAX,
+)
 
-test('each key with each model', async () => {
-  const keys = await fresh(5)
-  await operator()['limits-set']!({ resource: 'concurrency', amount: '7', per: 'key,model' })
-  await everybodyAtOnce({ keys, enough: 35, reason: 'concurrency_exceeded' })
-}, MS_MAX)
+test(
+  'each key with each model',
+  async () => {
+    const keys = await fresh(5)
+    await operator()['limits-set']!({ resource: 'concurrency', amount: '7', per: 'key,model' })
+    await everybodyAtOnce({ keys, enough: 35, reason: 'concurrency_exceeded' })
+  },
+  MS_MAX,
+)
 
-test('several at once, of which the tightest holds', async () => {
-  const keys = await fresh(2)
-  await operator()['limits-set']!({ resource: 'concurrency', amount: '60' })
-  await operator()['limits-set']!({ resource: 'requests', amount: '31/day', per: 'key' })
-  await operator()['limits-set']!({ resource: 'requests', amount: '53/day' })
-  await everybodyAtOnce({ keys, enough: 53, reason: 'qpm_exceeded' })
-}, MS_MAX)
+test(
+  'several at once, of which the tightest holds',
+  async () => {
+    const keys = await fresh(2)
+    await operator()['limits-set']!({ resource: 'concurrency', amount: '60' })
+    await operator()['limits-set']!({ resource: 'requests', amount: '31/day', per: 'key' })
+    await operator()['limits-set']!({ resource: 'requests', amount: '53/day' })
+    await everybodyAtOnce({ keys, enough: 53, reason: 'qpm_exceeded' })
+  },
+  MS_MAX,
+)

@@ -2,15 +2,15 @@
 // set in between.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import fc from 'fast-check'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { systemClock } from '../../src/base/clock.ts'
-import { spansMs } from '../../src/base/gcra.ts'
-import { DayNotes, rememberedDebts } from '../../src/limits/day-notes.ts'
+import { spansMs } from '../../src/base/collections/gcra.ts'
+import { DayNotes, rememberedDebts } from '../../src/limits/day-usage.ts'
 import { Limits } from '../../src/limits/limits.ts'
-import type { LimitDebt } from '../../src/store/limit-debts.ts'
+import type { LimitDebt } from '../../src/store/ledger/limit-debts.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import { howMany, leaseOf, requests, row, subject, tokens } from './rows.ts'
 
@@ -87,7 +87,11 @@ describe('what is written down', () => {
       row(5, { ...requests(10, 'day'), per: ['key', 'model'] }),
     ])
     const lease = leaseOf(limits.admit(subject(), 0))
-    const names = (): readonly string[] => limits.takeDayNotes(0, 1_000).map(({ name }) => name).sort()
+    const names = (): readonly string[] =>
+      limits
+        .takeDayNotes(0, 1_000)
+        .map(({ name }) => name)
+        .sort()
     expect(names()).toEqual(['1 1', '2 a10/openai/gpt-x', '3 ', '5 1/openai/gpt-x'])
     expect(names()).toEqual([])
     lease.correct(0, 0)

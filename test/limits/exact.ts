@@ -5,7 +5,7 @@ import { deepStrictEqual } from 'node:assert'
 import fc from 'fast-check'
 import type { LimitLease } from '../../src/limits/leases.ts'
 import { Limits } from '../../src/limits/limits.ts'
-import type { LimitRow, LimitScope } from '../../src/store/rules.ts'
+import type { LimitRow, LimitScope } from '../../src/store/rules/rules.ts'
 import type { SlowSubject } from './slow-limits.ts'
 import { SlowLimits } from './slow-limits.ts'
 
@@ -20,7 +20,12 @@ const maybe = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { nil
 
 const row = fc.record({
   what: fc.constantFrom(
-    ...([['requests', 'minute'], ['requests', 'day'], ['tokens', 'minute'], ['tokens', 'day']] as const),
+    ...([
+      ['requests', 'minute'],
+      ['requests', 'day'],
+      ['tokens', 'minute'],
+      ['tokens', 'day'],
+    ] as const),
     ['concurrency', null] as const,
   ),
   amount: fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 1, max: 5_000 })),
@@ -31,9 +36,9 @@ const row = fc.record({
   per: fc.subarray<LimitScope>(['key', 'account', 'model']),
 })
 
-const rows = fc.array(row, { minLength: 1, maxLength: 8 }).map(all =>
-  all.map(({ what: [resource, span], ...rest }, at): LimitRow => ({ id: at + 1, resource, span, ...rest })),
-)
+const rows = fc
+  .array(row, { minLength: 1, maxLength: 8 })
+  .map(all => all.map(({ what: [resource, span], ...rest }, at): LimitRow => ({ id: at + 1, resource, span, ...rest })))
 
 const step = fc.record({
   /** Bursts, moments, minutes, hours; and a clock that is set back. */

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { Limits } from '../../src/limits/limits.ts'
-import type { LimitRow } from '../../src/store/rules.ts'
+import type { LimitRow } from '../../src/store/rules/rules.ts'
 import { concurrency, howMany, leaseOf, requests, row, subject, tokens } from './rows.ts'
 
 const MINUTE_MS = 60_000
@@ -142,7 +142,12 @@ describe('a change of rules', () => {
     limits.admit(subject({ tokens: 0 }), 0)
     lease.correct(100, 0)
     lease.release()
-    expect(limits.look(subject(), 0).slice(2).map(({ remaining }) => remaining)).toEqual([1, 900])
+    expect(
+      limits
+        .look(subject(), 0)
+        .slice(2)
+        .map(({ remaining }) => remaining),
+    ).toEqual([1, 900])
   })
 
   test('that takes a rule away takes what was owed by it', () => {

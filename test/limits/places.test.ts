@@ -3,9 +3,17 @@
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
 import { textId } from '../../src/base/ids.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { errorMidStream, fail, garbage, resetAfterRequest, resetMidStream } from '../../src/fake-upstream/answers.ts'
-import { silence, streamed, truncatedStream } from '../../src/fake-upstream/answers.ts'
+import {
+  errorMidStream,
+  fail,
+  garbage,
+  resetAfterRequest,
+  resetMidStream,
+  silence,
+  streamed,
+  truncatedStream,
+} from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
 import { modelOf, startDialects } from '../dialects/upstreams.ts'
 import { openCall } from '../forwarding/caller.ts'
 import { closedGate } from '../support/closed-gate.ts'
@@ -41,26 +49,32 @@ const body = { model: MODEL, messages: hello }
 const last = { model: modelOf('ark'), messages: hello, max_tokens: 1 }
 
 /** The call is made, and its answer read. */
-const asked = (more: object = {}, headers: Record<string, string> = {}): Ends => async () => {
-  const response = await chat(harness, key, { ...body, ...more }, headers)
-  await response.text()
-  return response.status
-}
+const asked =
+  (more: object = {}, headers: Record<string, string> = {}): Ends =>
+  async () => {
+    const response = await chat(harness, key, { ...body, ...more }, headers)
+    await response.text()
+    return response.status
+  }
 
-const planned = (script: Script, more: object = {}): Ends => async () => {
-  harness.upstream.plan(script)
-  return await asked(more)()
-}
+const planned =
+  (script: Script, more: object = {}): Ends =>
+  async () => {
+    harness.upstream.plan(script)
+    return await asked(more)()
+  }
 
 /** The caller leaves when its request is upstream. */
-const left = (script: Script, more: object = {}): Ends => async () => {
-  harness.upstream.plan(script)
-  const received = harness.upstream.nextRequest()
-  const caller = openCall(harness, key, more)
-  await received
-  caller.leave()
-  await harness.idle()
-}
+const left =
+  (script: Script, more: object = {}): Ends =>
+  async () => {
+    harness.upstream.plan(script)
+    const received = harness.upstream.nextRequest()
+    const caller = openCall(harness, key, more)
+    await received
+    caller.leave()
+    await harness.idle()
+  }
 
 async function inBackground(): Promise<void> {
   const headers = { 'authorization': `Bearer ${key}`, 'content-type': 'application/json' }
@@ -104,26 +118,30 @@ const endings: Readonly<Record<string, Ends>> = {
   'a call in the background': inBackground,
 }
 
-test.each(Object.entries(endings))('%s', async (_name, ends) => {
-  // One after the other, until no place would be left.
-  for (let round = 0; round < PLACES; round++) await ends()
-  await harness.idle()
-  const used = await tokensUsed()
-  const closed = closedGate()
-  harness.upstream.plan(...Array.from({ length: PLACES }, () => closed.script))
-  const first = Array.from({ length: PLACES }, () => chat(harness, key, last))
-  await until(() => closed.taken() === PLACES, 'every place is free')
-  const refused = await chat(harness, key, last)
-  expect(refused.status).toBe(429)
-  expect(refused.headers.get('x-pipeline-ratelimit')).toContain('reason=concurrency_exceeded')
-  // What the two take until they are over; and a second gives back so many.
-  const size = Math.ceil(JSON.stringify(last).length / 4) + 1
-  const remaining = Number(refused.headers.get('x-ratelimit-remaining-tokens'))
-  const expected = TOKENS - PLACES * size - used
-  expect(remaining).toBeWithin(expected, expected + 100)
-  closed.open()
-  for (const answer of first) expect((await answer).status).toBe(200)
-}, 30_000)
+test.each(Object.entries(endings))(
+  '%s',
+  async (_name, ends) => {
+    // One after the other, until no place would be left.
+    for (let round = 0; round < PLACES; round++) await ends()
+    await harness.idle()
+    const used = await tokensUsed()
+    const closed = closedGate()
+    harness.upstream.plan(...Array.from({ length: PLACES }, () => closed.script))
+    const first = Array.from({ length: PLACES }, () => chat(harness, key, last))
+    await until(() => closed.taken() === PLACES, 'every place is free')
+    const refused = await chat(harness, key, last)
+    expect(refused.status).toBe(429)
+    expect(refused.headers.get('x-pipeline-ratelimit')).toContain('reason=concurrency_exceeded')
+    // What the two take until they are over; and a second gives back so many.
+    const size = Math.ceil(JSON.stringify(last).length / 4) + 1
+    const remaining = Number(refused.headers.get('x-ratelimit-remaining-tokens'))
+    const expected = TOKENS - PLACES * size - used
+    expect(remaining).toBeWithin(expected, expected + 100)
+    closed.open()
+    for (const answer of first) expect((await answer).status).toBe(200)
+  },
+  30_000,
+)
 
 /** As the records have it. */
 async function tokensUsed(): Promise<number> {

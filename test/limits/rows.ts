@@ -3,7 +3,7 @@
 import type { LimitLease } from '../../src/limits/leases.ts'
 import type { Admission, Limits } from '../../src/limits/limits.ts'
 import type { Subject } from '../../src/limits/subject.ts'
-import type { LimitRow } from '../../src/store/rules.ts'
+import type { LimitRow } from '../../src/store/rules/rules.ts'
 
 export function row(id: number, what: Pick<LimitRow, 'resource' | 'span' | 'amount'> & Partial<LimitRow>): LimitRow {
   return { id, keyId: null, accountId: null, tier: null, model: null, per: [], ...what }

@@ -4,7 +4,7 @@
 
 import { bounds } from '../../src/base/bounds.ts'
 import type { Subject } from '../../src/limits/subject.ts'
-import type { LimitRow } from '../../src/store/rules.ts'
+import type { LimitRow } from '../../src/store/rules/rules.ts'
 
 export type SlowSubject = Subject & { readonly model: string }
 

@@ -1,9 +1,9 @@
 // What callers are told of their limits: how much is left, why they are refused and when to come again, each in its own
 // dialect and as its SDK reads it; and what is refused before it is read.
 
-import Anthropic from '@anthropic-ai/sdk'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import net from 'node:net'
+import Anthropic from '@anthropic-ai/sdk'
 import OpenAI from 'openai'
 import { modelOf, startDialects } from '../dialects/upstreams.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -130,7 +130,7 @@ describe('a refusal', () => {
     const google = await errorOf(await fetch(path, { method: 'POST', headers, body: gemini }))
     expect(google).toMatchObject({ code: 429, status: 'RESOURCE_EXHAUSTED' })
     const { retryDelay } = (google.details as Record<string, string>[])[1]!
-    expect(Number.parseInt(retryDelay!)).toBeWithin(1, 61)
+    expect(Number.parseInt(retryDelay!, 10)).toBeWithin(1, 61)
     const body = JSON.stringify({ model: modelOf('ark'), messages: hello })
     const ark = await fetch(`${harness.url}/api/v3/chat/completions`, { method: 'POST', headers, body })
     expect(await errorOf(ark)).toMatchObject({ type: 'TooManyRequests' })
@@ -174,9 +174,13 @@ describe('a large body', () => {
   async function announced(length: number, by = key): Promise<number> {
     const { hostname, port } = new URL(harness.url)
     const socket = net.connect(Number(port), hostname)
-    const head = post('/v1/chat/completions', {
-      ...{ 'authorization': `Bearer ${by}`, 'content-type': 'application/json', 'content-length': String(length) },
-    }, '')
+    const head = post(
+      '/v1/chat/completions',
+      {
+        ...{ 'authorization': `Bearer ${by}`, 'content-type': 'application/json', 'content-length': String(length) },
+      },
+      '',
+    )
     socket.write(head)
     const status = await new Promise<number>((resolve, reject) => {
       socket.once('data', data => resolve(Number(data.toString().split(' ')[1])))

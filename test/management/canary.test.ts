@@ -5,11 +5,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Secret } from '../../src/base/secret.ts'
-import { fail, jsonAnswer } from '../../src/fake-upstream/answers.ts'
-import { scripted } from '../../src/fake-upstream/script.ts'
+import { Secret } from '../../src/base/secrets/secret.ts'
 import { codeOf, stepAt } from '../../src/identity/totp.ts'
 import { describedEndpoints } from '../../src/management/openapi/described-endpoints.ts'
+import { fail, jsonAnswer } from '../../tools/fake-upstream/answers.ts'
+import { scripted } from '../../tools/fake-upstream/script.ts'
 import type { Told } from '../support/management.ts'
 import { askAs } from '../support/management.ts'
 import { Canaries, filesBelow, valuesIn } from './canaries.ts'
@@ -119,9 +119,15 @@ test('what is written and never read', async () => {
   }
   const set = await operator['channels-set']!({ channel: id, proxy: `http://joe:${proxy}@127.0.0.1:9` })
   canaries.heard(JSON.stringify(set))
-  expect(await call('/v1/chat/completions', { authorization: `Bearer ${all.key}` }, {
-    ...{ model: MODEL, messages: [{ role: 'user', content: 'Hello' }] },
-  })).toBeLessThan(505)
+  expect(
+    await call(
+      '/v1/chat/completions',
+      { authorization: `Bearer ${all.key}` },
+      {
+        ...{ model: MODEL, messages: [{ role: 'user', content: 'Hello' }] },
+      },
+    ),
+  ).toBeLessThan(505)
   await ask('admin', 'POST', `web/channels/${encodeURIComponent(id)}/test`, {})
   await ask('admin', 'POST', `web/channels/${encodeURIComponent(id)}/fetch-models`)
   await ask('owner', 'GET', `web/channels/${encodeURIComponent(id)}`)

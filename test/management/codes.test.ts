@@ -32,8 +32,7 @@ async function codes(count: number, more: object = {}): Promise<{ batch: string;
   return made.body as { batch: string; codes: string[] }
 }
 
-const redeem = (id: string, code: string): Promise<Told> =>
-  ask('POST', `web/accounts/${id}/redemptions`, { code })
+const redeem = (id: string, code: string): Promise<Told> => ask('POST', `web/accounts/${id}/redemptions`, { code })
 
 describe('a batch of codes', () => {
   test('is told once, and then never what is written on it', async () => {
@@ -104,7 +103,9 @@ describe('a batch of codes', () => {
 
 describe('a code', () => {
   test('that many redeem at once is redeemed once', async () => {
-    const { codes: [code] } = await codes(1)
+    const {
+      codes: [code],
+    } = await codes(1)
     const accounts = await Promise.all(Array.from({ length: 8 }, account))
     const answers = await Promise.all(accounts.map(({ id }) => redeem(id, code!)))
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(1)
@@ -116,7 +117,9 @@ describe('a code', () => {
   })
 
   test('tells whoever has redeemed it that they have', async () => {
-    const { codes: [code] } = await codes(1)
+    const {
+      codes: [code],
+    } = await codes(1)
     const { id } = await account()
     expect((await redeem(id, code!.toLowerCase())).body).toEqual({ amount: '5.00', balance: '6.00' })
     expect((await redeem(id, code!)).error.code).toBe('state_unfit')
@@ -124,11 +127,18 @@ describe('a code', () => {
 
   test('that is not known, was redeemed, taken back or has expired is refused in the same words', async () => {
     const { id } = await account()
-    const { codes: [used] } = await codes(1)
+    const {
+      codes: [used],
+    } = await codes(1)
     expect((await redeem((await account()).id, used!)).status).toBe(201)
-    const { codes: [gone], batch } = await codes(1)
+    const {
+      codes: [gone],
+      batch,
+    } = await codes(1)
     expect((await ask('POST', 'web/codes/voids', { batch })).body).toEqual({ voided: 1 })
-    const { codes: [late] } = await codes(1, { expires: new Date(nowMs + 70_000).toISOString() })
+    const {
+      codes: [late],
+    } = await codes(1, { expires: new Date(nowMs + 70_000).toISOString() })
     const db = new Database(join(harness.folder, 'weir.db'))
     db.run('UPDATE code SET expires_ms = 1 WHERE expires_ms IS NOT NULL')
     db.close()
@@ -143,7 +153,9 @@ describe('a code', () => {
   test('is not guessed: who tries too often waits, and who does not is served', async () => {
     nowMs += 60_000
     const { id } = await account()
-    const { codes: [code] } = await codes(1)
+    const {
+      codes: [code],
+    } = await codes(1)
     for (let at = 0; at < bounds.codeTriesPerMinuteMax; at++) {
       expect((await redeem(id, `wr-0000-0000-0000-000${at}`)).error.code).toBe('code_unusable')
     }
@@ -159,7 +171,9 @@ describe('a code', () => {
   })
 
   test('of an account that is not there, or is our own, is not redeemed', async () => {
-    const { codes: [code] } = await codes(1)
+    const {
+      codes: [code],
+    } = await codes(1)
     for (const id of ['acc_00000000001', 'acc_00000000zzz']) {
       expect((await redeem(id, code!)).error.code).toBe('resource_unknown')
     }

@@ -7,12 +7,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Refusal } from '../../src/base/errors.ts'
 import { idAtMs } from '../../src/base/ids.ts'
+import type { Store } from '../../src/boot/open-store.ts'
+import { openStore } from '../../src/boot/open-store.ts'
 import { readConfig } from '../../src/config.ts'
 import type { SiteRole } from '../../src/management/actor.ts'
-import { buildWebApp } from '../../src/management/web-app.ts'
-import { openStore } from '../../src/open-store.ts'
-import type { Store } from '../../src/open-store.ts'
-import type { MoneyText, RecordRow } from '../../src/store/operations.ts'
+import { buildWebApp } from '../../src/management/web/dispatch.ts'
+import type { RecordRow } from '../../src/store/ledger/hold-types.ts'
+import type { MoneyText } from '../../src/store/ledger/money-text.ts'
 
 export interface Reply {
   readonly status: number

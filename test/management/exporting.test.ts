@@ -2,8 +2,8 @@
 
 import { expect, test } from 'bun:test'
 import { connect } from 'node:net'
-import type { Export, ExportPage } from '../../src/management/exporting.ts'
-import { exportResponse } from '../../src/management/exporting.ts'
+import type { Export, ExportPage } from '../../src/management/web/export.ts'
+import { exportResponse } from '../../src/management/web/export.ts'
 import { until } from '../support/gateway.ts'
 
 const PAGES = 10_000
@@ -60,7 +60,12 @@ test('what cannot be read on is cut off, and does not look whole', async () => {
   }
   const served = serve(fails, { onTrouble: fault => void faults.push(fault) })
   const read = fetch(served.url).then(response => response.text())
-  expect(await read.then(() => 'whole', () => 'cut off')).toBe('cut off')
+  expect(
+    await read.then(
+      () => 'whole',
+      () => 'cut off',
+    ),
+  ).toBe('cut off')
   expect(faults).toHaveLength(1)
   served.stop()
 })

@@ -66,18 +66,24 @@ describe('before somebody has set it up', () => {
     ['a guess', async () => randomBytes(16).toString('base64url')],
     ['another way to write it', async () => `${await freshToken()} `],
     ['half of it', async () => (await freshToken()).slice(0, 11)],
-    ['one that is void', async () => {
-      const first = await freshToken()
-      await freshToken()
-      return first
-    }],
-    ['what is kept of it', async () => {
-      await freshToken()
-      const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
-      const { value } = db.query("SELECT value FROM setting WHERE name = 'setup_token'").get() as { value: string }
-      db.close()
-      return (JSON.parse(value) as { digest: string }).digest
-    }],
+    [
+      'one that is void',
+      async () => {
+        const first = await freshToken()
+        await freshToken()
+        return first
+      },
+    ],
+    [
+      'what is kept of it',
+      async () => {
+        await freshToken()
+        const db = new Database(join(harness.folder, 'weir.db'), { readonly: true })
+        const { value } = db.query("SELECT value FROM setting WHERE name = 'setup_token'").get() as { value: string }
+        db.close()
+        return (JSON.parse(value) as { digest: string }).digest
+      },
+    ],
   ]
   test.each(wrong)('%s makes nobody the owner', async (_, make) => {
     const { status, error } = await become(await make())

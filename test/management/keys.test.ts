@@ -1,7 +1,7 @@
 // API keys over the web: shown once, found again, changed by those who may, and in force at once.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
@@ -104,12 +104,36 @@ describe('a key', () => {
   })
 
   const wrong: readonly (readonly [field: string, value: unknown])[] = [
-    ...([['name', ''], ['name', ' '], ['name', 'a\u0007'], ['name', 'x'.repeat(101)]] as const),
-    ...([['qpm', 0], ['qpm', 1.5]] as const),
-    ...([['expires', '2020-01-01T00:00:00Z'], ['expires', 'soon'], ['expires', '2999-01-01T00:00:00Z']] as const),
-    ...([['endpoints', []], ['endpoints', ['everything']], ['addresses', ['10.0.0.1/8']]] as const),
-    ...([['addresses', ['any']], ['addresses', []], ['allows', ['a,b']], ['allows', ['']]] as const),
-    ...([['requires', ['EU']], ['disabled', 'yes']] as const),
+    ...([
+      ['name', ''],
+      ['name', ' '],
+      ['name', 'a\u0007'],
+      ['name', 'x'.repeat(101)],
+    ] as const),
+    ...([
+      ['qpm', 0],
+      ['qpm', 1.5],
+    ] as const),
+    ...([
+      ['expires', '2020-01-01T00:00:00Z'],
+      ['expires', 'soon'],
+      ['expires', '2999-01-01T00:00:00Z'],
+    ] as const),
+    ...([
+      ['endpoints', []],
+      ['endpoints', ['everything']],
+      ['addresses', ['10.0.0.1/8']],
+    ] as const),
+    ...([
+      ['addresses', ['any']],
+      ['addresses', []],
+      ['allows', ['a,b']],
+      ['allows', ['']],
+    ] as const),
+    ...([
+      ['requires', ['EU']],
+      ['disabled', 'yes'],
+    ] as const),
   ]
   test.each(wrong)('cannot have as %s: %j', async (field, value) => {
     const { id } = await make()

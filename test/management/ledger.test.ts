@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { textId } from '../../src/base/ids.ts'
-import { formatUsd, nanos, parseUsd } from '../../src/base/money.ts'
-import { csvCell } from '../../src/base/export-lines.ts'
+import { formatUsd, nanos, parseUsd } from '../../src/base/money/money.ts'
+import { csvCell } from '../../src/base/text/export-lines.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
@@ -203,7 +203,9 @@ describe('a statement', () => {
   test.each(cells)('%j is written as %j', (value, text) => expect(csvCell(value as string)).toBe(text))
 
   test('no cell is a formula, wherever a spreadsheet splits', () => {
-    const part = fc.constantFrom(...['=', '+', '-', '@', ';', ',', '|', '\t', '\r', '\n', '"', "'", ' ', 'x', '1', '＝'])
+    const part = fc.constantFrom(
+      ...['=', '+', '-', '@', ';', ',', '|', '\t', '\r', '\n', '"', "'", ' ', 'x', '1', '＝'],
+    )
     const cell = fc.array(part, { maxLength: 12 }).map(parts => parts.join(''))
     fc.assert(
       fc.property(fc.array(cell, { minLength: 1, maxLength: 4 }), cells => {

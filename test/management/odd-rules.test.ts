@@ -20,7 +20,10 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-const [odd, known] = [['opnai/*', 'openai/gpt-0'], ['openai/*', 'demo/echo', '*']]
+const [odd, known] = [
+  ['opnai/*', 'openai/gpt-0'],
+  ['openai/*', 'demo/echo', '*'],
+]
 const names = 'No model has such a name at the moment: opnai/*, openai/gpt-0.'
 const tags = 'No channel has such a tag at the moment: mars.'
 let count = 0

@@ -111,12 +111,18 @@ describe('there is always an owner', () => {
     const first = await setUpOwner(own)
     const others = await Promise.all([1, 2, 3, 4].map(() => addPerson(own, first.ask, { role: 'owner' })))
     const all = [first, ...others]
-    const ways = [['PATCH', { role: 'member' }], ['PATCH', { disabled: true }], ['DELETE', undefined]] as const
+    const ways = [
+      ['PATCH', { role: 'member' }],
+      ['PATCH', { disabled: true }],
+      ['DELETE', undefined],
+    ] as const
     const asked = all.flatMap((by, at) =>
-      all.filter(other => other !== by).map((other, way) => {
-        const [method, body] = ways[(at + way) % ways.length]!
-        return by.ask(method, `web/users/${other.id}`, body)
-      }),
+      all
+        .filter(other => other !== by)
+        .map((other, way) => {
+          const [method, body] = ways[(at + way) % ways.length]!
+          return by.ask(method, `web/users/${other.id}`, body)
+        }),
     )
     await Promise.all(asked)
     const byOperator = askAs(own, String((await own.gateway.operator.token!({})).token))
@@ -157,7 +163,13 @@ describe('members of an account', () => {
     for (const { ask } of [manager, viewer, support, admin]) {
       const { status, body } = await ask('GET', `web/accounts/${account}/members`)
       const roles = (body.data as { user: string; role: string }[]).map(({ user, role }) => [user, role])
-      expect([status, roles]).toEqual([200, [[manager.id, 'manager'], [viewer.id, 'viewer']]])
+      expect([status, roles]).toEqual([
+        200,
+        [
+          [manager.id, 'manager'],
+          [viewer.id, 'viewer'],
+        ],
+      ])
     }
     const path = `web/accounts/${account}/members`
     expect(told(await stranger.ask('GET', path))).toEqual([404, 'resource_unknown'])

@@ -1,7 +1,7 @@
 // Prices over the web: what holds, what held, a change that is live at once, and what one would have come to.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { formatUsd, nanos } from '../../src/base/money.ts'
+import { formatUsd, nanos } from '../../src/base/money/money.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { idAtMs, textId } from '../../src/base/ids.ts'
-import { auditWhole } from '../../src/store/auditing.ts'
+import { auditWhole } from '../../src/store/ledger-audit/auditor.ts'
 import { until } from '../support/gateway.ts'
 import type { DeskApp, Reply } from './desk-app.ts'
 import { member, openDeskApp, owner } from './desk-app.ts'
@@ -92,7 +92,12 @@ describe('of another account', () => {
     expect((await app.ask(stranger, `GET records/${req('plain')[0]}`)).code).toBe('resource_unknown')
     expect((await app.ask(stranger, `GET records/${req('plain')[0]}/bodies`)).code).toBe('resource_unknown')
     const exported = await (await app.ask(stranger, 'GET records/export')).response!.text()
-    expect(exported.trim().split('\n').map(line => (JSON.parse(line) as { id: string }).id)).toEqual(req('other'))
+    expect(
+      exported
+        .trim()
+        .split('\n')
+        .map(line => (JSON.parse(line) as { id: string }).id),
+    ).toEqual(req('other'))
     const order = { account: accountText(), endUser: 'ann' }
     expect((await app.ask(stranger, 'POST records/deletions', order)).code).toBe('resource_unknown')
     expect((await app.ask(viewer, 'POST records/deletions', order)).code).toBe('resource_unknown')

@@ -3,7 +3,7 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { Secret } from '../../src/base/secret.ts'
+import { Secret } from '../../src/base/secrets/secret.ts'
 import { codeOf, stepAt } from '../../src/identity/totp.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'

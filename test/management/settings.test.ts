@@ -81,9 +81,14 @@ describe('settings', () => {
 describe('registering', () => {
   let place = 0
   const register = (email: string, more = {}) =>
-    nobody('POST', 'auth/registration', { name: 'New', email, password: goodPassword, ...more }, {
-      'x-forwarded-for': `198.51.100.${place}`,
-    })
+    nobody(
+      'POST',
+      'auth/registration',
+      { name: 'New', email, password: goodPassword, ...more },
+      {
+        'x-forwarded-for': `198.51.100.${place}`,
+      },
+    )
 
   test('is not to be had where the owner has not said so', async () => {
     expect(told(await register('a@example.com'))).toEqual([403, 'registration_closed', undefined])

@@ -2,7 +2,7 @@
 // calls go on.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { passwordCost } from '../../src/store/hash-password.ts'
+import { passwordCost } from '../../src/store/people/hash-password.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import { askAs } from '../support/management.ts'
@@ -36,9 +36,14 @@ test('hundreds of tries at once are turned away but for a few, and no call fails
   const nobody = askAs(harness, undefined)
   const flood = Promise.all(
     Array.from({ length: 300 }, (_, at) =>
-      nobody('POST', 'auth/sign-in', { email: `u${at}@example.com`, password: goodPassword }, {
-        'x-forwarded-for': `10.${at >> 8}.${at & 255}.1`,
-      }),
+      nobody(
+        'POST',
+        'auth/sign-in',
+        { email: `u${at}@example.com`, password: goodPassword },
+        {
+          'x-forwarded-for': `10.${at >> 8}.${at & 255}.1`,
+        },
+      ),
     ),
   )
   let [isOver, calls] = [false, 0]

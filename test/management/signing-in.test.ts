@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
-import { hashingAt } from '../../src/store/hash-password.ts'
+import { hashingAt } from '../../src/store/people/hash-password.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
@@ -100,11 +100,14 @@ describe('who cannot sign in learns nothing', () => {
   test('a password is compared once for each of them, at the same cost', async () => {
     const seen: string[] = []
     const real = hashingAt({ memoryKib: 8, passes: 1 })
-    const { PasswordDesk } = await import('../../src/identity/password-desk.ts')
-    const { Secret } = await import('../../src/base/secret.ts')
+    const { PasswordDesk } = await import('../../src/identity/password-hashing.ts')
+    const { Secret } = await import('../../src/base/secrets/secret.ts')
     const desk = new PasswordDesk({
       hash: real.hash,
-      matches: (password, hash) => (seen.push(hash), real.matches(password, hash)),
+      matches(password, hash) {
+        seen.push(hash)
+        return real.matches(password, hash)
+      },
     })
     const hash = await desk.hash(new Secret(goodPassword))
     const cost = (text: string): string => text.split('$').slice(1, 4).join('$')

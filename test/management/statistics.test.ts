@@ -56,7 +56,11 @@ describe('a summary', () => {
   test('tells percentiles that are at most a twentieth off', async () => {
     const { body } = await app.ask(owner, `GET statistics/summary?account=${account(mine)}`)
     const { p50, p90, p99 } = body.durationMs as Record<string, number>
-    for (const [told, true_] of [[p50!, 500], [p90!, 900], [p99!, 1_000]] as const) {
+    for (const [told, true_] of [
+      [p50!, 500],
+      [p90!, 900],
+      [p99!, 1_000],
+    ] as const) {
       expect(Math.abs(told - true_) / true_).toBeLessThanOrEqual(0.05)
     }
   })
@@ -82,15 +86,31 @@ test('steps are hours, days or minutes, and only those in which something happen
 test('a top is told apart by what is asked, most first', async () => {
   const named = async (who: typeof owner, query: string) =>
     (await rows(who, `top?${query}`)).map(({ id, name, calls }) => [id ?? name, calls])
-  expect(await named(owner, 'of=account')).toEqual([[account(others), 3], [account(mine), 11], [account(second), 1]])
+  expect(await named(owner, 'of=account')).toEqual([
+    [account(others), 3],
+    [account(mine), 11],
+    [account(second), 1],
+  ])
   expect(await named(owner, 'of=key&by=calls&limit=1')).toEqual([[key(mine), 11]])
   expect(await named(owner, 'of=model&by=errors')).toEqual([['p/x', 4]])
-  expect(await named(owner, 'of=channel&by=tokens')).toEqual([['p#1', 14], ['p#2', 1]])
-  expect(await named(owner, `of=model&account=${account(mine)}&by=calls`)).toEqual([['p/m', 10], ['p/x', 1]])
+  expect(await named(owner, 'of=channel&by=tokens')).toEqual([
+    ['p#1', 14],
+    ['p#2', 1],
+  ])
+  expect(await named(owner, `of=model&account=${account(mine)}&by=calls`)).toEqual([
+    ['p/m', 10],
+    ['p/x', 1],
+  ])
   expect(await named(owner, `of=model&key=${key(others)}`)).toEqual([['p/x', 3]])
   expect(await named(owner, 'of=model&channel=p%232&by=calls')).toEqual([['p/x', 1]])
-  expect(await named(owner, 'of=channel&model=p/x&by=calls')).toEqual([['p#1', 3], ['p#2', 1]])
-  expect(await named(owner, 'of=key&model=p/x&by=calls')).toEqual([[key(others), 3], [key(mine), 1]])
+  expect(await named(owner, 'of=channel&model=p/x&by=calls')).toEqual([
+    ['p#1', 3],
+    ['p#2', 1],
+  ])
+  expect(await named(owner, 'of=key&model=p/x&by=calls')).toEqual([
+    [key(others), 3],
+    [key(mine), 1],
+  ])
   expect(await named(owner, `of=key&account=${account(mine)}`)).toEqual([[key(mine), 11]])
   expect((await app.ask(owner, `GET statistics/top?of=channel&account=${account(mine)}`)).code).toBe('field_invalid')
 })

@@ -135,7 +135,11 @@ describe('the audit log', () => {
     expect(await last()).toEqual(before)
   })
 
-  const moves = [[2, 1_000], [3, 2], [1_000, 3]] as const
+  const moves = [
+    [2, 1_000],
+    [3, 2],
+    [1_000, 3],
+  ] as const
   const swap = moves.map(([from, to]) => `UPDATE audit SET seq = ${to} WHERE seq = ${from}`).join(';')
   const damages: readonly (readonly [name: string, sql: string])[] = [
     ['changed', "UPDATE audit SET actor = 'usr_1' WHERE seq = 2"],
@@ -151,7 +155,9 @@ describe('the audit log', () => {
     expect((await ask('GET', 'web/audit-log/check')).body.brokenAt).toBe(2)
     db.run('DELETE FROM audit')
     for (const row of copy) {
-      const marks = Object.keys(row).map((_, at) => `?${at + 1}`).join()
+      const marks = Object.keys(row)
+        .map((_, at) => `?${at + 1}`)
+        .join()
       db.query('INSERT INTO audit VALUES ('.concat(marks, ')')).run(...(Object.values(row) as string[]))
     }
     db.close()

@@ -2,7 +2,7 @@
 
 import { afterEach, expect, test } from 'bun:test'
 import { parseTextId } from '../../src/base/ids.ts'
-import { fail, plain, streamed } from '../../src/fake-upstream/answers.ts'
+import { fail, plain, streamed } from '../../tools/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 

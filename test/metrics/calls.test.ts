@@ -3,11 +3,11 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { fail, jsonAnswer, plain, streamed } from '../../src/fake-upstream/answers.ts'
-import { script } from '../../src/fake-upstream/script.ts'
+import { fail, jsonAnswer, plain, streamed } from '../../tools/fake-upstream/answers.ts'
+import { script } from '../../tools/fake-upstream/script.ts'
+import { after as whenOpen } from '../forwarding/wire.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until, upstreamKey } from '../support/gateway.ts'
-import { after as whenOpen } from '../forwarding/wire.ts'
 import type { Exposed, Sample } from './exposition.ts'
 import { readExposition, valueOf } from './exposition.ts'
 
@@ -85,18 +85,15 @@ const strict = { 'x-weir-translate': 'strict' }
 const refusals: Record<string, readonly [stage: string, code: string, ask: () => Promise<Response>]> = {
   'no key': ['auth', 'key_missing', () => fetch(`${harness.url}/v1/chat/completions`, { method: 'POST', body: '{}' })],
   'a wrong key': ['auth', 'key_invalid', () => ask({}, {}, `wk-${CANARY}`)],
-  'a wrong key elsewhere': [
-    ...['auth', 'key_missing'] as const,
-    () => fetch(`${harness.url}/v1/responses/resp_x`),
-  ],
+  'a wrong key elsewhere': [...(['auth', 'key_missing'] as const), () => fetch(`${harness.url}/v1/responses/resp_x`)],
   'no such path': [
-    ...['door', 'path_unknown'] as const,
+    ...(['door', 'path_unknown'] as const),
     () => fetch(`${harness.url}/v1/${CANARY}`, { headers: { authorization: `Bearer ${key}` } }),
   ],
   'no JSON': ['read', 'json_invalid', () => chat(harness, key, `{"model": ${CANARY}`)],
   'no name of a model': ['read', 'model_malformed', () => ask({ model: CANARY })],
   'too many': [
-    ...['rate_limit', 'qpm_exceeded'] as const,
+    ...(['rate_limit', 'qpm_exceeded'] as const),
     async () => {
       const slow = await harness.key({ qpm: 1 })
       await ask({}, {}, slow)
@@ -106,7 +103,7 @@ const refusals: Record<string, readonly [stage: string, code: string, ask: () =>
   'no such model': ['route', 'model_unknown', () => ask({ model: `openai/${CANARY}` })],
   'no money': ['hold', 'balance_too_low', async () => ask({}, {}, await harness.key({ credit: '0' }))],
   'what cannot be said there': [
-    ...['adapter', 'translation_loses'] as const,
+    ...(['adapter', 'translation_loses'] as const),
     () =>
       fetch(`${harness.url}/v1/messages`, {
         method: 'POST',
@@ -115,14 +112,14 @@ const refusals: Record<string, readonly [stage: string, code: string, ask: () =>
       }),
   ],
   'an upstream that fails': [
-    ...['forward', 'upstream_unusable'] as const,
+    ...(['forward', 'upstream_unusable'] as const),
     () => {
       for (let times = 0; times < 2; times++) harness.upstream.plan(fail(500))
       return ask()
     },
   ],
   'an upstream that refuses': [
-    ...['forward', 'upstream_refused'] as const,
+    ...(['forward', 'upstream_refused'] as const),
     () => {
       harness.upstream.plan(fail(400))
       return ask()

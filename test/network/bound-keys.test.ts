@@ -7,20 +7,20 @@ import { join } from 'node:path'
 import { exportPKCS8, generateKeyPair } from 'jose'
 import { Deadlines } from '../../src/base/deadlines.ts'
 import { Stop } from '../../src/base/stop.ts'
-import type { OutgoingRequest } from '../../src/http/outgoing.ts'
-import { openClient } from '../../src/http/outgoing.ts'
+import { buildUpstreamAsking } from '../../src/features/stored-responses/upstream-responses.ts'
+import { askForCount, countRequest } from '../../src/features/token-counts/provider-count.ts'
+import type { OutgoingRequest } from '../../src/http/client/request.ts'
+import { openClient } from '../../src/http/client/send-request.ts'
 import { adapt } from '../../src/pipeline/40-adapt.ts'
-import { askForCount, countRequest } from '../../src/pipeline/counts/request.ts'
-import { buildUpstreamAsking } from '../../src/pipeline/responses/upstream-asking.ts'
-import type { Meeting } from '../../src/pipeline/translation.ts'
-import { buildAskUpstream } from '../../src/pipeline/whole-answer.ts'
-import { countDialects } from '../../src/protocols/count-list.ts'
+import type { Meeting } from '../../src/pipeline/attempt/translation.ts'
+import { buildAskUpstream } from '../../src/pipeline/attempt/upstream-query.ts'
 import { protocols } from '../../src/protocols/list.ts'
 import type { Asked } from '../../src/protocols/protocol.ts'
-import type { Channel } from '../../src/upstreams/catalogue.ts'
+import { countDialects } from '../../src/protocols/token-counts/token-counts.ts'
 import { buildCatalogue } from '../../src/upstreams/catalogue.ts'
+import type { Channel } from '../../src/upstreams/channel.ts'
 import type { Provider } from '../../src/upstreams/provider.ts'
-import { readyRequest } from '../../src/upstreams/ready-request.ts'
+import { readyRequest } from '../../src/upstreams/sign-request.ts'
 import { signers, signRequest } from '../../src/upstreams/signing.ts'
 import type { Peer } from '../support/peer.ts'
 import { startPeer } from '../support/peer.ts'
@@ -182,21 +182,25 @@ test('the token of an account is asked for where its file says, and nowhere else
 
 test('requests are signed in one place, and all that is sent has passed it', () => {
   const root = join(import.meta.dir, '..', '..', 'src')
-  const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+  const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter(
+    name => name.endsWith('.ts') && !name.endsWith('.test.ts'),
+  )
   const naming = (word: RegExp): string[] =>
     files.filter(name => word.test(readFileSync(join(root, name), 'utf8'))).sort()
-  expect(naming(/\bsignRequest\b/)).toEqual(['upstreams/ready-request.ts', 'upstreams/signing.ts'])
+  expect(naming(/\bsignRequest\b/)).toEqual(['upstreams/sign-request.ts', 'upstreams/signing.ts'])
   expect(naming(/\.signs\b/)).toEqual(['upstreams/signing.ts'])
-  expect(naming(/\bBun\.connect\b/)).toEqual(['http/dial.ts'])
+  expect(naming(/\bBun\.connect\b/)).toEqual(['http/client/dial.ts'])
   // Those that are left carry no key of an upstream: to our own socket in the data folder, and from the command line to
   // a gateway, by the operator's word.
   expect(naming(/(?:await|return|=) fetch\(/)).toEqual([
-    ...['cli/doctor.ts', 'cli/remote.ts', 'http/control-socket.ts'],
+    ...['cli/checks/doctor.ts', 'cli/remote.ts', 'http/server/control-socket.ts'],
   ])
   // Each of these is a way above.
   expect(naming(/\breadyRequest\(/)).toEqual([
-    ...['pipeline/40-adapt.ts', 'pipeline/counts/request.ts', 'pipeline/responses/upstream-asking.ts'],
-    ...['pipeline/whole-answer.ts', 'upstreams/ready-request.ts'],
+    'features/stored-responses/upstream-responses.ts',
+    'features/token-counts/provider-count.ts',
+    'pipeline/40-adapt.ts',
+    'pipeline/attempt/upstream-query.ts',
+    'upstreams/sign-request.ts',
   ])
 })

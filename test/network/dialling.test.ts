@@ -5,9 +5,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
 import { bounds } from '../../src/base/bounds.ts'
 import { Stop } from '../../src/base/stop.ts'
-import { openDeaf } from '../../src/fake-upstream/places/unreachable.ts'
-import type { Client, ClientOptions } from '../../src/http/outgoing.ts'
-import { openClient } from '../../src/http/outgoing.ts'
+import type { ClientOptions } from '../../src/http/client/request.ts'
+import type { Client } from '../../src/http/client/send-request.ts'
+import { openClient } from '../../src/http/client/send-request.ts'
+import { openDeaf } from '../../tools/fake-upstream/places/unreachable.ts'
 import { cert, key } from '../support/certificate.ts'
 import { until } from '../support/gateway.ts'
 import type { Peer } from '../support/peer.ts'
@@ -53,7 +54,10 @@ async function ask({ url, stop = new Stop<Error>(), ...times }: Asked): Promise<
 
 /** Why it failed, without the host, and whether anything was said. */
 async function failed(asked: Asked): Promise<readonly [string, number]> {
-  const fault = await ask(asked).then(() => undefined, (reason: unknown) => reason as Error)
+  const fault = await ask(asked).then(
+    () => undefined,
+    (reason: unknown) => reason as Error,
+  )
   return [fault?.message.replace(/^[^ ]+: /, '') ?? 'answered', sent]
 }
 
@@ -179,8 +183,12 @@ test('tries that nobody ever answers do not pile up, and close nobody else out',
   expect(await ask({ url: at('other.test') })).toBe('hello')
   await deaf.stop()
   let words = ''
-  await until(() => {
-    void failed({ url: deaf.origin, connectMs: 60 }).then(([said]) => (words = said))
-    return words === 'cannot connect: ECONNREFUSED'
-  }, 'they have come to an end, and it is tried again', 10_000)
+  await until(
+    () => {
+      void failed({ url: deaf.origin, connectMs: 60 }).then(([said]) => (words = said))
+      return words === 'cannot connect: ECONNREFUSED'
+    },
+    'they have come to an end, and it is tried again',
+    10_000,
+  )
 }, 20_000)

@@ -2,7 +2,7 @@
 
 import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
-import type { Resolve } from '../../src/http/names.ts'
+import type { Resolve } from '../../src/http/address/dns-cache.ts'
 
 export interface DnsServer {
   /** IPv4 addresses, answer by answer; none at all for a name that does not exist. */

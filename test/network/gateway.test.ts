@@ -114,7 +114,7 @@ describe('an upstream that cannot be reached', () => {
     expect(text).not.toContain('upstream.test')
   })
 
-  test('because its certificate is another\'s is a 502, and nothing was said to it', async () => {
+  test("because its certificate is another's is a 502, and nothing was said to it", async () => {
     let received = 0
     const stranger = Bun.listen({
       ...{ hostname: '127.0.0.1', port: 0, tls: { key: certKey, cert } },
@@ -144,12 +144,15 @@ describe('an address that is not public', () => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-'))
     closing.push(() => rmSync(folder, { recursive: true }))
     const starting = (async () => await start({ WEIR_DATA: folder, OPENAI_API_KEY: 'k', [name]: value }))()
-    const fault = await starting.then(() => new Error('it started'), (reason: Error) => reason)
+    const fault = await starting.then(
+      () => new Error('it started'),
+      (reason: Error) => reason,
+    )
     expect(fault.message).toStartWith(words)
     expect(fault.message).not.toContain('canary')
   })
 
-  test('needs no list where an operator writes it, and one where a provider\'s file names it', async () => {
+  test("needs no list where an operator writes it, and one where a provider's file names it", async () => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-providers-'))
     closing.push(() => rmSync(folder, { recursive: true }))
     await open({ upstreamEnv: url => ({ OLLAMA_BASE_URL: `${url}/v1` }) })

@@ -1,10 +1,11 @@
 // Upstreams behind a proxy: what it is told, what it gets to see, and what comes of one that does not do its work.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { Secret } from '../../src/base/secret.ts'
+import { Secret } from '../../src/base/secrets/secret.ts'
 import { Stop } from '../../src/base/stop.ts'
-import type { Client, ClientOptions } from '../../src/http/outgoing.ts'
-import { openClient } from '../../src/http/outgoing.ts'
+import type { ClientOptions } from '../../src/http/client/request.ts'
+import type { Client } from '../../src/http/client/send-request.ts'
+import { openClient } from '../../src/http/client/send-request.ts'
 import { cert, key } from '../support/certificate.ts'
 import { until } from '../support/gateway.ts'
 import type { Peer } from '../support/peer.ts'

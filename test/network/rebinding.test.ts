@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { Stop } from '../../src/base/stop.ts'
-import { openGuardedFetch } from '../../src/http/guarded-fetch.ts'
-import { openClient } from '../../src/http/outgoing.ts'
+import { openGuardedFetch } from '../../src/http/client/fetch-media.ts'
+import { openClient } from '../../src/http/client/send-request.ts'
 import { until } from '../support/gateway.ts'
 import type { Peer } from '../support/peer.ts'
 import { startPeer } from '../support/peer.ts'
@@ -46,7 +46,10 @@ describe('a name that leads elsewhere the second time', () => {
     dns.answers.set('rebind.test', [[OUTSIDE], [INSIDE]])
     const { fetchMedia } = openGuardedFetch({ resolve: dns.resolve, privateHosts, nowMs: () => nowMs })
     const codeOf = (): Promise<unknown> =>
-      fetchMedia(at('rebind.test'), new Stop<Error>()).then(() => 'fetched', ({ code }) => code as unknown)
+      fetchMedia(at('rebind.test'), new Stop<Error>()).then(
+        () => 'fetched',
+        ({ code }) => code as unknown,
+      )
     expect(await codeOf()).toBe('media_unreachable')
     nowMs += 60_000
     expect(await codeOf()).toBe('media_refused')

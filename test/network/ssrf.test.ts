@@ -3,12 +3,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { Refusal } from '../../src/base/errors.ts'
 import { Stop } from '../../src/base/stop.ts'
-import { openGuardedFetch } from '../../src/http/guarded-fetch.ts'
-import { openGuardedPost, PostFault } from '../../src/http/guarded-post.ts'
-import { openClient } from '../../src/http/outgoing.ts'
+import { openGuardedFetch } from '../../src/http/client/fetch-media.ts'
+import { openGuardedPost, PostFault } from '../../src/http/client/post-webhook.ts'
+import { openClient } from '../../src/http/client/send-request.ts'
 import { buildCatalogue } from '../../src/upstreams/catalogue.ts'
 import { ProviderFileError } from '../../src/upstreams/provider.ts'
-import { readyRequest } from '../../src/upstreams/ready-request.ts'
+import { readyRequest } from '../../src/upstreams/sign-request.ts'
 import type { Peer } from '../support/peer.ts'
 import { startPeer } from '../support/peer.ts'
 import { hosts as hostsOf } from '../support/roads.ts'
@@ -56,7 +56,10 @@ describe('media of a caller is not fetched from', () => {
   const { fetchMedia } = openGuardedFetch({ resolve: toLoopback })
   async function isRefused(url: string): Promise<void> {
     const before = peer.sockets.length
-    const fault = await fetchMedia(url, new Stop<Error>()).then(() => undefined, (reason: unknown) => reason)
+    const fault = await fetchMedia(url, new Stop<Error>()).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
     expect(fault).toBeInstanceOf(Refusal)
     expect([url, (fault as Refusal).code, peer.sockets.length]).toEqual([url, 'media_refused', before])
   }
@@ -77,7 +80,7 @@ describe('media of a caller is not fetched from', () => {
   })
 })
 
-describe('an operator\'s own address', () => {
+describe("an operator's own address", () => {
   const at = (host: string): string => `http://${host}:${peer.port}/v1`
 
   test.each(hosts.filter(([, row]) => row === 'private'))('may be %s', host => {
@@ -98,7 +101,7 @@ describe('an operator\'s own address', () => {
   })
 })
 
-describe('the address in a provider\'s file', () => {
+describe("the address in a provider's file", () => {
   test.each(hosts.filter(([, row]) => row === 'never'))('may not be %s, which is said at the start', host => {
     expect(() => channelAt({ file: `https://${host}/v1` })).toThrow(/^acme\.json: "baseUrl" must not be an address at/)
   })
@@ -153,7 +156,10 @@ describe('a webhook is told nothing at', () => {
   const { post, problemOf } = openGuardedPost({ resolve: toLoopback })
   async function isRefused(url: string): Promise<void> {
     const before = peer.sockets.length
-    const fault = await post({ url, headers: {}, body: '{}' }).then(() => undefined, (reason: unknown) => reason)
+    const fault = await post({ url, headers: {}, body: '{}' }).then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
     expect(fault).toBeInstanceOf(PostFault)
     expect([url, peer.sockets.length]).toEqual([url, before])
   }

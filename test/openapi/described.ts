@@ -1,9 +1,9 @@
 // The description of the interface as tests read it: every operation, and where each of its parts is found.
 
+import { writeOpenApi } from '../../scripts/write-docs.ts'
 import type { DocumentOperation, OpenApi } from '../../src/management/openapi/document.ts'
 import type { Answer } from '../../src/management/openapi/operation.ts'
 import type { FindSchema, Schema } from '../support/json-schema.ts'
-import { writeOpenApi } from '../../scripts/write-docs.ts'
 
 export const document = JSON.parse(await writeOpenApi()) as OpenApi
 

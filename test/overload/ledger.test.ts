@@ -1,11 +1,11 @@
 // A ledger that does not answer: new calls are refused at once, also before their body is read, and served again when
 // it answers. The calls that waited for it are served.
 
-import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { realWorld } from '../../src/world.ts'
-import { ask, bearer, call, CHAT, goodBody } from '../front/asking.ts'
+import { realWorld } from '../../src/boot/runtime.ts'
+import { ask, bearer, CHAT, call, goodBody } from '../front/asking.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness, until } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'

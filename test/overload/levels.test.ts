@@ -1,13 +1,13 @@
 // What callers see at each level of overload, by readings that are handed in: whom it refuses, in which words, and that
 // what is under way, health and public data go on. They rise from test to test, as sinking takes its time.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { pausedStream } from '../../src/fake-upstream/answers.ts'
+import { pausedStream } from '../../tools/fake-upstream/answers.ts'
 import { openCall } from '../forwarding/caller.ts'
 import { done } from '../forwarding/wire.ts'
-import { ask, bearer, call, CHAT, expectStages, goodBody, lines } from '../front/asking.ts'
+import { ask, bearer, CHAT, call, expectStages, goodBody, lines } from '../front/asking.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness, until } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'

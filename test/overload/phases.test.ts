@@ -1,11 +1,11 @@
 // A caller that leaves, in each phase of its call: nothing stays under way, no hold stays open, and nothing reaches an
 // upstream that it had not reached.
 
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import net from 'node:net'
 import { join } from 'node:path'
-import { silence } from '../../src/fake-upstream/answers.ts'
+import { silence } from '../../tools/fake-upstream/answers.ts'
 import { openCall, openRaw, startHasty } from '../forwarding/caller.ts'
 import { ask, bearer, CHAT, goodBody } from '../front/asking.ts'
 import type { Harness } from '../support/gateway.ts'

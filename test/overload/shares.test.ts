@@ -2,7 +2,7 @@
 // gets past the bound, and every place comes back.
 
 import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test'
-import { plain } from '../../src/fake-upstream/answers.ts'
+import { plain } from '../../tools/fake-upstream/answers.ts'
 import type { Caller } from '../forwarding/caller.ts'
 import { openCall, startHasty } from '../forwarding/caller.ts'
 import { after } from '../forwarding/wire.ts'
@@ -33,7 +33,7 @@ test('five hundred callers of two accounts: the quiet one gets its place beside 
 
   const loud = crowd(noisy, 450)
   await until(() => upstream() + refused(loud).length === 450, 'all of the first are in or refused')
-  expect(upstream()).toBe(CALLS_MAX * 7 / 8)
+  expect(upstream()).toBe((CALLS_MAX * 7) / 8)
   const soft = crowd(quiet, 50)
   await until(() => upstream() + refused(loud).length + refused(soft).length === 500, 'and all of the second')
   expect(refused(soft).length).toBe(50 - CALLS_MAX / 8)
@@ -64,7 +64,7 @@ test('places come back whatever becomes of their calls', async () => {
       () => harness.upstream.requests.length - before + refused(callers).length === CALLS_MAX,
       'all are in or refused',
     )
-    expect(harness.upstream.requests.length - before).toBe(CALLS_MAX * 7 / 8)
+    expect(harness.upstream.requests.length - before).toBe((CALLS_MAX * 7) / 8)
     for (const caller of callers) caller.leave()
     await harness.idle()
   }

@@ -8,11 +8,11 @@ import { EventStreamCodec } from '@smithy/eventstream-codec'
 import { SignatureV4 } from '@smithy/signature-v4'
 import { exportPKCS8, generateKeyPair } from 'jose'
 import { Stop } from '../../src/base/stop.ts'
-import { openClient } from '../../src/http/outgoing.ts'
+import { openClient } from '../../src/http/client/send-request.ts'
 import { frameData } from '../../src/http/sse.ts'
 import { buildCatalogue } from '../../src/upstreams/catalogue.ts'
 import { streamFormat } from '../../src/upstreams/quirks.ts'
-import { readyRequest } from '../../src/upstreams/ready-request.ts'
+import { readyRequest } from '../../src/upstreams/sign-request.ts'
 
 const NOW_MS = Date.parse('2026-11-15T12:00:00Z')
 const client = openClient()

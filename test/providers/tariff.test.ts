@@ -3,9 +3,9 @@
 import { expect, test } from 'bun:test'
 import type { ConditionalPrice, ModelInfo } from '@pydantic/genai-prices'
 import fc from 'fast-check'
-import { dearer, filePrice, PRICES_AS_OF, tariffOf } from '../../scripts/providers/prices.ts'
 import type { Tariff } from '../../scripts/providers/prices.ts'
-import { parsePrice } from '../../src/base/price.ts'
+import { dearer, filePrice, PRICES_AS_OF, tariffOf } from '../../scripts/providers/prices.ts'
+import { parsePrice } from '../../src/base/money/price.ts'
 import { billOf } from '../../src/billing/price.ts'
 
 const rate = fc.integer({ min: 1, max: 40 }).map(tenths => tenths / 8)
@@ -28,12 +28,10 @@ const timeOfDay = fc
 const conditional = fc.record({ constraint: fc.oneof(startDate, timeOfDay), prices })
 
 // Two conditions at most: with three a price can have more cases than a file may hold.
-const models = fc
-  .tuple(prices, fc.array(conditional, { maxLength: 2 }))
-  .map(([first, others]): Tariff => {
-    const all = [{ prices: first }, ...others] as unknown as ConditionalPrice[]
-    return tariffOf({ id: 'one', match: { equals: 'one' }, prices: all } as ModelInfo) as Tariff
-  })
+const models = fc.tuple(prices, fc.array(conditional, { maxLength: 2 })).map(([first, others]): Tariff => {
+  const all = [{ prices: first }, ...others] as unknown as ConditionalPrice[]
+  return tariffOf({ id: 'one', match: { equals: 'one' }, prices: all } as ModelInfo) as Tariff
+})
 
 const point = fc.record({
   tokens: fc.constantFrom(3, 100, 101, 200, 201, 300, 301, 5000),

@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { aggregated, ark, claude, gemini, openai } from '../../scripts/providers/traits.ts'
-import type { Traits } from '../../src/base/traits.ts'
+import type { Traits } from '../../src/base/money/model-traits.ts'
 import type { Provider } from '../../src/upstreams/provider.ts'
 import { parseProvider } from '../../src/upstreams/provider.ts'
 
@@ -83,10 +83,7 @@ const rows: readonly (readonly [path: string, traits: object])[] = [
   ['google/gemini-2.0-flash', { reads: all, thinking: 'none', schemaWithTools: false, richResults: false }],
   ['google/gemini-3.1-pro-preview', { reads: all, thinking: 'level', stopsThinking: false, efforts: toHigh }],
   ['google/gemini-3.8-flash', { reads: all, thinking: 'level', stopsThinking: false, efforts: toHigh }],
-  [
-    'google/gemini-3.5-flash',
-    { reads: all, thinking: 'level', stopsThinking: false, efforts: ['minimal', ...toHigh] },
-  ],
+  ['google/gemini-3.5-flash', { reads: all, thinking: 'level', stopsThinking: false, efforts: ['minimal', ...toHigh] }],
   ['ark/doubao-seed-2-0-pro-260215', { reads: ['text', 'image', 'video'], thinking: 'effort' }],
   [
     'ark/doubao-seed-1-6-thinking-250715',

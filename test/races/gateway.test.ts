@@ -93,64 +93,80 @@ const someOf = (most: number): number => 1 + Math.floor(Math.random() * most)
 /** For so many calls, and not quite for one more. */
 const fundsFor = (enough: number, amount: bigint): string => asUsd(amount * BigInt(enough) + (amount - 1n))
 
-test('five hundred callers and funds for so many of them: so many are served, the others get 402', async () => {
-  const amount = await amountOfOne()
-  for (let round = 0; round < ROUNDS; round++) {
-    const enough = someOf(SERVED_MAX)
-    await everybodyAtOnce({ key: await harness.key({ credit: fundsFor(enough, amount), qpm: 100_000 }), enough })
-  }
-}, MS_MAX)
-
-test.each(['key', 'account'])('the budget of one %s is kept, however many call at once', async scope => {
-  const amount = await amountOfOne()
-  for (let round = 0; round < ROUNDS; round++) {
-    const enough = someOf(SERVED_MAX)
-    const key = await harness.key({ qpm: 100_000 })
-    const { id: account } = await harness.gateway.operator['accounts-show']!({ account: key })
-    const budget = { scope: scope === 'key' ? key : account, span: 'day', amount: fundsFor(enough, amount) }
-    await harness.gateway.operator['budgets-set']!(budget)
-    await everybodyAtOnce({ key, enough })
-  }
-}, MS_MAX)
-
-test('a redemption code that two hundred callers redeem at once is worth its amount once', async () => {
-  const { operator } = harness.gateway
-  for (let round = 0; round < ROUNDS; round++) {
-    const { codes } = await operator['codes-create']!({ count: '1', amount: '5' })
-    const [code] = codes as string[]
-    const keys = await Promise.all([harness.key({ credit: '1' }), harness.key({ credit: '1' })])
-    const redeemed = await Promise.allSettled(
-      Array.from({ length: 200 }, (_, index) => operator['codes-redeem']!({ account: keys[index % 2], code })),
-    )
-    expect(redeemed.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-    const balances = await Promise.all(keys.map(key => harness.balance(key)))
-    expect(balances.map(({ balance }) => Number(balance)).sort()).toEqual([1, 6])
-  }
-}, MS_MAX)
-
-test('one idempotency key and two hundred callers: one execution, one charge, one answer', async () => {
-  for (let round = 0; round < ROUNDS; round++) {
-    const key = await harness.key({ qpm: 100_000 })
-    const closed = closedGate()
-    harness.upstream.planModel(MODEL, closed.script)
-    const name = { 'idempotency-key': `round-${round}` }
-    const answers: RawAnswer[] = []
-    const asked = Array.from({ length: NAMESAKES }, async () => answers.push(await ask(key, name)))
-    await until(() => answers.length === NAMESAKES - 1 && closed.taken() === 1, 'one runs, the others know')
-    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: NAMESAKES - 1 }, () => 409))
-    expect(answers.every(answer => answer.header('retry-after') !== undefined)).toBe(true)
-    closed.open()
-    await Promise.all(asked)
-    const first = answers.at(-1)!
-    const again = await Promise.all(Array.from({ length: NAMESAKES }, () => ask(key, name)))
-    for (const { status, body: same } of [first, ...again]) {
-      expect({ status, body: same.toString() }).toEqual({ status: 200, body: first.body.toString() })
+test(
+  'five hundred callers and funds for so many of them: so many are served, the others get 402',
+  async () => {
+    const amount = await amountOfOne()
+    for (let round = 0; round < ROUNDS; round++) {
+      const enough = someOf(SERVED_MAX)
+      await everybodyAtOnce({ key: await harness.key({ credit: fundsFor(enough, amount), qpm: 100_000 }), enough })
     }
-    expect(closed.taken()).toBe(1)
-    await harness.idle()
-    const [charges] = query(
-      "SELECT count(*) FROM transfer WHERE kind = 'charge' AND debit = (SELECT max(account_id) FROM api_key)",
-    )
-    expect(charges).toBe(1n)
-  }
-}, MS_MAX)
+  },
+  MS_MAX,
+)
+
+test.each(['key', 'account'])(
+  'the budget of one %s is kept, however many call at once',
+  async scope => {
+    const amount = await amountOfOne()
+    for (let round = 0; round < ROUNDS; round++) {
+      const enough = someOf(SERVED_MAX)
+      const key = await harness.key({ qpm: 100_000 })
+      const { id: account } = await harness.gateway.operator['accounts-show']!({ account: key })
+      const budget = { scope: scope === 'key' ? key : account, span: 'day', amount: fundsFor(enough, amount) }
+      await harness.gateway.operator['budgets-set']!(budget)
+      await everybodyAtOnce({ key, enough })
+    }
+  },
+  MS_MAX,
+)
+
+test(
+  'a redemption code that two hundred callers redeem at once is worth its amount once',
+  async () => {
+    const { operator } = harness.gateway
+    for (let round = 0; round < ROUNDS; round++) {
+      const { codes } = await operator['codes-create']!({ count: '1', amount: '5' })
+      const [code] = codes as string[]
+      const keys = await Promise.all([harness.key({ credit: '1' }), harness.key({ credit: '1' })])
+      const redeemed = await Promise.allSettled(
+        Array.from({ length: 200 }, (_, index) => operator['codes-redeem']!({ account: keys[index % 2], code })),
+      )
+      expect(redeemed.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+      const balances = await Promise.all(keys.map(key => harness.balance(key)))
+      expect(balances.map(({ balance }) => Number(balance)).sort()).toEqual([1, 6])
+    }
+  },
+  MS_MAX,
+)
+
+test(
+  'one idempotency key and two hundred callers: one execution, one charge, one answer',
+  async () => {
+    for (let round = 0; round < ROUNDS; round++) {
+      const key = await harness.key({ qpm: 100_000 })
+      const closed = closedGate()
+      harness.upstream.planModel(MODEL, closed.script)
+      const name = { 'idempotency-key': `round-${round}` }
+      const answers: RawAnswer[] = []
+      const asked = Array.from({ length: NAMESAKES }, async () => answers.push(await ask(key, name)))
+      await until(() => answers.length === NAMESAKES - 1 && closed.taken() === 1, 'one runs, the others know')
+      expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: NAMESAKES - 1 }, () => 409))
+      expect(answers.every(answer => answer.header('retry-after') !== undefined)).toBe(true)
+      closed.open()
+      await Promise.all(asked)
+      const first = answers.at(-1)!
+      const again = await Promise.all(Array.from({ length: NAMESAKES }, () => ask(key, name)))
+      for (const { status, body: same } of [first, ...again]) {
+        expect({ status, body: same.toString() }).toEqual({ status: 200, body: first.body.toString() })
+      }
+      expect(closed.taken()).toBe(1)
+      await harness.idle()
+      const [charges] = query(
+        "SELECT count(*) FROM transfer WHERE kind = 'charge' AND debit = (SELECT max(account_id) FROM api_key)",
+      )
+      expect(charges).toBe(1n)
+    }
+  },
+  MS_MAX,
+)

@@ -6,8 +6,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildIdMinter } from '../../src/base/ids.ts'
-import type { HoldInput, HoldResult, MoneyText, RecordRow } from '../../src/store/operations.ts'
-import { Writer } from '../../src/store/writer.ts'
+import { Writer } from '../../src/store/engine/writer.ts'
+import type { HoldInput, HoldResult, RecordRow } from '../../src/store/ledger/hold-types.ts'
+import type { MoneyText } from '../../src/store/ledger/money-text.ts'
 import { readBooks, readOverdrawn } from '../crash/books.ts'
 import { judgeBooks } from '../crash/laws.ts'
 import { buildRandom } from '../crash/plan.ts'
@@ -100,10 +101,7 @@ async function codeRace(ground: Ground): Promise<string[]> {
   const results = await atOnce(REDEEMERS, index =>
     ground.writer.run('redeemCode', { digests, accountId: keys[index % keys.length]!.accountId }, { actor: 'test' }),
   )
-  return [
-    ...expectCount(results, 'redeemed', 1),
-    ...expectCount(results, 'code_used', REDEEMERS - 1),
-  ]
+  return [...expectCount(results, 'redeemed', 1), ...expectCount(results, 'code_used', REDEEMERS - 1)]
 }
 
 /** One name, the same call: one of them runs, and the others hear that it does, or that it did. */

@@ -2,9 +2,9 @@
 // tried again, where that helps.
 
 import { afterEach, describe, expect, test } from 'bun:test'
-import { answer, fail, garbage } from '../../src/fake-upstream/answers.ts'
-import { gate, scripted } from '../../src/fake-upstream/script.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
+import { answer, fail, garbage } from '../../tools/fake-upstream/answers.ts'
+import { gate, scripted } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, startHarness } from '../support/gateway.ts'
 import { keysSince } from './shores.ts'
@@ -67,8 +67,12 @@ describe('a conversation', () => {
 describe('a credential', () => {
   test('that its provider refuses is left alone, and somebody is told', async () => {
     const key = await start('bad,good')
-    harness.upstream.planModel('gpt-4o-mini', scripted(request =>
-      (request.headers.get('authorization') === 'Bearer bad' ? fail(401) : answer('Hello')).steps(request)))
+    harness.upstream.planModel(
+      'gpt-4o-mini',
+      scripted(request =>
+        (request.headers.get('authorization') === 'Bearer bad' ? fail(401) : answer('Hello')).steps(request),
+      ),
+    )
     for (let call = 0; call < 12; call++) expect((await asks(key, `question ${call}`)).status).toBe(200)
     expect(harness.upstream.requests.filter(one => one.headers.get('authorization') === 'Bearer bad')).toHaveLength(1)
     expect(harness.logs.filter(line => line.includes('refuses this credential'))).toHaveLength(1)
@@ -79,8 +83,12 @@ describe('a credential', () => {
 
   test('that fails again and again is passed over', async () => {
     const key = await start('down,up')
-    harness.upstream.planModel('gpt-4o-mini', scripted(request =>
-      (request.headers.get('authorization') === 'Bearer down' ? fail(500) : answer('Hello')).steps(request)))
+    harness.upstream.planModel(
+      'gpt-4o-mini',
+      scripted(request =>
+        (request.headers.get('authorization') === 'Bearer down' ? fail(500) : answer('Hello')).steps(request),
+      ),
+    )
     for (let call = 0; call < 40; call++) expect((await asks(key, `question ${call}`)).status).toBe(200)
     // Five in a row close it; a second later one call may try it again.
     const tried = harness.upstream.requests.filter(one => one.headers.get('authorization') === 'Bearer down').length
@@ -101,10 +109,12 @@ describe('a credential', () => {
     const key = await start('only')
     await harness.gateway.operator['channels-set']!({ channel: channelId('openai', 'only'), concurrency: '1' })
     const opens = Promise.withResolvers<void>()
-    harness.upstream.plan(scripted(function* (request) {
-      yield gate(opens.promise)
-      yield* answer('first').steps(request)
-    }))
+    harness.upstream.plan(
+      scripted(function* (request) {
+        yield gate(opens.promise)
+        yield* answer('first').steps(request)
+      }),
+    )
     const received = harness.upstream.nextRequest()
     const first = asks(key)
     await received
@@ -121,11 +131,14 @@ describe('a credential', () => {
     const key = await start('only')
     await harness.gateway.operator['channels-set']!({ channel: channelId('openai', 'only'), concurrency: '2' })
     let [underWay, most] = [0, 0]
-    harness.upstream.planModel('gpt-4o-mini', scripted(function* (request) {
-      most = Math.max(most, ++underWay)
-      yield gate(Bun.sleep(5).then(() => void underWay--))
-      yield* answer('Hello').steps(request)
-    }))
+    harness.upstream.planModel(
+      'gpt-4o-mini',
+      scripted(function* (request) {
+        most = Math.max(most, ++underWay)
+        yield gate(Bun.sleep(5).then(() => void underWay--))
+        yield* answer('Hello').steps(request)
+      }),
+    )
     const answers = await Promise.all(Array.from({ length: 40 }, (_, at) => asks(key, `question ${at}`)))
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
     expect(most).toBe(2)
@@ -149,17 +162,19 @@ describe('the only channel', () => {
     expect(pauses).toEqual([3_000])
   })
 
-  test.each([['30', '30'], ['31536000', '60'], ['soon', '1'], ['-5', '1']])(
-    'with Retry-After: %s, the caller is told %s, or it is tried again',
-    async (retryAfter, told) => {
-      const key = await start('only')
-      harness.upstream.planModel('gpt-4o-mini', fail(429, { retryAfter }))
-      const answered = await asks(key)
-      expect(answered.status).toBe(503)
-      expect(Number(answered.headers.get('retry-after'))).toBeLessThanOrEqual(Number(told))
-      expect(harness.upstream.requests).toHaveLength(Number(retryAfter) > 5 ? 1 : 3)
-    },
-  )
+  test.each([
+    ['30', '30'],
+    ['31536000', '60'],
+    ['soon', '1'],
+    ['-5', '1'],
+  ])('with Retry-After: %s, the caller is told %s, or it is tried again', async (retryAfter, told) => {
+    const key = await start('only')
+    harness.upstream.planModel('gpt-4o-mini', fail(429, { retryAfter }))
+    const answered = await asks(key)
+    expect(answered.status).toBe(503)
+    expect(Number(answered.headers.get('retry-after'))).toBeLessThanOrEqual(Number(told))
+    expect(harness.upstream.requests).toHaveLength(Number(retryAfter) > 5 ? 1 : 3)
+  })
 
   test('is not asked twice for what it may have made', async () => {
     const key = await start('only')

@@ -2,7 +2,7 @@
 // answer, the error says that the second was skipped, and why.
 
 import { afterEach, describe, expect, test } from 'bun:test'
-import { answer, fail, silence } from '../../src/fake-upstream/answers.ts'
+import { answer, fail, silence } from '../../tools/fake-upstream/answers.ts'
 import { callers, eventsSeen, requestOf, speech } from '../dialects/speaking.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Shores } from './shores.ts'

@@ -1,9 +1,9 @@
 // Names that an operator gives: what answers, what it costs, and what the caller and the record are told.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { fail } from '../../src/fake-upstream/answers.ts'
-import { bodyHash } from '../../src/pipeline/body-hash.ts'
-import { anthropicWire } from '../../src/fake-upstream/anthropic-messages/wire.ts'
+import { bodyHash } from '../../src/pipeline/attempt/body-hash.ts'
+import { fail } from '../../tools/fake-upstream/answers.ts'
+import { anthropicWire } from '../../tools/fake-upstream/anthropic-messages/wire.ts'
 import { chat } from '../support/gateway.ts'
 import type { Shores } from './shores.ts'
 import { startShores } from './shores.ts'
@@ -107,7 +107,12 @@ describe('a chain', () => {
 
   test('holds what the dearest may cost', async () => {
     const gate = Promise.withResolvers<void>()
-    shores.near.plan({ starts: 'request', *steps() { yield { kind: 'gate', opens: gate.promise } as const } })
+    shores.near.plan({
+      starts: 'request',
+      *steps() {
+        yield { kind: 'gate', opens: gate.promise } as const
+      },
+    })
     const received = shores.near.nextRequest()
     const asked = shores.ask(key, 'smart', { max_tokens: 500 }).catch(() => {})
     await received

@@ -3,8 +3,8 @@
 
 import { Gate } from '../../src/limits/gate.ts'
 import { Limits } from '../../src/limits/limits.ts'
-import { WaitingLines } from '../../src/limits/waiting-line.ts'
-import { Health } from '../../src/routing/health.ts'
+import { WaitingLines } from '../../src/limits/wait-queue.ts'
+import { Health } from '../../src/routing/health/health.ts'
 import type { RetryLease } from '../../src/routing/retry-budget.ts'
 import { RetryBudget } from '../../src/routing/retry-budget.ts'
 

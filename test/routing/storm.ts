@@ -1,13 +1,22 @@
 // Thousands of calls of every kind against upstreams that do anything they like, by callers that leave whenever they
 // like; and what must be true when all of it is over.
 
-import { answer, errorMidStream, fail, garbage, resetAfterRequest } from '../../src/fake-upstream/answers.ts'
-import { resetMidStream, silence, streamed, truncatedStream } from '../../src/fake-upstream/answers.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { close, script, scripted, startingAt, wait } from '../../src/fake-upstream/script.ts'
-import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
 import { textId } from '../../src/base/ids.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
+import {
+  answer,
+  errorMidStream,
+  fail,
+  garbage,
+  resetAfterRequest,
+  resetMidStream,
+  silence,
+  streamed,
+  truncatedStream,
+} from '../../tools/fake-upstream/answers.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { close, script, scripted, startingAt, wait } from '../../tools/fake-upstream/script.ts'
+import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import { chanceOf } from '../support/chance.ts'
 import { until } from '../support/gateway.ts'

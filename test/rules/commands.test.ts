@@ -98,10 +98,12 @@ describe('limits', () => {
     ['a model beyond measure', of('8/minute', { model: 'x'.repeat(257) }), /^--model must/],
   ]
   test.each(bad)('%s is refused', (_name, input, says) =>
-    expectRefused('limits-set', typeof input === 'function' ? input() : input, says))
+    expectRefused('limits-set', typeof input === 'function' ? input() : input, says),
+  )
 
   test.each([undefined, '', '0', '-1', '1.5', 'x', '99'])('%p names no limit to remove', id =>
-    expectRefused('limits-remove', { id }, /^(The id of a limit must be|There is no such limit)/))
+    expectRefused('limits-remove', { id }, /^(The id of a limit must be|There is no such limit)/),
+  )
 })
 
 describe('names for models', () => {
@@ -176,7 +178,8 @@ describe('names for models', () => {
     ['another policy', ['x', 'brook/trout', { policy: 'best' }], /^The policy of x must be one of balanced, w/],
   ]
   test.each(bad)('%s is refused', (_name, [name, members, more], says) =>
-    expectRefused('routes-set', { name, members: members.split(' '), ...more }, says))
+    expectRefused('routes-set', { name, members: members.split(' '), ...more }, says),
+  )
 
   test('a loop is refused, however long, also where two are laid down at once', async () => {
     await set('a', 'brook/trout')
@@ -184,7 +187,7 @@ describe('names for models', () => {
     await set('c', 'b then brook/trout')
     const circle = /^The names go round in a circle: a → c → b → a\.$/
     await expectRefused('routes-set', { name: 'a', members: ['c'] }, circle)
-    expect(routesNow().find(({ name }) => name === 'a')?.members[0]!.model).toBe('brook/trout')
+    expect(routesNow().find(({ name }) => name === 'a')!.members[0]!.model).toBe('brook/trout')
     await set('d', 'brook/trout')
     const both = await Promise.allSettled([set('a', 'd'), set('d', 'a')])
     expect(both.map(({ status }) => status)).toEqual(['fulfilled', 'rejected'])
@@ -201,7 +204,8 @@ describe('names for models', () => {
   })
 
   test.each([undefined, '', 'nobody', "'; DROP TABLE model_route; --", '%'])('%p names no route to remove', name =>
-    expectRefused('routes-remove', { name }, /^There is no such name/))
+    expectRefused('routes-remove', { name }, /^There is no such name/),
+  )
 })
 
 describe('channels', () => {
@@ -312,7 +316,8 @@ describe('channels', () => {
   ] as const)('%s is refused', (_name, input, says) => expectRefused('channels-set', input, says))
 
   test.each(['brook#zzzzzz', '', "'--"])('of %p there is nothing to reset', channel =>
-    expectRefused('channels-reset', { channel }, /^Nothing is said of this channel/))
+    expectRefused('channels-reset', { channel }, /^Nothing is said of this channel/),
+  )
 })
 
 describe('what a key may use', () => {
@@ -360,13 +365,13 @@ describe('what a key may use', () => {
 
 test('all of it is there after a restart, and in force before anything else', async () => {
   await desk.ask('limits-set', { resource: 'requests', amount: '5/day', model: "a'b%_;--*" })
-  await desk.ask('routes-set', { name: "q'%_;--\"", members: ['brook/trout'] })
+  await desk.ask('routes-set', { name: 'q\'%_;--"', members: ['brook/trout'] })
   await desk.ask('channels-set', { channel: one, disable: true, proxy: 'http://joe:hunter2@proxy' })
   const before = [await rows('limits'), await rows('routes'), await rows('channels')]
   await desk.reopen()
   expect(desk.store.rules.current.limits).toHaveLength(1)
   expect([await rows('limits'), await rows('routes'), await rows('channels')]).toEqual(before)
   expect(before[0]![0]!.for).toBe("model a'b%_;--*")
-  expect(before[1]![0]!.name).toBe("q'%_;--\"")
+  expect(before[1]![0]!.name).toBe('q\'%_;--"')
   expect(desk.logs.join()).not.toContain('hunter2')
 })

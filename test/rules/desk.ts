@@ -4,11 +4,11 @@ import { Database } from 'bun:sqlite'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Store } from '../../src/boot/open-store.ts'
+import { openStore } from '../../src/boot/open-store.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Answer } from '../../src/management/command.ts'
-import { OperatorError } from '../../src/management/command.ts'
-import type { Store } from '../../src/open-store.ts'
-import { openStore } from '../../src/open-store.ts'
+import { OperatorError } from '../../src/management/operator-error.ts'
 
 export interface Desk {
   readonly store: Store

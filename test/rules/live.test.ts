@@ -4,11 +4,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { pausedStream } from '../../src/fake-upstream/answers.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
+import { pausedStream } from '../../tools/fake-upstream/answers.ts'
+import { startProxy } from '../network/proxy-server.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
-import { startProxy } from '../network/proxy-server.ts'
 
 let folder: string
 let harness: Harness

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:tes
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { FakeUpstream } from '../../src/fake-upstream/server.ts'
-import { startFakeUpstream } from '../../src/fake-upstream/server.ts'
+import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
+import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 
@@ -20,7 +20,10 @@ const provider = {
   },
   can: { keepsResponses: true },
   sign: 'bearer',
-  models: [{ id: 'echo', contextTokens: 8_192, outputTokensMax: 4_096, price }, { id: 'film', price }],
+  models: [
+    { id: 'echo', contextTokens: 8_192, outputTokensMax: 4_096, price },
+    { id: 'film', price },
+  ],
 }
 
 let upstream: FakeUpstream

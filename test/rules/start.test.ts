@@ -5,12 +5,12 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openStore } from '../../src/boot/open-store.ts'
 import { ConfigError, readConfig } from '../../src/config.ts'
-import { openStore } from '../../src/open-store.ts'
 import { channelId } from '../../src/upstreams/channels.ts'
+import { weirSays } from '../front/weir-process.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, upstreamKey } from '../support/gateway.ts'
-import { weirSays } from '../front/weir-process.ts'
 
 let folder: string
 let harness: Harness | undefined

@@ -4,7 +4,7 @@
 import { afterAll, expect, test } from 'bun:test'
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { backUp } from '../../src/store/backup.ts'
+import { backUp } from '../../src/store/engine/backup.ts'
 import { cleanUp, freshFolder, weir, weirSays } from '../front/weir-process.ts'
 import { files, kinds, marksIn, secretsIn } from './ground.ts'
 

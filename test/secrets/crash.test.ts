@@ -1,18 +1,18 @@
 // Killed while secrets are replaced: whatever was on the disk by then starts again, nothing is lost, and what was begun
 // is brought to its end.
 
-import { afterAll, expect, test } from 'bun:test'
 import { Database } from 'bun:sqlite'
+import { afterAll, expect, test } from 'bun:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
-import { Seal } from '../../src/base/seal.ts'
-import { ringOf } from '../../src/base/secret-ring.ts'
-import { until } from '../support/gateway.ts'
-import { rawRequest } from '../support/raw.ts'
+import { Seal } from '../../src/base/secrets/seal.ts'
+import { ringOf } from '../../src/base/secrets/secret-ring.ts'
 import { ask, bearer, CHAT, goodBody } from '../front/asking.ts'
 import type { Served } from '../front/weir-process.ts'
 import { cleanUp, freshFolder, serve, stopServed, weirSays } from '../front/weir-process.ts'
+import { until } from '../support/gateway.ts'
+import { rawRequest } from '../support/raw.ts'
 import { files, kinds, marksIn, sealedWith, secretsIn } from './ground.ts'
 
 afterAll(cleanUp)

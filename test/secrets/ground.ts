@@ -3,9 +3,9 @@
 import { Database } from 'bun:sqlite'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { markOf } from '../../src/base/seal.ts'
-import { Secret } from '../../src/base/secret.ts'
-import { sealedColumns } from '../../src/store/secret-marks.ts'
+import { Secret } from '../../src/base/secrets/secret.ts'
+import { markOf } from '../../src/base/secrets/secret-mark.ts'
+import { sealedColumns } from '../../src/store/secrets/secret-marks.ts'
 
 export const files = { pepper: 'pepper', jwt: 'jwt-secret', encryption: 'encryption-key' } as const
 export type Kind = keyof typeof files

@@ -1,10 +1,10 @@
 // Secrets are replaced while calls are under way: not one of them fails, and what was made before goes on to be good.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { pausedStream } from '../../src/fake-upstream/answers.ts'
+import { pausedStream } from '../../tools/fake-upstream/answers.ts'
+import { openCall } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until } from '../support/gateway.ts'
-import { openCall } from '../forwarding/caller.ts'
 import { bodiesWith, keysWith, kinds, marksIn, read, sealedWith, secretsIn } from './ground.ts'
 
 const MODEL = 'openai/gpt-4o-mini'
@@ -67,7 +67,13 @@ async function keptCall(key: string): Promise<string> {
     const answer = await chat(harness, key, { model: MODEL, messages: hello })
     await answer.text()
     const call = answer.headers.get('x-request-id')!
-    if (await operator('bodies', { call }).then(() => true, () => false)) return call
+    if (
+      await operator('bodies', { call }).then(
+        () => true,
+        () => false,
+      )
+    )
+      return call
   }
 }
 
@@ -131,4 +137,3 @@ test('all three, several times, under load', async () => {
     for (const kind of kinds) for (const secret of secretsIn(harness.folder, kind)) expect(text).not.toContain(secret)
   }
 }, 60_000)
-

@@ -156,7 +156,13 @@ test('counting tokens costs nothing', async () => {
 describe('bots', () => {
   const chat = { model: 'pond/text', messages: [{ role: 'user', content: 'Hello' }], max_tokens: 100 }
   const counted = { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 }
-  const models = { model_usage: [{ name: 'a', ...counted }, { name: 'b', ...counted }], action_usage: [] }
+  const models = {
+    model_usage: [
+      { name: 'a', ...counted },
+      { name: 'b', ...counted },
+    ],
+    action_usage: [],
+  }
 
   test('are billed by the sum of what their models used', async () => {
     const message = { role: 'assistant', content: 'Hi' }
@@ -165,7 +171,10 @@ describe('bots', () => {
     expect(await call('/api/v3/bots/chat/completions', chat)).toMatchObject({ status: 200, spent: 240_000n })
   })
 
-  const wishes = [[{}, false], [{ 'x-weir-comments': 'on' }, true]] as const
+  const wishes = [
+    [{}, false],
+    [{ 'x-weir-comments': 'on' }, true],
+  ] as const
   test.each(wishes)('stream like chats, with %j', async (headers, isCommented) => {
     const piece = { choices: [{ index: 0, delta: { content: 'Hi' }, finish_reason: 'stop' }] }
     harness.upstream.plan(sendsEvents([piece, { choices: [], bot_usage: models }], 'data: [DONE]\n\n'))

@@ -1,7 +1,7 @@
 // Calls that are only passed on, as bytes: what goes through unchanged, what is refused, and what is held back.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { chunk, end, gate, head, reset, script } from '../../src/fake-upstream/script.ts'
+import { chunk, end, gate, head, reset, script } from '../../tools/fake-upstream/script.ts'
 import { openRaw, startHasty } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
 import { until } from '../support/gateway.ts'

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
-import type { Script } from '../../src/fake-upstream/script.ts'
 import { says, sendsBytes, sendsEvents } from './upstream.ts'
 
 const [PICTURE, SOUND] = [30_000, 50_000] // nanos for a token
@@ -46,13 +46,28 @@ const speech = { input: 'x'.repeat(100), voice: 'alloy' }
 type Row = readonly [what: string, path: string, asked: object, upstream: Script, worth: number]
 const rows: readonly Row[] = [
   ['sound', '/v1/audio/speech', speech, sendsBytes('audio/mpeg', [new Uint8Array(4_000)]), 150 * SOUND],
-  ['sound as events', '/v1/audio/speech', { ...speech, stream_format: 'sse' },
-    sendsEvents([{ type: 'speech.audio.delta', audio: 'AAAA' }, { type: 'speech.audio.done' }]), 150 * SOUND],
-  ['pictures', '/v1/images/generations', { prompt: 'a brook', n: 2, quality: 'low' },
-    says({ data: [drawn, drawn] }), 2 * 408 * PICTURE],
+  [
+    'sound as events',
+    '/v1/audio/speech',
+    { ...speech, stream_format: 'sse' },
+    sendsEvents([{ type: 'speech.audio.delta', audio: 'AAAA' }, { type: 'speech.audio.done' }]),
+    150 * SOUND,
+  ],
+  [
+    'pictures',
+    '/v1/images/generations',
+    { prompt: 'a brook', n: 2, quality: 'low' },
+    says({ data: [drawn, drawn] }),
+    2 * 408 * PICTURE,
+  ],
   ['a picture of the best', '/v1/images/generations', { prompt: 'a brook' }, says({ data: [drawn] }), 6_240 * PICTURE],
-  ['a picture as events', '/v1/images/generations', { prompt: 'a brook', quality: 'medium', stream: true },
-    sendsEvents([partial, completed]), 1_584 * PICTURE],
+  [
+    'a picture as events',
+    '/v1/images/generations',
+    { prompt: 'a brook', quality: 'medium', stream: true },
+    sendsEvents([partial, completed]),
+    1_584 * PICTURE,
+  ],
   ['a picture of Ark', '/api/v3/images/generations', { prompt: 'a brook' }, says({ data: [drawn] }), 4_096 * PICTURE],
 ]
 

@@ -101,14 +101,19 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     const { client, spent } = await funded(Sdk)
     const usage = { input_tokens: 100, output_tokens: 1_000, total_tokens: 1_100 }
     const large = 'A'.repeat(3_000_000)
-    harness.upstream.plan(sendsEvents([
-      { type: 'image_generation.partial_image', partial_image_index: 0, b64_json: 'AA' },
-      { type: 'image_generation.completed', b64_json: large, usage },
-    ]))
+    harness.upstream.plan(
+      sendsEvents([
+        { type: 'image_generation.partial_image', partial_image_index: 0, b64_json: 'AA' },
+        { type: 'image_generation.completed', b64_json: large, usage },
+      ]),
+    )
     const seen: unknown[] = []
     const stream = await client.images.generate({ model: 'openai/gpt-image-1.5', prompt: 'A river', stream: true })
     for await (const event of stream) seen.push([event.type, event.b64_json.length])
-    expect(seen).toEqual([['image_generation.partial_image', 2], ['image_generation.completed', 3_000_000]])
+    expect(seen).toEqual([
+      ['image_generation.partial_image', 2],
+      ['image_generation.completed', 3_000_000],
+    ])
     expect(await spent()).toBe(100n * 5_000n + 1_000n * 32_000n)
   })
 
@@ -178,7 +183,11 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     expect(await spent()).toBe(14n * 100_000n)
     // Two seconds, as its frames tell, or as long as it takes to speak the words that came back; what tells nothing is
     // as long as its bytes can be.
-    const heard = [['Hello', file, 2n], ['river '.repeat(50_000), file, 4_000n], ['Hello', unknown, 43n]] as const
+    const heard = [
+      ['Hello', file, 2n],
+      ['river '.repeat(50_000), file, 4_000n],
+      ['Hello', unknown, 43n],
+    ] as const
     for (const [text, sound, seconds] of heard) {
       const before = await spent()
       harness.upstream.plan(saysText(text, 'text/plain'))
@@ -199,11 +208,13 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     harness.upstream.plan(says({ text: 'Hello', usage }))
     expect((await client.audio.transcriptions.create({ model, file: file() })).text).toBe('Hello')
     expect(await spent()).toBe(cost)
-    harness.upstream.plan(sendsEvents([
-      { type: 'transcript.text.delta', delta: 'Hel' },
-      { type: 'transcript.text.delta', delta: 'lo' },
-      { type: 'transcript.text.done', text: 'Hello', usage },
-    ]))
+    harness.upstream.plan(
+      sendsEvents([
+        { type: 'transcript.text.delta', delta: 'Hel' },
+        { type: 'transcript.text.delta', delta: 'lo' },
+        { type: 'transcript.text.done', text: 'Hello', usage },
+      ]),
+    )
     let heard = ''
     for await (const event of await client.audio.transcriptions.create({ model, file: file(), stream: true })) {
       if (event.type === 'transcript.text.delta') heard += event.delta

@@ -1,7 +1,7 @@
 // What an upstream says to calls that are not chats, and a gateway before it.
 
-import type { Script } from '../../src/fake-upstream/script.ts'
-import { bytes, chunk, end, head, script } from '../../src/fake-upstream/script.ts'
+import type { Script } from '../../tools/fake-upstream/script.ts'
+import { bytes, chunk, end, head, script } from '../../tools/fake-upstream/script.ts'
 
 export function says(json: unknown, status = 200): Script {
   return saysText(JSON.stringify(json), 'application/json', status)

@@ -3,10 +3,10 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
-import { Audit } from '../../src/store/audit.ts'
-import { auditWhole } from '../../src/store/auditing.ts'
-import { ledgerReads } from '../../src/store/reads/ledger.ts'
-import type { Result } from '../../src/store/operations.ts'
+import type { Result } from '../../src/store/engine/operations.ts'
+import { Audit } from '../../src/store/ledger-audit/audit.ts'
+import { auditWhole } from '../../src/store/ledger-audit/auditor.ts'
+import { ledgerReads } from '../../src/store/queries/ledger.ts'
 import type { SampleBooks } from '../ledger/sample-books.ts'
 import { alice, aliceKey, calls, openSampleBooks, recordOf, spoil } from '../ledger/sample-books.ts'
 
@@ -23,8 +23,7 @@ const ALL = Number.MAX_SAFE_INTEGER
 const his = { accountId: alice, keyId: aliceKey }
 const rule = { accountId: alice, keyId: null, endUser: null, from: 0, before: 1_000_000, scope: null, author: 'x' }
 const one = (sql: string): unknown => books.db.query(sql).values()[0]?.[0]
-const findings = async (): Promise<readonly string[]> =>
-  (await auditWhole(books.path)).findings.map(({ text }) => text)
+const findings = async (): Promise<readonly string[]> => (await auditWhole(books.path)).findings.map(({ text }) => text)
 
 interface More {
   readonly rolledSeq?: number

@@ -6,10 +6,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openBooks } from '../../src/store/books.ts'
-import { copyDatabase, migrate, openWriter } from '../../src/store/database.ts'
-import { buildOperations } from '../../src/store/operating.ts'
-import { recoverHolds } from '../../src/store/recovery.ts'
+import { copyDatabase, migrate, openWriter } from '../../src/store/engine/database.ts'
+import { buildOperations } from '../../src/store/engine/run-operations.ts'
+import { openBooks } from '../../src/store/ledger/books.ts'
+import { recoverHolds } from '../../src/store/ledger/recovery.ts'
 import { Roller } from '../../src/store/statistics/roller.ts'
 import { recordOf } from '../ledger/sample-books.ts'
 import { recount, written } from './recount.ts'
@@ -41,7 +41,7 @@ async function runAndKill(calls: number): Promise<void> {
 function rollAll(place: string): void {
   const paths = { database: join(place, 'weir.db'), statistics: join(place, 'stats.db') }
   const roller = new Roller({ ...paths, dateMs: Date.now })
-  while (!roller.step().upToDate) continue
+  while (!roller.step().upToDate);
   roller.close()
 }
 
@@ -84,9 +84,11 @@ describe('the statistics', () => {
     migrate(db)
     const { run } = buildOperations(openBooks(db))
     const add = (from: number, count: number): void =>
-      db.transaction(() => {
-        for (let id = from; id < from + count; id++) run.record({ record: recordOf(id, { accountId: 5, keyId: 6 }) })
-      }).immediate()
+      db
+        .transaction(() => {
+          for (let id = from; id < from + count; id++) run.record({ record: recordOf(id, { accountId: 5, keyId: 6 }) })
+        })
+        .immediate()
     return { place, db, add, run }
   }
   const copy = (from: string, to: string): void => copyFileSync(join(from, 'stats.db'), join(to, 'stats.db'))

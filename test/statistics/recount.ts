@@ -2,7 +2,7 @@
 // be the same, whatever has happened on the way.
 
 import type { Database } from 'bun:sqlite'
-import { addEncoded, stepOf } from '../../src/base/histogram.ts'
+import { addEncoded, stepOf } from '../../src/base/collections/latency-histogram.ts'
 import { msOfId } from '../../src/base/ids.ts'
 
 export type Table = ReadonlyMap<string, readonly string[]>
@@ -96,8 +96,9 @@ function valuesOf(row: Raw, refunded: bigint, rates: ReadonlyMap<string, Rate>):
   return [
     1n,
     failed ? 1n : 0n,
-    ...['streamed', 'input_tokens', 'cache_read_tokens', 'cache_write_tokens', 'output_tokens', 'reasoning_tokens']
-      .map(name => row[name] as bigint),
+    ...['streamed', 'input_tokens', 'cache_read_tokens', 'cache_write_tokens', 'output_tokens', 'reasoning_tokens'].map(
+      name => row[name] as bigint,
+    ),
     ...[row.cost as bigint, row.shortfall as bigint, refunded, provider, savings],
   ]
 }

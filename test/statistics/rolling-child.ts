@@ -5,9 +5,9 @@
 
 import { join } from 'node:path'
 import { buildIdMinter } from '../../src/base/ids.ts'
-import type { MoneyText } from '../../src/store/operations.ts'
+import { Writer } from '../../src/store/engine/writer.ts'
+import type { MoneyText } from '../../src/store/ledger/money-text.ts'
 import { Rolling } from '../../src/store/statistics/rolling.ts'
-import { Writer } from '../../src/store/writer.ts'
 
 const folder = process.argv[2]!
 const database = join(folder, 'weir.db')

@@ -3,16 +3,16 @@
 
 import { Database } from 'bun:sqlite'
 import { expect, test } from 'bun:test'
-import fc from 'fast-check'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import fc from 'fast-check'
 import { idAtMs } from '../../src/base/ids.ts'
-import { openBooks } from '../../src/store/books.ts'
-import { migrate, openWriter } from '../../src/store/database.ts'
-import type { Operating } from '../../src/store/operating.ts'
-import { buildOperations } from '../../src/store/operating.ts'
-import type { RecordRow } from '../../src/store/operations.ts'
+import { migrate, openWriter } from '../../src/store/engine/database.ts'
+import type { Operating } from '../../src/store/engine/run-operations.ts'
+import { buildOperations } from '../../src/store/engine/run-operations.ts'
+import { openBooks } from '../../src/store/ledger/books.ts'
+import type { RecordRow } from '../../src/store/ledger/hold-types.ts'
 import { Roller } from '../../src/store/statistics/roller.ts'
 import type { Rate } from './recount.ts'
 import { recount, written } from './recount.ts'
@@ -50,19 +50,25 @@ function openHouse(): House {
   db.run('PRAGMA synchronous = OFF')
   const operating = buildOperations(openBooks(db, () => NOW_MS))
   const run: House['run'] = work =>
-    db.transaction(() => {
-      const result = work(operating.run)
-      operating.balance()
-      return result
-    }).immediate()
+    db
+      .transaction(() => {
+        const result = work(operating.run)
+        operating.balance()
+        return result
+      })
+      .immediate()
   run(({ createKey, addPrices }) => {
     for (const { accountId, keyId } of owners) {
       const words = { pepper: 'aabbccdd', suffix: 'abcd', name: 'x', tier: 'pro', qpm: null, existing: false }
       const money = { credit: '5000000', creditRef: keyId + 500 } as const
       createKey({ id: keyId, accountId, digest: `${keyId}`.padStart(64, '0'), ...money, ...words })
     }
-    const price = (model: string, origin: 'shipped' | 'operator', text: string) =>
-      ({ model, origin, price: text, author: 'x' })
+    const price = (model: string, origin: 'shipped' | 'operator', text: string) => ({
+      model,
+      origin,
+      price: text,
+      author: 'x',
+    })
     const own = [price('p/own', 'shipped', shipped), price('p/own', 'operator', dearer)]
     addPrices({ prices: [price('p/plain', 'shipped', shipped), ...own] })
   })
@@ -88,7 +94,10 @@ interface Call {
 }
 
 const calls: fc.Arbitrary<Call> = fc.record({
-  ageMs: fc.oneof(fc.integer({ min: 0, max: 7_200_000 }), fc.integer({ min: 0, max: 200 }).map(days => days * DAY_MS)),
+  ageMs: fc.oneof(
+    fc.integer({ min: 0, max: 7_200_000 }),
+    fc.integer({ min: 0, max: 200 }).map(days => days * DAY_MS),
+  ),
   owner: fc.integer({ min: 0, max: 2 }),
   model: fc.constantFrom('plain', 'own', null),
   channel: fc.integer({ min: 1, max: 2 }),
@@ -110,8 +119,11 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
 
 function recordOf(callId: number, call: Call): RecordRow {
   const failed = call.outcome !== 'completed'
-  const line = (what: 'input' | 'output' | 'cacheRead' | 'cacheWrite', count: number): unknown[] =>
-    [what, count, lineRates[call.model!][what]]
+  const line = (what: 'input' | 'output' | 'cacheRead' | 'cacheWrite', count: number): unknown[] => [
+    what,
+    count,
+    lineRates[call.model!][what],
+  ]
   const cached = (): unknown[] => [line('cacheRead', call.cached), line('cacheWrite', 7), line('output', 3)]
   const isFree = call.model === null || call.tokens === 0
   const lines = isFree ? null : JSON.stringify([line('input', call.tokens), ...cached()])
@@ -143,7 +155,7 @@ class History {
 
   check(): void {
     while (this.#open.length > 0) this.#settle(0)
-    while (!this.#rolling.step().upToDate) continue
+    while (!this.#rolling.step().upToDate);
     this.#close(false)
     const statistics = new Database(join(this.#house.folder, 'stats.db'), { readonly: true, safeIntegers: true })
     expect(written(statistics)).toEqual(recount(this.#house.db, NOW_MS, rates))
@@ -176,7 +188,8 @@ class History {
     const nothing = { provider: null, model: null, priceVersion: null, endUser: null, tags: null }
     const draft = { dialect: 'x', streamed: false, ...nothing }
     const held = this.#house.run(run =>
-      run.hold({ callId, kind: 'task', accountId, keyId, amount: '300000', wants: '0', draft }))
+      run.hold({ callId, kind: 'task', accountId, keyId, amount: '300000', wants: '0', draft }),
+    )
     if (held.done === 'held') this.#open.push([callId, call])
   }
 

@@ -1,8 +1,9 @@
 // Budgets and redemption codes on a real file: they hold inside the same transaction as the money.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { periodOf } from '../../src/store/budgets.ts'
-import type { BudgetSpan, MoneyText } from '../../src/store/operations.ts'
+import { periodOf } from '../../src/store/ledger/budgets.ts'
+import type { BudgetSpan } from '../../src/store/ledger/hold-types.ts'
+import type { MoneyText } from '../../src/store/ledger/money-text.ts'
 import type { TestBooks } from '../support/books.ts'
 import { bookFaults, holdOf, openTestBooks, recordOf } from '../support/books.ts'
 

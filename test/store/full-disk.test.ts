@@ -1,12 +1,12 @@
 // A database that cannot grow: new calls are refused, and what is under way is settled all the same.
 
-import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Refusal } from '../../src/base/errors.ts'
-import { Writer } from '../../src/store/writer.ts'
+import { Writer } from '../../src/store/engine/writer.ts'
 import { bookFaults, holdOf, recordOf } from '../support/books.ts'
 import { until } from '../support/gateway.ts'
 
@@ -84,9 +84,15 @@ test('refuses new calls, settles the old ones, and opens again when there is roo
   db.close()
   let again = ''
   const ask = (): void => {
-    void writer.run('hold', holdOf(20_001, 11, '1')).then(({ done }) => (again ||= done), () => {})
+    void writer.run('hold', holdOf(20_001, 11, '1')).then(
+      ({ done }) => (again ||= done),
+      () => {},
+    )
   }
-  await until(() => (again === '' && ask(), again === 'held'), 'a call is taken again')
+  await until(() => {
+    if (again === '') ask()
+    return again === 'held'
+  }, 'a call is taken again')
 })
 
 test('a start ends what a crash cut off, also where there is no room for more', async () => {
@@ -94,7 +100,10 @@ test('a start ends what a crash cut off, also where there is no room for more', 
   const draft = { ...holdOf(0, 11, '0').draft, tags }
   let held = 0
   for (let full = false; !full && held < 2_000; ) {
-    await writer.run('hold', holdOf(10_000 + held, 11, '10', { draft })).then(() => held++, () => (full = true))
+    await writer.run('hold', holdOf(10_000 + held, 11, '10', { draft })).then(
+      () => held++,
+      () => (full = true),
+    )
   }
   expect(writer.full).toBe(true)
   await writer.close() // and no call was ever settled

@@ -4,8 +4,8 @@
 
 import { expect, test } from 'bun:test'
 import { idAtMs } from '../../src/base/ids.ts'
-import { bookFaults, holdOf, openTestBooks, recordOf } from '../support/books.ts'
 import type { TestBooks } from '../support/books.ts'
+import { bookFaults, holdOf, openTestBooks, recordOf } from '../support/books.ts'
 import { randomFrom } from '../support/chance.ts'
 
 const HISTORIES = 2_000
@@ -40,7 +40,7 @@ function settle(history: History, how: 'kept' | 'unkept' | 'release'): void {
   const { books, key } = history
   if (key === undefined) return
   const idempotency = how === 'release' ? how : { sealed: how === 'kept' ? 'AAAA' : null }
-  const cost = how === 'release' ? '0' : `${COST}` as const
+  const cost = how === 'release' ? '0' : (`${COST}` as const)
   // A second settle of the same call changes nothing, unless it takes the first one back.
   const { done } = books.run.settle({ record: recordOf(key.callId, 11), cost, idempotency })
   expect(done).toBe(key.state === 'running' ? 'settled' : 'exists')

@@ -2,7 +2,7 @@
 // and the books in balance after every test.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import type { MoneyText } from '../../src/store/operations.ts'
+import type { MoneyText } from '../../src/store/ledger/money-text.ts'
 import type { TestBooks } from '../support/books.ts'
 import { bookFaults, holdOf, openTestBooks, recordOf } from '../support/books.ts'
 

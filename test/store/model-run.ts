@@ -1,7 +1,8 @@
 // Random ledger operations, on the file and on the model, step by step: both must answer the same and hold the same.
 // Also run by hand for a million steps (scripts/proof/model.ts).
 
-import type { BudgetSpan, MoneyText } from '../../src/store/operations.ts'
+import type { BudgetSpan } from '../../src/store/ledger/hold-types.ts'
+import type { MoneyText } from '../../src/store/ledger/money-text.ts'
 import type { TestBooks } from '../support/books.ts'
 import { bookFaults, holdOf, openTestBooks, recordOf } from '../support/books.ts'
 import { randomFrom } from '../support/chance.ts'
@@ -31,75 +32,102 @@ const money = (amount: bigint): MoneyText => `${amount}`
 const anAccount = ({ random }: Step): number => ACCOUNTS[random(ACCOUNTS.length)]!
 
 const moves: Readonly<Record<string, readonly [weight: number, move: Move]>> = {
-  hold: [40, step => {
-    const { books, model, random } = step
-    const [call, account, amount] = [step.fresh(), random(50) === 0 ? 99 : anAccount(step), BigInt(random(900))]
-    const task = random(20) === 0
-    const input = holdOf(call, account, money(amount), { kind: task ? 'task' : 'call' })
-    return [books.run.hold(input).done, model.hold(call, { account, key: account + 1_000, amount, task })]
-  }],
-  settle: [40, step => {
-    const { books, model, random } = step
-    const call = step.call()
-    const account = model.holds.get(call)?.account ?? anAccount(step)
-    const cost = BigInt(random(random(10) === 0 ? 3_000 : 700))
-    const got = books.run.settle({ record: recordOf(call, account), cost: money(cost) })
-    const wanted = model.settle(call, cost)
-    if (got.done === 'exists' || wanted === 'exists') return [got.done, wanted]
-    return [[BigInt(got.charged), BigInt(got.shortfall)], [wanted.charged, wanted.shortfall]]
-  }],
-  checkpoint: [8, step => {
-    const { books, model, random } = step
-    const [call, used] = [step.call(), BigInt(random(1_200))]
-    const { usage } = emptyUsage
-    const noted = model.holds.has(call) ? 'noted' : 'unknown'
-    model.checkpoint(call, used)
-    return [books.run.checkpoint({ callId: call, used: money(used), known: usage }).done, noted]
-  }],
+  hold: [
+    40,
+    step => {
+      const { books, model, random } = step
+      const [call, account, amount] = [step.fresh(), random(50) === 0 ? 99 : anAccount(step), BigInt(random(900))]
+      const task = random(20) === 0
+      const input = holdOf(call, account, money(amount), { kind: task ? 'task' : 'call' })
+      return [books.run.hold(input).done, model.hold(call, { account, key: account + 1_000, amount, task })]
+    },
+  ],
+  settle: [
+    40,
+    step => {
+      const { books, model, random } = step
+      const call = step.call()
+      const account = model.holds.get(call)?.account ?? anAccount(step)
+      const cost = BigInt(random(random(10) === 0 ? 3_000 : 700))
+      const got = books.run.settle({ record: recordOf(call, account), cost: money(cost) })
+      const wanted = model.settle(call, cost)
+      if (got.done === 'exists' || wanted === 'exists') return [got.done, wanted]
+      return [
+        [BigInt(got.charged), BigInt(got.shortfall)],
+        [wanted.charged, wanted.shortfall],
+      ]
+    },
+  ],
+  checkpoint: [
+    8,
+    step => {
+      const { books, model, random } = step
+      const [call, used] = [step.call(), BigInt(random(1_200))]
+      const { usage } = emptyUsage
+      const noted = model.holds.has(call) ? 'noted' : 'unknown'
+      model.checkpoint(call, used)
+      return [books.run.checkpoint({ callId: call, used: money(used), known: usage }).done, noted]
+    },
+  ],
   crash: [0.2, ({ books, model }) => [books.recover(), model.recover()]],
-  post: [6, step => {
-    const { books, model, random } = step
-    const kind = (['top_up', 'gift', 'adjustment'] as const)[random(3)]!
-    const sign = kind === 'adjustment' && random(5) > 0 ? -1n : 1n
-    const [account, amount] = [anAccount(step), sign * BigInt(1 + random(600))]
-    const input = { kind, ref: step.fresh(), accountId: account, amount: money(amount) }
-    const got = books.run.post({ ...input, reference: null, author: 'x' })
-    return [got.done, model.post(account, amount)]
-  }],
-  refund: [8, step => {
-    const { books, model, random } = step
-    const call = step.call()
-    const row = books.db.query('SELECT account_id FROM record WHERE call_id = ?1').get(call)
-    const account = row === null ? 11 : Number((row as { account_id: bigint }).account_id)
-    const amount = BigInt(1 + random(100))
-    const input = { kind: 'refund', ref: call, accountId: account, amount: money(amount) } as const
-    const got = books.run.post({ ...input, reference: null, author: 'x' })
-    return [got.done, model.refund(call, account, amount)]
-  }],
-  budget: [2, step => {
-    const { books, model, random } = step
-    const scope = anAccount(step) + (random(2) === 0 ? 1_000 : 0)
-    const span = (['total', 'day'] as BudgetSpan[])[random(2)]!
-    const cap = random(5) !== 0 ? null : BigInt(random(4_000))
-    const got = books.run.setBudget({ scopeId: scope, span, cap: cap === null ? null : money(cap) })
-    return [got.done, model.setBudget(scope, span, cap)]
-  }],
-  account: [1.5, step => {
-    const { books, model, random } = step
-    const id = anAccount(step)
-    const account = model.accounts.get(id)!
-    const [postpaid, frozen, limit] = [random(12) === 0, random(6) === 0, BigInt(random(800))]
-    const fits = postpaid || account.balance + limit - model.held(id) >= 0n
-    const kind = postpaid ? 'postpaid' : 'prepaid'
-    const got = books.run.setAccount({ id, kind, frozen, creditLimit: money(limit) })
-    if (fits) Object.assign(account, { postpaid, frozen, limit })
-    return [got.done, fits ? 'set' : 'balance_too_low']
-  }],
-  day: [0.5, ({ books, model }) => {
-    books.nowMs += DAY_MS
-    model.newDay()
-    return [0, 0]
-  }],
+  post: [
+    6,
+    step => {
+      const { books, model, random } = step
+      const kind = (['top_up', 'gift', 'adjustment'] as const)[random(3)]!
+      const sign = kind === 'adjustment' && random(5) > 0 ? -1n : 1n
+      const [account, amount] = [anAccount(step), sign * BigInt(1 + random(600))]
+      const input = { kind, ref: step.fresh(), accountId: account, amount: money(amount) }
+      const got = books.run.post({ ...input, reference: null, author: 'x' })
+      return [got.done, model.post(account, amount)]
+    },
+  ],
+  refund: [
+    8,
+    step => {
+      const { books, model, random } = step
+      const call = step.call()
+      const row = books.db.query('SELECT account_id FROM record WHERE call_id = ?1').get(call)
+      const account = row === null ? 11 : Number((row as { account_id: bigint }).account_id)
+      const amount = BigInt(1 + random(100))
+      const input = { kind: 'refund', ref: call, accountId: account, amount: money(amount) } as const
+      const got = books.run.post({ ...input, reference: null, author: 'x' })
+      return [got.done, model.refund(call, account, amount)]
+    },
+  ],
+  budget: [
+    2,
+    step => {
+      const { books, model, random } = step
+      const scope = anAccount(step) + (random(2) === 0 ? 1_000 : 0)
+      const span = (['total', 'day'] as BudgetSpan[])[random(2)]!
+      const cap = random(5) !== 0 ? null : BigInt(random(4_000))
+      const got = books.run.setBudget({ scopeId: scope, span, cap: cap === null ? null : money(cap) })
+      return [got.done, model.setBudget(scope, span, cap)]
+    },
+  ],
+  account: [
+    1.5,
+    step => {
+      const { books, model, random } = step
+      const id = anAccount(step)
+      const account = model.accounts.get(id)!
+      const [postpaid, frozen, limit] = [random(12) === 0, random(6) === 0, BigInt(random(800))]
+      const fits = postpaid || account.balance + limit - model.held(id) >= 0n
+      const kind = postpaid ? 'postpaid' : 'prepaid'
+      const got = books.run.setAccount({ id, kind, frozen, creditLimit: money(limit) })
+      if (fits) Object.assign(account, { postpaid, frozen, limit })
+      return [got.done, fits ? 'set' : 'balance_too_low']
+    },
+  ],
+  day: [
+    0.5,
+    ({ books, model }) => {
+      books.nowMs += DAY_MS
+      model.newDay()
+      return [0, 0]
+    },
+  ],
 }
 
 const emptyUsage = {

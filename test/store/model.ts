@@ -1,6 +1,6 @@
-// The ledger as a few maps, written from the promises and not from the code: what random operations are compared with.
+import type { BudgetSpan } from '../../src/store/ledger/hold-types.ts'
 
-import type { BudgetSpan } from '../../src/store/operations.ts'
+// The ledger as a few maps, written from the promises and not from the code: what random operations are compared with.
 
 interface Account {
   balance: bigint

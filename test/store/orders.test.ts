@@ -2,13 +2,14 @@
 // page begins, would be chance. Every ORDER BY that a time stands in goes on with a column without equals.
 
 import { expect, test } from 'bun:test'
-import { Glob } from 'bun'
 import { readFileSync } from 'node:fs'
+import { Glob } from 'bun'
 
 const ORDER = /ORDER BY\s+([^`')]+?)(?=\s*(?:LIMIT|RETURNING|\)|`|'|$))/g
 
 const clauses = [...new Glob('src/{store,management,vault,billing}/**/*.ts').scanSync('.')].flatMap(file =>
-  [...readFileSync(file, 'utf8').matchAll(ORDER)].map(([, found]) => ({ file, columns: found!.replace(/\s+/g, ' ') })))
+  [...readFileSync(file, 'utf8').matchAll(ORDER)].map(([, found]) => ({ file, columns: found!.replace(/\s+/g, ' ') })),
+)
 
 const timed = clauses.filter(({ columns }) => /_ms\b/.test(columns))
 

@@ -1,7 +1,7 @@
 // What a start finds after a crash: calls are ended at their last checkpoint, tasks stay, keys are free again.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import type { MoneyText } from '../../src/store/operations.ts'
+import type { MoneyText } from '../../src/store/ledger/money-text.ts'
 import type { TestBooks } from '../support/books.ts'
 import { bookFaults, holdOf, openTestBooks, recordOf } from '../support/books.ts'
 

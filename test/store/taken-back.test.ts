@@ -1,11 +1,11 @@
 // A settle that becomes durable after its caller was told that the call failed: what it charged is given back.
 
 import { expect, test } from 'bun:test'
-import { nanos } from '../../src/base/money.ts'
+import { nanos } from '../../src/base/money/money.ts'
 import { buildLedger } from '../../src/billing/ledger.ts'
 import { buildDeduct } from '../../src/pipeline/70-deduct.ts'
-import type { Cost } from '../../src/pipeline/60-cost.ts'
-import type { Input, OperationName, Result } from '../../src/store/operations.ts'
+import type { Cost } from '../../src/pipeline/settle/call-cost.ts'
+import type { Input, OperationName, Result } from '../../src/store/engine/operations.ts'
 import { bookFaults, holdOf, openTestBooks, recordOf } from '../support/books.ts'
 
 test('a late charge is taken back once, and other repetitions change nothing', async () => {

@@ -7,9 +7,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import { Refusal } from '../../src/base/errors.ts'
-import type { Input } from '../../src/store/operations.ts'
-import type { WriterOptions } from '../../src/store/writer.ts'
-import { Writer } from '../../src/store/writer.ts'
+import type { Input } from '../../src/store/engine/operations.ts'
+import { Writer } from '../../src/store/engine/writer.ts'
+import type { WriterOptions } from '../../src/store/engine/writer-messages.ts'
 import { holdOf, recordOf } from '../support/books.ts'
 import { until } from '../support/gateway.ts'
 
@@ -173,8 +173,7 @@ test('a full queue refuses new holds and mere records, and never a settle', asyn
   const writer = await openWriter()
   await writer.run('createKey', keyOf(11, { credit: '1000000' }), by)
   await writer.run('hold', holdOf(1, 11, '5'))
-  const waiting = Array.from({ length: bounds.ledgerQueueMax }, (_, at) =>
-    writer.run('hold', holdOf(at + 2, 11, '1')))
+  const waiting = Array.from({ length: bounds.ledgerQueueMax }, (_, at) => writer.run('hold', holdOf(at + 2, 11, '1')))
   const late = holdOf(99_999, 11, '1')
   const codeOf = (work: Promise<unknown>): Promise<unknown> =>
     work.catch((fault: unknown) => (fault instanceof Refusal && fault.extras.retryAfterMs! > 0 ? fault.code : fault))

@@ -1,10 +1,10 @@
 // Answers and lawful streams of neutral events, made up by fast-check, for the tests of every dialect.
 
 import fc from 'fast-check'
-import type { Answer, AnswerEvent, AnswerPart, TokenProb } from '../../src/protocols/answer.ts'
-import { eventsOf } from '../../src/protocols/answer-collector.ts'
-import type { Citation } from '../../src/protocols/conversation.ts'
-import type { Sealed } from '../../src/protocols/sealed.ts'
+import type { Answer, AnswerEvent, AnswerPart, TokenProb } from '../../src/protocols/neutral/answer.ts'
+import { eventsOf } from '../../src/protocols/neutral/answer-collector.ts'
+import type { Citation } from '../../src/protocols/neutral/conversation.ts'
+import type { Sealed } from '../../src/protocols/neutral/reasoning-state.ts'
 
 const { record, constantFrom, constant, array, nat, oneof } = fc
 const text = fc.string({ maxLength: 20, unit: 'grapheme' })
@@ -135,7 +135,9 @@ function pieces(event: AnswerEvent & { readonly kind: 'delta' }, roll: () => num
   const { index, logprobs } = event
   const told: AnswerEvent[] = []
   for (let rest = event.text; rest !== ''; ) {
-    const piece = Array.from(rest).slice(0, 1 + roll()).join('')
+    const piece = Array.from(rest)
+      .slice(0, 1 + roll())
+      .join('')
     told.push({ kind: 'delta', index, text: piece })
     rest = rest.slice(piece.length)
   }

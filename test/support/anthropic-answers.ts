@@ -1,11 +1,12 @@
 // Answers of Anthropic's dialect, read and written whole and event by event, and the law of its streams, for its tests.
 
 import { expect } from 'bun:test'
-import type { AnswerEvent } from '../../src/protocols/answer.ts'
 import { codec } from '../../src/protocols/anthropic-messages/codec.ts'
-import type { Json } from '../../src/protocols/checks.ts'
-import { Losses } from '../../src/protocols/losses.ts'
-import type { AnswerAsk, AnswerSource, TranslationNotes } from '../../src/protocols/protocol.ts'
+import type { AnswerEvent } from '../../src/protocols/neutral/answer.ts'
+import { Losses } from '../../src/protocols/neutral/losses.ts'
+import type { TranslationNotes } from '../../src/protocols/neutral/translation-notes.ts'
+import type { AnswerAsk, AnswerSource } from '../../src/protocols/protocol.ts'
+import type { Json } from '../../src/protocols/request/json-type.ts'
 
 export function sourceOf(over: Partial<TranslationNotes> = {}): AnswerSource {
   let minted = 0
@@ -20,12 +21,15 @@ export const askOf = (): AnswerAsk => ({
 /** The data of the events of a stream, each of which must bear its name. */
 export function framesOf(sse: string): Json[] {
   expect(sse === '' || sse.endsWith('\n\n')).toBe(true)
-  return sse.split('\n\n').slice(0, -1).map(block => {
-    const [event, data, ...rest] = block.split('\n')
-    const json = JSON.parse(data!.replace(/^data: /, '')) as Json
-    expect([event, rest]).toEqual([`event: ${json.type as string}`, []])
-    return json
-  })
+  return sse
+    .split('\n\n')
+    .slice(0, -1)
+    .map(block => {
+      const [event, data, ...rest] = block.split('\n')
+      const json = JSON.parse(data!.replace(/^data: /, '')) as Json
+      expect([event, rest]).toEqual([`event: ${json.type as string}`, []])
+      return json
+    })
 }
 
 export function readAll(frames: readonly unknown[], source = sourceOf()): AnswerEvent[] {

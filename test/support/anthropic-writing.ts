@@ -1,11 +1,12 @@
 // Conversations as they are meant, and the requests that Anthropic's dialect makes of them, for its tests.
 
-import type { Traits } from '../../src/base/traits.ts'
-import type { Json } from '../../src/protocols/checks.ts'
-import type { CallPart, Conversation, Part, ResultPart, Turn } from '../../src/protocols/conversation.ts'
-import { Losses } from '../../src/protocols/losses.ts'
-import type { ConversationTarget, TranslationNotes } from '../../src/protocols/protocol.ts'
+import type { Traits } from '../../src/base/money/model-traits.ts'
 import { writeConversation } from '../../src/protocols/anthropic-messages/conversation-writer.ts'
+import type { CallPart, Conversation, Part, ResultPart, Turn } from '../../src/protocols/neutral/conversation.ts'
+import { Losses } from '../../src/protocols/neutral/losses.ts'
+import type { TranslationNotes } from '../../src/protocols/neutral/translation-notes.ts'
+import type { ConversationTarget } from '../../src/protocols/protocol.ts'
+import type { Json } from '../../src/protocols/request/json-type.ts'
 
 export const text = (words: string) => ({ kind: 'text', text: words }) as const
 export const user = (...parts: Part[]): Turn => ({ role: 'user', parts })

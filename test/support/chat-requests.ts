@@ -1,8 +1,8 @@
 // Reads chat requests for the tests of what they mean.
 
 import { Refusal } from '../../src/base/errors.ts'
-import type { Call } from '../../src/protocols/call.ts'
-import type { Conversation } from '../../src/protocols/conversation.ts'
+import type { Call } from '../../src/protocols/neutral/call.ts'
+import type { Conversation } from '../../src/protocols/neutral/conversation.ts'
 import type { Flavour } from '../../src/protocols/openai-chat/flavour.ts'
 import { openaiChat } from '../../src/protocols/openai-chat/flavour.ts'
 import { readConversation } from '../../src/protocols/openai-chat/read-conversation.ts'

@@ -1,8 +1,8 @@
 // An upstream that takes requests and answers none of them until it is opened.
 
-import { answer } from '../../src/fake-upstream/answers.ts'
-import type { Script, Step } from '../../src/fake-upstream/script.ts'
-import { gate, scripted } from '../../src/fake-upstream/script.ts'
+import { answer } from '../../tools/fake-upstream/answers.ts'
+import type { Script, Step } from '../../tools/fake-upstream/script.ts'
+import { gate, scripted } from '../../tools/fake-upstream/script.ts'
 
 export interface ClosedGate {
   readonly script: Script

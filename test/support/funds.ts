@@ -4,10 +4,11 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseTextId } from '../../src/base/ids.ts'
+import type { Store } from '../../src/boot/open-store.ts'
+import { openStore } from '../../src/boot/open-store.ts'
 import { readConfig } from '../../src/config.ts'
-import type { Store } from '../../src/open-store.ts'
-import { openStore } from '../../src/open-store.ts'
-import type { BudgetSpan, Input } from '../../src/store/operations.ts'
+import type { Input } from '../../src/store/engine/operations.ts'
+import type { BudgetSpan } from '../../src/store/ledger/hold-types.ts'
 
 export interface Funds {
   readonly credit: string

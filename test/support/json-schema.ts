@@ -33,20 +33,32 @@ export function misfits(value: unknown, schema: Schema, find: FindSchema, path =
 const nothing: Check = () => []
 const say = (isRight: boolean, { path }: Place, problem: string): readonly string[] =>
   isRight ? [] : [`${path}: ${problem}`]
-const ofNumber = (fits: (value: number, told: number) => boolean, word: string): Check => (value, told, place) =>
-  typeof value === 'number' ? say(fits(value, told as number), place, `${value} is ${word} ${String(told)}`) : []
-const ofLength = (fits: (value: number, told: number) => boolean, word: string): Check => (value, told, place) =>
-  typeof value === 'string' || Array.isArray(value)
-    ? say(fits(value.length, told as number), place, `has ${value.length}, which is ${word} ${String(told)}`)
-    : []
+const ofNumber =
+  (fits: (value: number, told: number) => boolean, word: string): Check =>
+  (value, told, place) =>
+    typeof value === 'number' ? say(fits(value, told as number), place, `${value} is ${word} ${String(told)}`) : []
+const ofLength =
+  (fits: (value: number, told: number) => boolean, word: string): Check =>
+  (value, told, place) =>
+    typeof value === 'string' || Array.isArray(value)
+      ? say(fits(value.length, told as number), place, `has ${value.length}, which is ${word} ${String(told)}`)
+      : []
 
 const checks: Readonly<Record<string, Check>> = {
   $ref: (value, told, { path, find }) => misfits(value, find(told as string), find, path),
   type: (value, told, place) =>
-    say([told].flat().some(type => isOfType(value, type)), place, `is ${typeOf(value)}, not ${String(told)}`),
+    say(
+      [told].flat().some(type => isOfType(value, type)),
+      place,
+      `is ${typeOf(value)}, not ${String(told)}`,
+    ),
   const: (value, told, place) => say(Bun.deepEquals(value, told), place, `is not ${JSON.stringify(told)}`),
   enum: (value, told, place) =>
-    say((told as readonly unknown[]).some(one => Bun.deepEquals(one, value)), place, `${String(value)} is not allowed`),
+    say(
+      (told as readonly unknown[]).some(one => Bun.deepEquals(one, value)),
+      place,
+      `${String(value)} is not allowed`,
+    ),
   properties: (value, told, { path, find }) =>
     isObject(value)
       ? Object.entries(told as Record<string, Schema>).flatMap(([name, schema]) =>
@@ -78,10 +90,17 @@ const checks: Readonly<Record<string, Check>> = {
         )
       : [],
   anyOf: (value, told, place) =>
-    say((told as readonly Schema[]).some(one => misfits(value, one, place.find).length === 0), place, 'fits none'),
+    say(
+      (told as readonly Schema[]).some(one => misfits(value, one, place.find).length === 0),
+      place,
+      'fits none',
+    ),
   oneOf: (value, told, place) =>
-    say((told as readonly Schema[]).filter(one => misfits(value, one, place.find).length === 0).length === 1, place,
-      'does not fit exactly one'),
+    say(
+      (told as readonly Schema[]).filter(one => misfits(value, one, place.find).length === 0).length === 1,
+      place,
+      'does not fit exactly one',
+    ),
   allOf: (value, told, { path, find }) => (told as readonly Schema[]).flatMap(one => misfits(value, one, find, path)),
   not: (value, told, place) => say(misfits(value, told as Schema, place.find).length > 0, place, 'must not be so'),
   pattern: (value, told, place) =>

@@ -1,7 +1,7 @@
 // The law of the events, as answer.ts has it, for the tests of every dialect.
 
 import { assert } from '../../src/base/assert.ts'
-import type { AnswerEvent, Opening } from '../../src/protocols/answer.ts'
+import type { AnswerEvent, Opening } from '../../src/protocols/neutral/answer.ts'
 
 /** Throws when these are not all the events of one stream, as answer.ts says that they are. */
 export function lawful(events: Iterable<AnswerEvent>): void {

@@ -48,10 +48,13 @@ function parseAnswer(received: Buffer): RawAnswer | undefined {
   const end = received.indexOf('\r\n\r\n')
   if (end < 0) return undefined
   const head = received.toString('latin1', 0, end)
-  const lines = head.split('\r\n').slice(1).map(line => {
-    const colon = line.indexOf(':')
-    return [line.slice(0, colon), line.slice(colon + 1).trim()]
-  })
+  const lines = head
+    .split('\r\n')
+    .slice(1)
+    .map(line => {
+      const colon = line.indexOf(':')
+      return [line.slice(0, colon), line.slice(colon + 1).trim()]
+    })
   const header = (name: string): string | undefined => {
     const values = lines.filter(([own]) => own!.toLowerCase() === name.toLowerCase()).map(([, value]) => value!)
     return values.length === 0 ? undefined : values.join(', ')
@@ -59,9 +62,11 @@ function parseAnswer(received: Buffer): RawAnswer | undefined {
   const rest = received.subarray(end + 4)
   const length = header('content-length')
   const body =
-    header('transfer-encoding') === 'chunked' ? unchunk(rest)
-    : length !== undefined && rest.length < Number(length) ? undefined
-    : rest
+    header('transfer-encoding') === 'chunked'
+      ? unchunk(rest)
+      : length !== undefined && rest.length < Number(length)
+        ? undefined
+        : rest
   if (body === undefined) return undefined
   return { status: Number(head.split(' ')[1]), head, header, headerNames: lines.map(([name]) => name!), body }
 }

@@ -1,10 +1,11 @@
 // What tests of the Responses dialect share: its stream taken apart, and both sides of a translation.
 
 import { Refusal } from '../../src/base/errors.ts'
-import type { Conversation } from '../../src/protocols/conversation.ts'
 import { protocols } from '../../src/protocols/list.ts'
-import { Losses } from '../../src/protocols/losses.ts'
-import type { AnswerAsk, AnswerSource, ConversationTarget, TranslationNotes } from '../../src/protocols/protocol.ts'
+import type { Conversation } from '../../src/protocols/neutral/conversation.ts'
+import { Losses } from '../../src/protocols/neutral/losses.ts'
+import type { TranslationNotes } from '../../src/protocols/neutral/translation-notes.ts'
+import type { AnswerAsk, AnswerSource, ConversationTarget } from '../../src/protocols/protocol.ts'
 
 export type Wire = Readonly<Record<string, unknown>>
 
@@ -61,9 +62,8 @@ export function read(fields: Wire, name: Name = 'openai-responses'): Conversatio
 }
 
 export const readItems = (...input: readonly unknown[]): Conversation['turns'] => read({ input }).turns
-export const readPart = (part: unknown): Conversation['turns'][number]['parts'][number] => readItems(
-  { role: 'user', content: [part] },
-)[0]!.parts[0]!
+export const readPart = (part: unknown): Conversation['turns'][number]['parts'][number] =>
+  readItems({ role: 'user', content: [part] })[0]!.parts[0]!
 
 type To = Partial<ConversationTarget>
 

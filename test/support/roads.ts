@@ -1,7 +1,7 @@
 // How tests reach what they have started themselves.
 
-import { PrivateHosts } from '../../src/http/private-hosts.ts'
-import type { Road } from '../../src/http/road.ts'
+import { PrivateHosts } from '../../src/http/address/private-hosts.ts'
+import type { Road } from '../../src/http/client/network-path.ts'
 
 export const hosts = (text: string): PrivateHosts => {
   const read = PrivateHosts.read(text)

@@ -1,13 +1,9 @@
 // The two sides of a translation as the tests of codecs need them: plain, and with nothing hidden.
 
-import type { Losses } from '../../src/protocols/losses.ts'
-import { Losses as LossList } from '../../src/protocols/losses.ts'
-import type {
-  AnswerAsk,
-  AnswerSource,
-  ConversationTarget,
-  TranslationNotes,
-} from '../../src/protocols/protocol.ts'
+import type { Losses } from '../../src/protocols/neutral/losses.ts'
+import { Losses as LossList } from '../../src/protocols/neutral/losses.ts'
+import type { TranslationNotes } from '../../src/protocols/neutral/translation-notes.ts'
+import type { AnswerAsk, AnswerSource, ConversationTarget } from '../../src/protocols/protocol.ts'
 
 export const ORIGIN = 'origin-here'
 

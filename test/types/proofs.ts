@@ -1,8 +1,8 @@
 // The order of the stages is held by types: what a stage proves can be had from that stage alone. Each line below that
 // expects an error is one that somebody in a hurry would write. Compiled by the type check, never run.
 
+import type { Nanos, NanosPerMillion } from '../../src/base/money/money.ts'
 import type { Ledger } from '../../src/billing/ledger.ts'
-import type { Nanos, NanosPerMillion } from '../../src/base/money.ts'
 import type { About, LimitRate } from '../../src/pipeline/20-limit-rate.ts'
 import type { Asked, RouteCall } from '../../src/pipeline/30-route.ts'
 import type { HoldCall } from '../../src/pipeline/35-hold.ts'
@@ -10,8 +10,8 @@ import type { AdaptParts } from '../../src/pipeline/40-adapt.ts'
 import { adapt } from '../../src/pipeline/40-adapt.ts'
 import type { Forward } from '../../src/pipeline/50-forward.ts'
 import type { Caller, Exchange, Hold, Permit, Route } from '../../src/pipeline/exchange.ts'
-import type { Call } from '../../src/protocols/call.ts'
-import type { Channel } from '../../src/upstreams/catalogue.ts'
+import type { Call } from '../../src/protocols/neutral/call.ts'
+import type { Channel } from '../../src/upstreams/channel.ts'
 
 declare const caller: Caller
 declare const permit: Permit

@@ -1,9 +1,9 @@
 // A gateway that is killed between what happened and telling it: the next start tells it, and nothing else.
 
 import { afterAll, expect, test } from 'bun:test'
+import { cleanUp, freshFolder, serve, weirSays } from '../front/weir-process.ts'
 import { until } from '../support/gateway.ts'
 import { askAs } from '../support/management.ts'
-import { cleanUp, freshFolder, serve, weirSays } from '../front/weir-process.ts'
 import { isSignedWith, startReceiver } from './receiver.ts'
 
 afterAll(cleanUp)

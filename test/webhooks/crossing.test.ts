@@ -3,7 +3,7 @@
 
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { MoneyText } from '../../src/store/operations.ts'
+import type { MoneyText } from '../../src/store/ledger/money-text.ts'
 import type { TestBooks } from '../support/books.ts'
 import { holdOf, openTestBooks, recordOf } from '../support/books.ts'
 

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import { parseTextId } from '../../src/base/ids.ts'
-import { openWriter } from '../../src/store/database.ts'
+import { openWriter } from '../../src/store/engine/database.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness, until } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
@@ -149,8 +149,7 @@ describe('a webhook', () => {
   test('is told of budgets, keys and accounts, and the site of all accounts', async () => {
     const { id, key } = await account('10')
     const site = await hook('web/webhooks', ['budget.low', 'key.revoked', 'account.frozen', 'ledger.drift'])
-    const budget = (amount: string) =>
-      harness.gateway.operator['budgets-set']!({ scope: key, span: 'total', amount })
+    const budget = (amount: string) => harness.gateway.operator['budgets-set']!({ scope: key, span: 'total', amount })
     await budget('1')
     await (await chat(harness, key, { model: 'openai/gpt-4o-mini', messages: hello })).text()
     await budget('0.0000015') // as much as the call has cost
@@ -370,8 +369,7 @@ describe('others', () => {
   }, 60_000)
 })
 
-const setDisabled = (id: string, disabled: boolean): Promise<Told> =>
-  ask('PATCH', `web/webhooks/${id}`, { disabled })
+const setDisabled = (id: string, disabled: boolean): Promise<Told> => ask('PATCH', `web/webhooks/${id}`, { disabled })
 
 /** As much waits for it as may. */
 function fill(hookId: string): void {

@@ -1,9 +1,9 @@
 // What an upstream is offered and told, read off the wire of each dialect: the tools with their schemas, and the
 // results of the calls that were made. It is read anew here, so that a mistake of the gateway's readers shows.
 
-import type { Json } from '../../../src/fake-upstream/reading.ts'
-import { objectOf, recordOf, recordsOf, stringOf, textsOf } from '../../../src/fake-upstream/reading.ts'
-import type { ReceivedRequest } from '../../../src/fake-upstream/request.ts'
+import type { Json } from '../../../tools/fake-upstream/reading.ts'
+import { objectOf, recordOf, recordsOf, stringOf, textsOf } from '../../../tools/fake-upstream/reading.ts'
+import type { ReceivedRequest } from '../../../tools/fake-upstream/request.ts'
 
 export interface Tool {
   readonly name: string
@@ -22,12 +22,18 @@ const tool = (name: unknown, schema: unknown): Tool => ({ name: stringOf(name), 
 const textOf = (content: unknown): string => textsOf(content).join('\n')
 
 const readChat: Reader = body => ({
-  tools: recordsOf(body.tools).map(each => recordOf(each.function)).map(each => tool(each.name, each.parameters)),
-  results: recordsOf(body.messages).filter(each => each.role === 'tool').map(each => textOf(each.content)),
+  tools: recordsOf(body.tools)
+    .map(each => recordOf(each.function))
+    .map(each => tool(each.name, each.parameters)),
+  results: recordsOf(body.messages)
+    .filter(each => each.role === 'tool')
+    .map(each => textOf(each.content)),
 })
 
 const readResponses: Reader = body => ({
-  tools: recordsOf(body.tools).filter(each => each.type === 'function').map(each => tool(each.name, each.parameters)),
+  tools: recordsOf(body.tools)
+    .filter(each => each.type === 'function')
+    .map(each => tool(each.name, each.parameters)),
   results: recordsOf(body.input)
     .filter(each => each.type === 'function_call_output')
     .map(each => textOf(each.output)),
@@ -48,7 +54,11 @@ const readGemini: Reader = body => ({
   results: recordsOf(body.contents)
     .flatMap(each => recordsOf(each.parts))
     .filter(each => each.functionResponse)
-    .map(each => Object.values(recordOf(recordOf(each.functionResponse).response)).map(said).join('\n')),
+    .map(each =>
+      Object.values(recordOf(recordOf(each.functionResponse).response))
+        .map(said)
+        .join('\n'),
+    ),
 })
 
 const said = (value: unknown): string => (typeof value === 'string' ? value : JSON.stringify(value))

@@ -4,16 +4,16 @@
 //   1. reads the file and lists the folder, both at once     3. runs a command over what it wrote
 //   2. changes the file                                      4. says a sentence
 
-import { answer, fail, streamed } from '../../../src/fake-upstream/answers.ts'
-import type { Asked, ToolCall } from '../../../src/fake-upstream/dialect.ts'
-import { dialectOf } from '../../../src/fake-upstream/dialects.ts'
-import type { ReceivedRequest } from '../../../src/fake-upstream/request.ts'
-import { scripted } from '../../../src/fake-upstream/script.ts'
-import type { Script } from '../../../src/fake-upstream/script.ts'
-import { chunkSizes } from '../../../src/fake-upstream/shapes.ts'
+import { answer, fail, streamed } from '../../../tools/fake-upstream/answers.ts'
+import type { Asked, ToolCall } from '../../../tools/fake-upstream/dialect.ts'
+import { dialectOf } from '../../../tools/fake-upstream/dialects.ts'
+import type { ReceivedRequest } from '../../../tools/fake-upstream/request.ts'
+import type { Script } from '../../../tools/fake-upstream/script.ts'
+import { scripted } from '../../../tools/fake-upstream/script.ts'
+import { chunkSizes } from '../../../tools/fake-upstream/shapes.ts'
 import { toldIn } from './offered.ts'
-import { callOf, toolFor } from './toolbox.ts'
 import type { Toolbox } from './toolbox.ts'
+import { callOf, toolFor } from './toolbox.ts'
 
 export const task = {
   prompt: 'The status in notes.txt is still draft. Make it final, check the file, and tell me when it is done.',

@@ -1,7 +1,7 @@
 // A TCP relay between an agent and the gateway that changes nothing and notes what was asked and how it was answered.
 
-import { connect, createServer } from 'node:net'
 import type { AddressInfo, Socket } from 'node:net'
+import { connect, createServer } from 'node:net'
 
 export interface Heard {
   /** Method and path. */
@@ -33,7 +33,10 @@ export async function startTap(target: string): Promise<Tap> {
     lines.push(line)
     agent.on('data', bytes => void (line.up += bytes.toString('latin1')))
     gateway.on('data', bytes => void (line.down += bytes.toString('latin1')))
-    for (const [from, to] of [[agent, gateway], [gateway, agent]] as const) {
+    for (const [from, to] of [
+      [agent, gateway],
+      [gateway, agent],
+    ] as const) {
       sockets.add(from)
       from.pipe(to)
       from.on('error', () => to.destroy())

@@ -7,7 +7,7 @@ const server = Bun.serve({
   maxRequestBodySize: Number.MAX_SAFE_INTEGER,
   idleTimeout: 60,
   async fetch(request) {
-    if (request.body !== null) for await (const _ of request.body) continue
+    if (request.body !== null) for await (const _ of request.body);
     return new Response('{}', { status: 402 })
   },
 })

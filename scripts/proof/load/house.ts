@@ -9,14 +9,7 @@ import { requestOf } from '../../../bench/load/calls.ts'
 import type { WeirHome } from '../../../bench/subjects/weir-home.ts'
 import { makeWeirHome } from '../../../bench/subjects/weir-home.ts'
 import type { Child } from '../../../bench/system/workbench.ts'
-import {
-  freePort,
-  LOAD_CORE,
-  root,
-  SUBJECT_CORE,
-  untilListening,
-  Workbench,
-} from '../../../bench/system/workbench.ts'
+import { freePort, LOAD_CORE, root, SUBJECT_CORE, untilListening, Workbench } from '../../../bench/system/workbench.ts'
 
 export const say = (line: string): void => void process.stdout.write(`${line}\n`)
 

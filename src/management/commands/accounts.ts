@@ -2,19 +2,20 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money.ts'
-import type { AccountView, BudgetView } from '../../store/books-reader.ts'
-import { periodOf } from '../../store/budgets.ts'
-import type { AccountChange as Change } from '../../store/funding-operations.ts'
-import type { BudgetSpan } from '../../store/operations.ts'
-import { moneyText } from '../../store/operations.ts'
+import { formatUsd, nanos } from '../../base/money/money.ts'
+import type { AccountView, BudgetView } from '../../store/ledger/books-reader.ts'
+import { periodOf } from '../../store/ledger/budgets.ts'
+import type { AccountChange as Change } from '../../store/ledger/funding-operations.ts'
+import type { BudgetSpan } from '../../store/ledger/hold-types.ts'
+import { moneyText } from '../../store/ledger/money-text.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by, OperatorError } from '../command.ts'
+import { by } from '../command.ts'
 import { accountOf, rowsOf, scopeOf, switchOf, textOf, unknownTier, usdOf } from '../command-input.ts'
-import { listText } from '../key-writing.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { nameWarning } from '../rule-check.ts'
-import { patternsOf } from '../rule-input.ts'
+import { OperatorError } from '../operator-error.ts'
+import { listText } from '../services/keys.ts'
+import { nameWarning } from '../services/rule-check.ts'
+import { patternsOf } from '../services/rule-input.ts'
 import { listOrNull, onOff, showKey } from './keys.ts'
 
 export function accountCommands(parts: ManagementParts): Commands {
@@ -71,7 +72,10 @@ async function setAccount(parts: OperatorParts, input: Input): Promise<Answer> {
 }
 
 const rightsWarning = (parts: OperatorParts, { allows, denies }: Change): Answer =>
-  nameWarning([allows, denies].flatMap(list => list?.split(',') ?? []), parts)
+  nameWarning(
+    [allows, denies].flatMap(list => list?.split(',') ?? []),
+    parts,
+  )
 
 /** Undefined where nothing was said. */
 function changeOf(input: Input): Change {

@@ -2,9 +2,9 @@
 
 import { isAbsolute } from 'node:path'
 import { textId } from '../../base/ids.ts'
-import type { AuditReport } from '../../store/audit-findings.ts'
+import type { AuditReport } from '../../store/ledger-audit/findings.ts'
 import type { Answer, Commands, OperatorParts } from '../command.ts'
-import { OperatorError } from '../command.ts'
+import { OperatorError } from '../operator-error.ts'
 
 export function bookCommands(parts: OperatorParts): Commands {
   return {

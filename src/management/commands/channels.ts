@@ -2,18 +2,19 @@
 // call on.
 
 import { bounds } from '../../base/bounds.ts'
-import { Secret } from '../../base/secret.ts'
-import type { ChannelRow, StoredChannel } from '../../store/rules.ts'
-import type { Channel } from '../../upstreams/catalogue.ts'
-import type { ChangedChannel, ChannelRule } from '../channel-writing.ts'
-import { changeChannels, createChannels, removeChannels } from '../channel-writing.ts'
+import { Secret } from '../../base/secrets/secret.ts'
+import type { ChannelRow, StoredChannel } from '../../store/rules/rules.ts'
+import type { Channel } from '../../upstreams/channel.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { author, by, OperatorError } from '../command.ts'
+import { author, by } from '../command.ts'
 import { textOf } from '../command-input.ts'
-import { compareModels } from '../provider-writing.ts'
-import { rulesNow } from '../rule-check.ts'
-import { capOf, countOf, proxyOf, switchOf, tagsOf } from '../rule-input.ts'
-import type { Running } from '../running.ts'
+import type { Running } from '../live-gateway.ts'
+import { OperatorError } from '../operator-error.ts'
+import type { ChangedChannel, ChannelRule } from '../services/channels.ts'
+import { changeChannels, createChannels, removeChannels } from '../services/channels.ts'
+import { compareModels } from '../services/providers.ts'
+import { rulesNow } from '../services/rule-check.ts'
+import { capOf, countOf, proxyOf, switchOf, tagsOf } from '../services/rule-input.ts'
 
 export function channelCommands(parts: OperatorParts): Commands {
   return {
@@ -105,7 +106,10 @@ async function create(parts: OperatorParts, input: Input): Promise<Answer> {
 }
 
 const linesOf = (given: unknown): readonly string[] =>
-  String(given ?? '').split('\n').map(line => line.trim()).filter(line => line !== '')
+  String(given ?? '')
+    .split('\n')
+    .map(line => line.trim())
+    .filter(line => line !== '')
 
 const warningOf = (warnings: readonly string[]): Answer =>
   warnings.length === 0 ? {} : { warning: warnings.join(' ') }
@@ -132,7 +136,10 @@ const switchOne = (parts: OperatorParts, input: Input, disabled: boolean): Promi
 
 async function change(parts: OperatorParts, wanted: ChangedChannel): Promise<Answer> {
   const { warnings } = await changeChannels(parts, by, [wanted])
-  const channel = parts.catalogue().all().find(({ id }) => id === wanted.channel)
+  const channel = parts
+    .catalogue()
+    .all()
+    .find(({ id }) => id === wanted.channel)
   const shown = channel === undefined ? { channel: wanted.channel, state: 'unusable' } : showChannel(parts, channel)
   return { ...shown, ...warningOf(warnings) }
 }
@@ -159,7 +166,10 @@ function readChange(input: Input): Wanted {
 function idOf({ catalogue, rules }: OperatorParts, given: unknown): string {
   const id = String(given ?? '')
   const named = catalogue().channelNamed(id)?.id
-  const isThere = catalogue().all().some(one => one.id === id) || rules.current.stored.some(one => one.id === id)
+  const isThere =
+    catalogue()
+      .all()
+      .some(one => one.id === id) || rules.current.stored.some(one => one.id === id)
   if (named !== undefined || isThere) return named ?? id
   throw new OperatorError(
     'There is no such channel here. See: weir channels list. While Weir does not run, only those are seen whose keys ' +

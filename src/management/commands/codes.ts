@@ -2,14 +2,15 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { parseTextId, textId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money.ts'
+import { formatUsd, nanos } from '../../base/money/money.ts'
 import { digestCode, parseCode } from '../../identity/code-format.ts'
-import { readMoney } from '../../store/operations.ts'
-import { codeState, makeCodes } from '../codes.ts'
+import { readMoney } from '../../store/ledger/money-text.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by, OperatorError } from '../command.ts'
+import { by } from '../command.ts'
 import { accountOf, positiveUsdOf, rowsOf, textOf, wholeNumberOf } from '../command-input.ts'
-import { usdText } from '../statement-lines.ts'
+import { OperatorError } from '../operator-error.ts'
+import { codeState, makeCodes } from '../services/codes.ts'
+import { usdText } from '../services/statement-lines.ts'
 
 const DAY_MS = 86_400_000
 const DAYS_MAX = 3_650

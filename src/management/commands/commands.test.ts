@@ -2,9 +2,9 @@
 
 import { expect, test } from 'bun:test'
 import { idAtMs, textId } from '../../base/ids.ts'
-import type { BudgetView } from '../../store/books-reader.ts'
-import { periodOf } from '../../store/budgets.ts'
-import type { RecordFilter } from '../../store/record-search.ts'
+import type { BudgetView } from '../../store/ledger/books-reader.ts'
+import { periodOf } from '../../store/ledger/budgets.ts'
+import type { RecordFilter } from '../../store/records/search.ts'
 import type { OperatorParts } from '../command.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { accountCommands } from './accounts.ts'

@@ -2,21 +2,31 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money.ts'
-import { BadRange, rangeText } from '../../http/address-ranges.ts'
+import { formatUsd, nanos } from '../../base/money/money.ts'
+import { BadRange, rangeText } from '../../http/address/ranges.ts'
 import { endpointNames } from '../../identity/key-rights.ts'
-import type { KeyView } from '../../store/books-reader.ts'
-import type { KeyChange } from '../../store/key-operations.ts'
-import { moneyText } from '../../store/operations.ts'
+import type { KeyView } from '../../store/ledger/books-reader.ts'
+import { moneyText } from '../../store/ledger/money-text.ts'
+import type { KeyChange } from '../../store/rules/key-operations.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by, OperatorError } from '../command.ts'
-import { accountOf, durationOf, keyIdOf, momentOf, rowsOf, switchOf } from '../command-input.ts'
-import { textOf, unknownTier, usdOf } from '../command-input.ts'
-import { keyStates, stateFilters, stateOf } from '../key-state.ts'
-import { changeKey, listText, makeKey, renewKey, revokeKey } from '../key-writing.ts'
+import { by } from '../command.ts'
+import {
+  accountOf,
+  durationOf,
+  keyIdOf,
+  momentOf,
+  rowsOf,
+  switchOf,
+  textOf,
+  unknownTier,
+  usdOf,
+} from '../command-input.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { nameWarning, tagWarning } from '../rule-check.ts'
-import { listOf, patternsOf, tagsOf } from '../rule-input.ts'
+import { OperatorError } from '../operator-error.ts'
+import { keyStates, stateFilters, stateOf } from '../services/key-state.ts'
+import { changeKey, listText, makeKey, renewKey, revokeKey } from '../services/keys.ts'
+import { nameWarning, tagWarning } from '../services/rule-check.ts'
+import { listOf, patternsOf, tagsOf } from '../services/rule-input.ts'
 
 export function keyCommands(parts: ManagementParts): Commands {
   return {
@@ -157,7 +167,10 @@ function addressesOf(given: unknown): readonly string[] | undefined {
 function warningOf(parts: ManagementParts, input: Input): Answer {
   const lists = [patternsOf(input.allow, '--allow'), patternsOf(input.deny, '--deny')]
   const strange = [
-    nameWarning(lists.flatMap(list => list ?? []), parts),
+    nameWarning(
+      lists.flatMap(list => list ?? []),
+      parts,
+    ),
     tagWarning(tagsOf(input.require, '--require') ?? [], parts),
   ]
   const warnings = strange.flatMap(({ warning }) => warning ?? [])

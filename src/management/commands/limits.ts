@@ -1,13 +1,14 @@
 // Limits: laid down, listed, removed. In force from the next call on.
 
 import { textId } from '../../base/ids.ts'
-import { checkLimit } from '../../limits/check.ts'
-import type { LimitRow, RuleOperations } from '../../store/rules.ts'
+import { checkLimit } from '../../limits/validate.ts'
+import type { LimitRow, RuleOperations } from '../../store/rules/rules.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { author, by, OperatorError } from '../command.ts'
+import { author, by } from '../command.ts'
 import { accountOf, keyIdOf, textOf, wholeNumberOf } from '../command-input.ts'
-import { limitWarning, rulesNow } from '../rule-check.ts'
-import { amountOf, patternOf, scopesOf } from '../rule-input.ts'
+import { OperatorError } from '../operator-error.ts'
+import { limitWarning, rulesNow } from '../services/rule-check.ts'
+import { amountOf, patternOf, scopesOf } from '../services/rule-input.ts'
 
 export function limitCommands(parts: OperatorParts): Commands {
   return {

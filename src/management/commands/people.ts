@@ -2,16 +2,17 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { parseTextId, textId } from '../../base/ids.ts'
-import { Secret } from '../../base/secret.ts'
+import { Secret } from '../../base/secrets/secret.ts'
 import { parseEmail, passwordProblem } from '../../identity/password-rules.ts'
 import { mintToken } from '../../identity/token.ts'
-import type { SignInRow } from '../../store/people-reader.ts'
+import type { SignInRow } from '../../store/people/people-reader.ts'
 import type { SiteRole } from '../actor.ts'
 import { siteRoles, subjectOf } from '../actor.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by, OperatorError } from '../command.ts'
+import { by } from '../command.ts'
 import { rowsOf, switchOf, textOf } from '../command-input.ts'
-import { makeSetUpToken, setUpOwner } from '../set-up.ts'
+import { OperatorError } from '../operator-error.ts'
+import { makeSetUpToken, setUpOwner } from '../services/set-up.ts'
 
 export function peopleCommands(parts: OperatorParts): Commands {
   return {

@@ -2,13 +2,14 @@
 // reference is taken once for each kind, so that the same payment cannot be booked twice.
 
 import { textId } from '../../base/ids.ts'
-import type { Nanos } from '../../base/money.ts'
-import { formatUsd, nanos } from '../../base/money.ts'
-import type { PostedKind } from '../../store/operations.ts'
-import { moneyText, readMoney } from '../../store/operations.ts'
+import type { Nanos } from '../../base/money/money.ts'
+import { formatUsd, nanos } from '../../base/money/money.ts'
+import type { PostedKind } from '../../store/ledger/hold-types.ts'
+import { moneyText, readMoney } from '../../store/ledger/money-text.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { author, by, OperatorError } from '../command.ts'
+import { author, by } from '../command.ts'
 import { accountOf, callIdOf, positiveUsdOf, signedUsdOf, textOf } from '../command-input.ts'
+import { OperatorError } from '../operator-error.ts'
 
 export function postingCommands(parts: OperatorParts): Commands {
   return {

@@ -15,7 +15,12 @@ function desk() {
   const books = { prices: () => [{ origin: 'operator' }] }
   const onPriceAdded = (row: PriceRow): void => void told.push(row)
   const open = { name: 'Open', openModels: true, models: new Map() }
-  const catalogue = () => ({ providers: new Map([['openai', open], ['a', open]]) })
+  const catalogue = () => ({
+    providers: new Map([
+      ['openai', open],
+      ['a', open],
+    ]),
+  })
   const running = () => ({})
   const parts = { writer: { run }, books, onPriceAdded, catalogue, running }
   const commands = priceCommands(parts as unknown as OperatorParts)

@@ -1,14 +1,15 @@
 // Prices: what holds and has held, what an operator says of them, and what a change would have come to.
 
 import { bounds } from '../../base/bounds.ts'
-import type { Price } from '../../base/price.ts'
-import type { PriceView } from '../../store/books-reader.ts'
-import type { Tried } from '../backtesting.ts'
-import { backtestAsk, tellBacktest } from '../backtesting.ts'
+import type { Price } from '../../base/money/price.ts'
+import type { PriceView } from '../../store/ledger/books-reader.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by, OperatorError } from '../command.ts'
+import { by } from '../command.ts'
 import { accountOf, textOf, wholeNumberOf } from '../command-input.ts'
-import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../price-changes.ts'
+import { OperatorError } from '../operator-error.ts'
+import type { Tried } from '../prices/backtest.ts'
+import { backtestAsk, tellBacktest } from '../prices/backtest.ts'
+import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../prices/changes.ts'
 
 export function priceCommands(parts: OperatorParts): Commands {
   return {

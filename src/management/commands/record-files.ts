@@ -1,10 +1,11 @@
 // Records as text, slice by slice, for a file; and orders to delete them.
 
-import type { ExportFormat } from '../../base/export-lines.ts'
-import { exportFormats } from '../../base/export-lines.ts'
 import { idAtMs, parseTextId, textId } from '../../base/ids.ts'
+import type { ExportFormat } from '../../base/text/export-lines.ts'
+import { exportFormats } from '../../base/text/export-lines.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { author, by, OperatorError } from '../command.ts'
+import { author, by } from '../command.ts'
+import { OperatorError } from '../operator-error.ts'
 import { filterOf } from './records.ts'
 
 const ROWS_A_SLICE = 1_000

@@ -1,17 +1,18 @@
 // Looking at what has happened: records of calls, one call in full, and the statement of an account.
 
 import { idAtMs, textId } from '../../base/ids.ts'
-import { END_USER_CHARS_MAX } from '../../protocols/tags.ts'
-import type { BodyPart } from '../../store/bodies.ts'
-import type { StatementView } from '../../store/reads/ledger.ts'
-import { readStatementCursor } from '../../store/reads/ledger.ts'
-import type { TransferView } from '../../store/reads/records.ts'
-import type { RecordFilter, RecordView } from '../../store/record-search.ts'
-import { showRecord, showWhole } from '../../store/record-text.ts'
+import { END_USER_CHARS_MAX } from '../../protocols/request/tags.ts'
+import type { StatementView } from '../../store/queries/ledger.ts'
+import { readStatementCursor } from '../../store/queries/ledger.ts'
+import type { TransferView } from '../../store/queries/records.ts'
+import type { BodyPart } from '../../store/records/bodies-messages.ts'
+import { showRecord, showWhole } from '../../store/records/record-text.ts'
+import type { RecordFilter, RecordView } from '../../store/records/search.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by, OperatorError } from '../command.ts'
+import { by } from '../command.ts'
 import { accountOf, callIdOf, keyIdOf, rowsOf, switchOf, textOf, usdOf, wholeNumberOf } from '../command-input.ts'
-import { refText, usdText } from '../statement-lines.ts'
+import { OperatorError } from '../operator-error.ts'
+import { refText, usdText } from '../services/statement-lines.ts'
 
 export function recordCommands(parts: OperatorParts): Commands {
   return {

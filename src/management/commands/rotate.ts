@@ -2,11 +2,13 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
-import type { RotationStatus, SecretState } from '../../store/rotation.ts'
-import type { SecretKind } from '../../store/secret-files.ts'
-import { secretHomes, secretKinds } from '../../store/secret-files.ts'
+import type { RotationStatus, SecretState } from '../../store/secrets/rotation.ts'
+import { secretHomes } from '../../store/secrets/secret-files.ts'
+import type { SecretKind } from '../../store/secrets/secret-kinds.ts'
+import { secretKinds } from '../../store/secrets/secret-kinds.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by, OperatorError } from '../command.ts'
+import { by } from '../command.ts'
+import { OperatorError } from '../operator-error.ts'
 
 export function rotateCommands({ rotation }: OperatorParts): Commands {
   return {

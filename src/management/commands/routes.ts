@@ -1,11 +1,11 @@
 // Names for models: an alias has one member, a group several. In force from the next call on.
 
-import type { PolicyName, RouteRow } from '../../store/rules.ts'
+import type { PolicyName, RouteRow } from '../../store/rules/rules.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
 import { by } from '../command.ts'
-import { removeRoute, setRoute } from '../route-writing.ts'
-import { rulesNow } from '../rule-check.ts'
-import { membersOf, memberText, routeNameOf } from '../rule-input.ts'
+import { removeRoute, setRoute } from '../services/model-names.ts'
+import { rulesNow } from '../services/rule-check.ts'
+import { membersOf, memberText, routeNameOf } from '../services/rule-input.ts'
 
 export function routeCommands(parts: OperatorParts): Commands {
   return {

@@ -1,10 +1,11 @@
 // Webhooks from the command line: made, listed, tried, removed; and what they were told.
 
 import { parseTextId, textId } from '../../base/ids.ts'
-import type { ListAsk } from '../../store/reads/paging.ts'
+import type { ListAsk } from '../../store/queries/paging.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by, OperatorError } from '../command.ts'
+import { by } from '../command.ts'
 import { accountOf, rowsOf } from '../command-input.ts'
+import { OperatorError } from '../operator-error.ts'
 import { accountEvents, eventId, siteEvents } from '../webhooks/events.ts'
 import { BadWebhook, makeWebhook } from '../webhooks/making.ts'
 
@@ -42,7 +43,13 @@ function webhookIdOf({ webhook }: Input): number {
 async function createWebhook(parts: OperatorParts, input: Input): Promise<Answer> {
   const accountId = input.account === undefined ? null : Number(accountOf(parts, input.account).id)
   const known: readonly string[] = accountId === null ? siteEvents : accountEvents
-  const events = [...new Set(String(input.events ?? '').split(',').filter(event => event !== ''))]
+  const events = [
+    ...new Set(
+      String(input.events ?? '')
+        .split(',')
+        .filter(event => event !== ''),
+    ),
+  ]
   if (events.length === 0 || !events.every(event => known.includes(event))) {
     throw new OperatorError(`--events must be some of these, with commas between: ${known.join(', ')}.`)
   }

@@ -43,7 +43,12 @@ const asEvents = queryParameter('alt', { type: 'string', enum: ['sse', 'json'], 
 
 /** Google's paths begin with either. */
 const google = (rows: (prefix: string, name: string) => readonly CallRow[]): readonly CallRow[] =>
-  ([['/v1beta', ''], ['/v1', 'V1']] as const).flatMap(([prefix, name]) => rows(`${prefix}/models/{model}`, name))
+  (
+    [
+      ['/v1beta', ''],
+      ['/v1', 'V1'],
+    ] as const
+  ).flatMap(([prefix, name]) => rows(`${prefix}/models/{model}`, name))
 
 const talks: readonly CallRow[] = [
   {
@@ -197,42 +202,45 @@ const counts: readonly CallRow[] = [
   ]),
 ]
 
-const stored = ([['/v1/responses', '', responses], ['/api/v3/responses', 'Ark', 'ark']] as const).flatMap(
-  ([root, name, dialect]): readonly CallRow[] => {
-    const one = { tag: 'Stored responses', dialect, parameters: [pathParameter('id', 'Of a response.')] }
-    const again = [
-      queryParameter('stream', flag('Whether its events are told again.')),
-      queryParameter('starting_after', count('The number of the last event that you have heard.')),
-    ]
-    const paged = [
-      queryParameter('after', text('The id of the last item of the page before.')),
-      queryParameter('limit', count('How many.', { minimum: 1, maximum: 100 })),
-      queryParameter('order', { type: 'string', enum: ['asc', 'desc'], description: 'Oldest or newest first.' }),
-    ]
-    return [
-      {
-        ...{ tag: 'Stored responses', dialect, path: `${root}/compact`, id: `compact${name}Response` },
-        ...{ about: 'Press a conversation into one item.', body: ['CompactRequest', { model, input: 'Hello' }] },
-      },
-      {
-        ...{ ...one, method: 'GET', path: `${root}/{id}`, id: `get${name}Response`, streams: true },
-        ...{ about: 'Show a response, or tell its events again.', parameters: [...one.parameters, ...again] },
-      },
-      {
-        ...{ ...one, method: 'GET', path: `${root}/{id}/input_items`, id: `list${name}ResponseInput` },
-        ...{ about: 'List what a response was asked.', parameters: [...one.parameters, ...paged] },
-      },
-      {
-        ...{ ...one, path: `${root}/{id}/cancel`, id: `cancel${name}Response` },
-        about: 'End a response that is being made in the background.',
-      },
-      {
-        ...{ ...one, method: 'DELETE', path: `${root}/{id}`, id: `delete${name}Response` },
-        about: 'Forget a response, here and at its upstream.',
-      },
-    ]
-  },
-)
+const stored = (
+  [
+    ['/v1/responses', '', responses],
+    ['/api/v3/responses', 'Ark', 'ark'],
+  ] as const
+).flatMap(([root, name, dialect]): readonly CallRow[] => {
+  const one = { tag: 'Stored responses', dialect, parameters: [pathParameter('id', 'Of a response.')] }
+  const again = [
+    queryParameter('stream', flag('Whether its events are told again.')),
+    queryParameter('starting_after', count('The number of the last event that you have heard.')),
+  ]
+  const paged = [
+    queryParameter('after', text('The id of the last item of the page before.')),
+    queryParameter('limit', count('How many.', { minimum: 1, maximum: 100 })),
+    queryParameter('order', { type: 'string', enum: ['asc', 'desc'], description: 'Oldest or newest first.' }),
+  ]
+  return [
+    {
+      ...{ tag: 'Stored responses', dialect, path: `${root}/compact`, id: `compact${name}Response` },
+      ...{ about: 'Press a conversation into one item.', body: ['CompactRequest', { model, input: 'Hello' }] },
+    },
+    {
+      ...{ ...one, method: 'GET', path: `${root}/{id}`, id: `get${name}Response`, streams: true },
+      ...{ about: 'Show a response, or tell its events again.', parameters: [...one.parameters, ...again] },
+    },
+    {
+      ...{ ...one, method: 'GET', path: `${root}/{id}/input_items`, id: `list${name}ResponseInput` },
+      ...{ about: 'List what a response was asked.', parameters: [...one.parameters, ...paged] },
+    },
+    {
+      ...{ ...one, path: `${root}/{id}/cancel`, id: `cancel${name}Response` },
+      about: 'End a response that is being made in the background.',
+    },
+    {
+      ...{ ...one, method: 'DELETE', path: `${root}/{id}`, id: `delete${name}Response` },
+      about: 'Forget a response, here and at its upstream.',
+    },
+  ]
+})
 
 const TASKS = '/api/v3/contents/generations/tasks'
 const owned = { tag: 'Tasks and files', dialect: 'ark' } as const

@@ -78,16 +78,18 @@ function makeAnswers(codes: readonly ErrorCode[], dialect: ErrorDialectName): Re
     const { status } = inWords(code, dialect)
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])
   }
-  const answers = [...byStatus].sort(([a], [b]) => a - b).map(([status, own]) => {
-    const example = { value: inWords(own[0]!, dialect).body }
-    const answer: Answer = {
-      description: own.length === 1 ? errorRows[own[0]!].message : own.map(code => `\`${code}\``).join(', '),
-      ...(RETRIED.includes(status) && { headers: { 'Retry-After': headerRef('Retry-After') } }),
-      content: { [JSON_TYPE]: { schema, examples: { [own[0]!]: example } } },
-      'x-weir-codes': own,
-    }
-    return [String(status), answer] as const
-  })
+  const answers = [...byStatus]
+    .sort(([a], [b]) => a - b)
+    .map(([status, own]) => {
+      const example = { value: inWords(own[0]!, dialect).body }
+      const answer: Answer = {
+        description: own.length === 1 ? errorRows[own[0]!].message : own.map(code => `\`${code}\``).join(', '),
+        ...(RETRIED.includes(status) && { headers: { 'Retry-After': headerRef('Retry-After') } }),
+        content: { [JSON_TYPE]: { schema, examples: { [own[0]!]: example } } },
+        'x-weir-codes': own,
+      }
+      return [String(status), answer] as const
+    })
   return Object.fromEntries(answers)
 }
 

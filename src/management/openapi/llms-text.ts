@@ -3,7 +3,9 @@
 import type { OpenApi } from './document.ts'
 
 export function writeLlmsText({ info, paths }: OpenApi): string {
-  const managed = Object.keys(paths).filter(path => path.startsWith('/api/web/')).map(path => path.split('/')[3]!)
+  const managed = Object.keys(paths)
+    .filter(path => path.startsWith('/api/web/'))
+    .map(path => path.split('/')[3]!)
   const areas = [...new Set(managed)].sort().join(', ')
   const signIn = Object.keys(paths).find(path => /^\/api\/auth\/.*(sign-in|session)/.test(path)) ?? '/api/auth'
   return `# Weir

@@ -77,7 +77,7 @@ export function typeText(given: JsonSchema, resolve: Resolve): string {
         const of = items === undefined ? 'anything' : typeText(items as JsonSchema, resolve)
         return `list of ${of}`
       }
-      return one === 'string' && typeof format === 'string' ? format : words[one] ?? one
+      return one === 'string' && typeof format === 'string' ? format : (words[one] ?? one)
     })
     .join(' or ')
     .concat(rangeText(schema))

@@ -38,7 +38,11 @@ export function resolverOf({ components }: OpenApi): Resolve {
 }
 
 function parametersPart({ parameters }: DocumentOperation, resolve: Resolve): string {
-  const places = [['path', 'In the path'], ['query', 'In the address'], ['header', 'Headers']] as const
+  const places = [
+    ['path', 'In the path'],
+    ['query', 'In the address'],
+    ['header', 'Headers'],
+  ] as const
   return places
     .map(([place, title]) => {
       const rows = parameters.filter(one => one.in === place)

@@ -76,7 +76,11 @@ function menu({ info, tags }: OpenApi, told: ReadonlyMap<string, readonly Told[]
     })
     return items.length === 0 ? '' : `<h3>${title}</h3><ul>${items.join('')}</ul>`
   })
-  const more = [['#errors', 'Errors'], ['/openapi.json', 'openapi.json'], ['/llms.txt', 'llms.txt']]
+  const more = [
+    ['#errors', 'Errors'],
+    ['/openapi.json', 'openapi.json'],
+    ['/llms.txt', 'llms.txt'],
+  ]
   const links = more.map(([href, name]) => `<li><a href="${href}">${name}</a></li>`).join('')
   return `<nav><a class="brand" href="#">${mark}${escaped(info.title)}</a>
 <div class="all">${lists.join('\n')}<h3>More</h3><ul>${links}</ul></div></nav>`

@@ -1,8 +1,8 @@
 // What there is to read about the gateway: its description for programs, for people, and in one screen. Made by the
 // first who asks, and then kept: nothing of it changes while the gateway runs.
 
-import type { KeptPage } from '../../http/kept-page.ts'
-import { keepPage } from '../../http/kept-page.ts'
+import type { KeptPage } from '../../http/server/cached-page.ts'
+import { keepPage } from '../../http/server/cached-page.ts'
 import { describedEndpoints } from './described-endpoints.ts'
 import { buildDocument } from './document.ts'
 import { writeLlmsText } from './llms-text.ts'

@@ -1,9 +1,9 @@
 // What is answered to whoever asks for models, prices, providers and the like, as schemas. A test holds the answers of
 // a running gateway against them.
 
-import { fees } from '../../base/price.ts'
-import { modalities } from '../../base/traits.ts'
-import { buckets } from '../../base/usage.ts'
+import { modalities } from '../../base/money/model-traits.ts'
+import { fees } from '../../base/money/price.ts'
+import { buckets } from '../../base/money/usage.ts'
 import type { JsonSchema } from './operation.ts'
 import { closedObject, count, flag, listOf, openObject, refTo, text } from './operation.ts'
 

@@ -89,7 +89,9 @@ function sampleOfType(type: unknown, schema: JsonSchema, { look, name }: Within)
   const sampled = (field: string) => [field, sampleOf(properties[field] ?? {}, look, field)] as const
   if (required.length === 0) {
     // Whoever changes something changes something.
-    const [first] = Object.keys(properties).map(sampled).filter(([, value]) => value !== undefined)
+    const [first] = Object.keys(properties)
+      .map(sampled)
+      .filter(([, value]) => value !== undefined)
     return first === undefined ? {} : Object.fromEntries([first])
   }
   const made = required.map(sampled)

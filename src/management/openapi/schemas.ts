@@ -43,8 +43,9 @@ function mapped(value: unknown, change: Change): unknown {
 
 /** A pattern that says in five hundred signs what its format says in a word is no help, nor is the largest number. */
 const readable = (value: Described): Described =>
-  mapped(value, one => Object.fromEntries(Object.entries(one).filter(([name, told]) => !isNoise(name, told, one)))) as
-    Described
+  mapped(value, one =>
+    Object.fromEntries(Object.entries(one).filter(([name, told]) => !isNoise(name, told, one))),
+  ) as Described
 
 function isNoise(name: string, told: unknown, { format }: Described): boolean {
   if (name === 'pattern') return typeof told === 'string' && typeof format === 'string'

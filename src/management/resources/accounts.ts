@@ -3,13 +3,13 @@
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import type { AccountChange } from '../../store/funding-operations.ts'
-import type { AccountRead } from '../../store/reads/accounts.ts'
-import type { Scope } from '../../store/reads/paging.ts'
-import { listText } from '../key-writing.ts'
+import type { AccountChange } from '../../store/ledger/funding-operations.ts'
+import type { AccountRead } from '../../store/queries/accounts.ts'
+import type { Scope } from '../../store/queries/paging.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { oddities } from '../rule-check.ts'
-import { usdText } from '../statement-lines.ts'
+import { listText } from '../services/keys.ts'
+import { oddities } from '../services/rule-check.ts'
+import { usdText } from '../services/statement-lines.ts'
 import { warnings } from './channel-shapes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, time, usd } from './endpoint.ts'
@@ -57,8 +57,11 @@ function shown({ frozenMs, createdMs, version: _, ...account }: AccountRead): z.
   } as z.input<typeof Account>
 }
 
-const changeOf = (change: z.output<typeof Change>): AccountChange =>
-  ({ ...change, allows: listText(change.allows), denies: listText(change.denies) })
+const changeOf = (change: z.output<typeof Change>): AccountChange => ({
+  ...change,
+  allows: listText(change.allows),
+  denies: listText(change.denies),
+})
 
 const Written = Account.extend({ warnings })
 

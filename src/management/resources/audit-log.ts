@@ -2,13 +2,13 @@
 
 import * as z from 'zod'
 import { textId } from '../../base/ids.ts'
-import type { AuditChecked } from '../../store/reads/audit-log.ts'
+import type { AuditChecked } from '../../store/queries/audit-log.ts'
 import { subjectOf } from '../actor.ts'
-import { tellChanges } from '../audit-changes.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { listAnswer, listAsk } from './listing.ts'
+import { tellChanges } from '../services/audit-changes.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { idOf, listOf, listQuery, endpoint, moment, time } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, moment, time } from './endpoint.ts'
+import { listAnswer, listAsk } from './listing.ts'
 
 const AuditRow = z
   .object({
@@ -62,7 +62,12 @@ export function auditLogEndpoints({ desk }: ManagementParts): readonly WebEndpoi
       path: '/api/web/audit-log/check',
       who: { site: 'support' },
       about: 'Check that no row of the audit log was changed, removed or moved.',
-      query: z.strictObject({ head: z.string().regex(/^[1-9][0-9]{0,14}:[0-9a-f]{64}$/).optional() }),
+      query: z.strictObject({
+        head: z
+          .string()
+          .regex(/^[1-9][0-9]{0,14}:[0-9a-f]{64}$/)
+          .optional(),
+      }),
       answer: z.object({
         rows: z.number(),
         brokenAt: z.number().nullable(),

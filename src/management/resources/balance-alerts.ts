@@ -1,10 +1,10 @@
 // When an account is to be called low: what its webhooks are told of depends on it.
 
 import * as z from 'zod'
-import { moneyText } from '../../store/operations.ts'
-import type { Scope } from '../../store/reads/paging.ts'
+import { moneyText } from '../../store/ledger/money-text.ts'
+import type { Scope } from '../../store/queries/paging.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { usdText } from '../statement-lines.ts'
+import { usdText } from '../services/statement-lines.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, nothing } from './endpoint.ts'
 import { done, found, unknown } from './listing.ts'

@@ -2,11 +2,11 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
-import type { BudgetSpan } from '../../store/operations.ts'
-import type { BudgetRead } from '../../store/reads/accounts.ts'
+import type { BudgetSpan } from '../../store/ledger/hold-types.ts'
+import type { BudgetRead } from '../../store/queries/accounts.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { endOf } from '../period.ts'
-import { usdText } from '../statement-lines.ts'
+import { endOf } from '../services/budget-period.ts'
+import { usdText } from '../services/statement-lines.ts'
 import type { EndpointAsk, WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, nothing, time, usd } from './endpoint.ts'
 import { timeOrNull } from './fields.ts'
@@ -67,7 +67,12 @@ function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): read
       body: z.strictObject({ cap: boundUsd }),
       answer: Budget,
       async run(ask) {
-        const { params, body: { cap }, scope, by } = ask
+        const {
+          params,
+          body: { cap },
+          scope,
+          by,
+        } = ask
         const wanted = spanIn(params)
         await read(ask) // an account's number, written as a key's, is no key
         const what = { scopeId: idIn(params), scope, span: wanted, isThere: by.expects !== undefined }

@@ -5,9 +5,12 @@ import { bounds } from '../../base/bounds.ts'
 import { time } from './endpoint.ts'
 
 export const providerId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}$/)
-export const channelId = z.string().regex(/^[a-z0-9][a-z0-9-]{0,39}#[a-z0-9_]{1,40}$/).meta({
-  description: 'A provider and, behind a #, the fingerprint of a key of the environment, or an id of its own',
-})
+export const channelId = z
+  .string()
+  .regex(/^[a-z0-9][a-z0-9-]{0,39}#[a-z0-9_]{1,40}$/)
+  .meta({
+    description: 'A provider and, behind a #, the fingerprint of a key of the environment, or an id of its own',
+  })
 
 const tag = z.string().regex(/^[a-z0-9-]{1,40}$/)
 const cap = z.number().int().min(1).max(bounds.channelCapMax).nullable()
@@ -24,7 +27,8 @@ export const rule = {
   concurrency: cap,
   tags: z.array(tag).max(bounds.tagsMax),
   foreignIds: z.boolean().meta({
-    description: 'Requests may name files, prompts and whatever else is kept there, also what their account has not ' +
+    description:
+      'Requests may name files, prompts and whatever else is kept there, also what their account has not ' +
       'made through this gateway',
   }),
 }

@@ -3,21 +3,32 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
-import { Secret } from '../../base/secret.ts'
-import type { By, Seen } from '../../store/audited.ts'
-import type { ChannelSetting } from '../../store/rules.ts'
-import type { ChannelView } from '../channel-views.ts'
-import { channelView, channelViews } from '../channel-views.ts'
-import type { ChangedChannel, ChannelRule } from '../channel-writing.ts'
-import { changeChannels, createChannels, removeChannels } from '../channel-writing.ts'
+import { Secret } from '../../base/secrets/secret.ts'
+import type { By, Seen } from '../../store/audit-log/audited.ts'
+import type { ChannelSetting } from '../../store/rules/rules.ts'
+import type { Running } from '../live-gateway.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { compareModels } from '../provider-writing.ts'
-import { refusing } from '../refusing.ts'
-import type { Running } from '../running.ts'
+import type { ChannelView } from '../services/channel-views.ts'
+import { channelView, channelViews } from '../services/channel-views.ts'
+import type { ChangedChannel, ChannelRule } from '../services/channels.ts'
+import { changeChannels, createChannels, removeChannels } from '../services/channels.ts'
+import { compareModels } from '../services/providers.ts'
+import { refusing } from '../web/refusals.ts'
+import {
+  baseUrl,
+  Channel,
+  channelId,
+  credential,
+  name,
+  optional,
+  providerId,
+  rule,
+  shared,
+  Trial,
+  warnings,
+} from './channel-shapes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, nothing } from './endpoint.ts'
-import { baseUrl, Channel, channelId, credential, name, optional, providerId } from './channel-shapes.ts'
-import { rule, shared, Trial, warnings } from './channel-shapes.ts'
 import { found, listAnswer, listAsk } from './listing.ts'
 import { memoryPage } from './memory-pages.ts'
 
@@ -60,8 +71,7 @@ const support = { site: 'support' } as const
 
 export function channelEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const showing = buildShow(parts)
-  const change: ChangeSome = (by, changes) =>
-    refusing(() => parts.inTurn(() => changeChannels(parts, by, changes)))
+  const change: ChangeSome = (by, changes) => refusing(() => parts.inTurn(() => changeChannels(parts, by, changes)))
   const ways = { ...showing, change }
   return [
     ...shownEndpoints(parts, ways),

@@ -4,8 +4,8 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { parseTextId, textId } from '../../base/ids.ts'
-import type { By, Seen } from '../../store/audited.ts'
-import type { Scope } from '../../store/reads/paging.ts'
+import type { By, Seen } from '../../store/audit-log/audited.ts'
+import type { Scope } from '../../store/queries/paging.ts'
 import type { Actor, SiteRole, Who } from '../actor.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -100,7 +100,10 @@ export const listOf = <T extends Schema>(item: T) =>
   })
 
 /** Money is US dollars in decimals, as text: 12.5 */
-export const usd = z.string().regex(/^-?\d{1,9}(\.\d{1,9})?$/).meta({ description: 'US dollars, in decimals' })
+export const usd = z
+  .string()
+  .regex(/^-?\d{1,9}(\.\d{1,9})?$/)
+  .meta({ description: 'US dollars, in decimals' })
 export const time = z.iso.datetime()
 /** The same as it is asked for: milliseconds since 1970. */
 export const moment = z.iso.datetime().transform(text => Date.parse(text))

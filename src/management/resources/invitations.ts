@@ -6,7 +6,7 @@ import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { digestOpaque, mintOpaque } from '../../identity/opaque-token.ts'
-import type { InvitationView } from '../../store/reads/people.ts'
+import type { InvitationView } from '../../store/queries/people.ts'
 import type { Actor } from '../actor.ts'
 import { accountRoles, isAtLeast, rankOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
@@ -62,7 +62,12 @@ export const forbidden = (): Refusal => new Refusal('role_too_low', 'beyond what
 export const tooMany = (): Refusal =>
   new Refusal('state_unfit', 'too many', { hint: 'Too many invitations are open. Revoke some.' })
 
-const days = z.number().int().min(1).max(bounds.invitationMsMax / DAY_MS).default(DAYS)
+const days = z
+  .number()
+  .int()
+  .min(1)
+  .max(bounds.invitationMsMax / DAY_MS)
+  .default(DAYS)
 
 const asked = z
   .strictObject({
@@ -79,8 +84,7 @@ const asked = z
 
 export function invitationEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const { desk, writer, mintId, dateMs, site } = parts
-  const mayInvite = ({ role }: Actor): boolean =>
-    isAtLeast(role, 'admin') || site.current.invitations === 'managers'
+  const mayInvite = ({ role }: Actor): boolean => isAtLeast(role, 'admin') || site.current.invitations === 'managers'
   return [
     endpoint({
       method: 'GET',

@@ -4,31 +4,34 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { idAtMs, textId } from '../../base/ids.ts'
-import { BadRange, rangeText } from '../../http/address-ranges.ts'
+import { BadRange, rangeText } from '../../http/address/ranges.ts'
 import { endpointNames } from '../../identity/key-rights.ts'
-import type { KeyChange } from '../../store/key-operations.ts'
-import type { KeyRead } from '../../store/reads/keys.ts'
-import type { Scope } from '../../store/reads/paging.ts'
+import type { KeyRead } from '../../store/queries/keys.ts'
+import type { Scope } from '../../store/queries/paging.ts'
+import type { KeyChange } from '../../store/rules/key-operations.ts'
 import { isTag } from '../../upstreams/provider.ts'
-import { keyStates, stateFilters, stateOf } from '../key-state.ts'
-import { changeKey, listText, makeKey, renewKey, revokeKey } from '../key-writing.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { oddities } from '../rule-check.ts'
+import { keyStates, stateFilters, stateOf } from '../services/key-state.ts'
+import { changeKey, listText, makeKey, renewKey, revokeKey } from '../services/keys.ts'
+import { oddities } from '../services/rule-check.ts'
 import { warnings } from './channel-shapes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, moment, nothing, time } from './endpoint.ts'
 import { label, listOrAll, modelPatterns, tierName, timeOf, timeOrNull } from './fields.ts'
 import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 
-const range = z.string().max(60).transform((text, issues) => {
-  try {
-    return rangeText(text)
-  } catch (fault) {
-    if (!(fault instanceof BadRange)) throw fault
-    issues.addIssue({ code: 'custom', message: fault.message })
-    return z.NEVER
-  }
-})
+const range = z
+  .string()
+  .max(60)
+  .transform((text, issues) => {
+    try {
+      return rangeText(text)
+    } catch (fault) {
+      if (!(fault instanceof BadRange)) throw fault
+      issues.addIssue({ code: 'custom', message: fault.message })
+      return z.NEVER
+    }
+  })
 
 const settings = {
   name: label,
@@ -201,7 +204,12 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
 }
 
 function endingEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoint[] {
-  const overlapSeconds = z.number().int().min(0).max(bounds.keyOverlapMsMax / 1_000).default(0)
+  const overlapSeconds = z
+    .number()
+    .int()
+    .min(0)
+    .max(bounds.keyOverlapMsMax / 1_000)
+    .default(0)
   return [
     endpoint({
       method: 'POST',

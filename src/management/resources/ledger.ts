@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { textId } from '../../base/ids.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { usdText } from '../statement-lines.ts'
+import { usdText } from '../services/statement-lines.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, time } from './endpoint.ts'
 import { money } from './money-input.ts'

@@ -3,13 +3,13 @@
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import { checkLimit } from '../../limits/check.ts'
-import type { LimitRead } from '../../store/reads/limits.ts'
-import type { LimitRow } from '../../store/rules.ts'
-import { limitScopes } from '../../store/rules.ts'
+import { checkLimit } from '../../limits/validate.ts'
+import type { LimitRead } from '../../store/queries/limits.ts'
+import type { LimitRow } from '../../store/rules/rules.ts'
+import { limitScopes } from '../../store/rules/rules.ts'
 import { limitRefusals } from '../commands/limits.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { limitWarning } from '../rule-check.ts'
+import { limitWarning } from '../services/rule-check.ts'
 import { warnings } from './channel-shapes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, nothing } from './endpoint.ts'
@@ -62,13 +62,17 @@ function checked(limit: Omit<LimitRow, 'id'>): Omit<LimitRow, 'id'> {
 const unfit = (code: keyof typeof limitRefusals, param: string) => (): Refusal =>
   new Refusal('field_invalid', code, { param, hint: limitRefusals[code] })
 
-export const limitEndpoints = (parts: ManagementParts): readonly WebEndpoint[] =>
-  [...readEndpoints(parts), ...writeEndpoints(parts)]
+export const limitEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
+  ...readEndpoints(parts),
+  ...writeEndpoints(parts),
+]
 
-const buildShow = ({ desk }: ManagementParts) => async (id: number) => {
-  const limit = found(await desk.ask('limit', { id }))
-  return { body: shown(limit), version: limit.version }
-}
+const buildShow =
+  ({ desk }: ManagementParts) =>
+  async (id: number) => {
+    const limit = found(await desk.ask('limit', { id }))
+    return { body: shown(limit), version: limit.version }
+  }
 
 /** As it is, with what is odd about it. */
 const buildShowWritten = (parts: ManagementParts) => async (id: number) => {

@@ -2,8 +2,8 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Stale } from '../../store/audited.ts'
-import type { Bound, ListAsk, Page, Scope } from '../../store/reads/paging.ts'
+import type { Stale } from '../../store/audit-log/audited.ts'
+import type { Bound, ListAsk, Page, Scope } from '../../store/queries/paging.ts'
 
 interface Asked {
   readonly sort?: string | undefined

@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import type { MemberView } from '../../store/reads/people.ts'
+import type { MemberView } from '../../store/queries/people.ts'
 import { accountRoles, rankOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'

@@ -1,6 +1,6 @@
 // Pages of a list that is in memory: few rows, of which most is not in the database.
 
-import type { ListAsk } from '../../store/reads/paging.ts'
+import type { ListAsk } from '../../store/queries/paging.ts'
 
 export interface MemoryPage<T> {
   readonly rows: readonly T[]

@@ -2,12 +2,12 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
-import { rateTexts } from '../../base/price.ts'
-import { policyNames } from '../../store/rules.ts'
+import { rateTexts } from '../../base/money/price.ts'
+import { policyNames } from '../../store/rules/rules.ts'
 import type { Model as KnownModel, Provider } from '../../upstreams/provider.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { refusing } from '../refusing.ts'
-import { removeRoute, setRoute } from '../route-writing.ts'
+import { removeRoute, setRoute } from '../services/model-names.ts'
+import { refusing } from '../web/refusals.ts'
 import { providerId, warnings } from './channel-shapes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, time } from './endpoint.ts'
@@ -53,8 +53,10 @@ const Route = z
 const admin = { site: 'admin' } as const
 const support = { site: 'support' } as const
 
-export const modelEndpoints = (parts: ManagementParts): readonly WebEndpoint[] =>
-  [...shownModels(parts), ...routeEndpoints(parts)]
+export const modelEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
+  ...shownModels(parts),
+  ...routeEndpoints(parts),
+]
 
 function shownModels(parts: ManagementParts): readonly WebEndpoint[] {
   return [
@@ -110,7 +112,10 @@ const modelRows = ({ catalogue }: ManagementParts): readonly Row[] =>
 function shown(parts: ManagementParts, { id, provider, model }: Row): z.input<typeof Model> {
   const current = parts.running()?.prices.current(id)
   const free = provider.free || model.free === true
-  const channels = parts.catalogue().channelsOf(provider.id).map(channel => channel.id)
+  const channels = parts
+    .catalogue()
+    .channelsOf(provider.id)
+    .map(channel => channel.id)
   const { rates, cases } = current?.price ?? {}
   return {
     ...{ id, provider: provider.id, name: model.name ?? model.id, free, channels },

@@ -2,9 +2,9 @@
 // decimal are mistakes.
 
 import * as z from 'zod'
-import type { Nanos } from '../../base/money.ts'
-import { nanos, parseUsd } from '../../base/money.ts'
-import { moneyText } from '../../store/operations.ts'
+import type { Nanos } from '../../base/money/money.ts'
+import { nanos, parseUsd } from '../../base/money/money.ts'
+import { moneyText } from '../../store/ledger/money-text.ts'
 
 /** Of answers. */
 export const money = z.string().meta({ description: 'US dollars, in decimals' })

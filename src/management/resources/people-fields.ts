@@ -23,7 +23,10 @@ export const personName = z
   .refine(text => !/\p{Cc}/u.test(text), 'no control characters')
 
 /** Whether it will do is told apart from this. */
-export const password = z.string().min(1).max(bounds.passwordCharsMax * 2)
+export const password = z
+  .string()
+  .min(1)
+  .max(bounds.passwordCharsMax * 2)
 export const code = z.string().max(40).meta({ description: 'Six digits of an authenticator, or a recovery code' })
 export const token = z.string().max(100)
 

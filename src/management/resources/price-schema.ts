@@ -2,10 +2,13 @@
 // parsePrice() to judge.
 
 import * as z from 'zod'
-import { fees } from '../../base/price.ts'
-import { buckets } from '../../base/usage.ts'
+import { fees } from '../../base/money/price.ts'
+import { buckets } from '../../base/money/usage.ts'
 
-const rate = z.string().max(30).meta({ description: 'US dollars for a million tokens, or for one', examples: ['0.15'] })
+const rate = z
+  .string()
+  .max(30)
+  .meta({ description: 'US dollars for a million tokens, or for one', examples: ['0.15'] })
 
 type RateName = (typeof buckets)[number] | (typeof fees)[number]
 

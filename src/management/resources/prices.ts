@@ -2,13 +2,13 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
-import type { PriceTold } from '../../store/reads/prices.ts'
+import type { PriceTold } from '../../store/queries/prices.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../price-changes.ts'
+import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../prices/changes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, nothing, time } from './endpoint.ts'
-import { writtenPrice } from './price-schema.ts'
 import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import { writtenPrice } from './price-schema.ts'
 
 const priceText = z.record(z.string(), z.unknown()).meta({ description: 'As a provider file has it: docs/prices.md' })
 
@@ -95,10 +95,9 @@ function listing(parts: ManagementParts): readonly WebEndpoint[] {
       path: '/api/web/prices',
       who: 'person',
       about: 'List what models cost now.',
-      query: listQuery(
-        { model: z.string().max(300).optional(), origin: z.enum(['shipped', 'operator']).optional() },
-        ['model'],
-      ),
+      query: listQuery({ model: z.string().max(300).optional(), origin: z.enum(['shipped', 'operator']).optional() }, [
+        'model',
+      ]),
       answer: listOf(ModelPrice),
       async run({ query }) {
         const ask = listAsk(query, null, 'model')

@@ -4,8 +4,8 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import type { Provider as Known } from '../../upstreams/provider.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { adoptModels, definitionOf, removeProvider, setProvider } from '../provider-writing.ts'
-import { refusing } from '../refusing.ts'
+import { adoptModels, definitionOf, removeProvider, setProvider } from '../services/providers.ts'
+import { refusing } from '../web/refusals.ts'
 import { providerId, warnings } from './channel-shapes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery } from './endpoint.ts'
@@ -13,18 +13,16 @@ import { found, listAnswer, listAsk } from './listing.ts'
 import { memoryPage } from './memory-pages.ts'
 
 const params = z.object({ provider: providerId })
-const definition = z
-  .record(z.string(), z.unknown())
-  .meta({
-    description: 'As a provider file has it: docs/providers.md',
-    examples: [
-      {
-        ...{ id: 'brook', name: 'Brook', baseUrl: 'https://api.brook.example/v1', keyEnv: 'BROOK_API_KEY' },
-        ...{ baseUrlEnv: 'BROOK_BASE_URL', sign: 'bearer', speaks: { 'openai-chat': '/chat/completions' } },
-        models: [{ id: 'trout', contextTokens: 128_000, price: { input: '0.50', output: '1.50' } }],
-      },
-    ],
-  })
+const definition = z.record(z.string(), z.unknown()).meta({
+  description: 'As a provider file has it: docs/providers.md',
+  examples: [
+    {
+      ...{ id: 'brook', name: 'Brook', baseUrl: 'https://api.brook.example/v1', keyEnv: 'BROOK_API_KEY' },
+      ...{ baseUrlEnv: 'BROOK_BASE_URL', sign: 'bearer', speaks: { 'openai-chat': '/chat/completions' } },
+      models: [{ id: 'trout', contextTokens: 128_000, price: { input: '0.50', output: '1.50' } }],
+    },
+  ],
+})
 
 const Provider = z.object({
   id: providerId,
@@ -70,7 +68,11 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
         const isAsked = (row: Row): boolean =>
           (from === undefined || isOwn(parts, row.id) === (from === 'own')) &&
           (text === undefined || `${row.id} ${row.provider?.name ?? ''}`.toLowerCase().includes(text.toLowerCase()))
-        return listAnswer(memoryPage(rowsOf(parts).filter(isAsked), ask, ({ id }) => id), ask, row => shown(parts, row))
+        return listAnswer(
+          memoryPage(rowsOf(parts).filter(isAsked), ask, ({ id }) => id),
+          ask,
+          row => shown(parts, row),
+        )
       },
     }),
     endpoint({

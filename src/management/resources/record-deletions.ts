@@ -5,11 +5,11 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { idAtMs, msOfId, textId } from '../../base/ids.ts'
-import type { DeletionView } from '../../store/reads/records.ts'
+import type { DeletionView } from '../../store/queries/records.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, time } from './endpoint.ts'
+import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 
 const Deletion = z
   .object({

@@ -2,11 +2,11 @@
 // its way, and nobody is asked any more when the reader has left.
 
 import { bounds } from '../../base/bounds.ts'
-import type { ExportFormat } from '../../base/export-lines.ts'
-import type { ExportSlot } from '../export-slots.ts'
+import type { ExportFormat } from '../../base/text/export-lines.ts'
+import type { Packed } from '../../store/queries/records.ts'
+import type { RecordAsk } from '../../store/records/search.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import type { RecordAsk } from '../../store/record-search.ts'
-import type { Packed } from '../../store/reads/records.ts'
+import type { ExportSlot } from '../web/export-slots.ts'
 
 export interface ExportAsk extends Omit<RecordAsk, 'after' | 'limit'> {
   readonly format: ExportFormat
@@ -29,7 +29,10 @@ function gzipEnd({ crc, bytes }: Packed): Buffer {
 }
 
 export function startExport(desk: ManagementParts['desk'], exporting: Exporting): Response {
-  const { ask: { format }, gzip } = exporting
+  const {
+    ask: { format },
+    gzip,
+  } = exporting
   return new Response(exported(desk, exporting), {
     headers: {
       'content-type': types[format],

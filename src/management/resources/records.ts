@@ -3,20 +3,20 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
-import { exportFormats } from '../../base/export-lines.ts'
 import { idAtMs, parseTextId, textId } from '../../base/ids.ts'
-import { formatUsd, nanos, parseUsd } from '../../base/money.ts'
-import type { BodyPart } from '../../store/bodies.ts'
-import type { Scope } from '../../store/reads/paging.ts'
-import type { RecordFilter } from '../../store/record-search.ts'
-import { showRecord, showWhole } from '../../store/record-text.ts'
-import type { ExportSlots } from '../export-slots.ts'
+import { formatUsd, nanos, parseUsd } from '../../base/money/money.ts'
+import { exportFormats } from '../../base/text/export-lines.ts'
+import type { Scope } from '../../store/queries/paging.ts'
+import type { BodyPart } from '../../store/records/bodies-messages.ts'
+import { showRecord, showWhole } from '../../store/records/record-text.ts'
+import type { RecordFilter } from '../../store/records/search.ts'
 import type { ManagementParts } from '../management-parts.ts'
+import type { ExportSlots } from '../web/export-slots.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, LIST_LIMIT, listOf, time, usd } from './endpoint.ts'
+import { found } from './listing.ts'
 import { deletionEndpoints } from './record-deletions.ts'
 import { startExport } from './record-export.ts'
-import { found } from './listing.ts'
-import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, LIST_LIMIT, time, usd } from './endpoint.ts'
 
 const Short = z
   .object({
@@ -51,7 +51,10 @@ const word = z.string().min(1).max(300)
 const filters = {
   ...{ from: moment.optional(), before: moment.optional(), id: idOf('req').optional() },
   ...{ account: idOf('acc').optional(), key: idOf('key').optional() },
-  model: word.regex(/^[^/]+\/./).optional().meta({ description: 'As callers name it: <provider>/<model>' }),
+  model: word
+    .regex(/^[^/]+\/./)
+    .optional()
+    .meta({ description: 'As callers name it: <provider>/<model>' }),
   ...{ provider: word.optional(), channel: word.optional(), outcome: word.optional(), error: word.optional() },
   status: z.coerce.number().int().min(100).max(599).optional(),
   ...{ costMin: usd.optional(), costMax: usd.optional(), endUser: z.string().min(1).max(1_000).optional() },
@@ -183,4 +186,3 @@ function bodiesEndpoint({ desk, bodies, writer }: ManagementParts): WebEndpoint 
 }
 
 const bodyOf = ({ bytes, truncated }: BodyPart) => ({ text: Buffer.from(bytes).toString('utf8'), truncated })
-

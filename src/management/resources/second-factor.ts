@@ -4,16 +4,9 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { digestOpaque } from '../../identity/opaque-token.ts'
-import {
-  mintRecoveryCode,
-  mintTotpSecret,
-  openTotp,
-  sealTotp,
-  showTotp,
-  stepOfCode,
-} from '../../identity/totp.ts'
+import { mintRecoveryCode, mintTotpSecret, openTotp, sealTotp, showTotp, stepOfCode } from '../../identity/totp.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import type { SigningIn } from '../signing-in.ts'
+import type { SigningIn } from '../services/sign-in.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, nothing } from './endpoint.ts'
 import { done, unknown } from './listing.ts'

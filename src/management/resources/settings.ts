@@ -3,7 +3,7 @@
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import type { SiteSettings } from '../site-book.ts'
+import type { SiteSettings } from '../services/site-settings.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, usd } from './endpoint.ts'
 import { done } from './listing.ts'
@@ -16,7 +16,10 @@ const fields = {
   registration: z.enum(['off', 'open']),
   allowedDomains: z.array(domain).max(100).meta({ description: 'Of addresses that may register; none: all' }),
   invitations: z.enum(['admins', 'managers']).meta({ description: 'Who may invite others' }),
-  defaultTier: z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/).meta({ description: 'Of keys in accounts of newcomers' }),
+  defaultTier: z
+    .string()
+    .regex(/^[a-z][a-z0-9_-]{0,31}$/)
+    .meta({ description: 'Of keys in accounts of newcomers' }),
   startingCredit: usd
     .refine(text => !text.startsWith('-'), 'not negative')
     .meta({ description: 'US dollars, for whoever registers' }),

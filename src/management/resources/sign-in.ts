@@ -1,9 +1,9 @@
 // Signing in and out. What keeps somebody signed in is a cookie that is sent nowhere but here.
 
 import * as z from 'zod'
-import type { ManagementParts } from '../management-parts.ts'
-import type { SigningIn } from '../signing-in.ts'
 import { subjectOf } from '../actor.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import type { SigningIn } from '../services/sign-in.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, nothing } from './endpoint.ts'
 import { code, password, SignedIn } from './people-fields.ts'

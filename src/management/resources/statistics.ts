@@ -5,17 +5,17 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money.ts'
-import type { Scope } from '../../store/reads/paging.ts'
-import type { AnswerRange, CallsAsked, NamedTop } from '../../store/reads/statistics.ts'
-import { topKinds } from '../../store/reads/statistics.ts'
+import { formatUsd, nanos } from '../../base/money/money.ts'
+import type { Scope } from '../../store/queries/paging.ts'
+import type { AnswerRange, CallsAsked, NamedTop } from '../../store/queries/statistics.ts'
+import { topKinds } from '../../store/queries/statistics.ts'
+import { spanAt, spans } from '../../store/statistics/plan.ts'
 import type { FigureView } from '../../store/statistics/questions.ts'
 import { metrics } from '../../store/statistics/questions.ts'
-import { spanAt, spans } from '../../store/statistics/plan.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { unknown } from './listing.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, time, usd } from './endpoint.ts'
+import { unknown } from './listing.ts'
 
 const DAY_MS = 86_400_000
 const ROWS_MAX = 100
@@ -224,4 +224,3 @@ function topEndpoints({ desk, calls }: TopParts): readonly WebEndpoint[] {
     }),
   ]
 }
-

@@ -2,13 +2,13 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
-import type { TierView } from '../../store/reads/tiers.ts'
+import type { TierView } from '../../store/queries/tiers.ts'
 import type { Actor } from '../actor.ts'
 import { isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { listOf, listQuery, nothing, endpoint } from './endpoint.ts'
+import { endpoint, listOf, listQuery, nothing } from './endpoint.ts'
+import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 
 const name = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/)
 const qpm = z.number().int().min(1).max(1_000_000_000)
@@ -31,10 +31,12 @@ const inUse = (): Refusal => new Refusal('state_unfit', 'in use', { hint: 'Keys 
 
 export function tierEndpoints({ desk, writer, onKeyChanged, rules }: ManagementParts): readonly WebEndpoint[] {
   /** How many keys the site has is for those who run it. */
-  const shownTo = ({ role }: Actor) => ({ version: _, keys, ...tier }: TierView) => ({
-    ...tier,
-    keys: isAtLeast(role, 'support') ? keys : null,
-  })
+  const shownTo =
+    ({ role }: Actor) =>
+    ({ version: _, keys, ...tier }: TierView) => ({
+      ...tier,
+      keys: isAtLeast(role, 'support') ? keys : null,
+    })
   const show = async (tier: string, actor: Actor) => {
     const row = found(await desk.ask('tier', { name: tier }))
     return { body: shownTo(actor)(row), version: row.version }

@@ -2,12 +2,12 @@
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
+import { rateOf, spansMs } from '../../base/collections/gcra.ts'
 import { Refusal } from '../../base/errors.ts'
-import { rateOf, spansMs } from '../../base/gcra.ts'
 import { textId } from '../../base/ids.ts'
-import { Tries } from '../../identity/tries.ts'
+import { Tries } from '../../identity/attempt-limits.ts'
 import { mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
-import type { DeliveryView, WebhookView } from '../../store/reads/webhooks.ts'
+import type { DeliveryView, WebhookView } from '../../store/queries/webhooks.ts'
 import type { Actor } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { accountEvents, eventId, siteEvents } from '../webhooks/events.ts'
@@ -67,14 +67,16 @@ const maskedUrl = (text: string): string => {
   return pathname === '/' && search === '' ? `${origin}/` : `${origin}/…`
 }
 
-const showWebhook = ({ role }: Actor) => ({ id, accountId, createdMs, events, url: told, ...row }: WebhookView) => ({
-  ...row,
-  id: textId('hook', id),
-  url: role === 'support' ? maskedUrl(told) : told,
-  account: accountId === null ? null : textId('acc', accountId),
-  events: (events ?? []) as z.output<typeof Webhook>['events'],
-  created: timeOf(createdMs),
-})
+const showWebhook =
+  ({ role }: Actor) =>
+  ({ id, accountId, createdMs, events, url: told, ...row }: WebhookView) => ({
+    ...row,
+    id: textId('hook', id),
+    url: role === 'support' ? maskedUrl(told) : told,
+    account: accountId === null ? null : textId('acc', accountId),
+    events: (events ?? []) as z.output<typeof Webhook>['events'],
+    created: timeOf(createdMs),
+  })
 
 const showDelivery = (row: DeliveryView): z.input<typeof Delivery> => ({
   ...{ id: eventId(row.id), event: row.event, made: timeOf(row.madeMs), attempts: row.attempts },

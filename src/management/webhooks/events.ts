@@ -1,8 +1,8 @@
 // What webhooks can be told, and how it is written. The words of one event are the same however often it is told.
 
 import { textId } from '../../base/ids.ts'
-import { formatUsd, nanos } from '../../base/money.ts'
-import type { DueDelivery } from '../../store/webhook-reader.ts'
+import { formatUsd, nanos } from '../../base/money/money.ts'
+import type { DueDelivery } from '../../store/webhooks/webhook-reader.ts'
 
 /** Of an account. */
 export const accountEvents = ['balance.low', 'balance.empty', 'budget.low', 'key.revoked', 'account.frozen'] as const

@@ -2,9 +2,9 @@
 
 import type { WebhookSecretText } from '../../identity/webhook-secret.ts'
 import { mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
-import type { By } from '../../store/audited.ts'
-import type { Result } from '../../store/operations.ts'
-import type { Scope } from '../../store/reads/paging.ts'
+import type { By } from '../../store/audit-log/audited.ts'
+import type { Result } from '../../store/engine/operations.ts'
+import type { Scope } from '../../store/queries/paging.ts'
 import type { OperatorParts } from '../command.ts'
 
 export interface WantedWebhook {

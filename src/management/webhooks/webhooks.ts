@@ -1,8 +1,8 @@
 // Webhooks as the rest of Weir sees them: what tells them, what they can be told, and how it is reached.
 
 import { describeFault } from '../../base/log.ts'
-import type { GuardedPost } from '../../http/guarded-post.ts'
-import type { WebhookReader } from '../../store/webhook-reader.ts'
+import type { GuardedPost } from '../../http/client/post-webhook.ts'
+import type { WebhookReader } from '../../store/webhooks/webhook-reader.ts'
 import type { DelivererParts } from './deliverer.ts'
 import { WebhookDeliverer } from './deliverer.ts'
 import type { SiteEvent } from './events.ts'

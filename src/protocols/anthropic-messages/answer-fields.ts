@@ -1,9 +1,9 @@
 // Which fields of a message reach a caller of another dialect, object by object.
 
-import type { Json } from '../checks.ts'
-import type { FieldTable } from '../fields.ts'
-import { fields, noteLost } from '../fields.ts'
-import type { Losses } from '../losses.ts'
+import type { Losses } from '../neutral/losses.ts'
+import type { FieldTable } from '../request/fields.ts'
+import { fields, noteLost } from '../request/fields.ts'
+import type { Json } from '../request/json-type.ts'
 
 export const answerFields: FieldTable = {
   ...fields('read', 'id type role model content stop_reason stop_sequence stop_details usage'),

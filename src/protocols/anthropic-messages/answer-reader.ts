@@ -1,12 +1,12 @@
 // A whole message of an upstream, as a neutral answer.
 
 import { Refusal } from '../../base/errors.ts'
-import type { Answer, AnswerPart } from '../answer.ts'
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
-import { noteLost } from '../fields.ts'
-import { endedBy } from '../finish-reasons.ts'
+import type { Answer, AnswerPart } from '../neutral/answer.ts'
+import { endedBy } from '../neutral/finish-reasons.ts'
 import type { AnswerSource } from '../protocol.ts'
+import { noteLost } from '../request/fields.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { answerFields, noteBlock, stopReasonOf } from './answer-fields.ts'
 import { unwrappedInput } from './arguments.ts'
 import { readCitations } from './content-reader.ts'

@@ -1,10 +1,11 @@
 // A neutral answer, as a whole message for a caller.
 
-import { noUsage } from '../../base/usage.ts'
-import type { Answer, AnswerPart } from '../answer.ts'
-import type { Json } from '../checks.ts'
-import type { ReasoningPart, TextPart } from '../conversation.ts'
+import { noUsage } from '../../base/money/usage.ts'
+import type { Answer, AnswerPart } from '../neutral/answer.ts'
+import type { ReasoningPart, TextPart } from '../neutral/conversation.ts'
+import { addLossOfEnd } from '../neutral/finish-reasons.ts'
 import type { AnswerAsk } from '../protocol.ts'
+import type { Json } from '../request/json-type.ts'
 import { argumentsObject } from './arguments.ts'
 import * as blocks from './blocks-writer.ts'
 import { writeStopReason } from './finish.ts'
@@ -16,7 +17,7 @@ export function writeWhole({ choices, usage, serviceClass }: Answer, to: AnswerA
   const calls = parts.some(part => part.kind === 'call')
   const refused = parts.some(part => part.kind === 'refusal')
   const stopReason = writeStopReason(finish, { calls, refused })
-  to.losses.addEnd('anthropic-messages', { finish, reason })
+  addLossOfEnd(to.losses, 'anthropic-messages', { finish, reason })
   return JSON.stringify({
     ...blocks.messageHead(to),
     content: writeContent(parts, to),

@@ -1,7 +1,6 @@
 // Arguments of a tool: JSON text in the neutral form, an object in this dialect.
-
-import type { Json } from '../checks.ts'
-import { isObject, parseText } from '../json-object.ts'
+import { isObject, parseText } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 /** Whatever a model wrote becomes an object: free text as `input`, broken or odd JSON as it is under `arguments`. */
 export function argumentsObject(text: string, custom?: boolean): Json {

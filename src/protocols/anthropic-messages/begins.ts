@@ -1,8 +1,16 @@
 // Which conversation a message is a turn of, and for how long its prompt is to be cached.
 
-import { beginningText, firstMessages, listOf, longer, markMs, markedMessagesMs, markedMs } from '../beginning.ts'
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import {
+  beginningText,
+  firstMessages,
+  listOf,
+  longer,
+  markedMessagesMs,
+  markedMs,
+  markMs,
+} from '../request/conversation-start.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 /** Claude Code names its session in the user: `…_session_<uuid>`, or JSON with a `session_id`. */
 const SESSION = /session_(?:id"\s*:\s*")?([0-9a-f-]{16,64})/

@@ -1,11 +1,10 @@
 // The blocks of a message for a caller, as both forms of an answer need them.
-
-import type { Json } from '../checks.ts'
-import type { Citation } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
+import type { Citation } from '../neutral/conversation.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { packSealed } from '../neutral/reasoning-state.ts'
 import type { AnswerAsk } from '../protocol.ts'
-import type { Sealed } from '../sealed.ts'
-import { packSealed } from '../sealed.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { packCallState, unsigned } from './foreign-state.ts'
 
 /** Everything of a message but what the model says. */

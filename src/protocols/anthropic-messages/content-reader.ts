@@ -1,11 +1,21 @@
 // The blocks of a message, as the parts of a turn.
 
-import type { Json } from '../checks.ts'
-import { invalid } from '../checks.ts'
-import type { CacheMark, CallPart, Citation, MediaPart, Part, ReasoningPart, ResultPart } from '../conversation.ts'
-import type { Role, Source, TextPart } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
-import type { Sealed } from '../sealed.ts'
+import type {
+  CacheMark,
+  CallPart,
+  Citation,
+  MediaPart,
+  Part,
+  ReasoningPart,
+  ResultPart,
+  Role,
+  Source,
+  TextPart,
+} from '../neutral/conversation.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { invalid } from '../request/checks.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import type { Unread } from './fields.ts'
 import { blockFields, cacheFields, sourceFields } from './fields.ts'
 import { isPacked, readState } from './foreign-state.ts'
@@ -82,11 +92,13 @@ export class ContentReader {
         return text === '' ? [] : [{ kind: 'text', text, ...(citations && { citations }), ...this.#mark(block, at) }]
       }
       case 'image':
-        return [{
-          kind: 'image',
-          source: readSource(block.source, `${at}.source`, this.unread),
-          ...this.#mark(block, at),
-        }]
+        return [
+          {
+            kind: 'image',
+            source: readSource(block.source, `${at}.source`, this.unread),
+            ...this.#mark(block, at),
+          },
+        ]
       case 'document':
         return this.#document(block, at)
       default:

@@ -1,13 +1,13 @@
 // What a caller of this dialect means, field by field; and which fields nobody else could be told of.
 
-import type Anthropic from '@anthropic-ai/sdk'
 import { describe, expect, test } from 'bun:test'
+import type Anthropic from '@anthropic-ai/sdk'
 import fc from 'fast-check'
 import { leastCpuMs } from '../../../test/support/cpu.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Conversation, Part } from '../conversation.ts'
+import type { Conversation, Part } from '../neutral/conversation.ts'
+import { packSealed } from '../neutral/reasoning-state.ts'
 import type { Asked } from '../protocol.ts'
-import { packSealed } from '../sealed.ts'
 import { readConversation } from './conversation-reader.ts'
 import { packCallState, unsigned } from './foreign-state.ts'
 import { readCall } from './request.ts'
@@ -71,57 +71,87 @@ const text = (words: string) => ({ type: 'text', text: words })
 describe('blocks', () => {
   test.each<readonly [string, object, readonly object[]]>([
     ['an empty text', text(''), []],
-    ['an image', { type: 'image', source: png }, [
-      { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } },
-    ]],
-    ['an image elsewhere', { type: 'image', source: { type: 'url', url: 'https://x' }, cache_control: null }, [
-      { kind: 'image', source: { at: 'url', url: 'https://x' } },
-    ]],
-    ['an image at the provider', { type: 'image', source: { type: 'file', file_id: 'f' } }, [
-      { kind: 'image', source: { at: 'provider', id: 'f' } },
-    ]],
-    ['a document', { type: 'document', title: 't', source: { type: 'text', media_type: 'text/plain', data: 'd' } }, [
-      { kind: 'file', name: 't', source: { at: 'text', text: 'd', mime: 'text/plain' } },
-    ]],
-    ['a document of blocks', { type: 'document', source: { type: 'content', content: [text('a'), text('b')] } }, [
-      { kind: 'file', source: { at: 'text', text: 'a\nb', mime: 'text/plain' } },
-    ]],
-    ['what was found', { type: 'search_result', source: 'https://x', title: 't', content: [text('a')] }, [
-      { kind: 'file', name: 't', source: { at: 'text', text: 'https://x\n\na', mime: 'text/plain' } },
-    ]],
-    ['a result with an image', { type: 'tool_result', tool_use_id: 'x', content: [{ type: 'image', source: png }] }, [
-      {
-        ...{ kind: 'result', callId: 'x' },
-        parts: [{ kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } }],
-      },
-    ]],
-    ['one of this dialect alone', { type: 'container_upload', file_id: 'f' }, [
-      {
-        ...{ kind: 'native', dialect: 'anthropic-messages', what: 'container_upload' },
-        value: { type: 'container_upload', file_id: 'f' },
-      },
-    ]],
+    [
+      'an image',
+      { type: 'image', source: png },
+      [{ kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } }],
+    ],
+    [
+      'an image elsewhere',
+      { type: 'image', source: { type: 'url', url: 'https://x' }, cache_control: null },
+      [{ kind: 'image', source: { at: 'url', url: 'https://x' } }],
+    ],
+    [
+      'an image at the provider',
+      { type: 'image', source: { type: 'file', file_id: 'f' } },
+      [{ kind: 'image', source: { at: 'provider', id: 'f' } }],
+    ],
+    [
+      'a document',
+      { type: 'document', title: 't', source: { type: 'text', media_type: 'text/plain', data: 'd' } },
+      [{ kind: 'file', name: 't', source: { at: 'text', text: 'd', mime: 'text/plain' } }],
+    ],
+    [
+      'a document of blocks',
+      { type: 'document', source: { type: 'content', content: [text('a'), text('b')] } },
+      [{ kind: 'file', source: { at: 'text', text: 'a\nb', mime: 'text/plain' } }],
+    ],
+    [
+      'what was found',
+      { type: 'search_result', source: 'https://x', title: 't', content: [text('a')] },
+      [{ kind: 'file', name: 't', source: { at: 'text', text: 'https://x\n\na', mime: 'text/plain' } }],
+    ],
+    [
+      'a result with an image',
+      { type: 'tool_result', tool_use_id: 'x', content: [{ type: 'image', source: png }] },
+      [
+        {
+          ...{ kind: 'result', callId: 'x' },
+          parts: [{ kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } }],
+        },
+      ],
+    ],
+    [
+      'one of this dialect alone',
+      { type: 'container_upload', file_id: 'f' },
+      [
+        {
+          ...{ kind: 'native', dialect: 'anthropic-messages', what: 'container_upload' },
+          value: { type: 'container_upload', file_id: 'f' },
+        },
+      ],
+    ],
   ])('%s', (_name, block, parts) => {
     expect(partsOf('user', block) as readonly object[]).toEqual([...parts])
   })
 
   const sealed = { origin: 'o', form: 'encrypted', value: 'v' } as const
   test.each<readonly [string, object, readonly object[]]>([
-    ['thoughts', { type: 'thinking', thinking: 't', signature: 's' }, [
-      { kind: 'reasoning', text: 't', sealed: { form: 'signature', value: 's' } },
-    ]],
-    ['hidden thoughts', { type: 'redacted_thinking', data: 'd' }, [
-      { kind: 'reasoning', text: '', sealed: { form: 'redacted', value: 'd' } },
-    ]],
-    ['thoughts of another', { type: 'thinking', thinking: 't', signature: packSealed(sealed) }, [
-      { kind: 'reasoning', text: 't', sealed },
-    ]],
-    ['hidden thoughts of another', { type: 'redacted_thinking', data: packSealed({ ...sealed, id: 'rs' }) }, [
-      { kind: 'reasoning', text: '', sealed: { ...sealed, id: 'rs' } },
-    ]],
-    ['thoughts that nobody signed', { type: 'thinking', thinking: 't', signature: unsigned }, [
-      { kind: 'reasoning', text: 't' },
-    ]],
+    [
+      'thoughts',
+      { type: 'thinking', thinking: 't', signature: 's' },
+      [{ kind: 'reasoning', text: 't', sealed: { form: 'signature', value: 's' } }],
+    ],
+    [
+      'hidden thoughts',
+      { type: 'redacted_thinking', data: 'd' },
+      [{ kind: 'reasoning', text: '', sealed: { form: 'redacted', value: 'd' } }],
+    ],
+    [
+      'thoughts of another',
+      { type: 'thinking', thinking: 't', signature: packSealed(sealed) },
+      [{ kind: 'reasoning', text: 't', sealed }],
+    ],
+    [
+      'hidden thoughts of another',
+      { type: 'redacted_thinking', data: packSealed({ ...sealed, id: 'rs' }) },
+      [{ kind: 'reasoning', text: '', sealed: { ...sealed, id: 'rs' } }],
+    ],
+    [
+      'thoughts that nobody signed',
+      { type: 'thinking', thinking: 't', signature: unsigned },
+      [{ kind: 'reasoning', text: 't' }],
+    ],
     ['broken state', { type: 'redacted_thinking', data: 'd2VpcjF7!!' }, []],
     ['a summary', { type: 'compaction', content: 'so far' }, [{ kind: 'text', text: 'so far' }]],
     [
@@ -148,9 +178,13 @@ describe('wishes', () => {
     ['a budget', { thinking: { type: 'enabled', budget_tokens: 2000 } }, { budget: 2000, show: 'auto' }],
     ['its own', { thinking: { type: 'adaptive', display: 'omitted' } }, { adaptive: true, show: 'none' }],
     ['an effort', { output_config: { effort: 'max' } }, { effort: 'max' }],
-    ['both', { thinking: { type: 'adaptive' }, output_config: { effort: 'low' } }, {
-      ...{ adaptive: true, effort: 'low', show: 'auto' },
-    }],
+    [
+      'both',
+      { thinking: { type: 'adaptive' }, output_config: { effort: 'low' } },
+      {
+        ...{ adaptive: true, effort: 'low', show: 'auto' },
+      },
+    ],
     ['off', { thinking: { type: 'disabled' } }, { effort: 'none' }],
     ['between tools', { thinking: { type: 'between_tools' } }, { adaptive: true, show: 'auto' }],
   ])('for thoughts: %s', (_name, fields, reasoning) => {
@@ -159,7 +193,10 @@ describe('wishes', () => {
 
   test.each<readonly [object, object]>([
     [{ type: 'auto' }, { toolChoice: { mode: 'auto' } }],
-    [{ type: 'any', disable_parallel_tool_use: true }, { toolChoice: { mode: 'required' }, parallelCalls: false }],
+    [
+      { type: 'any', disable_parallel_tool_use: true },
+      { toolChoice: { mode: 'required' }, parallelCalls: false },
+    ],
     [{ type: 'tool', name: 'f' }, { toolChoice: { mode: 'required', names: ['f'] } }],
     [{ type: 'none' }, { toolChoice: { mode: 'none' } }],
   ])('for calls: %p', (choice, meant) => {

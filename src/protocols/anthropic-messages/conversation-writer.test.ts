@@ -2,10 +2,10 @@
 
 import { describe, expect, test } from 'bun:test'
 import { call, hi, model, result, targetOf, text, tool, user, write } from '../../../test/support/anthropic-writing.ts'
-import type { Traits } from '../../base/traits.ts'
-import type { Json } from '../checks.ts'
-import type { Conversation } from '../conversation.ts'
+import type { Traits } from '../../base/money/model-traits.ts'
+import type { Conversation } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
+import type { Json } from '../request/json-type.ts'
 import { writeCountConversation } from './conversation-writer.ts'
 
 const f = { kind: 'function', name: 'f', schema: { type: 'object' } } as const
@@ -96,7 +96,10 @@ describe('tools', () => {
     expect(names).toEqual(['a_b_3'])
     expect(body.tool_choice).toEqual({ type: 'tool', name: 'a_b_3' })
     expect((body.messages[1]!.content as Json[])[0]!.name).toBe('a_b_2')
-    expect([...notes.renamed]).toEqual([['a_b_2', 'a.b'], ['a_b_3', 'a:b']])
+    expect([...notes.renamed]).toEqual([
+      ['a_b_2', 'a.b'],
+      ['a_b_3', 'a:b'],
+    ])
   })
 
   test.each<readonly [string, Partial<Conversation>, object | undefined]>([
@@ -106,9 +109,13 @@ describe('tools', () => {
     ['any', { toolChoice: { mode: 'required' } }, { type: 'any' }],
     ['one', { toolChoice: { mode: 'required', names: ['f'] } }, { type: 'tool', name: 'f' }],
     ['one at a time', { parallelCalls: false }, { type: 'auto', disable_parallel_tool_use: true }],
-    ['any, one at a time', { toolChoice: { mode: 'required' }, parallelCalls: false }, {
-      ...{ type: 'any', disable_parallel_tool_use: true },
-    }],
+    [
+      'any, one at a time',
+      { toolChoice: { mode: 'required' }, parallelCalls: false },
+      {
+        ...{ type: 'any', disable_parallel_tool_use: true },
+      },
+    ],
   ])('are chosen: %s', (_name, said, choice) => {
     expect(write({ tools: [f, { ...f, name: 'g' }], ...said }).body.tool_choice as object | undefined).toEqual(choice)
   })
@@ -206,9 +213,12 @@ describe('settings', () => {
     ['too hot', { temperature: 1.5 }, { temperature: 1 }, ['temperature']],
     ['only one of two', { temperature: 0.5, topP: 0.5 }, { temperature: 0.5 }, ['top_p']],
     ['top p', { topP: 0.5, topK: 4 }, { top_p: 0.5, top_k: 4 }, []],
-    ['what others have', { seed: 1, verbosity: 'low', metadata: { a: 'b' }, logprobs: 2, logitBias: { 1: 2 } }, {}, [
-      ...['seed', 'logprobs', 'logit_bias', 'verbosity', 'metadata'],
-    ]],
+    [
+      'what others have',
+      { seed: 1, verbosity: 'low', metadata: { a: 'b' }, logprobs: 2, logitBias: { 1: 2 } },
+      {},
+      [...['seed', 'logprobs', 'logit_bias', 'verbosity', 'metadata']],
+    ],
     ['penalties', { frequencyPenalty: 1, presencePenalty: 0 }, {}, ['frequency_penalty']],
   ])('%s', (...row) => {
     const [, settings, fields, losses] = row
@@ -231,11 +241,11 @@ describe('settings', () => {
   })
 
   test.each<readonly [string, number | undefined, Partial<ConversationTarget>, number]>([
-    ['the caller\'s', 100, {}, 100],
-    ['the model\'s', undefined, {}, 8000],
-    ['beyond the model\'s', 9000, {}, 8000],
+    ["the caller's", 100, {}, 100],
+    ["the model's", undefined, {}, 8000],
+    ["beyond the model's", 9000, {}, 8000],
     ['what can be paid', 100, { cap: 50 }, 50],
-    ['nobody\'s', undefined, { outputTokensMax: undefined }, 8192],
+    ["nobody's", undefined, { outputTokensMax: undefined }, 8192],
   ])('the cap is %s', (...row) => {
     const [, asked, target, cap] = row
     const settings = { stream: true, ...(asked !== undefined && { outputTokensMax: asked }) }

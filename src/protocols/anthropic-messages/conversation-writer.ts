@@ -1,10 +1,10 @@
 // What a caller means, as a request for an upstream of this dialect.
 
-import type { Json } from '../checks.ts'
-import { invalid } from '../checks.ts'
-import type { Conversation, Settings } from '../conversation.ts'
-import type { Losses } from '../losses.ts'
+import type { Conversation, Settings } from '../neutral/conversation.ts'
+import type { Losses } from '../neutral/losses.ts'
 import type { ConversationTarget } from '../protocol.ts'
+import { invalid } from '../request/checks.ts'
+import type { Json } from '../request/json-type.ts'
 import { callsLackThoughts } from './foreign-state.ts'
 import { isForced, ToolNames, writeCacheMark, writeTools } from './tools-writer.ts'
 import type { WrittenTurns } from './turns-writer.ts'

@@ -1,7 +1,7 @@
 // The Anthropic Messages dialect.
 
-import { isObject } from '../json-object.ts'
 import type { Protocol } from '../protocol.ts'
+import { isObject } from '../request/json-object.ts'
 import { begins, cacheMs } from './begins.ts'
 import { codec } from './codec.ts'
 import { quotaHeaders, writeError } from './errors.ts'

@@ -1,17 +1,24 @@
 // Answers of an upstream of this dialect, whole and streamed, whatever it sends.
 
 import { describe, expect, test } from 'bun:test'
-import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
-import { askOf, assembled, assembledLoosely, framesOf } from '../../../test/support/anthropic-answers.ts'
-import { readAll, sourceOf, writeAll } from '../../../test/support/anthropic-answers.ts'
+import fc from 'fast-check'
+import {
+  askOf,
+  assembled,
+  assembledLoosely,
+  framesOf,
+  readAll,
+  sourceOf,
+  writeAll,
+} from '../../../test/support/anthropic-answers.ts'
+import { lawful } from '../../../test/support/lawful.ts'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { AnswerEvent } from '../answer.ts'
-import { collectAnswer } from '../answer-collector.ts'
-import { lawful } from '../../../test/support/lawful.ts'
-import type { Json } from '../checks.ts'
-import { unpackSealed } from '../sealed.ts'
+import type { AnswerEvent } from '../neutral/answer.ts'
+import { collectAnswer } from '../neutral/answer-collector.ts'
+import { unpackSealed } from '../neutral/reasoning-state.ts'
+import type { Json } from '../request/json-type.ts'
 import { codec } from './codec.ts'
 
 const golden = (name: string) => readFileSync(`${import.meta.dir}/../../../test/golden/anthropic.${name}`, 'utf8')
@@ -51,7 +58,7 @@ describe('golden', () => {
   })
 })
 
-describe('an upstream\'s stream', () => {
+describe("an upstream's stream", () => {
   const start = { type: 'message_start', message: { id: 'm', usage: { input_tokens: 5, output_tokens: 1 } } }
   const begin = (index: number, block: object) => ({ type: 'content_block_start', index, content_block: block })
   const grow = (index: number, delta: object) => ({ type: 'content_block_delta', index, delta })
@@ -68,59 +75,101 @@ describe('an upstream\'s stream', () => {
 
   test.each<readonly [string, readonly object[], readonly object[], string]>([
     ['without its start', [grow(0, words('x')), done('end_turn')], [said('x')], 'stop'],
-    ['without stops', [start, begin(0, { type: 'text', text: '' }), grow(0, words('x')), begin(1, use('a'))], [
-      ...[said('x'), call('{}')],
-    ], 'other'],
+    [
+      'without stops',
+      [start, begin(0, { type: 'text', text: '' }), grow(0, words('x')), begin(1, use('a'))],
+      [...[said('x'), call('{}')]],
+      'other',
+    ],
     ['without a reason', [start, grow(0, words('x'))], [said('x')], 'other'],
     ['with text at once', [start, begin(0, { type: 'text', text: 'x' }), stop(0)], [said('x')], 'other'],
     ['with an empty text', [start, begin(0, { type: 'text', text: '' }), stop(0), done('end_turn')], [], 'stop'],
     ['with input at once', [start, begin(0, use('a', { b: 1 })), stop(0)], [call('{"b":1}')], 'other'],
-    ['with input told twice', [start, begin(0, use('a', { b: 1 })), grow(0, json('{"b":2}')), stop(0)], [
-      call('{"b":2}'),
-    ], 'other'],
-    ['with a call without a name for it', [start, begin(0, use('')), stop(0), done('tool_use')], [
-      call('{}', 'minted_0'),
-    ], 'calls'],
+    [
+      'with input told twice',
+      [start, begin(0, use('a', { b: 1 })), grow(0, json('{"b":2}')), stop(0)],
+      [call('{"b":2}')],
+      'other',
+    ],
+    [
+      'with a call without a name for it',
+      [start, begin(0, use('')), stop(0), done('tool_use')],
+      [call('{}', 'minted_0')],
+      'calls',
+    ],
     ['whose calls say that they end', [start, begin(0, use('a')), stop(0), done('end_turn')], [call('{}')], 'calls'],
-    ['P3: with blocks side by side', [
-      ...[start, begin(0, use('a')), begin(1, use('b')), grow(1, json('{"b":')), grow(0, json('{"a":1}'))],
-      ...[grow(1, json('1}')), stop(1), stop(0), done('tool_use')],
-    ], [call('{"a":1}'), call('{"b":1}', 'b')], 'calls'],
-    ['P4: that starts a block twice', [start, begin(0, use('a')), begin(0, use('b')), stop(0), stop(0)], [
-      ...[call('{}'), call('{}', 'b')],
-    ], 'other'],
-    ['whose block changes', [start, grow(0, { type: 'thinking_delta', thinking: 't' }), grow(0, words('x'))], [
-      ...[{ kind: 'reasoning', text: 't' }, said('x')],
-    ], 'other'],
-    ['P24: with a signature alone, in pieces', [
-      ...[start, begin(0, { type: 'thinking', thinking: '', signature: '' })],
-      ...[grow(0, { type: 'signature_delta', signature: 's' }), grow(0, { type: 'signature_delta', signature: 't' })],
-      stop(0),
-    ], [
-      { kind: 'reasoning', text: '', sealed: { origin: 'here', form: 'signature', value: 'st' } },
-    ], 'other'],
-    ['with hidden thoughts', [start, begin(0, { type: 'redacted_thinking', data: 'd' }), stop(0)], [
-      { kind: 'reasoning', text: '', sealed: { origin: 'here', form: 'redacted', value: 'd' } },
-    ], 'other'],
-    ['with a search', [
-      ...[start, begin(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} })],
-      ...[grow(0, json('{"query":"x"}')), stop(0), done('pause_turn')],
-    ], [
-      {
-        ...{ kind: 'native', dialect: 'anthropic-messages', what: 'server_tool_use' },
-        value: { type: 'server_tool_use', id: 's', name: 'web_search', input: { query: 'x' } },
-      },
-    ], 'paused'],
-    ['with sources', [
-      ...[start, grow(0, words('x'))],
-      grow(0, { type: 'citations_delta', citation: { type: 'x', url: 'u', title: 't', cited_text: 'c' } }),
-    ], [{ ...said('x'), citations: [{ url: 'u', title: 't', citedText: 'c' }] }], 'other'],
-    ['P30: that refuses, and says why', [start, done('refusal', { stop_details: { explanation: 'no' } })], [
-      { kind: 'refusal', text: 'no' },
-    ], 'filtered'],
-    ['of a later day', [start, { type: 'x' }, grow(0, { type: 'x' }), begin(1, { type: 'x', y: 1 }), stop(1)], [
-      { kind: 'native', dialect: 'anthropic-messages', what: 'x', value: { type: 'x', y: 1 } },
-    ], 'other'],
+    [
+      'P3: with blocks side by side',
+      [
+        ...[start, begin(0, use('a')), begin(1, use('b')), grow(1, json('{"b":')), grow(0, json('{"a":1}'))],
+        ...[grow(1, json('1}')), stop(1), stop(0), done('tool_use')],
+      ],
+      [call('{"a":1}'), call('{"b":1}', 'b')],
+      'calls',
+    ],
+    [
+      'P4: that starts a block twice',
+      [start, begin(0, use('a')), begin(0, use('b')), stop(0), stop(0)],
+      [...[call('{}'), call('{}', 'b')]],
+      'other',
+    ],
+    [
+      'whose block changes',
+      [start, grow(0, { type: 'thinking_delta', thinking: 't' }), grow(0, words('x'))],
+      [...[{ kind: 'reasoning', text: 't' }, said('x')]],
+      'other',
+    ],
+    [
+      'P24: with a signature alone, in pieces',
+      [
+        ...[start, begin(0, { type: 'thinking', thinking: '', signature: '' })],
+        ...[grow(0, { type: 'signature_delta', signature: 's' }), grow(0, { type: 'signature_delta', signature: 't' })],
+        stop(0),
+      ],
+      [{ kind: 'reasoning', text: '', sealed: { origin: 'here', form: 'signature', value: 'st' } }],
+      'other',
+    ],
+    [
+      'with hidden thoughts',
+      [start, begin(0, { type: 'redacted_thinking', data: 'd' }), stop(0)],
+      [{ kind: 'reasoning', text: '', sealed: { origin: 'here', form: 'redacted', value: 'd' } }],
+      'other',
+    ],
+    [
+      'with a search',
+      [
+        ...[start, begin(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} })],
+        ...[grow(0, json('{"query":"x"}')), stop(0), done('pause_turn')],
+      ],
+      [
+        {
+          ...{ kind: 'native', dialect: 'anthropic-messages', what: 'server_tool_use' },
+          value: { type: 'server_tool_use', id: 's', name: 'web_search', input: { query: 'x' } },
+        },
+      ],
+      'paused',
+    ],
+    [
+      'with sources',
+      [
+        ...[start, grow(0, words('x'))],
+        grow(0, { type: 'citations_delta', citation: { type: 'x', url: 'u', title: 't', cited_text: 'c' } }),
+      ],
+      [{ ...said('x'), citations: [{ url: 'u', title: 't', citedText: 'c' }] }],
+      'other',
+    ],
+    [
+      'P30: that refuses, and says why',
+      [start, done('refusal', { stop_details: { explanation: 'no' } })],
+      [{ kind: 'refusal', text: 'no' }],
+      'filtered',
+    ],
+    [
+      'of a later day',
+      [start, { type: 'x' }, grow(0, { type: 'x' }), begin(1, { type: 'x', y: 1 }), stop(1)],
+      [{ kind: 'native', dialect: 'anthropic-messages', what: 'x', value: { type: 'x', y: 1 } }],
+      'other',
+    ],
     ['that goes on after its end', [start, done('end_turn'), grow(0, words('x'))], [said('x')], 'stop'],
   ])('%s', (...row) => {
     const [, frames, parts, finish] = row
@@ -133,7 +182,10 @@ describe('an upstream\'s stream', () => {
   test('tells its usage as it grows', () => {
     const end = { ...done('end_turn'), usage: { output_tokens: 9 } }
     const usages = readAll([start, end]).filter(event => event.kind === 'usage')
-    expect(usages.map(({ usage }) => usage)).toEqual([{ input: 5, output: 1 }, { input: 5, output: 9 }])
+    expect(usages.map(({ usage }) => usage)).toEqual([
+      { input: 5, output: 1 },
+      { input: 5, output: 9 },
+    ])
   })
 
   test('a tool that stands for the answer is the answer', () => {

@@ -3,21 +3,30 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
-import { askOf, assembled, assembledLoosely, framesOf } from '../../../test/support/anthropic-answers.ts'
-import { sourceOf, writeAll } from '../../../test/support/anthropic-answers.ts'
+import {
+  askOf,
+  assembled,
+  assembledLoosely,
+  framesOf,
+  sourceOf,
+  writeAll,
+} from '../../../test/support/anthropic-answers.ts'
 import { leastCpuMs } from '../../../test/support/cpu.ts'
 import { bounds } from '../../base/bounds.ts'
-import type { Answer, AnswerEvent, AnswerPart } from '../answer.ts'
-import { collectAnswer, eventsOf } from '../answer-collector.ts'
-import type { Json } from '../checks.ts'
-import type { Part } from '../conversation.ts'
+import type { Answer, AnswerEvent, AnswerPart } from '../neutral/answer.ts'
+import { collectAnswer, eventsOf } from '../neutral/answer-collector.ts'
+import type { Part } from '../neutral/conversation.ts'
+import type { Json } from '../request/json-type.ts'
 import { codec } from './codec.ts'
 import { readConversation } from './conversation-reader.ts'
 import { readCall } from './request.ts'
 
-describe('a caller\'s stream', () => {
+describe("a caller's stream", () => {
   test('P1: is legal for any lawful events', () => {
-    fc.assert(fc.property(anyEvents(), events => assembledLoosely(writeAll(events))), { numRuns: 500 })
+    fc.assert(
+      fc.property(anyEvents(), events => assembledLoosely(writeAll(events))),
+      { numRuns: 500 },
+    )
   })
 
   test('P3: says what the whole answer says, however its parts are mixed', () => {

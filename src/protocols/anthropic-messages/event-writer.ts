@@ -3,14 +3,15 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { beyondBound } from '../../base/errors.ts'
-import type { Usage } from '../../base/usage.ts'
-import { noUsage } from '../../base/usage.ts'
-import type { AnswerEvent, EventWriter, Opening } from '../answer.ts'
-import type { Json } from '../checks.ts'
-import type { Citation, MediaPart, NativePart } from '../conversation.ts'
+import type { Usage } from '../../base/money/usage.ts'
+import { noUsage } from '../../base/money/usage.ts'
+import type { AnswerEvent, EventWriter, Opening } from '../neutral/answer.ts'
+import type { Citation, MediaPart, NativePart } from '../neutral/conversation.ts'
+import { addLossOfEnd } from '../neutral/finish-reasons.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { SERVED_TIER_LOSS } from '../neutral/service-tier.ts'
 import type { AnswerAsk } from '../protocol.ts'
-import type { Sealed } from '../sealed.ts'
-import { SERVED_TIER_LOSS } from '../service-tier.ts'
+import type { Json } from '../request/json-type.ts'
 import * as blocks from './blocks-writer.ts'
 import { writeStopReason } from './finish.ts'
 import { tierOf, writeTotals, writeUsage } from './usage.ts'
@@ -79,7 +80,7 @@ export class MessageEventWriter implements EventWriter {
     this.#advance()
     this.#ended = true
     const { finish = 'other', reason, stopSequence } = this.#finish ?? {}
-    this.#to.losses.addEnd('anthropic-messages', { finish, reason })
+    addLossOfEnd(this.#to.losses, 'anthropic-messages', { finish, reason })
     const stopReason = writeStopReason(finish, { calls: this.#calls, refused: this.#refused })
     this.#tell({
       type: 'message_delta',

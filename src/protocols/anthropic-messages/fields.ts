@@ -1,8 +1,7 @@
 // Every field of this dialect's requests, and whether its meaning reaches an upstream of another dialect.
-
-import type { Json } from '../checks.ts'
-import type { FieldTable } from '../fields.ts'
-import { unreadFields } from '../fields.ts'
+import type { FieldTable } from '../request/fields.ts'
+import { unreadFields } from '../request/fields.ts'
+import type { Json } from '../request/json-type.ts'
 
 export const requestFields: FieldTable = {
   ...{ model: 'read', max_tokens: 'read', messages: 'read', system: 'read', stream: 'read', stop_sequences: 'read' },

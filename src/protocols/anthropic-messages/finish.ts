@@ -1,7 +1,7 @@
 // Why a message ended, for a caller.
 
-import type { Finish } from '../answer.ts'
-import { writtenReasons } from '../finish-reasons.ts'
+import type { Finish } from '../neutral/answer.ts'
+import { writtenReasons } from '../neutral/finish-reasons.ts'
 
 const written = writtenReasons['anthropic-messages']
 

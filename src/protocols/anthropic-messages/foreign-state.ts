@@ -1,11 +1,11 @@
 // Reasoning state of other providers, as our own messages carry it to callers of this dialect: recognised when it comes
 // back, and taken out of what goes to an upstream of this dialect, which would refuse it.
 
-import type { CallTarget } from '../call.ts'
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
-import type { Sealed } from '../sealed.ts'
-import { packedMark, packSealed, unpackSealed } from '../sealed.ts'
+import type { CallTarget } from '../neutral/call.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { packedMark, packSealed, unpackSealed } from '../neutral/reasoning-state.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 /** For what this dialect wants signed and nobody signed: it is ours to take out again. */
 export const unsigned = packSealed({ form: 'encrypted', value: '' })

@@ -1,12 +1,20 @@
 // What a request for a message gives the model to read, as far as a bound and an estimate of it need to know.
 
 import { Refusal } from '../../base/errors.ts'
-import type { Json } from '../checks.ts'
-import { at } from '../checks.ts'
-import { isObject } from '../json-object.ts'
-import type { FieldsRead, Service } from '../services.ts'
-import { allTools, distinct, isWebSearch, paidFields, runsAtProvider, toolName } from '../services.ts'
-import { USES_MAX, USES_SAID_MAX } from '../services.ts'
+import { at } from '../request/checks.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
+import type { FieldsRead, Service } from '../request/services.ts'
+import {
+  allTools,
+  distinct,
+  isWebSearch,
+  paidFields,
+  runsAtProvider,
+  toolName,
+  USES_MAX,
+  USES_SAID_MAX,
+} from '../request/services.ts'
 import { requestFields } from './fields.ts'
 
 export interface MessageInput {

@@ -1,10 +1,10 @@
 // Images and documents for an upstream of this dialect, which reads no sound and no film.
 
-import type { Traits } from '../../base/traits.ts'
-import type { Json } from '../checks.ts'
-import { invalid } from '../checks.ts'
-import type { MediaPart, Source } from '../conversation.ts'
+import type { Traits } from '../../base/money/model-traits.ts'
+import type { MediaPart, Source } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
+import { invalid } from '../request/checks.ts'
+import type { Json } from '../request/json-type.ts'
 import { markOf } from './tools-writer.ts'
 
 /** Throws for what the model cannot be shown. */

@@ -1,6 +1,6 @@
 // Lists of models, as Anthropic's clients read them.
 
-import type { Effort, Traits } from '../../base/traits.ts'
+import type { Effort, Traits } from '../../base/money/model-traits.ts'
 import type { ListedModel } from '../listed-model.ts'
 import { unknownDate } from '../listed-model.ts'
 

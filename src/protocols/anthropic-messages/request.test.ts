@@ -1,9 +1,9 @@
 // What is read of a request, and what becomes of its bytes.
 
 import { describe, expect, test } from 'bun:test'
-import type { CallTarget } from '../call.ts'
+import type { CallTarget } from '../neutral/call.ts'
+import { packSealed } from '../neutral/reasoning-state.ts'
 import type { Asked } from '../protocol.ts'
-import { packSealed } from '../sealed.ts'
 import { readCall, readCount, readCountCall, writeCall, writeCount } from './request.ts'
 
 const asked = (headers: Record<string, string> = {}): Asked => ({
@@ -109,7 +109,16 @@ describe('its input', () => {
     ['the result of a tool', said(result('x')), true],
     ['the result of a tool in blocks', said(result([{ type: 'text', text: 'x' }])), true],
     ['a document of text', said({ type: 'document', source: { type: 'text', data: 'x' } }), true],
-    ['own tools', { tools: [{ name: 'f', input_schema: {} }, { type: 'custom', name: 'g' }] }, true],
+    [
+      'own tools',
+      {
+        tools: [
+          { name: 'f', input_schema: {} },
+          { type: 'custom', name: 'g' },
+        ],
+      },
+      true,
+    ],
     ['an image', said(image), false],
     ['an image in a result', said(result([image])), false],
     ['a document elsewhere', said({ type: 'document', source: { type: 'url', url: 'x' } }), false],
@@ -194,7 +203,7 @@ describe('for an upstream of the same dialect', () => {
     })
   })
 
-  test('and thinking is off where the thoughts of a call under way were another\'s', () => {
+  test("and thinking is off where the thoughts of a call under way were another's", () => {
     const content = [{ type: 'redacted_thinking', data: foreign }, call]
     const messages = [...hi, { role: 'assistant', content }, result]
     const body = JSON.stringify({ ...base, messages, thinking: { type: 'enabled', budget_tokens: 2000 } })

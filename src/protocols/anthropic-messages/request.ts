@@ -1,15 +1,23 @@
 // POST /v1/messages and /v1/messages/count_tokens: what we read of the body, and what we replace in it for an upstream.
 
-import type { Call, CallTarget } from '../call.ts'
-import type { Json } from '../checks.ts'
-import { checkMessages, checkTools, invalid, missing, optional } from '../checks.ts'
-import { otherModels, refuseFields, requireModel } from '../checks.ts'
-import { isObject, readJsonObject } from '../json-object.ts'
+import type { Call, CallTarget } from '../neutral/call.ts'
+import { packedMark } from '../neutral/reasoning-state.ts'
 import type { Asked } from '../protocol.ts'
-import { packedMark } from '../sealed.ts'
-import type { Splice } from '../splice.ts'
-import { spliced } from '../splice.ts'
-import { readEndUser } from '../tags.ts'
+import {
+  checkMessages,
+  checkTools,
+  invalid,
+  missing,
+  optional,
+  otherModels,
+  refuseFields,
+  requireModel,
+} from '../request/checks.ts'
+import { isObject, readJsonObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
+import type { Splice } from '../request/splice.ts'
+import { spliced } from '../request/splice.ts'
+import { readEndUser } from '../request/tags.ts'
 import { callsLackThoughts, withoutPacked } from './foreign-state.ts'
 import { fetchingFields, weighInput } from './input.ts'
 import { checkVersion } from './versions.ts'

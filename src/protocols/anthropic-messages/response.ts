@@ -1,13 +1,13 @@
 // A plain message: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
 
 import type { UpstreamWords } from '../../base/errors.ts'
-import type { Units } from '../../base/usage.ts'
-import type { AnswerReading } from '../call.ts'
-import type { Json } from '../checks.ts'
-import { isFailure } from '../finish-reasons.ts'
-import { isObject, parseAnswer } from '../json-object.ts'
-import { statusIn } from '../said-status.ts'
-import { textBytes } from '../text-bytes.ts'
+import type { Units } from '../../base/money/usage.ts'
+import { statusIn } from '../error-status.ts'
+import type { AnswerReading } from '../neutral/call.ts'
+import { isFailure } from '../neutral/finish-reasons.ts'
+import { isObject, parseAnswer } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
+import { textBytes } from '../usage/text-bytes.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {

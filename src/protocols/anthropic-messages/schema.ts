@@ -1,8 +1,7 @@
 // JSON Schema as this dialect's providers hold a model to it: bounds of numbers, texts and lists are refused there, so
 // they are told in words instead, and every object is closed.
-
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 const BOUNDS = [
   ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'pattern'],

@@ -1,16 +1,16 @@
 // Messages that we write, as the official SDKs and the AI SDK read them; and what they send, as we read it.
 
+import { describe, expect, test } from 'bun:test'
 import { createAnthropic } from '@ai-sdk/anthropic'
 import Anthropic from '@anthropic-ai/sdk'
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import Anthropic0 from 'anthropic-0'
-import { describe, expect, test } from 'bun:test'
-import { Refusal, speakRefusal } from '../../base/errors.ts'
 import type { ErrorCode } from '../../base/errors.ts'
-import type { Answer, AnswerEvent } from '../answer.ts'
-import { eventsOf } from '../answer-collector.ts'
-import type { Conversation } from '../conversation.ts'
-import { Losses } from '../losses.ts'
+import { Refusal, speakRefusal } from '../../base/errors.ts'
+import type { Answer, AnswerEvent } from '../neutral/answer.ts'
+import { eventsOf } from '../neutral/answer-collector.ts'
+import type { Conversation } from '../neutral/conversation.ts'
+import { Losses } from '../neutral/losses.ts'
 import type { AnswerAsk, Asked } from '../protocol.ts'
 import { codec } from './codec.ts'
 import { writeError } from './errors.ts'
@@ -80,7 +80,10 @@ function answering(answers: readonly Answer[]): Spoken {
       return new Response(json, { headers: { 'content-type': 'application/json' } })
     }
     const writer = codec.openWriter(askOf(call.model))
-    const sse = interleaved(answer).map(event => writer.write(event)).join('') + writer.end()
+    const sse =
+      interleaved(answer)
+        .map(event => writer.write(event))
+        .join('') + writer.end()
     return new Response(sse, { headers: { 'content-type': 'text/event-stream' } })
   }
   return { said, fetch: Object.assign(respond, { preconnect: fetch.preconnect }) }
@@ -179,7 +182,10 @@ describe.each(sdks)('@anthropic-ai/sdk %s', (_version, Sdk) => {
 
   test('raises an error in a stream', async () => {
     const client = new Sdk({ ...options, fetch: refusing('upstream_failed', true) })
-    const fault = await client.messages.stream(asking).finalMessage().catch((error: unknown) => error)
+    const fault = await client.messages
+      .stream(asking)
+      .finalMessage()
+      .catch((error: unknown) => error)
     expect(fault).toBeInstanceOf(Sdk.APIError)
     expect(String(fault)).toContain('broke off')
   })

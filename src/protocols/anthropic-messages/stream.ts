@@ -1,11 +1,11 @@
 // One event of a streamed message, read as it passes.
 
-import type { Usage } from '../../base/usage.ts'
-import type { FrameReading } from '../call.ts'
-import type { Json } from '../checks.ts'
-import { isBadEnd } from '../finish-reasons.ts'
-import { isObject, parseAnswer } from '../json-object.ts'
-import { textBytes } from '../text-bytes.ts'
+import type { Usage } from '../../base/money/usage.ts'
+import type { FrameReading } from '../neutral/call.ts'
+import { isBadEnd } from '../neutral/finish-reasons.ts'
+import { isObject, parseAnswer } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
+import { textBytes } from '../usage/text-bytes.ts'
 import { readError, readFailed, usesOf, writtenBytes } from './response.ts'
 import { readServedClass, readUsage } from './usage.ts'
 

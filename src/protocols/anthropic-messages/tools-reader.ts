@@ -1,9 +1,9 @@
 // The tools that a caller of this dialect offers, and how they may be called.
 
-import type { Json } from '../checks.ts'
-import { invalid, optional } from '../checks.ts'
-import type { Conversation, Place, Tool, ToolChoice } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
+import type { Conversation, Place, Tool, ToolChoice } from '../neutral/conversation.ts'
+import { invalid, optional } from '../request/checks.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { readCacheMark } from './content-reader.ts'
 import type { Unread } from './fields.ts'
 import { choiceFields, placeFields, searchFields, toolFields } from './fields.ts'

@@ -1,9 +1,16 @@
 // Tools for an upstream of this dialect, under names that it takes.
-
-import type { Json } from '../checks.ts'
-import type { CacheMark, Conversation, CustomTool, FunctionTool, SearchTool } from '../conversation.ts'
-import type { Tool, ToolChoice } from '../conversation.ts'
-import type { ConversationTarget, TranslationNotes } from '../protocol.ts'
+import type {
+  CacheMark,
+  Conversation,
+  CustomTool,
+  FunctionTool,
+  SearchTool,
+  Tool,
+  ToolChoice,
+} from '../neutral/conversation.ts'
+import type { TranslationNotes } from '../neutral/translation-notes.ts'
+import type { ConversationTarget } from '../protocol.ts'
+import type { Json } from '../request/json-type.ts'
 import { FreeNames } from './free-names.ts'
 import { heldSchema } from './schema.ts'
 

@@ -4,9 +4,9 @@ import { describe, expect, test } from 'bun:test'
 import type { Over } from '../../../test/support/anthropic-writing.ts'
 import { call, hi, model, result, text, tool, user, write } from '../../../test/support/anthropic-writing.ts'
 import { leastCpuMs } from '../../../test/support/cpu.ts'
-import type { Traits } from '../../base/traits.ts'
-import type { Json } from '../checks.ts'
-import type { Part, Turn } from '../conversation.ts'
+import type { Traits } from '../../base/money/model-traits.ts'
+import type { Part, Turn } from '../neutral/conversation.ts'
+import type { Json } from '../request/json-type.ts'
 
 const messagesOf = (...turns: Turn[]) => write({ turns }).body.messages
 
@@ -82,13 +82,17 @@ describe('P26: tool results', () => {
       [hi, model(call('a')), user(text('wait')), tool(result('a'))],
       ['user: hi', 'assistant: a', 'user: a wait'],
     ],
-    ['that are missing are made up', [hi, model(call('a'), call('b')), tool(result('b'))], [
-      ...['user: hi', 'assistant: a b', 'user: a b'],
-    ]],
+    [
+      'that are missing are made up',
+      [hi, model(call('a'), call('b')), tool(result('b'))],
+      [...['user: hi', 'assistant: a b', 'user: a b']],
+    ],
     ['that are missing at the end, too', [hi, model(call('a'))], ['user: hi', 'assistant: a', 'user: a']],
-    ['without a call are dropped', [hi, tool(result('x')), model(text('t')), tool(result('y')), user(text('z'))], [
-      ...['user: hi', 'assistant: t', 'user: z'],
-    ]],
+    [
+      'without a call are dropped',
+      [hi, tool(result('x')), model(text('t')), tool(result('y')), user(text('z'))],
+      [...['user: hi', 'assistant: t', 'user: z']],
+    ],
     [
       'of calls in turns that follow each other',
       [hi, model(call('a')), model(call('b')), tool(result('a'), result('b'))],
@@ -99,9 +103,11 @@ describe('P26: tool results', () => {
       [hi, model(call('a'), call('a')), tool(result('a'), result('a')), model(call('a')), tool(result('a'))],
       ['user: hi', 'assistant: a a_2', 'user: a a_2', 'assistant: a_3', 'user: a_3'],
     ],
-    ['under names that this dialect takes', [hi, model(call('call:1/é')), tool(result('call:1/é'))], [
-      ...['user: hi', 'assistant: call_1__', 'user: call_1__'],
-    ]],
+    [
+      'under names that this dialect takes',
+      [hi, model(call('call:1/é')), tool(result('call:1/é'))],
+      [...['user: hi', 'assistant: call_1__', 'user: call_1__']],
+    ],
   ])('%s', (_name, turns, messages) => {
     expect(ids(messagesOf(...turns))).toEqual([...messages])
   })
@@ -124,7 +130,10 @@ describe('P26: tool results', () => {
     const [inside] = write({ turns }).body.messages[2]!.content as Json[]
     expect(inside).toEqual({
       ...{ type: 'tool_result', tool_use_id: 'a', ...mark },
-      content: [{ type: 'text', text: 'x' }, { type: 'image', source }],
+      content: [
+        { type: 'text', text: 'x' },
+        { type: 'image', source },
+      ],
     })
     expect(write({ turns }, { traits: { richResults: false } }).body.messages[2]!.content).toEqual([
       { type: 'tool_result', tool_use_id: 'a', content: 'x', ...mark },

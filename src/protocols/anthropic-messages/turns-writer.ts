@@ -2,10 +2,18 @@
 // answered in the message right after it, by all results together and before anything else; no text is empty; thoughts
 // come back only to the provider that signed them.
 
-import type { Json } from '../checks.ts'
-import { invalid } from '../checks.ts'
-import type { CallPart, Conversation, Part, ReasoningPart, ResultPart, TextPart, Turn } from '../conversation.ts'
+import type {
+  CallPart,
+  Conversation,
+  Part,
+  ReasoningPart,
+  ResultPart,
+  TextPart,
+  Turn,
+} from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
+import { invalid } from '../request/checks.ts'
+import type { Json } from '../request/json-type.ts'
 import { argumentsObject } from './arguments.ts'
 import { FreeNames } from './free-names.ts'
 import { writeMedia } from './media-writer.ts'

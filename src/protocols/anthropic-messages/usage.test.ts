@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Usage } from '../../base/usage.ts'
-import { inputTokens, outputTokens } from '../../base/usage.ts'
-import { Losses } from '../losses.ts'
+import type { Usage } from '../../base/money/usage.ts'
+import { inputTokens, outputTokens } from '../../base/money/usage.ts'
+import { Losses } from '../neutral/losses.ts'
 import { readServedClass, readUsage, writeTotals, writeUsage } from './usage.ts'
 
 const plain = { input_tokens: 40, output_tokens: 30 }
@@ -23,23 +23,39 @@ describe('a report', () => {
       { ...plain, cache_creation_input_tokens: 10, cache_creation: hour },
       { input: 40, cacheWrite: 3, cacheWrite1h: 7, output: 30 },
     ],
-    ['with writes told in parts alone', { ...plain, cache_creation: hour }, {
-      ...{ input: 40, cacheWrite: 3, cacheWrite1h: 7, output: 30 },
-    }],
+    [
+      'with writes told in parts alone',
+      { ...plain, cache_creation: hour },
+      {
+        ...{ input: 40, cacheWrite: 3, cacheWrite1h: 7, output: 30 },
+      },
+    ],
     [
       'with writes of which only the sum is told',
       { ...plain, cache_creation_input_tokens: 9, cache_creation: { ephemeral_5m_input_tokens: 0 } },
       { input: 40, cacheWrite: 9, output: 30 },
     ],
-    ['with thoughts inside its output', { ...plain, output_tokens_details: { thinking_tokens: 12 } }, {
-      ...{ input: 40, output: 18, reasoning: 12 },
-    }],
-    ['with searches', { ...plain, server_tool_use: { web_search_requests: 2, web_fetch_requests: 1 } }, {
-      ...{ input: 40, output: 30, searches: 2 },
-    }],
-    ['of nulls', { ...plain, cache_read_input_tokens: null, cache_creation: null, server_tool_use: null }, {
-      ...{ input: 40, output: 30 },
-    }],
+    [
+      'with thoughts inside its output',
+      { ...plain, output_tokens_details: { thinking_tokens: 12 } },
+      {
+        ...{ input: 40, output: 18, reasoning: 12 },
+      },
+    ],
+    [
+      'with searches',
+      { ...plain, server_tool_use: { web_search_requests: 2, web_fetch_requests: 1 } },
+      {
+        ...{ input: 40, output: 30, searches: 2 },
+      },
+    ],
+    [
+      'of nulls',
+      { ...plain, cache_read_input_tokens: null, cache_creation: null, server_tool_use: null },
+      {
+        ...{ input: 40, output: 30 },
+      },
+    ],
     [
       'P21: with a summary and an adviser, which its totals leave out',
       {

@@ -4,12 +4,12 @@
 // The totals leave out what the provider's own helpers read and wrote on the way (a summary of the conversation, an
 // adviser): those stand in `iterations` alone, and are billed as well. A report that contradicts itself is nonsense.
 
-import type { Usage, UsageReport } from '../../base/usage.ts'
-import { inputTokens, outputTokens, tokenCount } from '../../base/usage.ts'
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
-import type { Losses } from '../losses.ts'
-import { servedTier } from '../service-tier.ts'
+import type { Usage, UsageReport } from '../../base/money/usage.ts'
+import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
+import type { Losses } from '../neutral/losses.ts'
+import { servedTier } from '../neutral/service-tier.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 type Buckets = { -readonly [Name in keyof Usage]: Usage[Name] }
 

@@ -1,9 +1,8 @@
 // The versions of this dialect. A caller is held to the one that it names: what its version refuses would work through
 // us and fail without.
-
-import type { Json } from '../checks.ts'
-import { invalid } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import { invalid } from '../request/checks.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 /** Takes all that the later one takes, and what that one refuses besides. */
 export const defaultVersion = '2023-06-01'

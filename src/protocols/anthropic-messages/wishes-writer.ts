@@ -1,11 +1,11 @@
 // How a model of this dialect is told to think and to be held to a schema, by what it takes.
 
-import type { Effort, Traits } from '../../base/traits.ts'
-import { efforts } from '../../base/traits.ts'
-import type { Json } from '../checks.ts'
-import type { Conversation, OutputFormat, ReasoningWish } from '../conversation.ts'
-import type { Losses } from '../losses.ts'
+import type { Effort, Traits } from '../../base/money/model-traits.ts'
+import { efforts } from '../../base/money/model-traits.ts'
+import type { Conversation, OutputFormat, ReasoningWish } from '../neutral/conversation.ts'
+import type { Losses } from '../neutral/losses.ts'
 import type { ConversationTarget } from '../protocol.ts'
+import type { Json } from '../request/json-type.ts'
 import { heldSchema } from './schema.ts'
 
 export interface Thinking {

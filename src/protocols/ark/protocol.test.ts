@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { Refusal, speakRefusal } from '../../base/errors.ts'
 import { protocols } from '../list.ts'
-import { packSealed } from '../sealed.ts'
+import { packSealed } from '../neutral/reasoning-state.ts'
 import { ark } from './protocol.ts'
 
 const messages = [{ role: 'user', content: 'x' }]

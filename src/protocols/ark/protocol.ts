@@ -1,7 +1,6 @@
 // Volcengine Ark's chat: OpenAI's, without what OpenAI added later, with thinking as a switch, and with the state of
 // thoughts in its messages. Its errors are its own.
 
-import { isObject } from '../json-object.ts'
 import { begins, cacheMs } from '../openai-chat/begins.ts'
 import { buildCodec } from '../openai-chat/codec.ts'
 import type { Flavour } from '../openai-chat/flavour.ts'
@@ -9,7 +8,8 @@ import { readChatCall, writeChatCall } from '../openai-chat/request.ts'
 import { readAnswer } from '../openai-chat/response.ts'
 import { readFrame } from '../openai-chat/stream.ts'
 import type { Protocol } from '../protocol.ts'
-import { nothingElseThinks } from '../thinking-off.ts'
+import { isObject } from '../request/json-object.ts'
+import { nothingElseThinks } from '../request/thinking-off.ts'
 import { writeError } from './errors.ts'
 
 export const arkChat: Flavour = {

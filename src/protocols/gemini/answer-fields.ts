@@ -1,10 +1,10 @@
 // Which fields of an answer reach a caller of another dialect, object by object.
 
-import type { Json } from '../checks.ts'
-import type { FieldTable } from '../fields.ts'
-import { fields, noteLost } from '../fields.ts'
-import { isObject } from '../json-object.ts'
-import type { Losses } from '../losses.ts'
+import type { Losses } from '../neutral/losses.ts'
+import type { FieldTable } from '../request/fields.ts'
+import { fields, noteLost } from '../request/fields.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { callTable, partTable } from './tables.ts'
 
 const answerFields: FieldTable = {

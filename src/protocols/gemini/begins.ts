@@ -1,8 +1,8 @@
 // Which conversation a call is a turn of, and for how long its prompt is to be cached.
 
-import { beginningText, spanMs } from '../beginning.ts'
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import { beginningText, spanMs } from '../request/conversation-start.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { asList } from './input.ts'
 
 /** A cache that was made by hand belongs to the credential that made it. */

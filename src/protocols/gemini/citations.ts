@@ -1,9 +1,9 @@
 // Sources of a text. Google counts where they belong in bytes of UTF-8, everybody else in UTF-16 code units.
 
-import type { Json } from '../checks.ts'
-import type { Citation } from '../conversation.ts'
-import { HeldText } from '../held-text.ts'
-import { isObject } from '../json-object.ts'
+import { HeldText } from '../neutral/buffered-text.ts'
+import type { Citation } from '../neutral/conversation.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 const CITATIONS_MAX = 256
 /** Of a text that is kept to count in; what is cited beyond it has no place. */

@@ -1,12 +1,12 @@
 // POST /v1beta/models/…:countTokens. A caller sends contents alone, or a whole request to be counted.
 
-import { tokenCount } from '../../base/usage.ts'
-import type { Call, CallTarget } from '../call.ts'
-import type { Json } from '../checks.ts'
-import { optional } from '../checks.ts'
-import type { Conversation } from '../conversation.ts'
-import { bodyInside, isObject, parseAnswer, readJsonObject } from '../json-object.ts'
+import { tokenCount } from '../../base/money/usage.ts'
+import type { Call, CallTarget } from '../neutral/call.ts'
+import type { Conversation } from '../neutral/conversation.ts'
 import type { Asked, ConversationTarget } from '../protocol.ts'
+import { optional } from '../request/checks.ts'
+import { bodyInside, isObject, parseAnswer, readJsonObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { withoutPacked } from './packed.ts'
 import { readBody, requirePath } from './request.ts'
 import { unwrapped } from './response.ts'

@@ -1,7 +1,7 @@
 // Why the model stopped, for a caller.
 
-import type { Finish } from '../answer.ts'
-import { writtenReasons } from '../finish-reasons.ts'
+import type { Finish } from '../neutral/answer.ts'
+import { writtenReasons } from '../neutral/finish-reasons.ts'
 
 export const writeFinish = (finish: Finish): string => writtenReasons.gemini[finish].says
 

@@ -1,7 +1,7 @@
 // A stream that is one JSON array, whose elements come as the model writes: what Google answers unless `alt=sse` asks
 // for server-sent events. And events for a reader that knows no comments.
 
-import type { Call } from '../call.ts'
+import type { Call } from '../neutral/call.ts'
 import type { Framing } from '../protocol.ts'
 
 export function openFraming(call: Call): Framing | undefined {

@@ -1,9 +1,8 @@
 // What a request gives the model to read, as far as a bound and an estimate of it need to know.
-
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
-import type { FieldsRead, Service } from '../services.ts'
-import { distinct, paidFields, runsAtProvider } from '../services.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
+import type { FieldsRead, Service } from '../request/services.ts'
+import { distinct, paidFields, runsAtProvider } from '../request/services.ts'
 import { camel, camelFields } from './spelling.ts'
 import { configTable, requestTable } from './tables.ts'
 
@@ -94,5 +93,7 @@ const CONFIG_READ: FieldsRead = { judged: [], known: new Set(Object.keys(configT
 function toolNames(tool: unknown): readonly string[] {
   if (!isObject(tool)) return ['tools']
   const fields = camelFields(tool)
-  return Object.keys(fields).filter(name => (fields[name] ?? undefined) !== undefined).map(name => name.slice(0, 64))
+  return Object.keys(fields)
+    .filter(name => (fields[name] ?? undefined) !== undefined)
+    .map(name => name.slice(0, 64))
 }

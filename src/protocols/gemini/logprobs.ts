@@ -1,8 +1,8 @@
 // How likely each token was, both ways.
 
-import type { TokenProb } from '../answer.ts'
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import type { TokenProb } from '../neutral/answer.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 function readToken(value: unknown): Omit<TokenProb, 'top'> | undefined {
   if (!isObject(value) || typeof value.token !== 'string' || typeof value.logProbability !== 'number') return undefined

@@ -1,10 +1,10 @@
 // Images, sounds, films and documents, in both directions.
 
 import { Refusal } from '../../base/errors.ts'
-import type { Json } from '../checks.ts'
-import { invalid, optional } from '../checks.ts'
-import type { MediaPart, Source } from '../conversation.ts'
+import type { MediaPart, Source } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
+import { invalid, optional } from '../request/checks.ts'
+import type { Json } from '../request/json-type.ts'
 
 const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/
 const GOOGLE_FILE = /^(?:https:\/\/generativelanguage\.googleapis\.com\/|gs:\/\/|files\/)/

@@ -1,7 +1,7 @@
 // Names of tools. Google's begin with a letter or `_`; what another dialect allows and Google does not is renamed, and
 // the answer's reader names it as the caller did.
 
-import type { Tool } from '../conversation.ts'
+import type { Tool } from '../neutral/conversation.ts'
 
 const NAME = /^[A-Za-z_][\w.:-]{0,127}$/
 const NAME_CHARS_MAX = 128
@@ -34,7 +34,10 @@ export class ToolNames {
 
   /** One that no tool has. */
   free(wanted: string): string {
-    const clean = wanted.replace(/[^\w.:-]/g, '_').replace(/^(?![A-Za-z_])/, '_').slice(0, NAME_CHARS_MAX)
+    const clean = wanted
+      .replace(/[^\w.:-]/g, '_')
+      .replace(/^(?![A-Za-z_])/, '_')
+      .slice(0, NAME_CHARS_MAX)
     let number = this.#wanted.get(clean) ?? 1
     let name = clean
     while (this.#taken.has(name)) name = `${clean.slice(0, NAME_CHARS_MAX - 8)}_${++number}`

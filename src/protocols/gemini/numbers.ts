@@ -1,8 +1,7 @@
 // JSON inside of JSON text: arguments of calls and results of tools. A number beyond what a double holds stays the text
 // that it was.
-
-import type { Json } from '../checks.ts'
-import { isObject, parseText } from '../json-object.ts'
+import { isObject, parseText } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 /** Of a newer standard than the types that we have. */
 const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown }

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
-import type { Conversation } from '../conversation.ts'
-import { Losses } from '../losses.ts'
+import type { Conversation } from '../neutral/conversation.ts'
+import { Losses } from '../neutral/losses.ts'
 import type { Asked, ConversationTarget } from '../protocol.ts'
 import { readCount, readCountCall, writeCount, writeCountCall, writeCountConversation } from './count-tokens.ts'
 import { batchEmbedContents, embedContent } from './embed.ts'
@@ -110,7 +110,13 @@ describe('embeddings', () => {
   test('answers, both ways', () => {
     const call = batchEmbedContents.readCall(bytes({ requests: [one()] }), asks('batchEmbedContents'))
     const { readVectors, writeVectors } = batchEmbedContents.vectors
-    const found = { vectors: [[1, 2], [3, 4]], tokens: 5 }
+    const found = {
+      vectors: [
+        [1, 2],
+        [3, 4],
+      ],
+      tokens: 5,
+    }
     expect(readVectors(Buffer.from(writeVectors(found, call)))).toEqual(found)
     expect(JSON.parse(embedContent.vectors.writeVectors({ vectors: [[1]] }, call))).toEqual({
       embedding: { values: [1] },

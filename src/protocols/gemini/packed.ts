@@ -1,10 +1,10 @@
 // Takes out of a native request what we packed into it: reasoning state of another provider, carried through this
 // dialect. Google would refuse it.
 
-import type { CallTarget } from '../call.ts'
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
-import { packedMark, packSealed, unpackSealed } from '../sealed.ts'
+import type { CallTarget } from '../neutral/call.ts'
+import { packedMark, packSealed, unpackSealed } from '../neutral/reasoning-state.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { asList } from './input.ts'
 import { camelFields } from './spelling.ts'
 

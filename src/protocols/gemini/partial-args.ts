@@ -1,8 +1,8 @@
 // The arguments of a call that come in pieces: each names its place by a JSONPath, and a text may come in several.
 
 import { bounds } from '../../base/bounds.ts'
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 type Leaf = string | number | boolean | null
 type Node = Leaf | Map<string, Node> | Node[]

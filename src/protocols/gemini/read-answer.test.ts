@@ -4,13 +4,14 @@ import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { leastCpuMs } from '../../../test/support/cpu.ts'
-import { Refusal } from '../../base/errors.ts'
-import type { AnswerEvent } from '../answer.ts'
-import { collectAnswer } from '../answer-collector.ts'
 import { lawful } from '../../../test/support/lawful.ts'
-import { Losses } from '../losses.ts'
-import type { AnswerSource, TranslationNotes } from '../protocol.ts'
-import { textBytes } from '../text-bytes.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { AnswerEvent } from '../neutral/answer.ts'
+import { collectAnswer } from '../neutral/answer-collector.ts'
+import { Losses } from '../neutral/losses.ts'
+import type { TranslationNotes } from '../neutral/translation-notes.ts'
+import type { AnswerSource } from '../protocol.ts'
+import { textBytes } from '../usage/text-bytes.ts'
 import { openReader, readWhole } from './read-answer.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
@@ -18,7 +19,9 @@ import { partTable } from './tables.ts'
 
 const golden = (name: string): string => readFileSync(`${import.meta.dir}/../../../test/golden/${name}`, 'utf8')
 const goldenJson = JSON.parse(golden('gemini.json')) as object
-const goldenChunks = golden('gemini.sse').split(/\r?\n\r?\n/).flatMap(block => /^data: (.*)$/m.exec(block)?.[1] ?? [])
+const goldenChunks = golden('gemini.sse')
+  .split(/\r?\n\r?\n/)
+  .flatMap(block => /^data: (.*)$/m.exec(block)?.[1] ?? [])
 
 function source(notes: Partial<TranslationNotes> = {}): AnswerSource {
   let minted = 0
@@ -233,7 +236,7 @@ describe('events', () => {
     })
   })
 
-  test('probabilities, pictures, and what is only Google\'s', () => {
+  test("probabilities, pictures, and what is only Google's", () => {
     const logprobsResult = {
       chosenCandidates: [{ token: 'x', logProbability: -1 }, { token: 'y' }],
       topCandidates: [{ candidates: [{ token: 'x', logProbability: -1 }] }],

@@ -1,14 +1,14 @@
 // The turns of a request. Google pairs a result with its call by the tool's name where neither has an id, so calls are
 // given ids here, the same ones for the same request: a provider's prompt cache must see the same text again.
 
-import type { Call } from '../call.ts'
-import type { Json } from '../checks.ts'
-import { invalid, optional } from '../checks.ts'
-import type { MediaPart, Part, ResultPart, Role, TextPart, Turn } from '../conversation.ts'
-import { unreadFields } from '../fields.ts'
-import { isObject } from '../json-object.ts'
-import type { Sealed } from '../sealed.ts'
-import { unpackSealed } from '../sealed.ts'
+import type { Call } from '../neutral/call.ts'
+import type { MediaPart, Part, ResultPart, Role, TextPart, Turn } from '../neutral/conversation.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { unpackSealed } from '../neutral/reasoning-state.ts'
+import { invalid, optional } from '../request/checks.ts'
+import { unreadFields } from '../request/fields.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { asList } from './input.ts'
 import { readFile, readInline } from './media.ts'
 import { noSignatures } from './packed.ts'

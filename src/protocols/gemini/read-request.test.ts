@@ -4,19 +4,28 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { leastCpuMs } from '../../../test/support/cpu.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Conversation, Part } from '../conversation.ts'
-import type { FieldTable } from '../fields.ts'
+import type { Conversation, Part } from '../neutral/conversation.ts'
+import { packSealed } from '../neutral/reasoning-state.ts'
 import type { Asked } from '../protocol.ts'
-import { packSealed } from '../sealed.ts'
+import type { FieldTable } from '../request/fields.ts'
 import { readConversation } from './read-request.ts'
 import { readCall } from './request.ts'
-import { callingTable, callTable, configTable, functionTable, partTable } from './tables.ts'
-import { requestTable, resultTable, searchTable, thinkingTable, toolConfigTable } from './tables.ts'
+import {
+  callingTable,
+  callTable,
+  configTable,
+  functionTable,
+  partTable,
+  requestTable,
+  resultTable,
+  searchTable,
+  thinkingTable,
+  toolConfigTable,
+} from './tables.ts'
 
 const asked: Asked = { path: '/v1beta/models/a/b:generateContent', query: () => null, header: () => undefined }
 const hello = [{ role: 'user', parts: [{ text: 'hi' }] }]
-const readBody = (body: object): Conversation =>
-  readConversation(readCall(Buffer.from(JSON.stringify(body)), asked))
+const readBody = (body: object): Conversation => readConversation(readCall(Buffer.from(JSON.stringify(body)), asked))
 const read = (more: object): Conversation => readBody({ contents: hello, ...more })
 const partsOf = (...parts: readonly object[]): readonly Part[] =>
   read({ contents: [{ role: 'model', parts }] }).turns[0]!.parts
@@ -28,7 +37,11 @@ describe('turns', () => {
       systemInstruction: { role: 'user', parts: [{ text: 'be' }, { text: 'kind' }] },
       contents: [{ parts: [{ text: 'a' }] }, { role: 'model', parts: [{ text: 'b' }] }],
     })
-    expect(turns.map(turn => [turn.role, turn.parts.length])).toEqual([['system', 2], ['user', 1], ['assistant', 1]])
+    expect(turns.map(turn => [turn.role, turn.parts.length])).toEqual([
+      ['system', 2],
+      ['user', 1],
+      ['assistant', 1],
+    ])
     expect(read({ system_instruction: 'plain' }).turns[0]).toMatchObject({ role: 'system' })
   })
 
@@ -166,7 +179,7 @@ describe('tools', () => {
     expect(JSON.stringify(tool)).toContain('{"type":{"type":"integer"')
   })
 
-  test('JSON Schema as it is, a search, and what is only Google\'s', () => {
+  test("JSON Schema as it is, a search, and what is only Google's", () => {
     const schema = { type: 'object', properties: { snake_case: { const: 1 } } }
     const { tools } = read({
       tools: [
@@ -186,9 +199,15 @@ describe('tools', () => {
     [{}, undefined],
     [{ mode: 'AUTO' }, { mode: 'auto' }],
     [{ mode: 'any' }, { mode: 'required' }],
-    [{ mode: 'ANY', allowedFunctionNames: ['f'] }, { mode: 'required', names: ['f'] }],
+    [
+      { mode: 'ANY', allowedFunctionNames: ['f'] },
+      { mode: 'required', names: ['f'] },
+    ],
     [{ mode: 'NONE' }, { mode: 'none' }],
-    [{ mode: 'VALIDATED', allowed_function_names: ['f'] }, { mode: 'auto', names: ['f'] }],
+    [
+      { mode: 'VALIDATED', allowed_function_names: ['f'] },
+      { mode: 'auto', names: ['f'] },
+    ],
   ]
   test.each(choices)('%j', (functionCallingConfig, choice) => {
     expect(read({ toolConfig: { functionCallingConfig } }).toolChoice as object | undefined).toEqual(choice)
@@ -215,9 +234,15 @@ describe('settings', () => {
   const thinking: readonly (readonly [object, object | undefined])[] = [
     [{}, undefined],
     [{ thinkingBudget: 0 }, { budget: 0 }],
-    [{ thinking_budget: -1, include_thoughts: true }, { adaptive: true, show: 'auto' }],
+    [
+      { thinking_budget: -1, include_thoughts: true },
+      { adaptive: true, show: 'auto' },
+    ],
     [{ thinkingBudget: 512 }, { budget: 512 }],
-    [{ thinkingLevel: 'high', includeThoughts: false }, { effort: 'high', show: 'none' }],
+    [
+      { thinkingLevel: 'high', includeThoughts: false },
+      { effort: 'high', show: 'none' },
+    ],
     [{ thinkingLevel: 'THINKING_LEVEL_UNSPECIFIED' }, undefined],
   ]
   test.each(thinking)('thinking %j', (thinkingConfig, wish) => {

@@ -1,11 +1,11 @@
 // A request's meaning.
 
-import type { Call } from '../call.ts'
-import type { Json } from '../checks.ts'
-import { invalid, optional } from '../checks.ts'
-import type { Conversation, OutputFormat, Settings } from '../conversation.ts'
-import { unreadFields } from '../fields.ts'
-import { isObject } from '../json-object.ts'
+import type { Call } from '../neutral/call.ts'
+import type { Conversation, OutputFormat, Settings } from '../neutral/conversation.ts'
+import { invalid, optional } from '../request/checks.ts'
+import { unreadFields } from '../request/fields.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { asList } from './input.ts'
 import { ContentsReader, readDetail } from './read-contents.ts'
 import { readToolChoice, readTools } from './read-tools.ts'
@@ -69,7 +69,9 @@ function readSettings(config: Json): Omit<Settings, 'stream'> {
 }
 
 function readExtras(json: Json): Omit<Settings, 'stream'> {
-  const tier = optional(json, 'serviceTier', 'word')?.toLowerCase().replace(/^service_tier_/, '')
+  const tier = optional(json, 'serviceTier', 'word')
+    ?.toLowerCase()
+    .replace(/^service_tier_/, '')
   const labels = optional(json, 'labels', 'object') ?? {}
   const texts = Object.entries(labels).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
   return {

@@ -1,10 +1,10 @@
 // Tools and how they are to be used, as a request tells them.
 
-import type { Json } from '../checks.ts'
-import { invalid, optional } from '../checks.ts'
-import type { FunctionTool, Tool, ToolChoice } from '../conversation.ts'
-import { unreadFields } from '../fields.ts'
-import { isObject } from '../json-object.ts'
+import type { FunctionTool, Tool, ToolChoice } from '../neutral/conversation.ts'
+import { invalid, optional } from '../request/checks.ts'
+import { unreadFields } from '../request/fields.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { asList } from './input.ts'
 import { fromOpenApi } from './schema.ts'
 import { camelFields } from './spelling.ts'

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
-import type { Call, CallTarget } from '../call.ts'
+import type { Call, CallTarget } from '../neutral/call.ts'
+import { packSealed } from '../neutral/reasoning-state.ts'
 import type { Asked } from '../protocol.ts'
-import { packSealed } from '../sealed.ts'
 import { openFraming } from './framing.ts'
 import { readCall, writeCall } from './request.ts'
 
@@ -86,12 +86,24 @@ describe('refuses', () => {
     ['what is no JSON', '{', 'json_invalid', ''],
     ['a config that is none', { contents, generationConfig: 5 }, 'field_invalid', 'generationConfig'],
     ['a cap in words', { contents, generationConfig: { maxOutputTokens: '5' } }, 'field_invalid', 'maxOutputTokens'],
-    ['a model for its router', { contents, generationConfig: { routingConfig: { manualMode: { modelName: 'x' } } } },
-      'field_invalid', 'generationConfig.routingConfig'],
-    ['the same by the other spelling', { contents, generation_config: { routing_config: { autoMode: {} } } },
-      'field_invalid', 'generationConfig.routingConfig'],
-    ['how to choose a model', { contents, generationConfig: { modelConfig: { featureSelectionPreference: 1 } } },
-      'field_invalid', 'generationConfig.modelConfig'],
+    [
+      'a model for its router',
+      { contents, generationConfig: { routingConfig: { manualMode: { modelName: 'x' } } } },
+      'field_invalid',
+      'generationConfig.routingConfig',
+    ],
+    [
+      'the same by the other spelling',
+      { contents, generation_config: { routing_config: { autoMode: {} } } },
+      'field_invalid',
+      'generationConfig.routingConfig',
+    ],
+    [
+      'how to choose a model',
+      { contents, generationConfig: { modelConfig: { featureSelectionPreference: 1 } } },
+      'field_invalid',
+      'generationConfig.modelConfig',
+    ],
     ['a router at the top', { contents, routing_config: { autoMode: {} } }, 'field_invalid', 'routingConfig'],
     ['no candidates', { contents, generationConfig: { candidateCount: 0 } }, 'field_invalid', 'candidateCount'],
     ['two spellings', { contents, serviceTier: 'a', service_tier: 'b' }, 'field_duplicate', 'serviceTier'],

@@ -1,13 +1,13 @@
 // A plain answer: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
 
 import type { UpstreamWords } from '../../base/errors.ts'
-import type { AnswerReading } from '../call.ts'
-import type { Json } from '../checks.ts'
-import { isObject, parseAnswer } from '../json-object.ts'
-import type { MediaBytes } from '../media-bytes.ts'
-import { BYTES_PER_PICTURE, mediaOf, soundBytesOf } from '../media-bytes.ts'
-import { statusIn } from '../said-status.ts'
-import { textBytes } from '../text-bytes.ts'
+import { statusIn } from '../error-status.ts'
+import type { AnswerReading } from '../neutral/call.ts'
+import { isObject, parseAnswer } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
+import type { MediaBytes } from '../usage/media-bytes.ts'
+import { BYTES_PER_PICTURE, mediaOf, soundBytesOf } from '../usage/media-bytes.ts'
+import { textBytes } from '../usage/text-bytes.ts'
 import { readUsage, withSearches } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
@@ -36,13 +36,14 @@ export function readChunk(answer: Json): Omit<AnswerReading, 'json' | 'error'> {
   const { candidates, usageMetadata } = answer
   let [outputBytes, thoughts] = [0, 0]
   const media = { pictureBytes: 0, soundBytes: 0 }
-  if (Array.isArray(candidates)) for (const candidate of candidates as readonly unknown[]) {
-    const { pictureBytes, soundBytes } = mediaBytes(candidate)
-    media.pictureBytes += pictureBytes
-    media.soundBytes += soundBytes
-    outputBytes += writtenBytes(candidate) + pictureBytes + soundBytes
-    thoughts += thoughtBytes(candidate)
-  }
+  if (Array.isArray(candidates))
+    for (const candidate of candidates as readonly unknown[]) {
+      const { pictureBytes, soundBytes } = mediaBytes(candidate)
+      media.pictureBytes += pictureBytes
+      media.soundBytes += soundBytes
+      outputBytes += writtenBytes(candidate) + pictureBytes + soundBytes
+      thoughts += thoughtBytes(candidate)
+    }
   const usage = withSearches(readUsage(usageMetadata), candidates)
   const shown = thoughts > 0 ? { thoughtBytes: thoughts } : {}
   return { outputBytes, ...shown, ...mediaOf(media), usage, serviceClass: readServiceClass(usageMetadata) }

@@ -1,8 +1,7 @@
 // Schemas. Google has two ways to be told one: its own subset of OpenAPI's, with types in capitals, and JSON Schema.
 // Others know the latter, so the former is read into it and only the latter is written.
-
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { asList } from './input.ts'
 import { camel } from './spelling.ts'
 
@@ -14,9 +13,7 @@ const lists = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems', 'items'])
 const named = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
 
 /** Whole numbers, which Google writes as texts. */
-const counts = new Set([
-  ...['minItems', 'maxItems', 'minProperties', 'maxProperties', 'minLength', 'maxLength'],
-])
+const counts = new Set([...['minItems', 'maxItems', 'minProperties', 'maxProperties', 'minLength', 'maxLength']])
 
 /** Applies `change` to each schema, the outer ones first. */
 function mapSchema(schema: Json, change: (schema: Json) => Schema): Schema {

@@ -7,10 +7,10 @@ import { GoogleGenerativeAI } from '@google/generative-ai'
 import type { ToolSet } from 'ai'
 import { generateText, jsonSchema, streamText, tool } from 'ai'
 import type { ErrorKind } from '../../base/errors.ts'
-import type { Answer } from '../answer.ts'
-import { eventsOf } from '../answer-collector.ts'
-import type { Conversation } from '../conversation.ts'
-import { Losses } from '../losses.ts'
+import type { Answer } from '../neutral/answer.ts'
+import { eventsOf } from '../neutral/answer-collector.ts'
+import type { Conversation } from '../neutral/conversation.ts'
+import { Losses } from '../neutral/losses.ts'
 import type { AnswerAsk } from '../protocol.ts'
 import { readCountCall, writeCount } from './count-tokens.ts'
 import { gemini } from './dialect.ts'
@@ -68,7 +68,10 @@ function serve(request: Request, body: Buffer): Response {
   }
   if (!call.stream) return json(gemini.codec.writeWhole(answer, ask))
   const writer = gemini.codec.openWriter(ask)
-  const frames = eventsOf(answer).map(event => writer.write(event)).join('') + writer.end()
+  const frames =
+    eventsOf(answer)
+      .map(event => writer.write(event))
+      .join('') + writer.end()
   return new Response(heartbeat + frames, { headers: { 'content-type': 'text/event-stream' } })
 }
 
@@ -145,7 +148,10 @@ describe('@google/genai', () => {
     answer = calls
     const config = { tools: [{ functionDeclarations: [{ name: 'get_weather', parametersJsonSchema: schema }] }] }
     const whole = await genai.models.generateContent({ model, contents: 'hi', config })
-    expect(whole.functionCalls?.map(call => [call.id, call.args])).toEqual([['c1', cities[0]!], ['c2', cities[1]!]])
+    expect(whole.functionCalls?.map(call => [call.id, call.args])).toEqual([
+      ['c1', cities[0]!],
+      ['c2', cities[1]!],
+    ])
     const streamed = (await stream(config)).flatMap(chunk => chunk.functionCalls ?? [])
     expect(streamed.map(call => call.args)).toEqual([...cities])
     expect(meant?.tools).toEqual([{ kind: 'function', name: 'get_weather', schema }])
@@ -154,7 +160,7 @@ describe('@google/genai', () => {
   test('P25: a chat carries thoughts and seals back as they were', async () => {
     answer = thinks
     const chat = genai.chats.create({ model })
-    for await (const _chunk of await chat.sendMessageStream({ message: 'hi' })) continue
+    for await (const _chunk of await chat.sendMessageStream({ message: 'hi' }));
     await chat.sendMessage({ message: 'and?' })
     expect(meant?.turns as unknown).toEqual([
       { role: 'user', parts: [{ kind: 'text', text: 'hi' }] },
@@ -175,7 +181,10 @@ describe('@google/genai', () => {
     expect((await genai.models.countTokens({ model, contents: 'hi' })).totalTokens).toBeGreaterThan(0)
     const config = { outputDimensionality: 8 }
     const { embeddings } = await genai.models.embedContent({ model, contents: ['a', 'bcd'], config })
-    expect(embeddings?.map(each => each.values)).toEqual([[1, 8], [3, 8]])
+    expect(embeddings?.map(each => each.values)).toEqual([
+      [1, 8],
+      [3, 8],
+    ])
     const listed = []
     for await (const each of await genai.models.list()) listed.push(each)
     expect(listed).toMatchObject([{ name: 'models/google/gemini-3', inputTokenLimit: 1000 }])

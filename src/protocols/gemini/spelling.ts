@@ -2,9 +2,9 @@
 // we would have priced one and the upstream heeded the other.
 
 import { Refusal } from '../../base/errors.ts'
-import type { FieldSpan } from '../../base/json.ts'
-import type { Json } from '../checks.ts'
-import { at } from '../checks.ts'
+import type { FieldSpan } from '../../base/text/json-bytes.ts'
+import { at } from '../request/checks.ts'
+import type { Json } from '../request/json-type.ts'
 
 /** The name in camelCase. */
 export function camel(name: string): string {

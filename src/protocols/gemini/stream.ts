@@ -1,9 +1,9 @@
 // One event of a streamed answer, read as it passes. There is no last event: the model is done at a reason for it, and
 // the end of the bytes is the end.
 
-import type { FrameReading } from '../call.ts'
-import { isBadEnd, isListed } from '../finish-reasons.ts'
-import { isObject, parseAnswer } from '../json-object.ts'
+import type { FrameReading } from '../neutral/call.ts'
+import { isBadEnd, isListed } from '../neutral/finish-reasons.ts'
+import { isObject, parseAnswer } from '../request/json-object.ts'
 import { blockReason, readChunk, readError, unwrapped } from './response.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }

@@ -2,9 +2,20 @@
 
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
-import type { FieldTable } from '../fields.ts'
-import { callingTable, callTable, configTable, functionTable, partKinds, partTable } from './tables.ts'
-import { requestTable, resultTable, searchTable, thinkingTable, toolConfigTable } from './tables.ts'
+import type { FieldTable } from '../request/fields.ts'
+import {
+  callingTable,
+  callTable,
+  configTable,
+  functionTable,
+  partKinds,
+  partTable,
+  requestTable,
+  resultTable,
+  searchTable,
+  thinkingTable,
+  toolConfigTable,
+} from './tables.ts'
 
 const types = readFileSync(new URL('../../../node_modules/@google/genai/dist/genai.d.ts', import.meta.url), 'utf8')
 

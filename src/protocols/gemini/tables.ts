@@ -1,6 +1,6 @@
 // Every field that Google's own types have, and whether other dialects can be told of it.
 
-import type { FieldTable } from '../fields.ts'
+import type { FieldTable } from '../request/fields.ts'
 
 export const requestTable: FieldTable = {
   model: 'moot', // it is in the path

@@ -1,11 +1,11 @@
 // How much a model is to think: Google is told by a level or by a budget, as the model knows, others by a word.
 
-import type { Effort, Traits } from '../../base/traits.ts'
-import type { Json } from '../checks.ts'
-import { invalid, optional } from '../checks.ts'
-import type { ReasoningWish } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
-import type { Losses } from '../losses.ts'
+import type { Effort, Traits } from '../../base/money/model-traits.ts'
+import type { ReasoningWish } from '../neutral/conversation.ts'
+import type { Losses } from '../neutral/losses.ts'
+import { invalid, optional } from '../request/checks.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { camelFields } from './spelling.ts'
 
 const levels: Readonly<Record<string, Effort>> = { MINIMAL: 'minimal', LOW: 'low', MEDIUM: 'medium', HIGH: 'high' }

@@ -3,18 +3,21 @@
 import { expect, test } from 'bun:test'
 import { askOf } from '../../../test/support/translation.ts'
 import { bounds } from '../../base/bounds.ts'
-import type { Answer, AnswerEvent, AnswerPart } from '../answer.ts'
-import { eventsOf } from '../answer-collector.ts'
-import type { Part } from '../conversation.ts'
+import type { Answer, AnswerEvent, AnswerPart } from '../neutral/answer.ts'
+import { eventsOf } from '../neutral/answer-collector.ts'
+import type { Part } from '../neutral/conversation.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { packSealed, unpackSealed } from '../neutral/reasoning-state.ts'
 import type { Asked } from '../protocol.ts'
-import type { Sealed } from '../sealed.ts'
-import { packSealed, unpackSealed } from '../sealed.ts'
 import { readConversation } from './read-request.ts'
 import { readCall } from './request.ts'
 import { openWriter, writeWhole } from './write-answer.ts'
 
-const thought = (text: string, value: string): AnswerPart =>
-  ({ kind: 'reasoning', text, sealed: { form: 'signature', value, origin: 'o' } })
+const thought = (text: string, value: string): AnswerPart => ({
+  kind: 'reasoning',
+  text,
+  sealed: { form: 'signature', value, origin: 'o' },
+})
 const call = (id: string): AnswerPart => ({ kind: 'call', id, name: 'f', arguments: '{}' })
 const parts: readonly AnswerPart[] = [
   ...[thought('first', 'S1'), thought('second', 'S2'), { kind: 'text', text: 'Hello' } as const],

@@ -2,8 +2,8 @@
 // what it thought. So the thoughts before a call are kept by the call's id, and stand there again when it comes back.
 
 import { bounds } from '../../base/bounds.ts'
-import type { CallPart, Part, ReasoningPart } from '../conversation.ts'
-import type { Sealed } from '../sealed.ts'
+import type { CallPart, Part, ReasoningPart } from '../neutral/conversation.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
 
 /** Thoughts that are sealed, while an answer is told. */
 export class Thoughts {

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Usage } from '../../base/usage.ts'
-import { inputTokens, outputTokens } from '../../base/usage.ts'
+import type { Usage } from '../../base/money/usage.ts'
+import { inputTokens, outputTokens } from '../../base/money/usage.ts'
 import { readUsage, withSearches, writeUsage } from './usage.ts'
 
 const of = (modality: string, tokenCount: unknown) => ({ modality, tokenCount })

@@ -6,9 +6,9 @@
 // tools or thoughts, they are within. Lists of modalities say how much of each was what. A report that adds up in none
 // of these ways is nonsense, and nothing of it is believed.
 
-import type { Usage, UsageReport } from '../../base/usage.ts'
-import { inputTokens, outputTokens, tokenCount } from '../../base/usage.ts'
-import { isObject } from '../json-object.ts'
+import type { Usage, UsageReport } from '../../base/money/usage.ts'
+import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
+import { isObject } from '../request/json-object.ts'
 
 /** What is absent is zero; what is no count is NaN, with which no comparison holds. */
 const count = (value: unknown): number =>

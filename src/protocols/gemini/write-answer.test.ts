@@ -3,15 +3,15 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
-import type { Answer, AnswerEvent, AnswerPart } from '../answer.ts'
-import { collectAnswer, eventsOf } from '../answer-collector.ts'
-import { Losses } from '../losses.ts'
+import type { Answer, AnswerEvent, AnswerPart } from '../neutral/answer.ts'
+import { collectAnswer, eventsOf } from '../neutral/answer-collector.ts'
+import { Losses } from '../neutral/losses.ts'
+import { packSealed, unpackSealed } from '../neutral/reasoning-state.ts'
 import type { AnswerAsk } from '../protocol.ts'
-import { packSealed, unpackSealed } from '../sealed.ts'
-import { UNSIGNED, withoutPacked } from './packed.ts'
-import { readSeal } from './read-contents.ts'
 import { openArray } from './framing.ts'
+import { UNSIGNED, withoutPacked } from './packed.ts'
 import { openReader } from './read-answer.ts'
+import { readSeal } from './read-contents.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
 import { openWriter, writeWhole } from './write-answer.ts'
@@ -29,7 +29,10 @@ type Body = { readonly candidates: readonly Candidate[]; readonly usageMetadata?
 type Candidate = Readonly<Record<string, unknown>> & { readonly content: { readonly parts?: readonly object[] } }
 
 const chunksOf = (sse: string): readonly Body[] =>
-  sse.split('\r\n\r\n').slice(0, -1).map(block => JSON.parse(block.slice('data: '.length)) as Body)
+  sse
+    .split('\r\n\r\n')
+    .slice(0, -1)
+    .map(block => JSON.parse(block.slice('data: '.length)) as Body)
 
 const answer: Answer = {
   id: 'x',

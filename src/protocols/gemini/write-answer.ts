@@ -5,16 +5,17 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { beyondBound } from '../../base/errors.ts'
-import type { Usage } from '../../base/usage.ts'
-import type { Answer, AnswerEvent, EventWriter, Finish, Opening, TokenProb } from '../answer.ts'
-import { eventsOf } from '../answer-collector.ts'
-import type { Json } from '../checks.ts'
-import type { MediaPart, NativePart } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
+import type { Usage } from '../../base/money/usage.ts'
+import type { Answer, AnswerEvent, EventWriter, Finish, Opening, TokenProb } from '../neutral/answer.ts'
+import { eventsOf } from '../neutral/answer-collector.ts'
+import type { MediaPart, NativePart } from '../neutral/conversation.ts'
+import { addLossOfEnd } from '../neutral/finish-reasons.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { packSealed } from '../neutral/reasoning-state.ts'
+import { servedTier } from '../neutral/service-tier.ts'
 import type { AnswerAsk } from '../protocol.ts'
-import type { Sealed } from '../sealed.ts'
-import { packSealed } from '../sealed.ts'
-import { servedTier } from '../service-tier.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import type { Placed } from './citations.ts'
 import { CitedText, citationsMax, writeCitations } from './citations.ts'
 import { BAD_CALL, writeFinish } from './finish.ts'
@@ -155,7 +156,7 @@ class AnswerWriter {
       case 'finish':
         if (event.stopSequence !== undefined) this.#to.losses.add('stop_sequence')
         Object.assign(this.#choice(event.choice), { finish: event.finish, reason: event.reason })
-        this.#to.losses.addEnd('gemini', event)
+        addLossOfEnd(this.#to.losses, 'gemini', event)
         return []
       case 'usage':
         this.#usage = event.usage

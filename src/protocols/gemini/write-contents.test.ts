@@ -1,10 +1,10 @@
 // Turns as Google is told them: their order, their results, their signatures and their pictures.
 
 import { describe, expect, test } from 'bun:test'
-import { Refusal } from '../../base/errors.ts'
-import type { Traits } from '../../base/traits.ts'
-import type { Conversation, Part, Turn } from '../conversation.ts'
 import { targetOf } from '../../../test/support/translation.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Traits } from '../../base/money/model-traits.ts'
+import type { Conversation, Part, Turn } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { needsInline } from './media.ts'
 import { writeConversation } from './write-request.ts'

@@ -1,10 +1,10 @@
 // Turns as Google takes them: instructions apart, user and model in turn, and after each step of the model with calls
 // one content with a result for each of them, in their order.
 
-import { invalid } from '../checks.ts'
-import type { CallPart, MediaPart, Part, ResultPart, TextPart, Turn } from '../conversation.ts'
+import type { CallPart, MediaPart, Part, ResultPart, TextPart, Turn } from '../neutral/conversation.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
 import type { ConversationTarget } from '../protocol.ts'
-import type { Sealed } from '../sealed.ts'
+import { invalid } from '../request/checks.ts'
 import { writeMedia } from './media.ts'
 import type { ToolNames } from './names.ts'
 import { parseObject } from './numbers.ts'

@@ -1,9 +1,9 @@
 // A conversation as Google is told it.
 
 import { describe, expect, test } from 'bun:test'
-import type { Traits } from '../../base/traits.ts'
-import type { Conversation, FunctionTool, Part, Turn } from '../conversation.ts'
 import { targetOf } from '../../../test/support/translation.ts'
+import type { Traits } from '../../base/money/model-traits.ts'
+import type { Conversation, FunctionTool, Part, Turn } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { readConversation } from './read-request.ts'
 import { readCall } from './request.ts'

@@ -1,8 +1,7 @@
 // A request for an upstream of this dialect.
-
-import type { Json } from '../checks.ts'
-import type { Conversation, MediaPart, OutputFormat, Settings } from '../conversation.ts'
+import type { Conversation, MediaPart, OutputFormat, Settings } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
+import type { Json } from '../request/json-type.ts'
 import { ToolNames } from './names.ts'
 import { forGoogle } from './schema.ts'
 import { writeThinking } from './thinking.ts'

@@ -1,10 +1,10 @@
 // Tools and how they are to be used, as Google is told.
 
-import type { Traits } from '../../base/traits.ts'
-import type { Json } from '../checks.ts'
-import type { Conversation, CustomTool, FunctionTool, SearchTool, ToolChoice } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
+import type { Traits } from '../../base/money/model-traits.ts'
+import type { Conversation, CustomTool, FunctionTool, SearchTool, ToolChoice } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import type { ToolNames } from './names.ts'
 import { forGoogle } from './schema.ts'
 

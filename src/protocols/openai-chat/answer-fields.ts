@@ -1,9 +1,9 @@
 // Which fields of a chat answer reach a caller of another dialect, object by object. Those that tell nothing but how
 // the upstream worked are moot; what says something of the answer is carried or listed as lost.
 
-import { fields } from '../fields.ts'
-import type { FieldTable } from '../fields.ts'
-import { isObject } from '../json-object.ts'
+import type { FieldTable } from '../request/fields.ts'
+import { fields } from '../request/fields.ts'
+import { isObject } from '../request/json-object.ts'
 
 export const answerFields: FieldTable = {
   ...fields('read', 'id object created model choices usage service_tier citations search_results web_search error'),

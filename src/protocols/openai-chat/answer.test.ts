@@ -1,7 +1,7 @@
 // What is read of chat answers and of the events of a stream.
 
 import { describe, expect, test } from 'bun:test'
-import type { AnswerReading } from '../call.ts'
+import type { AnswerReading } from '../neutral/call.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
 

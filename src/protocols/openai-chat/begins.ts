@@ -1,7 +1,15 @@
 // Which conversation a chat is a turn of, and for how long its prompt is to be cached.
 
-import { askedMs, beginningText, firstMessages, listOf, longer, markedMessagesMs, markedMs } from '../beginning.ts'
-import type { Json } from '../checks.ts'
+import {
+  askedMs,
+  beginningText,
+  firstMessages,
+  listOf,
+  longer,
+  markedMessagesMs,
+  markedMs,
+} from '../request/conversation-start.ts'
+import type { Json } from '../request/json-type.ts'
 
 const systemRoles = ['system', 'developer']
 

@@ -1,8 +1,8 @@
 // Citations as the annotations of a chat message.
 
-import type { Citation } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
-import type { Losses } from '../losses.ts'
+import type { Citation } from '../neutral/conversation.ts'
+import type { Losses } from '../neutral/losses.ts'
+import { isObject } from '../request/json-object.ts'
 
 /** Of one message. */
 export const CITATIONS_MAX = 256

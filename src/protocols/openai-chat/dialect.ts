@@ -1,7 +1,7 @@
 // The chat dialect of OpenAI.
 
 import type { Protocol } from '../protocol.ts'
-import { nothingElseThinks } from '../thinking-off.ts'
+import { nothingElseThinks } from '../request/thinking-off.ts'
 import { begins, cacheMs } from './begins.ts'
 import { buildCodec } from './codec.ts'
 import { writeError } from './errors.ts'
@@ -17,8 +17,7 @@ export const openaiChat = {
   writeCall,
   begins,
   cacheMs,
-  thinks: json =>
-    json.reasoning_effort === 'none' && nothingElseThinks(json, 'reasoning_effort') ? false : undefined,
+  thinks: json => (json.reasoning_effort === 'none' && nothingElseThinks(json, 'reasoning_effort') ? false : undefined),
   readAnswer,
   readFrame,
   writeError,

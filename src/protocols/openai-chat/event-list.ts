@@ -1,7 +1,7 @@
 // Gathers the events that a reader makes, and counts the parts of the answer.
 
-import type { AnswerEvent, Opening } from '../answer.ts'
-import type { MediaPart } from '../conversation.ts'
+import type { AnswerEvent, Opening } from '../neutral/answer.ts'
+import type { MediaPart } from '../neutral/conversation.ts'
 
 export class EventList {
   #events: AnswerEvent[] = []

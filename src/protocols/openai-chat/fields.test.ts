@@ -118,7 +118,10 @@ describe('every field is carried or said to be lost', () => {
         },
         { role: 'tool', tool_call_id: 'a', content: 'x', new_of_tool: 1 },
       ],
-      tools: [{ ...tool, new_of_tools: 1 }, { type: 'function', function: { name: 'g', new_of_function: 1 } }],
+      tools: [
+        { ...tool, new_of_tools: 1 },
+        { type: 'function', function: { name: 'g', new_of_function: 1 } },
+      ],
       thinking: { type: 'enabled', new_of_thinking: 1 },
     })
     expect(said.unread.toSorted()).toEqual([

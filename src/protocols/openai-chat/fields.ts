@@ -1,6 +1,6 @@
 // Which fields of a chat request are carried into another dialect, object by object.
 
-import type { FieldTable } from '../fields.ts'
+import type { FieldTable } from '../request/fields.ts'
 
 const all = <Fate extends 'read' | 'moot' | 'lost'>(fate: Fate, ...names: readonly string[]): Record<string, Fate> =>
   Object.fromEntries(names.map(name => [name, fate]))

@@ -1,7 +1,7 @@
 // What of a chat request can be bounded by its bytes, and what an estimate should make of the rest.
 
 import { describe, expect, test } from 'bun:test'
-import type { Call } from '../call.ts'
+import type { Call } from '../neutral/call.ts'
 import { readCall } from './request.ts'
 
 const read = (more: object): Call =>
@@ -14,7 +14,15 @@ describe('all input is text in the body', () => {
   const rows: readonly (readonly [string, object])[] = [
     ['texts and parts that are texts', { messages: [{ role: 'user', content: [text, text] }, { role: 'assistant' }] }],
     ['a refusal', { messages: [{ role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }] }],
-    ['functions', { tools: [{ type: 'function', function: { name: 'f' } }, { type: 'custom', custom: {} }] }],
+    [
+      'functions',
+      {
+        tools: [
+          { type: 'function', function: { name: 'f' } },
+          { type: 'custom', custom: {} },
+        ],
+      },
+    ],
     ['no search', { web_search_options: null, enable_search: false, tools: [] }],
   ]
 

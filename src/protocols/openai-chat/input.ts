@@ -1,10 +1,17 @@
 // What a chat request gives the model to read, as far as a bound and an estimate of it need to know.
 
-import { postponingFields } from '../checks.ts'
-import { isObject } from '../json-object.ts'
-import type { FieldsRead, Service } from '../services.ts'
-import { allTools, distinct, isWebSearch, paidFields, reasoningServices } from '../services.ts'
-import { runsAtProvider, toolName } from '../services.ts'
+import { postponingFields } from '../request/checks.ts'
+import { isObject } from '../request/json-object.ts'
+import type { FieldsRead, Service } from '../request/services.ts'
+import {
+  allTools,
+  distinct,
+  isWebSearch,
+  paidFields,
+  reasoningServices,
+  runsAtProvider,
+  toolName,
+} from '../request/services.ts'
 import { requestFields } from './fields.ts'
 
 export interface ChatInput {

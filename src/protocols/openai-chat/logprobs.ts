@@ -1,8 +1,8 @@
 // How likely each token was, as chat tells it.
 
-import type { TokenProb } from '../answer.ts'
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import type { TokenProb } from '../neutral/answer.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 /** Of the text; undefined where none are told. What is no token is left out. */
 export function readLogprobs(logprobs: unknown): TokenProb[] | undefined {

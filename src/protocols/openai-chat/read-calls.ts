@@ -1,10 +1,10 @@
 // The calls of tools in one choice of a chat answer, put together from their pieces. Upstreams leave out the index,
 // repeat or leave out the id, send the name late, and send the pieces of several calls by turns.
 
-import type { Json } from '../checks.ts'
-import { isObject, parseText } from '../json-object.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
-import type { Sealed } from '../sealed.ts'
+import { isObject, parseText } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import type { EventList } from './event-list.ts'
 import { readThought } from './reasoning-state.ts'
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { readChat, refusedParam } from '../../../test/support/chat-requests.ts'
 import { arkChat } from '../ark/protocol.ts'
-import type { Conversation } from '../conversation.ts'
+import type { Conversation } from '../neutral/conversation.ts'
 
 describe('tools', () => {
   test('of all kinds', () => {
@@ -34,8 +34,14 @@ describe('tools', () => {
 
   const choices: readonly (readonly [unknown, unknown])[] = [
     ['auto', { mode: 'auto' }],
-    [{ type: 'function', function: { name: 'f' } }, { mode: 'required', names: ['f'] }],
-    [{ type: 'custom', custom: { name: 'g' } }, { mode: 'required', names: ['g'] }],
+    [
+      { type: 'function', function: { name: 'f' } },
+      { mode: 'required', names: ['f'] },
+    ],
+    [
+      { type: 'custom', custom: { name: 'g' } },
+      { mode: 'required', names: ['g'] },
+    ],
     [
       { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [{ function: { name: 'f' } }] } },
       { mode: 'auto', names: ['f'] },
@@ -57,7 +63,10 @@ describe('how much to think', () => {
     [{ thinking: { type: 'enabled', budget_tokens: 2048 } }, { budget: 2048, show: 'auto' }],
     [{ thinking: { type: 'auto' } }, { adaptive: true, show: 'auto' }],
     [{ thinking: { type: 'disabled' }, thinking_budget: 5 }, { effort: 'none' }],
-    [{ enable_thinking: true, thinking_budget: 50 }, { budget: 50, show: 'auto' }],
+    [
+      { enable_thinking: true, thinking_budget: 50 },
+      { budget: 50, show: 'auto' },
+    ],
     [{ enable_thinking: false }, { effort: 'none' }],
     [{ reasoning: { max_tokens: 100, exclude: true } }, { budget: 100, show: 'none' }],
     [

@@ -3,11 +3,11 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
+import { lawful } from '../../../test/support/lawful.ts'
 import { freshNotes, ORIGIN, sourceOf } from '../../../test/support/translation.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Answer, AnswerEvent, AnswerPart } from '../answer.ts'
-import { collectAnswer } from '../answer-collector.ts'
-import { lawful } from '../../../test/support/lawful.ts'
+import type { Answer, AnswerEvent, AnswerPart } from '../neutral/answer.ts'
+import { collectAnswer } from '../neutral/answer-collector.ts'
 import { ChatEventReader, readWhole } from './read-events.ts'
 
 function eventsFrom(chunks: readonly unknown[], source = sourceOf()): AnswerEvent[] {
@@ -42,7 +42,9 @@ describe('the golden answer', () => {
   })
 
   test('in pieces', () => {
-    const data = golden('chat.sse').split('\n').filter(line => line.startsWith('data: {'))
+    const data = golden('chat.sse')
+      .split('\n')
+      .filter(line => line.startsWith('data: {'))
     const answer = collectAnswer(eventsFrom(data.map(line => JSON.parse(line.slice(6)) as unknown)))
     const parts = [...said, call('call_b', 'get_weather', '{"city":"Rome"}')]
     expect(answer).toEqual({ ...head, choices: [{ parts, finish: 'calls' }] } as Answer)
@@ -153,7 +155,10 @@ describe('what is said', () => {
   })
 
   test('in lists of parts, as some show their thoughts', () => {
-    const content = [{ type: 'thinking', thinking: [{ type: 'text', text: 'r' }] }, { type: 'text', text: 'a' }]
+    const content = [
+      { type: 'thinking', thinking: [{ type: 'text', text: 'r' }] },
+      { type: 'text', text: 'a' },
+    ]
     expect(partsOf({ content })).toEqual([
       { kind: 'reasoning', text: 'r', sealed: shown },
       { kind: 'text', text: 'a' },

@@ -5,18 +5,25 @@
 // because upstreams send the pieces of several by turns.
 
 import { Refusal } from '../../base/errors.ts'
-import type { Answer, AnswerEvent, EventReader, TokenProb } from '../answer.ts'
-import { collectAnswer } from '../answer-collector.ts'
-import type { Json } from '../checks.ts'
-import type { Citation } from '../conversation.ts'
-import { noteLost } from '../fields.ts'
-import type { Ended } from '../finish-reasons.ts'
-import { endedBy } from '../finish-reasons.ts'
-import { isObject } from '../json-object.ts'
+import type { Answer, AnswerEvent, EventReader, TokenProb } from '../neutral/answer.ts'
+import { collectAnswer } from '../neutral/answer-collector.ts'
+import type { Citation } from '../neutral/conversation.ts'
+import type { Ended } from '../neutral/finish-reasons.ts'
+import { endedBy } from '../neutral/finish-reasons.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
-import type { Sealed } from '../sealed.ts'
-import { answerFields, callFields, choiceFields, contentFields, findsSomething } from './answer-fields.ts'
-import { innerCallFields, messageFields } from './answer-fields.ts'
+import { noteLost } from '../request/fields.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
+import {
+  answerFields,
+  callFields,
+  choiceFields,
+  contentFields,
+  findsSomething,
+  innerCallFields,
+  messageFields,
+} from './answer-fields.ts'
 import { CITATIONS_MAX, readCitations } from './citations.ts'
 import { EventList } from './event-list.ts'
 import { readLogprobs } from './logprobs.ts'

@@ -1,7 +1,7 @@
 // Images and sounds in a chat answer. Chat has no official place for images; upstreams that make some list them.
 
-import type { MediaPart } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
+import type { MediaPart } from '../neutral/conversation.ts'
+import { isObject } from '../request/json-object.ts'
 
 export function readImages(images: unknown): MediaPart[] {
   if (!Array.isArray(images)) return []

@@ -4,9 +4,9 @@ import { describe, expect, test } from 'bun:test'
 import { hello, readChat, refusedParam } from '../../../test/support/chat-requests.ts'
 import { leastCpuMs } from '../../../test/support/cpu.ts'
 import { arkChat } from '../ark/protocol.ts'
-import type { Call } from '../call.ts'
-import type { Sealed } from '../sealed.ts'
-import { packSealed } from '../sealed.ts'
+import type { Call } from '../neutral/call.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { packSealed } from '../neutral/reasoning-state.ts'
 import type { Flavour } from './flavour.ts'
 
 const turnsOf = (...messages: readonly object[]) => readChat({ messages }).turns
@@ -17,7 +17,13 @@ describe('messages', () => {
     const said = turnsOf(
       { role: 'developer', content: 'd' },
       { role: 'user', content: 'u', name: 'Ada' },
-      { role: 'assistant', content: [{ type: 'text', text: 'a' }, { type: 'refusal', refusal: 'r' }] },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'a' },
+          { type: 'refusal', refusal: 'r' },
+        ],
+      },
       { role: 'system', content: [{ type: 'text', text: 's' }] },
       { role: 'assistant', content: '' },
       { role: 'user', content: 'v' },
@@ -25,7 +31,13 @@ describe('messages', () => {
     expect(said).toEqual([
       { role: 'developer', parts: [{ kind: 'text', text: 'd' }] },
       { role: 'user', name: 'Ada', parts: [{ kind: 'text', text: 'u' }] },
-      { role: 'assistant', parts: [{ kind: 'text', text: 'a' }, { kind: 'refusal', text: 'r' }] },
+      {
+        role: 'assistant',
+        parts: [
+          { kind: 'text', text: 'a' },
+          { kind: 'refusal', text: 'r' },
+        ],
+      },
       { role: 'system', parts: [{ kind: 'text', text: 's' }] },
       { role: 'user', parts: [{ kind: 'text', text: 'v' }] },
     ])
@@ -97,10 +109,16 @@ describe('messages', () => {
     ['no content', [{ role: 'user' }], 'messages[0].content'],
     ['content of another type', [{ role: 'user', content: 5 }], 'messages[0].content'],
     ['nothing but instructions', [{ role: 'system', content: 'x' }], 'messages'],
-    ['a call without a name', [{ role: 'assistant', tool_calls: [{ id: 'a', function: {} }] }],
-      'messages[0].tool_calls[0].function.name'],
-    ['two calls of one id', [{ role: 'assistant', tool_calls: [calling.tool_calls[0], calling.tool_calls[0]] }],
-      'messages[0].tool_calls[1].id'],
+    [
+      'a call without a name',
+      [{ role: 'assistant', tool_calls: [{ id: 'a', function: {} }] }],
+      'messages[0].tool_calls[0].function.name',
+    ],
+    [
+      'two calls of one id',
+      [{ role: 'assistant', tool_calls: [calling.tool_calls[0], calling.tool_calls[0]] }],
+      'messages[0].tool_calls[1].id',
+    ],
     ['an unknown part', [{ role: 'user', content: [{ type: 'smell' }] }], 'messages[0].content[0].type'],
     ['a part that is none', [{ role: 'user', content: [null] }], 'messages[0].content[0]'],
   ]

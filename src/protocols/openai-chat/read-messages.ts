@@ -1,11 +1,11 @@
 // The messages of a chat request as turns. Chat pairs a call with its result by an id and by their order: each call is
 // answered before anything else is said. What breaks that makes no sense to chat either, and is refused.
 
-import type { Call } from '../call.ts'
-import type { Json } from '../checks.ts'
-import { invalid, missing } from '../checks.ts'
-import type { CallPart, Part, ResultPart, Role, TextPart, Turn } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
+import type { Call } from '../neutral/call.ts'
+import type { CallPart, Part, ResultPart, Role, TextPart, Turn } from '../neutral/conversation.ts'
+import { invalid, missing } from '../request/checks.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { readCitations } from './citations.ts'
 import { callFields, innerCallFields, messageFields } from './fields.ts'
 import type { Reading } from './read-parts.ts'
@@ -103,7 +103,14 @@ class TurnReader {
     if (typeof refusal === 'string' && refusal !== '') said.push({ kind: 'refusal', text: refusal })
     if (isObject(audio)) said.push(this.#native('audio', audio))
     const calls = this.#calls(message, at)
-    return withState(said, calls, readState(message, calls.map(({ id }) => this.#reading.recall(id))))
+    return withState(
+      said,
+      calls,
+      readState(
+        message,
+        calls.map(({ id }) => this.#reading.recall(id)),
+      ),
+    )
   }
 
   #native(what: string, value: unknown): Part {

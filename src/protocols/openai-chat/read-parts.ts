@@ -1,11 +1,11 @@
 // The content of a chat message: texts, and media by address or inline.
 
-import type { Json } from '../checks.ts'
-import { invalid } from '../checks.ts'
-import type { CacheMark, MediaPart, Source, TextPart } from '../conversation.ts'
-import { unreadFields } from '../fields.ts'
-import { isObject } from '../json-object.ts'
-import type { FieldTable } from '../fields.ts'
+import type { CacheMark, MediaPart, Source, TextPart } from '../neutral/conversation.ts'
+import { invalid } from '../request/checks.ts'
+import type { FieldTable } from '../request/fields.ts'
+import { unreadFields } from '../request/fields.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { partFields } from './fields.ts'
 
 /** Where a reader stands, for what it refuses, and what it could not carry. */

@@ -1,12 +1,12 @@
 // How much a model is to think, in all the ways in which chat clients say it: OpenAI's word of effort, and what the
 // providers of other models added to chat.
 
-import type { Effort } from '../../base/traits.ts'
-import { efforts } from '../../base/traits.ts'
-import type { Json } from '../checks.ts'
-import { invalid, optional } from '../checks.ts'
-import type { ReasoningWish } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
+import type { Effort } from '../../base/money/model-traits.ts'
+import { efforts } from '../../base/money/model-traits.ts'
+import type { ReasoningWish } from '../neutral/conversation.ts'
+import { invalid, optional } from '../request/checks.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import type { Reading } from './read-parts.ts'
 import { noteUnread } from './read-parts.ts'
 

@@ -1,9 +1,9 @@
 // The tools of a chat request, those of the time before tools included, and which of them may be called.
 
-import type { Json } from '../checks.ts'
-import { invalid, optional } from '../checks.ts'
-import type { CustomTool, FunctionTool, Place, SearchTool, Tool, ToolChoice } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
+import type { CustomTool, FunctionTool, Place, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
+import { invalid, optional } from '../request/checks.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { customFields, functionFields, searchFields, toolFields } from './fields.ts'
 import type { Reading } from './read-parts.ts'
 import { noteUnread, readMark, requireName } from './read-parts.ts'

@@ -4,18 +4,21 @@
 import { describe, expect, test } from 'bun:test'
 import { askOf } from '../../../test/support/translation.ts'
 import { bounds } from '../../base/bounds.ts'
-import type { Answer, AnswerPart } from '../answer.ts'
-import { eventsOf } from '../answer-collector.ts'
 import { arkChat } from '../ark/protocol.ts'
-import type { Call } from '../call.ts'
-import type { Part } from '../conversation.ts'
-import type { Sealed } from '../sealed.ts'
-import { packSealed, unpackSealed } from '../sealed.ts'
+import type { Answer, AnswerPart } from '../neutral/answer.ts'
+import { eventsOf } from '../neutral/answer-collector.ts'
+import type { Call } from '../neutral/call.ts'
+import type { Part } from '../neutral/conversation.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { packSealed, unpackSealed } from '../neutral/reasoning-state.ts'
 import { buildCodec } from './codec.ts'
 import { openaiChat } from './flavour.ts'
 
-const thought = (text: string, value: string): AnswerPart =>
-  ({ kind: 'reasoning', text, sealed: { form: 'signature', value, origin: 'o' } })
+const thought = (text: string, value: string): AnswerPart => ({
+  kind: 'reasoning',
+  text,
+  sealed: { form: 'signature', value, origin: 'o' },
+})
 const call = (id: string): AnswerPart => ({ kind: 'call', id, name: 'f', arguments: '{}' })
 const parts: readonly AnswerPart[] = [
   ...[thought('first\n\nwith a paragraph', 'S1'), thought('', 'S2'), { kind: 'text', text: 'Hello' } as const],
@@ -35,7 +38,10 @@ function told(said: readonly AnswerPart[], codec: Codec, stream: boolean): { mes
     return { message: json.choices[0]!.message, kept }
   }
   const writer = codec.openWriter(to)
-  const text = eventsOf(answer).map(event => writer.write(event)).join('') + writer.end()
+  const text =
+    eventsOf(answer)
+      .map(event => writer.write(event))
+      .join('') + writer.end()
   const deltas = Array.from(text.matchAll(/^data: (\{.*)$/gm), ([, data]) => {
     const { choices } = JSON.parse(data!) as { choices: { delta: Message }[] }
     return choices[0]?.delta ?? {}

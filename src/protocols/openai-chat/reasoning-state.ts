@@ -1,12 +1,12 @@
 // Thoughts and their state in chat messages: what a message carries itself (the text of thoughts, Ark's encrypted
 // thoughts, a signature on a call) and what was kept for it, by the id of a call.
 
-import type { Call } from '../call.ts'
-import type { Json } from '../checks.ts'
-import type { CallPart, Part, ReasoningPart } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
-import type { Sealed } from '../sealed.ts'
-import { packedMark, packSealed, unpackSealed } from '../sealed.ts'
+import type { Call } from '../neutral/call.ts'
+import type { CallPart, Part, ReasoningPart } from '../neutral/conversation.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { packedMark, packSealed, unpackSealed } from '../neutral/reasoning-state.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 /** Between several packed states in one field; no letter of base64. */
 const BETWEEN = '.'

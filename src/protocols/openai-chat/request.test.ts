@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { ErrorCode } from '../../base/errors.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Call, CallTarget, OutputCapField } from '../call.ts'
+import type { Call, CallTarget, OutputCapField } from '../neutral/call.ts'
 import { readCall, writeCall } from './request.ts'
 
 const bytes = (text: string): Buffer => Buffer.from(text)

@@ -1,15 +1,25 @@
 // POST /v1/chat/completions: what we read of the body, and what we replace in it for an upstream.
 
 import { Refusal } from '../../base/errors.ts'
-import type { FieldSpan } from '../../base/json.ts'
-import type { Call, CallTarget, OutputCapField } from '../call.ts'
-import type { Json } from '../checks.ts'
-import { at, checkMessages, checkTools, fieldSplice, optional } from '../checks.ts'
-import { otherModels, postponingFields, refuseFields, refusePostponed, requireModel } from '../checks.ts'
-import { isObject, readJsonObject, sameButForCase, scanField } from '../json-object.ts'
-import type { Splice } from '../splice.ts'
-import { spliced } from '../splice.ts'
-import { readEndUser, readTags } from '../tags.ts'
+import type { FieldSpan } from '../../base/text/json-bytes.ts'
+import type { Call, CallTarget, OutputCapField } from '../neutral/call.ts'
+import {
+  at,
+  checkMessages,
+  checkTools,
+  optional,
+  otherModels,
+  postponingFields,
+  refuseFields,
+  refusePostponed,
+  requireModel,
+} from '../request/checks.ts'
+import { fieldSplice } from '../request/field-splice.ts'
+import { isObject, readJsonObject, sameButForCase, scanField } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
+import type { Splice } from '../request/splice.ts'
+import { spliced } from '../request/splice.ts'
+import { readEndUser, readTags } from '../request/tags.ts'
 import type { Flavour } from './flavour.ts'
 import { openaiChat } from './flavour.ts'
 import { fetchingFields, hidingFields, weighInput } from './input.ts'

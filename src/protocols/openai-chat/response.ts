@@ -1,14 +1,14 @@
 // A plain chat completion: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
 
 import type { UpstreamWords } from '../../base/errors.ts'
-import type { AnswerReading } from '../call.ts'
-import type { Json } from '../checks.ts'
-import { isFailure } from '../finish-reasons.ts'
-import { isObject, parseAnswer } from '../json-object.ts'
-import type { MediaBytes } from '../media-bytes.ts'
-import { BYTES_PER_PICTURE, countPictures, mediaOf, soundBytesOf, wholeSoundBytes } from '../media-bytes.ts'
-import { statusIn } from '../said-status.ts'
-import { textBytes } from '../text-bytes.ts'
+import { statusIn } from '../error-status.ts'
+import type { AnswerReading } from '../neutral/call.ts'
+import { isFailure } from '../neutral/finish-reasons.ts'
+import { isObject, parseAnswer } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
+import type { MediaBytes } from '../usage/media-bytes.ts'
+import { BYTES_PER_PICTURE, countPictures, mediaOf, soundBytesOf, wholeSoundBytes } from '../usage/media-bytes.ts'
+import { textBytes } from '../usage/text-bytes.ts'
 import { readUsage, usageIn } from './usage.ts'
 
 export interface ChatMessage {

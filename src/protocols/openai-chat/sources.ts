@@ -1,9 +1,8 @@
 // Sources that a vendor lists beside its answer and not in it: `citations` and `search_results` of Perplexity and
 // others, `web_search` of Zhipu. The text points at them by markers such as `[1]`.
-
-import type { Json } from '../checks.ts'
-import type { Citation } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
+import type { Citation } from '../neutral/conversation.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 const SOURCES_MAX = 256
 const MARKERS_MAX = 256

@@ -1,12 +1,20 @@
 // One event of a streamed chat completion, read as it passes.
 
-import type { FrameReading } from '../call.ts'
-import { isBadEnd } from '../finish-reasons.ts'
-import { parseAnswer } from '../json-object.ts'
-import { mediaOf } from '../media-bytes.ts'
+import type { FrameReading } from '../neutral/call.ts'
+import { isBadEnd } from '../neutral/finish-reasons.ts'
+import { parseAnswer } from '../request/json-object.ts'
+import { mediaOf } from '../usage/media-bytes.ts'
 import type { ChatAnswer } from './response.ts'
-import { errorIn, mediaBytes, readError, readFailed, readServiceClass } from './response.ts'
-import { statusBeside, thoughtBytes, writtenBytes } from './response.ts'
+import {
+  errorIn,
+  mediaBytes,
+  readError,
+  readFailed,
+  readServiceClass,
+  statusBeside,
+  thoughtBytes,
+  writtenBytes,
+} from './response.ts'
 import { readUsage, usageIn } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }

@@ -1,8 +1,8 @@
 // Names of tools and ids of calls within what chat allows: another dialect's may be longer or hold other letters.
 
 import { createHash } from 'node:crypto'
-import type { Tool } from '../conversation.ts'
-import type { TranslationNotes } from '../protocol.ts'
+import type { Tool } from '../neutral/conversation.ts'
+import type { TranslationNotes } from '../neutral/translation-notes.ts'
 
 const NAME_CHARS_MAX = 64
 const ID_CHARS_MAX = 40

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Usage } from '../../base/usage.ts'
-import { inputTokens, outputTokens } from '../../base/usage.ts'
+import type { Usage } from '../../base/money/usage.ts'
+import { inputTokens, outputTokens } from '../../base/money/usage.ts'
 import { readFrame } from './stream.ts'
 import { readUsage } from './usage.ts'
 
@@ -85,21 +85,34 @@ test.each(rows)('%s', (_name, report, expected) => {
 const beside: readonly (readonly [string, object, Usage])[] = [
   [
     'OpenRouter: what was written to the cache stands beside the input',
-    { prompt_tokens: 1_200, completion_tokens: 50, total_tokens: 1_250,
+    {
+      prompt_tokens: 1_200,
+      completion_tokens: 50,
+      total_tokens: 1_250,
       prompt_tokens_details: { cached_tokens: 1_000, cache_write_tokens: 4_000, audio_tokens: 0 },
-      cost: 0.01, cost_details: { upstream_inference_cost: null } },
+      cost: 0.01,
+      cost_details: { upstream_inference_cost: null },
+    },
     { input: 200, cacheRead: 1_000, cacheWrite: 4_000, output: 50 },
   ],
   [
     'the same with a total that holds it',
-    { prompt_tokens: 1_200, completion_tokens: 50, total_tokens: 1_650,
-      prompt_tokens_details: { cached_tokens: 1_000, cache_write_tokens: 400 } },
+    {
+      prompt_tokens: 1_200,
+      completion_tokens: 50,
+      total_tokens: 1_650,
+      prompt_tokens_details: { cached_tokens: 1_000, cache_write_tokens: 400 },
+    },
     { input: 200, cacheRead: 1_000, cacheWrite: 400, output: 50 },
   ],
   [
     'the same within the input, by the total',
-    { prompt_tokens: 1_200, completion_tokens: 50, total_tokens: 1_250,
-      prompt_tokens_details: { cached_tokens: 1_000, cache_write_tokens: 100 } },
+    {
+      prompt_tokens: 1_200,
+      completion_tokens: 50,
+      total_tokens: 1_250,
+      prompt_tokens_details: { cached_tokens: 1_000, cache_write_tokens: 100 },
+    },
     { input: 100, cacheRead: 1_000, cacheWrite: 100, output: 50 },
   ],
   [
@@ -163,7 +176,17 @@ describe('nonsense', () => {
 
   test('is what has no totals that are counts', () => {
     const counts = (input: unknown, output: unknown) => ({ prompt_tokens: input, completion_tokens: output })
-    const pairs = [[-1, 1], [1, -1], [1.5, 1], ['1', '1'], [Infinity, 1], [NaN, 1], [1, 2 ** 53], [1e10, 1], [null, 1]]
+    const pairs = [
+      [-1, 1],
+      [1, -1],
+      [1.5, 1],
+      ['1', '1'],
+      [Infinity, 1],
+      [NaN, 1],
+      [1, 2 ** 53],
+      [1e10, 1],
+      [null, 1],
+    ]
     const shapes = [0, 5, 'x', '', false, [], {}, { prompt_tokens: 1 }, { completion_tokens: 1 }]
     for (const value of [...shapes, ...pairs.map(([input, output]) => counts(input, output))]) {
       expect([value, readUsage(value)]).toEqual([value, 'nonsense'])

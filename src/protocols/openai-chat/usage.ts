@@ -4,9 +4,9 @@
 // vendors leave out: token-sums.ts tells which. Details say how much of it was what. A report that adds up in no way
 // that somebody documents is nonsense, and nothing of it is believed.
 
-import type { Usage, UsageReport } from '../../base/usage.ts'
-import { inputTokens, outputTokens, tokenCount } from '../../base/usage.ts'
-import { sumsOf } from '../token-sums.ts'
+import type { Usage, UsageReport } from '../../base/money/usage.ts'
+import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
+import { sumsOf } from '../usage/token-sums.ts'
 
 /** A field of what may be anything. */
 function field(value: unknown, name: string): unknown {
@@ -54,10 +54,11 @@ function put(usage: Buckets, name: keyof Usage, tokens: number): void {
 function cachePartsOf(report: unknown): { readonly cached: number; readonly written: number } {
   const details = field(report, 'prompt_tokens_details')
   const first = (holders: readonly unknown[], names: readonly string[]): number => {
-    for (const holder of holders) for (const name of names) {
-      const value = field(holder, name) ?? undefined
-      if (value !== undefined) return count(value)
-    }
+    for (const holder of holders)
+      for (const name of names) {
+        const value = field(holder, name) ?? undefined
+        if (value !== undefined) return count(value)
+      }
     return 0
   }
   const reads = ['cached_tokens', 'prompt_cache_hit_tokens', 'cache_read_input_tokens', 'cache_read_tokens']

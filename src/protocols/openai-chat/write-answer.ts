@@ -1,12 +1,12 @@
 // What a whole chat answer and its stream have in common: names, the reason for stopping, media, state that is kept.
 
 import { bounds } from '../../base/bounds.ts'
-import type { Finish } from '../answer.ts'
-import { writtenReasons } from '../finish-reasons.ts'
-import type { MediaPart, NativePart } from '../conversation.ts'
+import type { Finish } from '../neutral/answer.ts'
+import type { MediaPart, NativePart } from '../neutral/conversation.ts'
+import { writtenReasons } from '../neutral/finish-reasons.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { packSealed } from '../neutral/reasoning-state.ts'
 import type { AnswerAsk } from '../protocol.ts'
-import type { Sealed } from '../sealed.ts'
-import { packSealed } from '../sealed.ts'
 import { thoughtField } from './reasoning-state.ts'
 
 /** Ours, in the form that chat clients know. */

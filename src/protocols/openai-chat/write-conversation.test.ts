@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'bun:test'
 import { ORIGIN, targetOf } from '../../../test/support/translation.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Traits } from '../../base/traits.ts'
+import type { Traits } from '../../base/money/model-traits.ts'
 import { arkChat } from '../ark/protocol.ts'
-import type { Conversation, MediaPart, Part, Settings, Tool, Turn } from '../conversation.ts'
+import type { Conversation, MediaPart, Part, Settings, Tool, Turn } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { Flavour } from './flavour.ts'
 import { openaiChat } from './flavour.ts'
@@ -44,7 +44,13 @@ describe('messages', () => {
     ]
     expect(messagesOf(turns)).toEqual([
       { role: 'system', content: 's' },
-      { role: 'system', content: [{ type: 'text', text: 'd' }, { type: 'text', text: 'e' }] },
+      {
+        role: 'system',
+        content: [
+          { type: 'text', text: 'd' },
+          { type: 'text', text: 'e' },
+        ],
+      },
       { role: 'user', content: 'hello', name: 'Ada' },
       { role: 'assistant', content: 'ab' },
       { role: 'system', content: 't' },
@@ -77,7 +83,10 @@ describe('messages', () => {
     expect(messages[3]!.content).not.toBe('')
     const url = { url: 'data:image/png;base64,AAAA' }
     const images = (messages[4]!.content as Record<string, unknown>[]).filter(part => part.type === 'image_url')
-    expect(images).toEqual([{ type: 'image_url', image_url: url }, { type: 'image_url', image_url: url }])
+    expect(images).toEqual([
+      { type: 'image_url', image_url: url },
+      { type: 'image_url', image_url: url },
+    ])
   })
 
   test('with media of all kinds', () => {
@@ -172,7 +181,7 @@ describe('thoughts', () => {
       role: 'assistant',
       parts: [{ kind: 'call', id: 'a', name: 'f', arguments: '{}', sealed: { form: 'thought', value: 'sig', origin } }],
     })
-    const extra = (origin: string) => (messagesOf([hello, call(origin)])[1]?.tool_calls as object[])[0]
+    const extra = (origin: string) => (messagesOf([hello, call(origin)])[1]!.tool_calls as object[])[0]
     expect(extra(ORIGIN)).toHaveProperty('extra_content.google.thought_signature', 'sig')
     expect(extra('other')).not.toHaveProperty('extra_content')
   })
@@ -213,7 +222,7 @@ describe('tools', () => {
     expect(body.tools).toMatchObject([{ type: 'function', function: { name: 'free' } }])
     expect(body.messages[1]).toMatchObject({ tool_calls: [{ function: { arguments: '{"input":"x \\"y\\""}' } }] })
     expect(target.notes.wrapped).toEqual(new Set(['free']))
-    const [made] = write({ turns }).body.messages[1]?.tool_calls as object[]
+    const [made] = write({ turns }).body.messages[1]!.tool_calls as object[]
     expect(made).toMatchObject({ type: 'custom', custom: { input: 'x "y"' } })
   })
 

@@ -1,10 +1,10 @@
 // A conversation as a chat request.
 
-import type { Effort } from '../../base/traits.ts'
-import { efforts } from '../../base/traits.ts'
-import { invalid } from '../checks.ts'
-import type { Conversation, OutputFormat, ReasoningWish, Settings, Turn } from '../conversation.ts'
+import type { Effort } from '../../base/money/model-traits.ts'
+import { efforts } from '../../base/money/model-traits.ts'
+import type { Conversation, OutputFormat, ReasoningWish, Settings, Turn } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
+import { invalid } from '../request/checks.ts'
 import type { Flavour } from './flavour.ts'
 import { ToolNames } from './tool-names.ts'
 import { writeMessages } from './write-messages.ts'

@@ -6,11 +6,11 @@ import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import { anyEvents } from '../../../test/support/answers.ts'
 import { askOf, sourceOf } from '../../../test/support/translation.ts'
 import { arkChat } from '../ark/protocol.ts'
-import type { Answer, AnswerEvent, AnswerPart } from '../answer.ts'
-import { collectAnswer, eventsOf } from '../answer-collector.ts'
+import type { Answer, AnswerEvent, AnswerPart } from '../neutral/answer.ts'
+import { collectAnswer, eventsOf } from '../neutral/answer-collector.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { packSealed, unpackSealed } from '../neutral/reasoning-state.ts'
 import type { AnswerAsk } from '../protocol.ts'
-import type { Sealed } from '../sealed.ts'
-import { packSealed, unpackSealed } from '../sealed.ts'
 import type { Flavour } from './flavour.ts'
 import { openaiChat } from './flavour.ts'
 import { ChatEventReader, readWhole } from './read-events.ts'
@@ -176,7 +176,9 @@ describe('P37: the reason for stopping', () => {
   test.each(rows)('%s', (finish, plain, withCalls) => {
     const tell = (parts: readonly AnswerPart[], ask?: AnswerAsk) => {
       const answer: Answer = { choices: [{ parts, finish }] }
-      const streamed = chunksOf(eventsOf(answer), ask).flatMap(chunk => chunk.choices).at(-1)?.finish_reason
+      const streamed = chunksOf(eventsOf(answer), ask)
+        .flatMap(chunk => chunk.choices)
+        .at(-1)?.finish_reason
       expect(streamed).toBe(wholeOf(answer, ask).choices[0]!.finish_reason)
       return streamed as string
     }
@@ -298,7 +300,9 @@ describe('the state of thoughts', () => {
 
   test("is in Ark's messages, all of it", () => {
     const message = wholeOf(answer, askOf(), arkChat).choices[0]!.message
-    const streamed = deltasOf(answer, askOf(), arkChat).map(delta => delta.encrypted_content ?? '').join('')
+    const streamed = deltasOf(answer, askOf(), arkChat)
+      .map(delta => delta.encrypted_content ?? '')
+      .join('')
     expect(streamed).toBe(message.encrypted_content as string)
     expect(streamed.split('.').map(packed => unpackSealed(packed)?.value)).toEqual(['1', '2', '3', '4'])
     expect(wholeOf(answer).choices[0]!.message).not.toHaveProperty('encrypted_content')

@@ -3,10 +3,11 @@
 // of its own to those alone who asked.
 
 import { bounds } from '../../base/bounds.ts'
-import type { AnswerEvent, EventWriter, Finish, Opening } from '../answer.ts'
-import type { Usage } from '../../base/usage.ts'
+import type { Usage } from '../../base/money/usage.ts'
+import type { AnswerEvent, EventWriter, Finish, Opening } from '../neutral/answer.ts'
+import { addLossOfEnd } from '../neutral/finish-reasons.ts'
+import { servedTier } from '../neutral/service-tier.ts'
 import type { AnswerAsk } from '../protocol.ts'
-import { servedTier } from '../service-tier.ts'
 import { CITATIONS_MAX, writeAnnotation } from './citations.ts'
 import type { Flavour } from './flavour.ts'
 import { writeLogprobs } from './logprobs.ts'
@@ -97,7 +98,7 @@ export class ChatEventWriter implements EventWriter {
         const choice = this.#choice(event.choice)
         if (choice === undefined) return ''
         choice.finish = event.finish
-        this.#to.losses.addEnd('openai-chat', event)
+        addLossOfEnd(this.#to.losses, 'openai-chat', event)
         return ''
       }
       case 'usage':

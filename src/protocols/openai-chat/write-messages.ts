@@ -3,8 +3,8 @@
 // Thoughts go back only to the origin that had them, and which therefore reads `reasoning_content`: others would refuse
 // the field, and cannot use what another model thought. The state of thoughts has a place in Ark's messages alone.
 
-import { invalid } from '../checks.ts'
-import type { CallPart, MediaPart, Part, ReasoningPart, ResultPart, TextPart, Turn } from '../conversation.ts'
+import type { CallPart, MediaPart, Part, ReasoningPart, ResultPart, TextPart, Turn } from '../neutral/conversation.ts'
+import { invalid } from '../request/checks.ts'
 import { thoughtField } from './reasoning-state.ts'
 import { writeCallId } from './tool-names.ts'
 import type { Writing } from './write-parts.ts'
@@ -55,7 +55,10 @@ function writeAssistant({ name, parts }: Turn, made: ToolWriting): object | unde
     content: marked ?? (content === '' ? null : content),
     ...(refusal !== undefined && { refusal }),
     ...(name !== undefined && { name }),
-    ...writeThoughts(parts.filter(part => part.kind === 'reasoning'), made),
+    ...writeThoughts(
+      parts.filter(part => part.kind === 'reasoning'),
+      made,
+    ),
     ...native,
     ...(calls.length > 0 && { tool_calls: calls.map(call => writeCall(call, made)) }),
   }
@@ -98,7 +101,10 @@ function writeThoughts(thoughts: readonly ReasoningPart[], { flavour, target }: 
   const own = thoughts.filter(({ sealed }) => sealed?.origin === target.origin)
   // Thoughts are their own model's, whatever is shown of them.
   if (own.length < thoughts.length) target.notes.losses.add('reasoning_state')
-  const text = own.map(part => part.text).filter(part => part !== '').join('\n\n')
+  const text = own
+    .map(part => part.text)
+    .filter(part => part !== '')
+    .join('\n\n')
   const states = own.flatMap(({ sealed }) => (sealed === undefined || sealed.form === 'shown' ? [] : [sealed]))
   const encrypted = flavour.bearsState ? states.filter(({ form }) => form === 'encrypted') : []
   if (states.length > Math.min(1, encrypted.length)) target.notes.losses.add('reasoning_state')

@@ -1,7 +1,7 @@
 // Parts of a conversation as the content of a chat message.
 
 import { Refusal } from '../../base/errors.ts'
-import type { CacheMark, MediaPart, Source, TextPart } from '../conversation.ts'
+import type { CacheMark, MediaPart, Source, TextPart } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { Flavour } from './flavour.ts'
 

@@ -1,6 +1,6 @@
 // The tools of a conversation, and which may be called, as chat has them.
 
-import type { CustomTool, SearchTool, Tool, ToolChoice } from '../conversation.ts'
+import type { CustomTool, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
 import type { ToolNames } from './tool-names.ts'
 import type { Writing } from './write-parts.ts'
 

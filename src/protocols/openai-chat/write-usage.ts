@@ -1,8 +1,8 @@
 // Usage as chat reports it: whatever was read is in prompt_tokens, cached or not, and whatever was written is in
 // completion_tokens, thoughts included. The details say how much of it was what.
 
-import type { Usage } from '../../base/usage.ts'
-import { inputTokens, outputTokens } from '../../base/usage.ts'
+import type { Usage } from '../../base/money/usage.ts'
+import { inputTokens, outputTokens } from '../../base/money/usage.ts'
 
 export function writeUsage(usage: Usage): object {
   const [prompt, completion] = [inputTokens(usage), outputTokens(usage)]

@@ -1,9 +1,10 @@
 // A whole answer as a chat completion.
 
-import type { Answer, AnswerChoice, AnswerPart } from '../answer.ts'
-import type { CallPart } from '../conversation.ts'
+import type { Answer, AnswerChoice, AnswerPart } from '../neutral/answer.ts'
+import type { CallPart } from '../neutral/conversation.ts'
+import { addLossOfEnd } from '../neutral/finish-reasons.ts'
+import { servedTier } from '../neutral/service-tier.ts'
 import type { AnswerAsk } from '../protocol.ts'
-import { servedTier } from '../service-tier.ts'
 import { writeAnnotation } from './citations.ts'
 import type { Flavour } from './flavour.ts'
 import { writeLogprobs } from './logprobs.ts'
@@ -34,7 +35,7 @@ interface WholeWriting {
 
 function writeChoice(choice: AnswerChoice, index: number, { to, flavour }: WholeWriting): object {
   const { parts, finish } = choice
-  to.losses.addEnd('openai-chat', choice)
+  addLossOfEnd(to.losses, 'openai-chat', choice)
   const legacy = isLegacy(to)
   const calls = parts.filter(part => part.kind === 'call')
   const refused = parts.map(part => (part.kind === 'refusal' ? part.text : '')).join('')
@@ -67,7 +68,10 @@ function stepOf(part: AnswerPart): Step[] {
 
 function writeThoughts(parts: readonly AnswerPart[], { bearsState }: Flavour): object {
   const thoughts = parts.filter(part => part.kind === 'reasoning')
-  const text = thoughts.map(part => part.text).filter(part => part !== '').join('\n\n')
+  const text = thoughts
+    .map(part => part.text)
+    .filter(part => part !== '')
+    .join('\n\n')
   const sealed = bearsState ? thoughts.filter(part => part.sealed !== undefined) : []
   const states = sealed.map(part => withText(part.sealed!, part.text))
   const encrypted = states.map((state, index) => writeEncrypted(state, index === 0)).join('')

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { leastCpuMs } from '../../../test/support/cpu.ts'
-import { inputTokens, outputTokens } from '../../base/usage.ts'
+import { inputTokens, outputTokens } from '../../base/money/usage.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
 import { readUsage, writeUsage } from './usage.ts'
@@ -16,7 +16,13 @@ describe('an answer', () => {
   test('tells what was written and what was used', () => {
     const output = [
       { type: 'reasoning', summary: [{ type: 'summary_text', text: 'four' }] },
-      { type: 'message', content: [{ type: 'output_text', text: 'é' }, { type: 'refusal', refusal: 'no' }] },
+      {
+        type: 'message',
+        content: [
+          { type: 'output_text', text: 'é' },
+          { type: 'refusal', refusal: 'no' },
+        ],
+      },
       { type: 'function_call', name: 'ff', arguments: '{}' },
       { type: 'custom_tool_call', name: 'gg', input: 'in' },
       ...[null, 5, { type: 'web_search_call' }, { type: 'message', content: 5 }],
@@ -39,11 +45,20 @@ describe('an answer', () => {
       { error: { message: 'm', type: 't', code: 'c', param: 'p' } },
       { status: 502, message: 'm', code: 'c', param: 'p' },
     ],
-    [{ status: 'failed', output: [], error: { code: 'server_error', message: 'm' } }, { status: 502, message: 'm' }],
+    [
+      { status: 'failed', output: [], error: { code: 'server_error', message: 'm' } },
+      { status: 502, message: 'm' },
+    ],
     [{ status: 'failed', output: [], error: { code: 'rate_limit_exceeded', message: 'm' } }, { status: 429 }],
     [{ status: 'failed', output: [], error: { code: 'invalid_prompt', message: 'm' } }, { status: 400 }],
-    [{ status: 'failed', output: [], error: null }, { status: 502, message: 'The upstream gave no reason.' }],
-    [{ message: 'top', code: 'c' }, { status: 502, message: 'top', code: 'c' }],
+    [
+      { status: 'failed', output: [], error: null },
+      { status: 502, message: 'The upstream gave no reason.' },
+    ],
+    [
+      { message: 'top', code: 'c' },
+      { status: 502, message: 'top', code: 'c' },
+    ],
   ])('P8: is an error in disguise: %j', (json, error) => {
     expect(answerOf({ ...json, usage })).toMatchObject({ error, usage: { input: 100, output: 40 } })
   })
@@ -90,9 +105,11 @@ describe('an event', () => {
   test('P8: that it failed is an error, with its usage', () => {
     const response = { status: 'failed', error: { code: 'server_error', message: 'm' }, usage }
     const reading = frameOf({ type: 'response.failed', response })
-    expect(reading).toMatchObject(
-      { kind: 'error', error: { message: 'm', code: 'server_error' }, usage: { input: 100 } },
-    )
+    expect(reading).toMatchObject({
+      kind: 'error',
+      error: { message: 'm', code: 'server_error' },
+      usage: { input: 100 },
+    })
     expect(frameOf({ type: 'response.completed', response }).kind).toBe('error')
   })
 
@@ -138,14 +155,19 @@ describe('usage', () => {
       details({ cache_write_tokens: 10, cache_write_tokens_details: { ttl_30m_tokens: 4, ttl_12h_tokens: 6 } }),
       { input: 90, cacheWrite: 4, cacheWrite1h: 6, output: 40 },
     ],
-    [details({ audio_tokens: 30, audio_cached_tokens: 10, cached_tokens: 20 }),
-      { input: 60, cacheRead: 10, inputAudio: 20, cacheReadAudio: 10, output: 40 }],
+    [
+      details({ audio_tokens: 30, audio_cached_tokens: 10, cached_tokens: 20 }),
+      { input: 60, cacheRead: 10, inputAudio: 20, cacheReadAudio: 10, output: 40 },
+    ],
     [details({}, { reasoning_tokens: 15 }), { input: 100, output: 25, reasoning: 15 }],
     [{ usage: { ...usage, total_tokens: 150 } }, { input: 100, output: 50 }],
     [details({ cached_tokens: 101 }), { input: 100, cacheRead: 101, output: 40 }],
     [details({ cached_tokens: 60, cache_write_tokens: 60 }), { input: 40, cacheRead: 60, cacheWrite: 60, output: 40 }],
     [details({}, { reasoning_tokens: 41 }), { input: 100, output: 40, reasoning: 41 }],
-    [{ usage, tool_usage: { web_search: { num_requests: 2 } }, output: [] }, { input: 100, output: 40, searches: 2 }],
+    [
+      { usage, tool_usage: { web_search: { num_requests: 2 } }, output: [] },
+      { input: 100, output: 40, searches: 2 },
+    ],
     [{ usage: { ...usage, tool_usage: { web_search: 3 } } }, { input: 100, output: 40, searches: 3 }],
   ])('%j', (response, expected) => {
     expect(readUsage(response) as unknown).toEqual(expected)
@@ -171,9 +193,12 @@ describe('usage', () => {
 
   test('the buckets’ sum is the provider’s total, and what is written is read as the same', () => {
     const count = fc.nat(1e6)
-    const buckets = fc.record(
-      { input: fc.integer({ min: 1, max: 1e6 }), output: count, cacheRead: count, reasoning: count },
-    )
+    const buckets = fc.record({
+      input: fc.integer({ min: 1, max: 1e6 }),
+      output: count,
+      cacheRead: count,
+      reasoning: count,
+    })
     fc.assert(
       fc.property(fc.record({ given: buckets, cacheWrite: count, cacheWrite1h: count }), ({ given, ...written }) => {
         const report = writeUsage({ ...given, ...written }) as Record<string, number>
@@ -181,9 +206,10 @@ describe('usage', () => {
         if (back === undefined || back === 'nonsense') throw new Error('no usage')
         expect(inputTokens(back)).toBe(report.input_tokens!)
         expect(outputTokens(back)).toBe(report.output_tokens!)
-        expect(
-          { cacheWrite: 0, cacheWrite1h: 0, cacheRead: 0, reasoning: 0, ...back },
-        ).toEqual({ ...given, ...written })
+        expect({ cacheWrite: 0, cacheWrite1h: 0, cacheRead: 0, reasoning: 0, ...back }).toEqual({
+          ...given,
+          ...written,
+        })
       }),
     )
   })

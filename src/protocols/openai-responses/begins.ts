@@ -1,8 +1,15 @@
 // Which conversation a response is a turn of, and for how long its prompt is to be cached.
 
-import { askedMs, beginningText, firstMessages, listOf, longer, markedMessagesMs } from '../beginning.ts'
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import {
+  askedMs,
+  beginningText,
+  firstMessages,
+  listOf,
+  longer,
+  markedMessagesMs,
+} from '../request/conversation-start.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 const systemRoles = ['system', 'developer']
 

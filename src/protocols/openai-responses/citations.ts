@@ -1,8 +1,7 @@
 // Where a text was cited from: annotations here, citations everywhere else.
-
-import type { Json } from '../checks.ts'
-import type { Citation } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
+import type { Citation } from '../neutral/conversation.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 
 const CITATIONS_MAX = 256
 

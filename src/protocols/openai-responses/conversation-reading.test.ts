@@ -59,9 +59,10 @@ describe('every field of the SDK', () => {
   test('and one that nobody knows', () => {
     expect(read({ brand_new: 1, nothing: null }).unread).toEqual(['brand_new'])
     expect(read({ metadata: { a: 'b' } }, 'ark-responses').unread).toEqual(['metadata'])
-    expect(
-      read({ caching: { type: 'enabled' }, session: { id: 's' } }, 'ark-responses').unread,
-    ).toEqual(['caching', 'session'])
+    expect(read({ caching: { type: 'enabled' }, session: { id: 's' } }, 'ark-responses').unread).toEqual([
+      'caching',
+      'session',
+    ])
   })
 
   test.each([
@@ -95,7 +96,10 @@ describe('items', () => {
       {
         type: 'message',
         role: 'assistant',
-        content: [{ type: 'output_text', text: 'ok' }, { type: 'refusal', refusal: 'no' }],
+        content: [
+          { type: 'output_text', text: 'ok' },
+          { type: 'refusal', refusal: 'no' },
+        ],
       },
       { type: 'function_call', call_id: 'a', name: 'f', arguments: '{}' },
       { type: 'custom_tool_call', call_id: 'b', name: 'g', input: 'free' },
@@ -143,24 +147,35 @@ describe('items', () => {
       { cache: { ttl: '12h' } },
     ],
     [{ type: 'input_text', text: 'x', prompt_cache_breakpoint: { mode: 'explicit' } }, { cache: {} }],
-    [{ type: 'input_image', image_url: 'https://a.example/i.png', detail: 'low' },
-      { kind: 'image', source: { at: 'url', url: 'https://a.example/i.png' }, detail: 'low' }],
-    [{ type: 'input_image', image_url: 'data:image/png;base64,AAAA' },
-      { source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } }],
+    [
+      { type: 'input_image', image_url: 'https://a.example/i.png', detail: 'low' },
+      { kind: 'image', source: { at: 'url', url: 'https://a.example/i.png' }, detail: 'low' },
+    ],
+    [
+      { type: 'input_image', image_url: 'data:image/png;base64,AAAA' },
+      { source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } },
+    ],
     [{ type: 'input_image', file_id: 'file_1' }, { source: { at: 'provider', id: 'file_1' } }],
-    [{ type: 'input_file', file_data: 'data:application/pdf;base64,AAAA', filename: 'a.pdf' },
-      { kind: 'file', source: { at: 'inline', base64: 'AAAA', mime: 'application/pdf' }, name: 'a.pdf' }],
+    [
+      { type: 'input_file', file_data: 'data:application/pdf;base64,AAAA', filename: 'a.pdf' },
+      { kind: 'file', source: { at: 'inline', base64: 'AAAA', mime: 'application/pdf' }, name: 'a.pdf' },
+    ],
     [
       { type: 'input_file', file_url: 'https://a.example/a.pdf' },
       { source: { at: 'url', url: 'https://a.example/a.pdf' } },
     ],
-    [{ type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } },
-      { kind: 'audio', source: { at: 'inline', base64: 'AAAA', mime: 'audio/mpeg' } }],
+    [
+      { type: 'input_audio', input_audio: { data: 'AAAA', format: 'mp3' } },
+      { kind: 'audio', source: { at: 'inline', base64: 'AAAA', mime: 'audio/mpeg' } },
+    ],
     [
       { type: 'input_video', video_url: 'https://a.example/v' },
       { kind: 'video', source: { at: 'url', url: 'https://a.example/v' } },
     ],
-    [{ type: 'input_smell', smell: 1 }, { kind: 'native', what: 'input_smell' }],
+    [
+      { type: 'input_smell', smell: 1 },
+      { kind: 'native', what: 'input_smell' },
+    ],
   ])('have parts: %j', (part, expected) => {
     expect(readPart(part)).toMatchObject(expected)
   })

@@ -3,10 +3,10 @@
 import { describe, expect, test } from 'bun:test'
 import type { Wire } from '../../../test/support/responses-wire.ts'
 import { again, read, readItems, refusedParam, say, target, write } from '../../../test/support/responses-wire.ts'
-import type { Traits } from '../../base/traits.ts'
-import type { Turn } from '../conversation.ts'
+import type { Traits } from '../../base/money/model-traits.ts'
 import { protocols } from '../list.ts'
-import { packSealed } from '../sealed.ts'
+import type { Turn } from '../neutral/conversation.ts'
+import { packSealed } from '../neutral/reasoning-state.ts'
 
 describe('written again', () => {
   const tools = [
@@ -63,7 +63,10 @@ describe('written again', () => {
       tool_choice: {
         type: 'allowed_tools',
         mode: 'auto',
-        tools: [{ type: 'function', name: 'f' }, { type: 'custom', name: 'g' }],
+        tools: [
+          { type: 'function', name: 'f' },
+          { type: 'custom', name: 'g' },
+        ],
       },
       reasoning: { effort: 'low', summary: 'auto' },
     }
@@ -103,10 +106,8 @@ describe('written again', () => {
 
   test('the cap is the least of the caller’s and ours', () => {
     const capped = (own: number | undefined, cap: number | undefined) =>
-      write(
-        say({ settings: { stream: false, ...(own !== undefined && { outputTokensMax: own }) } }),
-        { cap },
-      ).json.max_output_tokens
+      write(say({ settings: { stream: false, ...(own !== undefined && { outputTokensMax: own }) } }), { cap }).json
+        .max_output_tokens
     expect([capped(9, 7), capped(5, 7), capped(undefined, 7), capped(9, undefined)]).toEqual([7, 5, 7, 9])
     expect(capped(undefined, undefined)).toBeUndefined()
   })
@@ -128,7 +129,10 @@ describe('written again', () => {
     const { json, notes } = write(
       say({
         turns,
-        tools: [{ kind: 'function', name: 'a.b' }, { kind: 'function', name: 'a_b' }],
+        tools: [
+          { kind: 'function', name: 'a.b' },
+          { kind: 'function', name: 'a_b' },
+        ],
         toolChoice: { mode: 'required', names: ['a.b'] },
       }),
     )
@@ -254,7 +258,11 @@ describe('Ark', () => {
           { role: 'developer', parts: [{ kind: 'text', text: 'rules' }] },
           { role: 'user', parts: [{ kind: 'video', source: { at: 'url', url: 'https://a.example/v' } }] },
         ],
-        tools: [{ kind: 'custom', name: 'shell' }, { kind: 'function', name: 'f' }, { kind: 'search', domains: ['x'] }],
+        tools: [
+          { kind: 'custom', name: 'shell' },
+          { kind: 'function', name: 'f' },
+          { kind: 'search', domains: ['x'] },
+        ],
         toolChoice: { mode: 'auto', names: ['shell'] },
         reasoning: { effort: 'none' },
         settings: { stream: true, metadata: { a: 'b' }, endUser: 'u' },

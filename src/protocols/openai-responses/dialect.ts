@@ -1,9 +1,9 @@
 // The dialect behind the seam, in each of its flavours.
 
 import type { SpokenError } from '../../base/errors.ts'
-import { isObject } from '../json-object.ts'
 import type { Codec, Protocol, WrittenError } from '../protocol.ts'
-import { nothingElseThinks } from '../thinking-off.ts'
+import { isObject } from '../request/json-object.ts'
+import { nothingElseThinks } from '../request/thinking-off.ts'
 import { begins, cacheMs } from './begins.ts'
 import { openReader } from './event-reader.ts'
 import { openWriter } from './event-writer.ts'

@@ -2,16 +2,27 @@
 // some servers give them another id in each event, and some leave out that an item or a part begins or ends.
 
 import { beyondBound } from '../../base/errors.ts'
-import type { AnswerEvent, AnswerPart, EventReader, Opening } from '../answer.ts'
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
-import type { Sealed } from '../sealed.ts'
+import type { AnswerEvent, AnswerPart, EventReader, Opening } from '../neutral/answer.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { noteEvent, noteItem, noteResponse } from './answer-fields.ts'
 import { readCitation, readCitations } from './citations.ts'
-import { PARAGRAPH, joinTexts } from './read-items.ts'
+import { joinTexts, PARAGRAPH } from './read-items.ts'
 import type { CallHead, Source } from './read-whole.ts'
-import { broken, callHead, endedOf, readHead, readLogprobs, readOther } from './read-whole.ts'
-import { isSpoken, sealedOf, unknownPart, unwrapped, wordsOf } from './read-whole.ts'
+import {
+  broken,
+  callHead,
+  endedOf,
+  isSpoken,
+  readHead,
+  readLogprobs,
+  readOther,
+  sealedOf,
+  unknownPart,
+  unwrapped,
+  wordsOf,
+} from './read-whole.ts'
 import { failureOf } from './response.ts'
 import { readUsage } from './usage.ts'
 
@@ -284,7 +295,10 @@ class Reader implements EventReader {
   }
 
   #reasoningDone(item: Item, given: Json): void {
-    for (const [key, text] of [[rawKey, joinTexts(given.content)], [summaryKey, joinTexts(given.summary)]] as const) {
+    for (const [key, text] of [
+      [rawKey, joinTexts(given.content)],
+      [summaryKey, joinTexts(given.summary)],
+    ] as const) {
       if (item.parts.get(key.key)?.grown !== true) this.#grow(item, key, { delta: text })
     }
     const sealed = sealedOf(given, this.#from)

@@ -4,20 +4,30 @@
 // What was written is held for that last event: as text while a part grows, then once as the JSON of its item.
 
 import { beyondBound } from '../../base/errors.ts'
-import type { AnswerEvent, CallOpening, EventWriter, Finish, Opening, TokenProb } from '../answer.ts'
-import type { Json } from '../checks.ts'
-import type { Citation } from '../conversation.ts'
-import { HeldText } from '../held-text.ts'
+import type { AnswerEvent, CallOpening, EventWriter, Finish, Opening, TokenProb } from '../neutral/answer.ts'
+import { HeldText } from '../neutral/buffered-text.ts'
+import type { Citation } from '../neutral/conversation.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
 import type { AnswerAsk } from '../protocol.ts'
-import type { Sealed } from '../sealed.ts'
+import type { Json } from '../request/json-type.ts'
 import type { Flavour } from './flavour.ts'
 import type { Ending } from './response-body.ts'
 import { askedTier, endingOf, nowOf, tierOf, writeBody, writeEcho } from './response-body.ts'
 import { writeUsage } from './usage.ts'
 import type { WrittenCall } from './write-output.ts'
-import { argumentsOf, asIncomplete, callItem, callPrefix, messageItem } from './write-output.ts'
-import { OutputItems, reasoningItem } from './write-output.ts'
-import { refusalPart, signatureItem, textPart, writeProbs } from './write-output.ts'
+import {
+  argumentsOf,
+  asIncomplete,
+  callItem,
+  callPrefix,
+  messageItem,
+  OutputItems,
+  reasoningItem,
+  refusalPart,
+  signatureItem,
+  textPart,
+  writeProbs,
+} from './write-output.ts'
 
 /** Open Responses requires it. OpenAI sends none, and all official SDKs stop at it or ignore it. */
 export const LAST_EVENT = 'data: [DONE]\n\n'

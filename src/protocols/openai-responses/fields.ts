@@ -1,6 +1,6 @@
 // Which fields of a request, its items, parts and tools the reader carries. A field that is in no table is lost.
 
-import type { FieldTable } from '../fields.ts'
+import type { FieldTable } from '../request/fields.ts'
 
 const common: FieldTable = {
   model: 'moot',

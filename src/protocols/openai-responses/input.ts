@@ -1,10 +1,19 @@
 // What a request gives the model to read, as far as a bound and an estimate of it need to know.
 
-import { isObject } from '../json-object.ts'
-import type { Json } from '../checks.ts'
-import type { FieldsRead, Service } from '../services.ts'
-import { allTools, distinct, isWebSearch, paidFields, reasoningServices } from '../services.ts'
-import { runsAtProvider, toolName, USES_MAX, USES_SAID_MAX } from '../services.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
+import type { FieldsRead, Service } from '../request/services.ts'
+import {
+  allTools,
+  distinct,
+  isWebSearch,
+  paidFields,
+  reasoningServices,
+  runsAtProvider,
+  toolName,
+  USES_MAX,
+  USES_SAID_MAX,
+} from '../request/services.ts'
 import { arkFields, openaiFields } from './fields.ts'
 
 export interface ResponsesInput {

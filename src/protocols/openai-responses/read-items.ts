@@ -1,13 +1,22 @@
 // The items of a request's input, gathered into turns: what the model said, thought and called one after another is
 // one turn, and so are the results of several calls.
 
-import type { Json } from '../checks.ts'
-import { invalid } from '../checks.ts'
-import type { CallPart, MediaPart, Part, ReasoningPart, ResultPart, Role, TextPart, Turn } from '../conversation.ts'
-import { unreadFields } from '../fields.ts'
-import { isObject } from '../json-object.ts'
-import type { Sealed } from '../sealed.ts'
-import { unpackSealed } from '../sealed.ts'
+import type {
+  CallPart,
+  MediaPart,
+  Part,
+  ReasoningPart,
+  ResultPart,
+  Role,
+  TextPart,
+  Turn,
+} from '../neutral/conversation.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { unpackSealed } from '../neutral/reasoning-state.ts'
+import { invalid } from '../request/checks.ts'
+import { unreadFields } from '../request/fields.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { itemFields } from './fields.ts'
 import type { Reading } from './read-parts.ts'
 import { nativePart, readContent, text } from './read-parts.ts'

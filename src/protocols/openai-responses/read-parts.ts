@@ -1,10 +1,10 @@
 // Parts of messages and of the results of tools, as the caller wrote them.
 
-import type { Json } from '../checks.ts'
-import { invalid } from '../checks.ts'
-import type { CacheMark, MediaPart, NativePart, Part, RefusalPart, Source, TextPart } from '../conversation.ts'
-import { unreadFields } from '../fields.ts'
-import { isObject } from '../json-object.ts'
+import type { CacheMark, MediaPart, NativePart, Part, RefusalPart, Source, TextPart } from '../neutral/conversation.ts'
+import { invalid } from '../request/checks.ts'
+import { unreadFields } from '../request/fields.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { readCitations } from './citations.ts'
 import { partFields } from './fields.ts'
 import type { Flavour } from './flavour.ts'
@@ -105,7 +105,10 @@ function readFileData(data: string, name: string | undefined, at: string): Sourc
   return { at: 'inline', base64: checkBase64(data, at), mime }
 }
 
-const soundTypes: ReadonlyMap<string, string> = new Map([['wav', 'audio/wav'], ['mp3', 'audio/mpeg']])
+const soundTypes: ReadonlyMap<string, string> = new Map([
+  ['wav', 'audio/wav'],
+  ['mp3', 'audio/mpeg'],
+])
 
 function readAudio(part: Json, at: string): MediaPart {
   const sound = part.input_audio

@@ -1,10 +1,18 @@
 // Tools, the choice among them, and the form of the answer, as the caller wrote them.
 
-import type { Json } from '../checks.ts'
-import { invalid } from '../checks.ts'
-import type { CustomTool, FunctionTool, OutputFormat, Place, SearchTool, Tool, ToolChoice } from '../conversation.ts'
-import { unreadFields } from '../fields.ts'
-import { isObject } from '../json-object.ts'
+import type {
+  CustomTool,
+  FunctionTool,
+  OutputFormat,
+  Place,
+  SearchTool,
+  Tool,
+  ToolChoice,
+} from '../neutral/conversation.ts'
+import { invalid } from '../request/checks.ts'
+import { unreadFields } from '../request/fields.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { toolFields } from './fields.ts'
 import type { Reading } from './read-parts.ts'
 import { text } from './read-parts.ts'

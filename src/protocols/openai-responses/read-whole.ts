@@ -1,14 +1,14 @@
 // A whole answer of an upstream, read into the neutral answer.
 
 import { Refusal } from '../../base/errors.ts'
-import type { Answer, AnswerPart, TokenProb } from '../answer.ts'
-import type { Json } from '../checks.ts'
-import type { MediaPart, NativePart } from '../conversation.ts'
-import type { Ended } from '../finish-reasons.ts'
-import { endedBy } from '../finish-reasons.ts'
-import { isObject, parseText } from '../json-object.ts'
+import type { Answer, AnswerPart, TokenProb } from '../neutral/answer.ts'
+import type { MediaPart, NativePart } from '../neutral/conversation.ts'
+import type { Ended } from '../neutral/finish-reasons.ts'
+import { endedBy } from '../neutral/finish-reasons.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
-import type { Sealed } from '../sealed.ts'
+import { isObject, parseText } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { noteItem, noteResponse } from './answer-fields.ts'
 import { readCitations } from './citations.ts'
 import type { Flavour } from './flavour.ts'
@@ -32,7 +32,16 @@ export function readWhole(json: unknown, from: Source): Answer {
   const { service_tier: tier } = json
   return {
     ...readHead(json),
-    choices: [{ parts, ...endedOf(json, parts.map(({ kind }) => kind), from) }],
+    choices: [
+      {
+        parts,
+        ...endedOf(
+          json,
+          parts.map(({ kind }) => kind),
+          from,
+        ),
+      },
+    ],
     ...(usage !== undefined && usage !== 'nonsense' && { usage }),
     ...(typeof tier === 'string' && { serviceClass: tier }),
   }

@@ -1,7 +1,6 @@
 // The events of an answer that is over, told again from what it came to.
-
-import type { Json } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { LAST_EVENT } from './event-writer.ts'
 import { argumentsOf } from './write-output.ts'
 
@@ -88,10 +87,12 @@ function contentEvents(part: Json, where: Json, index: number): readonly Said[] 
   return [
     ['response.content_part.added', { ...place, part: { ...part, ...empty } }],
     grown[0]!,
-    ...(Array.isArray(annotations) ? annotations : []).map((annotation, at): Said => [
-      'response.output_text.annotation.added',
-      { ...place, annotation_index: at, annotation },
-    ]),
+    ...(Array.isArray(annotations) ? annotations : []).map(
+      (annotation, at): Said => [
+        'response.output_text.annotation.added',
+        { ...place, annotation_index: at, annotation },
+      ],
+    ),
     grown[1]!,
     ['response.content_part.done', { ...place, part }],
   ]

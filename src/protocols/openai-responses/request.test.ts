@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
-import type { CallTarget } from '../call.ts'
-import { packSealed } from '../sealed.ts'
+import type { CallTarget } from '../neutral/call.ts'
+import { packSealed } from '../neutral/reasoning-state.ts'
 import { arkFlavour, openaiFlavour } from './flavour.ts'
 import { readCall, writeCall } from './request.ts'
 
@@ -94,7 +94,15 @@ describe('the weight of an input', () => {
     [{ input: [{ role: 'user', content: [{ type: 'input_file', file_id: 'f' }] }] }, false],
     [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, false],
     [{ input: [{ type: 'reasoning', encrypted_content: 'x' }] }, false],
-    [{ tools: [{ type: 'function', name: 'f' }, { type: 'custom', name: 'g' }] }, true],
+    [
+      {
+        tools: [
+          { type: 'function', name: 'f' },
+          { type: 'custom', name: 'g' },
+        ],
+      },
+      true,
+    ],
     ...['web_search', 'file_search', 'code_interpreter', 'mcp', 'image_generation', 'shell', 'new_tool'].map(
       type => [{ tools: [{ type }] }, false] as const,
     ),

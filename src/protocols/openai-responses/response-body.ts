@@ -1,12 +1,12 @@
 // The object that an answer is here: what the caller asked, said again, around what came of it.
 
-import type { Finish } from '../answer.ts'
-import type { Json } from '../checks.ts'
-import { writtenReasons } from '../finish-reasons.ts'
-import { isObject } from '../json-object.ts'
+import type { Finish } from '../neutral/answer.ts'
+import { writtenReasons } from '../neutral/finish-reasons.ts'
+import { servedTier } from '../neutral/service-tier.ts'
 import type { AnswerAsk } from '../protocol.ts'
-import { OUR_ITEM } from '../references.ts'
-import { servedTier } from '../service-tier.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
+import { OUR_ITEM } from '../request/references.ts'
 
 /** Our own name for an answer, made of the name of its request. */
 export const responseId = (requestId: string): string => `resp_${idBody(requestId)}`

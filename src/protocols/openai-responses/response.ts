@@ -1,13 +1,13 @@
 // A plain answer: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
 
 import type { UpstreamWords } from '../../base/errors.ts'
-import type { AnswerReading } from '../call.ts'
-import type { Json } from '../checks.ts'
-import { isObject, parseAnswer } from '../json-object.ts'
-import type { MediaBytes } from '../media-bytes.ts'
-import { BYTES_PER_PICTURE, countPictures, mediaOf, wholeSoundBytes } from '../media-bytes.ts'
+import type { AnswerReading } from '../neutral/call.ts'
 import { readError } from '../openai-chat/response.ts'
-import { textBytes } from '../text-bytes.ts'
+import { isObject, parseAnswer } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
+import type { MediaBytes } from '../usage/media-bytes.ts'
+import { BYTES_PER_PICTURE, countPictures, mediaOf, wholeSoundBytes } from '../usage/media-bytes.ts'
+import { textBytes } from '../usage/text-bytes.ts'
 import { machinesOf, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {

@@ -8,9 +8,9 @@ import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import { ask } from '../../../test/support/responses-wire.ts'
 import { Refusal, speakRefusal } from '../../base/errors.ts'
-import type { Answer, AnswerPart, Finish } from '../answer.ts'
-import { eventsOf } from '../answer-collector.ts'
 import { protocols } from '../list.ts'
+import type { Answer, AnswerPart, Finish } from '../neutral/answer.ts'
+import { eventsOf } from '../neutral/answer-collector.ts'
 
 const { codec, writeError } = protocols['openai-responses']
 
@@ -112,14 +112,16 @@ describe.each(Object.entries(clients))('%s', (_, client) => {
     ['error-429', 'RateLimitError'],
     ['error-503', 'InternalServerError'],
   ])('raises its own error for %s: %s', async (model, kind) => {
-    const failure = await client().responses.create({ model, input: 'hi' }).catch((error: unknown) => error)
+    const failure = await client()
+      .responses.create({ model, input: 'hi' })
+      .catch((error: unknown) => error)
     expect((failure as Error).constructor.name).toBe(kind)
     expect((failure as Error).message).toContain(model === 'error-400' ? 'It is n.' : ' ')
   })
 
   test('P7: raises what breaks off a stream', async () => {
     const run = async (): Promise<void> => {
-      for await (const _ of await client().responses.create({ model: 'broken', input: 'hi', stream: true })) continue
+      for await (const _ of await client().responses.create({ model: 'broken', input: 'hi', stream: true }));
     }
     const failure = await run().catch((error: unknown) => error)
     expect((failure as Error).message).toContain('broke off')

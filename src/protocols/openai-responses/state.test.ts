@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
-import type { Json } from '../checks.ts'
+import type { Json } from '../request/json-type.ts'
 import { compactionBody, deletedBody, inputTokensBody, itemsOfInput, pageOf, readInputTokens } from './state.ts'
 
 const ids = (items: readonly Json[]): readonly unknown[] => items.map(({ id }) => id)
@@ -56,9 +56,12 @@ describe('bodies', () => {
     const body = JSON.parse(
       compactionBody({ requestId: 'req_1', createdS: 9, kept: [{ id: 'msg_1' }], content: 'sealed', usage }),
     ) as Json
-    expect(body).toMatchObject(
-      { id: 'resp_1', object: 'response.compaction', created_at: 9, usage: { total_tokens: 4 } },
-    )
+    expect(body).toMatchObject({
+      id: 'resp_1',
+      object: 'response.compaction',
+      created_at: 9,
+      usage: { total_tokens: 4 },
+    })
     expect(body.output).toMatchObject([{ id: 'msg_1' }, { type: 'compaction', encrypted_content: 'sealed' }])
   })
 })

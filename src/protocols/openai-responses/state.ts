@@ -1,12 +1,12 @@
 // Bodies around kept answers, for those who keep them: the input of a call as named items, what was kept as input
 // again, and the answers of the endpoints that list, delete, count and compact.
 
-import type { Usage } from '../../base/usage.ts'
-import type { Json } from '../checks.ts'
-import { invalid } from '../checks.ts'
-import { isObject } from '../json-object.ts'
+import type { Usage } from '../../base/money/usage.ts'
+import { packedMark, packSealed } from '../neutral/reasoning-state.ts'
 import type { AnswerAsk } from '../protocol.ts'
-import { packedMark, packSealed } from '../sealed.ts'
+import { invalid } from '../request/checks.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { askedTier, itemId, responseId, writeEcho } from './response-body.ts'
 import { writeUsage } from './usage.ts'
 
@@ -138,4 +138,3 @@ export function compactionBody({ requestId, createdS, kept, content, usage }: Co
     usage: writeUsage(usage),
   })
 }
-

@@ -3,13 +3,13 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
+import { lawful } from '../../../test/support/lawful.ts'
 import type { Wire } from '../../../test/support/responses-wire.ts'
 import { eventsOfSse, notes, source } from '../../../test/support/responses-wire.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Answer, AnswerEvent } from '../answer.ts'
-import { collectAnswer } from '../answer-collector.ts'
-import { lawful } from '../../../test/support/lawful.ts'
 import { protocols } from '../list.ts'
+import type { Answer, AnswerEvent } from '../neutral/answer.ts'
+import { collectAnswer } from '../neutral/answer-collector.ts'
 import type { AnswerSource } from '../protocol.ts'
 
 const { codec } = protocols['openai-responses']

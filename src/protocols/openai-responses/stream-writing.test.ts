@@ -6,14 +6,14 @@ import { accumulateResponse } from 'openai/lib/responses/ResponseAccumulator'
 import type { Response, ResponseStreamEvent } from 'openai/resources/responses/responses'
 import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
 import { leastCpuMs } from '../../../test/support/cpu.ts'
+import { lawful } from '../../../test/support/lawful.ts'
 import type { Wire } from '../../../test/support/responses-wire.ts'
 import { ask, eventsOfSse, source } from '../../../test/support/responses-wire.ts'
-import type { Answer, AnswerEvent, AnswerPart, Finish } from '../answer.ts'
-import { collectAnswer, eventsOf } from '../answer-collector.ts'
-import { lawful } from '../../../test/support/lawful.ts'
 import { protocols } from '../list.ts'
+import type { Answer, AnswerEvent, AnswerPart, Finish } from '../neutral/answer.ts'
+import { collectAnswer, eventsOf } from '../neutral/answer-collector.ts'
+import { packSealed, unpackSealed } from '../neutral/reasoning-state.ts'
 import type { AnswerAsk } from '../protocol.ts'
-import { packSealed, unpackSealed } from '../sealed.ts'
 import { responseId } from './response-body.ts'
 
 const { codec } = protocols['openai-responses']
@@ -213,7 +213,10 @@ describe('a whole answer', () => {
         text: { format: { type: 'json_object' }, verbosity: 'medium' },
         reasoning: { effort: 'low', summary: null },
       },
-      tools: [{ type: 'function', name: 'f', parameters: null, strict: null }, { type: 'mcp', server_label: 's' }],
+      tools: [
+        { type: 'function', name: 'f', parameters: null, strict: null },
+        { type: 'mcp', server_label: 's' },
+      ],
       usage: {
         ...{ input_tokens: 100, input_tokens_details: { cached_tokens: 60, cache_write_tokens: 0 } },
         ...{ output_tokens: 40, output_tokens_details: { reasoning_tokens: 10 }, total_tokens: 140 },
@@ -230,7 +233,15 @@ describe('a whole answer', () => {
       { kind: 'native', dialect: 'gemini', what: 'executable_code', value: {} },
       { kind: 'text', text: 'x', citations: [{ citedText: 'no address' }] },
     ]
-    whole({ choices: [{ parts, finish: 'paused' }, { parts: [], finish: 'stop' }] }, to)
+    whole(
+      {
+        choices: [
+          { parts, finish: 'paused' },
+          { parts: [], finish: 'stop' },
+        ],
+      },
+      to,
+    )
     const lost = ['audio', 'choices', 'citations', 'executable_code', 'finish_reason.paused']
     expect([...to.losses.codes].sort()).toEqual(lost)
   })
@@ -272,7 +283,12 @@ describe('what was written', () => {
 
   test('carries reasoning state with its origin', () => {
     const sealed = { origin: 'o', form: 'redacted', value: 'x' } as const
-    const body = whole(answerOf([{ kind: 'reasoning', text: '', sealed }, { ...call, sealed }]))
+    const body = whole(
+      answerOf([
+        { kind: 'reasoning', text: '', sealed },
+        { ...call, sealed },
+      ]),
+    )
     expect(body.output).toMatchObject([
       { type: 'reasoning', summary: [], encrypted_content: packSealed(sealed) },
       { type: 'function_call' },

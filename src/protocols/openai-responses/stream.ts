@@ -1,12 +1,12 @@
 // One event of a streamed answer, read as it passes.
 
-import type { FrameReading } from '../call.ts'
-import type { Json } from '../checks.ts'
-import { isObject, parseAnswer } from '../json-object.ts'
-import type { MediaBytes } from '../media-bytes.ts'
-import { BYTES_PER_PICTURE, mediaOf, soundBytesOf } from '../media-bytes.ts'
-import { statusIn } from '../said-status.ts'
-import { textBytes } from '../text-bytes.ts'
+import { statusIn } from '../error-status.ts'
+import type { FrameReading } from '../neutral/call.ts'
+import { isObject, parseAnswer } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
+import type { MediaBytes } from '../usage/media-bytes.ts'
+import { BYTES_PER_PICTURE, mediaOf, soundBytesOf } from '../usage/media-bytes.ts'
+import { textBytes } from '../usage/text-bytes.ts'
 import { failureOf, mediaBytes, readFailure, readServiceClass } from './response.ts'
 import { machinesOf, readUsage, usesOf } from './usage.ts'
 
@@ -45,7 +45,7 @@ export function readFrame(data: string | undefined): FrameReading {
   const machines = type === 'response.output_item.done' ? machinesOf([event.item]) : undefined
   const kind = outputBytes > 0 ? 'content' : 'opening'
   return {
-    ...{ kind, outputBytes, finishes: 0, json: event } as const,
+    ...({ kind, outputBytes, finishes: 0, json: event } as const),
     ...mediaOf(media),
     ...(uses !== undefined && { uses }),
     ...(machines !== undefined && { machines }),
@@ -71,7 +71,7 @@ function readLast(type: string, response: unknown, event: unknown): FrameReading
   }
   const machines = machinesOf(response.output)
   return {
-    ...{ kind: 'terminal', outputBytes: 0, finishes: 1, json: event, usage } as const,
+    ...({ kind: 'terminal', outputBytes: 0, finishes: 1, json: event, usage } as const),
     serviceClass: readServiceClass(response),
     ...(machines !== undefined && { machines }),
   }

@@ -1,8 +1,7 @@
+import type { TranslationNotes } from '../neutral/translation-notes.ts'
+
 // Names of tools as this dialect allows them. One that had to be changed is noted, so that the answer can name the tool
 // as its caller does.
-
-import type { TranslationNotes } from '../protocol.ts'
-
 const ALLOWED = /^[a-zA-Z0-9_-]{1,64}$/
 const NAME_CHARS_MAX = 64
 

@@ -5,10 +5,10 @@
 // that was written, reasoning included; but for what some vendors leave out (token-sums.ts). A report that adds up in
 // no way that somebody documents is nonsense, and nothing of it is believed.
 
-import type { Unit, Units, Usage, UsageReport } from '../../base/usage.ts'
-import { inputTokens, outputTokens, tokenCount } from '../../base/usage.ts'
-import { isObject } from '../json-object.ts'
-import { sumsOf } from '../token-sums.ts'
+import type { Unit, Units, Usage, UsageReport } from '../../base/money/usage.ts'
+import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
+import { isObject } from '../request/json-object.ts'
+import { sumsOf } from '../usage/token-sums.ts'
 
 type Buckets = { -readonly [Name in keyof Usage]: Usage[Name] }
 
@@ -67,14 +67,23 @@ function splitInput(usage: Buckets, details: unknown): void {
 
 /** What each item of this type tells of a tool of the provider's. */
 const USES: ReadonlyMap<unknown, Unit> = new Map<unknown, Unit>([
-  ...([['web_search_call', 'searches'], ['file_search_call', 'fileSearches']] as const),
-  ...([['image_generation_call', 'images'], ['code_interpreter_call', 'codeSessions']] as const),
+  ...([
+    ['web_search_call', 'searches'],
+    ['file_search_call', 'fileSearches'],
+  ] as const),
+  ...([
+    ['image_generation_call', 'images'],
+    ['code_interpreter_call', 'codeSessions'],
+  ] as const),
   ...([['shell_call', 'codeSessions']] as const),
 ])
 
 /** What the provider's tools did, by the items of an answer; undefined where nothing was done. */
 const MACHINES: ReadonlyMap<unknown, string> = new Map([
-  ...([['code_interpreter_call', 'code_interpreter'], ['shell_call', 'shell']] as const),
+  ...([
+    ['code_interpreter_call', 'code_interpreter'],
+    ['shell_call', 'shell'],
+  ] as const),
 ])
 
 /** The services that ran something on a machine of theirs. */

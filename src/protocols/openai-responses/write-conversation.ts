@@ -2,10 +2,10 @@
 // builds on is in the call, and what the model thought comes back sealed.
 
 import { createHash } from 'node:crypto'
-import type { Json } from '../checks.ts'
-import { invalid } from '../checks.ts'
-import type { Conversation, Settings, Turn } from '../conversation.ts'
+import type { Conversation, Settings, Turn } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
+import { invalid } from '../request/checks.ts'
+import type { Json } from '../request/json-type.ts'
 import type { Flavour } from './flavour.ts'
 import { ToolNames } from './tool-names.ts'
 import type { Writing } from './write-items.ts'

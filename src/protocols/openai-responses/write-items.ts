@@ -1,10 +1,17 @@
 // Turns of a conversation as items of a request.
-
-import type { Json } from '../checks.ts'
-import type { CacheMark, CallPart, MediaPart, Part, ReasoningPart, ResultPart, TextPart } from '../conversation.ts'
-import type { Turn } from '../conversation.ts'
-import { isObject } from '../json-object.ts'
+import type {
+  CacheMark,
+  CallPart,
+  MediaPart,
+  Part,
+  ReasoningPart,
+  ResultPart,
+  TextPart,
+  Turn,
+} from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { writeAnnotation } from './citations.ts'
 import type { Flavour } from './flavour.ts'
 import type { ToolNames } from './tool-names.ts'

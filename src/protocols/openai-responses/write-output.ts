@@ -1,14 +1,15 @@
 // The parts of an answer as items of its output: one for each thought and each call, and one message for what is said
 // without anything between.
 
-import type { AnswerPart, TokenProb } from '../answer.ts'
-import type { Json } from '../checks.ts'
-import type { Citation, MediaPart, NativePart } from '../conversation.ts'
-import type { Ended } from '../finish-reasons.ts'
-import { isObject } from '../json-object.ts'
-import type { Losses } from '../losses.ts'
-import type { Sealed } from '../sealed.ts'
-import { packSealed } from '../sealed.ts'
+import type { AnswerPart, TokenProb } from '../neutral/answer.ts'
+import type { Citation, MediaPart, NativePart } from '../neutral/conversation.ts'
+import type { Ended } from '../neutral/finish-reasons.ts'
+import { addLossOfEnd } from '../neutral/finish-reasons.ts'
+import type { Losses } from '../neutral/losses.ts'
+import type { Sealed } from '../neutral/reasoning-state.ts'
+import { packSealed } from '../neutral/reasoning-state.ts'
+import { isObject } from '../request/json-object.ts'
+import type { Json } from '../request/json-type.ts'
 import { writeAnnotation } from './citations.ts'
 import type { Flavour } from './flavour.ts'
 import { itemId } from './response-body.ts'
@@ -50,7 +51,7 @@ export class OutputItems {
   }
 
   loseEnd(ended: Ended): void {
-    this.#losses.addEnd('openai-responses', ended)
+    addLossOfEnd(this.#losses, 'openai-responses', ended)
   }
 
   /** Undefined for what has no form here. */
@@ -132,10 +133,12 @@ export const signatureItem = (id: string, sealed: Sealed, callId: string): Json 
 const noProbs: readonly Json[] = []
 
 export function writeProbs(probs: readonly TokenProb[] | undefined): readonly Json[] {
-  return probs === undefined ? noProbs : probs.map(prob => ({
-    ...writeProb(prob),
-    top_logprobs: (prob.top ?? []).map(writeProb),
-  }))
+  return probs === undefined
+    ? noProbs
+    : probs.map(prob => ({
+        ...writeProb(prob),
+        top_logprobs: (prob.top ?? []).map(writeProb),
+      }))
 }
 
 const writeProb = ({ token, logprob, bytes }: TokenProb): Json => ({

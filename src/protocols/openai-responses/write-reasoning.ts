@@ -1,9 +1,9 @@
 // How much a model is to think, in the words of this dialect.
 
-import type { Effort, Traits } from '../../base/traits.ts'
-import { efforts } from '../../base/traits.ts'
-import type { Json } from '../checks.ts'
-import type { ReasoningWish } from '../conversation.ts'
+import type { Effort, Traits } from '../../base/money/model-traits.ts'
+import { efforts } from '../../base/money/model-traits.ts'
+import type { ReasoningWish } from '../neutral/conversation.ts'
+import type { Json } from '../request/json-type.ts'
 import type { Writing } from './write-items.ts'
 
 /** A budget in tokens as a word: the first whose bound is above it. */

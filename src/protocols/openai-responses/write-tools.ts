@@ -1,7 +1,6 @@
 // Tools, the choice among them, and the form of the answer, as fields of a request.
-
-import type { Json } from '../checks.ts'
-import type { Conversation, FunctionTool, OutputFormat, SearchTool, Tool, ToolChoice } from '../conversation.ts'
+import type { Conversation, FunctionTool, OutputFormat, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
+import type { Json } from '../request/json-type.ts'
 import type { Writing } from './write-items.ts'
 
 const emptySchema: Json = { type: 'object', properties: {} }

@@ -1,6 +1,7 @@
 // A whole answer for a caller of this dialect.
 
-import type { Answer } from '../answer.ts'
+import type { Answer } from '../neutral/answer.ts'
+import { addLossOfEnd } from '../neutral/finish-reasons.ts'
 import type { AnswerAsk } from '../protocol.ts'
 import type { Flavour } from './flavour.ts'
 import { endingOf, nowOf, tierOf, writeBody, writeEcho } from './response-body.ts'
@@ -13,7 +14,7 @@ export function writeWhole({ choices, usage, serviceClass }: Answer, ask: Answer
   const { parts, finish } = choice
   const refused = parts.some(({ kind }) => kind === 'refusal')
   const items = new OutputItems(ask.requestId, ask.losses, flavour)
-  ask.losses.addEnd('openai-responses', choice)
+  addLossOfEnd(ask.losses, 'openai-responses', choice)
   const ending = endingOf(finish, refused)
   const output = writeOutput(parts, items)
   const last = output.length - 1

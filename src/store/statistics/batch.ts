@@ -1,11 +1,11 @@
 // What one step of the roller adds: records and refunds in, rows of the file out.
 
-import { countIn, stepOf } from '../../base/histogram.ts'
+import { countIn, stepOf } from '../../base/collections/latency-histogram.ts'
 import { msOfId } from '../../base/ids.ts'
 import type { Figures, Whose } from './figures.ts'
 import { addFigures, Cells, copied, noFigures, ownersOf } from './figures.ts'
-import { counts, endUserKeepMs, failureCuts, failureKeepMs, isKept, spanAt, spans, sums } from './plan.ts'
 import type { Count, Sum } from './plan.ts'
+import { counts, endUserKeepMs, failureCuts, failureKeepMs, isKept, spanAt, spans, sums } from './plan.ts'
 import type { MoneyOfRecords } from './record-money.ts'
 import type { Added, EndUserShare, FailureShare } from './statistics-file.ts'
 

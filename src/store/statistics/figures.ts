@@ -1,10 +1,10 @@
 // Figures of some calls that are added up before they are written: first by what a call has in common with others of
 // its minute, then for each of the cuts and spans that they belong to.
 
-import type { Histogram } from '../../base/histogram.ts'
-import { addHistogram } from '../../base/histogram.ts'
-import { counts, cuts, cutNames, isKept, keepMs, spanAt, spans, sums } from './plan.ts'
+import type { Histogram } from '../../base/collections/latency-histogram.ts'
+import { addHistogram } from '../../base/collections/latency-histogram.ts'
 import type { Cut, Span } from './plan.ts'
+import { counts, cutNames, cuts, isKept, keepMs, spanAt, spans, sums } from './plan.ts'
 
 export interface Figures {
   /** In the order of `counts` and of `sums`. */

@@ -1,8 +1,8 @@
 // What can be asked of the statistics: sums over a range, step by step, who has most of something, and what went wrong.
 
 import type { Database } from 'bun:sqlite'
-import { addEncoded, percentile } from '../../base/histogram.ts'
-import type { Histogram } from '../../base/histogram.ts'
+import type { Histogram } from '../../base/collections/latency-histogram.ts'
+import { addEncoded, percentile } from '../../base/collections/latency-histogram.ts'
 import type { Figures } from './figures.ts'
 import { noFigures } from './figures.ts'
 import type { Cut, Span } from './plan.ts'

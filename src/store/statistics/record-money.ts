@@ -6,12 +6,12 @@
 // hours, classes) are not looked at. What a provider bills for calls without usage is not known.
 
 import type { Database } from 'bun:sqlite'
-import type { Line, NanosPerMillion } from '../../base/money.ts'
-import { bill, eachAsRate, parseUsd } from '../../base/money.ts'
-import type { Rates } from '../../base/price.ts'
-import { neighbours, parsePrice, unitFees, unitNames } from '../../base/price.ts'
-import type { Bucket } from '../../base/usage.ts'
-import { units } from '../../base/usage.ts'
+import type { Line, NanosPerMillion } from '../../base/money/money.ts'
+import { bill, eachAsRate, parseUsd } from '../../base/money/money.ts'
+import type { Rates } from '../../base/money/price.ts'
+import { neighbours, parsePrice, unitFees, unitNames } from '../../base/money/price.ts'
+import type { Bucket } from '../../base/money/usage.ts'
+import { units } from '../../base/money/usage.ts'
 
 export interface BilledRecord {
   readonly provider: string | null
@@ -56,9 +56,7 @@ export class MoneyOfRecords {
 
   constructor(db: Database) {
     this.#last = db.query('SELECT coalesce(max(version), 0) AS version FROM price')
-    this.#ofModel = db.query(
-      'SELECT version, origin, price, made_ms FROM price WHERE model = ?1 ORDER BY version DESC',
-    )
+    this.#ofModel = db.query('SELECT version, origin, price, made_ms FROM price WHERE model = ?1 ORDER BY version DESC')
   }
 
   /** Before some are asked for: prices may have been added. */

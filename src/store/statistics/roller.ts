@@ -7,7 +7,7 @@
 // is missed, a slice is read only in a snapshot whose log has been read to its end.
 
 import type { Database } from 'bun:sqlite'
-import { openReader } from '../database.ts'
+import { openReader } from '../engine/database.ts'
 import type { RecordColumns } from './batch.ts'
 import { Batch } from './batch.ts'
 import { MoneyOfRecords } from './record-money.ts'

@@ -1,6 +1,6 @@
 // The near side of the thread that sums up records: starts it, hears how far it is, and has the log trimmed behind it.
 
-import type { Writer } from '../writer.ts'
+import type { Writer } from '../engine/writer.ts'
 import type { FromRolling, RollingPaths, ToRolling } from './rolling-thread.ts'
 
 export interface RollingParts extends RollingPaths {

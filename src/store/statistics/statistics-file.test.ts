@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openWriter } from '../database.ts'
+import { openWriter } from '../engine/database.ts'
 import { StatisticsFile } from './statistics-file.ts'
 
 const mark = { seq: 5n, callId: 7n, scanBefore: 0n, scanTop: 0n, scanBottom: 0n }

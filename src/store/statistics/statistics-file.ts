@@ -3,12 +3,23 @@
 
 import type { Database } from 'bun:sqlite'
 import { renameSync, rmSync } from 'node:fs'
-import { addEncoded, encodeHistogram } from '../../base/histogram.ts'
-import { openWriter } from '../database.ts'
+import { addEncoded, encodeHistogram } from '../../base/collections/latency-histogram.ts'
+import { openWriter } from '../engine/database.ts'
 import type { Figures, Share } from './figures.ts'
-import { counts, cutNames, cuts, keepMs, spanAt, spanNumber, spans, sums } from './plan.ts'
-import { endUserKeepMs, END_USERS_A_SPAN_MAX, failureKeepMs } from './plan.ts'
 import type { Cut, Span } from './plan.ts'
+import {
+  counts,
+  cutNames,
+  cuts,
+  END_USERS_A_SPAN_MAX,
+  endUserKeepMs,
+  failureKeepMs,
+  keepMs,
+  spanAt,
+  spanNumber,
+  spans,
+  sums,
+} from './plan.ts'
 
 /** How far the sums go. */
 export interface Mark {
@@ -91,8 +102,7 @@ function openFile(path: string): Database {
   }
 }
 
-const isDamage = (fault: unknown): boolean =>
-  /^SQLITE_(NOTADB|CORRUPT)/.test((fault as { code?: string }).code ?? '')
+const isDamage = (fault: unknown): boolean => /^SQLITE_(NOTADB|CORRUPT)/.test((fault as { code?: string }).code ?? '')
 
 /** It can be made again; what it was is kept for whoever wants to know. */
 function putAside(path: string): void {
@@ -150,10 +160,12 @@ export class StatisticsFile {
 
   /** Forgets everything: from now on it is of the database that this mark is of. */
   begin(mark: Mark): void {
-    this.#db.transaction(() => {
-      for (const table of contents) this.#db.run('DELETE FROM '.concat(table))
-      this.#writeMark(mark)
-    }).immediate()
+    this.#db
+      .transaction(() => {
+        for (const table of contents) this.#db.run('DELETE FROM '.concat(table))
+        this.#writeMark(mark)
+      })
+      .immediate()
     this.#names.clear()
   }
 
@@ -184,16 +196,18 @@ export class StatisticsFile {
 
   #add({ shares, failures, endUsers, late, mark }: Added): void {
     const { addLate, dropLate, addFailure } = this.#statements
-    this.#db.transaction(() => {
-      for (const share of shares) this.#addShare(share)
-      for (const { cut, span, one, outcome, error, at, calls } of failures) {
-        addFailure.run(cuts[cut], spanNumber[span], one, outcome, error, at, calls)
-      }
-      for (const share of endUsers) this.#addEndUser(share)
-      for (const id of late) addLate.run(id)
-      if (mark.scanBefore === 0n) dropLate.run()
-      this.#writeMark(mark)
-    }).immediate()
+    this.#db
+      .transaction(() => {
+        for (const share of shares) this.#addShare(share)
+        for (const { cut, span, one, outcome, error, at, calls } of failures) {
+          addFailure.run(cuts[cut], spanNumber[span], one, outcome, error, at, calls)
+        }
+        for (const share of endUsers) this.#addEndUser(share)
+        for (const id of late) addLate.run(id)
+        if (mark.scanBefore === 0n) dropLate.run()
+        this.#writeMark(mark)
+      })
+      .immediate()
   }
 
   /** Lets go of what has been kept for long enough. */
@@ -210,15 +224,17 @@ export class StatisticsFile {
 
   /** An end user without a name is one of those that are too many to be named. */
   eraseEndUser(endUser: string, accountId: number | undefined): void {
-    this.#db.transaction(() => {
-      const account = accountId ?? null
-      const rows = this.#statements.endUserRows.all(endUser, account) as Record<string, bigint>[]
-      for (const row of rows) {
-        const values = endUserFigures.map(name => row[name]!)
-        this.#statements.addEndUser.run(row.account_id!, row.span!, row.at!, '', ...values)
-      }
-      this.#statements.dropEndUser.run(endUser, account)
-    }).immediate()
+    this.#db
+      .transaction(() => {
+        const account = accountId ?? null
+        const rows = this.#statements.endUserRows.all(endUser, account) as Record<string, bigint>[]
+        for (const row of rows) {
+          const values = endUserFigures.map(name => row[name]!)
+          this.#statements.addEndUser.run(row.account_id!, row.span!, row.at!, '', ...values)
+        }
+        this.#statements.dropEndUser.run(endUser, account)
+      })
+      .immediate()
   }
 
   close(): void {

@@ -25,8 +25,12 @@ export function replyOfParts(
   )
   const spoken = (thought: boolean) => parts.filter(part => (part.thought ?? false) === thought)
   return {
-    text: spoken(false).map(part => part.text ?? '').join(''),
-    thoughts: spoken(true).map(part => part.text ?? '').join(''),
+    text: spoken(false)
+      .map(part => part.text ?? '')
+      .join(''),
+    thoughts: spoken(true)
+      .map(part => part.text ?? '')
+      .join(''),
     calls,
     finish: finish !== 'STOP' ? 'other' : calls.length > 0 ? 'calls' : 'stop',
     usage: {
@@ -61,8 +65,9 @@ function connect({ models, chats }: GoogleGenAI): Session {
       parts: [{ text }, ...(picture ? [{ inlineData: { mimeType: 'image/png', data: picture } }] : [])],
     }),
     results(results) {
-      const part = ({ id, name, text }: (typeof results)[number]) =>
-        ({ functionResponse: { ...(id !== '' && { id }), name, response: { output: text } } })
+      const part = ({ id, name, text }: (typeof results)[number]) => ({
+        functionResponse: { ...(id !== '' && { id }), name, response: { output: text } },
+      })
       return [{ role: 'user', parts: results.map(part) }]
     },
     async ask(way, wish) {

@@ -1,8 +1,8 @@
 // Google's SDK of before, which many programs still have.
 
+import type { Part } from '@google/genai'
 import type { Content, EnhancedGenerateContentResponse, FunctionDeclaration, ModelParams } from '@google/generative-ai'
 import { GoogleGenerativeAI, GoogleGenerativeAIFetchError, SchemaType } from '@google/generative-ai'
-import type { Part } from '@google/genai'
 import type { Client, Reply, Session, Wish } from './client.ts'
 import { messageOf } from './client.ts'
 import { genai, replyOfParts } from './google-genai.ts'
@@ -11,7 +11,7 @@ const text = { type: SchemaType.STRING } as const
 
 function paramsOf({ model, tools, schema, thinking }: Wish): ModelParams {
   const declared = (name: string): FunctionDeclaration =>
-    ({ name, parameters: { type: SchemaType.OBJECT, properties: { city: text } } } as FunctionDeclaration)
+    ({ name, parameters: { type: SchemaType.OBJECT, properties: { city: text } } }) as FunctionDeclaration
   const format = { type: SchemaType.OBJECT, properties: { echo: text }, required: ['echo'] }
   return {
     model,

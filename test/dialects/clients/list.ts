@@ -2,8 +2,8 @@
 
 import { anthropic, anthropic0 } from './anthropic.ts'
 import type { Client } from './client.ts'
-import { generativeAi } from './google-legacy.ts'
 import { genai } from './google-genai.ts'
+import { generativeAi } from './google-legacy.ts'
 import { arkChat, arkChat6, openaiChat, openaiChat6 } from './openai-chat.ts'
 import { openaiResponses, openaiResponses6 } from './openai-responses.ts'
 import { vercelClients } from './vercel.ts'

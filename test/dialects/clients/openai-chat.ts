@@ -97,7 +97,7 @@ function connect(client: OpenAI, place: Place): Session {
     async ask(way, wish) {
       const params = paramsOf(wish, place)
       const options = wish.signal ? { signal: wish.signal } : {}
-      if (way === 'plain') return replyOf(await completions.create(params, options) as OpenAI.ChatCompletion)
+      if (way === 'plain') return replyOf((await completions.create(params, options)) as OpenAI.ChatCompletion)
       const streamed = { ...params, stream: true, stream_options: { include_usage: true } } as const
       if (way === 'stream') return gather(await completions.create(streamed, options), wish)
       return replyOf(await completions.stream(streamed, options).finalChatCompletion())

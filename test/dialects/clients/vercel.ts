@@ -112,7 +112,9 @@ async function streamed(model: LanguageModel, wish: Wish, vendor: Vendor): Promi
   }
   if (fault !== undefined) throw fault
   const [reasoningText, toolCalls, finishReason] = await Promise.all([
-    result.reasoningText, result.toolCalls, result.finishReason,
+    result.reasoningText,
+    result.toolCalls,
+    result.finishReason,
   ])
   const [usage, response] = [await result.usage, await result.response]
   return replyOf({ text, reasoningText, toolCalls, finishReason, usage, response })
@@ -136,8 +138,12 @@ const connect = (vendor: Vendor, model: (id: string) => LanguageModel): Session 
     ],
   }),
   results(results) {
-    const part = ({ id, name, text }: (typeof results)[number]) =>
-      ({ type: 'tool-result', toolCallId: id, toolName: name, output: { type: 'text', value: text } })
+    const part = ({ id, name, text }: (typeof results)[number]) => ({
+      type: 'tool-result',
+      toolCallId: id,
+      toolName: name,
+      output: { type: 'text', value: text },
+    })
     return [{ role: 'tool', content: results.map(part) }]
   },
   async ask(way, wish) {

@@ -1,7 +1,7 @@
 // Real things of the account that everything is tried on: what stands in a path, and bodies that can be meant.
 
-import type { WebEndpoint } from '../../../src/management/resources/endpoint.ts'
 import { sampleOf } from '../../../src/management/openapi/samples.ts'
+import type { WebEndpoint } from '../../../src/management/resources/endpoint.ts'
 import { findSchema, operations } from '../../openapi/described.ts'
 import type { Schema } from '../../support/json-schema.ts'
 import { addPerson, goodPassword } from '../../support/people.ts'

@@ -3,8 +3,8 @@
 
 import type { AccountRole, SiteRole, Who } from '../../../src/management/actor.ts'
 import { accountRoles, siteRoles } from '../../../src/management/actor.ts'
-import type { WebEndpoint } from '../../../src/management/resources/endpoint.ts'
 import { describedEndpoints } from '../../../src/management/openapi/described-endpoints.ts'
+import type { WebEndpoint } from '../../../src/management/resources/endpoint.ts'
 
 /** Those of an account are of the account that everything is tried on; a stranger manages another one. */
 export const everybody = [

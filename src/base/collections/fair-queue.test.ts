@@ -1,0 +1,76 @@
+// Turns: owners one after the other, no more at once than may be, and a place that is always given back.
+
+import { expect, test } from 'bun:test'
+import type { Rest } from './fair-queue.ts'
+import { FairTurns } from './fair-queue.ts'
+
+const wanted = (): void => {}
+
+/** Jobs that end when they are told to, in the order in which they began. */
+function workshop(turns: FairTurns) {
+  const begun: string[] = []
+  const ends = new Map<string, () => void>()
+  const add = (owner: string, name: string, rest?: Rest): Promise<string> =>
+    turns.take(owner, {
+      throwIfUnwanted: wanted,
+      run: () => {
+        begun.push(name)
+        return new Promise<string>(resolve => ends.set(name, () => resolve(name)))
+      },
+      ...(rest && { restAfter: () => rest }),
+    })
+  const end = async (name: string): Promise<void> => {
+    ends.get(name)!()
+    await Bun.sleep(0)
+  }
+  return { begun, add, end }
+}
+
+test('owners take turns, however many jobs one of them has', async () => {
+  const { begun, add, end } = workshop(new FairTurns(1, 1))
+  for (let at = 0; at < 4; at++) void add('a', `a${at}`)
+  void add('b', 'b0')
+  void add('c', 'c0')
+  for (const name of ['a0', 'b0', 'a1', 'c0', 'a2']) await end(name)
+  expect(begun).toEqual(['a0', 'b0', 'a1', 'c0', 'a2', 'a3'])
+})
+
+test('an owner has no more at once than it may, and leaves the rest to others', async () => {
+  const { begun, add, end } = workshop(new FairTurns(3, 1))
+  for (const name of ['a0', 'a1', 'b0', 'c0', 'd0']) void add(name[0]!, name)
+  expect(begun).toEqual(['a0', 'b0', 'c0'])
+  await end('b0')
+  expect(begun).toEqual(['a0', 'b0', 'c0', 'd0'])
+  await end('a0')
+  expect(begun.at(-1)).toBe('a1')
+})
+
+test('a job that fails or that nobody wants any more gives its place back', async () => {
+  const turns = new FairTurns(1, 1)
+  const fails = turns.take('a', { throwIfUnwanted: wanted, run: () => Promise.reject(new Error('it fails')) })
+  const unwanted = turns.take('a', {
+    throwIfUnwanted: () => {
+      throw new Error('gone')
+    },
+    run: () => Promise.resolve('never'),
+  })
+  expect(await Promise.allSettled([fails, unwanted])).toEqual([
+    { status: 'rejected', reason: new Error('it fails') },
+    { status: 'rejected', reason: new Error('gone') },
+  ])
+  expect(await turns.take('a', { throwIfUnwanted: wanted, run: () => Promise.resolve('done') })).toBe('done')
+  expect(turns.waiting).toBe(0)
+})
+
+test('whoever has had a costly job rests, and others do not wait for that', async () => {
+  const { begun, add, end } = workshop(new FairTurns(1, 1))
+  const first = add('a', 'a0', { ownMs: 60, allMs: 0 })
+  void add('a', 'a1')
+  void add('b', 'b0')
+  await end('a0')
+  expect(await first).toBe('a0')
+  expect(begun).toEqual(['a0', 'b0'])
+  await end('b0')
+  while (begun.length < 3) await Bun.sleep(5)
+  expect(begun.at(-1)).toBe('a1')
+})

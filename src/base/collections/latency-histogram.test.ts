@@ -1,0 +1,62 @@
+// Percentiles are at most 5 % off, and histograms add up and come back from their bytes as they were.
+
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Histogram } from './latency-histogram.ts'
+import {
+  addEncoded,
+  addHistogram,
+  countIn,
+  encodeHistogram,
+  msOfStep,
+  percentile,
+  stepOf,
+} from './latency-histogram.ts'
+
+const WEEK_MS = 7 * 86_400_000
+const times = fc.array(fc.integer({ min: 0, max: WEEK_MS }), { minLength: 1, maxLength: 200 })
+
+function histogramOf(values: readonly number[]): Histogram {
+  const histogram: Histogram = new Map()
+  for (const value of values) countIn(histogram, stepOf(value))
+  return histogram
+}
+
+test('a step stands for no value that is further off than 5 %', () => {
+  for (let ms = 1; ms < WEEK_MS; ms = Math.ceil(ms * 1.003)) {
+    expect(Math.abs(msOfStep(stepOf(ms)) - ms) / ms).toBeLessThan(0.05)
+  }
+  expect(msOfStep(stepOf(0))).toBe(0)
+})
+
+test('a percentile is that of the values, but for 5 % and a rounded millisecond', () => {
+  fc.assert(
+    fc.property(times, fc.constantFrom(0.5, 0.9, 0.95, 0.99, 1), (values, part) => {
+      const sorted = values.toSorted((one, other) => one - other)
+      const exact = sorted[Math.max(1, Math.ceil(values.length * part)) - 1]!
+      expect(Math.abs(percentile(histogramOf(values), part)! - exact)).toBeLessThanOrEqual(exact * 0.05 + 0.5)
+    }),
+  )
+  expect(percentile(new Map(), 0.5)).toBeUndefined()
+})
+
+test('two add up to one of all, also by way of their bytes', () => {
+  fc.assert(
+    fc.property(times, times, (some, more) => {
+      const sum = histogramOf(some)
+      addHistogram(sum, histogramOf(more))
+      const read: Histogram = new Map()
+      for (const values of [some, more]) addEncoded(read, encodeHistogram(histogramOf(values)))
+      const all = [...histogramOf([...some, ...more])].sort()
+      expect([...sum].sort()).toEqual(all)
+      expect([...read].sort()).toEqual(all)
+    }),
+  )
+  const many: Histogram = new Map([
+    [0, 3],
+    [200, 5_000_000_000],
+  ])
+  const again: Histogram = new Map()
+  addEncoded(again, encodeHistogram(many))
+  expect(again).toEqual(many)
+})

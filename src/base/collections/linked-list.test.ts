@@ -1,0 +1,34 @@
+// The ring against a list that is plainly right.
+
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Place } from './linked-list.ts'
+import { Ring } from './linked-list.ts'
+
+test('holds what was added and not removed, in order, whatever is taken out', () => {
+  const steps = fc.array(fc.oneof(fc.constantFrom('add' as const, 'first' as const), fc.nat(50)), { maxLength: 200 })
+  fc.assert(
+    fc.property(steps, moves => {
+      const ring = new Ring<number>()
+      const model: Place<number>[] = []
+      moves.forEach((move, at) => {
+        if (move === 'add') model.push(ring.add(at))
+        else if (move === 'first') model.unshift(ring.addFirst(at))
+        else if (model.length > 0) ring.remove(model.splice(move % model.length, 1)[0]!)
+        expect([...ring]).toEqual(model.map(place => place.value))
+        expect([ring.size, ring.first, ring.last]).toEqual([model.length, model[0]?.value, model.at(-1)?.value])
+      })
+    }),
+  )
+})
+
+test('what is visited may be removed', () => {
+  const ring = new Ring<number>()
+  const places = [1, 2, 3].map(value => ring.add(value))
+  const seen: number[] = []
+  for (const value of ring) {
+    seen.push(value)
+    ring.remove(places[value - 1]!)
+  }
+  expect([seen, ring.size]).toEqual([[1, 2, 3], 0])
+})

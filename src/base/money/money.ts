@@ -1,0 +1,60 @@
+// Money is integer nano-USD in a bigint, and is rounded in one place: bill().
+
+import { assert } from '../assert.ts'
+import type { Brand } from '../brand.ts'
+
+export type Nanos = Brand<bigint, 'Nanos'>
+export type NanosPerMillion = Brand<bigint, 'NanosPerMillion'>
+
+const INT64_MAX = 2n ** 63n - 1n
+const NANOS_PER_USD = 1_000_000_000n
+
+export function nanos(value: bigint): Nanos {
+  assert(value >= -INT64_MAX && value <= INT64_MAX, 'money fits in 64 bits')
+  return value as Nanos
+}
+
+export const noMoney = nanos(0n)
+
+/** Reads a decimal string of USD exactly. Undefined for anything else, or for more than nine decimals. */
+export function parseUsd(text: string): Nanos | undefined {
+  const match = /^(\d{1,9})(?:\.(\d{1,9}))?$/.exec(text)
+  if (!match) return undefined
+  return nanos(BigInt(match[1]!) * NANOS_PER_USD + BigInt((match[2] ?? '').padEnd(9, '0')))
+}
+
+/** Writes USD with at least two decimals and no trailing zeros beyond them. */
+export const formatUsd = (amount: Nanos | NanosPerMillion): string => decimal(amount, 9)
+
+/** The same of so many thousandths of it, to the last decimal. */
+export const formatShare = (amount: Nanos | NanosPerMillion, perMille: bigint): string => decimal(amount * perMille, 12)
+
+function decimal(value: bigint, decimals: number): string {
+  const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0')
+  const [whole, fraction] = [digits.slice(0, -decimals), digits.slice(-decimals)]
+  return `${value < 0n ? '-' : ''}${whole}.${fraction.slice(0, 2)}${fraction.slice(2).replace(/0+$/, '')}`
+}
+
+/** What one request or one search costs, as the rate of a million of them. */
+export function eachAsRate(amount: Nanos): NanosPerMillion {
+  return (amount * 1_000_000n) as NanosPerMillion
+}
+
+/** So many, at so much for a million. */
+export interface Line {
+  readonly count: number
+  readonly rate: NanosPerMillion
+}
+
+export const BILLION = 1_000_000_000n
+
+/** A billion dollars. A bill of more comes from nonsense, and must still fit into the books it is refused by. */
+const BILL_MAX = BILLION * NANOS_PER_USD
+
+/** Multiplies first and rounds up once, so that a bill never depends on the order of its lines. */
+export function bill(lines: readonly Line[], perMille = 1000n): Nanos {
+  let sum = 0n
+  for (const { count, rate } of lines) sum += BigInt(count) * rate
+  const amount = (sum * perMille + BILLION - 1n) / BILLION
+  return nanos(amount < BILL_MAX ? amount : BILL_MAX)
+}

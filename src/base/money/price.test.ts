@@ -1,0 +1,165 @@
+// A price is read strictly, converted exactly, and has one text.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { Price } from './price.ts'
+import { isOfNothing, parsePrice, priceText } from './price.ts'
+import { buckets } from './usage.ts'
+
+const fail = (problem: string): never => {
+  throw new Error(problem)
+}
+const read = (fields: object): Price => parsePrice({ input: '1', output: '2', ...fields }, fail)
+const decimal = (value: bigint): string => `${value / 10n ** 9n}.${String(value % 10n ** 9n).padStart(9, '0')}`
+/** As plain numbers, to compare them with. */
+const plain = (value: unknown): unknown => value
+
+test('every bucket and fee has a rate, and each kind of case a condition', () => {
+  const every = Object.fromEntries(buckets.map((bucket, index) => [bucket, `${index + 1}`]))
+  const price = read({
+    ...every,
+    perRequest: '0.005',
+    perSearch: '0.01',
+    cases: [
+      { class: 'priority', input: '5' },
+      { inputAbove: 271_999, input: '5', output: '22.50' },
+      { hours: ['16:30', '00:30'], perRequest: '0' },
+      { from: '2027-02-28', class: 'flex', output: '1' },
+    ],
+    source: 'the vendor, by hand',
+  })
+  for (const [index, bucket] of buckets.entries()) {
+    expect(plain(price.rates[bucket])).toBe(BigInt(index + 1) * 1_000_000_000n)
+  }
+  expect(plain([price.rates.perRequest, price.rates.perSearch])).toEqual([5_000_000n, 10_000_000n])
+  expect(plain(price.cases)).toEqual([
+    { class: 'priority', rates: { input: 5_000_000_000n } },
+    { inputAbove: 271_999, rates: { input: 5_000_000_000n, output: 22_500_000_000n } },
+    { hours: [990, 30], rates: { perRequest: 0n } },
+    { class: 'flex', fromMs: Date.UTC(2027, 1, 28), rates: { output: 1_000_000_000n } },
+  ])
+  expect(price.source).toBe('the vendor, by hand')
+})
+
+describe('another currency', () => {
+  const yuan = (unitsPerUsd: string) => ({ currency: { code: 'CNY', unitsPerUsd } })
+
+  test('is converted when it is read, rounded up once a rate', () => {
+    const price = read({ ...yuan('7.2'), input: '8', output: '7.2', cases: [{ class: 'flex', input: '4' }] })
+    expect(plain(price.rates)).toEqual({ input: 1_111_111_112n, output: 1_000_000_000n })
+    expect(plain(price.cases[0]!.rates)).toEqual({ input: 555_555_556n })
+    expect(price.currency).toEqual({ code: 'CNY', unitsPerUsd: '7.2' })
+  })
+
+  test('is exact where numbers are not', () => {
+    fc.assert(
+      fc.property(fc.bigInt(0n, 10n ** 12n), fc.bigInt(1_000_000n, 10n ** 13n), (rate, units) => {
+        const found = read({ ...yuan(decimal(units)), output: decimal(rate) }).rates.output
+        return found * units >= rate * 10n ** 9n && (found - 1n) * units < rate * 10n ** 9n
+      }),
+    )
+  })
+})
+
+const badPrices: readonly (readonly [name: string, change: object, says: string])[] = [
+  ['a misspelt rate', { cacheread: '1' }, 'unknown field "cacheread"'],
+  ['no input', { input: undefined }, '"price.input" must be given'],
+  ['no output', { output: undefined }, '"price.output" must be given'],
+  ['a number', { input: 0.15 }, '"price.input" must be'],
+  ['null', { reasoning: null }, '"price.reasoning" must be'],
+  ['a negative', { output: '-1' }, '"price.output" must be'],
+  ['an exponent', { input: '1e3' }, '"price.input" must be'],
+  ['too many decimals', { input: '0.0000000001' }, 'nine decimals'],
+  ['a text of words', { perSearch: 'free' }, '"price.perSearch" must be an amount'],
+  ['more than fits', { input: '9999999999999999999' }, '"price.input" must be'],
+  ['more than a dollar a token', { input: '1000000.000000001' }, 'must not be more than 1000000.00 USD'],
+  ['a fee of more than a thousand dollars', { perRequest: '1000.01' }, 'must not be more than 1000.00 USD'],
+  ['cases that are no list', { cases: {} }, '"price.cases" must be a list'],
+  ['too many cases', { cases: Array(25).fill({ class: 'flex', input: '1' }) }, '24 cases'],
+  ['a case that is null', { cases: [null] }, '"price.cases[0]" must be an object'],
+  ['a case without a condition', { cases: [{ input: '1' }] }, 'must say when it applies'],
+  ['a case without a rate', { cases: [{ class: 'flex' }] }, 'must say what differs'],
+  ['a misspelt condition', { cases: [{ above: 5, input: '1' }] }, 'unknown field "above"'],
+  ['a case in a case', { cases: [{ class: 'flex', cases: [], input: '1' }] }, 'unknown field "cases"'],
+  [
+    'a bad rate in a case',
+    {
+      cases: [
+        { class: 'a', input: '1' },
+        { class: 'b', input: 1 },
+      ],
+    },
+    '"price.cases[1].input"',
+  ],
+  ['a class that is a number', { cases: [{ class: 5, input: '1' }] }, '"price.cases[0].class"'],
+  ['a class in capitals', { cases: [{ class: 'Flex', input: '1' }] }, '"price.cases[0].class"'],
+  ['a threshold that is a text', { cases: [{ inputAbove: '5', input: '1' }] }, '.inputAbove" must be'],
+  ['a negative threshold', { cases: [{ inputAbove: -1, input: '1' }] }, '.inputAbove" must be'],
+  ['a threshold of 1e400', { cases: [{ inputAbove: 1e400, input: '1' }] }, '.inputAbove" must be'],
+  ['one hour', { cases: [{ hours: ['16:30'], input: '1' }] }, '.hours" must be'],
+  ['no hours between', { cases: [{ hours: ['16:30', '16:30'], input: '1' }] }, '.hours" must be'],
+  ['an hour that is none', { cases: [{ hours: ['16:30', '24:00'], input: '1' }] }, '.hours" must be'],
+  ['a day that is none', { cases: [{ from: '2027-02-30', input: '1' }] }, '.from" must be'],
+  ['a day that is a moment', { cases: [{ from: '2027-02-28T00:00', input: '1' }] }, '.from" must be'],
+  ['a day that is a number', { cases: [{ from: 5, input: '1' }] }, '.from" must be'],
+  ['a currency that is a text', { currency: 'CNY' }, '"price.currency" must be an object'],
+  ['a currency without a rate', { currency: { code: 'CNY' } }, 'unitsPerUsd" must be'],
+  ['a currency at zero', { currency: { code: 'CNY', unitsPerUsd: '0' } }, 'above zero'],
+  ['a currency at a float', { currency: { code: 'CNY', unitsPerUsd: 7.2 } }, 'unitsPerUsd" must be'],
+  ['dollars for dollars', { currency: { code: 'USD', unitsPerUsd: '1' } }, 'code" must be'],
+  ['a currency that makes it not fit', { currency: { code: 'XAU', unitsPerUsd: '0.000000001' } }, 'not be more than'],
+  ['half a conversion', { currency: { code: 'CNY', unitsPerUsd: '7', converted: false } }, 'converted" may only'],
+  ['a source that is a number', { source: 5 }, '"price.source" must be'],
+]
+
+test.each(badPrices)('%s is refused with a sentence', (_name, change, says) => {
+  expect(() => read(change)).toThrow(says)
+})
+
+test('what is no object is no price', () => {
+  for (const value of [null, undefined, 5, '1', []]) {
+    expect(() => parsePrice(value, fail)).toThrow('"price" must be an object')
+  }
+})
+
+const amount = fc.bigInt(0n, 10n ** 12n).map(decimal)
+const rates = Object.fromEntries(buckets.map(bucket => [bucket, amount]))
+const aCase = fc.record({ class: fc.constant('flex'), inputAbove: fc.nat(1e9), output: amount })
+const written = fc.record(
+  {
+    ...rates,
+    perRequest: amount,
+    cases: fc.array(aCase, { maxLength: 3 }),
+    currency: fc.constant({ code: 'CNY', unitsPerUsd: '7.1' }),
+    source: fc.string({ minLength: 1, maxLength: 20 }),
+  },
+  { requiredKeys: [] },
+)
+
+test('a price is read back from its text as the same price, which has the same text', () => {
+  fc.assert(
+    fc.property(written, fields => {
+      const price = read(fields)
+      const again = parsePrice(JSON.parse(priceText(price)), fail)
+      expect(again).toEqual(price)
+      expect(priceText(again)).toBe(priceText(price))
+    }),
+  )
+})
+
+test('the text does not depend on how a price was written', () => {
+  const one = read({ cacheRead: '0.5', reasoning: '3', cases: [{ from: '2027-01-01', class: 'flex', input: '1.0' }] })
+  const cases = [{ input: '1', class: 'flex', from: '2027-01-01' }]
+  const other = parsePrice({ cases, reasoning: '3.00', output: '2.0', input: '01', cacheRead: '0.50' }, fail)
+  expect(priceText(one)).toBe(priceText(other))
+  expect(priceText(one)).toBe(
+    '{"input":"1.00","cacheRead":"0.50","output":"2.00","reasoning":"3.00",' +
+      '"cases":[{"class":"flex","from":"2027-01-01","input":"1.00"}]}',
+  )
+})
+
+test('a price of nothing is told from one that has free parts', () => {
+  expect(isOfNothing(read({ input: '0' }))).toBe(false)
+  expect(isOfNothing(read({ input: '0', output: '0' }))).toBe(true)
+  expect(isOfNothing(read({ input: '0', cases: [{ class: 'batch', output: '0' }] }))).toBe(true)
+})

@@ -1,0 +1,78 @@
+// Envelopes: what goes in comes out, at its own place, with its own key, unchanged, or not at all.
+
+import { describe, expect, test } from 'bun:test'
+import { markIn, Seal, SealError } from './seal.ts'
+import { Secret } from './secret.ts'
+import { markOf } from './secret-mark.ts'
+import { ringOf, SecretRing } from './secret-ring.ts'
+
+const seal = new Seal(ringOf('a'.repeat(43)))
+const place = { table: 'kept_answer', row: 7, column: 'sealed' }
+
+describe('an envelope', () => {
+  test.each([0, 1, 15, 16, 17, 100_000])('of %i bytes gives them back, and shows none of them', size => {
+    const bytes = Buffer.alloc(size, 'secret words ')
+    const closed = seal.close(place, bytes)
+    expect(seal.open(place, closed)).toEqual(bytes)
+    expect(closed.includes('secret')).toBe(false)
+    expect(closed.length).toBe(size + 33)
+  })
+
+  test('is another each time', () => {
+    const bytes = Buffer.from('the same')
+    expect(seal.close(place, bytes)).not.toEqual(seal.close(place, bytes))
+  })
+
+  test('opens with a seal made anew from the same secret', () => {
+    const again = new Seal(ringOf('a'.repeat(43)))
+    expect(again.open(place, seal.close(place, Buffer.from('x'))).toString()).toBe('x')
+  })
+
+  test('opens with any key of the ring, and is made with the newest', () => {
+    const ring = ringOf('a'.repeat(43))
+    const own = new Seal(ring)
+    const [first, foreign] = [own.close(place, Buffer.from('x')), new Seal(ringOf('c'.repeat(43)))]
+    const [a, b] = [ring.newest, new Secret('b'.repeat(43))]
+    ring.replace([b, a])
+    const second = own.close(place, Buffer.from('y'))
+    expect([first, second].map(markIn)).toEqual([markOf(a), markOf(b)])
+    expect([first, second].map(closed => own.open(place, closed).toString())).toEqual(['x', 'y'])
+    expect(() => own.open(place, foreign.close(place, Buffer.from('z')))).toThrow('another encryption key')
+    ring.replace([b])
+    expect(() => own.open(place, first)).toThrow('another encryption key')
+    expect(own.open(place, second).toString()).toBe('y')
+  })
+
+  test('is bound to its own key, also where both are in the ring', () => {
+    const [one, other] = [new Secret('a'.repeat(43)), new Secret('b'.repeat(43))]
+    const both = new Seal(new SecretRing([one, other]))
+    const closed = both.close(place, Buffer.from('x'))
+    Buffer.from(markOf(other), 'hex').copy(closed, 1)
+    expect(() => both.open(place, closed)).toThrow('damaged')
+  })
+
+  test('says that the key is another', () => {
+    const other = new Seal(ringOf('b'.repeat(43)))
+    expect(() => other.open(place, seal.close(place, Buffer.from('x')))).toThrow('another encryption key')
+  })
+
+  test.each([
+    ['table', { ...place, table: 'body' }],
+    ['row', { ...place, row: 8 }],
+    ['column', { ...place, column: 'answer' }],
+  ])('does not open in another %s', (_what, elsewhere) => {
+    expect(() => seal.open(elsewhere, seal.close(place, Buffer.from('x')))).toThrow('lies where it was not put')
+  })
+
+  test('does not open when any bit of it is changed', () => {
+    const closed = seal.close(place, Buffer.from('some words'))
+    for (let at = 0; at < closed.length; at++) {
+      const changed = Buffer.from(closed)
+      changed[at]! ^= 1
+      expect(() => seal.open(place, changed), `byte ${at}`).toThrow(SealError)
+    }
+    for (let length = 0; length < closed.length; length++) {
+      expect(() => seal.open(place, closed.subarray(0, length)), `${length} bytes`).toThrow(SealError)
+    }
+  })
+})

@@ -1,0 +1,19 @@
+// A short public mark of a secret: tells which secret sealed an envelope, and reveals nothing else of it.
+
+import { createHash, hkdfSync } from 'node:crypto'
+import type { Secret } from './secret.ts'
+
+export const KEY_BYTES = 32
+
+export const MARK_BYTES = 4
+
+export const keyOf = (secret: Secret): Buffer =>
+  Buffer.from(hkdfSync('sha256', secret.reveal(), '', 'weir seal 1', KEY_BYTES))
+
+/** Tells a secret from others, and nothing else of it: hex. */
+export const markOf = (secret: Secret): string =>
+  createHash('sha256')
+    .update('weir seal mark')
+    .update(keyOf(secret))
+    .digest('hex')
+    .slice(0, 2 * MARK_BYTES)

@@ -1,0 +1,212 @@
+// The scan is a guess about bytes that need not be JSON, so every claim is checked against JSON.parse.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { ObjectScan } from './json-bytes.ts'
+import { countFields, hasLoneSurrogate, parseShallow, scanObject, writtenName } from './json-bytes.ts'
+
+const bytes = (text: string): Buffer => Buffer.from(text, 'utf8')
+const scan = (text: string, depthMax = 256) => scanObject(bytes(text), { depthMax, valuesMax: 1_000 })
+
+function scanned(text: string): ObjectScan {
+  const result = scan(text)
+  if (typeof result === 'string') throw new Error(`not scanned: ${result}`)
+  return result
+}
+
+function valueOf(text: string, field: string): string | undefined {
+  const span = scanned(text).fields.get(field)
+  return span && bytes(text).subarray(span.start, span.end).toString('utf8')
+}
+
+/** Writes JSON with blanks wherever the grammar allows them, and with names escaped at will. */
+function write(value: unknown, blanks: () => string, escape: () => boolean): string {
+  const pad = (text: string): string => `${blanks()}${text}${blanks()}`
+  if (Array.isArray(value)) return pad(`[${value.map(item => write(item, blanks, escape)).join(',')}]`)
+  if (typeof value !== 'object' || value === null) return pad(JSON.stringify(value))
+  const letter = (unit: string): string =>
+    escape() ? `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}` : JSON.stringify(unit).slice(1, -1)
+  const named = Object.entries(value).map(([key, item]) => {
+    return `${pad(`"${key.split('').map(letter).join('')}"`)}:${write(item, blanks, escape)}`
+  })
+  return pad(`{${named.join(',')}}`)
+}
+
+const bounds = { depthMax: 256, valuesMax: 1_000 }
+
+describe('scanObject', () => {
+  test('counts the fields of all objects, also those that stand twice', () => {
+    const fieldsOf = (text: string) => (scan(text) as ObjectScan).counts.fields
+    expect(fieldsOf('{"a":{"b":[{"c":"x:y"},{}]},"a":1,"d":{"e":1,"e":2}}')).toBe(7)
+    const property = fc.property(fc.object({ maxDepth: 4 }), value => {
+      const text = JSON.stringify(value)
+      expect(fieldsOf(text)).toBe(countFields(JSON.parse(text)))
+    })
+    fc.assert(property)
+  })
+
+  test('tells how often each name stands, as it is written', () => {
+    const text = '{"a":{"b":1,"b":{"\\u0062":2,"é":"b"}}}'
+    const { names } = scanObject(bytes(text), { depthMax: 9, valuesMax: 99, namesMax: 9 }) as ObjectScan
+    const told = [...names!].map(([written, { count }]) => [writtenName(written), count])
+    expect(told).toEqual([
+      ['b', 2],
+      ['b', 1],
+      ['é', 1],
+    ])
+  })
+
+  test('too many values are refused before they are parsed, in lists, objects and at the top', () => {
+    expect(scan(`{"a":[${'0,'.repeat(999)}0]}`)).toMatchObject({ duplicates: new Set() })
+    expect(scan(`{"a":[${'0,'.repeat(1_000)}0]}`)).toBe('too_many')
+    expect(scan(`{"a":[${'{},'.repeat(600)}{}]}`)).toBe('too_many')
+    expect(scan(`[${'[],'.repeat(600)}[]]`)).toBe('too_many')
+    expect(scan(`{${Array.from({ length: 1_001 }, (_, at) => `"f${at}":0`).join()}}`)).toBe('too_many')
+  })
+
+  test('finds each top-level value of any object, however it is spaced and escaped', () => {
+    const objects = fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 3 }), { maxKeys: 8 })
+    const seeds = fc.infiniteStream(fc.nat(7))
+    fc.assert(
+      fc.property(objects, seeds, (object, stream) => {
+        const next = (): number => stream.next().value as number
+        const blanks = (): string => ['', ' ', '\n', '\t\r ', '', '', '', ''][next()]!
+        const text = write(object, blanks, () => next() === 0)
+        expect(JSON.parse(text)).toEqual(JSON.parse(JSON.stringify(object)))
+        const { fields, duplicates } = scanned(text)
+        expect([...fields.keys()].sort()).toEqual(Object.keys(object).sort())
+        expect(duplicates.size).toBe(0)
+        for (const [name, value] of Object.entries(object)) {
+          expect(JSON.parse(valueOf(text, name)!)).toEqual(JSON.parse(JSON.stringify(value)))
+        }
+      }),
+    )
+  })
+
+  test('never throws and never hangs, whatever the bytes', () => {
+    const likely = fc.string({ unit: fc.constantFrom('{', '}', '[', ']', '"', '\\', ':', ',', 'a', '1', ' ') })
+    fc.assert(
+      fc.property(likely, text => void scan(text)),
+      { numRuns: 2_000 },
+    )
+    fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), raw => void scanObject(Buffer.from(raw), bounds)))
+  })
+
+  test('calls no valid object malformed', () => {
+    const units = fc.constantFrom('{', '}', '[', ']', '"a"', '"', ':', ',', '1', ' ')
+    const likely = fc.string({ unit: units, maxLength: 12 })
+    fc.assert(
+      fc.property(likely, text => {
+        let parsed: unknown
+        try {
+          parsed = JSON.parse(text)
+        } catch {
+          return
+        }
+        const isObject = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
+        if (isObject) expect(typeof scan(text)).toBe('object')
+        else expect(scan(text)).toBe('not_object')
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  test.each([
+    ['{"model":1,"model":2}', ['model']],
+    ['{"model":1,"mod\\u0065l":2}', ['model']],
+    ['{"\\u006dodel":1,"x":0,"model":2}', ['model']],
+    ['{"a":1,"a":2,"b":1,"a":3,"b":4}', ['a', 'b']],
+    ['{"a":{"model":1,"model":2},"model":3}', []],
+    ['{"Model":1,"model":2}', []],
+    ['{"__proto__":1,"__proto__":2}', ['__proto__']],
+  ])('%s has the duplicates %p', (text, names) => {
+    expect([...scanned(text).duplicates]).toEqual(names)
+  })
+
+  test('of duplicates the last counts, as JSON.parse has it', () => {
+    expect(valueOf('{"a":1,"a":2}', 'a')).toBe('2')
+  })
+
+  test('a brace or a quote inside a string is a letter', () => {
+    const text = '{"a":"}{][\\"","model":"x/\\\\","b":[{"c":"]"}]}'
+    expect(valueOf(text, 'model')).toBe('"x/\\\\"')
+    expect(valueOf(text, 'b')).toBe('[{"c":"]"}]')
+  })
+
+  test('depth is counted with the object itself, to the level', () => {
+    const nested = (levels: number): string => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`
+    expect(typeof scan(nested(255))).toBe('object')
+    expect(scan(nested(256))).toBe('too_deep')
+    expect(scan('['.repeat(256))).toBe('too_deep')
+    expect(scan('['.repeat(255))).toBe('not_object')
+  })
+
+  test('a million levels are too deep wherever they stand', () => {
+    const deep = '['.repeat(1_000_000)
+    for (const text of [deep, `{"a":${deep}`, `{"a":{"b":[${deep}`, `{"a":"x","b":${'{"a":'.repeat(200_000)}`]) {
+      expect(scan(text)).toBe('too_deep')
+    }
+  })
+
+  test.each(['', ' ', '[]', 'null', '5', '"{}"', 'true', '\ufeff{}'])('%p is no object', text => {
+    expect(scan(text)).toBe('not_object')
+  })
+
+  test.each(['{', '{"a"', '{"a":', '{"a":1', '{"a":"', '{a:1}', '{"a":1,}', '{,}', '{"a\\":1}', '{"\\x":1}', '{"a":}'])(
+    '%p is malformed',
+    text => {
+      expect(scan(text)).toBe('malformed')
+    },
+  )
+
+  test('reads the view it was given and not the buffer under it', () => {
+    const whole = bytes('xxxx{"a":7}yyyy')
+    const result = scanObject(whole.subarray(4, 11), bounds) as ObjectScan
+    expect(result.fields.get('a')).toEqual({ start: 5, end: 6 })
+  })
+})
+
+describe('hasLoneSurrogate', () => {
+  test('agrees with String.isWellFormed on every JSON string', () => {
+    const pieces = fc.constantFrom('\\ud83d', '\\uDE00', '\\\\', '\\n', 'a', 'ud800', '\\u0041', '\\uDbFf', '😀', '\\"')
+    fc.assert(
+      fc.property(fc.array(pieces, { maxLength: 8 }), parts => {
+        const text = `"${parts.join('')}"`
+        expect([text, hasLoneSurrogate(bytes(text))]).toEqual([text, !(JSON.parse(text) as string).isWellFormed()])
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test.each([
+    ['"\\ud800"', true],
+    ['"\\udc00"', true],
+    ['"\\udc00\\ud800"', true],
+    ['"\\ud800\\ud800\\udc00"', true],
+    ['"\\ud83d\\ude00"', false],
+    ['"\\\\ud800"', false],
+    ['"\\\\\\ud800"', true],
+    ['"\\ud83dx\\ude00"', true],
+    ['{"\\ud800":1}', true],
+  ])('%s: %p', (text, lone) => {
+    expect(hasLoneSurrogate(bytes(text))).toBe(lone)
+  })
+})
+
+describe('parseShallow', () => {
+  const deep = (open: string, levels: number, close: string): string => open.repeat(levels) + close.repeat(levels)
+
+  test('parses what JSON.parse parses', () => {
+    fc.assert(fc.property(fc.json(), text => expect(parseShallow(text, 256)).toEqual(JSON.parse(text))))
+    const brackets = JSON.stringify({ text: '[{"'.repeat(5_000), more: '\\'.repeat(4_000) })
+    expect(parseShallow(brackets, 256)).toEqual(JSON.parse(brackets))
+  })
+
+  test('throws for what is deep, before it costs anything', () => {
+    expect(() => parseShallow(deep('[', 70_000, ']'), 256)).toThrow('too deeply')
+    expect(() => parseShallow('{"a":'.repeat(70_000), 256)).toThrow('too deeply')
+    expect(() => parseShallow(`${' '.repeat(5_000)}${deep('[', 257, ']')}`, 256)).toThrow('too deeply')
+    expect(parseShallow(`${' '.repeat(5_000)}${deep('[', 256, ']')}`, 256)).toBeDefined()
+    expect(() => parseShallow('"'.padEnd(9_000, 'x'), 256)).toThrow(SyntaxError)
+  })
+})

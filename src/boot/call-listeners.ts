@@ -1,0 +1,35 @@
+// Who is told of each call that is over: those who count, and those who log. Where there is neither, nobody is.
+
+import type { EndedCall } from '../base/call-summary.ts'
+import { buildLog } from '../base/log.ts'
+import type { Config } from '../config.ts'
+import type { AccessLog } from '../management/metrics/access-log.ts'
+import { buildAccessLog } from '../management/metrics/access-log.ts'
+import type { CallMetrics } from '../management/metrics/call-metrics.ts'
+import { doorStage } from '../pipeline/lifetime/call-summary.ts'
+import type { RefusedRequest } from '../server/dispatch.ts'
+import type { World } from './runtime.ts'
+
+/** A line for each call where that is set, and with everything else that is for whoever looks for a mistake. */
+export function accessLog({ accessLog: isOn, logLevel }: Config, { writeLog }: Pick<World, 'writeLog'>) {
+  if (isOn) return buildAccessLog(buildLog('info', writeLog).info)
+  return logLevel === 'debug' ? buildAccessLog(buildLog('debug', writeLog).debug) : undefined
+}
+
+export function watchCalls(counts: CallMetrics | undefined, access: AccessLog | undefined) {
+  if (counts === undefined && access === undefined) return { onEnd: undefined, onRefused: undefined }
+  function onEnd(call: EndedCall): void {
+    counts?.ended(call)
+    access?.ended(call)
+  }
+  function onRefused({ requestId, status, code, dialect }: RefusedRequest): void {
+    const stage = doorStage(code)
+    if (dialect !== undefined) {
+      const error = { code, stage }
+      return onEnd({ requestId, dialect, status, outcome: 'refused', error, attempts: [], durationMs: 0 })
+    }
+    counts?.refused(stage, code)
+    access?.refused({ requestId, status, code, stage })
+  }
+  return { onEnd, onRefused }
+}

@@ -1,0 +1,39 @@
+// The provider files that ship and those of the operator's folders, with the environment: what can be called.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
+import { ConfigError } from '../config.ts'
+import type { Catalogue, CatalogueParts } from '../upstreams/catalogue.ts'
+import { buildCatalogue } from '../upstreams/catalogue.ts'
+
+const SHIPPED_PROVIDERS = join(import.meta.dir, '..', '..', 'providers')
+
+type Signing = NonNullable<CatalogueParts['signing']>
+
+export type ProviderFile = CatalogueParts['files'][number]
+
+/** A later one replaces providers of the same id. */
+export const providerFolders = (config: Pick<Config, 'providerFolders'>): readonly string[] => [
+  SHIPPED_PROVIDERS,
+  ...config.providerFolders,
+]
+
+export function readProviderFolder(folder: string): readonly ProviderFile[] {
+  try {
+    const names = readdirSync(folder)
+      .filter(name => name.endsWith('.json'))
+      .sort()
+    return names.map(name => ({ name: join(folder, name), text: readFileSync(join(folder, name), 'utf8') }))
+  } catch (fault) {
+    throw new ConfigError(`The provider folder ${folder} cannot be read: ${(fault as Error).message}`)
+  }
+}
+
+export function readCatalogue(config: Config, builtInUrl: string | undefined, signing?: Signing): Catalogue {
+  const files = providerFolders(config).flatMap(readProviderFolder)
+  const { env, privateHosts, proxy } = config
+  return buildCatalogue({ files, env, builtInUrl, privateHosts, proxy, ...(signing !== undefined && { signing }) })
+}
+
+export const readProviderFile = (file: string): string => readFileSync(file, 'utf8')

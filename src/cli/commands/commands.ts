@@ -1,0 +1,55 @@
+// Every command of weir, as one table.
+
+import { readConfig } from '../../config.ts'
+import { bookRows } from './books.ts'
+import type { Row } from './command.ts'
+import { alone, say } from './command.ts'
+import { keyRows } from './keys.ts'
+import { moneyRows } from './money.ts'
+import { peopleRows } from './people.ts'
+import { remoteRows } from './remote.ts'
+import { ruleRows } from './rules.ts'
+import { secretRows } from './secrets.ts'
+import { systemRows } from './system.ts'
+
+export const rows: Readonly<Record<string, Row>> = {
+  'serve': {
+    usage: 'serve',
+    about: 'start the gateway',
+    run: alone('serve', async () => {
+      const { serve } = await import('../serve.ts')
+      await serve(readConfig(process.env), say)
+    }),
+  },
+  ...keyRows,
+  ...moneyRows,
+  ...bookRows,
+  ...ruleRows,
+  ...secretRows,
+  ...systemRows,
+  ...peopleRows,
+  ...remoteRows,
+  'fake-upstream': {
+    usage:
+      'fake-upstream [--fault F14] [--every n] [--dialect name] [--scale 0.01] [--port n] [--host address] [--list]',
+    about: 'be a provider that commits faults, to rehearse bad days with; --list says which. Ends on a signal',
+    run: async args => {
+      const { fakeUpstream } = await import('../../../tools/fake-upstream/command.ts')
+      await fakeUpstream(args, say)
+    },
+  },
+}
+
+/** In which order they are told of, by their first word. */
+export const groups: readonly (readonly [title: string, words: readonly string[]])[] = [
+  ['Running it', ['serve', 'setup', 'check', 'doctor', 'version']],
+  ['People', ['users', 'token']],
+  ['Keys and accounts', ['keys', 'accounts']],
+  ['Money', ['balance', 'top-up', 'topup', 'gift', 'adjust', 'refund', 'codes', 'budgets', 'statement', 'prices']],
+  ['Calls', ['records', 'record', 'bodies']],
+  ['Rules and channels', ['limits', 'routes', 'channels']],
+  ['Being told', ['webhooks']],
+  ['Safe keeping', ['audit', 'backup', 'restore', 'rotate']],
+  ['A gateway elsewhere', ['login', 'api', 'logout']],
+  ['Rehearsing', ['fake-upstream']],
+]

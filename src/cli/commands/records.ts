@@ -1,0 +1,74 @@
+// Commands that take records out: into a file, or altogether.
+
+import { createWriteStream } from 'node:fs'
+import { parseArgs } from 'node:util'
+import type { Fields } from '../connect.ts'
+import { ask, Problem, UsageProblem } from '../connect.ts'
+import { tableLines } from '../print.ts'
+import { openProgress } from '../progress.ts'
+import type { Row } from './command.ts'
+import { asking } from './command.ts'
+
+/** What records are looked for by. */
+export const filterOptions = [
+  ...['account', 'key', 'model', 'provider', 'channel', 'outcome', 'error', 'status', 'user', 'streamed'],
+  ...['min-cost', 'max-cost', 'day', 'since', 'until'],
+]
+export const filterUsage =
+  '--account|--key|--model|--provider|--channel|--outcome|--error|--status|--user|--min-cost|--max-cost …] ' +
+  '[--streamed on|off] [--day YYYY-MM-DD] [--since|--until time'
+
+const EXPORT = `records export [${filterUsage}] [--format ndjson|csv] [--out file] [--progress]`
+
+export const recordRows: Readonly<Record<string, Row>> = {
+  'records export': {
+    usage: EXPORT,
+    about: 'print calls as NDJSON or CSV, or write them to a file, as many as there are',
+    run: exportRecords,
+  },
+  'records delete': asking({
+    usage: 'records delete [--account|--key|--user …] [--day YYYY-MM-DD] [--since|--until time]',
+    about: 'delete records and bodies in the background; the money and the statistics stay as they are',
+    command: 'records-delete',
+    options: ['account', 'key', 'user', 'day', 'since', 'until'],
+  }),
+  'records deletions': asking({
+    usage: 'records deletions',
+    about: 'list what was ordered to be deleted, and how far that is',
+    command: 'records-deletions',
+    print: ({ deletions }) =>
+      (deletions as Fields[]).length === 0 ? ['nothing found'] : tableLines(deletions as Fields[]),
+  }),
+}
+
+async function exportRecords(args: readonly string[]): Promise<void> {
+  const named = [...filterOptions, 'format', 'out'].map(name => [name, { type: 'string' }] as const)
+  const options = { ...Object.fromEntries(named), progress: { type: 'boolean' }, json: { type: 'boolean' } } as const
+  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
+  if (positionals.length > 0) throw new UsageProblem(`Usage: weir ${EXPORT}`)
+  const { out, progress, json: _json, ...input } = values as Fields
+  const target = out === undefined ? process.stdout : createWriteStream(String(out), { mode: 0o600 })
+  const during = openProgress(progress === true)
+  let rows = 0
+  await during({ doing: 'exporting', more: () => `${rows} records` }, async () => {
+    for (let next: unknown; next !== null; ) {
+      const slice = await ask('records-export', next === undefined ? input : { ...input, next })
+      await written(target, String(slice.text))
+      rows += Number(slice.rows)
+      next = slice.next
+    }
+  })
+  if (target !== process.stdout) await new Promise<void>(resolve => target.end(resolve))
+}
+
+/** Only then is more asked for. */
+function written(target: NodeJS.WritableStream, text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const refuse = (fault: Error): void => reject(new Problem(`The file cannot be written: ${fault.message}.`))
+    target.once('error', refuse)
+    target.write(text, () => {
+      target.removeListener('error', refuse)
+      resolve()
+    })
+  })
+}

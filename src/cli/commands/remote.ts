@@ -1,0 +1,70 @@
+// Commands for a gateway elsewhere: signing in there, and asking its management interface.
+
+import { parseArgs } from 'node:util'
+import { UsageProblem } from '../connect.ts'
+import { harmlessLines, jsonText } from '../print.ts'
+import { askRemote, originOf, signIn, signOut } from '../remote.ts'
+import { askLine, askOnce, isTerminal } from '../terminal.ts'
+import type { Row } from './command.ts'
+import { say } from './command.ts'
+
+const loginUsage = 'login --url https://weir.example.com --email name@example.com [--code 123456]'
+const apiUsage = 'api <GET|POST|PUT|PATCH|DELETE> </api/web/…> [json, or - for the standard input]'
+const jsonOption = { json: { type: 'boolean' } } as const
+const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+export const remoteRows: Readonly<Record<string, Row>> = {
+  'login': {
+    usage: loginUsage,
+    about:
+      'sign in at a gateway, here or elsewhere, for weir api; asks for the password (without a terminal it is the ' +
+      'first line of the standard input)',
+    run: logIn,
+  },
+  'logout': {
+    usage: 'logout',
+    about: 'end the session of weir login',
+    run: logOut,
+  },
+  'api': {
+    usage: apiUsage,
+    about: 'ask the management interface of the gateway that you are signed in at; prints its answer',
+    run: askApi,
+  },
+}
+
+async function logIn(args: readonly string[]): Promise<void> {
+  const text = { type: 'string' } as const
+  const { values } = parseArgs({ args: [...args], options: { url: text, email: text, code: text, ...jsonOption } })
+  if (values.url === undefined) throw new UsageProblem(`Usage: weir ${loginUsage}`)
+  const url = originOf(values.url)
+  if (isOpen(url)) process.stderr.write(`weir: warning: ${url} is not encrypted: others can read what is sent there\n`)
+  if (values.email === undefined && !isTerminal()) throw new UsageProblem(`Usage: weir ${loginUsage}`)
+  const email = values.email ?? (await askLine('Email'))
+  const password = await askOnce('Password')
+  const code = values.code === undefined ? {} : { code: values.code }
+  const { user } = (await signIn(url, { email, password, ...code })) as { user: { email: string; role: string } }
+  if (values.json === true) return say(jsonText({ url, email: user.email, role: user.role }))
+  say(`signed in at ${url} as ${harmlessLines(user.email)} (${harmlessLines(user.role)})`)
+}
+
+async function logOut(args: readonly string[]): Promise<void> {
+  const { values } = parseArgs({ args: [...args], options: jsonOption })
+  const url = await signOut()
+  say(values.json === true ? jsonText({ url }) : `signed out at ${url}`)
+}
+
+/** Its answers are JSON in any case. */
+async function askApi(args: readonly string[]): Promise<void> {
+  const [method = '', path = '', given, ...more] = args.filter(arg => arg !== '--json')
+  const isFit = METHODS.includes(method) && path.startsWith('/api/web/') && more.length === 0
+  if (!isFit) throw new UsageProblem(`Usage: weir ${apiUsage}`)
+  const body = given === '-' ? await Bun.stdin.text() : given
+  say(harmlessLines(await askRemote({ method, path, body })))
+}
+
+/** Whether what is sent there crosses a network for all to read. */
+function isOpen(url: string): boolean {
+  const { protocol, hostname } = new URL(url)
+  return protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+}

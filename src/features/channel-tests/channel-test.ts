@@ -1,0 +1,151 @@
+// Tries one channel by a real and tiny call, for whoever has laid it down: nobody is billed for it, and a channel is
+// not blamed for a trial that fails. One that is answered opens it again, as any answer does.
+
+import { bounds } from '../../base/bounds.ts'
+import type { Deadlines } from '../../base/deadlines.ts'
+import type { PriceBook } from '../../billing/price-book.ts'
+import type { OutgoingRequest } from '../../http/client/request.ts'
+import { pathFor } from '../../pipeline/40-adapt.ts'
+import { scrubbed } from '../../pipeline/attempt/open-response.ts'
+import { originOf } from '../../pipeline/attempt/translation.ts'
+import type { AskWhole, WholeAnswer } from '../../pipeline/attempt/upstream-query.ts'
+import { Unanswered } from '../../pipeline/attempt/upstream-query.ts'
+import { protocolNamed } from '../../protocols/list.ts'
+import { Losses } from '../../protocols/neutral/losses.ts'
+import type { Codec, Protocol } from '../../protocols/protocol.ts'
+import type { Verdict } from '../../routing/attempts.ts'
+import { judgeRefusal } from '../../routing/attempts.ts'
+import type { Health } from '../../routing/health/health.ts'
+import type { Channel } from '../../upstreams/channel.ts'
+import { overrideFields } from '../../upstreams/overrides.ts'
+import type { Model, Provider } from '../../upstreams/provider.ts'
+
+export interface Tried {
+  readonly model: string
+  readonly dialect: string
+  readonly status: number | null
+  readonly verdict: Verdict
+  readonly headMs: number | null
+  readonly totalMs: number
+  readonly sent: OutgoingRequest
+  readonly overrides: readonly string[]
+  readonly received: { readonly contentType: string; readonly body: string } | null
+  readonly fault: string | null
+}
+
+export interface TrialParts {
+  readonly askWhole: AskWhole
+  readonly deadlines: Deadlines
+  healthOf(channel: Channel): Health | undefined
+}
+
+export interface TrialAsk {
+  readonly provider: Provider
+  readonly channel: Channel
+  readonly model: Model
+  readonly spoken: Protocol & { readonly codec: Codec }
+}
+
+export type TryChannel = (ask: TrialAsk) => Promise<Tried>
+
+/** The dialect in which it is talked to; undefined for one that does not talk. */
+export function talkOf(provider: Provider, model: Model): TrialAsk['spoken'] | undefined {
+  const served = model.speaks ?? Object.keys(provider.speaks)
+  const spoken = served.map(protocolNamed).find(protocol => protocol?.codec !== undefined)
+  return spoken as TrialAsk['spoken'] | undefined
+}
+
+/** The cheapest that talks; those without a price come last. */
+export function cheapestOf(provider: Provider, prices: Pick<PriceBook, 'current'>): Model | undefined {
+  const costOf = ({ id }: Model): number => {
+    const rates = prices.current(`${provider.id}/${id}`)?.price.rates
+    return rates === undefined ? Infinity : 3 * Number(rates.input) + Number(rates.output)
+  }
+  const talking = [...provider.models.values()].filter(model => talkOf(provider, model) !== undefined)
+  return talking.sort((one, other) => costOf(one) - costOf(other) || 0)[0]
+}
+
+const ASKED = 'Say: ok'
+const OUTPUT_TOKENS_MAX = 16
+
+export function buildTryChannel({ askWhole, deadlines, healthOf }: TrialParts): TryChannel {
+  return async function tryChannel({ provider, channel, model, spoken }) {
+    const sinceMs = deadlines.nowMs()
+    const { request, overrides } = written({ provider, channel, model, spoken })
+    const name = `${provider.id}/${model.id}`
+    const turn = healthOf(channel)?.begin(0, sinceMs, { accountId: 0, model: name })
+    const told = { model: name, dialect: spoken.name, sent: request, overrides }
+    try {
+      const msMax = Math.min(channel.times?.totalMs ?? bounds.trialMsMax, bounds.trialMsMax)
+      const asking = { provider, channel, dialect: spoken.name, bytesMax: bounds.answerBytesMax, msMax }
+      const answer = await askWhole(asking, request)
+      const nowMs = deadlines.nowMs()
+      const judged = judge(answer, { spoken, channel })
+      if (judged.verdict === 'answered') turn?.answered({}, nowMs)
+      turn?.end({ verdict: judged.verdict === 'answered' ? 'answered' : 'left', tokens: 0 }, nowMs)
+      const timed = { headMs: Math.round(answer.headAtMs - sinceMs), totalMs: Math.round(nowMs - sinceMs) }
+      return { ...told, ...timed, status: answer.status, ...judged }
+    } catch (fault) {
+      const nowMs = deadlines.nowMs()
+      turn?.end({ verdict: 'left', tokens: 0 }, nowMs)
+      if (!(fault instanceof Unanswered)) throw fault
+      const isSlow = fault.refusal.code === 'upstream_too_slow'
+      const said = scrubbed({ status: 0, message: fault.message }, channel).message
+      const nothing = { status: null, received: null, headMs: null, totalMs: Math.round(nowMs - sinceMs) }
+      return { ...told, ...nothing, verdict: isSlow ? 'too_slow' : 'broken', fault: said }
+    }
+  }
+}
+
+/** As a call of its own dialect would be sent, but for the signature. */
+function written({ provider, channel, model, spoken }: TrialAsk) {
+  const text = spoken.codec.writeConversation(
+    {
+      turns: [{ role: 'user', parts: [{ kind: 'text', text: ASKED }] }],
+      ...{ tools: [], unread: [], settings: { stream: false, outputTokensMax: OUTPUT_TOKENS_MAX } },
+    },
+    {
+      model: model.id,
+      traits: model.traits ?? provider.traits,
+      outputTokensMax: OUTPUT_TOKENS_MAX,
+      cap: undefined,
+      capField: provider.can.outputCap,
+      askUsage: false,
+      origin: originOf(channel.id, model.id),
+      media: new Map(),
+      notes: { losses: new Losses(), renamed: new Map() },
+    },
+  )
+  const fields = channel.overrides?.fields.get(spoken.name)
+  const changed = fields && overrideFields(Buffer.from(text), fields)
+  const request: OutgoingRequest = {
+    url: channel.baseUrl + pathFor(provider.speaks[spoken.name]!.plain, model.id),
+    headers: {
+      'content-type': 'application/json',
+      'accept': 'application/json',
+      'accept-encoding': 'identity',
+      'user-agent': 'weir',
+      ...spoken.headers,
+    },
+    body: changed?.body ?? Buffer.from(text),
+  }
+  const overrides = [...(changed?.names ?? []), ...Object.keys(channel.overrides?.headers ?? {})]
+  return { request, overrides }
+}
+
+type Judging = Pick<TrialAsk, 'spoken' | 'channel'>
+
+function judge({ status, contentType, body }: WholeAnswer, { spoken, channel }: Judging) {
+  const clean = (text: string): string => scrubbed({ status, message: text }, channel).message
+  const shown = body.toString('utf8', 0, bounds.errorBodyBytesMax)
+  const received = { contentType: clean(contentType), body: clean(shown) }
+  const reading = spoken.readAnswer(body)
+  const isGood = status >= 200 && status <= 299
+  if (isGood && reading !== undefined && reading.error === undefined) {
+    return { verdict: 'answered' as const, received, fault: null }
+  }
+  if (isGood) return { verdict: 'broken' as const, received, fault: 'not an answer of its dialect' }
+  const said = reading?.error
+  const words = { message: `status ${status}`, ...said, status }
+  return { verdict: judgeRefusal(words, said !== undefined), received, fault: clean(words.message) }
+}

@@ -1,0 +1,76 @@
+// Asks an upstream which models it has, page after page, by one of its channels.
+
+import { bounds } from '../../base/bounds.ts'
+import type { OutgoingRequest } from '../../http/client/request.ts'
+import { scrubbed } from '../../pipeline/attempt/open-response.ts'
+import type { AskWhole } from '../../pipeline/attempt/upstream-query.ts'
+import { Unanswered } from '../../pipeline/attempt/upstream-query.ts'
+import { protocolNamed } from '../../protocols/list.ts'
+import type { ListedPage, ModelListing } from '../../protocols/model-listing.ts'
+import { modelListing } from '../../protocols/model-listing.ts'
+import { parseAnswer } from '../../protocols/request/json-object.ts'
+import type { Channel } from '../../upstreams/channel.ts'
+import type { Provider } from '../../upstreams/provider.ts'
+
+/** It does not tell, and why. */
+export class Untold extends Error {}
+
+export type ListModels = (provider: Provider, channel: Channel) => Promise<readonly string[]>
+
+/** Names that could not be called, and more than anybody has, are left out. */
+export function buildListModels(askWhole: AskWhole): ListModels {
+  async function pageOf(listing: ModelListing, next: string | undefined, to: Destination): Promise<ListedPage> {
+    const { provider, channel } = to
+    const { dialect } = listing
+    const request: OutgoingRequest = {
+      method: 'GET',
+      url: channel.baseUrl + listing.path(next),
+      headers: {
+        ...{ 'accept': 'application/json', 'accept-encoding': 'identity', 'user-agent': 'weir' },
+        ...protocolNamed(dialect)?.headers,
+      },
+      body: new Uint8Array(),
+    }
+    const asking = { provider, channel, dialect, bytesMax: bounds.modelListBytesMax, msMax: bounds.modelListMsMax }
+    const { status, body } = await askWhole(asking, request)
+    const clean = (message: string): string => scrubbed({ status, message }, channel).message.slice(0, 300)
+    if (status !== 200) throw new Untold(`It answered with status ${status}: ${clean(body.toString('utf8', 0, 4_096))}`)
+    const page = listing.read(jsonOf(body))
+    if (page === undefined) throw new Untold('It answered with what is no list of models.')
+    return page
+  }
+
+  return async function listModels(provider, channel) {
+    const listing = modelListing(provider.speaks)
+    if (listing === undefined) throw new Untold(`Nobody knows where ${provider.name} would list its models.`)
+    const ids = new Set<string>()
+    let next: string | undefined
+    try {
+      for (let pages = 0; pages < bounds.modelListPagesMax && ids.size < bounds.modelsListedMax; pages++) {
+        const page = await pageOf(listing, next, { provider, channel })
+        for (const id of page.ids) if (isCallable(id) && ids.size < bounds.modelsListedMax) ids.add(id)
+        if (page.next === undefined || page.next === next) break
+        next = page.next
+      }
+    } catch (fault) {
+      if (!(fault instanceof Unanswered)) throw fault
+      throw new Untold(scrubbed({ status: 0, message: fault.message }, channel).message)
+    }
+    return [...ids].sort()
+  }
+}
+
+interface Destination {
+  readonly provider: Provider
+  readonly channel: Channel
+}
+
+const isCallable = (id: string): boolean => /^[\x21-\x7e]{1,200}$/.test(id)
+
+function jsonOf(body: Buffer): unknown {
+  try {
+    return parseAnswer(body.toString('utf8'))
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,172 @@
+// A call with `X-Weir-Explain: dry`: every stage runs as it would for a call, but for those that count, hold, send and
+// write down. What they would have done is told instead.
+
+import { bounds } from '../../base/bounds.ts'
+import { Refusal, speakRefusal } from '../../base/errors.ts'
+import type { Log } from '../../base/log.ts'
+import type { DryLedgerParts } from '../../billing/dry-ledger.ts'
+import { buildDryHold } from '../../billing/dry-ledger.ts'
+import type { CountTokens } from '../../billing/token-counter.ts'
+import type { Bearer } from '../../pipeline/10-authenticate.ts'
+import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
+import type { Asked as RouteAsked } from '../../pipeline/30-route.ts'
+import { buildHold } from '../../pipeline/35-hold.ts'
+import { adapt } from '../../pipeline/40-adapt.ts'
+import type { Forward } from '../../pipeline/50-forward.ts'
+import { onHeldWay } from '../../pipeline/50-forward.ts'
+import type { ResolveMedia } from '../../pipeline/attempt/media.ts'
+import { addressesIn } from '../../pipeline/attempt/media.ts'
+import type { OpenedPlain } from '../../pipeline/attempt/open-response.ts'
+import { AttemptFailed } from '../../pipeline/attempt/open-response.ts'
+import type { Caller, Exchange, Permit, Route } from '../../pipeline/exchange.ts'
+import type { Ingress, PipelineParts, RunCall } from '../../pipeline/pipeline.ts'
+import { buildPipeline } from '../../pipeline/pipeline.ts'
+import type { Answering } from '../../pipeline/reply/reply.ts'
+import { errorHeaders, headersOf } from '../../pipeline/reply/reply-headers.ts'
+import type { Picking } from '../../pipeline/route/channel-picker.ts'
+import type { ChannelSeat, Lanes } from '../../pipeline/route/targets.ts'
+import { logFault, refusalOf } from '../../pipeline/settle/ending.ts'
+import type { Call } from '../../protocols/neutral/call.ts'
+import type { KeptId } from '../../store/vault/kept.ts'
+import type { Reasoning } from '../../vault/reasoning.ts'
+import type { Notes } from './explanation.ts'
+import { explanationOf } from './explanation.ts'
+
+export interface DryRunParts extends DryLedgerParts {
+  /** As it is for calls. */
+  readonly pipeline: PipelineParts
+  /** Counts nothing. */
+  readonly lookAtLimits: LimitRate
+  /** Counts one explanation of a key. Throws when there were too many. */
+  countExplanation(caller: Caller): void
+  readonly lanes: Pick<Lanes, 'explain'>
+  readonly picking: Pick<Picking, 'explain'>
+  readonly countTokens: CountTokens
+  readonly reasoning: Pick<Reasoning, 'recall'>
+  readonly log: Log
+}
+
+const HEADER = 'x-weir-explain'
+const JSON_TYPE = 'application/json'
+
+/** Runs calls, and explains those that ask for it instead. */
+export function buildExplained(parts: DryRunParts): RunCall {
+  const [run, dryRun] = [buildPipeline(parts.pipeline), buildDryRun(parts)]
+  return (ingress, protocol) => (ingress.header(HEADER) === undefined ? run : dryRun)(ingress, protocol)
+}
+
+function buildDryRun(parts: DryRunParts): RunCall {
+  const { pipeline, accounts, dateMs, countTokens } = parts
+  const hold = buildHold({ ledger: { hold: buildDryHold({ accounts, dateMs }) }, countTokens })
+  return function dryRun(ingress, protocol) {
+    const notes: Notes = { unfit: new Map() }
+    const answering = dryAnswering(parts, notes)
+    const stages = {
+      ...pipeline.stages,
+      async authenticate(bearer: Bearer) {
+        const caller = await pipeline.stages.authenticate(bearer)
+        notes.tier = caller.tier
+        checkAsked(ingress)
+        parts.countExplanation(caller)
+        notes.caller = caller
+        return caller
+      },
+      limitRate: parts.lookAtLimits,
+      // How often one may ask for this is bounded by itself; what the limits say is to be told with the rest.
+      refuseUnread: () => undefined,
+      route(permit: Permit, asked: RouteAsked) {
+        const onUnfit = (model: string, { code }: Refusal): void => void notes.unfit.set(model, code)
+        notes.routed = pipeline.stages.route(permit, { ...asked, onUnfit })
+        return notes.routed
+      },
+      hold(route: Route, call: Call, exchange: Exchange) {
+        notes.fit = route
+        return hold(route, call, exchange)
+      },
+      forward: dryForward(parts, notes),
+    }
+    const begin = (_exchange: Exchange, answer: () => Promise<Response>): Promise<Response> => answer()
+    const background = { ...pipeline.background, begin }
+    return buildPipeline({ ...pipeline, stages, answering, background, onEnd: undefined })(ingress, protocol)
+  }
+}
+
+function checkAsked(ingress: Ingress): void {
+  if (ingress.header(HEADER)!.trim().toLowerCase() !== 'dry') throw new Refusal('explain_invalid', 'not "dry"')
+}
+
+/** What it would come to, instead of an answer. Nothing is settled: there is nothing to settle. */
+function dryAnswering({ accounts, dateMs, lanes, log }: DryRunParts, notes: Notes): Answering {
+  function explain(exchange: Exchange): Response {
+    const { caller } = notes
+    const account = caller && accounts.ofKey(caller.keyId, dateMs())
+    const body = JSON.stringify(explanationOf(exchange, notes, { account, lanes }), null, 2)
+    return new Response(`${body}\n`, { headers: { ...headersOf(exchange, JSON_TYPE), 'X-Weir-Explained': 'dry' } })
+  }
+
+  /** Whoever may not be told, or asks wrongly, gets what any call would. */
+  function turnAway(exchange: Exchange, refusal: Refusal): Response {
+    const { tier } = notes
+    if (tier !== undefined) exchange.timings.say('Auth', 'pass', { ms: 0, note: `tier=${tier}` })
+    const { status, body } = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
+    return new Response(body, { status, headers: { ...headersOf(exchange, JSON_TYPE), ...errorHeaders(refusal) } })
+  }
+
+  return {
+    async answer(exchange, opening) {
+      await opening
+      exchange.close()
+      return explain(exchange)
+    },
+    async replay(exchange, { status, requestId }) {
+      exchange.close()
+      notes.replays = { status, requestId }
+      return explain(exchange)
+    },
+    async refuse(exchange, fault) {
+      exchange.close()
+      const refusal = refusalOf(exchange, fault)
+      logFault(log, exchange, fault)
+      if (!(fault instanceof Refusal) || notes.caller === undefined) return turnAway(exchange, refusal)
+      notes.refusal = refusal
+      return explain(exchange)
+    },
+  }
+}
+
+const nothing: OpenedPlain = { kind: 'plain', contentType: JSON_TYPE, body: Buffer.alloc(0) }
+
+/** Picks a channel and writes the request for it, and leaves both where they are. */
+function dryForward({ picking, reasoning }: DryRunParts, notes: Notes): Forward {
+  return async function forward(hold, exchange) {
+    const { route } = hold
+    notes.picking = picking.explain(route, exchange)
+    const { choice } = notes.picking
+    if (choice.kind === 'none') throw new Refusal('no_channel', route.asked, { retryAfterMs: choice.retryAfterMs })
+    const way = choice.kind === 'try' ? route.ways[route.options.indexOf(choice.option)]! : route.ways[0]!
+    const { channel } = choice.kind === 'try' ? (choice.seat as ChannelSeat) : way.seats[0]!
+    const used = onHeldWay(hold, way)
+    exchange.hold = used
+    exchange.route = used.route
+    const masked = { ...channel, signs: channel.masked }
+    const recalling = { keep: () => {}, recall: (owner: KeptId) => reasoning.recall(owner) }
+    const parts = { resolveMedia: unfetched(notes), reasoning: recalling }
+    try {
+      const { request, translation, vectors } = await adapt(parts, { hold: used, exchange, channel: masked })
+      exchange.translation = translation
+      exchange.vectors = vectors
+      notes.request = { channel, request }
+    } catch (fault) {
+      throw fault instanceof AttemptFailed ? fault.refusal : fault
+    }
+    return nothing
+  }
+}
+
+/** What a request would have to hold is not fetched: only that something would be. */
+const unfetched = (notes: Notes): ResolveMedia =>
+  async function resolveMedia(said, codec) {
+    const urls = [...addressesIn(said, codec)].slice(0, bounds.mediaPerCallMax)
+    notes.unfetched = urls.length
+    return new Map(urls.map(url => [url, { mime: 'application/octet-stream', base64: '' }]))
+  }

@@ -1,0 +1,198 @@
+// What a call would meet, as JSON: its own part for any key, and channels and what would be sent to them only for keys
+// that may know.
+
+import { bounds } from '../../base/bounds.ts'
+import type { Refusal } from '../../base/errors.ts'
+import { speakRefusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import { formatUsd, nanos } from '../../base/money/money.ts'
+import { rateTexts } from '../../base/money/price.ts'
+import { availableOf } from '../../billing/dry-ledger.ts'
+import type { OutgoingRequest } from '../../http/client/request.ts'
+import { mayUseChannel } from '../../identity/key-rights.ts'
+import type { Caller, Exchange, Hold, Route, Way } from '../../pipeline/exchange.ts'
+import { lossesOf } from '../../pipeline/exchange.ts'
+import type { ExplainedPick } from '../../pipeline/route/channel-picker.ts'
+import type { ExplainedLane, Lanes } from '../../pipeline/route/targets.ts'
+import type { AccountRow } from '../../store/ledger/account-reader.ts'
+import type { Channel } from '../../upstreams/channel.ts'
+
+/** What was seen on the way, as far as it went. */
+export interface Notes {
+  /** Of a key that is known. */
+  tier?: string
+  /** The same, where it may be told. */
+  caller?: Caller
+  /** Models that were left out, each with the code of its refusal. */
+  readonly unfit: Map<string, string>
+  /** As it was found, and as it was when money was to be held. */
+  routed?: Route
+  fit?: Route
+  picking?: ExplainedPick
+  request?: { readonly channel: Channel; readonly request: OutgoingRequest }
+  /** Addresses whose contents would have been fetched. */
+  unfetched?: number
+  /** It has been answered before, and would be answered so again. */
+  replays?: { readonly status: number; readonly requestId: string }
+  refusal?: Refusal
+}
+
+export interface ExplanationParts {
+  readonly account: AccountRow | undefined
+  readonly lanes: Pick<Lanes, 'explain'>
+}
+
+export function explanationOf(exchange: Exchange, notes: Notes, { account, lanes }: ExplanationParts): object {
+  const { caller } = notes
+  const { call, route, hold, protocol } = exchange
+  return {
+    object: 'weir.explanation',
+    requestId: exchange.requestId,
+    dialect: protocol.name,
+    wouldAnswer: wouldAnswer(exchange, notes),
+    key: caller && whoOf(caller, account),
+    limits: exchange.permit?.quotas ?? notes.refusal?.extras.quotas,
+    model: call && { asked: call.model, ...(route && { resolved: route.ways.map(({ option }) => option.name) }) },
+    prices: route?.ways.map(priceOf),
+    funds: account && fundsOf(account),
+    hold: hold && heldOf(hold),
+    loss: route && lossesOf(exchange),
+    ...(exchange.overrides && { overrides: exchange.overrides }),
+    ...(notes.unfetched && { mediaToFetch: notes.unfetched }),
+    ...(caller?.explains && call && { routing: routingOf(exchange, notes, lanes) }),
+  }
+}
+
+const usd = (amount: bigint): string => formatUsd(nanos(amount))
+
+/** Null where it would be forwarded: what comes then, nobody knows. */
+function wouldAnswer(exchange: Exchange, { refusal, replays }: Notes): object | null {
+  if (replays !== undefined) return { status: replays.status, replays: replays.requestId }
+  if (refusal === undefined) return null
+  const spoken = speakRefusal(refusal, exchange.requestId)
+  const { status } = exchange.protocol.writeError(spoken)
+  const { code, message, param, retryAfterMs } = spoken
+  const again = retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }
+  return { status, code, message, param, ...again }
+}
+
+function whoOf(caller: Caller, account: AccountRow | undefined): object {
+  const { allows, denies, requires } = caller
+  return {
+    id: textId('key', caller.keyId),
+    name: account?.keyName,
+    account: textId('acc', caller.accountId),
+    tier: caller.tier,
+    clamps: caller.clamps,
+    strict: caller.strict,
+    keepsBodies: caller.keepsBodies,
+    explains: caller.explains,
+    may: { allows, denies, requires },
+  }
+}
+
+function fundsOf(account: AccountRow): object {
+  const available = availableOf(account)
+  return { kind: account.kind, frozen: account.frozen, available: available === null ? null : usd(available) }
+}
+
+function priceOf({ option, price }: Way): object {
+  if (price === undefined) return { model: option.name, free: true }
+  const { version, perMille, serviceClass } = price
+  return {
+    model: option.name,
+    version,
+    /** USD for a million, before the multiplier. */
+    rates: rateTexts(price.price.rates),
+    cases: price.price.cases.length,
+    multiplier: Number(perMille) / 1_000,
+    serviceClass,
+  }
+}
+
+function heldOf({ amount, size, cap, inputTokens }: Hold): object {
+  const { inputTokensMax, outputTokensMax, thoughtTokensMax, choices, searchesMax, units } = size
+  const tokens = { inputTokensMax, outputTokensMax, thoughtTokensMax, choices, searchesMax, units }
+  return { usd: usd(amount), ...tokens, countedInputTokens: inputTokens, cap }
+}
+
+function routingOf({ call, protocol, route }: Exchange, notes: Notes, lanes: ExplanationParts['lanes']): object {
+  const { picking } = notes
+  const explained = lanes.explain(call!.model, protocol)
+  return {
+    policy: route?.policy,
+    affinity: picking && affinityOf(picking),
+    picked: picking && pickedOf(picking),
+    candidates: candidatesOf(explained, notes, route),
+    upstream: notes.request && upstreamOf(notes.request),
+  }
+}
+
+function affinityOf({ conversation, keptOn, choice }: ExplainedPick): object | null {
+  if (conversation === undefined) return null
+  const isKept = choice.kind === 'try' && choice.why === 'kept'
+  return { conversation, keptOn: keptOn ?? null, state: keptOn === undefined ? 'new' : isKept ? 'kept' : 'moved' }
+}
+
+function pickedOf({ choice }: ExplainedPick): object {
+  if (choice.kind !== 'try') return choice
+  return { model: choice.option.name, channel: choice.seat.id, why: choice.why }
+}
+
+/** Every channel of every model that the name stands for, with what keeps it from the call. */
+function candidatesOf(lanes: readonly ExplainedLane[], notes: Notes, route: Route | undefined): readonly object[] {
+  const found: object[] = []
+  for (const { model, refused, channels } of lanes) {
+    if (refused !== undefined) found.push({ model, channel: null, dropped: refused })
+    for (const { id, tags } of channels) {
+      const seat = notes.picking?.seats.find(one => one.model === model && one.channel === id)
+      if (seat !== undefined) found.push({ ...seat, score: Math.round(seat.score * 1_000) / 1_000, tags })
+      else found.push({ model, channel: id, dropped: droppedBefore(notes, { model, id, tags, route }), tags })
+    }
+  }
+  return found.slice(0, bounds.explainedChannelsMax)
+}
+
+interface Unseated {
+  readonly model: string
+  /** Of the channel. */
+  readonly id: string
+  readonly tags: readonly string[]
+  readonly route: Route | undefined
+}
+
+/** Why it did not even come into question; null where the call did not come so far. */
+function droppedBefore(notes: Notes, { model, id, tags, route }: Unseated): string | null {
+  const has = ({ ways }: Route): boolean => ways.some(({ option }) => option.name === model)
+  const unfit = notes.unfit.get(model)
+  if (unfit !== undefined) return unfit
+  if (!mayUseChannel(notes.caller!, tags)) return 'tags_missing'
+  if (notes.routed === undefined) return notes.refusal?.code ?? null
+  if (!has(notes.routed)) return 'model_unfit'
+  if (notes.fit !== undefined && !has(notes.fit)) return 'modality_unsupported'
+  if (route !== undefined && !has(route)) return 'not_affordable'
+  const isSeated = route?.ways.some(way => way.option.name === model && way.seats.some(seat => seat.id === id))
+  return isSeated ? null : 'kept_elsewhere'
+}
+
+/** As it would be sent, without what proves that it is us. */
+function upstreamOf({ channel, request }: NonNullable<Notes['request']>): object {
+  const clean = (text: string): string => channel.key.scrub(text)
+  const { method = 'POST', url, headers, body } = request
+  const isJson = headers['content-type'] === 'application/json'
+  return {
+    channel: channel.id,
+    method,
+    url: clean(url),
+    headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, clean(value)])),
+    body: isJson ? textOf(body, clean) : null,
+    bodyBytes: body.byteLength,
+    bodyCut: body.byteLength > bounds.explainedBodyBytesMax,
+  }
+}
+
+/** Its beginning. A secret that is cut in two is none that could be found, so that it is looked for before. */
+function textOf(body: Uint8Array, clean: (text: string) => string): string {
+  const shown = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, 2 * bounds.explainedBodyBytesMax))
+  return clean(shown.toString('utf8')).slice(0, bounds.explainedBodyBytesMax)
+}

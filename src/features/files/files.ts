@@ -1,0 +1,330 @@
+// Files that callers put at an upstream, and whose they are. A file lies at one channel, under the credential of all
+// who call through it, so that only what we remember of it makes it one account's: its list is made of that, and a call
+// that names another's file is refused before anything goes upstream (references.ts).
+//
+// An upload is work for an upstream, so that it is admitted like a call: by the rights of its key, by the limits of its
+// account, by the gate and by the funds of its account, all before its body is read.
+
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import { availableOf } from '../../billing/dry-ledger.ts'
+import type { BodyType } from '../../http/server/body.ts'
+import { checkModel, mayUseChannel } from '../../identity/key-rights.ts'
+import type { Gate } from '../../limits/gate.ts'
+import { GateLease } from '../../limits/gate.ts'
+import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
+import { looking } from '../../pipeline/20-limit-rate.ts'
+import { scrubbed } from '../../pipeline/attempt/open-response.ts'
+import type { AskUpstream, Question, WholeAnswer } from '../../pipeline/attempt/upstream-query.ts'
+import { Unanswered } from '../../pipeline/attempt/upstream-query.ts'
+import type { Caller, Permit } from '../../pipeline/exchange.ts'
+import { addQuotas } from '../../pipeline/reply/reply-headers.ts'
+import type { Lanes } from '../../pipeline/route/targets.ts'
+import { ark } from '../../protocols/ark/protocol.ts'
+import { parseAnswer, saidError } from '../../protocols/passthrough-call.ts'
+import { invalid } from '../../protocols/request/checks.ts'
+import type { AccountReader } from '../../store/ledger/account-reader.ts'
+import type { Catalogue } from '../../upstreams/catalogue.ts'
+import type { Channel } from '../../upstreams/channel.ts'
+import type { Provider } from '../../upstreams/provider.ts'
+import type { Files } from '../../vault/vault.ts'
+
+export interface FileServiceParts {
+  readonly files: Files
+  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'heirOf' | 'ruleOf'>
+  readonly lanes: Pick<Lanes, 'mouthsOf'>
+  readonly limitRate: LimitRate
+  readonly gate: Pick<Gate, 'enter'>
+  readonly accounts: Pick<AccountReader, 'ofKey'>
+  readonly askUpstream: AskUpstream
+  dateMs(): number
+}
+
+/** What a caller asks of files. */
+export interface FileAsk {
+  readonly caller?: Caller
+  readonly path: string
+  header(name: string): string | undefined
+  query(name: string): string | null
+  readBody(type: BodyType): Promise<Buffer>
+}
+
+export interface FileReply {
+  readonly status?: number
+  readonly body: string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+interface Place {
+  readonly provider: Provider
+  readonly channel: Channel
+}
+
+const DIALECT = 'ark-files'
+/** Chosen by a header where several providers take files. */
+const PROVIDER = 'x-weir-provider'
+const PAGE = 20
+const PAGE_MAX = 100
+const AT_ONCE = 8
+/** It becomes a part of an address. */
+const ID = /^[A-Za-z0-9][\w.:-]{0,199}$/
+
+export class FileService {
+  readonly #parts: FileServiceParts
+  /** Of each account, those that are on their way up. */
+  readonly #rising = new Map<number, { files: number; bytes: number }>()
+
+  constructor(parts: FileServiceParts) {
+    this.#parts = parts
+  }
+
+  async upload(ask: FileAsk): Promise<FileReply> {
+    const caller = callerOf(ask)
+    const entered = this.#parts.gate.enter(caller)
+    if (!(entered instanceof GateLease)) throw entered
+    try {
+      const { place, permit } = this.#admit(caller, ask.header(PROVIDER))
+      try {
+        if (!place.provider.free) this.#checkFunds(caller)
+        const { body, ...reply } = await this.#rise(caller, ask, place)
+        const headers: Record<string, string> = {}
+        addQuotas(headers, permit.quotas, { dialect: ark, dateMs: this.#parts.dateMs() })
+        return { ...reply, body, headers }
+      } catch (fault) {
+        throw withQuotas(fault, permit.quotas)
+      } finally {
+        permit.lease.release()
+      }
+    } finally {
+      entered.release()
+    }
+  }
+
+  /** An upload that has no place is one of its key's calls a minute, too: nobody may ask for it without end. */
+  #admit(caller: Caller, wanted: string | undefined): { readonly place: Place; readonly permit: Permit } {
+    const { limitRate } = this.#parts
+    let place: Place
+    try {
+      place = this.#placeFor(caller, wanted)
+    } catch (fault) {
+      const { quotas, lease } = limitRate(caller, looking)
+      lease.release()
+      throw withQuotas(fault, quotas)
+    }
+    const name = `${place.provider.id}/files`
+    return { place, permit: limitRate(caller, { model: name, names: [name], tokens: 0 }) }
+  }
+
+  /** Puts it up, unless the account has as many as it may have with those that are on their way. */
+  async #rise({ accountId }: Caller, ask: FileAsk, place: Place): Promise<FileReply> {
+    const rising = this.#rising.get(accountId) ?? { files: 0, bytes: 0 }
+    this.#rising.set(accountId, rising)
+    let bytes = 0
+    rising.files++
+    try {
+      this.#checkQuota(accountId, rising)
+      const body = await ask.readBody('multipart')
+      bytes = body.byteLength
+      rising.bytes += bytes
+      this.#checkQuota(accountId, rising)
+      return await this.#put({ accountId, body, place }, ask)
+    } finally {
+      rising.files--
+      rising.bytes -= bytes
+      if (rising.files === 0) this.#rising.delete(accountId)
+    }
+  }
+
+  #checkQuota(accountId: number, rising: { readonly files: number; readonly bytes: number }): void {
+    const { files, bytes } = this.#parts.files.sum(accountId)
+    const { filesOfAccountMax, filesOfAccountBytesMax } = bounds
+    if (files + rising.files <= filesOfAccountMax && bytes + rising.bytes <= filesOfAccountBytesMax) return
+    const hint = `It may have ${filesOfAccountMax} files of ${filesOfAccountBytesMax / 1024 ** 3} GiB together.`
+    throw new Refusal('files_too_many', `account ${accountId}`, { hint })
+  }
+
+  /** An upload costs its caller nothing, but whoever could not make any call has no use for it. */
+  #checkFunds({ keyId }: Caller): void {
+    const { accounts, dateMs } = this.#parts
+    const account = accounts.ofKey(keyId, dateMs())
+    if (account === undefined) throw new Error(`no account of key ${keyId}`)
+    if (account.frozen) throw new Refusal('account_frozen', 'an upload')
+    const available = availableOf(account)
+    if (available === null || available > 0n) return
+    const isBudget = account.budgets.some(({ cap, spent, held }) => cap - spent - held <= 0n)
+    const hint = 'Files can be uploaded only while there is something left to spend.'
+    throw new Refusal(isBudget ? 'budget_too_low' : 'balance_too_low', 'an upload', { hint })
+  }
+
+  async #put({ accountId, body, place }: Upload, ask: FileAsk): Promise<FileReply> {
+    const contentType = ask.header('content-type') ?? ''
+    if (!/^[\x20-\x7e]{1,4096}$/.test(contentType)) throw new Refusal('form_invalid', 'its type is not usable')
+    const answer = await this.#ask(place, { body, contentType })
+    const { id } = parseAnswer(answer.body) ?? {}
+    if (typeof id !== 'string' || !ID.test(id)) throw new Refusal('upstream_unusable', `${place.channel.id}: no id`)
+    // Of nobody, it would be there for nobody: then better not at all.
+    const at = { channel: place.channel.id, bytes: body.byteLength }
+    const owned = this.#parts.files.own({ accountId, id }, at)
+    await owned.catch(() => this.#ask(place, { method: 'DELETE', below: `/${id}` }).catch(() => {}))
+    await owned
+    return told(answer)
+  }
+
+  async get(ask: FileAsk): Promise<FileReply> {
+    const { id, place } = this.#find(ask)
+    return told(await this.#ask(place, { method: 'GET', below: `/${id}` }))
+  }
+
+  async delete(ask: FileAsk): Promise<FileReply> {
+    const { accountId } = callerOf(ask)
+    const { id, place } = this.#find(ask)
+    const answer = await this.#ask(place, { method: 'DELETE', below: `/${id}` })
+    await this.#parts.files.disown({ accountId, id })
+    return told(answer)
+  }
+
+  /** What its upstream says of each; one that it has forgotten is left out. */
+  async list(ask: FileAsk): Promise<FileReply> {
+    const { accountId } = callerOf(ask)
+    const limit = limitOf(ask.query('limit'))
+    const all = this.#parts.files.list(accountId)
+    const ordered = ask.query('order') === 'asc' ? all.toReversed() : all
+    const after = ask.query('after')
+    const rest = after === null ? ordered : ordered.slice(ordered.findIndex(({ id }) => id === after) + 1)
+    const purpose = ask.query('purpose')
+    const found: { readonly id: string; readonly text: string }[] = []
+    let next = 0
+    // Each is a question to its upstream, also where it is none of those that are wanted.
+    while (next < rest.length && found.length < limit && next < PAGE_MAX) {
+      const some = rest.slice(next, next + Math.min(AT_ONCE, limit - found.length, PAGE_MAX - next))
+      next += some.length
+      const texts = await Promise.all(some.map(({ id, channel }) => this.#wordsOf(id, channel, purpose)))
+      texts.forEach((text, index) => text !== undefined && found.push({ id: some[index]!.id, text }))
+    }
+    const hasMore = next < rest.length
+    const lastId = hasMore ? rest[next - 1]!.id : found.at(-1)?.id
+    const ends = { first_id: found[0]?.id ?? null, last_id: lastId ?? null, has_more: hasMore }
+    const [, ...tail] = JSON.stringify(ends)
+    return { body: `{"object":"file","data":[${found.map(({ text }) => text).join(',')}],${tail.join('')}` }
+  }
+
+  /** At the first provider of which the key may call anything, by a channel with all tags that the key requires. */
+  #placeFor(caller: Caller, wanted: string | undefined): Place {
+    const { providers, channelsOf, ruleOf } = this.#parts.catalogue
+    let forbidden: Refusal | undefined
+    for (const provider of providers.values()) {
+      if (wanted !== undefined && wanted !== provider.id) continue
+      const channels = provider.speaks[DIALECT] === undefined ? [] : channelsOf(provider.id)
+      const channel = channels.find(({ id }) => mayUseChannel(caller, ruleOf(id).tags))
+      if (channel !== undefined && this.#mayCall(caller, provider)) return { provider, channel }
+      const hint = 'It may call no model of a provider that takes files.'
+      if (channels.length > 0) forbidden = new Refusal('model_forbidden', provider.id, { hint })
+    }
+    if (forbidden !== undefined) throw forbidden
+    throw new Refusal(wanted === undefined ? 'no_channel' : 'provider_unknown', 'no provider takes files')
+  }
+
+  /** Whether there is a model of it that the key may call, by its own name or by one that the key is allowed. */
+  #mayCall(caller: Caller, { id, models, openModels }: Provider): boolean {
+    const { allows, accountAllows, requires } = caller
+    const own = [...models.keys()].map(model => ({ asked: `${id}/${model}`, name: `${id}/${model}` }))
+    const patterns = [...(allows ?? []), ...(accountAllows ?? [])]
+    const named = patterns.flatMap(pattern => {
+      // Of a provider whose models nobody has listed, any that fits.
+      const asked = pattern === '*' ? `${id}/x` : openModels ? pattern.replaceAll('*', 'x') : pattern
+      const found = quietly(() => this.#parts.lanes.mouthsOf(asked, requires)) ?? []
+      return found.flatMap(({ provider, name }) => (provider.id === id ? [{ asked, name }] : []))
+    })
+    const isOpen = allows === null && accountAllows === null && openModels
+    const isAllowed = ({ asked, name }: { asked: string; name: string }): boolean =>
+      quietly(() => checkModel(caller, asked, name) ?? true) === true
+    return isOpen || own.some(isAllowed) || named.some(isAllowed)
+  }
+
+  #placeOf(channelId: string): Place | undefined {
+    const { providers, heirOf } = this.#parts.catalogue
+    const channel = heirOf(channelId)
+    return channel && { provider: providers.get(channel.providerId)!, channel }
+  }
+
+  #find(ask: FileAsk): { readonly id: string; readonly place: Place } {
+    const id = ask.path.slice(ask.path.lastIndexOf('/') + 1)
+    const channel = ID.test(id) ? this.#parts.files.owns({ accountId: callerOf(ask).accountId, id }) : undefined
+    if (channel === undefined) throw unknown(id)
+    const place = this.#placeOf(channel)
+    if (place === undefined) throw new Refusal('no_channel', channel)
+    return { id, place }
+  }
+
+  async #wordsOf(id: string, channel: string, purpose: string | null): Promise<string | undefined> {
+    const place = this.#placeOf(channel)
+    if (place === undefined) return undefined
+    const { body } = await this.#ask(place, { method: 'GET', below: `/${id}` }).catch(fault => {
+      if (fault instanceof Refusal && fault.code === 'file_unknown') return { body: Buffer.alloc(0) }
+      throw fault
+    })
+    const json = parseAnswer(body)
+    return json === undefined || (purpose !== null && json.purpose !== purpose) ? undefined : body.toString()
+  }
+
+  async #ask(place: Place, asked: Partial<Question>): Promise<WholeAnswer> {
+    const [bytesMax, msMax] = [bounds.errorBodyBytesMax, bounds.firstContentMsMax]
+    const question: Question = { ...place, dialect: DIALECT, bytesMax, msMax, ...asked }
+    const answer = await this.#parts.askUpstream(question).catch(fault => {
+      throw fault instanceof Unanswered ? fault.refusal : fault
+    })
+    if (answer.status >= 200 && answer.status <= 299) return answer
+    throw refusalBy(answer, place)
+  }
+}
+
+interface Upload {
+  readonly accountId: number
+  readonly body: Buffer
+  readonly place: Place
+}
+
+/** A refusal that tells what is left of the limits. */
+function withQuotas(fault: unknown, quotas: Permit['quotas']): unknown {
+  if (!(fault instanceof Refusal)) return fault
+  return new Refusal(fault.code, fault.message.slice(fault.code.length + 2), { ...fault.extras, quotas })
+}
+
+/** Undefined for what is refused. */
+function quietly<Value>(find: () => Value): Value | undefined {
+  try {
+    return find()
+  } catch (fault) {
+    if (fault instanceof Refusal) return undefined
+    throw fault
+  }
+}
+
+const told = ({ status, body }: WholeAnswer): FileReply => ({ status, body: body.toString() })
+
+const unknown = (detail: string, extras = {}): Refusal =>
+  new Refusal('file_unknown', detail.slice(0, bounds.keptIdCharsMax), extras)
+
+function callerOf({ caller }: FileAsk): Caller {
+  if (caller === undefined) throw new Error('files are asked for with a key')
+  return caller
+}
+
+/** What is said of our credential is not the caller's to read. */
+function refusalBy({ status, body }: WholeAnswer, { channel }: Place): Refusal {
+  if (status === 404) return unknown(channel.id)
+  if (status === 429) return new Refusal('upstream_rate_limited', channel.id)
+  if (status < 400 || status > 499 || [401, 402, 403, 407].includes(status)) {
+    return new Refusal('upstream_unusable', `${channel.id}: ${status}`)
+  }
+  const json = parseAnswer(body)
+  const words = { message: `The upstream answered with status ${status}.`, ...(json && saidError(json)), status }
+  return new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream: scrubbed(words, channel) })
+}
+
+function limitOf(text: string | null): number {
+  if (text === null || text === '') return PAGE
+  const limit = /^[1-9]\d{0,2}$/.test(text) ? Number(text) : Number.NaN
+  if (!(limit <= PAGE_MAX)) throw invalid('limit', `must be an integer from 1 to ${PAGE_MAX}`)
+  return limit
+}

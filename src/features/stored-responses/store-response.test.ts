@@ -1,0 +1,85 @@
+// What is told and kept when the settle, the keeping or the process breaks off between the two.
+
+import { expect, test } from 'bun:test'
+import { buildLog } from '../../base/log.ts'
+import type { Exchange } from '../../pipeline/exchange.ts'
+import { KeptCall } from '../../pipeline/settle/stored-call.ts'
+import type { ResponseFacts } from '../../store/vault/kept.ts'
+import type { ResponseBody } from '../../vault/responses.ts'
+import { keepingSettle, toldResponse } from './store-response.ts'
+
+const completed = { outcome: 'completed', status: 200 } as const
+const response = { id: 'resp_1', status: 'completed', output: [{ type: 'message', id: 'msg_1' }] }
+
+function exchangeOf(kept = new KeptCall([{ type: 'message' }], undefined)): Exchange {
+  kept.take(Buffer.from(JSON.stringify(response)))
+  return {
+    ...{ requestId: 'req_1', createdMs: 1, attempts: [{ channelId: 'p#1' }], kept, translation: {} },
+    permit: { caller: { accountId: 1, keyId: 2 } },
+    route: { provider: { id: 'p', can: {} }, model: { id: 'm' } },
+  } as unknown as Exchange
+}
+
+interface Doing {
+  readonly settle?: () => Promise<void>
+  readonly put?: () => Promise<'kept' | 'too_large'>
+}
+
+function keeping({ settle = async () => {}, put = async () => 'kept' }: Doing) {
+  const rows = new Map<string, ResponseBody | undefined>()
+  const run = keepingSettle(settle, {
+    log: buildLog('error', () => {}),
+    responses: {
+      async put(facts: ResponseFacts, body?: ResponseBody) {
+        const done = await put()
+        if (done === 'kept') rows.set(facts.id, body)
+        return done
+      },
+      delete: async ({ id }) => rows.delete(id),
+    },
+  })
+  return { run, rows }
+}
+
+const isOver = (promise: Promise<void>): Promise<boolean> =>
+  Promise.race([promise.then(() => true), new Promise<boolean>(resolve => setTimeout(resolve, 20, false))])
+
+test('nobody is told before it is kept, nor before it is settled', async () => {
+  const never = new Promise<never>(() => {})
+  expect(await isOver(keeping({ put: () => never }).run(exchangeOf(), completed))).toBe(false)
+  expect(await isOver(keeping({ settle: () => never }).run(exchangeOf(), completed))).toBe(false)
+  const { run, rows } = keeping({})
+  await run(exchangeOf(), completed)
+  expect(toldResponse(rows.get('resp_1')!)).toEqual(response)
+})
+
+test('what is not settled was never answered, so it is not kept', async () => {
+  const { run, rows } = keeping({ settle: () => Promise.reject(new Error('the disk')) })
+  await expect(run(exchangeOf(), completed)).rejects.toThrow('the disk')
+  expect(rows.size).toBe(0)
+})
+
+test.each([
+  ['does not fit', async () => 'too_large' as const],
+  ['cannot be written', () => Promise.reject(new Error('the disk'))],
+])('what %s is answered, and the answer says so', async (_why, put) => {
+  const exchange = exchangeOf()
+  await keeping({ put }).run(exchange, completed)
+  expect(exchange.unkept).toBe(true)
+})
+
+test('it ends once, as the first said', async () => {
+  let settles = 0
+  const exchange = exchangeOf()
+  const { run, rows } = keeping({ settle: async () => void settles++ })
+  await Promise.all([run(exchange, { outcome: 'client_left', status: 499 }), run(exchange, completed)])
+  expect([settles, rows.size]).toEqual([1, 0])
+})
+
+test('of one in the background it is told how it ended', async () => {
+  const kept = new KeptCall([], undefined)
+  kept.waiting = { id: 'resp_1', status: 'queued', output: [] }
+  const { run, rows } = keeping({})
+  await run(exchangeOf(kept), { outcome: 'upstream_failed', status: 502, error: 'upstream_unusable' })
+  expect(toldResponse(rows.get('resp_1')!)).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
+})

@@ -1,0 +1,125 @@
+// Asks an upstream for a response that it keeps, on the channel that has it. Nothing of the caller's head goes there,
+// and of its query only what the dialect knows; what comes back passes as it came.
+
+import { bounds } from '../../base/bounds.ts'
+import type { Deadlines } from '../../base/deadlines.ts'
+import { Refusal } from '../../base/errors.ts'
+import { describeFault } from '../../base/log.ts'
+import { Stop } from '../../base/stop.ts'
+import type { Incoming, OutgoingRequest, Send } from '../../http/client/request.ts'
+import { streamResponse } from '../../http/server/event-stream.ts'
+import { scrubbed } from '../../pipeline/attempt/open-response.ts'
+import { SSE_HEADERS } from '../../pipeline/reply/stream-reply.ts'
+import type { Protocol } from '../../protocols/protocol.ts'
+import { judgeStatus } from '../../routing/attempts.ts'
+import type { Catalogue } from '../../upstreams/catalogue.ts'
+import type { Channel } from '../../upstreams/channel.ts'
+import type { Provider } from '../../upstreams/provider.ts'
+import { readyRequest } from '../../upstreams/sign-request.ts'
+import type { StoredResponse } from '../../vault/responses.ts'
+import { keeperOf } from './previous-response.ts'
+
+export interface UpstreamAsking {
+  /** Where it is kept; undefined where that is no more. */
+  keeperOf(response: StoredResponse, protocol: Protocol): Keeper | undefined
+  /** Throws what the upstream says instead, as a Refusal. */
+  ask(keeper: Keeper, asking: Asking): Promise<Response>
+}
+
+export interface Keeper {
+  readonly channel: Channel
+  readonly provider: Provider
+  readonly protocol: Protocol
+  readonly upstreamId: string
+}
+
+export interface Asking {
+  readonly method: 'GET' | 'DELETE' | 'POST'
+  /** Behind the name of the response, such as `/cancel`. */
+  readonly below?: string
+  readonly query?: URLSearchParams
+}
+
+export interface UpstreamAskingParts {
+  readonly catalogue: Catalogue
+  readonly send: Send
+  readonly deadlines: Deadlines
+}
+
+const over = new Error('nobody waits for it')
+const nothing = Buffer.alloc(0)
+const SSE_TYPE = 'text/event-stream'
+
+export function buildUpstreamAsking({ catalogue, send, deadlines }: UpstreamAskingParts): UpstreamAsking {
+  async function signed({ channel, provider, protocol, upstreamId }: Keeper, asking: Asking): Promise<OutgoingRequest> {
+    const { method, below = '', query } = asking
+    const [path, fixed] = provider.speaks[protocol.name]!.plain.split('?')
+    const search = [fixed, query?.toString()].filter(Boolean).join('&')
+    const address = `${channel.baseUrl}${path}/${encodeURIComponent(upstreamId)}${below}`
+    const headers = { 'accept': '*/*', 'accept-encoding': 'identity', 'user-agent': 'weir', ...protocol.headers }
+    const url = search === '' ? address : `${address}?${search}`
+    return await readyRequest({ method, url, headers, body: nothing }, { provider, channel, dialect: protocol.name })
+  }
+
+  return {
+    keeperOf(response, protocol) {
+      const channel = keeperOf(response, catalogue)
+      const provider = channel && catalogue.providers.get(channel.providerId)!
+      const upstreamId = response.upstreamId!
+      return provider?.speaks[protocol.name] && { channel: channel!, provider, protocol, upstreamId }
+    },
+    async ask(keeper, asking) {
+      const stop = new Stop<Error>()
+      const deadline = deadlines.after(bounds.firstContentMsMax, () => stop.stop(over))
+      try {
+        const incoming = await send(await signed(keeper, asking), stop)
+        const contentType = incoming.header('content-type') ?? 'application/json'
+        if (incoming.status < 200 || incoming.status > 299) throw await refusalBy(incoming, keeper)
+        if (contentType.startsWith(SSE_TYPE)) return passOn(incoming, contentType, stop)
+        const body = await incoming.readWhole(bounds.answerBytesMax)
+        if (body === undefined) throw new Refusal('upstream_unusable', `${keeper.channel.id}: too large`)
+        return new Response(body, { headers: { 'content-type': contentType } })
+      } catch (fault) {
+        stop.stop(over)
+        if (fault instanceof Refusal) throw fault
+        throw new Refusal('upstream_unusable', `${keeper.channel.id}: ${describeFault(fault)}`)
+      } finally {
+        deadline.lift()
+      }
+    },
+  }
+
+  /** An upstream that says nothing for too long is given up, and so is one whose caller went away. */
+  function passOn(incoming: Incoming, contentType: string, stop: Stop<Error>): Response {
+    const deadline = deadlines.after(bounds.betweenChunksMsMax, () => stop.stop(over))
+    const run = async (sink: { write(bytes: Uint8Array): Promise<void> | undefined }): Promise<void> => {
+      try {
+        for (;;) {
+          const { value } = await incoming.read()
+          if (value === undefined) return
+          deadline.extend(bounds.betweenChunksMsMax)
+          await sink.write(value)
+        }
+      } catch {
+        stop.stop(over)
+      } finally {
+        deadline.lift()
+      }
+    }
+    const head = { status: 200, headers: { 'content-type': contentType, ...SSE_HEADERS } }
+    return streamResponse(head, run, () => stop.stop(over))
+  }
+}
+
+/** What it says of the response is the caller's to read; what it says of our credential is not. */
+async function refusalBy(incoming: Incoming, { channel, protocol }: Keeper): Promise<Refusal> {
+  const { status } = incoming
+  const body = await incoming.readWhole(bounds.errorBodyBytesMax)
+  const verdict = judgeStatus(status)
+  if (verdict === 'rate_limited') return new Refusal('upstream_rate_limited', channel.id)
+  if (verdict !== 'caller_at_fault') return new Refusal('upstream_unusable', `${channel.id}: ${status}`)
+  if (status === 404) return new Refusal('response_unknown', `${channel.id}: 404`)
+  const said = body && protocol.readAnswer(body)?.error
+  const words = { message: `The upstream answered with status ${status}.`, ...said, status }
+  return new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream: scrubbed(words, channel) })
+}

@@ -1,0 +1,314 @@
+// Begins a task: a row, then the hold, then the upstream, then the upstream's name for it. Each is durable before the
+// next, so that a crash anywhere leaves a row that says how far it had come.
+
+import { bounds } from '../../base/bounds.ts'
+import { errorRows, Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import type { Log } from '../../base/log.ts'
+import { describeFault } from '../../base/log.ts'
+import type { Stop } from '../../base/stop.ts'
+import type { Ledger } from '../../billing/ledger.ts'
+import { refusalOfHold } from '../../billing/ledger.ts'
+import type { CallSize } from '../../billing/price.ts'
+import { upperBound } from '../../billing/price.ts'
+import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
+import { aboutCall, countRefused } from '../../pipeline/20-limit-rate.ts'
+import type { RouteCall } from '../../pipeline/30-route.ts'
+import { narrowed } from '../../pipeline/30-route.ts'
+import { bodyHash, SlowHash } from '../../pipeline/attempt/body-hash.ts'
+import { scrubbed } from '../../pipeline/attempt/open-response.ts'
+import type { AskUpstream, WholeAnswer } from '../../pipeline/attempt/upstream-query.ts'
+import { Unanswered } from '../../pipeline/attempt/upstream-query.ts'
+import type { Caller, Permit, Route } from '../../pipeline/exchange.ts'
+import type { Claim } from '../../pipeline/lifetime/idempotency.ts'
+import { readClaim, throwIfTaken } from '../../pipeline/lifetime/idempotency.ts'
+import type { ReferenceCheck } from '../../pipeline/route/references.ts'
+import type { Lanes } from '../../pipeline/route/targets.ts'
+import { outcomeOf } from '../../pipeline/settle/ending.ts'
+import { draftsNamed, tasks as protocol, readTaskId } from '../../protocols/ark-passthrough/tasks.ts'
+import type { Call } from '../../protocols/neutral/call.ts'
+import { at } from '../../protocols/request/checks.ts'
+import { tagText } from '../../protocols/request/tags.ts'
+import type { Tried, Verdict } from '../../routing/attempts.ts'
+import { judgeStatus, nextChannel } from '../../routing/attempts.ts'
+import type { RecordDraft } from '../../store/ledger/hold-types.ts'
+import type { Catalogue } from '../../upstreams/catalogue.ts'
+import type { Channel } from '../../upstreams/channel.ts'
+import type { Task, Tasks } from '../../vault/tasks.ts'
+import { waitMs } from './poll-task.ts'
+import type { TaskEnding, TaskEnds } from './settle-task.ts'
+import { writeAdmission } from './task-terms.ts'
+
+export interface BeginningParts {
+  readonly tasks: Tasks
+  readonly ledger: Pick<Ledger, 'hold'>
+  readonly limitRate: LimitRate
+  readonly route: RouteCall
+  readonly lanes: Pick<Lanes, 'named'>
+  readonly catalogue: Pick<Catalogue, 'heirOf'>
+  readonly references: Pick<ReferenceCheck, 'near'>
+  readonly ends: TaskEnds
+  readonly askUpstream: AskUpstream
+  readonly log: Log
+  /** Gives up what is being begun. */
+  readonly stop: Stop<Error>
+  nowMs(): number
+  dateMs(): number
+}
+
+export interface TaskRequest {
+  readonly callId: number
+  readonly caller: Caller
+  readonly path: string
+  readonly body: Buffer
+  header(name: string): string | undefined
+}
+
+type Allowed = Pick<Wanted, 'request' | 'call' | 'claim'> & { readonly permit: Permit }
+
+/** Everything about one that is to be begun. */
+interface Wanted {
+  readonly request: TaskRequest
+  readonly call: Call
+  readonly route: Route
+  readonly claim: Claim | undefined
+  readonly size: CallSize
+  readonly sent: Uint8Array
+  readonly sentHash: string
+}
+
+interface Begun {
+  /** Its upstream's name for it. */
+  readonly id: string
+  readonly channel: Channel
+  readonly body: Buffer
+}
+
+/** After these nothing was begun, so that another channel may be asked. */
+const UNBEGUN: ReadonlySet<Verdict> = new Set(['rate_limited', 'credential_bad'])
+
+export class Beginning {
+  readonly #parts: BeginningParts
+
+  constructor(parts: BeginningParts) {
+    this.#parts = parts
+  }
+
+  /** Gives the upstream's own answer. */
+  async begin(request: TaskRequest): Promise<Buffer> {
+    const { call, named, claim } = this.#read(request)
+    const permit = this.#parts.limitRate(request.caller, aboutCall(call, named))
+    try {
+      return await this.#beginAllowed({ request, call, claim, permit })
+    } catch (fault) {
+      permit.lease.correct(0, this.#parts.nowMs())
+      throw fault
+    } finally {
+      permit.lease.release()
+    }
+  }
+
+  #read(request: TaskRequest) {
+    try {
+      const call = protocol.readCall(request.body, { path: request.path, query: () => null, header: request.header })
+      return { call, named: this.#parts.lanes.named(call.model), claim: readClaim(request, request.body) }
+    } catch (fault) {
+      countRefused(this.#parts.limitRate, request.caller, fault)
+      throw fault
+    }
+  }
+
+  async #beginAllowed({ request, call, claim, permit }: Allowed): Promise<Buffer> {
+    let wanted: Wanted
+    try {
+      const { serviceClass, searchesMax, units, services } = call
+      const asked = { model: call.model, protocol, serviceClass, searches: searchesMax > 0, units, services }
+      const found = this.#parts.route(permit, asked)
+      const drafted = nearDrafts(this.#parts, found, call)
+      const route = this.#parts.references.near(drafted, call, { protocol })
+      const sent = protocol.writeCall(call, { model: route.model.id, askUsage: false, capField: 'max_tokens' })
+      const sentHash = await new SlowHash(sent).whole()
+      wanted = { request, call, route, claim, sent, sentHash, size: sizeOf(call, route) }
+    } catch (fault) {
+      const { callId, caller } = request
+      const refused = { ...caller, callId, draft: draftOf({ request, call }) }
+      await this.#parts.ends.refuse(refused, endingOf(fault)).catch(() => {})
+      throw fault
+    }
+    return await this.#beginWanted(wanted)
+  }
+
+  async #beginWanted(wanted: Wanted): Promise<Buffer> {
+    const task = await this.#writeDown(wanted)
+    try {
+      const before = await this.#reserve(wanted)
+      if (before === undefined) return await this.#beginHeld(task, wanted)
+      wanted.route.permit.lease.correct(0, this.#parts.nowMs()) // it was begun before
+      await this.#abandon(task, { outcome: 'replayed', status: 200 })
+      return Buffer.from(JSON.stringify({ id: before.id }))
+    } catch (fault) {
+      await this.#abandon(task, endingOf(fault))
+      throw fault
+    }
+  }
+
+  async #writeDown(wanted: Wanted): Promise<Task> {
+    const { request, route, call, claim, size } = wanted
+    const { tasks, dateMs } = this.#parts
+    const { callId, caller } = request
+    const { accountId, keyId } = caller
+    const admitted = { draft: draftOf(wanted), price: route.price, size, claimed: claim !== undefined }
+    const createdMs = dateMs()
+    const done = await tasks.create(
+      {
+        ...{ callId, accountId, keyId, id: textId('task', callId), createdMs },
+        ...{ provider: route.provider.id, model: route.model.id, channel: route.seats[0]!.id },
+        admitted: writeAdmission({ ...admitted, tier: call.serviceClass }),
+      },
+      createdMs + 2 * bounds.taskBeginMsMax,
+    )
+    if (done === 'too_many') throw new Refusal('tasks_too_many', `account ${accountId}`, { retryAfterMs: 60_000 })
+    const task = tasks.ofCall(callId, accountId)
+    if (done === 'exists' || task === undefined) throw new Error(`task ${callId}: ${done}, and not there`)
+    return task
+  }
+
+  /** Gives the task that the same request has begun before, if it has. */
+  async #reserve(wanted: Wanted): Promise<Task | undefined> {
+    const { request, route, claim, size } = wanted
+    const { ledger, tasks } = this.#parts
+    const { callId, caller } = request
+    const { accountId, keyId } = caller
+    const amount = upperBound(size, route.price)
+    const about = { draft: draftOf(wanted), ...(claim && { idempotency: claim.key }) }
+    const held = await ledger.hold({ callId, accountId, keyId, amount, kind: 'task', ...about })
+    if (held.done === 'held') return undefined
+    const before = 'callId' in held && held.done !== 'other_body' ? tasks.ofCall(held.callId, accountId) : undefined
+    if (before !== undefined && before.upstreamId !== null) return before
+    throwIfTaken(held)
+    throw refusalOfHold(held, amount) ?? new Error(`task ${callId}: not held: ${held.done}`)
+  }
+
+  async #beginHeld(task: Task, wanted: Wanted): Promise<Buffer> {
+    const begun = await this.#askChannels(wanted)
+    try {
+      await this.#noteBegun(task, begun)
+    } catch (fault) {
+      await this.#takeBack(begun, wanted.route)
+      throw fault
+    }
+    return begun.body
+  }
+
+  async #askChannels({ route, sent }: Wanted): Promise<Begun> {
+    const { askUpstream, log, stop } = this.#parts
+    const tried: Tried[] = []
+    let last: Refusal | undefined
+    for (;;) {
+      const channel = nextChannel(route.seats, tried, bounds.attemptsPerCallMax)?.channel
+      if (channel === undefined) throw last ?? new Refusal('no_channel', route.provider.id)
+      const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskBeginMsMax]
+      const about = { provider: route.provider, channel, dialect: protocol.name, stop }
+      const judged = await askUpstream({ ...about, body: sent, bytesMax, msMax }).then(
+        answer => judge(answer, channel),
+        fault => unanswered(fault),
+      )
+      if (!('verdict' in judged)) return judged
+      log.warn('a task was not begun', { channel: channel.id, detail: judged.refusal.message })
+      tried.push({ channelId: channel.id, verdict: judged.verdict })
+      last = judged.refusal
+    }
+  }
+
+  /** From here on the upstream works, and its caller may ask for it. */
+  async #noteBegun({ callId, createdMs }: Task, { id, channel }: Begun): Promise<void> {
+    const { tasks, dateMs } = this.#parts
+    const nowMs = dateMs()
+    const dueMs = nowMs + waitMs(nowMs - createdMs, 0.5)
+    const begun = { id, upstreamId: id, channel: channel.id, updatedMs: nowMs }
+    const done = await tasks.change({ callId, status: 'queued', dueMs, ...begun })
+    if (done !== 'changed') throw new Error(`task ${callId} is ${done}`)
+  }
+
+  /** What nobody will ever ask for need not be made; if it cannot be stopped, it is ours to pay. */
+  async #takeBack({ id, channel }: Begun, { provider }: Route): Promise<void> {
+    const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskLookMsMax]
+    const question = { provider, channel, dialect: protocol.name, below: `/${id}`, bytesMax, msMax }
+    await this.#parts.askUpstream({ ...question, method: 'DELETE' }).catch(() => {})
+  }
+
+  /** Voids what was held, and leaves a record. What cannot be written now is left to the poller. */
+  async #abandon(task: Task, ending: TaskEnding): Promise<void> {
+    const { ends, tasks, log } = this.#parts
+    try {
+      await ends.close(task, 'failed', ending)
+      await tasks.delete(task)
+    } catch (fault) {
+      log.error('a task that was not begun is not settled', { task: task.id, fault: describeFault(fault) })
+    }
+  }
+}
+
+function endingOf(fault: unknown): TaskEnding {
+  const error = fault instanceof Refusal ? fault.code : 'gateway_fault'
+  const status = fault instanceof Refusal ? fault.extras.upstream?.status : undefined
+  return { outcome: outcomeOf({ code: error, extras: {} }), status: status ?? errorRows[error].status, error }
+}
+
+function draftOf({ request, call, route, sentHash }: Pick<Wanted, 'request' | 'call'> & Partial<Wanted>): RecordDraft {
+  return {
+    dialect: protocol.name,
+    provider: route?.provider.id ?? null,
+    model: route?.model.id ?? null,
+    streamed: false,
+    priceVersion: route?.price?.version ?? null,
+    endUser: call.endUser ?? null,
+    tags: tagText(call.tags, request.header('x-weir-tags')) ?? null,
+    cameHash: bodyHash(request.body),
+    wentHash: sentHash ?? null,
+  }
+}
+
+/** The model's own bound is one, too. What goes in is not billed, unless the model says how much that may be. */
+function sizeOf({ outputTokensMax = 0, searchesMax, units }: Call, { model }: Route): CallSize {
+  const tokens = Math.min(outputTokensMax, model.outputTokensMax ?? outputTokensMax)
+  return { inputTokensMax: model.contextTokens ?? 0, outputTokensMax: tokens, choices: 1, searchesMax, units }
+}
+
+/** A draft lies at its channel, and is its account's: another's is not there. */
+function nearDrafts({ tasks, catalogue }: BeginningParts, route: Route, { json }: Call): Route {
+  const drafts = draftsNamed(json)
+  if (drafts.length === 0) return route
+  const { accountId } = route.permit.caller
+  const places = drafts.map(id => catalogue.heirOf(tasks.get({ accountId, id })?.channel ?? '')?.id)
+  const near = narrowed(route, (_way, { id }) => places.every(place => place === id))
+  if (near === undefined) throw new Refusal('task_unknown', 'draft_task', at('content', 'names an unknown task'))
+  return near
+}
+
+interface NotBegun {
+  readonly verdict: Verdict
+  readonly refusal: Refusal
+}
+
+/** What was never sent may be sent elsewhere; what may have been heard must not be begun twice. */
+function unanswered(fault: unknown): NotBegun {
+  if (!(fault instanceof Unanswered)) throw fault
+  return { verdict: fault.sent ? 'caller_at_fault' : 'broken', refusal: fault.refusal }
+}
+
+function judge({ status, body }: WholeAnswer, channel: Channel): Begun | NotBegun {
+  const said = protocol.readAnswer(body)
+  if (status >= 200 && status <= 299 && said !== undefined && said.error === undefined) {
+    return { id: readTaskId(body)!, channel, body }
+  }
+  const words = { message: `The upstream answered with status ${status}.`, ...said?.error, status }
+  const upstream = scrubbed(words, channel)
+  const verdict = judgeStatus(status)
+  if (verdict === 'caller_at_fault') {
+    return { verdict, refusal: new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }) }
+  }
+  const detail = `${channel.id}: ${status} ${upstream.message.slice(0, 200)}`
+  const refusal = new Refusal(verdict === 'rate_limited' ? 'upstream_rate_limited' : 'upstream_unusable', detail)
+  return { verdict: UNBEGUN.has(verdict) ? verdict : 'caller_at_fault', refusal }
+}

@@ -1,0 +1,40 @@
+// Looks at tasks when they are due, some at a time, the longest due first.
+
+import { bounds } from '../../base/bounds.ts'
+import type { Tasks } from '../../vault/tasks.ts'
+import type { Looking } from './poll-task.ts'
+
+export interface PollerParts {
+  readonly tasks: Tasks
+  readonly looking: Looking
+  readonly everyMs: number
+  dateMs(): number
+}
+
+export class TaskPoller {
+  readonly #parts: PollerParts
+  #timer: ReturnType<typeof setInterval> | undefined
+
+  constructor(parts: PollerParts) {
+    this.#parts = parts
+  }
+
+  /** No beginning of a task is under way when we start: those that were not begun by then never will be. */
+  start(): void {
+    for (const task of this.#parts.tasks.unbegun()) void this.#parts.looking.look(task).catch(() => {})
+    this.#timer = setInterval(() => this.poll(), this.#parts.everyMs)
+  }
+
+  poll(): void {
+    const { tasks, looking, dateMs } = this.#parts
+    if (looking.underWay >= bounds.taskLooksMax) return
+    for (const task of tasks.due(dateMs())) {
+      if (looking.underWay >= bounds.taskLooksMax) return
+      if (!looking.isLookedAt(task.callId)) void looking.look(task).catch(() => {})
+    }
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+}

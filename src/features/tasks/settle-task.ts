@@ -1,0 +1,167 @@
+// The end of a task: cost, record, settle, exactly once, and only then is it over. What its upstream said last is
+// written down first, so that a crash in between is carried on with the same words.
+
+import type { ErrorCode } from '../../base/errors.ts'
+import type { Price } from '../../base/money/price.ts'
+import type { Usage } from '../../base/money/usage.ts'
+import { noUsage } from '../../base/money/usage.ts'
+import type { Ledger, SettleExtras } from '../../billing/ledger.ts'
+import { billOf, hasFee } from '../../billing/price.ts'
+import type { Outcome } from '../../billing/who-pays.ts'
+import { chargedUsage } from '../../billing/who-pays.ts'
+import { usageOf } from '../../pipeline/80-record.ts'
+import type { Cost } from '../../pipeline/settle/call-cost.ts'
+import type { TaskSaid } from '../../protocols/ark-passthrough/tasks.ts'
+import { readTask } from '../../protocols/ark-passthrough/tasks.ts'
+import type { RecordDraft, RecordRow } from '../../store/ledger/hold-types.ts'
+import type { TaskStatus } from '../../store/vault/kept.ts'
+import type { Task, Tasks } from '../../vault/tasks.ts'
+import type { Admission } from './task-terms.ts'
+import { pricedAgain, readAdmission } from './task-terms.ts'
+
+export interface EndingParts {
+  readonly tasks: Tasks
+  readonly ledger: Pick<Ledger, 'settle' | 'record'>
+  /** Of a version, which never changes. */
+  priceOf(version: number): Price
+  dateMs(): number
+}
+
+export interface TaskEnding {
+  readonly outcome: Outcome
+  readonly status: number
+  readonly error?: ErrorCode
+}
+
+export interface TaskEnds {
+  /** One whose last state is written down and not yet settled. */
+  finish(task: Task): Promise<void>
+  /** One without a result, whatever its upstream may still come to. */
+  close(task: Task, status: TaskStatus, ending: TaskEnding): Promise<void>
+  /** One that was not even written down. */
+  refuse(refused: Refused, ending: TaskEnding): Promise<void>
+}
+
+export interface Refused {
+  readonly callId: number
+  readonly keyId: number
+  readonly accountId: number
+  readonly draft: RecordDraft
+}
+
+export const isOver = (status: TaskStatus): boolean => status !== 'queued' && status !== 'running'
+
+/** Ours, for where an upstream's are not there, or not to be told. */
+export function taskWords({ id, model, createdMs, updatedMs }: Task, status: TaskStatus): string {
+  const [created_at, updated_at] = [createdMs, updatedMs].map(ms => Math.floor(ms / 1_000))
+  return JSON.stringify({ id, model, status, error: null, created_at, updated_at })
+}
+
+export function buildTaskEnds({ tasks, ledger, priceOf, dateMs }: EndingParts): TaskEnds {
+  async function settle(task: Task, ending: TaskEnding, said?: TaskSaid): Promise<void> {
+    const admission = readAdmission(task.admitted)
+    const cost = costOf(admission, { outcome: ending.outcome, said, priceOf })
+    const row = recordOf(task, { draft: admission.draft, ending, cost, durationMs: dateMs() - task.createdMs })
+    await ledger.settle(row, cost.amount, extrasOf(admission, ending))
+  }
+
+  async function markOver({ callId }: Task, status: TaskStatus, words?: string): Promise<void> {
+    const change = { callId, status, dueMs: null, updatedMs: dateMs() }
+    await (words === undefined ? tasks.change(change) : tasks.change(change, Buffer.from(words)))
+  }
+
+  return {
+    async finish(task) {
+      const said = task.body && readTask(task.body)
+      const outcome = task.status === 'succeeded' ? 'task_succeeded' : 'task_ended'
+      await settle(task, { outcome, status: 200 }, said)
+      await markOver(task, task.status)
+    },
+    async close(task, status, ending) {
+      await settle(task, ending)
+      await markOver(task, status, taskWords(task, status))
+    },
+    async refuse({ draft, ...refused }, ending) {
+      const cost = costOf(nothingAdmitted(draft), { outcome: ending.outcome, said: undefined, priceOf })
+      await ledger.record(recordOf({ ...refused, channel: null }, { draft, ending, cost, durationMs: 0 }))
+    },
+  }
+}
+
+const nothingAdmitted = (draft: RecordDraft): Admission => ({
+  ...{ draft, tokensMax: 0, units: {}, searches: false, claimed: false },
+})
+
+interface Ended {
+  readonly outcome: Outcome
+  readonly said: TaskSaid | undefined
+  priceOf(version: number): Price
+}
+
+function costOf(admission: Admission, { outcome, said, priceOf }: Ended): Cost {
+  const price = pricedAgain(admission, priceOf)
+  const reported = said?.usage === 'nonsense' ? undefined : said?.usage
+  const charged = chargedUsage({
+    outcome,
+    forwarded: true,
+    content: outcome === 'task_succeeded',
+    fellBack: false,
+    reported,
+    stale: false,
+    delivered: false,
+    tools: false,
+    hidden: () => 0,
+    estimate: () => estimateOf(admission, said, price !== undefined && hasFee(price.price, admission.units)),
+  })
+  const usage = charged.source === 'none' ? charged.usage : withUnits(charged.usage, admission)
+  return { ...charged, usage, ...billOf(usage, price, said?.serviceClass) }
+}
+
+/** What is billed by the second is not guessed in tokens as well. */
+function estimateOf({ tokensMax, units }: Admission, said: TaskSaid | undefined, bySecond: boolean): Usage {
+  if (said === undefined) return bySecond ? { ...noUsage, ...units } : { input: 0, output: tokensMax }
+  const { output, seconds = 0 } = said.estimate
+  const made = Math.min(seconds, units.seconds ?? seconds)
+  return bySecond ? { ...noUsage, seconds: made } : { input: 0, output: Math.min(output, tokensMax) }
+}
+
+/** What the upstream does not count is what was asked for; one that was asked to search did so at least once. */
+function withUnits(usage: Usage, { units, searches }: Admission): Usage {
+  return { ...(searches && { searches: 1 }), ...units, ...usage }
+}
+
+/** With a result, its key gives the same task again; without one, it may be tried again. */
+function extrasOf({ claimed }: Admission, { outcome }: TaskEnding): SettleExtras {
+  if (!claimed) return {}
+  const begun = outcome === 'task_succeeded' || outcome === 'task_ended' || outcome === 'task_lost'
+  return { idempotency: begun ? { sealed: null } : 'release' }
+}
+
+interface Recorded {
+  readonly draft: RecordDraft
+  readonly ending: TaskEnding
+  readonly cost: Cost
+  readonly durationMs: number
+}
+
+type Named = Omit<Refused, 'draft'> & { readonly channel: string | null }
+
+function recordOf(task: Named, { draft, ending, cost, durationMs }: Recorded): RecordRow {
+  return {
+    ...draft,
+    ...usageOf(cost),
+    callId: task.callId,
+    keyId: task.keyId,
+    accountId: task.accountId,
+    channel: task.channel,
+    status: ending.status,
+    error: ending.error ?? null,
+    outcome: ending.outcome,
+    rule: cost.rule,
+    usageSource: cost.source,
+    attempts: null,
+    timings: null,
+    firstMs: null,
+    durationMs: Math.max(0, Math.round(durationMs)),
+  }
+}

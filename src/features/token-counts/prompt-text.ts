@@ -1,0 +1,57 @@
+// What a model reads of a conversation, as one text to be counted. Each dialect and each provider puts it together in
+// its own way, which nobody outside knows; what that adds is learned from what they report.
+
+import type { Conversation, MediaPart, Part, Tool } from '../../protocols/neutral/conversation.ts'
+
+export interface Prompt {
+  readonly text: string
+  /** What is around each of its turns and tools. */
+  readonly overhead: number
+  /** Images, sounds, films and documents, which are no text. */
+  readonly media: number
+}
+
+/** Marks of role and end, and the name of who speaks. */
+const TURN_TOKENS = 4
+const TOOL_TOKENS = 8
+
+export function promptOf({ turns, tools, format }: Conversation): Prompt {
+  const texts: string[] = []
+  let media = 0
+  const take = (part: Part): void => {
+    if ('source' in part && part.source.at !== 'text') media++
+    else texts.push(...textsOf(part, take))
+  }
+  for (const { parts } of turns) parts.forEach(take)
+  texts.push(...tools.flatMap(textsOfTool))
+  if (format?.kind === 'schema') texts.push(JSON.stringify(format.schema))
+  return { text: texts.join('\n'), overhead: turns.length * TURN_TOKENS + tools.length * TOOL_TOKENS, media }
+}
+
+function textsOf(part: Part, take: (part: Part) => void): readonly string[] {
+  switch (part.kind) {
+    case 'text':
+    case 'reasoning':
+    case 'refusal':
+      return [part.text]
+    case 'call':
+      return [part.name, part.arguments]
+    case 'result':
+      part.parts.forEach(take)
+      return []
+    case 'native':
+      return [JSON.stringify(part.value) ?? '']
+    default:
+      return documentText(part)
+  }
+}
+
+const documentText = ({ source, name }: MediaPart): readonly string[] =>
+  source.at === 'text' ? [...(name === undefined ? [] : [name]), source.text] : []
+
+function textsOfTool(tool: Tool): readonly string[] {
+  if (tool.kind === 'native') return [JSON.stringify(tool.value) ?? '']
+  if (tool.kind === 'search') return []
+  const schema = tool.kind === 'function' ? tool.schema : tool.grammar
+  return [tool.name, tool.description ?? '', ...(schema === undefined ? [] : [JSON.stringify(schema)])]
+}

@@ -1,0 +1,137 @@
+// How long a request is: the provider's own count where it has one, else ours, corrected by what was learned of the
+// model. Nothing is generated and nothing is paid; a provider that fails is answered for by our own count.
+
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import { describeFault } from '../../base/log.ts'
+import { Stop } from '../../base/stop.ts'
+import type { Send } from '../../http/client/request.ts'
+import { checkModel } from '../../identity/key-rights.ts'
+import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
+import { counting as aboutCounting } from '../../pipeline/20-limit-rate.ts'
+import { passedHeaders } from '../../pipeline/attempt/forwarded-headers.ts'
+import { addressesIn } from '../../pipeline/attempt/media.ts'
+import type { Caller, Permit } from '../../pipeline/exchange.ts'
+import { addQuotas } from '../../pipeline/reply/reply-headers.ts'
+import type { ReferenceCheck } from '../../pipeline/route/references.ts'
+import type { ChannelSeat, Lanes } from '../../pipeline/route/targets.ts'
+import { fitting } from '../../pipeline/route/usable.ts'
+import type { Conversation } from '../../protocols/neutral/conversation.ts'
+import type { Asked } from '../../protocols/protocol.ts'
+import type { CountDialect } from '../../protocols/token-counts/token-count.ts'
+import { countDialectNamed } from '../../protocols/token-counts/token-counts.ts'
+import type { Channel } from '../../upstreams/channel.ts'
+import type { Following } from '../stored-responses/previous-response.ts'
+import type { CountReply, OwnCountParts } from './local-count.ts'
+import { buildOwnCounts } from './local-count.ts'
+import type { Counting } from './provider-count.ts'
+import { askForCount, countPath, countRequest } from './provider-count.ts'
+
+export interface CountAsk extends Asked {
+  readonly caller: Caller
+  readBody(): Promise<Buffer>
+}
+
+export type CountCall = (ask: CountAsk, dialect: CountDialect) => Promise<CountReply>
+
+export interface CountingParts extends OwnCountParts {
+  readonly lanes: Pick<Lanes, 'mouthsOf'>
+  readonly limitRate: LimitRate
+  readonly following: Pick<Following, 'whole'>
+  readonly references: Pick<ReferenceCheck, 'seatsFor'>
+  readonly send: Send
+  onFailed(channelId: string, detail: string): void
+  dateMs(): number
+}
+
+export function buildCounting(parts: CountingParts): CountCall {
+  const { lanes, limitRate, following, references, send } = parts
+  const ownCounts = buildOwnCounts(parts)
+
+  async function providersCount(counting: CountedCall, way: CountDialect): Promise<Buffer | undefined> {
+    const stop = new Stop<Error>()
+    const timer = setTimeout(() => stop.stop(new Error('it takes too long')), bounds.countAskedMsMax)
+    try {
+      for (const { channel } of counting.seats.slice(0, bounds.attemptsPerCallMax)) {
+        const found = await onChannel(counting, way, { channel, stop })
+        if (found !== undefined || stop.reason !== undefined) return found
+      }
+      return undefined
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async function onChannel(counting: Counting, way: CountDialect, { channel, stop }: OnChannel) {
+    try {
+      return await stop.during(askForCount(send, await countRequest(counting, way, channel), { way, channel, stop }))
+    } catch (fault) {
+      // In its own words a caller is told what is wrong with them; what a translation made of them is not its own.
+      if (fault instanceof Refusal && way === counting.dialect) throw fault
+      parts.onFailed(channel.id, describeFault(fault))
+      return undefined
+    }
+  }
+
+  return async function countCall(ask, dialect) {
+    // The limits come before the body is read, so that a count whose body is refused counts as well.
+    const permit = limitRate(ask.caller, aboutCounting)
+    try {
+      return await countWith(permit, ask, dialect)
+    } finally {
+      permit.lease.release()
+    }
+  }
+
+  async function countWith(permit: Permit, ask: CountAsk, dialect: CountDialect): Promise<CountReply> {
+    const { caller } = ask
+    const read = dialect.readCall(await ask.readBody(), ask)
+    // What a key must not call it must not have counted, either: a count may show its words to a provider, too.
+    const [mouth] = fitting(lanes.mouthsOf(read.model, caller.requires), found => {
+      checkModel(caller, read.model, found.name)
+      return found
+    })
+    const { provider, model } = mouth!
+    const call = await following.whole(read, permit, dialect)
+    const about = { protocol: dialect.protocol, provider, accountId: caller.accountId }
+    const seats = references.seatsFor(call, { ...about, seats: mouth!.seats })
+    let meaning: Conversation | undefined
+    const said = (): Conversation | undefined => (meaning ??= dialect.codec?.readConversation(call))
+    const passed = passedHeaders(dialect.protocol, ask) ?? {}
+    const counting: CountedCall = { dialect, provider, model, seats, call, passed, said }
+    const { body, headers } = (await byProvider(counting)) ?? (await ownCounts(counting))
+    const told: Record<string, string> = { ...headers }
+    addQuotas(told, permit.quotas, { dialect: dialect.protocol, dateMs: parts.dateMs() })
+    return { body, headers: told }
+  }
+
+  async function byProvider(counting: CountedCall): Promise<CountReply | undefined> {
+    const way = wayOf(counting)
+    const answer = way && (await providersCount(counting, way))
+    if (answer === undefined) return undefined
+    const { dialect, call } = counting
+    const body = way === dialect ? answer.toString('utf8') : dialect.writeCounts([way!.readCount(answer)!], call)
+    return { body, headers: { 'X-Weir-Count': 'provider' } }
+  }
+}
+
+/** With the channels that may be asked. */
+interface CountedCall extends Counting {
+  readonly seats: readonly ChannelSeat[]
+}
+
+interface OnChannel {
+  readonly channel: Channel
+  readonly stop: Stop<Error>
+}
+
+/** The caller's own dialect if the provider counts in it, else the first that it counts in and that can be told all. */
+function wayOf({ dialect, provider, model, call, said }: Counting): CountDialect | undefined {
+  const served = model.speaks ?? Object.keys(provider.speaks)
+  const { name } = dialect.protocol
+  if (served.includes(name) && countPath(provider, dialect) !== undefined) return dialect
+  if (dialect.codec === undefined || call.bodyBytes > bounds.countTranslatedBytesMax) return undefined
+  const other = served.map(countDialectNamed).find(one => one?.writeConversation && countPath(provider, one))
+  // Nothing is fetched for a count: what would have to be is estimated.
+  return other?.codec !== undefined && addressesIn(said()!, other.codec).size === 0 ? other : undefined
+}

@@ -1,0 +1,102 @@
+// A forwarded address is believed only from proxies that the operator named.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { callerAddress, networkOf, parseTrustedProxies } from './caller-address.ts'
+
+const proxies = (text: string) => {
+  const list = parseTrustedProxies(text)
+  if (list === undefined) throw new Error(`no list: ${text}`)
+  return list
+}
+
+describe('callerAddress', () => {
+  const mine = proxies('10.0.0.0/8, 192.0.2.7, ::1, 2001:db8::/32')
+
+  test.each<[string, string | undefined, string]>([
+    // Nobody's proxy: whatever it claims, it is itself.
+    ['203.0.113.9', '198.51.100.1', '203.0.113.9'],
+    ['203.0.113.9', undefined, '203.0.113.9'],
+    ['192.0.2.8', '198.51.100.1', '192.0.2.8'],
+    // One of ours: the nearest address that is not.
+    ['10.1.2.3', '198.51.100.1', '198.51.100.1'],
+    ['192.0.2.7', '198.51.100.1', '198.51.100.1'],
+    ['::1', '2001:db9::5', '2001:db9::5'],
+    ['10.1.2.3', '198.51.100.1, 10.9.9.9', '198.51.100.1'],
+    ['10.1.2.3', '  198.51.100.1 ,10.9.9.9 , 2001:db8::1', '198.51.100.1'],
+    // What the caller itself wrote stands further to the left and counts for nothing.
+    ['10.1.2.3', '1.1.1.1, 198.51.100.1', '198.51.100.1'],
+    ['10.1.2.3', '10.0.0.1, 198.51.100.1, 10.0.0.2', '198.51.100.1'],
+    // Nothing but our own proxies, or something that is no address.
+    ['10.1.2.3', '10.0.0.1, 10.0.0.2', '10.1.2.3'],
+    ['10.1.2.3', undefined, '10.1.2.3'],
+    ['10.1.2.3', '', '10.1.2.3'],
+    ['10.1.2.3', 'unknown', '10.1.2.3'],
+    ['10.1.2.3', '198.51.100.1, _hidden', '10.1.2.3'],
+    ['10.1.2.3', '198.51.100.1, ', '10.1.2.3'],
+    // Longer than any row of proxies, or than any address.
+    ['10.1.2.3', `198.51.100.1${', 10.0.0.1'.repeat(31)}`, '198.51.100.1'],
+    ['10.1.2.3', `198.51.100.1${', 10.0.0.1'.repeat(32)}`, '10.1.2.3'],
+    ['10.1.2.3', `1.1.1.1,${' '.repeat(200)}198.51.100.1`, '10.1.2.3'],
+    ['10.1.2.3', ',198.51.100.1', '198.51.100.1'],
+    ['10.1.2.3', ',10.0.0.1', '10.1.2.3'],
+    // A socket that speaks both families shows an IPv4 neighbour like this.
+    ['::ffff:10.1.2.3', '198.51.100.1', '198.51.100.1'],
+    ['', '198.51.100.1', ''],
+  ])('socket %j, header %j: %j', (socket, header, address) => {
+    expect(callerAddress(socket, header, mine)).toBe(address)
+  })
+
+  test('with no proxies named the header is never believed', () => {
+    const none = proxies('')
+    fc.assert(
+      fc.property(fc.ipV4(), fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()), (socket, header) => {
+        expect(callerAddress(socket, header, none)).toBe(socket)
+      }),
+    )
+  })
+
+  test('no header makes a caller out of one of our own proxies', () => {
+    const hop = fc.oneof(fc.ipV4(), fc.constantFrom('10.0.0.9', '::1', 'x', ''))
+    fc.assert(
+      fc.property(fc.array(hop, { maxLength: 6 }), hops => {
+        const address = callerAddress('10.1.2.3', hops.join(', '), mine)
+        expect(address === '10.1.2.3' || hops.includes(address)).toBe(true)
+        expect(['10.0.0.9', '::1', 'x', '']).not.toContain(address)
+      }),
+    )
+  })
+})
+
+describe('parseTrustedProxies', () => {
+  test.each([
+    ...['', ' ', '10.0.0.0/8', '10.0.0.1', '::1', 'fd00::/8', '0.0.0.0/0'],
+    ...['10.0.0.0/8,::1', ' 10.0.0.0/8 , ,::1 ,'],
+  ])('reads %j', text => {
+    expect(parseTrustedProxies(text)).toBeDefined()
+  })
+
+  test.each([
+    ...['proxy.example.com', '10.0.0', '10.0.0.256', '10.0.0.0/33', '::1/129'],
+    ...['10.0.0.0/-1', '10.0.0.0/8.5', '10.0.0.0/a'],
+    // These would quietly trust everybody, or something else than was meant.
+    ...['10.0.0.0/', '10.0.0.0/ ', '10.0.0.0/8/9', '10.0.0.0/0x8', '10.0.0.0/1e1', '/8', '*', '10.0.0.0-10.0.0.9'],
+    '10.0.0.1, nonsense',
+  ])('refuses %j', text => {
+    expect(parseTrustedProxies(text)).toBeUndefined()
+  })
+})
+
+test('an address stands for itself, one of IPv6 for its network', () => {
+  const pairs = [
+    ['203.0.113.9', '203.0.113.9'],
+    ['::ffff:203.0.113.9', '203.0.113.9'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0DB8:0001:0002::1', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['', ''],
+  ] as const
+  for (const [address, network] of pairs) expect(networkOf(address)).toBe(network)
+})

@@ -1,0 +1,75 @@
+// Where a host may be reached, by whose word.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { hosts } from '../../../test/support/roads.ts'
+import { ClosedDoor, Door } from './guard.ts'
+import { kindOfAddress } from './public-address.ts'
+
+const open = (addresses: readonly string[], privateHosts = ''): Door =>
+  new Door({ resolve: async () => addresses, privateHosts: hosts(privateHosts) })
+
+/** What is handed out, or why nothing is. */
+async function reach(door: Door, permitted = false, host = 'a.example'): Promise<readonly string[] | string> {
+  try {
+    return await door.addressesOf(host, permitted)
+  } catch (fault) {
+    expect(fault).toBeInstanceOf(ClosedDoor)
+    return (fault as Error).message
+  }
+}
+
+const PRIVATE = 'its host is not a public one'
+const NEVER = 'its host is one that is never reached'
+
+describe('a name', () => {
+  test('leads to its public addresses, those of IPv4 first', async () => {
+    const addresses = ['2606:4700::1111', '1.1.1.1', '2606:4700::1001', '1.0.0.1']
+    expect(await reach(open(addresses))).toEqual(['1.1.1.1', '1.0.0.1', '2606:4700::1111', '2606:4700::1001'])
+  })
+
+  test.each([
+    ['one private address among public ones', ['1.1.1.1', '10.0.0.1'], PRIVATE],
+    ['a mapped one', ['::ffff:10.0.0.1'], PRIVATE],
+    ['one that is never reached', ['1.1.1.1', '169.254.169.254'], NEVER],
+    ['what is no address', ['localhost'], NEVER],
+    ['an address of a link', ['fe80::1%eth0'], NEVER],
+  ])('leads nowhere by %s', async (_what, addresses, why) => {
+    expect(await reach(open(addresses))).toBe(why)
+  })
+
+  test('leads to private addresses by permission, or by a list that names it or them', async () => {
+    const inside = ['10.0.0.1', 'fd00::1']
+    expect(await reach(open(inside), true)).toEqual(inside)
+    expect(await reach(open(inside, 'a.example'))).toEqual(inside)
+    expect(await reach(open(inside, '10.0.0.0/8, fd00::/16'))).toEqual(inside)
+    expect(await reach(open(inside, '10.0.0.0/8'))).toBe(PRIVATE)
+    expect(await reach(open(inside, 'b.example, 10.0.0.2'))).toBe(PRIVATE)
+  })
+
+  test('of a cloud is not even asked for', async () => {
+    const door = new Door({ resolve: () => Promise.reject(new Error('asked')), privateHosts: hosts('0.0.0.0/0') })
+    expect(await reach(door, true, 'metadata.google.internal.')).toBe(NEVER)
+  })
+})
+
+test('an address is what it is, and nobody is asked for it', async () => {
+  const door = new Door({ resolve: () => Promise.reject(new Error('asked')), privateHosts: hosts('10.0.0.0/8') })
+  expect(door.addressesOf('1.1.1.1', false)).toEqual(['1.1.1.1'])
+  expect(door.addressesOf('10.0.0.1', false)).toEqual(['10.0.0.1'])
+  expect(door.addressesOf('::1', true)).toEqual(['::1'])
+  expect(() => door.addressesOf('127.0.0.1', false)).toThrow(PRIVATE)
+  expect(() => door.addressesOf('169.254.1.1', true)).toThrow(NEVER)
+})
+
+test('nothing that is not public comes out unasked, whatever a name leads to', async () => {
+  const address = fc.oneof(fc.ipV4(), fc.ipV6(), fc.string())
+  await fc.assert(
+    fc.asyncProperty(fc.array(address, { minLength: 1, maxLength: 4 }), fc.boolean(), async (addresses, permitted) => {
+      const reached = await reach(open(addresses), permitted)
+      const kinds = new Set(addresses.map(kindOfAddress))
+      const isOpen = !kinds.has('never') && (permitted || !kinds.has('private'))
+      expect(Array.isArray(reached)).toBe(isOpen)
+    }),
+  )
+})

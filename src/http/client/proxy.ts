@@ -1,0 +1,65 @@
+// A proxy on the way to upstreams, as its operator wrote it: where it is, and what it is told of who we are.
+
+import { createHash } from 'node:crypto'
+import { Secret } from '../../base/secrets/secret.ts'
+import { BadAddress, hostOf, NeverReached, portOf } from '../address/operator-address.ts'
+import { kindOfHost } from '../address/public-address.ts'
+
+export class Proxy {
+  readonly host: string
+  readonly port: number
+  /** Tells it from others, and nobody what its password is. */
+  readonly digest: string
+  /** A line of a head, or nothing. */
+  readonly #authorization: string
+
+  /** `http://name:password@host:port`, or without name and password. */
+  static read(written: Secret): Proxy {
+    const text = written.reveal().trim()
+    const url = /^http:\/\/[^/?#\\]+\/?$/i.test(text) && /^[\x21-\x7e]+$/.test(text) ? URL.parse(text) : null
+    if (url === null || url.port === '0') {
+      throw new BadAddress('must be a proxy as http://name:password@host:port')
+    }
+    if (kindOfHost(hostOf(url)) === 'never') throw new NeverReached()
+    return new Proxy(url)
+  }
+
+  private constructor(url: URL) {
+    this.host = hostOf(url)
+    this.port = portOf(url)
+    this.#authorization = authorizationOf(url)
+    this.digest = createHash('sha256').update(url.href).digest('hex')
+  }
+
+  /** Takes out of a text what only the two of us know, which a proxy may repeat. */
+  static scrub(written: Secret, text: string): string {
+    const url = URL.parse(written.reveal().trim())
+    if (url === null || (url.username === '' && url.password === '')) return text
+    const pair = pairOf(url)
+    const secrets = [Buffer.from(pair).toString('base64'), pair, url.password, pair.slice(pair.indexOf(':') + 1)]
+    return secrets.reduce((clean, secret) => new Secret(secret).scrub(clean), text)
+  }
+
+  /** What is said for a tunnel to a host, which then is spoken to as if nobody were between. */
+  tunnelWords(authority: string): string {
+    return `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${this.#authorization}\r\n`
+  }
+
+  /** The first lines of a request that it is to read and pass on. */
+  forwardedStart(method: string, url: URL): string {
+    const at = `${url.origin}${url.pathname}${url.search}`
+    return `${method} ${at} HTTP/1.1\r\nHost: ${url.host}\r\n${this.#authorization}`
+  }
+}
+
+const pairOf = ({ username, password }: Pick<URL, 'username' | 'password'>): string =>
+  `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+
+function authorizationOf({ username, password }: URL): string {
+  if (username === '' && password === '') return ''
+  try {
+    return `Proxy-Authorization: Basic ${Buffer.from(pairOf({ username, password })).toString('base64')}\r\n`
+  } catch {
+    throw new BadAddress('must be a proxy whose name and password are percent-encoded')
+  }
+}

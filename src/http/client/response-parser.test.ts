@@ -1,0 +1,259 @@
+// An answer does not depend on how its bytes were cut, and one that two readers could understand differently is
+// broken, or at least the last of its connection.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { leastCpuMs } from '../../../test/support/cpu.ts'
+import { bounds } from '../../base/bounds.ts'
+import { ResponseParser } from './response-parser.ts'
+
+interface Verdict {
+  readonly stage: string
+  readonly status: number | undefined
+  readonly body: string
+  readonly isReusable: boolean
+}
+
+const bytes = (text: string): Buffer => Buffer.from(text, 'latin1')
+
+/** What becomes of the pieces; `ends` when the connection ends after them. */
+function read(pieces: readonly Uint8Array[], ends = false): Verdict {
+  const parser = new ResponseParser()
+  // A parser may move bytes about in what it is given, so each gets a copy of its own.
+  const data = pieces.map(piece => parser.push(Buffer.from(piece))).filter(piece => piece !== undefined)
+  const { isReusable } = parser
+  if (ends) parser.end()
+  const body = Buffer.concat(data).toString('latin1')
+  return { stage: parser.stage, status: parser.head?.status, body, isReusable }
+}
+
+const whole = (text: string, ends = false): Verdict => read([bytes(text)], ends)
+const byteByByte = (data: Uint8Array): Uint8Array[] => Array.from(data, byte => Uint8Array.of(byte))
+
+function cutAt(data: Buffer, places: readonly number[]): Buffer[] {
+  const cuts = [0, ...places.map(place => place % (data.length + 1)), data.length].sort((a, b) => a - b)
+  return cuts.slice(1).map((end, index) => data.subarray(cuts[index], end))
+}
+
+const OK = 'HTTP/1.1 200 OK\r\n'
+const CHUNKED = `${OK}Transfer-Encoding: chunked\r\n\r\n`
+const HINTS = 'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 E\r\nlink: x\r\n\r\n'
+const good = (body: string): object => ({ stage: 'whole', status: 200, body, isReusable: true })
+const last = (body: string): object => ({ stage: 'whole', status: 200, body, isReusable: false })
+const nothing = { ...last(''), status: 304 }
+
+describe('an answer that is whole', () => {
+  const rows: readonly (readonly [string, string, object])[] = [
+    ['with a length', `${OK}Content-Length: 5\r\n\r\nhello`, good('hello')],
+    ['with a length of nothing', `${OK}content-length:0\r\n\r\n`, good('')],
+    ['in chunks', `${CHUNKED}5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n`, good('hello!')],
+    ['in chunks with sizes in capitals', `${CHUNKED}00A\r\n0123456789\r\n0\r\n\r\n`, good('0123456789')],
+    ['in chunks with extensions', `${CHUNKED}5 ;a="b;c"\r\nhello\r\n0;x\r\n\r\n`, good('hello')],
+    ['in chunks with blanks behind the size', `${CHUNKED}5 \t\r\nhello\r\n0\r\n\r\n`, good('hello')],
+    ['in chunks with trailers', `${CHUNKED}5\r\nhello\r\n0\r\nX-Sum: 1\r\nY: \xe9\r\n\r\n`, good('hello')],
+    ['chunked in capitals', `${OK}TRANSFER-ENCODING:  Chunked \r\n\r\n0\r\n\r\n`, good('')],
+    ['after informational ones', `${HINTS}${CHUNKED}0\r\n\r\n`, good('')],
+    ['without a reason', 'HTTP/1.1 200\r\ncontent-length: 1\r\n\r\nx', good('x')],
+    ['of no content', 'HTTP/1.1 204 No Content\r\n\r\n', { ...good(''), status: 204 }],
+    ['of nothing new', 'HTTP/1.1 304 Not Modified\r\ncontent-length: 7\r\n\r\n', { ...good(''), status: 304 }],
+    ['with UTF-8 in a value', `${OK}x: Gr\xc3\xbc\xc3\x9fe\r\ncontent-length: 0\r\n\r\n`, good('')],
+  ]
+  test.each(rows)('%s', (_name, text, verdict) => {
+    expect(whole(text)).toEqual(verdict as Verdict)
+    expect(read(byteByByte(bytes(text)))).toEqual(verdict as Verdict)
+  })
+})
+
+describe('an answer that is the last of its connection', () => {
+  const rows: readonly (readonly [string, string, object])[] = [
+    ['says that it closes', `${OK}Connection: close\r\nContent-Length: 1\r\n\r\nx`, last('x')],
+    ['says so among others', `${OK}connection: x, Close\r\nContent-Length: 1\r\n\r\nx`, last('x')],
+    ['is of HTTP/1.0', 'HTTP/1.0 200 OK\r\nContent-Length: 1\r\n\r\nx', last('x')],
+    ['has a length before chunks', `${OK}Content-Length: 3\r\n${CHUNKED.slice(OK.length)}0\r\n\r\n`, last('')],
+    ['has a length after chunks', `${CHUNKED.slice(0, -2)}Content-Length: x\r\n\r\n1\r\nx\r\n0\r\n\r\n`, last('x')],
+    ['tells the same length twice', `${OK}Content-Length: 1\r\nContent-Length: 1\r\n\r\nx`, last('x')],
+    ['tells the same length as a list', `${OK}Content-Length: 1, 1\r\n\r\nx`, last('x')],
+    ['has bytes after its length', `${OK}Content-Length: 1\r\n\r\nxHTTP/1.1 200 OK\r\n\r\n`, last('x')],
+    ['has bytes after its chunks', `${CHUNKED}1\r\nx\r\n0\r\n\r\n\r\n`, last('x')],
+    ['has a body where none can be', 'HTTP/1.1 204 N\r\ncontent-length: 1\r\n\r\nx', { ...last(''), status: 204 }],
+    ['has chunks where none can be', 'HTTP/1.1 304 N\r\ntransfer-encoding: chunked\r\n\r\n', nothing],
+  ]
+  test.each(rows)('because it %s', (_name, text, verdict) => {
+    expect(whole(text)).toEqual(verdict as Verdict)
+    expect(read(byteByByte(bytes(text)))).toEqual(verdict as Verdict)
+  })
+
+  test('because only its end ends it', () => {
+    const text = `${OK}\r\nas long as it lasts`
+    expect(whole(text)).toMatchObject({ stage: 'body', isReusable: false })
+    expect(whole(text, true)).toEqual({ stage: 'whole', status: 200, body: 'as long as it lasts', isReusable: false })
+  })
+})
+
+describe('an answer is broken', () => {
+  const heads: readonly (readonly [string, string])[] = [
+    ['of another protocol', 'SSH-2.0-OpenSSH_9.2\r\n'],
+    ['of HTTP/2', 'HTTP/2 200 OK\r\n\r\n'],
+    ['of HTTP/1.2', 'HTTP/1.2 200 OK\r\n\r\n'],
+    ['with a blank line before it', '\r\nHTTP/1.1 200 OK\r\n\r\n'],
+    ['in small letters', 'http/1.1 200 OK\r\n\r\n'],
+    ['with a status of two digits', 'HTTP/1.1 20 OK\r\n\r\n'],
+    ['with a status of four digits', 'HTTP/1.1 2000 OK\r\n\r\n'],
+    ['with a status that nobody knows', 'HTTP/1.1 999 OK\r\n\r\n'],
+    ['with two blanks before its status', 'HTTP/1.1  200 OK\r\n\r\n'],
+    ['that switches protocols', 'HTTP/1.1 101 Switching\r\nupgrade: websocket\r\n\r\n'],
+    ['with bare LFs', 'HTTP/1.1 200 OK\ncontent-length: 0\n\n'],
+    ['with one bare LF', `${OK}a: b\nc: d\r\n\r\n`],
+    ['with a bare CR', `${OK}a: b\rc: d\r\n\r\n`],
+    ['with a folded line', `${OK}a: b\r\n c\r\n\r\n`],
+    ['with a folded first line', `${OK} a: b\r\n\r\n`],
+    ['with a NUL', `${OK}a: b\0\r\n\r\n`],
+    ['with a line without a colon', `${OK}content-length\r\n\r\n`],
+    ['with a header without a name', `${OK}: 5\r\n\r\n`],
+    ['with a blank before a colon', `${OK}Content-Length : 5\r\n\r\nhello`],
+    ['with a name that is none', `${OK}Content(Length): 5\r\n\r\nhello`],
+    ['with two lengths', `${OK}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello`],
+    ['with two lengths in one', `${OK}Content-Length: 5, 6\r\n\r\nhello`],
+    ['with a length of words', `${OK}Content-Length: five\r\n\r\nhello`],
+    ['with a length below nothing', `${OK}Content-Length: -5\r\n\r\nhello`],
+    ['with a sign before its length', `${OK}Content-Length: +5\r\n\r\nhello`],
+    ['with a length in hexadecimal', `${OK}Content-Length: 0x5\r\n\r\nhello`],
+    ['with a length and a fraction', `${OK}Content-Length: 5.0\r\n\r\nhello`],
+    ['with an empty length', `${OK}Content-Length:\r\n\r\nhello`],
+    ['with a blank that is none behind its length', `${OK}Content-Length: 5\xa0\r\n\r\nhello`],
+    ['with a length beyond all numbers', `${OK}Content-Length: 99999999999999999999\r\n\r\nhello`],
+    ['with another encoding before the chunks', `${OK}Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n`],
+    ['with chunks in chunks', `${OK}Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`],
+    ['with an encoding that nobody knows', `${OK}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`],
+    ['with an encoding in disguise', `${OK}Transfer-Encoding: \x0bchunked\r\n\r\n0\r\n\r\n`],
+    ['with the identity', `${OK}Transfer-Encoding: identity\r\nContent-Length: 5\r\n\r\nhello`],
+    ['with an empty encoding', `${OK}Transfer-Encoding:\r\nContent-Length: 5\r\n\r\nhello`],
+  ]
+  test.each(heads)('by a head %s', (_name, text) => {
+    const verdict = { stage: 'broken', status: undefined, body: '', isReusable: false }
+    expect(whole(text)).toEqual(verdict)
+    expect(read(byteByByte(bytes(text)))).toEqual(verdict)
+  })
+
+  const chunks: readonly (readonly [string, string, string])[] = [
+    ['without a size', '\r\nhello\r\n0\r\n\r\n', ''],
+    ['with a size of words', 'zz\r\nhello\r\n', ''],
+    ['with a negative size', '-5\r\nhello\r\n', ''],
+    ['with a sign before the size', '+5\r\nhello\r\n', ''],
+    ['with 0x before the size', '0x5\r\nhello\r\n', ''],
+    ['with a blank before the size', ' 5\r\nhello\r\n', ''],
+    ['with two sizes', '5 5\r\nhello\r\n', ''],
+    ['with a size beyond 64 bits', 'fffffffffffffffff\r\nhello\r\n', ''],
+    ['with a size of many noughts', `${'0'.repeat(40)}5\r\nhello\r\n`, ''],
+    ['with a bare LF behind the size', '5\nhello\r\n', ''],
+    ['with a bare CR behind the size', '5\rhello\r\n', ''],
+    ['with a bare LF in an extension', '5;a\nb\r\nhello\r\n', ''],
+    ['with a NUL in an extension', '5;a\0\r\nhello\r\n', ''],
+    ['with a bare LF behind the data', '5\r\nhello\n0\r\n\r\n', 'hello'],
+    ['longer than its size', '2\r\nhello\r\n0\r\n\r\n', 'he'],
+    ['with a bare LF in a trailer', '0\r\na: b\n\r\n', ''],
+    ['with a bare LF at its end', '0\r\n\n', ''],
+    ['with an endless extension', `5;${'x'.repeat(bounds.chunkOverheadBytesMax + 1)}\r\nhello\r\n`, ''],
+    ['with endless trailers', `0\r\n${'a: b\r\n'.repeat(bounds.chunkOverheadBytesMax)}`, ''],
+  ]
+  test.each(chunks)('by a chunk %s', (_name, text, body) => {
+    const verdict = { stage: 'broken', status: 200, body, isReusable: false }
+    expect(whole(CHUNKED + text)).toEqual(verdict)
+    expect(read(byteByByte(bytes(CHUNKED + text)))).toEqual(verdict)
+  })
+
+  test.each([
+    ['no byte of it', ''],
+    ['half a head', 'HTTP/1.1 200 OK\r\ncontent-'],
+    ['an informational head', 'HTTP/1.1 100 Continue\r\n\r\n'],
+    ['half a body', `${OK}Content-Length: 6\r\n\r\nhello`],
+    ['no terminating chunk', `${CHUNKED}5\r\nhello\r\n`],
+    ['half a terminating chunk', `${CHUNKED}5\r\nhello\r\n0\r\n`],
+  ])('by an end after %s', (_name, text) => {
+    expect(whole(text)).not.toMatchObject({ stage: 'broken' })
+    expect(whole(text, true)).toMatchObject({ stage: 'broken', isReusable: false })
+  })
+
+  test('by a head beyond its bound, in one piece or many, at once or with hints before it', () => {
+    const long = `${OK}x: ${'x'.repeat(bounds.answerHeadBytesMax)}\r\ncontent-length: 0\r\n\r\n`
+    const many = `${OK}${'x: y\r\n'.repeat(bounds.answerHeadBytesMax / 6)}\r\n`
+    const hints = `${'HTTP/1.1 103 E\r\n\r\n'.repeat(bounds.answerHeadBytesMax / 18)}${OK}content-length: 0\r\n\r\n`
+    for (const text of [long, many, hints, long.slice(0, -2), hints.slice(0, -2)]) {
+      expect(whole(text).stage).toBe('broken')
+      expect(read(cutAt(bytes(text), [7, 1_000, 40_000])).stage).toBe('broken')
+    }
+    const room = bounds.answerHeadBytesMax - `${OK}x: \r\ncontent-length: 0\r\n\r\n`.length
+    expect(whole(`${OK}x: ${'x'.repeat(room)}\r\ncontent-length: 0\r\n\r\n`)).toEqual(good('') as Verdict)
+  })
+})
+
+test('a head and a body in a million crumbs cost no more than their bytes', () => {
+  const head = bytes(`${OK}${'x: y\r\n'.repeat(9_000)}transfer-encoding: chunked\r\n\r\n`)
+  const body = bytes('1\r\nx\r\n'.repeat(100_000))
+  const readAll = () => expect(read([...byteByByte(head), ...byteByByte(body)]).body).toHaveLength(100_000)
+  expect(leastCpuMs(readAll, 1)).toBeLessThan(5_000)
+})
+
+test('values are found without case, joined, and without the blanks around them', () => {
+  const parser = new ResponseParser()
+  parser.push(bytes(`${OK}A-b: \t 1 \r\nX: A-b: no\r\na-B:2\r\nEMPTY:\r\nContent-Length: 0\r\n\r\n`))
+  expect(['a-b', 'A-B', 'x', 'empty', 'b', 'HTTP/1.1 200 OK'].map(name => parser.head!.header(name))).toEqual([
+    '1, 2',
+    '1, 2',
+    'A-b: no',
+    '',
+    null,
+    null,
+  ])
+})
+
+describe('for any bytes', () => {
+  const body = fc.uint8Array({ maxLength: 60 }).map(data => Buffer.from(data).toString('latin1'))
+  const chunkLines = fc.constantFrom('', ' ', ';x', ';a="b"')
+  const chunked = fc.array(fc.tuple(body, chunkLines), { maxLength: 6 }).map(parts => ({
+    framing: 'transfer-encoding: chunked\r\n',
+    wire: `${parts
+      .filter(([data]) => data !== '')
+      .map(([data, line]) => `${data.length.toString(16)}${line}\r\n${data}\r\n`)
+      .join('')}0\r\n\r\n`,
+    body: parts.map(([data]) => data).join(''),
+  }))
+  const measured = body.map(data => ({ framing: `Content-Length: ${data.length}\r\n`, wire: data, body: data }))
+  const hints = fc.constantFrom('', 'HTTP/1.1 100 Continue\r\n\r\n', 'HTTP/1.1 103 E\r\nlink: a\r\n\r\n')
+  const answers = fc.tuple(hints, fc.oneof(chunked, measured), fc.constantFrom('', 'x-a: b\r\n', 'y:\r\n'))
+  const places = fc.array(fc.nat(10_000), { maxLength: 12 })
+
+  test('a good answer is read as it was meant, however it is cut', () => {
+    fc.assert(
+      fc.property(answers, places, ([hint, { framing, wire, body: meant }, more], cuts) => {
+        const data = bytes(`${hint}${OK}${more}${framing}\r\n${wire}`)
+        expect(read(cutAt(data, cuts))).toEqual(good(meant) as Verdict)
+        expect(read(byteByByte(data))).toEqual(good(meant) as Verdict)
+        expect(read([data.subarray(0, -1)], true).stage).toBe('broken')
+      }),
+      { numRuns: 500 },
+    )
+  })
+
+  const crumbs = fc.constantFrom(
+    ...['HTTP/1.1 200 OK\r\n', 'HTTP/1.0 204 X\r\n', 'HTTP/1.1 100 C\r\n\r\n', '\r\n', '\n', '\r', ' ', ':', '\0'],
+    ...['content-length: 3\r\n', 'Transfer-Encoding: chunked\r\n', 'connection: close\r\n'],
+    ...['3\r\nabc\r\n', '0\r\n', '5;x\r\n', 'abc'],
+  )
+  const noise = fc.oneof(
+    fc.array(crumbs, { maxLength: 14 }).map(parts => bytes(parts.join(''))),
+    fc.uint8Array({ maxLength: 80 }).map(data => Buffer.concat([bytes(CHUNKED), data])),
+    fc.uint8Array({ maxLength: 40 }).map(data => Buffer.from(data)),
+  )
+
+  test('the verdict on any bytes is the same however they are cut, and nothing is ever thrown', () => {
+    fc.assert(
+      fc.property(noise, places, fc.boolean(), (data, cuts, ends) => {
+        const expected = read([data], ends)
+        expect(read(cutAt(data, cuts), ends)).toEqual(expected)
+        expect(read(byteByByte(data), ends)).toEqual(expected)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+})

@@ -1,0 +1,114 @@
+// Bodies on their way: what each class may hold, who gives way when it is too much, and that nothing is counted twice.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { Refusal } from '../../base/errors.ts'
+import type { BodyClass, BodyLease, InflowBounds } from './body-budget.ts'
+import { Inflow, inflowBounds } from './body-budget.ts'
+
+const small: InflowBounds = { ownBodiesMax: 3, ownBytesMax: 100, bodiesMax: 6, bytesMax: 200 }
+const open = (limits = small): Inflow => new Inflow({ stranger: limits, person: limits, caller: limits })
+
+interface Watched {
+  readonly lease: BodyLease
+  /** Why it was given up. */
+  code?: string
+}
+
+function enter(inflow: Inflow, name: string, of: BodyClass = 'caller'): Watched {
+  const watched: Watched = { lease: inflow.enter({ class: of, name }) }
+  watched.lease.onGivenUp(refusal => (watched.code = refusal.code))
+  return watched
+}
+
+describe('of one owner', () => {
+  test('one too many gives up the one that has waited longest for a byte, not the newest', () => {
+    const inflow = open()
+    const [first, second, third] = [enter(inflow, 'a'), enter(inflow, 'a'), enter(inflow, 'a')]
+    first.lease.hold(1)
+    const fourth = enter(inflow, 'a')
+    expect([first, second, third, fourth].map(({ code }) => code)).toEqual([
+      undefined,
+      'concurrency_exceeded',
+      undefined,
+      undefined,
+    ])
+    expect(inflow.held('caller')).toEqual({ bodies: 3, bytes: 1 })
+  })
+
+  test('bytes beyond its own bound are no others', () => {
+    const inflow = open()
+    const [other, stalled, going] = [enter(inflow, 'b'), enter(inflow, 'a'), enter(inflow, 'a')]
+    other.lease.hold(90)
+    stalled.lease.hold(60)
+    going.lease.hold(60)
+    expect([other.code, stalled.code, going.code]).toEqual([undefined, 'concurrency_exceeded', undefined])
+    expect(inflow.held('caller')).toEqual({ bodies: 2, bytes: 150 })
+  })
+
+  test('one body that is larger than all it may have is given up itself', () => {
+    const only = enter(open(), 'a')
+    expect(() => only.lease.hold(101)).toThrow(Refusal)
+    expect(() => only.lease.hold(1)).toThrow(Refusal)
+    expect(only.code).toBe('concurrency_exceeded')
+  })
+})
+
+describe('of a class', () => {
+  test('when all is used up the owner with the most gives way, whoever came last', () => {
+    const inflow = open({ ...small, ownBytesMax: 150 })
+    const [greedy, modest, latest] = [enter(inflow, 'a'), enter(inflow, 'b'), enter(inflow, 'c')]
+    greedy.lease.hold(140)
+    modest.lease.hold(50)
+    latest.lease.hold(20)
+    expect([greedy.code, modest.code, latest.code]).toEqual(['overloaded', undefined, undefined])
+  })
+
+  test('what strangers do takes nothing from callers', () => {
+    const inflow = open()
+    for (let at = 0; at < 100; at++) enter(inflow, `network ${at}`, 'stranger').lease.hold(1)
+    expect(inflow.held('stranger').bodies).toBe(small.bodiesMax)
+    expect(inflow.held('caller')).toEqual({ bodies: 0, bytes: 0 })
+    const caller = enter(inflow, 'a')
+    caller.lease.hold(100)
+    expect(caller.code).toBeUndefined()
+  })
+})
+
+test('whatever comes and goes, the sums are those of what is there, and within their bounds', () => {
+  const step = fc.record({
+    owner: fc.constantFrom('a', 'b', 'c'),
+    bytes: fc.nat(120),
+    pick: fc.nat(20),
+    does: fc.constantFrom('enter', 'hold', 'leave'),
+  })
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), steps => {
+      const inflow = open()
+      const all: Watched[] = []
+      for (const { owner, bytes, pick, does } of steps) {
+        const one = all[pick % (all.length || 1)]
+        if (does === 'enter' || one === undefined) all.push(enter(inflow, owner))
+        else if (does === 'leave') one.lease.leave()
+        else {
+          try {
+            one.lease.hold(bytes)
+          } catch (fault) {
+            expect(fault).toBeInstanceOf(Refusal)
+          }
+        }
+        const { bodies, bytes: held } = inflow.held('caller')
+        expect(bodies).toBeWithin(0, small.bodiesMax + 1)
+        expect(held).toBeWithin(0, small.bytesMax + 1)
+      }
+      for (const { lease } of all) lease.leave()
+      expect(inflow.held('caller')).toEqual({ bodies: 0, bytes: 0 })
+    }),
+  )
+})
+
+test('on the smallest machine a body of the largest size still fits, and strangers have next to nothing', () => {
+  const { caller, stranger } = inflowBounds(64 * 1024 * 1024)
+  expect(caller.ownBytesMax).toBeGreaterThanOrEqual(32 * 1024 * 1024)
+  expect(stranger.bytesMax).toBeLessThanOrEqual(8 * 1024 * 1024)
+})

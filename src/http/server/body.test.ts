@@ -1,0 +1,251 @@
+// A body is read within its bounds: by its announced length, while it is read, after it was decoded, and in time.
+
+import { describe, expect, test } from 'bun:test'
+import zlib from 'node:zlib'
+import { bounds } from '../../base/bounds.ts'
+import { Deadlines } from '../../base/deadlines.ts'
+import { Refusal } from '../../base/errors.ts'
+import { openDecodings, readBody, readsMax } from './body.ts'
+import { Inflow, inflowBounds } from './body-budget.ts'
+import type { Arrival } from './server.ts'
+
+const limits = { bytesMax: 1_000, msMax: 5_000 }
+const json = { 'content-type': 'application/json' }
+
+interface Sent {
+  readonly headers?: Record<string, string>
+  readonly body?: Uint8Array | string | ReadableStream<Uint8Array>
+}
+
+const openInflow = (): Inflow => new Inflow(inflowBounds(1e9))
+
+function read({ headers = json, body = '{}' }: Sent, within = limits, inflow = openInflow()): Promise<Buffer> {
+  const request = new Request('http://weir/', { method: 'POST', headers: { 'content-type': '' }, body })
+  const arrival = { request, headers } as Pick<Arrival, 'request' | 'headers'> as Arrival
+  const deadlines = new Deadlines(() => performance.now())
+  const lease = inflow.enter({ class: 'caller', name: 'account 1' })
+  return readBody(arrival, {
+    ...{ limits: within, readsMin: 1_024, deadlines, type: 'json', lease, decodings: openDecodings() },
+  })
+}
+
+async function codeOf(sent: Sent, within = limits): Promise<string> {
+  try {
+    await read(sent, within)
+    return 'read'
+  } catch (fault) {
+    return fault instanceof Refusal ? fault.code : `not a refusal: ${String(fault)}`
+  }
+}
+
+const readText = async (sent: Sent): Promise<string> => (await read(sent)).toString('utf8')
+
+/** Pieces as they are pulled, without a length; `onCancel` hears that the rest is not wanted. */
+function pieces(count: number, size: number, onCancel: () => void = () => {}): ReadableStream<Uint8Array> {
+  let left = count
+  return new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (left-- === 0) controller.close()
+      else controller.enqueue(new Uint8Array(size).fill(0x20))
+    },
+    cancel: onCancel,
+  })
+}
+
+describe('its type', () => {
+  test.each(['application/json', 'APPLICATION/JSON', 'application/json; charset=utf-8', 'application/json ;x=y'])(
+    '%j is taken',
+    async type => {
+      expect(await codeOf({ headers: { 'content-type': type } })).toBe('read')
+    },
+  )
+
+  test.each([
+    ...['text/plain', 'application/jsonl', 'application/json-seq', 'application/x-www-form-urlencoded'],
+    ...['json', '', 'x-application/json', 'text/json; application/json'],
+  ])('%j is not', async type => {
+    expect(await codeOf({ headers: { 'content-type': type } })).toBe('content_type_unsupported')
+  })
+
+  test('none is none', async () => {
+    expect(await codeOf({ headers: {}, body: new Uint8Array([0x7b, 0x7d]) })).toBe('content_type_unsupported')
+  })
+})
+
+describe('its size', () => {
+  test('is bounded to the byte', async () => {
+    expect(await codeOf({ body: 'x'.repeat(1_000) })).toBe('read')
+    expect(await codeOf({ body: 'x'.repeat(1_001) })).toBe('body_too_large')
+    const announced = (length: number): Sent => {
+      return { headers: { ...json, 'content-length': `${length}` }, body: 'x'.repeat(length) }
+    }
+    expect(await codeOf(announced(1_000))).toBe('read')
+    expect(await codeOf(announced(1_001))).toBe('body_too_large')
+  })
+
+  test('is bounded by what it announces before anything is read', async () => {
+    let pulled = 0
+    const body = new ReadableStream<Uint8Array>({ pull: () => void pulled++ }, { highWaterMark: 0 })
+    expect(await codeOf({ headers: { ...json, 'content-length': '1001' }, body })).toBe('body_too_large')
+    expect(pulled).toBe(0)
+  })
+
+  test('is counted while it is read when nothing was announced', async () => {
+    expect(await codeOf({ body: pieces(10, 100) })).toBe('read')
+    expect(await codeOf({ body: pieces(101, 10) })).toBe('body_too_large')
+  })
+
+  test('no more is read of a body that is too long', async () => {
+    let cancelled = false
+    expect(await codeOf({ body: pieces(1e9, 100, () => (cancelled = true)) })).toBe('body_too_large')
+    expect(cancelled).toBe(true)
+  })
+
+  test('an empty one is empty', async () => {
+    expect(await readText({ body: '' })).toBe('')
+    expect(await readText({ headers: { ...json, 'content-length': '0' }, body: '' })).toBe('')
+  })
+})
+
+describe('its pieces', () => {
+  const roomy = { bytesMax: 1024 * 1024, msMax: 30_000 }
+  /** Counts what is handed over. */
+  function counted(count: number, size: number): { readonly body: ReadableStream<Uint8Array>; pulled: number } {
+    const sent = { body: undefined as unknown as ReadableStream<Uint8Array>, pulled: 0 }
+    const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+      if (sent.pulled++ === count) controller.close()
+      else controller.enqueue(new Uint8Array(size).fill(0x20))
+    }
+    sent.body = new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 })
+    return sent
+  }
+
+  test.each([1, 7, 32])('so many of %p bytes are too many, and no more is read', async size => {
+    const sent = counted(1e6, size)
+    expect(await codeOf(sent, roomy)).toBe('body_in_pieces')
+    const most = Math.floor(1_024 / (1 - size / bounds.bodyReadBytesMin)) + bounds.bodyReadBytesMin
+    expect(sent.pulled).toBeGreaterThan(1_024)
+    expect(sent.pulled).toBeLessThanOrEqual(most)
+  })
+
+  test('the first ones may have any size, to the piece', async () => {
+    const most = readsMax(1_024, 1_040)
+    expect(most).toBe(1_040)
+    expect(await codeOf(counted(most, 1), roomy)).toBe('read')
+    expect(await codeOf(counted(most + 1, 1), roomy)).toBe('body_in_pieces')
+  })
+
+  test('pieces of 64 bytes may be as many as fit', async () => {
+    expect(await codeOf(counted(16_384, 64), roomy)).toBe('read')
+  })
+
+  test('an announced length makes no difference', async () => {
+    const headers = { ...json, 'content-length': '200000' }
+    expect(await codeOf({ headers, body: counted(200_000, 1).body }, roomy)).toBe('body_in_pieces')
+  })
+
+  test('large and small ones are put together in their order, and what they take is held', async () => {
+    const sizes = [1, 4_096, 3, 4_095, 70_000, 1_023, 5_000, 2, 2, 4_000, 66_000, 9, ...Array<number>(900).fill(333)]
+    const whole = Buffer.from(Uint8Array.from({ length: sizes.reduce((a, b) => a + b) }, (_, at) => (at * 31) % 251))
+    for (const announced of [false, true]) {
+      let at = 0
+      let next = 0
+      const body = new ReadableStream<Uint8Array>({
+        pull(controller) {
+          if (next === sizes.length) return controller.close()
+          controller.enqueue(new Uint8Array(whole.subarray(at, (at += sizes[next++]!))))
+        },
+      })
+      const headers = announced ? { ...json, 'content-length': String(whole.length) } : json
+      const inflow = openInflow()
+      expect((await read({ headers, body }, roomy, inflow)).equals(whole)).toBe(true)
+      const { bytes } = inflow.held('caller')
+      expect(bytes).toBeGreaterThanOrEqual(whole.length)
+      expect(bytes).toBeLessThan(whole.length + 80_000)
+    }
+  })
+
+  test('many kept ones are held with what they cost beside their bytes', async () => {
+    const inflow = openInflow()
+    await read(counted(100, 4_096), roomy, inflow)
+    expect(inflow.held('caller').bytes).toBeGreaterThan(100 * (4_096 + 100))
+  })
+
+  test('others have their turn while many come at once', async () => {
+    const sent = counted(10_000, 64)
+    let turns = 0
+    const turn = (): void => {
+      turns++
+      timer = setImmediate(turn)
+    }
+    let timer = setImmediate(turn)
+    expect(await codeOf(sent, roomy)).toBe('read')
+    clearImmediate(timer)
+    expect(turns).toBeGreaterThan(100)
+  })
+})
+
+describe('its time', () => {
+  test('is bounded', async () => {
+    const body = new ReadableStream<Uint8Array>({ pull: () => new Promise(() => {}) })
+    expect(await codeOf({ body }, { ...limits, msMax: 20 })).toBe('body_too_slow')
+  })
+})
+
+describe('its encoding', () => {
+  const encoders: Record<string, (bytes: Uint8Array) => Uint8Array> = {
+    gzip: bytes => zlib.gzipSync(bytes),
+    deflate: bytes => zlib.deflateSync(bytes),
+    br: bytes => zlib.brotliCompressSync(bytes),
+    zstd: bytes => zlib.zstdCompressSync(bytes),
+  }
+  const encoded = (encoding: string, body: Uint8Array): Sent => {
+    return { headers: { ...json, 'content-encoding': encoding }, body }
+  }
+  const names = Object.keys(encoders)
+  const good = Buffer.from('{"text":"Grüße"}')
+
+  test.each(names)('%s is decoded', async name => {
+    expect(await readText(encoded(name, encoders[name]!(good)))).toBe(good.toString())
+    expect(await readText(encoded(` ${name.toUpperCase()} `, encoders[name]!(good)))).toBe(good.toString())
+  })
+
+  test.each(names)('%s is bounded to the byte after decoding', async name => {
+    expect(await codeOf(encoded(name, encoders[name]!(Buffer.alloc(1_000, 0x20))))).toBe('read')
+    expect(await codeOf(encoded(name, encoders[name]!(Buffer.alloc(1_001, 0x20))))).toBe('body_too_large')
+  })
+
+  test.each(names)('%s that is a bomb does not go off', async name => {
+    const bomb = encoders[name]!(Buffer.alloc(300_000, 0x20))
+    expect(bomb.byteLength).toBeLessThan(1_000)
+    expect(await codeOf(encoded(name, bomb))).toBe('body_too_large')
+  })
+
+  test.each(names)('%s that is something else is refused', async name => {
+    expect(await codeOf(encoded(name, good))).toBe('encoding_invalid')
+  })
+
+  // The runtime hands over what it has of a zstd body that was cut off; as JSON it is refused then.
+  test.each(['gzip', 'deflate', 'br'])('%s that was cut off is refused', async name => {
+    const whole = encoders[name]!(good)
+    for (const missing of [1, 5, whole.byteLength]) {
+      const cut = whole.subarray(0, whole.byteLength - missing)
+      expect([missing, await codeOf(encoded(name, cut))]).toEqual([missing, 'encoding_invalid'])
+    }
+  })
+
+  test('identity is no encoding', async () => {
+    expect(await readText(encoded('identity', good))).toBe(good.toString())
+    expect(await readText(encoded('Identity', good))).toBe(good.toString())
+  })
+
+  test.each(['compress', 'x', 'gzip, br', 'gzip gzip', 'constructor', '__proto__', 'tostring', 'valueof'])(
+    '%j is none we know',
+    async name => {
+      const verdict = codeOf(encoded(name, good))
+      // A decoder that is none might never call back.
+      const silence = new Promise<string>(resolve => setTimeout(resolve, 1_000, 'silence'))
+      expect(await Promise.race([verdict, silence])).toBe('encoding_unsupported')
+    },
+  )
+})

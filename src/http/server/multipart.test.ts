@@ -1,0 +1,154 @@
+// Forms as the runtime writes them, forms by hand, and what two readers could take for two different ones.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { leastCpuMs } from '../../../test/support/cpu.ts'
+import type { FormPart } from './multipart.ts'
+import { boundaryOf, readForm } from './multipart.ts'
+
+const crlf = (text: string): Buffer => Buffer.from(text.replaceAll('\n', '\r\n'))
+const part = (head: string, content: string): string => `--b\n${head}\n\n${content}\n`
+const named = 'Content-Disposition: form-data; name="a"'
+const field = (name: string, content: string): string => part(`Content-Disposition: form-data; name="${name}"`, content)
+
+function contents(body: Buffer, boundary = 'b'): readonly (readonly [string, string])[] {
+  const parts = readForm(body, boundary)
+  if (typeof parts === 'string') throw new Error(parts)
+  return parts.map(({ name, start, end }) => [name, body.toString('utf8', start, end)] as const)
+}
+
+describe('a boundary', () => {
+  test.each([
+    ['multipart/form-data; boundary=abc', 'abc'],
+    ['Multipart/Form-Data;boundary="a b:c"', 'a b:c'],
+    ['multipart/form-data ; charset=utf-8; boundary=----x ', '----x'],
+    [`multipart/form-data; boundary=${'x'.repeat(70)}`, 'x'.repeat(70)],
+    [`multipart/form-data; boundary=${'x'.repeat(71)}`, undefined],
+    ['multipart/form-data', undefined],
+    ['multipart/form-data; boundary=', undefined],
+    ['multipart/form-data; boundary=""', undefined],
+    ['multipart/form-data; boundary="a "', undefined],
+    ['multipart/form-data; boundary=a; boundary=b', undefined],
+    ['multipart/form-data; boundary=a; Boundary=a', undefined],
+    ['multipart/form-data; boundary=a b', undefined],
+    ['multipart/form-data; boundary="a\\"b"', undefined],
+    ['multipart/form-data; boundary=\u00e9', undefined],
+    ['multipart/mixed; boundary=a', undefined],
+    ['application/json; boundary=a', undefined],
+    ['', undefined],
+  ])('of %p is %p', (type, boundary) => {
+    expect(boundaryOf(type)).toBe(boundary)
+  })
+})
+
+describe('a form', () => {
+  test('is read where it lies', () => {
+    const file = part('content-disposition: form-data; name="file"; filename="a.wav"\nContent-Type: audio/wav', 'RIFF')
+    const body = crlf(`${field('model', 'openai/whisper-1')}${file}--b--\n`)
+    const [model, sound] = readForm(body, 'b') as readonly [FormPart, FormPart]
+    expect(body.toString('utf8', model.start, model.end)).toBe('openai/whisper-1')
+    expect(model).toMatchObject({ name: 'model', filename: undefined, contentType: undefined })
+    expect(sound).toMatchObject({ name: 'file', filename: 'a.wav', contentType: 'audio/wav' })
+    expect(body.toString('utf8', sound.start, sound.end)).toBe('RIFF')
+  })
+
+  test.each([
+    ['nothing in it', '--b--', []],
+    ['an empty part', `${field('a', '')}--b--`, [['a', '']]],
+    ['a part that looks like a boundary', `${field('a', 'x--b\n--c\n\n--')}--b--`, [['a', 'x--b\r\n--c\r\n\r\n--']]],
+    [
+      'one name twice',
+      `${field('a', '1')}${field('a', '2')}--b--`,
+      [
+        ['a', '1'],
+        ['a', '2'],
+      ],
+    ],
+    ['quotes in a name', `${field('a\\"b', '1')}--b--`, [['a"b', '1']]],
+    ['a name in UTF-8', `${field('模', '1')}--b--`, [['模', '1']]],
+  ] as const)('may have %s', (_what, text, parts) => {
+    expect(contents(crlf(text))).toEqual(parts as never)
+  })
+
+  test.each([
+    ['is empty', ''],
+    ['has something before it', `x\n${field('a', '1')}--b--`],
+    ['has something behind it', `${field('a', '1')}--b--\n${field('a', '2')}--b--`],
+    ['has no end', field('a', '1')],
+    ['ends in a head', '--b\nContent-Disposition: form-data; name="a"'],
+    ['has a boundary that goes on', '--bc\nContent-Disposition: form-data; name="a"\n\n1\n--b--'],
+    ['has a part without a name', `${part('Content-Disposition: form-data', '1')}--b--`],
+    ['has an empty name', `${field('', '1')}--b--`],
+    ['has a name twice in one part', `${part('Content-Disposition: form-data; name="a"; name="b"', '1')}--b--`],
+    ['has a header twice', `${part(`${named}\n${named}`, '1')}--b--`],
+    ['has another disposition', `${part('Content-Disposition: attachment; name="a"', '1')}--b--`],
+    ['has a folded header', `${part('Content-Disposition: form-data;\n name="a"', '1')}--b--`],
+    ['has an encoded part', `${part(`${named}\nContent-Transfer-Encoding: base64`, 'MQ')}--b--`],
+    ['has a long head', `${part(`${named}\nX: ${'x'.repeat(5_000)}`, '1')}--b--`],
+    ['has many parts', `${field('a', '1').repeat(257)}--b--`],
+  ])('that %s is none', (_what, text) => {
+    expect(readForm(crlf(text), 'b')).toBeString()
+  })
+
+  test('with bare line feeds is none', () => {
+    expect(readForm(Buffer.from(`${field('a', '1')}--b--`), 'b')).toBeString()
+  })
+
+  test('as the runtime writes it', async () => {
+    const form = new FormData()
+    form.append('model', 'openai/whisper-1')
+    form.append('file', new File([new Uint8Array([0, 13, 10, 45, 45, 255])], 'a "b".wav', { type: 'audio/wav' }))
+    const response = new Response(form)
+    const boundary = boundaryOf(response.headers.get('content-type')!)!
+    const body = Buffer.from(await response.arrayBuffer())
+    const parts = readForm(body, boundary) as readonly FormPart[]
+    expect(parts.map(({ name }) => name)).toEqual(['model', 'file'])
+    expect([...body.subarray(parts[1]!.start, parts[1]!.end)]).toEqual([0, 13, 10, 45, 45, 255])
+  })
+})
+
+describe('for every body', () => {
+  const text = fc.string({ unit: fc.constantFrom('-', 'b', '\r', '\n', 'x', '"', ';'), maxLength: 40 })
+  const safe = text.filter(one => !`\r\n${one}\r\n`.includes('\r\n--b'))
+
+  test('what is written is read', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.constantFrom('a', 'model', 'file'), safe), { maxLength: 5 }), parts => {
+        const written = parts.map(([name, content]) => {
+          return `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${content}\r\n`
+        })
+        expect(contents(Buffer.from(`${written.join('')}--b--`))).toEqual(parts)
+      }),
+      { numRuns: 2_000 },
+    )
+  })
+
+  test('noise is refused or read, in order and inside the body', () => {
+    const whole = fc.constantFrom('--b\r\n', '--b--', crlf(field('a', 'x')).toString())
+    fc.assert(
+      fc.property(fc.array(fc.oneof(text, whole)), pieces => {
+        const body = Buffer.from(pieces.join(''))
+        const parts = readForm(body, 'b')
+        if (typeof parts === 'string') return
+        let at = 0
+        for (const { start, end } of parts) {
+          expect(start >= at && end >= start && end <= body.length).toBe(true)
+          at = end
+        }
+      }),
+      { numRuns: 5_000 },
+    )
+  })
+
+  test.each(['\r\n--', '\r\n--b', '--b\r\n', '"', ';a=', '\\', 'x:'])('a lot of %p takes no time', piece => {
+    const head = '--b\r\nContent-Disposition: form-data; name="a"\r\n\r\n'
+    const filled = piece.repeat(Math.ceil(1_000_000 / piece.length))
+    const tookMs = leastCpuMs(() => {
+      readForm(Buffer.from(filled), 'b')
+      readForm(Buffer.from(head + filled), 'b')
+      readForm(Buffer.from(`--b\r\nContent-Disposition: ${filled}`), 'b')
+      boundaryOf(`multipart/form-data; ${filled.slice(0, 30_000)}`)
+    })
+    expect(tookMs).toBeLessThan(200)
+  })
+})

@@ -1,0 +1,158 @@
+// Who waits, in which order they are served, and that nothing stays behind; against a line that is plainly right.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { bounds } from '../base/bounds.ts'
+import { Deadlines } from '../base/deadlines.ts'
+import { Stop } from '../base/stop.ts'
+import type { Waited } from './wait-queue.ts'
+import { WaitingLines } from './wait-queue.ts'
+
+function openLines() {
+  let nowMs = 0
+  const deadlines = new Deadlines(() => nowMs)
+  const lines = new WaitingLines(deadlines)
+  const seen: (readonly [string, Waited | object])[] = []
+  const join = (name: string, accountId: number, { withinMs = 5_000, again = false, group = 'g' } = {}) => {
+    const stop = new Stop<object>()
+    lines.join(group, accountId, { stop, withinMs, again }).then(
+      waited => seen.push([name, waited]),
+      reason => seen.push([name, reason as object]),
+    )
+    return stop
+  }
+  /** What happened since it was asked last. */
+  const happened = async (): Promise<typeof seen> => {
+    await Bun.sleep(0)
+    return seen.splice(0)
+  }
+  return { lines, deadlines, join, happened, wait: (ms: number) => void (nowMs += ms) }
+}
+
+test('accounts are served in turn, and the calls of one in the order in which they came', async () => {
+  const { lines, join, happened } = openLines()
+  for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1']) join(name, name.charCodeAt(0))
+  const order: string[] = []
+  for (let turn = 0; turn < 8; turn++) {
+    lines.serve('g')
+    order.push(...(await happened()).map(([name, waited]) => `${name} ${String(waited)}`))
+  }
+  expect(order).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4'].map(name => `${name} turn`))
+  expect([lines.isWaitedIn('g'), lines.size('g')]).toEqual([false, 0])
+})
+
+test('one that had a turn for nothing stands before all others', async () => {
+  const { lines, join, happened } = openLines()
+  for (const name of ['a1', 'a2', 'b1']) join(name, name.charCodeAt(0))
+  lines.serve('g')
+  expect(await happened()).toEqual([['a1', 'turn']])
+  join('a1', 'a'.charCodeAt(0), { again: true })
+  lines.serve('g')
+  expect(await happened()).toEqual([['a1', 'turn']])
+  lines.serve('g')
+  expect(await happened()).toEqual([['b1', 'turn']])
+})
+
+test('lines do not see each other, and without a name one in each is served', async () => {
+  const { lines, join, happened } = openLines()
+  join('g1', 1)
+  join('h1', 1, { group: 'h' })
+  join('h2', 1, { group: 'h' })
+  lines.serve('nobody is here')
+  expect(await happened()).toEqual([])
+  lines.serve()
+  expect(await happened()).toEqual([
+    ['g1', 'turn'],
+    ['h1', 'turn'],
+  ])
+  expect([lines.isWaitedIn('g'), lines.isWaitedIn('h')]).toEqual([false, true])
+})
+
+describe('nobody waits for ever', () => {
+  test('a stopped call leaves at once, and one that is stopped already does not come', async () => {
+    const { lines, join, happened, deadlines } = openLines()
+    const gone = { gone: true }
+    const stop = join('a1', 1)
+    join('a2', 1)
+    stop.stop(gone)
+    expect(lines.size('g')).toBe(1)
+    expect(await happened()).toEqual([['a1', gone]])
+    expect(lines.join('g', 1, { stop, withinMs: 1 })).rejects.toBe(gone)
+    lines.serve('g')
+    expect(await happened()).toEqual([['a2', 'turn']])
+    expect(deadlines.size).toBe(0)
+  })
+
+  test('not longer than it may, nor than anybody may', async () => {
+    const { lines, join, happened, wait, deadlines } = openLines()
+    join('short', 1, { withinMs: 100 })
+    join('long', 1, { withinMs: Number.POSITIVE_INFINITY })
+    const lateWithin = async (ms: number): Promise<unknown> => {
+      wait(ms)
+      await Bun.sleep(120) // the deadlines are looked at every 50 ms of real time
+      return await happened()
+    }
+    expect(await lateWithin(101)).toEqual([['short', 'late']])
+    expect(await lateWithin(bounds.waitingMsMax)).toEqual([['long', 'late']])
+    expect([lines.size('g'), deadlines.size]).toEqual([0, 0])
+  })
+})
+
+describe('a full line', () => {
+  const fill = (join: ReturnType<typeof openLines>['join'], accounts: number): void => {
+    for (let at = 0; at < bounds.waitingCallsMax; at++) join(`${at % accounts}.${at}`, at % accounts)
+  }
+
+  test('turns away the account that fills it', async () => {
+    const { lines, join, happened } = openLines()
+    fill(join, 1)
+    join('more', 0)
+    expect(await happened()).toEqual([['more', 'full']])
+    expect(lines.size('g')).toBe(bounds.waitingCallsMax)
+  })
+
+  test('makes room for another until both have the same', async () => {
+    const { lines, join, happened } = openLines()
+    fill(join, 1)
+    for (let at = 0; at < bounds.waitingCallsMax; at++) join(`new.${at}`, 1)
+    const turnedAway = (await happened()).map(([name, waited]) => `${name.split('.')[0]} ${String(waited)}`)
+    const half = bounds.waitingCallsMax / 2
+    expect(turnedAway.filter(name => name === '0 full').length).toBe(half)
+    expect(turnedAway.filter(name => name === 'new full').length).toBe(half)
+    expect(lines.size('g')).toBe(bounds.waitingCallsMax)
+  })
+
+  test('of as many accounts as places has none to give', async () => {
+    const { join, happened } = openLines()
+    fill(join, bounds.waitingCallsMax)
+    join('stranger', 1_000_000)
+    expect(await happened()).toEqual([['stranger', 'full']])
+  })
+})
+
+test('every call that joins hears exactly once, whatever happens, and nothing stays', async () => {
+  const moves = fc.array(
+    fc.oneof(
+      fc.record({ kind: fc.constant('join' as const), account: fc.nat(5), again: fc.boolean() }),
+      fc.record({ kind: fc.constant('serve' as const) }),
+      fc.record({ kind: fc.constant('leave' as const), at: fc.nat(1_000) }),
+    ),
+    { maxLength: 300 },
+  )
+  await fc.assert(
+    fc.asyncProperty(moves, async steps => {
+      const { lines, deadlines, join, happened } = openLines()
+      const stops: Stop<object>[] = []
+      for (const step of steps) {
+        if (step.kind === 'join') stops.push(join(String(stops.length), step.account, { again: step.again }))
+        else if (step.kind === 'serve') lines.serve('g')
+        else stops[step.at % Math.max(1, stops.length)]?.stop({})
+      }
+      while (lines.isWaitedIn('g')) lines.serve('g')
+      const names = (await happened()).map(([name]) => Number(name))
+      expect(names.toSorted((one, other) => one - other)).toEqual(stops.map((_stop, at) => at))
+      expect([lines.size('g'), deadlines.size]).toEqual([0, 0])
+    }),
+    { numRuns: 60 },
+  )
+})

@@ -1,0 +1,50 @@
+// One line for each call that is over: how it ended, where it went, what it took. No word of it is the caller's, and
+// there is nothing in it of bodies, headers or queries.
+
+import type { CallStage, EndedCall } from '../../base/call-summary.ts'
+import { textId } from '../../base/ids.ts'
+import type { Log } from '../../base/log.ts'
+import { formatUsd } from '../../base/money/money.ts'
+import { inputTokens, outputTokens } from '../../base/money/usage.ts'
+
+export interface AccessLog {
+  ended(call: EndedCall): void
+  refused(refused: RefusedAtDoor): void
+}
+
+export interface RefusedAtDoor {
+  readonly requestId: string
+  readonly status: number
+  readonly code: string
+  readonly stage: CallStage
+}
+
+const EVENT = 'call'
+const REFUSED_EVENT = 'request refused'
+
+const tenths = (ms: number): number => Math.round(ms * 10) / 10
+
+export function buildAccessLog(say: Log['info']): AccessLog {
+  return {
+    ended(call) {
+      const { provider, model, keyId, billed, error, firstMs, addedMs, attempts } = call
+      say(EVENT, {
+        ...{ request: call.requestId, status: call.status, outcome: call.outcome, dialect: call.dialect },
+        ...(error !== undefined && { error: error.code, stage: error.stage }),
+        ...(provider !== undefined && { model: `${provider}/${model}` }),
+        ...(attempts.length > 0 && { channel: attempts.at(-1)!.channelId, attempts: attempts.length }),
+        ms: tenths(call.durationMs),
+        ...(firstMs !== undefined && { firstMs: tenths(firstMs) }),
+        ...(addedMs !== undefined && { addedMs: tenths(addedMs) }),
+        ...(billed !== undefined && {
+          ...{ inputTokens: inputTokens(billed.usage), outputTokens: outputTokens(billed.usage) },
+          usd: formatUsd(billed.amount),
+        }),
+        ...(keyId !== undefined && { key: textId('key', keyId) }),
+      })
+    },
+    refused({ requestId, status, code, stage }) {
+      say(REFUSED_EVENT, { request: requestId, status, error: code, stage })
+    },
+  }
+}

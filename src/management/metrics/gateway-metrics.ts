@@ -1,0 +1,149 @@
+// Which numbers the gateway tells of itself, beside those of its calls. All but the commits are read when they are
+// asked for.
+
+import type { LabelledRead, Metrics } from '../../base/metrics.ts'
+import type { LedgerState } from '../../billing/auditor.ts'
+import type { Gate } from '../../limits/gate.ts'
+import type { HealthSnapshot } from '../../routing/health/health.ts'
+import type { Writer } from '../../store/engine/writer.ts'
+import type { BooksReader } from '../../store/ledger/books-reader.ts'
+
+/** A channel as it is at the moment; undefined where nobody has used it yet. */
+export interface ChannelReading {
+  readonly id: string
+  readonly health: Pick<HealthSnapshot, 'state' | 'underWay' | 'lost'> | undefined
+  /** How long its breaker still holds it closed: 0 while a call tries it, undefined when it does not. */
+  readonly brokenMs: number | undefined
+}
+
+export interface ProcessReading {
+  readonly residentBytes: number
+  readonly heapBytes: number
+  readonly cpuSeconds: number
+  /** Undefined where the system does not tell. */
+  readonly openFiles: number | undefined
+}
+
+export interface MeasuredParts {
+  readonly writer: Pick<Writer, 'queued' | 'ageMs' | 'full' | 'onBatch'>
+  readonly books: Pick<BooksReader, 'totals'>
+  readonly gate: Pick<Gate, 'level' | 'perSecond' | 'turnedAway' | 'lateMs'>
+  readonly build: { readonly version: string; readonly runtime: string; readonly schema: number }
+  readonly startedMs: number
+  ledgerState(): LedgerState
+  callsUnderWay(): number
+  requestsOpen(): number
+  waiting(): { readonly lines: number; readonly calls: number }
+  /** Calls that are over and not yet written down. */
+  owing(): number
+  channels(): readonly ChannelReading[]
+  /** Bodies that were to be kept and were not. */
+  bodiesDropped(): number
+  bodiesReplaced(): number
+  requestBodiesGivenUp(): number
+  process(): ProcessReading
+  dateMs(): number
+}
+
+const NANOS_PER_USD = 1e9
+const usd = (nanos: bigint): number => Number(nanos) / NANOS_PER_USD
+
+const COMMIT_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
+const BATCH_OPERATIONS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
+
+export function addGatewayMetrics(metrics: Metrics, parts: MeasuredParts): void {
+  addLoad(metrics, parts)
+  addChannels(metrics, parts.channels)
+  addLedger(metrics, parts)
+  addBooks(metrics, parts)
+  addProcess(metrics, parts)
+}
+
+function addLoad(metrics: Metrics, { gate, ...parts }: MeasuredParts): void {
+  metrics.gauge('weir_calls_under_way', 'Calls that have not ended.', parts.callsUnderWay)
+  metrics.gauge('weir_requests_open', 'Requests of any kind that are being answered.', parts.requestsOpen)
+  metrics.gauge('weir_waiting_calls', 'Calls in line for a channel.', () => parts.waiting().calls)
+  metrics.gauge('weir_waiting_lines', 'Lines in which they stand.', () => parts.waiting().lines)
+  metrics.gauge('weir_overload_level', 'From 0, as always, to 3, no new calls.', () => gate.level)
+  metrics.gauge('weir_paced_calls_per_second', 'Calls begun a second, while some wait.', () => gate.perSecond)
+  metrics.counted('weir_calls_turned_away_total', 'Calls refused for overload.', {
+    labels: ['reason'],
+    read: () => Object.entries(gate.turnedAway).map(([reason, sum]) => [[reason], sum]),
+  })
+  const late = 'How late the event loop was, in all but one of a hundred looks of the last seconds.'
+  metrics.gauge('weir_event_loop_lag_seconds', late, () => gate.lateMs / 1_000)
+  metrics.counted('weir_bodies_dropped_total', 'Bodies that were to be kept and were not.', parts.bodiesDropped)
+  const replaced = 'Kept bodies that went before their time, for newer ones.'
+  metrics.counted('weir_bodies_replaced_total', replaced, parts.bodiesReplaced)
+  const givenUp = 'Request bodies that were given up while they arrived, because there were too many.'
+  metrics.counted('weir_request_bodies_given_up_total', givenUp, parts.requestBodiesGivenUp)
+}
+
+/** 0 closed, as it should be; 1 half open, tried by one call; 2 open, left alone. */
+const breakerState = (brokenMs: number | undefined): number => (brokenMs === undefined ? 0 : brokenMs > 0 ? 2 : 1)
+
+function addChannels(metrics: Metrics, channels: MeasuredParts['channels']): void {
+  const each = (value: (channel: ChannelReading) => number): LabelledRead => ({
+    labels: ['channel'],
+    read: () => channels().map(channel => [[channel.id], value(channel)]),
+  })
+  const breaker = 'Its breaker: 0 closed (well), 1 half open, 2 open.'
+  metrics.gauge(
+    'weir_channel_breaker_state',
+    breaker,
+    each(({ brokenMs }) => breakerState(brokenMs)),
+  )
+  metrics.gauge(
+    'weir_channel_in_flight',
+    'Attempts under way.',
+    each(({ health }) => health?.underWay ?? 0),
+  )
+  metrics.gauge('weir_channel_unavailable', '1 for why a channel takes no calls, or not all, at the moment.', {
+    labels: ['channel', 'reason'],
+    read: () =>
+      channels().flatMap(({ id, health }) =>
+        health === undefined || health.state === 'open' ? [] : [[[id, health.state], 1] as const],
+      ),
+  })
+}
+
+function addLedger(metrics: Metrics, { writer, ledgerState, owing, dateMs }: MeasuredParts): void {
+  metrics.gauge('weir_ledger_queue', 'Operations that wait for the writer.', () => writer.queued)
+  const age = 'How long the oldest operation has waited, in the queue or in the commit under way.'
+  metrics.gauge('weir_ledger_queue_age_seconds', age, () => writer.ageMs / 1_000)
+  const sizes = metrics.histogram('weir_ledger_batch_operations', 'Operations in a commit.', BATCH_OPERATIONS)
+  const times = metrics.histogram('weir_ledger_commit_seconds', 'What a commit takes, to the disk.', COMMIT_SECONDS)
+  writer.onBatch = (operations, ms) => {
+    sizes.observe(operations)
+    times.observe(ms / 1_000)
+  }
+  metrics.gauge('weir_store_full', 'Whether there was no room for the last write.', () => Number(writer.full))
+  metrics.gauge('weir_settles_owing', 'Calls that are over and not yet written down.', owing)
+  metrics.gauge('weir_ledger_drift', 'Things in the books that do not agree.', () => ledgerState().drift)
+  metrics.gauge('weir_ledger_audit_age_seconds', 'Time since the auditor last looked.', () => {
+    const { auditedMs } = ledgerState()
+    return auditedMs === null ? undefined : (dateMs() - auditedMs) / 1_000
+  })
+}
+
+function addBooks(metrics: Metrics, { books }: MeasuredParts): void {
+  metrics.gauge('weir_holds_open', 'Calls and tasks with money set aside.', () => books.totals().openHolds)
+  metrics.gauge('weir_held_usd', 'Money set aside.', () => usd(books.totals().held))
+  metrics.gauge('weir_balance_usd', 'What all customers have together.', () => usd(books.totals().balance))
+  metrics.gauge('weir_shortfall_usd', 'Costs beyond what callers had.', () => usd(books.totals().shortfall))
+  metrics.gauge('weir_tasks_under_way', 'Tasks that upstreams work on.', () => books.totals().tasks)
+}
+
+/** Those that every process tells have the names that everybody gives them. */
+function addProcess(metrics: Metrics, { build, startedMs, dateMs, process }: MeasuredParts): void {
+  metrics.gauge('weir_build_info', 'What runs here.', {
+    labels: ['version', 'bun', 'schema'],
+    read: () => [[[build.version, build.runtime, String(build.schema)], 1]],
+  })
+  metrics.gauge('weir_uptime_seconds', 'Time since the start.', () => (dateMs() - startedMs) / 1_000)
+  metrics.gauge('weir_heap_bytes', 'Memory of objects.', () => process().heapBytes)
+  metrics.gauge('process_resident_memory_bytes', 'Memory of the process.', () => process().residentBytes)
+  metrics.counted('process_cpu_seconds_total', 'Processor time of all threads.', () => process().cpuSeconds)
+  metrics.gauge('process_start_time_seconds', 'When it was started, since 1970.', () => startedMs / 1_000)
+  metrics.gauge('process_open_fds', 'Open files and connections.', () => process().openFiles)
+}

@@ -1,0 +1,64 @@
+// How a running gateway says it is: what only itself knows, for whoever looks for what is wrong.
+
+import type { LedgerState } from '../../billing/auditor.ts'
+import type { Gate } from '../../limits/gate.ts'
+import type { HealthSnapshot } from '../../routing/health/health.ts'
+import type { Writer } from '../../store/engine/writer.ts'
+
+export interface ChannelState {
+  readonly id: string
+  /** `open`, or why it takes no calls, or not all. */
+  readonly state: HealthSnapshot['state']
+  readonly opensInMs: number
+  readonly lastFailure: HealthSnapshot['lastFailure']
+}
+
+export interface GatewayState {
+  readonly version: string
+  readonly url: string
+  readonly startedMs: number
+  readonly ready: boolean
+  readonly overloadLevel: number
+  readonly lateMs: number
+  readonly callsUnderWay: number
+  readonly ledger: LedgerState
+  /** How often the auditor looks; 0: only when asked. */
+  readonly auditEveryMs: number
+  readonly ledgerAgeMs: number
+  readonly storeFull: boolean
+  readonly owing: number
+  readonly bodiesDropped: number
+  /** Those that calls have come to. */
+  readonly channels: readonly ChannelState[]
+  /** Where metrics are told; null: nowhere. */
+  readonly metricsUrl: string | null
+}
+
+type Given = 'version' | 'url' | 'startedMs' | 'auditEveryMs' | 'metricsUrl'
+
+export interface StateParts extends Pick<GatewayState, Given> {
+  readonly gate: Pick<Gate, 'level' | 'lateMs'>
+  readonly writer: Pick<Writer, 'ageMs' | 'full'>
+  isReady(): boolean
+  callsUnderWay(): number
+  ledgerState(): LedgerState
+  owing(): number
+  bodiesDropped(): number
+  channels(): readonly { readonly id: string; readonly health: HealthSnapshot | undefined }[]
+}
+
+export function readState({ gate, writer, ...parts }: StateParts): GatewayState {
+  const { version, url, startedMs, auditEveryMs, metricsUrl } = parts
+  return {
+    ...{ version, url, startedMs, auditEveryMs, metricsUrl },
+    ready: parts.isReady(),
+    ...{ overloadLevel: gate.level, lateMs: gate.lateMs, callsUnderWay: parts.callsUnderWay() },
+    ...{ ledger: parts.ledgerState(), ledgerAgeMs: writer.ageMs, storeFull: writer.full },
+    ...{ owing: parts.owing(), bodiesDropped: parts.bodiesDropped() },
+    channels: parts.channels().flatMap(({ id, health }) => {
+      if (health === undefined) return []
+      const { state, opensInMs, lastFailure } = health
+      return [{ id, state, opensInMs, lastFailure }]
+    }),
+  }
+}

@@ -1,0 +1,62 @@
+// From what somebody wants to try to what is worked out, and back into words.
+
+import { bounds } from '../../base/bounds.ts'
+import { idAtMs, msOfId } from '../../base/ids.ts'
+import { formatUsd, nanos } from '../../base/money/money.ts'
+import type { Price } from '../../base/money/price.ts'
+import { priceText } from '../../base/money/price.ts'
+import { unknowns } from '../../billing/backtest.ts'
+import type { BacktestAsk, BacktestResult, BacktestSums } from '../../billing/backtest-run.ts'
+import { usdText } from '../services/statement-lines.ts'
+
+const DAY_MS = 86_400_000
+
+export interface Range {
+  readonly fromMs: number
+  readonly beforeMs: number
+}
+
+/** A range that can be looked at. */
+export const isFit = ({ fromMs, beforeMs }: Range): boolean =>
+  fromMs < beforeMs && beforeMs - fromMs <= bounds.backtestDaysMax * DAY_MS
+
+export const RANGE = `it must lie before "before", by at most ${bounds.backtestDaysMax} days`
+
+export type Tried = { readonly price: Price } | { readonly tier: string; readonly perMille: number }
+
+export interface Backtesting extends Range {
+  readonly tried: Tried
+  /** As callers name it. */
+  readonly model?: string | undefined
+  readonly accountId?: number | undefined
+  readonly keyId?: number | undefined
+}
+
+export function backtestAsk(wanted: Backtesting): Omit<BacktestAsk, 'path' | 'msMax'> {
+  const { tried, fromMs, beforeMs, model, accountId, keyId } = wanted
+  const slash = model?.indexOf('/') ?? 0
+  const named = model === undefined ? {} : { model: { provider: model.slice(0, slash), name: model.slice(slash + 1) } }
+  const filter = { from: idAtMs(fromMs), before: idAtMs(beforeMs), accountId, keyId, ...named }
+  if ('price' in tried) return { filter, proposal: { price: priceText(tried.price) } }
+  return { filter, proposal: { perMille: tried.perMille }, tier: tried.tier }
+}
+
+function tellSums({ calls, was, wouldBe }: BacktestSums) {
+  const difference = formatUsd(nanos(BigInt(wouldBe) - BigInt(was)))
+  return { calls, was: usdText(was), wouldBe: usdText(wouldBe), difference }
+}
+
+const timeOf = (ms: number): string => new Date(ms).toISOString()
+
+export function tellBacktest(result: BacktestResult, { fromMs, beforeMs }: Range) {
+  const { reached, leftOut } = result
+  const reasons = Object.entries(leftOut) as [keyof typeof unknowns, number][]
+  return {
+    ...tellSums(result),
+    ...{ from: timeOf(fromMs), before: timeOf(beforeMs), complete: reached === null },
+    coveredFrom: timeOf(reached === null ? fromMs : msOfId(reached)),
+    byModel: Object.entries(result.byModel).map(([model, sums]) => ({ model, ...tellSums(sums) })),
+    byDay: Object.entries(result.byDay).map(([day, sums]) => ({ day, ...tellSums(sums) })),
+    leftOut: reasons.map(([reason, calls]) => ({ reason, calls, about: unknowns[reason] })),
+  }
+}

@@ -1,0 +1,90 @@
+// GET /v1/key: what a key may know of itself. Money is USD as decimal text, exact to the nano-dollar; times are UTC.
+
+import { textId } from '../../base/ids.ts'
+import { formatUsd, nanos } from '../../base/money/money.ts'
+import type { KeyRights } from '../../identity/key-rights.ts'
+import type { Limits, Quota } from '../../limits/limits.ts'
+import type { AccountReader, AccountRow, BudgetRow } from '../../store/ledger/account-reader.ts'
+import { endOf } from '../services/budget-period.ts'
+
+export interface ReportedKey extends KeyRights {
+  readonly keyId: number
+  readonly accountId: number
+  readonly tier: string
+  readonly qpm: number
+  /** By whose limits it is counted. */
+  readonly limitsKeyId: number
+  readonly hasOwnLimit: boolean
+  readonly clamps: boolean
+  readonly expiresMs: number | null
+  /** Of the text that was used. */
+  readonly untilMs: number | null
+}
+
+export interface KeyReportParts {
+  readonly accounts: Pick<AccountReader, 'ofKey'>
+  readonly limits: Pick<Limits, 'ofKey'>
+  nowMs(): number
+  dateMs(): number
+}
+
+export type ReportKey = (key: ReportedKey) => string | undefined
+
+export function buildKeyReport({ accounts, limits, nowMs, dateMs }: KeyReportParts): ReportKey {
+  return function reportKey(key) {
+    const atMs = dateMs()
+    const row = accounts.ofKey(key.keyId, atMs)
+    const quotas = limits.ofKey({ ...key, keyId: key.limitsKeyId }, nowMs())
+    return row && JSON.stringify(keyReport(key, row, { atMs, quotas }))
+  }
+}
+
+const usd = (amount: bigint): string => formatUsd(nanos(amount))
+const notBelowZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n)
+
+function keyReport(key: ReportedKey, row: AccountRow, { atMs, quotas }: Now): object {
+  const { keyId, tier, clamps, allows, accountAllows, denies, requires } = key
+  const endMs = Math.min(key.expiresMs ?? Infinity, key.untilMs ?? Infinity)
+  const { balance, held, creditLimit, kind } = row
+  return {
+    object: 'key',
+    id: textId('key', keyId),
+    name: row.keyName,
+    tier,
+    limits: limitsReport(quotas),
+    expires_at: endMs === Infinity ? null : new Date(endMs).toISOString(),
+    models: { allowed: allows, allowed_to_account: accountAllows, denied: denies, required_tags: requires },
+    clamps,
+    keeps_bodies: row.keepsBodies,
+    account: {
+      kind,
+      frozen: row.frozen,
+      balance: usd(balance),
+      held: usd(held),
+      credit_limit: usd(creditLimit),
+      // Nothing stops an account that is billed afterwards, but its budgets.
+      available: kind === 'postpaid' ? null : usd(balance + creditLimit - held),
+    },
+    budgets: row.budgets.map(budget => budgetReport(budget, atMs)),
+  }
+}
+
+interface Now {
+  readonly atMs: number
+  readonly quotas: readonly Quota[]
+}
+
+/** Those that hold whichever model it calls; the first is its own. */
+function limitsReport([own, ...others]: readonly Quota[]): object {
+  const told = others.map(({ resource, span, limit, remaining, resetMs, whose }) => {
+    return { of: whose, resource, span, limit, remaining, resets_in_ms: resetMs }
+  })
+  return { requests_per_minute: own!.limit, remaining: own!.remaining, others: told }
+}
+
+function budgetReport({ scope, span, cap, spent, held }: BudgetRow, nowMs: number): object {
+  const left = usd(notBelowZero(cap - spent - held))
+  const endMs = endOf(span, nowMs)
+  const endsAt = endMs === null ? null : new Date(endMs).toISOString()
+  return { scope, span, cap: usd(cap), spent: usd(spent), held: usd(held), left, ends_at: endsAt }
+}

@@ -1,0 +1,71 @@
+// The list of models in the form of each dialect, page by page where the dialect has pages. Whoever does not ask for
+// pages gets as much as one may hold: a client that reads only the first must not miss a model.
+
+import { Refusal } from '../../base/errors.ts'
+import { modelInfo, writeModelList as writeAnthropicList } from '../../protocols/anthropic-messages/models.ts'
+import { writeModelList as writeArkList } from '../../protocols/ark/models.ts'
+import { writeModelList as writeGeminiList, writeModel } from '../../protocols/gemini/models.ts'
+import type { ListedModel } from '../../protocols/listed-model.ts'
+import { invalid } from '../../protocols/request/checks.ts'
+
+type Models = readonly ListedModel[]
+type Query = (name: string) => string | null
+
+const PAGE_MAX = 1_000
+
+export interface ListShape {
+  list(models: Models, query: Query): string
+  one(model: ListedModel): string
+}
+
+export const listShapes = {
+  'anthropic-messages': { list: anthropicPage, one: model => JSON.stringify(modelInfo(model)) },
+  'gemini': { list: geminiPage, one: writeModel },
+  'ark': { list: writeArkList, one: model => writeArkList([model]) },
+} as const satisfies Record<string, ListShape>
+
+export function findListed(models: Models, id: string): ListedModel {
+  const found = models.find(model => model.id === id)
+  if (found === undefined) throw new Refusal('model_unknown', id.slice(0, 200), { param: 'model' })
+  return found
+}
+
+/** `after_id` and `before_id` are names; a page before one ends right before it. */
+function anthropicPage(models: Models, query: Query): string {
+  const limit = sizeOf(query, 'limit') ?? PAGE_MAX
+  const place = (field: string): number | undefined => {
+    const id = query(field)
+    if (id === null) return undefined
+    const at = models.findIndex(model => model.id === id)
+    if (at < 0) throw invalid(field, 'names no model of this list')
+    return at
+  }
+  const [after, before] = [place('after_id'), place('before_id')]
+  if (before !== undefined) {
+    const from = Math.max(0, before - limit)
+    return writeAnthropicList(models.slice(from, before), from > 0)
+  }
+  const from = after === undefined ? 0 : after + 1
+  return writeAnthropicList(models.slice(from, from + limit), from + limit < models.length)
+}
+
+/** A token is the name of the last model of the page before. */
+function geminiPage(models: Models, query: Query): string {
+  const size = Math.min(sizeOf(query, 'pageSize') ?? PAGE_MAX, PAGE_MAX)
+  const token = query('pageToken') || undefined
+  const last = token === undefined ? undefined : Buffer.from(token, 'base64url').toString('utf8')
+  const from = last === undefined ? 0 : models.findIndex(model => model.id === last) + 1
+  if (last !== undefined && from === 0) throw invalid('pageToken', 'is none of this list')
+  const page = models.slice(from, from + size)
+  const isLast = from + page.length >= models.length
+  return writeGeminiList(page, isLast ? {} : { nextPageToken: Buffer.from(page.at(-1)!.id).toString('base64url') })
+}
+
+function sizeOf(query: Query, field: string): number | undefined {
+  const text = query(field)
+  if (text === null || text === '' || text === '0') return undefined
+  if (!/^[1-9]\d{0,5}$/.test(text)) throw invalid(field, 'must be a positive integer')
+  const most = field === 'limit' ? PAGE_MAX : Number.MAX_SAFE_INTEGER
+  if (Number(text) > most) throw invalid(field, `must be at most ${most}`)
+  return Number(text)
+}

@@ -1,0 +1,187 @@
+// The public price list: every rate and every case, and what an operator changed is shown at once.
+
+import { expect, test } from 'bun:test'
+import type { PriceBook } from '../../billing/price-book.ts'
+import { buildPriceBook, shippedTexts, syncRows } from '../../billing/price-book.ts'
+import type { KeptPage } from '../../http/server/cached-page.ts'
+import type { Standing } from '../../routing/health/health.ts'
+import type { RouteRow, Rules } from '../../store/rules/rules.ts'
+import { noRules } from '../../store/rules/rules.ts'
+import { buildCatalogue } from '../../upstreams/catalogue.ts'
+import { statusOf } from './cards.ts'
+import type { PublicData, PublicParts } from './public-data.ts'
+import { buildPublicData } from './public-data.ts'
+
+const dear = {
+  ...{ input: '8', output: '16', cacheWrite1h: '4', perRequest: '0.01' },
+  cases: [
+    { class: 'priority', input: '10' },
+    { inputAbove: 1000, hours: ['16:30', '00:30'], output: '20' },
+  ],
+  currency: { code: 'CNY', unitsPerUsd: '8' },
+}
+
+const sizes = { contextTokens: 9_000, outputTokensMax: 7_000 }
+const plain = { input: '1', output: '2' }
+
+const file = (id: string, rest: object): { name: string; text: string } => {
+  const head = { id, name: id, baseUrl: 'https://api.test/v1', keyEnv: 'TEST_KEY', baseUrlEnv: `${id}_URL` }
+  return { name: id, text: JSON.stringify({ ...head, speaks: { 'openai-chat': '/chat' }, sign: 'bearer', ...rest }) }
+}
+const files = [
+  file('paid', { models: [{ id: 'dear', price: dear, ...sizes }, { id: 'plain', price: plain }, { id: 'no' }] }),
+  file('own', { free: true, models: [{ id: 'local', contextTokens: 8_000 }] }),
+]
+const catalogue = buildCatalogue({ files, env: { TEST_KEY: 'k' }, builtInUrl: undefined })
+
+type Given = Partial<Pick<PublicParts, 'rules' | 'tiers' | 'standing' | 'site'>>
+
+function open(given: Given = {}): { data: PublicData; prices: PriceBook } {
+  const shipped = catalogue.prices()
+  const rows = syncRows(shippedTexts(shipped), [], 'weir').map((row, index) => ({ ...row, version: index + 1 }))
+  const prices = buildPriceBook(shipped, rows)
+  const site = { name: 'Weir', notice: null, registration: false, version: '1' }
+  const plainly = { rules: { current: noRules }, tiers: () => [], standing: () => undefined, site: () => site }
+  return { prices, data: buildPublicData({ catalogue, prices, ...plainly, ...given }) }
+}
+
+type Rows = readonly Record<string, unknown>[]
+
+const rowsOf = ({ body }: KeptPage): Rows => (JSON.parse(body) as { data: Rows }).data
+const pricing = (data: PublicData, tier: string | null = null): Rows => rowsOf(data.pricing(tier))
+
+test('shows every rate and every case, in dollars', () => {
+  expect(pricing(open().data)).toEqual([
+    {
+      ...{ model: 'paid/dear', free: false, input: '1.00', cacheRead: '1.00', cacheWrite1h: '0.50', output: '2.00' },
+      perRequest: '0.00125',
+      cases: [
+        { class: 'priority', input: '1.25' },
+        { inputAbove: 1000, hours: ['16:30', '00:30'], output: '2.50' },
+      ],
+      convertedFrom: { code: 'CNY', unitsPerUsd: '8' },
+    },
+    { model: 'paid/plain', free: false, input: '1.00', cacheRead: '1.00', output: '2.00', cases: [] },
+    { model: 'own/local', free: true, input: '0.00', cacheRead: '0.00', output: '0.00', cases: [] },
+  ])
+})
+
+test('shows what an operator changed, and a model that has a price since then', () => {
+  const { data, prices } = open()
+  const price = '{"input":"7","output":"9"}'
+  expect(data.modelById('paid/no')).toBeUndefined()
+  prices.add({ version: 3, model: 'paid/no', origin: 'operator', price, author: 'ann' })
+  prices.add({ version: 4, model: 'paid/plain', origin: 'operator', price, author: 'ann' })
+  expect(pricing(data).map(({ model, input }) => [model, input])).toEqual([
+    ...[
+      ['paid/dear', '1.00'],
+      ['paid/plain', '7.00'],
+      ['paid/no', '7.00'],
+      ['own/local', '0.00'],
+    ],
+  ])
+  expect(data.modelById('paid/no')).toContain('"paid/no"')
+  expect(data.modelList).toContain('"paid/no"')
+  expect(data.models.body).toContain('"paid/no"')
+})
+
+test('lists the names that an operator gave, from the moment they hold, with what all of their models can hold', () => {
+  const rules: { current: Rules } = { current: noRules }
+  const { data } = open({ rules })
+  const route = (name: string, ...models: readonly string[]): RouteRow => ({
+    ...{ name, policy: 'balanced' },
+    members: models.map((model, priority) => ({ model, priority, weight: 1 })),
+  })
+  const ids = (): unknown => data.listed.map(({ id }) => id)
+  const models = ['paid/dear', 'paid/plain', 'own/local']
+  expect(ids()).toEqual(models)
+  const given = [route('smart', 'paid/no', 'own/local', 'paid/dear'), route('gone', 'paid/no'), route('x-*', 'paid/*')]
+  rules.current = { ...noRules, routes: [...given, route('paid/plain', 'own/local'), route('again', 'smart')] }
+  expect(ids()).toEqual([...models, 'smart', 'again'])
+  const [smart] = data.listed.slice(3)
+  expect(smart).toMatchObject({ id: 'smart', name: 'smart', provider: 'own', contextTokens: 8_000 })
+  expect(smart).not.toHaveProperty('outputTokensMax')
+  expect(JSON.parse(data.modelById('smart')!)).toMatchObject({ id: 'smart', object: 'model' })
+  expect(JSON.parse(data.models.body).names).toMatchObject([{ id: 'smart', contextTokens: 8_000 }, { id: 'again' }])
+  rules.current = noRules
+  expect(ids()).toEqual(models)
+})
+
+test('lists nothing of a provider without a channel that may be used', () => {
+  const [channel] = catalogue.channelsOf('own')
+  const rules: { current: Rules } = { current: noRules }
+  const { data } = open({ rules })
+  expect(rowsOf(data.providers)[1]).toMatchObject({ id: 'own', models: 1, status: 'up' })
+  const row = { ...catalogue.ruleOf(channel!.id), disabled: true }
+  catalogue.setRules([row])
+  rules.current = { ...noRules, channels: [row] }
+  expect(data.listed.map(({ id }) => id)).toEqual(['paid/dear', 'paid/plain'])
+  expect(rowsOf(data.providers).map(({ id }) => id)).toEqual(['paid'])
+  catalogue.setRules([])
+})
+
+test('prices for a tier are exact to the last decimal, and follow its multiplier', () => {
+  let perMille = 333
+  const { data } = open({ tiers: () => [{ name: 'gold', pricePerMille: perMille }] })
+  expect(pricing(data, 'gold')[0]).toMatchObject({
+    ...{ model: 'paid/dear', input: '0.333', output: '0.666', perRequest: '0.00041625' },
+    cases: [{ class: 'priority', input: '0.41625' }, { output: '0.8325' }],
+  })
+  expect(JSON.parse(data.pricing('gold').body)).toMatchObject({ tier: 'gold', tiers: [{ multiplier: '0.333' }] })
+  expect(pricing(data)[0]).toMatchObject({ input: '1.00' })
+  const before = data.pricing('gold').headers.etag
+  perMille = 1_001
+  expect(pricing(data, 'gold')[0]).toMatchObject({ input: '1.001' })
+  expect(data.pricing('gold').headers.etag).not.toBe(before)
+  expect(() => data.pricing('lead')).toThrow('resource_unknown')
+})
+
+test('tells in a word whether a provider answers', () => {
+  const health = new Map<string, Standing>()
+  const { data } = open({ standing: id => health.get(id) })
+  const [channel] = catalogue.channelsOf('own')
+  const words: readonly (readonly [Standing, string])[] = [
+    ...([
+      ['open', 'up'],
+      ['busy', 'up'],
+      ['rate_limited', 'up'],
+      ['told_limit', 'up'],
+    ] as const),
+    ...([
+      ['broken', 'down'],
+      ['credential_bad', 'down'],
+      ['quota_spent', 'down'],
+      ['open', 'up'],
+    ] as const),
+  ]
+  for (const [standing, word] of words) {
+    health.set(channel!.id, standing)
+    expect(rowsOf(data.providers)[1]).toMatchObject({ id: 'own', status: word })
+  }
+  expect(statusOf(['open', 'broken'])).toBe('degraded')
+  expect(statusOf(['broken', undefined])).toBe('degraded')
+  expect(statusOf(['broken', 'broken'])).toBe('down')
+})
+
+test('is made once, for as long as nothing of it changes', () => {
+  const { data, prices } = open()
+  const { models, providers, settings } = data
+  expect([data.models, data.providers, data.settings, data.pricing(null)]).toEqual([
+    ...[models, providers, settings, data.pricing(null)],
+  ])
+  expect(data.models).toBe(models)
+  prices.add({ version: 3, model: 'paid/no', origin: 'operator', price: '{"input":"7","output":"9"}', author: 'ann' })
+  expect(data.models).not.toBe(models)
+})
+
+test('is told from memory while the database is away', () => {
+  let away = false
+  const tiers = (): readonly { name: string; pricePerMille: number }[] => {
+    if (away) throw new Error('away')
+    return [{ name: 'gold', pricePerMille: 500 }]
+  }
+  const { data } = open({ tiers })
+  const before = data.pricing('gold')
+  away = true
+  expect(data.pricing('gold')).toBe(before)
+})

@@ -1,0 +1,50 @@
+// Redemption codes: makes a batch of them, and says how one is. What is written on them is told to whoever makes them,
+// once, and kept nowhere.
+
+import type { Nanos } from '../../base/money/money.ts'
+import type { CodeText } from '../../identity/code-format.ts'
+import { digestCode, mintCode } from '../../identity/code-format.ts'
+import type { By } from '../../store/audit-log/audited.ts'
+import { moneyText } from '../../store/ledger/money-text.ts'
+import type { CodeView } from '../../store/queries/codes.ts'
+import type { OperatorParts } from '../command.ts'
+
+/** Written in one transaction, which calls wait for. */
+const CODES_AT_ONCE = 500
+
+export interface CodeBatch {
+  readonly count: number
+  readonly amount: Nanos
+  readonly batch: string
+  /** There must be none of this name yet. */
+  readonly isNew: boolean
+  readonly expiresMs: number | null
+}
+
+type Parts = Pick<OperatorParts, 'writer' | 'pepper' | 'mintId'>
+
+/** Undefined where there is such a batch already. */
+export async function makeCodes(parts: Parts, wanted: CodeBatch, by: By): Promise<readonly CodeText[] | undefined> {
+  const { count, amount, batch, expiresMs } = wanted
+  const codes = Array.from({ length: count }, () => mintCode())
+  for (let at = 0; at < count; at += CODES_AT_ONCE) {
+    const some = codes.slice(at, at + CODES_AT_ONCE)
+    const { newest, newestMark: pepper } = parts.pepper
+    const rows = some.map(code => ({ id: parts.mintId(), digest: digestCode(code, newest).toString('hex') }))
+    const input = { codes: rows, pepper, batch, isNew: wanted.isNew && at === 0, amount: moneyText(amount), expiresMs }
+    const { done } = await parts.writer.run('createCodes', { ...input, author: by.actor }, by)
+    if (done === 'exists') return undefined
+  }
+  return codes
+}
+
+export const codeStates = ['open', 'redeemed', 'voided', 'expired'] as const
+export type CodeState = (typeof codeStates)[number]
+
+export function codeState({ expiresMs, redeemedMs, voidedMs }: CodeTimes, nowMs: number): CodeState {
+  if (redeemedMs !== null) return 'redeemed'
+  if (voidedMs !== null) return 'voided'
+  return expiresMs !== null && expiresMs <= nowMs ? 'expired' : 'open'
+}
+
+type CodeTimes = Pick<CodeView, 'expiresMs' | 'redeemedMs' | 'voidedMs'>

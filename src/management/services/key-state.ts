@@ -1,0 +1,24 @@
+// How a key is, in a word: told alike on the web and in a terminal.
+
+import type { KeyRead } from '../../store/queries/keys.ts'
+import type { Bound } from '../../store/queries/paging.ts'
+
+export const keyStates = ['active', 'disabled', 'expired', 'revoked'] as const
+export type KeyState = (typeof keyStates)[number]
+
+export function stateOf({ revokedMs, disabledMs, expiresMs }: Dates, nowMs: number): KeyState {
+  if (revokedMs !== null) return 'revoked'
+  if (disabledMs !== null) return 'disabled'
+  return expiresMs !== null && expiresMs <= nowMs ? 'expired' : 'active'
+}
+
+type Dates = Pick<KeyRead, 'revokedMs' | 'disabledMs' | 'expiresMs'>
+
+/** What finds those of a state in a list. */
+export function stateFilters(state: KeyState | undefined, nowMs: number): Readonly<Record<string, Bound>> {
+  if (state === undefined) return {}
+  if (state === 'revoked') return { isRevoked: true }
+  if (state === 'disabled') return { isRevoked: false, isDisabled: true }
+  const ends = state === 'expired' ? { endsBy: nowMs } : { endsAfter: nowMs }
+  return { isRevoked: false, isDisabled: false, ...ends }
+}

@@ -1,0 +1,56 @@
+// The auditor at work on one data folder: its thread, what follows from its findings, and copies that it judges.
+
+import type { Log } from '../../base/log.ts'
+import type { Auditor } from '../../billing/auditor.ts'
+import { buildAuditor } from '../../billing/auditor.ts'
+import type { BackupReport } from '../../store/engine/backup.ts'
+import { backUp } from '../../store/engine/backup.ts'
+import type { DataFolder } from '../../store/engine/folder.ts'
+import type { Writer } from '../../store/engine/writer.ts'
+import { Auditing, auditWhole } from '../../store/ledger-audit/auditor.ts'
+import type { AuditReport } from '../../store/ledger-audit/findings.ts'
+
+export interface BooksWatchParts {
+  readonly folder: Pick<DataFolder, 'path' | 'database'>
+  readonly writer: Pick<Writer, 'run'>
+  readonly everyMs: number
+  /** How long a call may take from its id to its hold. */
+  readonly lagMs: number
+  readonly version: string
+  readonly log: Log
+}
+
+export interface BooksWatch {
+  readonly auditor: Auditor
+  /** Looks at everything and acts upon it. */
+  audit(): Promise<AuditReport>
+  backUp(to: string): Promise<BackupReport>
+  close(): Promise<void>
+}
+
+export function buildBooksWatch({ folder, writer, everyMs, lagMs, version, log }: BooksWatchParts): BooksWatch {
+  const auditing = new Auditing({ path: folder.database, lagMs, rests: true, deep: false })
+  const auditor = buildAuditor({
+    pass: () => auditing.pass(),
+    freeze: async id => void (await writer.run('setAccount', { id, frozen: true }, { actor: 'auditor' })),
+    async tell({ check, accountId: account, text: finding }) {
+      const data = JSON.stringify({ check, finding, ...(account !== null && { account }) })
+      await writer.run('raiseEvent', { event: 'ledger.drift', accountId: null, data })
+    },
+    everyMs,
+    log,
+  })
+  return {
+    auditor,
+    async audit() {
+      const report = await auditWhole(folder.database)
+      await auditor.judge(report)
+      return report
+    },
+    backUp: to => backUp(folder.path, to, version),
+    async close() {
+      auditor.close()
+      await auditing.close()
+    },
+  }
+}

@@ -1,0 +1,29 @@
+// Whose management token it is: one that we signed, of a session that goes on, of somebody as they are now.
+
+import { parseTextId } from '../../base/ids.ts'
+import type { SecretRing } from '../../base/secrets/secret-ring.ts'
+import { verifyToken } from '../../identity/token.ts'
+import type { Reader } from '../../store/engine/reader.ts'
+import type { Actor } from '../actor.ts'
+import { subjectOf } from '../actor.ts'
+
+export interface SessionCheckParts {
+  readonly jwtSecret: SecretRing
+  readonly reader: Pick<Reader, 'people'>
+  dateMs(): number
+}
+
+export type CheckSession = (token: string) => Promise<Actor | undefined>
+
+export function buildSessionCheck({ jwtSecret, reader, dateMs }: SessionCheckParts): CheckSession {
+  return async function checkSession(token) {
+    const nowMs = dateMs()
+    const holder = await verifyToken(jwtSecret, token, nowMs)
+    const id = holder && parseTextId('ses', holder.session)
+    const session = id === undefined ? undefined : reader.people.session(id)
+    if (holder === undefined || session === undefined || session.expiresMs <= nowMs) return undefined
+    const { personId, role } = session
+    if (holder.subject !== subjectOf(personId) || holder.version !== session.ver) return undefined
+    return { personId, role, sessionId: session.id }
+  }
+}

@@ -1,0 +1,116 @@
+// Sessions: what somebody gets when they sign in, and how they go on. A token of ten minutes for the interface, and a
+// cookie that renews it, which no script can read and which goes nowhere but where it is renewed.
+
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import { networkOf } from '../../http/address/caller-address.ts'
+import { digestOpaque, isOpaque, mintOpaque } from '../../identity/opaque-token.ts'
+import { mintToken } from '../../identity/token.ts'
+import type { SessionInsert } from '../../store/people/people.ts'
+import type { SiteRole } from '../actor.ts'
+import { subjectOf } from '../actor.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import type { ReadHeader } from './same-site.ts'
+
+const COOKIE = 'weir_refresh'
+const AGENT_CHARS_MAX = 200
+
+/** Whoever asks, as far as they can be seen. */
+export interface Visit {
+  readonly address: string
+  header: ReadHeader
+}
+
+/** A session that is about to begin, and the token that will renew it. */
+export interface SessionDraft {
+  readonly insert: SessionInsert
+  readonly refresh: string
+}
+
+export interface SessionOf {
+  readonly personId: number
+  readonly sessionId: number
+  readonly ver: number
+}
+
+export interface SignedIn {
+  readonly accessToken: string
+  readonly expiresInSeconds: number
+  readonly user: { readonly id: string; readonly email: string; readonly name: string; readonly role: SiteRole }
+}
+
+export type Sessions = ReturnType<typeof buildSessions>
+
+export function buildSessions(parts: ManagementParts) {
+  const { writer, reader, seal, mintId, dateMs, jwtSecret, log } = parts
+  const cookieFor = (value: string, seconds: number, visit: Visit): Readonly<Record<string, string>> => {
+    const isSecure = parts.secureCookies || visit.header('x-forwarded-proto') === 'https'
+    const flags = `HttpOnly; SameSite=Strict; Path=/api/auth; Max-Age=${seconds}${isSecure ? '; Secure' : ''}`
+    return { 'set-cookie': `${COOKIE}=${value}; ${flags}` }
+  }
+
+  async function begun({ personId, sessionId, ver }: SessionOf, refresh: string, visit: Visit) {
+    const person = reader.people.byId(personId)
+    if (person === undefined) throw new Refusal('session_over', 'gone meanwhile')
+    const holder = { subject: subjectOf(personId), session: textId('ses', sessionId), version: ver }
+    const lifeSeconds = bounds.tokenSecondsMax
+    const accessToken = await mintToken(jwtSecret, { ...holder, nowMs: dateMs(), lifeSeconds })
+    const { email, name, role } = person
+    const body: SignedIn = {
+      ...{ accessToken, expiresInSeconds: lifeSeconds },
+      user: { id: textId('usr', personId), email, name, role },
+    }
+    return { body, headers: cookieFor(refresh, bounds.sessionIdleMsMax / 1_000, visit) }
+  }
+
+  return {
+    begun,
+    draft(visit: Visit): SessionDraft {
+      const refresh = mintOpaque()
+      const agent = (visit.header('user-agent') ?? '').slice(0, AGENT_CHARS_MAX)
+      const from = { address: visit.address, place: networkOf(visit.address), agent }
+      return { refresh, insert: { id: mintId(), refresh: digestOpaque(refresh), ...from } }
+    },
+
+    async renew(visit: Visit) {
+      const token = cookieOf(visit)
+      const digest = token === undefined ? undefined : digestOpaque(token)
+      const sessionId = digest === undefined ? undefined : reader.people.sessionOfRefresh(digest)
+      if (digest === undefined || sessionId === undefined) throw over(cookieFor('', 0, visit))
+      const place = { table: 'session', row: sessionId, column: 'next' }
+      const next = mintOpaque()
+      const sealed = seal.close(place, Buffer.from(next)).toString('base64')
+      const asked = { digest, next: digestOpaque(next), sealed, nowMs: dateMs() }
+      const result = await writer.run('renewSession', asked)
+      if (result.done === 'stolen') {
+        const [session, person] = [textId('ses', result.sessionId), textId('usr', result.personId)]
+        log.warn('a session was renewed with a token that was used before: it is over', { session, person })
+      }
+      if (result.done === 'over' || result.done === 'stolen') throw over(cookieFor('', 0, visit))
+      const isAgain = result.done === 'again'
+      return begun(result, isAgain ? seal.open(place, Buffer.from(result.sealed, 'base64')).toString() : next, visit)
+    },
+
+    /** Whose the cookie is; undefined for nobody's. */
+    current(visit: Visit): { readonly personId: number; readonly sessionId: number } | undefined {
+      const token = cookieOf(visit)
+      const sessionId = token === undefined ? undefined : reader.people.sessionOfRefresh(digestOpaque(token))
+      const session = sessionId === undefined ? undefined : reader.people.session(sessionId)
+      return session && { personId: session.personId, sessionId: session.id }
+    },
+
+    gone: (visit: Visit) => cookieFor('', 0, visit),
+  }
+}
+
+const over = (headers: Readonly<Record<string, string>>): Refusal =>
+  new Refusal('session_over', 'no token of a session that goes on', { headers })
+
+function cookieOf({ header }: Visit): string | undefined {
+  for (const pair of (header('cookie') ?? '').split(';')) {
+    const [name, value = ''] = pair.trim().split('=')
+    if (name === COOKIE && isOpaque(value)) return value
+  }
+  return undefined
+}

@@ -1,0 +1,114 @@
+// The hold of a call that may go several ways: whatever was held, and however it was narrowed, it covers the most that
+// the call can cost on each way that is left. What a model reads and writes at most is its own: only a count of the
+// tokens, or a cap that goes upstream, makes that less.
+
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import type { NanosPerMillion } from '../base/money/money.ts'
+import { Stop } from '../base/stop.ts'
+import { upperBound } from '../billing/price.ts'
+import { tokensAtMost } from '../billing/token-counter.ts'
+import type { TokenCount } from '../billing/token-counter-messages.ts'
+import { readCall } from '../protocols/openai-chat/request.ts'
+import type { MoneyText } from '../store/ledger/money-text.ts'
+import { buildHold, sizeOf } from './35-hold.ts'
+import { onHeldWay } from './50-forward.ts'
+import type { Exchange, Hold, Route, Way } from './exchange.ts'
+
+interface Shape {
+  readonly rate: number
+  readonly contextTokens: number | undefined
+  readonly outputTokensMax: number | undefined
+  readonly capsThought: boolean
+}
+
+interface Scene {
+  readonly shapes: readonly Shape[]
+  readonly funds: number
+  readonly count: TokenCount | undefined
+  readonly clamps: boolean
+  readonly bytes: number
+  readonly asked: number | undefined
+  readonly seen: boolean
+}
+
+function wayOf({ rate: perToken, contextTokens, outputTokensMax, capsThought }: Shape, index: number): Way {
+  const rate = (BigInt(perToken) * 1_000_000n) as NanosPerMillion
+  const price = { price: { rates: { input: rate, output: rate }, cases: [] }, version: index, perMille: 1_000n }
+  const model = { id: `m${index}`, contextTokens, outputTokensMax }
+  return { provider: { id: 'p', can: { capsThought } }, model, price, option: { index } } as unknown as Way
+}
+
+function callOf({ bytes, asked, seen }: Scene) {
+  const text = 'x'.repeat(bytes)
+  const content = seen
+    ? [
+        { type: 'text', text },
+        { type: 'image_url', image_url: { url: 'https://a.b/c' } },
+      ]
+    : text
+  const cap = asked === undefined ? {} : { max_tokens: asked }
+  return readCall(Buffer.from(JSON.stringify({ model: 'a/b', messages: [{ role: 'user', content }], ...cap })))
+}
+
+/** A ledger with so much in it, that lets nobody owe. */
+async function holdWith(scene: Scene, call: ReturnType<typeof callOf>): Promise<Hold | undefined> {
+  const ways = scene.shapes.map(wayOf)
+  const available = `${scene.funds}` as MoneyText
+  const stage = buildHold({
+    ledger: {
+      hold: async ({ amount }) => (amount <= scene.funds ? { done: 'held' } : { done: 'count_first', available }),
+    },
+    countTokens: async () => scene.count,
+  })
+  const permit = { caller: { keyId: 1, accountId: 2, clamps: scene.clamps } }
+  const route = { ...ways[0]!, permit, ways, options: ways.map(({ option }) => option) } as unknown as Route
+  const exchange = { callId: 9, protocol: { name: 'x' }, stop: new Stop() } as unknown as Exchange
+  return await stage(route, call, exchange).catch(() => undefined)
+}
+
+const some = (max: number): fc.Arbitrary<number | undefined> =>
+  fc.option(fc.integer({ min: 1, max }), { nil: undefined })
+const shapes: fc.Arbitrary<Shape> = fc.record({
+  rate: fc.integer({ min: 0, max: 20 }),
+  contextTokens: some(50_000),
+  outputTokensMax: some(20_000),
+  capsThought: fc.boolean(),
+})
+const counts = fc.record({ tokens: fc.nat(5_000), spare: fc.nat(50), uncountedBytes: fc.nat(500) })
+const scenes: fc.Arbitrary<Scene> = fc.record({
+  shapes: fc.array(shapes, { minLength: 1, maxLength: 4 }),
+  funds: fc.oneof(fc.nat(20_000), fc.nat(2_000_000)),
+  count: fc.option(counts, { nil: undefined }),
+  clamps: fc.boolean(),
+  bytes: fc.oneof(fc.nat(50), fc.integer({ min: 1_024, max: 20_000 })),
+  asked: some(5_000),
+  seen: fc.boolean(),
+})
+
+test('covers each way that is left', async () => {
+  const held = { all: 0, narrowed: 0, capped: 0 }
+  const covers = async (scene: Scene): Promise<void> => {
+    const call = callOf(scene)
+    const hold = await holdWith(scene, call)
+    if (hold === undefined) return
+    held.all++
+    if (hold.route.ways.length < scene.shapes.length) held.narrowed++
+    if (hold.cap !== undefined) held.capped++
+    expect(hold.amount).toBeLessThanOrEqual(scene.funds as never)
+    expect(hold.route.options).toEqual(hold.route.ways.map(({ option }) => option))
+    for (const way of hold.route.ways) {
+      const used = onHeldWay(hold, way)
+      const own = sizeOf(call, way.model, way.provider.can)
+      const counted = hold.inputTokens === undefined ? Infinity : tokensAtMost(scene.count!)
+      const inputTokensMax = Math.min(own.inputTokensMax, counted)
+      const outputTokensMax = Math.min(own.outputTokensMax, used.cap ?? Infinity)
+      const most = { ...own, inputTokensMax, outputTokensMax }
+      expect([used.size, used.route.model.id]).toEqual([most, way.model.id])
+      expect(upperBound(most, way.price)).toBeLessThanOrEqual(hold.amount)
+      expect(used.cap ?? 0).toBeLessThanOrEqual(own.outputTokensMax)
+    }
+  }
+  await fc.assert(fc.asyncProperty(scenes, covers), { numRuns: 2_000 })
+  expect(Math.min(held.all, held.narrowed, held.capped)).toBeGreaterThan(20)
+})

@@ -1,0 +1,207 @@
+// Two dialects, one call: the caller's on this side, the upstream's on the other. Made anew for each attempt, because
+// the next channel may speak another.
+
+import { createHash } from 'node:crypto'
+import { Refusal } from '../../base/errors.ts'
+import { textId } from '../../base/ids.ts'
+import type { Answer, EventReader, EventWriter } from '../../protocols/neutral/answer.ts'
+import { AnswerCollector, eventsOf } from '../../protocols/neutral/answer-collector.ts'
+import type { FrameReading } from '../../protocols/neutral/call.ts'
+import type { Conversation, NativePart, Part } from '../../protocols/neutral/conversation.ts'
+import { badEnds } from '../../protocols/neutral/finish-reasons.ts'
+import { Losses } from '../../protocols/neutral/losses.ts'
+import type { AnswerAsk, ConversationTarget } from '../../protocols/protocol.ts'
+import { invalid } from '../../protocols/request/checks.ts'
+import type { Channel } from '../../upstreams/channel.ts'
+import type { Exchange, Hold } from '../exchange.ts'
+import type { FrameTurner, Translation } from './translation-types.ts'
+
+export interface Meeting {
+  readonly hold: Hold
+  readonly exchange: Exchange
+  readonly channel: Channel
+}
+
+/** Undefined where both sides speak the same dialect, whose bytes pass. */
+export function translationFor(meeting: Meeting, keep: AnswerAsk['keep']): Translation | undefined {
+  const { protocol } = meeting.exchange
+  const { spoken } = meeting.hold.route
+  if (spoken === protocol) return undefined
+  const translation = meet(meeting, keep)
+  if (translation === undefined) throw new Refusal('call_unserved', `${protocol.name} → ${spoken.name}`)
+  return translation
+}
+
+/** Also of a dialect with itself, for an answer that has to be written anew. Undefined where one has no codec. */
+export function meet({ hold, exchange, channel }: Meeting, keep?: AnswerAsk['keep']): Translation | undefined {
+  const { call } = hold
+  const [caller, upstream] = [exchange.protocol, hold.route.spoken]
+  if (caller.codec === undefined || upstream.codec === undefined) return undefined
+  const notes = { losses: new Losses(), renamed: new Map<string, string>() }
+  let calls = 0
+  return {
+    from: upstream.codec,
+    source: {
+      origin: originOf(channel.id, hold.route.model.id),
+      notes,
+      mintCallId: () => textId('call', exchange.callId) + (calls++).toString(36),
+    },
+    to: caller.codec,
+    ask: {
+      requestId: exchange.requestId,
+      model: call.model,
+      createdS: Math.floor(exchange.createdMs / 1_000),
+      nowS: () => Math.floor((exchange.createdMs + exchange.timings.nowMs() - exchange.startedMs) / 1_000),
+      wantsUsage: call.wantsUsage,
+      choices: call.choices,
+      json: call.asked ?? call.json,
+      losses: notes.losses,
+      ...(keep && { keep }),
+    },
+  }
+}
+
+/** Names a credential and a model without telling which: the name travels through callers. */
+export function originOf(channelId: string, model: string): string {
+  const name = `${channelId}|${model}`
+  const known = origins.get(name)
+  if (known !== undefined) return known
+  const origin = createHash('sha256').update(name).digest('base64url').slice(0, 12)
+  if (origins.size < ORIGINS_MAX) origins.set(name, origin)
+  return origin
+}
+
+const ORIGINS_MAX = 10_000
+const origins = new Map<string, string>()
+
+/** What the caller means, with what lies at the addresses that it named. */
+export interface Meant {
+  readonly said: Conversation
+  readonly media: ConversationTarget['media']
+}
+
+/** The request as the upstream's dialect says it. Throws where something would be lost and the caller forbade that. */
+export function writeTranslated(translation: Translation, { hold, exchange }: Meeting, { said, media }: Meant): string {
+  const { from, source } = translation
+  const { provider, model } = hold.route
+  const { losses } = source.notes
+  losses.addAll(said.unread)
+  checkReadable(said, hold.route.spoken.name, exchange.protocol.turnsName ?? 'messages')
+  const body = from.writeConversation(hold.route.withoutSearch ? withoutSearch(said, losses) : said, {
+    model: model.id,
+    traits: model.traits ?? provider.traits,
+    outputTokensMax: hold.size.outputTokensMax,
+    cap: hold.cap,
+    capField: provider.can.outputCap,
+    askUsage: provider.can.streamUsage,
+    origin: source.origin,
+    media,
+    notes: source.notes,
+  })
+  losses.throwIf(exchange.strict)
+  return body
+}
+
+/**
+ * What the model is to answer must reach it: without the last thing that was said it would answer something else, and
+ * that is no loss that a header could excuse.
+ */
+function checkReadable({ turns }: Conversation, upstream: string, field: string): void {
+  const begins = turns.findLastIndex(({ role }) => role === 'assistant') + 1
+  const parts = turns.slice(begins).flatMap(turn => turn.parts)
+  const isLost = (part: Part): part is NativePart => part.kind === 'native' && part.dialect !== upstream
+  if (parts.length === 0 || !parts.every(isLost)) return
+  const kinds = [...new Set(parts.map(({ what }) => what.slice(0, KIND_CHARS)))].slice(0, KINDS_NAMED).join(', ')
+  const says = `ends with nothing that this model's provider could be told of: no translation knows ${kinds}`
+  throw invalid(field, `${says}. Say it as text or media, or name a model whose provider speaks this dialect`)
+}
+
+const KIND_CHARS = 80
+const KINDS_NAMED = 5
+
+/** Agents offer a search with every call, also where nobody could say what one costs. */
+function withoutSearch({ toolChoice, ...said }: Conversation, losses: Losses): Conversation {
+  const tools = said.tools.filter(tool => tool.kind !== 'search')
+  if (tools.length < said.tools.length) losses.add('web_search')
+  if (tools.length > 0) return { ...said, tools, ...(toolChoice && { toolChoice }) }
+  if (toolChoice?.mode === 'required') losses.add('tool_choice')
+  return { ...said, tools }
+}
+
+/** With the caller's bytes goes what was read from them. Writers that are open have taken what they need. */
+export function releaseSaid(exchange: Exchange): void {
+  if (exchange.translation === undefined) return
+  exchange.said = undefined
+  exchange.translation.ask.json = unsaid
+}
+
+export function translateWhole(translation: Translation, json: unknown): Buffer {
+  return Buffer.from(translation.to.writeWhole(readWhole(translation, json), translation.ask))
+}
+
+function readWhole({ from, source }: Translation, json: unknown): Answer {
+  const answer = from.readWhole(json, source)
+  const isNothing = answer.choices.every(({ parts, finish }) => parts.length === 0 && badEnds.has(finish))
+  if (isNothing) throw new Refusal('upstream_unusable', 'an answer of nothing')
+  return answer
+}
+
+/** Turns the events of an upstream's stream into those of the caller's dialect. */
+export class StreamTranslator implements FrameTurner {
+  readonly #reader: EventReader
+  readonly #writer: EventWriter
+
+  constructor({ from, source, to, ask }: Translation) {
+    this.#reader = from.openReader(source)
+    this.#writer = to.openWriter(ask)
+  }
+
+  take({ json }: FrameReading): Buffer {
+    return json === undefined ? nothing : this.#write(this.#reader.read(json))
+  }
+
+  end(): Buffer {
+    const rest = this.#write(this.#reader.end())
+    return Buffer.concat([rest, Buffer.from(this.#writer.end())])
+  }
+
+  #write(events: ReturnType<EventReader['read']>): Buffer {
+    let text = ''
+    for (const event of events) text += this.#writer.write(event)
+    return text === '' ? nothing : Buffer.from(text)
+  }
+}
+
+/** Gathers the events of a stream into the whole answer that its caller asked for. */
+export class StreamGatherer implements FrameTurner {
+  readonly #reader: EventReader
+  readonly #translation: Translation
+  readonly #collector = new AnswerCollector()
+
+  constructor(translation: Translation) {
+    this.#translation = translation
+    this.#reader = translation.from.openReader(translation.source)
+  }
+
+  take({ json }: FrameReading): Buffer {
+    if (json !== undefined) for (const event of this.#reader.read(json)) this.#collector.take(event)
+    return nothing
+  }
+
+  end(): Buffer {
+    for (const event of this.#reader.end()) this.#collector.take(event)
+    const { to, ask } = this.#translation
+    return Buffer.from(to.writeWhole(this.#collector.answer(), ask))
+  }
+}
+
+/** A whole answer as the stream that its caller asked for. */
+export function tellWhole(translation: Translation, json: unknown): Buffer {
+  const writer = translation.to.openWriter(translation.ask)
+  let text = ''
+  for (const event of eventsOf(readWhole(translation, json))) text += writer.write(event)
+  return Buffer.from(text + writer.end())
+}
+
+const nothing = Buffer.alloc(0)
+const unsaid: Readonly<Record<string, unknown>> = {}

@@ -1,0 +1,100 @@
+// An upstream in the middle of its answer: how long it has been silent, and who is told.
+
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { Deadlines } from '../../base/deadlines.ts'
+import { Stop } from '../../base/stop.ts'
+import type { Exchange, StopReason } from '../exchange.ts'
+import { heartbeat } from '../reply/stream-reply.ts'
+import { Watch } from './watchdog.ts'
+
+let nowMs: number
+let told: number[]
+let watch: Watch
+let deadlines: Deadlines
+
+beforeEach(() => {
+  nowMs = 0
+  told = []
+  deadlines = new Deadlines(() => nowMs)
+  const exchange = { stop: new Stop<StopReason>(), alone: new Stop<StopReason>() } as unknown as Exchange
+  watch = new Watch(exchange, deadlines, 120_000)
+  watch.expect(60_000)
+  watch.onSilence(10_000, () => void told.push(nowMs))
+})
+afterEach(() => watch.end())
+
+/** Time passes by seconds, and each is looked at. */
+async function pass(seconds: number): Promise<void> {
+  for (let second = 0; second < seconds; second++) {
+    nowMs += 1_000
+    deadlines.look()
+  }
+}
+
+test('silence is told of as long as it lasts, and from the last sign of life', async () => {
+  await pass(5)
+  watch.alive()
+  await pass(9)
+  expect(told).toEqual([])
+  await pass(1)
+  expect(told).toEqual([15_000])
+  await pass(20)
+  expect(told).toEqual([15_000, 25_000, 35_000])
+  watch.alive()
+  await pass(9)
+  expect(told).toHaveLength(3)
+})
+
+test('a stream that goes on is never called silent', async () => {
+  for (let piece = 0; piece < 50; piece++) {
+    await pass(3)
+    watch.alive()
+  }
+  expect(told).toEqual([])
+})
+
+test('while its caller has no room nothing is expected, and nothing is said', async () => {
+  watch.pause()
+  await pass(100)
+  expect([told, watch.late]).toEqual([[], false])
+  watch.alive()
+  await pass(10)
+  expect(told).toHaveLength(1)
+})
+
+test('to be told is no sign of life: the upstream is late all the same', async () => {
+  await pass(60)
+  expect(watch.late).toBe(true)
+  expect(told).toEqual([10_000, 20_000, 30_000, 40_000, 50_000])
+  await pass(60)
+  expect(told).toHaveLength(5)
+})
+
+test.each(['hush', 'end', 'abort'] as const)('nobody is told after %s, and nothing stays behind', async how => {
+  watch[how]()
+  await pass(30)
+  expect(told).toEqual([])
+  watch.end()
+  expect(deadlines.size).toBe(0)
+})
+
+test('a caller without room for one heartbeat is not sent another', async () => {
+  const rooms = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const written: string[] = []
+  const write = (bytes: Uint8Array | string): Promise<void> | undefined => {
+    written.push(String(bytes))
+    return rooms[written.length - 1]?.promise
+  }
+  const beat = heartbeat({ write }, ': ')
+  beat()
+  beat()
+  expect(written).toHaveLength(1)
+  rooms[0]!.resolve()
+  await rooms[0]!.promise
+  beat()
+  expect(written).toHaveLength(2)
+  rooms[1]!.reject(new Error('it has left'))
+  await rooms[1]!.promise.catch(() => {})
+  beat()
+  expect(written).toHaveLength(2)
+})

@@ -1,0 +1,65 @@
+// Exchange → what is told of it when it is over, to those who count calls and those who log them.
+
+import type { CallStage, EndedCall } from '../../base/call-summary.ts'
+import type { ErrorCode } from '../../base/errors.ts'
+import { errorRows } from '../../base/errors.ts'
+import type { Exchange } from '../exchange.ts'
+
+/** A call that nobody ended has left no word of how. */
+const unended = { outcome: 'gateway_fault', status: 500 } as const
+
+export function endedCall(exchange: Exchange): EndedCall {
+  const { protocol, route, permit, attempts, startedMs, firstMs, billed } = exchange
+  const ending = exchange.refused ?? exchange.ending ?? unended
+  const { status, outcome } = ending
+  const code = 'error' in ending ? ending.error : undefined
+  const durationMs = exchange.timings.nowMs() - startedMs
+  const answeredMs = firstMs === undefined ? undefined : firstMs - startedMs
+  return {
+    requestId: exchange.requestId,
+    dialect: protocol.name,
+    status,
+    outcome,
+    error: code === undefined ? undefined : { code, stage: stageOf(exchange, code) },
+    keyId: permit?.caller.keyId,
+    provider: route?.provider.id,
+    model: route?.model.id,
+    attempts,
+    durationMs,
+    firstMs: exchange.call?.stream ? answeredMs : undefined,
+    addedMs: answeredMs === undefined ? undefined : addedMs(exchange, exchange.call?.stream ? answeredMs : durationMs),
+    disbelieved: exchange.meter.disbelieved?.why,
+    billed,
+  }
+}
+
+/** An attempt is the upstream's but for what it takes to write its request. */
+function addedMs({ attempts, timings }: Exchange, tookMs: number): number {
+  let own = tookMs + (timings.spent.Adapter ?? 0)
+  for (const { ms } of attempts) own -= ms
+  return Math.max(0, own)
+}
+
+/** Refusals of the ledger, of a call that has a route and no hold. */
+const HOLD_CODES: ReadonlySet<ErrorCode> = new Set([
+  ...(['balance_too_low', 'budget_too_low', 'account_frozen', 'overloaded', 'storage_away', 'storage_full'] as const),
+  ...(['idempotency_running', 'idempotency_mismatch', 'idempotency_not_kept'] as const),
+])
+
+const failedStages = { Auth: 'auth', RateLimit: 'rate_limit', Route: 'route' } as const
+
+function stageOf({ timings, permit, route, hold, mayHold, attempts }: Exchange, code: ErrorCode): CallStage {
+  if (code === 'settle_failed') return 'settle'
+  if (hold !== undefined) return timings.forwarding || attempts.length === 0 ? 'forward' : 'adapter'
+  if (route !== undefined) return mayHold || HOLD_CODES.has(code) ? 'hold' : 'route'
+  const failed = timings.failedStage
+  if (failed !== undefined && failed !== 'Adapter') return failedStages[failed]
+  return permit === undefined ? 'read' : 'route'
+}
+
+/** Of a request that was refused before it was known for a call. */
+export function doorStage(code: ErrorCode): CallStage {
+  const { kind } = errorRows[code]
+  if (kind === 'authentication') return 'auth'
+  return kind === 'rate_limit' || code === 'overloaded' ? 'rate_limit' : 'door'
+}

@@ -1,0 +1,102 @@
+// When a caller that leaves stops its call, and when the call goes on without it.
+
+import { expect, test } from 'bun:test'
+import { bounds } from '../../base/bounds.ts'
+import { Deadlines } from '../../base/deadlines.ts'
+import { Stop } from '../../base/stop.ts'
+import type { Exchange, StopReason } from '../exchange.ts'
+import { callerLeft } from '../exchange.ts'
+import { freshMeter } from '../settle/usage-meter.ts'
+import { Leaving } from './disconnects.ts'
+
+interface How {
+  readonly claimed?: boolean
+  readonly held: boolean
+  readonly forwarded?: boolean
+  /** How its model thinks, where it costs anything. */
+  readonly thinks?: string | undefined
+  readonly priced?: boolean
+  /** How long nothing has come of it. */
+  readonly silentMs?: number
+  /** It has reported with its last words. */
+  readonly told?: boolean
+  /** What is known of the provider, and of the model. */
+  readonly bills?: readonly [boolean, boolean?]
+  readonly accountId?: number
+}
+
+function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 1, ...how }: How) {
+  const permit = { caller: { accountId } }
+  const alone = new Stop<StopReason>()
+  const claim = { key: { name: 'n', fingerprint: 'f' } }
+  const stop = new Stop<StopReason>()
+  const traits = how.thinks === undefined ? {} : { thinking: how.thinks }
+  const route = {
+    ...{ provider: { can: { billsWhenLeft: bills[0] }, traits: {} }, model: { billsWhenLeft: bills[1], traits } },
+    ...{ spoken: { codec: {} }, price: how.priced ? {} : undefined },
+  }
+  const told = { content: true, usage: { input: 1, output: 1 }, outputBytes: 4, reportedBytes: 4 }
+  const state = { permit, ...(claimed && { claim }), ...(held && { hold: {} }) }
+  const meter = { ...freshMeter(), forwarded, ...(how.told && told) }
+  const exchange = { stop, alone, meter, route, timings: { nowMs: () => how.silentMs ?? 0 }, ...state }
+  return { alone, stop, exchange: exchange as unknown as Exchange }
+}
+
+const leaving = (): Leaving => new Leaving(new Deadlines(() => performance.now()))
+
+test('a call goes on only with an idempotency key, where it is billed anyway or may think unseen, and holds', () => {
+  const ends = [
+    [{ held: true }, callerLeft, undefined],
+    [{ claimed: true, held: false }, callerLeft, undefined],
+    [{ claimed: true, held: true }, undefined, callerLeft],
+    [{ claimed: true, held: true, forwarded: false }, undefined, callerLeft],
+    [{ held: true, bills: [true] }, undefined, callerLeft],
+    [{ held: false, bills: [true] }, callerLeft, undefined],
+    [{ held: true, forwarded: false, bills: [true] }, callerLeft, undefined],
+    [{ held: true, bills: [true, false] }, callerLeft, undefined],
+    [{ held: true, bills: [false, true] }, undefined, callerLeft],
+    [{ held: true, priced: true }, callerLeft, undefined],
+    [{ held: true, priced: true, silentMs: 5_000 }, undefined, callerLeft],
+    [{ held: true, priced: true, silentMs: 5_000, told: true }, callerLeft, undefined],
+    [{ held: true, priced: true, silentMs: 5_000, forwarded: false }, callerLeft, undefined],
+    [{ held: true, priced: true, thinks: 'effort' }, undefined, callerLeft],
+    [{ held: true, priced: false, thinks: 'effort' }, callerLeft, undefined],
+    [{ held: true, priced: true, thinks: 'none' }, callerLeft, undefined],
+    [{ held: true, priced: true, thinks: 'effort', bills: [false, false] }, callerLeft, undefined],
+  ] as const
+  for (const [how, stopped, alone] of ends) {
+    const call = callOf(how)
+    const one = leaving()
+    one.left(call.exchange)
+    expect([how, call.stop.reason, call.alone.reason]).toEqual([how, stopped, alone])
+    one.over(call.exchange)
+  }
+})
+
+test('no more than so many at once, however often one is told to have left', () => {
+  const one = leaving()
+  const calls = Array.from({ length: bounds.aloneCallsMax }, (_, at) => {
+    return callOf({ claimed: true, held: true, accountId: at % 4 })
+  })
+  for (const { exchange } of [...calls, ...calls]) one.left(exchange)
+  expect(calls.filter(({ stop }) => stop.reason !== undefined)).toEqual([])
+  const late = callOf({ claimed: true, held: true, accountId: 9 })
+  one.left(late.exchange)
+  expect(late.stop.reason).toBe(callerLeft)
+  one.over(calls[0]!.exchange)
+  const next = callOf({ claimed: true, held: true, accountId: 9 })
+  one.left(next.exchange)
+  expect(next.stop.reason).toBeUndefined()
+  for (const { exchange } of [...calls, next]) one.over(exchange)
+})
+
+test('one account has no more than its portion of them, so that others have some', () => {
+  const one = leaving()
+  const calls = Array.from({ length: bounds.aloneCallsMax }, () => callOf({ claimed: true, held: true }))
+  for (const { exchange } of calls) one.left(exchange)
+  expect(calls.filter(({ stop }) => stop.reason === undefined)).toHaveLength(bounds.aloneCallsOfAccountMax)
+  const other = callOf({ claimed: true, held: true, accountId: 2 })
+  one.left(other.exchange)
+  expect(other.stop.reason).toBeUndefined()
+  for (const { exchange } of [...calls, other]) one.over(exchange)
+})

@@ -1,0 +1,61 @@
+// Writes to the caller and waits while its socket is full, so that a slow reader holds back the upstream. One that
+// reads nothing for too long has left, whether it knows it or not. A call that goes on without its caller writes to
+// nobody.
+
+import type { Deadlines } from '../../base/deadlines.ts'
+import type { Sink } from '../../http/server/event-stream.ts'
+import type { Exchange } from '../exchange.ts'
+import { callerLeft } from '../exchange.ts'
+import type { Leaving } from '../lifetime/disconnects.ts'
+
+export interface CallerWriterParts {
+  readonly exchange: Exchange
+  readonly deadlines: Deadlines
+  readonly leaving: Leaving
+  readonly stallMs: number
+}
+
+/** How long a call that is being ended may still wait for its caller to take the last words. */
+const LAST_WORDS_MS = 1_000
+
+export class CallerWriter {
+  readonly #sink: Sink
+  readonly #parts: CallerWriterParts
+
+  constructor(sink: Sink, parts: CallerWriterParts) {
+    this.#sink = sink
+    this.#parts = parts
+  }
+
+  /** Undefined when there is room for more at once; rejects with `callerLeft`. */
+  write(bytes: Uint8Array | string): Promise<void> | undefined {
+    const { stop, alone } = this.#parts.exchange
+    if (stop.reason === callerLeft) return Promise.reject(callerLeft)
+    if (alone.reason !== undefined) return undefined
+    const room = this.#sink.write(bytes)
+    return room === undefined ? undefined : this.#waitFor(room)
+  }
+
+  async #waitFor(room: Promise<void>): Promise<void> {
+    const { exchange, deadlines, leaving, stallMs } = this.#parts
+    const { stop, alone } = exchange
+    const gaveUp = Promise.withResolvers<void>()
+    const deadline = deadlines.after(stallMs, () => {
+      leaving.left(exchange)
+      exchange.cut()
+    })
+    const onStop = (): void => {
+      if (stop.reason === callerLeft) gaveUp.reject(callerLeft)
+      else deadline.extend(LAST_WORDS_MS)
+    }
+    stop.onStop(onStop)
+    alone.onStop(gaveUp.resolve)
+    try {
+      await Promise.race([room, gaveUp.promise])
+    } finally {
+      deadline.lift()
+      stop.forget(onStop)
+      alone.forget(gaveUp.resolve)
+    }
+  }
+}

@@ -1,0 +1,51 @@
+// A stream in another framing than server-sent events: inside the gateway every stream is one of events, and this is
+// the last thing before the caller's socket.
+
+import { bounds } from '../../base/bounds.ts'
+import type { Sink } from '../../http/server/event-stream.ts'
+import type { SseFrame } from '../../http/sse.ts'
+import { frameData, SseSplitter } from '../../http/sse.ts'
+import type { Framing } from '../../protocols/protocol.ts'
+
+export class FramedSink implements Sink {
+  readonly #sink: Sink
+  readonly #framing: Framing
+  readonly #splitter = new SseSplitter(bounds.answerBytesMax)
+
+  constructor(sink: Sink, framing: Framing) {
+    this.#sink = sink
+    this.#framing = framing
+  }
+
+  write(bytes: Uint8Array | string): Promise<void> | undefined {
+    const text = this.#framed(bytes)
+    return text === '' ? undefined : this.#sink.write(text)
+  }
+
+  /** The last event may still wait for the LF after its CR. */
+  end(): Promise<void> | undefined {
+    const last = this.#splitter.end()
+    const text = (last?.isEnded ? this.#element(last.frame) : '') + this.#framing.end()
+    return text === '' ? undefined : this.#sink.write(text)
+  }
+
+  #framed(bytes: Uint8Array | string): string {
+    let text = ''
+    for (const frame of this.#splitter.push(Buffer.from(bytes as Uint8Array))) text += this.#element(frame)
+    return text
+  }
+
+  #element(frame: SseFrame): string {
+    const data = frameData(frame)
+    return data === undefined ? this.#framing.comment : this.#framing.element(data)
+  }
+}
+
+/** All of a stream at once. */
+export function frameWhole(framing: Framing, events: Uint8Array): string {
+  let text = ''
+  const sink = new FramedSink({ write: piece => void (text += String(piece)) }, framing)
+  void sink.write(events)
+  void sink.end()
+  return text
+}

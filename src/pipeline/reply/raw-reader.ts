@@ -1,0 +1,61 @@
+// Reads an answer that is nothing but bytes, such as sound. Its last bytes are its last word: they wait until the call
+// is settled.
+
+import type { Incoming, Piece } from '../../http/client/request.ts'
+import type { Exchange } from '../exchange.ts'
+import { noteFrame } from '../settle/usage-meter.ts'
+import type { AnswerReader, ReadFrame } from './stream-reader.ts'
+
+/** Whatever gives an answer piece by piece. */
+export type StreamReader = Pick<AnswerReader, 'next' | 'take' | 'discard' | 'finish' | 'unsaidEnd'> & {
+  /** An error cannot be said in its bytes: the connection is broken off instead. */
+  readonly isRaw?: boolean
+}
+
+const nothing = Buffer.alloc(0)
+
+/** So much is always held back, until it is known to be the end. */
+const TAIL_BYTES = 1_024
+
+export class RawReader implements StreamReader {
+  readonly isRaw = true
+  readonly #incoming: Incoming
+  readonly #exchange: Exchange
+  #tail = nothing
+
+  constructor(incoming: Incoming, exchange: Exchange) {
+    this.#incoming = incoming
+    this.#exchange = exchange
+  }
+
+  next(): Promise<Piece> {
+    return this.#incoming.read()
+  }
+
+  take({ value }: Piece): readonly ReadFrame[] {
+    if (value === undefined) return this.#tail.length === 0 ? [] : [this.#metered(this.#tail, 'terminal')]
+    const all = Buffer.concat([this.#tail, value])
+    const passing = Math.max(0, all.length - TAIL_BYTES)
+    this.#tail = all.subarray(passing)
+    return passing === 0 ? [] : [this.#metered(all.subarray(0, passing), 'content')]
+  }
+
+  #metered(bytes: Buffer, kind: 'content' | 'terminal'): ReadFrame {
+    const reading = { kind, outputBytes: bytes.length, finishes: kind === 'terminal' ? 1 : 0 }
+    noteFrame(this.#exchange.meter, reading, 1)
+    return { bytes, reading }
+  }
+
+  discard(): void {
+    this.#incoming.discard()
+  }
+
+  /** Its terminal piece is known by the end that came behind it. */
+  finish(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  unsaidEnd(): Buffer {
+    return nothing
+  }
+}

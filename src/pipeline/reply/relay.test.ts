@@ -1,0 +1,83 @@
+// A caller whose socket is full: what it has got so far, and what is still read when it leaves as the model is done.
+
+import { expect, test } from 'bun:test'
+import { Stop } from '../../base/stop.ts'
+import type { Incoming } from '../../http/client/request.ts'
+import { protocols } from '../../protocols/list.ts'
+import type { OpenedStream } from '../attempt/open-response.ts'
+import type { Watch } from '../attempt/watchdog.ts'
+import type { Ending, Exchange, StopReason } from '../exchange.ts'
+import { callerLeft } from '../exchange.ts'
+import { freshMeter } from '../settle/usage-meter.ts'
+import { Timings } from '../timings.ts'
+import type { CallerWriter } from './caller-writer.ts'
+import { relay } from './relay.ts'
+import { AnswerReader } from './stream-reader.ts'
+
+const event = (json: unknown): string => `data: ${JSON.stringify(json)}\n\n`
+const said = event({ choices: [{ delta: { content: 'four' } }] })
+const finish = event({ choices: [{ delta: {}, finish_reason: 'stop' }] })
+const usage = event({ choices: [], usage: { prompt_tokens: 7, completion_tokens: 50_000 } })
+const done = 'data: [DONE]\n\n'
+
+/** Relays these pieces to a caller that takes them so; gives what was read of them. */
+async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<void> | undefined) {
+  const exchange = {
+    ...{ meter: freshMeter(), stop: new Stop<StopReason>(), timings: new Timings(() => 0), requestId: 'req_1' },
+    ...{ protocol: protocols['openai-chat'], call: { choices: 1, stream: true, wantsUsage: false } },
+    route: { provider: { can: { streamUsage: true }, quirks: [] } },
+  } as unknown as Exchange
+  const endings: Ending[] = []
+  async function settle(_exchange: Exchange, ending: Ending): Promise<void> {
+    endings.push(ending)
+  }
+  const read = async () => {
+    const text = pieces.shift()
+    return text === undefined ? {} : { value: Buffer.from(text) }
+  }
+  const incoming = { read, discard() {} } as unknown as Incoming
+  const still = { abort() {}, end() {}, hush() {}, late: false }
+  const watch = { pause() {}, alive() {}, expect() {}, ...still } as unknown as Watch
+  const reader = new AnswerReader(incoming, exchange, { spoken: exchange.protocol, watch })
+  const caller = { write: () => write(exchange) } as unknown as CallerWriter
+  const stream = { kind: 'stream', contentType: '', first: [], reader, watch, channel: {} } as unknown as OpenedStream
+  await relay(stream, caller, { exchange, settle }).catch((fault: unknown) => expect(fault).toBe(callerLeft))
+  const { usage: reported, delivered } = exchange.meter
+  return { endings, usage: reported, delivered, unread: pieces.length }
+}
+
+const leave = (pieces: string[]) =>
+  relayTo(pieces, ({ stop }) => {
+    stop.stop(callerLeft)
+    return Promise.reject(callerLeft)
+  })
+
+test('what waits for room at a full socket is not delivered yet', async () => {
+  const delivered: number[] = []
+  await relayTo([said, said, finish + usage + done], async ({ meter }) => {
+    delivered.push(meter.deliveredBytes)
+    await Promise.resolve()
+    delivered.push(meter.deliveredBytes)
+  })
+  expect(delivered.slice(0, 6)).toEqual([0, 0, 4, 4, 8, 8])
+})
+
+test('the usage that follows is still read', async () => {
+  const left = await leave([said + finish, usage, done])
+  expect(left).toMatchObject({ endings: [{ outcome: 'client_left' }], usage: { input: 7, output: 50_000 }, unread: 1 })
+})
+
+test('a mistake of ours in the midst of an answer is no failure of the upstream', async () => {
+  let writes = 0
+  const broken = await relayTo([said, said, usage], () => {
+    if (++writes === 2) throw new TypeError('a mistake')
+    return undefined
+  })
+  expect(broken.endings).toMatchObject([{ outcome: 'gateway_fault', error: 'gateway_fault' }])
+  expect(broken.delivered).toBe(true)
+})
+
+test('what the model would still say is not', async () => {
+  const left = await leave([said, finish, usage, done])
+  expect(left).toMatchObject({ endings: [{ outcome: 'client_left' }], usage: undefined, unread: 3 })
+})

@@ -1,0 +1,226 @@
+// A streamed answer on its way to the caller: bytes pass as they came, and the last word waits until the call is
+// settled. Whatever goes wrong after the head has left is said as an event of the caller's dialect.
+
+import type { UpstreamWords } from '../../base/errors.ts'
+import { beyondBound, errorRows, Refusal, speakRefusal } from '../../base/errors.ts'
+import type { Log } from '../../base/log.ts'
+import type { Piece } from '../../http/client/request.ts'
+import type { Written } from '../../http/server/event-stream.ts'
+import { BROKEN } from '../../http/server/event-stream.ts'
+import { blamesRequest } from '../../routing/attempts.ts'
+import type { OpenedPlain, OpenedStream } from '../attempt/open-response.ts'
+import { scrubbed, wordsFor } from '../attempt/open-response.ts'
+import { owesUsage, tailMs } from '../attempt/watchdog.ts'
+import type { Ending, Exchange } from '../exchange.ts'
+import { lossesOf } from '../exchange.ts'
+import { endingOf, logFault, refusalOf, wholeEnding } from '../settle/ending.ts'
+import type { Settle } from '../settle/settle.ts'
+import { noteWait } from '../settle/usage-meter.ts'
+import type { CallerWriter } from './caller-writer.ts'
+import type { ReadFrame } from './stream-reader.ts'
+import { eventBytesMax } from './stream-reader.ts'
+
+interface Run {
+  readonly exchange: Exchange
+  readonly settle: Settle
+  /** Told of mistakes of ours. */
+  readonly log?: Log
+}
+
+/** Writes the stream to its end, settled, whatever happens. Throws only `callerLeft`. */
+export async function relay(stream: OpenedStream, caller: CallerWriter, run: Run): Promise<Written> {
+  const { exchange, settle, log } = run
+  const sinceMs = exchange.timings.nowMs()
+  let last: Uint8Array
+  let ending: Ending
+  try {
+    last = await relayUntilTerminal(stream, caller, exchange)
+    ending = wholeEnding(exchange)
+    stream.watch.hush()
+    stream.watch.expect(tailMs)
+    void stream.reader.finish().finally(() => stream.watch.end())
+  } catch (fault) {
+    stream.watch.hush()
+    await readTail(stream, exchange)
+    stream.watch.abort()
+    const refusal = spokenRefusal(fault, stream, exchange)
+    if (log !== undefined && refusal.code === 'gateway_fault') logFault(log, exchange, fault)
+    ending = endingOf(exchange, refusal, errorRows[refusal.code].status)
+    last = Buffer.from(eventsOf(refusal, exchange))
+  }
+  exchange.timings.add('fwd', sinceMs)
+  const { isRaw } = stream.reader
+  const isBroken = isRaw && ending.outcome !== 'completed'
+  if (!isBroken) exchange.recorder?.take(last)
+  const settled = settle(exchange, ending)
+  if (isRaw && (!(await isDurable(settled)) || isBroken)) return BROKEN
+  return await writeLast(caller, last, { exchange, settled })
+}
+
+const isDurable = (settled: Promise<void>): Promise<boolean> =>
+  settled.then(
+    () => true,
+    () => false,
+  )
+
+/** For a head that left in silence and an answer that then came in one piece. */
+export async function relayWhole({ body }: OpenedPlain, caller: CallerWriter, run: Run): Promise<void> {
+  const { exchange, settle } = run
+  exchange.recorder?.take(body)
+  await writeLast(caller, body, { exchange, settled: settle(exchange, wholeEnding(exchange)) })
+}
+
+/** For a head that left in silence and an answer that never opened. */
+export async function relayFailure(fault: unknown, caller: CallerWriter, { exchange, settle }: Run): Promise<void> {
+  const refusal = refusalOf(exchange, fault)
+  const last = Buffer.from(eventsOf(refusal, exchange))
+  exchange.recorder?.take(last)
+  const settled = settle(exchange, endingOf(exchange, refusal, errorRows[refusal.code].status))
+  await writeLast(caller, last, { exchange, settled })
+}
+
+/** A caller that leaves when the model is done would else never pay for what only the last frame tells. */
+async function readTail(stream: OpenedStream, exchange: Exchange): Promise<void> {
+  try {
+    while (owesUsage(exchange)) {
+      const piece = await stream.reader.next()
+      stream.reader.take(piece)
+      if (piece.value === undefined) return
+    }
+  } catch {
+    // It did not come, or not in time.
+  }
+}
+
+interface LastWord {
+  readonly exchange: Exchange
+  readonly settled: Promise<void>
+}
+
+/** Durable first, then the last word. If it cannot be made durable, the caller is told that instead. */
+async function writeLast(caller: CallerWriter, last: Uint8Array, { exchange, settled }: LastWord): Promise<void> {
+  let words = last
+  try {
+    await settled
+  } catch {
+    const refusal = new Refusal('settle_failed', exchange.requestId)
+    exchange.refused = endingOf(exchange, refusal, errorRows[refusal.code].status)
+    words = Buffer.from(eventsOf(refusal, exchange))
+  }
+  if (exchange.comments !== 'on' || exchange.protocol.quiet) return void (await caller.write(words))
+  const comment = `: X-Pipeline-Breakdown ${exchange.timings.breakdownText()}\n\n${lateLosses(exchange)}`
+  await caller.write(Buffer.concat([Buffer.from(comment), words]))
+}
+
+/** What a translation lost after the head had left, in a comment of its own. */
+function lateLosses(exchange: Exchange): string {
+  const late = lossesOf(exchange).slice(exchange.lossesInHead ?? 0)
+  return late.length === 0 ? '' : `: X-Weir-Loss ${late.join(', ')}\n\n`
+}
+
+/** Passes everything but the terminal frame, which it returns. */
+async function relayUntilTerminal(stream: OpenedStream, caller: CallerWriter, exchange: Exchange): Promise<Uint8Array> {
+  // Asked for by us and not by the caller, a frame of nothing but usage stays here.
+  const keepsUsage = exchange.call!.wantsUsage || !exchange.route!.provider.can.streamUsage
+  let frames = stream.first
+  stream.first = [] // not kept for as long as the stream lasts
+  const held: Uint8Array[] = []
+  for (let more = true; ; ) {
+    const { passing, closing, ending } = sortOut(frames, keepsUsage, held.length > 0)
+    if (closing.length > 0) exchange.memory?.keep(holdBack(held, closing, eventBytesMax(exchange)))
+    const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)
+    exchange.recorder?.take(bytes)
+    const room = bytes.length === 0 ? undefined : caller.write(bytes)
+    if (room !== undefined) {
+      stream.watch.pause() // the upstream is not at fault while we do not read it
+      const sinceMs = exchange.timings.nowMs()
+      await room
+      noteWait(exchange.meter, sinceMs, exchange.timings.nowMs())
+      exchange.meter.heardMs = exchange.timings.nowMs() // and did not think while it could not write
+    }
+    if (held.length === 0) exchange.memory?.keep(0) // what came before the first content has left
+    exchange.meter.deliveredBytes = exchange.meter.outputBytes
+    exchange.meter.delivered ||= exchange.meter.content && bytes.length > 0
+    if (ending?.reading.kind === 'terminal') return Buffer.concat([...held, ending.bytes])
+    if (ending !== undefined) throw brokenOff(ending.reading.error, stream, exchange)
+    if (!more) return Buffer.concat([...held, unsaidEnd(stream, exchange)])
+    const piece = await nextPiece(stream, exchange, held.length > 0 && exchange.meter.finished)
+    more = piece.value !== undefined
+    frames = stream.reader.take(piece)
+  }
+}
+
+/** Where the end of the bytes is the end, how they end, or that they do not, spoils no answer that is whole. */
+async function nextPiece(stream: OpenedStream, { stop }: Exchange, isWhole: boolean): Promise<Piece> {
+  if (isWhole) stream.watch.expect(tailMs)
+  else stream.watch.alive()
+  try {
+    return await stream.reader.next()
+  } catch (fault) {
+    if (!isWhole || stop.reason !== undefined) throw new ConnectionBroke('the connection broke', { cause: fault })
+    return {}
+  }
+}
+
+interface Sorted {
+  readonly passing: readonly Uint8Array[]
+  /** From the model's last word on: it waits for the settle. */
+  readonly closing: readonly Uint8Array[]
+  readonly ending: ReadFrame | undefined
+}
+
+/** What passes, up to the frame that ends it all, if there is one. */
+function sortOut(frames: readonly ReadFrame[], keepsUsage: boolean, isClosing: boolean): Sorted {
+  const passing: Uint8Array[] = []
+  const closing: Uint8Array[] = []
+  let closes = isClosing
+  for (const frame of frames) {
+    const { kind } = frame.reading
+    if (closes && kind === 'garbage') continue // the answer is whole; what nobody asked for need not spoil it
+    if (kind === 'terminal' || kind === 'error' || kind === 'garbage') return { passing, closing, ending: frame }
+    closes ||= kind === 'closing'
+    if (closes) closing.push(frame.bytes)
+    else if (frame.bytes.length > 0 && (kind !== 'usage' || keepsUsage)) passing.push(frame.bytes)
+  }
+  return { passing, closing, ending: undefined }
+}
+
+/** How much is held back now. */
+function holdBack(held: Uint8Array[], closing: readonly Uint8Array[], bytesMax: number): number {
+  held.push(...closing)
+  let bytes = 0
+  for (const one of held) bytes += one.length
+  if (bytes > bytesMax) throw beyondBound(`What follows its last word has more than ${bytesMax} bytes.`)
+  return bytes
+}
+
+function brokenOff(error: UpstreamWords | undefined, { channel }: OpenedStream, exchange: Exchange): Refusal {
+  if (error === undefined) return new Refusal('upstream_failed', `${channel.id}: not an event of its dialect`)
+  // Whatever it would have been as an answer of its own: it is one that broke off.
+  const { status } = errorRows.upstream_failed
+  const upstream = { ...wordsFor(exchange, scrubbed(error, channel)), status }
+  const ending = blamesRequest(error) ? ({ ending: 'refused' } as const) : {}
+  return new Refusal('upstream_failed', `${channel.id}: ${upstream.message}`, { upstream, ...ending })
+}
+
+/** The upstream closed without its terminal event: whole if the model had said that it was done, else broken off. */
+function unsaidEnd({ reader }: OpenedStream, { meter }: Exchange): Uint8Array {
+  if (!meter.finished) throw new Refusal('upstream_failed', 'the stream ended before the answer did')
+  return reader.unsaidEnd()
+}
+
+/** What is neither a refusal nor a connection that broke is a mistake of ours, unless the call was stopped. */
+function spokenRefusal(fault: unknown, stream: OpenedStream, exchange: Exchange): Refusal {
+  const { reason } = exchange.stop
+  if (reason?.refusal !== undefined || fault instanceof Refusal) return refusalOf(exchange, fault)
+  if (stream.watch.late) return new Refusal('upstream_too_slow', 'between chunks', { ending: 'over_bound' })
+  const isCut = reason !== undefined || fault instanceof ConnectionBroke
+  return isCut ? new Refusal('upstream_failed', 'the connection broke') : refusalOf(exchange, fault)
+}
+
+/** The upstream's bytes do not come any more, whoever closed. */
+class ConnectionBroke extends Error {}
+
+function eventsOf(refusal: Refusal, exchange: Exchange): string {
+  return exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId)).events
+}

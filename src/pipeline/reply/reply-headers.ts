@@ -1,0 +1,81 @@
+// The headers of a call's answer: what the stages did, how much the caller may still call, when to come again.
+
+import type { Refusal, ToldQuota } from '../../base/errors.ts'
+import { errorRows, RETRY_AFTER_MS_MAX } from '../../base/errors.ts'
+import type { ErrorDialect } from '../../protocols/protocol.ts'
+import type { Exchange } from '../exchange.ts'
+import { lossesOf } from '../exchange.ts'
+
+/** The head of every answer of a call. */
+export function headersOf(exchange: Exchange, contentType: string): Record<string, string> {
+  const headers: Record<string, string> = {
+    'content-type': contentType,
+    'x-request-id': exchange.requestId,
+    'request-id': exchange.requestId,
+  }
+  const { permit, protocol, createdMs } = exchange
+  if (permit !== undefined) addQuotas(headers, permit.quotas, { dialect: protocol, dateMs: createdMs })
+  if (exchange.attempts.length > 0) headers['X-Weir-Attempts'] = String(exchange.attempts.length)
+  if (exchange.hold?.cap !== undefined) headers['X-Weir-Cap'] = String(exchange.hold.cap)
+  const told = lossesOf(exchange)
+  exchange.lossesInHead = told.length
+  const losses = exchange.unkept ? [...told, 'store'] : told
+  if (losses.length > 0) headers['X-Weir-Loss'] = losses.join(', ')
+  if (exchange.overrides !== undefined && exchange.overrides.length > 0) {
+    headers['X-Weir-Overrides'] = exchange.overrides.join(', ')
+  }
+  if (exchange.protocol.quiet) exchange.timings.writeFailureTo(headers)
+  else exchange.timings.writeTo(headers)
+  return headers
+}
+
+interface Telling {
+  readonly dialect: ErrorDialect
+  readonly dateMs: number
+}
+
+/** What is left of limits: as OpenAI tells it, and as the caller's own dialect does. */
+export function addQuotas(headers: Record<string, string>, quotas: readonly ToldQuota[], telling: Telling): void {
+  const { dialect, dateMs } = telling
+  for (const quota of quotas) {
+    const { resource, limit, remaining, resetMs } = quota
+    if (resource === 'concurrency') continue
+    headers[`x-ratelimit-limit-${resource}`] = String(limit)
+    headers[`x-ratelimit-remaining-${resource}`] = String(remaining)
+    headers[`x-ratelimit-reset-${resource}`] = duration(resetMs)
+    if (dialect.quotaHeaders !== undefined) Object.assign(headers, dialect.quotaHeaders(quota, dateMs))
+  }
+}
+
+/** As OpenAI writes it: `250ms`, `1.5s`, `1m0s`, `2h5m0s`. */
+function duration(ms: number): string {
+  const whole = Math.ceil(ms)
+  if (whole < 1_000) return `${whole}ms`
+  if (whole < 60_000) return `${whole / 1_000}s`
+  const seconds = Math.ceil(whole / 1_000)
+  const minutes = Math.floor(seconds / 60)
+  const hours = Math.floor(minutes / 60)
+  return `${hours > 0 ? `${hours}h` : ''}${minutes % 60}m${seconds % 60}s`
+}
+
+/** Statuses after which official SDKs call again by themselves. */
+const retriedBySdks = (status: number): boolean => status === 408 || status === 409 || status === 429 || status >= 500
+
+const DEFAULT_RETRY_MS = 1_000
+
+export function errorHeaders(refusal: Refusal, attempts = 0): Record<string, string> {
+  const { retry, status: ownStatus } = errorRows[refusal.code]
+  const status = refusal.extras.upstream?.status ?? ownStatus
+  const headers: Record<string, string> = { ...refusal.extras.headers }
+  // We have tried every channel there was: three more tries by the SDK would only triple the load. Nor does it help
+  // to come again after the longest wait that may be told, where a longer one is needed.
+  const isFar = (refusal.extras.retryAfterMs ?? 0) > RETRY_AFTER_MS_MAX
+  if (retriedBySdks(status) && (!retry || attempts > 1 || isFar)) headers['x-should-retry'] = 'false'
+  if (status === 429 || status === 503 || refusal.extras.retryAfterMs !== undefined) {
+    const waitMs = Math.ceil(refusal.extras.retryAfterMs ?? (retry ? DEFAULT_RETRY_MS : Number.MAX_SAFE_INTEGER))
+    const boundedMs = Math.min(waitMs, RETRY_AFTER_MS_MAX)
+    headers['retry-after'] = String(Math.ceil(boundedMs / 1_000))
+    headers['retry-after-ms'] = String(boundedMs)
+  }
+  return headers
+}

@@ -1,0 +1,109 @@
+// Turns what forwarding gives into the response: settled before the head of a plain answer, before the last event
+// of a streamed one. Also the one place where a refusal becomes a response.
+
+import { Refusal, speakRefusal } from '../../base/errors.ts'
+import type { Opened, OpenedPlain } from '../attempt/open-response.ts'
+import type { Exchange } from '../exchange.ts'
+import type { KeptAnswer } from '../lifetime/idempotency.ts'
+import { endingOf, logFault, refusalOf, wholeEnding } from '../settle/ending.ts'
+import type { Settle } from '../settle/settle.ts'
+import { frameWhole } from './framed-sink.ts'
+import { addQuotas, errorHeaders, headersOf } from './reply-headers.ts'
+import type { StreamParts } from './stream-reply.ts'
+import { answerAfterSilence, answerStream, SSE_HEADERS } from './stream-reply.ts'
+
+const JSON_TYPE = 'application/json'
+
+/** All close the exchange when the call is over. */
+export interface Answering {
+  answer(exchange: Exchange, opening: Promise<Opened>): Promise<Response>
+  /** Gives an answer again that was given before. */
+  replay(exchange: Exchange, kept: KeptAnswer): Promise<Response>
+  refuse(exchange: Exchange, fault: unknown): Promise<Response>
+}
+
+export function buildAnswering(parts: StreamParts): Answering {
+  const { settle, log, silence } = parts
+
+  async function refuse(exchange: Exchange, fault: unknown): Promise<Response> {
+    try {
+      const refusal = refusalOf(exchange, fault)
+      logFault(log, exchange, fault)
+      const { status, body: said } = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
+      const body = exchange.framing?.error(said) ?? said
+      if (exchange.recorder !== undefined) note(exchange, { contentType: JSON_TYPE, body: Buffer.from(body) })
+      exchange.refused = endingOf(exchange, refusal, status)
+      if (exchange.permit !== undefined) {
+        const settled = settle(exchange, exchange.refused).catch(() => {})
+        // Money that is held is given back before the caller is told; a mere record need not be waited for.
+        if (exchange.hold !== undefined) await settled
+      }
+      const more = errorHeaders(refusal, exchange.attempts.length)
+      addQuotas(more, refusal.extras.quotas ?? [], { dialect: exchange.protocol, dateMs: exchange.createdMs })
+      return new Response(body, { status, headers: { ...headersOf(exchange, JSON_TYPE), ...more } })
+    } finally {
+      exchange.close()
+    }
+  }
+
+  return {
+    refuse,
+
+    async answer(exchange, opening) {
+      const mayWait = exchange.call?.stream && !exchange.protocol.mayNotStream
+      const opened = mayWait ? await firstOf(opening, silence.headMs) : await opening
+      if (opened === 'silence') return answerAfterSilence(parts, exchange, opening)
+      if (opened.kind === 'stream') return answerStream(parts, exchange, opened)
+      return await answerPlain(exchange, opened, settle)
+    },
+
+    async replay(exchange, kept) {
+      note(exchange, kept)
+      try {
+        await settle(exchange, { outcome: 'replayed', status: kept.status })
+      } catch (fault) {
+        return await refuse(exchange, fault)
+      }
+      exchange.close()
+      const headers: Record<string, string> = headersOf(exchange, kept.contentType)
+      headers['X-Weir-Replayed'] = kept.requestId
+      if (exchange.call?.stream) Object.assign(headers, SSE_HEADERS)
+      const { framing } = exchange
+      if (framing === undefined) return new Response(kept.body, { status: kept.status, headers })
+      headers['content-type'] = framing.contentType
+      return new Response(frameWhole(framing, kept.body), { status: kept.status, headers })
+    },
+  }
+}
+
+/** Where something of the call is kept: this is what its caller is sent. */
+function note({ recorder }: Exchange, sent: { readonly contentType: string; readonly body: Uint8Array }): void {
+  recorder?.begin(sent.contentType)
+  recorder?.take(sent.body)
+}
+
+async function answerPlain(exchange: Exchange, opened: OpenedPlain, settle: Settle): Promise<Response> {
+  note(exchange, opened)
+  try {
+    await settle(exchange, wholeEnding(exchange))
+  } catch {
+    throw new Refusal('settle_failed', exchange.requestId)
+  }
+  exchange.close()
+  const { framing } = exchange
+  const headers = headersOf(exchange, framing?.contentType ?? opened.contentType)
+  const body = framing === undefined ? opened.body : frameWhole(framing, opened.body)
+  return new Response(body, { status: 200, headers })
+}
+
+async function firstOf(opening: Promise<Opened>, ms: number): Promise<Opened | 'silence'> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const silent = new Promise<'silence'>(resolve => {
+    timer = setTimeout(() => resolve('silence'), ms)
+  })
+  try {
+    return await Promise.race([opening, silent])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,34 @@
+// A stream that nobody ever reads from: its caller left when the head had hardly gone out.
+
+import { expect, test } from 'bun:test'
+import { Deadlines } from '../../base/deadlines.ts'
+import { buildLog } from '../../base/log.ts'
+import { Stop } from '../../base/stop.ts'
+import type { OpenedStream } from '../attempt/open-response.ts'
+import type { Ending, Exchange, StopReason } from '../exchange.ts'
+import { callerLeft } from '../exchange.ts'
+import { Leaving } from '../lifetime/disconnects.ts'
+import { Timings } from '../timings.ts'
+import { answerStream } from './stream-reply.ts'
+
+test('its call is settled all the same, so that its hold does not stay', async () => {
+  const deadlines = new Deadlines(() => 0)
+  const endings: Ending[] = []
+  const closed = Promise.withResolvers<void>()
+  const exchange = {
+    ...{ requestId: 'req_1', stop: new Stop<StopReason>(), timings: new Timings(() => 0) },
+    ...{ protocol: {}, attempts: [], alone: new Stop<StopReason>() },
+    close: () => closed.resolve(),
+  } as unknown as Exchange
+  const parts = {
+    settle: async (_exchange: Exchange, ending: Ending) => void endings.push(ending),
+    ...{ log: buildLog('error', () => {}), silence: { headMs: 1, heartbeatMs: 1 }, stallMs: 1 },
+    ...{ deadlines, leaving: new Leaving(deadlines) },
+  }
+  const opened = { kind: 'stream', contentType: 'text/event-stream' } as OpenedStream
+  answerStream(parts, exchange, opened)
+  expect(endings).toEqual([])
+  exchange.stop.stop(callerLeft)
+  await closed.promise
+  expect(endings).toEqual([{ outcome: 'client_left', status: 499 }])
+})

@@ -1,0 +1,80 @@
+// What is owed: calls whose settle did not become durable are tried again, all of them, and once more at the end.
+
+import { expect, test } from 'bun:test'
+import { buildLog } from '../../base/log.ts'
+import { noLease } from '../../limits/leases.ts'
+import type { Ending, Exchange } from '../exchange.ts'
+import { Timings } from '../timings.ts'
+import { buildSettling } from './settle.ts'
+import { freshMeter } from './usage-meter.ts'
+
+const completed: Ending = { outcome: 'completed', status: 200 }
+
+function exchangeOf(callId: number): Exchange {
+  return {
+    ...{ callId, requestId: `req_${callId}`, startedMs: 0, attempts: [], mayHold: true },
+    ...{ meter: freshMeter(), timings: new Timings(() => 0), protocol: { name: 'x' } },
+    permit: { caller: { keyId: 1, accountId: 2 }, quotas: [], lease: noLease },
+  } as unknown as Exchange
+}
+
+test('one that can never be written does not stand in the way of the others', async () => {
+  const written: number[] = []
+  let isAway = true
+  async function deduct({ callId, outcome }: { callId: number; outcome: string }): Promise<void> {
+    if (isAway || callId === 7) throw new Error('not now')
+    expect(outcome).toBe('gateway_fault') // its caller has been told so, and got nothing
+    written.push(callId)
+  }
+  const keeping = { claimEnd: () => ({}), handOver() {} }
+  const settling = buildSettling({ deduct, keeping, log: buildLog('error', () => {}) })
+  for (const callId of [7, 8, 9]) {
+    await expect(settling.settle(exchangeOf(callId), completed)).rejects.toThrow('not now')
+  }
+  await settling.close()
+  expect(settling.owing).toBe(3)
+  isAway = false
+  for (let round = 0; round < 3; round++) await settling.close()
+  expect(written).toEqual([8, 9])
+  expect(settling.owing).toBe(1)
+})
+
+test('what is owed keeps nothing of the call but its record, and too much of it takes no new call', async () => {
+  let isAway = true
+  const written: Record<string, unknown>[] = []
+  async function deduct(row: object, { amount }: { amount: bigint }, extras: unknown): Promise<void> {
+    if (isAway) throw new Error('not now')
+    written.push({ ...row, amount, extras })
+  }
+  const answer = Buffer.alloc(1_000_000, 'x')
+  const keeping = { claimEnd: () => ({ idempotency: { sealed: answer.toString() } }), handOver() {} }
+  const settling = buildSettling({ deduct, keeping, log: buildLog('error', () => {}), owedMax: 3 })
+  const kept: WeakRef<object>[] = []
+  async function owe(callId: number): Promise<void> {
+    const body = Buffer.alloc(1_000_000)
+    const meter = { ...freshMeter(), forwarded: true, content: true, outputBytes: 40, delivered: true }
+    const exchange = { ...exchangeOf(callId), meter, call: { body, json: {}, stream: true, inputBytes: 8 } }
+    kept.push(new WeakRef(exchange), new WeakRef(body))
+    await settling.settle(exchange as unknown as Exchange, completed).catch(() => {})
+  }
+  for (let callId = 1; callId <= 3; callId++) {
+    settling.checkOwing()
+    await owe(callId)
+  }
+  expect(() => settling.checkOwing()).toThrow('storage_away')
+  await owe(4) // it was under way: what it owes is not dropped
+  expect(settling.owing).toBe(4)
+  for (let round = 0; round < 10; round++) {
+    await new Promise(resolve => setTimeout(resolve, 1))
+    Bun.gc(true)
+  }
+  const left = kept.filter(ref => ref.deref() !== undefined)
+  expect(left.length).toBeLessThanOrEqual(2) // the last may still be on the stack
+  isAway = false
+  await settling.close()
+  expect([settling.owing, written.length]).toEqual([0, 4])
+  for (const row of written) {
+    expect(row).toMatchObject({ outcome: 'completed', extras: { idempotency: { sealed: null } } })
+  }
+  settling.checkOwing()
+})

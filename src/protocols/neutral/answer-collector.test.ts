@@ -1,0 +1,91 @@
+// Collecting events, telling answers as events, and the law of both.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
+import { leastCpuMs } from '../../../test/support/cpu.ts'
+import { lawful } from '../../../test/support/lawful.ts'
+import type { Answer, AnswerEvent } from './answer.ts'
+import { AnswerCollector, collectAnswer, eventsOf } from './answer-collector.ts'
+
+const start: AnswerEvent = { kind: 'start', id: 'a' }
+const open: AnswerEvent = { kind: 'open', index: 0, choice: 0, part: 'text' }
+const close: AnswerEvent = { kind: 'close', index: 0 }
+const finish: AnswerEvent = { kind: 'finish', choice: 0, finish: 'stop' }
+const delta: AnswerEvent = { kind: 'delta', index: 0, text: 'x' }
+const call: AnswerEvent = { kind: 'open', index: 0, choice: 0, part: 'call', id: 'c', name: 'f' }
+
+describe('an answer', () => {
+  test('told as events and collected is itself', () => {
+    fc.assert(fc.property(anyAnswer(), answer => expect(collectAnswer(eventsOf(answer))).toEqual(answer)))
+  })
+
+  test('told as events obeys the law', () => {
+    fc.assert(fc.property(anyAnswer(), answer => lawful(eventsOf(answer))))
+  })
+
+  test('is the same in whatever pieces it comes', () => {
+    fc.assert(
+      fc.property(anyEvents(), events => {
+        lawful(events)
+        const collected = collectAnswer(events)
+        expect(collectAnswer(eventsOf(collected))).toEqual(collected)
+      }),
+    )
+  })
+
+  test('so far has what came so far', () => {
+    const collector = new AnswerCollector()
+    for (const event of [start, open, delta]) collector.take(event)
+    const parts = [{ kind: 'text', text: 'x' }]
+    expect(collector.answer()).toEqual({ id: 'a', choices: [{ parts, finish: 'other' }] } as Answer)
+    collector.take({ kind: 'usage', usage: { input: 1, output: 1 } })
+    collector.take({ kind: 'usage', usage: { input: 1, output: 2 } })
+    expect(collector.answer().usage).toEqual({ input: 1, output: 2 })
+  })
+
+  test('of many pieces is collected in time', () => {
+    const tookMs = leastCpuMs(() => {
+      const collector = new AnswerCollector()
+      for (const event of [start, open]) collector.take(event)
+      for (let count = 0; count < 100_000; count++) collector.take(delta)
+      expect(collector.answer().choices[0]?.parts).toEqual([{ kind: 'text', text: 'x'.repeat(100_000) }])
+    })
+    expect(tookMs).toBeLessThan(1_000)
+  })
+})
+
+describe('the law', () => {
+  const seal = { form: 'thought', value: 'v' } as const
+  const cite: AnswerEvent = { kind: 'cite', index: 0, citation: {} }
+  const broken: readonly (readonly [string, readonly AnswerEvent[]])[] = [
+    ['nothing', []],
+    ['no start', [open, close, finish]],
+    ['two starts', [start, start, finish]],
+    ['a part that is not closed', [start, open]],
+    ['a finish while a part is open', [start, open, finish, close]],
+    ['a part that grows before it is opened', [start, delta, open, close, finish]],
+    ['a part that grows after it is closed', [start, open, close, delta, finish]],
+    ['a part that is closed twice', [start, open, close, close, finish]],
+    ['a part that is opened twice', [start, open, close, open, close, finish]],
+    ['a part out of order', [start, { ...open, index: 1 } as AnswerEvent, { ...close, index: 1 }, finish]],
+    ['a part after the finish', [start, finish, open, close]],
+    ['two finishes', [start, open, close, finish, finish]],
+    ['no finish', [start, open, close]],
+    ['no finish of a choice between', [start, { kind: 'finish', choice: 1, finish: 'stop' }]],
+    ['a call without a name', [start, { ...call, name: '' } as AnswerEvent, close, finish]],
+    ['a citation of a call', [start, call, cite, close, finish]],
+    ['probabilities of a call', [start, call, { ...delta, logprobs: [] }, close, finish]],
+    ['a sealed text', [start, open, { ...close, sealed: seal }, finish]],
+  ]
+
+  test.each(broken)('is broken by %s', (_name, events) => {
+    expect(() => lawful(events)).toThrow('assertion failed')
+  })
+
+  test('is kept', () => {
+    lawful([start, open, delta, cite, close, finish])
+    lawful([start, call, { ...close, sealed: seal }, finish, { kind: 'usage', usage: { input: 1, output: 1 } }])
+    lawful([start])
+  })
+})

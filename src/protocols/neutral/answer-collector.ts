@@ -1,0 +1,171 @@
+// Between the two forms of an answer: events are collected into a whole one, and a whole one is told as events.
+
+import { assert } from '../../base/assert.ts'
+import type { Answer, AnswerChoice, AnswerEvent, AnswerPart, Opening, TokenProb } from './answer.ts'
+import type { Citation, MediaPart, NativePart } from './conversation.ts'
+import type { Sealed } from './reasoning-state.ts'
+
+export function collectAnswer(events: Iterable<AnswerEvent>): Answer {
+  const collector = new AnswerCollector()
+  for (const event of events) collector.take(event)
+  return collector.answer()
+}
+
+type OpenEvent = AnswerEvent & { readonly kind: 'open' }
+
+interface Growing {
+  readonly choice: number
+  readonly opening: OpenEvent | undefined
+  readonly whole: MediaPart | NativePart | undefined
+  text: string
+  sealed: Sealed | undefined
+  logprobs: TokenProb[] | undefined
+  citations: Citation[] | undefined
+}
+
+type Head = Pick<Answer, 'id' | 'model' | 'createdS' | 'usage' | 'serviceClass'>
+type Ending = Omit<AnswerChoice, 'parts'>
+
+/** Takes events one by one. */
+export class AnswerCollector {
+  #head: Head = {}
+  /** By their index, which is the order in which they were opened. */
+  readonly #parts: Growing[] = []
+  readonly #endings = new Map<number, Ending>()
+
+  take(event: AnswerEvent): void {
+    switch (event.kind) {
+      case 'start': {
+        const { kind: _kind, ...head } = event
+        this.#head = { ...this.#head, ...head }
+        return
+      }
+      case 'open':
+        return this.#add(event.index, event.choice, { opening: event })
+      case 'whole':
+        return this.#add(event.index, event.choice, { whole: event.part })
+      case 'delta': {
+        const part = this.#part(event.index)
+        part.text += event.text
+        for (const logprob of event.logprobs ?? []) (part.logprobs ??= []).push(logprob)
+        return
+      }
+      case 'cite':
+        ;(this.#part(event.index).citations ??= []).push(event.citation)
+        return
+      case 'close': {
+        const part = this.#part(event.index)
+        part.sealed = event.sealed ?? part.sealed
+        return
+      }
+      case 'finish': {
+        const { kind: _kind, choice, ...ending } = event
+        this.#endings.set(choice, ending)
+        return
+      }
+      case 'usage':
+        this.#head = { ...this.#head, usage: event.usage }
+        return
+      case 'class':
+        this.#head = { ...this.#head, serviceClass: event.serviceClass }
+    }
+  }
+
+  /** What has come so far; a choice that did not finish did not say why. */
+  answer(): Answer {
+    const byChoice = new Map<number, AnswerPart[]>()
+    for (const choice of this.#endings.keys()) byChoice.set(choice, [])
+    for (const part of this.#parts) {
+      const parts = byChoice.get(part.choice)
+      if (parts === undefined) byChoice.set(part.choice, [grown(part)])
+      else parts.push(grown(part))
+    }
+    const choices = Array.from({ length: Math.max(-1, ...byChoice.keys()) + 1 }, (_, choice): AnswerChoice => {
+      return { parts: byChoice.get(choice) ?? [], ...(this.#endings.get(choice) ?? { finish: 'other' }) }
+    })
+    return { ...this.#head, choices }
+  }
+
+  #part(index: number): Growing {
+    const part = this.#parts[index]
+    assert(part !== undefined, 'a part is opened before it grows')
+    return part
+  }
+
+  #add(index: number, choice: number, from: { opening?: OpenEvent; whole?: MediaPart | NativePart }): void {
+    assert(index === this.#parts.length, 'parts are counted in the order of opening')
+    const { opening, whole } = from
+    const sealed = opening?.part === 'call' ? opening.sealed : undefined
+    this.#parts.push({ choice, opening, whole, text: '', sealed, logprobs: undefined, citations: undefined })
+  }
+}
+
+function grown({ opening, whole, text, sealed, logprobs, citations }: Growing): AnswerPart {
+  if (whole !== undefined) return whole
+  assert(opening !== undefined, 'a part is opened or whole')
+  const seal = sealed === undefined ? {} : { sealed }
+  switch (opening.part) {
+    case 'text':
+      return { kind: 'text', text, ...(citations && { citations }), ...(logprobs && { logprobs }) }
+    case 'refusal':
+      return { kind: 'refusal', text }
+    case 'reasoning':
+      return { kind: 'reasoning', text, ...(opening.raw !== undefined && { raw: opening.raw }), ...seal }
+    case 'call': {
+      const { id, name, custom } = opening
+      return { kind: 'call', id, name, arguments: text, ...(custom !== undefined && { custom }), ...seal }
+    }
+  }
+}
+
+/** A whole answer as the events of a stream: each part after the other, choice by choice. */
+export function eventsOf({ choices, usage, serviceClass, ...head }: Answer): AnswerEvent[] {
+  const events: AnswerEvent[] = [{ kind: 'start', ...head }]
+  let index = 0
+  choices.forEach(({ parts, ...ending }, choice) => {
+    for (const part of parts) tellPart(part, { index: index++, choice }, events)
+    events.push({ kind: 'finish', choice, ...ending })
+  })
+  if (serviceClass !== undefined) events.push({ kind: 'class', serviceClass })
+  if (usage !== undefined) events.push({ kind: 'usage', usage })
+  return events
+}
+
+interface Place {
+  readonly index: number
+  readonly choice: number
+}
+
+function tellPart(part: AnswerPart, place: Place, events: AnswerEvent[]): void {
+  const { index } = place
+  const opening = openingOf(part)
+  if (opening === undefined) {
+    events.push({ kind: 'whole', ...place, part: part as MediaPart | NativePart })
+    return
+  }
+  events.push({ kind: 'open', ...place, ...opening })
+  const text = part.kind === 'call' ? part.arguments : (part as { readonly text: string }).text
+  const logprobs = part.kind === 'text' ? part.logprobs : undefined
+  if (text !== '' || logprobs !== undefined) events.push({ kind: 'delta', index, text, ...(logprobs && { logprobs }) })
+  const citations = part.kind === 'text' ? part.citations : undefined
+  for (const citation of citations ?? []) events.push({ kind: 'cite', index, citation })
+  const sealed = part.kind === 'reasoning' ? part.sealed : undefined
+  events.push({ kind: 'close', index, ...(sealed && { sealed }) })
+}
+
+/** Undefined for a part that comes in one piece. */
+function openingOf(part: AnswerPart): Opening | undefined {
+  switch (part.kind) {
+    case 'text':
+    case 'refusal':
+      return { part: part.kind }
+    case 'reasoning':
+      return { part: 'reasoning', ...(part.raw !== undefined && { raw: part.raw }) }
+    case 'call': {
+      const { id, name, custom, sealed } = part
+      return { part: 'call', id, name, ...(custom !== undefined && { custom }), ...(sealed && { sealed }) }
+    }
+    default:
+      return undefined
+  }
+}

@@ -1,0 +1,59 @@
+// POST /v1/audio/speech: text goes in, and sound comes out, as bytes or as events.
+
+import type { FrameReading } from '../neutral/call.ts'
+import { writeError } from '../openai-chat/errors.ts'
+import { answerReader, frameReader, readJsonCall, writeModel } from '../passthrough-call.ts'
+import type { Protocol } from '../protocol.ts'
+import { invalid, missing, optional } from '../request/checks.ts'
+import type { Json } from '../request/json-type.ts'
+import { readBothUsage } from '../usage/passthrough-usage.ts'
+
+/** Of sound for each character, as it is mostly spoken, and as it may be at most at the usual speed. */
+const TOKENS_PER_CHARACTER = 1.5
+const TOKENS_PER_CHARACTER_MAX = 6
+const SLOWEST = 0.25
+
+export const speech: Protocol = {
+  name: 'openai-speech',
+  lastEvent: '',
+  quiet: true,
+  passesBytes: true,
+  headers: { accept: '*/*' },
+  readCall(body) {
+    const call = readJsonCall('openai-speech', body, ['input', 'speed', 'stream_format'])
+    const { json } = call
+    const input = optional(json, 'input', 'text')
+    if (input === undefined) throw missing('input')
+    const speed = optional(json, 'speed', 'number') ?? 1
+    if (!(speed >= SLOWEST && speed <= 4)) throw invalid('speed', `must be from ${SLOWEST} to 4`)
+    const characters = countCharacters(input)
+    return {
+      ...call,
+      stream: json.stream_format === 'sse',
+      units: { characters },
+      outputTokensMax: Math.ceil((characters * TOKENS_PER_CHARACTER_MAX) / Math.min(1, speed)) + 500,
+      outputTokensGuess: Math.ceil(characters * TOKENS_PER_CHARACTER),
+      outputGuessKind: 'outputAudio',
+    }
+  },
+  writeCall: writeModel,
+  // Sound is not read; what is JSON here is an error.
+  readAnswer: answerReader(() => undefined),
+  readFrame: frameReader(readSpeechFrame),
+  writeError,
+}
+
+/** Half a surrogate pair is none of its own. */
+function countCharacters(text: string): number {
+  let characters = 0
+  for (let index = 0; index < text.length; index++) {
+    if ((text.charCodeAt(index) & 0xfc00) !== 0xdc00) characters++
+  }
+  return characters
+}
+
+function readSpeechFrame({ usage }: Json, type: string): FrameReading | undefined {
+  if (type === 'speech.audio.delta') return { kind: 'content', outputBytes: 1, finishes: 0 }
+  if (type !== 'speech.audio.done') return undefined
+  return { kind: 'terminal', outputBytes: 0, finishes: 1, usage: readBothUsage(usage, 'outputAudio') }
+}

@@ -1,0 +1,532 @@
+// The fields of requests that name something kept at an upstream: a file, a container, a stored item. One credential
+// of an upstream serves all accounts, so that the upstream gives each of them whatever the others have made. Which ids
+// an account may use is decided in pipeline/route/references.ts; this file only finds them.
+//
+// docs/kept-state.md lists `referenceFields`; a test compares the two.
+
+import { bounds } from '../../base/bounds.ts'
+import { foldName, isObject } from '../../base/text/json-bytes.ts'
+import type { Json } from './json-type.ts'
+
+export type ReferenceKind =
+  | 'audio'
+  | 'cached content'
+  | 'container'
+  | 'context'
+  | 'conversation'
+  | 'data source'
+  | 'file'
+  | 'item'
+  | 'message'
+  | 'other'
+  | 'prompt'
+  | 'response'
+  | 'skill'
+  | 'task'
+  | 'thread'
+  | 'url'
+  | 'vector store'
+  | 'voice'
+
+export interface Reference {
+  readonly kind: ReferenceKind
+  readonly id: string
+  /** As the caller wrote it, such as `input[0].content[1].file_id`. Made when it is asked for. */
+  readonly path: readonly (string | number)[]
+  /** Of an address that anybody may fetch: it names something kept only where this is the upstream's own host. */
+  readonly host?: string
+  /** Means something only to an upstream of the caller's own dialect that keeps responses. */
+  readonly isOptional?: true
+}
+
+export interface ReferenceField {
+  readonly kind: ReferenceKind
+  readonly fields: readonly string[]
+  /** Where official schemas have it. */
+  readonly where: string
+  /** The ids in a value; none where the value names nothing. */
+  readonly read: (value: unknown) => readonly string[]
+}
+
+/** Ids, also in lists of them, and in objects that have an id or a name. */
+function texts(value: unknown): readonly string[] {
+  const found: string[] = []
+  addTexts(value, found)
+  return found
+}
+
+/** Into one list: lists may lie in each other hundreds of levels deep. */
+function addTexts(value: unknown, found: string[], fields: readonly string[] = ['id', 'name']): void {
+  if (typeof value === 'string' && value !== '') found.push(value)
+  if (typeof value === 'number') found.push(String(value))
+  if (Array.isArray(value)) for (const one of value) addTexts(one, found)
+  if (isObject(value)) addFields(value, fields, found)
+}
+
+function addFields(holder: Json, fields: readonly string[], found: string[]): void {
+  for (const field of fields) for (const one of valuesOf(holder, field)) if (!isObject(one)) addTexts(one, found)
+}
+
+/** An id, or an object that has one. */
+const textOrId = (value: unknown): readonly string[] => (isObject(value) ? objectId(value) : texts(value))
+/** The ids of objects. */
+function objectId(value: unknown): readonly string[] {
+  const found: string[] = []
+  const add = (one: unknown): void => {
+    if (Array.isArray(one)) one.forEach(add)
+    else if (isObject(one)) addFields(one, ['id'], found)
+  }
+  add(value)
+  return found
+}
+/** Whatever stands there names something. */
+const anything = (value: unknown): readonly string[] => {
+  const isEmpty = value === undefined || value === null || value === false || value === ''
+  return isEmpty ? [] : [typeof value === 'string' ? value : 'an object']
+}
+
+/** Skills of the provider are there for everybody, under words (`xlsx`, `openai-sheets`); others have random ids. */
+const PUBLISHED = /^[a-z]{2,16}(?:-[a-z]{2,32})*$/
+const skills = (value: unknown): readonly string[] => texts(value).filter(id => !PUBLISHED.test(id))
+
+/** Voices that everybody may use have plain names; SiliconFlow names those of its users by this scheme. */
+const voices = (value: unknown): readonly string[] =>
+  typeof value === 'string' ? (/^\s*speech:/i.test(value) ? [value.trim()] : []) : objectId(value)
+
+/** The values of a field in all spellings: some servers read `File_ID` and `fileId` as `file_id`. */
+export function valuesOf(holder: Json, name: string): readonly unknown[] {
+  const plain = foldName(name)
+  const values: unknown[] = []
+  for (const one in holder) if (one === name || readName(one).plain === plain) values.push(holder[one])
+  return values
+}
+
+export const referenceFields: readonly ReferenceField[] = [
+  {
+    kind: 'file',
+    fields: ['file_id', 'file_ids'],
+    where:
+      'parts `file`, `image_url`, `video_url`, `input_audio` of Chat and Ark; `input_file`, `input_image`, ' +
+      '`code_interpreter.container`, `image_generation.input_image_mask` and annotations of Responses; `source`, ' +
+      '`container_upload` and results of code execution of Messages; forms of images and transcription',
+    read: texts,
+  },
+  {
+    kind: 'file',
+    fields: [
+      ...['file', 'files', 'image_file', 'image_files', 'input_file', 'input_files', 'video_file', 'audio_file'],
+      ...['document_file', 'image', 'images', 'input_image', 'video', 'input_video', 'input_audio', 'media'],
+      ...['image_url', 'video_url', 'audio_url'],
+    ],
+    where: 'an `id` in the object: `file.id`, `image_file.id`; the `id` of a part whose type is one of these',
+    read: objectId,
+  },
+  { kind: 'file', fields: ['file_uri'], where: 'Gemini `fileData`; see addresses below', read: texts },
+  {
+    kind: 'container',
+    fields: ['container', 'container_id'],
+    where:
+      'Messages `container` (a text, or its `id`); Responses `code_interpreter.container`, ' +
+      '`shell.environment.container_id`, `code_interpreter_call.container_id`',
+    read: textOrId,
+  },
+  {
+    kind: 'skill',
+    fields: ['skill_id'],
+    where:
+      'Messages `container.skills[]` of type `custom`; Responses `shell.environment.skills[]`. Skills that the ' +
+      'provider itself publishes pass',
+    read: skills,
+  },
+  { kind: 'context', fields: ['context_id'], where: 'Ark `/context/chat/completions`', read: texts },
+  { kind: 'message', fields: ['previous_message_id'], where: 'Messages `thread`, `diagnostics`', read: texts },
+  { kind: 'thread', fields: ['thread', 'thread_id'], where: 'an id of a thread, wherever it stands', read: textOrId },
+  { kind: 'audio', fields: ['audio'], where: 'Chat `messages[].audio.id`', read: objectId },
+  {
+    kind: 'voice',
+    fields: ['voice'],
+    where: 'Chat `audio.voice.id`, speech `voice.id`: custom ones; a text that begins with `speech:`',
+    read: voices,
+  },
+  {
+    kind: 'item',
+    fields: ['approval_request_id'],
+    where:
+      'Responses `input[]`: `item_reference`; items without their content that are known by their `id`; ' +
+      '`mcp_approval_response.approval_request_id`',
+    read: texts,
+  },
+  { kind: 'prompt', fields: ['prompt'], where: 'Responses `prompt.id`', read: objectId },
+  { kind: 'prompt', fields: ['prompt_id'], where: 'an id of a prompt, wherever it stands', read: texts },
+  {
+    kind: 'vector store',
+    fields: ['vector_store_id', 'vector_store_ids', 'file_search_store_names', 'collection_ids', 'collection_id'],
+    where: 'Responses `file_search.vector_store_ids`; Gemini `fileSearch.fileSearchStoreNames`',
+    read: texts,
+  },
+  {
+    kind: 'task',
+    fields: ['draft_task', 'draft_task_id'],
+    where: 'Ark `content[].draft_task` (there it must be a task of the account)',
+    read: textOrId,
+  },
+  { kind: 'cached content', fields: ['cached_content'], where: 'Gemini `cachedContent`', read: texts },
+  {
+    kind: 'response',
+    fields: ['previous_response_id', 'previous_interaction_id'],
+    where: 'Responses and Ark (there it must be a response of the account: see responses.md)',
+    read: texts,
+  },
+  {
+    kind: 'conversation',
+    fields: ['conversation', 'conversation_id', 'session'],
+    where: 'Responses `conversation` (not served), `session`',
+    read: textOrId,
+  },
+  {
+    kind: 'data source',
+    fields: ['data_sources', 'retrieval', 'external_api', 'semantic_retriever', 'rag_corpora', 'rag_resources'],
+    where: 'Azure `data_sources`, Vertex `tools[].retrieval`: searched with the credential of the channel',
+    read: anything,
+  },
+  {
+    kind: 'other',
+    fields: [
+      ...['agent_id', 'assistant_id', 'asset', 'assets', 'asset_id', 'asset_ids', 'batch_id', 'bot_id', 'cache_id'],
+      ...['context_cache_id', 'corpus_id', 'corpora_id', 'data_store', 'datastore', 'datastore_id', 'dataset_id'],
+      ...['document_id', 'document_ids', 'index_id', 'index_ids', 'interaction_id', 'knowledge_base_id'],
+      ...['knowledge_base_ids', 'knowledge_id', 'knowledge_ids', 'library_id', 'library_ids', 'memory_id'],
+      ...['memory_ids', 'memory_store_id', 'memory_store_ids', 'prompt_template_name', 'rag_corpus'],
+      ...['rag_file_ids', 'response_template_name', 'store_id', 'store_ids', 'tunnel_id', 'upload_id'],
+    ],
+    where: 'fields of other providers, wherever they stand',
+    read: texts,
+  },
+]
+
+const byName: ReadonlyMap<string, ReferenceField> = new Map(
+  referenceFields.flatMap(row => row.fields.map(field => [foldName(field), row] as const)),
+)
+
+/** Whose texts may be addresses with a scheme of the provider's own, such as `asset://` and `gs://`. */
+const HOLDS_ADDRESS = /(?:ur[il]|image|video|audio|media|mask|frame)s?$/
+const SCHEME = /^([a-z][a-z0-9+.-]{0,30}):/i
+const OPEN_SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'data'])
+const OPEN_ADDRESS = /^(?:https?|data):/i
+/** The id of a file after its scheme, wherever it stands in a text: Qwen takes it for the file's content. */
+const FILE_IN_TEXT = /fileid:\/\/([\w.-]{1,256})/gi
+/** A field for media, and what its address may stand in. */
+const HOLDS_MEDIA = /(?:image|video|audio|media|mask|frame|(?<!pro)file)s?(?:ur[il]s?)?$/
+const MEDIA_AROUND = /image|video|audio|media|mask|frame|file|source/
+/** Neither an address nor the media themselves, nor a word such as `auto`: an id, which may go without its scheme. */
+const BARE_ID = /^(?![a-z0-9]{0,15}$)[\w.:/@-]{1,256}$/i
+/** How pictures and sounds begin in Base64. The smallest are as short as an id. */
+const MEDIA_BYTES = /^(?:iVBOR|\/9j\/|R0lGOD|UklGR)/
+/** What servers may leave out before they read a text: blanks, control characters, and what nobody sees. */
+const UNSEEN = /^[\s\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}]+/u
+/** Left out of an address wherever they stand. */
+const BREAKS = /[\t\r\n]+/g
+/** Longer texts are no ids: of these only the beginning is looked at, so that their length costs nothing. */
+const ID_CHARS_MAX = 4_096
+
+/** The beginning of a text without what nobody sees; empty if there is nothing else in it. */
+function beginning(text: string): string {
+  const first = text.charCodeAt(0)
+  const head = text.slice(0, ID_CHARS_MAX)
+  return first > 0x20 && first < 0x7f ? head : head.replace(UNSEEN, '')
+}
+
+/** The caller's own words: schemas, arguments of its tools, labels. No upstream takes anything in them for an id. */
+const OWN_WORDS: ReadonlySet<string> = new Set(
+  [
+    ...['metadata', 'labels', 'parameters', 'input_schema', 'parameters_json_schema', 'schema', 'response_schema'],
+    ...['response_json_schema', '_response_json_schema', 'output_schema', 'args', 'arguments', 'function_call'],
+    ...['function_declarations', 'logit_bias'],
+  ].map(foldName),
+)
+
+/** Items of Responses that hold all that they mean: their `id` is only a label. */
+const WHOLE_ITEMS: ReadonlySet<unknown> = new Set([
+  ...['function_call', 'function_call_output', 'custom_tool_call', 'custom_tool_call_output', 'local_shell_call'],
+  ...['local_shell_call_output', 'shell_call', 'shell_call_output', 'apply_patch_call', 'apply_patch_call_output'],
+  ...['mcp_approval_response', 'computer_call_output', 'tool_search_output', 'additional_tools'],
+])
+
+/** Items that hold all that they mean in `encrypted_content`, if they have it. */
+const SEALED_ITEMS: ReadonlySet<unknown> = new Set(['reasoning', 'compaction', 'compaction_summary'])
+
+/** Parts of messages that are a file: an `id` in them is the file's. */
+const FILE_PARTS: ReadonlySet<string> = new Set([
+  ...['file', 'input_file', 'image_file', 'input_image', 'video_file', 'input_video', 'audio_file', 'input_audio'],
+  ...['asset', 'image', 'image_url', 'video', 'video_url', 'audio', 'audio_url', 'media'],
+])
+
+/** What the model reads, in whichever dialect: in translation it may become the text of a message. */
+const TEXT_FIELDS: ReadonlySet<string> = new Set([
+  'content',
+  'text',
+  'input',
+  'output',
+  'instructions',
+  'system',
+  'prompt',
+])
+
+/** Besides the fields of the table: what decides whether something is named. */
+const DECIDING: ReadonlySet<string> = new Set(['id', 'type', 'encrypted_content'].map(foldName))
+
+/** What a field's name says of its value. */
+interface Name {
+  readonly plain: string
+  readonly row: ReferenceField | undefined
+  readonly holdsAddress: boolean
+  readonly holdsMedia: boolean
+  readonly holdsText: boolean
+  readonly holdsOwnWords: boolean
+}
+
+const names = new Map<string, Name>()
+const NAMES_MAX = 10_000
+const NAME_CHARS_MAX = 64
+
+/** Most names come again and again. */
+function readName(name: string): Name {
+  const known = names.get(name)
+  if (known !== undefined) return known
+  // No name that matters is longer; the last part of a form's `image[0][file_id]` and `image.0.file_id` is.
+  const end = name.slice(-NAME_CHARS_MAX)
+  const words = /[[.]/.test(end) ? end.split(/[[\].]+/) : [end]
+  const part = words.findLast(one => one !== '' && !/^\d+$/.test(one)) ?? ''
+  const plain = foldName(part)
+  const read: Name = {
+    plain,
+    row: byName.get(plain),
+    holdsAddress: HOLDS_ADDRESS.test(plain) && plain !== 'fileuri',
+    holdsMedia: HOLDS_MEDIA.test(plain),
+    holdsText: TEXT_FIELDS.has(plain),
+    holdsOwnWords: words.length === 1 && OWN_WORDS.has(plain),
+  }
+  if (names.size >= NAMES_MAX) names.clear()
+  if (name.length <= NAME_CHARS_MAX) names.set(name, read)
+  return read
+}
+
+export const isReferenceName = (name: string): boolean => readName(name).row !== undefined
+
+/** Whether a field of this name is read here: if it stands twice in an object, an upstream may read another one. */
+export function isLookedAt(name: string): boolean {
+  const { plain, row, holdsAddress, holdsText } = readName(name)
+  return row !== undefined || holdsAddress || holdsText || DECIDING.has(plain)
+}
+
+/** Names that we gave to items, which no upstream knows. */
+export const OUR_ITEM = /^[a-z]+_(req)?([0-9a-z]{11})(\d{4})$/
+
+/** Hosts that read what they are given with the credential of the one who asks, and one at which anybody may. */
+const CREDENTIALED_HOST = /(?:^|\.)(?:googleapis|google)\.com$/
+const PUBLIC_HOST = 'storage.googleapis.com'
+/** Where Google keeps files of its users, whatever host is written before it. */
+const KEPT_FILE = /(?:^|\/)files\/[a-z0-9-]{1,64}(?::[a-z]{1,32})?\/*$/i
+/** What readers of addresses do not agree on. */
+const UNCLEAR = /[\\\s\p{Cc}\p{Cf}]/u
+
+/** The host of an address that anybody could fetch; undefined where its credential may count. */
+function publicHost(address: string): string | undefined {
+  if (UNCLEAR.test(address)) return undefined
+  const url = URL.parse(address)
+  if (url === null || url.username !== '' || url.password !== '') return undefined
+  const host = url.hostname.replace(/\.$/, '').toLowerCase()
+  const isKept = CREDENTIALED_HOST.test(host) || KEPT_FILE.test(url.pathname.replaceAll(/%2f/gi, '/'))
+  return host === PUBLIC_HOST || !isKept ? host : undefined
+}
+
+/** Whether something is kept at an upstream. Its path may be used only within the call. */
+export type Keeps = (reference: Reference) => boolean
+
+/** What `json` names of what is kept, each thing once: at most one more than a call may name. */
+export function findReferences(
+  json: Json,
+  keeps: Keeps = () => true,
+  most: number = bounds.referencesOfCallMax,
+): readonly Reference[] {
+  const search = new Search(keeps, most)
+  search.object(json, '')
+  return search.found
+}
+
+/** What was found in large bodies beside the thread that serves calls, by what they were parsed to. */
+const foundBefore = new WeakMap<Json, readonly Reference[]>()
+
+export const noteReferences = (json: Json, found: readonly Reference[]): void => void foundBefore.set(json, found)
+
+export const referencesFound = (json: Json): readonly Reference[] | undefined => foundBefore.get(json)
+
+class Search {
+  readonly found: Reference[] = []
+  readonly #keeps: Keeps
+  readonly #most: number
+  readonly #seen = new Set<string>()
+  readonly #path: (string | number)[] = []
+
+  constructor(keeps: Keeps, most: number) {
+    this.#keeps = keeps
+    this.#most = most
+  }
+
+  get #isOver(): boolean {
+    return this.found.length > this.#most
+  }
+
+  object(holder: Json, under: string): void {
+    for (const name in holder) {
+      const value = holder[name]
+      const isNothing = value === null || value === undefined || typeof value === 'boolean'
+      if (isNothing) continue
+      if (this.#isOver) return
+      this.#path.push(name)
+      this.#field(readName(name), value, { holder, under })
+      this.#path.pop()
+    }
+  }
+
+  #field(name: Name, value: unknown, { holder, under }: Place): void {
+    const { plain, row } = name
+    if (row !== undefined) for (const id of row.read(value)) this.#add(row.kind, id, plain)
+    if (typeof value === 'string') {
+      this.#text(name, value, under)
+      if (plain === 'id' && value !== '' && isFilePart(holder)) this.#add('file', value)
+    }
+    if (typeof value !== 'object' || value === null) return
+    const isOwn =
+      name.holdsOwnWords ||
+      (plain === 'input' && under !== '' && isToolUse(holder)) ||
+      (plain === 'response' && under === 'functionresponse')
+    if (isOwn) return
+    if (Array.isArray(value)) this.#list(value, name, under)
+    else this.object(value as Json, plain)
+  }
+
+  #list(list: readonly unknown[], name: Name, under: string): void {
+    const areItems = name.plain === 'input' && under === ''
+    const holdsText = name.holdsAddress || name.holdsText
+    for (let at = 0; at < list.length; at++) {
+      const one = list[at]
+      if (typeof one === 'string') {
+        if (holdsText) this.#within(at, () => this.#text(name, one, under))
+      } else if (typeof one === 'object' && one !== null) {
+        if (this.#isOver) return
+        this.#path.push(at)
+        if (Array.isArray(one)) this.#list(one, name, under === '' ? name.plain : under)
+        else {
+          if (areItems) this.#item(one as Json)
+          this.object(one as Json, name.plain)
+        }
+        this.#path.pop()
+      }
+    }
+  }
+
+  #within(step: string | number, look: () => void): void {
+    this.#path.push(step)
+    look()
+    this.#path.pop()
+  }
+
+  #text({ holdsText, holdsAddress, holdsMedia }: Name, text: string, under: string): void {
+    if (holdsText && text.includes('://')) this.#filesIn(text)
+    if (!(holdsAddress || holdsMedia) || OPEN_ADDRESS.test(text)) return
+    const head = beginning(text).replace(BREAKS, '')
+    const scheme = SCHEME.exec(head)?.[1]?.toLowerCase()
+    const isHidden = head === '' && text.length > ID_CHARS_MAX
+    const isMedia = holdsMedia || MEDIA_AROUND.test(under)
+    if (isHidden || (scheme !== undefined && !OPEN_SCHEMES.has(scheme))) this.#add('url', head.trim())
+    else if (isMedia && BARE_ID.test(head.trim()) && !MEDIA_BYTES.test(head)) this.#add('file', head.trim())
+  }
+
+  #filesIn(text: string): void {
+    let left = bounds.referencesOfCallMax
+    for (const [, id] of text.matchAll(FILE_IN_TEXT)) {
+      // To look for the next one costs time, though it may be the same one again.
+      const isLast = left-- === 0
+      if (isLast) while (!this.#isOver) this.found.push({ kind: 'file', id: id!, path: [...this.#path] })
+      if (this.#isOver) return
+      this.#add('file', id!)
+    }
+  }
+
+  /** An item of Responses that stands for one that is kept. */
+  #item(item: Json): void {
+    const ids = valuesOf(item, 'id').flatMap(id => (typeof id === 'string' && id !== '' ? [id] : []))
+    if (ids.length === 0) return
+    const types = valuesOf(item, 'type').filter(type => type !== undefined && type !== null)
+    if (types.length === 0) types.push(valuesOf(item, 'role').length === 0 ? 'item_reference' : 'message')
+    const isOptional = !types.includes('item_reference')
+    if (isOptional && types.every(type => isWhole(type, item))) return
+    for (const id of ids) this.#within('id', () => this.#push({ kind: 'item', id, ...(isOptional && { isOptional }) }))
+  }
+
+  #add(kind: ReferenceKind, id: string, plain?: string): void {
+    if (plain === 'fileuri') {
+      const isAddress = /^https?:/i.test(id)
+      if (/^data:/i.test(id)) return
+      this.#push({ kind, id: isAddress ? id : beginning(id).trim() }, isAddress)
+    } else this.#push({ kind, id, ...(this.#path[0] === 'diagnostics' && { isOptional: true }) })
+  }
+
+  #push({ kind, id: written, isOptional }: Omit<Reference, 'path'>, isAddress = false): void {
+    if (this.#isOver || (kind === 'item' && OUR_ITEM.test(written))) return
+    const id = written.slice(0, ID_CHARS_MAX)
+    const key = `${kind}:${isOptional === true}:${placeOf(this.#path)}:${id}`
+    if (this.#seen.has(key)) return
+    const host = isAddress ? publicHost(id) : undefined
+    const more = { ...(host !== undefined && { host }), ...(isOptional && { isOptional }) }
+    if (!this.#keeps({ kind, id, path: this.#path, ...more })) return
+    this.#seen.add(key)
+    this.found.push({ kind, id, path: [...this.#path], ...more })
+  }
+}
+
+/** Whether a thing is kept may hang on where it is named: at the top, or as a draft. The same elsewhere is another. */
+const placeOf = (path: Reference['path']): string =>
+  path.length === 1 ? 'top' : path.length === 3 && path[0] === 'content' && path[2] === 'draft_task' ? 'draft' : ''
+
+/** Whether an item of this type has all that it means in it, so that nobody need look for its `id`. */
+function isWhole(type: unknown, item: Json): boolean {
+  if (WHOLE_ITEMS.has(type)) return true
+  if (SEALED_ITEMS.has(type)) {
+    const sealed = valuesOf(item, 'encrypted_content')
+    return sealed.length > 0 && sealed.every(one => typeof one === 'string' && one !== '')
+  }
+  const isFilled = (content: unknown): boolean =>
+    content !== undefined && content !== null && !(Array.isArray(content) && content.length === 0)
+  const contents = valuesOf(item, 'content')
+  return type === 'message' && contents.length > 0 && contents.every(isFilled)
+}
+
+interface Place {
+  readonly holder: Json
+  /** The name of the field that the holder stands in; empty for the request itself. */
+  readonly under: string
+}
+
+function isFilePart(holder: Json): boolean {
+  for (const name in holder) {
+    const type = holder[name]
+    const isType = typeof type === 'string' && type.length <= NAME_CHARS_MAX && FILE_PARTS.has(type)
+    if (isType && readName(name).plain === 'type') return true
+  }
+  return false
+}
+
+function isToolUse(holder: Json): boolean {
+  return typeof holder.type === 'string' && holder.type.endsWith('tool_use')
+}
+
+/** `input[0].content[1].file_id`. */
+export function pathText(path: readonly (string | number)[]): string {
+  let text = ''
+  for (const step of path.slice(0, 16)) {
+    text += typeof step === 'number' ? `[${step}]` : `${text === '' ? '' : '.'}${step.slice(0, 64)}`
+  }
+  return text
+}

@@ -1,0 +1,127 @@
+// Reports of calls that are not chats, as they come, as they might, and as they must not.
+
+import { expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { leastCpuMs } from '../../../test/support/cpu.ts'
+import type { Usage, UsageReport } from '../../base/money/usage.ts'
+import { inputTokens, outputTokens } from '../../base/money/usage.ts'
+import { readImageUsage } from '../ark-passthrough/images.ts'
+import { sideProtocols } from '../passthrough-list.ts'
+import { readBothUsage, readInputUsage, readSeconds } from './passthrough-usage.ts'
+
+const both = (more: object = {}) => ({ input_tokens: 10, output_tokens: 4, total_tokens: 14, ...more })
+
+const rows: readonly (readonly [string, UsageReport | undefined, Usage | 'nonsense' | undefined])[] = [
+  ['what was read', readInputUsage({ prompt_tokens: 3, total_tokens: 3 }), { input: 3, output: 0 }],
+  ['nothing but a total', readInputUsage({ total_tokens: 3 }), { input: 3, output: 0 }],
+  ['a total that knows more', readInputUsage({ prompt_tokens: 3, total_tokens: 5 }), { input: 5, output: 0 }],
+  [
+    'a film beside words',
+    readInputUsage({ total_tokens: 9, prompt_tokens_details: { text_tokens: 2, image_tokens: 0, video_tokens: 7 } }),
+    { input: 2, output: 0, inputImage: 7 },
+  ],
+  ['nothing at all', readInputUsage({ prompt_tokens: 0, total_tokens: 0 }), undefined],
+  ['no report', readInputUsage(undefined), undefined],
+  ['no report, but a search', readInputUsage(null, { searches: 2 }), { input: 0, output: 0, searches: 2 }],
+  ['a total below its part', readInputUsage({ prompt_tokens: 3, total_tokens: 2 }), 'nonsense'],
+  ['a report that is a number', readInputUsage(7), 'nonsense'],
+  ['a report of texts', readInputUsage({ prompt_tokens: '3' }), 'nonsense'],
+  ['searches below zero', readInputUsage(undefined, { searches: -1 }), 'nonsense'],
+  ['words', readBothUsage(both(), 'output'), { input: 10, output: 4 }],
+  ['pictures', readBothUsage(both(), 'outputImage'), { input: 10, output: 0, outputImage: 4 }],
+  [
+    'pictures beside words',
+    readBothUsage(both({ output_tokens_details: { image_tokens: 3, text_tokens: 1 } }), 'outputImage'),
+    { input: 10, output: 1, outputImage: 3 },
+  ],
+  [
+    'what was heard and seen',
+    readBothUsage(both({ input_token_details: { audio_tokens: 6, text_tokens: 4 } }), 'output'),
+    { input: 4, inputAudio: 6, output: 4 },
+  ],
+  ['more heard than read', readBothUsage(both({ input_token_details: { audio_tokens: 11 } }), 'output'), 'nonsense'],
+  ['a total that is another', readBothUsage(both({ total_tokens: 15 }), 'output'), 'nonsense'],
+  [
+    'fields of chat',
+    readBothUsage({ prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }, 'output'),
+    { input: 3, output: 2 },
+  ],
+  ['fields of another dialect', readBothUsage({ promptTokenCount: 1 }, 'output'), 'nonsense'],
+  [
+    'pictures of Ark',
+    readImageUsage({ generated_images: 2, output_tokens: 5, total_tokens: 7 }, 3),
+    { input: 2, output: 0, outputImage: 5, images: 2 },
+  ],
+  [
+    'a search for a picture',
+    readImageUsage({ generated_images: 1, tool_usage: { web_search: 2 } }, 1),
+    { input: 0, output: 0, images: 1, searches: 2 },
+  ],
+  ['half a picture', readImageUsage({ generated_images: 0.5 }, 1), 'nonsense'],
+  ['a picture that nobody reported', readImageUsage(undefined, 1), { input: 0, output: 0, images: 1 }],
+]
+
+test.each(rows)('%s', (_name, found, expected) => {
+  expect(found).toEqual(expected as never)
+})
+
+test('seconds are rounded up, and are none where they are no number', () => {
+  const said = [0, 1.01, '12.5', '', 'x', -1, Number.NaN, Infinity, null, undefined, {}]
+  expect(said.map(readSeconds)).toEqual([0, 2, 13, ...Array<undefined>(8).fill(undefined)])
+})
+
+test('any report at all is nonsense, nothing, or adds up', () => {
+  const count = fc.oneof({ weight: 6, arbitrary: fc.nat(20) }, { weight: 1, arbitrary: fc.anything() })
+  const some = (...names: readonly string[]) =>
+    fc.record(Object.fromEntries(names.map(name => [name, count])), { requiredKeys: [] })
+  const reports = fc.tuple(
+    some('input_tokens', 'output_tokens', 'total_tokens'),
+    some('text_tokens', 'image_tokens', 'audio_tokens', 'cached_tokens'),
+    some('text_tokens', 'image_tokens'),
+  )
+  fc.assert(
+    fc.property(reports, ([totals, input, output]) => {
+      const report = { ...totals, input_tokens_details: input, output_tokens_details: output }
+      const usage = readBothUsage(report, 'outputImage')
+      if (usage === undefined || usage === 'nonsense') return
+      expect([inputTokens(usage), outputTokens(usage)]).toEqual([
+        ...[(totals.input_tokens as number) ?? 0, (totals.output_tokens as number) ?? 0],
+      ])
+      for (const value of Object.values(usage)) expect(Number.isSafeInteger(value) && value >= 0).toBe(true)
+    }),
+    { numRuns: 5_000 },
+  )
+})
+
+test('no answer and no event makes a reader throw, or takes it long', () => {
+  const noise = [...'{["0:,}]'].map(piece => piece.repeat(64 * 1024))
+  const readAll = () => {
+    for (const { readAnswer, readFrame } of Object.values(sideProtocols)) {
+      fc.assert(
+        fc.property(fc.json(), json => {
+          readAnswer(Buffer.from(json))
+          readFrame(json)
+        }),
+        { numRuns: 100 },
+      )
+      for (const text of noise) {
+        readAnswer(Buffer.from(text))
+        readFrame(text)
+      }
+    }
+  }
+  expect(leastCpuMs(readAll, 1)).toBeLessThan(5_000)
+})
+
+test('any answer with fields of the right names is read without a throw', () => {
+  const names = ['data', 'results', 'choices', 'usage', 'text', 'meta', 'error', 'type', 'bot_usage', 'id', 'duration']
+  const answers = fc.record(Object.fromEntries(names.map(name => [name, fc.jsonValue()])), { requiredKeys: [] })
+  fc.assert(
+    fc.property(answers, fc.constantFrom(...Object.values(sideProtocols)), (answer, { readAnswer, readFrame }) => {
+      const text = JSON.stringify(answer)
+      readAnswer(Buffer.from(text))
+      readFrame(text)
+    }),
+    { numRuns: 5_000 },
+  )
+})

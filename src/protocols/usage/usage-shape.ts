@@ -1,0 +1,42 @@
+// What a report of usage looks like, for the log: the names of its fields and its numbers, and nothing that is a text.
+
+import { isObject } from '../request/json-object.ts'
+
+const DEPTH_MAX = 3
+const FIELDS_MAX = 64
+const LIST_MAX = 8
+
+/** As one line of JSON; undefined where there is no report in this answer or event. */
+export function usageShape(json: unknown): string | undefined {
+  const report = reportIn(json)
+  if (report === undefined) return undefined
+  let fields = 0
+
+  function shapeOf(value: unknown, depth: number): unknown {
+    if (typeof value === 'number') return Number.isFinite(value) ? value : 'no number'
+    if (value === null || typeof value === 'boolean') return value
+    if (typeof value !== 'object') return typeof value === 'string' ? 'a text' : 'nothing'
+    if (depth === DEPTH_MAX) return Array.isArray(value) ? 'a list' : 'an object'
+    if (Array.isArray(value)) return value.slice(0, LIST_MAX).map(one => shapeOf(one, depth + 1))
+    const shape: Record<string, unknown> = {}
+    for (const name in value) {
+      if (++fields > FIELDS_MAX) break
+      const named = /^[A-Za-z0-9_.-]{1,40}$/.test(name) ? name : '?'
+      shape[named] = shapeOf((value as Record<string, unknown>)[name], depth + 1)
+    }
+    return shape
+  }
+
+  return JSON.stringify(shapeOf(report, 0))
+}
+
+/** Where each dialect has it. */
+function reportIn(json: unknown): unknown {
+  if (!isObject(json)) return undefined
+  const choice: unknown = Array.isArray(json.choices) ? json.choices[0] : undefined
+  for (const holder of [json, json.response, json.message, json.x_groq, choice]) {
+    const report = isObject(holder) ? (holder.usage ?? holder.usageMetadata ?? undefined) : undefined
+    if (report !== undefined) return report
+  }
+  return undefined
+}

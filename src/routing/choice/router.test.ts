@@ -1,0 +1,239 @@
+// What routing promises over many calls: health, choice, affinity and the retry budget together, on a clock and with
+// chance that the test hands in. Each run prints its seed when it fails.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { chanceOf } from '../../../test/support/chance.ts'
+import { bounds } from '../../base/bounds.ts'
+import { policyNames } from '../../store/rules/rules.ts'
+import type { Tried, Verdict } from '../attempts.ts'
+import type { Fate, Turn } from '../health/health.ts'
+import { Health } from '../health/health.ts'
+import type { RetryLease } from '../retry-budget.ts'
+import { RetryBudget } from '../retry-budget.ts'
+import { Affinity } from './affinity.ts'
+import type { Choosing } from './choose.ts'
+import { choose } from './choose.ts'
+import type { Option, Seat } from './option.ts'
+
+const seatsOf = (weights: readonly number[], chance: () => number): Seat[] =>
+  weights.map((weight, at) => ({ id: `s${at}`, priority: 0, weight, health: new Health({ caps: {}, chance }) }))
+
+const optionOf = (seats: readonly Seat[]): Option => ({
+  ...{ name: 'p/m', priority: 0, weight: 1, translates: false, price: 1 },
+  seats,
+})
+
+const seeds = fc.integer({ min: 0, max: 2 ** 31 })
+
+/** What is due at some time, in order. */
+class Agenda {
+  readonly #due: { readonly atMs: number; run(): void }[] = []
+
+  at(atMs: number, run: () => void): void {
+    const after = this.#due.findIndex(other => other.atMs > atMs)
+    this.#due.splice(after < 0 ? this.#due.length : after, 0, { atMs, run })
+  }
+
+  runUntil(nowMs: number): void {
+    while (this.#due.length > 0 && this.#due[0]!.atMs <= nowMs) this.#due.shift()!.run()
+  }
+}
+
+describe.each(policyNames)('%s', policy => {
+  test('never starves a healthy channel, also one that was slow or broken once', () => {
+    const arb = fc.record({
+      seed: seeds,
+      weights: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 2, maxLength: 12 }),
+      everyMs: fc.integer({ min: 50, max: 400 }),
+    })
+    const property = fc.property(arb, ({ seed, weights, everyMs }) => {
+      const chance = chanceOf(seed)
+      const seats = seatsOf(weights, chance)
+      const usual = seats.map(() => 100 + chance() * 1_900)
+      const lastMs = seats.map(() => 0)
+      const agenda = new Agenda()
+      const [slow, broken] = [0, seats.length - 1]
+      const options = [optionOf(seats)]
+      const endMs = 15 * 60_000
+      for (let nowMs = 0; nowMs < endMs; nowMs += everyMs) {
+        agenda.runUntil(nowMs)
+        const choice = choose({ options, policy, tried: [], tokens: 1, waitMs: 0, nowMs, chance })
+        if (choice.kind !== 'try') throw new Error(choice.kind)
+        const at = seats.indexOf(choice.seat)
+        const turn = choice.seat.health.begin(1, nowMs)
+        const isEarly = nowMs < 30_000
+        if (isEarly && at === broken) {
+          turn.end({ verdict: 'broken' }, nowMs)
+          continue
+        }
+        const firstMs = isEarly && at === slow ? 30_000 : usual[at]!
+        agenda.at(nowMs + firstMs, () => turn.end({ verdict: 'answered', firstMs }, nowMs + firstMs))
+        lastMs[at] = nowMs
+      }
+      for (const ms of lastMs) expect(endMs - ms).toBeLessThan(5 * 60_000)
+    })
+    fc.assert(property, { numRuns: 8 })
+  })
+
+  test('keeps 99 % of conversations on one credential while that is well, whatever the others do', () => {
+    const property = fc.property(seeds, seed => {
+      const chance = chanceOf(seed)
+      const seats = seatsOf(
+        Array.from({ length: 20 }, (_, at) => 1 + (at % 3)),
+        chance,
+      )
+      const isSteady = (id: string): boolean => Number(id.slice(1)) % 2 === 0
+      const options = [optionOf(seats)]
+      const affinity = new Affinity()
+      const homes = new Map<string, string>()
+      let [kept, all] = [0, 0]
+      for (let turn = 0; turn < 20_000; turn++) {
+        const nowMs = turn * 100
+        const name = `talk-${Math.floor(chance() * 500)}`
+        const known = affinity.recall(name, nowMs)
+        const keeping = { keptOn: known?.channelId, keptModel: known?.model }
+        const choice = choose({ options, policy, tried: [], ...keeping, tokens: 1, nowMs, chance })
+        if (choice.kind !== 'try') throw new Error(choice.kind)
+        const { id, health } = choice.seat
+        const isWell = isSteady(id) || chance() < 0.6
+        const firstMs = 50 + chance() * 5_000
+        health.begin(1, nowMs).end(isWell ? { verdict: 'answered', firstMs } : { verdict: 'broken' }, nowMs)
+        if (!isWell) continue
+        const home = homes.get(name)
+        if (known !== undefined && home !== undefined && isSteady(home)) {
+          all++
+          if (home === id) kept++
+        }
+        homes.set(name, id)
+        affinity.keep(name, { channelId: id, model: choice.option.name }, { ttlMs: undefined, nowMs })
+      }
+      expect(all).toBeGreaterThan(5_000)
+      expect(kept / all).toBeGreaterThanOrEqual(0.99)
+    })
+    fc.assert(property, { numRuns: 4 })
+  })
+})
+
+test('a dead provider gets at most 1.2 times its load', () => {
+  const arb = fc.record({
+    seed: seeds,
+    channels: fc.integer({ min: 1, max: 8 }),
+    perSecond: fc.integer({ min: 20, max: 200 }),
+    firstMs: fc.constantFrom(1, 50, 5_000, 120_000),
+    againMs: fc.constantFrom(1, 50, 5_000),
+    verdict: fc.constantFrom<Verdict>('broken', 'too_slow', 'rate_limited', 'credential_bad'),
+  })
+  const property = fc.property(arb, ({ seed, channels, perSecond, firstMs, againMs, verdict }) => {
+    const chance = chanceOf(seed)
+    const options = [
+      optionOf(
+        seatsOf(
+          Array.from({ length: channels }, () => 1),
+          chance,
+        ),
+      ),
+    ]
+    const budget = new RetryBudget()
+    const agenda = new Agenda()
+    let [calls, attempts] = [0, 0]
+    const attempt = (tried: readonly Tried[], lease: RetryLease, nowMs: number): void => {
+      const mayTry = tried.length === 0 || (tried.length < bounds.attemptsPerCallMax && lease.mayRetry(nowMs))
+      const choosing: Choosing = { options, policy: 'balanced', tried, tokens: 1, waitMs: 0, nowMs, chance }
+      const choice = mayTry ? choose(choosing) : undefined
+      // Never turned away without an attempt.
+      if (tried.length === 0) expect(choice?.kind).toBe('try')
+      if (choice?.kind !== 'try') return lease.end()
+      attempts++
+      const turn = choice.seat.health.begin(1, nowMs)
+      const endMs = nowMs + (tried.length === 0 ? firstMs : againMs)
+      agenda.at(endMs, () => {
+        turn.end({ verdict }, endMs)
+        attempt([...tried, { channelId: choice.seat.id, verdict }], lease, endMs)
+      })
+    }
+    for (let nowMs = 0; nowMs < 60_000; nowMs += 1_000 / perSecond) {
+      agenda.runUntil(nowMs)
+      calls++
+      attempt([], budget.begin('m', nowMs), nowMs)
+    }
+    expect(attempts / calls).toBeLessThanOrEqual(1.2)
+  })
+  fc.assert(property, { numRuns: 20 })
+})
+
+test('calls are answered while anything is well: a channel among dead ones, or the next model', () => {
+  const arb = fc.record({
+    seed: seeds,
+    policy: fc.constantFrom(...policyNames),
+    dead: fc.integer({ min: 1, max: 9 }),
+    well: fc.integer({ min: 0, max: 2 }),
+    failMs: fc.constantFrom(1, 50, 1_000),
+  })
+  const property = fc.property(arb, ({ seed, policy, dead, well, failMs }) => {
+    const chance = chanceOf(seed)
+    const seats = seatsOf(
+      Array.from({ length: dead + well }, () => 1),
+      chance,
+    )
+    const next = { id: 'next', priority: 0, weight: 1, health: new Health({ caps: {}, chance }) }
+    const options = [optionOf(seats), { ...optionOf([next]), name: 'q/m', priority: 1 }]
+    const deadIds = new Set(seats.slice(0, dead).map(({ id }) => id))
+    const budget = new RetryBudget()
+    const agenda = new Agenda()
+    let [calls, answered] = [0, 0]
+    const attempt = (tried: readonly Tried[], call: { lease: RetryLease; counts: boolean }, nowMs: number): void => {
+      const { lease, counts } = call
+      const mayTry = tried.length === 0 || (tried.length < bounds.attemptsPerCallMax && lease.mayRetry(nowMs))
+      const choice = mayTry ? choose({ options, policy, tried, tokens: 1, waitMs: 0, nowMs, chance }) : undefined
+      if (choice?.kind !== 'try') return lease.end()
+      const { id, health } = choice.seat
+      const turn = health.begin(1, nowMs)
+      const endMs = nowMs + (deadIds.has(id) ? failMs : 500)
+      const verdict = deadIds.has(id) ? 'broken' : 'answered'
+      agenda.at(endMs, () => {
+        turn.end({ verdict, firstMs: endMs - nowMs }, endMs)
+        if (verdict === 'broken') return attempt([...tried, { channelId: id, verdict }], call, endMs)
+        if (counts) answered++
+        lease.end()
+      })
+    }
+    for (let nowMs = 0; nowMs < 40_000; nowMs += 10) {
+      agenda.runUntil(nowMs)
+      const counts = nowMs >= 10_000 // it takes a while to find out
+      if (counts) calls++
+      attempt([], { lease: budget.begin('m', nowMs), counts }, nowMs)
+    }
+    agenda.runUntil(Infinity)
+    expect(answered / calls).toBeGreaterThanOrEqual(0.98)
+  })
+  fc.assert(property, { numRuns: 30 })
+})
+
+test('no place leaks over 100,000 random endings, and none is given twice', () => {
+  const chance = chanceOf(42)
+  const health = new Health({ caps: { concurrency: 30, tokensPerMinute: 1_000_000 }, chance })
+  const verdicts: readonly Fate['verdict'][] = [
+    ...(['answered', 'answered', 'left', 'broken', 'too_slow', 'rate_limited', 'caller_at_fault'] as const),
+    ...(['credential_bad', 'forbidden', 'quota_spent', 'not_here'] as const),
+  ]
+  const open: Turn[] = []
+  let nowMs = 0
+  for (let call = 0; call < 100_000; call++) {
+    nowMs += chance() * 50
+    open.push(health.begin(Math.floor(chance() * 100), nowMs))
+    while (open.length > 25) {
+      const [turn] = open.splice(Math.floor(chance() * open.length), 1)
+      if (chance() < 0.001) continue // nobody tells its end
+      if (chance() < 0.5) turn!.answered({ firstMs: chance() * 1_000 }, nowMs)
+      const verdict = verdicts[Math.floor(chance() * verdicts.length)]!
+      for (let end = chance() < 0.1 ? 2 : 1; end > 0; end--) turn!.end({ verdict, tokens: 50 }, nowMs)
+    }
+  }
+  for (const turn of open) turn.end({ verdict: 'answered' }, nowMs)
+  nowMs += bounds.turnMsMax
+  health.begin(1, nowMs).end({ verdict: 'answered' }, nowMs)
+  expect(health.underWay).toBe(0)
+  expect(health.snapshot(nowMs).lost).toBeGreaterThan(0)
+  expect(health.fullBy(1_000, nowMs)).toBeUndefined()
+})

@@ -1,0 +1,325 @@
+// One credential on a clock and a chance that the test moves.
+
+import { describe, expect, test } from 'bun:test'
+import { bounds } from '../../base/bounds.ts'
+import type { Verdict } from '../attempts.ts'
+import type { Fate, HealthParts, Turn } from './health.ts'
+import { Health } from './health.ts'
+
+const evenly = (): number => 0.5
+const healthOf = (parts: Partial<HealthParts> = {}): Health => new Health({ caps: {}, chance: evenly, ...parts })
+
+function alarmed(): { readonly health: Health; readonly alarms: readonly string[] } {
+  const alarms: string[] = []
+  const onCredentialOff = (): void => void alarms.push('credential_bad')
+  const onQuotaSpent = (): void => void alarms.push('quota_spent')
+  const onWellAgain = (): void => void alarms.push('well_again')
+  return { health: healthOf({ onCredentialOff, onQuotaSpent, onWellAgain }), alarms }
+}
+
+/** One call after another, each over at once. */
+function fail(health: Health, times: number, { atMs = 0, ...fate }: Partial<Fate> & { atMs?: number } = {}): void {
+  for (let time = 0; time < times; time++) health.begin(1, atMs).end({ verdict: 'broken', ...fate }, atMs)
+}
+
+const well: Fate = { verdict: 'answered', firstMs: 100 }
+
+describe('a breaker', () => {
+  test('opens after five failures in a row, not after four', () => {
+    const health = healthOf()
+    fail(health, 4)
+    health.begin(1, 0).end(well, 0)
+    fail(health, 4)
+    expect(health.standing(1, 0)).toBe('open')
+    fail(health, 1)
+    expect(health.standing(1, 0)).toBe('broken')
+  })
+
+  test('opens when half of twenty within ten seconds failed', () => {
+    const health = healthOf()
+    for (let call = 0; call < 19; call++) {
+      expect(health.standing(1, call * 100)).toBe('open')
+      health.begin(1, 0).end(call % 2 === 0 ? { verdict: 'too_slow' } : well, call * 100)
+    }
+    expect(health.standing(1, 1_900)).toBe('open')
+    health.begin(1, 1_900).end({ verdict: 'broken' }, 1_900)
+    expect(health.standing(1, 1_900)).toBe('broken')
+  })
+
+  test('forgets what is older than ten seconds', () => {
+    const health = healthOf()
+    for (let call = 0; call < 100; call++) {
+      health.begin(1, 0).end(call % 2 === 0 ? { verdict: 'broken' } : well, call * 600)
+    }
+    expect(health.standing(1, 60_000)).toBe('open')
+  })
+
+  test('stays a second, twice as long after each probe in vain, a minute at most', () => {
+    const health = healthOf()
+    fail(health, 5)
+    let nowMs = 0
+    for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60, 60]) {
+      expect(health.opensInMs(1, nowMs)).toBeCloseTo(seconds * 1_000)
+      nowMs += seconds * 1_000
+      expect(health.standing(1, nowMs - 1)).toBe('broken')
+      expect(health.standing(1, nowMs)).toBe('open')
+      fail(health, 1, { atMs: nowMs })
+    }
+    nowMs += 60_000
+    health.begin(1, nowMs).end(well, nowMs)
+    fail(health, 5, { atMs: nowMs })
+    expect(health.opensInMs(1, nowMs)).toBeCloseTo(1_000)
+  })
+
+  test.each([
+    [0, 800],
+    [1, 1_200],
+  ])('is early or late by a fifth at most (chance %p)', (chance, ms) => {
+    const health = healthOf({ chance: () => chance })
+    fail(health, 5)
+    expect(health.opensInMs(1, 0)).toBeCloseTo(ms)
+  })
+
+  test('lets one call try it at a time, and the next one when that was given up', () => {
+    const health = healthOf()
+    fail(health, 5)
+    const probe = health.begin(1, 1_000)
+    expect(health.standing(1, 1_000)).toBe('broken')
+    probe.end({ verdict: 'left' }, 1_500)
+    expect(health.standing(1, 1_500)).toBe('open')
+    const second = health.begin(1, 1_500)
+    second.answered({ firstMs: 50 }, 1_600)
+    expect(health.standing(1, 1_600)).toBe('open')
+    second.end({ verdict: 'answered' }, 90_000)
+    expect(health.standing(1, 90_000)).toBe('open')
+  })
+
+  test('heeds only calls that began since it opened', () => {
+    const health = healthOf()
+    const before = [1, 2, 3].map(() => health.begin(1, 0))
+    fail(health, 5)
+    before[0]!.end(well, 500)
+    expect(health.standing(1, 500)).toBe('broken')
+    before[1]!.end({ verdict: 'broken' }, 800)
+    // Longer, but not twice as long.
+    expect(health.opensInMs(1, 800)).toBeCloseTo(1_000)
+    expect(health.standing(1, 1_800)).toBe('open')
+  })
+
+  test('never comes nearer by a further failure', () => {
+    const chances = [1, 0]
+    const health = healthOf({ chance: () => chances.shift() ?? 0 })
+    fail(health, 4)
+    chances.splice(0, 2, 1, 0)
+    fail(health, 2)
+    expect(health.opensInMs(1, 0)).toBeCloseTo(1_200)
+  })
+
+  test.each<Verdict>(['caller_at_fault', 'not_here', 'rate_limited', 'credential_bad'])('%s is life', verdict => {
+    const health = healthOf()
+    fail(health, 4)
+    health.begin(1, 0).end({ verdict, retryAfterMs: 1 }, 0)
+    fail(health, 4)
+    expect(health.brokenMs(0)).toBeUndefined()
+  })
+})
+
+describe('a limit of the upstream', () => {
+  test('closes until its time, whoever else is refused meanwhile', () => {
+    const health = healthOf()
+    const turns = [1, 2, 3].map(() => health.begin(1, 0))
+    turns[0]!.end({ verdict: 'rate_limited', retryAfterMs: 9_000 }, 0)
+    turns[1]!.end({ verdict: 'rate_limited', retryAfterMs: 3_000 }, 0)
+    turns[2]!.end({ verdict: 'rate_limited' }, 0)
+    expect(health.standing(1, 8_999)).toBe('rate_limited')
+    expect(health.standing(1, 9_000)).toBe('open')
+  })
+
+  test('without a time is a second, then twice as long, a minute at most', () => {
+    const health = healthOf()
+    let nowMs = 0
+    for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
+      // Refused together is refused once.
+      const turns = [1, 2, 3].map(() => health.begin(1, nowMs))
+      for (const turn of turns) turn.end({ verdict: 'rate_limited' }, nowMs)
+      expect(health.opensInMs(1, nowMs)).toBeCloseTo(seconds * 1_000)
+      nowMs += seconds * 1_000
+    }
+    health.begin(1, nowMs).end(well, nowMs)
+    health.begin(1, nowMs).end({ verdict: 'rate_limited' }, nowMs)
+    expect(health.opensInMs(1, nowMs)).toBeCloseTo(1_000)
+  })
+
+  test('is believed for an hour at most', () => {
+    const health = healthOf()
+    health.begin(1, 0).end({ verdict: 'rate_limited', retryAfterMs: 365 * 86_400_000 }, 0)
+    expect(health.opensInMs(1, 0)).toBe(bounds.channelClosedMsMax)
+  })
+
+  test('that is a quota closes for longer, and is told', () => {
+    const { health, alarms } = alarmed()
+    health.begin(1, 0).end({ verdict: 'quota_spent' }, 0)
+    expect([health.standing(1, 0), health.opensInMs(1, 0)]).toEqual(['quota_spent', 60_000])
+    health.begin(1, 60_000).end({ verdict: 'quota_spent' }, 60_000)
+    expect(health.opensInMs(1, 60_000)).toBe(120_000)
+    health.begin(1, 200_000).end(well, 200_000)
+    expect(alarms).toEqual(['quota_spent', 'well_again'])
+  })
+})
+
+test('a refused credential is off, told once, tried each five minutes, and back when it works', () => {
+  const { health, alarms } = alarmed()
+  const before = health.begin(1, 0)
+  const refused = [1, 2].map(() => health.begin(1, 0))
+  for (const turn of refused) turn.end({ verdict: 'credential_bad' }, 0)
+  before.end(well, 1_000)
+  expect(health.standing(1, 299_999)).toBe('credential_bad')
+  expect(health.standing(1, 300_000)).toBe('open')
+  const probe = health.begin(1, 300_000)
+  expect(health.standing(1, 300_000)).toBe('credential_bad')
+  probe.end({ verdict: 'credential_bad' }, 300_000)
+  expect(health.standing(1, 599_999)).toBe('credential_bad')
+  expect(alarms).toEqual(['credential_bad'])
+  health.begin(1, 600_000).end(well, 600_000)
+  expect(health.standing(1, 600_000)).toBe('open')
+  expect(alarms).toEqual(['credential_bad', 'well_again'])
+})
+
+test('a call that is forbidden says nothing of others, until nothing else comes', () => {
+  const { health, alarms } = alarmed()
+  for (let round = 0; round < 10; round++) {
+    fail(health, 4, { verdict: 'forbidden' })
+    health.begin(1, 0).end(well, 0)
+  }
+  expect(health.standing(1, 0)).toBe('open')
+  fail(health, 5, { verdict: 'forbidden' })
+  expect([health.standing(1, 0), ...alarms]).toEqual(['credential_bad', 'credential_bad'])
+})
+
+const begin = (health: Health, times: number, nowMs = 0): Turn[] =>
+  Array.from({ length: times }, () => health.begin(1, nowMs))
+
+describe('calls under way', () => {
+  test('have no bound until there is too much', () => {
+    const health = healthOf()
+    begin(health, 10_000)
+    expect(health.standing(1, 0)).toBe('open')
+  })
+
+  test.each<[string, Fate]>([
+    ['a 429', { verdict: 'rate_limited', retryAfterMs: 1 }],
+    ['one too slow', { verdict: 'too_slow' }],
+    ['a word of overload', { verdict: 'broken', overloaded: true }],
+  ])('are bound by a fifth less after %s, once for all that were refused together', (_, fate) => {
+    const health = healthOf()
+    const turns = begin(health, 100)
+    for (const turn of turns.slice(0, 4)) turn.end(fate, 0)
+    expect(health.snapshot(10).limit).toBe(80)
+    expect(health.standing(1, 10)).toBe('busy')
+    for (const turn of turns.slice(4, 40)) turn.end({ verdict: 'left' }, 0)
+    expect(health.standing(1, 10)).toBe('open')
+  })
+
+  test('may be more again while it is well, never fewer than one, and without bound after a quiet minute', () => {
+    const health = healthOf()
+    const turns = begin(health, 3)
+    for (let nowMs = 0; nowMs < 1_000; nowMs += 10) {
+      health.begin(1, nowMs).end({ verdict: 'rate_limited', retryAfterMs: 1 }, nowMs)
+    }
+    expect(health.snapshot(2_000).limit).toBe(1)
+    for (const turn of turns) turn.end({ verdict: 'left' }, 2_000)
+    for (let nowMs = 2_000; nowMs < 3_000; nowMs += 10) health.begin(1, nowMs).end(well, nowMs)
+    expect(health.snapshot(3_000).limit).toBeGreaterThan(1)
+    expect(health.snapshot(61_000).limit).toBe(null)
+  })
+
+  test('have no bound when three of them are too much: then it was not their number', () => {
+    const health = healthOf()
+    begin(health, 2)
+    fail(health, 20, { verdict: 'rate_limited', retryAfterMs: 1 })
+    expect(health.snapshot(10).limit).toBe(null)
+  })
+
+  test('are fewer when first contents come much later than usual, but eight at least', () => {
+    const health = healthOf()
+    for (let nowMs = 0; nowMs < 60_000; nowMs += 500) health.begin(1, nowMs).end(well, nowMs)
+    let turns = begin(health, 40, 60_000)
+    for (let nowMs = 60_000; nowMs < 75_000; nowMs += 500) {
+      turns.shift()!.end({ verdict: 'answered', firstMs: 60_000 }, nowMs)
+      turns.push(health.begin(1, nowMs))
+    }
+    const { limit } = health.snapshot(75_000)
+    expect(limit).toBeLessThan(40)
+    expect(limit).toBeGreaterThanOrEqual(8)
+    turns = []
+  })
+
+  test('are at most as many as the operator says', () => {
+    const health = healthOf({ caps: { concurrency: 3 } })
+    const turns = begin(health, 3)
+    expect(health.standing(1, 0)).toBe('concurrency_capped')
+    turns[0]!.end({ verdict: 'left' }, 0)
+    turns[0]!.end({ verdict: 'left' }, 0)
+    expect([health.standing(1, 0), health.underWay]).toEqual(['open', 2])
+  })
+
+  test('do not stay for ever when nobody tells their end', () => {
+    const health = healthOf({ caps: { concurrency: 3 } })
+    const lost = begin(health, 3)
+    expect(health.standing(1, bounds.callMsMax)).toBe('concurrency_capped')
+    expect(health.standing(1, bounds.turnMsMax)).toBe('open')
+    lost[0]!.end({ verdict: 'broken' }, bounds.turnMsMax)
+    expect(health.snapshot(bounds.turnMsMax)).toMatchObject({ underWay: 0, lost: 3, lastFailure: null })
+  })
+})
+
+describe('the time to first content', () => {
+  test('fades, so that a slow channel looks better the longer it was not tried', () => {
+    const health = healthOf()
+    expect(health.expectedMs(0)).toBe(0)
+    health.begin(1, 0).end({ verdict: 'answered', firstMs: 8_000 }, 0)
+    expect(health.expectedMs(0)).toBe(8_000)
+    expect(health.expectedMs(30_000)).toBeCloseTo(4_000)
+    expect(health.expectedMs(300_000)).toBeLessThan(10)
+  })
+
+  test('is as it was last seen while somebody is on the way to see', () => {
+    const health = healthOf()
+    health.begin(1, 0).end({ verdict: 'answered', firstMs: 8_000 }, 0)
+    const turn = health.begin(1, 300_000)
+    expect(health.expectedMs(300_000)).toBe(8_000)
+    turn.answered({ firstMs: 500 }, 300_500)
+    expect(health.expectedMs(300_500)).toBeCloseTo(500, -1)
+  })
+})
+
+test('what an upstream tells of its limits is believed when it is told, and not minutes later', () => {
+  const health = healthOf()
+  const turn = health.begin(1, 0)
+  turn.answered({ firstMs: 10, told: [{ resource: 'requests', remaining: 0, resetMs: 5_000 }] }, 10)
+  expect(health.closedBy(1, 10)).toBe('told_limit')
+  turn.end(well, 300_000)
+  expect(health.closedBy(1, 300_000)).toBeUndefined()
+})
+
+describe('a clock that jumps ten minutes', () => {
+  const jumpMs = 600_000
+  const damaged = (nowMs: number): Health => {
+    const health = healthOf({ caps: { requestsPerMinute: 60 } })
+    fail(health, 5, { atMs: nowMs })
+    health.begin(1, nowMs).end({ verdict: 'rate_limited', retryAfterMs: 5_000 }, nowMs)
+    health.begin(1, nowMs).end({ ...well, told: [{ resource: 'requests', remaining: 0, resetMs: 5_000 }] }, nowMs)
+    begin(health, 60, nowMs)
+    return health
+  }
+
+  test.each([jumpMs, -jumpMs])('by %p ms leaves nothing closed for longer than it was to be', ms => {
+    const health = damaged(1_000_000)
+    const nowMs = 1_000_000 + ms
+    expect(health.opensInMs(1, nowMs)).toBeLessThanOrEqual(5_000)
+    for (let call = 0; call < 20; call++) health.begin(1, nowMs + call).end(well, nowMs + call)
+    expect(health.closedBy(1, nowMs + 1_000)).toBeUndefined()
+    fail(health, 5, { atMs: nowMs + 1_000 })
+    expect(health.brokenMs(nowMs + 1_000)).toBeLessThanOrEqual(1_200)
+  })
+})

@@ -1,0 +1,97 @@
+// What a credential may be asked for, by its operator and by its upstream.
+
+import { describe, expect, test } from 'bun:test'
+import type { Fate, HealthParts } from './health.ts'
+import { Health } from './health.ts'
+import type { Caps } from './operator-caps.ts'
+
+const healthOf = (parts: Partial<HealthParts> = {}): Health => new Health({ caps: {}, chance: () => 0.5, ...parts })
+
+const well: Fate = { verdict: 'answered', firstMs: 100 }
+
+describe('caps', () => {
+  const asked = (health: Health, caps: number, nowMs: number): number => {
+    let taken = 0
+    while (taken <= caps && health.standing(10, nowMs) === 'open') {
+      health.begin(10, nowMs).end(well, nowMs)
+      taken++
+    }
+    return taken
+  }
+
+  test('of requests and of tokens are a burst of all, refilled evenly', () => {
+    const requests = healthOf({ caps: { requestsPerMinute: 60 } })
+    expect(asked(requests, 100, 0)).toBe(60)
+    expect(requests.standing(10, 0)).toBe('requests_capped')
+    expect(requests.cappedMs(10, 0)).toBeCloseTo(1_000)
+    expect(asked(requests, 100, 10_000)).toBe(10)
+    const tokens = healthOf({ caps: { tokensPerMinute: 600 } })
+    expect(asked(tokens, 100, 0)).toBe(60)
+    expect(tokens.standing(10, 0)).toBe('tokens_capped')
+    expect(asked(tokens, 100, 10_000)).toBe(10)
+  })
+
+  test('count tokens by what was used in the end', () => {
+    const health = healthOf({ caps: { tokensPerMinute: 1_000 } })
+    const turn = health.begin(1_000, 0)
+    expect(health.standing(500, 0)).toBe('tokens_capped')
+    turn.end({ verdict: 'answered', tokens: 300 }, 0)
+    expect([health.standing(700, 0), health.standing(701, 0)]).toEqual(['open', 'tokens_capped'])
+    health.begin(600, 0).end({ verdict: 'broken' }, 0)
+    expect(health.standing(700, 0)).toBe('open')
+  })
+
+  test('may be changed, and a call larger than its cap waits only until all is there', () => {
+    const health = healthOf({ caps: { tokensPerMinute: 1_000 } })
+    expect(health.standing(5_000, 0)).toBe('open')
+    health.begin(5_000, 0)
+    expect(health.cappedMs(5_000, 0)).toBe(300_000)
+    health.caps = { tokensPerMinute: 2_000, requestsPerMinute: 5 } satisfies Caps
+    expect(health.standing(1, 0)).toBe('tokens_capped')
+    health.caps = {}
+    expect(health.standing(1, 0)).toBe('open')
+  })
+})
+
+describe('what an upstream tells of its limits', () => {
+  test('closes it while nothing is left', () => {
+    const health = healthOf()
+    const told = [{ resource: 'requests', remaining: 0, resetMs: 20_000 }] as const
+    health.begin(1, 0).end({ ...well, told }, 0)
+    expect([health.standing(1, 0), health.opensInMs(1, 0)]).toEqual(['told_limit', 20_000])
+    expect(health.standing(1, 20_000)).toBe('open')
+  })
+
+  test('opens it as soon as one more is there, where the limit is known', () => {
+    const health = healthOf()
+    const told = [{ resource: 'requests', limit: 60, remaining: 0, resetMs: 60_000 }] as const
+    health.begin(1, 0).end({ ...well, told }, 0)
+    expect(health.opensInMs(1, 0)).toBeCloseTo(1_000)
+    expect(health.standing(1, 999)).toBe('told_limit')
+    expect(health.standing(1, 1_001)).toBe('open')
+  })
+
+  test('counts what was begun since', () => {
+    const health = healthOf()
+    const told = [{ resource: 'tokens', limit: 1_000, remaining: 300, resetMs: 42_000 }] as const
+    health.begin(1, 0).end({ ...well, told }, 0)
+    expect([health.standing(300, 0), health.standing(302, 0)]).toEqual(['open', 'told_limit'])
+    health.begin(200, 0)
+    expect([health.standing(100, 0), health.standing(102, 0)]).toEqual(['open', 'told_limit'])
+  })
+
+  test('is nothing while most of it is left, or when it makes no sense', () => {
+    const health = healthOf()
+    for (const row of [
+      { limit: 4_000, remaining: 3_999, resetMs: 1_000 },
+      { limit: 0, remaining: 5, resetMs: 1_000 },
+      { limit: 10, remaining: 0 },
+      { limit: 10, remaining: 0, resetMs: -5 },
+      { remaining: 0, resetMs: 0 },
+      { limit: 10 },
+    ]) {
+      health.begin(1, 0).end({ ...well, told: [{ resource: 'requests', ...row }] }, 0)
+      expect([row, health.standing(1, 0)]).toEqual([row, 'open'])
+    }
+  })
+})

@@ -1,0 +1,147 @@
+// Names of models: aliases, patterns, groups, groups of groups, and what is refused.
+
+import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { bounds } from '../base/bounds.ts'
+import type { MemberRow, RouteRow } from '../store/rules/rules.ts'
+import { checkRoutes, compileRoutes } from './model-aliases.ts'
+
+/** `p/m`, `p/m:2` for its priority, `p/m:2:5` for its weight, too. */
+function rowOf(name: string, ...members: readonly string[]): RouteRow {
+  return {
+    name,
+    policy: 'balanced',
+    members: members.map(text => {
+      const [model = '', priority = '0', weight = '1'] = text.split(':')
+      return { model, priority: Number(priority), weight: Number(weight) }
+    }),
+  }
+}
+
+const spell = ({ model, priority, weight }: MemberRow): string => `${model}:${priority}:${Number(weight.toFixed(4))}`
+const resolve = (rows: readonly RouteRow[], asked: string): readonly string[] | undefined =>
+  compileRoutes(rows).resolve(asked)?.members.map(spell)
+
+describe('a name stands for', () => {
+  const rows = [
+    rowOf('fast', 'p/small'),
+    rowOf('best', 'p/big:0:3', 'q/big:0:1', 'r/big:5'),
+    rowOf('all', 'best:1', 'fast:0', 'r/old:9'),
+    rowOf('mixed', 'best:0:2', 'p/other:0:2'),
+    rowOf('p/big', 'p/big:0:1', 'q/copy:1'),
+    rowOf('gpt-*', 'p/gpt-*'),
+    rowOf('gpt-5*', 'p/five', 'q/five*:1'),
+    rowOf('*-latest', 'q/*'),
+    rowOf('p/gpt-*', 'p/gpt-*', 'azure/gpt-*:1'),
+  ]
+
+  test.each<[string, readonly string[] | undefined]>([
+    ['fast', ['p/small:0:1']],
+    ['nothing', undefined],
+    ['p/small', undefined],
+    ['p/big', ['p/big:0:1', 'q/copy:1:1']],
+    ['best', ['p/big:0:3', 'q/big:0:1', 'q/copy:1:3', 'r/big:2:1']],
+    ['all', ['p/small:0:1', 'p/big:1:0.75', 'q/big:1:0.25', 'q/copy:2:1', 'r/big:3:1', 'r/old:4:1']],
+    ['mixed', ['p/big:0:1.5', 'q/big:0:0.5', 'p/other:0:2', 'q/copy:1:2', 'r/big:2:2']],
+    ['gpt-4', ['p/gpt-4:0:1', 'azure/gpt-4:1:1']],
+    ['gpt-5', ['p/five:0:1', 'q/five:1:1']],
+    ['gpt-5-mini', ['p/five:0:1', 'q/five-mini:1:1']],
+    ['gpt-latest', ['q/gpt:0:1']],
+    ['gpt-', ['p/gpt-:0:1', 'azure/gpt-:1:1']],
+  ])('%s', (asked, wanted) => {
+    checkRoutes(rows)
+    expect(resolve(rows, asked)).toEqual(wanted)
+  })
+
+  test('what comes twice counts once: in one priority together, else where it comes first', () => {
+    const twice = [rowOf('one', 'p/a:0:1', 'p/b:0:1'), rowOf('two', 'one:0:2', 'p/a:0:3', 'p/b:7')]
+    expect(resolve(twice, 'two')).toEqual(['p/a:0:4', 'p/b:0:1'])
+  })
+
+  test('its own policy, not that of a row inside it', () => {
+    const cheapest: RouteRow = { ...rowOf('outer', 'inner'), policy: 'cheapest' }
+    expect(compileRoutes([cheapest, rowOf('inner', 'p/a')]).resolve('outer')?.policy).toBe('cheapest')
+  })
+
+  test('dollar signs and stars in names are text', () => {
+    expect(resolve([rowOf('x-*', 'p/*')], 'x-$&$1')).toEqual(['p/$&$1:0:1'])
+    expect(resolve([rowOf('x-*', 'p/*')], 'x-*')).toEqual(['p/*:0:1'])
+  })
+})
+
+describe('refused', () => {
+  const deep = Array.from({ length: 10 }, (_, at) => rowOf(`n${at}`, `n${at + 1}`))
+  const twelve = Array.from({ length: 12 }, (_, at) => at)
+  const layers = [0, 1, 2, 3].flatMap(layer =>
+    twelve.map(row => rowOf(`${layer}-${row}`, ...twelve.map(to => `${layer + 1}-${to}`))),
+  )
+  const wide = Array.from({ length: 33 }, (_, at) => `p/m${at}`)
+
+  test.each<[string, readonly RouteRow[]]>([
+    ['The names go round in a circle: a → b → c → a.', [rowOf('a', 'b'), rowOf('b', 'c'), rowOf('c', 'p/x', 'a:1')]],
+    ['The names go round in a circle: a → b → a.', [rowOf('a', 'b'), rowOf('b', 'a')]],
+    ['The names go round in a circle: b1 → a1 → b1.', [rowOf('a*', 'b*'), rowOf('b1', 'a1')]],
+    ['leads through more than 8 other names', deep],
+    ['leads through more than 8 other names', [rowOf('x*', 'xx*')]],
+    ['leads through more than 8 other names', [rowOf('*', ...Array.from({ length: 32 }, (_, at) => `${at}*`))]],
+    ['leads to too many other names', layers],
+    ['stands for 33 models, at most 32', [rowOf('a', ...wide)]],
+    ['stands for 33 models', [rowOf('a', 'b', 'p/y'), rowOf('b', ...wide.slice(1))]],
+    ['must be 0 or more', [rowOf('a', 'p/x:0:-1', 'p/y:0:2')]],
+    ['must be 0 or more', [rowOf('a', 'p/x:0:NaN')]],
+    ['must be 0 or more', [rowOf('a', 'p/x:0:Infinity')]],
+    ['come to nothing', [rowOf('a', 'p/x:0:0', 'p/y:1:1')]],
+    ['come to nothing', [rowOf('a', 'p/x:0:1', 'p/y:1:0', 'p/z:1:0')]],
+    ['too large', [rowOf('a', 'p/x:0:1e308', 'p/y:0:1e308')]],
+    ['whole number', [rowOf('a', 'p/x:0.5')]],
+    ['stands for no model', [rowOf('a')]],
+    ['may hold one * only', [rowOf('a*b*', 'p/x')]],
+    ['may hold one * only', [rowOf('a*', 'p/**')]],
+    ['the name has none', [rowOf('a', 'p/*')]],
+    ['visible characters', [rowOf('a b', 'p/x')]],
+    ['visible characters', [rowOf('', 'p/x')]],
+    ['visible characters', [rowOf('é', 'p/x')]],
+    ['visible characters', [rowOf('x'.repeat(257), 'p/x')]],
+    ['visible characters', [rowOf('a', '')]],
+    ['visible characters', [rowOf('a', 'p/x\n')]],
+    ['is given twice', [rowOf('a', 'p/x'), rowOf('a', 'p/y')]],
+    ['must be one of balanced, weighted', [{ ...rowOf('a', 'p/x'), policy: 'random' as 'weighted' }]],
+  ])('%s', (words, rows) => {
+    expect(() => checkRoutes(rows)).toThrow(words)
+  })
+
+  test('the longest chain and the widest group pass', () => {
+    checkRoutes([...deep.slice(0, 7), rowOf('n7', 'p/x')])
+    checkRoutes([rowOf('a', ...wide.slice(1))])
+    checkRoutes([])
+  })
+})
+
+test('whatever the rows, a name ends in a bounded list of models, each once, that is no name again', () => {
+  const part = fc.constantFrom('a', 'b', 'c', 'a*', 'b*', '*', 'p/x', 'p/*', 'aa*', 'c-*')
+  const member = fc.record({ model: part, priority: fc.nat(2), weight: fc.nat(3) })
+  const row = fc.record({
+    name: part,
+    policy: fc.constant('balanced' as const),
+    members: fc.array(member, { minLength: 1, maxLength: 4 }),
+  })
+  const rowsArb = fc.uniqueArray(row, { selector: ({ name }) => name, maxLength: 7 })
+  const property = fc.property(rowsArb, fc.constantFrom('a', 'b1', 'c', 'c-a', 'aaa', 'p/x', 'zz'), (rows, asked) => {
+    const members = compileRoutes(rows).resolve(asked)?.members
+    if (members === undefined) return
+    expect(members.length).toBeLessThanOrEqual(bounds.routeMembersMax)
+    expect(new Set(members.map(({ model }) => model)).size).toBe(members.length)
+    const priorities = [...new Set(members.map(({ priority }) => priority))]
+    expect(priorities).toEqual(priorities.map((_, at) => at))
+    const refused = (() => {
+      try {
+        checkRoutes(rows)
+        return false
+      } catch {
+        return true
+      }
+    })()
+    if (!refused && rows.some(({ name }) => name === asked)) expect(members.length).toBeGreaterThan(0)
+  })
+  fc.assert(property, { numRuns: 2_000 })
+})

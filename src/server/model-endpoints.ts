@@ -1,0 +1,41 @@
+// The URLs of the list of models. One path serves three kinds of clients, which are told apart by what they send.
+
+import type { ListShape } from '../management/public/model-lists.ts'
+import { findListed, listShapes } from '../management/public/model-lists.ts'
+import type { PublicData } from '../management/public/public-data.ts'
+import type { Answer, Ask, Endpoint } from './endpoint.ts'
+
+/** Whose list it is that somebody wants of /v1/models, where it is not OpenAI's. */
+export function listDialect(ask: Pick<Ask, 'header' | 'query'>): keyof typeof listShapes | undefined {
+  if (ask.header('anthropic-version') !== undefined) return 'anthropic-messages'
+  return ask.header('x-goog-api-key') !== undefined || ask.query('key') !== null ? 'gemini' : undefined
+}
+
+const get = { method: 'GET' } as const
+
+export function modelEndpoints(data: PublicData): readonly Endpoint[] {
+  const idIn = (path: string): string => path.replace(/^.*?\/models\//, '')
+  const openaiList: Answer = () => ({ body: data.modelList })
+  const openaiOne: Answer = ({ path }) => ({ body: data.modelById(findListed(data.listed, idIn(path)).id)! })
+  const list =
+    (shape: ListShape): Answer =>
+    ({ query }) => ({ body: shape.list(data.listed, query) })
+  const one =
+    (shape: ListShape): Answer =>
+    ({ path }) => ({ body: shape.one(findListed(data.listed, idIn(path))) })
+  const negotiated =
+    (other: (shape: ListShape) => Answer, own: Answer): Answer =>
+    ask => {
+      const dialect = listDialect(ask)
+      return dialect === undefined ? own(ask) : other(listShapes[dialect])(ask)
+    }
+  return [
+    { ...get, path: '/v1/models', auth: 'nobody', answer: negotiated(list, openaiList) },
+    { ...get, path: '/v1/models/*', auth: 'nobody', answer: negotiated(one, openaiOne) },
+    { ...get, path: '/v1beta/openai/models', auth: 'nobody', answer: openaiList },
+    { ...get, path: '/v1beta/openai/models/*', auth: 'nobody', answer: openaiOne },
+    { ...get, path: '/v1beta/models', auth: 'key', kind: 'models', answer: list(listShapes.gemini) },
+    { ...get, path: '/v1beta/models/*', auth: 'key', kind: 'models', answer: one(listShapes.gemini) },
+    { ...get, path: '/api/v3/models', auth: 'key', kind: 'models', answer: list(listShapes.ark) },
+  ]
+}

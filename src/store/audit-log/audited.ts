@@ -1,0 +1,166 @@
+// What people cause to be written, and what of it goes into the audit log: a row in the same transaction, chained to
+// the one before it. Here it is also seen to that nobody changes what they have not seen.
+//
+// What is told of a change is an allow-list of columns: a digest, a password or anything sealed is never one of them.
+
+import type { Database } from 'bun:sqlite'
+import { createHash } from 'node:crypto'
+import { assert } from '../../base/assert.ts'
+import type { Input, OperationName } from '../engine/operations.ts'
+import type { AuditPlan } from './audit-plan.ts'
+import type { AuditedName, AuditPlans } from './plans.ts'
+import { auditPlans } from './plans.ts'
+
+/** Who asks for a write, and from where. */
+export interface By {
+  /** `usr_…`, or `cli`, or Weir itself. */
+  readonly actor: string
+  readonly address?: string
+  /** `req_…` */
+  readonly request?: string
+}
+
+/** The version of the row that they have seen. */
+export interface Seen {
+  readonly expects: number
+}
+
+/** The row is no longer as they have seen it; nothing was done. */
+export interface Stale {
+  readonly done: 'stale'
+}
+
+type Value = bigint | string | number | null | Uint8Array
+type Row = Readonly<Record<string, Value>>
+type Outcome = { readonly done: string }
+
+/** A plan whose operation is known only when it runs. */
+interface Told extends Pick<AuditPlan<OperationName>, 'row'> {
+  readonly done: readonly string[]
+  key?(input: unknown, result?: unknown): string | number | readonly (string | number)[]
+  target(input: unknown, result: unknown): string
+  account?(input: unknown): number | undefined
+  tells?(input: unknown, result: unknown): Readonly<Record<string, unknown>>
+}
+
+export interface AuditRow {
+  readonly seq: number
+  readonly madeMs: number
+  readonly actor: string
+  readonly address: string | null
+  readonly request: string | null
+  readonly action: string
+  readonly target: string
+  readonly accountId: number | null
+  /** JSON. */
+  readonly changes: string
+}
+
+const NO_HASH = Buffer.alloc(32)
+
+/** The order of the fields is part of it. */
+export function auditHash(before: Uint8Array, row: AuditRow): Buffer {
+  const { seq, madeMs, actor, address, request, action, target, accountId, changes } = row
+  const text = JSON.stringify([seq, madeMs, actor, address, request, action, target, accountId, changes])
+  return createHash('sha256').update(before).update(text).digest()
+}
+
+export interface AuditJob {
+  readonly name: OperationName
+  readonly input: Input<OperationName>
+  readonly by?: By & Partial<Seen>
+}
+
+export const isAudited = (name: OperationName): name is AuditedName => Object.hasOwn(auditPlans, name)
+
+/** Runs an operation that somebody asks for; if it was done, it is in the audit log. */
+export type RunAudited = (job: AuditJob, run: () => Outcome) => Outcome | Stale
+
+export interface AuditParts {
+  nowMs(): number
+  /** Called after an operation was rolled back: what it changed in memory must be read again. */
+  onRolledBack(): void
+}
+
+export function openAudit(db: Database, { nowMs, onRolledBack }: AuditParts): RunAudited {
+  const findLast = db.query('SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1')
+  const insert = db.query(
+    `INSERT INTO audit (seq, made_ms, actor, address, request, action, target, account_id, changes, hash)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`,
+  )
+
+  function append(row: Omit<AuditRow, 'seq' | 'madeMs'>): void {
+    const last = findLast.get() as { seq: bigint; hash: Uint8Array } | null
+    const whole: AuditRow = { seq: Number(last?.seq ?? 0n) + 1, madeMs: nowMs(), ...row }
+    const { seq, madeMs, actor, address, request, action, target, accountId, changes } = whole
+    const hash = auditHash(last?.hash ?? NO_HASH, whole)
+    insert.run(seq, madeMs, actor, address, request, action, target, accountId, changes, hash)
+  }
+
+  const attempt = buildAttempt(db, onRolledBack)
+
+  return function runAudited({ name, input, by }, run) {
+    assert(by !== undefined && isAudited(name), 'whoever causes a change is known')
+    const plan = auditPlans[name] as unknown as Told
+    const look = lookAt(db, plan, input)
+    const before = look()
+    const isStale = by.expects !== undefined && before !== undefined && Number(before.version) !== by.expects
+    if (isStale) {
+      // The version counts only where the operation would be done without it. Whoever may not see the row, or may not
+      // change it, gets the same answer with every version, and the same as for a row that does not exist.
+      const result = attempt(run)
+      return plan.done.includes(result.done) ? { done: 'stale' } : result
+    }
+    const result = run()
+    if (!plan.done.includes(result.done)) return result
+    const after = look(result)
+    const told = plan.tells?.(input, result) ?? {}
+    append({
+      actor: by.actor,
+      ...{ address: by.address ?? null, request: by.request ?? null, action: name },
+      target: plan.target(input, result),
+      accountId: plan.account?.(input) ?? accountOf(after ?? before),
+      changes: JSON.stringify({ ...told, ...changesOf(before, after) }, digits),
+    })
+    return result
+  }
+}
+
+/** Runs an operation for its result alone: whatever it writes is rolled back. */
+function buildAttempt(db: Database, onRolledBack: () => void): (run: () => Outcome) => Outcome {
+  const rolledBack = new Error('rolled back')
+  return function attempt(run) {
+    let result: Outcome | undefined
+    try {
+      db.transaction(() => {
+        result = run()
+        throw rolledBack
+      })()
+    } catch (fault) {
+      if (fault !== rolledBack) throw fault
+    }
+    onRolledBack()
+    return result!
+  }
+}
+
+/** The row of the operation, before and after it. */
+function lookAt(db: Database, { row, key }: Told, input: unknown): (result?: Outcome) => Row | undefined {
+  if (row === undefined || key === undefined) return () => undefined
+  const query = db.query<Row, (string | number)[]>(row)
+  return result => query.get(...[key(input, result)].flat()) ?? undefined
+}
+
+const accountOf = (row: Row | undefined): number | null =>
+  row?.account_id === undefined || row.account_id === null ? null : Number(row.account_id)
+
+/** What was and what is, of each column that is not the same. */
+function changesOf(before: Row | undefined, after: Row | undefined): Record<string, readonly [Value, Value]> {
+  const columns = Object.keys(after ?? before ?? {}).filter(name => name !== 'version')
+  const pairs = columns.map(name => [name, [before?.[name] ?? null, after?.[name] ?? null]] as const)
+  return Object.fromEntries(pairs.filter(([, [was, is]]) => was !== is))
+}
+
+const digits = (_: string, value: unknown): unknown => (typeof value === 'bigint' ? String(value) : value)
+
+export type { AuditPlans }

@@ -1,0 +1,238 @@
+// Which operations people cause, and what the audit log tells of each: what it is about, and which columns are looked
+// at before and after it. An operation that is not here is Weir's own, such as the settling of a call.
+
+import { textId } from '../../base/ids.ts'
+import type { OperationName } from '../engine/operations.ts'
+import type { AuditPlan } from './audit-plan.ts'
+import { peoplePlans } from './people-plans.ts'
+
+const plan = <Name extends OperationName>(_name: Name, told: AuditPlan<Name>): AuditPlan<Name> => told
+
+const KEY = `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies,
+  requires, endpoints, addresses, expires_ms, disabled_ms, old_until_ms, revoked_ms, version FROM api_key WHERE id = ?1`
+const ACCOUNT = `SELECT id AS account_id, name, type, kind, tier, credit_limit, keeps_bodies, frozen_ms, allows, denies,
+  version FROM account WHERE id = ?1`
+const BUDGET = `SELECT cap, version, (SELECT account_id FROM api_key WHERE id = ?1 UNION ALL
+  SELECT id FROM account WHERE id = ?1) AS account_id FROM budget WHERE scope_id = ?1 AND span = ?2`
+const LIMIT = `SELECT id, resource, span, amount, key_id, account_id, tier, model, per, version FROM limit_rule
+  WHERE id = ?1`
+const ROUTE = 'SELECT name, policy, members, version FROM model_route WHERE name = ?1'
+const CHANNEL = `SELECT id, disabled, weight, priority, rpm, tpm, concurrency, proxy IS NOT NULL AS proxy, tags,
+  provider, name, base_url, origin, fingerprint, headers, parameters, times, version FROM channel WHERE id = ?1`
+const PROVIDER = 'SELECT id, length(definition) AS bytes, version FROM provider WHERE id = ?1'
+const TIER = `SELECT name, qpm, price_per_mille, account_qpm, account_concurrency, version FROM tier
+  WHERE name = ?1`
+
+type Named = { readonly channel: string }
+
+const onlyOne = ([first, ...others]: readonly Named[]): string =>
+  first === undefined || others.length > 0 ? '' : first.channel
+
+const manyText = (channels: readonly Named[]): string =>
+  channels.length === 1 ? channels[0]!.channel : `${channels.length} channels`
+
+/** Of several no row is looked at, so that it is told which they are. */
+const someOf = (channels: readonly Named[]): Readonly<Record<string, unknown>> =>
+  channels.length === 1 ? {} : { channels: channels.map(({ channel }) => channel) }
+
+/** Channels whose credential was for another place, and is gone. */
+const clearedBy = (result: object): Readonly<Record<string, unknown>> =>
+  'cleared' in result && (result.cleared as readonly string[]).length > 0 ? { cleared: result.cleared } : {}
+
+/** All that was ever said of a model has one version after the other. */
+const PRICE = 'SELECT coalesce(max(version), 0) AS version FROM price WHERE model = ?1'
+/** What stands behind the origin may be a secret of whoever is told. */
+const WEBHOOK = `SELECT id, account_id, origin, events, disabled, version FROM webhook WHERE id = ?1`
+const ALERT = 'SELECT account_id, threshold, version FROM balance_alert WHERE account_id = ?1'
+const webhookRow = {
+  row: WEBHOOK,
+  key: ({ id }: { readonly id: number }) => id,
+  target: ({ id }: { readonly id: number }) => textId('hook', id),
+}
+
+export const auditPlans = {
+  ...peoplePlans,
+  createKey: plan('createKey', {
+    done: ['created'],
+    row: KEY,
+    key: ({ id }) => id,
+    target: ({ id }) => textId('key', id),
+    tells: ({ credit }) => (credit === '0' ? {} : { credit }),
+  }),
+  setKey: plan('setKey', { done: ['set'], row: KEY, key: ({ id }) => id, target: ({ id }) => textId('key', id) }),
+  rotateKey: plan('rotateKey', {
+    done: ['rotated'],
+    row: KEY,
+    key: ({ id }) => id,
+    target: ({ id }) => textId('key', id),
+  }),
+  revokeKey: plan('revokeKey', {
+    done: ['revoked'],
+    row: KEY,
+    key: ({ id }) => id,
+    target: ({ id }) => textId('key', id),
+  }),
+  createAccount: plan('createAccount', {
+    done: ['created'],
+    row: ACCOUNT,
+    key: ({ id }) => id,
+    target: ({ id }) => textId('acc', id),
+  }),
+  setAccount: plan('setAccount', {
+    done: ['set'],
+    row: ACCOUNT,
+    key: ({ id }) => id,
+    target: ({ id }) => textId('acc', id),
+  }),
+  setBudget: plan('setBudget', {
+    done: ['set', 'removed'],
+    row: BUDGET,
+    key: ({ scopeId, span }) => [scopeId, span],
+    target: ({ scopeId, span }) => `${textId('budget', scopeId)} ${span}`,
+  }),
+  post: plan('post', {
+    done: ['posted'],
+    target: ({ accountId }) => textId('acc', accountId),
+    account: ({ accountId }) => accountId,
+    tells: ({ kind, ref, amount, reference }) => ({ kind, ref, amount, reference }),
+  }),
+  createCodes: plan('createCodes', {
+    done: ['created'],
+    target: ({ batch }) => batch,
+    tells: ({ codes, amount, expiresMs }) => ({ codes: codes.length, amount, expiresMs }),
+  }),
+  redeemCode: plan('redeemCode', {
+    done: ['redeemed'],
+    target: ({ accountId }) => textId('acc', accountId),
+    account: ({ accountId }) => accountId,
+    tells: (_, result) => ('amount' in result ? { amount: result.amount } : {}),
+  }),
+  createWebhook: plan('createWebhook', { done: ['created'], ...webhookRow }),
+  setWebhook: plan('setWebhook', {
+    done: ['set'],
+    ...webhookRow,
+    tells: ({ url, secret }) => ({
+      ...(url !== undefined && { url: 'new' }),
+      ...(secret !== undefined && { secret: 'new' }),
+    }),
+  }),
+  removeWebhook: plan('removeWebhook', { done: ['removed'], ...webhookRow }),
+  testWebhook: plan('testWebhook', { done: ['made'], target: ({ id }) => textId('hook', id) }),
+  setAlert: plan('setAlert', {
+    done: ['set', 'removed'],
+    row: ALERT,
+    key: ({ accountId }) => accountId,
+    target: ({ accountId }) => textId('acc', accountId),
+  }),
+  voidCodes: plan('voidCodes', {
+    done: ['voided'],
+    target: input => ('batch' in input ? input.batch : textId('code', input.id)),
+    tells: (_, result) => ('codes' in result ? { codes: result.codes } : {}),
+  }),
+  addPrices: plan('addPrices', {
+    done: ['added'],
+    row: PRICE,
+    key: ({ prices }) => (prices.length === 1 ? prices[0]!.model : ''),
+    target: ({ prices }) => (prices.length === 1 ? prices[0]!.model : `${prices.length} models`),
+    tells: ({ prices }, { versions }) =>
+      prices.length === 1 ? { origin: prices[0]!.origin, price: prices[0]!.price, version: versions[0] } : {},
+  }),
+  setLimit: plan('setLimit', {
+    done: ['added', 'changed'],
+    row: LIMIT,
+    key: (_, result) => (result !== undefined && 'id' in result ? result.id : 0),
+    target: (_, result) => ('id' in result ? `limit ${result.id}` : ''),
+  }),
+  changeLimit: plan('changeLimit', {
+    done: ['changed'],
+    row: LIMIT,
+    key: ({ id }) => id,
+    target: ({ id }) => `limit ${id}`,
+  }),
+  removeLimit: plan('removeLimit', {
+    done: ['removed'],
+    row: LIMIT,
+    key: ({ id }) => id,
+    target: ({ id }) => `limit ${id}`,
+  }),
+  setRoute: plan('setRoute', { done: ['set'], row: ROUTE, key: ({ name }) => name, target: ({ name }) => name }),
+  removeRoute: plan('removeRoute', {
+    done: ['removed'],
+    row: ROUTE,
+    key: ({ name }) => name,
+    target: ({ name }) => name,
+  }),
+  setChannels: plan('setChannels', {
+    done: ['set'],
+    row: CHANNEL,
+    key: ({ changes }) => onlyOne(changes),
+    target: ({ changes }) => manyText(changes),
+    tells: ({ changes }, result) => ({ ...someOf(changes), ...clearedBy(result) }),
+  }),
+  createChannels: plan('createChannels', {
+    done: ['created'],
+    row: CHANNEL,
+    key: ({ channels }) => onlyOne(channels),
+    target: ({ channels }) => manyText(channels),
+    tells: ({ channels }) => someOf(channels),
+  }),
+  removeChannels: plan('removeChannels', {
+    done: ['removed'],
+    row: CHANNEL,
+    key: ({ channels: [first = '', ...others] }) => (others.length === 0 ? first : ''),
+    target: ({ channels }) => manyText(channels.map(channel => ({ channel }))),
+    tells: ({ channels }) => someOf(channels.map(channel => ({ channel }))),
+  }),
+  setProvider: plan('setProvider', {
+    done: ['set'],
+    row: PROVIDER,
+    key: ({ id }) => id,
+    target: ({ id }) => `provider ${id}`,
+    tells: ({ origin }, result) => ({ origin, ...clearedBy(result) }),
+  }),
+  removeProvider: plan('removeProvider', {
+    done: ['removed'],
+    row: PROVIDER,
+    key: ({ id }) => id,
+    target: ({ id }) => `provider ${id}`,
+    tells: (_, result) => clearedBy(result),
+  }),
+  resetChannel: plan('resetChannel', {
+    done: ['removed'],
+    row: CHANNEL,
+    key: ({ channel }) => channel,
+    target: ({ channel }) => channel,
+  }),
+  setTier: plan('setTier', { done: ['set'], row: TIER, key: ({ name }) => name, target: ({ name }) => `tier ${name}` }),
+  removeTier: plan('removeTier', {
+    done: ['removed'],
+    row: TIER,
+    key: ({ name }) => name,
+    target: ({ name }) => `tier ${name}`,
+  }),
+  noteSecrets: plan('noteSecrets', {
+    done: ['rotated'],
+    target: ({ kind }) => `secret ${kind}`,
+    tells: ({ marks }) => ({ newest: marks[0], older: marks.slice(1) }),
+  }),
+  dropSecrets: plan('dropSecrets', {
+    done: ['dropped'],
+    target: ({ kind }) => `secret ${kind}`,
+    tells: ({ marks }) => ({ dropped: marks }),
+  }),
+  orderDeletion: plan('orderDeletion', {
+    done: ['ordered'],
+    target: (_, result) => ('id' in result ? `deletion ${result.id}` : ''),
+    account: ({ accountId }) => accountId ?? undefined,
+    // Whose records they were is what is to be forgotten.
+    tells: ({ keyId, endUser, from, before }) => ({ keyId, ofEndUser: endUser !== null, from, before }),
+  }),
+  noteBodiesSeen: plan('noteBodiesSeen', {
+    done: ['noted'],
+    target: ({ callId }) => textId('req', callId),
+    account: ({ accountId }) => accountId,
+  }),
+} as const
+
+export type AuditPlans = typeof auditPlans
+export type AuditedName = keyof AuditPlans

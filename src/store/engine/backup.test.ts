@@ -1,0 +1,46 @@
+// A backup of any earlier version can be judged and put in place: what was made before an upgrade is what one needs
+// after a bad one.
+
+import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { judgeBackup, putInPlace } from './backup.ts'
+import { migrate, openWriter, readMigrations } from './database.ts'
+
+const migrations = readMigrations()
+const folders: string[] = []
+const newFolder = (): string => {
+  const folder = mkdtempSync(join(tmpdir(), 'weir-backup-'))
+  folders.push(folder)
+  return folder
+}
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true })
+})
+
+describe.each(migrations.map(({ version }) => version))('a backup of schema %d', schema => {
+  test('is judged, put in place and brought up to date', async () => {
+    const [backup, data] = [newFolder(), newFolder()]
+    const made = openWriter(join(backup, 'weir.db'))
+    migrate(made, { migrations: migrations.slice(0, schema) })
+    if (schema > 1) {
+      made.run("INSERT INTO account (id, name, kind, balance, created_ms) VALUES (77, 'a', 'prepaid', 5, 0)")
+      made.run('UPDATE account SET balance = -5 WHERE id = 4')
+      made.run("INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms) VALUES (9, 'top_up', 4, 77, 5, 0)")
+    }
+    made.close()
+    writeFileSync(join(backup, 'backup.json'), JSON.stringify({ schema }))
+
+    const report = await judgeBackup(backup, { data, env: {} })
+    expect(report?.findings ?? []).toEqual([])
+    expect(report?.transfers).toBe(schema > 1 ? 1 : undefined)
+
+    putInPlace(backup, data)
+    const restored = openWriter(join(data, 'weir.db'))
+    migrate(restored)
+    const { user_version } = restored.query('PRAGMA user_version').get() as { user_version: bigint }
+    restored.close()
+    expect(Number(user_version)).toBe(migrations.length)
+  })
+})

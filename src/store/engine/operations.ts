@@ -1,0 +1,51 @@
+// What the writer can do, one row each: data in, data out, inside the transaction that the writer has open.
+//
+// Inputs and results cross a thread as JSON text, which costs a third of what a structured clone does. So money is
+// written as decimal digits there, and bytes as hex or base64.
+//
+// A refusal (no funds, already settled) is a result. Only the unexpected is thrown, and then the whole batch
+// is rolled back and its operations are run one by one.
+import type { CodeOperations } from '../ledger/code-operations.ts'
+import type { FundingOperations } from '../ledger/funding-operations.ts'
+import type { PriceInsert } from '../ledger/hold-types.ts'
+import type { LedgerOperations } from '../ledger/ledger-operations.ts'
+import type { LimitDebt } from '../ledger/limit-debts.ts'
+import type { PeopleOperations } from '../people/people.ts'
+import type { RecordOperations } from '../records/deletion-orders.ts'
+import type { KeyOperations } from '../rules/key-operations.ts'
+import type { RuleOperations } from '../rules/rules.ts'
+import type { TierOperations } from '../rules/tier-operations.ts'
+import type { SecretOperations } from '../secrets/secret-operations.ts'
+import type { KeptOperations } from '../vault/kept.ts'
+import type { WebhookOperations } from '../webhooks/webhook-operations.ts'
+
+export interface Operations
+  extends CodeOperations,
+    FundingOperations,
+    KeptOperations,
+    KeyOperations,
+    LedgerOperations,
+    PeopleOperations,
+    RecordOperations,
+    RuleOperations,
+    SecretOperations,
+    TierOperations,
+    WebhookOperations {
+  addPrices: { input: { readonly prices: readonly PriceInsert[] }; result: { done: 'added'; versions: number[] } }
+  setSetting: { input: { readonly name: string; readonly value: string }; result: { done: 'set' } }
+  /** What day limits have given. */
+  noteDebts: { input: { readonly debts: readonly LimitDebt[] }; result: { done: 'noted' } }
+}
+
+export type OperationName = keyof Operations
+export type Input<Name extends OperationName> = Operations[Name]['input']
+export type Result<Name extends OperationName> = Operations[Name]['result']
+
+export type Run = { readonly [Name in OperationName]: (input: Input<Name>) => Result<Name> }
+
+/** What begins something or is not missed: the first to be refused when there is too much to write, or no room. */
+export const beginning: ReadonlySet<OperationName> = new Set([
+  ...(['hold', 'record', 'createTask'] as const),
+  ...(['keepResponse', 'keepReasoning', 'keepFile', 'keepReferences', 'learnFactors', 'noteDebts', 'trimLog'] as const),
+  ...(['redigestKeys', 'reseal'] as const),
+])

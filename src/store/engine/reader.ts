@@ -1,0 +1,263 @@
+// Reads on a connection of their own, which never waits for the writer. Point look-ups only: they run on the
+// thread that serves calls.
+
+import type { Database } from 'bun:sqlite'
+import { AccountReader } from '../ledger/account-reader.ts'
+import type { PriceInsert } from '../ledger/hold-types.ts'
+import { PeopleReader } from '../people/people-reader.ts'
+import type { DeletionRule } from '../records/deletion-orders.ts'
+import { RulesReader } from '../rules/rules-reader.ts'
+import type { SecretKind } from '../secrets/secret-kinds.ts'
+import type { SecretMark } from '../secrets/secret-marks.ts'
+import { readMarks } from '../secrets/secret-marks.ts'
+import { KeptReader } from '../vault/kept-reader.ts'
+import { WebhookReader } from '../webhooks/webhook-reader.ts'
+import { openReader } from './database.ts'
+
+export interface KeyRow {
+  readonly id: number
+  readonly accountId: number
+  readonly tier: string
+  /** The key's own limit, or its tier's. */
+  readonly qpm: number
+  /** Whose limits it is counted by: its own, or those of a key of its account that an operator has limited. */
+  readonly limitsKeyId: number
+  /** An operator has given it, or the key whose limits it shares, calls a minute of its own. */
+  readonly hasOwnLimit: boolean
+  readonly pricePerMille: number
+  readonly revoked: boolean
+  readonly disabled: boolean
+  readonly expiresMs: number | null
+  /** Of a text that was renewed: how long it still works. */
+  readonly untilMs: number | null
+  /** Kinds of endpoints; null: whichever. */
+  readonly endpoints: readonly string[] | null
+  /** Ranges of addresses from which it may be used; null: whichever. */
+  readonly addresses: readonly string[] | null
+  /** A call that its funds do not cover is cut to what they cover. */
+  readonly clamps: boolean
+  readonly strict: boolean
+  readonly keepsBodies: boolean
+  /** Patterns of names of models; null: whichever. */
+  readonly allows: readonly string[] | null
+  /** The same of its account: a model must be on both lists. */
+  readonly accountAllows: readonly string[] | null
+  /** Its own and its account's. */
+  readonly denies: readonly string[] | null
+  /** Tags that a channel must have; null: none. */
+  readonly requires: readonly string[] | null
+  /** It may be told of channels and of what goes upstream. */
+  readonly explains: boolean
+}
+
+export interface ClaimRow {
+  readonly callId: number
+  /** Hex. */
+  readonly fingerprint: string
+  readonly finished: boolean
+}
+
+export interface BalanceRow {
+  readonly accountId: number
+  readonly name: string
+  readonly tier: string
+  readonly balance: bigint
+  readonly held: bigint
+  readonly revoked: boolean
+}
+
+export interface TierRow {
+  readonly name: string
+  readonly pricePerMille: number
+}
+
+export interface PriceVersion extends PriceInsert {
+  readonly version: number
+}
+
+export interface OpenDeletion extends DeletionRule {
+  readonly id: number
+  /** Those below it have been looked at. */
+  readonly next: number
+}
+
+type Raw = Record<string, bigint | string | null>
+type RawBytes = Record<string, Uint8Array>
+
+const listOf = (text: Raw[string] | undefined): readonly string[] | null =>
+  typeof text === 'string' ? text.split(',') : null
+
+const numberOf = (value: Raw[string] | undefined): number | null => (typeof value === 'bigint' ? Number(value) : null)
+
+export class Reader {
+  /** The one query that a call may wait for. */
+  static readonly findKeySql = `
+    SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, l.qpm, t.qpm) AS qpm, coalesce(l.id, k.id) AS limits_id,
+      coalesce(k.qpm, l.qpm) IS NOT NULL AS own_limit, t.price_per_mille, k.revoked_ms,
+      k.disabled_ms, k.expires_ms, iif(k.digest = ?1, NULL, k.old_until_ms) AS until_ms, k.endpoints, k.addresses,
+      k.clamps, k.strict, k.keeps_bodies OR a.keeps_bodies AS keeps_bodies, k.explains,
+      coalesce(k.requires, iif(k.self_made = 1, (SELECT requires FROM api_key WHERE id =
+        (SELECT max(id) FROM api_key WHERE account_id = k.account_id AND requires IS NOT NULL)), NULL)) AS requires,
+      k.allows, a.allows AS account_allows, nullif(concat_ws(',', k.denies, a.denies), '') AS denies
+    FROM api_key k JOIN tier t ON t.name = k.tier JOIN account a ON a.id = k.account_id
+      LEFT JOIN api_key l ON k.self_made = 1 AND k.qpm IS NULL
+        AND NOT EXISTS (SELECT 1 FROM limit_rule WHERE key_id = k.id) AND l.id = max(
+          coalesce((SELECT max(id) FROM api_key WHERE account_id = k.account_id AND qpm IS NOT NULL), 0),
+          coalesce((SELECT max(x.id) FROM limit_rule r CROSS JOIN api_key x ON x.id = r.key_id
+            WHERE r.key_id IS NOT NULL AND x.account_id = k.account_id), 0))
+    WHERE k.id =
+      (SELECT id FROM api_key WHERE digest = ?1 UNION ALL SELECT id FROM api_key WHERE old_digest = ?1 LIMIT 1)`
+
+  readonly #db: Database
+  readonly accounts: AccountReader
+  /** What is kept between calls. */
+  readonly kept: KeptReader
+  readonly rules: RulesReader
+  readonly webhooks: WebhookReader
+  #people: PeopleReader | undefined
+  readonly #findKey
+  readonly #findBalance
+  readonly #findSetting
+  readonly #findTiers
+  readonly #findClaim
+  readonly #findKept
+
+  constructor(path: string) {
+    this.#db = openReader(path)
+    this.accounts = new AccountReader(this.#db)
+    this.kept = new KeptReader(this.#db)
+    this.rules = new RulesReader(this.#db)
+    this.webhooks = new WebhookReader(this.#db)
+    this.#findKey = this.#db.query<Raw, [Uint8Array]>(Reader.findKeySql)
+    this.#findBalance = this.#db.query<Raw, [number]>(
+      `SELECT a.id, k.name, k.tier, a.balance, a.held, k.revoked_ms
+       FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = ?1`,
+    )
+    this.#findSetting = this.#db.query<Raw, [string]>('SELECT value FROM setting WHERE name = ?1')
+    this.#findTiers = this.#db.query<Raw, []>('SELECT name, price_per_mille FROM tier ORDER BY name LIMIT 200')
+    this.#findClaim = this.#db.query<Raw, [number, string]>(
+      'SELECT call_id, hex(fingerprint) AS fingerprint, done FROM idempotency WHERE key_id = ?1 AND name = ?2',
+    )
+    this.#findKept = this.#db.query<RawBytes, [number]>('SELECT sealed FROM kept_answer WHERE call_id = ?1')
+  }
+
+  /** Made by the first who signs in: calls do without it. */
+  get people(): PeopleReader {
+    return (this.#people ??= new PeopleReader(this.#db))
+  }
+
+  findKey(digest: Uint8Array): KeyRow | undefined {
+    const row = this.#findKey.get(digest)
+    if (row === null) return undefined
+    return {
+      id: Number(row.id),
+      accountId: Number(row.account_id),
+      tier: row.tier as string,
+      qpm: Number(row.qpm),
+      limitsKeyId: Number(row.limits_id),
+      hasOwnLimit: row.own_limit === 1n,
+      pricePerMille: Number(row.price_per_mille),
+      revoked: row.revoked_ms !== null,
+      disabled: row.disabled_ms !== null,
+      expiresMs: numberOf(row.expires_ms),
+      untilMs: numberOf(row.until_ms),
+      endpoints: listOf(row.endpoints),
+      addresses: listOf(row.addresses),
+      clamps: row.clamps === 1n,
+      strict: row.strict === 1n,
+      keepsBodies: row.keeps_bodies === 1n,
+      allows: listOf(row.allows),
+      accountAllows: listOf(row.account_allows),
+      denies: listOf(row.denies),
+      requires: listOf(row.requires),
+      explains: row.explains === 1n,
+    }
+  }
+
+  /** The first of these that is somebody's, and whose. All at one moment: meanwhile no key changes its digest. */
+  findKeyOfAny(digests: readonly Buffer[]): { readonly row: KeyRow; readonly digest: Buffer } | undefined {
+    return this.#db.transaction(() => {
+      for (const digest of digests) {
+        const row = this.findKey(digest)
+        if (row !== undefined) return { row, digest }
+      }
+      return undefined
+    })()
+  }
+
+  balance(keyId: number): BalanceRow | undefined {
+    const row = this.#findBalance.get(keyId)
+    if (row === null) return undefined
+    return {
+      accountId: Number(row.id),
+      name: row.name as string,
+      tier: row.tier as string,
+      balance: row.balance as bigint,
+      held: row.held as bigint,
+      revoked: row.revoked_ms !== null,
+    }
+  }
+
+  /** The call that an idempotency key stands for. */
+  claim(keyId: number, name: string): ClaimRow | undefined {
+    const row = this.#findClaim.get(keyId, name)
+    if (row === null) return undefined
+    const fingerprint = (row.fingerprint as string).toLowerCase()
+    return { callId: Number(row.call_id), fingerprint, finished: row.done === 1n }
+  }
+
+  /** The answer of such a call, sealed; undefined where none was kept. */
+  keptAnswer(callId: number): Uint8Array | undefined {
+    return this.#findKept.get(callId)?.sealed
+  }
+
+  setting(name: string): string | undefined {
+    return (this.#findSetting.get(name)?.value as string | undefined) ?? undefined
+  }
+
+  /** Of the secrets that are noted, the oldest first. */
+  marks(kind: SecretKind): readonly SecretMark[] {
+    return readMarks(this.#db, kind)
+  }
+
+  /** Orders to delete records that are not done yet, some of them, after this one. */
+  openDeletions(after: number): readonly OpenDeletion[] {
+    const rows = this.#db.query<Raw, [number]>(
+      `SELECT id, account_id, key_id, end_user, from_id, before_id, next_id FROM record_deletion
+       WHERE done_ms IS NULL AND id > ?1 ORDER BY id LIMIT 10`,
+    )
+    const or = (value: Raw[string] | undefined): number | null => (value == null ? null : Number(value))
+    return rows.all(after).map(row => ({
+      ...{ id: Number(row.id), accountId: or(row.account_id), keyId: or(row.key_id) },
+      endUser: row.end_user as string | null,
+      ...{ from: Number(row.from_id), before: Number(row.before_id), next: Number(row.next_id) },
+    }))
+  }
+
+  /** All rows of the price table, oldest first. For the start. */
+  prices(): PriceVersion[] {
+    const rows = this.#db.query('SELECT version, model, origin, price, author FROM price ORDER BY version').all()
+    return (rows as (PriceInsert & { version: bigint })[]).map(row => ({ ...row, version: Number(row.version) }))
+  }
+
+  /** Of a version, which never changes. */
+  price(version: number): PriceVersion | undefined {
+    const found = this.#db.query('SELECT version, model, origin, price, author FROM price WHERE version = ?1')
+    const row = found.get(version)
+    return row === null ? undefined : { ...(row as PriceInsert), version }
+  }
+
+  /** Few, and by their names. */
+  tiers(): readonly TierRow[] {
+    return this.#findTiers.all().map(row => ({ name: row.name as string, pricePerMille: Number(row.price_per_mille) }))
+  }
+
+  /** A real query, for the readiness check. */
+  ping(): void {
+    this.#findSetting.get('')
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+}

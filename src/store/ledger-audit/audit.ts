@@ -1,0 +1,212 @@
+// Proves the books: every balance is the sum of its transfers, what is held is the sum of the open holds, every charge
+// has its record and every record its charge. It only reads, and says what does not agree.
+//
+// The first pass reads everything; each later one reads only what is new (`seq` grows in the order of commits) and
+// compares with the balances of the same snapshot, so that ten million old rows cost nothing. A snapshot keeps the log
+// from being folded into the database, so it is never held for longer than one slice takes.
+
+import { Database } from 'bun:sqlite'
+import { idAtMs } from '../../base/ids.ts'
+import { openReader } from '../engine/database.ts'
+import { schemaFindings } from '../engine/schema-check.ts'
+import { AuditBalances } from './balances.ts'
+import type { AuditReport, Finding } from './findings.ts'
+import { finding } from './findings.ts'
+import { AuditSuspects } from './suspects.ts'
+
+export interface AuditOptions {
+  readonly path: string
+  /** How long a call may take from its id to its hold. A record that is younger is left to the next pass; 0: none. */
+  readonly lagMs: number
+  /** Rests after each slice for as long as it took, for the sake of those who serve calls. */
+  readonly rests: boolean
+  /** Also has SQLite check the file itself, in one go: for a copy that nobody writes to. */
+  readonly deep: boolean
+}
+
+const SLICE_ROWS = 50_000
+
+interface SliceSum {
+  readonly debit: bigint
+  readonly credit: bigint
+  readonly high: bigint
+  readonly low: bigint
+  readonly n: bigint
+}
+
+export class Audit {
+  readonly #db: Database
+  readonly #options: AuditOptions
+  readonly #dataVersion
+  readonly #sliceEnd
+  readonly #sliceSums
+  readonly #misled
+  readonly #recordsEnd
+  readonly #newer
+  readonly #codesEnd
+  #balances: AuditBalances
+  readonly #suspects: AuditSuspects
+  #seq = 0n
+  #record = 0n
+  #missing = 0n
+  #read = { transfers: 0, records: 0 }
+  #last: { readonly version: bigint; readonly report: AuditReport } | undefined
+
+  constructor(options: AuditOptions) {
+    this.#options = options
+    this.#db = openReader(options.path)
+    const db = this.#db
+    this.#dataVersion = db.query('PRAGMA data_version')
+    this.#sliceEnd = db.query('SELECT coalesce(max(seq), 0) AS last FROM transfer')
+    // In two halves: a sum of amounts may be more than 64 bits.
+    this.#sliceSums = db.query(
+      `SELECT debit, credit, sum(amount >> 32) AS high, sum(amount & 4294967295) AS low, count(*) AS n
+       FROM transfer WHERE seq > ?1 AND seq <= ?2 GROUP BY debit, credit`,
+    )
+    this.#misled = db.query(
+      `SELECT seq, kind, debit, credit FROM transfer WHERE seq > ?1 AND seq <= ?2 AND NOT CASE kind
+         WHEN 'charge' THEN debit > 4 AND credit = 1
+         WHEN 'shortfall' THEN debit = 3 AND credit = 1
+         WHEN 'refund' THEN debit = 1 AND credit > 4
+         WHEN 'adjustment' THEN (debit = 1 AND credit > 4) OR (debit > 4 AND credit = 1)
+         WHEN 'gift' THEN debit = 2 AND credit > 4
+         WHEN 'redemption' THEN debit = 2 AND credit > 4
+         ELSE debit = 4 AND credit > 4 END`,
+    )
+    this.#recordsEnd = db.query(
+      `SELECT max(call_id) AS last, count(*) AS n FROM
+         (SELECT call_id FROM record WHERE call_id > ?1 AND call_id <= ?2 ORDER BY call_id LIMIT ?3)`,
+    )
+    this.#newer = db.query('SELECT 1 FROM record WHERE call_id > ?1 LIMIT 1')
+    this.#codesEnd = db.query('SELECT max(id) AS last FROM (SELECT id FROM code WHERE id > ?1 ORDER BY id LIMIT ?2)')
+    this.#balances = new AuditBalances(db)
+    this.#suspects = new AuditSuspects(db)
+  }
+
+  /** One look at everything that is new, and at every balance. */
+  async pass(): Promise<AuditReport> {
+    const startMs = performance.now()
+    const { data_version: version } = this.#dataVersion.get() as { data_version: bigint }
+    if (this.#last?.version === version && this.#suspects.none && this.#newer.get(this.#record) === null) {
+      return { ...this.#last.report, atMs: Date.now(), tookMs: 0 }
+    }
+    const found: Finding[] = [...schemaFindings(this.#db), ...(this.#options.deep ? this.#fileFindings() : [])]
+    // By name: a look-up without its index would read the whole table, once for each call.
+    const soundIndexes = found.length === 0
+    if (soundIndexes) await this.#readRecords()
+    found.push(...(await this.#readTransfers(soundIndexes)))
+    if (soundIndexes) await this.#readCodes()
+    if (soundIndexes) found.push(...this.#inSnapshot(() => this.#suspects.findings()))
+    if (this.#missing > 0n) {
+      const text = `${this.#missing} transfers are missing: their numbers have gaps`
+      found.push(finding({ check: 'transfers', key: String(this.#missing), text }))
+    }
+    const { accounts, holds } = this.#balances.seen
+    const report = { ...this.#read, accounts, holds, findings: found, tookMs: performance.now() - startMs }
+    this.#last = { version, report: { ...report, atMs: Date.now() } }
+    return this.#last.report
+  }
+
+  close(): void {
+    this.#db.close()
+  }
+
+  #horizon(): bigint {
+    const { lagMs } = this.#options
+    return lagMs === 0 ? BigInt(Number.MAX_SAFE_INTEGER) : BigInt(idAtMs(Date.now() - lagMs))
+  }
+
+  #inSnapshot<T>(read: () => T): T {
+    return this.#db.transaction(read).deferred()
+  }
+
+  /** Runs one slice after the other until it gives something. */
+  async #slices<T>(read: () => T | undefined): Promise<T> {
+    while (true) {
+      const startMs = performance.now()
+      const result = this.#inSnapshot(read)
+      if (result !== undefined) return result
+      await Bun.sleep(this.#options.rests ? performance.now() - startMs : 0)
+    }
+  }
+
+  /** The last slice is compared with the balances of its own snapshot. */
+  #readTransfers(soundIndexes: boolean): Promise<readonly Finding[]> {
+    const found: Finding[] = []
+    return this.#slices(() => {
+      const { last } = this.#sliceEnd.get() as { last: bigint }
+      if (last < this.#seq) this.#startAgain()
+      const from = this.#seq
+      const to = last - from > SLICE_ROWS ? from + BigInt(SLICE_ROWS) : last
+      if (to > from) found.push(...this.#readSlice(from, to, soundIndexes))
+      if (to < last) return undefined
+      return [...found, ...this.#balances.compare()]
+    })
+  }
+
+  #readSlice(from: bigint, to: bigint, soundIndexes: boolean): readonly Finding[] {
+    let count = 0n
+    for (const row of this.#sliceSums.all(from, to) as SliceSum[]) {
+      this.#balances.move(row, (row.high << 32n) + row.low)
+      count += row.n
+    }
+    // Numbers are given without gaps, and nothing is ever deleted.
+    this.#missing += to - from - count
+    this.#seq = to
+    this.#read.transfers += Number(count)
+    if (soundIndexes) this.#suspects.lookAtTransfers(from, to)
+    const rows = this.#misled.all(from, to) as { seq: bigint; kind: string; debit: bigint; credit: bigint }[]
+    return rows.map(({ seq, kind, debit, credit }) => {
+      const owner = debit > 4n ? debit : credit
+      const text = `transfer ${seq} (${kind}) goes from account ${debit} to account ${credit}`
+      return finding({ check: 'parties', owner, key: String(seq), text })
+    })
+  }
+
+  /** The newest transfers are gone. Nothing that is remembered can be trusted. */
+  #startAgain(): void {
+    this.#seq = 0n
+    this.#missing = 0n
+    this.#read.transfers = 0
+    this.#balances = new AuditBalances(this.#db)
+  }
+
+  async #readRecords(): Promise<void> {
+    const horizon = this.#horizon()
+    this.#inSnapshot(() => this.#suspects.lookAtHolds())
+    await this.#slices(() => {
+      const row = this.#recordsEnd.get(this.#record, horizon, SLICE_ROWS) as { last: bigint | null; n: bigint }
+      if (row.last !== null) {
+        this.#suspects.lookAtRecords(this.#record, row.last)
+        this.#read.records += Number(row.n)
+        this.#record = row.last
+      }
+      if (row.n === BigInt(SLICE_ROWS)) return undefined
+      // What is older than the horizon and has no record yet was an open hold above, and is watched until it is closed.
+      if (this.#options.lagMs > 0 && horizon > this.#record) this.#record = horizon
+      return true
+    })
+  }
+
+  async #readCodes(): Promise<void> {
+    let from = 0n
+    await this.#slices(() => {
+      const { last } = this.#codesEnd.get(from, SLICE_ROWS) as { last: bigint | null }
+      if (last === null) return true
+      this.#suspects.lookAtCodes(from, last)
+      from = last
+      return undefined
+    })
+  }
+
+  #fileFindings(): readonly Finding[] {
+    // Not on our own connection: on one that only reads, SQLite knows of no CHECK.
+    const db = new Database(this.#options.path, { readwrite: true })
+    try {
+      const rows = db.query('PRAGMA integrity_check(10)').values() as [string][]
+      return rows.flatMap(([text]) => (text === 'ok' ? [] : [finding({ check: 'file', key: text, text })]))
+    } finally {
+      db.close()
+    }
+  }
+}

@@ -1,0 +1,74 @@
+// What a key may know of itself: its account and its budgets, read at once, so that the figures belong together.
+
+import type { Database } from 'bun:sqlite'
+import { periodOf } from './budgets.ts'
+import type { BudgetSpan } from './hold-types.ts'
+
+export interface AccountRow {
+  readonly keyName: string
+  readonly kind: 'prepaid' | 'postpaid'
+  readonly balance: bigint
+  readonly held: bigint
+  readonly creditLimit: bigint
+  readonly frozen: boolean
+  readonly keepsBodies: boolean
+  readonly budgets: readonly BudgetRow[]
+}
+
+export interface BudgetRow {
+  readonly scope: 'key' | 'account'
+  readonly span: BudgetSpan
+  readonly cap: bigint
+  readonly spent: bigint
+  readonly held: bigint
+}
+
+type Raw = Record<string, bigint | string | null>
+
+export class AccountReader {
+  readonly #db: Database
+  readonly #findAccount
+  readonly #findBudgets
+
+  constructor(db: Database) {
+    this.#db = db
+    this.#findAccount = db.query<Raw, [number]>(
+      `SELECT k.name, a.id, a.kind, a.balance, a.held, a.credit_limit, a.frozen_ms,
+         k.keeps_bodies OR a.keeps_bodies AS keeps_bodies
+       FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = ?1`,
+    )
+    this.#findBudgets = db.query<Raw, [number, number]>(
+      `SELECT scope_id, span, cap, spent, held, period FROM budget WHERE scope_id IN (?1, ?2)
+       ORDER BY scope_id <> ?1, cap, span`,
+    )
+  }
+
+  /** `nowMs` tells which day and month it is: what was spent in another counts no more. */
+  ofKey(keyId: number, nowMs: number): AccountRow | undefined {
+    return this.#db.transaction(() => {
+      const row = this.#findAccount.get(keyId)
+      if (row === null) return undefined
+      return {
+        keyName: row.name as string,
+        kind: row.kind as AccountRow['kind'],
+        balance: row.balance as bigint,
+        held: row.held as bigint,
+        creditLimit: row.credit_limit as bigint,
+        frozen: row.frozen_ms !== null,
+        keepsBodies: row.keeps_bodies === 1n,
+        budgets: this.#findBudgets.all(keyId, Number(row.id)).map(budget => budgetRow(budget, keyId, nowMs)),
+      }
+    })()
+  }
+}
+
+function budgetRow(row: Raw, keyId: number, nowMs: number): BudgetRow {
+  const span = row.span as BudgetSpan
+  return {
+    scope: Number(row.scope_id) === keyId ? 'key' : 'account',
+    span,
+    cap: row.cap as bigint,
+    spent: (row.period as bigint) < periodOf(span, nowMs) ? 0n : (row.spent as bigint),
+    held: row.held as bigint,
+  }
+}

@@ -1,0 +1,175 @@
+// What an operator looks at: accounts, budgets, prices. On a connection of its own, opened when
+// it is first used; every query answers from an index, and long lists come page by page.
+
+import type { Database } from 'bun:sqlite'
+import { openReader } from '../engine/database.ts'
+import { OPERATOR_ID_MAX, SHORTFALL } from './operator-accounts.ts'
+import type { TransferLine } from './statement.ts'
+import { lineOf } from './statement.ts'
+
+export interface AccountView {
+  readonly id: bigint
+  readonly name: string
+  readonly type: string
+  readonly kind: string
+  readonly tier: string | null
+  readonly allows: string | null
+  readonly denies: string | null
+  readonly balance: bigint
+  readonly held: bigint
+  readonly credit_limit: bigint
+  readonly keeps_bodies: bigint
+  readonly frozen_ms: bigint | null
+  readonly created_ms: bigint
+}
+
+export interface KeyView {
+  readonly id: bigint
+  readonly account_id: bigint
+  readonly name: string
+  readonly suffix: string
+  readonly tier: string
+  readonly qpm: bigint | null
+  readonly clamps: bigint
+  readonly strict: bigint
+  readonly keeps_bodies: bigint
+  readonly explains: bigint
+  readonly allows: string | null
+  readonly denies: string | null
+  readonly requires: string | null
+  readonly endpoints: string | null
+  readonly addresses: string | null
+  readonly expires_ms: bigint | null
+  readonly disabled_ms: bigint | null
+  readonly old_until_ms: bigint | null
+  readonly revoked_ms: bigint | null
+}
+
+export interface BudgetView {
+  readonly scope_id: bigint
+  readonly span: 'total' | 'day' | 'month'
+  readonly cap: bigint
+  readonly spent: bigint
+  readonly held: bigint
+  readonly period: bigint
+}
+
+export interface PriceView {
+  readonly version: bigint
+  readonly model: string
+  readonly origin: string
+  readonly price: string
+  readonly author: string
+  readonly made_ms: bigint
+}
+
+export interface LedgerTotals {
+  readonly openHolds: number
+  readonly held: bigint
+  /** Of customers, of all of them together: the other side of what the operator's own accounts have. */
+  readonly balance: bigint
+  readonly shortfall: bigint
+  /** Tasks that an upstream works on. */
+  readonly tasks: number
+}
+
+const KEYS_SHOWN_MAX = 100
+const PRICES_SHOWN_MAX = 1_000
+
+type Raw = Record<string, bigint | string | null>
+
+export class BooksReader {
+  readonly #path: string
+  #opened: Database | undefined
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  get #db(): Database {
+    this.#opened ??= openReader(this.#path)
+    return this.#opened
+  }
+
+  account(id: number): AccountView | undefined {
+    return this.#one<AccountView>(
+      `SELECT id, name, type, kind, tier, allows, denies, balance, held, credit_limit, keeps_bodies, frozen_ms,
+         created_ms FROM account WHERE id = ?1`,
+      [id],
+    )
+  }
+
+  key(id: number): KeyView | undefined {
+    return this.#one<KeyView>(
+      `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies, requires,
+         endpoints, addresses, expires_ms, disabled_ms, old_until_ms, revoked_ms FROM api_key WHERE id = ?1`,
+      [id],
+    )
+  }
+
+  keysOf(accountId: number): readonly KeyView[] {
+    return this.#all<KeyView>(
+      `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies, requires,
+         endpoints, addresses, expires_ms, disabled_ms, old_until_ms, revoked_ms
+       FROM api_key WHERE account_id = ?1 ORDER BY id LIMIT ?2`,
+      [accountId, KEYS_SHOWN_MAX],
+    )
+  }
+
+  /** Of an account and of its keys, or of one key. */
+  budgets(scopeId: number): readonly BudgetView[] {
+    return this.#all<BudgetView>(
+      `SELECT scope_id, span, cap, spent, held, period FROM budget
+       WHERE scope_id = ?1 OR scope_id IN (SELECT id FROM api_key WHERE account_id = ?1) ORDER BY scope_id, span`,
+      [scopeId],
+    )
+  }
+
+  transfersOf(ref: number): readonly TransferLine[] {
+    const rows = this.#all<Raw>(
+      `SELECT kind, ref, debit, credit, amount, made_ms, reference, author FROM transfer WHERE ref = ?1 ORDER BY seq`,
+      [ref],
+    )
+    return rows.map(lineOf)
+  }
+
+  /** Every version of one model's price, or the last of each model. */
+  prices(model: string | undefined): readonly PriceView[] {
+    if (model === undefined) {
+      return this.#all<PriceView>(
+        `SELECT version, model, origin, price, author, made_ms FROM price
+         WHERE version IN (SELECT max(version) FROM price GROUP BY model) ORDER BY model LIMIT ?1`,
+        [PRICES_SHOWN_MAX],
+      )
+    }
+    return this.#all<PriceView>(
+      `SELECT version, model, origin, price, author, made_ms FROM price WHERE model = ?1
+       ORDER BY version DESC LIMIT ?2`,
+      [model, PRICES_SHOWN_MAX],
+    )
+  }
+
+  totals(): LedgerTotals {
+    const row = this.#one<Raw>(
+      `SELECT (SELECT count(*) FROM hold) AS holds, (SELECT coalesce(sum(amount), 0) FROM hold) AS held,
+         (SELECT -balance FROM account WHERE id = ?1) AS shortfall,
+         (SELECT -sum(balance) FROM account WHERE id <= ?2) AS balance,
+         (SELECT count(*) FROM task WHERE due_ms IS NOT NULL) AS tasks`,
+      [SHORTFALL, OPERATOR_ID_MAX],
+    )!
+    const money = { held: row.held as bigint, shortfall: row.shortfall as bigint, balance: row.balance as bigint }
+    return { openHolds: Number(row.holds), tasks: Number(row.tasks), ...money }
+  }
+
+  close(): void {
+    this.#opened?.close()
+  }
+
+  #one<Row>(sql: string, values: (string | number | null)[]): Row | undefined {
+    return this.#db.query<Row, (string | number | null)[]>(sql).get(...values) ?? undefined
+  }
+
+  #all<Row>(sql: string, values: (string | number | null)[]): readonly Row[] {
+    return this.#db.query<Row, (string | number | null)[]>(sql).all(...values)
+  }
+}

@@ -1,0 +1,119 @@
+// Budgets of keys and accounts, total or by the day or month, checked and booked in the transaction of the hold and of
+// the settle. A call counts in the period in which it is settled. Most keys have none, and cost one look into a set.
+
+import type { Database } from 'bun:sqlite'
+import { assert } from '../../base/assert.ts'
+import type { BudgetSpan } from './hold-types.ts'
+
+interface Row {
+  readonly span: BudgetSpan
+  readonly cap: bigint
+  readonly spent: bigint
+  readonly held: bigint
+  readonly period: bigint
+}
+
+export interface Scope {
+  readonly keyId: number
+  readonly accountId: number
+}
+
+const DAY_MS = 86_400_000
+
+/** Days since 1970, months since year 0, or one period for ever; by UTC. */
+export function periodOf(span: BudgetSpan, nowMs: number): bigint {
+  if (span === 'total') return 0n
+  if (span === 'day') return BigInt(Math.floor(nowMs / DAY_MS))
+  const date = new Date(nowMs)
+  return BigInt(date.getUTCFullYear() * 12 + date.getUTCMonth())
+}
+
+export class Budgets {
+  readonly #nowMs: () => number
+  readonly #scopes = new Set<number>()
+  readonly #list
+  readonly #listScopes
+  readonly #roll
+  readonly #hold
+  readonly #settle
+  readonly #put
+  readonly #remove
+  readonly #heldBy
+
+  constructor(db: Database, nowMs: () => number) {
+    this.#nowMs = nowMs
+    this.#list = db.query('SELECT span, cap, spent, held, period FROM budget WHERE scope_id = ?1')
+    this.#listScopes = db.query('SELECT DISTINCT scope_id FROM budget')
+    this.#roll = db.query(
+      'UPDATE budget SET spent = 0, period = ?3, ceiling = max(cap, held) WHERE scope_id = ?1 AND span = ?2',
+    )
+    this.#hold = db.query('UPDATE budget SET held = held + ?2 WHERE scope_id = ?1')
+    this.#settle = db.query('UPDATE budget SET held = held - ?2, spent = spent + ?3 WHERE scope_id = ?1')
+    this.#put = db.query(
+      `INSERT INTO budget (scope_id, span, cap, ceiling, held, period) VALUES (?1, ?2, ?3, max(?3, ?4), ?4, ?5)
+       ON CONFLICT DO UPDATE SET cap = ?3, ceiling = max(?3, spent + held)`,
+    )
+    this.#remove = db.query('DELETE FROM budget WHERE scope_id = ?1 AND span = ?2')
+    this.#heldBy = db.query('SELECT coalesce(sum(amount), 0) AS held FROM hold WHERE key_id = ?1 OR account_id = ?1')
+    this.reload()
+  }
+
+  reload(): void {
+    this.#scopes.clear()
+    for (const row of this.#listScopes.all() as { scope_id: bigint }[]) this.#scopes.add(Number(row.scope_id))
+  }
+
+  /** The least that any budget has left, and whose it is; undefined without budgets. */
+  room(scope: Scope): { readonly available: bigint; readonly budget: string } | undefined {
+    let least: { available: bigint; budget: string } | undefined
+    for (const [owner, id] of [
+      ['key', scope.keyId],
+      ['account', scope.accountId],
+    ] as const) {
+      if (!this.#scopes.has(id)) continue
+      for (const { span, cap, spent, held } of this.#current(id)) {
+        const available = cap - spent - held
+        if (least === undefined || available < least.available) least = { available, budget: `${owner}, ${span}` }
+      }
+    }
+    return least
+  }
+
+  /** After room() has said that it fits. */
+  hold({ keyId, accountId }: Scope, amount: bigint): void {
+    if (this.#scopes.has(keyId)) this.#hold.run(keyId, amount)
+    if (this.#scopes.has(accountId)) this.#hold.run(accountId, amount)
+  }
+
+  settle({ keyId, accountId }: Scope, held: bigint, spent: bigint): void {
+    for (const id of [keyId, accountId]) {
+      if (!this.#scopes.has(id)) continue
+      this.#current(id)
+      this.#settle.run(id, held, spent)
+    }
+  }
+
+  set(scopeId: number, span: BudgetSpan, cap: bigint | null): 'set' | 'removed' {
+    if (cap === null) {
+      this.#remove.run(scopeId, span)
+      this.reload()
+      return 'removed'
+    }
+    const { held } = this.#heldBy.get(scopeId) as { held: bigint }
+    this.#put.run(scopeId, span, cap, held, periodOf(span, this.#nowMs()))
+    this.#scopes.add(scopeId)
+    return 'set'
+  }
+
+  /** Rows of this scope, with periods that are over begun anew. A clock that went back begins nothing. */
+  #current(scopeId: number): readonly Row[] {
+    const nowMs = this.#nowMs()
+    const rows = this.#list.all(scopeId) as Row[]
+    return rows.map(row => {
+      const period = periodOf(row.span, nowMs)
+      if (period <= row.period) return row
+      assert(this.#roll.run(scopeId, row.span, period).changes === 1, 'a budget that was read is there')
+      return { ...row, spent: 0n, period }
+    })
+  }
+}

@@ -1,0 +1,110 @@
+// Redemption codes: made, redeemed once, taken back while nobody has redeemed them.
+
+import type { Runs } from '../engine/operation.ts'
+import type { Scope } from '../queries/paging.ts'
+import { scopeSql } from '../queries/paging.ts'
+import type { Books } from './books.ts'
+import { buildGive } from './give-credit.ts'
+import { accountReader } from './ledger-operations.ts'
+import type { MoneyText } from './money-text.ts'
+import { amountOf } from './money-text.ts'
+
+export interface CodeOperations {
+  createCodes: {
+    input: {
+      readonly codes: readonly { readonly id: number; readonly digest: string }[]
+      /** The mark of the pepper in their digests. */
+      readonly pepper: string
+      readonly batch: string
+      /** There must be none of this batch yet. */
+      readonly isNew?: boolean
+      readonly amount: MoneyText
+      readonly author: string
+      readonly expiresMs: number | null
+    }
+    result: { done: 'created' | 'exists' }
+  }
+  redeemCode: {
+    input: {
+      /** Its digest with each pepper that may be in it: hex. */
+      readonly digests: readonly string[]
+      readonly accountId: number
+      /** Whoever may not redeem for this account is told that there is none. */
+      readonly scope?: Scope | null
+    }
+    result:
+      | { done: 'redeemed'; amount: MoneyText; balance: MoneyText }
+      /** `own`: by this very account. */
+      | { done: 'code_used'; own: boolean }
+      | { done: 'code_unknown' | 'code_expired' | 'code_void' | 'account_unknown' }
+  }
+  /** Those of a batch that nobody has redeemed, or one. */
+  voidCodes: {
+    input: { readonly batch: string } | { readonly id: number }
+    result: { done: 'voided'; codes: number } | { done: 'unknown' | 'code_used' }
+  }
+}
+
+interface CodeRow {
+  readonly id: bigint
+  readonly amount: bigint
+  readonly redeemed_ms: bigint | null
+  readonly expires_ms: bigint | null
+  readonly voided_ms: bigint | null
+  readonly account_id: bigint | null
+}
+
+export function codeOperations(books: Books): Runs<CodeOperations> {
+  const { db, nowMs } = books
+  const insert = db.query(
+    `INSERT INTO code (id, digest, batch, amount, author, made_ms, expires_ms, pepper)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
+  )
+  const findBatch = db.query('SELECT 1 FROM code WHERE batch = ?1 LIMIT 1')
+  const findOne = db.query('SELECT 1 FROM code WHERE id = ?1')
+  const voidBatch = db.query(
+    'UPDATE code SET voided_ms = ?2 WHERE batch = ?1 AND redeemed_ms IS NULL AND voided_ms IS NULL',
+  )
+  const voidOne = db.query('UPDATE code SET voided_ms = ?2 WHERE id = ?1 AND redeemed_ms IS NULL AND voided_ms IS NULL')
+  return {
+    createCodes({ codes, pepper, batch, isNew, amount, author, expiresMs }) {
+      if (isNew && findBatch.get(batch) !== null) return { done: 'exists' }
+      const worth = amountOf(amount)
+      for (const { id, digest } of codes) {
+        insert.run(id, Buffer.from(digest, 'hex'), batch, worth, author, nowMs(), expiresMs, pepper)
+      }
+      return { done: 'created' }
+    },
+    redeemCode: buildRedeem(books),
+    voidCodes(input) {
+      const isThere = ('batch' in input ? findBatch.get(input.batch) : findOne.get(input.id)) !== null
+      if (!isThere) return { done: 'unknown' }
+      const { changes } = 'batch' in input ? voidBatch.run(input.batch, nowMs()) : voidOne.run(input.id, nowMs())
+      if (changes === 0 && 'id' in input) return { done: 'code_used' }
+      return { done: 'voided', codes: changes }
+    },
+  }
+}
+
+function buildRedeem(books: Books): Runs<CodeOperations>['redeemCode'] {
+  const { db, nowMs } = books
+  const find = db.query('SELECT id, amount, redeemed_ms, expires_ms, voided_ms, account_id FROM code WHERE digest = ?1')
+  const redeem = db.query('UPDATE code SET redeemed_ms = ?2, account_id = ?3 WHERE id = ?1')
+  const findScoped = db.query('SELECT 1 FROM account a WHERE a.id = $account AND '.concat(scopeSql('a.id')))
+  const readAccount = accountReader(db)
+  const give = buildGive(books)
+  return function redeemCode({ digests, accountId, scope = null }) {
+    const account = readAccount(accountId)
+    const isTheirs = scope === null || findScoped.get({ account: accountId, scope: scope.personId, rank: scope.rank })
+    if (account === undefined || account.kind === 'operator' || isTheirs === null) return { done: 'account_unknown' }
+    const [code] = digests.flatMap(digest => (find.get(Buffer.from(digest, 'hex')) as CodeRow | null) ?? [])
+    if (code === undefined) return { done: 'code_unknown' }
+    if (code.redeemed_ms !== null) return { done: 'code_used', own: Number(code.account_id) === accountId }
+    if (code.voided_ms !== null) return { done: 'code_void' }
+    if (code.expires_ms !== null && code.expires_ms <= BigInt(nowMs())) return { done: 'code_expired' }
+    // From here on the redemption must succeed.
+    redeem.run(code.id, nowMs(), accountId)
+    give({ kind: 'redemption', ref: Number(code.id), accountId, amount: code.amount })
+    return { done: 'redeemed', amount: `${code.amount}`, balance: `${account.balance + code.amount}` }
+  }
+}

@@ -1,0 +1,107 @@
+// Which call an idempotency key stands for, on a real file: claimed once, given back, kept for a day by the ledger's
+// own clock, and forgotten some at a time.
+
+import type { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { idAtMs } from '../../base/ids.ts'
+import { migrate, openWriter } from '../engine/database.ts'
+import type { HoldInput } from './hold-types.ts'
+import { forgottenBefore, IdempotencyRows } from './idempotency-rows.ts'
+
+const DAY_MS = 24 * 3_600_000
+
+let folder: string
+let db: Database
+let rows: IdempotencyRows
+let nowMs: number
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-idempotency-'))
+  db = openWriter(join(folder, 'weir.db'))
+  migrate(db)
+  nowMs = Date.UTC(2026, 5, 1)
+  rows = new IdempotencyRows(db, () => nowMs)
+})
+afterEach(() => {
+  db.close()
+  rmSync(folder, { recursive: true })
+})
+
+const ask = (callId: number, name = 'a', more: { keyId?: number; print?: string } = {}): HoldInput => ({
+  ...{ callId, kind: 'call', accountId: 9, keyId: more.keyId ?? 8, amount: '0', wants: '0' },
+  draft: {
+    ...{ dialect: 'd', provider: null, model: null, streamed: false },
+    ...{ priceVersion: null, endUser: null, tags: null },
+  },
+  idempotency: { name, fingerprint: (more.print ?? '1').repeat(64) },
+})
+
+const countOf = (table: 'idempotency' | 'kept_answer'): number =>
+  Number((db.query(`SELECT count(*) AS n FROM ${table}`).get() as { n: bigint }).n)
+
+describe('a key', () => {
+  test('is free, then running, then finished, for its own request and caller', () => {
+    const id = idAtMs(nowMs)
+    expect(rows.holder(ask(id))).toBeUndefined()
+    rows.claim(ask(id))
+    expect(rows.holder(ask(id + 1))).toEqual({ done: 'running', callId: id })
+    expect(rows.holder(ask(id + 1, 'a', { print: '2' }))).toEqual({ done: 'other_body', callId: id })
+    expect(rows.holder(ask(id + 1, 'a', { keyId: 7 }))).toBeUndefined()
+    expect(rows.holder(ask(id + 1, 'b'))).toBeUndefined()
+    rows.finish(id, Buffer.from('sealed').toString('base64'))
+    expect(rows.holder(ask(id + 1))).toEqual({ done: 'finished', callId: id })
+    expect(rows.holder(ask(id + 1, 'a', { print: '2' }))).toEqual({ done: 'other_body', callId: id })
+  })
+
+  test('is claimed once', () => {
+    rows.claim(ask(1))
+    expect(() => rows.claim(ask(2))).toThrow('UNIQUE')
+  })
+
+  test('that was given back is free, and only once', () => {
+    rows.claim(ask(1))
+    expect([rows.release(1), rows.release(1)]).toEqual([true, false])
+    expect(rows.holder(ask(2))).toBeUndefined()
+  })
+
+  test('stands for its call for a day, and is free a moment later, with nothing of it left', () => {
+    const id = idAtMs(nowMs)
+    rows.claim(ask(id))
+    rows.finish(id, 'AAAA')
+    nowMs += DAY_MS
+    expect(rows.holder(ask(id + 9))).toEqual({ done: 'finished', callId: id })
+    nowMs += 1
+    expect(rows.holder(ask(id + 9))).toBeUndefined()
+    expect([countOf('idempotency'), countOf('kept_answer')]).toEqual([0, 0])
+    rows.claim(ask(id + 9))
+  })
+
+  test('of a call that is still running never becomes free by itself', () => {
+    const id = idAtMs(nowMs)
+    rows.claim(ask(id))
+    nowMs += 2 * DAY_MS
+    expect(rows.holder(ask(id + 9))).toEqual({ done: 'running', callId: id })
+    rows.forget(forgottenBefore(nowMs))
+    expect(countOf('idempotency')).toBe(1)
+  })
+})
+
+test('the old are forgotten, some at a time, and the young stay', () => {
+  const old = idAtMs(nowMs)
+  for (let at = 0; at < 100; at++) {
+    rows.claim(ask(old + at, `old ${at}`))
+    rows.finish(old + at, at % 2 === 0 ? 'AAAA' : null)
+  }
+  nowMs += DAY_MS + 1_000
+  const young = idAtMs(nowMs)
+  rows.claim(ask(young, 'young'))
+  rows.finish(young, 'AAAA')
+  const counts: number[] = []
+  for (let count = 1; count > 0; counts.push(count)) count = rows.forget(forgottenBefore(nowMs))
+  expect(counts).toEqual([32, 32, 32, 4, 0])
+  expect([countOf('idempotency'), countOf('kept_answer')]).toEqual([1, 1])
+  expect(rows.holder(ask(young + 1, 'young'))).toEqual({ done: 'finished', callId: young })
+})

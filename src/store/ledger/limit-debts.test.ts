@@ -1,0 +1,52 @@
+// What is written down of day limits, on a real file: replaced by name, bounded, and gone when it is paid.
+
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import type { TestBooks } from '../../../test/support/books.ts'
+import { bookFaults, openTestBooks } from '../../../test/support/books.ts'
+import { bounds } from '../../base/bounds.ts'
+import { KeptReader } from '../vault/kept-reader.ts'
+import type { LimitDebt } from './limit-debts.ts'
+import { LimitDebts } from './limit-debts.ts'
+
+const HOUR_MS = 3_600_000
+
+let books: TestBooks
+let reader: KeptReader
+
+beforeEach(() => {
+  books = openTestBooks()
+  reader = new KeptReader(books.db)
+})
+afterEach(() => {
+  expect(bookFaults(books.db)).toEqual([])
+  books.close()
+})
+
+const debt = (name: string, paidMs: number): LimitDebt => ({ name, paidMs, notedMs: 3 })
+const note = (...debts: LimitDebt[]) => books.run.noteDebts({ debts })
+
+test('a name has one date, the last', () => {
+  note(debt('1 7', 5), debt('2 a1/openai/gpt-x', 6))
+  note(debt('1 7', 9))
+  expect(reader.limitDebts()).toEqual([debt('1 7', 9), debt('2 a1/openai/gpt-x', 6)])
+})
+
+test('what has been paid for an hour goes, some at a time', () => {
+  const nowMs = 10 * HOUR_MS
+  note(...Array.from({ length: 1_500 }, (_, at) => debt(`1 ${at}`, nowMs - HOUR_MS - 1)))
+  note(debt('paid', nowMs - HOUR_MS), debt('owed', nowMs + 1))
+  expect(books.run.forgetKept({ nowMs }).count).toBe(1_000)
+  expect(books.run.forgetKept({ nowMs }).count).toBe(500)
+  expect(books.run.forgetKept({ nowMs }).count).toBe(0)
+  expect(reader.limitDebts().map(({ name }) => name)).toEqual(['owed', 'paid'])
+})
+
+test('there are only so many, and those that are there still change', () => {
+  const debts = new LimitDebts(books.db)
+  const many = Array.from({ length: bounds.limitDebtsMax - 1 }, (_, at) => debt(String(at), 1))
+  books.db.transaction(() => debts.note(many))()
+  debts.note([debt('5', 2), debt('new', 2)])
+  const names = reader.limitDebts()
+  expect(names).toHaveLength(bounds.limitDebtsMax - 1)
+  expect(names.find(({ name }) => name === '5')).toEqual(debt('5', 2))
+})

@@ -1,0 +1,41 @@
+// All that can be written about people, put together; and the site's settings.
+
+import type { Run } from '../engine/operations.ts'
+import type { Books } from '../ledger/books.ts'
+import { factorOperations } from './factor-operations.ts'
+import { invitationOperations } from './invitation-operations.ts'
+import { memberOperations } from './member-operations.ts'
+import type { PeopleOperations } from './people.ts'
+import { peopleRows } from './people-rows.ts'
+import { personOperations } from './person-operations.ts'
+import { sessionOperations } from './session-operations.ts'
+
+/** All settings of the site that are not as they are unless told, in one row. */
+export const SITE = 'site'
+
+export function peopleOperations(books: Books): Pick<Run, keyof PeopleOperations> {
+  const people = peopleRows(books)
+  return {
+    ...personOperations(books, people),
+    ...sessionOperations(books, people),
+    ...factorOperations(books),
+    ...invitationOperations(books, people),
+    ...memberOperations(books, people),
+    ...siteOperations(books),
+  }
+}
+
+function siteOperations({ db }: Books): Pick<Run, 'setSite'> {
+  const find = db.query<{ value: string }, [string]>('SELECT value FROM setting WHERE name = ?1')
+  const upsert = db.query(
+    'INSERT INTO setting (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET value = excluded.value',
+  )
+  return {
+    setSite({ changes }) {
+      const before = JSON.parse(find.get(SITE)?.value ?? '{}') as Record<string, unknown>
+      const all = Object.entries({ ...before, ...changes }).filter(([, value]) => value !== null)
+      upsert.run(SITE, JSON.stringify(Object.fromEntries(all)))
+      return { done: 'set' }
+    },
+  }
+}

@@ -1,0 +1,130 @@
+// Who somebody is, for signing in and for every request that is made after it. Point look-ups: they run on the thread
+// that serves calls. Nothing is remembered here, so whoever is signed out is so at once.
+
+import type { Database } from 'bun:sqlite'
+import type { SiteRoleName } from './people.ts'
+
+export interface SignInRow {
+  readonly id: number
+  readonly email: string
+  readonly name: string
+  readonly role: SiteRoleName
+  /** Its hash; undefined: none. */
+  readonly password: string | undefined
+  readonly disabled: boolean
+  readonly ver: number
+  /** Sealed; undefined where no code is asked for. */
+  readonly totp: Uint8Array | undefined
+}
+
+export interface SessionRow {
+  readonly id: number
+  /** 0: the operator. */
+  readonly personId: number
+  readonly role: SiteRoleName
+  readonly ver: number
+  readonly expiresMs: number
+}
+
+/** An invitation that is open. */
+export interface InvitationRow {
+  readonly kind: 'join' | 'password'
+  readonly email: string
+}
+
+type Raw = Record<string, bigint | string | Uint8Array | null>
+
+const PERSON = `SELECT p.id, p.email, p.name, p.role, p.password, p.disabled, p.ver, t.sealed
+  FROM person p LEFT JOIN totp t ON t.person_id = p.id AND t.confirmed_ms IS NOT NULL`
+
+export class PeopleReader {
+  readonly #findByEmail
+  readonly #findById
+  readonly #findOwner
+  readonly #findSession
+  readonly #findPlace
+  readonly #findRefresh
+  readonly #findPending
+  readonly #findInvitation
+
+  constructor(db: Database) {
+    this.#findByEmail = db.query<Raw, [string]>(`${PERSON} WHERE p.email = ?1 AND p.removed_ms IS NULL`)
+    this.#findById = db.query<Raw, [number]>(`${PERSON} WHERE p.id = ?1 AND p.removed_ms IS NULL`)
+    this.#findOwner = db.query("SELECT 1 FROM person WHERE role = 'owner' LIMIT 1")
+    this.#findSession = db.query<Raw, [number]>(
+      `SELECT s.id, s.person_id, s.expires_ms, p.role, p.ver FROM session s LEFT JOIN person p ON p.id = s.person_id
+       WHERE s.id = ?1 AND s.ended_ms IS NULL AND coalesce(p.disabled, 0) = 0`,
+    )
+    this.#findPlace = db.query<Raw, [string, string]>(
+      `SELECT 1 FROM session WHERE person_id = (SELECT id FROM person WHERE email = ?1) AND place = ?2 LIMIT 1`,
+    )
+    this.#findRefresh = db.query<Raw, [Uint8Array]>('SELECT session_id FROM refresh WHERE digest = ?1')
+    this.#findPending = db.query<Raw, [number]>('SELECT sealed FROM totp WHERE person_id = ?1 AND confirmed_ms IS NULL')
+    this.#findInvitation = db.query<Raw, [Uint8Array, number]>(
+      `SELECT kind, email FROM invitation WHERE digest = ?1 AND accepted_ms IS NULL AND revoked_ms IS NULL
+       AND expires_ms > ?2`,
+    )
+  }
+
+  /** By the digest of its token, in hex. */
+  invitation(digest: string, nowMs: number): InvitationRow | undefined {
+    const row = this.#findInvitation.get(Buffer.from(digest, 'hex'), nowMs)
+    return row === null ? undefined : { kind: row.kind as InvitationRow['kind'], email: row.email as string }
+  }
+
+  byEmail(email: string): SignInRow | undefined {
+    return signInRow(this.#findByEmail.get(email))
+  }
+
+  byId(id: number): SignInRow | undefined {
+    return signInRow(this.#findById.get(id))
+  }
+
+  get hasOwner(): boolean {
+    return this.#findOwner.get() !== null
+  }
+
+  /** One that goes on, of somebody who may come in. */
+  session(id: number): SessionRow | undefined {
+    const row = this.#findSession.get(id)
+    if (row === null) return undefined
+    const isOperator = row.person_id === null
+    return {
+      id,
+      personId: isOperator ? 0 : Number(row.person_id),
+      role: isOperator ? 'owner' : (row.role as SiteRoleName),
+      ver: isOperator ? 0 : Number(row.ver),
+      expiresMs: Number(row.expires_ms),
+    }
+  }
+
+  /** Whether somebody with this address has signed in from there. */
+  hasSignedIn(email: string, place: string): boolean {
+    return this.#findPlace.get(email, place) !== null
+  }
+
+  /** Of a token that renews one, by its digest in hex. */
+  sessionOfRefresh(digest: string): number | undefined {
+    const row = this.#findRefresh.get(Buffer.from(digest, 'hex'))
+    return row === null ? undefined : Number(row.session_id)
+  }
+
+  /** A second factor that is not confirmed yet, sealed. */
+  pendingTotp(personId: number): Uint8Array | undefined {
+    return this.#findPending.get(personId)?.sealed as Uint8Array | undefined
+  }
+}
+
+function signInRow(row: Raw | null): SignInRow | undefined {
+  if (row === null) return undefined
+  return {
+    id: Number(row.id),
+    email: row.email as string,
+    name: row.name as string,
+    role: row.role as SiteRoleName,
+    password: (row.password as string | null) ?? undefined,
+    disabled: row.disabled === 1n,
+    ver: Number(row.ver),
+    totp: (row.sealed as Uint8Array | null) ?? undefined,
+  }
+}

@@ -1,0 +1,67 @@
+// The chain of the audit log is looked at in slices: what is wrong behind the first is found as well.
+
+import type { Database } from 'bun:sqlite'
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { auditHash } from '../audit-log/audited.ts'
+import { migrate, openWriter } from '../engine/database.ts'
+import type { AuditChecked, AuditHead } from './audit-log.ts'
+import { auditLogReads } from './audit-log.ts'
+
+const ROWS = 45_000
+
+const folder = mkdtempSync(join(tmpdir(), 'weir-chain-'))
+let db: Database
+let slices: number
+
+beforeAll(() => {
+  db = openWriter(join(folder, 'weir.db'))
+  migrate(db)
+  const insert = db.query("INSERT INTO audit VALUES (?1, 1, 'cli', NULL, NULL, 'setTier', 'tier', NULL, '{}', ?2)")
+  const same = { madeMs: 1, actor: 'cli', address: null, request: null, action: 'setTier', target: 'tier' }
+  let last: Uint8Array = Buffer.alloc(32)
+  db.transaction(() => {
+    for (let seq = 1; seq <= ROWS; seq++) {
+      last = auditHash(last, { ...same, seq, accountId: null, changes: '{}' })
+      insert.run(seq, last)
+    }
+  })()
+})
+afterAll(() => {
+  db.close()
+  rmSync(folder, { recursive: true })
+})
+
+function checkAll(known?: AuditHead): AuditChecked {
+  const { checkAuditLog } = auditLogReads(db)
+  let checked = checkAuditLog({ known })
+  for (slices = 1; checked.goesOn; slices++) checked = checkAuditLog({ known, after: checked.head })
+  return checked
+}
+
+test('all of it is looked at, some at a time', () => {
+  expect(checkAll()).toMatchObject({ rows: ROWS, brokenAt: null, head: { seq: ROWS } })
+  expect(slices).toBeGreaterThan(1)
+})
+
+test('a row that somebody knows is found in whichever slice, and missed behind the last', () => {
+  const { head } = checkAll()
+  for (const seq of [1, 20_000, 20_001, ROWS]) {
+    const { hash } = db.query('SELECT lower(hex(hash)) AS hash FROM audit WHERE seq = ?1').get(seq) as { hash: string }
+    expect(checkAll({ seq, hash }).brokenAt).toBeNull()
+    expect(checkAll({ seq, hash: hash.replace(/./, one => (one === '0' ? '1' : '0')) }).brokenAt).toBe(seq)
+  }
+  expect(checkAll({ seq: ROWS + 1, hash: head!.hash }).brokenAt).toBe(ROWS + 1)
+})
+
+test('what is wrong between two slices and behind them is found', () => {
+  db.run('DROP TRIGGER audit_is_final')
+  for (const seq of [20_000, 20_001, 40_001, ROWS]) {
+    db.query("UPDATE audit SET actor = 'x' WHERE seq = ?1").run(seq)
+    expect(checkAll()).toMatchObject({ rows: seq - 1, brokenAt: seq })
+    db.query("UPDATE audit SET actor = 'cli' WHERE seq = ?1").run(seq)
+  }
+  expect(checkAll().brokenAt).toBeNull()
+})

@@ -1,0 +1,160 @@
+// Reading the ledger: the statement of an account with the balance after each line, and what all balances come to.
+
+import type { Database } from 'bun:sqlite'
+import { OPERATOR_ID_MAX } from '../ledger/operator-accounts.ts'
+import type { StatementCursor, StatementLine } from '../ledger/statement.ts'
+import { newestFrom, statementPage } from '../ledger/statement.ts'
+import type { Scope } from './paging.ts'
+import { findOne } from './paging.ts'
+import { money, text } from './values.ts'
+
+export interface StatementRead {
+  readonly accountId: number
+  readonly scope: Scope | null
+  readonly kind?: string | undefined
+  readonly from?: number | undefined
+  readonly before?: number | undefined
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+export interface StatementView {
+  readonly kind: string
+  readonly ref: number
+  /** Nano-USD in decimal digits, negative where it went away. */
+  readonly amount: string
+  /** Of the account, after the transfer. */
+  readonly balance: string
+  readonly otherId: number
+  readonly madeMs: number
+  readonly reference: string | null
+  readonly author: string | null
+}
+
+export interface StatementTold {
+  readonly lines: readonly StatementView[]
+  readonly next: string | null
+}
+
+export interface TrialRow {
+  readonly kind: string
+  readonly accounts: number
+  readonly balance: string
+  readonly held: string
+}
+
+export interface TrialBalance {
+  readonly operators: readonly { readonly id: number; readonly name: string; readonly balance: string }[]
+  readonly customers: readonly TrialRow[]
+  /** Of all balances; zero, or the books do not agree. */
+  readonly sum: string
+  /** The transfer that it is as of. */
+  readonly transfers: number
+}
+
+export interface LedgerReads {
+  /** Null where there is no such account, or it is not theirs. */
+  statement: { input: StatementRead; result: StatementTold | null }
+  trialBalance: { input: Record<string, never>; result: TrialBalance }
+}
+
+const accountPlan = {
+  from: 'account a',
+  columns: { balance: ['a.balance', money], kind: ['a.kind', text] },
+  id: 'a.id',
+  account: 'a.id',
+} as const
+
+export const ledgerReads = (db: Database) => ({
+  statement: (ask: StatementRead) => db.transaction(() => readStatement(db, ask))(),
+  trialBalance: () => db.transaction(() => readTrialBalance(db))(),
+})
+
+function readStatement(db: Database, ask: StatementRead): StatementTold | null {
+  const { accountId, scope, kind, from: fromMs, before: beforeMs, limit } = ask
+  const account = findOne(db, accountPlan, { id: accountId, scope })
+  if (account === undefined) return null
+  const cursor = ask.after === undefined ? newestFrom(BigInt(account.balance)) : readStatementCursor(ask.after)
+  if (cursor === undefined) return { lines: [], next: null }
+  const { lines, next } = statementPage(db, { accountId, limit, cursor, kind, fromMs, beforeMs })
+  return {
+    lines: lines.map(line => viewOf(line, accountId)),
+    next: next === undefined ? null : writeCursor(next),
+  }
+}
+
+function viewOf(line: StatementLine, accountId: number): StatementView {
+  const receives = Number(line.credit) === accountId
+  return {
+    kind: line.kind,
+    ref: Number(line.ref),
+    amount: `${receives ? '' : '-'}${line.amount}`,
+    balance: String(line.balance),
+    otherId: Number(receives ? line.debit : line.credit),
+    madeMs: line.madeMs,
+    reference: line.reference,
+    author: line.author,
+  }
+}
+
+const writeCursor = ({ beforeSeq, balance }: StatementCursor): string =>
+  Buffer.from(JSON.stringify([beforeSeq, String(balance)])).toString('base64url')
+
+/** A balance that the table can hold. */
+const isBalance = (text: unknown): text is string =>
+  typeof text === 'string' && /^-?\d{1,19}$/.test(text) && BigInt(text.replace('-', '')) < 2n ** 62n
+
+/** Undefined for a text that we never wrote. */
+export function readStatementCursor(text: string): StatementCursor | undefined {
+  try {
+    const [beforeSeq, balance] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
+    if (!Number.isSafeInteger(beforeSeq) || !isBalance(balance)) return undefined
+    return { beforeSeq: beforeSeq as number, balance: BigInt(balance) }
+  } catch {
+    return undefined
+  }
+}
+
+interface Sums {
+  readonly kind: string
+  readonly n: bigint
+  readonly whole: bigint
+  readonly rest: bigint
+  readonly held: bigint
+  readonly held_rest: bigint
+}
+
+const BILLION = 1_000_000_000n
+
+/** In two parts each: a sum of all that accounts may hold has no place in 64 bits. */
+function readTrialBalance(db: Database): TrialBalance {
+  const sums = db
+    .query(
+      `SELECT kind, count(*) AS n, sum(balance / 1000000000) AS whole, sum(balance % 1000000000) AS rest,
+         sum(held / 1000000000) AS held, sum(held % 1000000000) AS held_rest
+       FROM account WHERE id > ?1 GROUP BY kind ORDER BY kind DESC`,
+    )
+    .all(OPERATOR_ID_MAX) as Sums[]
+  const own = db.query('SELECT id, name, balance FROM account WHERE id <= ?1 ORDER BY id').all(OPERATOR_ID_MAX) as {
+    id: bigint
+    name: string
+    balance: bigint
+  }[]
+  const { last } = db.query('SELECT coalesce(max(seq), 0) AS last FROM transfer').get() as { last: bigint }
+  const balanceOf = ({ whole, rest }: Sums): bigint => whole * BILLION + rest
+  const sum = sums.reduce(
+    (all, row) => all + balanceOf(row),
+    own.reduce((all, row) => all + row.balance, 0n),
+  )
+  return {
+    operators: own.map(({ id, name, balance }) => ({ id: Number(id), name, balance: String(balance) })),
+    customers: sums.map(row => ({
+      kind: row.kind,
+      accounts: Number(row.n),
+      balance: String(balanceOf(row)),
+      held: String(row.held * BILLION + row.held_rest),
+    })),
+    sum: String(sum),
+    transfers: Number(last),
+  }
+}

@@ -1,0 +1,289 @@
+// The file of bodies: sealed, bounded, let go in time, and never in anybody's way.
+
+import { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { until } from '../../../test/support/gateway.ts'
+import { bounds } from '../../base/bounds.ts'
+import { idAtMs } from '../../base/ids.ts'
+import { Secret } from '../../base/secrets/secret.ts'
+import type { SecretRing } from '../../base/secrets/secret-ring.ts'
+import { ringOf } from '../../base/secrets/secret-ring.ts'
+import type { BodiesOwner } from './bodies.ts'
+import { Bodies } from './bodies.ts'
+import type { BodiesQuota, BodyPart } from './bodies-messages.ts'
+
+const MEGABYTE = 1024 * 1024
+const DAY_MS = 24 * 3_600_000
+const nowMs = Date.UTC(2026, 5, 1)
+const callId = idAtMs(nowMs)
+
+let folder: string
+let path: string
+let opened: Bodies[]
+let troubles: string[]
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'weir-bodies-'))
+  path = join(folder, 'bodies.db')
+  opened = []
+  troubles = []
+})
+afterEach(async () => {
+  for (const bodies of opened) await bodies.close()
+  rmSync(folder, { recursive: true })
+})
+
+interface Opening {
+  readonly days?: number
+  readonly secret?: string
+  readonly ring?: SecretRing
+  readonly atMs?: number
+  readonly quota?: BodiesQuota
+}
+
+function open(options: Opening = {}): Bodies {
+  const bodies = new Bodies({
+    path,
+    encryption: options.ring ?? ringOf(options.secret ?? 's'.repeat(43)),
+    days: options.days ?? 30,
+    ...(options.quota && { quota: options.quota }),
+    dateMs: () => options.atMs ?? nowMs,
+    onTrouble: detail => troubles.push(detail),
+  })
+  opened.push(bodies)
+  return bodies
+}
+
+const of = (call: number, accountId = 1): BodiesOwner => ({ callId: call, accountId })
+const part = (text: string, truncated = false): BodyPart => ({ bytes: Buffer.from(text), truncated })
+const textOf = (kept: BodyPart | undefined): string => Buffer.from(kept!.bytes).toString()
+
+const refusal = (work: Promise<unknown>): Promise<string> => work.then(String, (fault: Error) => fault.message)
+
+function count(): number {
+  const db = new Database(path, { readonly: true })
+  try {
+    return (db.query('SELECT count(*) AS n FROM body').get() as { n: number }).n
+  } finally {
+    db.close()
+  }
+}
+
+describe('bodies', () => {
+  test('make no file and no thread until there is one to keep', async () => {
+    const bodies = open()
+    bodies.forget()
+    expect(await bodies.read(callId)).toBeUndefined()
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('come back as they went in, also after a restart', async () => {
+    const bodies = open()
+    const view = Buffer.from('xx{"ask":"river"}xx').subarray(2, -2)
+    bodies.keep(of(callId), { request: { bytes: view, truncated: false }, answer: part('data: Ω\n\n', true) })
+    for (const reader of [bodies, open()]) {
+      const kept = await reader.read(callId)
+      expect([textOf(kept?.request), textOf(kept?.answer)]).toEqual(['{"ask":"river"}', 'data: Ω\n\n'])
+      expect([kept?.request.truncated, kept?.answer.truncated]).toEqual([false, true])
+      await bodies.close()
+    }
+    expect(troubles).toEqual([])
+  })
+
+  test('are read by the id of their call alone', async () => {
+    const bodies = open()
+    bodies.keep(of(callId), { request: part('a'), answer: part('b') })
+    expect(await bodies.read(callId + 1)).toBeUndefined()
+  })
+
+  test('lie sealed on the disk', async () => {
+    const bodies = open()
+    bodies.keep(of(callId), { request: part('a very plain request'), answer: part('a very plain answer') })
+    await bodies.read(callId)
+    const files = readdirSync(folder).map(name => readFileSync(join(folder, name)).toString('latin1'))
+    expect(files.length).toBeGreaterThan(0)
+    for (const text of files) expect(text).not.toContain('very plain')
+    await bodies.close()
+    expect(readFileSync(path).toString('latin1')).not.toContain('very plain')
+  })
+
+  test('do not open with another key, and say so', async () => {
+    const bodies = open()
+    bodies.keep(of(callId), { request: part('a'), answer: part('b') })
+    await bodies.close()
+    expect(await refusal(open({ secret: 't'.repeat(43) }).read(callId))).toContain('another encryption key')
+  })
+
+  test('are sealed anew with the newest key, while others are kept', async () => {
+    const ring = ringOf('s'.repeat(43))
+    const bodies = open({ ring })
+    const marks = (): unknown[] => {
+      const db = new Database(path, { readonly: true })
+      const sql = 'SELECT DISTINCT lower(hex(substr(request, 2, 4))), lower(hex(substr(answer, 2, 4))) FROM body'
+      const found = db.query(sql).values()
+      db.close()
+      return found
+    }
+    for (let at = 0; at < 100; at++) bodies.keep(of(callId + at), { request: part(`a${at}`), answer: part(`b${at}`) })
+    await bodies.read(callId)
+    const [old] = ring.marks as [string]
+    expect(marks()).toEqual([[old, old]])
+    ring.replace([new Secret('t'.repeat(43)), ring.newest])
+    bodies.renewSecrets()
+    const [one, other] = [bodies.reseal(), bodies.reseal()]
+    bodies.keep(of(callId + 100), { request: part('a100'), answer: part('b100') })
+    await Promise.all([one, other])
+    expect(textOf((await bodies.read(callId + 100))?.request)).toBe('a100')
+    expect(marks()).toEqual([[ring.newestMark, ring.newestMark]])
+    ring.replace([ring.newest])
+    bodies.renewSecrets()
+    const kept = await bodies.read(callId + 99)
+    expect([textOf(kept?.request), textOf(kept?.answer)]).toEqual(['a99', 'b99'])
+    await bodies.close()
+    expect(textOf((await open({ ring }).read(callId))?.answer)).toBe('b0')
+  })
+
+  test('that are not there are sealed anew at once', async () => {
+    await open().reseal()
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('are cut where they are too long, each, and compressed', async () => {
+    const bodies = open()
+    const long = { bytes: new Uint8Array(3 * MEGABYTE).fill(120), truncated: false }
+    bodies.keep(of(callId), { request: long, answer: part('short') })
+    const kept = (await bodies.read(callId))!
+    expect([kept.request.bytes.length, kept.request.truncated]).toEqual([bounds.keptBodyBytesMax, true])
+    expect([textOf(kept.answer), kept.answer.truncated]).toEqual(['short', false])
+    await bodies.close()
+    expect(statSync(path).size).toBeLessThan(100_000)
+  })
+
+  test('are dropped and counted when too many come at once, and kept again afterwards', async () => {
+    const bodies = open()
+    const megabyte = { bytes: crypto.getRandomValues(new Uint8Array(65_536)), truncated: false }
+    const long = { bytes: Buffer.concat(Array.from({ length: 16 }, () => megabyte.bytes)), truncated: false }
+    for (let at = 0; at < 20; at++) bodies.keep(of(callId + at, at % 2), { request: long, answer: part('') })
+    expect(bodies.dropped).toBe(4)
+    expect(troubles).toEqual(['too many at once'])
+    await bodies.read(callId) // behind all of them
+    expect(count()).toBe(16)
+    bodies.keep(of(callId + 100), { request: long, answer: part('') })
+    expect((await bodies.read(callId + 100))?.request.bytes.length).toBe(MEGABYTE)
+    expect(bodies.dropped).toBe(4)
+  })
+
+  test('go when their time is over, however many, and no sooner', async () => {
+    const bodies = open()
+    const old = { request: part('old'), answer: part('old') }
+    for (let at = 0; at < 250; at++) bodies.keep(of(callId + at), old)
+    const young = idAtMs(nowMs + 2 * DAY_MS)
+    bodies.keep(of(young), { request: part('new'), answer: part('new') })
+    await bodies.read(young)
+    await bodies.close()
+    const early = open({ atMs: nowMs + 30 * DAY_MS - 1 })
+    early.forget()
+    await early.read(young)
+    expect(count()).toBe(251)
+    await early.close()
+    open({ atMs: nowMs + 30 * DAY_MS + 1 }).forget()
+    await until(() => count() === 1, 'the old ones are gone')
+  })
+
+  test('are not kept for zero days', () => {
+    open({ days: 0 }).keep(of(callId), { request: part('a'), answer: part('b') })
+    expect(existsSync(path)).toBe(false)
+  })
+
+  test('that cannot be written are counted, and nothing else happens', async () => {
+    writeFileSync(path, 'this is no database, and it is long enough to be seen as none'.repeat(20))
+    const bodies = open()
+    bodies.keep(of(callId), { request: part('a'), answer: part('b') })
+    await until(() => bodies.dropped === 1, 'it is counted')
+    expect(troubles).toHaveLength(1)
+    expect(await refusal(bodies.read(callId))).toContain('not a database')
+  })
+})
+
+/** Of bytes that do not compress. */
+const noise = (bytes: number): BodyPart => ({ bytes: crypto.getRandomValues(new Uint8Array(bytes)), truncated: false })
+
+describe('what may be kept', () => {
+  const quota = { ofAccountBytesMax: 100_000, bytesMax: 250_000 }
+  const keptOf = (): string => {
+    const db = new Database(path, { readonly: true })
+    try {
+      const rows = db.query('SELECT account_id AS a, call_id - ?1 AS c FROM body_owner ORDER BY call_id').all(callId)
+      const bodies = db.query('SELECT call_id FROM body').all()
+      expect(bodies).toHaveLength(rows.length)
+      return (rows as { a: number; c: number }[]).map(({ a, c }) => `${a}:${c}`).join(' ')
+    } finally {
+      db.close()
+    }
+  }
+
+  test('of one account is bounded: its oldest go, and nobody else loses anything', async () => {
+    const bodies = open({ quota })
+    bodies.keep(of(callId, 1), { request: noise(30_000), answer: part('') })
+    for (let at = 1; at <= 12; at++) bodies.keep(of(callId + at, 2), { request: noise(30_000), answer: part('') })
+    await bodies.read(callId)
+    expect(keptOf()).toBe('1:0 2:10 2:11 2:12')
+    expect([bodies.replaced, bodies.dropped]).toEqual([9, 0])
+  })
+
+  test('of all is bounded: whoever has the most gives way, however old the others are', async () => {
+    const bodies = open({ quota })
+    for (let at = 0; at < 12; at++) {
+      const accountId = at === 0 ? 1 : 2 + (at % 3)
+      bodies.keep(of(callId + at, accountId), { request: noise(at === 0 ? 10_000 : 32_000), answer: part('') })
+    }
+    await bodies.read(callId)
+    const kept = keptOf()
+    expect(kept).toStartWith('1:0 ')
+    expect(kept.split(' ')).toHaveLength(8)
+  })
+
+  test('is counted again after a restart, and given back by what goes', async () => {
+    const first = open({ quota })
+    for (let at = 0; at < 3; at++) first.keep(of(callId + at), { request: noise(30_000), answer: part('') })
+    await first.close()
+    const bodies = open({ quota })
+    await bodies.erase([callId + 1])
+    bodies.keep(of(callId + 3), { request: noise(30_000), answer: part('') })
+    await bodies.read(callId)
+    expect(keptOf()).toBe('1:0 1:2 1:3')
+    bodies.keep(of(callId + 4), { request: noise(30_000), answer: part('') })
+    await bodies.read(callId)
+    expect(keptOf()).toBe('1:2 1:3 1:4')
+  })
+
+  test('on its way to the disk is shared: one account leaves room for another', async () => {
+    const bodies = open()
+    for (let at = 0; at < 20; at++) bodies.keep(of(callId + at, 1), { request: noise(65_536), answer: noise(65_536) })
+    const much = { request: part('x'.repeat(MEGABYTE)), answer: part('') }
+    for (let at = 0; at < 20; at++) bodies.keep(of(callId + 100 + at, 1), much)
+    const dropped = bodies.dropped
+    expect(dropped).toBeGreaterThan(10)
+    bodies.keep(of(callId + 200, 2), much)
+    expect(bodies.dropped).toBe(dropped)
+    expect((await bodies.read(callId + 200))?.request.bytes.length).toBe(MEGABYTE)
+  })
+
+  test('a file from before that is taken over, all of it', async () => {
+    const written = open()
+    written.keep(of(callId), { request: part('asked'), answer: part('told') })
+    await written.close()
+    const db = new Database(path)
+    db.run('DROP TABLE body_owner')
+    db.run('PRAGMA user_version = 1')
+    db.close()
+    const bodies = open({ quota })
+    expect(textOf((await bodies.read(callId))?.request)).toBe('asked')
+    bodies.keep(of(callId + 1, 7), { request: part('a'), answer: part('b') })
+    await bodies.read(callId)
+    expect(keptOf()).toBe('0:0 7:1')
+  })
+})

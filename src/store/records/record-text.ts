@@ -1,0 +1,54 @@
+// A record as it is told outside: ids as text, money as US dollars, times as dates; and as a line of a file that is
+// exported. Channels and why one of them was chosen are for those who run the site.
+
+import { msOfId, textId } from '../../base/ids.ts'
+import { formatUsd, nanos } from '../../base/money/money.ts'
+import type { ExportFormat } from '../../base/text/export-lines.ts'
+import { csvLine, jsonLine } from '../../base/text/export-lines.ts'
+import type { RecordView, WholeRecord } from './search.ts'
+
+const usd = (digits: string): string => formatUsd(nanos(BigInt(digits)))
+
+export function showRecord(record: RecordView, staff: boolean) {
+  const { callId, keyId, accountId, provider, model, channel, cost, shortfall, loss, ...rest } = record
+  return {
+    id: textId('req', callId),
+    time: new Date(msOfId(callId)).toISOString(),
+    account: textId('acc', accountId),
+    key: textId('key', keyId),
+    model: model === null ? null : `${provider}/${model}`,
+    channel: staff ? channel : null,
+    ...rest,
+    cost: usd(cost),
+    shortfall: usd(shortfall),
+    loss: loss === null ? [] : loss.split(','),
+  }
+}
+
+export type ShownRecord = ReturnType<typeof showRecord>
+
+export function showWhole(record: WholeRecord, staff: boolean) {
+  const { asked, rule, usageSource, held, priceVersion, lines, attempts, timings, why, ...more } = record
+  const { tags, cameHash, wentHash, ...short } = more
+  return {
+    ...showRecord(short, staff),
+    ...{ asked, rule, usageSource, held: usd(held), priceVersion, lines, timings, tags, cameHash, wentHash },
+    attempts: staff ? attempts : null,
+    why: staff ? why : null,
+  }
+}
+
+export type ShownWhole = ReturnType<typeof showWhole>
+
+/** In this order, in a table. */
+const cells: readonly (keyof ShownWhole)[] = [
+  ...(['id', 'time', 'account', 'key', 'model', 'channel', 'dialect', 'asked', 'status', 'outcome', 'error'] as const),
+  ...(['streamed', 'inputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'outputTokens', 'reasoningTokens'] as const),
+  ...(['cost', 'shortfall', 'held', 'rule', 'usageSource', 'priceVersion', 'firstMs', 'durationMs'] as const),
+  ...(['endUser', 'tags', 'loss', 'cameHash', 'wentHash', 'lines', 'attempts', 'timings', 'why'] as const),
+]
+
+export const exportHead = (format: ExportFormat): string => (format === 'csv' ? csvLine(cells) : '')
+
+export const exportLine = (record: ShownWhole, format: ExportFormat): string =>
+  format === 'csv' ? csvLine(cells.map(name => record[name])) : jsonLine(record)

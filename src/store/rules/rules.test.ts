@@ -1,0 +1,274 @@
+// Rules on a real file: written, changed, removed, read back word for word, and told to those who go by them.
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import { randomBytes } from 'node:crypto'
+import type { TestBooks } from '../../../test/support/books.ts'
+import { openTestBooks } from '../../../test/support/books.ts'
+import { bounds } from '../../base/bounds.ts'
+import { Seal } from '../../base/secrets/seal.ts'
+import { Secret } from '../../base/secrets/secret.ts'
+import { ringOf } from '../../base/secrets/secret-ring.ts'
+import type { ChannelChange, ChannelRow, LimitRow, RouteRow, Rules } from './rules.ts'
+import { RuleBook } from './rules-book.ts'
+import { RulesReader } from './rules-reader.ts'
+
+let books: TestBooks
+let seal: Seal
+let troubles: string[]
+beforeEach(() => {
+  books = openTestBooks()
+  books.account(11, '0')
+  seal = new Seal(ringOf(randomBytes(32).toString('hex')))
+  troubles = []
+})
+afterEach(() => books.close())
+
+const author = 'ann'
+const limit = (more: Partial<LimitRow> = {}): Omit<LimitRow, 'id'> => ({
+  ...{ resource: 'requests', span: 'minute', amount: 5, keyId: null, accountId: null, tier: null, model: null },
+  ...{ per: [], ...more },
+})
+const setLimit = (more: Partial<LimitRow> = {}) => books.run.setLimit({ ...limit(more), author })
+const route = (name: string, ...models: readonly string[]): RouteRow => ({
+  ...{ name, policy: 'balanced' },
+  members: models.map((model, priority) => ({ model, priority, weight: 1 })),
+})
+const setRoute = (row: RouteRow) => books.run.setRoute({ ...row, author })
+const setChannel = (change: ChannelChange) => books.run.setChannels({ changes: [change], author })
+const openBook = (by = seal): RuleBook =>
+  new RuleBook({ reader: new RulesReader(books.db), seal: by, onTrouble: detail => void troubles.push(detail) })
+function rules(): Rules {
+  const book = openBook()
+  book.renew()
+  return book.current
+}
+
+/** What SQL, LIKE and JSON could make something else of. */
+const nasty = `a'b"c%d_e;--\\ ${'é'}/*x*/`
+
+describe('a limit', () => {
+  test('is read as it was written', () => {
+    const full = { keyId: 1_011, accountId: 11, tier: 'pro', model: nasty, per: ['key', 'model'] } as const
+    expect(setLimit()).toEqual({ done: 'added', id: 1 })
+    expect(setLimit(full)).toEqual({ done: 'added', id: 2 })
+    expect(setLimit({ resource: 'concurrency', span: null, amount: 8 })).toEqual({ done: 'added', id: 3 })
+    expect(rules().limits).toEqual([
+      { id: 1, ...limit() },
+      { id: 2, ...limit(full) },
+      { id: 3, ...limit({ resource: 'concurrency', span: null, amount: 8 }) },
+    ])
+  })
+
+  test('for the same calls is the same limit, with another amount', () => {
+    setLimit({ per: ['key'], tier: 'free' })
+    expect(setLimit({ per: ['key'], tier: 'free', amount: 9 })).toEqual({ done: 'changed', id: 1 })
+    const others: Partial<LimitRow>[] = [{ per: [] }, { per: ['key', 'account'] }, { span: 'day' }, { tier: null }]
+    others.push({ resource: 'tokens' }, { model: '*' }, { keyId: 1_011, tier: 'pro' }, { accountId: 11 })
+    for (const other of others) expect(setLimit({ per: ['key'], tier: 'free', ...other }).done).toBe('added')
+    expect(rules().limits.map(({ amount }) => amount)).toEqual([9, ...others.map(() => 5)])
+  })
+
+  test('has an id that no other will ever have', () => {
+    setLimit()
+    setLimit({ span: 'day' })
+    expect(books.run.removeLimit({ id: 2 })).toEqual({ done: 'removed' })
+    expect(books.run.removeLimit({ id: 2 })).toEqual({ done: 'unknown' })
+    expect(setLimit({ span: 'day' })).toEqual({ done: 'added', id: 3 })
+  })
+
+  test('is for keys, accounts and tiers that there are', () => {
+    expect(setLimit({ keyId: 11 })).toEqual({ done: 'key_unknown' })
+    expect(setLimit({ accountId: 1_011 })).toEqual({ done: 'account_unknown' })
+    expect(setLimit({ accountId: 1 })).toEqual({ done: 'account_unknown' }) // revenue
+    expect(setLimit({ tier: nasty })).toEqual({ done: 'tier_unknown' })
+    expect(setLimit({ keyId: 1_011, tier: 'free' })).toEqual({ done: 'for_nobody' })
+    expect(rules().limits).toEqual([])
+  })
+
+  test.each([
+    ['of nothing', { amount: 0 }],
+    ['below nothing', { amount: -1 }],
+    ['without a window', { span: null }],
+    ['of places with a window', { resource: 'concurrency' }],
+    ['of something else', { resource: 'money' as never }],
+    ['of another window', { span: 'hour' as never }],
+    ['per something else', { per: ['tier' as never] }],
+    ['per in another order', { per: ['model', 'key'] }],
+  ] as const)('%s cannot be written, whoever tries', (_name, more) => {
+    expect(() => setLimit(more)).toThrow('CHECK constraint failed')
+    expect(rules().limits).toEqual([])
+  })
+
+  test('finds no place where there are too many', () => {
+    const insert = books.db.query(
+      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+       INSERT INTO limit_rule (resource, span, amount, model, per, author, changed_ms)
+       SELECT 'requests', 'minute', 5, 'm' || i, '', 'x', 0 FROM n`,
+    )
+    insert.run(bounds.limitRulesMax)
+    expect(setLimit({ model: 'one more' })).toEqual({ done: 'too_many' })
+    expect(setLimit({ model: 'm7', amount: 6 })).toEqual({ done: 'changed', id: 7 })
+    expect(rules().limits).toHaveLength(bounds.limitRulesMax)
+  })
+})
+
+describe('a name for models', () => {
+  test('is read as it was written, and changed whole', () => {
+    setRoute(route(nasty, nasty, 'b/c'))
+    const other: RouteRow = { name: 'x', policy: 'cheapest', members: [{ model: 'y/z', priority: 3, weight: 0 }] }
+    setRoute(other)
+    expect(rules().routes).toEqual([route(nasty, nasty, 'b/c'), other])
+    setRoute({ ...route(nasty, 'd/e'), policy: 'fastest' })
+    expect(rules().routes[0]).toEqual({ ...route(nasty, 'd/e'), policy: 'fastest' })
+    expect([nasty, nasty].map(name => books.run.removeRoute({ name }).done)).toEqual(['removed', 'unknown'])
+    expect(rules().routes).toEqual([other])
+  })
+
+  test('finds no place where there are too many', () => {
+    for (let at = 0; at < bounds.modelRoutesMax; at++) expect(setRoute(route(`r${at}`, 'a/b')).done).toBe('set')
+    expect(setRoute(route('more', 'a/b'))).toEqual({ done: 'too_many' })
+    expect(setRoute(route('r5', 'c/d'))).toEqual({ done: 'set' })
+  })
+})
+
+describe('what is said of a channel', () => {
+  const plain: ChannelRow = {
+    ...{ channel: 'p#1', disabled: false, weight: 1, priority: 0, requestsPerMinute: null, tokensPerMinute: null },
+    ...{ concurrency: null, proxy: null, tags: [], foreignIds: false },
+  }
+
+  test('changes what is given, and leaves the rest', () => {
+    setChannel({ channel: 'p#1' })
+    expect(rules().channels).toEqual([plain])
+    const all = { disabled: true, weight: 0, priority: 7, requestsPerMinute: 1, tokensPerMinute: 2, concurrency: 3 }
+    setChannel({ channel: 'p#1', ...all, tags: ['eu', 'x'] })
+    expect(rules().channels).toEqual([{ ...plain, ...all, tags: ['eu', 'x'] }])
+    setChannel({ channel: 'p#1', requestsPerMinute: null, disabled: false, tags: [] })
+    expect(rules().channels).toEqual([{ ...plain, ...all, requestsPerMinute: null, disabled: false }])
+    const reset = (): string => books.run.resetChannel({ channel: 'p#1', author }).done
+    expect([reset(), reset()]).toEqual(['removed', 'unknown'])
+    expect(rules().channels).toEqual([])
+  })
+
+  test('is kept under any name', () => {
+    setChannel({ channel: nasty, weight: 5 })
+    setChannel({ channel: nasty, priority: 2 })
+    expect(rules().channels).toEqual([{ ...plain, channel: nasty, weight: 5, priority: 2 }])
+  })
+
+  test('has its proxy sealed, which opens only in its place', () => {
+    const secret = `http://joe:${nasty}@proxy`
+    const sealed = openBook().sealProxy('p#1', new Secret(secret))
+    setChannel({ channel: 'p#1', proxy: sealed })
+    setChannel({ channel: 'p#1', weight: 4 })
+    const [row] = rules().channels
+    expect([row!.proxy!.reveal(), row!.weight, row!.disabled]).toEqual([secret, 4, false])
+    expect(JSON.stringify(rules())).not.toContain('joe')
+    expect(Buffer.from(sealed, 'base64').includes('joe')).toBe(false)
+    setChannel({ channel: 'p#2', proxy: sealed })
+    expect(rules().channels[1]).toEqual({ ...plain, channel: 'p#2', disabled: true, proxyLost: true })
+    setChannel({ channel: 'p#1', proxy: null })
+    expect(rules().channels[0]!.proxy).toBeNull()
+  })
+
+  test('without the key of its proxy is closed, and told; what else is said of it stays', () => {
+    setChannel({ channel: 'p#1', weight: 4, proxy: openBook().sealProxy('p#1', new Secret('http://proxy')) })
+    const book = openBook(new Seal(ringOf('another')))
+    book.renew()
+    expect(book.current.channels).toEqual([{ ...plain, weight: 4, disabled: true, proxyLost: true }])
+    expect(troubles).toEqual([expect.stringContaining('the proxy of p#1: It was sealed with another')])
+    setChannel({ channel: 'p#1', weight: 6 })
+    expect(rules().channels[0]).toMatchObject({ weight: 6, disabled: false })
+  })
+
+  test.each([
+    ['weight', -1],
+    ['requestsPerMinute', 0],
+    ['tokensPerMinute', -5],
+    ['concurrency', 0],
+  ] as const)('cannot be a %s of %d, whoever tries', (name, value) => {
+    expect(() => setChannel({ channel: 'p#1', [name]: value })).toThrow('CHECK constraint failed')
+    expect(rules().channels).toEqual([])
+  })
+})
+
+test('who changed a rule, and when, is written beside it', () => {
+  setLimit()
+  setRoute(route('x', 'a/b'))
+  setChannel({ channel: 'p#1' })
+  books.nowMs += 1_000
+  books.run.setLimit({ ...limit({ amount: 6 }), author: nasty })
+  books.run.setRoute({ ...route('x', 'a/b'), author: nasty })
+  books.run.setChannels({ changes: [{ channel: 'p#1' }], author: nasty })
+  for (const table of ['limit_rule', 'model_route', 'channel']) {
+    const row = books.db.query('SELECT author, changed_ms AS ms FROM '.concat(table)).get()
+    expect(row).toEqual({ author: nasty, ms: BigInt(books.nowMs) })
+  }
+})
+
+describe('the book of rules', () => {
+  test('tells them at once and after each change, and not where nothing has changed', () => {
+    const told: number[] = []
+    const book = openBook()
+    book.follow(({ limits }) => void told.push(limits.length))
+    book.renew()
+    setLimit()
+    book.renew()
+    book.renew()
+    books.run.removeLimit({ id: 1 })
+    book.renew()
+    expect(told).toEqual([0, 0, 1, 0])
+  })
+
+  test('tells all, also where one of them fails', () => {
+    const book = openBook()
+    let told = 0
+    book.follow(({ limits }) => {
+      if (limits.length > 0) throw new Error('oops')
+    })
+    book.follow(() => void told++)
+    setLimit()
+    expect(() => book.renew()).toThrow('oops')
+    expect([told, book.current.limits.length]).toEqual([2, 1])
+  })
+
+  test('hands out the same row, with the same secret, for a channel of which nothing has changed', () => {
+    const book = openBook()
+    for (const channel of ['p#1', 'p#2']) {
+      setChannel({ channel, proxy: book.sealProxy(channel, new Secret(`http://${channel[2]}`)) })
+    }
+    book.renew()
+    const [one, two] = book.current.channels
+    setChannel({ channel: 'p#2', proxy: book.sealProxy('p#2', new Secret('http://new')) })
+    setLimit()
+    book.renew()
+    expect(book.current.channels[0]).toBe(one!)
+    expect(book.current.channels[1]).not.toBe(two!)
+  })
+
+  test.each([
+    ['a policy that nobody knows', 'dearest', '[{"model":"a/b","priority":0,"weight":1}]'],
+    ['no JSON', 'balanced', '[{'],
+    ['no list', 'balanced', '{"model":"a/b"}'],
+    ['no members', 'balanced', '[]'],
+    ['a member of nothing', 'balanced', '[null]'],
+    ['a member without a model', 'balanced', '[{"priority":0,"weight":1}]'],
+    ['a weight below nothing', 'balanced', '[{"model":"a/b","priority":0,"weight":-1}]'],
+  ])('stays as it was where a route has %s, until that is mended', (_name, policy, members) => {
+    const book = openBook()
+    const told: Rules[] = []
+    book.follow(rules => void told.push(rules))
+    setRoute(route('good', 'a/b'))
+    book.renew()
+    const insert = `INSERT INTO model_route (name, policy, members, author, changed_ms)
+      VALUES ('b''ad', ?1, ?2, 'x', 0)`
+    books.db.query(insert).run(policy, members)
+    setLimit()
+    book.renew()
+    expect(book.problem).toContain(`The route "b'ad" cannot be read.`)
+    expect([told.length, book.current.limits, book.current.routes.length]).toEqual([2, [], 1])
+    books.run.removeRoute({ name: "b'ad" })
+    book.renew()
+    expect([book.problem, told.length, book.current.limits.length]).toEqual([undefined, 3, 1])
+  })
+})

@@ -1,0 +1,49 @@
+// Tiers: what the keys of a kind may do and pay.
+
+import type { Runs } from '../engine/operation.ts'
+import type { Books } from '../ledger/books.ts'
+
+export interface TierOperations {
+  /** What is not given stays as it is; a new one has all of it. */
+  setTier: {
+    input: {
+      readonly name: string
+      readonly isNew: boolean
+      readonly qpm?: number | undefined
+      readonly pricePerMille?: number | undefined
+      /** What all keys of one account may do together. A new tier has ten times its calls a minute unless told. */
+      readonly accountQpm?: number | undefined
+      readonly accountConcurrency?: number | undefined
+    }
+    result: { done: 'set' | 'exists' | 'unknown' }
+  }
+  removeTier: { input: { readonly name: string }; result: { done: 'removed' | 'unknown' | 'in_use' } }
+}
+
+export function tierOperations({ db }: Books): Runs<TierOperations> {
+  const insert = db.query(
+    `INSERT INTO tier (name, qpm, price_per_mille, account_qpm, account_concurrency)
+     VALUES (?1, ?2, ?3, coalesce(?4, min(10 * ?2, 1000000000)), coalesce(?5, 500)) ON CONFLICT DO NOTHING`,
+  )
+  const update = db.query(
+    `UPDATE tier SET qpm = coalesce(?2, qpm), price_per_mille = coalesce(?3, price_per_mille),
+       account_qpm = coalesce(?4, account_qpm), account_concurrency = coalesce(?5, account_concurrency)
+     WHERE name = ?1`,
+  )
+  const findUse = db.query(
+    `SELECT 1 FROM api_key WHERE tier = ?1 UNION ALL SELECT 1 FROM limit_rule WHERE tier = ?1
+     UNION ALL SELECT 1 FROM account WHERE tier = ?1 LIMIT 1`,
+  )
+  const remove = db.query('DELETE FROM tier WHERE name = ?1')
+  return {
+    setTier({ name, isNew, qpm = null, pricePerMille = null, accountQpm = null, accountConcurrency = null }) {
+      const values = [name, qpm, pricePerMille, accountQpm, accountConcurrency]
+      const { changes } = (isNew ? insert : update).run(...values)
+      return { done: changes > 0 ? 'set' : isNew ? 'exists' : 'unknown' }
+    },
+    removeTier({ name }) {
+      if (findUse.get(name) !== null) return { done: 'in_use' }
+      return { done: remove.run(name).changes > 0 ? 'removed' : 'unknown' }
+    },
+  }
+}

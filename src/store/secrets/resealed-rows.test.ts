@@ -1,0 +1,178 @@
+// Envelopes are brought to the newest key wherever they lie, and nobody's change is lost by it.
+
+import { Database } from 'bun:sqlite'
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
+import { markIn, Seal } from '../../base/secrets/seal.ts'
+import { ringOf } from '../../base/secrets/secret-ring.ts'
+import { migrate } from '../engine/database.ts'
+import type { ResealCursor, ResealedRow } from './resealed-rows.ts'
+import { fromTheStart, resealedWriter, resealSome } from './resealed-rows.ts'
+import type { SealedColumn } from './secret-marks.ts'
+import { countSealed, pepperedTables, sealedColumns } from './secret-marks.ts'
+
+const [old, fresh] = ['o'.repeat(40), 'f'.repeat(40)]
+const before = new Seal(ringOf(old))
+const both = ringOf(fresh, old)
+const [newest, older] = both.marks as [string, string]
+const seal = new Seal(both)
+const resealing = { columns: sealedColumns, seal, newest }
+
+let db: Database
+beforeEach(() => {
+  db = new Database(':memory:', { strict: true, safeIntegers: true })
+  migrate(db)
+})
+afterEach(() => db.close())
+
+const keep = (id: number, text = `words of ${id}`, by = before): void => {
+  const place = { table: 'kept_answer', row: id, column: 'sealed' }
+  db.query('INSERT OR REPLACE INTO kept_answer VALUES (?1, ?2)').run(id, by.close(place, Buffer.from(text)))
+}
+const wordsOf = (id: number): string => {
+  const { sealed } = db.query('SELECT sealed FROM kept_answer WHERE call_id = ?1').get(id) as { sealed: Uint8Array }
+  return `${markIn(sealed)} ${seal.open({ table: 'kept_answer', row: id, column: 'sealed' }, sealed)}`
+}
+
+/** To the end; between reading and writing something else may happen. */
+function resealAll(between: (rows: readonly ResealedRow[]) => void = () => {}): number {
+  const write = resealedWriter(db, sealedColumns)
+  let count = 0
+  for (let cursor: ResealCursor | undefined = fromTheStart; cursor !== undefined; ) {
+    const { rows, next }: ReturnType<typeof resealSome> = resealSome(db, resealing, cursor)
+    between(rows)
+    count += rows.filter(write).length
+    cursor = next
+  }
+  return count
+}
+
+interface Column {
+  readonly table: string
+  readonly name: string
+  readonly type: string
+}
+
+const columns = (): readonly Column[] =>
+  db
+    .query(
+      `SELECT t.name AS "table", c.name, c.type FROM sqlite_schema t, pragma_table_info(t.name) c
+       WHERE t.type = 'table'`,
+    )
+    .all() as Column[]
+
+describe('the tables of what rests on secrets have', () => {
+  /** Digests of long random tokens: no pepper is in them. */
+  const opaque = ['refresh.digest', 'recovery_code.digest', 'invitation.digest']
+  const peppered = ['api_key.digest', 'api_key.old_digest', 'code.digest']
+  /** Bytes that are no envelopes. */
+  const others = [...peppered, ...opaque, 'idempotency.fingerprint', 'audit.hash']
+
+  test('every column that may hold an envelope', () => {
+    const known = sealedColumns.map(({ table, column }) => `${table}.${column}`)
+    const bytes = columns()
+      .filter(({ type }) => type === 'BLOB')
+      .map(({ table, name }) => `${table}.${name}`)
+    expect([...known, ...others].sort()).toEqual(bytes.sort())
+  })
+
+  test('the primary keys of their tables, and columns that are there', () => {
+    for (const { table, column, key, row } of sealedColumns) {
+      const found = db.query(`SELECT name, pk FROM pragma_table_info('${table}')`).all()
+      const info = found as { name: string; pk: bigint }[]
+      expect([table, info.filter(({ pk }) => pk > 0n).map(({ name }) => name)]).toEqual([table, [...key]])
+      for (const name of [column, ...row]) expect(info.map(one => one.name)).toContain(name)
+    }
+  })
+
+  test('every digest with a pepper in it', () => {
+    const named = columns().map(({ table, name }) => `${table}.${name}`)
+    const marked = named.filter(name => name.endsWith('pepper'))
+    expect(marked.sort()).toEqual(pepperedTables.map(({ table, pepper }) => `${table}.${pepper}`).sort())
+    expect(pepperedTables.map(({ table, digest }) => `${table}.${digest}`).sort()).toEqual(peppered)
+  })
+})
+
+/** A row with something in every column, as its type wants it, and envelopes where they belong. */
+function fillRow(table: string): void {
+  const sealed = sealedColumns.filter(one => one.table === table)
+  const info = columns().filter(one => one.table === table)
+  const plain = new Map(info.map(({ name, type }) => [name, type === 'INTEGER' ? 7 : type === 'REAL' ? 0.5 : "it's/a"]))
+  const valueOf = ({ name, type }: Column): string | number | Buffer => {
+    const column = sealed.find(one => one.column === name)
+    if (column !== undefined)
+      return before.close(
+        placeIn(
+          column,
+          column.row.map(one => plain.get(one)),
+        ),
+        words(column),
+      )
+    return type === 'BLOB' ? Buffer.alloc(32) : plain.get(name)!
+  }
+  const names = info.map(({ name }) => name)
+  const sql = `INSERT INTO ${table} (${names.join()}) VALUES (${names.map((_, at) => `?${at + 1}`).join()})`
+  db.query(sql).run(...info.map(valueOf))
+}
+
+const words = ({ table, column }: SealedColumn): Buffer => Buffer.from(`words of ${table}.${column}`)
+const placeIn = ({ table, column, sealedIn = table }: SealedColumn, row: readonly unknown[]) => ({
+  ...{ table: sealedIn, row: row.join('/'), column },
+})
+
+test('every table is walked, whatever its key is', () => {
+  db.run('PRAGMA foreign_keys = OFF')
+  db.run('PRAGMA ignore_check_constraints = ON')
+  for (const table of new Set(sealedColumns.map(one => one.table))) fillRow(table)
+  const sum = (mark: string): number => Object.values(countSealed(db)[mark] ?? {}).reduce((all, one) => all + one, 0)
+  expect([sum(older), sum(newest)]).toEqual([sealedColumns.length, 0])
+  expect(resealAll()).toBe(sealedColumns.length)
+  expect([sum(older), sum(newest)]).toEqual([0, sealedColumns.length])
+  for (const column of sealedColumns) {
+    const [found] = db.query(`SELECT ${column.column}, ${column.row.join()} FROM ${column.table}`).values()
+    const [sealed, ...row] = found as [Uint8Array, ...unknown[]]
+    expect(seal.open(placeIn(column, row), sealed)).toEqual(words(column))
+  }
+  expect(resealAll()).toBe(0)
+})
+
+test('what changes meanwhile stays as it was changed', () => {
+  for (let id = 1; id <= 100; id++) keep(id)
+  const changed = new Set<number>()
+  resealAll(rows => {
+    const [id] = rows[0]?.key ?? []
+    if (typeof id !== 'number') return
+    keep(id, 'another answer')
+    changed.add(id)
+    db.query('DELETE FROM kept_answer WHERE call_id = ?1').run(id + 1)
+  })
+  for (const id of changed) expect(wordsOf(id)).toBe(`${older} another answer`)
+  expect(changed.size).toBeGreaterThan(1)
+})
+
+test('any number of rows, of any size, some of them damaged', () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(fc.nat(400_000), fc.boolean()), { maxLength: 80 }), sizes => {
+      db.run('DELETE FROM kept_answer')
+      sizes.forEach(([size], at) => keep(at + 1, 'x'.repeat(size)))
+      sizes.forEach(([, isDamaged], at) => {
+        if (isDamaged) damage(at + 1)
+      })
+      const whole = sizes.filter(([, isDamaged]) => !isDamaged).length
+      expect(resealAll()).toBe(whole)
+      const counted = countSealed(db)
+      expect([counted[newest]?.kept_answer ?? 0, counted[older]?.kept_answer ?? 0]).toEqual([
+        whole,
+        sizes.length - whole,
+      ])
+    }),
+    { numRuns: 12 },
+  )
+})
+
+function damage(id: number): void {
+  const row = db.query('SELECT sealed FROM kept_answer WHERE call_id = ?1').get(id) as { sealed: Uint8Array }
+  const sealed = Buffer.from(row.sealed)
+  sealed[sealed.length - 1]! ^= 1
+  db.query('UPDATE kept_answer SET sealed = ?2 WHERE call_id = ?1').run(id, sealed)
+}

@@ -1,0 +1,31 @@
+// A rotation that the ledger does not take is as if it had never been.
+
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Refusal } from '../../base/errors.ts'
+import { openFolder } from '../engine/folder.ts'
+import { Rotation } from './rotation.ts'
+
+let path: string
+beforeEach(() => {
+  path = mkdtempSync(join(tmpdir(), 'weir-rotation-'))
+})
+afterEach(() => rmSync(path, { recursive: true }))
+
+test.each(['pepper', 'jwt', 'encryption'] as const)('%s', async kind => {
+  const folder = openFolder(path, {})
+  const file = join(path, { pepper: 'pepper', jwt: 'jwt-secret', encryption: 'encryption-key' }[kind])
+  const [before, changes] = [readFileSync(file, 'utf8').trim(), [] as string[]]
+  const rotation = new Rotation({
+    folder,
+    writer: { run: () => Promise.reject(new Refusal('storage_full', 'x')) },
+    bodies: { reseal: () => Promise.resolve(), renewSecrets: () => changes.push('bodies') },
+    ...{ marks: () => [], carriedDays: 30, dateMs: Date.now, pause: () => Promise.resolve() },
+    ...{ onChanged: changed => changes.push(changed), onTrouble: () => {} },
+  })
+  expect(await rotation.rotate(kind, { actor: 'test' }).catch((fault: unknown) => fault)).toBeInstanceOf(Refusal)
+  expect([readFileSync(file, 'utf8').trim(), folder.secrets[kind].newest.reveal()]).toEqual([before, before])
+  expect([folder.secrets[kind].all.length, changes]).toEqual([1, []])
+})

@@ -1,0 +1,114 @@
+// Whether the secrets are those that the data was made with. With others a gateway would know no key and open nothing,
+// and say so to each caller instead of once to its operator.
+
+import type { Database } from 'bun:sqlite'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import type { SecretRing } from '../../base/secrets/secret-ring.ts'
+import type { By } from '../audit-log/audited.ts'
+import { openReader } from '../engine/database.ts'
+import type { Secrets } from '../engine/folder.ts'
+import { FolderError } from '../engine/folder-error.ts'
+import type { Writer } from '../engine/writer.ts'
+import { secretHomes } from './secret-files.ts'
+import type { SecretKind } from './secret-kinds.ts'
+import { secretKinds } from './secret-kinds.ts'
+import { bodyColumns, isPeppered, isSealed, readMarks } from './secret-marks.ts'
+
+export interface Checked {
+  readonly database: string
+  readonly bodies: string
+  readonly secrets: Secrets
+}
+
+export interface AbsentSecret {
+  readonly kind: SecretKind
+  readonly mark: string
+  /** Something rests on it. */
+  readonly needed: boolean
+}
+
+/** Those that are noted and not there. Nobody needs one of tokens: they end soon. */
+export function findAbsent({ database, bodies, secrets }: Checked): readonly AbsentSecret[] {
+  const db = openReader(database)
+  try {
+    return secretKinds.flatMap(kind =>
+      readMarks(db, kind)
+        .filter(({ mark }) => secrets[kind].find(mark) === undefined)
+        .map(noted => {
+          const { mark } = noted
+          if (kind === 'pepper') return { kind, mark, needed: isPeppered(db, noted) }
+          return { kind, mark, needed: kind === 'encryption' && (isSealed(db, mark) || isSealedIn(bodies, mark)) }
+        }),
+    )
+  } finally {
+    db.close()
+  }
+}
+
+function isSealedIn(bodies: string, mark: string): boolean {
+  if (!existsSync(bodies)) return false
+  const db = openReader(bodies)
+  try {
+    return isSealed(db, mark, bodyColumns)
+  } finally {
+    db.close()
+  }
+}
+
+const madeWith: Readonly<Record<SecretKind, string>> = {
+  pepper: 'keys or codes in the database were made with',
+  encryption: 'words in the database were sealed with',
+  jwt: 'tokens were signed with',
+}
+
+/** What the operator is told. */
+export function absentSentence({ kind, mark }: AbsentSecret, folder: string): string {
+  const { file, variable, name } = secretHomes[kind]
+  return (
+    `Another secret than ${name} in use is needed: ${madeWith[kind]} the one with the mark ${mark}. Put it back ` +
+    `into ${join(folder, file)} (one a line, the newest first) or ${variable} (with commas between); a backup has ` +
+    `it. If it is lost, give up what was made with it: weir rotate ${kind} --finish --force.`
+  )
+}
+
+export interface Start extends Checked {
+  readonly folder: string
+  readonly writer: Pick<Writer, 'run'>
+  /** What rests on secrets that are not there does not matter. */
+  readonly givesUp: boolean
+  readonly by: By
+}
+
+/** Refuses to go on with wrong secrets, and notes the right ones. Gives the kinds with another newest than before. */
+export async function checkSecrets(start: Start): Promise<readonly SecretKind[]> {
+  const { writer, by } = start
+  const absent = findAbsent(start)
+  const needed = absent.find(secret => secret.needed)
+  if (needed !== undefined && !start.givesUp) throw new FolderError(absentSentence(needed, start.folder))
+  const rotated = await noteSecrets(start)
+  for (const { kind, mark } of absent.filter(secret => !secret.needed)) {
+    await writer.run('dropSecrets', { kind, marks: [mark] }, by)
+  }
+  return rotated
+}
+
+async function noteSecrets({ database, secrets, writer, by }: Start): Promise<readonly SecretKind[]> {
+  const db = openReader(database)
+  try {
+    const unnoted = secretKinds.filter(kind => !isNoted(db, kind, secrets[kind]))
+    const noted = unnoted.map(async kind => {
+      const { done } = await writer.run('noteSecrets', { kind, marks: secrets[kind].marks }, by)
+      return done === 'rotated' ? [kind] : []
+    })
+    return (await Promise.all(noted)).flat()
+  } finally {
+    db.close()
+  }
+}
+
+function isNoted(db: Database, kind: SecretKind, ring: SecretRing): boolean {
+  const noted = readMarks(db, kind)
+  const newest = noted.find(({ replacedMs }) => replacedMs === null)?.mark
+  return newest === ring.newestMark && ring.marks.every(mark => noted.some(row => row.mark === mark))
+}

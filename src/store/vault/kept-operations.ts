@@ -1,0 +1,157 @@
+// Keeping what must outlive a call, changing it and letting it go. The envelopes are opaque here.
+
+import type { Database } from 'bun:sqlite'
+import { bounds } from '../../base/bounds.ts'
+import { fadeSpread, mergeSpreads } from '../../base/collections/mean-variance.ts'
+import type { Run } from '../engine/operations.ts'
+import { LimitDebts } from '../ledger/limit-debts.ts'
+import { KeptRows } from './kept-rows.ts'
+import { TaskRows } from './task-rows.ts'
+
+type KeptRun = Pick<Run, 'keepResponse' | 'changeResponse' | 'dropResponse' | 'keepReasoning' | 'keepFile'> &
+  Pick<Run, 'dropFile' | 'createTask' | 'changeTask' | 'dropTask' | 'learnFactors' | 'noteDebts' | 'forgetKept'> &
+  Pick<Run, 'keepReferences'>
+
+export interface KeptOperating {
+  readonly run: KeptRun
+  /** Forgets what a rolled-back transaction had noted. */
+  reset(): void
+}
+
+const bytesOf = (sealed: string | null): Buffer | null => (sealed === null ? null : Buffer.from(sealed, 'base64'))
+const dropped = (there: boolean): { done: 'dropped' | 'unknown' } => ({ done: there ? 'dropped' : 'unknown' })
+
+export function keptOperations(db: Database, responsesBytesMax?: number): KeptOperating {
+  const rows = openRows(db, responsesBytesMax)
+  const tasks = new TaskRows(db)
+  const debts = new LimitDebts(db)
+  return {
+    run: {
+      ...responseOperations(db, rows.responses),
+      ...reasoningAndFiles(db, rows),
+      keepReferences: keepReferences(db, rows.references),
+      createTask: input => tasks.create(input),
+      changeTask: ({ sealed, ...change }) => tasks.change(change, bytesOf(sealed)),
+      dropTask: input => tasks.drop(input),
+      learnFactors: buildLearn(db),
+      noteDebts(input) {
+        debts.note(input.debts)
+        return { done: 'noted' }
+      },
+      forgetKept({ nowMs }) {
+        const gone = rows.all.map(kind => kind.forget(nowMs))
+        const others = tasks.forget(nowMs) + debts.forget(nowMs)
+        return { done: 'forgotten', count: gone.reduce((sum, count) => sum + count, others) }
+      },
+    },
+    reset: () => rows.all.forEach(kind => kind.reset()),
+  }
+}
+
+function openRows(db: Database, responsesBytesMax: number | undefined) {
+  const { keptResponsesMax, keptResponsesBytesMax, keptReasoningsMax, keptReasoningsBytesMax, keptFilesMax } = bounds
+  const responses = new KeptRows(db, 'kept_response', {
+    ...{ rowsMax: keptResponsesMax, bytesMax: keptResponsesBytesMax, allBytesMax: responsesBytesMax },
+  })
+  const reasoning = new KeptRows(db, 'kept_reasoning', {
+    ...{ rowsMax: keptReasoningsMax, bytesMax: keptReasoningsBytesMax, allBytesMax: bounds.allReasoningsBytesMax },
+  })
+  const files = new KeptRows(db, 'kept_file', { rowsMax: keptFilesMax, bytesMax: bounds.keptFilesBytesMax })
+  const references = new KeptRows(db, 'kept_reference', { rowsMax: bounds.keptReferencesMax, bytesMax: 0 })
+  return { responses, reasoning, files, references, all: [responses, reasoning, files, references] }
+}
+
+type Rows = ReturnType<typeof openRows>
+
+function responseOperations(
+  db: Database,
+  rows: KeptRows,
+): Pick<KeptRun, 'keepResponse' | 'changeResponse' | 'dropResponse'> {
+  const insert = db.query(
+    `INSERT INTO kept_response (account_id, id, key_id, status, model, channel, upstream_id, previous_id, created_ms,
+       expires_ms, bytes, sealed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`,
+  )
+  const find = db.query('SELECT status, bytes FROM kept_response WHERE account_id = ?1 AND id = ?2')
+  const change = db.query(
+    `UPDATE kept_response SET status = ?3, sealed = coalesce(?4, sealed), bytes = coalesce(length(?4), bytes)
+     WHERE account_id = ?1 AND id = ?2`,
+  )
+  return {
+    keepResponse(input) {
+      const sealed = bytesOf(input.sealed)
+      const bytes = sealed?.length ?? 0
+      const { accountId, id, keyId, status, model, channel, upstreamId, previousId, createdMs, expiresMs } = input
+      rows.drop(input)
+      const made = [channel, upstreamId, previousId, createdMs, expiresMs] as const
+      insert.run(accountId, id, keyId, status, model, ...made, bytes, sealed)
+      rows.came(accountId, bytes)
+      return { done: 'kept' }
+    },
+    changeResponse({ accountId, id, status, sealed }) {
+      const row = find.get(accountId, id) as { status: string; bytes: bigint } | null
+      if (row === null) return { done: 'unknown' }
+      if (row.status !== 'queued' && row.status !== 'in_progress') return { done: 'over' }
+      const bytes = bytesOf(sealed)
+      change.run(accountId, id, status, bytes)
+      if (bytes !== null) rows.resized(accountId, bytes.length - Number(row.bytes))
+      return { done: 'changed' }
+    },
+    dropResponse: input => dropped(rows.drop(input)),
+  }
+}
+
+function reasoningAndFiles(db: Database, rows: Rows): Pick<KeptRun, 'keepReasoning' | 'keepFile' | 'dropFile'> {
+  const insertReasoning = db.query(
+    'INSERT INTO kept_reasoning (account_id, id, expires_ms, bytes, sealed) VALUES (?1, ?2, ?3, ?4, ?5)',
+  )
+  const insertFile = db.query(
+    'INSERT INTO kept_file (account_id, id, channel, expires_ms, bytes) VALUES (?1, ?2, ?3, ?4, ?5)',
+  )
+  return {
+    keepReasoning(input) {
+      const sealed = bytesOf(input.sealed)!
+      rows.reasoning.drop(input)
+      insertReasoning.run(input.accountId, input.id, input.expiresMs, sealed.length, sealed)
+      rows.reasoning.came(input.accountId, sealed.length)
+      return { done: 'kept' }
+    },
+    keepFile(input) {
+      rows.files.drop(input)
+      insertFile.run(input.accountId, input.id, input.channel, input.expiresMs, input.bytes)
+      rows.files.came(input.accountId, input.bytes)
+      return { done: 'kept' }
+    },
+    dropFile: input => dropped(rows.files.drop(input)),
+  }
+}
+
+function keepReferences(db: Database, rows: KeptRows): KeptRun['keepReferences'] {
+  const insert = db.query('INSERT INTO kept_reference (account_id, id, channel, expires_ms) VALUES (?1, ?2, ?3, ?4)')
+  return ({ accountId, ids, channel, expiresMs }) => {
+    for (const id of ids) {
+      rows.drop({ accountId, id })
+      insert.run(accountId, id, channel, expiresMs)
+      rows.came(accountId, 0)
+    }
+    return { done: 'kept' }
+  }
+}
+
+function buildLearn(db: Database): KeptRun['learnFactors'] {
+  const find = db.query('SELECT n, mean, m2 FROM count_factor WHERE model = ?1')
+  // A new model has a place only while there is one.
+  const write = db.query(
+    `INSERT INTO count_factor (model, n, mean, m2) SELECT ?1, ?2, ?3, ?4
+     WHERE (SELECT count(*) FROM count_factor) < ?5 OR EXISTS (SELECT 1 FROM count_factor WHERE model = ?1)
+     ON CONFLICT (model) DO UPDATE SET n = excluded.n, mean = excluded.mean, m2 = excluded.m2`,
+  )
+  return function learn({ factors }) {
+    for (const { model, n, mean, m2 } of factors) {
+      const row = find.get(model) as { n: bigint; mean: number; m2: number } | null
+      const known = row === null ? undefined : { ...row, n: Number(row.n) }
+      const learned = fadeSpread(mergeSpreads(known, { n, mean, m2 }), bounds.countSamplesMax)
+      write.run(model, learned.n, learned.mean, learned.m2, bounds.countFactorsMax)
+    }
+    return { done: 'learned' }
+  }
+}

@@ -1,0 +1,73 @@
+// Tasks that an upstream works on after their call has been answered. One is over when nobody looks at it any more;
+// from then on it does not change, and only then may it go.
+
+import type { Database } from 'bun:sqlite'
+import { bounds } from '../../base/bounds.ts'
+import type { Input, Result } from '../engine/operations.ts'
+import type { KeptId, TaskChange } from './kept.ts'
+
+const FORGET_AT_ONCE = 256
+
+export class TaskRows {
+  readonly #insert
+  readonly #countOpen
+  readonly #trim
+  readonly #change
+  readonly #isThere
+  readonly #drop
+  readonly #isOwned
+  readonly #forget
+
+  constructor(db: Database) {
+    this.#insert = db.query(
+      `INSERT INTO task (call_id, account_id, id, key_id, provider, model, channel, admitted, status, created_ms,
+         updated_ms, due_ms, expires_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'queued', ?9, ?9, ?10, ?11)
+       ON CONFLICT DO NOTHING`,
+    )
+    this.#countOpen = db.query('SELECT count(*) AS n FROM task WHERE account_id = ?1 AND due_ms IS NOT NULL')
+    this.#trim = db.query(
+      `DELETE FROM task WHERE call_id IN (SELECT call_id FROM task WHERE account_id = ?1 AND due_ms IS NULL
+         ORDER BY call_id LIMIT max(0, (SELECT count(*) FROM task WHERE account_id = ?1) - ?2))`,
+    )
+    this.#change = db.query(
+      `UPDATE task SET status = ?2, due_ms = ?3, updated_ms = ?4, polled_ms = coalesce(?5, polled_ms),
+         upstream_id = coalesce(?6, upstream_id), sealed = coalesce(?7, sealed), id = coalesce(?8, id),
+         channel = coalesce(?9, channel)
+       WHERE call_id = ?1 AND due_ms IS NOT NULL`,
+    )
+    this.#isThere = db.query('SELECT 1 FROM task WHERE call_id = ?1')
+    this.#drop = db.query('DELETE FROM task WHERE account_id = ?1 AND id = ?2 AND due_ms IS NULL')
+    this.#isOwned = db.query('SELECT 1 FROM task WHERE account_id = ?1 AND id = ?2')
+    this.#forget = db.query(
+      `DELETE FROM task WHERE call_id IN (SELECT call_id FROM task
+         WHERE expires_ms <= ?1 AND due_ms IS NULL ORDER BY expires_ms, call_id LIMIT ?2)`,
+    )
+  }
+
+  create(input: Input<'createTask'>): Result<'createTask'> {
+    const { callId, accountId, id, keyId, provider, model, channel, admitted, createdMs, dueMs, expiresMs } = input
+    const { n } = this.#countOpen.get(accountId) as { n: bigint }
+    if (n >= bounds.tasksOpenMax) return { done: 'too_many' }
+    const about = [provider, model, channel, admitted, createdMs, dueMs, expiresMs] as const
+    if (this.#insert.run(callId, accountId, id, keyId, ...about).changes === 0) return { done: 'exists' }
+    this.#trim.run(accountId, bounds.tasksKeptMax)
+    return { done: 'created' }
+  }
+
+  change(change: TaskChange, sealed: Buffer | null): Result<'changeTask'> {
+    const { callId, status, dueMs, updatedMs, polledMs = null, upstreamId = null, id = null, channel = null } = change
+    const told = [status, dueMs, updatedMs, polledMs, upstreamId, sealed, id, channel]
+    const { changes } = this.#change.run(callId, ...told)
+    if (changes === 1) return { done: 'changed' }
+    return { done: this.#isThere.get(callId) === null ? 'unknown' : 'over' }
+  }
+
+  drop({ accountId, id }: KeptId): Result<'dropTask'> {
+    if (this.#drop.run(accountId, id).changes === 1) return { done: 'dropped' }
+    return { done: this.#isOwned.get(accountId, id) === null ? 'unknown' : 'under_way' }
+  }
+
+  forget(nowMs: number): number {
+    return this.#forget.run(nowMs, FORGET_AT_ONCE).changes
+  }
+}

@@ -1,0 +1,96 @@
+// Reads a request of the Anthropic messages dialect, as far as the fake upstream cares.
+
+import type { Asked, Media } from '../dialect.ts'
+import { isIssued } from '../issued.ts'
+import type { Json } from '../reading.ts'
+import {
+  mediaOfBase64,
+  mediaOfUrl,
+  numberOf,
+  objectOf,
+  recordOf,
+  recordsOf,
+  stringOf,
+  stringsOf,
+  textsOf,
+  wordsIn,
+} from '../reading.ts'
+import type { ReceivedRequest } from '../request.ts'
+
+/** Whose state we issue in this dialect. */
+export const stateOwner = 'messages'
+
+export const blocksOf = (message: Json | undefined): readonly Json[] => {
+  const content = message?.content
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : recordsOf(content)
+}
+
+export function readMessagesRequest(request: ReceivedRequest): Asked {
+  const body = objectOf(request)
+  const messages = recordsOf(body.messages)
+  const [last, spoken] = [messages.at(-1), messages.findLast(isSpokenByUser)]
+  const choice = recordOf(body.tool_choice)
+  const thinking = recordOf(body.thinking)
+  return {
+    model: typeof body.model === 'string' ? body.model : 'echo',
+    stream: body.stream === true,
+    usageAsked: true,
+    promptWords: wordsIn(body.system) + messages.reduce((sum, message) => sum + wordsOfMessage(message), 0),
+    outputMax: numberOf(body.max_tokens),
+    lastUserText: textsOf(spoken?.content).join(''),
+    lastIsUser: last !== undefined && isSpokenByUser(last),
+    choices: 1,
+    tools: choice.type === 'none' ? [] : namesOfTools(body.tools, choice),
+    mustCall: choice.type === 'any' || choice.type === 'tool',
+    parallel: choice.disable_parallel_tool_use !== true,
+    stops: stringsOf(body.stop_sequences),
+    json: recordOf(recordOf(body.output_config).format).type === 'json_schema',
+    media: messages.flatMap(message => mediaOf(blocksOf(message))),
+    thinking: { off: thinking.type === 'disabled', text: thinking.display !== 'omitted', state: true },
+    stateKept: stateKept(messages, request.ordinal),
+  }
+}
+
+const isSpokenByUser = (message: Json): boolean =>
+  message.role === 'user' && blocksOf(message).some(block => block.type !== 'tool_result')
+
+function wordsOfMessage(message: Json): number {
+  return blocksOf(message).reduce(
+    (sum, block) => sum + (block.type === 'tool_result' ? wordsIn(block.content) : wordsIn([block])),
+    0,
+  )
+}
+
+/** Tools that the caller runs; those with a dated type are the provider's. */
+function namesOfTools(tools: unknown, choice: Json): readonly string[] {
+  const own = recordsOf(tools).filter(tool => tool.type === undefined || tool.type === 'custom')
+  const names = own.flatMap(tool => stringOf(tool.name) || [])
+  return choice.type === 'tool' ? names.filter(name => name === choice.name) : names
+}
+
+function mediaOf(blocks: readonly Json[]): readonly Media[] {
+  return blocks.flatMap(block => {
+    if (block.type === 'tool_result') return mediaOf(recordsOf(block.content))
+    if (block.type !== 'image' && block.type !== 'document') return []
+    const source = recordOf(block.source)
+    if (source.type === 'base64') return [mediaOfBase64(stringOf(source.media_type), source.data)]
+    const bytes = Buffer.byteLength(stringOf(source.data))
+    if (source.type === 'text') return [{ type: 'text/plain', bytes, broken: false }]
+    return [mediaOfUrl(block.type, source.url)]
+  })
+}
+
+function stateKept(messages: readonly Json[], ordinal: number): boolean | undefined {
+  if (!blocksOf(messages.at(-1)).some(block => block.type === 'tool_result')) return undefined
+  const calling = blocksOf(messages.findLast(message => message.role === 'assistant'))
+  return calling.some(block => isOurs(block, ordinal))
+}
+
+/** Whether a block of reasoning is one that we made, word for word. */
+export function isOurs(block: Json, ordinal: number): boolean {
+  const looking = { by: stateOwner, ordinal }
+  if (block.type === 'redacted_thinking') return isIssued(block.data, looking)
+  if (block.type !== 'thinking') return false
+  // A caller that was shown no text has none to send back.
+  return isIssued(block.signature, looking, stringOf(block.thinking) || undefined)
+}

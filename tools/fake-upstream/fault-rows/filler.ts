@@ -1,0 +1,28 @@
+// Long bodies out of few bytes: a text with a hole in it, and what fills the hole, made as it is written.
+
+import { assert } from '../../../src/base/assert.ts'
+import { toBytes } from '../script.ts'
+
+/** Stands in the text of an answer where the filling goes. */
+export const hole = '<hole>'
+
+const pieceBytesMax = 64 * 1024
+
+/** The text with `x` in its hole, until it is `length` bytes long. */
+export function* filledTo(length: number, text: string): Iterable<Uint8Array> {
+  const [before = '', after, ...more] = text.split(hole)
+  assert(after !== undefined && more.length === 0, 'the text has one hole')
+  const [start, last] = [toBytes(before), toBytes(after)]
+  yield start
+  yield* repeated('x', Math.max(length - start.length - last.length, 0))
+  yield last
+}
+
+export function filledLength(length: number, text: string): number {
+  return Math.max(length, toBytes(text).length - hole.length)
+}
+
+export function* repeated(character: string, count: number): Iterable<Uint8Array> {
+  const piece = Buffer.alloc(Math.min(count, pieceBytesMax), character)
+  for (let left = count; left > 0; left -= piece.length) yield piece.subarray(0, left)
+}

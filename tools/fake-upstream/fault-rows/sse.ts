@@ -1,0 +1,220 @@
+// F28 to F32: event streams that are odd but right, far too long, cut short, or mixed up.
+
+import {
+  errorMidStream,
+  framesTo,
+  only,
+  replyTo,
+  streamed,
+  streamHead,
+  streamThrough,
+  streamWithoutDone,
+  toolCall,
+  truncatedStream,
+} from '../answers.ts'
+import type { Frame } from '../dialect.ts'
+import { sse } from '../dialect.ts'
+import type { Script } from '../script.ts'
+import { chunk, close, end, scripted } from '../script.ts'
+import { chunkSizes, lineEndings, shaped } from '../shapes.ts'
+import type { FaultKit, FaultRow } from './fault.ts'
+import { filledTo, hole, repeated } from './filler.ts'
+
+const pieces = ['Hel', 'lo']
+
+/** A stream in which each event is written by the function; the standard allows all that we do here. */
+function spelled({ dialect }: FaultKit, spell: (frame: Frame, index: number) => string): Script {
+  return scripted(function* odd(request) {
+    let index = 0
+    yield streamHead
+    for (const frame of framesTo(request, pieces, { dialect })) yield chunk(spell(frame, index++))
+    yield end
+  })
+}
+
+/** JSON may be broken into lines between its tokens, and a data field into as many lines. */
+function onManyLines(frame: Frame): string {
+  return sse({ ...frame, data: frame.data.replace(/^\{/, '{\n').replace(/\}$/, '\n}').replaceAll('\n', '\ndata: ') })
+}
+
+function spellingFaults(kit: FaultKit): readonly FaultRow[] {
+  const { dialect } = kit
+  const endings = ['\n', '\r\n', '\r'] as const
+  return [
+    ['F28', 'lines end in CRLF', 'stream', lineEndings('\r\n')(streamed(pieces, { dialect }))],
+    ['F28', 'lines end in CR', 'stream', lineEndings('\r')(streamed(pieces, { dialect }))],
+    ['F28', 'CRLF cut in two', 'stream', shaped(streamed(pieces, { dialect }), lineEndings('\r\n'), chunkSizes(1))],
+    [
+      'F28',
+      'all line endings in turn',
+      'stream',
+      spelled(kit, (frame, index) => sse(frame).replace(/\r?\n/g, endings[index % 3]!)),
+    ],
+    ['F28', 'byte order mark', 'stream', spelled(kit, (frame, index) => (index === 0 ? '\ufeff' : '') + sse(frame))],
+    ['F28', 'comments between events', 'stream', spelled(kit, frame => `: keep-alive\n\n:\n${sse(frame)}`)],
+    ['F28', 'data on many lines', 'stream', spelled(kit, onManyLines)],
+    ['F28', 'no space behind the colon', 'stream', spelled(kit, frame => sse(frame).replace(/^(\w+): /gm, '$1:'))],
+    [
+      'F28',
+      'other fields',
+      'stream',
+      spelled(kit, (frame, index) => `id: ${index}\nretry: 10\nfoo: bar\n${sse(frame)}`),
+    ],
+    ['F28', 'blank lines', 'stream', spelled(kit, frame => `\n\n\n${sse(frame)}\n\n`)],
+    ['F28', 'events with empty data', 'stream', spelled(kit, frame => `data:\n\n${sse(frame)}`)],
+  ]
+}
+
+function longEvent({ dialect, settings }: FaultKit): Script {
+  return scripted(function* long(request) {
+    yield streamHead
+    for (const frame of framesTo(request, [hole], { dialect, usage: { input: 1, output: 1 } })) {
+      if (frame.kind !== 'piece') yield chunk(sse(frame))
+      else for (const part of filledTo(settings.lineBytes, sse(frame))) yield chunk(part)
+    }
+    yield end
+  })
+}
+
+function longComment({ dialect, settings }: FaultKit): Script {
+  return scripted(function* long(request) {
+    yield streamHead
+    yield chunk(': ')
+    for (const part of repeated('x', settings.lineBytes)) yield chunk(part)
+    yield chunk('\n\n')
+    for (const frame of framesTo(request, pieces, { dialect })) yield chunk(sse(frame))
+    yield end
+  })
+}
+
+function lineWithoutEnd({ settings }: FaultKit): Script {
+  return scripted(function* endless() {
+    yield streamHead
+    yield chunk('data: ')
+    for (const part of repeated('x', settings.lineBytes)) yield chunk(part)
+    yield close
+  })
+}
+
+/** Events of an answer that this caller must never see. */
+function strangersEvents({ dialect }: FaultKit): Script {
+  return scripted(function* mixed(request) {
+    const ordinal = request.ordinal + 1_000_000
+    yield streamHead
+    for (const frame of framesTo(request, pieces, { dialect })) {
+      yield chunk(sse(frame))
+      if (frame.kind !== 'piece') continue
+      const others = framesTo(request, ['stranger'], { dialect, ordinal })
+      for (const other of only(['piece'], others)) yield chunk(sse(other))
+    }
+    yield end
+  })
+}
+
+/** Those that need an event or a number which not every dialect has. */
+function placeFaults({ dialect }: FaultKit): readonly FaultRow[] {
+  const { traits } = dialect
+  const call = { name: 'clock', arguments: '{}' }
+  const through = (change: (frames: Iterable<Frame>) => Iterable<Frame>) => streamThrough(change, pieces, { dialect })
+  const ofOpening: readonly FaultRow[] = [
+    [
+      'F32',
+      'text before the role',
+      'stream',
+      through(frames => {
+        const held = [...frames]
+        return [...only(['piece'], held), ...only(['open', 'finish', 'usage', 'done'], held)]
+      }),
+    ],
+  ]
+  const ofChoices: readonly FaultRow[] = [
+    ['F32', 'a choice that was not asked for', 'stream', streamed(pieces, { dialect, index: 7 })],
+    ['F32', 'a negative choice', 'stream', streamed(pieces, { dialect, index: -1 })],
+  ]
+  const ofTerminal: readonly FaultRow[] = [
+    ['F32', 'nothing but the terminal event', 'stream', through(frames => only(['done'], frames))],
+  ]
+  const ofPlaces: readonly FaultRow[] = [
+    ['F32', 'a tool call that skips places', 'stream', toolCall({ ...call, index: 7 }, { dialect })],
+    ['F32', 'a tool call at a negative place', 'stream', toolCall({ ...call, index: -1 }, { dialect })],
+  ]
+  return [
+    ...(traits.opening ? ofOpening : []),
+    ...(traits.choices ? ofChoices : []),
+    ...(traits.terminal ? ofTerminal : []),
+    ...(traits.places ? ofPlaces : []),
+  ]
+}
+
+function orderFaults(kit: FaultKit): readonly FaultRow[] {
+  const { dialect } = kit
+  const through = (change: (frames: Iterable<Frame>) => Iterable<Frame>) => streamThrough(change, pieces, { dialect })
+  return [
+    ['F32', 'events of another response', 'stream', strangersEvents(kit)],
+    ['F32', 'every event twice', 'stream', through(frames => [...frames].flatMap(frame => [frame, frame]))],
+    [
+      'F32',
+      'finish and usage before the text',
+      'stream',
+      through(frames => {
+        const held = [...frames]
+        return [...only(['open'], held), ...only(['finish', 'usage'], held), ...only(['piece', 'done'], held)]
+      }),
+    ],
+    [
+      'F32',
+      'events after the terminal one',
+      'stream',
+      through(frames => {
+        const held = [...frames]
+        return [...held, ...only(['piece', 'usage'], held)]
+      }),
+    ],
+    ...placeFaults(kit),
+  ]
+}
+
+/** Streams that stop before they are over. */
+function endingFaults({ dialect }: FaultKit): readonly FaultRow[] {
+  const unfinished = streamThrough(frames => only(['open', 'piece'], frames), pieces, { dialect })
+  const withoutTerminal: readonly FaultRow[] = [
+    ['F30', 'finished, but without terminal event', 'stream', streamWithoutDone(pieces, { dialect })],
+  ]
+  return [
+    ...(dialect.traits.terminal ? withoutTerminal : []),
+    ['F30', 'neither finished nor terminal event', 'stream', unfinished],
+    ['F30', 'cut off by FIN', 'stream', truncatedStream(pieces, { dialect })],
+  ]
+}
+
+function errorFaults({ dialect }: FaultKit): readonly FaultRow[] {
+  const error = { message: 'The server had an error.', type: 'server_error' }
+  const endsIn = (frame: Frame) =>
+    streamThrough(frames => [...only(['open', 'piece'], frames), frame], pieces, { dialect })
+  const frame = dialect.errorFrame(error)
+  const named: readonly FaultRow[] = [
+    ['F31', 'named error event after text', 'stream', endsIn({ ...frame, event: 'error' })],
+  ]
+  const failed = scripted(function* failing(request) {
+    const reply = replyTo(request, pieces, { dialect })
+    yield* endsIn(dialect.failedFrame!(reply, error)).steps(request)
+  })
+  return [
+    ['F31', 'error event after text', 'stream', errorMidStream(pieces, error, { dialect })],
+    ['F31', 'error event before text', 'stream', errorMidStream([], error, { dialect })],
+    ...(frame.event === undefined ? named : []),
+    ...(dialect.failedFrame ? ([['F31', 'a failed answer after text', 'stream', failed]] as const) : []),
+  ]
+}
+
+export function sseFaults(kit: FaultKit): readonly FaultRow[] {
+  return [
+    ...spellingFaults(kit),
+    ['F29', 'an event of one huge line', 'stream', longEvent(kit)],
+    ['F29', 'a comment of one huge line', 'stream', longComment(kit)],
+    ['F29', 'a huge line that never ends', 'stream', lineWithoutEnd(kit)],
+    ...endingFaults(kit),
+    ...errorFaults(kit),
+    ...orderFaults(kit),
+  ]
+}

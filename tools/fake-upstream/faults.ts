@@ -1,0 +1,59 @@
+// Every fault that an upstream can commit, as one table: by a script on a socket, in each dialect, or by an address.
+
+import { answer, fail } from './answers.ts'
+import type { Dialect } from './dialect.ts'
+import { bodyFaults } from './fault-rows/body.ts'
+import { connectionFaults } from './fault-rows/connection.ts'
+import type { Fault, FaultKit, FaultRow, FaultSettings, PlacedFault, ScriptedFault } from './fault-rows/fault.ts'
+import { realFaultSettings } from './fault-rows/fault.ts'
+import { httpFaults } from './fault-rows/http.ts'
+import { kinds } from './fault-rows/kinds.ts'
+import { meaningFaults } from './fault-rows/meaning.ts'
+import { placeRows } from './fault-rows/place.ts'
+import { sseFaults } from './fault-rows/sse.ts'
+import { timingFaults } from './fault-rows/timing.ts'
+import { chatWire } from './openai-chat/wire.ts'
+import type { Script } from './script.ts'
+
+export type { Fault, FaultSettings, PlacedFault, ScriptedFault } from './fault-rows/fault.ts'
+export { realFaultSettings } from './fault-rows/fault.ts'
+
+const groups: readonly ((kit: FaultKit) => readonly FaultRow[])[] = [
+  connectionFaults,
+  timingFaults,
+  httpFaults,
+  bodyFaults,
+  sseFaults,
+  meaningFaults,
+]
+
+/** Those that are spoken. */
+export function buildFaults(dialect: Dialect, settings: Partial<FaultSettings> = {}): readonly ScriptedFault[] {
+  const kit: FaultKit = { dialect, settings: { ...realFaultSettings, ...settings } }
+  return groups
+    .flatMap(rows => rows(kit))
+    .map(([id, name, asks, script]) => ({
+      ...{ id, name, does: kinds[id].does, asks },
+      ...{ by: 'script', dialect: dialect.name, script },
+    }))
+}
+
+export const placedFaults: readonly PlacedFault[] = placeRows.map(([id, name, open]) => ({
+  ...{ id, name, does: kinds[id].does, asks: 'either' },
+  ...{ by: 'place', open },
+}))
+
+/** All of them, as an upstream of this dialect commits them. */
+export const faultsIn = (dialect: Dialect, settings: Partial<FaultSettings> = {}): readonly Fault[] => [
+  ...placedFaults,
+  ...buildFaults(dialect, settings),
+]
+
+/** Those that are spoken, in real size. */
+export const faults: readonly ScriptedFault[] = buildFaults(chatWire)
+
+/** F34 as a sequence: a provider that cannot make up its mind. */
+export function flapping(dialect: Dialect = chatWire): readonly Script[] {
+  const good = answer('Hello', { dialect })
+  return [fail(500, { dialect }), good, fail(503, { dialect }), fail(529, { dialect }), good]
+}

@@ -1,0 +1,136 @@
+// Reads a request of the Gemini dialect, as far as the fake upstream cares. Both spellings of its names are read.
+
+import type { Asked, Media } from '../dialect.ts'
+import { countWords } from '../dialect.ts'
+import { isIssuedBytes } from '../issued.ts'
+import type { Json } from '../reading.ts'
+import {
+  mediaOfBase64,
+  mediaOfUrl,
+  numberOf,
+  objectOf,
+  pathOf,
+  queryOf,
+  recordOf,
+  recordsOf,
+  stringOf,
+  stringsOf,
+} from '../reading.ts'
+import type { ReceivedRequest } from '../request.ts'
+
+/** Whose state we issue in this dialect. */
+export const stateOwner = 'gemini'
+
+export const toCamel = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+/** A field by its name of the reference, or as Google's own samples spell it. */
+export function field(object: Json, name: string): unknown {
+  return object[name] ?? object[name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)]
+}
+
+export interface Verb {
+  readonly model: string
+  readonly verb: string
+}
+
+const NAMED = /\/(?:models|tunedModels)\/(.+):([A-Za-z]+)$/
+/** As some SDKs write it when the model has a slash. */
+const UNNAMED = /\/v1(?:beta|alpha)?\/(.+):([A-Za-z]+)$/
+
+/** The model and what to do with it; a model may have colons and slashes of its own. */
+export function verbOf(request: ReceivedRequest): Verb | undefined {
+  const path = pathOf(request)
+  const [, model, verb] = NAMED.exec(path) ?? UNNAMED.exec(path) ?? []
+  if (model === undefined || verb === undefined) return undefined
+  try {
+    return { model: decodeURIComponent(model), verb }
+  } catch {
+    return { model, verb }
+  }
+}
+
+/** Without it a stream is one JSON list. */
+export const asksForEvents = (request: ReceivedRequest): boolean => queryOf(request).get('alt') === 'sse'
+
+export const partsOf = (content: unknown): readonly Json[] => recordsOf(recordOf(content).parts)
+
+export function readGeminiRequest(request: ReceivedRequest): Asked {
+  const body = objectOf(request)
+  const contents = recordsOf(body.contents)
+  const config = recordOf(field(body, 'generationConfig'))
+  const [last, spoken] = [contents.at(-1), contents.findLast(isSpokenByUser)]
+  const calling = recordOf(field(recordOf(field(body, 'toolConfig')), 'functionCallingConfig'))
+  const { model = 'echo', verb } = verbOf(request) ?? {}
+  return {
+    model,
+    stream: verb === 'streamGenerateContent',
+    usageAsked: true,
+    promptWords: wordsOfContents([...contents, recordOf(field(body, 'systemInstruction'))]),
+    outputMax: numberOf(field(config, 'maxOutputTokens')),
+    lastUserText: partsOf(spoken)
+      .map(part => stringOf(part.text))
+      .join(''),
+    lastIsUser: last !== undefined && isSpokenByUser(last),
+    choices: numberOf(field(config, 'candidateCount')) ?? 1,
+    tools: calling.mode === 'NONE' ? [] : namesOfTools(body.tools, calling),
+    mustCall: calling.mode === 'ANY',
+    parallel: true,
+    stops: stringsOf(field(config, 'stopSequences')),
+    json: field(config, 'responseMimeType') === 'application/json',
+    media: contents.flatMap(content => mediaOf(partsOf(content))),
+    thinking: thinkingOf(recordOf(field(config, 'thinkingConfig'))),
+    stateKept: stateKept(contents, request.ordinal),
+  }
+}
+
+const thinkingOf = (config: Json): Asked['thinking'] => ({
+  off: field(config, 'thinkingBudget') === 0,
+  text: field(config, 'includeThoughts') === true,
+  state: true,
+})
+
+export const isOfUser = (content: Json): boolean => content.role === 'user' || content.role === undefined
+
+/** Whether somebody speaks in it; a content of function responses alone is no turn of a person. */
+export const isSpokenByUser = (content: Json): boolean =>
+  isOfUser(content) && partsOf(content).some(part => field(part, 'functionResponse') === undefined)
+
+export function wordsOfContents(contents: readonly Json[]): number {
+  return contents.flatMap(partsOf).reduce((sum, part) => {
+    const given = field(part, 'functionResponse')
+    return sum + countWords(stringOf(part.text)) + (given === undefined ? 0 : countWords(JSON.stringify(given)))
+  }, 0)
+}
+
+function namesOfTools(tools: unknown, calling: Json): readonly string[] {
+  const declared = recordsOf(tools).flatMap(tool => recordsOf(field(tool, 'functionDeclarations')))
+  const names = declared.flatMap(tool => stringOf(tool.name) || [])
+  const allowed = new Set(stringsOf(field(calling, 'allowedFunctionNames')))
+  return allowed.size > 0 ? names.filter(name => allowed.has(name)) : names
+}
+
+function mediaOf(parts: readonly Json[]): readonly Media[] {
+  return parts.flatMap(part => {
+    const [inline, file] = [field(part, 'inlineData'), field(part, 'fileData')].map(recordOf)
+    const inside = mediaOf(recordsOf(recordOf(field(part, 'functionResponse')).parts))
+    if (field(part, 'inlineData') !== undefined) {
+      return [mediaOfBase64(stringOf(field(inline!, 'mimeType')), inline!.data), ...inside]
+    }
+    if (field(part, 'fileData') === undefined) return inside
+    return [mediaOfUrl(stringOf(field(file!, 'mimeType')) || 'file', field(file!, 'fileUri')), ...inside]
+  })
+}
+
+export const signatureOf = (part: Json): unknown => field(part, 'thoughtSignature')
+
+/** Whether the first call of the step that was just answered still has its signature. */
+function stateKept(contents: readonly Json[], ordinal: number): boolean | undefined {
+  const answered = partsOf(contents.at(-1)).some(part => field(part, 'functionResponse') !== undefined)
+  if (!answered) return undefined
+  const asked = contents.findLastIndex((content, at) => content.role !== 'model' && at < contents.length - 1)
+  const first = contents
+    .slice(asked + 1)
+    .flatMap(partsOf)
+    .find(part => field(part, 'functionCall') !== undefined)
+  return first !== undefined && isIssuedBytes(signatureOf(first), { by: stateOwner, ordinal })
+}

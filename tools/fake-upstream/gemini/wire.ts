@@ -1,0 +1,148 @@
+// Writes the Gemini dialect: whole answers, stream chunks and errors.
+
+import type { Choice, Dialect, Finish, Frame, Reply, SaidError, SpokenUsage, ToolCall } from '../dialect.ts'
+import { base36, countsJson, spokenPieces, statusOf, textOf, withRaw } from '../dialect.ts'
+import { issueBytes } from '../issued.ts'
+import { findGeminiProblem } from './problem.ts'
+import { readGeminiRequest, stateOwner } from './request.ts'
+
+const finishReasons: Readonly<Record<Finish, string>> = {
+  stop: 'STOP',
+  length: 'MAX_TOKENS',
+  tool_calls: 'STOP',
+  content_filter: 'SAFETY',
+}
+
+/** Thoughts are counted beside the candidates, not among them. */
+function usageJson(usage: SpokenUsage): string {
+  if ('json' in usage) return usage.json
+  const { input, output, cached, reasoning = 0, audioInput } = usage
+  const total = typeof input === 'number' && typeof output === 'number' ? input + output : output
+  const counts = countsJson({
+    promptTokenCount: input,
+    cachedContentTokenCount: cached,
+    candidatesTokenCount: typeof output === 'number' ? output - reasoning : output,
+    thoughtsTokenCount: reasoning || undefined,
+    totalTokenCount: total,
+  })
+  if (typeof input !== 'number') return counts
+  const text = { modality: 'TEXT', tokenCount: input - (audioInput ?? 0) }
+  const audio = audioInput === undefined ? [] : [{ modality: 'AUDIO', tokenCount: audioInput }]
+  return `${counts.slice(0, -1)},"promptTokensDetails":${JSON.stringify([text, ...audio])}}`
+}
+
+/** What is known before the end: the prompt. */
+function earlyUsageJson(usage: SpokenUsage | undefined): string | undefined {
+  if (!usage || 'json' in usage) return undefined
+  const { input, cached } = usage
+  return countsJson({ promptTokenCount: input, cachedContentTokenCount: cached, totalTokenCount: input })
+}
+
+function writeObject(reply: Reply, candidates: readonly object[], usage: string | undefined): string {
+  const object = { candidates, modelVersion: reply.model, responseId: `fake${base36(reply.ordinal)}` }
+  return withRaw(object, 'usageMetadata', usage)
+}
+
+function stateOf(reply: Reply, choice: Choice): object {
+  const { text = '', state } = choice.reasoning ?? {}
+  if (state === null) return {}
+  return { thoughtSignature: state ?? issueBytes({ by: stateOwner, ordinal: reply.ordinal, text }) }
+}
+
+function argsOf(given: string): unknown {
+  try {
+    return JSON.parse(given)
+  } catch {
+    return {}
+  }
+}
+
+/** The first call of a step has the signature, whether thoughts were shown or not. */
+function callPart(reply: Reply, { choice, call, place }: { choice: Choice; call: ToolCall; place: number }): object {
+  const id = call.id ?? `fc_fake${base36(reply.ordinal)}${choice.index}${place}`
+  const functionCall = { id, name: call.name, args: argsOf(call.arguments) }
+  return { functionCall, ...(place === 0 && stateOf(reply, choice)) }
+}
+
+/** Everything but the text, which a stream sends piece by piece. */
+function thoughtParts(choice: Choice): readonly object[] {
+  return choice.reasoning && choice.reasoning.text !== '' ? [{ text: choice.reasoning.text, thought: true }] : []
+}
+
+/** A reasoning without calls leaves its signature on the last part. */
+const lastState = (reply: Reply, choice: Choice): object =>
+  choice.reasoning && !choice.toolCalls ? stateOf(reply, choice) : {}
+
+const callParts = (reply: Reply, choice: Choice): readonly object[] =>
+  (choice.toolCalls ?? []).map((call, place) => callPart(reply, { choice, call, place }))
+
+function candidate(choice: Choice, parts: readonly object[], finish?: string): object {
+  const content = { role: 'model', parts }
+  const refused = finish === 'SAFETY' && choice.refusal !== undefined ? { finishMessage: choice.refusal } : {}
+  return { content, ...(finish !== undefined && { finishReason: finish }), ...refused, index: choice.index }
+}
+
+function writePlain(reply: Reply): string {
+  const candidates = reply.choices.map(choice => {
+    const text = textOf(choice)
+    const silent = text === '' && (choice.toolCalls !== undefined || choice.refusal !== undefined)
+    const said = silent ? [] : [{ text, ...lastState(reply, choice) }]
+    const parts = [...thoughtParts(choice), ...said, ...callParts(reply, choice)]
+    return candidate(choice, parts, finishReasons[choice.finish])
+  })
+  return writeObject(reply, candidates, reply.usage && usageJson(reply.usage))
+}
+
+function* writeFrames(reply: Reply): Iterable<Frame> {
+  const early = earlyUsageJson(reply.usage)
+  let pieces = 0
+  const chunk = (choice: Choice, part: object): Frame => {
+    const usage = reply.usageOfPiece ? usageJson(reply.usageOfPiece(pieces++)) : early
+    return { kind: 'piece', data: writeObject(reply, [candidate(choice, [part])], usage), newline: '\r\n' }
+  }
+  for (const choice of reply.choices) {
+    for (const part of thoughtParts(choice)) yield chunk(choice, part)
+    for (const text of spokenPieces(choice)) yield chunk(choice, { text })
+    for (const part of callParts(reply, choice)) yield chunk(choice, part)
+  }
+  for (const [at, choice] of reply.choices.entries()) {
+    const isLast = at === reply.choices.length - 1
+    const usage = isLast ? reply.usage && usageJson(reply.usage) : early
+    const last = candidate(choice, [{ text: '', ...lastState(reply, choice) }], finishReasons[choice.finish])
+    yield { kind: 'finish', data: writeObject(reply, [last], usage), newline: '\r\n' }
+  }
+}
+
+const statusNames: Readonly<Record<number, string>> = {
+  400: 'INVALID_ARGUMENT',
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  409: 'ABORTED',
+  413: 'INVALID_ARGUMENT',
+  429: 'RESOURCE_EXHAUSTED',
+  499: 'CANCELLED',
+  500: 'INTERNAL',
+  501: 'UNIMPLEMENTED',
+  503: 'UNAVAILABLE',
+  504: 'DEADLINE_EXCEEDED',
+}
+
+function writeError(error: SaidError): string {
+  const code = statusOf(error)
+  const reason = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: error.code, domain: 'googleapis.com' }
+  const details = error.code === undefined ? {} : { details: [reason] }
+  const status = statusNames[code] ?? (code < 500 ? 'UNKNOWN' : 'UNAVAILABLE')
+  return JSON.stringify({ error: { code, message: error.message, status, ...details } })
+}
+
+export const geminiWire: Dialect = {
+  name: 'gemini',
+  traits: { terminal: false, opening: false, choices: true, places: false, earlyUsage: true },
+  read: readGeminiRequest,
+  problem: findGeminiProblem,
+  plain: writePlain,
+  frames: writeFrames,
+  error: writeError,
+  errorFrame: error => ({ kind: 'error', data: writeError(error), newline: '\r\n' }),
+}

@@ -1,0 +1,65 @@
+// F1 and F2: a port that refuses, and one that does not even do that.
+
+import type { Socket } from 'node:net'
+import { connect, createServer } from 'node:net'
+import { assert } from '../../../src/base/assert.ts'
+import { listenOn } from './listening.ts'
+import type { FaultyPlace, PlaceOptions } from './place.ts'
+import { loopback, originOf } from './place.ts'
+
+/** The near end of a connection holds its port: nobody else can listen there while we say that nobody does. */
+export async function openRefusing(options: Partial<PlaceOptions> = {}): Promise<FaultyPlace> {
+  const { host, port } = { ...loopback, ...options }
+  const far = await listenOn(createServer(), { host, port: 0 })
+  const near = connect({ port: far.port, host, localPort: port })
+  await new Promise<void>((resolve, reject) => {
+    near.once('error', reject)
+    near.once('connect', () => resolve())
+  })
+  return {
+    origin: originOf('http', host, near.localPort!),
+    openSockets: 0,
+    async stop() {
+      near.destroy()
+      await far.stop()
+    },
+  }
+}
+
+/** More than any runtime lets wait for being accepted. */
+const queuedMax = 5_000
+const unansweredMs = 200
+
+/** A listener that accepts nobody, with its queue filled by us: whoever comes then is not answered at all. */
+export async function openDeaf(options: Partial<PlaceOptions> = {}): Promise<FaultyPlace> {
+  const { host, port: wanted } = { ...loopback, ...options }
+  const thread = new Worker(new URL('./deaf-thread.ts', import.meta.url).href)
+  const wake = new Int32Array(new SharedArrayBuffer(4))
+  const told = new Promise<number>((resolve, reject) => {
+    thread.onmessage = ({ data }) => (typeof data === 'number' ? resolve(data) : reject(new Error(String(data))))
+  })
+  thread.postMessage({ host, port: wanted, wake })
+  const port = await told
+  const queued: Socket[] = []
+  while (await isQueued(queued, { host, port })) assert(queued.length < queuedMax, 'its queue has an end')
+  return {
+    origin: originOf('http', host, port),
+    openSockets: 0,
+    async stop() {
+      for (const socket of queued) socket.destroy()
+      Atomics.store(wake, 0, 1)
+      Atomics.notify(wake, 0)
+      thread.terminate()
+    },
+  }
+}
+
+async function isQueued(queued: Socket[], at: PlaceOptions): Promise<boolean> {
+  const socket = connect(at)
+  queued.push(socket)
+  const { promise, resolve } = Promise.withResolvers<boolean>()
+  socket.on('connect', () => resolve(true))
+  socket.on('error', () => resolve(false))
+  const timer = setTimeout(() => resolve(false), unansweredMs)
+  return promise.finally(() => clearTimeout(timer))
+}

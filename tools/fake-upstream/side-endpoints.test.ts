@@ -1,0 +1,296 @@
+// The endpoints beside the talk: models, counts, embeddings, pictures, sound, texts, video tasks and kept responses.
+
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
+import Anthropic from '@anthropic-ai/sdk'
+import { GoogleGenAI } from '@google/genai'
+import OpenAI from 'openai'
+import OpenAI6 from 'openai-6'
+import { answer, fail } from './answers.ts'
+import { modelIds } from './demo-models.ts'
+import type { FakeUpstream } from './server.ts'
+import { startFakeUpstream } from './server.ts'
+
+let upstream: FakeUpstream
+beforeEach(async () => {
+  upstream = await startFakeUpstream()
+})
+afterEach(() => upstream.stop())
+
+const apiKey = 'sk-test'
+const openAi = () => new OpenAI({ apiKey, baseURL: `${upstream.url}/v1`, maxRetries: 0 })
+const anthropic = () => new Anthropic({ apiKey, baseURL: upstream.url, maxRetries: 0 })
+const google = () => new GoogleGenAI({ apiKey, httpOptions: { baseUrl: upstream.url } }).models
+
+type Json = Readonly<Record<string, unknown>>
+async function ask(method: string, path: string, body?: object): Promise<{ status: number; json: Json }> {
+  const response = await fetch(upstream.url + path, { method, ...(body && { body: JSON.stringify(body) }) })
+  const text = await response.text()
+  return { status: response.status, json: (text === '' ? {} : JSON.parse(text)) as Json }
+}
+
+describe('models', () => {
+  test('are listed in each shape', async () => {
+    const lists = [[], [], []] as string[][]
+    for await (const model of openAi().models.list()) lists[0]!.push(model.id)
+    for await (const model of anthropic().models.list()) lists[1]!.push(model.id)
+    for await (const model of await google().list()) lists[2]!.push(model.name!)
+    expect(lists).toEqual([[...modelIds], [...modelIds], modelIds.map(id => `models/${id}`)])
+    expect((await ask('GET', '/api/v3/models')).json.data).toHaveLength(modelIds.length)
+    expect((await google().get({ model: 'echo' })).displayName).toBe('echo')
+    expect(
+      (
+        await openAi()
+          .models.retrieve('nobody')
+          .catch(error => error)
+      ).status,
+    ).toBe(404)
+  })
+
+  test('say which pictures they were given, in every dialect', async () => {
+    const data = Buffer.from('picture').toString('base64')
+    const url = `data:image/png;base64,${data}`
+    const seen = await Promise.all([
+      openAi()
+        .chat.completions.create({
+          model: 'see',
+          messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
+        })
+        .then(reply => reply.choices[0]!.message.content),
+      openAi()
+        .responses.create({
+          model: 'see',
+          input: [{ role: 'user', content: [{ type: 'input_image', image_url: url, detail: 'auto' }] }],
+        })
+        .then(reply => reply.output_text),
+      anthropic()
+        .messages.create({
+          model: 'see',
+          max_tokens: 50,
+          messages: [
+            {
+              role: 'user',
+              content: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data } }],
+            },
+          ],
+        })
+        .then(reply => reply.content[0]!.type === 'text' && reply.content[0].text),
+      google()
+        .generateContent({ model: 'see', contents: [{ inlineData: { mimeType: 'image/png', data } }] })
+        .then(reply => reply.text),
+    ])
+    expect(new Set(seen)).toEqual(new Set(['I see 1: image/png of 7 bytes']))
+  })
+
+  test('answer in JSON when that was asked', async () => {
+    const reply = await openAi().chat.completions.create({
+      model: 'json',
+      messages: [{ role: 'user', content: 'hi' }],
+      response_format: { type: 'json_object' },
+    })
+    const config = { responseMimeType: 'application/json' }
+    const other = await google().generateContent({ model: 'json', contents: 'hi', config })
+    expect([reply.choices[0]!.message.content, other.text]).toEqual(['{"echo":"hi"}', '{"echo":"hi"}'])
+  })
+})
+
+test('words are counted in each dialect', async () => {
+  const messages = [{ role: 'user' as const, content: 'one two three' }]
+  const counted = await anthropic().messages.countTokens({ model: 'echo', system: 'be brief', messages })
+  expect(counted.input_tokens).toBe(5)
+  expect((await google().countTokens({ model: 'echo', contents: 'one two' })).totalTokens).toBe(2)
+  expect((await openAi().responses.inputTokens.count({ model: 'echo', input: 'one two' })).input_tokens).toBe(2)
+  const { json } = await ask('POST', '/api/v3/tokenization', { model: 'echo', text: ['one two', 'x'] })
+  expect(json.data).toMatchObject([
+    {
+      total_tokens: 2,
+      offset_mapping: [
+        [0, 3],
+        [4, 7],
+      ],
+    },
+    { total_tokens: 1 },
+  ])
+})
+
+describe('embeddings', () => {
+  test('P35: are the same in base64 and as numbers, in both SDKs', async () => {
+    const six = new OpenAI6({ apiKey, baseURL: `${upstream.url}/v1` }) as unknown as OpenAI
+    const asked = { model: 'echo', input: ['a b', 'c'], dimensions: 4 }
+    const [one, two, three] = await Promise.all([
+      openAi().embeddings.create(asked),
+      six.embeddings.create(asked),
+      openAi().embeddings.create({ ...asked, encoding_format: 'float' }),
+    ])
+    expect(one.data[0]!.embedding).toHaveLength(4)
+    expect([one.data, one.data]).toEqual([two!.data, three!.data])
+    expect(one.usage).toEqual({ prompt_tokens: 3, total_tokens: 3 })
+  })
+
+  test('of Gemini and of many kinds', async () => {
+    const config = { outputDimensionality: 3 }
+    const reply = await google().embedContent({ model: 'echo', contents: ['a', 'b'], config })
+    expect(reply.embeddings!.map(one => one.values!.length)).toEqual([3, 3])
+    const input = [
+      { type: 'text', text: 'a b' },
+      { type: 'image_url', image_url: { url: 'https://x.invalid' } },
+    ]
+    const { json } = await ask('POST', '/api/v3/embeddings/multimodal', { model: 'echo', input })
+    expect(json).toMatchObject({ data: { object: 'embedding' }, usage: { total_tokens: 12 } })
+  })
+})
+
+describe('pictures and sound', () => {
+  test('are made', async () => {
+    const made = await openAi().images.generate({ model: 'gpt-image-1', prompt: 'a dot', n: 2 })
+    expect([made.data!.length, made.usage!.total_tokens]).toEqual([2, 202])
+    const image = new File(['picture'], 'a.png', { type: 'image/png' })
+    const edited = await openAi().images.edit({ model: 'gpt-image-1', image, prompt: 'a dot' })
+    expect(edited.usage).toMatchObject({ input_tokens: 102, input_tokens_details: { image_tokens: 100 } })
+    const speech = await openAi().audio.speech.create({ model: 'tts-1', voice: 'alloy', input: 'one two' })
+    expect([speech.headers.get('content-type'), (await speech.arrayBuffer()).byteLength]).toEqual(['audio/mpeg', 128])
+  })
+
+  test('are heard', async () => {
+    const file = new File(['x'.repeat(100)], 'a.wav', { type: 'audio/wav' })
+    const heard = await openAi().audio.transcriptions.create({ model: 'gpt-4o-transcribe', file })
+    expect(heard).toMatchObject({ text: 'I hear 100 bytes of a.wav', usage: { type: 'tokens' } })
+    const byTime = await openAi().audio.transcriptions.create({ model: 'whisper-1', file })
+    expect(byTime.usage!.type).toBe('duration')
+  })
+
+  test('of Ark can fail one by one', async () => {
+    const many = { sequential_image_generation: 'auto', sequential_image_generation_options: { max_images: 3 } }
+    const { json } = await ask('POST', '/api/v3/images/generations', { model: 'm', prompt: 'fail', ...many })
+    expect(json).toMatchObject({ data: [{}, {}, { error: {} }], usage: { generated_images: 2 } })
+  })
+})
+
+test('texts are completed, judged and ordered', async () => {
+  const asked = { model: 'echo', prompt: 'one two' }
+  expect((await openAi().completions.create(asked)).choices[0]!.text).toBe('one two')
+  let text = ''
+  for await (const part of await openAi().completions.create({ ...asked, stream: true })) text += part.choices[0]!.text
+  expect(text).toBe('one two')
+  const judged = await openAi().moderations.create({ input: ['peace', 'violence'] })
+  expect(judged.results.map(result => result.flagged)).toEqual([false, true])
+  const { json } = await ask('POST', '/v1/rerank', { model: 'r', query: 'red', documents: ['blue', 'red'], top_n: 1 })
+  expect(json).toMatchObject({ results: [{ index: 1, relevance_score: 1 }] })
+})
+
+describe('video tasks', () => {
+  const tasks = '/api/v3/contents/generations/tasks'
+  const create = async (text: string) =>
+    String((await ask('POST', tasks, { model: 'm', content: [{ type: 'text', text }], duration: 2 })).json.id)
+  const look = async (id: string) => (await ask('GET', `${tasks}/${id}`)).json
+
+  const endings = [
+    ['a dot', 'succeeded'],
+    ['please fail', 'failed'],
+    ['please expire', 'expired'],
+  ] as const
+  test.each(endings)('%s', async (text, end) => {
+    const id = await create(text)
+    const seen = [await look(id), await look(id), await look(id), await look(id)]
+    expect(seen.map(task => task.status)).toEqual(['queued', 'running', end, end])
+    const usage = { completion_tokens: 2_000, total_tokens: 2_000 }
+    expect(seen.at(-1)!.usage).toEqual(end === 'succeeded' ? usage : undefined)
+  })
+
+  test('are listed, cancelled and forgotten', async () => {
+    const [waiting, running] = [await create('a'), await create('b')]
+    await look(running)
+    const queued = await ask('GET', `${tasks}?filter.status=queued`)
+    expect(queued.json).toMatchObject({ total: 1, items: [{ id: waiting }] })
+    expect((await ask('DELETE', `${tasks}/${running}`)).status).toBe(409)
+    expect((await ask('DELETE', `${tasks}/${waiting}`)).status).toBe(200)
+    expect((await look(waiting)).status).toBe('cancelled')
+    await ask('DELETE', `${tasks}/${waiting}`)
+    expect((await ask('GET', `${tasks}/${waiting}`)).status).toBe(404)
+  })
+
+  test('are kept within a bound', async () => {
+    const first = await create('a')
+    for (let made = 0; made < 200; made++) await create('b')
+    expect((await ask('GET', `${tasks}/${first}`)).status).toBe(404)
+  })
+})
+
+describe('kept responses', () => {
+  test('are gone on from, shown, listed and deleted', async () => {
+    const first = await openAi().responses.create({ model: 'echo', input: 'one two' })
+    const next = { model: 'echo', input: 'three', previous_response_id: first.id }
+    const second = await openAi().responses.create(next)
+    expect([second.usage!.input_tokens, second.previous_response_id]).toEqual([5, first.id])
+    expect((await openAi().responses.retrieve(first.id)).output_text).toBe('one two')
+    const items = []
+    for await (const item of openAi().responses.inputItems.list(second.id, { order: 'asc', limit: 1 })) items.push(item)
+    expect(items.map(item => item.type)).toEqual(['message', 'message', 'message'])
+    await openAi().responses.delete(first.id)
+    const faults = await Promise.all([
+      openAi()
+        .responses.retrieve(first.id)
+        .catch(error => error),
+      openAi()
+        .responses.create(next)
+        .catch(error => error),
+    ])
+    expect(faults.map(fault => [fault.status, fault.code])).toEqual([
+      [404, null],
+      [400, 'previous_response_not_found'],
+    ])
+  })
+
+  test('that were not to be stored are not there', async () => {
+    const { id } = await openAi().responses.create({ model: 'echo', input: 'x', store: false })
+    expect(
+      (
+        await openAi()
+          .responses.retrieve(id)
+          .catch(error => error)
+      ).status,
+    ).toBe(404)
+  })
+
+  test('a tool call is answered by its id alone', async () => {
+    const tools = [{ type: 'function' as const, name: 'clock', parameters: {}, strict: false }]
+    const first = await openAi().responses.create({ model: 'think', input: 'use clock', tools })
+    const call = first.output.find(item => item.type === 'function_call')!
+    const input = [{ type: 'function_call_output' as const, call_id: call.call_id, output: '12:00' }]
+    const asked = { model: 'think', input, tools, previous_response_id: first.id }
+    const second = await openAi().responses.create({ ...asked, include: ['reasoning.encrypted_content'] })
+    expect(second.output_text).toBe('state kept: use clock')
+  })
+
+  test('in the background they go on from look to look, and can be cancelled', async () => {
+    const start = () => openAi().responses.create({ model: 'echo', input: 'hi', background: true })
+    const { id, status } = await start()
+    const seen = [status]
+    for (let looks = 0; looks < 3; looks++) seen.push((await openAi().responses.retrieve(id)).status)
+    expect(seen).toEqual(['queued', 'queued', 'in_progress', 'completed'])
+    expect((await openAi().responses.cancel((await start()).id)).status).toBe('cancelled')
+    let text = ''
+    for await (const event of await openAi().responses.retrieve(id, { stream: true })) {
+      if (event.type === 'response.output_text.delta') text += event.delta
+    }
+    expect(text).toBe('hi')
+  })
+})
+
+test('a script speaks the dialect of the path unless told, and a model of a path can be planned', async () => {
+  upstream.plan(answer('planned', { reasoning: 'hm' }), fail(529))
+  const asked = { model: 'echo', max_tokens: 9, messages: [{ role: 'user' as const, content: 'x' }] }
+  const reply = await anthropic().messages.create(asked)
+  expect(reply.content).toMatchObject([
+    { type: 'thinking', thinking: 'hm' },
+    { type: 'text', text: 'planned' },
+  ])
+  const fault = await anthropic()
+    .messages.create(asked)
+    .catch(error => error)
+  expect([fault.status, fault.type]).toEqual([529, 'overloaded_error'])
+  upstream.planModel('broken', fail(503))
+  const refused = await google()
+    .generateContent({ model: 'broken', contents: 'x' })
+    .catch(error => error)
+  expect([refused.status, refused.message]).toEqual([503, expect.stringContaining('UNAVAILABLE')])
+})
