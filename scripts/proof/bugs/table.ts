@@ -1,0 +1,269 @@
+// Bugs that somebody could make while changing the code, one line each, and the tests that must notice each of them. A
+// text to find must stand in its file exactly once: a bug that no longer applies fails instead of passing for caught.
+
+export interface PlantedBug {
+  readonly file: string
+  readonly find: string
+  readonly replace: string
+  /** The tests that must fail. */
+  readonly tests: readonly string[]
+}
+
+const pricing = ['./src/billing', './test/dialects/money-media.test.ts']
+const ledger = ['./test/store', './test/ledger']
+
+export const plantedBugs: readonly PlantedBug[] = [
+  // Identity
+  {
+    file: 'src/identity/key-rights.ts',
+    find: 'if (key.revoked || key.disabled) return',
+    replace: 'if (key.disabled) return',
+    tests: ['./src/identity', './test/front/revoked.test.ts'],
+  },
+  {
+    file: 'src/identity/key-rights.ts',
+    find: 'dateMs >= key.expiresMs',
+    replace: 'dateMs > key.expiresMs + 1_000',
+    tests: ['./src/identity', './test/front/key-bounds.test.ts'],
+  },
+  {
+    file: 'src/identity/key-rights.ts',
+    find: 'if (isAllowed && !isDenied) return',
+    replace: 'if (isAllowed) return',
+    tests: ['./src/identity', './test/rules'],
+  },
+  {
+    file: 'src/identity/key-rights.ts',
+    find: 'requires.every(tag',
+    replace: 'requires.some(tag',
+    tests: ['./src/identity', './test/rules'],
+  },
+  {
+    file: 'src/identity/key-format.ts',
+    find: 'return checksum(text.slice(0, -CHECK_CHARS)) === text.slice(-CHECK_CHARS) ? (text as KeyText) : undefined',
+    replace: 'return text as KeyText',
+    tests: ['./src/identity'],
+  },
+  // Money
+  {
+    file: 'src/base/money/money.ts',
+    find: '(sum * perMille + BILLION - 1n) / BILLION',
+    replace: '(sum * perMille) / BILLION',
+    tests: ['./src/base', './src/billing'],
+  },
+  {
+    file: 'src/base/money/money.ts',
+    find: "padEnd(9, '0')",
+    replace: "padStart(9, '0')",
+    tests: ['./src/base'],
+  },
+  {
+    file: 'src/billing/price.ts',
+    find: 'return other.amount < asked.amount ? other : asked',
+    replace: 'return other',
+    tests: pricing,
+  },
+  {
+    file: 'src/billing/price.ts',
+    find: 'const output = { count: size.outputTokensMax * size.choices, rate: top.output }',
+    replace: 'const output = { count: size.outputTokensMax, rate: top.output }',
+    tests: pricing,
+  },
+  {
+    file: 'src/billing/price.ts',
+    find: 'input <= one.inputAbove',
+    replace: 'input < one.inputAbove',
+    tests: pricing,
+  },
+  {
+    file: 'src/billing/price.ts',
+    find: '{ count: size.inputTokensMax, rate: size.textOnly ? top.text : top.input }',
+    replace: '{ count: size.inputTokensMax, rate: top.text }',
+    tests: pricing,
+  },
+  {
+    file: 'src/billing/who-pays.ts',
+    find: 'if (!content || (!stale && known > 0)) return',
+    replace: 'if (!content || known > 0) return',
+    tests: ['./src/billing', './test/forwarding/who-pays.test.ts'],
+  },
+  {
+    file: 'src/billing/who-pays.ts',
+    find: '[{ input: estimate().input, output: 0 }',
+    replace: '[{ input: 0, output: 0 }',
+    tests: ['./src/billing', './test/forwarding/who-pays.test.ts'],
+  },
+  {
+    file: 'src/store/ledger/ledger-operations.ts',
+    find: "AND (kind = 'postpaid' OR balance + credit_limit - held >= max(?2, ?3))",
+    replace: "AND (kind = 'postpaid' OR balance + credit_limit >= max(?2, ?3))",
+    tests: ledger,
+  },
+  {
+    file: 'src/store/ledger/ledger-operations.ts',
+    find: 'if (cost <= held) return cost\n',
+    replace: 'return cost\n',
+    tests: ledger,
+  },
+  {
+    file: 'src/store/ledger/budgets.ts',
+    find: 'const available = cap - spent - held',
+    replace: 'const available = cap - spent',
+    tests: ledger,
+  },
+  {
+    file: 'src/store/ledger/budgets.ts',
+    find: 'if (period <= row.period) return row',
+    replace: 'if (period < row.period) return row',
+    tests: ledger,
+  },
+  // Limits
+  {
+    file: 'src/base/collections/gcra.ts',
+    find: 'const over = owed + count * each - burst',
+    replace: 'const over = owed - burst',
+    tests: ['./src/base', './src/limits'],
+  },
+  {
+    file: 'src/base/collections/gcra.ts',
+    find: 'if (tick <= this.#tick) return\n',
+    replace: '',
+    tests: ['./src/base', './src/limits'],
+  },
+  {
+    file: 'src/pipeline/20-limit-rate.ts',
+    find: 'keyId: limitsKeyId,',
+    replace: 'keyId: accountId,',
+    tests: ['./test/limits'],
+  },
+  {
+    file: 'src/pipeline/20-limit-rate.ts',
+    find: '    limitRate(caller, looking).lease.release()\n',
+    replace: '',
+    tests: ['./test/front/body-bounds.test.ts', './test/limits'],
+  },
+  // Routing
+  {
+    file: 'src/routing/health/breaker.ts',
+    find: 'const IN_A_ROW = 5',
+    replace: 'const IN_A_ROW = 6',
+    tests: ['./src/routing'],
+  },
+  {
+    file: 'src/routing/choice/choose.ts',
+    find: "verdict === 'credential_bad' || verdict === 'quota_spent') return true",
+    replace: 'false) return true',
+    tests: ['./src/routing'],
+  },
+  {
+    file: 'src/routing/choice/choose.ts',
+    find: 'if (isTried(tried, keptOn, option.name)) continue\n',
+    replace: '',
+    tests: ['./src/routing'],
+  },
+  {
+    file: 'src/pipeline/30-route.ts',
+    find: "if (current === undefined) throw new Refusal('price_unknown', option.name)\n",
+    replace: 'if (current === undefined) return undefined\n',
+    tests: ['./src/pipeline', './test/providers'],
+  },
+  {
+    file: 'src/pipeline/40-adapt.ts',
+    find: 'losses.throwIf(exchange.strict)\n',
+    replace: '',
+    tests: ['./test/dialects/references.test.ts', './test/dialects/foreign-state.test.ts'],
+  },
+  {
+    file: 'src/pipeline/lifetime/idempotency.ts',
+    find: 'if (row.fingerprint !== key.fingerprint) throwIfTaken',
+    replace: 'if (false) throwIfTaken',
+    tests: ['./test/forwarding'],
+  },
+  // Network
+  {
+    file: 'src/http/address/guard.ts',
+    find: "if (kind === 'private' && !mayBePrivate && !this.#privateHosts.hasAddress(address)) {",
+    replace: 'if (false) {',
+    tests: ['./src/http', './test/network'],
+  },
+  {
+    file: 'src/http/address/public-address.ts',
+    find: "if (wrapped4(groups).some(inner => kindOf4(inner) === 'never')) return 'never'\n",
+    replace: '',
+    tests: ['./src/http', './test/network'],
+  },
+  {
+    file: 'src/http/client/chunked-body.ts',
+    find: "case 'LF after data':\n        return byte === LF ? 'size' : 'fault'",
+    replace: "case 'LF after data':\n        return 'size'",
+    tests: ['./src/http'],
+  },
+  {
+    file: 'src/base/secrets/scrubber.ts',
+    find: 'Math.ceil(letters.length / 2)',
+    replace: 'letters.length',
+    tests: ['./src/base'],
+  },
+  // Dialects
+  {
+    file: 'src/protocols/neutral/finish-reasons.ts',
+    find: "return 'other'\n}\n\n/** Whether the table has it. */",
+    replace: "return 'stop'\n}\n\n/** Whether the table has it. */",
+    tests: ['./test/dialects/finish-reasons.test.ts'],
+  },
+  {
+    file: 'src/protocols/neutral/finish-reasons.ts',
+    find: "if (finish === 'stop' && has.calls) return { finish: 'calls' }\n",
+    replace: '',
+    tests: ['./src/protocols', './test/dialects/finish-reasons.test.ts'],
+  },
+  {
+    file: 'src/protocols/neutral/losses.ts',
+    find: 'if (!strict || this.#codes.size === 0) return',
+    replace: 'if (!strict) return',
+    tests: ['./test/dialects/unheard.test.ts', './test/dialects/foreign-state.test.ts', './src/protocols'],
+  },
+  // Management
+  {
+    file: 'src/management/actor.ts',
+    find: "if (isAtLeast(actor.role, isRead ? 'support' : 'admin')) return null",
+    replace: "if (isAtLeast(actor.role, 'support')) return null",
+    tests: ['./test/management/matrix.test.ts'],
+  },
+  {
+    file: 'src/management/web/dispatch.ts',
+    find: "if (endpoint.who !== 'nobody' && ask.actor === undefined) throw new Refusal('token_invalid', ask.path)\n",
+    replace: '',
+    tests: ['./test/management/matrix.test.ts'],
+  },
+  {
+    file: 'src/management/web/dispatch.ts',
+    find: "if (methodOf(ask) !== 'GET') refuseOtherSites(name => ask.header(name))\n",
+    replace: '',
+    tests: ['./test/management'],
+  },
+  {
+    file: 'src/store/queries/paging.ts',
+    find: "const mine = scope === null ? '' : ` AND ${scopeSql(plan.account!)}`",
+    replace: "const mine = ''",
+    tests: ['./test/management/matrix.test.ts', './test/abuse'],
+  },
+  {
+    file: 'src/store/queries/paging.ts',
+    find: '...(ask.scope === null ? [] : [scopeSql(plan.account!)]),\n',
+    replace: '',
+    tests: ['./test/management'],
+  },
+  {
+    file: 'src/store/audit-log/audited.ts',
+    find: "return plan.done.includes(result.done) ? { done: 'stale' } : result",
+    replace: "return { done: 'stale' }",
+    tests: ['./test/management'],
+  },
+  {
+    file: 'src/store/audit-log/audited.ts',
+    find: "createHash('sha256').update(before).update(text)",
+    replace: "createHash('sha256').update(text)",
+    tests: ['./test/management', './src/store'],
+  },
+]

@@ -1,0 +1,60 @@
+// Plants each bug of bugs/table.ts into a copy of the project and runs the tests that must notice it. Run it before and
+// after a large change of the code: the tests are as strong as before only if every bug is caught again.
+//
+// bin/weir-bun scripts/proof/planted-bugs.ts [text in the name of a file]
+
+import { cpSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { PlantedBug } from './bugs/table.ts'
+import { plantedBugs } from './bugs/table.ts'
+
+const root = join(import.meta.dir, '..', '..')
+const PARTS = [
+  'bin',
+  'docs',
+  'providers',
+  'scripts',
+  'src',
+  'test',
+  'tools',
+  'package.json',
+  'tsconfig.json',
+  'README.md',
+]
+
+function copyProject(): string {
+  const copy = mkdtempSync(join(tmpdir(), 'weir-bugs-'))
+  for (const part of PARTS) cpSync(join(root, part), join(copy, part), { recursive: true })
+  symlinkSync(realpathSync(join(root, 'node_modules')), join(copy, 'node_modules'))
+  return copy
+}
+
+/** Whether a test failed. */
+function isCaught(copy: string, { file, find, replace, tests }: PlantedBug): boolean {
+  const path = join(copy, file)
+  const text = readFileSync(path, 'utf8')
+  const parts = text.split(find)
+  if (parts.length !== 2) throw new Error(`${file}: "${find}" stands ${parts.length - 1} times, not once`)
+  writeFileSync(path, parts.join(replace))
+  const bun = [join(copy, 'bin', 'weir-bun'), 'test', '--bail', '--timeout', '60000', ...tests]
+  const { exitCode } = Bun.spawnSync(bun, { cwd: copy, stdout: 'ignore', stderr: 'ignore' })
+  writeFileSync(path, text)
+  return exitCode !== 0
+}
+
+const chosen = plantedBugs.filter(({ file }) => file.includes(process.argv[2] ?? ''))
+const copy = copyProject()
+let caught = 0
+for (const bug of chosen) {
+  const sinceMs = performance.now()
+  const isSeen = isCaught(copy, bug)
+  if (isSeen) caught++
+  const seconds = ((performance.now() - sinceMs) / 1_000).toFixed(0)
+  process.stdout.write(
+    `${isSeen ? 'caught' : 'MISSED'} ${seconds.padStart(4)} s  ${bug.file}: ${bug.find.split('\n')[0]}\n`,
+  )
+}
+rmSync(copy, { recursive: true })
+process.stdout.write(`${caught} of ${chosen.length} bugs were caught\n`)
+process.exit(caught === chosen.length ? 0 : 1)
