@@ -66,18 +66,14 @@ const runnable = Map.groupBy(
   ({ page }) => page,
 )
 
-test.each([...runnable])(
-  '%s',
-  async (_page, blocks) => {
-    const child = Bun.spawn(['sh', '-c', scriptOf(blocks)], {
-      cwd: harness.folder,
-      env: { PATH: process.env.PATH, ...names },
-      stdout: 'pipe',
-      stderr: 'pipe',
-    })
-    const [code, said, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()])
-    const last = stderr.trim().split('\n').slice(-3).join('\n')
-    expect([code, code === 0 ? '' : `${last}\n${said.slice(-500)}`]).toEqual([0, ''])
-  },
-  60_000,
-)
+test.each([...runnable])('%s', async (_page, blocks) => {
+  const child = Bun.spawn(['sh', '-c', scriptOf(blocks)], {
+    cwd: harness.folder,
+    env: { PATH: process.env.PATH, ...names },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  })
+  const [code, said, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()])
+  const last = stderr.trim().split('\n').slice(-3).join('\n')
+  expect([code, code === 0 ? '' : `${last}\n${said.slice(-500)}`]).toEqual([0, ''])
+})

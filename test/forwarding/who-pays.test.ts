@@ -235,26 +235,21 @@ describe('too_long', () => {
     ['too_long_answered', paused(said + usageOnly(7, 5)), ['reported', money(7, 5)]],
   ] as const
 
-  test.each(late)(
-    '%s',
-    async (rule, plan, [source, cost]) => {
-      await withHarness({ world: { clock, attemptTimes } }, async harness => {
-        const isTools = rule === 'too_long_tools'
-        const key = await harness.key({ credit: '1' })
-        harness.upstream.plan(plan)
-        const caller = openCall(harness, key, isTools ? withTools : bodyOf(true))
-        if (rule !== 'too_long_answered')
-          await until(() => harness.upstream.requests.length > 0, 'it is at the upstream')
-        else await caller.until(({ text }) => text.includes('more'), 'content is here')
-        skewMs += bounds.callMsMax
-        await caller.whole(20_000)
-        const charged = isTools ? {} : { cost } // by its time, up to all that was held for
-        await expectCharged(harness, key, { rule, outcome: 'too_long', usage_source: source, ...charged })
-        expect(Number(harness.records()[0]!.cost) > 0).toBe(rule !== 'too_long')
-      })
-    },
-    30_000,
-  )
+  test.each(late)('%s', async (rule, plan, [source, cost]) => {
+    await withHarness({ world: { clock, attemptTimes } }, async harness => {
+      const isTools = rule === 'too_long_tools'
+      const key = await harness.key({ credit: '1' })
+      harness.upstream.plan(plan)
+      const caller = openCall(harness, key, isTools ? withTools : bodyOf(true))
+      if (rule !== 'too_long_answered') await until(() => harness.upstream.requests.length > 0, 'it is at the upstream')
+      else await caller.until(({ text }) => text.includes('more'), 'content is here')
+      skewMs += bounds.callMsMax
+      await caller.whole(20_000)
+      const charged = isTools ? {} : { cost } // by its time, up to all that was held for
+      await expectCharged(harness, key, { rule, outcome: 'too_long', usage_source: source, ...charged })
+      expect(Number(harness.records()[0]!.cost) > 0).toBe(rule !== 'too_long')
+    })
+  })
 })
 
 describe('a caller that stops reading until its upstream gives up', () => {
@@ -277,32 +272,28 @@ describe('a caller that stops reading until its upstream gives up', () => {
     ['upstream_broke_off', 1_000],
   ] as const
 
-  test.each(spans)(
-    '%s: after %p ms without reading',
-    async (rule, ms) => {
-      await withHarness({ world: { clock } }, async harness => {
-        const key = await harness.key({ credit: '1' })
-        const gaveUp = Promise.withResolvers<void>()
-        let isStuck = false
-        harness.upstream.plan(scripted(() => tooMuch(() => isStuck, gaveUp.promise)))
-        const received = harness.upstream.nextRequest()
-        const caller = openCall(harness, key, bodyOf(true))
-        await caller.until(({ text }) => text.includes('more'), 'content is here')
-        caller.stopReading()
-        await standstill(await received)
-        isStuck = true
-        nowMs += ms
-        gaveUp.resolve()
-        caller.readOn()
-        await caller.whole()
-        expect(caller.text).toContain('upstream_failed')
-        // Far more was delivered than the model can say, which is as much as was held for.
-        const charged = rule === 'upstream_broke_off' ? ['none', 0] : ['estimated', money(inputOf(true), 16_384)]
-        await expectCharged(harness, key, { rule, usage_source: charged[0], cost: charged[1] })
-      })
-    },
-    60_000,
-  )
+  test.each(spans)('%s: after %p ms without reading', async (rule, ms) => {
+    await withHarness({ world: { clock } }, async harness => {
+      const key = await harness.key({ credit: '1' })
+      const gaveUp = Promise.withResolvers<void>()
+      let isStuck = false
+      harness.upstream.plan(scripted(() => tooMuch(() => isStuck, gaveUp.promise)))
+      const received = harness.upstream.nextRequest()
+      const caller = openCall(harness, key, bodyOf(true))
+      await caller.until(({ text }) => text.includes('more'), 'content is here')
+      caller.stopReading()
+      await standstill(await received)
+      isStuck = true
+      nowMs += ms
+      gaveUp.resolve()
+      caller.readOn()
+      await caller.whole()
+      expect(caller.text).toContain('upstream_failed')
+      // Far more was delivered than the model can say, which is as much as was held for.
+      const charged = rule === 'upstream_broke_off' ? ['none', 0] : ['estimated', money(inputOf(true), 16_384)]
+      await expectCharged(harness, key, { rule, usage_source: charged[0], cost: charged[1] })
+    })
+  })
 })
 
 describe('revoked', () => {

@@ -118,30 +118,26 @@ const endings: Readonly<Record<string, Ends>> = {
   'a call in the background': inBackground,
 }
 
-test.each(Object.entries(endings))(
-  '%s',
-  async (_name, ends) => {
-    // One after the other, until no place would be left.
-    for (let round = 0; round < PLACES; round++) await ends()
-    await harness.idle()
-    const used = await tokensUsed()
-    const closed = closedGate()
-    harness.upstream.plan(...Array.from({ length: PLACES }, () => closed.script))
-    const first = Array.from({ length: PLACES }, () => chat(harness, key, last))
-    await until(() => closed.taken() === PLACES, 'every place is free')
-    const refused = await chat(harness, key, last)
-    expect(refused.status).toBe(429)
-    expect(refused.headers.get('x-pipeline-ratelimit')).toContain('reason=concurrency_exceeded')
-    // What the two take until they are over; and a second gives back so many.
-    const size = Math.ceil(JSON.stringify(last).length / 4) + 1
-    const remaining = Number(refused.headers.get('x-ratelimit-remaining-tokens'))
-    const expected = TOKENS - PLACES * size - used
-    expect(remaining).toBeWithin(expected, expected + 100)
-    closed.open()
-    for (const answer of first) expect((await answer).status).toBe(200)
-  },
-  30_000,
-)
+test.each(Object.entries(endings))('%s', async (_name, ends) => {
+  // One after the other, until no place would be left.
+  for (let round = 0; round < PLACES; round++) await ends()
+  await harness.idle()
+  const used = await tokensUsed()
+  const closed = closedGate()
+  harness.upstream.plan(...Array.from({ length: PLACES }, () => closed.script))
+  const first = Array.from({ length: PLACES }, () => chat(harness, key, last))
+  await until(() => closed.taken() === PLACES, 'every place is free')
+  const refused = await chat(harness, key, last)
+  expect(refused.status).toBe(429)
+  expect(refused.headers.get('x-pipeline-ratelimit')).toContain('reason=concurrency_exceeded')
+  // What the two take until they are over; and a second gives back so many.
+  const size = Math.ceil(JSON.stringify(last).length / 4) + 1
+  const remaining = Number(refused.headers.get('x-ratelimit-remaining-tokens'))
+  const expected = TOKENS - PLACES * size - used
+  expect(remaining).toBeWithin(expected, expected + 100)
+  closed.open()
+  for (const answer of first) expect((await answer).status).toBe(200)
+})
 
 /** As the records have it. */
 async function tokensUsed(): Promise<number> {
