@@ -1,139 +1,139 @@
-// Everything has a limit, limits have names, names end in unit and bound.
+// Every limit that is built into the gateway. A name ends in the unit and in Max or Min.
 
 import { assert } from './assert.ts'
 
 export const bounds = {
-  /** Request body, after decoding. */
+  /** A request body, after decompression. */
   bodyBytesMax: 32 * 1024 * 1024,
   bodyMsMax: 60_000,
-  /** A body up to this size is read in one piece, and its JSON on the thread that serves calls. */
+  /** A body up to this size is read in one piece, and its JSON is parsed on the thread that serves calls. */
   smallBodyBytesMax: 64 * 1024,
-  /** About a millisecond of the thread that serves calls. */
+  /** Hashing this much takes about a millisecond of the thread that serves calls. */
   hashedAtOnceBytesMax: 1024 * 1024,
   /**
-   * A body may take so many reads, and one more for each so many bytes that have come. A read costs more than what a
-   * few bytes are worth: whoever sends single bytes as chunks would keep the serving thread busy for nothing.
+   * A body may take this many reads, and one more for each `bodyReadBytesMin` bytes that have arrived. A read costs
+   * more than a few bytes are worth: a client that sends single bytes as chunks would keep the serving thread busy.
    */
   callerBodyReadsMin: 1_024,
   personBodyReadsMin: 64,
   strangerBodyReadsMin: 64,
   bodyReadBytesMin: 64,
-  /** Beyond the first ones, everybody else has a turn after so many reads of one body. */
+  /** After this many reads of one body, other requests get a turn on the thread. */
   bodyReadsAtOnceMax: 64,
-  /** A compressed body may become this large whatever its size, and this many times its size beyond that. */
+  /** A compressed body may always grow to this size; beyond it, to this many times its compressed size. */
   decodedBytesMin: 1024 * 1024,
   decodedRatioMax: 100,
-  /** Bodies that are decoded at once, of all accounts and of one, and how long one may wait for its turn. */
+  /** Bodies that are decompressed at the same time: of all accounts, of one account; and how long one may wait. */
   decodingsMax: 4,
   decodingsOfAccountMax: 1,
   bodyTurnMsMax: 20_000,
-  /** Bodies of callers that are on their way at once, of all accounts and of one; and the bytes of all. */
+  /** Bodies of callers that are being received at the same time: of all accounts, of one account; and their bytes. */
   callerBodiesMax: 20_000,
   callerBodiesOfAccountMax: 4_096,
   callerBodiesBytesMax: 1024 * 1024 * 1024,
-  /** The same of people who are signed in, of one and of all. */
+  /** The same for people who are signed in: their number, the bytes of one person, the bytes of all people. */
   personBodiesMax: 1_024,
   personBodiesBytesMax: 8 * 1024 * 1024,
   personsBodiesBytesMax: 64 * 1024 * 1024,
-  /** Of those who have not said who they are: what one body may be, and how many are on their way at once. */
+  /** The same for clients that are not authenticated: the size of one body, and how many are received at once. */
   strangerBodyBytesMax: 16 * 1024,
   strangerBodyMsMax: 10_000,
   strangerBodiesMax: 512,
   strangerBodiesOfNetworkMax: 32,
   strangerJsonDepthMax: 8,
   strangerJsonValuesMax: 256,
-  /** Request head; Bun is started with room for more, so that the refusal is ours and in the caller's dialect. */
+  /** A request head. Bun is started with a higher limit, so that the gateway refuses, in the caller's dialect. */
   headBytesMax: 32 * 1024,
   jsonDepthMax: 256,
   jsonValuesMax: 1_000_000,
-  /** Lists and objects among them, and different names of fields: what is costly to build. */
+  /** Lists and objects among these values, and different field names: both are expensive to build. */
   jsonContainersMax: 250_000,
   jsonNamesMax: 50_000,
-  /** Of a large body: each name is read by several, and none that a vendor knows has more than some dozens of bytes. */
+  /** A field name in a large body. Several parts read each name; the longest name of any vendor has some dozen bytes. */
   jsonNameBytesMax: 16 * 1024,
   modelNameCharsMax: 256,
-  /** Names of models of which it is remembered how they are reached. */
+  /** Model names whose targets are cached. */
   laneGroupsMax: 10_000,
-  /** A plain answer is held whole until its settle is durable. */
+  /** A plain answer is held whole until its settlement is durable. */
   answerBytesMax: 32 * 1024 * 1024,
   errorBodyBytesMax: 64 * 1024,
-  /** An upstream's head, with all informational ones before it. */
+  /** The head of an upstream's response, together with all informational heads (1xx) before it. */
   answerHeadBytesMax: 64 * 1024,
-  /** What is no data in a chunked body: the size line of one chunk, or all trailers. */
+  /** The parts of a chunked body that are no data: the size line of one chunk, or all trailers. */
   chunkOverheadBytesMax: 4 * 1024,
-  /** Of an answer that nobody reads, before its socket is no longer read either. */
+  /** Unread bytes of an upstream's response. Beyond this, the gateway stops reading the socket. */
   unreadBytesMax: 256 * 1024,
-  /** To be connected to an upstream, its name looked up, and for its handshake after that. */
+  /** Connecting to an upstream, DNS lookup included; and the TLS handshake after it. */
   connectMsMax: 5_000,
   tlsMsMax: 5_000,
-  /** Of one host; the time to connect is shared among them. */
+  /** Addresses of one host that are tried. They share the time to connect. */
   addressesTriedMax: 4,
-  /** To one origin: connections that were given up, which the system goes on trying for two minutes. */
+  /** Abandoned connection attempts to one origin. The operating system goes on trying them for two minutes. */
   givenUpConnectsMax: 256,
-  /** What a proxy says of a tunnel. */
+  /** A proxy's reply to CONNECT. */
   proxyAnswerBytesMax: 16 * 1024,
-  /** How long it is taken for granted where a name leads, and how long where nobody can be asked. */
+  /** How long a DNS answer is used without a new lookup, and how long while new lookups fail. */
   namesFreshMsMax: 30_000,
   namesKnownMsMax: 600_000,
   namesKnownMax: 1_000,
   nameLookupMsMax: 10_000,
-  /** For news of a name that is known, and before the next try when there were none. */
+  /** How long a call waits for a new lookup of a known name, and the pause after a lookup that failed. */
   nameRefreshMsMax: 1_000,
   nameRetryMsMin: 5_000,
-  /** Addresses of calls that are kept taken apart. */
+  /** Parsed URLs of upstreams that are cached. */
   targetsKeptMax: 1_000,
-  /** To one origin. */
+  /** Idle connections to one origin. */
   idleConnectionsMax: 256,
   idleConnectionSecondsMax: 30,
-  /** One event of a stream, which may hold a picture, and everything held back of one stream. */
+  /** One event of a stream, which may contain an image; also everything that is held back of one stream. */
   frameBytesMax: 32 * 1024 * 1024,
-  /** Of an answer that is over, before its connection is closed instead of used again. */
+  /** What may follow the end of an answer. Beyond this, the connection is closed instead of reused. */
   answerTailBytesMax: 1024 * 1024,
-  /** Of the answers of all calls together what is held in memory; beyond that upstreams are read one after another. */
+  /** Answers of all calls together that are held in memory. Beyond this, upstreams are read one after another. */
   answersHeldBytesMax: 256 * 1024 * 1024,
-  /** What one call holds of its answer without being counted in that. */
+  /** What each call may hold of its answer without counting towards `answersHeldBytesMax`. */
   answerUncountedBytesMax: 256 * 1024,
   firstContentMsMax: 120_000,
   betweenChunksMsMax: 60_000,
   attemptsPerCallMax: 3,
-  /** Before the same channel is tried again; whoever should wait longer is told so. */
+  /** The pause before the same channel is tried again. If it would be longer, the caller gets Retry-After instead. */
   retryPauseMsMax: 5_000,
   callMsMax: 600_000,
-  /** The most that a model which is known to take longer may be given instead. */
+  /** The longest time that can be configured for models that are known to take longer. */
   longCallMsMax: 3_600_000,
-  /** Calls that wait for a free channel, of one group of models. */
+  /** Calls that wait for a free channel, for each target group. */
   waitingCallsMax: 100,
   waitingLinesOfAccountMax: 16,
   waitingMsMax: 5_000,
   settleMsMax: 5_000,
-  /** Calls that are over and could not be written down yet, each some two kilobytes, before new ones are refused. */
+  /** Unsettled calls, of about two kilobytes each. Beyond this, new calls are refused. */
   owedSettlesMax: 10_000,
-  /** Of output between two checkpoints of a stream: two thousand tokens. */
+  /** Output between two checkpoints of a stream: about two thousand tokens. */
   checkpointBytesMax: 8_000,
-  /** Also those that are revoked; only for those who manage their own. */
+  /** Keys of one account, revoked ones included. Applies only to people who manage their own keys. */
   keysOfAccountMax: 10_000,
-  /** Ranges of addresses of one key. */
+  /** Address ranges of one key. */
   keyAddressesMax: 100,
   keyNameCharsMax: 100,
-  /** How long the old text of a key may work beside the new one. */
+  /** How long the old text of a key may stay valid beside the new one. */
   keyOverlapMsMax: 30 * 24 * 3_600_000,
   keysCachedMax: 10_000,
   keysUnknownCachedMax: 10_000,
   keyUnknownMsMax: 5_000,
   qpmMax: 100_000,
-  /** Of one kind, with those that are on their way out. */
+  /** Secrets of one kind, replaced ones included. */
   secretsMax: 8,
-  /** One that was replaced is not let go sooner: a token may still be shown, and what was made with it still come. */
+  /** A replaced secret is kept at least this long: tokens and records that were made with it may still arrive. */
   secretReplacedMsMin: 900_000,
-  /** How long a call may have a place under a limit: no call lasts longer, and what is lost comes back. */
+  /** A lease ends by itself after this time. No call lasts longer, so a lost lease is returned. */
   leaseMsMax: 3_660_000,
-  /** Keys, accounts and models with limits of their own that are remembered at once. */
+  /** Keys, accounts and models with limits of their own whose use is held in memory. */
   limitOwnersMax: 1_000_000,
-  /** Of models with a limit of their own, those that one key may bring up before the first are forgotten. */
+  /** Models with a limit of their own that one key can add before its first ones are forgotten. */
   limitedModelsOfKeyMax: 1_024,
-  /** What is written down of day limits, each a name and a date. */
+  /** Stored rows of daily usage, each for one limit and one date. */
   limitDebtsMax: 100_000,
-  /** What an operator lays down is read whole, on the thread that serves calls, after each change. */
+  /** Rules of operators. All are read again after each change, on the thread that serves calls. */
   limitRulesMax: 10_000,
   modelRoutesMax: 1_000,
   routeMembersMax: 32,
@@ -144,15 +144,15 @@ export const bounds = {
   channelNameCharsMax: 100,
   baseUrlCharsMax: 1_000,
   credentialCharsMax: 16 * 1024,
-  /** Headers that one channel sends besides its own. */
+  /** Extra headers that one channel sends. */
   channelHeadersMax: 16,
   channelHeaderCharsMax: 1_024,
-  /** Fields that one channel changes in the requests of one dialect, and their values as JSON. */
+  /** Fields that one channel overrides in the requests of one dialect, and their values as JSON. */
   channelFieldsMax: 32,
   channelFieldsBytesMax: 8 * 1024,
-  /** Made or changed by one request. */
+  /** Channels that one request creates or changes. */
   channelsAtOnceMax: 1_000,
-  /** A trial call on one channel. */
+  /** A test call on one channel. */
   trialMsMax: 60_000,
   /** Asking an upstream which models it has. */
   modelListMsMax: 20_000,
@@ -163,7 +163,7 @@ export const bounds = {
   priorityMax: 1_000,
   channelCapMax: 1_000_000_000,
   proxyUrlCharsMax: 1_000,
-  /** Of one key or one channel. */
+  /** Tags of one key or one channel. */
   tagsMax: 20,
   keyPatternsMax: 50,
   ledgerQueueMax: 10_000,
@@ -171,148 +171,149 @@ export const bounds = {
   /** How long the oldest operation may wait before new calls are refused. */
   ledgerQueueMsMax: 1_000,
   retryAfterSecondsMax: 60,
-  /** Calls that are only explained, of one key. */
+  /** Explain requests of one key. */
   explainedPerMinuteMax: 60,
   explainedChannelsMax: 200,
-  /** Of the request that would be sent. */
+  /** The request body that an explain request shows. */
   explainedBodyBytesMax: 64 * 1024,
   codesPerBatchMax: 10_000,
-  /** That one person, or one address, may try to redeem and are none. */
+  /** Wrong redemption codes of one person, or from one address. */
   codeTriesPerMinuteMax: 10,
-  /** Names, people and addresses of which it is remembered how often they tried something. */
+  /** Names, people and addresses whose recent attempts are counted. */
   triersMax: 10_000,
   idempotencyKeyCharsMax: 255,
-  /** Of an answer that is kept for its idempotency key; a larger one is not kept. */
+  /** An answer that is stored under its idempotency key; larger answers are not stored. */
   keptAnswerBytesMax: 4 * 1024 * 1024,
   keptAnswerMsMax: 24 * 3_600_000,
-  /** Calls that go on to their end after their caller left, so that it can be asked for again. */
+  /** Calls that continue after their caller disconnected, so that the caller can ask for the answer again. */
   aloneCallsMax: 64,
   aloneCallsOfAccountMax: 16,
   aloneMsMax: 30_000,
-  /** Of a request or an answer that is kept for its key's owner. */
+  /** A request or answer body that is stored for the account of its key. */
   keptBodyBytesMax: 1024 * 1024,
-  /** Bodies on their way to the disk, of all accounts and of one; beyond that they are dropped. */
+  /** Bodies that wait to be written, of all accounts and of one; beyond this they are dropped. */
   bodiesWaitingBytesMax: 16 * 1024 * 1024,
   bodiesWaitingOfAccountBytesMax: 8 * 1024 * 1024,
-  /** Kept bodies as they are on the disk, of one account and of all; beyond that the oldest go. */
+  /** Stored bodies on disk, of one account and of all; beyond this the oldest are deleted. */
   bodiesOfAccountBytesMax: 256 * 1024 * 1024,
   bodiesBytesMax: 4 * 1024 * 1024 * 1024,
-  /** Text that waits to be counted, of all calls together. More would not be counted in time. */
+  /** Text that waits for the token counter, of all calls together. More could not be counted in time. */
   tokenCountBytesMax: 8 * 1024 * 1024,
   tokenCountMsMax: 2_000,
   tokenCounterStartMsMax: 3_000,
-  /** The id of a response, a tool call, a task or a file, as a caller or an upstream gives it. */
+  /** The id of a response, tool call, task or file, as a caller or an upstream wrote it. */
   keptIdCharsMax: 256,
-  /** What is kept of one response. */
+  /** One stored response. */
   keptResponseBytesMax: 8 * 1024 * 1024,
-  /** Of one account; beyond that the oldest go. */
+  /** Stored responses of one account; beyond this the oldest are deleted. */
   keptResponsesMax: 10_000,
   keptResponsesBytesMax: 512 * 1024 * 1024,
-  /** Responses before a response, and all they hold together. */
+  /** Earlier responses that a response continues: their number, and their bytes together. */
   responseChainMax: 1_000,
   responseChainBytesMax: 32 * 1024 * 1024,
   /** Calls that are answered in the background, of all accounts and of one. */
   backgroundCallsMax: 64,
   backgroundCallsOfAccountMax: 16,
-  /** Of events that are held for whoever listens to one of them. */
+  /** Events of one background call that are held for clients that follow its stream. */
   backgroundEventsBytesMax: 16 * 1024 * 1024,
   /** Reasoning state of one tool call. */
   keptReasoningBytesMax: 256 * 1024,
   keptReasoningMsMax: 7 * 24 * 3_600_000,
-  /** Of one account; beyond that the oldest go. */
+  /** Reasoning states of one account; beyond this the oldest are deleted. */
   keptReasoningsMax: 10_000,
   keptReasoningsBytesMax: 64 * 1024 * 1024,
-  /** Of all accounts together; beyond that the oldest go of the one that has the most. */
+  /** Of all accounts together; beyond this the oldest of the account with the most are deleted. */
   allReasoningsBytesMax: 2 * 1024 * 1024 * 1024,
-  /** On its way to the disk, of all accounts; beyond that it is kept in memory only. */
+  /** Reasoning state that waits to be written, of all accounts; beyond this it stays in memory only. */
   reasoningWaitingBytesMax: 8 * 1024 * 1024,
   reasoningCachedBytesMax: 32 * 1024 * 1024,
-  /** Of one account. */
+  /** Tasks of one account. */
   tasksOpenMax: 1_000,
   tasksKeptMax: 2_000,
   taskBodyBytesMax: 64 * 1024,
-  /** From its beginning; one that is not over stays. */
+  /** How long a task is stored, from its creation. A task that has not ended stays. */
   taskMsMax: 30 * 24 * 3_600_000,
   tasksDueMax: 100,
-  /** How long an upstream may take to begin one, and to say how it is. */
+  /** How long an upstream may take to create a task, and to report its state. */
   taskBeginMsMax: 60_000,
   taskLookMsMax: 20_000,
-  /** Asked for at once, of all accounts. */
+  /** Tasks whose state is requested at the same time, of all accounts. */
   taskLooksMax: 16,
-  /** An upstream that has never heard of a task this long after its beginning has forgotten it. */
+  /** If an upstream does not know a task this long after its creation, the upstream has deleted it. */
   taskForgottenMsMin: 24 * 3_600_000,
-  /** One that has not ended by then never will. */
+  /** A task that has not ended by then never will. */
   taskUnderWayMsMax: 7 * 24 * 3_600_000,
   tasksListedMax: 500,
   keptFilesMax: 10_000,
-  /** Ids that upstreams gave in answers to one account: of containers, stored items, contexts. */
+  /** References of one account: ids that upstreams returned for containers, stored items and contexts. */
   keptReferencesMax: 50_000,
   keptReferenceMsMax: 30 * 24 * 3_600_000,
-  /** Of one answer. */
+  /** References in one answer. */
   referencesOfAnswerMax: 256,
-  /** Things kept at an upstream that one request may name. */
+  /** References in one request. */
   referencesOfCallMax: 2_000,
-  /** The same with addresses, which name something kept only where they lead to the upstream itself. */
+  /** References and URLs in one request. A URL is a reference only where it points at the upstream itself. */
   referencesFoundMax: 10_000,
   keptFilesListedMax: 1_000,
-  /** Of all accounts' rows this is only the last bound: an account is refused further files long before. */
+  /** The last bound on file rows of all accounts: one account is refused further files long before. */
   keptFilesBytesMax: 1024 * 1024 * 1024 * 1024,
-  /** Files of one account at upstreams; beyond that an upload is refused. */
+  /** Files of one account at upstreams; beyond this an upload is refused. */
   filesOfAccountMax: 1_000,
   filesOfAccountBytesMax: 5 * 1024 * 1024 * 1024,
   keptFileMsMax: 30 * 24 * 3_600_000,
-  /** For a provider's own count; then it is counted here. */
+  /** How long a provider may take to count tokens. After that, the gateway counts. */
   countAskedMsMax: 5_000,
-  /** A longer request is not translated for a count. */
+  /** A longer request is not translated to have its tokens counted. */
   countTranslatedBytesMax: 8 * 1024 * 1024,
-  /** Of a call that a factor is learned from. */
+  /** The size of a call from which a correction factor is learned. */
   countLearnedBytesMax: 256 * 1024,
   countFactorsMax: 10_000,
-  /** Counts that a factor is learned from, before the old ones fade. */
+  /** Samples of one correction factor before old samples lose weight. */
   countSamplesMax: 10_000,
-  /** Media that a caller named by its address, of one address and of all at once. */
+  /** Media that a caller named by URL: the size and time of one, and how many are fetched at the same time. */
   mediaBytesMax: 20 * 1024 * 1024,
   mediaMsMax: 10_000,
   mediaUrlCharsMax: 8 * 1024,
   mediaFetchesMax: 64,
-  /** Calls that wait for theirs, each for four at a time. */
+  /** Calls that wait for their media. Each call fetches four at a time. */
   mediaCallsMax: 64,
   mediaCallsOfAccountMax: 8,
-  /** Of one call. */
+  /** Media of one call. */
   mediaPerCallMax: 32,
   mediaPerCallBytesMax: 64 * 1024 * 1024,
-  /** Names of models on the way from one to a real model. */
+  /** Model names between the requested name and a real model. */
   routeDepthMax: 8,
-  /** However long an upstream asks to be left alone. */
+  /** The longest pause of a channel, even if its upstream asks for a longer one. */
   channelClosedMsMax: 3_600_000,
-  /** An attempt whose end nobody told is over by then. */
+  /** A channel use that was never ended is taken for over after this time. */
   turnMsMax: 3_660_000,
-  /** Of one channel: models that are watched one by one, and accounts for which alone it is closed. */
+  /** For one channel: models with a health of their own, and accounts with a circuit breaker of their own. */
   channelModelsMax: 64,
   ownBreakersMax: 16,
-  /** Conversations of which it is remembered which channel has them, and for how long at most. */
+  /** Conversations whose channel is remembered (affinity), and for how long. */
   conversationsKeptMax: 100_000,
   conversationKeptMsMax: 3_600_000,
-  /** Names of models whose calls are counted to bound what is tried again. */
+  /** Model names with a retry budget of their own. */
   retryGroupsMax: 10_000,
-  /** Of one metric, and models that have series of their own; what comes later is counted as other. */
+  /** Series of one metric, and models with series of their own. Later ones are counted as `other`. */
   metricSeriesMax: 2_000,
   metricModelsMax: 200,
-  /** What people look at: questions at once, how long one may take, rows of a page, bytes of what they send. */
+  /** Queries that wait or run at the same time, and how long one may take. */
   deskQuestionsMax: 200,
   deskMsMax: 8_000,
-  /** Asked at once by one person, and by one who runs the site; and what one who does not may change in a minute. */
+  /** Requests at the same time of one person, and of one member of the staff; and changes of others in a minute. */
   personAsksMax: 16,
   staffAsksMax: 64,
   personWritesPerMinuteMax: 300,
   pageRowsMax: 200,
-  /** Of one answer with figures step by step. */
+  /** Points of one time series in an answer. */
   seriesPointsMax: 1_500,
-  /** The time that one search of records may be for. */
+  /** The period that one search of records may cover. */
   recordSearchMsMax: 90 * 86_400_000,
   /**
-   * Exports at once: of all, of one person, of all people of one account; and how many places are kept for those who
-   * run the site. A reader who takes nothing for so long loses the place. One export reads so many records at a time.
+   * Exports at the same time: of all, of one person, of all people of one account; and how many are reserved for
+   * staff. An export whose client reads nothing for `exportStallMsMax` is ended. An export reads `exportRowsMax`
+   * records at a time.
    */
   exportsMax: 16,
   exportsOfPersonMax: 2,
@@ -320,24 +321,24 @@ export const bounds = {
   exportsOfStaffMin: 4,
   exportStallMsMax: 30_000,
   exportRowsMax: 500,
-  /** Orders of one account to delete records that are not carried out yet. */
+  /** Requests of one account to delete records that are not finished yet. */
   deletionsOpenMax: 50,
   managementBodyBytesMax: 1024 * 1024,
   managementJsonDepthMax: 64,
   managementJsonValuesMax: 100_000,
-  /** Of a management token; ours have some 300. */
+  /** A management token. The gateway's own tokens have about 300 characters. */
   tokenCharsMax: 2_000,
   tokenSecondsMax: 600,
-  /** A session that is not renewed for a week is over, and each one is after a month. */
+  /** A session ends after a week without renewal, and in any case after a month. */
   sessionIdleMsMax: 7 * 24 * 3_600_000,
   sessionMsMax: 30 * 24 * 3_600_000,
-  /** Of one person; beyond that the oldest end. */
+  /** Sessions of one person; beyond this the oldest end. */
   sessionsOfPersonMax: 50,
-  /** Sessions that are over stay for a while: who signed in from where. */
+  /** How long ended sessions stay stored, to show who signed in from where. */
   sessionKeptMsMax: 90 * 24 * 3_600_000,
-  /** How long a token that renews a session may come again, from another window of the same browser. */
+  /** How long a used refresh token is accepted again, because another window of the same browser may send it. */
   refreshGraceMsMax: 10_000,
-  /** Of one session, those that were used: one that comes again ends the session. */
+  /** Used refresh tokens of one session that are remembered. If one of them is sent again, the session ends. */
   refreshesKeptMax: 64,
   setUpMsMax: 3_600_000,
   invitationMsMax: 30 * 24 * 3_600_000,
@@ -346,39 +347,39 @@ export const bounds = {
   personNameCharsMax: 100,
   passwordCharsMin: 10,
   passwordCharsMax: 200,
-  /** Passwords that are hashed at once, and that wait for it: each costs some 50 ms and 19 MiB. */
+  /** Passwords that are hashed at the same time, and that wait for it: each costs about 50 ms and 19 MiB. */
   passwordHashesMax: 2,
   passwordsWaitingMax: 16,
   recoveryCodesMax: 10,
-  /** Of one account, and of the site. */
+  /** Webhooks of one account, and of the site. */
   webhooksOfAccountMax: 10,
   webhooksOfSiteMax: 50,
   webhookUrlCharsMax: 2_000,
-  /** For one that is told something, from the look at its name to the head of its answer. */
+  /** One delivery, from the DNS lookup to the head of the response. */
   webhookMsMax: 10_000,
-  /** Told something at once, each of them one thing at a time. */
+  /** Webhooks that are called at the same time, each with one delivery at a time. */
   webhooksToldMax: 16,
-  /** How often, and for how long, something is tried before it is given up. */
+  /** How often, and for how long, a delivery is tried before it is given up. */
   webhookAttemptsMax: 40,
   webhookTriedMsMax: 24 * 3_600_000,
   webhookPauseMsMax: 3_600_000,
-  /** Looked at in one look for what is due. */
+  /** Deliveries that one search for due deliveries reads. */
   webhooksLookedAtMax: 200,
-  /** Of one webhook: what is kept of what is over. */
+  /** Finished deliveries of one webhook that stay stored. */
   webhookKeptMax: 100,
   webhookTestsPerMinuteMax: 10,
-  /** How long it is worked out what calls would have cost; whoever asks waits no longer than ten seconds. */
+  /** How long a price backtest may run. Its client waits at most ten seconds. */
   backtestMsMax: 7_000,
   backtestDaysMax: 366,
-  /** Of a list that is told as a file, in one piece. */
+  /** Rows of a list that is downloaded as one file. */
   exportPageRowsMax: 1_000,
 } as const
 
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')
 assert(bounds.leaseMsMax > bounds.longCallMsMax + bounds.settleMsMax, 'a call ends before its lease')
 assert(bounds.callMsMax <= bounds.longCallMsMax, 'a long call is no shorter than any other')
-assert(bounds.longCallMsMax < bounds.turnMsMax, 'an attempt that is under way is not taken for a lost one')
+assert(bounds.longCallMsMax < bounds.turnMsMax, 'a running attempt is not taken for a lost one')
 assert(bounds.frameBytesMax <= bounds.answerBytesMax, 'an event is no longer than an answer')
-assert(bounds.frameBytesMax <= bounds.answersHeldBytesMax, 'one answer does not fill what there is for all')
+assert(bounds.frameBytesMax <= bounds.answersHeldBytesMax, 'one answer does not fill the memory for all answers')
 assert(bounds.headBytesMax < bounds.bodyBytesMax, 'a head is smaller than a body')
 assert(bounds.keptResponseBytesMax < bounds.keptResponsesBytesMax, 'one response does not drive out all others')

@@ -1,4 +1,4 @@
-// A type that only one place can make: the brand has no value, so nothing but a cast yields it.
+// Branded types. The brand has no value at run time, so only a cast creates such a type, and one file owns that cast.
 
 declare const brand: unique symbol
 

@@ -1,10 +1,9 @@
-// A call that is over, as plain data, for those who count calls and those who log them. Nothing in it is a caller's own
-// words but the name of a model that was found.
+// A finished call as plain data, for metrics and logs. The only text of the caller in it is the name of a known model.
 
 import type { Nanos } from './money/money.ts'
 import type { Usage } from './money/usage.ts'
 
-/** Where a call that was refused had come to; `door` is before it was known for a call, `read` while it was read. */
+/** The stage in which a call was refused: `door` before it was recognised as a call, `read` while its body was read. */
 export type CallStage = 'door' | 'auth' | 'read' | 'rate_limit' | 'route' | 'hold' | 'adapter' | 'forward' | 'settle'
 
 export interface EndedCall {
@@ -12,19 +11,19 @@ export interface EndedCall {
   readonly dialect: string
   readonly status: number
   readonly outcome: string
-  /** Why it was refused or broken off, and where. */
+  /** Why the call was refused or broke off, and in which stage. */
   readonly error?: { readonly code: string; readonly stage: CallStage } | undefined
   readonly keyId?: number | undefined
   readonly provider?: string | undefined
   readonly model?: string | undefined
   readonly attempts: readonly { readonly channelId: string; readonly verdict: string }[]
   readonly durationMs: number
-  /** From its arrival to the first content of a stream. */
+  /** From the arrival of the call to the first content of its stream. */
   readonly firstMs?: number | undefined
-  /** What an answer took beyond its attempts. */
+  /** Time that the gateway itself added: the duration of the call without its attempts. */
   readonly addedMs?: number | undefined
-  /** Its upstream reported usage that could not be believed. */
+  /** Why the usage that the upstream reported was rejected as implausible. */
   readonly disbelieved?: string | undefined
-  /** What it used and costs. */
+  /** The usage that was billed, and its cost. */
   readonly billed?: { readonly usage: Usage; readonly amount: Nanos } | undefined
 }

@@ -1,7 +1,7 @@
-// Time enters through main.ts. Durations come from the monotonic clock, dates from the wall.
+// The clocks that main.ts passes to the parts: a monotonic clock for durations, the wall clock for dates.
 
 export interface Clock {
-  /** Milliseconds since some start; never goes back. */
+  /** Milliseconds since an arbitrary start. Never goes back. */
   nowMs(): number
   /** Milliseconds since 1970, for dates that people read. */
   dateMs(): number

@@ -1,5 +1,5 @@
-// Many deadlines on one timer. A call has several, nearly all of which are lifted long before they are due, and a
-// timer for each costs more than a look at all of them every so often. A deadline may be late by one tick.
+// Many deadlines on one timer. A call has several deadlines, and nearly all are cancelled long before they are due. One
+// timer that checks all of them costs less than a timer for each. A deadline may fire one tick late.
 
 import type { Place } from './collections/linked-list.ts'
 import { Ring } from './collections/linked-list.ts'
@@ -23,7 +23,7 @@ export class Deadlines {
     return this.#nowMs()
   }
 
-  /** Calls `onLate` once, unless the deadline is lifted before it is due. */
+  /** Calls `onLate` once, unless the deadline is cancelled before it is due. */
   after(ms: number, onLate: () => void): Deadline {
     const deadline = new Deadline(this, this.#nowMs() + ms, onLate)
     deadline.place = this.#pending.add(deadline)
@@ -36,7 +36,7 @@ export class Deadlines {
     deadline.place = undefined
   }
 
-  /** The work, or a rejection with what `late` makes when it takes too long. The work itself goes on. */
+  /** Waits for `work`, or rejects with the error of `late` when the time is over. The work itself continues. */
   within<T>(ms: number, work: Promise<T>, late: () => Error): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const deadline = this.after(ms, () => reject(late()))
@@ -44,11 +44,11 @@ export class Deadlines {
     return promise.finally(() => deadline.lift())
   }
 
-  /** Also called by a clock of its own. */
+  /** Fires all deadlines that are due. Tests with a clock of their own call it directly. */
   look(): void {
     const nowMs = this.#nowMs()
     for (const deadline of this.#pending) {
-      if (deadline.place === undefined || deadline.dueMs > nowMs) continue // one may lift the next
+      if (deadline.place === undefined || deadline.dueMs > nowMs) continue // a callback may have cancelled it
       this.remove(deadline)
       deadline.onLate()
     }
@@ -62,7 +62,7 @@ export class Deadline {
   readonly #deadlines: Deadlines
   dueMs: number
   readonly onLate: () => void
-  /** Where it waits; undefined once it is lifted or was late. */
+  /** Its node in the list; undefined once the deadline was cancelled or has fired. */
   place: Place<Deadline> | undefined
 
   constructor(deadlines: Deadlines, dueMs: number, onLate: () => void) {
@@ -71,7 +71,7 @@ export class Deadline {
     this.onLate = onLate
   }
 
-  /** From now on, this long. */
+  /** Moves the deadline to `ms` from now. */
   extend(ms: number): void {
     this.dueMs = this.#deadlines.nowMs() + ms
   }

@@ -1,5 +1,5 @@
-// One JSON line an event, whatever is in it. Fields are our own words and numbers; a Secret prints as [secret], and of
-// what others said no line keeps an address's query or whoever logs in there.
+// The log: one JSON line for each event. A Secret prints as [secret]. Control characters are escaped, and credentials
+// and query strings of URLs are removed, because fields may contain text of callers and upstreams.
 
 import { harmless, withoutSecrets } from './text/safe-text.ts'
 
@@ -27,25 +27,25 @@ export function buildLog(level: LogLevel, write: (line: string) => void): Log {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-/** What cannot be written down is left out: a log must not be why a call fails. */
+/** Fields that cannot be written as JSON are left out: logging must not make a call fail. */
 function lineOf(head: Record<string, string>, fields: Record<string, unknown>): string {
   try {
-    return harmless(withoutSecrets(JSON.stringify({ ...head, ...fields }, told)))
+    return harmless(withoutSecrets(JSON.stringify({ ...head, ...fields }, loggable)))
   } catch {
     return harmless(withoutSecrets(JSON.stringify({ ...head, fields: 'unreadable' })))
   }
 }
 
-function told(_name: string, value: unknown): unknown {
+function loggable(_name: string, value: unknown): unknown {
   if (value instanceof Error) return describeFault(value)
   return typeof value === 'bigint' ? String(value) : value
 }
 
 const CAUSES_MAX = 3
 
-/** What may be said of a thrown value in the log: its class and text, and those of what caused it, never its fields. */
+/** A thrown value as text for the log: its class and message and those of its causes, never its other fields. */
 export function describeFault(fault: unknown, causes = CAUSES_MAX): string {
   if (!(fault instanceof Error)) return typeof fault
-  const because = fault.cause === undefined || causes === 0 ? '' : ` (${describeFault(fault.cause, causes - 1)})`
-  return withoutSecrets(`${fault.name}: ${fault.message}${because}`)
+  const cause = fault.cause === undefined || causes === 0 ? '' : ` (${describeFault(fault.cause, causes - 1)})`
+  return withoutSecrets(`${fault.name}: ${fault.message}${cause}`)
 }

@@ -1,11 +1,11 @@
-// Counters, gauges and histograms in the text formats that monitoring systems scrape. Counting is adding to a number;
-// gauges are read, and everything is written, only when somebody asks. Labels hold our own words, never those of a
-// caller, and no name has more series than its bound: what comes later is counted as `other`.
+// Counters, gauges and histograms in the text formats that monitoring systems scrape. Counting adds to a number; gauges
+// are read, and text is written, only when a scrape arrives. Label values are never text of a caller. The number of
+// series of a metric is bounded: later label values are counted as `other`.
 
 import { assert } from './assert.ts'
 import { bounds } from './bounds.ts'
 
-/** One series that only grows. Whoever counts often keeps it. */
+/** One series that only grows. Code that counts often keeps the object. */
 export class Cell {
   value = 0
 
@@ -14,13 +14,13 @@ export class Cell {
   }
 }
 
-/** How many values there were up to each of some bounds, and what they come to together. */
+/** Counts values in buckets by their upper bounds, and sums them. */
 export class Histogram {
   readonly #upTo: readonly number[]
   readonly #counts: Float64Array
   #sum = 0
 
-  /** The bounds in rising order; what is beyond the last counts, too. */
+  /** `upTo`: the upper bounds in rising order. Values above the last one are counted in a bucket of their own. */
   constructor(upTo: readonly number[]) {
     this.#upTo = upTo
     this.#counts = new Float64Array(upTo.length + 1)
@@ -36,26 +36,26 @@ export class Histogram {
 
   lines(name: string, labels: string): readonly string[] {
     let count = 0
-    const before = labels === '' ? '{' : `${labels.slice(0, -1)},`
-    const buckets = Array.from(this.#counts, (more, at) => {
-      count += more
-      return `${name}_bucket${before}le="${numberText(this.#upTo[at] ?? Number.POSITIVE_INFINITY)}"} ${count}\n`
+    const openLabels = labels === '' ? '{' : `${labels.slice(0, -1)},`
+    const buckets = Array.from(this.#counts, (inBucket, at) => {
+      count += inBucket
+      return `${name}_bucket${openLabels}le="${numberText(this.#upTo[at] ?? Number.POSITIVE_INFINITY)}"} ${count}\n`
     })
     return [...buckets, `${name}_sum${labels} ${numberText(this.#sum)}\n`, `${name}_count${labels} ${count}\n`]
   }
 }
 
-/** Undefined leaves the sample out. */
+/** Reads the value of a metric. Undefined leaves the sample out. */
 export type Read = () => number | undefined
 
 export interface LabelledRead {
   readonly labels: readonly string[]
-  /** A row for each series: the values of its labels in their order, and what it is. */
+  /** One entry for each series: its label values in the order of `labels`, and its value. */
   read(): Iterable<readonly [values: readonly string[], value: number]>
 }
 
-/** Of a name with labels: the series of these values. Made when it is first asked for. */
-export type SeriesOf<Kept> = (...values: readonly string[]) => Kept
+/** Returns the series with these label values, and creates it on first use. */
+export type SeriesOf<Metric> = (...values: readonly string[]) => Metric
 
 export type MetricsFormat = 'prometheus' | 'openmetrics'
 
@@ -92,13 +92,18 @@ export class Metrics {
     return histogram
   }
 
-  histograms(name: string, help: string, { labels, upTo }: HistogramPlan): SeriesOf<Histogram> {
+  histograms(
+    name: string,
+    help: string,
+    { labels, upTo }: { readonly labels: readonly string[]; readonly upTo: readonly number[] },
+  ): SeriesOf<Histogram> {
     const series = new Series(labels, () => new Histogram(upTo))
-    this.#add({ name, help, type: 'histogram', lines: () => series.lines((kept, text) => kept.lines(name, text)) })
+    const lines = () => series.lines((histogram, text) => histogram.lines(name, text))
+    this.#add({ name, help, type: 'histogram', lines })
     return series.of
   }
 
-  /** What is counted elsewhere and only grows. */
+  /** A counter whose value is counted elsewhere. */
   counted(name: string, help: string, read: Read | LabelledRead): void {
     this.#add({ name, help, type: 'counter', lines: () => readLines(name, read) })
   }
@@ -113,47 +118,45 @@ export class Metrics {
   }
 
   #add(family: Family): void {
-    assert(!this.#families.has(family.name), `${family.name} is one metric`)
-    assert((family.type === 'counter') === family.name.endsWith('_total'), `${family.name} is named for what it is`)
+    assert(!this.#families.has(family.name), `${family.name} is registered once`)
+    assert(
+      (family.type === 'counter') === family.name.endsWith('_total'),
+      `${family.name}: counters, and only counters, end in _total`,
+    )
     this.#families.set(family.name, family)
   }
 }
 
-interface HistogramPlan {
-  readonly labels: readonly string[]
-  readonly upTo: readonly number[]
-}
-
-class Series<Kept> {
+class Series<Metric> {
   readonly #labels: readonly string[]
-  readonly #make: () => Kept
-  readonly #kept = new Map<string, { readonly text: string; readonly kept: Kept }>()
+  readonly #create: () => Metric
+  readonly #series = new Map<string, { readonly text: string; readonly metric: Metric }>()
 
-  constructor(labels: readonly string[], make: () => Kept) {
+  constructor(labels: readonly string[], create: () => Metric) {
     this.#labels = labels
-    this.#make = make
+    this.#create = create
   }
 
-  readonly of = (...values: readonly string[]): Kept => {
-    const known = this.#kept.get(values.join('\n'))
-    if (known !== undefined) return known.kept
-    if (this.#kept.size < bounds.metricSeriesMax) return this.#open(values)
+  readonly of = (...values: readonly string[]): Metric => {
+    const existing = this.#series.get(values.join('\n'))
+    if (existing !== undefined) return existing.metric
+    if (this.#series.size < bounds.metricSeriesMax) return this.#add(values)
     const others = this.#labels.map(() => OTHER)
-    return this.#kept.get(others.join('\n'))?.kept ?? this.#open(others)
+    return this.#series.get(others.join('\n'))?.metric ?? this.#add(others)
   }
 
-  lines(write: (kept: Kept, labels: string) => readonly string[]): readonly string[] {
-    return Array.from(this.#kept.values(), ({ text, kept }) => write(kept, text)).flat()
+  lines(write: (metric: Metric, labels: string) => readonly string[]): readonly string[] {
+    return Array.from(this.#series.values(), ({ text, metric }) => write(metric, text)).flat()
   }
 
-  #open(values: readonly string[]): Kept {
-    const kept = this.#make()
-    this.#kept.set(values.join('\n'), { text: labelText(this.#labels, values), kept })
-    return kept
+  #add(values: readonly string[]): Metric {
+    const metric = this.#create()
+    this.#series.set(values.join('\n'), { text: labelText(this.#labels, values), metric })
+    return metric
   }
 }
 
-/** What cannot be read at the moment must not hide the rest. */
+/** A metric that cannot be read at the moment must not hide the others. */
 function readLines(name: string, read: Read | LabelledRead): readonly string[] {
   try {
     if (typeof read !== 'function') {
@@ -167,7 +170,7 @@ function readLines(name: string, read: Read | LabelledRead): readonly string[] {
   }
 }
 
-/** One format names a counter by what its samples are called, the other leaves out how they end. */
+/** The Prometheus format names a counter like its samples; OpenMetrics names it without `_total`. */
 function writeFamily({ name, help, type, lines }: Family, format: MetricsFormat): string {
   const family = format === 'openmetrics' && type === 'counter' ? name.slice(0, -'_total'.length) : name
   return `# HELP ${family} ${help}\n# TYPE ${family} ${type}\n${lines().join('')}`
@@ -181,6 +184,6 @@ function numberText(value: number): string {
 }
 
 const labelText = (labels: readonly string[], values: readonly string[]): string =>
-  `{${labels.map((label, at) => `${label}="${escaped(values[at] ?? '')}"`).join(',')}}`
+  `{${labels.map((label, at) => `${label}="${escapeLabel(values[at] ?? '')}"`).join(',')}}`
 
-const escaped = (value: string): string => value.replace(/[\\"\n]/g, mark => (mark === '\n' ? '\\n' : `\\${mark}`))
+const escapeLabel = (value: string): string => value.replace(/[\\"\n]/g, mark => (mark === '\n' ? '\\n' : `\\${mark}`))

@@ -1,16 +1,16 @@
-// Tells whoever listens that a call must end, once, and why. Does what an AbortController does, for a fifth of its
-// cost: every call has one, and hardly any is ever used.
+// A signal that a call must end, with a reason. It does what an AbortController does, at a fifth of the cost: every call
+// has one, and hardly any is used.
 
 export class Stop<Reason extends object> {
   #reason: Reason | undefined
   #listeners: (() => void)[] | undefined
 
-  /** Why, or undefined while the call may go on. */
+  /** Why the call must end; undefined while it may continue. */
   get reason(): Reason | undefined {
     return this.#reason
   }
 
-  /** The first reason counts. */
+  /** Only the first call has an effect. */
   stop(reason: Reason): void {
     if (this.#reason !== undefined) return
     this.#reason = reason
@@ -19,7 +19,7 @@ export class Stop<Reason extends object> {
     for (const listener of listeners ?? []) listener()
   }
 
-  /** Calls at once when it has happened already. */
+  /** Calls the listener immediately if the call is already stopped. */
   onStop(listener: () => void): void {
     if (this.#reason !== undefined) return listener()
     this.#listeners ??= []
@@ -35,7 +35,7 @@ export class Stop<Reason extends object> {
     if (this.#reason !== undefined) throw this.#reason
   }
 
-  /** The work, or a rejection with the reason when the call is stopped first. The work itself goes on. */
+  /** Waits for `work`, or rejects with the reason if the call is stopped first. The work itself continues. */
   async during<T>(work: Promise<T>): Promise<T> {
     const stopped = Promise.withResolvers<never>()
     const listener = (): void => stopped.reject(this.#reason)

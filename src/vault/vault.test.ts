@@ -100,13 +100,13 @@ describe('a response', () => {
     await vault.responses.put(facts('resp_2', { channel: 'p#1', upstreamId: 'up' }), body('y'))
     spoil(`UPDATE kept_response SET account_id = ${bob} WHERE id = 'resp_1'`)
     expect(vault.responses.get(of('resp_1', bob))).toBeUndefined()
-    expect(troubles).toEqual([expect.stringContaining('lies where it was not put')])
+    expect(troubles).toEqual([expect.stringContaining('was copied from another row')])
     spoil(`UPDATE kept_response SET account_id = ${alice} WHERE id = 'resp_1'`)
     expect(vault.responses.get(of('resp_1'))).toBeDefined()
     await restart('b')
     expect(vault.responses.get(of('resp_1'))).toBeUndefined()
     expect(vault.responses.get(of('resp_2'))).toMatchObject({ upstreamId: 'up' }) // its upstream still has it
-    expect(troubles.at(-1)).toContain('another encryption key')
+    expect(troubles.at(-1)).toContain('an encryption key that is not configured')
   })
 
   test('of an upstream that keeps it has a place and no words', async () => {

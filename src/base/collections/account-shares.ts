@@ -1,5 +1,4 @@
-// So many of something at once, and of one account no more than its portion: what is there for all must not be had by
-// one of them.
+// Counts slots that all accounts share. One account cannot take more than its maximum, so that it cannot take them all.
 
 export interface PortionsMax {
   readonly all: number
@@ -15,7 +14,7 @@ export class Portions {
     this.#max = max
   }
 
-  /** Whether there was one. Each that was taken is given back once. */
+  /** Takes a slot; false if none is free. The owner must return each slot exactly once. */
   take(accountId: number): boolean {
     const taken = this.#taken.get(accountId) ?? 0
     if (this.#all >= this.#max.all || taken >= this.#max.each) return false

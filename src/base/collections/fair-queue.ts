@@ -1,27 +1,23 @@
-// Who may do something next, of which only so much can be done at once: owners take turns, so that one with a thousand
-// jobs makes nobody else wait for more than one of them.
+// A queue of jobs for a limited number of slots. Owners take turns, so that an owner with a thousand jobs delays every
+// other owner by at most one job.
 
-/** How long a place stays taken after its job: what follows from the job costs as well. */
+/** How long a slot stays taken after its job, because the job causes further work. */
 export interface Rest {
   readonly ownMs: number
   readonly allMs: number
 }
 
-interface Job {
-  start(): Promise<Rest | undefined>
-}
-
 export class FairTurns {
-  readonly #atOnce: number
-  readonly #ofOwnerAtOnce: number
+  readonly #slots: number
+  readonly #slotsPerOwner: number
   readonly #running = new Map<string, number>()
-  /** Those whose turn comes next stand first. */
-  readonly #waiting = new Map<string, Job[]>()
+  /** Jobs by owner. The owner whose turn is next comes first. */
+  readonly #waiting = new Map<string, StartJob[]>()
   #taken = 0
 
-  constructor(atOnce: number, ofOwnerAtOnce: number) {
-    this.#atOnce = atOnce
-    this.#ofOwnerAtOnce = ofOwnerAtOnce
+  constructor(slots: number, slotsPerOwner: number) {
+    this.#slots = slots
+    this.#slotsPerOwner = slotsPerOwner
   }
 
   get waiting(): number {
@@ -30,69 +26,71 @@ export class FairTurns {
     return count
   }
 
-  /** Does the work when it is the owner's turn, unless it is unwanted by then. */
-  take<T>(owner: string, work: Turn<T>): Promise<T> {
+  /** Runs the job when it is the owner's turn, unless the job was cancelled by then. */
+  take<T>(owner: string, job: Turn<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const start = async (): Promise<Rest | undefined> => {
       try {
-        work.throwIfUnwanted()
-        const done = await work.run()
-        resolve(done)
-        return work.restAfter?.(done)
+        job.throwIfUnwanted()
+        const result = await job.run()
+        resolve(result)
+        return job.restAfter?.(result)
       } catch (fault) {
         reject(fault as Error)
         return undefined
       }
     }
     const jobs = this.#waiting.get(owner)
-    if (jobs === undefined) this.#waiting.set(owner, [{ start }])
-    else jobs.push({ start })
-    this.#next()
+    if (jobs === undefined) this.#waiting.set(owner, [start])
+    else jobs.push(start)
+    this.#startReady()
     return promise
   }
 
-  #next(): void {
-    while (this.#taken < this.#atOnce) {
-      const owner = this.#ready()
+  #startReady(): void {
+    while (this.#taken < this.#slots) {
+      const owner = this.#nextOwner()
       if (owner === undefined) return
       const jobs = this.#waiting.get(owner)!
-      const job = jobs.shift()!
+      const start = jobs.shift()!
       this.#waiting.delete(owner)
       if (jobs.length > 0) this.#waiting.set(owner, jobs)
       this.#running.set(owner, (this.#running.get(owner) ?? 0) + 1)
       this.#taken++
-      void job.start().then(rest => {
+      void start().then(rest => {
         this.#after(rest?.allMs, () => this.#taken--)
-        this.#after(rest?.ownMs, () => this.#leave(owner))
+        this.#after(rest?.ownMs, () => this.#releaseOwner(owner))
       })
     }
   }
 
   #after(ms: number | undefined, free: () => void): void {
-    const look = (): void => {
+    const freeAndStart = (): void => {
       free()
-      this.#next()
+      this.#startReady()
     }
-    if (ms === undefined || ms < 1) look()
-    else setTimeout(look, ms)
+    if (ms === undefined || ms < 1) freeAndStart()
+    else setTimeout(freeAndStart, ms)
   }
 
-  /** As few owners are passed over as there are jobs under way or at rest. */
-  #ready(): string | undefined {
-    for (const owner of this.#waiting.keys()) if ((this.#running.get(owner) ?? 0) < this.#ofOwnerAtOnce) return owner
+  /** The loop is short: it skips only owners that have taken slots, of which there are few. */
+  #nextOwner(): string | undefined {
+    for (const owner of this.#waiting.keys()) if ((this.#running.get(owner) ?? 0) < this.#slotsPerOwner) return owner
     return undefined
   }
 
-  #leave(owner: string): void {
+  #releaseOwner(owner: string): void {
     const left = this.#running.get(owner)! - 1
     if (left === 0) this.#running.delete(owner)
     else this.#running.set(owner, left)
   }
 }
 
+type StartJob = () => Promise<Rest | undefined>
+
 export interface Turn<T> {
   run(): Promise<T>
-  /** Throws where nobody waits for it any more. */
+  /** Throws if nobody waits for the result any more. */
   throwIfUnwanted(): void
-  restAfter?(done: T): Rest
+  restAfter?(result: T): Rest
 }

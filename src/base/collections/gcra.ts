@@ -1,26 +1,27 @@
-// Exact rate limiting by the generic cell rate algorithm: n in a span means a burst of n, refilled at n in a span, so
-// that in any W at most n + n·W/span are taken: 2n in one span.
+// Exact rate limiting by the generic cell rate algorithm (GCRA): a limit of n per span allows a burst of n and refills
+// n per span. In any period W at most n + n·W/span are taken, so at most 2n in one span.
 //
-// What was taken is owed, and time pays it back. It is counted in units in which a tick of the clock pays back the
-// integer n, and one of what is counted is the integer of ticks in a span: no rounding can creep in.
+// A meter counts used units, and passing time refills them. Units are chosen so that both steps are integers: one tick
+// of the clock refills n units, and one counted item (a request, a token) uses as many units as a span has ticks. There
+// is no rounding.
 
 import { assert } from '../assert.ts'
 
 export const spansMs = { minute: 60_000, day: 86_400_000 } as const
 
-/** Beyond that, units would no longer be exact. */
+/** With a larger amount, units would not be exact integers. */
 export const AMOUNT_MAX = 10_000_000_000
-/** Of a span this long, a second is fine enough, and a millisecond would be too fine for exact units. */
+/** A span this long ticks in seconds: in milliseconds, its units would not be exact integers. */
 const COARSE_SPAN_MS = 3_600_000
-/** Positions in line are counted around this, and nothing can be owed beyond it. */
-const LINE = Number.MAX_SAFE_INTEGER
+/** Used units stop at this number, and the counter of refunds wraps around at it. */
+const UNITS_MAX = Number.MAX_SAFE_INTEGER
 
 export interface Rate {
   readonly amount: number
   readonly tickMs: number
-  /** One of what is counted, in units. */
+  /** Units of one counted item. */
   readonly each: number
-  /** All of it, in units. */
+  /** Units of the whole amount. */
   readonly burst: number
 }
 
@@ -31,82 +32,84 @@ export function rateOf(amount: number, spanMs: number): Rate {
   return { amount, tickMs, each, burst: amount * each }
 }
 
-/** What is still owed after so many ticks. */
-export function owedAfter({ amount }: Rate, owed: number, ticks: number): number {
-  const paid = ticks * amount
-  return paid >= owed ? 0 : owed - paid
+/** The used units that are left after `ticks` of refill. */
+export function owedAfter({ amount }: Rate, used: number, ticks: number): number {
+  const refilled = ticks * amount
+  return refilled >= used ? 0 : used - refilled
 }
 
-/** What is owed once this is taken as well, whether it fits or not. */
-export const owedWith = ({ each }: Rate, owed: number, count: number): number => Math.min(owed + count * each, LINE)
+/** The used units after taking `count` items, whether they fit or not. */
+export const owedWith = ({ each }: Rate, used: number, count: number): number =>
+  Math.min(used + count * each, UNITS_MAX)
 
-/** Until it fits, which it may do now. What is more than the whole burst never does. */
-export function waitMsFor({ burst, each, amount, tickMs }: Rate, owed: number, count: number): number {
-  const over = owed + count * each - burst
+/** The time until `count` items fit; 0 if they fit now. More than the whole burst never fits. */
+export function waitMsFor({ burst, each, amount, tickMs }: Rate, used: number, count: number): number {
+  const over = used + count * each - burst
   return over <= 0 ? 0 : Math.ceil(over / amount) * tickMs
 }
 
-/** How many more fit. */
-export const leftOf = ({ burst, each }: Rate, owed: number): number =>
-  owed >= burst ? 0 : Math.floor((burst - owed) / each)
+/** How many more items fit now. */
+export const leftOf = ({ burst, each }: Rate, used: number): number =>
+  used >= burst ? 0 : Math.floor((burst - used) / each)
 
-/** Until nothing is owed. */
-export const resetMsOf = ({ amount, tickMs }: Rate, owed: number): number => Math.ceil(owed / amount) * tickMs
+/** The time until everything is refilled. */
+export const resetMsOf = ({ amount, tickMs }: Rate, used: number): number => Math.ceil(used / amount) * tickMs
 
-/** What is owed of another amount in the same span. It is kept in time: it takes as long to pay as before. */
-export const owedOf = (rate: Rate, owed: number, before: Rate): number =>
-  rate.amount === before.amount ? owed : Math.ceil((owed / before.amount) * rate.amount)
+/** Converts used units to another amount in the same span, so that the refill takes as long as before. */
+export const owedOf = (rate: Rate, used: number, before: Rate): number =>
+  rate.amount === before.amount ? used : Math.ceil((used / before.amount) * rate.amount)
 
-/** Something that was taken, as it stood in line: what stands first is paid back first. */
+/** Items that were taken, and their position among all used units: units that were taken first are refilled first. */
 export interface InLine {
   readonly count: number
-  /** All that was owed with it, and all that had ever been given back. */
+  /** All used units directly after this take, and all units that had ever been refunded by then. */
   readonly owed: number
   readonly given: number
 }
 
 /**
- * How much is given back of something that came to less, in units: no more than time has not yet paid. More would
- * let in now what was already let in meanwhile. `ticks` have passed since, and what others gave back moves up whoever
- * stands behind them: nobody knows who they were, but those before it had no more to give than what stood before it.
+ * The units to refund when a call used fewer items than it took. A refund never exceeds the units of this take that
+ * time has not refilled yet: the refilled part was already available to other calls, and refunding it would admit them
+ * twice. `ticks` have passed since the take. Refunds of other takes move this take forward only if those takes were
+ * before it. It is not known which were, but takes before it cannot refund more than the units that were before it.
  */
 export function givenBack(rate: Rate, taken: InLine, now: { count: number; ticks: number; given: number }): number {
-  const sinceGiven = now.given >= taken.given ? now.given - taken.given : LINE - taken.given + now.given
+  const refundedSince = now.given >= taken.given ? now.given - taken.given : UNITS_MAX - taken.given + now.given
   const before = taken.owed - taken.count * rate.each
-  const unpaid = taken.owed - now.ticks * rate.amount - Math.min(sinceGiven, before)
-  return Math.max(0, Math.min((taken.count - now.count) * rate.each, unpaid))
+  const unfilled = taken.owed - now.ticks * rate.amount - Math.min(refundedSince, before)
+  return Math.max(0, Math.min((taken.count - now.count) * rate.each, unfilled))
 }
 
-/** All that was ever given back, with this. */
-export const givenWith = (given: number, back: number): number =>
-  given > LINE - back ? given - (LINE - back) : given + back
+/** All units that were ever refunded, this refund included. Wraps around at UNITS_MAX. */
+export const givenWith = (refunded: number, refund: number): number =>
+  refunded > UNITS_MAX - refund ? refunded - (UNITS_MAX - refund) : refunded + refund
 
-/** What is owed of one rate. `pay` first: all else is of the time that it was told last. */
+/** The use of one rate. Call `refill` first: every other method works with the time of the last refill. */
 export class Debt {
   rate: Rate
-  #owed = 0
+  #used = 0
   #tick = 0
-  #given = 0
+  #refunded = 0
 
   constructor(rate: Rate) {
     this.rate = rate
   }
 
-  /** In units; more than the burst where more was used than was taken for it. */
+  /** Used units. May exceed the burst, because a call can use more than it took at first. */
   get owed(): number {
-    return this.#owed
+    return this.#used
   }
 
-  /** A clock that goes back pays nothing until it has caught up. */
+  /** A clock that goes back refills nothing until it has caught up. */
   pay(nowMs: number): void {
     const tick = Math.floor(nowMs / this.rate.tickMs)
     if (tick <= this.#tick) return
-    this.#owed = owedAfter(this.rate, this.#owed, tick - this.#tick)
+    this.#used = owedAfter(this.rate, this.#used, tick - this.#tick)
     this.#tick = tick
   }
 
   waitMs(count: number): number {
-    return waitMsFor(this.rate, this.#owed, count)
+    return waitMsFor(this.rate, this.#used, count)
   }
 
   fits(count: number): boolean {
@@ -114,37 +117,37 @@ export class Debt {
   }
 
   get remaining(): number {
-    return leftOf(this.rate, this.#owed)
+    return leftOf(this.rate, this.#used)
   }
 
   get resetMs(): number {
-    return resetMsOf(this.rate, this.#owed)
+    return resetMsOf(this.rate, this.#used)
   }
 
-  /** Takes it, whether it fits or not. */
+  /** Takes `count` items, whether they fit or not. */
   add(count: number): void {
-    this.#owed = owedWith(this.rate, this.#owed, count)
+    this.#used = owedWith(this.rate, this.#used, count)
   }
 
-  /** The same, of what may have to be corrected. */
+  /** Takes `count` items, and returns what `correct` needs. */
   take(count: number): Taken {
     this.add(count)
-    return { rate: this.rate, count, owed: this.#owed, given: this.#given, tick: this.#tick }
+    return { rate: this.rate, count, owed: this.#used, given: this.#refunded, tick: this.#tick }
   }
 
-  /** It was another count. */
+  /** Replaces the count of an earlier take by the real count. */
   correct(taken: Taken, count: number): void {
     if (count >= taken.count) return this.add(count - taken.count)
-    if (taken.rate !== this.rate) return // its place in line is not known any more
-    const back = givenBack(this.rate, taken, { count, ticks: this.#tick - taken.tick, given: this.#given })
-    this.#owed -= back
-    this.#given = givenWith(this.#given, back)
+    if (taken.rate !== this.rate) return // the position of the take is unknown after a change of the rate
+    const refund = givenBack(this.rate, taken, { count, ticks: this.#tick - taken.tick, given: this.#refunded })
+    this.#used -= refund
+    this.#refunded = givenWith(this.#refunded, refund)
   }
 
-  /** Another amount in the same span. */
+  /** Changes the amount; the span must be the same. */
   change(rate: Rate): void {
     assert(rate.each === this.rate.each, 'the same span')
-    this.#owed = owedOf(rate, this.#owed, this.rate)
+    this.#used = owedOf(rate, this.#used, this.rate)
     this.rate = rate
   }
 }

@@ -1,6 +1,6 @@
-// How long things took, in counts of ever wider steps: each step is a tenth longer than the one before, so that a
-// percentile is at most 5 % off, and any two histograms add up. As bytes: (step since the one before, count), each a
-// number of seven bits a byte.
+// Histograms of latencies. Each step is a tenth longer than the step before, so that a percentile is at most 5 % off,
+// and any two histograms can be added. Encoded as pairs (difference to the previous step, count), each a number with
+// seven bits in a byte.
 
 export type Histogram = Map<number, number>
 
@@ -8,13 +8,13 @@ const GROWTH = 1.1
 const STEPS_MAX = 255
 const STEP_LOG = Math.log(GROWTH)
 
-/** Whole milliseconds; step 0 is nothing at all. */
+/** The step of a latency. Step 0 is less than a millisecond. */
 export function stepOf(ms: number): number {
   if (ms < 1) return 0
   return Math.min(STEPS_MAX, 1 + Math.ceil(Math.log(ms) / STEP_LOG - 1e-9))
 }
 
-/** What stands for a step: no value in it is further off than 5 %. */
+/** The value that represents a step: every latency in the step is within 5 % of it. */
 export function msOfStep(step: number): number {
   return step === 0 ? 0 : (2 * GROWTH ** (step - 1)) / (1 + GROWTH)
 }
@@ -29,19 +29,19 @@ export function addHistogram(to: Histogram, from: Histogram): void {
 
 export function encodeHistogram(histogram: Histogram): Uint8Array {
   const bytes: number[] = []
-  let before = 0
+  let previous = 0
   for (const step of [...histogram.keys()].sort((one, other) => one - other)) {
-    putNumber(bytes, step - before)
+    putNumber(bytes, step - previous)
     putNumber(bytes, histogram.get(step)!)
-    before = step
+    previous = step
   }
   return Uint8Array.from(bytes)
 }
 
-/** Adds what the bytes say. */
+/** Adds an encoded histogram to `to`. */
 export function addEncoded(to: Histogram, bytes: Uint8Array): void {
   let [at, step] = [0, 0]
-  const next = (): number => {
+  const readNumber = (): number => {
     let [value, unit] = [0, 1]
     for (;;) {
       const byte = bytes[at++] ?? 0
@@ -51,8 +51,8 @@ export function addEncoded(to: Histogram, bytes: Uint8Array): void {
     }
   }
   while (at < bytes.length) {
-    step += next()
-    countIn(to, step, next())
+    step += readNumber()
+    countIn(to, step, readNumber())
   }
 }
 
@@ -65,7 +65,7 @@ function putNumber(bytes: number[], value: number): void {
   bytes.push(rest)
 }
 
-/** The least value that so many parts of all are not above; undefined where there are none. */
+/** The percentile `part` (0 to 1) in milliseconds; undefined for an empty histogram. */
 export function percentile(histogram: Histogram, part: number): number | undefined {
   let total = 0
   for (const count of histogram.values()) total += count

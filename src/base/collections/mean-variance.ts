@@ -12,15 +12,15 @@ export const spreadOf = (value: number): Spread => ({ n: 1, mean: value, m2: 0 }
 export function mergeSpreads(one: Spread | undefined, other: Spread): Spread {
   if (one === undefined) return other
   const n = one.n + other.n
-  const apart = other.mean - one.mean
+  const difference = other.mean - one.mean
   return {
     n,
-    mean: one.mean + (apart * other.n) / n,
-    m2: one.m2 + other.m2 + (apart * apart * one.n * other.n) / n,
+    mean: one.mean + (difference * other.n) / n,
+    m2: one.m2 + other.m2 + (difference * difference * one.n * other.n) / n,
   }
 }
 
-/** The same mean and variance as if of half as many, when there are too many: what is new must still count. */
+/** Halves the weight of old samples when there are more than `nMax`, so that new samples still have an effect. */
 export function fadeSpread(spread: Spread, nMax: number): Spread {
   if (spread.n <= nMax) return spread
   const n = Math.ceil(nMax / 2)

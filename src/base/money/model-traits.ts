@@ -1,5 +1,5 @@
-// What one model takes, as far as a translation must know. Data of provider files; all absent means: unknown, and then
-// the upstream is asked and not second-guessed.
+// What one model accepts, as far as translation needs to know. The data comes from provider files. An absent trait is
+// unknown: then the request goes to the upstream as it is.
 
 export const modalities = ['text', 'image', 'audio', 'file', 'video'] as const
 export type Modality = (typeof modalities)[number]
@@ -8,58 +8,58 @@ export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'ma
 export type Effort = (typeof efforts)[number]
 
 /**
- * How a model is told to think before it answers:
- * - `none`: it does not
- * - `effort`: by a word
+ * How a request controls the thinking of a model:
+ * - `none`: the model does not think
+ * - `effort`: by an effort, one of `efforts`
  * - `level`: by one of the words MINIMAL to HIGH
  * - `budget`: by a number of tokens
- * - `adaptive`: it decides itself, by a word if one is given, and takes no budget
+ * - `adaptive`: the model decides, with an optional effort; it accepts no budget
  * - `either`: `adaptive` or `budget`
  */
 export const thinkingWays = ['none', 'effort', 'level', 'budget', 'adaptive', 'either'] as const
 export type ThinkingWay = (typeof thinkingWays)[number]
 
 export interface Traits {
-  /** What it reads. */
+  /** The kinds of input that the model accepts. */
   readonly reads?: readonly Modality[]
   readonly thinking?: ThinkingWay
   /**
-   * Its stream does not show all that it thinks. Absent: it does where its dialect shows thoughts as they are and the
-   * stream has some.
+   * The stream does not contain all of the model's thinking. If absent: the stream contains all of it where the dialect
+   * shows unshortened thinking and the stream has some.
    */
   readonly hidesThinking?: boolean
-  /** The most tokens that it writes or thinks in a second, for calls that are cut before they are told. Default 250. */
+  /** The most tokens a second, to estimate calls that end before their usage is reported. Default 250. */
   readonly tokensPerSecondMax?: number
-  /** The most tokens that a picture of its is, for answers that do not report it. Default 1,290. */
+  /** The most tokens of one generated image, for answers that do not report them. Default 1,290. */
   readonly pictureTokens?: number
-  /** Its thinking can be turned off. Default true. */
+  /** Thinking can be turned off. Default true. */
   readonly stopsThinking?: boolean
-  /** The words of effort that it knows. */
+  /** The efforts that the model accepts. */
   readonly efforts?: readonly Effort[]
-  /** The least and the most of a budget. */
+  /** The lowest and highest thinking budget, in tokens. */
   readonly budgetMin?: number
   readonly budgetMax?: number
-  /** Takes temperature, top_p and top_k. Default true. */
+  /** The model accepts temperature, top_p and top_k. Default true. */
   readonly sampling?: boolean
-  /** Takes them only with its thinking turned off. Default false. */
+  /** The model accepts these only with thinking turned off. Default false. */
   readonly samplingWithoutThinking?: boolean
-  /** Can be made to call a tool. Default true. */
+  /** A request can force the model to call a tool. Default true. */
   readonly forcedTool?: boolean
-  /** Can be held to a JSON schema. Default true. */
+  /** A request can constrain the answer by a JSON schema. Default true. */
   readonly schema?: boolean
-  /** Can be held to a schema and given functions at once. Default true. */
+  /** A request can have a JSON schema and functions together. Default true. */
   readonly schemaWithTools?: boolean
-  /** Reads images and files inside the result of a tool. Default true. */
+  /** The model accepts images and files inside the result of a tool. Default true. */
   readonly richResults?: boolean
-  /** Takes marks of where its prompt cache is to be cut. Default true. */
+  /** The model accepts cache breakpoints in its prompt. Default true. */
   readonly cacheMarks?: boolean
-  /** Searches the web by itself, if asked; absent: unknown, and chat upstreams are not asked. */
+  /** The model can search the web. If absent, it is unknown, and chat upstreams are not asked to search. */
   readonly searches?: boolean
-  /** Has a place for instructions. Default true. */
+  /** The model accepts system instructions. Default true. */
   readonly system?: boolean
 }
 
 export const noTraits: Traits = {}
 
-/** Most models that think are slower. */
+/** The default of `tokensPerSecondMax`. Most models that think are slower. */
 export const tokensPerSecondDefault = 250

@@ -26,7 +26,7 @@ export function parseUsd(text: string): Nanos | undefined {
 /** Writes USD with at least two decimals and no trailing zeros beyond them. */
 export const formatUsd = (amount: Nanos | NanosPerMillion): string => decimal(amount, 9)
 
-/** The same of so many thousandths of it, to the last decimal. */
+/** Writes `perMille` thousandths of an amount in USD, exactly. */
 export const formatShare = (amount: Nanos | NanosPerMillion, perMille: bigint): string => decimal(amount * perMille, 12)
 
 function decimal(value: bigint, decimals: number): string {
@@ -35,12 +35,12 @@ function decimal(value: bigint, decimals: number): string {
   return `${value < 0n ? '-' : ''}${whole}.${fraction.slice(0, 2)}${fraction.slice(2).replace(/0+$/, '')}`
 }
 
-/** What one request or one search costs, as the rate of a million of them. */
+/** Converts the price of one item (a request, a search) to a rate per million. */
 export function eachAsRate(amount: Nanos): NanosPerMillion {
   return (amount * 1_000_000n) as NanosPerMillion
 }
 
-/** So many, at so much for a million. */
+/** One line of a bill: a count, and the rate for a million. */
 export interface Line {
   readonly count: number
   readonly rate: NanosPerMillion
@@ -48,7 +48,7 @@ export interface Line {
 
 export const BILLION = 1_000_000_000n
 
-/** A billion dollars. A bill of more comes from nonsense, and must still fit into the books it is refused by. */
+/** A billion dollars. A higher bill comes from nonsense input, and must still fit into the ledger that refuses it. */
 const BILL_MAX = BILLION * NANOS_PER_USD
 
 /** Multiplies first and rounds up once, so that a bill never depends on the order of its lines. */

@@ -1,20 +1,20 @@
-// What a model costs, as data: rates, and cases in which other rates apply. Provider files and operators write it in
-// the same shape; parsePrice() checks it.
+// The price of a model as data: rates, and cases in which other rates apply. Provider files and operators use the same
+// format, which parsePrice() checks.
 //
 // {"input": "2.50", "output": "15", "cacheRead": "0.25",
 //  "cases": [{"inputAbove": 271999, "input": "5", "output": "22.50"}, {"class": "priority", "input": "5"},
 //            {"hours": ["16:30", "00:30"], "output": "7.50"}, {"from": "2027-01-01", "input": "2"}]}
 //
-// Rates are decimal texts, USD for a million tokens (perRequest, perSearch and their like: USD each) unless "currency"
-// names another, with the rate it is converted at pinned beside it. A case states what differs; of several that apply,
-// later ones win. A bucket without a rate of its own takes its neighbour's (see `neighbours`).
+// Rates are decimal texts in USD for a million tokens; fees such as perRequest and perSearch are USD for one item. The
+// field "currency" may name another currency together with its fixed exchange rate. A case lists the rates that differ;
+// if several cases apply, later ones win. A bucket without a rate uses the rate of another one (see `fallbackBuckets`).
 
 import type { Nanos, NanosPerMillion } from './money.ts'
 import { formatShare, formatUsd, parseUsd } from './money.ts'
 import type { Bucket, Unit } from './usage.ts'
 import { buckets } from './usage.ts'
 
-/** What one of each unit costs is said under this name. */
+/** The field of a price that holds the fee of each unit. */
 export const unitFees = {
   searches: 'perSearch',
   images: 'perImage',
@@ -25,13 +25,18 @@ export const unitFees = {
   groundedCalls: 'perGroundedCall',
 } as const satisfies Record<Unit, string>
 
-/** One of each, as a line of a bill names it. */
+/** The singular name of each unit, for the lines of a bill. */
 export const unitNames = {
-  ...{ searches: 'search', images: 'image', characters: 'character', seconds: 'second' },
-  ...{ fileSearches: 'file search', codeSessions: 'code session', groundedCalls: 'grounded call' },
+  searches: 'search',
+  images: 'image',
+  characters: 'character',
+  seconds: 'second',
+  fileSearches: 'file search',
+  codeSessions: 'code session',
+  groundedCalls: 'grounded call',
 } as const
 
-/** A bucket that a price does not name has the rate of the first of these that it does: nothing is free by omission. */
+/** A bucket without a rate uses the rate of the first of these buckets that has one: an omission makes nothing free. */
 export const neighbours: Readonly<Record<Bucket, readonly Bucket[]>> = {
   input: [],
   cacheRead: ['input'],
@@ -55,13 +60,13 @@ export type Fee = (typeof fees)[number]
 export type Rates = Readonly<Partial<Record<Bucket, NanosPerMillion> & Record<Fee, Nanos>>>
 
 export interface PriceCase {
-  /** The class of service asked for: `priority`, `flex`, `batch`. */
+  /** The requested class of service: `priority`, `flex`, `batch`. */
   readonly class?: string
   /** More input tokens than this, cached ones included. */
   readonly inputAbove?: number
-  /** Minutes of the day in UTC, from and up to; may go over midnight. */
+  /** Minutes of the day in UTC, first included, last excluded; may cross midnight. */
   readonly hours?: readonly [from: number, to: number]
-  /** From this moment on (milliseconds since 1970). */
+  /** Start of validity, in milliseconds since 1970. */
   readonly fromMs?: number
   readonly rates: Rates
 }
@@ -69,11 +74,11 @@ export interface PriceCase {
 export interface Price {
   readonly rates: Rates & { readonly input: NanosPerMillion; readonly output: NanosPerMillion }
   readonly cases: readonly PriceCase[]
-  /** What the source says, where that is not USD. The rates are in USD all the same. */
+  /** The currency of the source, if it is not USD. `rates` are in USD in any case. */
   readonly currency?: Currency
-  /** Where the price was found, for one that was written by hand. */
+  /** The source of a price that was written by hand. */
   readonly source?: string
-  /** Tools and fields of requests that cost nothing beyond the rates and fees above. */
+  /** Tools and request fields that cost nothing beyond the rates and fees above. */
   readonly included?: readonly string[]
 }
 
@@ -82,16 +87,16 @@ export interface Currency {
   readonly unitsPerUsd: string
 }
 
-/** Says what is wrong with a price, and does not return. */
+/** Throws an error that says what is wrong with a price. */
 export type FailPrice = (problem: string) => never
 
 const RATE_FIELDS = [...buckets, ...fees] as const
 const CONDITION_FIELDS = ['class', 'inputAbove', 'hours', 'from'] as const
 
-/** A dollar a token, a thousand dollars a call: what is dearer is a slip of the pen, and its bills would not fit. */
+/** A dollar for a token, a thousand dollars for a call. A higher price is a typing error, and its bills could overflow. */
 const RATE_MAX = 1_000_000n * 1_000_000_000n
 const FEE_MAX = 1_000n * 1_000_000_000n
-/** Each is a bit of a number in billing/price.ts. */
+/** billing/price.ts uses one bit of a number for each case. */
 const CASES_MAX = 24
 const TOKENS_MAX = 1_000_000_000
 const INCLUDED_MAX = 100
@@ -100,7 +105,7 @@ type Json = Readonly<Record<string, unknown>>
 
 export function parsePrice(value: unknown, fail: FailPrice): Price {
   const known = [...RATE_FIELDS, 'cases', 'currency', 'source', 'included']
-  const json = object(value, { what: '"price"', known }, fail)
+  const json = readObject(value, { what: '"price"', known }, fail)
   const money = json.currency === undefined ? usd : readCurrency(json.currency, fail)
   const rates = readRates(json, { path: 'price', unitsPerUsd: money.unitsPerUsd }, fail)
   const { input, output } = rates
@@ -124,7 +129,7 @@ export function parsePrice(value: unknown, fail: FailPrice): Price {
   }
 }
 
-/** Names of tools and fields, in the order of the alphabet, so that the same list has the same text. */
+/** Sorts the names of tools and fields, so that equal lists have equal texts. */
 export function parseIncluded(value: unknown, what: string, fail: FailPrice): readonly string[] {
   const isName = (name: unknown): boolean => typeof name === 'string' && /^[\x21-\x7e]{1,64}$/.test(name)
   const isList = Array.isArray(value) && value.length <= INCLUDED_MAX && value.every(isName)
@@ -132,20 +137,20 @@ export function parseIncluded(value: unknown, what: string, fail: FailPrice): re
   return [...new Set(value as readonly string[])].sort()
 }
 
-/** Whether the cases could come together so that a call costs nothing, whatever it is counted in. */
+/** Whether some combination of cases makes a call free, tokens and units included. */
 export function isOfNothing(price: Price): boolean {
   return tokensAreFree(price) && !Object.values(unitFees).some(fee => (price.rates[fee] ?? 0n) > 0n)
 }
 
-/** Whether the cases could come together so that tokens go in and out for nothing. */
+/** Whether some combination of cases makes input and output tokens free. */
 export function tokensAreFree({ rates, cases }: Price): boolean {
   const all = [rates, ...cases.map(one => one.rates)]
   return all.some(({ input }) => input === 0n) && all.some(({ output }) => output === 0n)
 }
 
 /**
- * The one text of a price, whoever wrote it: the same price has the same text, and parsePrice() reads it back as the
- * same price. Its rates are in USD, so a currency is marked as already converted.
+ * The canonical text of a price: equal prices have equal texts, and parsePrice() reads the text back as the same price.
+ * Its rates are in USD, so a currency is marked as already converted.
  */
 export function priceText({ rates, cases, currency, source, included }: Price): string {
   return JSON.stringify({
@@ -157,7 +162,7 @@ export function priceText({ rates, cases, currency, source, included }: Price): 
   })
 }
 
-/** In dollars; of so many thousandths of each, for whoever pays that. */
+/** Rates as texts in USD, multiplied by `perMille` thousandths (a tier's discount or surcharge). */
 export function rateTexts(rates: Rates, perMille = 1000n): Record<string, string> {
   const texts: Record<string, string> = {}
   for (const field of RATE_FIELDS) {
@@ -167,7 +172,7 @@ export function rateTexts(rates: Rates, perMille = 1000n): Record<string, string
   return texts
 }
 
-/** A case as it would be written. */
+/** A case in the format of a price file. */
 export function caseText({ rates, ...when }: PriceCase, perMille = 1000n): Record<string, unknown> {
   return {
     ...(when.class !== undefined && { class: when.class }),
@@ -178,13 +183,13 @@ export function caseText({ rates, ...when }: PriceCase, perMille = 1000n): Recor
   }
 }
 
-interface Place {
+interface RateContext {
   readonly path: string
   /** In billionths; undefined for USD. */
   readonly unitsPerUsd: bigint | undefined
 }
 
-function readRates(json: Json, { path, unitsPerUsd }: Place, fail: FailPrice): Rates {
+function readRates(json: Json, { path, unitsPerUsd }: RateContext, fail: FailPrice): Rates {
   const rates: Partial<Record<(typeof RATE_FIELDS)[number], bigint>> = {}
   for (const field of RATE_FIELDS) {
     const text = json[field]
@@ -196,18 +201,18 @@ function readRates(json: Json, { path, unitsPerUsd }: Place, fail: FailPrice): R
       return fail(`"${path}.${field}" must be ${unit} as a decimal text of at most nine decimals, such as "0.15"`)
     }
     const rate = unitsPerUsd === undefined ? written : (written * 1_000_000_000n + unitsPerUsd - 1n) / unitsPerUsd
-    const most = isFee ? FEE_MAX : RATE_MAX
-    if (rate > most) fail(`"${path}.${field}" must not be more than ${formatUsd(most as Nanos)} USD`)
+    const rateMax = isFee ? FEE_MAX : RATE_MAX
+    if (rate > rateMax) fail(`"${path}.${field}" must not be more than ${formatUsd(rateMax as Nanos)} USD`)
     rates[field] = rate
   }
   return rates as Rates
 }
 
-function readCase(value: unknown, place: Place, fail: FailPrice): PriceCase {
-  const { path } = place
-  const json = object(value, { what: `"${path}"`, known: [...CONDITION_FIELDS, ...RATE_FIELDS] }, fail)
+function readCase(value: unknown, context: RateContext, fail: FailPrice): PriceCase {
+  const { path } = context
+  const json = readObject(value, { what: `"${path}"`, known: [...CONDITION_FIELDS, ...RATE_FIELDS] }, fail)
   if (!CONDITION_FIELDS.some(field => json[field] !== undefined)) fail(`"${path}" must say when it applies`)
-  const rates = readRates(json, place, fail)
+  const rates = readRates(json, context, fail)
   if (Object.keys(rates).length === 0) fail(`"${path}" must say what differs`)
   const { class: serviceClass, inputAbove, hours, from } = json
   if (serviceClass !== undefined && !(typeof serviceClass === 'string' && /^[a-z0-9_-]{1,40}$/.test(serviceClass))) {
@@ -242,20 +247,20 @@ const timeText = (minute: number): string =>
 
 function readDay(value: unknown, path: string, fail: FailPrice): number {
   const ms = typeof value === 'string' && /^\d{4}-\d\d-\d\d$/.test(value) ? Date.parse(value) : Number.NaN
-  // A day that does not exist is moved on to one that does.
+  // Date.parse moves a day that does not exist (2027-02-30) to one that does.
   if (!Number.isNaN(ms) && new Date(ms).toISOString().startsWith(value as string)) return ms
   return fail(`"${path}.from" must be a day, such as "2027-01-31"`)
 }
 
-interface Money {
+interface ParsedCurrency {
   readonly unitsPerUsd: bigint | undefined
   readonly currency?: Currency
 }
 
-const usd: Money = { unitsPerUsd: undefined }
+const usd: ParsedCurrency = { unitsPerUsd: undefined }
 
-function readCurrency(value: unknown, fail: FailPrice): Money {
-  const json = object(value, { what: '"price.currency"', known: ['code', 'unitsPerUsd', 'converted'] }, fail)
+function readCurrency(value: unknown, fail: FailPrice): ParsedCurrency {
+  const json = readObject(value, { what: '"price.currency"', known: ['code', 'unitsPerUsd', 'converted'] }, fail)
   const { code, unitsPerUsd, converted } = json
   const isCode = typeof code === 'string' && /^[A-Z]{3}$/.test(code) && code !== 'USD'
   if (!isCode) return fail('"price.currency.code" must be three letters, such as "CNY"')
@@ -267,9 +272,13 @@ function readCurrency(value: unknown, fail: FailPrice): Money {
   return { unitsPerUsd: converted ? undefined : units, currency: { code, unitsPerUsd: unitsPerUsd as string } }
 }
 
-/** A JSON object with no fields but known ones: a misspelt rate must not pass for an absent one. */
-function object(value: unknown, { what, known }: { what: string; known: readonly string[] }, fail: FailPrice): Json {
+/** Checks that a value is a JSON object without unknown fields: a misspelt rate must not count as an absent one. */
+function readObject(
+  value: unknown,
+  { what, known }: { what: string; known: readonly string[] },
+  fail: FailPrice,
+): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail(`${what} must be an object`)
-  const stranger = Object.keys(value).find(field => !known.includes(field))
-  return stranger === undefined ? (value as Json) : fail(`${what} has an unknown field "${stranger}"`)
+  const unknownField = Object.keys(value).find(field => !known.includes(field))
+  return unknownField === undefined ? (value as Json) : fail(`${what} has an unknown field "${unknownField}"`)
 }

@@ -1,8 +1,8 @@
-// Tokens in disjoint buckets: their sum is the provider's total, so that pricing never has to know whose numbers
-// it reads. Dialects differ (one leaves cached input out of its input count, another leaves it in); that ends in
-// the dialect's reader.
+// Usage: tokens in disjoint buckets whose sum is the provider's total. Dialects count differently (some include cached
+// input in their input count, some do not). The reader of each dialect removes the difference, so that pricing does not
+// depend on the dialect.
 
-/** What is read by the model. */
+/** Tokens that the model reads. */
 export const inputBuckets = [
   'input', // not found in the provider's prompt cache
   'cacheRead',
@@ -15,7 +15,7 @@ export const inputBuckets = [
   'toolUse', // what the provider's own tools added to the prompt
 ] as const
 
-/** What is written by the model. */
+/** Tokens that the model writes. */
 export const outputBuckets = ['output', 'reasoning', 'outputAudio', 'outputImage'] as const
 
 export const buckets = [...inputBuckets, ...outputBuckets] as const
@@ -23,20 +23,25 @@ export const buckets = [...inputBuckets, ...outputBuckets] as const
 export type Bucket = (typeof buckets)[number]
 
 /**
- * What a provider counts and bills one by one; not tokens. `searches` that it made, `images` that it drew, `characters`
- * that it was given to speak, `seconds` of sound that it heard, `fileSearches` in files that it keeps,
- * `codeSessions` of a machine that ran code, `groundedCalls`: one for a call in which it searched, however often.
+ * Units that a provider bills besides tokens: web searches, generated images, characters of text to speech, seconds of
+ * transcribed audio, searches in stored files, sessions of a code interpreter, and grounded calls (one for each call
+ * that searched, however often).
  */
 export const units = [
-  ...(['searches', 'images', 'characters', 'seconds'] as const),
-  ...(['fileSearches', 'codeSessions', 'groundedCalls'] as const),
+  'searches',
+  'images',
+  'characters',
+  'seconds',
+  'fileSearches',
+  'codeSessions',
+  'groundedCalls',
 ] as const
 
 export type Unit = (typeof units)[number]
 
 export type Units = Readonly<Partial<Record<Unit, number>>>
 
-/** An absent bucket is empty. `input` and `output` are always there. */
+/** An absent bucket is empty. `input` and `output` are always present. */
 export interface Usage extends Readonly<Partial<Record<Bucket, number>>>, Units {
   readonly input: number
   readonly output: number
@@ -44,22 +49,22 @@ export interface Usage extends Readonly<Partial<Record<Bucket, number>>>, Units 
 
 export type UsageSource = 'reported' | 'estimated' | 'none'
 
-/** What a provider says of usage, or that it says what cannot be. */
+/** The usage that a provider reports; `nonsense` for impossible numbers. */
 export type UsageReport = Usage | 'nonsense'
 
 export const noUsage: Usage = { input: 0, output: 0 }
 
-/** A thousand times what any model reads or writes in one call. */
+/** A thousand times what any model reads or writes in one call. Higher counts are rejected. */
 const COUNT_MAX = 1e9
 
-/** A count as a provider should report it. Negative, fractional, absurd or textual ones are none. */
+/** Reads a token count of a provider. Undefined if it is negative, fractional, absurdly high or no number. */
 export function tokenCount(value: unknown): number | undefined {
   return Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= COUNT_MAX
     ? (value as number)
     : undefined
 }
 
-/** Reports of one stream count up; one that counts down is not to be believed. */
+/** Reports within one stream only count up. A later report with fewer tokens is wrong. */
 export function shrinks(earlier: Usage, later: Usage): boolean {
   return inputTokens(later) < inputTokens(earlier) || outputTokens(later) < outputTokens(earlier)
 }

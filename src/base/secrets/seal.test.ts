@@ -37,9 +37,11 @@ describe('an envelope', () => {
     const second = own.close(place, Buffer.from('y'))
     expect([first, second].map(markIn)).toEqual([markOf(a), markOf(b)])
     expect([first, second].map(closed => own.open(place, closed).toString())).toEqual(['x', 'y'])
-    expect(() => own.open(place, foreign.close(place, Buffer.from('z')))).toThrow('another encryption key')
+    expect(() => own.open(place, foreign.close(place, Buffer.from('z')))).toThrow(
+      'an encryption key that is not configured',
+    )
     ring.replace([b])
-    expect(() => own.open(place, first)).toThrow('another encryption key')
+    expect(() => own.open(place, first)).toThrow('an encryption key that is not configured')
     expect(own.open(place, second).toString()).toBe('y')
   })
 
@@ -53,7 +55,9 @@ describe('an envelope', () => {
 
   test('says that the key is another', () => {
     const other = new Seal(ringOf('b'.repeat(43)))
-    expect(() => other.open(place, seal.close(place, Buffer.from('x')))).toThrow('another encryption key')
+    expect(() => other.open(place, seal.close(place, Buffer.from('x')))).toThrow(
+      'an encryption key that is not configured',
+    )
   })
 
   test.each([
@@ -61,7 +65,7 @@ describe('an envelope', () => {
     ['row', { ...place, row: 8 }],
     ['column', { ...place, column: 'answer' }],
   ])('does not open in another %s', (_what, elsewhere) => {
-    expect(() => seal.open(elsewhere, seal.close(place, Buffer.from('x')))).toThrow('lies where it was not put')
+    expect(() => seal.open(elsewhere, seal.close(place, Buffer.from('x')))).toThrow('was copied from another row')
   })
 
   test('does not open when any bit of it is changed', () => {

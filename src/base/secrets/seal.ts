@@ -1,7 +1,7 @@
-// Closes what is kept of callers' words, so that a copy of the disk without the key tells nothing. AES-256-GCM.
+// Encrypts stored content of callers with AES-256-GCM, so that a copy of the disk is useless without the key.
 //
-// An envelope is: version (1 byte), which key (4), nonce (12), the closed bytes, tag (16). It opens only at the place
-// it was made for: a row that is copied over another does not open there.
+// An envelope is: version (1 byte), fingerprint of the key (4), nonce (12), ciphertext, tag (16). It opens only in the
+// table, row and column for which it was sealed: an envelope that is copied to another row does not open there.
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Secret } from './secret.ts'
@@ -13,22 +13,22 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const HEAD_BYTES = 1 + MARK_BYTES + NONCE_BYTES
 
-/** Where an envelope lies. */
+/** The table, row and column of an envelope. */
 export interface SealedPlace {
   readonly table: string
-  /** May hold any character: a table and a column have no slash, so no two places have one name. */
+  /** May contain any character: tables and columns have no slash, so that no two locations have the same name. */
   readonly row: number | string
   readonly column: string
 }
 
-/** An envelope that does not open, and why. */
+/** An envelope could not be opened. The message says why. */
 export class SealError extends Error {}
 
-/** The mark of the key that an envelope was sealed with. */
+/** The fingerprint of the key that sealed an envelope. */
 export const markIn = (envelope: Uint8Array): string =>
   Buffer.from(envelope.subarray(1, 1 + MARK_BYTES)).toString('hex')
 
-/** How an envelope begins: no other begins so, for a nonce is in it. */
+/** The first bytes of an envelope. They are unique, because they contain the nonce. */
 export const headOf = (envelope: Uint8Array): Buffer => Buffer.from(envelope.subarray(0, HEAD_BYTES))
 
 interface Key {
@@ -36,7 +36,7 @@ interface Key {
   readonly mark: Buffer
 }
 
-/** Seals with the newest key of its ring, opens what any of them has sealed. */
+/** Seals with the newest key of a ring, and opens envelopes of every key of the ring. */
 export class Seal {
   readonly #ring: SecretRing
   #secrets: readonly Secret[] = []
@@ -51,24 +51,25 @@ export class Seal {
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv('aes-256-gcm', key, nonce)
     cipher.setAAD(nameOf(place))
-    const closed = [cipher.update(bytes), cipher.final()]
-    return Buffer.concat([Buffer.of(VERSION), mark, nonce, ...closed, cipher.getAuthTag()])
+    const ciphertext = [cipher.update(bytes), cipher.final()]
+    return Buffer.concat([Buffer.of(VERSION), mark, nonce, ...ciphertext, cipher.getAuthTag()])
   }
 
   open(place: SealedPlace, envelope: Uint8Array): Buffer {
     const all = Buffer.from(envelope.buffer, envelope.byteOffset, envelope.byteLength)
     const isEnvelope = all.length >= HEAD_BYTES + TAG_BYTES && all[0] === VERSION
-    if (!isEnvelope) throw new SealError('It is no envelope of this Weir.')
+    if (!isEnvelope) throw new SealError('The stored value is not an envelope of this version of Weir.')
     const sealedWith = all.subarray(1, 1 + MARK_BYTES)
     const key = this.#current().find(({ mark }) => sealedWith.equals(mark))?.key
-    if (key === undefined) throw new SealError('It was sealed with another encryption key than those in use.')
+    if (key === undefined)
+      throw new SealError('The stored value was sealed with an encryption key that is not configured.')
     const decipher = createDecipheriv('aes-256-gcm', key, all.subarray(1 + MARK_BYTES, HEAD_BYTES))
     decipher.setAAD(nameOf(place))
     decipher.setAuthTag(all.subarray(-TAG_BYTES))
     try {
       return Buffer.concat([decipher.update(all.subarray(HEAD_BYTES, -TAG_BYTES)), decipher.final()])
     } catch {
-      throw new SealError('It is damaged, or lies where it was not put.')
+      throw new SealError('The stored value is damaged, or was copied from another row.')
     }
   }
 

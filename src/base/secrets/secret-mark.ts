@@ -1,4 +1,4 @@
-// A short public mark of a secret: tells which secret sealed an envelope, and reveals nothing else of it.
+// A short public fingerprint of a secret. It tells which secret sealed an envelope, and reveals nothing about the secret.
 
 import { createHash, hkdfSync } from 'node:crypto'
 import type { Secret } from './secret.ts'
@@ -10,7 +10,7 @@ export const MARK_BYTES = 4
 export const keyOf = (secret: Secret): Buffer =>
   Buffer.from(hkdfSync('sha256', secret.reveal(), '', 'weir seal 1', KEY_BYTES))
 
-/** Tells a secret from others, and nothing else of it: hex. */
+/** The fingerprint in hex. */
 export const markOf = (secret: Secret): string =>
   createHash('sha256')
     .update('weir seal mark')

@@ -1,5 +1,5 @@
-// Secrets of one kind, the newest first: it makes whatever is made, and what the others made is still accepted. It is
-// changed while a gateway runs, so whoever needs a secret asks the ring each time and keeps none.
+// The secrets of one kind. The newest one seals and signs; older ones are still accepted. Secrets are rotated while the
+// gateway runs, so users of a ring read it each time and keep no secret.
 import { Secret } from './secret.ts'
 import { markOf } from './secret-mark.ts'
 
@@ -7,7 +7,7 @@ export class SecretRing {
   #all: readonly Secret[]
   #byMark: ReadonlyMap<string, Secret>
 
-  /** At least one, and no two of one mark. */
+  /** Needs at least one secret, and no two with the same fingerprint. */
   constructor(secrets: readonly Secret[]) {
     this.#all = secrets
     this.#byMark = byMark(secrets)
@@ -17,7 +17,7 @@ export class SecretRing {
     return this.#all[0]!
   }
 
-  /** The newest first. After a change it is another list. */
+  /** The newest first. After a rotation this is another array, so that a cache can compare it. */
   get all(): readonly Secret[] {
     return this.#all
   }

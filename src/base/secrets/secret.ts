@@ -1,4 +1,4 @@
-// A secret prints as [secret], whoever prints it. It is read with reveal(), which is easy to search for.
+// A secret text. It always prints as [secret]; only reveal() returns it, which is easy to search for in the code.
 
 import { Scrubber } from './scrubber.ts'
 
@@ -30,7 +30,7 @@ export class Secret {
     return '[secret]'
   }
 
-  /** Takes every occurrence of the secret, also encoded and in part, out of a text that is to leave the process. */
+  /** Removes the secret, also encoded or in part, from a text that is about to leave the process. */
   scrub(text: string): string {
     if (this.#value === '') return text
     this.#scrubber ??= new Scrubber(this.#value)

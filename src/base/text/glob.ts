@@ -1,6 +1,7 @@
-// Names with `*` in them, by hand: no pattern of an operator's and no name of a caller's can make it slow.
+// Matches names against patterns with `*`. Written by hand instead of with a RegExp, so that no pattern and no name can
+// make it slow.
 
-/** Whether the name is one that the pattern means. Each `*` stands for anything, also nothing, also a slash. */
+/** Each `*` matches any characters, also none, also a slash. */
 export function matchesGlob(pattern: string, name: string): boolean {
   const first = pattern.indexOf('*')
   if (first < 0) return pattern === name
@@ -11,7 +12,7 @@ export function matchesGlob(pattern: string, name: string): boolean {
   let at = first
   for (let from = first + 1; from <= last; ) {
     const star = pattern.indexOf('*', from)
-    // The first place is as good as any: what follows has the most room then.
+    // The first match is enough: it leaves the most text for the rest of the pattern.
     const found = name.indexOf(pattern.slice(from, star), at)
     at = found + star - from
     if (found < 0 || at > end) return false

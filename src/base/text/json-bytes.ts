@@ -1,7 +1,7 @@
-// Looks at JSON as bytes: how deep it is, and where the values of its top-level fields lie.
+// Scans JSON as bytes: measures its depth and size, and finds the values of its top-level fields.
 //
-// One linear pass over text that need not be valid: JSON.parse judges validity afterwards. Depth is bounded
-// before that, because JSON.parse follows a million levels for half a second.
+// The scan is one linear pass, and the text need not be valid JSON: JSON.parse checks that afterwards. Depth is bounded
+// before, because JSON.parse takes half a second for a million levels.
 
 export interface FieldSpan {
   readonly start: number
@@ -9,11 +9,14 @@ export interface FieldSpan {
 }
 
 export interface ObjectScan {
-  /** Each top-level field by name, and where its value lies. The last of duplicates; see `duplicates`. */
+  /** The span of each top-level field's value, by name. For a duplicate name, the last one. */
   readonly fields: ReadonlyMap<string, FieldSpan>
   readonly duplicates: ReadonlySet<string>
   readonly counts: Readonly<ScanCounts>
-  /** How many fields each name has below the top, if `namesMax` was given. As in the text: see `writtenName`. */
+  /**
+   * How many fields below the top level have each name, if `namesMax` was given. Names are as in the text, with escapes:
+   * `decodeName` reads them.
+   */
   readonly names?: ReadonlyMap<string, { readonly count: number }>
 }
 
@@ -21,13 +24,13 @@ export type ScanProblem = 'not_object' | 'too_deep' | 'too_many' | 'malformed'
 
 export interface ScanBounds {
   readonly depthMax: number
-  /** Values in lists and objects, however deep: a byte of JSON may become a hundred in memory. */
+  /** Values in lists and objects at any depth: one byte of JSON may take a hundred bytes of memory. */
   readonly valuesMax: number
-  /** Lists and objects among them; as many as values unless told. */
+  /** Lists and objects among the values. Default: `valuesMax`. */
   readonly containersMax?: number
-  /** Different names of fields in what lies deeper than the top; not looked at unless told, for that takes time. */
+  /** Different field names below the top level. Not checked by default, because that takes time. */
   readonly namesMax?: number
-  /** How long each of them may be, those at the top included; looked at only together with their number. */
+  /** The length of a field name, top-level names included. Checked only together with `namesMax`. */
   readonly nameBytesMax?: number
 }
 
@@ -36,11 +39,11 @@ export interface ScanCounts {
   values: number
   containers: number
   names: number
-  /** Of all objects, with each one of those that stand twice in an object. */
+  /** Fields of all objects, duplicates included. */
   fields: number
 }
 
-/** At the top of a body. */
+/** Top-level fields of a body. */
 const FIELDS_MAX = 1_000
 
 const QUOTE = 0x22
@@ -50,14 +53,17 @@ const [COMMA, COLON] = [0x2c, 0x3a]
 
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 
-/** Short strings are gone through byte by byte, and texts full of escaped quotes for longer than that. */
-const NEAR_BYTES = 32
-const STRIDE_BYTES = 4_096
+/**
+ * A string is read byte by byte for this long, then with indexOf, which is faster on long strings. Where quotes are
+ * close together (many escaped ones), it is read byte by byte for `LONG_STRIDE_BYTES`.
+ */
+const SHORT_STRIDE_BYTES = 32
+const LONG_STRIDE_BYTES = 4_096
 
 /** The index after the closing quote of a string that opens at `open`, or -1. */
 function stringEnd(bytes: Buffer, open: number): number {
   let at = open + 1
-  for (let stride = NEAR_BYTES; ; ) {
+  for (let stride = SHORT_STRIDE_BYTES; ; ) {
     for (const until = at + stride; at < until; ) {
       const byte = bytes[at]
       if (byte === QUOTE) return at + 1
@@ -69,7 +75,7 @@ function stringEnd(bytes: Buffer, open: number): number {
     let slashes = 0
     while (quote - slashes > at && bytes[quote - 1 - slashes] === BACKSLASH) slashes++
     if (slashes % 2 === 0) return quote + 1
-    stride = quote - at < NEAR_BYTES ? STRIDE_BYTES : NEAR_BYTES
+    stride = quote - at < SHORT_STRIDE_BYTES ? LONG_STRIDE_BYTES : SHORT_STRIDE_BYTES
     at = quote + 1
   }
 }
@@ -84,8 +90,8 @@ function fieldName(bytes: Buffer, start: number, end: number): string | undefine
   }
 }
 
-/** The index after the value at `at`, or a problem. */
-function valueEnd(bytes: Buffer, at: number, scan: Scanning): number | ScanProblem {
+/** Returns the index after the value at `at`, or a problem. */
+function valueEnd(bytes: Buffer, at: number, scan: ScanState): number | ScanProblem {
   const first = bytes[at]
   if (first === QUOTE) {
     const end = stringEnd(bytes, at)
@@ -97,10 +103,10 @@ function valueEnd(bytes: Buffer, at: number, scan: Scanning): number | ScanProbl
   return end === at ? 'malformed' : end
 }
 
-function containerEnd(bytes: Buffer, at: number, { bounds, counts, names }: Scanning): number | ScanProblem {
+function containerEnd(bytes: Buffer, at: number, { bounds, counts, names }: ScanState): number | ScanProblem {
   const { depthMax, valuesMax, containersMax = valuesMax, namesMax = 0 } = bounds
   const { nameBytesMax = Number.POSITIVE_INFINITY } = bounds
-  let depth = 1 // the object around it
+  let depth = 1 // of the object that contains this value
   let { values, containers, fields } = counts
   let name: { readonly start: number; readonly end: number } | undefined
   for (let index = at; index < bytes.length; index++) {
@@ -138,21 +144,21 @@ function containerEnd(bytes: Buffer, at: number, { bounds, counts, names }: Scan
   return 'malformed'
 }
 
-interface Scanning {
+interface ScanState {
   readonly bounds: ScanBounds
   readonly counts: ScanCounts
   readonly names: Map<string, { count: number }> | undefined
 }
 
-/** The bounds on values hold for all fields together. */
+/** Finds the top-level fields of a JSON object. The bounds apply to all fields together. */
 export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | ScanProblem {
   const fields = new Map<string, FieldSpan>()
   const duplicates = new Set<string>()
   const { nameBytesMax = Number.POSITIVE_INFINITY } = bounds
   const names = bounds.namesMax === undefined ? undefined : new Map<string, { count: number }>()
   const counts: ScanCounts = { values: 0, containers: 0, names: 0, fields: 0 }
-  const scanning: Scanning = { bounds, counts, names }
-  const scanned = (): ObjectScan => {
+  const state: ScanState = { bounds, counts, names }
+  const finish = (): ObjectScan => {
     counts.names = names?.size ?? 0
     return { fields, duplicates, counts, ...(names && { names }) }
   }
@@ -163,13 +169,13 @@ export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | Scan
   }
   const first = skipSpace()
   if (first === BRACKET_OPEN) {
-    // Only so that a deep array is called deep and not merely the wrong shape.
-    const end = valueEnd(bytes, at, scanning)
+    // A deep array is reported as too deep instead of as no object.
+    const end = valueEnd(bytes, at, state)
     return end === 'too_deep' || end === 'too_many' ? end : 'not_object'
   }
   if (first !== BRACE_OPEN) return 'not_object'
   at++
-  if (skipSpace() === BRACE_CLOSE) return scanned()
+  if (skipSpace() === BRACE_CLOSE) return finish()
   for (;;) {
     if (skipSpace() !== QUOTE) return 'malformed'
     const nameEnd = stringEnd(bytes, at)
@@ -180,7 +186,7 @@ export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | Scan
     if (skipSpace() !== COLON) return 'malformed'
     at++
     skipSpace()
-    const end = valueEnd(bytes, at, scanning)
+    const end = valueEnd(bytes, at, state)
     if (typeof end === 'string') return end
     if (fields.has(name)) duplicates.add(name)
     fields.set(name, { start: at, end })
@@ -189,23 +195,23 @@ export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | Scan
     at = end
     const next = skipSpace()
     at++
-    if (next === BRACE_CLOSE) return scanned()
+    if (next === BRACE_CLOSE) return finish()
     if (next !== COMMA) return 'malformed'
   }
 }
 
-/** The name that a key of `ObjectScan.names` stands for; undefined for what is no JSON. */
+/** Decodes the escapes in a key of `ObjectScan.names`; undefined if it is not valid JSON. */
 export const writtenName = (written: string): string | undefined => {
   const bytes = Buffer.from(`${written}"`, 'latin1')
   return fieldName(bytes, 0, bytes.length)
 }
 
-/** How many fields all objects of a parsed value have. */
+/** Counts the fields of all objects in a parsed value. */
 export function countFields(value: unknown): number {
   if (typeof value !== 'object' || value === null) return 0
   let fields = 0
   if (Array.isArray(value)) {
-    for (const one of value) if (typeof one === 'object') fields += countFields(one)
+    for (const element of value) if (typeof element === 'object') fields += countFields(element)
   } else {
     for (const name in value) {
       const inner = (value as Readonly<Record<string, unknown>>)[name]
@@ -215,9 +221,9 @@ export function countFields(value: unknown): number {
   return fields
 }
 
-/** The same name by name. */
+/** Counts the fields of all objects in a parsed value, by name. */
 export function countNames(value: unknown, into: Map<string, number> = new Map()): Map<string, number> {
-  if (Array.isArray(value)) for (const one of value) countNames(one, into)
+  if (Array.isArray(value)) for (const element of value) countNames(element, into)
   else if (isObject(value)) {
     for (const name in value) {
       into.set(name, (into.get(name) ?? 0) + 1)
@@ -231,28 +237,28 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** How each half of a pair begins where it is escaped. */
-const HALVES = [Buffer.from('\\ud'), Buffer.from('\\uD')] as const
+/** The start of every escaped surrogate. */
+const SURROGATE_STARTS = [Buffer.from('\\ud'), Buffer.from('\\uD')] as const
 
-/** Whether the text holds an escaped half of a surrogate pair without its other half. */
+/** Whether the text contains an escaped surrogate without its other half. */
 export function hasLoneSurrogate(bytes: Buffer): boolean {
-  if (!HALVES.some(half => bytes.includes(half))) return false // nearly always, and no other escape is looked at
+  if (!SURROGATE_STARTS.some(start => bytes.includes(start))) return false // the fast path: nearly all texts have none
   for (let at = bytes.indexOf(BACKSLASH); at >= 0 && at < bytes.length; ) {
     if (bytes[at] !== BACKSLASH) {
-      // Escapes mostly stand together; where none follows, the next one is searched for.
+      // Escapes often follow each other directly. Otherwise search for the next one.
       at = bytes.indexOf(BACKSLASH, at)
       continue
     }
-    const half = halfAt(bytes, at)
-    if (half === 'second' || (half === 'first' && halfAt(bytes, at + 6) !== 'second')) return true
-    // An escaped backslash must not be taken for the start of the next escape.
+    const half = surrogateAt(bytes, at)
+    if (half === 'second' || (half === 'first' && surrogateAt(bytes, at + 6) !== 'second')) return true
+    // Skip both characters of an escape: an escaped backslash is not the start of another escape.
     at += half === 'first' ? 12 : 2
   }
   return false
 }
 
-/** Which half of a pair an escape stands for: `\ud8…` to `\udb…`, or `\udc…` to `\udf…`. */
-function halfAt(bytes: Buffer, at: number): 'first' | 'second' | undefined {
+/** Which half of a surrogate pair is escaped here: `\ud8…` to `\udb…` is the first, `\udc…` to `\udf…` the second. */
+function surrogateAt(bytes: Buffer, at: number): 'first' | 'second' | undefined {
   if (bytes[at] !== BACKSLASH || bytes[at + 1] !== 0x75 || (bytes[at + 2]! | 0x20) !== 0x64) return undefined
   const digit = hexDigit(bytes[at + 3])
   if (digit < 8 || hexDigit(bytes[at + 4]) < 0 || hexDigit(bytes[at + 5]) < 0) return undefined
@@ -265,21 +271,21 @@ function hexDigit(byte = 0): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1
 }
 
-/** Shorter texts cannot be deep enough to cost anything. */
+/** Shorter texts cannot be deep enough to be expensive. */
 const SHALLOW_CHARS = 4_096
 
 type Reviver = (name: string, value: unknown, context?: { readonly source?: string }) => unknown
 
 /**
- * Parses what nobody has looked at: an upstream's answer, or JSON inside of a text. Throws what JSON.parse throws.
- * What is deeper is not only slow to parse: to write it again takes seconds, or the whole stack.
+ * Parses JSON that was not scanned before: an upstream's answer, or JSON inside of a text. Throws what JSON.parse
+ * throws, and also if the JSON is too deep: that would be slow to parse, and writing it again could overflow the stack.
  */
 export function parseShallow(text: string, depthMax: number, revive?: Reviver): unknown {
   if (isTooDeep(text, depthMax)) throw new SyntaxError('nested too deeply')
   return JSON.parse(text, revive)
 }
 
-/** What is short cannot be so deep that it hurts. */
+/** Always false for short texts. */
 export const isTooDeep = (text: string, depthMax: number): boolean =>
   text.length > SHALLOW_CHARS && isDeeper(text, depthMax)
 
@@ -294,7 +300,7 @@ function isDeeper(text: string, depthMax: number): boolean {
   return false
 }
 
-/** Where a string that opens at `open` closes; the end of the text if it does not. */
+/** The index of the closing quote of a string that opens at `open`; the end of the text if there is none. */
 function quoteEnd(text: string, open: number): number {
   for (let from = open + 1; ; ) {
     const quote = text.indexOf('"', from)
@@ -306,5 +312,5 @@ function quoteEnd(text: string, open: number): number {
   }
 }
 
-/** The same for all spellings that a server may take for one name: `topP`, `top_p`, `Top_P`. */
+/** Maps all spellings that a server may accept for one field (`topP`, `top_p`, `Top_P`) to the same text. */
 export const foldName = (name: string): string => name.replaceAll('_', '').toUpperCase().toLowerCase()

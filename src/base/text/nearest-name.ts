@@ -1,32 +1,33 @@
-// What somebody may have meant who wrote a name that is not known.
+// Suggests a known name for a name that is misspelt.
 
-/** How many letters must be added, taken away, changed or swapped to make one of the other. */
-export function distance(one: string, other: string, most: number): number {
-  if (Math.abs(one.length - other.length) > most) return most + 1
-  let before: number[] = []
-  let last = Array.from({ length: other.length + 1 }, (_, at) => at)
+/** The edit distance (Damerau-Levenshtein): inserted, deleted, changed and swapped letters. At most `max` + 1. */
+export function distance(one: string, other: string, max: number): number {
+  if (Math.abs(one.length - other.length) > max) return max + 1
+  let rowBeforeLast: number[] = []
+  let lastRow = Array.from({ length: other.length + 1 }, (_, column) => column)
   for (let row = 1; row <= one.length; row++) {
-    const now = [row]
-    for (let at = 1; at <= other.length; at++) {
-      const isSame = one[row - 1] === other[at - 1]
-      let least = Math.min(last[at]! + 1, now[at - 1]! + 1, last[at - 1]! + (isSame ? 0 : 1))
-      const isSwapped = row > 1 && at > 1 && one[row - 1] === other[at - 2] && one[row - 2] === other[at - 1]
-      if (isSwapped) least = Math.min(least, before[at - 2]! + 1)
-      now.push(least)
+    const currentRow = [row]
+    for (let column = 1; column <= other.length; column++) {
+      const isSame = one[row - 1] === other[column - 1]
+      let least = Math.min(lastRow[column]! + 1, currentRow[column - 1]! + 1, lastRow[column - 1]! + (isSame ? 0 : 1))
+      const isSwapped =
+        row > 1 && column > 1 && one[row - 1] === other[column - 2] && one[row - 2] === other[column - 1]
+      if (isSwapped) least = Math.min(least, rowBeforeLast[column - 2]! + 1)
+      currentRow.push(least)
     }
-    before = last
-    last = now
+    rowBeforeLast = lastRow
+    lastRow = currentRow
   }
-  return last[other.length]!
+  return lastRow[other.length]!
 }
 
-/** The nearest of the names, if it is near; what is between words does not count. */
-export function nearest(written: string, names: Iterable<string>, most = 2): string | undefined {
-  const bare = (name: string): string => name.toUpperCase().replaceAll(/[_-]/g, '')
-  let [found, least]: [string | undefined, number] = [undefined, most + 1]
+/** The nearest of the names, if its edit distance is at most `max`. Ignores case, `_` and `-`. */
+export function nearest(written: string, names: Iterable<string>, max = 2): string | undefined {
+  const normalize = (name: string): string => name.toUpperCase().replaceAll(/[_-]/g, '')
+  let [nearestName, least]: [string | undefined, number] = [undefined, max + 1]
   for (const name of names) {
-    const away = Math.min(distance(written, name, most), distance(bare(written), bare(name), most))
-    if (away < least) [found, least] = [name, away]
+    const edits = Math.min(distance(written, name, max), distance(normalize(written), normalize(name), max))
+    if (edits < least) [nearestName, least] = [name, edits]
   }
-  return found
+  return nearestName
 }

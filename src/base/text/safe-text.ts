@@ -1,35 +1,36 @@
-// Others' words, made fit to be shown: names, end users, errors of upstreams.
+// Makes texts of callers and upstreams safe to show in logs and terminals.
 
-/** What a terminal would obey instead of showing: control characters, and marks that turn the direction of writing. */
-const OBEYED = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
+/** Control characters, and characters that change the direction of text: a terminal would act on them. */
+const CONTROL = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
 
-const escapeOf = (mark: string): string => `\\u${mark.charCodeAt(0).toString(16).padStart(4, '0')}`
+const escapeChar = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
 
-/** On one line. What is JSON is still what it was when it is read. */
-export const harmless = (text: string): string => text.replace(OBEYED, escapeOf)
+/** Escapes control characters, line breaks included. JSON keeps its meaning. */
+export const harmless = (text: string): string => text.replace(CONTROL, escapeChar)
 
-/** The same, for a text of several lines. */
+/** Escapes control characters, but keeps line breaks and tabs. */
 export const harmlessLines = (text: string): string =>
-  text.replace(OBEYED, mark => (mark === '\n' || mark === '\t' ? mark : escapeOf(mark)))
+  text.replace(CONTROL, char => (char === '\n' || char === '\t' ? char : escapeChar(char)))
 
-const ADDRESS = /\b([a-z][a-z0-9+.-]{1,20}:\/\/)([^\s"'<>\\]+)/gi
+const URL_TEXT = /\b([a-z][a-z0-9+.-]{1,20}:\/\/)([^\s"'<>\\]+)/gi
 const PARAMETER = /([?&](?:key|api[-_]?key|(?:access[-_]?|auth[-_]?)?token|sig(?:nature)?|x-[a-z-]+)=)[^\s&"'\\]+/gi
 const CREDENTIAL = /(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi
 const KEY = /[sw]k-[\w-]{8,}/g
 
-/** Without what may be secret in it, whoever wrote it: who logs in at an address, what is asked there, keys. */
+/** Replaces what may be secret: credentials and query strings of URLs, tokens in parameters and headers, API keys. */
 export function withoutSecrets(text: string): string {
-  let left = text
-  // Most texts have none of these, which is seen at once.
-  if (left.includes('://')) left = left.replace(ADDRESS, (_, scheme, rest) => scheme + bareAddress(rest))
-  if (left.includes('=')) left = left.replace(PARAMETER, '$1[secret]')
-  return left.replace(CREDENTIAL, '$1 [secret]').replace(KEY, '[secret]')
+  let redacted = text
+  // These two checks are cheap, and most texts contain neither.
+  if (redacted.includes('://')) redacted = redacted.replace(URL_TEXT, (_, scheme, rest) => scheme + redactUrl(rest))
+  if (redacted.includes('=')) redacted = redacted.replace(PARAMETER, '$1[secret]')
+  return redacted.replace(CREDENTIAL, '$1 [secret]').replace(KEY, '[secret]')
 }
 
-function bareAddress(rest: string): string {
-  const end = rest.search(/[?#]/)
-  const [asked, whole] = end < 0 ? ['', rest] : [`${rest[end]}[secret]`, rest.slice(0, end)]
-  const slash = whole.indexOf('/')
-  const host = slash < 0 ? whole : whole.slice(0, slash)
-  return `${host.slice(host.lastIndexOf('@') + 1)}${slash < 0 ? '' : whole.slice(slash)}${asked}`
+/** Removes user name, password, query and fragment from a URL without its scheme. */
+function redactUrl(rest: string): string {
+  const queryStart = rest.search(/[?#]/)
+  const [query, hostAndPath] = queryStart < 0 ? ['', rest] : [`${rest[queryStart]}[secret]`, rest.slice(0, queryStart)]
+  const slash = hostAndPath.indexOf('/')
+  const host = slash < 0 ? hostAndPath : hostAndPath.slice(0, slash)
+  return `${host.slice(host.lastIndexOf('@') + 1)}${slash < 0 ? '' : hostAndPath.slice(slash)}${query}`
 }

@@ -176,7 +176,7 @@ describe('what is said of a channel', () => {
     const book = openBook(new Seal(ringOf('another')))
     book.renew()
     expect(book.current.channels).toEqual([{ ...plain, weight: 4, disabled: true, proxyLost: true }])
-    expect(troubles).toEqual([expect.stringContaining('the proxy of p#1: It was sealed with another')])
+    expect(troubles).toEqual([expect.stringContaining('the proxy of p#1: The stored value was sealed with')])
     setChannel({ channel: 'p#1', weight: 6 })
     expect(rules().channels[0]).toMatchObject({ weight: 6, disabled: false })
   })
