@@ -1,19 +1,18 @@
-// Writes down what day limits have given, every so often and at the end, and reads it at the start. What was given in
-// the last seconds before a crash is not in it.
+// Saves the use of day limits every ten seconds and at shutdown, and restores it at the start. Use in the last seconds
+// before a crash is lost.
 //
-// Only here is the calendar asked: a day's limit goes by the steady clock while the gateway runs. Between two runs
-// nothing else is there to go by, so that it is not believed to the minute: time that may not have passed pays nothing,
-// and a start never makes anybody owe more.
+// While the gateway runs, day limits refill by the monotonic clock. Only between two runs the wall clock must be used,
+// and it may be wrong. Therefore doubtful time refills nothing, and a restart never increases the used amount.
 
 import type { Writer } from '../store/engine/writer.ts'
 import type { LimitDebt } from '../store/ledger/limit-debts.ts'
 import type { Limits } from './limits.ts'
 
 const EVERY_MS = 10_000
-/** So that no commit takes long for it. */
-const AT_ONCE = 500
-/** How far the calendar may be off after a start. */
-const DOUBT_MS = 600_000
+/** Rows of one transaction, so that none takes long. */
+const BATCH_ROWS = 500
+/** How far the wall clock may be off after a start. */
+const CLOCK_ERROR_MS = 600_000
 
 export interface DayNotesParts {
   readonly limits: Pick<Limits, 'takeDayNotes'>
@@ -23,21 +22,21 @@ export interface DayNotesParts {
   onTrouble(fault: unknown): void
 }
 
-/** Until when, by the steady clock, what was written down takes to be paid. */
+/** For each saved name: when, by the monotonic clock, its use is refilled. */
 export function rememberedDebts(
   debts: readonly LimitDebt[],
   { nowMs, dateMs }: { nowMs: number; dateMs: number },
 ): ReadonlyMap<string, number> {
-  const left = debts.map(({ name, paidMs, notedMs }) => {
-    return [name, Math.min(paidMs - notedMs, paidMs - dateMs + DOUBT_MS)] as const
+  const remaining = debts.map(({ name, paidMs, notedMs }) => {
+    return [name, Math.min(paidMs - notedMs, paidMs - dateMs + CLOCK_ERROR_MS)] as const
   })
-  return new Map(left.filter(([, ms]) => ms > 0).map(([name, ms]) => [name, nowMs + ms]))
+  return new Map(remaining.filter(([, ms]) => ms > 0).map(([name, ms]) => [name, nowMs + ms]))
 }
 
 export class DayNotes {
   readonly #parts: DayNotesParts
   readonly #timer: ReturnType<typeof setInterval>
-  /** Not yet written, by name. */
+  /** Rows that are not written yet, by name. */
   readonly #waiting = new Map<string, LimitDebt>()
   #writing: Promise<void> | undefined
 
@@ -47,7 +46,7 @@ export class DayNotes {
     this.#timer.unref()
   }
 
-  /** One at a time. What cannot be written is tried again the next time. */
+  /** Only one write runs at a time. Rows that could not be written are written the next time. */
   write(): Promise<void> {
     this.#writing ??= this.#writeAll()
       .catch(this.#parts.onTrouble)
@@ -55,7 +54,7 @@ export class DayNotes {
     return this.#writing
   }
 
-  /** All that is to be known of it must have been taken by then. */
+  /** Writes for the last time. Call it after the last call was counted. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#writing
@@ -65,11 +64,11 @@ export class DayNotes {
   async #writeAll(): Promise<void> {
     const { limits, writer, nowMs, dateMs } = this.#parts
     for (const debt of limits.takeDayNotes(nowMs(), dateMs())) this.#waiting.set(debt.name, debt)
-    const notes = [...this.#waiting.values()]
-    for (let from = 0; from < notes.length; from += AT_ONCE) {
-      const some = notes.slice(from, from + AT_ONCE)
-      await writer.run('noteDebts', { debts: some })
-      for (const { name } of some) this.#waiting.delete(name)
+    const rows = [...this.#waiting.values()]
+    for (let from = 0; from < rows.length; from += BATCH_ROWS) {
+      const batch = rows.slice(from, from + BATCH_ROWS)
+      await writer.run('noteDebts', { debts: batch })
+      for (const { name } of batch) this.#waiting.delete(name)
     }
   }
 }

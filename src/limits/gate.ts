@@ -1,9 +1,8 @@
-// Who is let in when there is more to do than can be done: before a call's body is read, and before anything is done
-// for it. Three things decide: how hard pressed the gateway is, how many calls are under way and whose they are, and
-// whether the processor keeps up.
+// Admits or refuses calls under overload, before their bodies are read. Three things decide: the overload level (memory,
+// event loop, ledger), the number of active calls of all accounts and of this one, and whether the processor keeps up.
 //
-// Each call that is let in has a lease, which is its account's and is given back when the call is over. Whoever comes
-// may have whatever is free, but for the last eighth: that is for accounts that have less than an equal share of all.
+// Each admitted call has a lease, which is returned when the call is over. Any account may take any free slot, except
+// the last eighth: that is for accounts with less than an equal share of all active calls.
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
@@ -13,17 +12,17 @@ import type { Level, Pressed } from './pressure.ts'
 import { Pressure, SHORT_OF_MEMORY } from './pressure.ts'
 
 export interface GateParts {
-  /** Calls under way at once, of all accounts. */
+  /** Active calls of all accounts. */
   readonly callsMax: number
   nowMs(): number
-  /** How late a timer is that was due then. */
+  /** How late a timer is that was due at `dueMs`. */
   lateMs(dueMs: number): number
-  /** What this process has taken of the memory there is for it, from 0 to 1. */
+  /** The share of the available memory that this process uses, from 0 to 1. */
   memory(): number
   /** How long the oldest operation has waited for the ledger. */
   ledgerMs(): number
-  onLevel(pressed: Pressed): void
-  /** Gives back memory that can be done without; again and again while it is short. */
+  onLevel(state: Pressed): void
+  /** Frees memory that can be spared. Called again and again while memory is short. */
   relieve(): void
 }
 
@@ -33,23 +32,24 @@ export interface Visitor {
 }
 
 const TICK_MS = 20
-const LOOK_MS = 250
+const MEASURE_MS = 250
+/** A wait for the ledger counts this many times less than the same delay of the event loop. */
 const LEDGER_PATIENCE = 3
-const RELIEVE_MS = 5_000
+const FREE_MEMORY_MS = 5_000
 const SWEEP_MS = 1_000
 const SWEPT_MAX = 1_000
-/** An account is remembered for a while: to come and go costs more than to stay. */
+/** Idle accounts are remembered for a while, because forgetting and adding them again costs more. */
 const IDLE_SECONDS = 10
-/** So many calls are served in some tens of milliseconds: whoever comes then had better wait. */
+/** This many calls are served within some tens of milliseconds, so with fewer active calls none is refused for pace. */
 const UNPACED_CALLS = 128
-/** However many accounts there are, one may have this many calls under way. */
+/** One account may always have this many active calls, however many accounts there are. */
 const SHARE_MIN = 8
-/** The last eighth is for accounts that have less than others, and not for the free tier. */
+/** Above this part of the slots, only accounts with less than their share are admitted, and not the free tier. */
 const LAST_PART = 7 / 8
 const FREE_TIER = 'free'
 
-/** Not all are told to come again at the same time. */
-const WAITS_MS = [1_000, 1_250, 1_500, 1_750, 2_000, 2_250, 2_500, 2_750]
+/** Refused callers get different waits, so that they do not all return at the same time. */
+const RETRY_AFTERS_MS = [1_000, 1_250, 1_500, 1_750, 2_000, 2_250, 2_500, 2_750]
 
 export type TurnedAway = 'shut' | 'full' | 'free_tier' | 'share' | 'pace'
 
@@ -60,22 +60,22 @@ export class Gate {
   readonly #shares = new Map<number, Share>()
   readonly #refusals = buildRefusals()
   readonly #turnedAway: Record<TurnedAway, number> = { shut: 0, full: 0, free_tier: 0, share: 0, pace: 0 }
-  /** What may be under way as long as it is hard pressed: what was when that began. */
-  #pressedCalls = Number.POSITIVE_INFINITY
-  #underWay = 0
-  /** Accounts with calls under way. */
-  #active = 0
-  /** Accounts that have asked in this second, and in the one before. */
-  #asking = 0
-  #askedBefore = 0
+  /** The most active calls while the level is 2 or higher: as many as there were when that began. */
+  #overloadCallsMax = Number.POSITIVE_INFINITY
+  #activeCalls = 0
+  /** Accounts with active calls. */
+  #activeAccounts = 0
+  /** Accounts that sent a call in this second, and in the second before. */
+  #accountsThisSecond = 0
+  #accountsLastSecond = 0
   #second = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #dueMs = 0
-  #lookedMs = 0
+  #measuredMs = 0
   #lateMs = 0
-  /** The level when it was last looked at. */
-  #told: Level = 0
-  #relievedMs = Number.NEGATIVE_INFINITY
+  /** The level that was reported last. */
+  #reportedLevel: Level = 0
+  #freedMemoryMs = Number.NEGATIVE_INFINITY
   #sweptMs = 0
   #sweeper: Iterator<Share> | undefined
 
@@ -87,48 +87,48 @@ export class Gate {
     return this.isShut ? 3 : this.#pressure.level
   }
 
-  /** Nobody is let in, whoever it is. */
+  /** No call is admitted, of any account. */
   get isShut(): boolean {
     return this.#pressure.level === 3 || this.#parts.ledgerMs() > bounds.ledgerQueueMsMax
   }
 
   get underWay(): number {
-    return this.#underWay
+    return this.#activeCalls
   }
 
-  /** How many were turned away so far, and why. */
+  /** How many calls were refused so far, by reason. */
   get turnedAway(): Readonly<Record<TurnedAway, number>> {
     return this.#turnedAway
   }
 
-  /** Calls a second that are begun at the moment; undefined when all are. */
+  /** Calls a second that are admitted at the moment; undefined if there is no such limit. */
   get perSecond(): number | undefined {
     return this.#pace.perSecond
   }
 
-  /** How late the event loop is in all but one of a hundred looks; it is not looked at while there is no call. */
+  /** The 99th percentile of the event loop's delay. It is not measured while there are no calls. */
   get lateMs(): number {
     return this.#timer === undefined ? 0 : this.#lateMs
   }
 
-  /** Not everybody is let in. */
+  /** Some calls are refused at the moment. */
   get isPicky(): boolean {
-    return this.level > 1 || this.perSecond !== undefined || this.#underWay >= this.#parts.callsMax * LAST_PART
+    return this.level > 1 || this.perSecond !== undefined || this.#activeCalls >= this.#parts.callsMax * LAST_PART
   }
 
-  /** A place for one call, or why there is none. */
+  /** Admits a call, or returns the reason against it. */
   enter({ accountId, tier }: Visitor): GateLease | Refusal {
-    if (this.#timer === undefined) this.#wake()
+    if (this.#timer === undefined) this.#startTimer()
     const share = this.#shareOf(accountId)
     const reason = this.#reasonAgainst(share, tier)
     if (reason !== undefined) return this.refuse(reason)
     this.#pace.begin(share)
-    if (share.underWay++ === 0) this.#active++
-    this.#underWay++
+    if (share.activeCalls++ === 0) this.#activeAccounts++
+    this.#activeCalls++
     return new GateLease(this, share)
   }
 
-  /** Why a call of this account would find no place at the moment. */
+  /** Why a call of this account would be refused at the moment; undefined if it would be admitted. */
   turnsAway({ accountId, tier }: Visitor): Refusal | undefined {
     const reason = this.#reasonAgainst(this.#shareOf(accountId), tier)
     return reason && this.refuse(reason)
@@ -140,11 +140,11 @@ export class Gate {
     return refusals[this.#turnedAway[reason] % refusals.length]!
   }
 
-  /** Only by a lease, once. */
+  /** Called by a lease, once. */
   leave(share: Share): void {
     this.#pace.end()
-    this.#underWay--
-    if (--share.underWay === 0) this.#active--
+    this.#activeCalls--
+    if (--share.activeCalls === 0) this.#activeAccounts--
   }
 
   close(): void {
@@ -156,40 +156,41 @@ export class Gate {
     const { level } = this
     const { callsMax } = this.#parts
     if (level === 3) return 'shut'
-    if (this.#underWay >= callsMax) return 'full'
-    const isLast = this.#underWay >= callsMax * LAST_PART
-    if (tier === FREE_TIER && (isLast || level === 2)) return 'free_tier'
-    if (isLast || level === 2) {
-      const accounts = this.#active + (share.underWay === 0 ? 1 : 0)
-      // As if there were one more, so that whoever comes next finds a place.
-      const equal = Math.min(callsMax / (accounts + 1), this.#pressedCalls / accounts)
-      if (share.underWay >= Math.max(SHARE_MIN, Math.floor(equal))) return 'share'
+    if (this.#activeCalls >= callsMax) return 'full'
+    const isLastPart = this.#activeCalls >= callsMax * LAST_PART
+    if (tier === FREE_TIER && (isLastPart || level === 2)) return 'free_tier'
+    if (isLastPart || level === 2) {
+      const accounts = this.#activeAccounts + (share.activeCalls === 0 ? 1 : 0)
+      // Counts one account more than there are, so that the next account finds a free slot.
+      const equalShare = Math.min(callsMax / (accounts + 1), this.#overloadCallsMax / accounts)
+      if (share.activeCalls >= Math.max(SHARE_MIN, Math.floor(equalShare))) return 'share'
     }
-    // With no more than these under way there is no queue of ours, however late the machine lets us be.
-    if (this.#underWay < UNPACED_CALLS) return undefined
-    return this.#pace.mayBegin(share, Math.max(this.#asking, this.#askedBefore)) ? undefined : 'pace'
+    // With so few active calls a late event loop is not caused by a queue of calls.
+    if (this.#activeCalls < UNPACED_CALLS) return undefined
+    const accounts = Math.max(this.#accountsThisSecond, this.#accountsLastSecond)
+    return this.#pace.mayBegin(share, accounts) ? undefined : 'pace'
   }
 
   #shareOf(accountId: number): Share {
     let share = this.#shares.get(accountId)
     if (share === undefined) {
-      share = { accountId, underWay: 0, second: -1, moment: 0, had: 0 }
+      share = { accountId, activeCalls: 0, second: -1, moment: 0, had: 0 }
       this.#shares.set(accountId, share)
     }
     if (share.second !== this.#second) {
       share.second = this.#second
-      this.#asking++
+      this.#accountsThisSecond++
     }
     return share
   }
 
-  #wake(): void {
+  #startTimer(): void {
     const nowMs = this.#parts.nowMs()
-    this.#lookedMs = nowMs
-    this.#await(nowMs)
+    this.#measuredMs = nowMs
+    this.#scheduleTick(nowMs)
   }
 
-  #await(nowMs: number): void {
+  #scheduleTick(nowMs: number): void {
     this.#dueMs = nowMs + TICK_MS
     this.#timer = setTimeout(() => this.#tick(), TICK_MS)
   }
@@ -198,57 +199,58 @@ export class Gate {
     const nowMs = this.#parts.nowMs()
     const lateMs = Math.max(0, this.#parts.lateMs(this.#dueMs))
     this.#pressure.noteLate(lateMs, nowMs)
-    // The ledger's queue is one, too; only, it is always there, and longer on a slow disk.
+    // A wait for the ledger delays calls as well, but there always is one, and it is longer on a slow disk.
     this.#pace.look(Math.max(lateMs, this.#parts.ledgerMs() / LEDGER_PATIENCE), nowMs)
-    if (nowMs - this.#lookedMs >= LOOK_MS) this.#look(nowMs)
+    if (nowMs - this.#measuredMs >= MEASURE_MS) this.#measure(nowMs)
     if (nowMs - this.#sweptMs >= SWEEP_MS) this.#sweep(nowMs)
-    const isIdle = this.#underWay === 0 && this.level === 0 && this.perSecond === undefined && this.#shares.size === 0
+    const isIdle =
+      this.#activeCalls === 0 && this.level === 0 && this.perSecond === undefined && this.#shares.size === 0
     if (isIdle) this.#timer = undefined
-    else this.#await(nowMs)
+    else this.#scheduleTick(nowMs)
   }
 
-  #look(nowMs: number): void {
-    this.#lookedMs = nowMs
+  #measure(nowMs: number): void {
+    this.#measuredMs = nowMs
     const { memory, ledgerMs } = this.#parts
-    const seen = this.#pressure.look({ memory: memory(), ledgerMs: ledgerMs() }, nowMs)
-    const pressed = { ...seen, level: this.level }
-    this.#lateMs = pressed.lateMs
-    if (pressed.memory >= SHORT_OF_MEMORY && nowMs - this.#relievedMs >= RELIEVE_MS) {
-      this.#relievedMs = nowMs
+    const readings = this.#pressure.look({ memory: memory(), ledgerMs: ledgerMs() }, nowMs)
+    const state = { ...readings, level: this.level }
+    this.#lateMs = state.lateMs
+    if (state.memory >= SHORT_OF_MEMORY && nowMs - this.#freedMemoryMs >= FREE_MEMORY_MS) {
+      this.#freedMemoryMs = nowMs
       this.#parts.relieve()
     }
-    const before = this.#told
-    if (pressed.level === before) return
-    this.#told = pressed.level
-    if (pressed.level < 2) this.#pressedCalls = Number.POSITIVE_INFINITY
-    else if (before < 2) this.#pressedCalls = this.#underWay
-    this.#parts.onLevel(pressed)
+    const levelBefore = this.#reportedLevel
+    if (state.level === levelBefore) return
+    this.#reportedLevel = state.level
+    if (state.level < 2) this.#overloadCallsMax = Number.POSITIVE_INFINITY
+    else if (levelBefore < 2) this.#overloadCallsMax = this.#activeCalls
+    this.#parts.onLevel(state)
   }
 
-  /** Once a second: forgets accounts that have not been here for a while. */
+  /** Once a second: forgets idle accounts. */
   #sweep(nowMs: number): void {
     this.#sweptMs = nowMs
     this.#second++
-    this.#askedBefore = this.#asking
-    this.#asking = 0
+    this.#accountsLastSecond = this.#accountsThisSecond
+    this.#accountsThisSecond = 0
     for (let step = 0; step < SWEPT_MAX; step++) {
       this.#sweeper ??= this.#shares.values()
       const { value: share, done } = this.#sweeper.next()
       if (done) return void (this.#sweeper = undefined)
-      if (share.underWay === 0 && share.second < this.#second - IDLE_SECONDS) this.#shares.delete(share.accountId)
+      if (share.activeCalls === 0 && share.second < this.#second - IDLE_SECONDS) this.#shares.delete(share.accountId)
     }
   }
 }
 
-/** What is known of one account. */
+/** The state of one account. */
 interface Share extends Paced {
   readonly accountId: number
-  underWay: number
-  /** When it last asked. */
+  activeCalls: number
+  /** The second of its last call. */
   second: number
 }
 
-/** One call's place. Given back once, however often that is said. */
+/** The slot of one call. Only the first release() has an effect. */
 export class GateLease {
   readonly #gate: Gate
   #share: Share | undefined
@@ -266,16 +268,15 @@ export class GateLease {
   }
 }
 
-/** Made once: a refusal must cost next to nothing. */
+/** All refusals are built once, because refusing must be cheap. */
 function buildRefusals(): Readonly<Record<TurnedAway, readonly Refusal[]>> {
-  const told = { share: 'Other accounts need their share.', free_tier: 'Other tiers come first.' }
-  const of = (reason: TurnedAway, hint?: string): readonly Refusal[] =>
-    WAITS_MS.map(retryAfterMs => new Refusal('overloaded', reason, { retryAfterMs, ...(hint && { hint }) }))
+  const build = (reason: TurnedAway, hint?: string): readonly Refusal[] =>
+    RETRY_AFTERS_MS.map(retryAfterMs => new Refusal('overloaded', reason, { retryAfterMs, ...(hint && { hint }) }))
   return {
-    shut: of('shut'),
-    full: of('full'),
-    free_tier: of('free_tier', told.free_tier),
-    share: of('share', told.share),
-    pace: of('pace'),
+    shut: build('shut'),
+    full: build('full'),
+    free_tier: build('free_tier', 'Calls of the free tier are refused first.'),
+    share: build('share', 'This account has its full share of calls; other accounts are served first.'),
+    pace: build('pace'),
   }
 }

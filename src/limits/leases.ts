@@ -1,5 +1,5 @@
-// What calls under way have taken: places among those at the same time, and tokens that are only guessed. Each lease
-// knows from whom it took what, and is let go of once: by its call or, should that ever fail, by time.
+// Leases of active calls: concurrency slots, and tokens that are only estimated so far. A lease records what it took
+// from which limit owner, and is released once: by its call or, if that should fail, by a timeout.
 
 import { bounds } from '../base/bounds.ts'
 import type { InLine } from '../base/collections/gcra.ts'
@@ -9,21 +9,21 @@ import { Ring } from '../base/collections/linked-list.ts'
 import type { Owner, Plan } from './owner.ts'
 import type { Rule } from './rule.ts'
 
-/** What an admitted call has taken. Both may be told more than once; the first counts. */
+/** What an admitted call has taken. Of each method, only the first call has an effect. */
 export interface LimitLease {
-  /** What it used in the end: the difference to what was taken is given back, or owed. */
+  /** Sets the tokens that the call really used. The difference to the estimate is refunded or counted. */
   correct(tokens: number, nowMs: number): void
-  /** It is over, and its place is free. */
+  /** The call is over; frees its concurrency slots. */
   release(): void
 }
 
-/** Of a call that has nothing to correct and nothing to let go of. */
+/** For a call without limits of tokens or concurrency. */
 export const noLease: LimitLease = { correct: () => {}, release: () => {} }
 
 export interface LeasesParts {
-  /** The latest time that there was. */
+  /** Returns the latest time so far, so that time never goes back. */
   advance(nowMs: number): number
-  /** What somebody owes has changed. */
+  /** The use of a rule has changed. */
   onOwed(owner: Owner, rule: Rule): void
 }
 
@@ -39,9 +39,9 @@ export class Leases {
     return this.#open.size
   }
 
-  /** Takes tokens and places; all owners of the plan have been paid for. */
+  /** Takes tokens and concurrency slots. All owners of the plan must have been refilled before. */
   open({ owners, shape }: Plan, tokens: number, nowMs: number): LimitLease {
-    const taken: LeaseTaken[] = []
+    const taken: LeaseTake[] = []
     for (let index = 0; index < owners.length; index++) {
       const owner = owners[index]!
       for (const at of shape.fits[index]!) {
@@ -54,11 +54,11 @@ export class Leases {
       }
     }
     const lease = new CallLease(taken, nowMs, this)
-    lease.place = this.#open.add(lease)
+    lease.node = this.#open.add(lease)
     return lease
   }
 
-  /** They stand in the order in which they were taken. */
+  /** Ends leases that are too old. They are in the order in which they were opened. */
   reap(nowMs: number): void {
     for (;;) {
       const oldest = this.#open.first
@@ -67,48 +67,48 @@ export class Leases {
     }
   }
 
-  close(place: Place<CallLease>): void {
-    this.#open.remove(place)
+  close(node: Place<CallLease>): void {
+    this.#open.remove(node)
   }
 
-  /** It is known now how many it were. */
-  correct(taken: LeaseTaken, tokens: number, { sinceMs, nowMs }: { sinceMs: number; nowMs: number }): void {
+  /** Replaces estimated tokens by the real number. */
+  correct(taken: LeaseTake, tokens: number, { sinceMs, nowMs }: { sinceMs: number; nowMs: number }): void {
     const { owner, rule } = taken
-    const at = placeOf(taken)
+    const at = ruleIndexOf(taken)
     if (at < 0) return
     const clockMs = this.#parts.advance(nowMs)
     owner.pay(clockMs)
-    const now = owner.rules[at]!
+    const currentRule = owner.rules[at]!
     if (tokens >= taken.count) owner.take(at, tokens - taken.count)
-    else if (now.amount === rule.amount) {
+    else if (currentRule.amount === rule.amount) {
       const ticks = Math.floor(clockMs / rule.tickMs) - Math.floor(sinceMs / rule.tickMs)
-      const given = owner.numbers[2 * at + 1]!
-      const back = givenBack(now, taken, { count: tokens, ticks, given })
-      owner.numbers[2 * at]! -= back
-      owner.numbers[2 * at + 1] = givenWith(given, back)
+      const refunded = owner.numbers[2 * at + 1]!
+      const refund = givenBack(currentRule, taken, { count: tokens, ticks, given: refunded })
+      owner.numbers[2 * at]! -= refund
+      owner.numbers[2 * at + 1] = givenWith(refunded, refund)
     }
-    this.#parts.onOwed(owner, now)
+    this.#parts.onOwed(owner, currentRule)
   }
 }
 
-interface LeaseTaken extends InLine {
+interface LeaseTake extends InLine {
   readonly owner: Owner
   readonly rule: Rule
-  /** Where that rule stood then. */
+  /** The index of the rule at that time. */
   readonly at: number
 }
 
-/** Its owner may have other rules by now. */
-const placeOf = ({ owner, rule, at }: LeaseTaken): number => (owner.rules[at] === rule ? at : owner.indexOf(rule))
+/** The index of the rule now: the rules of the owner may have changed. -1 if the rule is gone. */
+const ruleIndexOf = ({ owner, rule, at }: LeaseTake): number => (owner.rules[at] === rule ? at : owner.indexOf(rule))
 
 class CallLease implements LimitLease {
   readonly sinceMs: number
   readonly #leases: Leases
-  readonly #taken: readonly LeaseTaken[]
+  readonly #taken: readonly LeaseTake[]
   #isCorrected = false
-  place: Place<CallLease> | undefined
+  node: Place<CallLease> | undefined
 
-  constructor(taken: readonly LeaseTaken[], sinceMs: number, leases: Leases) {
+  constructor(taken: readonly LeaseTake[], sinceMs: number, leases: Leases) {
     this.#taken = taken
     this.sinceMs = sinceMs
     this.#leases = leases
@@ -122,19 +122,19 @@ class CallLease implements LimitLease {
     }
   }
 
-  /** No call lasts that long: whoever comes with it now is not believed. */
+  /** No call lasts that long, so a later correction is ignored. */
   expire(): void {
     this.#isCorrected = true
     this.release()
   }
 
   release(): void {
-    if (this.place === undefined) return
-    this.#leases.close(this.place)
-    this.place = undefined
+    if (this.node === undefined) return
+    this.#leases.close(this.node)
+    this.node = undefined
     for (const taken of this.#taken) {
       taken.owner.users--
-      const at = taken.rule.countsPlaces ? placeOf(taken) : -1
+      const at = taken.rule.countsPlaces ? ruleIndexOf(taken) : -1
       if (at >= 0) taken.owner.numbers[2 * at]!--
     }
   }

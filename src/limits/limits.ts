@@ -1,7 +1,7 @@
-// Every limit that a call meets, in one step: it passes all of them and is counted by all, or is refused by one and
-// counted by none.
+// Checks all limits of a call in one step: the call passes all limits and is counted by all, or one limit refuses the
+// call and none counts it.
 //
-// Nothing waits here and nothing is read: between looking and taking no other call can come.
+// Nothing in this file is asynchronous, so that no other call can come between the check and the count.
 
 import { leftOf, resetMsOf, waitMsFor } from '../base/collections/gcra.ts'
 import type { LimitDebt } from '../store/ledger/limit-debts.ts'
@@ -14,15 +14,15 @@ import type { Rule } from './rule.ts'
 import { LimitBook } from './rule.ts'
 import type { Subject, Who } from './subject.ts'
 
-/** What is left of one limit. */
+/** One limit, and what is left of it. */
 export interface Quota {
   readonly resource: LimitRow['resource']
   readonly span: LimitRow['span']
   readonly limit: number
   readonly remaining: number
-  /** Until all of it is there again. */
+  /** The time until the whole limit is available again. */
   readonly resetMs: number
-  /** Whose it is, in words for a caller, who is not told of others. */
+  /** Whom the limit applies to, as text for a caller. Names no other caller. */
   readonly whose: string
 }
 
@@ -32,34 +32,35 @@ export type Admission =
 
 export interface Refused {
   readonly admitted: false
-  /** Of each resource the one of which the least is left. */
+  /** For each resource, the limit with the least left. */
   readonly quotas: readonly Quota[]
   readonly by: Quota
-  /** Until none of them refuses it any more, as far as can be known. */
+  /** The time until no limit refuses the call any more, as far as it is known. */
   readonly retryAfterMs: number
 }
 
-/** Nobody knows when one of the calls under way ends. */
-const PLACE_WAIT_MS = 1_000
-/** A key that asks for too many different models waits until some of them are forgotten. */
+/** The retry time for concurrency: it is unknown when an active call ends. */
+const CONCURRENCY_WAIT_MS = 1_000
+/** A key that calls too many different models waits until some of them are forgotten. */
 const MODELS_WAIT_MS = 10_000
 
 export class Limits {
   readonly #owners: Owners
   readonly #leases: Leases
-  #unnoted: Owner[] = []
+  /** Owners whose use of day limits has changed since it was last saved. */
+  #unsaved: Owner[] = []
   #clockMs = 0
 
-  /** `remembered`: until when debts of days, by their names, take to be paid that were written down before. */
-  constructor(remembered: ReadonlyMap<string, number> = new Map()) {
-    this.#owners = new Owners(remembered)
+  /** `restored`: the saved use of day limits, as the time at which each is refilled, by name. */
+  constructor(restored: ReadonlyMap<string, number> = new Map()) {
+    this.#owners = new Owners(restored)
     this.#leases = new Leases({
       advance: nowMs => this.#advance(nowMs),
-      onOwed: (owner, rule) => rule.isOfDay && this.#note(owner),
+      onOwed: (owner, rule) => rule.isOfDay && this.#markUnsaved(owner),
     })
   }
 
-  /** From now on these are the rules. What is owed by a rule that stays is owed still. */
+  /** Replaces all rules. The use of a rule that stays is kept. */
   setRules(rows: readonly LimitRow[]): void {
     this.#owners.book = new LimitBook(rows)
   }
@@ -73,59 +74,59 @@ export class Limits {
     return this.#refusal(plan, subject.tokens, clockMs) ?? this.#take(plan, subject.tokens, clockMs)
   }
 
-  /** What would refuse any call of the key at this moment, whatever it asks for. Counts nothing. */
+  /** The limit of requests that refuses any call of the key at this moment. Counts nothing. */
   exhausted(who: Who, nowMs: number): Refused | undefined {
     const clockMs = this.#advance(nowMs)
     const plan = this.#owners.plainPlan(who, clockMs)
-    const counts = (owner: Owner, at: number): boolean => owner.rules[at]!.row.resource === 'requests'
-    const fits = plan.shape.fits.map((some, index) => some.filter(at => counts(plan.owners[index]!, at)))
+    const countsRequests = (owner: Owner, at: number): boolean => owner.rules[at]!.row.resource === 'requests'
+    const fits = plan.shape.fits.map((rules, index) => rules.filter(at => countsRequests(plan.owners[index]!, at)))
     return this.#refusal({ ...plan, shape: { fits, isLeased: false } }, 0, clockMs)
   }
 
-  /** Each limit of a key that holds whichever model it calls, and what is left of it. Counts nothing. */
+  /** Each limit of a key that does not depend on the model, and what is left of it. Counts nothing. */
   ofKey(who: Who, nowMs: number): readonly Quota[] {
     const clockMs = this.#advance(nowMs)
     return quotasOf(this.#owners.plainPlan(who, clockMs), clockMs)
   }
 
-  /** What would refuse this one. Counts nothing. */
+  /** The limit that would refuse this call. Counts nothing. */
   refusalOf(subject: Subject, nowMs: number): Refused | undefined {
     const clockMs = this.#advance(nowMs)
     const plan = this.#owners.planFor(subject, clockMs)
     return 'tooMany' in plan ? tooManyModels(plan.tooMany) : this.#refusal(plan, subject.tokens, clockMs)
   }
 
-  /** Each limit that a call meets, and what is left of it. Counts nothing. */
+  /** Each limit that applies to a call, and what is left of it. Counts nothing. */
   look(subject: Subject, nowMs: number): readonly Quota[] {
     const clockMs = this.#advance(nowMs)
     const plan = this.#owners.planFor(subject, clockMs)
     return 'tooMany' in plan ? [] : quotasOf(plan, clockMs)
   }
 
-  /** What is owed of days, and when it will be paid by the calendar; of all in whom it has changed since last asked. */
+  /** The use of day limits that has changed since the last call of this method, with the date of its refill. */
   takeDayNotes(nowMs: number, dateMs: number): readonly LimitDebt[] {
     const clockMs = this.#advance(nowMs)
     const notedMs = Math.ceil(dateMs)
-    const owners = this.#unnoted
-    this.#unnoted = []
-    const notes: LimitDebt[] = []
+    const owners = this.#unsaved
+    this.#unsaved = []
+    const rows: LimitDebt[] = []
     for (const owner of owners) {
       owner.isNoted = true
       owner.pay(clockMs)
       for (const [at, rule] of owner.rules.entries()) {
         if (!rule.isOfDay) continue
-        notes.push({ name: owner.noteName(rule), paidMs: notedMs + resetMsOf(rule, owner.numbers[2 * at]!), notedMs })
+        rows.push({ name: owner.noteName(rule), paidMs: notedMs + resetMsOf(rule, owner.numbers[2 * at]!), notedMs })
       }
     }
-    return notes
+    return rows
   }
 
-  /** Owners that are remembered, and leases that are open. */
+  /** The number of owners in memory, and of open leases. */
   get size(): { readonly owners: number; readonly leases: number } {
     return { owners: this.#owners.size, leases: this.#leases.size }
   }
 
-  /** A clock that goes back stands still here, until it has caught up. */
+  /** If the clock goes back, the time stands still here until the clock has caught up. */
   #advance(nowMs: number): number {
     if (nowMs > this.#clockMs) this.#clockMs = nowMs
     return this.#clockMs
@@ -147,14 +148,14 @@ export class Limits {
     return by && { admitted: false, quotas: tightest(owners, shape.fits), by: { ...by, remaining: 0 }, retryAfterMs }
   }
 
-  /** Nothing refuses it, and from here on nothing may. */
+  /** Counts a call that no limit refuses. From here on it must succeed. */
   #take(plan: Plan, tokens: number, clockMs: number): Admission {
     const { owners, shape } = plan
     for (let index = 0; index < owners.length; index++) {
       const owner = owners[index]!
       for (const at of shape.fits[index]!) {
         const rule = owner.rules[at]!
-        if (rule.isOfDay && owner.isNoted) this.#note(owner)
+        if (rule.isOfDay && owner.isNoted) this.#markUnsaved(owner)
         if (!rule.countsTokens && !rule.countsPlaces) owner.take(at, 1)
       }
     }
@@ -162,10 +163,10 @@ export class Limits {
     return { admitted: true, quotas: tightest(owners, shape.fits), lease }
   }
 
-  #note(owner: Owner): void {
+  #markUnsaved(owner: Owner): void {
     if (!owner.isNoted) return
     owner.isNoted = false
-    this.#unnoted.push(owner)
+    this.#unsaved.push(owner)
   }
 }
 
@@ -183,13 +184,13 @@ function tooManyModels(rule: Rule): Refused {
 
 function waitMsAt(owner: Owner, at: number, tokens: number): number {
   const rule = owner.rules[at]!
-  const owed = owner.numbers[2 * at]!
-  if (rule.countsPlaces) return owed < rule.amount ? 0 : PLACE_WAIT_MS
+  const used = owner.numbers[2 * at]!
+  if (rule.countsPlaces) return used < rule.amount ? 0 : CONCURRENCY_WAIT_MS
   const count = rule.countOf(tokens)
-  return count === 0 ? 0 : waitMsFor(rule, owed, count)
+  return count === 0 ? 0 : waitMsFor(rule, used, count)
 }
 
-/** Of requests and of tokens the one of which the least is left. */
+/** For requests and for tokens, the limit with the least left. */
 function tightest(owners: readonly Owner[], fits: Plan['shape']['fits']): readonly Quota[] {
   const requests = { left: Infinity, index: -1, at: -1 }
   const tokens = { left: Infinity, index: -1, at: -1 }
@@ -212,8 +213,8 @@ function tightest(owners: readonly Owner[], fits: Plan['shape']['fits']): readon
 
 function quotaAt(owner: Owner, at: number): Quota {
   const rule = owner.rules[at]!
-  const owed = owner.numbers[2 * at]!
-  return quotaOf(rule, { remaining: leftOf(rule, owed), resetMs: rule.countsPlaces ? 0 : resetMsOf(rule, owed) })
+  const used = owner.numbers[2 * at]!
+  return quotaOf(rule, { remaining: leftOf(rule, used), resetMs: rule.countsPlaces ? 0 : resetMsOf(rule, used) })
 }
 
 const quotaOf = ({ row, amount, whose }: Rule, left: Pick<Quota, 'remaining' | 'resetMs'>): Quota => ({

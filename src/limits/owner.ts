@@ -1,11 +1,11 @@
-// Whoever has limits of their own: a key, an account, one of them with one model, or all together. Of each of its rules
-// an owner has two numbers, and nothing else: there are many owners, and every call looks at all their numbers.
+// Owners of limits: a key, an account, either of these together with one model, or all callers together. An owner keeps
+// two numbers for each of its rules and nothing else, because there are many owners and every call reads their numbers.
 
 import { owedAfter, owedOf, owedWith, resetMsOf } from '../base/collections/gcra.ts'
 import type { Kind, LimitBook, Rule } from './rule.ts'
 import type { Subject, Who } from './subject.ts'
 
-/** Of a key its number. */
+/** The name of a key is its id. */
 export type OwnerName = number | string
 
 const DAY_TICK_MS = 1_000
@@ -19,14 +19,14 @@ export class Owner {
   book: LimitBook | undefined
   rules: readonly Rule[] = noRules
   /**
-   * For the rule at `i`: at `2i` what is owed, or how many places are taken; at `2i + 1` what was ever given back.
-   * All of it is paid for until `paidMs`.
+   * For the rule at index `i`: at `2i` the used units, or the taken concurrency slots; at `2i + 1` all units that were
+   * ever refunded. All rules are refilled up to `refilledMs`.
    */
   numbers = noNumbers
   paidMs = 0
-  /** Leases, and plans of others, that would miss it. */
+  /** The number of leases and of other owners' plans that refer to this owner. */
   users = 0
-  /** What it owes of days is written down as it is. */
+  /** The use of day limits is saved in its current state. */
   isNoted = true
 
   constructor(name: OwnerName, kind: Kind) {
@@ -34,7 +34,7 @@ export class Owner {
     this.kind = kind
   }
 
-  /** From now on it has these rules; what it owes by rules that stay, it owes still. */
+  /** Replaces the rules. The use of rules that stay is kept. */
   follow(book: LimitBook, rules: readonly Rule[]): void {
     const before = { rules: this.rules, numbers: this.numbers }
     this.book = book
@@ -44,18 +44,18 @@ export class Owner {
     before.rules.forEach((rule, from) => {
       const to = this.indexOf(rule)
       if (to < 0) return
-      const owed = before.numbers[2 * from]!
-      this.numbers[2 * to] = rule.countsPlaces ? owed : owedOf(rules[to]!, owed, rule)
+      const used = before.numbers[2 * from]!
+      this.numbers[2 * to] = rule.countsPlaces ? used : owedOf(rules[to]!, used, rule)
       this.numbers[2 * to + 1] = before.numbers[2 * from + 1]!
     })
   }
 
-  /** Of what may by now be another rule of the same meaning; -1 when there is none any more. */
+  /** The index of this rule, or of a newer version of it; -1 if there is none any more. */
   indexOf(rule: Rule): number {
-    return this.rules.findIndex(one => one === rule || one.isLike(rule))
+    return this.rules.findIndex(other => other === rule || other.isLike(rule))
   }
 
-  /** A clock that goes back pays nothing until it has caught up. */
+  /** A clock that goes back refills nothing until it has caught up. */
   pay(nowMs: number): void {
     const ms = Math.floor(nowMs)
     if (ms <= this.paidMs) return
@@ -63,58 +63,58 @@ export class Owner {
     const dayTicks = Math.floor(ms / DAY_TICK_MS) - Math.floor(this.paidMs / DAY_TICK_MS)
     const { rules, numbers } = this
     for (let at = 0; at < rules.length; at++) {
-      const owed = numbers[2 * at]!
+      const used = numbers[2 * at]!
       const rule = rules[at]!
-      if (owed > 0 && !rule.countsPlaces) numbers[2 * at] = owedAfter(rule, owed, rule.isOfDay ? dayTicks : ticks)
+      if (used > 0 && !rule.countsPlaces) numbers[2 * at] = owedAfter(rule, used, rule.isOfDay ? dayTicks : ticks)
     }
     this.paidMs = ms
   }
 
-  /** Takes it, whether it fits or not. */
+  /** Takes `count` items, whether they fit or not. */
   take(at: number, count: number): void {
     this.numbers[2 * at] = owedWith(this.rules[at]!, this.numbers[2 * at]!, count)
   }
 
-  /** As much as takes this long to pay. */
+  /** Restores saved use: as much as takes `ms` to refill. */
   oweFor(at: number, ms: number): void {
     const { amount, tickMs } = this.rules[at]!
     this.numbers[2 * at] = Math.ceil(ms / tickMs) * amount
   }
 
-  /** For one who has owed nothing for a while, a new start and no start are the same. */
+  /** Whether the owner can be forgotten: nothing refers to it, and all its limits were refilled at `ms`. */
   isIdleSince(ms: number): boolean {
     if (this.users > 0 || this.paidMs > ms) return false
     const { rules, numbers } = this
     for (let at = 0; at < rules.length; at++) {
-      const owed = numbers[2 * at]!
-      if (owed === 0) continue
+      const used = numbers[2 * at]!
+      if (used === 0) continue
       const rule = rules[at]!
-      if (rule.countsPlaces || this.paidMs + resetMsOf(rule, owed) > ms) return false
+      if (rule.countsPlaces || this.paidMs + resetMsOf(rule, used) > ms) return false
     }
     return true
   }
 
-  /** Under which what it owes of a day is written down. */
+  /** The name under which the use of a day limit is saved. */
   noteName({ row }: Rule): string {
     return `${row.id} ${this.name}`
   }
 }
 
-/** What the calls of one key for one model meet: worked out once for many calls that are alike. */
+/** The limits that apply to the calls of one key for one model. Built once for many calls that are alike. */
 export interface Plan {
-  /** Undefined where no rule asks for it. */
+  /** Undefined if no rule depends on the model. */
   readonly model: string | null | undefined
-  /** The name that was asked for, where it may be another. */
+  /** The requested model name, if the call has several names. */
   readonly asked: string | undefined
   readonly owners: readonly Owner[]
   readonly shape: Shape
 }
 
-/** Most keys have the same. */
+/** The part of a plan that most keys share. */
 export interface Shape {
-  /** For each of the owners, which of its rules the call meets. */
+  /** For each owner, the indexes of its rules that apply to the call. */
   readonly fits: readonly (readonly number[])[]
-  /** There is something to correct or to let go of when a call is over. */
+  /** The call needs a lease: something must be corrected or released when it is over. */
   readonly isLeased: boolean
 }
 
@@ -123,15 +123,15 @@ export function isPlanFor({ model, asked }: Plan, subject: Pick<Subject, 'model'
   return model === subject.model && asked === subject.names?.[0]
 }
 
-/** A key. Those of its models that have limits of their own are with it. */
+/** A key, together with those of its models that have limits of their own. */
 export class KeyOwner extends Owner {
   #who: Pick<Who, 'accountId' | 'tier' | 'qpm' | 'hasOwnLimit'> | undefined
-  /** Models that others share, and that it was the first to call. */
+  /** The number of models with limits that other keys share, which this key was the first to call. */
   models = 0
   #ofModels: readonly ModelOwner[] = noModels
   #plan: Plan | undefined
 
-  /** Nothing of it has changed that limits look at. */
+  /** Whether nothing has changed that limits depend on. */
   isLike({ qpm, tier, accountId, hasOwnLimit = false }: Who): boolean {
     const who = this.#who
     return (
@@ -143,7 +143,7 @@ export class KeyOwner extends Owner {
     this.#who = who
   }
 
-  /** Of the call before, which most calls are like. */
+  /** The plan of the previous call. Most calls of a key have the same plan. */
   get plan(): Plan | undefined {
     return this.#plan
   }
@@ -154,7 +154,7 @@ export class KeyOwner extends Owner {
     this.#plan = plan
   }
 
-  /** How many models are remembered because of it. */
+  /** The number of models that are in memory because of this key. */
   get modelsOwned(): number {
     return this.models + this.#ofModels.length
   }
@@ -177,10 +177,10 @@ export class KeyOwner extends Owner {
   }
 }
 
-/** With one model of its own. */
+/** A key, an account or all callers, together with one model. */
 export class ModelOwner extends Owner {
   readonly model: string
-  /** Called it first, and may not do so with any number of models. */
+  /** The key that called the model first. The number of models that one key may add is bounded. */
   readonly first: KeyOwner
 
   constructor(name: OwnerName, kind: Kind, { model, first }: { model: string; first: KeyOwner }) {

@@ -1,5 +1,5 @@
-// All owners of limits, and the plans of what their calls meet. An owner is remembered while anything is owed or under
-// way, and for a moment longer; some are looked at with every call, so that they never have to be looked through.
+// All owners of limits in memory, and the plans of their calls. An owner is kept while it has use or active calls, and
+// for a few seconds longer. Each call checks a few owners, so that no pass over all owners is ever needed.
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
@@ -9,16 +9,16 @@ import type { Kind, Rule } from './rule.ts'
 import { kinds, LimitBook } from './rule.ts'
 import type { Subject, Who } from './subject.ts'
 
-/** For each one that is new, so many are looked at: more go than come. */
+/** Owners that are checked for each new owner, so that idle ones are removed faster than new ones come. */
 const SWEPT_FOR_NEW = 3
-/** To come and go costs more than to stay. */
+/** An idle owner is kept this long, because removing it and adding it again costs more. */
 const IDLE_MS = 10_000
-/** Far more than rules give rise to; beyond that they are found again. */
+/** Far more than rules can produce. Beyond this the cache is cleared. */
 const SHAPES_MAX = 10_000
 
 const [keyKind] = kinds as [Kind]
 
-/** A rule by which each model has a limit of its own, and the key has called too many models. */
+/** The key has called too many models; the rule counts each model on its own. */
 export interface TooMany {
   readonly tooMany: Rule
 }
@@ -27,14 +27,14 @@ export class Owners {
   book = new LimitBook([])
   readonly #owners = new Map<OwnerName, Owner>()
   readonly #shapes = new Map<string, Shape>()
-  /** Until when debts of days take to be paid that were written down before this start. */
-  readonly #remembered: Map<string, number>
+  /** Saved use of day limits that no owner has restored yet: when each is refilled, by name. */
+  readonly #saved: Map<string, number>
   #sweeper: Iterator<Owner> | undefined
-  /** To be looked at with the next call. */
+  /** How many owners the next call checks. */
   #sweeps = 1
 
-  constructor(remembered: ReadonlyMap<string, number>) {
-    this.#remembered = new Map(remembered)
+  constructor(saved: ReadonlyMap<string, number>) {
+    this.#saved = new Map(saved)
   }
 
   get size(): number {
@@ -46,9 +46,9 @@ export class Owners {
     const key = this.keyOf(subject, nowMs)
     const { plan } = key
     if (plan !== undefined && isPlanFor(plan, subject)) return plan
-    const made = this.#makePlan(key, subject, nowMs)
-    if (!('tooMany' in made)) key.plan = made
-    return made
+    const newPlan = this.#makePlan(key, subject, nowMs)
+    if (!('tooMany' in newPlan)) key.plan = newPlan
+    return newPlan
   }
 
   keyOf(who: Who, nowMs: number): KeyOwner {
@@ -61,11 +61,11 @@ export class Owners {
     } else if (key.book === book && key.isLike(who)) return key
     key.plan = undefined
     key.become(who)
-    this.#follow(key, who, nowMs)
+    this.#setRules(key, who, nowMs)
     return key
   }
 
-  /** What a key meets whichever model it calls. */
+  /** The limits of a key that do not depend on the model. */
   plainPlan(who: Who, nowMs: number): Plan {
     const key = this.keyOf(who, nowMs)
     const owners: Owner[] = []
@@ -73,19 +73,19 @@ export class Owners {
     for (const kind of kinds) {
       if (kind.perModel || this.book.rulesOf(kind, who).length === 0) continue
       const owner = kind === keyKind ? key : this.#ownerOf(kind, { ...who, model: '', tokens: 0 }, { key, nowMs })!
-      const isMet = (rule: Rule): boolean => !rule.looksAtModel && rule.fits(who, [])
+      const applies = (rule: Rule): boolean => !rule.looksAtModel && rule.fits(who, [])
       owners.push(owner)
-      fits.push(owner.rules.flatMap((rule, at) => (isMet(rule) ? [at] : [])))
+      fits.push(owner.rules.flatMap((rule, at) => (applies(rule) ? [at] : [])))
     }
     return { model: undefined, asked: undefined, owners, shape: { fits, isLeased: false } }
   }
 
-  /** Requests of every limit that is for any model. Places and days count only where a provider is asked. */
+  /** A request without a model: limits of requests for any model. Concurrency and days only if a provider is called. */
   #planWithoutModel(subject: Subject, nowMs: number): Plan {
     const { owners, shape, ...plan } = this.plainPlan(subject, nowMs)
-    const isMet = ({ countsTokens, countsPlaces, isOfDay }: Rule): boolean =>
+    const applies = ({ countsTokens, countsPlaces, isOfDay }: Rule): boolean =>
       !countsTokens && (subject.asksProvider === true || !(countsPlaces || isOfDay))
-    const fits = shape.fits.map((some, index) => some.filter(at => isMet(owners[index]!.rules[at]!)))
+    const fits = shape.fits.map((rules, index) => rules.filter(at => applies(owners[index]!.rules[at]!)))
     return { ...plan, owners, shape: this.#shapeOf(owners, fits) }
   }
 
@@ -94,12 +94,12 @@ export class Owners {
       this.#sweeper ??= this.#owners.values()
       const { value: owner, done } = this.#sweeper.next()
       if (done) this.#sweeper = undefined
-      else this.#lookAt(owner, nowMs - IDLE_MS)
+      else this.#removeIfIdle(owner, nowMs - IDLE_MS)
     }
     this.#sweeps = 1
   }
 
-  #lookAt(owner: Owner, ms: number): void {
+  #removeIfIdle(owner: Owner, ms: number): void {
     if (owner instanceof KeyOwner) owner.forgetModels(ms)
     if (!owner.isIdleSince(ms)) return
     if (owner instanceof KeyOwner) {
@@ -113,25 +113,26 @@ export class Owners {
   #makePlan(key: KeyOwner, subject: Subject, nowMs: number): Plan | TooMany {
     const { model } = subject
     const { names = [model!] } = subject
-    const [asked] = subject.names ?? []
+    const [requestedName] = subject.names ?? []
     const owners: Owner[] = []
     const fits: number[][] = []
-    let asksModel = false
+    let dependsOnModel = false
     for (const kind of kinds) {
       const rules = kind === keyKind ? key.rules : this.book.rulesOf(kind, subject)
-      asksModel ||= rules.some(rule => rule.looksAtModel)
-      const fitting = rules.flatMap((rule, at) => (rule.fits(subject, names) ? [at] : []))
-      if (fitting.length === 0) continue
+      dependsOnModel ||= rules.some(rule => rule.looksAtModel)
+      const applying = rules.flatMap((rule, at) => (rule.fits(subject, names) ? [at] : []))
+      if (applying.length === 0) continue
       const owner = kind === keyKind ? key : this.#ownerOf(kind, subject, { key, nowMs })
-      if (owner === undefined) return { tooMany: rules[fitting[0]!]! }
+      if (owner === undefined) return { tooMany: rules[applying[0]!]! }
       owners.push(owner)
-      fits.push(fitting)
+      fits.push(applying)
     }
-    return { model: asksModel ? model : undefined, asked, owners, shape: this.#shapeOf(owners, fits) }
+    const shape = this.#shapeOf(owners, fits)
+    return { model: dependsOnModel ? model : undefined, asked: requestedName, owners, shape }
   }
 
   #shapeOf(owners: readonly Owner[], fits: readonly (readonly number[])[]): Shape {
-    const isLeased = fits.some((some, index) => some.some(at => isLeasedBy(owners[index]!.rules[at]!)))
+    const isLeased = fits.some((rules, index) => rules.some(at => needsLease(owners[index]!.rules[at]!)))
     const name = `${isLeased} ${fits.join(';')}`
     let shape = this.#shapes.get(name)
     if (shape === undefined) {
@@ -143,50 +144,50 @@ export class Owners {
   }
 
   #ownerOf(kind: Kind, subject: Subject, { key, nowMs }: { key: KeyOwner; nowMs: number }): Owner | undefined {
-    const isKeys = kind.sharing === 'key'
+    const isOfKey = kind.sharing === 'key'
     const name = nameOf(kind, subject)
-    let owner = isKeys ? key.ofModel(subject.model!) : this.#owners.get(name)
+    let owner = isOfKey ? key.ofModel(subject.model!) : this.#owners.get(name)
     if (owner === undefined) {
       if (kind.perModel && key.modelsOwned >= bounds.limitedModelsOfKeyMax) return undefined
       owner = kind.perModel ? new ModelOwner(name, kind, { model: subject.model!, first: key }) : new Owner(name, kind)
-      if (isKeys) key.addModel(owner as ModelOwner)
+      if (isOfKey) key.addModel(owner as ModelOwner)
       else this.#add(owner)
-      if (!isKeys && kind.perModel) key.models++
+      if (!isOfKey && kind.perModel) key.models++
     }
-    if (owner.book !== this.book) this.#follow(owner, subject, nowMs)
+    if (owner.book !== this.book) this.#setRules(owner, subject, nowMs)
     return owner
   }
 
   #add(owner: Owner): void {
     if (this.#owners.size >= bounds.limitOwnersMax) {
-      throw new Refusal('overloaded', 'too many limits to remember', { retryAfterMs: IDLE_MS })
+      throw new Refusal('overloaded', 'too many owners of limits', { retryAfterMs: IDLE_MS })
     }
     this.#owners.set(owner.name, owner)
     this.#sweeps += SWEPT_FOR_NEW
   }
 
-  #follow(owner: Owner, who: Who, nowMs: number): void {
+  #setRules(owner: Owner, who: Who, nowMs: number): void {
     owner.pay(nowMs)
     owner.follow(this.book, this.book.rulesOf(owner.kind, who))
-    if (this.#remembered.size > 0) this.#recall(owner, nowMs)
+    if (this.#saved.size > 0) this.#restore(owner, nowMs)
   }
 
-  #recall(owner: Owner, nowMs: number): void {
+  #restore(owner: Owner, nowMs: number): void {
     owner.rules.forEach((rule, at) => {
       if (!rule.isOfDay) return
       const name = owner.noteName(rule)
-      const paidMs = this.#remembered.get(name)
-      if (paidMs !== undefined && paidMs > nowMs) owner.oweFor(at, paidMs - nowMs)
-      this.#remembered.delete(name)
+      const refilledMs = this.#saved.get(name)
+      if (refilledMs !== undefined && refilledMs > nowMs) owner.oweFor(at, refilledMs - nowMs)
+      this.#saved.delete(name)
     })
   }
 }
 
-const isLeasedBy = ({ countsTokens, countsPlaces }: Rule): boolean => countsTokens || countsPlaces
+const needsLease = ({ countsTokens, countsPlaces }: Rule): boolean => countsTokens || countsPlaces
 
-/** A key's is its number, also with a model of its own, so that it is no one else's. */
+/** The name of a key is its id, also together with a model, so that it equals no other name. */
 function nameOf({ sharing, perModel }: Kind, { keyId, accountId, model }: Subject): OwnerName {
   if (sharing === 'key') return keyId
-  const whose = sharing === 'account' ? `a${accountId}` : ''
-  return perModel ? `${whose}/${model}` : whose
+  const accountName = sharing === 'account' ? `a${accountId}` : ''
+  return perModel ? `${accountName}/${model}` : accountName
 }

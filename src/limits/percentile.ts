@@ -1,28 +1,28 @@
-// One percentile of what was noted lately.
+// One percentile of the values of a recent time window.
 
 export interface PercentileParts {
   /** From 0 to 1. */
   readonly share: number
   readonly windowMs: number
-  /** With fewer it is nothing. */
+  /** With fewer samples, read() returns 0. */
   readonly samplesMin: number
 }
 
-/** More than are noted in a window; beyond that the oldest go. */
+/** More samples than any window has. Beyond this, the oldest are overwritten. */
 const SAMPLES_MAX = 512
 
 export class Percentile {
   readonly #parts: PercentileParts
   readonly #values = new Float64Array(SAMPLES_MAX)
   readonly #atMs = new Float64Array(SAMPLES_MAX)
-  #noted = 0
+  #count = 0
 
   constructor(parts: PercentileParts) {
     this.#parts = parts
   }
 
   note(value: number, nowMs: number): void {
-    const at = this.#noted++ % SAMPLES_MAX
+    const at = this.#count++ % SAMPLES_MAX
     this.#values[at] = value
     this.#atMs[at] = nowMs
   }
@@ -30,8 +30,8 @@ export class Percentile {
   read(nowMs: number): number {
     const { share, windowMs, samplesMin } = this.#parts
     const recent: number[] = []
-    for (let back = 1; back <= Math.min(this.#noted, SAMPLES_MAX); back++) {
-      const at = (this.#noted - back) % SAMPLES_MAX
+    for (let back = 1; back <= Math.min(this.#count, SAMPLES_MAX); back++) {
+      const at = (this.#count - back) % SAMPLES_MAX
       if (this.#atMs[at]! < nowMs - windowMs) break
       recent.push(this.#values[at]!)
     }

@@ -1,23 +1,23 @@
-// Who calls and what, as far as limits care.
+// The properties of a caller and of a call that limits depend on.
 
 export interface Who {
   readonly keyId: number
   readonly accountId: number
   readonly tier: string
-  /** The key's own calls a minute, or its tier's. */
+  /** Calls a minute: of the key itself, or of its tier. */
   readonly qpm: number
-  /** An operator has said how many calls a minute it has: what a tier says of its accounts is not for it. */
+  /** An operator has set the key's calls a minute, so the default limits of its tier do not apply. */
   readonly hasOwnLimit?: boolean
 }
 
-/** What is limited: a call. */
+/** A call. */
 export interface Subject extends Who {
-  /** By which each model has its own. Null where none is called: no limit of tokens or of some models is for that. */
+  /** The model for limits per model. Null for a request without a model: limits of tokens or models do not apply. */
   readonly model: string | null
-  /** Without a model: whether a provider is asked. If so it is counted like a call, else only by limits of a minute. */
+  /** For a request without a model: whether it goes to a provider. If not, only limits of a minute count it. */
   readonly asksProvider?: boolean | undefined
-  /** All names that it goes by, the one that was asked for first; its own alone if not given. */
+  /** All names of the model, the requested one first. Default: `model` alone. */
   readonly names?: readonly string[] | undefined
-  /** What it is taken to use until that is known. */
+  /** The estimated tokens, until the real number is known. */
   readonly tokens: number
 }

@@ -1,9 +1,9 @@
-// Where a call waits while every channel that could take it has all it may have under way. A line for each group of
-// models, short and not for long: whoever finds it full, or waits too long, is better told so.
+// Queues in which calls wait while all their channels are busy. There is one queue for each target group. Queues are
+// short and waits are brief: when a queue is full or a wait too long, it is better to refuse the call.
 //
-// Accounts are served in turn, however many of their calls wait and in however many lines, and a full line makes room
-// for an account that has less in it than another. A place that is free may be for any of the lines, so that all of
-// them are told; nobody can open more than a few.
+// Accounts take turns, however many calls they have in however many queues. A full queue drops a call of the account
+// with the most calls in it to make room for an account with fewer. A free channel may be useful to any queue, so all
+// queues are woken; the number of queues of one account is bounded.
 
 import { bounds } from '../base/bounds.ts'
 import type { Place } from '../base/collections/linked-list.ts'
@@ -11,83 +11,83 @@ import { Ring } from '../base/collections/linked-list.ts'
 import type { Deadline, Deadlines } from '../base/deadlines.ts'
 import type { Stop } from '../base/stop.ts'
 
-/** `turn`: there may be a place now. `late`: it waited as long as it may. `full`: others have the line. */
+/** `turn`: a channel may be free now. `late`: the wait was too long. `full`: the queue has no room for the call. */
 export type Waited = 'turn' | 'late' | 'full'
 
 export interface Waiting {
-  /** Of the call: one that is stopped leaves its line at once. */
+  /** A call that is stopped leaves its queue immediately. */
   readonly stop: Stop<object>
-  /** How long it may still wait. */
+  /** How long the call may still wait. */
   readonly withinMs: number
-  /** It had a turn and found no place: it stands before all others. */
+  /** The call had a turn and found no free channel: it goes to the front of the queue. */
   readonly again?: boolean
 }
 
-/** An account that waits in some line. */
-interface Standing {
-  lines: number
-  /** In which round it was the first to be told. */
+/** An account with waiting calls. */
+interface AccountState {
+  queues: number
+  /** The last round in which the account was woken first. */
   round: number
 }
 
 interface Waiter {
-  readonly party: Party
+  readonly ofAccount: AccountCalls
   readonly answer: (waited: Waited) => void
-  place: Place<Waiter> | undefined
+  node: Place<Waiter> | undefined
 }
 
-/** The calls of one account in one line. */
-interface Party {
+/** The calls of one account in one queue. */
+interface AccountCalls {
   readonly accountId: number
-  readonly line: Line
+  readonly queue: Queue
   readonly waiters: Ring<Waiter>
-  place: Place<Party> | undefined
+  node: Place<AccountCalls> | undefined
 }
 
-interface Line {
+interface Queue {
   readonly group: string
-  readonly parties: Map<number, Party>
-  /** Whose turn is next stands first. */
-  readonly order: Ring<Party>
+  readonly accounts: Map<number, AccountCalls>
+  /** The account whose turn is next comes first. */
+  readonly order: Ring<AccountCalls>
   size: number
 }
 
 export class WaitingLines {
   readonly #deadlines: Deadlines
-  readonly #lines = new Map<string, Line>()
-  readonly #standings = new Map<number, Standing>()
+  readonly #queues = new Map<string, Queue>()
+  readonly #accounts = new Map<number, AccountState>()
   #round = 0
 
   constructor(deadlines: Deadlines) {
     this.#deadlines = deadlines
   }
 
-  /** Whether anybody waits there, and a newcomer has to stand behind. */
+  /** Whether calls wait in this queue, so that a new call must wait behind them. */
   isWaitedIn(group: string): boolean {
-    return this.#lines.has(group)
+    return this.#queues.has(group)
   }
 
-  /** How many lines there are, and how many calls stand in them. */
+  /** The number of queues, and of the calls in them. */
   get standing(): { readonly lines: number; readonly calls: number } {
     let calls = 0
-    for (const { size } of this.#lines.values()) calls += size
-    return { lines: this.#lines.size, calls }
+    for (const { size } of this.#queues.values()) calls += size
+    return { lines: this.#queues.size, calls }
   }
 
   size(group: string): number {
-    return this.#lines.get(group)?.size ?? 0
+    return this.#queues.get(group)?.size ?? 0
   }
 
-  /** Rejects with the reason when the call is stopped meanwhile. */
+  /** Waits for a turn. Rejects with the reason if the call is stopped meanwhile. */
   async join(group: string, accountId: number, { stop, withinMs, again = false }: Waiting): Promise<Waited> {
     stop.throwIfStopped()
-    const line = this.#lines.get(group) ?? this.#open(group)
-    if (!this.#hasRoom(line, accountId, again)) {
-      if (line.size === 0) this.#lines.delete(group)
+    const queue = this.#queues.get(group) ?? this.#open(group)
+    if (!this.#hasRoom(queue, accountId, again)) {
+      if (queue.size === 0) this.#queues.delete(group)
       return 'full'
     }
     const { promise, resolve, reject } = Promise.withResolvers<Waited>()
-    const waiter = this.#enter(line, accountId, { answer: resolve, again })
+    const waiter = this.#add(queue, accountId, { answer: resolve, again })
     const leave = (): void => {
       this.#remove(waiter)
       reject(stop.reason)
@@ -106,116 +106,118 @@ export class WaitingLines {
   }
 
   /**
-   * A place may be free: whoever's turn it is may look. Without a group, one in every line.
-   * Whoever has a turn and does not use the place calls this again.
+   * Wakes the call whose turn is next, because a channel may be free. Without a group, wakes one call in every queue.
+   * A call that is woken and does not use the channel must call this again.
    */
   serve(group?: string): void {
     if (group === undefined) {
-      this.#serveAll()
+      this.#wakeAll()
       return
     }
-    const line = this.#lines.get(group)
-    if (line !== undefined) this.#serve(line)
+    const queue = this.#queues.get(group)
+    if (queue !== undefined) this.#wake(queue)
   }
 
-  /** In each line one: first those of accounts that were not the first for longest. */
-  #serveAll(): void {
-    const [only] = this.#lines.values()
+  /** Wakes one call in each queue. Begins with the account for which it is longest ago that it was the first. */
+  #wakeAll(): void {
+    const [only] = this.#queues.values()
     if (only === undefined) return
-    if (this.#lines.size === 1) return this.#serve(only)
-    const lines = [...this.#lines.values()].sort((one, other) => this.#roundOf(one) - this.#roundOf(other))
-    const [first] = lines as [Line]
-    const standing = this.#standings.get(first.order.first!.accountId)
-    if (standing !== undefined) standing.round = ++this.#round
-    this.#lines.delete(first.group)
-    this.#lines.set(first.group, first) // among equals another is the first the next time
-    for (const line of lines) this.#serve(line)
+    if (this.#queues.size === 1) return this.#wake(only)
+    const queues = [...this.#queues.values()].sort((one, other) => this.#roundOf(one) - this.#roundOf(other))
+    const [first] = queues as [Queue]
+    const account = this.#accounts.get(first.order.first!.accountId)
+    if (account !== undefined) account.round = ++this.#round
+    this.#queues.delete(first.group)
+    this.#queues.set(first.group, first) // at the end, so that another queue of the same round is first the next time
+    for (const queue of queues) this.#wake(queue)
   }
 
-  #roundOf({ order }: Line): number {
-    return this.#standings.get(order.first!.accountId)?.round ?? 0
+  #roundOf({ order }: Queue): number {
+    return this.#accounts.get(order.first!.accountId)?.round ?? 0
   }
 
-  #hasRoom(line: Line, accountId: number, again: boolean): boolean {
+  #hasRoom(queue: Queue, accountId: number, again: boolean): boolean {
     if (again) return true
-    const isIn = line.parties.has(accountId)
-    const lines = this.#standings.get(accountId)?.lines ?? 0
-    if (!isIn && lines >= bounds.waitingLinesOfAccountMax) return false
-    return line.size < bounds.waitingCallsMax || this.#makeRoom(line, accountId)
+    const isInQueue = queue.accounts.has(accountId)
+    const queues = this.#accounts.get(accountId)?.queues ?? 0
+    if (!isInQueue && queues >= bounds.waitingLinesOfAccountMax) return false
+    return queue.size < bounds.waitingCallsMax || this.#makeRoom(queue, accountId)
   }
 
-  #serve({ order }: Line): void {
-    const party = order.first
-    const waiter = party?.waiters.first
-    if (party?.place === undefined || waiter === undefined) return
-    order.remove(party.place)
-    party.place = order.add(party)
+  #wake({ order }: Queue): void {
+    const account = order.first
+    const waiter = account?.waiters.first
+    if (account?.node === undefined || waiter === undefined) return
+    order.remove(account.node)
+    account.node = order.add(account)
     this.#remove(waiter)
     waiter.answer('turn')
   }
 
-  #open(group: string): Line {
-    const line: Line = { group, parties: new Map(), order: new Ring(), size: 0 }
-    this.#lines.set(group, line)
-    return line
+  #open(group: string): Queue {
+    const queue: Queue = { group, accounts: new Map(), order: new Ring(), size: 0 }
+    this.#queues.set(group, queue)
+    return queue
   }
 
-  /** May be told more than once: by then there may be another line of that name. */
+  /** A second call for the same waiter has no effect: there may be another queue of the same name by then. */
   #remove(waiter: Waiter): void {
-    if (waiter.place === undefined) return
-    const { line } = waiter.party
-    this.#takeOut(waiter)
-    if (line.size === 0) this.#lines.delete(line.group)
+    if (waiter.node === undefined) return
+    const { queue } = waiter.ofAccount
+    this.#unlink(waiter)
+    if (queue.size === 0) this.#queues.delete(queue.group)
   }
 
-  #enter(line: Line, accountId: number, { answer, again }: Entering): Waiter {
-    let party = line.parties.get(accountId)
-    if (party === undefined) {
-      party = { accountId, line, waiters: new Ring(), place: undefined }
-      line.parties.set(accountId, party)
-      const standing = this.#standings.get(accountId)
-      if (standing === undefined) this.#standings.set(accountId, { lines: 1, round: 0 })
-      else standing.lines++
+  #add(
+    queue: Queue,
+    accountId: number,
+    { answer, again }: { readonly answer: Waiter['answer']; readonly again: boolean },
+  ): Waiter {
+    let account = queue.accounts.get(accountId)
+    if (account === undefined) {
+      account = { accountId, queue, waiters: new Ring(), node: undefined }
+      queue.accounts.set(accountId, account)
+      const state = this.#accounts.get(accountId)
+      if (state === undefined) this.#accounts.set(accountId, { queues: 1, round: 0 })
+      else state.queues++
     }
-    const waiter: Waiter = { party, answer, place: undefined }
-    waiter.place = again ? party.waiters.addFirst(waiter) : party.waiters.add(waiter)
-    if (party.place !== undefined && again) {
-      line.order.remove(party.place)
-      party.place = undefined
+    const waiter: Waiter = { ofAccount: account, answer, node: undefined }
+    waiter.node = again ? account.waiters.addFirst(waiter) : account.waiters.add(waiter)
+    if (account.node !== undefined && again) {
+      queue.order.remove(account.node)
+      account.node = undefined
     }
-    party.place ??= again ? line.order.addFirst(party) : line.order.add(party)
-    line.size++
+    account.node ??= again ? queue.order.addFirst(account) : queue.order.add(account)
+    queue.size++
     return waiter
   }
 
-  #takeOut(waiter: Waiter): void {
-    const { party, place } = waiter
-    if (place === undefined) return
-    waiter.place = undefined
-    party.waiters.remove(place)
-    party.line.size--
-    if (party.waiters.size > 0 || party.place === undefined) return
-    party.line.order.remove(party.place)
-    party.place = undefined
-    party.line.parties.delete(party.accountId)
-    const standing = this.#standings.get(party.accountId)!
-    if (--standing.lines === 0) this.#standings.delete(party.accountId)
+  #unlink(waiter: Waiter): void {
+    const { ofAccount: account, node } = waiter
+    if (node === undefined) return
+    waiter.node = undefined
+    account.waiters.remove(node)
+    account.queue.size--
+    if (account.waiters.size > 0 || account.node === undefined) return
+    account.queue.order.remove(account.node)
+    account.node = undefined
+    account.queue.accounts.delete(account.accountId)
+    const state = this.#accounts.get(account.accountId)!
+    if (--state.queues === 0) this.#accounts.delete(account.accountId)
   }
 
-  /** The last to come of the account with most calls in the line goes, if that account still has no less than this. */
-  #makeRoom(line: Line, accountId: number): boolean {
-    let most: Party | undefined
-    for (const party of line.order) if (party.waiters.size > (most?.waiters.size ?? 0)) most = party
-    const mine = line.parties.get(accountId)?.waiters.size ?? 0
-    const last = most?.waiters.last
-    if (most === undefined || last === undefined || most.waiters.size <= mine + 1) return false
-    this.#takeOut(last)
-    last.answer('full')
+  /**
+   * Drops the newest call of the account with the most calls in the queue, if that account has at least as many calls
+   * left as this account will have.
+   */
+  #makeRoom(queue: Queue, accountId: number): boolean {
+    let largest: AccountCalls | undefined
+    for (const account of queue.order) if (account.waiters.size > (largest?.waiters.size ?? 0)) largest = account
+    const ownSize = queue.accounts.get(accountId)?.waiters.size ?? 0
+    const newest = largest?.waiters.last
+    if (largest === undefined || newest === undefined || largest.waiters.size <= ownSize + 1) return false
+    this.#unlink(newest)
+    newest.answer('full')
     return true
   }
-}
-
-interface Entering {
-  readonly answer: Waiter['answer']
-  readonly again: boolean
 }
