@@ -1,7 +1,7 @@
-// Turns the binary event stream of AWS into server-sent events, so that whoever reads an answer reads one format.
+// Converts the binary event stream of AWS to server-sent events, so that the rest of the gateway reads only one format.
 //
 // A message is: its length, the length of its headers, a checksum of both, headers, payload, a checksum of all. The
-// payload of an event is {"bytes": base64 of what an upstream without AWS in front of it would have sent as data}.
+// payload of an event is {"bytes": "<base64>"}; decoded, it is the data that the same model sends without AWS.
 
 import { crc32 } from 'node:zlib'
 import { beyondBound, Refusal } from '../base/errors.ts'
@@ -11,10 +11,10 @@ const PRELUDE_BYTES = 12
 const CHECKSUM_BYTES = 4
 const LEAST_BYTES = PRELUDE_BYTES + CHECKSUM_BYTES
 
-/** Takes chunks as they come and gives whole events, as SseSplitter does. */
+/** Takes chunks as they arrive and returns whole events, like SseSplitter. */
 export class AwsEventStream {
   readonly #messageBytesMax: number
-  /** The prelude of a message while it is unknown how long it is, then all of it. */
+  /** First the prelude of a message, which contains its length; then the whole message. */
   #buffer: Buffer = Buffer.alloc(PRELUDE_BYTES)
   #used = 0
 
@@ -22,7 +22,7 @@ export class AwsEventStream {
     this.#messageBytesMax = messageBytesMax
   }
 
-  /** What the unfinished message takes of memory. */
+  /** The memory of the unfinished message. */
   get heldBytes(): number {
     return this.#buffer.length
   }
@@ -35,7 +35,7 @@ export class AwsEventStream {
       this.#used += taken
       at += taken
       if (this.#used < this.#buffer.length) break
-      if (this.#used === PRELUDE_BYTES) this.#makeRoom()
+      if (this.#used === PRELUDE_BYTES) this.#allocateMessage()
       else {
         frames.push(frameOf(this.#buffer))
         this.#buffer = Buffer.alloc(PRELUDE_BYTES)
@@ -45,18 +45,18 @@ export class AwsEventStream {
     return frames
   }
 
-  /** Nothing is held back that could still become an event. */
+  /** An unfinished message is never an event. */
   end(): LastFrame | undefined {
     return undefined
   }
 
-  /** The length is believed once its checksum is right: noise must not make us wait for a megabyte of it. */
-  #makeRoom(): void {
+  /** Checks the checksum of the length first, so that noise cannot make the gateway wait for megabytes. */
+  #allocateMessage(): void {
     const prelude = this.#buffer
     if (crc32(prelude.subarray(0, 8)) !== prelude.readUInt32BE(8)) throw broken('a length with a wrong checksum')
     const bytes = prelude.readUInt32BE(0)
     const bytesMax = this.#messageBytesMax
-    if (bytes > bytesMax) throw beyondBound(`One event of it has more than ${bytesMax} bytes.`)
+    if (bytes > bytesMax) throw beyondBound(`One event has more than ${bytesMax} bytes.`)
     if (bytes < LEAST_BYTES || prelude.readUInt32BE(4) > bytes - LEAST_BYTES) throw broken('lengths that do not fit')
     this.#buffer = Buffer.alloc(bytes)
     prelude.copy(this.#buffer)
@@ -72,15 +72,15 @@ function frameOf(message: Buffer): SseFrame {
   const headers = readHeaders(message.subarray(PRELUDE_BYTES, payloadAt))
   const payload = message.toString('utf8', payloadAt, end)
   if (headers.get(':message-type') === 'event') return eventFrame(payload)
-  const said = headers.get(':error-message') ?? messageIn(payload)
-  return errorFrame(headers.get(':exception-type') ?? headers.get(':error-code') ?? 'unknown', said)
+  const detail = headers.get(':error-message') ?? messageIn(payload)
+  return errorFrame(headers.get(':exception-type') ?? headers.get(':error-code') ?? 'unknown', detail)
 }
 
-/** How many bytes a value of each kind has that is of one length: flags, numbers, a moment, a UUID. */
+/** The sizes of header values, by type: flags, numbers, a timestamp, a UUID; undefined for types of variable length. */
 const fixedBytes: readonly (number | undefined)[] = [0, 0, 1, 2, 4, 8, undefined, undefined, 8, 16]
 const TEXT = 7
 
-/** The texts among the headers; nothing of another kind matters to us. */
+/** Reads the headers that are texts; other types are not needed. */
 function readHeaders(bytes: Buffer): ReadonlyMap<string, string> {
   const headers = new Map<string, string>()
   let at = 0
@@ -99,7 +99,7 @@ function readHeaders(bytes: Buffer): ReadonlyMap<string, string> {
   return headers
 }
 
-/** What has no `bytes` goes on as it is: the reader of its dialect judges it. */
+/** A payload without `bytes` is passed on unchanged; the reader of the dialect checks it. */
 function eventFrame(payload: string): SseFrame {
   const bytes = field(payload, 'bytes')
   const data = bytes === undefined ? payload : Buffer.from(bytes, 'base64').toString('utf8')
@@ -109,7 +109,7 @@ function eventFrame(payload: string): SseFrame {
   return Buffer.from(`${name}data: ${data.replace(/[\r\n]/g, ' ')}\n\n`)
 }
 
-/** How AWS calls what went wrong, and how an event of an error does. */
+/** The error types of events for the exceptions of AWS. */
 const errorTypes: Readonly<Record<string, string>> = {
   accessDeniedException: 'permission_error',
   modelTimeoutException: 'timeout_error',
@@ -118,9 +118,9 @@ const errorTypes: Readonly<Record<string, string>> = {
   validationException: 'invalid_request_error',
 }
 
-function errorFrame(name: string, said: string | undefined): SseFrame {
+function errorFrame(name: string, detail: string | undefined): SseFrame {
   const type = Object.hasOwn(errorTypes, name) ? errorTypes[name]! : 'api_error'
-  const message = said ?? `The upstream ended the stream: ${name}.`
+  const message = detail ?? `The upstream ended the stream: ${name}.`
   return Buffer.from(`event: error\ndata: ${JSON.stringify({ type: 'error', error: { type, message } })}\n\n`)
 }
 

@@ -1,5 +1,5 @@
-// Cuts a byte stream into server-sent events without changing a byte. Knows line ends, comments and fields; knows
-// nothing of what the events mean.
+// Splits a byte stream into server-sent events without changing a byte. It knows line ends, comments and fields, but not
+// the meaning of events.
 
 import { beyondBound } from '../base/errors.ts'
 
@@ -7,49 +7,49 @@ const [LF, CR] = [0x0a, 0x0d]
 const NOTHING: Buffer = Buffer.alloc(0)
 
 const ONE_END = Buffer.from('\n')
-/** Behind a CR the first of them is the LF that belongs to it. */
+/** After a CR, the first LF completes the CRLF. */
 const TWO_ENDS = Buffer.from('\n\n')
 
-/** One event with the blank line that ends it, exactly as it came. */
+/** One event including its final blank line, with unchanged bytes. */
 export type SseFrame = Buffer
 
-/** What was left at the end of the bytes. */
+/** The rest at the end of the stream. */
 export interface LastFrame {
   readonly frame: SseFrame
-  /** Its blank line came. Else it was added here, and the event may have been cut. */
+  /** The final blank line arrived. If not, it was added here, and the event may be incomplete. */
   readonly isEnded: boolean
 }
 
 /**
- * Takes chunks as they come and gives whole frames; what is left of a chunk waits for the next, and no byte of it is
- * looked at twice, so that an event in a million crumbs costs what it costs in one piece. A frame beyond
- * `frameBytesMax` is a fault of the sender.
+ * Takes chunks as they arrive and returns complete frames. The rest of a chunk is held for the next one. No byte is
+ * scanned twice, so that an event in a million small chunks costs as much as in one. A frame larger than
+ * `frameBytesMax` is an error.
  */
 export class SseSplitter {
   readonly #frameBytesMax: number
-  /** Holds the unfinished frame in its first `#used` bytes. */
+  /** The first `#used` bytes are the unfinished frame. */
   #buffer: Buffer = NOTHING
   #used = 0
-  /** Where its last line begins, and up to where that line is known to go on. */
+  /** The start of its last line, and the position up to which that line was scanned. */
   #line = 0
-  #seen = 0
+  #scanned = 0
 
   constructor(frameBytesMax: number) {
     this.#frameBytesMax = frameBytesMax
   }
 
-  /** What the unfinished frame takes of memory. */
+  /** The memory of the unfinished frame. */
   get heldBytes(): number {
     return this.#buffer.length
   }
 
   push(chunk: Uint8Array): SseFrame[] {
-    const waits = this.#seen < this.#used // for the LF after a CR
-    const hasCr = waits || chunk.indexOf(CR) >= 0
+    const endsInCr = this.#scanned < this.#used // an LF may follow
+    const hasCr = endsInCr || chunk.indexOf(CR) >= 0
     const bytes = this.#append(chunk)
     const frames: SseFrame[] = []
     let start = 0
-    let [line, from] = [this.#line, this.#seen]
+    let [line, from] = [this.#line, this.#scanned]
     let cr = hasCr ? bytes.indexOf(CR, from) : -1
     for (;;) {
       if (cr >= 0 && cr < from) cr = bytes.indexOf(CR, from)
@@ -59,34 +59,34 @@ export class SseSplitter {
       if (after < 0) break
       if (end === line) {
         this.#checkSize(after - start)
-        // Mostly one event is one chunk, and a view costs more than finding its end did.
+        // Most chunks are exactly one event. Then no view is created, which would cost more than the scan.
         frames.push(start === 0 && after === bytes.length ? bytes : bytes.subarray(start, after))
         start = after
       }
       line = from = after
     }
-    this.#keep(bytes, start)
+    this.#holdRest(bytes, start)
     this.#line = line - start
-    this.#seen = from - start
+    this.#scanned = from - start
     return frames
   }
 
   /**
-   * At the end of the bytes: what is left, once. Servers forget the blank line behind their last event, so what has
-   * data is given with the line ends that it lacks; whether that is a whole event, or one that was cut, only a reader
-   * of its data can tell. A frame that only waited for the LF after its CR is given as it came.
+   * Returns the rest at the end of the stream, once. Some servers omit the blank line after their last event, so the
+   * missing line ends are added. Only the reader of the data can tell whether such an event is complete. A frame that
+   * only waited for an LF after its CR is returned unchanged.
    */
   end(): LastFrame | undefined {
-    const [used, line, seen] = [this.#used, this.#line, this.#seen]
+    const [used, line, scanned] = [this.#used, this.#line, this.#scanned]
     const rest = this.#buffer.subarray(0, used)
     this.#buffer = NOTHING
-    this.#used = this.#line = this.#seen = 0
+    this.#used = this.#line = this.#scanned = 0
     if (used === 0) return undefined
-    if (seen < used && seen === line) return { frame: rest, isEnded: true }
+    if (scanned < used && scanned === line) return { frame: rest, isEnded: true }
     return { frame: Buffer.concat([rest, rest[used - 1] === LF ? ONE_END : TWO_ENDS]), isEnded: false }
   }
 
-  /** The unfinished frame with the chunk behind it. The memory grows by doubling: crumbs are not copied again. */
+  /** Appends the chunk to the unfinished frame. The buffer doubles, so that small chunks are not copied repeatedly. */
   #append(chunk: Uint8Array): Buffer {
     if (this.#used === 0) return Buffer.from(chunk)
     const length = this.#used + chunk.byteLength
@@ -99,8 +99,8 @@ export class SseSplitter {
     return this.#buffer.subarray(0, length)
   }
 
-  /** Frames that were given out are views: what is left moves away from them before more is written behind it. */
-  #keep(bytes: Buffer, start: number): void {
+  /** Returned frames are views of the buffer, so the rest is copied to a new buffer before it grows. */
+  #holdRest(bytes: Buffer, start: number): void {
     const left = bytes.length - start
     this.#checkSize(left)
     if (left === 0) this.#buffer = NOTHING
@@ -111,19 +111,19 @@ export class SseSplitter {
 
   #checkSize(bytes: number): void {
     if (bytes <= this.#frameBytesMax) return
-    throw beyondBound(`One event of it has more than ${this.#frameBytesMax} bytes.`)
+    throw beyondBound(`One event has more than ${this.#frameBytesMax} bytes.`)
   }
 }
 
-/** The next LF, or the CR that is known to be the next one, whichever comes first. */
+/** The position of the next LF or of the next CR, whichever comes first. `cr` is the position of the next CR. */
 function lineEnd(bytes: Buffer, from: number, cr: number): number {
   const lf = bytes.subarray(from, cr).indexOf(LF)
   return lf < 0 ? cr : from + lf
 }
 
 /**
- * Past the LF, CR or CRLF at `end`; -1 for a CR that ends the bytes and may still be followed by its LF. A blank line
- * behind a bare CR does not wait for that: its sender ends lines with CR, and the next byte may be long in coming.
+ * The position after the LF, CR or CRLF at `end`; -1 for a CR at the end of the bytes, which an LF may follow. A blank
+ * line after a bare CR does not wait for an LF: its sender ends lines with CR, and the next byte may take long.
  */
 function afterLineEnd(bytes: Buffer, end: number, line: number): number {
   if (bytes[end] === LF) return end + 1
@@ -136,18 +136,18 @@ const BOM = '\ufeff'
 const DATA = Buffer.from('data: ')
 
 /**
- * The data of an event, its lines joined, or undefined for one without data: a comment, a ping, a blank line, or the
- * empty `data:` that some servers send to keep a connection alive.
+ * The data of an event with its lines joined; undefined for an event without data: a comment, a ping, a blank line, or
+ * the empty `data:` that some servers send to keep a connection alive.
  */
 export function frameData(frame: SseFrame): string | undefined {
-  // The usual frame: one line `data: …` and a blank line.
+  // The fast path for the usual frame: one line `data: …` and a blank line.
   const last = frame.length - 2
   if (frame.indexOf(LF) === last && frame.indexOf(DATA) === 0 && !frame.includes(CR)) {
     return nonBlank(frame.toString('utf8', DATA.length, last))
   }
   const text = frame.toString('utf8')
   const data: string[] = []
-  // A byte order mark may stand before the first line of a stream, and nowhere else.
+  // A byte order mark is allowed only before the first line of a stream.
   for (const line of (text.startsWith(BOM) ? text.slice(1) : text).split(/\r\n|\n|\r/)) {
     if (line === 'data') data.push('')
     else if (line.startsWith('data:')) data.push(line.startsWith('data: ') ? line.slice(6) : line.slice(5))
@@ -155,7 +155,7 @@ export function frameData(frame: SseFrame): string | undefined {
   return nonBlank(data.join('\n'))
 }
 
-/** Whether an event without data has fields for it all the same. */
+/** Whether an event without data has an empty `data` field. */
 export const hasBlankData = (frame: SseFrame): boolean => /^data[:\r\n]/m.test(frame.toString('latin1'))
 
 const nonBlank = (data: string): string | undefined => (/\S/.test(data) ? data : undefined)

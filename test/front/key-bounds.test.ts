@@ -231,7 +231,7 @@ describe('what an operator writes wrongly is told in a sentence', () => {
     ['keys-set', { expires: '2999-01-01' }, '--expires must lie ahead'],
     ['keys-set', { expires: 'soon' }, '--expires must lie ahead'],
     ['keys-set', { endpoints: 'everything' }, '--endpoints must be of chat, '],
-    ['keys-set', { addresses: '10.0.0.1/8' }, '--addresses: 10.0.0.1/8 is not where its range begins'],
+    ['keys-set', { addresses: '10.0.0.1/8' }, '--addresses: 10.0.0.1/8 has bits set after its prefix'],
     ['keys-set', { addresses: 'any' }, '--addresses: any is no address'],
     ['keys-set', { disable: true, enable: true }, 'Either --disable or --enable'],
     ['keys-set', { tier: 'none-such' }, 'There is no tier "none-such"'],

@@ -75,6 +75,8 @@ test('a gateway that goes away before it answers is not asked again, nor is it d
   const { code, stderr } = await weir(folder, `top-up ${key} 5`)
   dying.stop(true)
   expect(code).toBe(1)
-  expect(stderr).toBe('weir: The gateway went away before it answered. Look at what it has done before trying again.\n')
+  expect(stderr).toBe(
+    'weir: The gateway closed the connection before it answered. Check whether the command took effect before you repeat it.\n',
+  )
   expect(await weirSays(folder, `balance ${key}`)).toMatch(/balance +1\.00/)
 })

@@ -157,7 +157,7 @@ describe('a request that is signed already', () => {
     for (const url of othersThan(home.url, thief.url).filter(text => !isSame(text))) {
       await expect(send(url)).rejects.toThrow()
     }
-    await expect(send(`${thief.url}/chat`)).rejects.toThrow('a key goes to no host but its own')
+    await expect(send(`${thief.url}/chat`)).rejects.toThrow('the URL is not on the origin of its channel')
   })
 
   /** In other words, the same address. */
@@ -167,7 +167,9 @@ describe('a request that is signed already', () => {
     const { road: _own, ...request } = await signed()
     const road = { origin: thief.url, permitted: true }
     await expect(client.send({ ...request, road }, new Stop<Error>())).rejects.toThrow('no host but its own')
-    await expect(client.send(request, new Stop<Error>())).rejects.toThrow('only private hosts go without TLS')
+    await expect(client.send(request, new Stop<Error>())).rejects.toThrow(
+      'only private hosts may be called without TLS',
+    )
   })
 })
 

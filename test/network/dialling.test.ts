@@ -80,7 +80,7 @@ describe('fails in time', () => {
 
   test('where nobody says where a name leads', async () => {
     open({ resolve: () => new Promise<never>(() => {}) })
-    const words = 'cannot connect: nobody said where its name leads within 80 ms'
+    const words = 'cannot connect: its host name was not resolved within 80 ms'
     expect(await failed({ url: at('slow.test'), connectMs: 80 })).toEqual([words, 0])
   })
 
@@ -164,7 +164,7 @@ describe('a stop', () => {
     const stop = new Stop<Error>()
     const asking = failed({ url: at('slow.test'), stop })
     stop.stop(new Error('enough'))
-    expect(await asking).toEqual(['given up', 0])
+    expect(await asking).toEqual(['the request was cancelled', 0])
     answer.resolve(['127.0.0.1'])
     // The next call knows the name already; had the first gone on, there would be two connections.
     expect(await ask({ url: at('slow.test') })).toBe('hello')
@@ -179,7 +179,7 @@ test('tries that nobody ever answers do not pile up, and close nobody else out',
   const all = await Promise.all(Array.from({ length: bounds.givenUpConnectsMax }, one))
   expect(new Set(all.map(([words]) => words))).toEqual(new Set(['cannot connect: no answer within 60 ms']))
   const refused = await failed({ url: deaf.origin, connectMs: 60_000 })
-  expect(refused).toEqual(['cannot connect: too many tries have no answer yet', 0])
+  expect(refused).toEqual(['cannot connect: too many connection attempts are pending', 0])
   expect(await ask({ url: at('other.test') })).toBe('hello')
   await deaf.stop()
   let words = ''

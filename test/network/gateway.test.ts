@@ -97,7 +97,7 @@ describe('a proxy', () => {
     const { status, text } = await call()
     expect([status, JSON.parse(text).error.code]).toEqual([502, 'upstream_unusable'])
     expect(text).not.toMatch(/proxy|407/i)
-    expect(harness.logs.join()).toContain('the proxy wants another name and password (407)')
+    expect(harness.logs.join()).toContain('the proxy refuses the user name and password (407)')
     expect(harness.logs.join()).not.toContain(PASSWORD)
     expect(harness.upstream.requests).toEqual([])
     expect(harness.openHolds()).toBe(0)
@@ -110,7 +110,7 @@ describe('an upstream that cannot be reached', () => {
     await open({ upstreamEnv: url => ({ OPENAI_BASE_URL: named(url) }), world: { upstreams: { resolve } } })
     const { status, text } = await call()
     expect([status, JSON.parse(text).error.code]).toEqual([502, 'upstream_unusable'])
-    expect(harness.logs.join()).toContain('cannot connect: its name leads nowhere: ENOTFOUND')
+    expect(harness.logs.join()).toContain('cannot connect: its host name does not resolve: ENOTFOUND')
     expect(text).not.toContain('upstream.test')
   })
 
@@ -132,9 +132,9 @@ describe('an address that is not public', () => {
   const start = (env: Record<string, string>) => startGateway(readConfig({ PORT: '0', LOG_LEVEL: 'silent', ...env }))
 
   test.each([
-    ['OPENAI_BASE_URL', 'http://169.254.169.254/v1', 'OPENAI_BASE_URL must not be an address at which clouds keep'],
-    ['OPENAI_BASE_URL', 'http://[::ffff:a9fe:a9fe]', 'OPENAI_BASE_URL must not be an address at which clouds keep'],
-    ['OPENAI_BASE_URL', 'https://metadata.google.internal', 'OPENAI_BASE_URL must not be an address at which clouds'],
+    ['OPENAI_BASE_URL', 'http://169.254.169.254/v1', 'OPENAI_BASE_URL must not be a cloud metadata'],
+    ['OPENAI_BASE_URL', 'http://[::ffff:a9fe:a9fe]', 'OPENAI_BASE_URL must not be a cloud metadata'],
+    ['OPENAI_BASE_URL', 'https://metadata.google.internal', 'OPENAI_BASE_URL must not be a cloud metadata'],
     ['OPENAI_BASE_URL', 'https://a:canary@api.example.com', 'OPENAI_BASE_URL must not hold credentials'],
     ['OPENAI_BASE_URL', 'https://api.example.com?key=canary', 'OPENAI_BASE_URL must be an address without a query'],
     ['OPENAI_BASE_URL', 'ftp://api.example.com', 'OPENAI_BASE_URL must be an http(s) address'],

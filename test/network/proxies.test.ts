@@ -162,7 +162,7 @@ describe('without TLS', () => {
     const url = `http://api.test:${plain.port}/`
     const road = roadTo(url, { proxy: new Secret(proxy.url('gate:wrong')) })
     const sent = client.send({ url, road, headers: {}, body: Buffer.from('x') }, new Stop<Error>())
-    await expect(sent).rejects.toThrow(/^the proxy wants another name and password \(407\)$/)
+    await expect(sent).rejects.toThrow(/^the proxy refuses the user name and password \(407\)$/)
     expect(plain.sockets).toHaveLength(0)
   })
 })
@@ -188,27 +188,43 @@ test('a proxy has a name of its own, which is looked up, and may be a private ho
   expect(await answered({ url: https(), by: `http://gate.test:${proxy.port}` })).toBe('hello')
   expect(resolved).toEqual(['gate.test'])
   const sent = answered({ url: https('elsewhere.test'), by: 'http://169.254.169.254:3128' })
-  await expect(sent).rejects.toThrow('must not be an address at which clouds keep credentials')
+  await expect(sent).rejects.toThrow('must not be a cloud metadata, link-local or multicast address')
 })
 
 const says = (text: string): ProxyOptions => ({ misbehave: socket => void socket.write(text) })
 
 describe('a proxy that', () => {
   test.each<readonly [string, ProxyOptions, string]>([
-    ['does not know us', { credentials: 'somebody:else' }, 'the proxy wants another name and password (407)'],
-    ['forbids it', says('HTTP/1.1 403 No\r\ncontent-length: 2\r\n\r\nno'), 'the proxy opens no tunnel (403)'],
-    ['cannot reach it', says('HTTP/1.0 502 Bad Gateway\r\n\r\n'), 'the proxy opens no tunnel (502)'],
-    ['sends us elsewhere', says('HTTP/1.1 302 Go\r\nlocation: http://x/\r\n\r\n'), 'the proxy opens no tunnel (302)'],
-    ['says something in between', says('HTTP/1.1 100 Continue\r\n\r\n'), 'the proxy opens no tunnel (100)'],
+    ['does not know us', { credentials: 'somebody:else' }, 'the proxy refuses the user name and password (407)'],
+    ['forbids it', says('HTTP/1.1 403 No\r\ncontent-length: 2\r\n\r\nno'), 'the proxy refuses the tunnel (403)'],
+    ['cannot reach it', says('HTTP/1.0 502 Bad Gateway\r\n\r\n'), 'the proxy refuses the tunnel (502)'],
+    [
+      'sends us elsewhere',
+      says('HTTP/1.1 302 Go\r\nlocation: http://x/\r\n\r\n'),
+      'the proxy refuses the tunnel (302)',
+    ],
+    ['says something in between', says('HTTP/1.1 100 Continue\r\n\r\n'), 'the proxy refuses the tunnel (100)'],
     ['speaks another language', says('SSH-2.0-OpenSSH_9.7\r\n'), 'the proxy does not speak HTTP'],
     ['speaks HTTP badly', says('HTTP/1.1 200 OK\nfoo\r\n\r\n'), 'the proxy does not speak HTTP'],
-    ['says too much', says(`HTTP/1.1 200 OK\r\na: ${'b'.repeat(20_000)}\r\n\r\n`), 'the proxy says too much'],
-    ['never comes to an end', says(`HTTP/1.1 200 OK\r\na: ${'b'.repeat(20_000)}`), 'the proxy says too much'],
-    ['speaks for the upstream', says('HTTP/1.1 200 OK\r\n\r\nx'), 'the proxy says more than that its tunnel is open'],
-    ['hangs up', { misbehave: socket => void socket.destroy() }, 'the proxy hung up'],
-    ['hangs up in the middle', { misbehave: socket => void socket.end('HTTP/1.1 2') }, 'the proxy hung up'],
-    ['says nothing', { misbehave() {} }, 'no tunnel of the proxy within 150 ms'],
-    ['drips', says('HTTP/1.1 200'), 'no tunnel of the proxy within 150 ms'],
+    [
+      'says too much',
+      says(`HTTP/1.1 200 OK\r\na: ${'b'.repeat(20_000)}\r\n\r\n`),
+      'the reply of the proxy is too long',
+    ],
+    [
+      'never comes to an end',
+      says(`HTTP/1.1 200 OK\r\na: ${'b'.repeat(20_000)}`),
+      'the reply of the proxy is too long',
+    ],
+    ['speaks for the upstream', says('HTTP/1.1 200 OK\r\n\r\nx'), 'the proxy sent data before the tunnel was used'],
+    ['hangs up', { misbehave: socket => void socket.destroy() }, 'the proxy closed the connection'],
+    [
+      'hangs up in the middle',
+      { misbehave: socket => void socket.end('HTTP/1.1 2') },
+      'the proxy closed the connection',
+    ],
+    ['says nothing', { misbehave() {} }, 'no reply of the proxy to CONNECT within 150 ms'],
+    ['drips', says('HTTP/1.1 200'), 'no reply of the proxy to CONNECT within 150 ms'],
   ])('%s fails the attempt, and says so', async (_what, given, words) => {
     await open(given)
     const credentials = 'gate:canary-proxy-password'

@@ -79,7 +79,7 @@ test('a name that does not exist is said to lead nowhere', async () => {
   const url = 'https://missing.test/'
   const road = { origin: 'https://missing.test', permitted: false }
   const sent = client.send({ url, road, headers: {}, body: Buffer.from('{}') }, new Stop<Error>())
-  await expect(sent).rejects.toThrow('missing.test:443: cannot connect: its name leads nowhere: ENOTFOUND')
+  await expect(sent).rejects.toThrow('missing.test:443: cannot connect: its host name does not resolve: ENOTFOUND')
 })
 
 describe('a server that sends us elsewhere', () => {

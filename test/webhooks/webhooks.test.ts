@@ -197,7 +197,7 @@ describe('one that does not take what it is told', () => {
       () => Response.redirect('http://169.254.169.254/latest/meta-data/', 302),
       /^it sends us elsewhere, where we do not go$/,
     ],
-    ['never answers', () => new Promise<Response>(() => {}), /^it takes too long$/],
+    ['never answers', () => new Promise<Response>(() => {}), /^it did not answer in time$/],
   ]
   test.each(faults)('because it %s, is told again later, with the same id and words', async (_, answer, error) => {
     const { id } = await account()

@@ -1,26 +1,26 @@
-// The caller's address: the socket's, or, when the socket belongs to a proxy the operator named, the nearest
-// address in X-Forwarded-For that is not one of the operator's proxies.
+// Finds the address of a caller: the address of the socket or, if the socket belongs to a trusted proxy, the last
+// address in X-Forwarded-For that is not a trusted proxy.
 
 import { BlockList, isIP } from 'node:net'
 
 export type TrustedProxies = BlockList
 
-/** Reads `10.0.0.0/8, ::1`; undefined for what is no address or range. */
+/** Reads `10.0.0.0/8, ::1`; undefined if an entry is neither an address nor a range. */
 export function parseTrustedProxies(text: string): TrustedProxies | undefined {
   const list = new BlockList()
   return listedIn(text).every(entry => addRange(list, entry)) ? list : undefined
 }
 
-/** What stands between commas. */
+/** Splits at commas; drops empty entries. */
 export const listedIn = (text: string): readonly string[] =>
   text
     .split(',')
     .map(part => part.trim())
     .filter(part => part !== '')
 
-/** False for what is no address or range. */
+/** Returns false if the entry is neither an address nor a range. */
 export function addRange(list: BlockList, entry: string): boolean {
-  if (!/^[^/]+(\/\d{1,3})?$/.test(entry)) return false // Number() reads an empty text as 0: everybody
+  if (!/^[^/]+(\/\d{1,3})?$/.test(entry)) return false // Number() would read an empty prefix as 0, which means all addresses
   const [address = '', bits] = entry.split('/')
   const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
   const width = family === 'ipv6' ? 128 : 32
@@ -33,15 +33,15 @@ export function addRange(list: BlockList, entry: string): boolean {
 const isTrusted = (proxies: TrustedProxies, address: string): boolean =>
   isIP(address) !== 0 && proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 
-/** No row of proxies is longer; an address with the blanks around it is shorter. */
+/** No real chain of proxies is longer, and no address with blanks around it. */
 const HOPS_MAX = 32
 const HOP_CHARS_MAX = 128
 
-/** Of a header with more proxies than we look at, nothing is believed. */
+/** Returns the socket's address if the header is malformed or has more proxies than `HOPS_MAX`. */
 export function callerAddress(socket: string, forwardedFor: string | undefined, proxies: TrustedProxies): string {
   if (forwardedFor === undefined || !isTrusted(proxies, socket)) return socket
-  // From its end on: what stands further to the left was written by whoever is further away.
-  for (let end = forwardedFor.length, left = HOPS_MAX; end >= 0 && left > 0; left--) {
+  // Read from the end: entries further to the left were written by hosts further away, and can be forged.
+  for (let end = forwardedFor.length, hopsLeft = HOPS_MAX; end >= 0 && hopsLeft > 0; hopsLeft--) {
     const comma = end === 0 ? -1 : forwardedFor.lastIndexOf(',', end - 1)
     if (end - comma > HOP_CHARS_MAX) return socket
     const hop = forwardedFor.slice(comma + 1, end).trim()
@@ -53,13 +53,13 @@ export function callerAddress(socket: string, forwardedFor: string | undefined, 
 }
 
 const IPV6_GROUPS = 8
-/** Of IPv6, a household has at least this much. */
+/** A /64: the smallest network that an IPv6 customer gets. */
 const NETWORK_GROUPS = 4
 
-/** Whom an address stands for: itself, or, of IPv6, its network, because whoever has one address there has them all. */
+/** The unit for limits by address: the address itself or, for IPv6, its /64, because one host can use all of that. */
 export function networkOf(address: string): string {
-  const inside = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
-  if (inside !== undefined) return inside
+  const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1]
+  if (mappedIpv4 !== undefined) return mappedIpv4
   if (isIP(address) !== 6) return address
   const [before = '', after] = address.toLowerCase().replace(/%.*$/, '').split('::')
   const [left, right] = [groupsOf(before), groupsOf(after ?? '')]

@@ -52,7 +52,7 @@ test('many who want to know at once are told by one answer, and so is its failur
 
 test('an answer of nothing is none', async () => {
   answer = async () => []
-  await expect(names.addressesOf('a') as Promise<unknown>).rejects.toThrow('its name leads nowhere')
+  await expect(names.addressesOf('a') as Promise<unknown>).rejects.toThrow('its host name does not resolve')
 })
 
 describe('where nobody can be asked', () => {
@@ -102,5 +102,7 @@ test('so many names are known and no more, the newest of them', async () => {
 test('the system is asked where nobody else is given', async () => {
   const system = new Names({ nowMs: () => nowMs })
   expect(await system.addressesOf('localhost')).toContain('127.0.0.1')
-  await expect(system.addressesOf('weir.invalid') as Promise<unknown>).rejects.toThrow('its name leads nowhere: E')
+  await expect(system.addressesOf('weir.invalid') as Promise<unknown>).rejects.toThrow(
+    'its host name does not resolve: E',
+  )
 })

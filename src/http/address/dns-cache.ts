@@ -1,12 +1,12 @@
-// Where names lead: asked once however many want to know, known for a while, and known a while longer where nobody can
-// be asked. An address is only ever what was answered; whether it may be reached is decided elsewhere.
+// A cache of DNS lookups. Concurrent requests for one name share a lookup. An answer is used for a while, and longer if
+// new lookups fail. The cache does not decide whether an address may be connected to; guard.ts does.
 
 import { lookup } from 'node:dns/promises'
 import { bounds } from '../../base/bounds.ts'
 
 export type Addresses = readonly string[]
 
-/** All addresses of a name. */
+/** Looks up all addresses of a name. */
 export type Resolve = (name: string) => Promise<Addresses>
 
 export interface NamesParts {
@@ -14,79 +14,79 @@ export interface NamesParts {
   nowMs(): number
 }
 
-interface Known {
-  /** The last good answer; empty before there was one. */
+interface CacheEntry {
+  /** The last successful answer; empty before the first one. */
   addresses: Addresses
-  answeredMs: number
-  /** After one that failed it is not asked again before this, while there is a good one to go on with. */
-  askAgainMs: number
-  asking: Promise<Addresses> | undefined
+  resolvedMs: number
+  /** After a failed lookup there is no other one before this time, while the last answer is still usable. */
+  retryMs: number
+  lookup: Promise<Addresses> | undefined
 }
 
 export class Names {
   readonly #resolve: Resolve
   readonly #nowMs: () => number
-  readonly #known = new Map<string, Known>()
+  readonly #entries = new Map<string, CacheEntry>()
 
   constructor({ resolve = lookUp, nowMs }: NamesParts) {
     this.#resolve = resolve
     this.#nowMs = nowMs
   }
 
-  /** At once where it is known. Rejects where it cannot be had; how long that may take is for who asks. */
+  /** Returns a cached answer directly. Rejects if the name cannot be resolved. The caller sets its own time limit. */
   addressesOf(name: string): Addresses | Promise<Addresses> {
-    const known = this.#known.get(name) ?? this.#add(name)
+    const entry = this.#entries.get(name) ?? this.#add(name)
     const nowMs = this.#nowMs()
-    const ageMs = nowMs - known.answeredMs
-    if (ageMs < bounds.namesFreshMsMax) return known.addresses
-    const isGood = ageMs < bounds.namesKnownMsMax
-    if (isGood && nowMs < known.askAgainMs) return known.addresses
-    const asked = this.#ask(name, known)
-    return isGood ? orKnown(asked, known) : asked
+    const ageMs = nowMs - entry.resolvedMs
+    if (ageMs < bounds.namesFreshMsMax) return entry.addresses
+    const isUsable = ageMs < bounds.namesKnownMsMax
+    if (isUsable && nowMs < entry.retryMs) return entry.addresses
+    const lookup = this.#lookUpOnce(name, entry)
+    return isUsable ? lookupOrCached(lookup, entry) : lookup
   }
 
-  #add(name: string): Known {
-    const known: Known = { addresses: [], answeredMs: -Infinity, askAgainMs: -Infinity, asking: undefined }
-    this.#known.set(name, known)
-    // Oldest first: a stranger's many names drive out each other.
-    for (const oldest of this.#known.keys()) {
-      if (this.#known.size <= bounds.namesKnownMax) break
-      this.#known.delete(oldest)
+  #add(name: string): CacheEntry {
+    const entry: CacheEntry = { addresses: [], resolvedMs: -Infinity, retryMs: -Infinity, lookup: undefined }
+    this.#entries.set(name, entry)
+    // The oldest go first, so that many names of one caller mostly displace each other.
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= bounds.namesKnownMax) break
+      this.#entries.delete(oldest)
     }
-    return known
+    return entry
   }
 
-  #ask(name: string, known: Known): Promise<Addresses> {
-    known.asking ??= this.#look(name, known).finally(() => (known.asking = undefined))
-    return known.asking
+  #lookUpOnce(name: string, entry: CacheEntry): Promise<Addresses> {
+    entry.lookup ??= this.#lookUp(name, entry).finally(() => (entry.lookup = undefined))
+    return entry.lookup
   }
 
-  async #look(name: string, known: Known): Promise<Addresses> {
+  async #lookUp(name: string, entry: CacheEntry): Promise<Addresses> {
     try {
       const addresses = await within(bounds.nameLookupMsMax, this.#resolve(name))
-      if (addresses === undefined) throw new Error('nobody says where its name leads')
-      if (addresses.length === 0) throw new Error('its name leads nowhere')
-      known.addresses = addresses
-      known.answeredMs = this.#nowMs()
+      if (addresses === undefined) throw new Error('its host name was not resolved in time')
+      if (addresses.length === 0) throw new Error('its host name does not resolve')
+      entry.addresses = addresses
+      entry.resolvedMs = this.#nowMs()
       return addresses
     } catch (fault) {
-      known.askAgainMs = this.#nowMs() + bounds.nameRetryMsMin
+      entry.retryMs = this.#nowMs() + bounds.nameRetryMsMin
       const { code } = fault as { code?: unknown }
-      throw typeof code === 'string' ? new Error(`its name leads nowhere: ${code}`) : fault
+      throw typeof code === 'string' ? new Error(`its host name does not resolve: ${code}`) : fault
     }
   }
 }
 
-/** The answer, or what is known where there is none, or none soon. */
-async function orKnown(asked: Promise<Addresses>, { addresses }: Known): Promise<Addresses> {
+/** The result of the lookup, or the cached addresses if the lookup fails or takes too long. */
+async function lookupOrCached(lookup: Promise<Addresses>, { addresses }: CacheEntry): Promise<Addresses> {
   try {
-    return (await within(bounds.nameRefreshMsMax, asked)) ?? addresses
+    return (await within(bounds.nameRefreshMsMax, lookup)) ?? addresses
   } catch {
     return addresses
   }
 }
 
-/** Undefined when it takes longer. The work itself goes on. */
+/** Undefined if the work takes longer than `ms`. The work itself continues. */
 async function within<T>(ms: number, work: Promise<T>): Promise<T | undefined> {
   const late = Promise.withResolvers<undefined>()
   const timer = setTimeout(() => late.resolve(undefined), ms)

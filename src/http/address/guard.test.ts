@@ -19,8 +19,8 @@ async function reach(door: Door, permitted = false, host = 'a.example'): Promise
   }
 }
 
-const PRIVATE = 'its host is not a public one'
-const NEVER = 'its host is one that is never reached'
+const PRIVATE = 'its host is not public'
+const NEVER = 'its host is never allowed (cloud metadata, link-local or multicast)'
 
 describe('a name', () => {
   test('leads to its public addresses, those of IPv4 first', async () => {

@@ -1,6 +1,6 @@
-// The one place that decides where a host may be reached. Its name is looked up, all that it leads to must be allowed,
-// and what is handed out is addresses: whoever connects asks nobody again, so that a name that means something else a
-// moment later changes nothing.
+// Decides whether the gateway may connect to a host; every outgoing connection passes here. The guard resolves the name,
+// checks all of its addresses, and returns the addresses. Connections are made to these addresses without another
+// lookup, so that a changed DNS answer (DNS rebinding) has no effect.
 
 import { isIP } from 'node:net'
 import { systemClock } from '../../base/clock.ts'
@@ -11,14 +11,14 @@ import { noPrivateHosts } from './private-hosts.ts'
 import { kindOfAddress, kindOfHost } from './public-address.ts'
 
 export interface DoorOptions {
-  /** By default, as this machine does. */
+  /** Default: the resolver of the operating system. */
   readonly resolve?: Resolve
-  /** Those that may be reached although they are private. */
+  /** Private hosts that are allowed. */
   readonly privateHosts?: PrivateHosts
   readonly nowMs?: () => number
 }
 
-/** A host that may not be reached. */
+/** The gateway may not connect to this host. */
 export class ClosedDoor extends Error {}
 
 export class Door {
@@ -30,17 +30,18 @@ export class Door {
     this.#privateHosts = privateHosts
   }
 
-  /** Whether its operator has named it as a private one. */
+  /** Whether the operator has listed the host as an allowed private host. */
   lists(host: string): boolean {
     return this.#privateHosts.hasName(host) || (isIP(host) !== 0 && this.#privateHosts.hasAddress(host))
   }
 
   /**
-   * Where to connect, IPv4 first, because not every machine has IPv6; at once where that is known. `permitted` lets it
-   * be private. Throws or rejects with a ClosedDoor, or because the name leads nowhere.
+   * The addresses to connect to; a cached answer is returned directly. IPv4 comes first, because not every machine has
+   * IPv6. `permitted` allows private addresses. Throws or rejects with a ForbiddenHost, or if the name does not resolve.
    */
   addressesOf(host: string, permitted: boolean): Addresses | Promise<Addresses> {
-    if (kindOfHost(host) === 'never') throw new ClosedDoor('its host is one that is never reached')
+    if (kindOfHost(host) === 'never')
+      throw new ClosedDoor('its host is never allowed (cloud metadata, link-local or multicast)')
     const mayBePrivate = permitted || this.lists(host)
     if (isIP(host) !== 0) return this.#checked([host], mayBePrivate)
     const found = this.#names.addressesOf(host)
@@ -48,20 +49,20 @@ export class Door {
     return found.then(addresses => this.#checked(addresses, mayBePrivate))
   }
 
-  /** Throws a ClosedDoor for a host that is closed whatever its name may lead to; nobody is asked. */
+  /** Throws a ForbiddenHost for a host that is forbidden whatever its addresses are. Makes no DNS lookup. */
   judge(host: string): void {
     const kind = kindOfHost(host)
-    if (kind === 'never') throw new ClosedDoor('its host is one that is never reached')
-    if (kind === 'private' && !this.lists(host)) throw new ClosedDoor('its host is not a public one')
+    if (kind === 'never') throw new ClosedDoor('its host is never allowed (cloud metadata, link-local or multicast)')
+    if (kind === 'private' && !this.lists(host)) throw new ClosedDoor('its host is not public')
   }
 
-  /** One that may not be reached is enough to refuse: who gives such an answer means no good. */
+  /** One forbidden address is enough to refuse the host: a mixed answer is a sign of DNS rebinding. */
   #checked(addresses: Addresses, mayBePrivate: boolean): Addresses {
     for (const address of addresses) {
       const kind = kindOfAddress(address)
-      if (kind === 'never') throw new ClosedDoor('its host is one that is never reached')
+      if (kind === 'never') throw new ClosedDoor('its host is never allowed (cloud metadata, link-local or multicast)')
       if (kind === 'private' && !mayBePrivate && !this.#privateHosts.hasAddress(address)) {
-        throw new ClosedDoor('its host is not a public one')
+        throw new ClosedDoor('its host is not public')
       }
     }
     return addresses.toSorted((one, other) => isIP(one) - isIP(other))

@@ -1,5 +1,5 @@
-// An address as an operator wrote it, for a channel or where its tokens are fetched: what it must be before anything
-// is ever sent there. What is wrong with it is told when it is read, and never with the credentials that it may hold.
+// Checks URLs that an operator configured, for a channel or for fetching its tokens, before anything is sent there.
+// Error messages never contain the URL, because it may hold credentials.
 
 import { isIP } from 'node:net'
 import type { Road } from '../client/network-path.ts'
@@ -7,7 +7,7 @@ import type { PrivateHosts } from './private-hosts.ts'
 import type { AddressKind } from './public-address.ts'
 import { kindOfHost } from './public-address.ts'
 
-/** Goes on from the name of what was written, such as `OPENAI_BASE_URL`. */
+/** The message continues the name of the setting, such as `OPENAI_BASE_URL`: "must be …". */
 export class BadAddress extends Error {}
 
 export interface WrittenAddress {
@@ -21,7 +21,7 @@ export interface WrittenAddress {
 
 export class NeverReached extends BadAddress {
   constructor() {
-    super('must not be an address at which clouds keep credentials')
+    super('must not be a cloud metadata, link-local or multicast address')
   }
 }
 
@@ -43,8 +43,8 @@ export const hostOf = (url: URL): string => url.hostname.replace(/^\[(.*)\]$/, '
 export const portOf = ({ port, protocol }: URL): number => Number(port || (protocol === 'https:' ? 443 : 80))
 
 /**
- * Who wrote it: `own`, the operator of this machine, for this very channel; `file`, a file beside the program;
- * `listed`, somebody whose word alone opens no private network.
+ * Where the URL comes from: `own`, a setting of the operator of this machine for this channel; `file`, a file on this
+ * machine; `listed`, any other source, which may use a private host only if the operator has listed that host.
  */
 export type Trust = 'own' | 'file' | 'listed'
 
@@ -53,7 +53,7 @@ export interface Permissions {
   readonly privateHosts: PrivateHosts
 }
 
-/** What is written as a private address means one; a name may only lead to one where the operator says so. */
+/** A URL with a private address may be private. A host name may resolve to a private address only if it is listed. */
 export function roadTo(address: WrittenAddress, { trust, privateHosts }: Permissions): Road {
   const { origin, host, tls, kind } = address
   const isListed = privateHosts.hasName(host) || (isIP(host) !== 0 && privateHosts.hasAddress(host))

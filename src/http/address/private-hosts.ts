@@ -1,4 +1,4 @@
-// The hosts that an operator lets channels reach although they are not public, by name, address or range.
+// Private hosts that the operator allows channels to connect to: names, addresses and ranges.
 
 import { BlockList, isIP } from 'node:net'
 import { addRange, listedIn } from './caller-address.ts'
@@ -10,19 +10,20 @@ export class PrivateHosts {
   readonly #names = new Set<string>()
   readonly #ranges = new BlockList()
 
-  /** Reads `ollama, 10.1.0.0/16, ::1`; a text says which of it cannot be meant. */
+  /** Reads `ollama, 10.1.0.0/16, ::1`. Returns a text if an entry is not valid. */
   static read(text: string): PrivateHosts | string {
     const hosts = new PrivateHosts()
     for (const entry of listedIn(text)) {
-      if (kindOfHost(entry) === 'never') return `"${entry}" is never reached, because clouds keep credentials there`
-      if (!hosts.#add(entry)) return `"${entry}" is neither a host's name nor an address or range`
+      if (kindOfHost(entry) === 'never')
+        return `"${entry}" is never allowed: it is a cloud metadata, link-local or multicast address`
+      if (!hosts.#add(entry)) return `"${entry}" is neither a host name nor an address or range`
     }
     return hosts
   }
 
   #add(entry: string): boolean {
     const name = bareName(entry)
-    // What a URL would read as a number is no name.
+    // A text that a URL parser reads as an IPv4 number is not a name.
     const isName = NAME.test(name) && URL.parse(`http://${name}`)?.hostname === name && isIP(name) === 0
     if (isName) this.#names.add(name)
     return isName || addRange(this.#ranges, entry)

@@ -52,7 +52,7 @@ describe('what is none', () => {
 
   test.each(['10.0.0.1/8', '10.1.0.0/15', '2001:db8::1/64', '::ffff:10.0.0.1/104', '1.2.3.4/0'])(
     '%s, which does not begin its range: it may have meant the one address',
-    text => expect(() => rangeText(text)).toThrow('leave the /'),
+    text => expect(() => rangeText(text)).toThrow('leave out the /'),
   )
 })
 

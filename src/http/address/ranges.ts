@@ -1,47 +1,47 @@
-// Ranges of addresses, as in 10.0.0.0/8 or 2001:db8::/32, and whether one lies in them. An IPv4 address that came
-// wrapped in an IPv6 one, as sockets that take both tell it, is the IPv4 address.
+// Address ranges such as 10.0.0.0/8 or 2001:db8::/32. An IPv4-mapped IPv6 address, which dual-stack sockets report, is
+// treated as the IPv4 address.
 
 import { isIP } from 'node:net'
 import { groupsOf } from './public-address.ts'
 
 const GROUP_BITS = 16
-/** What stands before an IPv4 address in an IPv6 one. */
-const WRAP_GROUPS = 6
+/** The groups before the IPv4 address in an IPv4-mapped address. */
+const MAPPED_PREFIX_GROUPS = 6
 
-/** In groups of 16 bits: two of IPv4, eight of IPv6. */
+/** An address in groups of 16 bits: two for IPv4, eight for IPv6. */
 type Groups = readonly number[]
 
 interface Range {
   readonly groups: Groups
-  /** Of each group the bits that count. */
+  /** For each group, the bits that belong to the prefix. */
   readonly masks: Groups
   readonly bits: number
 }
 
-/** What is wrong with a range, in a sentence. */
+/** A range is not valid. The message is a sentence for the person who wrote it. */
 export class BadRange extends Error {}
 
 export class AddressRanges {
   readonly #ranges: readonly Range[]
-  #last = ''
-  #lastIsIn = false
+  /** The last address and its result: most callers come again from the same address. */
+  #lastAddress = ''
+  #lastResult = false
 
-  /** Throws where one of them cannot be read. */
+  /** Throws a BadRange if one of them is not valid. */
   constructor(texts: readonly string[]) {
     this.#ranges = texts.map(readRange)
   }
 
-  /** Most callers come again from where they were. */
   has(address: string): boolean {
-    if (address === this.#last) return this.#lastIsIn
+    if (address === this.#lastAddress) return this.#lastResult
     const groups = addressGroups(address)
-    this.#last = address
-    this.#lastIsIn = groups !== undefined && this.#ranges.some(range => lies(groups, range))
-    return this.#lastIsIn
+    this.#lastAddress = address
+    this.#lastResult = groups !== undefined && this.#ranges.some(range => isInRange(groups, range))
+    return this.#lastResult
   }
 }
 
-/** As it is kept: each range is written in one way only. */
+/** The canonical text of a range, in which it is stored. */
 export function rangeText(text: string): string {
   const { groups, bits } = readRange(text)
   const [address = ''] = text.trim().split('/')
@@ -53,17 +53,20 @@ export function rangeText(text: string): string {
 }
 
 function readRange(text: string): Range {
-  const [, address = '', written] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text.trim()) ?? []
+  const [, address = '', prefixText] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text.trim()) ?? []
   const family = isIP(address)
   const groups = family === 0 ? undefined : addressGroups(address)
-  if (groups === undefined) throw new BadRange(`${text.slice(0, 50)} is no address and no range such as 10.0.0.0/8.`)
+  if (groups === undefined)
+    throw new BadRange(`${text.slice(0, 50)} is neither an IP address nor a range such as 10.0.0.0/8.`)
   const width = groups.length * GROUP_BITS
-  const wrapped = family === 6 && width === 32 ? WRAP_GROUPS * GROUP_BITS : 0
-  const bits = written === undefined ? width : Number(written) - wrapped
-  if (bits < 0 || bits > width) throw new BadRange(`${text} has no ${written} bits that could count.`)
+  const mappedBits = family === 6 && width === 32 ? MAPPED_PREFIX_GROUPS * GROUP_BITS : 0
+  const bits = prefixText === undefined ? width : Number(prefixText) - mappedBits
+  if (bits < 0 || bits > width) {
+    throw new BadRange(`${text}: the number after the slash must be from ${mappedBits} to ${mappedBits + width}.`)
+  }
   const masks = groups.map((_, at) => maskOf(bits, at))
   if (groups.some((group, at) => (group & ~masks[at]!) !== 0)) {
-    throw new BadRange(`${text} is not where its range begins: to mean one address, leave the /${written} out.`)
+    throw new BadRange(`${text} has bits set after its prefix. For one address, leave out the /${prefixText}.`)
   }
   return { groups, masks, bits }
 }
@@ -75,8 +78,10 @@ function addressGroups(address: string): Groups | undefined {
     return [(a << 8) | b, (c << 8) | d]
   }
   const groups = groupsOf(address.replace(/%.*$/, ''))
-  const isWrapped = groups?.[WRAP_GROUPS - 1] === 0xffff && groups.slice(0, WRAP_GROUPS - 1).every(group => group === 0)
-  return isWrapped ? groups.slice(WRAP_GROUPS) : groups
+  const isMapped =
+    groups?.[MAPPED_PREFIX_GROUPS - 1] === 0xffff &&
+    groups.slice(0, MAPPED_PREFIX_GROUPS - 1).every(group => group === 0)
+  return isMapped ? groups.slice(MAPPED_PREFIX_GROUPS) : groups
 }
 
 function maskOf(bits: number, at: number): number {
@@ -84,7 +89,7 @@ function maskOf(bits: number, at: number): number {
   return (0xffff << (GROUP_BITS - inGroup)) & 0xffff
 }
 
-function lies(address: Groups, { groups, masks }: Range): boolean {
+function isInRange(address: Groups, { groups, masks }: Range): boolean {
   if (address.length !== groups.length) return false
   for (let at = 0; at < groups.length; at++) if ((address[at]! & masks[at]!) !== groups[at]) return false
   return true

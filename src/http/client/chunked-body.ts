@@ -1,10 +1,10 @@
-// Takes chunked framing off a body, strictly: what is not exactly as the standard says is a fault.
+// Decodes a chunked body (RFC 9112). Strict: every deviation from the standard is an error.
 
 import { bounds } from '../../base/bounds.ts'
 
 const [TAB, LF, CR, BLANK, SEMICOLON, DELETE] = [0x09, 0x0a, 0x0d, 0x20, 0x3b, 0x7f]
 
-/** Of one chunk's size: below 2 to the 52nd. */
+/** Hex digits of a chunk size, so that sizes stay below 2^52. */
 const DIGITS_MAX = 13
 
 type State =
@@ -24,12 +24,12 @@ type State =
 
 export class ChunkedBody {
   #state: State = 'size'
-  /** Of the chunk that is read; while its size is read, the size so far. */
+  /** The bytes that are left of the current chunk; while its size is read, the size so far. */
   #left = 0
   #digits = 0
-  /** Of what is no data: one chunk's size and extension, or all trailers. */
+  /** Bytes that are not data: the size line of one chunk, or all trailers. */
   #overhead = 0
-  /** Up to where the bytes last given belong to this body. */
+  /** The end of this body in the bytes of the last take(). */
   taken = 0
 
   get isWhole(): boolean {
@@ -41,8 +41,8 @@ export class ChunkedBody {
   }
 
   /**
-   * The data among these bytes, in one piece and without a copy: where chunks are many they are moved together inside
-   * the bytes that were given, which are the reader's own from now on.
+   * Returns the data in these bytes, in one piece and without a new buffer: several chunks are moved together inside
+   * the given buffer, which the caller must not use any more.
    */
   take(bytes: Buffer, from: number): Buffer | undefined {
     let at = from

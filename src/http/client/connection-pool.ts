@@ -1,5 +1,5 @@
-// The connections to one origin that wait for their next request. Each has served one whole answer whose end was
-// beyond doubt; whatever happens to one while it waits ends it.
+// The idle connections to one origin. Each has served a complete response whose end was certain. Any event on an idle
+// connection closes it.
 
 import { bounds } from '../../base/bounds.ts'
 import type { ConnectionUser } from './connection.ts'
@@ -12,17 +12,17 @@ export class ConnectionPool implements ConnectionUser {
   readonly #idleSeconds: number
   readonly #idle: Connection[] = []
 
-  /** With no time to wait, each connection serves once. */
+  /** With `idleSeconds` 0, each connection serves only one request. */
   constructor(place: Place, idleSeconds: number) {
     this.place = place
     this.#idleSeconds = idleSeconds
   }
 
-  /** The one that waited least, which the other end is least likely to be closing; a new one when none waits. */
+  /** The connection that was idle for the shortest time, because its server is least likely to close it; else a new one. */
   take(user: ConnectionUser, times: DialTimes): Connection {
     const connection = this.#idle.pop()
     connection?.wake(user)
-    return connection ?? new Connection(user, made => dial(this.place, times, made))
+    return connection ?? new Connection(user, created => dial(this.place, times, created))
   }
 
   keep(connection: Connection): void {
@@ -31,7 +31,7 @@ export class ConnectionPool implements ConnectionUser {
     connection.rest(this, this.#idleSeconds)
   }
 
-  /** Bytes that nobody asked for: they would be taken for the next answer. */
+  /** Unrequested bytes end the connection: they would be read as the next response. */
   received(connection: Connection): void {
     this.closed(connection)
     connection.destroy()

@@ -1,63 +1,63 @@
-// One connection to an upstream: what is written to it, and what comes of it. How it is made is the dial's business.
-// Knows nothing of HTTP.
+// One connection to an upstream: writes bytes, and reports received bytes to its user. dial.ts opens it. This file does
+// not know HTTP.
 
 import type { Socket, SocketOwner } from './socket.ts'
 
 export interface ConnectionUser {
-  /** Its first bytes are about to leave. */
+  /** The first bytes of the request are about to be sent. */
   sends?(): void
   received(connection: Connection, bytes: Buffer): void
-  /** By nobody of us. `fault` is empty when the other end has closed in good order. */
+  /** The other side closed the connection, or it failed. `fault` is empty if it was closed in the normal way. */
   closed(connection: Connection, fault: string): void
 }
 
-/** What is written together, because a second write costs as much as a whole parse. Reused: a write copies it. */
+/** Joins head and body for one write: a second write costs as much as parsing a response. Reused, as a write copies it. */
 const scratch = Buffer.allocUnsafeSlow(64 * 1024)
 
-/** What is said must fit into one write with room to spare. */
+/** A request head must fit into one write, with room to spare. */
 export const saidCharsMax = scratch.length / 4
 
 export class Connection implements SocketOwner {
-  /** Nobody, once it is destroyed. */
+  /** Undefined once the connection is destroyed. */
   #user: ConnectionUser | undefined
-  /** None before it is open: a certificate was accepted by then, where there is one. */
+  /** Undefined before the connection is open. With TLS, open means that the certificate was accepted. */
   #socket: Socket | undefined
   #isEnded = false
   #isPaused = false
-  /** What the other end has not taken yet. */
+  /** Bytes that the socket has not accepted yet. */
   readonly #unsent: Uint8Array[] = []
-  readonly #giveUp: () => void
+  readonly #cancelDial: () => void
 
-  /** `dial` makes it, and is told how to give it up. */
+  /** `dial` opens the connection, and returns a function that cancels the attempt. */
   constructor(user: ConnectionUser, dial: (connection: Connection) => () => void) {
     this.#user = user
-    this.#giveUp = dial(this)
+    this.#cancelDial = dial(this)
   }
 
   get isFlushed(): boolean {
     return this.#unsent.length === 0
   }
 
-  /** Latin1 characters and bytes; at once, or as soon as the connection is open and has room. */
-  send(words: string, bytes: Uint8Array): void {
+  /** Sends a head (latin1) and a body; immediately, or as soon as the connection is open and accepts bytes. */
+  send(head: string, body: Uint8Array): void {
     if (this.#socket === undefined) {
-      this.#unsent.push(Buffer.from(words, 'latin1'), bytes)
+      this.#unsent.push(Buffer.from(head, 'latin1'), body)
       return
     }
     this.#user?.sends?.()
-    let length = scratch.write(words, 0, 'latin1')
-    const together = length + bytes.length <= scratch.length
-    if (together) {
-      scratch.set(bytes, length)
-      length += bytes.length
+    let length = scratch.write(head, 0, 'latin1')
+    const fitsTogether = length + body.length <= scratch.length
+    if (fitsTogether) {
+      scratch.set(body, length)
+      length += body.length
     }
-    const taken = Math.max(this.#socket.write(scratch, 0, length), 0)
-    if (taken < length) this.#unsent.push(Buffer.from(scratch.subarray(taken, length)))
-    if (!together) this.#unsent.push(bytes)
-    if (taken === length) this.flush()
+    const written = Math.max(this.#socket.write(scratch, 0, length), 0)
+    if (written < length) this.#unsent.push(Buffer.from(scratch.subarray(written, length)))
+    if (!fitsTogether) this.#unsent.push(body)
+    if (written === length) this.flush()
   }
 
-  /** Nothing more is read until resume(). */
+  /** Stops reading until resume(). */
   pause(): void {
     if (this.#isPaused) return
     this.#isPaused = true
@@ -70,10 +70,10 @@ export class Connection implements SocketOwner {
     this.#socket?.resume()
   }
 
-  /** Waits for its next user, and keeps no process alive meanwhile. */
+  /** Makes the connection idle. An idle connection does not keep the process alive. */
   rest(user: ConnectionUser, seconds: number): void {
     this.#user = user
-    this.resume() // a paused socket does not notice that it is closed
+    this.resume() // a paused socket would not notice that it was closed
     this.#socket!.timeout(seconds)
     this.#socket!.unref()
   }
@@ -84,15 +84,15 @@ export class Connection implements SocketOwner {
     this.#socket!.ref()
   }
 
-  /** At once; its user hears nothing more. */
+  /** Closes immediately, and reports nothing more to the user. */
   destroy(): void {
     this.#user = undefined
     this.#unsent.length = 0
-    if (this.#socket === undefined) this.#giveUp()
+    if (this.#socket === undefined) this.#cancelDial()
     else this.#socket.terminate()
   }
 
-  // From here on: what the dial and the socket report.
+  // The methods below are called by the dial and by the socket.
 
   opened(socket: Socket): void {
     this.#socket = socket
@@ -100,15 +100,15 @@ export class Connection implements SocketOwner {
     this.flush()
   }
 
-  shookHands(): void {} // once, before it was open
+  shookHands(): void {} // the handshake was before the connection was open
 
   flush(): void {
     while (this.#unsent.length > 0) {
       const [bytes] = this.#unsent
-      const taken = Math.max(this.#socket!.write(bytes!), 0)
-      if (taken < bytes!.length) {
-        this.#unsent[0] = bytes!.subarray(taken)
-        return // until there is room again, or the socket is known to be closed
+      const written = Math.max(this.#socket!.write(bytes!), 0)
+      if (written < bytes!.length) {
+        this.#unsent[0] = bytes!.subarray(written)
+        return // continues when the socket accepts more, or ends when it is closed
       }
       this.#unsent.shift()
     }
@@ -123,16 +123,16 @@ export class Connection implements SocketOwner {
   }
 
   closed(fault: string): void {
-    const inOrder = fault === '' && this.#isEnded
-    this.#leave(inOrder ? '' : fault || 'the connection was cut')
+    const isNormal = fault === '' && this.#isEnded
+    this.#reportClosed(isNormal ? '' : fault || 'the connection was closed unexpectedly')
   }
 
   failed(fault: string): void {
-    this.#leave(fault)
+    this.#reportClosed(fault)
     this.#socket?.terminate()
   }
 
-  #leave(fault: string): void {
+  #reportClosed(fault: string): void {
     const user = this.#user
     this.#user = undefined
     this.#unsent.length = 0

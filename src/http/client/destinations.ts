@@ -1,5 +1,5 @@
-// The addresses that requests go to, each taken apart and judged once: whether its road allows it, how it is reached,
-// and the connections to it.
+// The URLs that requests go to. Each is parsed and checked once: whether its network path allows it, how to connect, and
+// which connection pool it uses.
 
 import { assert } from '../../base/assert.ts'
 import { bounds } from '../../base/bounds.ts'
@@ -12,70 +12,72 @@ import { Proxy } from './proxy.ts'
 import type { ClientOptions, OutgoingRequest } from './request.ts'
 import type { Line } from './response.ts'
 
-/** An address as far as it is the same for every request to it. */
+/** A URL, and what is the same for all requests to it. */
 export interface Target extends Line {
-  /** The request's first lines. */
+  /** The request line and the Host header. */
   readonly start: string
-  /** By a proxy that reads the request itself. */
+  /** A proxy reads the request and forwards it, instead of opening a tunnel. */
   readonly isForwarded: boolean
 }
 
-/** For what belongs to no channel: it holds no key. */
-const strangersRoad: Road = { origin: '', permitted: false }
+/** For requests that belong to no channel and contain no key: public hosts only. */
+const publicPath: Road = { origin: '', permitted: false }
 
 export class Targets {
   readonly #options: ClientOptions
-  readonly #door: Door
-  readonly #kept = new WeakMap<Road, Map<string, Target>>()
+  readonly #guard: Door
+  readonly #cached = new WeakMap<Road, Map<string, Target>>()
   readonly #pools = new Map<string, ConnectionPool>()
 
   constructor(options: ClientOptions) {
     this.#options = options
-    this.#door = new Door(options)
+    this.#guard = new Door(options)
   }
 
-  /** Where calls go there are few addresses; what else is asked for has the name of one thing in its own. */
-  of({ url, method, road = strangersRoad }: OutgoingRequest): Target {
-    if (method !== undefined) return this.#read(url, method, road)
-    let kept = this.#kept.get(road)
-    if (kept === undefined) this.#kept.set(road, (kept = new Map()))
-    let target = kept.get(url)
-    if (target === undefined) {
-      target = this.#read(url, 'POST', road)
-      if (kept.size >= bounds.targetsKeptMax) kept.clear()
-      kept.set(url, target)
+  /** Caches only the URLs of calls, which are few. Other requests have a method, and an id in their URL. */
+  of({ url, method, road = publicPath }: OutgoingRequest): Target {
+    if (method !== undefined) return this.#parse(url, method, road)
+    let cached = this.#cached.get(road)
+    if (cached === undefined) this.#cached.set(road, (cached = new Map()))
+    let destination = cached.get(url)
+    if (destination === undefined) {
+      destination = this.#parse(url, 'POST', road)
+      if (cached.size >= bounds.targetsKeptMax) cached.clear()
+      cached.set(url, destination)
     }
-    return target
+    return destination
   }
 
   close(): void {
     for (const pool of this.#pools.values()) pool.close()
   }
 
-  #read(text: string, method: string, road: Road): Target {
+  #parse(text: string, method: string, path: Road): Target {
     const url = new URL(text)
     const tls = url.protocol === 'https:'
-    assert(tls || url.protocol === 'http:', 'an upstream is spoken to over HTTP')
-    assert(url.username === '' && url.password === '', 'an address holds no credentials')
-    // What signed the request may only be seen by whom it was given for.
-    if (road !== strangersRoad && url.origin !== road.origin) throw new Error('a key goes to no host but its own')
-    if (!tls && !road.permitted && !this.#door.lists(hostOf(url))) throw new Error('only private hosts go without TLS')
-    const proxy = road.proxy && Proxy.read(road.proxy)
+    assert(tls || url.protocol === 'http:', 'the URL of an upstream is http or https')
+    assert(url.username === '' && url.password === '', 'the URL of an upstream has no credentials')
+    // The request contains the key of a channel, which only the channel's own origin may receive.
+    if (path !== publicPath && url.origin !== path.origin)
+      throw new Error('the URL is not on the origin of its channel')
+    if (!tls && !path.permitted && !this.#guard.lists(hostOf(url)))
+      throw new Error('only private hosts may be called without TLS')
+    const proxy = path.proxy && Proxy.read(path.proxy)
     const isForwarded = proxy !== undefined && !tls
     return {
-      pool: this.#poolOf(url, road, proxy),
-      times: { connectMs: road.connectMs ?? bounds.connectMsMax, tlsMs: road.tlsMs ?? bounds.tlsMsMax },
+      pool: this.#poolOf(url, path, proxy),
+      times: { connectMs: path.connectMs ?? bounds.connectMsMax, tlsMs: path.tlsMs ?? bounds.tlsMsMax },
       start: isForwarded ? proxy.forwardedStart(method, url) : startOf(method, url),
       isForwarded,
     }
   }
 
-  /** Who may reach what another may not, or goes by another proxy, uses none of the other's connections. */
-  #poolOf(url: URL, road: Road, proxy: Proxy | undefined): ConnectionPool {
-    const name = `${url.origin} ${road.permitted} ${proxy?.digest}`
+  /** Network paths with different permissions or proxies do not share connections. */
+  #poolOf(url: URL, path: Road, proxy: Proxy | undefined): ConnectionPool {
+    const name = `${url.origin} ${path.permitted} ${proxy?.digest}`
     let pool = this.#pools.get(name)
     if (pool === undefined) {
-      pool = new ConnectionPool(this.#placeOf(url, road, proxy), this.#idleSeconds)
+      pool = new ConnectionPool(this.#endpointOf(url, path, proxy), this.#idleSeconds)
       this.#pools.set(name, pool)
     }
     return pool
@@ -85,15 +87,15 @@ export class Targets {
     return this.#options.idleSeconds ?? bounds.idleConnectionSecondsMax
   }
 
-  /** A proxy is the operator's own, and knows where hosts are that we cannot look up. */
-  #placeOf(url: URL, { permitted }: Road, proxy: Proxy | undefined): Place {
+  /** The operator's proxy may be private. It resolves the names of hosts itself. */
+  #endpointOf(url: URL, { permitted }: Road, proxy: Proxy | undefined): Place {
     const [host, port, tls] = [hostOf(url), portOf(url), url.protocol === 'https:']
     const common = { host, port, tls, ca: this.#options.ca, givenUp: { count: 0 } }
-    if (proxy === undefined) return { ...common, find: () => this.#door.addressesOf(host, permitted) }
+    if (proxy === undefined) return { ...common, find: () => this.#guard.addressesOf(host, permitted) }
     const authority = `${url.hostname}:${port}`
     return {
       ...common,
-      find: () => this.#door.addressesOf(proxy.host, true),
+      find: () => this.#guard.addressesOf(proxy.host, true),
       proxy: { port: proxy.port, ...(tls && { tunnelWords: () => proxy.tunnelWords(authority) }) },
     }
   }

@@ -1,5 +1,5 @@
-// Makes one connection: asks where the host is, tries its addresses one after the other, has a proxy open a tunnel
-// where there is one, and shakes hands. Each of it has its time, and each way to fail its own words.
+// Opens one connection: gets the addresses of the host, tries one after the other, asks a proxy for a tunnel if there is
+// one, and does the TLS handshake. Each step has a time limit and an error text of its own.
 
 import { isIP } from 'node:net'
 import { bounds } from '../../base/bounds.ts'
@@ -9,51 +9,52 @@ import type { Socket, SocketOwner } from './socket.ts'
 import { describeConnectFault, nobody, socketHandlers } from './socket.ts'
 import { TunnelAnswer } from './tunnel-response.ts'
 
-/** Where to connect. What is said there, and to which name, is decided elsewhere. */
+/** Where to connect. */
 export interface Place {
-  /** Whom we want to speak to, and whose certificate must be shown. */
+  /** The host of the upstream, which the certificate must name. */
   readonly host: string
   readonly port: number
   readonly tls: boolean
-  /** Trusted instead of the authorities that everybody trusts. */
+  /** A certificate authority that is trusted instead of the public ones. */
   readonly ca?: string | undefined
-  /** The addresses of the host, or of the proxy before it: only those that may be reached. */
+  /** The allowed addresses of the host, or of the proxy in front of it. */
   find(): Addresses | Promise<Addresses>
   readonly proxy?: ProxyPlace
-  /** How many were given up that the system still tries to connect, because that cannot be called off. */
+  /** The number of abandoned attempts that the operating system still tries, because they cannot be cancelled. */
   readonly givenUp: { count: number }
 }
 
 export interface ProxyPlace {
   readonly port: number
-  /** What it is told for a tunnel, where one is wanted. */
+  /** Writes the CONNECT request; undefined if no tunnel is needed. */
   tunnelWords?(): string
 }
 
 export interface DialTimes {
-  /** For everything but the handshake. */
+  /** For everything before the TLS handshake. */
   readonly connectMs: number
   readonly tlsMs: number
 }
 
-/** Tells the connection that it is open or has failed, never before this returns. What it returns gives it up. */
+/** Reports to the connection that it is open or has failed, but never before this function returns. Returns a cancel. */
 export function dial(place: Place, times: DialTimes, connection: Connection): () => void {
-  const dialling = new Dial(place, times, connection)
-  dialling.begin()
-  return () => dialling.end()
+  const newDial = new Dial(place, times, connection)
+  newDial.begin()
+  return () => newDial.end()
 }
 
 class Dial {
   readonly place: Place
   readonly #times: DialTimes
   readonly #connection: Connection
-  #awaited = 'nobody said where its name leads'
+  /** What is missing at the moment, for the error text of a timeout. */
+  #missing = 'its host name was not resolved'
   #timer: ReturnType<typeof setTimeout> | undefined
-  /** How long one of several addresses may take before it is the next one's turn. */
-  #tryTimer: ReturnType<typeof setTimeout> | undefined
+  /** Limits the time of one address while there are others to try. */
+  #addressTimer: ReturnType<typeof setTimeout> | undefined
   #addresses: Addresses = []
   #tried = 0
-  #current: Try | undefined
+  #current: AddressAttempt | undefined
   #isOver = false
 
   constructor(place: Place, times: DialTimes, connection: Connection) {
@@ -63,67 +64,64 @@ class Dial {
   }
 
   begin(): void {
-    this.#await(this.#awaited, this.#times.connectMs)
+    this.#startTimer(this.#missing, this.#times.connectMs)
     try {
-      if (this.place.givenUp.count >= bounds.givenUpConnectsMax) throw new Error('too many tries have no answer yet')
+      if (this.place.givenUp.count >= bounds.givenUpConnectsMax)
+        throw new Error('too many connection attempts are pending')
       const found = this.place.find()
       if (found instanceof Promise)
         found.then(
-          addresses => this.#go(addresses),
-          fault => this.#cannot(fault),
+          addresses => this.#connect(addresses),
+          fault => this.#failWith(fault),
         )
-      else this.#go(found)
+      else this.#connect(found)
     } catch (fault) {
-      queueMicrotask(() => this.#cannot(fault))
+      queueMicrotask(() => this.#failWith(fault))
     }
   }
 
-  #await(awaited: string, ms: number): void {
+  #startTimer(missing: string, ms: number): void {
     clearTimeout(this.#timer)
-    this.#awaited = awaited
-    this.#timer = setTimeout(() => this.#late(ms), ms)
+    this.#missing = missing
+    this.#timer = setTimeout(() => this.fail(`cannot connect: ${this.#missing} within ${ms} ms`), ms)
   }
 
-  #late(ms: number): void {
-    this.fail(`cannot connect: ${this.#awaited} within ${ms} ms`)
-  }
-
-  #cannot(fault: unknown): void {
+  #failWith(fault: unknown): void {
     this.fail(`cannot connect: ${(fault as Error).message}`)
   }
 
-  #go(addresses: Addresses): void {
+  #connect(addresses: Addresses): void {
     if (this.#isOver) return
-    this.#awaited = 'no answer'
-    this.#addresses = triedOf(addresses)
+    this.#missing = 'no answer'
+    this.#addresses = chooseAddresses(addresses)
     this.tryNext()
   }
 
   tryNext(): void {
-    clearTimeout(this.#tryTimer)
+    clearTimeout(this.#addressTimer)
     this.#current?.end()
-    this.#current = new Try(this)
+    this.#current = new AddressAttempt(this)
     this.#current.begin(this.#addresses[this.#tried++]!)
     if (!this.hasNext) return
-    this.#tryTimer = setTimeout(() => this.tryNext(), this.#times.connectMs / this.#addresses.length)
+    this.#addressTimer = setTimeout(() => this.tryNext(), this.#times.connectMs / this.#addresses.length)
   }
 
   get hasNext(): boolean {
     return this.#tried < this.#addresses.length
   }
 
-  /** What comes now is no other address's business. */
-  answered(awaited: string): void {
-    clearTimeout(this.#tryTimer)
-    this.#awaited = awaited
+  /** The address has answered, so no other address is tried from now on. */
+  answered(missing: string): void {
+    clearTimeout(this.#addressTimer)
+    this.#missing = missing
   }
 
-  shakesHands(): void {
-    this.#await('no TLS handshake', this.#times.tlsMs)
+  startHandshake(): void {
+    this.#startTimer('no TLS handshake', this.#times.tlsMs)
   }
 
   done(socket: Socket): void {
-    this.#over()
+    this.#stopTimers()
     socket.data = this.#connection
     this.#connection.opened(socket)
   }
@@ -135,43 +133,43 @@ class Dial {
   }
 
   end(): void {
-    this.#over()
+    this.#stopTimers()
     this.#current?.end()
   }
 
-  #over(): void {
+  #stopTimers(): void {
     this.#isOver = true
     clearTimeout(this.#timer)
-    clearTimeout(this.#tryTimer)
+    clearTimeout(this.#addressTimer)
   }
 }
 
-/** Not all of many; of both kinds where there are both, because a machine may have a way to one of them only. */
-function triedOf(addresses: Addresses): Addresses {
-  const most = bounds.addressesTriedMax
-  if (addresses.length <= most) return addresses
-  const [four, six] = [4, 6].map(family => addresses.filter(address => isIP(address) === family))
-  return [...four!.slice(0, most - Math.min(six!.length, most / 2)), ...six!].slice(0, most)
+/** At most `addressesTriedMax`, of both families if there are both: this machine may be able to use only one of them. */
+function chooseAddresses(addresses: Addresses): Addresses {
+  const countMax = bounds.addressesTriedMax
+  if (addresses.length <= countMax) return addresses
+  const [ipv4, ipv6] = [4, 6].map(family => addresses.filter(address => isIP(address) === family))
+  return [...ipv4!.slice(0, countMax - Math.min(ipv6!.length, countMax / 2)), ...ipv6!].slice(0, countMax)
 }
 
-/** One address, and the socket to it. */
-class Try implements SocketOwner {
+/** The attempt to connect to one address. */
+class AddressAttempt implements SocketOwner {
   readonly #dial: Dial
   #socket: Socket | undefined
   #tunnel: TunnelAnswer | undefined
   #isOver = false
-  /** Given up before there was a socket. */
-  #lingers = false
+  /** It was abandoned before there was a socket, and the operating system still tries to connect. */
+  #isAbandoned = false
 
-  constructor(dialling: Dial) {
-    this.#dial = dialling
+  constructor(owner: Dial) {
+    this.#dial = owner
   }
 
   begin(address: string): void {
     const { port, proxy } = this.#dial.place
-    const security = this.#isDirectTls && { tls: this.#security() }
-    const options = { hostname: address, port: proxy?.port ?? port, ...security }
-    // That it failed is told to connectError, too; here only what fails before there is a socket.
+    const tls = this.#isDirectTls && { tls: this.#tlsOptions() }
+    const options = { hostname: address, port: proxy?.port ?? port, ...tls }
+    // connectError reports failed connections as well; this handles failures before there is a socket.
     Bun.connect<SocketOwner>({ ...options, data: this, socket: socketHandlers }).catch((fault: unknown) => {
       this.failed(describeConnectFault(fault))
     })
@@ -182,8 +180,8 @@ class Try implements SocketOwner {
     return tls && proxy === undefined
   }
 
-  /** Said outright, because an environment variable can turn the default around. */
-  #security(): Bun.TLSOptions {
+  /** rejectUnauthorized is set explicitly, because an environment variable can change its default. */
+  #tlsOptions(): Bun.TLSOptions {
     const { host, ca } = this.#dial.place
     return { serverName: host, rejectUnauthorized: true, ...(ca !== undefined && { ca }) }
   }
@@ -192,14 +190,14 @@ class Try implements SocketOwner {
     if (this.#isOver) return
     this.#isOver = true
     if (this.#socket !== undefined) return void this.#socket.terminate()
-    this.#lingers = true
+    this.#isAbandoned = true
     this.#dial.place.givenUp.count++
   }
 
-  /** It has come to an end after it was given up. */
-  #isGone(): boolean {
-    if (this.#lingers) this.#dial.place.givenUp.count--
-    this.#lingers = false
+  /** The operating system has reported a result. Returns whether the attempt was over before. */
+  #settleAbandoned(): boolean {
+    if (this.#isAbandoned) this.#dial.place.givenUp.count--
+    this.#isAbandoned = false
     return this.#isOver
   }
 
@@ -212,24 +210,24 @@ class Try implements SocketOwner {
     else this.#dial.fail(fault)
   }
 
-  // From here on: what the socket reports.
+  // The methods below are called by the socket.
 
   opened(socket: Socket): void {
-    if (this.#isGone()) return void socket.terminate()
+    if (this.#settleAbandoned()) return void socket.terminate()
     if (this.#socket !== undefined) return // the same one, now with TLS
     this.#socket = socket
     const { tls, proxy } = this.#dial.place
-    if (proxy?.tunnelWords !== undefined) return this.#askForTunnel(socket, proxy.tunnelWords())
+    if (proxy?.tunnelWords !== undefined) return this.#requestTunnel(socket, proxy.tunnelWords())
     this.#dial.answered('')
-    if (tls) this.#dial.shakesHands()
+    if (tls) this.#dial.startHandshake()
     else this.#done(socket)
   }
 
-  #askForTunnel(socket: Socket, words: string): void {
-    this.#dial.answered('no tunnel of the proxy')
+  #requestTunnel(socket: Socket, request: string): void {
+    this.#dial.answered('no reply of the proxy to CONNECT')
     this.#tunnel = new TunnelAnswer()
-    const bytes = Buffer.from(words, 'latin1')
-    if (socket.write(bytes) < bytes.length) this.#fail('cannot connect: the proxy does not listen')
+    const bytes = Buffer.from(request, 'latin1')
+    if (socket.write(bytes) < bytes.length) this.#fail('cannot connect: the proxy does not read the request')
   }
 
   received(bytes: Buffer): void {
@@ -238,10 +236,15 @@ class Try implements SocketOwner {
     if (verdict === 'more') return
     this.#tunnel = undefined
     if (verdict !== 'open') return this.#fail(`cannot connect: ${verdict}`)
-    const raw = this.#socket!
-    this.#dial.shakesHands()
-    raw.data = nobody
-    this.#socket = raw.upgradeTLS<SocketOwner>({ data: this, tls: this.#security(), socket: socketHandlers })[1]
+    const plainSocket = this.#socket!
+    this.#dial.startHandshake()
+    plainSocket.data = nobody
+    const upgraded = plainSocket.upgradeTLS<SocketOwner>({
+      data: this,
+      tls: this.#tlsOptions(),
+      socket: socketHandlers,
+    })
+    this.#socket = upgraded[1]
   }
 
   shookHands(authorized: boolean, fault: Error | null): void {
@@ -260,18 +263,19 @@ class Try implements SocketOwner {
   ended(): void {}
 
   closed(fault: string): void {
-    const what = this.#tunnel === undefined ? 'the connection was cut before it was open' : 'the proxy hung up'
-    this.#fail(`cannot connect: ${fault || what}`)
+    const reason =
+      this.#tunnel === undefined ? 'the connection was closed before it was open' : 'the proxy closed the connection'
+    this.#fail(`cannot connect: ${fault || reason}`)
   }
 
   failed(fault: string): void {
-    if (!this.#isGone()) this.#fail(fault)
+    if (!this.#settleAbandoned()) this.#fail(fault)
   }
 }
 
-/** Codes of the system are not about a certificate, but about what came in the place of a handshake. */
+/** An error code of the operating system means that the handshake failed, not that the certificate is wrong. */
 function describeTlsFault(fault: (Error & { readonly code?: string }) | null): string {
-  const said = fault?.message ?? 'no handshake'
+  const message = fault?.message ?? 'no handshake'
   const isOfSystem = fault === null || /^E(?!RR_)[A-Z]+$/.test(fault.code ?? '')
-  return isOfSystem ? `cannot connect: no TLS: ${said}` : `the certificate was refused: ${said}`
+  return isOfSystem ? `cannot connect: no TLS: ${message}` : `the certificate was refused: ${message}`
 }

@@ -146,7 +146,7 @@ describe('a redirect', () => {
     answers['/old'] = `HTTP/1.1 ${status} Go\r\nlocation: /a.png\r\ncontent-length: 0\r\n\r\n`
     await expect(fetchMedia(at('/old'))).rejects.toMatchObject({
       code: 'media_refused',
-      extras: { hint: 'The reason: its server sends us elsewhere.' },
+      extras: { hint: 'The reason: its server redirects; name the final URL instead.' },
     })
     expect([peer.sockets.length, resolved]).toEqual([1, ['media.test']])
   })

@@ -1,7 +1,7 @@
-// Fetches media that a caller named by its address, and nothing that only we can reach.
+// Fetches media from URLs of callers, from public hosts only.
 //
-// The connection goes to an address that the door has let pass, and a server that sends us elsewhere is not followed:
-// the caller is told to name the place itself. Nothing of the caller, and no secret, is in the request.
+// The connection goes to an address that the guard has checked. Redirects are not followed; the caller must name the
+// final URL. The request contains no secret and nothing about the caller.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -13,42 +13,43 @@ import { askStranger, isReservedPort } from './one-off-request.ts'
 import type { Incoming } from './request.ts'
 
 export interface Media {
-  /** As its server says, without parameters, in lower case. */
+  /** The Content-Type of the response, without parameters, in lower case. */
   readonly mime: string
   readonly bytes: Buffer
 }
 
-/** Rejects with a refusal, or with the reason of the stop. */
+/** Rejects with a Refusal, or with the reason of the stop. */
 export type FetchMedia = (url: string, stop: Stop<Error>) => Promise<Media>
 
 export interface GuardedFetchOptions extends DoorOptions {
-  /** Trusted instead of the authorities that everybody trusts. */
+  /** A certificate authority that is trusted instead of the public ones. */
   readonly ca?: string
   readonly msMax?: number
 }
 
 export function openGuardedFetch(options: GuardedFetchOptions = {}): { readonly fetchMedia: FetchMedia } {
-  const fetching: Fetching = { door: new Door(options), ca: options.ca, givenUp: { count: 0 } }
-  let underWay = 0
+  const context: Fetching = { door: new Door(options), ca: options.ca, givenUp: { count: 0 } }
+  let activeFetches = 0
   return {
     async fetchMedia(url, stop) {
-      if (underWay >= bounds.mediaFetchesMax) {
+      if (activeFetches >= bounds.mediaFetchesMax) {
         throw new Refusal('overloaded', 'too many media are fetched', { retryAfterMs: 1_000 })
       }
-      underWay++
-      const own = new Stop<Error>()
-      const pass = (): void => own.stop(stop.reason!)
-      const timer = setTimeout(() => own.stop(unreachable('it takes too long')), options.msMax ?? bounds.mediaMsMax)
-      stop.onStop(pass)
+      activeFetches++
+      const fetchStop = new Stop<Error>()
+      const passOn = (): void => fetchStop.stop(stop.reason!)
+      const late = (): void => fetchStop.stop(unreachable('it did not answer in time'))
+      const timer = setTimeout(late, options.msMax ?? bounds.mediaMsMax)
+      stop.onStop(passOn)
       try {
-        return await own.during(fetchAt(readUrl(url), fetching, own))
+        return await fetchStop.during(fetchAt(readUrl(url), context, fetchStop))
       } catch (fault) {
         if (fault instanceof Refusal || fault === stop.reason) throw fault
         throw new Refusal('media_unreachable', (fault as Error).message)
       } finally {
         clearTimeout(timer)
-        stop.forget(pass)
-        underWay--
+        stop.forget(passOn)
+        activeFetches--
       }
     },
   }
@@ -59,26 +60,31 @@ const unreachable = (why: string): Refusal => new Refusal('media_unreachable', w
 
 const nothing = new Uint8Array()
 
-async function fetchAt(url: URL, fetching: Fetching, stop: Stop<Error>): Promise<Media> {
-  const words = [
-    ...[`GET ${url.pathname}${url.search} HTTP/1.1`, `Host: ${url.host}`, 'User-Agent: weir'],
-    ...['Accept: image/*, audio/*, video/*, application/pdf, text/*', 'Accept-Encoding: identity'],
-    ...['Connection: close', '', ''],
+async function fetchAt(url: URL, context: Fetching, stop: Stop<Error>): Promise<Media> {
+  const head = [
+    `GET ${url.pathname}${url.search} HTTP/1.1`,
+    `Host: ${url.host}`,
+    'User-Agent: weir',
+    'Accept: image/*, audio/*, video/*, application/pdf, text/*',
+    'Accept-Encoding: identity',
+    'Connection: close',
+    '',
+    '',
   ].join('\r\n')
   try {
-    return await readMedia(await askStranger({ url, words, body: nothing }, fetching, stop))
+    return await readMedia(await askStranger({ url, words: head, body: nothing }, context, stop))
   } catch (fault) {
     throw fault instanceof ClosedDoor ? refused(fault.message) : fault
   }
 }
 
-/** The parser has made one of all ways to write an IPv4 address. */
+/** The URL parser normalises all ways to write an IPv4 address. */
 function readUrl(text: string): URL {
   const url = text.length > bounds.mediaUrlCharsMax ? null : URL.parse(text)
-  if (url === null || url.href.length > bounds.mediaUrlCharsMax) throw refused('it is not a usable URL')
+  if (url === null || url.href.length > bounds.mediaUrlCharsMax) throw refused('it is not a valid URL')
   if (url.protocol !== 'https:' && url.protocol !== 'http:') throw refused('it is neither https nor http')
-  if (url.username !== '' || url.password !== '') throw refused('its URL holds credentials')
-  if (isReservedPort(url)) throw refused('this port is not for media')
+  if (url.username !== '' || url.password !== '') throw refused('its URL contains credentials')
+  if (isReservedPort(url)) throw refused('its port is not allowed')
   return url
 }
 
@@ -88,12 +94,12 @@ const ACCEPTED = /^(?:image|audio|video|text)\/|^application\/pdf$/
 
 async function readMedia(incoming: Incoming): Promise<Media> {
   try {
-    if (REDIRECTS.includes(incoming.status)) throw refused('its server sends us elsewhere')
+    if (REDIRECTS.includes(incoming.status)) throw refused('its server redirects; name the final URL instead')
     if (incoming.status !== 200) throw unreachable(`its server answers ${incoming.status}`)
     const mime = TYPE.exec((incoming.header('content-type') ?? '').toLowerCase())?.[1] ?? 'nothing'
     if (!ACCEPTED.test(mime)) throw refused('it is no image, audio, video, PDF or text')
     const encoding = incoming.header('content-encoding')?.toLowerCase() ?? 'identity'
-    if (encoding !== 'identity') throw unreachable('its server encodes it unasked')
+    if (encoding !== 'identity') throw unreachable('its server compresses it without being asked to')
     const bytes = await incoming.readWhole(bounds.mediaBytesMax)
     if (bytes === undefined) throw refused(`it is larger than ${bounds.mediaBytesMax} bytes`)
     return { mime, bytes }

@@ -1,5 +1,5 @@
-// One request to a host that somebody else has named: to an address that the door has let pass, on a connection of its
-// own, and with nobody to send us elsewhere.
+// Sends one request to a host that a caller or a user has named: to an address that the guard has checked, on a new
+// connection, without following redirects.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Stop } from '../../base/stop.ts'
@@ -9,7 +9,7 @@ import { ConnectionPool } from './connection-pool.ts'
 import type { Incoming } from './request.ts'
 import { Answer } from './response.ts'
 
-/** What all of them share. */
+/** What all one-off requests of one kind share. */
 export interface Fetching {
   readonly door: Door
   readonly ca: string | undefined
@@ -18,28 +18,28 @@ export interface Fetching {
 
 export interface StrangerAsk {
   readonly url: URL
-  /** The head of the request, up to the empty line. */
+  /** The head of the request, including the empty line. */
   readonly words: string
   readonly body: Uint8Array
 }
 
 const times = { connectMs: bounds.connectMsMax, tlsMs: bounds.tlsMsMax }
 
-/** Rejects with a ClosedDoor where the host may not be reached. */
-export async function askStranger(ask: StrangerAsk, fetching: Fetching, stop: Stop<Error>): Promise<Incoming> {
-  const { url, words, body } = ask
-  const { door, ca, givenUp } = fetching
+/** Rejects with a ForbiddenHost if the gateway may not connect to the host. */
+export async function askStranger(request: StrangerAsk, context: Fetching, stop: Stop<Error>): Promise<Incoming> {
+  const { url, words: head, body } = request
+  const { door: guard, ca, givenUp } = context
   stop.throwIfStopped()
   const host = hostOf(url)
-  const addresses = await door.addressesOf(host, false)
+  const addresses = await guard.addressesOf(host, false)
   stop.throwIfStopped()
-  const place = { host, port: portOf(url), tls: url.protocol === 'https:', ca, givenUp, find: () => addresses }
-  const answer = new Answer({ pool: new ConnectionPool(place, 0), times })
-  stop.onStop(() => answer.discard())
-  return await answer.ask(words, body)
+  const endpoint = { host, port: portOf(url), tls: url.protocol === 'https:', ca, givenUp, find: () => addresses }
+  const response = new Answer({ pool: new ConnectionPool(endpoint, 0), times })
+  stop.onStop(() => response.discard())
+  return await response.ask(head, body)
 }
 
-/** Nobody who means well has anything for us behind one of these. */
+/** Ports of other services, which must not be contacted on behalf of a caller. */
 export function isReservedPort(url: URL): boolean {
   const port = portOf(url)
   return port < 1024 && port !== 80 && port !== 443

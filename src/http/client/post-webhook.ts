@@ -1,5 +1,5 @@
-// Tells a host that somebody has named, and reads nothing of what it says but its status. Public hosts are told over
-// TLS alone; those that the operator has listed as private ones may be told without.
+// Posts to the URL of a webhook, and reads only the status of the response. Public hosts require https; private hosts
+// that the operator has listed may use http.
 
 import { bounds } from '../../base/bounds.ts'
 import { Stop } from '../../base/stop.ts'
@@ -10,54 +10,60 @@ import type { Fetching } from './one-off-request.ts'
 import { askStranger, isReservedPort } from './one-off-request.ts'
 
 export interface GuardedPostOptions extends DoorOptions {
-  /** Trusted instead of the authorities that everybody trusts. */
+  /** A certificate authority that is trusted instead of the public ones. */
   readonly ca?: string
   readonly msMax?: number
 }
 
 export interface PostAsk {
   readonly url: string
-  /** Of letters and digits; ours alone. */
+  /** Headers of the gateway; they contain no text of a user. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: string
 }
 
-/** It could not be told; the text is for whoever named the host. */
+/** The post failed. The message is for the person who configured the webhook. */
 export class PostFault extends Error {}
 
 export interface GuardedPost {
-  /** Why an address can never be told anything; undefined where it may. */
+  /** Why a URL can never be used; undefined if it can. */
   problemOf(url: string): string | undefined
-  /** Gives the status of the answer. Rejects with a PostFault. */
-  post(ask: PostAsk): Promise<number>
+  /** Returns the status of the response. Rejects with a PostFault. */
+  post(request: PostAsk): Promise<number>
   close(): void
 }
 
 export function openGuardedPost(options: GuardedPostOptions = {}): GuardedPost {
-  const door = new Door(options)
-  const fetching: Fetching = { door, ca: options.ca, givenUp: { count: 0 } }
-  const underWay = new Set<Stop<Error>>()
+  const guard = new Door(options)
+  const context: Fetching = { door: guard, ca: options.ca, givenUp: { count: 0 } }
+  const activePosts = new Set<Stop<Error>>()
 
-  function read(text: string): URL {
+  function readUrl(text: string): URL {
     const url = text.length > bounds.webhookUrlCharsMax ? null : URL.parse(text)
-    if (url === null) throw new PostFault('it is not a usable URL')
+    if (url === null) throw new PostFault('it is not a valid URL')
     if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new PostFault('it is neither https nor http')
-    if (url.username !== '' || url.password !== '') throw new PostFault('it holds credentials')
-    const isListed = door.lists(hostOf(url))
+    if (url.username !== '' || url.password !== '') throw new PostFault('it contains credentials')
+    const isListed = guard.lists(hostOf(url))
     if (url.protocol === 'http:' && !isListed) throw new PostFault('it must be https')
-    if (isReservedPort(url) && !isListed) throw new PostFault('its port may not be used')
+    if (isReservedPort(url) && !isListed) throw new PostFault('its port is not allowed')
     return url
   }
 
-  async function tell({ url: text, headers, body }: PostAsk, stop: Stop<Error>): Promise<number> {
-    const url = read(text)
+  async function send({ url: text, headers, body }: PostAsk, stop: Stop<Error>): Promise<number> {
+    const url = readUrl(text)
     const bytes = Buffer.from(body)
-    const words = [
-      ...[`POST ${url.pathname}${url.search} HTTP/1.1`, `Host: ${url.host}`, 'User-Agent: weir'],
+    const head = [
+      `POST ${url.pathname}${url.search} HTTP/1.1`,
+      `Host: ${url.host}`,
+      'User-Agent: weir',
       ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
-      ...[`Content-Length: ${bytes.length}`, 'Accept-Encoding: identity', 'Connection: close', '', ''],
+      `Content-Length: ${bytes.length}`,
+      'Accept-Encoding: identity',
+      'Connection: close',
+      '',
+      '',
     ].join('\r\n')
-    const incoming = await askStranger({ url, words, body: bytes }, fetching, stop)
+    const incoming = await askStranger({ url, words: head, body: bytes }, context, stop)
     incoming.discard()
     return incoming.status
   }
@@ -65,31 +71,31 @@ export function openGuardedPost(options: GuardedPostOptions = {}): GuardedPost {
   return {
     problemOf(text) {
       try {
-        door.judge(hostOf(read(text)))
+        guard.judge(hostOf(readUrl(text)))
         return undefined
       } catch (fault) {
-        return fault instanceof PostFault || fault instanceof ClosedDoor ? fault.message : 'it is not a usable URL'
+        return fault instanceof PostFault || fault instanceof ClosedDoor ? fault.message : 'it is not a valid URL'
       }
     },
-    async post(ask) {
+    async post(request) {
       const stop = new Stop<Error>()
-      const late = (): void => stop.stop(new PostFault('it takes too long'))
+      const late = (): void => stop.stop(new PostFault('it did not answer in time'))
       const timer = setTimeout(late, options.msMax ?? bounds.webhookMsMax)
-      underWay.add(stop)
+      activePosts.add(stop)
       try {
-        return await stop.during(tell(ask, stop))
+        return await stop.during(send(request, stop))
       } catch (fault) {
         if (fault instanceof PostFault) throw fault
-        throw new PostFault(fault instanceof ClosedDoor ? fault.message : `it cannot be reached: ${wordsOf(fault)}`)
+        throw new PostFault(fault instanceof ClosedDoor ? fault.message : `it cannot be reached: ${messageOf(fault)}`)
       } finally {
         clearTimeout(timer)
-        underWay.delete(stop)
+        activePosts.delete(stop)
       }
     },
     close() {
-      for (const stop of underWay) stop.stop(new PostFault('given up'))
+      for (const stop of activePosts) stop.stop(new PostFault('the gateway is shutting down'))
     },
   }
 }
 
-const wordsOf = (fault: unknown): string => (fault instanceof Error ? fault.message.slice(0, 200) : 'unknown')
+const messageOf = (fault: unknown): string => (fault instanceof Error ? fault.message.slice(0, 200) : 'unknown')

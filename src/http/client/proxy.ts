@@ -1,4 +1,4 @@
-// A proxy on the way to upstreams, as its operator wrote it: where it is, and what it is told of who we are.
+// A proxy that the operator configured for requests to upstreams: its address and its credentials.
 
 import { createHash } from 'node:crypto'
 import { Secret } from '../../base/secrets/secret.ts'
@@ -8,9 +8,9 @@ import { kindOfHost } from '../address/public-address.ts'
 export class Proxy {
   readonly host: string
   readonly port: number
-  /** Tells it from others, and nobody what its password is. */
+  /** Distinguishes proxies without revealing a password. */
   readonly digest: string
-  /** A line of a head, or nothing. */
+  /** The Proxy-Authorization line of a head, or an empty text. */
   readonly #authorization: string
 
   /** `http://name:password@host:port`, or without name and password. */
@@ -31,35 +31,35 @@ export class Proxy {
     this.digest = createHash('sha256').update(url.href).digest('hex')
   }
 
-  /** Takes out of a text what only the two of us know, which a proxy may repeat. */
+  /** Removes the credentials of a proxy from a text: the proxy may repeat them. */
   static scrub(written: Secret, text: string): string {
     const url = URL.parse(written.reveal().trim())
     if (url === null || (url.username === '' && url.password === '')) return text
-    const pair = pairOf(url)
+    const pair = credentialsOf(url)
     const secrets = [Buffer.from(pair).toString('base64'), pair, url.password, pair.slice(pair.indexOf(':') + 1)]
     return secrets.reduce((clean, secret) => new Secret(secret).scrub(clean), text)
   }
 
-  /** What is said for a tunnel to a host, which then is spoken to as if nobody were between. */
+  /** The CONNECT request for a tunnel to a host. */
   tunnelWords(authority: string): string {
     return `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${this.#authorization}\r\n`
   }
 
-  /** The first lines of a request that it is to read and pass on. */
+  /** The first lines of a request that the proxy forwards itself. */
   forwardedStart(method: string, url: URL): string {
-    const at = `${url.origin}${url.pathname}${url.search}`
-    return `${method} ${at} HTTP/1.1\r\nHost: ${url.host}\r\n${this.#authorization}`
+    const target = `${url.origin}${url.pathname}${url.search}`
+    return `${method} ${target} HTTP/1.1\r\nHost: ${url.host}\r\n${this.#authorization}`
   }
 }
 
-const pairOf = ({ username, password }: Pick<URL, 'username' | 'password'>): string =>
+const credentialsOf = ({ username, password }: Pick<URL, 'username' | 'password'>): string =>
   `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
 
 function authorizationOf({ username, password }: URL): string {
   if (username === '' && password === '') return ''
   try {
-    return `Proxy-Authorization: Basic ${Buffer.from(pairOf({ username, password })).toString('base64')}\r\n`
+    return `Proxy-Authorization: Basic ${Buffer.from(credentialsOf({ username, password })).toString('base64')}\r\n`
   } catch {
-    throw new BadAddress('must be a proxy whose name and password are percent-encoded')
+    throw new BadAddress('must be a proxy whose user name and password are percent-encoded')
   }
 }

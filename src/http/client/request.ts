@@ -1,18 +1,18 @@
-// A request to an upstream, and the response as its reader sees it.
+// The interfaces of the HTTP client: a request to an upstream, and its response.
 
 import type { Stop } from '../../base/stop.ts'
 import type { DoorOptions } from '../address/guard.ts'
 import type { Road } from './network-path.ts'
 
 export interface OutgoingRequest {
-  /** POST if not given, as all our calls are. */
+  /** Default: POST, which all calls use. */
   readonly method?: 'POST' | 'GET' | 'DELETE'
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** That of the channel whose key is in it; without one only public hosts are reached, by https. */
+  /** The network path of the channel whose key is in the request. Without it, only public hosts and https are allowed. */
   readonly road?: Road
-  /** Called when its first bytes are about to leave: until then nobody has seen anything of it. */
+  /** Called when the first bytes are about to be sent. Before that, the upstream has received nothing. */
   readonly onSend?: () => void
 }
 
@@ -20,30 +20,28 @@ export interface Piece {
   readonly value?: Uint8Array
 }
 
+/** Called with the bytes that have arrived so far. May return a promise to wait for before more is read. */
 export type Room = (bytes: number) => Promise<void> | undefined
 
 export interface Incoming {
   readonly status: number
   header(name: string): string | null
-  /** Whether these words, in lower case, stand anywhere in its head. */
+  /** Whether the head contains this text, which must be in lower case. */
   mentions(words: string): boolean
-  /** The next bytes; none at the end. Rejects when the connection breaks or is given up. */
+  /** The next bytes; without a value at the end. Rejects if the connection fails or was closed by discard(). */
   read(): Promise<Piece>
-  /**
-   * Everything, or undefined when there is more than that. `room` is told how much has come, and may ask to wait
-   * before more does.
-   */
+  /** The whole body; undefined if it is larger than `bytesMax`. */
   readWhole(bytesMax: number, room?: Room): Promise<Buffer | undefined>
-  /** Gives up the rest and the connection with it. */
+  /** Drops the rest of the body and closes the connection. */
   discard(): void
 }
 
-/** A stop closes the connection at once, whatever has come of the answer. */
+/** A stop closes the connection immediately, even in the middle of a response. */
 export type Send = (request: OutgoingRequest, stop: Stop<Error>) => Promise<Incoming>
 
 export interface ClientOptions extends DoorOptions {
-  /** Trusted instead of the authorities that everybody trusts. */
+  /** A certificate authority that is trusted instead of the public ones. */
   readonly ca?: string
-  /** How long a connection waits for its next call, at least; it may wait some seconds longer. */
+  /** How long an idle connection is kept at least; it may be kept some seconds longer. */
   readonly idleSeconds?: number
 }

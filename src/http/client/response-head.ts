@@ -1,6 +1,6 @@
-// The head of an upstream's answer: strictly read, kept as text, looked up only when somebody asks.
+// The head of an upstream's response. It is checked strictly and kept as text; headers are looked up only when needed.
 
-// One pass over the whole head. A bare LF, a folded line, a blank before a colon or a control character fails it.
+// One pass over the whole head. Refuses a bare LF, a folded line, a blank before a colon, and control characters.
 const WELL_FORMED =
   /^HTTP\/1\.[01] [1-5]\d\d(?: [\t\x20-\x7e\x80-\xff]*)?\r\n(?:[\w!#$%&'*+\-.^`|~]+:[\t\x20-\x7e\x80-\xff]*\r\n)*\r\n$/
 
@@ -9,10 +9,10 @@ const STATUS_AT = 'HTTP/1.1 '.length
 
 export class ResponseHead {
   readonly status: number
-  /** Such a server closes its connections, or means something else by keeping them. */
+  /** HTTP/1.0: the connection is not reused. */
   readonly isOld: boolean
   readonly #text: string
-  /** Names are compared without case, and lower case is as long as upper case in latin1. */
+  /** For comparing names without case. In latin1 the lower case of a text has the same length, so positions are equal. */
   readonly #lower: string
 
   private constructor(text: string) {
@@ -22,28 +22,28 @@ export class ResponseHead {
     this.#lower = text.toLowerCase()
   }
 
-  /** From the first line through the empty one, one character a byte; undefined when it is not well formed. */
+  /** Reads a head including its empty line, as latin1; undefined if it is not well formed. */
   static read(text: string): ResponseHead | undefined {
     return WELL_FORMED.test(text) ? new ResponseHead(text) : undefined
   }
 
-  /** Whether anything in it, in lower case, holds these words: what need not be looked for further. */
+  /** Whether the head contains this text, which must be in lower case. A fast check before looking for a header. */
   mentions(words: string): boolean {
     return this.#lower.includes(words)
   }
 
-  /** All values of that name, joined by commas; null when there is none. */
+  /** All values of a header, joined by commas; null if there is none. */
   header(name: string): string | null {
-    const wanted = `\n${name.toLowerCase()}:`
+    const lineStart = `\n${name.toLowerCase()}:`
     let joined: string | null = null
-    for (let at = this.#lower.indexOf(wanted); at >= 0; at = this.#lower.indexOf(wanted, at + 1)) {
-      const value = this.#valueAt(at + wanted.length)
+    for (let at = this.#lower.indexOf(lineStart); at >= 0; at = this.#lower.indexOf(lineStart, at + 1)) {
+      const value = this.#valueAt(at + lineStart.length)
       joined = joined === null ? value : `${joined}, ${value}`
     }
     return joined
   }
 
-  /** Blanks and tabs around a value are not part of it; other white space is, so this is no trim(). */
+  /** Removes blanks and tabs around a value. trim() would also remove other white space, which belongs to the value. */
   #valueAt(from: number): string {
     let start = from
     let end = this.#text.indexOf('\r', from)
@@ -58,14 +58,14 @@ const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
 export interface Framing {
   readonly kind: 'none' | 'length' | 'chunked' | 'until_close'
   readonly length: number
-  /** Whether nobody on the way can have read it otherwise, so that the connection may serve again. */
+  /** The end of the body is unambiguous, so the connection may be reused. */
   readonly certain: boolean
 }
 
 const DIGITS = /^\d{1,15}$/
 const CLOSES = /(?:^|[ \t,])close(?:[ \t,]|$)/i
 
-/** Where the body ends. Undefined when the head says what nobody can act on. */
+/** How the end of the body is found. Undefined if the head is contradictory. */
 export function readFraming(head: ResponseHead): Framing | undefined {
   const encoding = head.header('transfer-encoding')
   const lengths = head.header('content-length')

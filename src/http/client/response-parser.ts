@@ -1,5 +1,5 @@
-// Reads one answer of an upstream from its bytes, however they are cut. Strict: an answer that two readers could
-// understand differently is broken, or at least the last one of its connection. Knows no socket.
+// Parses one response of an upstream from its bytes, however they are split. Strict: a response that two parsers could
+// read differently is an error, or at least the last response on its connection. This file does not know sockets.
 
 import { bounds } from '../../base/bounds.ts'
 import { ChunkedBody } from './chunked-body.ts'
@@ -15,32 +15,33 @@ export type Stage = 'head' | 'body' | 'whole' | 'broken'
 
 export class ResponseParser {
   stage: Stage = 'head'
-  /** Set once it is read, and stays when the body breaks. */
+  /** Set once the head is read; stays set if the body is broken. */
   head: ResponseHead | undefined
-  /** In a few words, when it is broken. */
+  /** What is wrong, in stage `broken`. */
   fault = ''
   #framing: Framing | undefined
   #chunks: ChunkedBody | undefined
-  /** Of a body whose length was told. */
+  /** The bytes that are left of a body with Content-Length. */
   #left = 0
+  /** Bytes arrived after the end of the response, or the connection was closed. */
   #surplus = false
-  /** The beginning of a head that came in pieces, in the first `#heldBytes` of it. */
+  /** The beginning of a head that arrives in pieces, in the first `#heldBytes` bytes of this buffer. */
   #held: Buffer | undefined
   #heldBytes = 0
-  /** Of the informational answers before. */
+  /** The size of the informational heads (1xx) before. */
   #headBytes = 0
 
-  /** Whether the next answer of the connection begins, beyond doubt, with the next byte. */
+  /** Whether the next response certainly begins with the next byte, so that the connection can be reused. */
   get isReusable(): boolean {
     return this.stage === 'whole' && this.#framing!.certain && !this.#surplus
   }
 
-  /** How long the body will be, if that was told. */
+  /** The Content-Length of the body, if it has one. */
   get announcedBytes(): number | undefined {
     return this.#framing?.kind === 'length' ? this.#framing.length : undefined
   }
 
-  /** The part of the body that these bytes hold. They may be moved about, and belong to the answer from now on. */
+  /** Returns the part of the body in these bytes. Changes the buffer, which the caller must not use any more. */
   push(bytes: Buffer): Buffer | undefined {
     if (this.stage === 'head') return this.#pushHead(bytes)
     if (this.stage === 'body') return this.#pushBody(bytes, 0)
@@ -48,7 +49,7 @@ export class ResponseParser {
     return undefined
   }
 
-  /** The connection has ended in good order. */
+  /** The connection was closed in the normal way. */
   end(): void {
     if (this.stage === 'body' && this.#framing!.kind === 'until_close') this.stage = 'whole'
     else if (this.stage === 'head') this.#break('closed before the end of its head')
@@ -73,7 +74,7 @@ export class ResponseParser {
       const end = bytes.indexOf(HEAD_END, from, 'latin1')
       const after = end < 0 ? bytes.length : end + HEAD_END.length
       if (this.#headBytes + after - start > bounds.answerHeadBytesMax) return this.#break('a head that is too long')
-      if (end < 0) return this.#keepHead(bytes, start, from)
+      if (end < 0) return this.#holdHead(bytes, start, from)
       this.#headBytes += after - start
       this.#readHead(bytes.toString('latin1', start, after))
       if (this.stage !== 'head') return this.stage === 'broken' ? undefined : this.#pushBody(bytes, after)
@@ -81,10 +82,10 @@ export class ResponseParser {
     }
   }
 
-  /** Not yet whole. What can never become a head is told at once, and not when its time is over. */
-  #keepHead(bytes: Buffer, start: number, from: number): undefined {
-    const begun = bytes.toString('latin1', start, start + HEAD_START.length)
-    if (!HEAD_START.startsWith(begun)) return this.#break('not HTTP/1')
+  /** The head is incomplete. Bytes that can never become a head are reported now, not after a timeout. */
+  #holdHead(bytes: Buffer, start: number, from: number): undefined {
+    const beginning = bytes.toString('latin1', start, start + HEAD_START.length)
+    if (!HEAD_START.startsWith(beginning)) return this.#break('not HTTP/1')
     for (let at = bytes.indexOf(LF, from); at >= 0; at = bytes.indexOf(LF, at + 1)) {
       if (at === start || bytes[at - 1] !== CR) return this.#break('a head that is not well formed')
     }
@@ -94,7 +95,7 @@ export class ResponseParser {
     this.#hold(bytes.subarray(start))
   }
 
-  /** Room doubles, so that a head in a thousand crumbs is not copied a thousand times. */
+  /** The buffer doubles, so that a head in a thousand small pieces is not copied a thousand times. */
   #hold(bytes: Buffer): Buffer {
     const length = this.#heldBytes + bytes.length
     if (this.#held === undefined || this.#held.length < length) {
@@ -110,8 +111,8 @@ export class ResponseParser {
   #readHead(text: string): void {
     const head = ResponseHead.read(text)
     if (head === undefined) return this.#break('a head that is not well formed')
-    if (head.status === 101) return this.#break('another protocol, unasked')
-    if (head.status < 200) return // informational; the answer follows
+    if (head.status === 101) return this.#break('an unrequested switch of protocols (101)')
+    if (head.status < 200) return // informational; the final head follows
     const framing = readFraming(head)
     if (framing === undefined) return this.#break('a body of unclear length')
     this.head = head
@@ -119,18 +120,18 @@ export class ResponseParser {
     this.#held = undefined
     this.#left = framing.length
     if (framing.kind === 'chunked') this.#chunks = new ChunkedBody()
-    const empty = framing.kind === 'none' || (framing.kind === 'length' && framing.length === 0)
-    this.stage = empty ? 'whole' : 'body'
+    const isEmpty = framing.kind === 'none' || (framing.kind === 'length' && framing.length === 0)
+    this.stage = isEmpty ? 'whole' : 'body'
   }
 
   #pushBody(bytes: Buffer, from: number): Buffer | undefined {
     if (this.#chunks !== undefined) return this.#pushChunks(this.#chunks, bytes, from)
-    const here = bytes.length - from
-    if (this.#framing!.kind === 'until_close') return here === 0 ? undefined : bytes.subarray(from)
-    const taken = Math.min(here, this.#left)
+    const available = bytes.length - from
+    if (this.#framing!.kind === 'until_close') return available === 0 ? undefined : bytes.subarray(from)
+    const taken = Math.min(available, this.#left)
     this.#left -= taken
     if (this.#left === 0) this.stage = 'whole'
-    if (taken < here) this.#surplus = true
+    if (taken < available) this.#surplus = true
     if (taken === 0) return undefined
     return taken === bytes.length ? bytes : bytes.subarray(from, from + taken)
   }

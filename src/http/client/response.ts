@@ -1,5 +1,5 @@
-// An upstream's answer as it arrives. Whoever reads it pulls; when nobody does, the socket is not read either, so
-// that a slow caller holds back its upstream.
+// The response of an upstream while it arrives. The reader pulls. When nobody reads, the socket is paused, so that a slow
+// caller slows down its upstream.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Connection, ConnectionUser } from './connection.ts'
@@ -12,10 +12,10 @@ type Awaited = 'head' | 'piece' | 'whole'
 
 const END: Piece = {}
 
-/** Crumbs weigh more than their bytes. */
+/** Limits the number of unread pieces as well: each small piece takes more memory than its bytes. */
 const PIECES_MAX = 256
 
-/** On what a request is said, and how long it may take until it can be. */
+/** The connection pool for a request, and the time limits for a new connection. */
 export interface Line {
   readonly pool: ConnectionPool
   readonly times: DialTimes
@@ -26,30 +26,30 @@ export class Answer implements Incoming, ConnectionUser {
   readonly #times: DialTimes
   readonly sends: () => void
   readonly #parser = new ResponseParser()
-  /** Until the answer is whole or has failed. */
+  /** Set until the response is complete or has failed. */
   #connection: Connection | undefined
   #fault: Error | undefined
   readonly #pieces: Buffer[] = []
   #bytes = 0
-  /** Of everything, when everything is awaited. */
+  /** The limit of readWhole(). */
   #bytesMax = 0
   #room: Room | undefined
-  /** At most one thing is awaited at a time. */
+  /** What the reader waits for; at most one thing at a time. */
   #awaited: Awaited | undefined
   #resolve: ((value: never) => void) | undefined
   #reject: ((fault: Error) => void) | undefined
 
-  /** `sends` is called when the first bytes of the request are about to leave. */
+  /** `sends` is called when the first bytes of the request are about to be sent. */
   constructor({ pool, times }: Line, sends: () => void = () => {}) {
     this.#pool = pool
     this.#times = times
     this.sends = sends
   }
 
-  /** Says it on a connection of the pool, and waits for the head of the answer. */
-  ask(words: string, body: Uint8Array): Promise<Incoming> {
+  /** Sends the request on a connection of the pool, and waits for the head of the response. */
+  ask(head: string, body: Uint8Array): Promise<Incoming> {
     this.#connection = this.#pool.take(this, this.#times)
-    this.#connection.send(words, body)
+    this.#connection.send(head, body)
     return this.#wait('head')
   }
 
@@ -61,8 +61,8 @@ export class Answer implements Incoming, ConnectionUser {
     return this.#parser.head!.header(name)
   }
 
-  mentions(words: string): boolean {
-    return this.#parser.head!.mentions(words)
+  mentions(text: string): boolean {
+    return this.#parser.head!.mentions(text)
   }
 
   read(): Promise<Piece> {
@@ -87,14 +87,14 @@ export class Answer implements Incoming, ConnectionUser {
       this.#connection.resume()
       return this.#wait('whole')
     }
-    return this.#fault === undefined ? Promise.resolve(this.#joined()) : Promise.reject(this.#fault)
+    return this.#fault === undefined ? Promise.resolve(this.#joinPieces()) : Promise.reject(this.#fault)
   }
 
   discard(): void {
     this.#pieces.length = this.#bytes = 0
     this.#connection?.destroy()
     this.#connection = undefined
-    this.#fail('given up')
+    this.#fail('the request was cancelled')
   }
 
   #fail(fault: string): void {
@@ -112,50 +112,52 @@ export class Answer implements Incoming, ConnectionUser {
     return promise
   }
 
-  #give(value: Incoming | Piece | Buffer | undefined): void {
-    const resolve = this.#resolve as (given: typeof value) => void
+  #resolveWith(value: Incoming | Piece | Buffer | undefined): void {
+    const resolve = this.#resolve as (result: typeof value) => void
     this.#awaited = this.#resolve = this.#reject = undefined
     resolve(value)
   }
 
-  #joined(): Buffer {
+  #joinPieces(): Buffer {
     const whole = this.#pieces.length === 1 ? this.#pieces[0]! : Buffer.concat(this.#pieces, this.#bytes)
     this.#pieces.length = this.#bytes = 0
     return whole
   }
 
-  // From here on: what the connection reports.
+  // The methods below are called by the connection.
 
   received(connection: Connection, bytes: Buffer): void {
     const piece = this.#parser.push(bytes)
-    if (piece !== undefined) this.#keep(piece, connection)
+    if (piece !== undefined) this.#addPiece(piece, connection)
     if (this.#parser.stage === 'whole') this.#release(connection)
     else if (this.#parser.stage === 'broken') {
       connection.destroy()
       this.#connection = undefined
-      this.#fault = new Error(`${this.#where()}: ${this.#parser.fault}`)
+      this.#fault = new Error(`${this.#hostAndPort()}: ${this.#parser.fault}`)
     }
-    this.#tell()
+    this.#notifyReader()
   }
 
   closed(_connection: Connection, fault: string): void {
     this.#connection = undefined
     if (fault === '') this.#parser.end()
-    if (this.#parser.stage !== 'whole') this.#fault = new Error(`${this.#where()}: ${fault || this.#parser.fault}`)
-    this.#tell()
+    if (this.#parser.stage !== 'whole') {
+      this.#fault = new Error(`${this.#hostAndPort()}: ${fault || this.#parser.fault}`)
+    }
+    this.#notifyReader()
   }
 
-  #where(): string {
+  #hostAndPort(): string {
     const { host, port } = this.#pool.place
     return `${host}:${port}`
   }
 
-  #keep(piece: Buffer, connection: Connection): void {
-    if (this.#awaited === 'piece') return this.#give({ value: piece })
+  #addPiece(piece: Buffer, connection: Connection): void {
+    if (this.#awaited === 'piece') return this.#resolveWith({ value: piece })
     this.#pieces.push(piece)
     this.#bytes += piece.length
-    const many = this.#bytes >= bounds.unreadBytesMax || this.#pieces.length >= PIECES_MAX
-    if (!many) return
+    const isMuch = this.#bytes >= bounds.unreadBytesMax || this.#pieces.length >= PIECES_MAX
+    if (!isMuch) return
     if (this.#awaited !== 'whole') return connection.pause()
     const room = this.#room?.(this.#bytes)
     if (room === undefined) return
@@ -163,23 +165,23 @@ export class Answer implements Incoming, ConnectionUser {
     void room.then(() => this.#connection?.resume())
   }
 
-  /** A request that is still being sent when its answer ends would reach the next user of the connection. */
+  /** If the request is not completely sent when its response ends, the connection cannot be reused. */
   #release(connection: Connection): void {
     this.#connection = undefined
     if (this.#parser.isReusable && connection.isFlushed) this.#pool.keep(connection)
     else connection.destroy()
   }
 
-  /** Tells who waits, if there is something to tell. */
-  #tell(): void {
-    const over = this.#connection === undefined
-    if (this.#awaited === 'head' && this.#parser.head !== undefined) return this.#give(this)
+  /** Resolves or rejects the promise of the reader, if there is a result for it. */
+  #notifyReader(): void {
+    const isOver = this.#connection === undefined
+    if (this.#awaited === 'head' && this.#parser.head !== undefined) return this.#resolveWith(this)
     if (this.#awaited === 'whole' && this.#bytes > this.#bytesMax) {
-      this.#give(undefined)
+      this.#resolveWith(undefined)
       return this.discard()
     }
-    if (!over || this.#awaited === undefined) return
+    if (!isOver || this.#awaited === undefined) return
     if (this.#fault !== undefined) return this.#fail(this.#fault.message)
-    this.#give(this.#awaited === 'whole' ? this.#joined() : END)
+    this.#resolveWith(this.#awaited === 'whole' ? this.#joinPieces() : END)
   }
 }

@@ -1,66 +1,69 @@
-// Sends one request to an upstream and hands back its head and its bytes as they come.
+// Sends one request to an upstream, and returns the head and the bytes of the response as they arrive.
 //
-// No redirects, no cookies, no decompression (we ask for identity, and an answer that is encoded all the same is
-// the upstream's fault), no headers but the ones given and those that HTTP needs. Nothing is ever sent twice: that is
-// for the next attempt to decide.
+// The client follows no redirects, keeps no cookies and does not decompress: it asks for identity, and a compressed
+// response is an error of the upstream. It adds only the headers that HTTP needs. It never sends a request twice; a
+// retry is the next attempt's decision.
 
 import { saidCharsMax } from './connection.ts'
 import { Targets } from './destinations.ts'
 import type { ClientOptions, Incoming, OutgoingRequest, Send } from './request.ts'
 import { Answer } from './response.ts'
 
-/** What can be asked of upstreams, and the connections that wait for the next call. */
+/** Sends requests to upstreams, and keeps idle connections. */
 export interface Client {
   readonly send: Send
-  /** Lets go of every connection that nobody uses. */
+  /** Closes all idle connections. */
   close(): void
 }
 
 export function openClient(options: ClientOptions = {}): Client {
-  const targets = new Targets(options)
+  const destinations = new Targets(options)
   return {
     send(request, stop) {
       const { headers, body, onSend } = request
       try {
         stop.throwIfStopped()
-        const target = targets.of(request)
-        const words = writeHead(target.start, headers, body.length)
-        const answer = new Answer(target, onSend)
-        stop.onStop(() => answer.discard())
-        const asked = answer.ask(words, body)
-        return target.isForwarded ? asked.then(ofUpstream) : asked
+        const destination = destinations.of(request)
+        const head = writeHead(destination.start, headers, body.length)
+        const response = new Answer(destination, onSend)
+        stop.onStop(() => response.discard())
+        const incoming = response.ask(head, body)
+        return destination.isForwarded ? incoming.then(refuseProxyError) : incoming
       } catch (fault) {
         return Promise.reject(fault)
       }
     },
-    close: () => targets.close(),
+    close: () => destinations.close(),
   }
 }
 
-/** Where no tunnel is, a proxy answers in the upstream's place; this status is always its own. */
-function ofUpstream(incoming: Incoming): Incoming {
+/** Without a tunnel, a proxy may answer instead of the upstream; 407 always comes from the proxy. */
+function refuseProxyError(incoming: Incoming): Incoming {
   if (incoming.status !== 407) return incoming
   incoming.discard()
-  throw new Error('the proxy wants another name and password (407)')
+  throw new Error('the proxy refuses the user name and password (407)')
 }
 
 const NAME = /^[\w!#$%&'*+\-.^`|~]+$/
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
-const OURS = /^(?:host|connection|content-length|transfer-encoding|expect|upgrade|te|trailer)$/i
+const RESERVED = /^(?:host|connection|content-length|transfer-encoding|expect|upgrade|te|trailer)$/i
 
-/** Refuses what could end its line, or say twice where the body ends. Values may be secrets, so they are not told. */
+/**
+ * Refuses headers that could break out of their line, or change where the body ends. The error does not show the value,
+ * which may be a secret.
+ */
 function writeHead(start: string, headers: OutgoingRequest['headers'], bodyBytes: number): string {
   let head = start
   for (const name in headers) {
     const value = headers[name]!
-    if (!NAME.test(name) || OURS.test(name) || !VALUE.test(value)) throw new Error('a header that cannot be sent')
+    if (!NAME.test(name) || RESERVED.test(name) || !VALUE.test(value)) throw new Error('a header that cannot be sent')
     head += `${name}: ${value}\r\n`
   }
   if (head.length > saidCharsMax) throw new Error('headers that are too long to be sent')
   return `${head}Connection: keep-alive\r\nContent-Length: ${bodyBytes}\r\n\r\n`
 }
 
-/** The same bytes, not a copy of them. */
+/** A Buffer of the same memory; copies nothing. */
 export function viewOf(bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }

@@ -1,4 +1,4 @@
-// What a socket to the outside reports, and to whom: to the dial that makes it, then to the connection that it becomes.
+// Passes the events of a socket to its owner: first to the dial that opens it, then to the connection.
 
 export type Socket = Bun.Socket<SocketOwner>
 
@@ -6,11 +6,11 @@ export interface SocketOwner {
   opened(socket: Socket): void
   shookHands(authorized: boolean, fault: Error | null): void
   received(bytes: Buffer): void
-  /** There is room for more. */
+  /** The socket accepts more bytes. */
   flush(): void
-  /** The other end says nothing more. */
+  /** The other side has finished sending. */
   ended(): void
-  /** `fault` is empty when nothing is known to be wrong. */
+  /** `fault` is empty if no error is known. */
   closed(fault: string): void
   failed(fault: string): void
 }
@@ -29,10 +29,10 @@ export const socketHandlers: Bun.SocketHandler<SocketOwner> = {
 
 export function describeConnectFault(fault: unknown): string {
   const { code, message } = fault as { code?: string; message?: string }
-  return `cannot connect: ${code ?? message ?? 'for no known reason'}`
+  return `cannot connect: ${code ?? message ?? 'unknown reason'}`
 }
 
-/** Takes what comes from a socket that somebody else has in hand, and does nothing with it. */
+/** Ignores all events: for a socket that was replaced by its TLS socket. */
 export const nobody: SocketOwner = {
   opened() {},
   shookHands() {},

@@ -1,5 +1,5 @@
-// What a proxy says when it is asked for a tunnel. Nothing of it is passed on to anybody, and not a byte may come
-// behind it: whoever is at the other end of the tunnel does not speak first.
+// Parses the reply of a proxy to CONNECT. Nothing of the reply is passed on. No byte may follow it, because the server at
+// the end of the tunnel does not send first.
 
 import { bounds } from '../../base/bounds.ts'
 import { ResponseHead } from './response-head.ts'
@@ -7,19 +7,19 @@ import { ResponseHead } from './response-head.ts'
 const HEAD_END = '\r\n\r\n'
 
 export class TunnelAnswer {
-  #said = ''
+  #text = ''
 
-  /** `open`, `more` while the answer is not whole, or what is wrong. */
+  /** `open`; `more` while the reply is incomplete; else an error text. */
   push(bytes: Buffer): string {
-    this.#said += bytes.toString('latin1')
-    const end = this.#said.indexOf(HEAD_END)
-    const after = end < 0 ? this.#said.length : end + HEAD_END.length
-    if (after > bounds.proxyAnswerBytesMax) return 'the proxy says too much'
-    if (end < 0) return 'HTTP/1.'.startsWith(this.#said.slice(0, 7)) ? 'more' : 'the proxy does not speak HTTP'
-    const head = ResponseHead.read(this.#said.slice(0, after))
+    this.#text += bytes.toString('latin1')
+    const end = this.#text.indexOf(HEAD_END)
+    const after = end < 0 ? this.#text.length : end + HEAD_END.length
+    if (after > bounds.proxyAnswerBytesMax) return 'the reply of the proxy is too long'
+    if (end < 0) return 'HTTP/1.'.startsWith(this.#text.slice(0, 7)) ? 'more' : 'the proxy does not speak HTTP'
+    const head = ResponseHead.read(this.#text.slice(0, after))
     if (head === undefined) return 'the proxy does not speak HTTP'
-    if (head.status === 407) return 'the proxy wants another name and password (407)'
-    if (head.status < 200 || head.status > 299) return `the proxy opens no tunnel (${head.status})`
-    return after === this.#said.length ? 'open' : 'the proxy says more than that its tunnel is open'
+    if (head.status === 407) return 'the proxy refuses the user name and password (407)'
+    if (head.status < 200 || head.status > 299) return `the proxy refuses the tunnel (${head.status})`
+    return after === this.#text.length ? 'open' : 'the proxy sent data before the tunnel was used'
   }
 }

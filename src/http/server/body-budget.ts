@@ -1,35 +1,35 @@
-// The request bodies that are on their way in, and what they hold together. The runtime keeps every byte that has
-// arrived in memory until the request is answered, so a body that is never finished costs its sender nothing and us
-// its bytes. Three classes have a budget each, so that none can use up what another needs: strangers (nobody has said
-// who they are), persons who are signed in, and callers with a key.
+// Limits the memory of request bodies that are being received. The runtime keeps every received byte in memory until the
+// request is answered, so a body that is never finished costs its sender nothing and the gateway its bytes. There is one
+// budget for each of three classes, so that none can use up the memory of another: anonymous clients, people who are
+// signed in, and callers with a key.
 //
-// When a budget is used up, the newest body is not the one that is refused: the body that has waited longest for its
-// next byte is given up, of the owner who has the most on its way. A body that arrives together with its head is read
-// in no time, however many others stand still.
+// When a budget is exceeded, the newest body is not refused. Instead, of the owner with the most bodies or bytes, the
+// body that has waited longest for its next byte is dropped. A body that arrives together with its head is read
+// immediately, however many others have stalled.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 
 export type BodyClass = 'stranger' | 'person' | 'caller'
 
-/** Whose body it is: a network for strangers, a person, or an account with all of its keys. */
+/** The owner of a body: a network (anonymous clients), a person, or an account with all of its keys. */
 export interface BodyOwner {
   readonly class: BodyClass
   readonly name: string
 }
 
 export interface InflowBounds {
-  /** Bodies at once and their bytes, of one owner and of the class. */
+  /** The number of bodies and their bytes: of one owner, and of the whole class. */
   readonly ownBodiesMax: number
   readonly ownBytesMax: number
   readonly bodiesMax: number
   readonly bytesMax: number
 }
 
-/** `memoryBytesMax`: what the process may take. Bodies of callers may have a quarter of it while they arrive. */
+/** `memoryBytesMax`: the memory of the process. Bodies of callers may use a quarter of it while they are received. */
 export function inflowBounds(memoryBytesMax: number): Readonly<Record<BodyClass, InflowBounds>> {
   const bytesMax = Math.min(bounds.callerBodiesBytesMax, Math.floor(memoryBytesMax / 4))
-  const atLeastTwo = 2 * bounds.bodyBytesMax
+  const twoBodiesBytes = 2 * bounds.bodyBytesMax
   return {
     stranger: {
       ownBodiesMax: bounds.strangerBodiesOfNetworkMax,
@@ -45,25 +45,25 @@ export function inflowBounds(memoryBytesMax: number): Readonly<Record<BodyClass,
     },
     caller: {
       ownBodiesMax: bounds.callerBodiesOfAccountMax,
-      ownBytesMax: Math.max(atLeastTwo, Math.floor(bytesMax / 4)),
+      ownBytesMax: Math.max(twoBodiesBytes, Math.floor(bytesMax / 4)),
       bodiesMax: bounds.callerBodiesMax,
-      bytesMax: Math.max(atLeastTwo, bytesMax),
+      bytesMax: Math.max(twoBodiesBytes, bytesMax),
     },
   }
 }
 
-interface Held {
+interface BodyCounts {
   bodies: number
   bytes: number
 }
 
-interface OwnerState extends Held {
+interface OwnerState extends BodyCounts {
   readonly name: string
-  /** The one that has waited longest for its next byte comes first. */
+  /** The body that has waited longest for its next byte comes first. */
   readonly leases: Set<BodyLease>
 }
 
-interface ClassState extends Held {
+interface ClassState extends BodyCounts {
   readonly limits: InflowBounds
   readonly owners: Map<string, OwnerState>
 }
@@ -72,107 +72,107 @@ const RETRY_MS = 1_000
 
 export class Inflow {
   readonly #classes: Readonly<Record<BodyClass, ClassState>>
-  #givenUp = 0
+  #dropped = 0
 
   constructor(limits: Readonly<Record<BodyClass, InflowBounds>>) {
-    const open = (one: InflowBounds): ClassState => ({ limits: one, owners: new Map(), bodies: 0, bytes: 0 })
+    const open = (bounds: InflowBounds): ClassState => ({ limits: bounds, owners: new Map(), bodies: 0, bytes: 0 })
     this.#classes = { stranger: open(limits.stranger), person: open(limits.person), caller: open(limits.caller) }
   }
 
-  /** What is on its way at this moment. */
-  held(of: BodyClass): Held {
+  /** The bodies of a class that are being received now. */
+  held(of: BodyClass): BodyCounts {
     const { bodies, bytes } = this.#classes[of]
     return { bodies, bytes }
   }
 
-  /** Bodies that were given up because there was no room for all. */
+  /** The number of bodies that were dropped because a budget was exceeded. */
   get givenUp(): number {
-    return this.#givenUp
+    return this.#dropped
   }
 
-  /** One more body. It may be given up at once, if its owner has too many. */
+  /** Counts a new body. It may be dropped immediately, if its owner has too many. */
   enter(owner: BodyOwner): BodyLease {
-    const own = this.#classes[owner.class]
-    let state = own.owners.get(owner.name)
+    const ownClass = this.#classes[owner.class]
+    let state = ownClass.owners.get(owner.name)
     if (state === undefined) {
       state = { name: owner.name, leases: new Set(), bodies: 0, bytes: 0 }
-      own.owners.set(owner.name, state)
+      ownClass.owners.set(owner.name, state)
     }
     const lease = new BodyLease(this, owner.class, state)
     state.leases.add(lease)
     state.bodies++
-    own.bodies++
-    this.#makeRoom(own, state)
+    ownClass.bodies++
+    this.#enforce(ownClass, state)
     return lease
   }
 
-  /** Only by a lease. */
+  /** Called by a lease. */
   grow(lease: BodyLease, bytes: number): void {
-    const own = this.#classes[lease.class]
+    const ownClass = this.#classes[lease.class]
     const { owner } = lease
     owner.bytes += bytes
-    own.bytes += bytes
+    ownClass.bytes += bytes
     owner.leases.delete(lease)
     owner.leases.add(lease)
-    this.#makeRoom(own, owner)
+    this.#enforce(ownClass, owner)
   }
 
-  /** Only by a lease, once. */
+  /** Called by a lease, once. */
   leave(lease: BodyLease): void {
-    const own = this.#classes[lease.class]
+    const ownClass = this.#classes[lease.class]
     const { owner } = lease
     owner.leases.delete(lease)
     owner.bodies--
     owner.bytes -= lease.bytes
-    own.bodies--
-    own.bytes -= lease.bytes
-    if (owner.leases.size === 0) own.owners.delete(owner.name)
+    ownClass.bodies--
+    ownClass.bytes -= lease.bytes
+    if (owner.leases.size === 0) ownClass.owners.delete(owner.name)
   }
 
-  #makeRoom(own: ClassState, owner: OwnerState): void {
-    const { limits } = own
-    while (owner.bodies > limits.ownBodiesMax || owner.bytes > limits.ownBytesMax) this.#giveUp(owner, 'own')
-    while (own.bodies > limits.bodiesMax) this.#giveUp(largest(own.owners, 'bodies'), 'all')
-    while (own.bytes > limits.bytesMax) this.#giveUp(largest(own.owners, 'bytes'), 'all')
+  #enforce(ownClass: ClassState, owner: OwnerState): void {
+    const { limits } = ownClass
+    while (owner.bodies > limits.ownBodiesMax || owner.bytes > limits.ownBytesMax) this.#drop(owner, 'own')
+    while (ownClass.bodies > limits.bodiesMax) this.#drop(largest(ownClass.owners, 'bodies'), 'all')
+    while (ownClass.bytes > limits.bytesMax) this.#drop(largest(ownClass.owners, 'bytes'), 'all')
   }
 
-  #giveUp(owner: OwnerState, because: 'own' | 'all'): void {
+  #drop(owner: OwnerState, exceeded: 'own' | 'all'): void {
     const [lease] = owner.leases
-    this.#givenUp++
-    lease!.giveUp(because === 'own' ? tooManyOfOne(owner.name) : tooManyInAll(owner.name))
+    this.#dropped++
+    lease!.giveUp(exceeded === 'own' ? tooManyOfOwner(owner.name) : tooManyInAll(owner.name))
   }
 }
 
-function largest(owners: ReadonlyMap<string, OwnerState>, by: keyof Held): OwnerState {
+function largest(owners: ReadonlyMap<string, OwnerState>, by: keyof BodyCounts): OwnerState {
   let found: OwnerState | undefined
   for (const owner of owners.values()) if (found === undefined || owner[by] > found[by]) found = owner
   return found!
 }
 
-const tooManyOfOne = (detail: string): Refusal =>
+const tooManyOfOwner = (detail: string): Refusal =>
   new Refusal('concurrency_exceeded', `bodies of ${detail}`, {
     retryAfterMs: RETRY_MS,
-    hint: 'Too many request bodies were on their way at once, and this one had waited longest. Send each in one go.',
+    hint: 'Too many request bodies arrived at the same time, and this one was stalled the longest. Send it without pauses.',
   })
 
 const tooManyInAll = (detail: string): Refusal =>
   new Refusal('overloaded', `bodies of ${detail}`, {
     retryAfterMs: RETRY_MS,
-    hint: 'Too many request bodies are on their way. Send yours again, in one go.',
+    hint: 'Too many request bodies are arriving. Send this one again, without pauses.',
   })
 
-/** One body on its way. Left once, however often that is said. */
+/** The lease of one body. Only the first leave() has an effect. */
 export class BodyLease {
   readonly class: BodyClass
   readonly owner: OwnerState
-  readonly #inflow: Inflow
+  readonly #budget: Inflow
   #bytes = 0
   #isOver = false
   #refusal: Refusal | undefined
   #onGivenUp: ((refusal: Refusal) => void) | undefined
 
-  constructor(inflow: Inflow, of: BodyClass, owner: OwnerState) {
-    this.#inflow = inflow
+  constructor(budget: Inflow, of: BodyClass, owner: OwnerState) {
+    this.#budget = budget
     this.class = of
     this.owner = owner
   }
@@ -181,21 +181,21 @@ export class BodyLease {
     return this.#bytes
   }
 
-  /** Told once, when the body is given up, or at once if it was. */
+  /** Calls the listener once, when the body is dropped; immediately if it was dropped before. */
   onGivenUp(listener: (refusal: Refusal) => void): void {
     if (this.#refusal === undefined) this.#onGivenUp = listener
     else listener(this.#refusal)
   }
 
-  /** So many more bytes are held. Throws where the body is not wanted any more, since now or before. */
+  /** Counts more bytes. Throws if the body is or was dropped. */
   hold(bytes: number): void {
     this.#throwIfOver()
     this.#bytes += bytes
-    this.#inflow.grow(this, bytes)
+    this.#budget.grow(this, bytes)
     this.#throwIfOver()
   }
 
-  /** Only by the inflow. */
+  /** Called by the budget. */
   giveUp(refusal: Refusal): void {
     this.#refusal = refusal
     this.leave()
@@ -205,10 +205,10 @@ export class BodyLease {
   leave(): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#inflow.leave(this)
+    this.#budget.leave(this)
   }
 
   #throwIfOver(): void {
-    if (this.#isOver) throw this.#refusal ?? new Refusal('body_too_slow', 'its request is over')
+    if (this.#isOver) throw this.#refusal ?? new Refusal('body_too_slow', 'the request is over')
   }
 }

@@ -1,5 +1,4 @@
-// What a request body may be, by who sends it. docs/request-bodies.md is written from this table, and what reads
-// bodies goes by it.
+// The limits of request bodies, by class of sender. docs/request-bodies.md is generated from this table.
 
 import { bounds } from '../../base/bounds.ts'
 import type { ScanBounds } from '../../base/text/json-bytes.ts'
@@ -8,11 +7,11 @@ import type { BodyClass } from './body-budget.ts'
 export interface BodyRule {
   readonly bytesMax: number
   readonly msMax: number
-  /** How often it may be read, however little each read brings. */
+  /** The number of reads that are always allowed, however small they are. */
   readonly readsMin: number
-  /** Whether it may be compressed. */
+  /** Whether the body may be compressed. */
   readonly decodes: boolean
-  /** Of its JSON, looked at before it is parsed. */
+  /** Limits of its JSON, which are checked before parsing. */
   readonly json: ScanBounds
 }
 

@@ -1,5 +1,5 @@
-// Reads a request body within bounds of size and time, decoded. The size is checked by the announced length first
-// and then while reading, so that neither a lie nor a missing length helps.
+// Reads and decompresses a request body within limits of size and time. The size is checked against Content-Length
+// first, and again while reading, because the header may be wrong or absent.
 
 import zlib from 'node:zlib'
 import { bounds } from '../../base/bounds.ts'
@@ -14,7 +14,7 @@ type Decode = (bytes: Uint8Array, options: DecodeOptions, done: Done) => void
 type DecodeOptions = { readonly maxOutputLength: number; readonly chunkSize: number }
 type Done = (fault: Error | null, bytes: Uint8Array) => void
 
-/** These run on the runtime's own threads, beside the one that serves calls. */
+/** These run on threads of the runtime, not on the thread that serves calls. */
 const decoders: Readonly<Record<string, Decode>> = {
   gzip: zlib.gunzip as Decode,
   deflate: zlib.inflate as Decode,
@@ -29,7 +29,7 @@ export interface BodyBounds {
 
 export const defaultBodyBounds: BodyBounds = { bytesMax: bounds.bodyBytesMax, msMax: bounds.bodyMsMax }
 
-/** What a request may hold, and the type that it must say. */
+/** The types of bodies, and the Content-Type that each must have. */
 const types = {
   json: /^application\/json[ \t]*(;|$)/i,
   multipart: /^multipart\/form-data[ \t]*;/i,
@@ -37,28 +37,28 @@ const types = {
 
 export type BodyType = keyof typeof types
 
-/** Whose turn it is to have a body decoded. */
+/** The queue for decompressing bodies. */
 export const openDecodings = (): FairTurns => new FairTurns(bounds.decodingsMax, bounds.decodingsOfAccountMax)
 
 export interface BodyReading {
   readonly limits: BodyBounds
-  /** How often it may be read, however little each read brings; see `readsMax`. */
+  /** The number of reads that are always allowed, however small they are; see `readsMax`. */
   readonly readsMin: number
   readonly deadlines: Deadlines
   readonly type: BodyType
-  /** Holds what has arrived. Whoever opened it leaves it. */
+  /** Counts the received bytes. The code that opened the lease releases it. */
   readonly lease: BodyLease
-  /** Undefined where a body must come as it is. */
+  /** Undefined if the body must not be compressed. */
   readonly decodings: FairTurns | undefined
 }
 
 export async function readBody(arrival: Arrival, reading: BodyReading): Promise<Buffer> {
   const { headers } = arrival
   const { limits, deadlines, type, lease, decodings } = reading
-  const said = headers['content-type']
-  if (said === undefined || !types[type].test(said)) {
-    const hint = `It must be sent as ${type === 'json' ? 'application/json' : 'multipart/form-data'}.`
-    throw new Refusal('content_type_unsupported', said === undefined ? 'none' : 'another', { hint })
+  const contentType = headers['content-type']
+  if (contentType === undefined || !types[type].test(contentType)) {
+    const hint = `Content-Type must be ${type === 'json' ? 'application/json' : 'multipart/form-data'}.`
+    throw new Refusal('content_type_unsupported', contentType === undefined ? 'none' : 'another', { hint })
   }
   const decode = decoderOf(headers['content-encoding'], decodings !== undefined)
   const announced = headers['content-length']
@@ -70,11 +70,11 @@ export async function readBody(arrival: Arrival, reading: BodyReading): Promise<
   readAll(arrival, reading, promise).then(resolve, reject)
   const bytes = await promise.finally(() => deadline.lift())
   if (decode === undefined) return viewOf(bytes)
-  const turn = decodings!.take(lease.owner.name, {
+  const decoding = decodings!.take(lease.owner.name, {
     throwIfUnwanted: () => arrival.request.signal.throwIfAborted(),
     run: () => decodeBounded(decode, bytes, limits.bytesMax),
   })
-  const decoded = await deadlines.within(bounds.bodyTurnMsMax, turn, () => new Refusal('overloaded', 'decoding'))
+  const decoded = await deadlines.within(bounds.bodyTurnMsMax, decoding, () => new Refusal('overloaded', 'decoding'))
   lease.hold(decoded.length)
   return viewOf(decoded)
 }
@@ -89,77 +89,77 @@ function decoderOf(encoding: string | undefined, isAllowed: boolean): Decode | u
 }
 
 const tooLarge = (detail: string, bytesMax: number): Refusal =>
-  new Refusal('body_too_large', detail, { hint: `It may have ${bytesMax} bytes here, decoded.` })
+  new Refusal('body_too_large', detail, { hint: `The limit is ${bytesMax} bytes, after decompression.` })
 
-/** How many reads a body may have taken when so many bytes have come. */
+/** The number of reads that are allowed for a body of which `bytes` have arrived. */
 export const readsMax = (readsMin: number, bytes: number): number =>
   readsMin + Math.floor(bytes / bounds.bodyReadBytesMin)
 
-/** The connection is closed with it: the runtime would go on to take apart whatever else is sent. */
+/** Also closes the connection: else the runtime would continue to parse the rest of the body. */
 const inPieces = (reads: number, bytes: number): Refusal =>
   new Refusal('body_in_pieces', `${bytes} bytes in ${reads} reads`, {
     headers: { connection: 'close' },
     hint: `After the first pieces, each must have ${bounds.bodyReadBytesMin} bytes on average.`,
   })
 
-/** `given` rejects when it is no longer wanted. */
-async function readAll({ request, headers }: Arrival, reading: BodyReading, given: Promise<unknown>) {
+/** `result` rejects when the body is not needed any more; then reading stops. */
+async function readAll({ request, headers }: Arrival, reading: BodyReading, result: Promise<unknown>) {
   const { limits, lease, readsMin } = reading
   const announced = headers['content-length']
   const length = announced === undefined ? Number.NaN : Number(announced)
   if (length <= bounds.smallBodyBytesMax) {
-    // The server hands over no more than was announced.
+    // The runtime never returns more than Content-Length.
     lease.hold(length)
     return await request.bytes()
   }
   if (request.body === null) return new Uint8Array()
   const isAnnounced = !Number.isNaN(length)
-  const filling = isAnnounced ? new Filling(length) : new Pieces()
+  const pieces = isAnnounced ? new AnnouncedPieces(length) : new Pieces()
   const bytesMax = isAnnounced ? length : limits.bytesMax
-  return await readCounting(request.body.getReader(), { bytesMax, readsMin, lease, given, filling })
+  return await readPieces(request.body.getReader(), { bytesMax, readsMin, lease, result, pieces })
 }
 
-interface Counting {
+interface PieceReading {
   readonly bytesMax: number
   readonly readsMin: number
   readonly lease: BodyLease
-  readonly given: Promise<unknown>
-  readonly filling: Pieces
+  readonly result: Promise<unknown>
+  readonly pieces: Pieces
 }
 
-/** A piece below this size is copied: an array of its own costs more than what a small one holds. */
+/** A smaller piece is copied into a block, because an array of its own would take more memory than its bytes. */
 const KEPT_PIECE_BYTES = 4 * 1024
-/** What an array costs beside its bytes, about. */
+/** The approximate memory of an array besides its bytes. */
 const ARRAY_BYTES = 128
-/** Blocks that small pieces are copied into: as large as what has come so far, within these. */
+/** The size of blocks for small pieces: as large as all bytes so far, within these limits. */
 const BLOCK_BYTES_MIN = 1_024
 const BLOCK_BYTES_MAX = 64 * 1024
 
-/** What has arrived, piece by piece. */
+/** The pieces of a body that have arrived. */
 class Pieces {
   #list: Uint8Array[] = []
   #block = new Uint8Array(0)
-  /** Where the part of the block begins that is not in the list yet, and where it ends. */
+  /** The start and end of the part of the block that is not in the list yet. */
   #from = 0
   #to = 0
   length = 0
 
-  /** Returns how many bytes of memory it takes, beside what earlier pieces have taken. */
+  /** Returns the additional memory that the piece takes, in bytes. */
   add(piece: Uint8Array): number {
-    const taken = piece.length < KEPT_PIECE_BYTES ? this.#copy(piece) : this.#keep(piece)
+    const memory = piece.length < KEPT_PIECE_BYTES ? this.#copy(piece) : this.#keep(piece)
     this.length += piece.length
-    return taken
+    return memory
   }
 
   whole(): Uint8Array {
     return Buffer.concat(this.#all(), this.length)
   }
 
-  /** Writes all of it to the start of an array, and forgets it. */
-  protected moveTo(room: Uint8Array): void {
+  /** Copies all pieces to the start of an array, and drops them. */
+  protected moveTo(target: Uint8Array): void {
     let at = 0
     for (const piece of this.#all()) {
-      room.set(piece, at)
+      target.set(piece, at)
       at += piece.length
     }
     this.#list = []
@@ -188,7 +188,7 @@ class Pieces {
     return this.#block.length + 2 * ARRAY_BYTES
   }
 
-  /** The list, with what was copied last. */
+  /** The list, including the end of the current block. */
   #all(): Uint8Array[] {
     if (this.#to > this.#from) this.#list.push(this.#block.subarray(this.#from, this.#to))
     this.#from = this.#to
@@ -196,13 +196,13 @@ class Pieces {
   }
 }
 
-/** A length that is only announced reserves nothing. */
+/** The memory for Content-Length is allocated only after this share has arrived: the header alone reserves nothing. */
 const ARRIVED_SHARE = 1 / 4
 
-/** The same of a length that was announced: once enough has come, each piece is put where it belongs as it comes. */
-class Filling extends Pieces {
+/** The pieces of a body with Content-Length. Once enough has arrived, pieces are copied directly to their final place. */
+class AnnouncedPieces extends Pieces {
   readonly #announced: number
-  #room: Uint8Array | undefined
+  #whole: Uint8Array | undefined
 
   constructor(announced: number) {
     super()
@@ -210,72 +210,72 @@ class Filling extends Pieces {
   }
 
   override add(piece: Uint8Array): number {
-    if (this.#room !== undefined) {
-      this.#room.set(piece, this.length)
+    if (this.#whole !== undefined) {
+      this.#whole.set(piece, this.length)
       this.length += piece.length
       return piece.length
     }
-    const taken = super.add(piece)
+    const memory = super.add(piece)
     if (this.length >= this.#announced * ARRIVED_SHARE) {
-      const room = new Uint8Array(this.#announced)
-      this.moveTo(room)
-      this.#room = room
+      const whole = new Uint8Array(this.#announced)
+      this.moveTo(whole)
+      this.#whole = whole
     }
-    return taken
+    return memory
   }
 
   override whole(): Uint8Array {
-    return this.#room?.subarray(0, this.length) ?? super.whole()
+    return this.#whole?.subarray(0, this.length) ?? super.whole()
   }
 }
 
 type Reader = Pick<ReadableStreamDefaultReader<Uint8Array>, 'read' | 'cancel'>
 
-async function readCounting(reader: Reader, counting: Counting): Promise<Uint8Array> {
-  const { bytesMax, readsMin, lease, given, filling } = counting
+async function readPieces(reader: Reader, reading: PieceReading): Promise<Uint8Array> {
+  const { bytesMax, readsMin, lease, result, pieces } = reading
   const cancel = (): void => void reader.cancel().catch(() => {})
-  given.catch(cancel)
+  result.catch(cancel)
   for (let reads = 1; ; reads++) {
     const { done, value } = await reader.read()
-    if (done) return filling.whole()
-    const bytes = filling.length + value.byteLength
+    if (done) return pieces.whole()
+    const bytes = pieces.length + value.byteLength
     if (bytes > bytesMax) throw tooLarge(`more than ${bytesMax} bytes`, bytesMax)
     if (reads > readsMax(readsMin, bytes)) throw inPieces(reads, bytes)
-    lease.hold(filling.add(value))
-    // What comes meanwhile is put together by the runtime, and is one read.
+    lease.hold(pieces.add(value))
+    // The runtime joins bytes that arrive meanwhile, so that they need only one read.
     if (reads > readsMin && reads % bounds.bodyReadsAtOnceMax === 0) await new Promise(setImmediate)
   }
 }
 
 /**
- * A text that compresses to less than a hundredth is no request that anybody wrote: prompts come to a tenth, and
- * whoever sends a hundred bytes to have us unpack and read 32 MiB pays nothing for it.
+ * The largest size after decompression. Real prompts compress to about a tenth. A body that compresses to less than a
+ * hundredth is an attack: its sender pays for some bytes, and the gateway would have to unpack and read 32 MiB.
  */
 export const decodedBytesMax = (encodedBytes: number, bytesMax: number): number =>
   Math.min(bytesMax, Math.max(bounds.decodedBytesMin, encodedBytes * bounds.decodedRatioMax))
 
 /**
- * As large as the whole can become, mostly: each piece that is decoded comes back to the thread that serves calls, and
- * two thousand of them, put together there, take it forty milliseconds.
+ * The size of the buffers for decompression: mostly as large as the result can become. Each buffer is passed to the
+ * thread that serves calls, and joining two thousand of them there takes forty milliseconds.
  */
-const pieceBytes = (encodedBytes: number, most: number): number =>
-  Math.min(most, Math.max(bounds.smallBodyBytesMax, encodedBytes * bounds.decodedRatioMax)) + SPARE_BYTES
+const bufferBytes = (encodedBytes: number, decodedMax: number): number =>
+  Math.min(decodedMax, Math.max(bounds.smallBodyBytesMax, encodedBytes * bounds.decodedRatioMax)) + SPARE_BYTES
 
-/** A piece that is filled to its last byte would ask for another. */
+/** If a buffer is filled to its last byte, zlib allocates another one. */
 const SPARE_BYTES = 1_024
 
 function decodeBounded(decode: Decode, bytes: Uint8Array, bytesMax: number): Promise<Uint8Array> {
-  const most = decodedBytesMax(bytes.length, bytesMax)
-  const options = { maxOutputLength: most, chunkSize: pieceBytes(bytes.length, most) }
+  const decodedMax = decodedBytesMax(bytes.length, bytesMax)
+  const options = { maxOutputLength: decodedMax, chunkSize: bufferBytes(bytes.length, decodedMax) }
   return new Promise((resolve, reject) => {
     decode(bytes, options, (fault, decoded) => {
-      if (fault === null || fault === undefined) return resolve(ofItsOwn(decoded))
+      if (fault === null || fault === undefined) return resolve(withoutSlack(decoded))
       const isTooLarge = (fault as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE'
-      reject(isTooLarge ? tooLarge('while decoding', most) : new Refusal('encoding_invalid', 'while decoding'))
+      reject(isTooLarge ? tooLarge('while decoding', decodedMax) : new Refusal('encoding_invalid', 'while decoding'))
     })
   })
 }
 
-/** A small part of a large piece must not keep the whole of it in memory. */
-const ofItsOwn = (bytes: Uint8Array): Uint8Array =>
+/** Copies a small result out of a large buffer, so that the buffer does not stay in memory. */
+const withoutSlack = (bytes: Uint8Array): Uint8Array =>
   bytes.length * 2 < bytes.buffer.byteLength ? new Uint8Array(bytes) : bytes

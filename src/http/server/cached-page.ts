@@ -1,4 +1,4 @@
-// A text that is made once and asked for often: it has a strong ETag, and whoever has it already is told so.
+// Pages that are created once and requested often. Each has a strong ETag, and a client that has it already gets a 304.
 
 import { createHash } from 'node:crypto'
 
@@ -12,8 +12,8 @@ export interface PageReply extends KeptPage {
   readonly status: number
 }
 
-/** Whoever keeps it asks each time whether it is still so, which costs next to nothing. */
-const ASK_AGAIN = 'public, no-cache'
+/** Clients may cache the page, but must revalidate it each time, which is cheap. */
+const REVALIDATE = 'public, no-cache'
 
 interface PageKind {
   readonly contentType?: string
@@ -22,14 +22,14 @@ interface PageKind {
 
 export function keepPage(body: string, { contentType = 'application/json', headers }: PageKind = {}): KeptPage {
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`
-  return { body, contentType, headers: { etag, 'cache-control': ASK_AGAIN, ...headers } }
+  return { body, contentType, headers: { etag, 'cache-control': REVALIDATE, ...headers } }
 }
 
-/** `ifNoneMatch` is the header of whoever asks. */
+/** `ifNoneMatch`: the If-None-Match header of the request. */
 export function replyWith(page: KeptPage, ifNoneMatch: string | undefined): PageReply {
-  const isKnown = ifNoneMatch !== undefined && knows(ifNoneMatch, page.headers.etag!)
-  return isKnown ? { ...page, status: 304, body: '' } : { ...page, status: 200 }
+  const isUnchanged = ifNoneMatch !== undefined && matchesEtag(ifNoneMatch, page.headers.etag!)
+  return isUnchanged ? { ...page, status: 304, body: '' } : { ...page, status: 200 }
 }
 
-const knows = (ifNoneMatch: string, etag: string): boolean =>
-  ifNoneMatch.split(',').some(one => one.trim() === '*' || one.trim().replace(/^W\//, '') === etag)
+const matchesEtag = (ifNoneMatch: string, etag: string): boolean =>
+  ifNoneMatch.split(',').some(entry => entry.trim() === '*' || entry.trim().replace(/^W\//, '') === etag)

@@ -1,5 +1,5 @@
-// A unix socket in the data folder, mode 0600: how the command line speaks to a gateway that runs. One request, one
-// JSON answer.
+// A unix socket in the data folder with mode 0600, through which the command line sends commands to a running gateway.
+// Each request gets one JSON answer.
 
 import { chmodSync, rmSync } from 'node:fs'
 
@@ -12,11 +12,11 @@ export class ControlLost extends Error {}
 export type Handle = (command: string, input: unknown) => Promise<unknown>
 
 export function listenControl(path: string, handle: Handle): ControlSocket {
-  rmSync(path, { force: true }) // left by a process that was killed; the folder's lock is ours by now
+  rmSync(path, { force: true }) // a killed process may have left it; this process holds the lock of the folder
   const server = Bun.serve({
     unix: path,
     fetch: async (request, server) => {
-      server.timeout(request, 0) // a backup takes as long as it takes
+      server.timeout(request, 0) // no timeout: a backup may take long
       const command = new URL(request.url).pathname.slice(1)
       try {
         return Response.json(await handle(command, await request.json()))
@@ -29,18 +29,20 @@ export function listenControl(path: string, handle: Handle): ControlSocket {
   return { close: () => void server.stop(true) }
 }
 
-/** Nobody is there, and so nothing has been asked. */
+/** No gateway listens, so the command was not sent. */
 const ABSENT = ['ENOENT', 'ECONNREFUSED']
 
-/** Asks a running gateway; undefined when none answers at this socket. */
+/** Sends a command to a running gateway; undefined if no gateway listens on this socket. */
 export async function askControl(path: string, command: string, input: unknown): Promise<unknown> {
   try {
-    const sent = { unix: path, method: 'POST', body: JSON.stringify(input), timeout: false }
-    const response = await fetch(`http://weir/${command}`, sent as RequestInit)
+    const options = { unix: path, method: 'POST', body: JSON.stringify(input), timeout: false }
+    const response = await fetch(`http://weir/${command}`, options as RequestInit)
     return await response.json()
   } catch (fault) {
     if (ABSENT.includes((fault as { code?: string }).code ?? '')) return undefined
-    // It may have done what it was asked: whoever asks again at once could have money posted twice.
-    throw new ControlLost('The gateway went away before it answered. Look at what it has done before trying again.')
+    // The command may have taken effect. Repeating it without checking could post money twice.
+    throw new ControlLost(
+      'The gateway closed the connection before it answered. Check whether the command took effect before you repeat it.',
+    )
   }
 }

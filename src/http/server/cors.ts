@@ -1,5 +1,5 @@
-// Browsers of other origins may call LLM endpoints with a key in a header. Nothing is ever sent by cookie, so no
-// origin is trusted more than another, and none is reflected.
+// CORS: browsers may call the LLM endpoints from other origins, with a key in a header. Cookies are never used, so no
+// origin needs more trust than another, and no origin is reflected.
 
 const EXPOSED = [
   'X-Pipeline-Auth',
@@ -18,16 +18,16 @@ const EXPOSED = [
   'retry-after',
   'retry-after-ms',
   'x-should-retry',
-  ...quotaNames('x-ratelimit', (resource, what) => `${what}-${resource}`),
-  ...quotaNames('anthropic-ratelimit', (resource, what) => `${resource}-${what}`),
+  ...quotaNames('x-ratelimit', (resource, value) => `${value}-${resource}`),
+  ...quotaNames('anthropic-ratelimit', (resource, value) => `${resource}-${value}`),
 ].join(', ')
 
-function quotaNames(prefix: string, order: (resource: string, what: string) => string): readonly string[] {
-  const what = ['limit', 'remaining', 'reset']
-  return ['requests', 'tokens'].flatMap(resource => what.map(one => `${prefix}-${order(resource, one)}`))
+function quotaNames(prefix: string, order: (resource: string, value: string) => string): readonly string[] {
+  const values = ['limit', 'remaining', 'reset']
+  return ['requests', 'tokens'].flatMap(resource => values.map(value => `${prefix}-${order(resource, value)}`))
 }
 
-/** Undefined when the request is not a browser's, or no other origin may call. */
+/** Undefined if the request has no Origin, or if no other origin is allowed. */
 export function corsHeaders(origin: string | undefined, allowed: string): Record<string, string> | undefined {
   if (allowed === '' || origin === undefined) return undefined
   const vary: Record<string, string> = allowed === '*' ? {} : { vary: 'Origin' }
@@ -38,15 +38,15 @@ type Headers = Readonly<Record<string, string>>
 
 const HEADER_LIST = /^[A-Za-z0-9!#$%&'*+.^_`|~, -]{0,4096}$/
 
-/** The answer to a preflight; undefined for an OPTIONS that is none. */
-export function preflight(asking: Headers, cors: Headers): Response | undefined {
-  if (asking['access-control-request-method'] === undefined) return undefined
-  const asked = asking['access-control-request-headers'] ?? ''
+/** The answer to a preflight request; undefined for any other OPTIONS request. */
+export function preflight(requestHeaders: Headers, cors: Headers): Response | undefined {
+  if (requestHeaders['access-control-request-method'] === undefined) return undefined
+  const requested = requestHeaders['access-control-request-headers'] ?? ''
   const headers: Record<string, string> = {
     ...cors,
     'access-control-allow-methods': 'GET, POST, DELETE, OPTIONS',
     'access-control-max-age': '86400',
   }
-  if (asked !== '' && HEADER_LIST.test(asked)) headers['access-control-allow-headers'] = asked
+  if (requested !== '' && HEADER_LIST.test(requested)) headers['access-control-allow-headers'] = requested
   return new Response(null, { status: 204, headers })
 }

@@ -1,7 +1,7 @@
-// A response whose bytes we write one piece at a time. write() resolves when the caller's socket can take more, so
-// that a slow reader holds back the upstream instead of filling our memory.
+// A response whose body is written piece by piece. write() resolves when the caller's socket accepts more, so that a slow
+// reader slows down the upstream instead of filling the memory.
 
-/** Of a stream of server-sent events that we write. */
+/** The Content-Type of server-sent events. */
 export const SSE_TYPE = 'text/event-stream; charset=utf-8'
 
 export interface Sink {
@@ -18,13 +18,13 @@ export interface StreamHead {
   readonly headers: Record<string, string>
 }
 
-/** The body cannot be brought to its end, and no words would be understood: its connection is closed instead. */
+/** The body cannot be completed, and the dialect has no way to write an error at this point: close the connection. */
 export const BROKEN = 'broken'
 
 // biome-ignore lint/suspicious/noConfusingVoidType: most writers return nothing at all
 export type Written = void | typeof BROKEN
 
-/** `run` writes the whole body and returns; `onCancel` is told when the reader went away. */
+/** `run` writes the whole body and returns; `onCancel` is called when the client disconnects. */
 export function streamResponse(
   head: StreamHead,
   run: (sink: Sink) => Promise<Written>,
@@ -33,14 +33,14 @@ export function streamResponse(
   const source = {
     type: 'direct',
     async pull(controller: DirectController) {
-      const written = await run({
+      const result = await run({
         write(bytes) {
-          // Sent when this turn of the loop ends: a flush for each write costs a tenth of a stream.
+          // The bytes are sent at the end of this turn of the event loop: a flush for each write would cost 10 %.
           const written = controller.write(bytes)
           return typeof written === 'number' ? undefined : written.then(() => {})
         },
       })
-      if (written === BROKEN) return Promise.reject() // an error would be printed
+      if (result === BROKEN) return Promise.reject() // without an error object, which the runtime would print
       controller.end()
       return undefined
     },

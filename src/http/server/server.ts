@@ -1,24 +1,24 @@
-// Listens. Turns what the runtime hands over into an Arrival, which is all that the rest of the gateway sees of it.
+// The HTTP server. It converts each request of the runtime to an Arrival, which is all that the rest of the gateway sees.
 
 export interface Arrival {
   readonly request: Request
   readonly method: string
-  /** All of them at once: one crossing into the runtime instead of one for each. Names are in lower case. */
+  /** All headers, with names in lower case. One call of the runtime reads them all, which is faster than one for each. */
   readonly headers: Readonly<Record<string, string>>
-  /** Decoded once and free of dot segments, which the runtime has resolved. */
+  /** Percent-decoded once. The runtime has resolved dot segments. */
   readonly path: string
-  /** What stands behind the question mark. */
+  /** The query string, without the question mark. */
   readonly search: string
   query(name: string): string | null
-  /** Every value of that name. */
+  /** All values of a query parameter. */
   queries(name: string): readonly string[]
-  /** The address of the socket's other end. */
+  /** The remote address of the socket. */
   socketAddress(): string
-  /** Lifts the idle timeout: the answer may take long, and deadlines of our own apply. */
+  /** Removes the idle timeout: an answer may take long, and the gateway has deadlines of its own. */
   takeTime(): void
-  /** Closes the connection as soon as it is seen to be idle. */
+  /** Closes the connection as soon as it is idle. */
   cut(): void
-  /** The idle timeout counts again: for a caller that does not read its answer, and for the next request. */
+  /** Sets the idle timeout again: for a caller that does not read its answer, and for the next request. */
   done(): void
 }
 
@@ -26,21 +26,21 @@ export interface Listening {
   readonly port: number
   /** Requests that are being answered. */
   readonly pending: number
-  /** Accepts no more connections; those that are open go on. */
+  /** Accepts no new connections; open ones continue. */
   stop(): void
-  /** Closes every connection, once every answer has been handed over or has had its time. */
+  /** Closes all connections after all answers were sent, or after a short time. */
   kill(): Promise<void>
 }
 
 export interface ListenOptions {
   readonly host: string
   readonly port: number
-  /** How long a caller may read nothing of an answer that is whole, or keep silent after it. */
+  /** How long a caller may not read a complete answer, or be idle after it. */
   readonly answeredSeconds: number
   answer(arrival: Arrival): Promise<Response> | Response
 }
 
-/** Closes a connection that does not finish its head, or keeps silent between two requests. */
+/** For a connection that does not finish a request head, or is idle between two requests. */
 const IDLE_SECONDS = 10
 const HAND_OVER_MS = 2_000
 
@@ -49,9 +49,9 @@ export function listen(options: ListenOptions): Listening {
     hostname: options.host,
     port: options.port,
     idleTimeout: IDLE_SECONDS,
-    // Bun would refuse by the announced length, without a word; body.ts does it in the caller's dialect.
+    // Bun would refuse large bodies without an error message; body.ts refuses them in the caller's dialect.
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-    fetch: (request, server) => options.answer(new Arrived(request, server, options.answeredSeconds)),
+    fetch: (request, server) => options.answer(new BunArrival(request, server, options.answeredSeconds)),
     error: () => new Response(null, { status: 500 }),
   })
   return {
@@ -68,7 +68,7 @@ export function listen(options: ListenOptions): Listening {
   }
 }
 
-class Arrived implements Arrival {
+class BunArrival implements Arrival {
   readonly request: Request
   readonly headers: Readonly<Record<string, string>>
   readonly path: string
@@ -92,21 +92,21 @@ class Arrived implements Arrival {
   }
 
   query(name: string): string | null {
-    return this.#mayAsk(name) ? this.#asked().get(name) : null
+    return this.#mayHave(name) ? this.#searchParams().get(name) : null
   }
 
   queries(name: string): readonly string[] {
-    return this.#mayAsk(name) ? this.#asked().getAll(name) : []
+    return this.#mayHave(name) ? this.#searchParams().getAll(name) : []
   }
 
-  /** A name that does not stand there cannot be asked for, unless it is written in another way. */
-  #mayAsk(name: string): boolean {
+  /** A fast check: a parameter that is not literally in the query string can only be there in an escaped form. */
+  #mayHave(name: string): boolean {
     const { search } = this
     return search !== '' && (search.includes(name) || search.includes('%') || search.includes('+'))
   }
 
-  /** Taken apart once: tens of thousands of parameters fit into a head, and several ask for one of them. */
-  #asked(): URLSearchParams {
+  /** Parsed once: a query string may have tens of thousands of parameters, and several parts read it. */
+  #searchParams(): URLSearchParams {
     this.#parameters ??= new URLSearchParams(this.search)
     return this.#parameters
   }
@@ -128,12 +128,12 @@ class Arrived implements Arrival {
   }
 }
 
-/** By hand: a URL object costs more than everything else that happens before authentication. */
+/** Written by hand: a URL object would cost more than everything else before authentication. */
 function splitUrl(url: string): readonly [path: string, search: string] {
   const start = url.indexOf('/', url.indexOf('//') + 2)
-  const mark = url.indexOf('?', start)
-  const raw = start < 0 ? '/' : url.slice(start, mark < 0 ? undefined : mark)
-  return [raw.includes('%') ? decodeOnce(raw) : raw, mark < 0 ? '' : url.slice(mark + 1)]
+  const queryMark = url.indexOf('?', start)
+  const path = start < 0 ? '/' : url.slice(start, queryMark < 0 ? undefined : queryMark)
+  return [path.includes('%') ? decodeOnce(path) : path, queryMark < 0 ? '' : url.slice(queryMark + 1)]
 }
 
 function decodeOnce(path: string): string {

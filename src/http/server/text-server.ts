@@ -1,4 +1,4 @@
-// One text at one path of a port of its own, for those who watch the gateway and not for those who call it.
+// Serves one text at one path on a port of its own, for monitoring systems.
 
 export interface TextServer {
   readonly port: number
@@ -9,7 +9,7 @@ export interface TextServerOptions {
   readonly host: string
   readonly port: number
   readonly path: string
-  /** Told what the `accept` header says, which may be nothing. */
+  /** `accepts`: the Accept header of the request; may be empty. */
   write(accepts: string): { readonly text: string; readonly contentType: string }
 }
 
