@@ -1,18 +1,19 @@
-// How often something may be tried that could be guessed, or that costs: by one person, from one place, of one name.
+// Limits how often a guess (a password, a code) or an expensive action may be attempted: by one person, from one address,
+// or for one name.
 
 import { bounds } from '../base/bounds.ts'
 import type { Rate } from '../base/collections/gcra.ts'
 import { Debt } from '../base/collections/gcra.ts'
 import { Refusal } from '../base/errors.ts'
 
-/** It was no guess, or was not looked at. */
+/** Refunds an attempt: it was right, or was not checked. */
 export type GiveBack = () => void
 
-/** What each of many has tried, the latest of them. */
+/** Counts the attempts of each name. Only the most recent names are kept. */
 export class Tries {
   readonly #rate: Rate
   readonly #nowMs: () => number
-  readonly #debts = new Map<string, Debt>()
+  readonly #meters = new Map<string, Debt>()
 
   constructor(rate: Rate, nowMs: () => number) {
     this.#rate = rate
@@ -20,30 +21,30 @@ export class Tries {
   }
 
   waitMs(name: string): number {
-    const debt = this.#debts.get(name)
-    debt?.pay(this.#nowMs())
-    return debt?.waitMs(1) ?? 0
+    const meter = this.#meters.get(name)
+    meter?.pay(this.#nowMs())
+    return meter?.waitMs(1) ?? 0
   }
 
-  /** Counts one. Who has not tried for the longest is forgotten first; they owe the least. */
+  /** Counts an attempt. The name with the oldest attempt is forgotten first: its limit has refilled the most. */
   take(name: string): GiveBack {
-    const debt = this.#debts.get(name) ?? new Debt(this.#rate)
-    debt.pay(this.#nowMs())
-    const taken = debt.take(1)
-    this.#debts.delete(name)
-    this.#debts.set(name, debt)
-    if (this.#debts.size > bounds.triersMax) this.#debts.delete(this.#debts.keys().next().value!)
+    const meter = this.#meters.get(name) ?? new Debt(this.#rate)
+    meter.pay(this.#nowMs())
+    const taken = meter.take(1)
+    this.#meters.delete(name)
+    this.#meters.set(name, meter)
+    if (this.#meters.size > bounds.triersMax) this.#meters.delete(this.#meters.keys().next().value!)
     return () => {
-      debt.pay(this.#nowMs())
-      debt.correct(taken, 0)
+      meter.pay(this.#nowMs())
+      meter.correct(taken, 0)
     }
   }
 
-  /** Counts one of each of these, or refuses, and then counts none. */
+  /** Counts one attempt for each name; or throws and counts nothing. */
   enter(...names: readonly string[]): GiveBack {
     refuseFor(Math.max(...names.map(name => this.waitMs(name))))
-    const taken = names.map(name => this.take(name))
-    return () => taken.forEach(giveBack => giveBack())
+    const refunds = names.map(name => this.take(name))
+    return () => refunds.forEach(refund => refund())
   }
 }
 

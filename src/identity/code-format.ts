@@ -1,5 +1,5 @@
-// A redemption code: `wr-` and four groups of four characters, 80 random bits. Letters that look like digits are read
-// as those digits, because people copy codes by hand.
+// Redemption codes: `wr-` and four groups of four characters, with 80 random bits. Letters that look like digits are read
+// as these digits, because people copy codes by hand.
 
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Brand } from '../base/brand.ts'
@@ -12,20 +12,20 @@ const CHARS = 16
 
 export function mintCode(random: (bytes: number) => Uint8Array = randomBytes): CodeText {
   // 32 divides 256, so the low five bits of a byte are as random as the byte.
-  return written([...random(CHARS)].map(byte => DIGITS[byte & 31]!).join(''))
+  return formatCode([...random(CHARS)].map(byte => DIGITS[byte & 31]!).join(''))
 }
 
-const written = (chars: string): CodeText => `wr-${chars.match(/.{4}/g)!.join('-')}` as CodeText
+const formatCode = (chars: string): CodeText => `wr-${chars.match(/.{4}/g)!.join('-')}` as CodeText
 
-/** Undefined for what cannot be a code. */
+/** Undefined if the text cannot be a code. */
 export function parseCode(text: string): CodeText | undefined {
   const match = /^WR-?([0-9A-Z-]+)$/.exec(text.trim().toUpperCase())
   const chars = (match?.[1] ?? '').replaceAll('-', '').replaceAll('O', '0').replace(/[IL]/g, '1')
   if (chars.length !== CHARS || [...chars].some(char => !DIGITS.includes(char))) return undefined
-  return written(chars)
+  return formatCode(chars)
 }
 
-/** What is stored of a code: like a key, it cannot be told from a copy of the database. */
+/** The stored form of a code. As with a key, a copy of the database does not reveal the code. */
 export function digestCode(code: CodeText, pepper: Secret): Buffer {
   return createHmac('sha256', pepper.reveal()).update(code).digest()
 }

@@ -1,5 +1,5 @@
-// Where a caller may put its key, in order. The first carrier whose value begins `wk-` counts: real clients send
-// two at once (one of them often another vendor's), and the seed's two carriers come first.
+// Finds the API key in a request. Callers may send it in several headers or in the query. The first value that begins
+// with `wk-` counts, because real clients send two keys at once, one of them often of another vendor.
 
 import { keyPrefix } from './key-format.ts'
 
@@ -10,24 +10,24 @@ export interface Carriers {
 
 const BEARER = /^bearer\s+/i
 
-/** The key as sent, or undefined when no carrier holds anything that looks like one of ours. */
+/** The key as it was sent; undefined if no value looks like a key of the gateway. */
 export function findKey(carriers: Carriers): string | undefined {
   return (
-    ours(carriers.header('authorization')?.replace(BEARER, '')) ??
-    ours(carriers.header('x-api-key')) ??
-    ours(carriers.header('x-goog-api-key')) ??
-    ours(carriers.header('api-key')) ??
-    ours(carriers.query('key'))
+    keyIn(carriers.header('authorization')?.replace(BEARER, '')) ??
+    keyIn(carriers.header('x-api-key')) ??
+    keyIn(carriers.header('x-goog-api-key')) ??
+    keyIn(carriers.header('api-key')) ??
+    keyIn(carriers.query('key'))
   )
 }
 
-/** Whether any carrier held anything at all: the caller is told whether its key is missing or wrong. */
+/** Whether the request has any value where a key may be: the error then says that the key is wrong, not missing. */
 export function carriesSomething(carriers: Carriers): boolean {
   const names = ['authorization', 'x-api-key', 'x-goog-api-key', 'api-key']
   return names.some(name => carriers.header(name)) || Boolean(carriers.query('key'))
 }
 
-function ours(value: string | null | undefined): string | undefined {
+function keyIn(value: string | null | undefined): string | undefined {
   const text = value?.trim()
   return text?.startsWith(keyPrefix) ? text : undefined
 }

@@ -1,26 +1,25 @@
-// Who a key belongs to: a bounded read-through cache over the store, so that a million keys cost a call no more
-// than ten, and no more memory.
+// A bounded read-through cache of keys, so that a million keys cost a call no more time and memory than ten.
 //
-// A change is seen at once: whoever changes a key calls forget() after the change is durable. A look-up that was
-// already under way then may have read the old row, so its result is used once and not kept.
+// Changes apply immediately: code that changes a key calls forget() after the change is durable. A lookup that was
+// already running may have read the old row, so its result is used once and not cached.
 
 import { AddressRanges } from '../http/address/ranges.ts'
 import type { KeyRow } from '../store/engine/reader.ts'
 import type { KeyText } from './key-format.ts'
 
-/** A key as calls are judged by it. */
+/** A key with everything that is needed to check a call. */
 export interface KnownKey extends KeyRow {
-  /** Of its addresses, where it is not free to come from anywhere. */
+  /** The addresses from which the key may be used; undefined if from anywhere. */
   readonly ranges?: AddressRanges
 }
 
 export interface KeyDirectoryParts {
-  /** Reads one key by its digest with the newest pepper; by the key itself where it may have another. */
+  /** Reads a key by its digest with the newest pepper. Needs the key itself to try older peppers. */
   find(digest: Buffer, key: KeyText): KeyRow | undefined | Promise<KeyRow | undefined>
   nowMs(): number
   readonly knownMax: number
   readonly unknownMax: number
-  /** How long a digest that nobody has may be answered from memory. */
+  /** How long an unknown digest is cached. */
   readonly unknownMs: number
 }
 
@@ -38,7 +37,7 @@ export class KeyDirectory {
     return this.#known.size + this.#unknown.size
   }
 
-  /** The key if memory can tell: a row, 'unknown', or undefined when the store must be asked. */
+  /** The cached result: a key, 'unknown', or undefined if the store must be read. */
   recall(digest: Buffer): KnownKey | 'unknown' | undefined {
     const name = digest.toString('latin1')
     const row = this.#known.get(name)
@@ -49,7 +48,7 @@ export class KeyDirectory {
 
   async lookUp(digest: Buffer, key: KeyText): Promise<KnownKey | undefined> {
     const changesBefore = this.#changes
-    const row = known(await this.#parts.find(digest, key))
+    const row = withRanges(await this.#parts.find(digest, key))
     if (changesBefore !== this.#changes) return row
     const name = digest.toString('latin1')
     if (row === undefined) {
@@ -63,7 +62,7 @@ export class KeyDirectory {
     return row
   }
 
-  /** Call when a key was made, changed or revoked. All of it is forgotten: changes are rare, mistakes are dear. */
+  /** Call it when a key was created, changed or revoked. Clears everything, because changes are rare and errors costly. */
   forget(): void {
     this.#changes++
     this.#known.clear()
@@ -71,11 +70,11 @@ export class KeyDirectory {
   }
 }
 
-/** What no call should have to read. */
-const known = (row: KeyRow | undefined): KnownKey | undefined =>
+/** Parses the address ranges once, so that calls do not have to. */
+const withRanges = (row: KeyRow | undefined): KnownKey | undefined =>
   row === undefined || row.addresses === null ? row : { ...row, ranges: new AddressRanges(row.addresses) }
 
-/** Drops the oldest. The next call of a dropped key reads it again: a few microseconds, not a mistake. */
+/** Drops the oldest entries. The next call of a dropped key reads it again, which takes a few microseconds. */
 function trim(map: Map<string, unknown>, max: number): void {
   while (map.size > max) map.delete(map.keys().next().value as string)
 }

@@ -1,5 +1,5 @@
-// Finds a key in the store, also one whose digest has an older pepper in it. Such a key is digested anew with the
-// newest, beside the calls, so that older peppers fade out: nobody but its caller can tell us the key.
+// Finds a key in the store, also if its digest was made with an older pepper. Such a key gets a new digest with the newest
+// pepper, in the background, so that older peppers go out of use. Only a call reveals the key that is needed for this.
 
 import { bounds } from '../base/bounds.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'
@@ -15,11 +15,11 @@ export interface KeyFinderParts {
   readonly pepper: SecretRing
 }
 
-const AT_ONCE = 64
+const BATCH_KEYS = 64
 
 export class KeyFinder {
   readonly #parts: KeyFinderParts
-  /** By the digest that goes: one is written once, however many calls are made with it meanwhile. */
+  /** By old digest, so that each is written once, however many calls use the key meanwhile. */
   readonly #waiting = new Map<string, RedigestedKey>()
   #writing: Promise<void> | undefined
   #closed = false
@@ -28,13 +28,13 @@ export class KeyFinder {
     this.#parts = parts
   }
 
-  /** `digest` is the key's with the newest pepper. */
+  /** `digest`: the digest of the key with the newest pepper. */
   find(digest: Buffer, key: KeyText): KeyRow | undefined {
     const row = this.#parts.reader.findKey(digest)
     return row !== undefined || this.#parts.pepper.all.length === 1 ? row : this.#findOlder(key)
   }
 
-  /** When peppers have changed: what waits may be of one that is let go next. Its callers come again. */
+  /** Call it when the peppers have changed: a waiting digest may be of a removed one. The next call adds it again. */
   forget(): void {
     this.#waiting.clear()
   }
@@ -58,10 +58,10 @@ export class KeyFinder {
     return found.row
   }
 
-  /** What cannot be written waits for the next that comes. */
+  /** Digests that could not be written wait for the next key with an old digest. */
   async #write(): Promise<void> {
     while (this.#waiting.size > 0 && !this.#closed) {
-      const keys = [...this.#waiting.values()].slice(0, AT_ONCE)
+      const keys = [...this.#waiting.values()].slice(0, BATCH_KEYS)
       try {
         await this.#parts.writer.run('redigestKeys', { keys })
       } catch {

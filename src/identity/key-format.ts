@@ -1,12 +1,12 @@
-// An API key: `wk-`, 30 random base62 characters, and 6 more that are a CRC-32 over what precedes them, so that a
-// typo or a spray of guesses is refused in memory.
+// API keys: `wk-`, 30 random base62 characters, and 6 characters with a CRC-32 of the rest, so that typing errors and
+// random guesses are refused without a lookup.
 
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Brand } from '../base/brand.ts'
 import type { Secret } from '../base/secrets/secret.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'
 
-/** A text with the shape and checksum of a key. Whether we ever issued it is another question. */
+/** A text with the format and checksum of a key. The key may still be unknown. */
 export type KeyText = Brand<string, 'KeyText'>
 
 export const keyPrefix = 'wk-'
@@ -32,7 +32,7 @@ function crc32(text: string): number {
 function checksum(text: string): string {
   let rest = crc32(text)
   let digits = ''
-  for (let place = 0; place < CHECK_CHARS; place++) {
+  for (let digit = 0; digit < CHECK_CHARS; digit++) {
     digits = BASE62[rest % 62]! + digits
     rest = Math.floor(rest / 62)
   }
@@ -43,7 +43,7 @@ export function mintKey(random: (bytes: number) => Uint8Array = randomBytes): Ke
   let text = keyPrefix
   while (text.length < keyPrefix.length + RANDOM_CHARS) {
     for (const byte of random(64)) {
-      // 248 is the greatest multiple of 62 in a byte: what is above would make some characters likelier.
+      // 248 is the largest multiple of 62 in a byte. Higher values would make some characters more likely.
       if (byte < 248 && text.length < keyPrefix.length + RANDOM_CHARS) text += BASE62[byte % 62]!
     }
   }
@@ -61,14 +61,14 @@ export function parseKey(text: string): KeyText | undefined {
 const isBase62 = (code: number): boolean =>
   (code >= 0x30 && code <= 0x39) || (code >= 0x41 && code <= 0x5a) || (code >= 0x61 && code <= 0x7a)
 
-/** What is stored of a key. Without the pepper, which is not in the database, it can be neither checked nor made. */
+/** The stored form of a key. Without the pepper, which is not in the database, nobody can verify or forge it. */
 export function digestKey(key: KeyText, pepper: Secret): Buffer {
   return createHmac('sha256', pepper.reveal()).update(key).digest()
 }
 
-/** What may be stored of it, with each pepper, the newest first. */
+/** The digests of a key with each pepper, the newest first. */
 export const digestsOf = (key: KeyText, peppers: SecretRing): readonly Buffer[] =>
   peppers.all.map(pepper => digestKey(key, pepper))
 
-/** Enough to recognise a key in a list, and no help in guessing it. */
+/** The last characters, which identify a key in a list and do not help to guess it. */
 export const keySuffix = (key: KeyText): string => key.slice(-4)

@@ -1,27 +1,39 @@
-// What a key may: call at all, now and from there; kinds of endpoints; models by the names that callers use for them,
-// and channels by what is said of them.
+// Checks what a key may do: whether it is valid now and from this address, and which endpoints, models and channels it
+// may use.
 
 import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import { matchesGlob } from '../base/text/glob.ts'
 import type { KnownKey } from './key-directory.ts'
 
-/** What a key may be kept to, by the kind of what is called in whichever dialect, or by the dialect of its calls. */
+/** The endpoints that a key can be restricted to: dialects of generations, and kinds of other calls. */
 export const endpointNames = [
-  ...(['chat', 'messages', 'responses', 'gemini', 'ark'] as const),
-  ...(['completions', 'embeddings', 'images', 'audio', 'rerank', 'moderations'] as const),
-  ...(['count_tokens', 'files', 'tasks', 'models'] as const),
+  'chat',
+  'messages',
+  'responses',
+  'gemini',
+  'ark',
+  'completions',
+  'embeddings',
+  'images',
+  'audio',
+  'rerank',
+  'moderations',
+  'count_tokens',
+  'files',
+  'tasks',
+  'models',
 ] as const
 export type EndpointName = (typeof endpointNames)[number]
 
-/** Where and how somebody uses a key. */
+/** The address from which a key is used, and the endpoint. */
 export interface KeyUse {
   address(): string
-  /** Undefined where there is nothing, or what every key may ask for. */
+  /** Undefined for an unknown path, and for endpoints that every key may use. */
   readonly endpoint: EndpointName | undefined
 }
 
-/** Why a key may not call; undefined where it may. Decided from what is in memory, by the date. */
+/** Why a key may not be used; undefined if it may. Needs no lookup. */
 export function keyProblem(key: KnownKey, use: KeyUse, dateMs: number): ErrorCode | undefined {
   if (key.revoked || key.disabled) return 'key_invalid'
   if (key.expiresMs !== null && dateMs >= key.expiresMs) return 'key_invalid'
@@ -31,23 +43,23 @@ export function keyProblem(key: KnownKey, use: KeyUse, dateMs: number): ErrorCod
   return 'endpoint_forbidden'
 }
 
-/** Null: whichever. */
+/** Null means: no restriction. */
 export interface KeyRights {
-  /** Patterns: one of them must fit. */
+  /** Patterns of models; one of them must match. */
   readonly allows: readonly string[] | null
-  /** Its account's: one of these must fit, too. */
+  /** The patterns of the key's account; one of them must match as well. */
   readonly accountAllows: readonly string[] | null
-  /** Patterns: none of them may fit, also where another allows it. */
+  /** Patterns of models; none of them may match, even if another pattern allows the model. */
   readonly denies: readonly string[] | null
-  /** Tags: a channel must have all of them. */
+  /** Tags; a channel must have all of them. */
   readonly requires: readonly string[] | null
 }
 
-/** Throws for a model that the key may not use: by the name that the caller used, and by the model's own. */
-export function checkModel({ allows, accountAllows, denies }: KeyRights, asked: string, model: string): void {
-  const fits = (pattern: string): boolean => matchesGlob(pattern, asked) || matchesGlob(pattern, model)
-  const isAllowed = (allows === null || allows.some(fits)) && (accountAllows === null || accountAllows.some(fits))
-  const isDenied = denies?.some(fits)
+/** Throws if the key may not use a model. Patterns match the requested name or the model's own name. */
+export function checkModel({ allows, accountAllows, denies }: KeyRights, requestedName: string, model: string): void {
+  const matches = (pattern: string): boolean => matchesGlob(pattern, requestedName) || matchesGlob(pattern, model)
+  const isAllowed = (allows === null || allows.some(matches)) && (accountAllows === null || accountAllows.some(matches))
+  const isDenied = denies?.some(matches)
   if (isAllowed && !isDenied) return
   throw new Refusal('model_forbidden', isDenied ? 'denied' : 'not allowed', { param: 'model' })
 }

@@ -1,5 +1,5 @@
-// Tokens without a meaning: 256 random bits, of which only a digest is kept. That many cannot be guessed, so a plain
-// digest tells nothing of them.
+// Opaque tokens: 256 random bits, of which only a digest is stored. They cannot be guessed, so a plain digest without a
+// pepper is safe.
 
 import { createHash, randomBytes } from 'node:crypto'
 
@@ -8,8 +8,8 @@ const SHAPE = /^[A-Za-z0-9_-]{43}$/
 
 export const mintOpaque = (): string => randomBytes(BYTES).toString('base64url')
 
-/** Whether it can be one of ours. */
+/** Whether a text has the format of an opaque token. */
 export const isOpaque = (text: string): boolean => SHAPE.test(text)
 
-/** In hex. */
+/** The digest in hex. */
 export const digestOpaque = (token: string): string => createHash('sha256').update(token).digest('hex')

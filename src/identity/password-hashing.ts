@@ -1,11 +1,11 @@
-// Hashes passwords and compares them, a few at a time: each takes long and much memory on purpose, and whoever floods
-// the sign-in must not take them from calls. Beyond a short line, people are told to come again.
+// Hashes and verifies passwords, a few at a time. Each hash takes time and memory on purpose, and a flood of sign-ins
+// must not take these from calls. When too many passwords wait, further ones are refused.
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Secret } from '../base/secrets/secret.ts'
 
-/** Slow on purpose, and done beside the thread that serves calls. */
+/** A slow hash function that runs outside of the thread that serves calls. */
 export interface Hashing {
   hash(password: string): Promise<string>
   /** Whether the hash is of this password. */
@@ -14,46 +14,46 @@ export interface Hashing {
 
 export class PasswordDesk {
   readonly #hashing: Hashing
-  /** Compared with for whoever has no password, so that it takes as long. */
-  #nobodys: Promise<string> | undefined
+  /** A hash to compare with if there is no such person, so that the answer takes as long. */
+  #dummyHash: Promise<string> | undefined
   readonly #waiting: (() => void)[] = []
-  #busy = 0
-  #done = 0
+  #running = 0
+  #started = 0
 
   constructor(hashing: Hashing) {
     this.#hashing = hashing
   }
 
-  /** How many were hashed or compared so far. */
+  /** The number of passwords that were hashed or verified so far. */
   get done(): number {
-    return this.#done
+    return this.#started
   }
 
   hash(password: Secret): Promise<string> {
-    return this.#inTurn(() => this.#hashing.hash(password.reveal()))
+    return this.#enqueue(() => this.#hashing.hash(password.reveal()))
   }
 
-  /** Undefined: there is no such person, or they have none. It is never theirs, and takes as long to say. */
+  /** With an undefined hash (no such person, or no password) the result is false, and takes as long. */
   async matches(password: Secret, hash: string | undefined): Promise<boolean> {
-    const nobodys = await (this.#nobodys ??= this.#hashing.hash('nobody has this password'))
-    const isSame = await this.#inTurn(() => this.#hashing.matches(password.reveal(), hash ?? nobodys))
+    const dummyHash = await (this.#dummyHash ??= this.#hashing.hash('nobody has this password'))
+    const isSame = await this.#enqueue(() => this.#hashing.matches(password.reveal(), hash ?? dummyHash))
     return isSame && hash !== undefined
   }
 
-  async #inTurn<T>(run: () => Promise<T>): Promise<T> {
-    if (this.#busy >= bounds.passwordHashesMax) {
+  async #enqueue<T>(run: () => Promise<T>): Promise<T> {
+    if (this.#running >= bounds.passwordHashesMax) {
       if (this.#waiting.length >= bounds.passwordsWaitingMax) {
         throw new Refusal('overloaded', 'too many passwords at once', { retryAfterMs: 1_000 })
       }
       await new Promise<void>(resolve => this.#waiting.push(resolve))
-    } else this.#busy++
+    } else this.#running++
     try {
-      this.#done++
+      this.#started++
       return await run()
     } finally {
       const next = this.#waiting.shift()
-      if (next === undefined) this.#busy--
-      else next() // it has the place from here on
+      if (next === undefined) this.#running--
+      else next() // the next one takes over this slot
     }
   }
 }

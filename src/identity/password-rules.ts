@@ -1,33 +1,52 @@
-// What a password and an address to sign in with must be.
+// The rules for passwords and e-mail addresses of people.
 
 import { bounds } from '../base/bounds.ts'
 
-/** What is tried first wherever somebody tries; all that is shorter is refused anyway. */
+/** Passwords that attackers try first. Shorter ones are refused anyway. */
 const COMMON = new Set([
-  ...['1234567890', '12345678910', '0123456789', '9876543210', 'password123', 'password1234', 'qwertyuiop'],
-  ...['1q2w3e4r5t', 'iloveyou123', 'administrator', 'changeme123', 'letmein123', 'welcome123', 'adminadmin'],
-  ...['passwordpassword', 'qwerty123456', '123456789a', 'abcdefghij', 'qwertyuiop123', 'correcthorsebatterystaple'],
+  '1234567890',
+  '12345678910',
+  '0123456789',
+  '9876543210',
+  'password123',
+  'password1234',
+  'qwertyuiop',
+  '1q2w3e4r5t',
+  'iloveyou123',
+  'administrator',
+  'changeme123',
+  'letmein123',
+  'welcome123',
+  'adminadmin',
+  'passwordpassword',
+  'qwerty123456',
+  '123456789a',
+  'abcdefghij',
+  'qwertyuiop123',
+  'correcthorsebatterystaple',
 ])
 const DISTINCT_MIN = 5
 
-/** What is wrong with it, in a sentence for whoever has chosen it; undefined: nothing. */
+/** What is wrong with a password, as a sentence for the person who chose it; undefined if it is accepted. */
 export function passwordProblem(password: string, email: string): string | undefined {
   const chars = [...password].length
-  const { passwordCharsMin: least, passwordCharsMax: most } = bounds
-  if (chars < least || chars > most) return `It must have ${least} to ${most} characters.`
+  const { passwordCharsMin: charsMin, passwordCharsMax: charsMax } = bounds
+  if (chars < charsMin || chars > charsMax) return `It must have ${charsMin} to ${charsMax} characters.`
   const lower = password.toLowerCase()
   if (new Set(lower).size < DISTINCT_MIN) return `It must have at least ${DISTINCT_MIN} different characters.`
-  if (COMMON.has(lower) || COMMON.has(lower.replace(/[\W_]/g, ''))) return 'It is one of those that are tried first.'
+  if (COMMON.has(lower) || COMMON.has(lower.replace(/[\W_]/g, ''))) return 'It is one of the most common passwords.'
   const [local = ''] = email.toLowerCase().split('@')
-  if (lower === email.toLowerCase() || (local.length >= DISTINCT_MIN && lower === local)) return 'It is the address.'
+  if (lower === email.toLowerCase() || (local.length >= DISTINCT_MIN && lower === local))
+    return 'It must not be the e-mail address.'
   return undefined
 }
 
-/** As it is kept and compared; undefined for what is no address. */
+/** The form in which an address is stored and compared; undefined if the text is not an e-mail address. */
 export function parseEmail(text: string): string | undefined {
   const email = text.trim().toLowerCase()
-  const isFit = email.length <= bounds.emailCharsMax && /^[^\s@\p{Cc}]+@[^\s@.\p{Cc}]+(\.[^\s@.\p{Cc}]+)*$/u.test(email)
-  return isFit ? email : undefined
+  const isValid =
+    email.length <= bounds.emailCharsMax && /^[^\s@\p{Cc}]+@[^\s@.\p{Cc}]+(\.[^\s@.\p{Cc}]+)*$/u.test(email)
+  return isValid ? email : undefined
 }
 
 export const domainOf = (email: string): string => email.slice(email.lastIndexOf('@') + 1)

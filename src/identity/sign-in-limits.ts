@@ -1,8 +1,8 @@
-// How often somebody may try to sign in. What fails is counted for the address it comes from, for the name that was
-// tried, and for both together; what goes well is not counted.
+// Limits attempts to sign in. A failed attempt counts for its address, for the name that was tried, and for both
+// together. A successful attempt is not counted.
 //
-// Whoever tries one name from a thousand addresses uses up what strangers may try of it, and nothing else: from where
-// somebody has signed in before, that does not count. So nobody can lock another out of where they usually are.
+// An attacker who tries one name from a thousand addresses uses up only the limit for unknown addresses. That limit does
+// not apply to an address from which this person has signed in before, so nobody can lock out another person.
 
 import { rateOf } from '../base/collections/gcra.ts'
 import type { GiveBack } from './attempt-limits.ts'
@@ -10,38 +10,38 @@ import { refuseFor, Tries } from './attempt-limits.ts'
 
 const TEN_MINUTES_MS = 600_000
 
-/** Of one address, of one name from one address, and of one name from wherever nobody signed in with it before. */
-const PLACE = rateOf(50, TEN_MINUTES_MS)
-const BOTH = rateOf(10, TEN_MINUTES_MS)
-const NAME = rateOf(30, TEN_MINUTES_MS)
+/** For one address; for one name from one address; for one name from all addresses that it was not used from before. */
+const ADDRESS_RATE = rateOf(50, TEN_MINUTES_MS)
+const PAIR_RATE = rateOf(10, TEN_MINUTES_MS)
+const NAME_RATE = rateOf(30, TEN_MINUTES_MS)
 
 export interface Try {
-  /** Whom they say they are. */
+  /** The name that was entered. */
   readonly name: string
-  /** Where they are. */
+  /** The address or network of the client. */
   readonly place: string
-  /** Somebody of this name has signed in from there before. */
+  /** The person of this name has signed in from this address before. */
   readonly isKnown: boolean
 }
 
 export class SignInLimits {
-  readonly #places
-  readonly #names
-  readonly #both
+  readonly #byAddress
+  readonly #byName
+  readonly #byPair
 
   constructor(nowMs: () => number) {
-    this.#places = new Tries(PLACE, nowMs)
-    this.#names = new Tries(NAME, nowMs)
-    this.#both = new Tries(BOTH, nowMs)
+    this.#byAddress = new Tries(ADDRESS_RATE, nowMs)
+    this.#byName = new Tries(NAME_RATE, nowMs)
+    this.#byPair = new Tries(PAIR_RATE, nowMs)
   }
 
-  /** Counts a try, or refuses it. Where it went well, what it gives back is called. */
+  /** Counts an attempt, or throws. Call the returned function if the attempt succeeded. */
   enter({ name, place, isKnown }: Try): GiveBack {
-    const both = `${name}\n${place}`
-    const namesMs = isKnown ? 0 : this.#names.waitMs(name)
-    refuseFor(Math.max(this.#places.waitMs(place), this.#both.waitMs(both), namesMs))
-    const taken = [this.#places.take(place), this.#both.take(both)]
-    if (!isKnown) taken.push(this.#names.take(name))
-    return () => taken.forEach(giveBack => giveBack())
+    const pair = `${name}\n${place}`
+    const nameWaitMs = isKnown ? 0 : this.#byName.waitMs(name)
+    refuseFor(Math.max(this.#byAddress.waitMs(place), this.#byPair.waitMs(pair), nameWaitMs))
+    const refunds = [this.#byAddress.take(place), this.#byPair.take(pair)]
+    if (!isKnown) refunds.push(this.#byName.take(name))
+    return () => refunds.forEach(refund => refund())
   }
 }

@@ -1,7 +1,7 @@
-// Management tokens (JWT). The algorithm is ours and pinned, every claim we set is required back, and which secret has
-// signed one is looked up among ours by its mark (`kid`): a token brings no key of its own.
+// Management tokens (JWT). The algorithm is fixed, and all claims that the gateway sets are required. The signing secret
+// is looked up in the ring by its fingerprint (`kid`), so a token cannot bring a key of its own.
 //
-// jose is loaded by the first token: a gateway that only serves calls does without its 3 MB.
+// jose is loaded by the first token: a gateway that only serves calls does not need its 3 MB.
 
 import { bounds } from '../base/bounds.ts'
 import type { Secret } from '../base/secrets/secret.ts'
@@ -13,13 +13,13 @@ const AUDIENCE = 'weir:management'
 const TYPE = 'weir+jwt'
 const LEEWAY_SECONDS = 30
 
-/** What a token says of its holder. What they may do is not in it: that is looked up each time. */
+/** The claims of a token. They contain no permissions: these are looked up each time. */
 export interface TokenHolder {
-  /** Whose it is. */
+  /** The person. */
   readonly subject: string
-  /** The session that it is of. */
+  /** The session of the token. */
   readonly session: string
-  /** Of whoever it is: a token of an older one is void. */
+  /** The version of the person; a token with an older version is invalid. */
   readonly version: number
 }
 
@@ -30,9 +30,9 @@ export interface TokenMint extends TokenHolder {
 
 const keyOf = (secret: Secret): Uint8Array => new TextEncoder().encode(secret.reveal())
 
-function signerOf(ring: SecretRing, mark: string | undefined): Uint8Array {
-  const secret = ring.find(mark ?? '')
-  if (secret === undefined) throw new Error('it was signed with no secret of ours')
+function signingKeyOf(ring: SecretRing, fingerprint: string | undefined): Uint8Array {
+  const secret = ring.find(fingerprint ?? '')
+  if (secret === undefined) throw new Error('the token was signed with an unknown secret')
   return keyOf(secret)
 }
 
@@ -50,12 +50,12 @@ export async function mintToken(ring: SecretRing, mint: TokenMint): Promise<stri
     .sign(keyOf(ring.newest))
 }
 
-/** Whose token it is, or undefined for anything but a token that we signed and that is in its time. */
+/** The claims of a token; undefined unless the gateway signed it and it is valid now. */
 export async function verifyToken(ring: SecretRing, token: string, nowMs: number): Promise<TokenHolder | undefined> {
   if (token.length > bounds.tokenCharsMax) return undefined
   const { jwtVerify } = await import('jose')
   try {
-    const { payload } = await jwtVerify(token, ({ kid }) => signerOf(ring, kid), {
+    const { payload } = await jwtVerify(token, ({ kid }) => signingKeyOf(ring, kid), {
       algorithms: [ALGORITHM],
       issuer: ISSUER,
       audience: AUDIENCE,
@@ -65,7 +65,7 @@ export async function verifyToken(ring: SecretRing, token: string, nowMs: number
       currentDate: new Date(nowMs),
     })
     const { sub: subject, sid: session, ver: version, iat = 0, exp = 0 } = payload
-    if (exp - iat > bounds.tokenSecondsMax) return undefined // none of ours lives that long
+    if (exp - iat > bounds.tokenSecondsMax) return undefined // the gateway issues no token with a longer life
     if (typeof subject !== 'string' || typeof session !== 'string' || typeof version !== 'number') return undefined
     return { subject, session, version }
   } catch {

@@ -1,5 +1,5 @@
-// Codes of an authenticator: six digits of a secret and the time (RFC 6238, with the SHA-1 and the 30 seconds that
-// every authenticator knows). And the codes for whoever has lost theirs.
+// Codes of authenticator apps: six digits from a secret and the time (RFC 6238, with SHA-1 and 30 seconds, which every
+// app supports). Also the recovery codes for people who have lost their authenticator.
 
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Seal, SealedPlace } from '../base/secrets/seal.ts'
@@ -7,7 +7,7 @@ import { Secret } from '../base/secrets/secret.ts'
 
 const STEP_MS = 30_000
 const DIGITS = 6
-/** Steps before and after the present one that are accepted: clocks differ, and people type. */
+/** Steps before and after the current one that are accepted, because clocks differ and typing takes time. */
 const STEPS_OFF = 1
 const SECRET_BYTES = 20
 const RECOVERY_BYTES = 10
@@ -52,7 +52,7 @@ export function codeOf(secret: Secret, step: number, digits = DIGITS): string {
   return String(number % 10 ** digits).padStart(digits, '0')
 }
 
-/** The step whose code it is, of those that are accepted now; undefined for none. */
+/** The step to which a code belongs; undefined if the code is not accepted now. */
 export function stepOfCode(secret: Secret, code: string, dateMs: number): number | undefined {
   const now = stepAt(dateMs)
   for (let step = now + STEPS_OFF; step >= now - STEPS_OFF; step--) if (codeOf(secret, step) === code) return step
@@ -61,27 +61,27 @@ export function stepOfCode(secret: Secret, code: string, dateMs: number): number
 
 export const isTotpCode = (text: string): boolean => /^\d{6}$/.test(text)
 
-/** For whom it is made, once: to be typed, and to be read by an authenticator from a picture. */
+/** Shown once to the person: the secret to type, and a URL for a QR code. */
 export function showTotp(secret: Secret, { site, email }: { readonly site: string; readonly email: string }) {
-  const [label, typed] = [`${encodeURIComponent(site)}:${encodeURIComponent(email)}`, secret.reveal()]
-  return { secret: typed, url: `otpauth://totp/${label}?secret=${typed}&issuer=${encodeURIComponent(site)}` }
+  const [label, secretText] = [`${encodeURIComponent(site)}:${encodeURIComponent(email)}`, secret.reveal()]
+  return { secret: secretText, url: `otpauth://totp/${label}?secret=${secretText}&issuer=${encodeURIComponent(site)}` }
 }
 
 /** `abcd-efgh-ijkl-mnop`: 80 random bits. */
 export const mintRecoveryCode = (random: (bytes: number) => Uint8Array = randomBytes): string =>
   base32(random(RECOVERY_BYTES)).toLowerCase().match(/.{4}/g)!.join('-')
 
-/** Undefined for what cannot be one. */
+/** Undefined if the text cannot be a recovery code. */
 export function parseRecoveryCode(text: string): string | undefined {
   const letters = text.toLowerCase().replace(/[\s-]/g, '')
   return /^[a-z2-7]{16}$/.test(letters) ? letters.match(/.{4}/g)!.join('-') : undefined
 }
 
-const placeOf = (personId: number): SealedPlace => ({ table: 'totp', row: personId, column: 'sealed' })
+const locationOf = (personId: number): SealedPlace => ({ table: 'totp', row: personId, column: 'sealed' })
 
-/** In base64. */
+/** The sealed secret in base64. */
 export const sealTotp = (seal: Pick<Seal, 'close'>, personId: number, secret: Secret): string =>
-  seal.close(placeOf(personId), Buffer.from(secret.reveal())).toString('base64')
+  seal.close(locationOf(personId), Buffer.from(secret.reveal())).toString('base64')
 
 export const openTotp = (seal: Pick<Seal, 'open'>, personId: number, sealed: Uint8Array): Secret =>
-  new Secret(seal.open(placeOf(personId), sealed).toString())
+  new Secret(seal.open(locationOf(personId), sealed).toString())

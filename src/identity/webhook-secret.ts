@@ -1,5 +1,5 @@
-// The secret of a webhook, told once and kept sealed; and what is signed with it, so that whoever is told something
-// knows that it is from us, and when it was said.
+// The secret of a webhook, which is shown once and stored sealed. It signs each delivery, so that the receiver can verify
+// the sender and the time.
 
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Brand } from '../base/brand.ts'
@@ -10,7 +10,7 @@ export type WebhookSecretText = Brand<string, 'WebhookSecretText'>
 
 export const SIGNATURE_HEADER = 'X-Weir-Signature'
 
-/** There is no webhook without one, and nobody chooses it: an empty one would be everybody's. */
+/** Every webhook has a generated secret. People cannot choose it, because an empty or weak one could be guessed. */
 export const mintWebhookSecret = (random: (bytes: number) => Uint8Array = randomBytes): WebhookSecretText =>
   `whsec_${Buffer.from(random(32)).toString('base64url')}` as WebhookSecretText
 
@@ -20,11 +20,11 @@ export function signatureOf(secret: Secret, body: string, atMs: number): string 
   return `t=${seconds},v1=${digest}`
 }
 
-const placeOf = (webhookId: number) => ({ table: 'webhook', row: webhookId, column: 'secret' })
+const locationOf = (webhookId: number) => ({ table: 'webhook', row: webhookId, column: 'secret' })
 
-/** In base64. */
+/** The sealed secret in base64. */
 export const sealWebhookSecret = (seal: Pick<Seal, 'close'>, webhookId: number, secret: WebhookSecretText): string =>
-  seal.close(placeOf(webhookId), Buffer.from(secret)).toString('base64')
+  seal.close(locationOf(webhookId), Buffer.from(secret)).toString('base64')
 
 export const openWebhookSecret = (seal: Pick<Seal, 'open'>, webhookId: number, sealed: Uint8Array): Secret =>
-  new Secret(seal.open(placeOf(webhookId), sealed).toString())
+  new Secret(seal.open(locationOf(webhookId), sealed).toString())
