@@ -49,7 +49,9 @@ export const bounds = {
   /** Lists and objects among these values, and different field names: both are expensive to build. */
   jsonContainersMax: 250_000,
   jsonNamesMax: 50_000,
-  /** A field name in a large body. Several parts read each name; the longest name of any vendor has some dozen bytes. */
+  /**
+   * A field name in a large body. Several parts read each name; the longest name of any vendor has some dozen bytes.
+   */
   jsonNameBytesMax: 16 * 1024,
   modelNameCharsMax: 256,
   /** Model names whose targets are cached. */

@@ -1,4 +1,4 @@
-// The one table of errors, and what a dialect gets of it.
+// The table of errors, and the error that a dialect writes.
 
 import { describe, expect, test } from 'bun:test'
 import type { ErrorCode } from './errors.ts'
@@ -6,7 +6,7 @@ import { errorRows, Refusal, speakRefusal } from './errors.ts'
 
 const rows = Object.entries(errorRows) as [ErrorCode, (typeof errorRows)[ErrorCode]][]
 
-/** Which case gets which status. */
+/** The status of each error. */
 const statuses: Readonly<Record<number, readonly ErrorCode[]>> = {
   400: [
     ...(['json_invalid', 'json_too_deep', 'body_not_object', 'encoding_invalid', 'body_in_pieces'] as const),
@@ -33,7 +33,7 @@ describe('the table', () => {
     for (const code of codes) expect([code, errorRows[code].status]).toEqual([code, Number(status)])
   })
 
-  test('every row is an error, says a sentence, and nobody is told twice the same', () => {
+  test('every row has an error status and a sentence of its own', () => {
     const messages = new Set<string>()
     for (const [code, { status, message }] of rows) {
       expect([code, status >= 400 && status <= 599]).toEqual([code, true])
@@ -44,7 +44,7 @@ describe('the table', () => {
     expect(messages.size).toBe(rows.length)
   })
 
-  test('a caller’s own mistake is not worth another try, and all 401 are of one kind', () => {
+  test('errors of the caller are not retried, and all 401 have the kind authentication', () => {
     for (const [code, { status, retry, kind }] of rows) {
       if ([400, 401, 402, 404, 405, 413, 415, 426, 431].includes(status)) expect([code, retry]).toEqual([code, false])
       expect([code, kind === 'authentication']).toEqual([code, status === 401])
@@ -53,13 +53,13 @@ describe('the table', () => {
 })
 
 describe('speakRefusal', () => {
-  test('the detail is for the log and never spoken', () => {
+  test('the detail goes to the log and is never shown to the caller', () => {
     const refusal = new Refusal('key_invalid', 'key 7 of account 3 is revoked')
     expect(refusal.message).toContain('account 3')
     expect(JSON.stringify(speakRefusal(refusal, 'req_1'))).not.toContain('account 3')
   })
 
-  test('a hint follows the row’s text, a field is named, a wait is passed on', () => {
+  test('adds the hint to the text, and passes on param and wait', () => {
     const refusal = new Refusal('qpm_exceeded', '', { hint: 'Wait.', param: 'model', retryAfterMs: 7 })
     expect(speakRefusal(refusal, 'req_1')).toEqual({
       code: 'qpm_exceeded',
@@ -77,7 +77,7 @@ describe('speakRefusal', () => {
     [404, 'not_found'],
     [413, 'too_large'],
     [422, 'invalid_request'],
-  ] as const)('an upstream’s %p is passed on in its words, as %s', (status, kind) => {
+  ] as const)('an upstream’s %p keeps its message, with the kind %s', (status, kind) => {
     const upstream = { status, message: 'I do not like it.' }
     const spoken = speakRefusal(new Refusal('upstream_refused', '', { upstream }), 'req_1')
     expect(spoken).toMatchObject({ status, kind, message: upstream.message, upstream })

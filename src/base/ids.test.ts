@@ -23,7 +23,7 @@ test('ids only grow, whatever the clock does', () => {
   )
 })
 
-test('a millisecond that holds more than fits borrows from the next', () => {
+test('a millisecond with more ids than its range uses the range of the next', () => {
   let ms = now
   const mint = buildIdMinter(() => ms)
   const ids = Array.from({ length: 20_000 }, mint)
@@ -33,18 +33,18 @@ test('a millisecond that holds more than fits borrows from the next', () => {
   expect([...ids].sort((a, b) => a - b)).toEqual(ids)
 })
 
-test('a start goes on after the last id there is, also when the clock went back', () => {
+test('a restart continues after the last id, also when the clock went back', () => {
   const last = buildIdMinter(() => now)()
   expect(buildIdMinter(() => now - 86_400_000, last)()).toBe(last + 1)
   expect(buildIdMinter(() => now + 1, last)()).toBeGreaterThan(last + 1)
 })
 
-test('a clock before our epoch gives ids all the same', () => {
+test('a clock before the epoch still gives ids', () => {
   const mint = buildIdMinter(() => 0)
   expect([mint(), mint()]).toEqual([1, 2])
 })
 
-test('the text of an id is as long as any other and sorts as the numbers do', () => {
+test('texts of ids have equal length and sort like the numbers', () => {
   const ids = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
   fc.assert(
     fc.property(ids, ids, (a, b) => {

@@ -21,7 +21,7 @@ test('time, level, event and fields, in that order', () => {
   expect(new Date(line.time as string).getTime()).toBeGreaterThan(0)
 })
 
-test('less than the level is not even written', () => {
+test('events below the level are not written', () => {
   const lines: string[] = []
   const log = buildLog('warn', line => void lines.push(line))
   log.debug('x')
@@ -31,7 +31,7 @@ test('less than the level is not even written', () => {
   expect(lines.map(line => JSON.parse(line).level)).toEqual(['warn', 'error'])
 })
 
-test('one line, and nothing in it that a terminal obeys, whatever is said', () => {
+test('a line has no line break and no control character, whatever the fields contain', () => {
   const words = fc.string({ unit: 'binary', maxLength: 40 })
   const forged = '"}\n{"level":"error"'
   const evil = fc.constantFrom('\n', '\r\n', '\u2028', '\u0085', '\u001b[2J', '\u202e', forged, '\u0000')
@@ -70,7 +70,7 @@ describe('no secret', () => {
     expect(logged({ field })).not.toContain(CANARY)
   })
 
-  test('what is left says what happened', () => {
+  test('the rest of the text stays readable', () => {
     expect(describeFault(failed)).toBe(
       'TypeError: cannot reach https://gate.example:81/v1?[secret] ' +
         '(Error: Bearer [secret] (Error: GET /v1beta/x?alt=sse&key=[secret]&a=1))',
@@ -79,7 +79,7 @@ describe('no secret', () => {
   })
 })
 
-test('what cannot be written does not throw, and does not hide the event', () => {
+test('fields that cannot be written do not throw, and do not hide the event', () => {
   const circle: Record<string, unknown> = {}
   circle.self = circle
   expect(JSON.parse(logged({ circle }))).toMatchObject({ event: 'said', fields: 'unreadable' })

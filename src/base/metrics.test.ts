@@ -1,4 +1,4 @@
-// The text formats, to the letter.
+// The exact text formats.
 
 import { expect, test } from 'bun:test'
 import { readExposition, valueOf } from '../../test/metrics/exposition.ts'
@@ -62,19 +62,19 @@ weir_d_sum{at="here"} 9.6
 weir_d_count{at="here"} 3
 `
 
-test('counters grow, gauges are read, labels are escaped, and what cannot be read is left out', () => {
+test('counters grow, gauges are read, labels are escaped, and a gauge that throws is left out', () => {
   const text = sampleMetrics().write()
   expect(text).toBe(WRITTEN)
   expect(valueOf(readExposition(text), 'weir_b_total', { kind: 'say "\\"\n' })).toBe(1)
 })
 
-test('in the other format counters are named without their ending, and the end is said', () => {
+test('OpenMetrics names counters without _total and ends with # EOF', () => {
   const text = sampleMetrics().write('openmetrics')
   expect(text).toBe(`${WRITTEN.replace(/^(# (?:HELP|TYPE) \w+)_total /gm, '$1 ')}# EOF\n`)
   readExposition(text, 'openmetrics')
 })
 
-test('a name has no more series than its bound: what comes later is other', () => {
+test('the series of a metric are bounded: later ones are counted as other', () => {
   const metrics = new Metrics()
   const of = metrics.counters('weir_many_total', 'Many.', ['a', 'b'])
   const [times, extra] = [metrics.histograms('weir_long', 'Long.', { labels: ['a'], upTo: [1] }), 500]
@@ -93,7 +93,7 @@ test('a name has no more series than its bound: what comes later is other', () =
   expect(rows!.samples).toHaveLength(bounds.metricSeriesMax)
 })
 
-test('one name is one metric, and only counters are totals', () => {
+test('a name is registered once, and only counters end in _total', () => {
   const metrics = new Metrics()
   metrics.counter('weir_a_total', 'As.')
   expect(() => metrics.counter('weir_a_total', 'Again.')).toThrow()

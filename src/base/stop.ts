@@ -1,5 +1,5 @@
-// A signal that a call must end, with a reason. It does what an AbortController does, at a fifth of the cost: every call
-// has one, and hardly any is used.
+// A signal that a call must end, with a reason. It does what an AbortController does, at a fifth of the cost: every
+// call has one, and hardly any is used.
 
 export class Stop<Reason extends object> {
   #reason: Reason | undefined

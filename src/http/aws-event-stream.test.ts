@@ -1,4 +1,4 @@
-// Messages written by the vendor's own codec are read, in whatever crumbs they come, and nothing else is.
+// Reads messages of the vendor's own codec, however they are split, and refuses everything else.
 
 import { describe, expect, test } from 'bun:test'
 import { EventStreamCodec } from '@smithy/eventstream-codec'
@@ -40,7 +40,7 @@ test('a name that could end its line is left out, and breaks in data are spaces'
   expect(read(chunk('{\r\n"a":1}'))).toEqual(['data: {  "a":1}\n\n'])
 })
 
-test('what is not in the shape of a chunk goes on as it is', () => {
+test('a payload without bytes is passed on unchanged', () => {
   expect(read(encode(eventHeaders, '{"a":1}'))).toEqual(['data: {"a":1}\n\n'])
   expect(read(encode(eventHeaders, 'noise'))).toEqual(['data: noise\n\n'])
   expect(read(encode(eventHeaders, 'null'))).toEqual(['data: null\n\n'])
@@ -60,13 +60,13 @@ test.each([
   expect(JSON.parse(frameData(Buffer.from(frame))!)).toEqual({ type: 'error', error: { type, message: 'Too\nmany' } })
 })
 
-test('an error of the service has its words in headers', () => {
+test('an error of the service has its message in headers', () => {
   const headers = { ':message-type': text('error'), ':error-code': text('InternalFailure') }
   expect(read(encode({ ...headers, ':error-message': text('Sorry') }, ''))[0]).toInclude('"Sorry"')
   expect(read(encode(headers, ''))[0]).toInclude('InternalFailure')
 })
 
-test('headers of every kind are passed over', () => {
+test('headers of all types are skipped', () => {
   const headers: Headers = {
     ...{ yes: { type: 'boolean', value: true }, no: { type: 'boolean', value: false } },
     ...{ byte: { type: 'byte', value: 1 }, short: { type: 'short', value: 2 }, whole: { type: 'integer', value: 3 } },
@@ -93,7 +93,7 @@ test('any split of the bytes gives the same events', () => {
 })
 
 describe('a broken stream', () => {
-  test('with any byte changed is refused, or is not done', () => {
+  test('with any byte changed is refused, or stays incomplete', () => {
     const bytes = chunk('{"type":"ping"}')
     for (let at = 0; at < bytes.length; at++) {
       const changed = Buffer.from(bytes)

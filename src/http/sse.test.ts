@@ -1,4 +1,4 @@
-// Frames do not depend on how the bytes were cut, and nothing of the bytes is lost or changed.
+// Frames do not depend on how the bytes are split, and no byte is lost or changed.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -86,7 +86,7 @@ describe('SseSplitter', () => {
     )
   })
 
-  test('any cut of the bytes gives the frames of the whole', () => {
+  test('any split of the bytes gives the same frames', () => {
     fc.assert(
       fc.property(streams, fc.array(fc.nat(400), { maxLength: 20 }), (text, places) => {
         const data = bytes(text)
@@ -125,7 +125,7 @@ describe('SseSplitter', () => {
     expect(push('x\r')).toEqual([])
   })
 
-  test('in a stream whose lines end with CR, an event is given when it is whole', () => {
+  test('in a stream whose lines end with CR, an event is returned when it is complete', () => {
     const splitter = new SseSplitter(MIB)
     const push = (text: string): string[] => splitter.push(bytes(text)).map(String)
     expect(push('data: 3\r')).toEqual([])
@@ -153,11 +153,11 @@ describe('SseSplitter', () => {
     expect(splitter.end()).toBeUndefined()
   })
 
-  test('of nothing, nothing is left', () => {
+  test('an empty stream has no rest', () => {
     expect(new SseSplitter(MIB).end()).toBeUndefined()
   })
 
-  test('what is left of a chunk goes on with the next', () => {
+  test('the rest of a chunk continues with the next', () => {
     const splitter = new SseSplitter(MIB)
     const frames = [splitter.push(bytes('data: 1\n\ndata: 2')), splitter.push(bytes('\n\n'))]
     expect(frames.map(list => list.map(String))).toEqual([['data: 1\n\n'], ['data: 2\n\n']])
@@ -194,7 +194,7 @@ describe('an event beyond the bound', () => {
     expect(isRefused(Array.from({ length: 12 }, () => piece))).toBe(true)
   })
 
-  test('many events of less than it are no matter', () => {
+  test('many smaller events are accepted', () => {
     expect(isRefused([Buffer.concat(Array.from({ length: 40 }, () => long(100_000)))])).toBe(false)
   })
 })

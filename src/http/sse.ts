@@ -1,5 +1,5 @@
-// Splits a byte stream into server-sent events without changing a byte. It knows line ends, comments and fields, but not
-// the meaning of events.
+// Splits a byte stream into server-sent events without changing a byte. It knows line ends, comments and fields, but
+// not the meaning of events.
 
 import { beyondBound } from '../base/errors.ts'
 

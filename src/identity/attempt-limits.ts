@@ -1,5 +1,5 @@
-// Limits how often a guess (a password, a code) or an expensive action may be attempted: by one person, from one address,
-// or for one name.
+// Limits how often a guess (a password, a code) or an expensive action may be attempted: by one person, from one
+// address, or for one name.
 
 import { bounds } from '../base/bounds.ts'
 import type { Rate } from '../base/collections/gcra.ts'

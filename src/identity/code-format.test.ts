@@ -6,14 +6,14 @@ import { digestCode, mintCode, parseCode } from './code-format.ts'
 
 const pepper = new Secret('p'.repeat(32))
 
-test('are of one shape and never the same', () => {
+test('have one format and are never the same', () => {
   const codes = Array.from({ length: 2_000 }, () => mintCode())
   expect(new Set(codes).size).toBe(2_000)
   for (const code of codes) {
     expect(code).toMatch(/^wr(-[0-9A-HJKMNP-TV-Z]{4}){4}$/)
     expect(parseCode(code)).toBe(code)
   }
-  // Every character stands in every place: 80 bits are random.
+  // Every character occurs at every position: 80 bits are random.
   for (let place = 3; place < 22; place++) {
     if (codes[0]![place] !== '-') expect(new Set(codes.map(code => code[place])).size).toBe(32)
   }
@@ -26,9 +26,9 @@ test.each([
 ])('%p is read as %p', (text, code) => expect(parseCode(text) as string).toBe(code))
 
 const wrong = ['', 'wr-', 'wr-0123-4567-89AB-CDE', 'wr-0123-4567-89AB-CDEFG', 'wr-0123-4567-89AB-CDEU']
-test.each([...wrong, 'wk-0123-4567-89AB-CDEF'])('%p is none', text => expect(parseCode(text)).toBeUndefined())
+test.each([...wrong, 'wk-0123-4567-89AB-CDEF'])('%p is not a code', text => expect(parseCode(text)).toBeUndefined())
 
-test('are kept as digests that need the pepper', () => {
+test('are stored as digests that need the pepper', () => {
   const code = parseCode('wr-0123-4567-89AB-CDEF')!
   expect(digestCode(code, pepper)).toHaveLength(32)
   expect(digestCode(code, pepper)).toEqual(digestCode(code, pepper))

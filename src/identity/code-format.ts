@@ -1,5 +1,5 @@
-// Redemption codes: `wr-` and four groups of four characters, with 80 random bits. Letters that look like digits are read
-// as these digits, because people copy codes by hand.
+// Redemption codes: `wr-` and four groups of four characters, with 80 random bits. Letters that look like digits are
+// read as these digits, because people copy codes by hand.
 
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Brand } from '../base/brand.ts'

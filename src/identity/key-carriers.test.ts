@@ -1,4 +1,4 @@
-// Where a key may stand, and which one counts when there are several.
+// Where a request may have a key, and which one counts if there are several.
 
 import { describe, expect, test } from 'bun:test'
 import { carriesSomething, findKey } from './key-carriers.ts'
@@ -37,12 +37,12 @@ describe('of two', () => {
     expect(find({ [second]: value(second, 'wk-b'), [first]: value(first, 'wk-a') })).toBe('wk-a')
   })
 
-  test.each(pairs)('%s with another vendor’s key leaves it to %s', (first, second) => {
+  test.each(pairs)('%s with another vendor’s key is skipped for %s', (first, second) => {
     expect(find({ [first]: value(first, 'sk-other'), [second]: value(second, 'wk-b') })).toBe('wk-b')
   })
 })
 
-test('whether anything was sent at all', () => {
+test('detects whether any key was sent', () => {
   expect(carriesSomething(carriers({}))).toBe(false)
   expect(carriesSomething(carriers({ authorization: '', '?key': '' }))).toBe(false)
   for (const carrier of order) expect(carriesSomething(carriers({ [carrier]: 'x' }))).toBe(true)

@@ -1,4 +1,4 @@
-// The cache over the keys: bounded, forgetful on time, and never holding on to what a change has made wrong.
+// The cache of keys: bounded, expiring, and never outdated after a change.
 
 import { describe, expect, test } from 'bun:test'
 import type { KeyRow } from '../store/engine/reader.ts'
@@ -65,7 +65,7 @@ describe('a known key', () => {
     expect(asked).toHaveLength(1)
   })
 
-  test('is asked for again after any change, and then gives what is there now', async () => {
+  test('is read again after any change', async () => {
     const { keys, put } = bench()
     put(1, row(1))
     await keys.lookUp(digest(1), key)
@@ -76,7 +76,7 @@ describe('a known key', () => {
     expect(keys.recall(digest(1))).toEqual(row(1, true))
   })
 
-  test('stays a key of its own, however alike the digests are', async () => {
+  test('is distinguished from keys with similar digests', async () => {
     const { keys, put } = bench()
     put(1, row(1))
     await keys.lookUp(digest(1), key)
@@ -97,7 +97,7 @@ describe('an unknown key', () => {
     expect(made.keys.recall(digest(1))).toEqual(row(1))
   })
 
-  test('that is made in the meantime is known at once', async () => {
+  test('that is created meanwhile is known immediately', async () => {
     const { keys, put } = bench()
     await keys.lookUp(digest(1), key)
     put(1, row(1))
@@ -106,7 +106,7 @@ describe('an unknown key', () => {
     expect(await keys.lookUp(digest(1), key)).toEqual(row(1))
   })
 
-  test('that is asked for again counts from then', async () => {
+  test('that is looked up again is cached from then on', async () => {
     const made = bench()
     await made.keys.lookUp(digest(1), key)
     made.nowMs = 5_000
@@ -134,7 +134,7 @@ describe('memory', () => {
     expect(keys.recall(digest(1_098))).toBe('unknown')
   })
 
-  test('a spray of unknown keys does not drive the known ones out', async () => {
+  test('many unknown keys do not displace known ones', async () => {
     const { keys, put } = bench({ knownMax: 2, unknownMax: 2 })
     put(1, row(1))
     await keys.lookUp(digest(1), key)
@@ -153,7 +153,7 @@ describe('memory', () => {
   })
 })
 
-describe('a look-up that is under way while a key changes', () => {
+describe('a lookup that is running while a key changes', () => {
   /** The store answers when the test says so. */
   function slow(): { keys: KeyDirectory; answer(value: KeyRow | undefined): void } {
     const waiting: ((value: KeyRow | undefined) => void)[] = []
@@ -167,7 +167,7 @@ describe('a look-up that is under way while a key changes', () => {
     return { keys, answer: value => waiting.shift()!(value) }
   }
 
-  test('is used once and not kept: it may have read the key before it was revoked', async () => {
+  test('is used once and not cached: it may have read the key before it was revoked', async () => {
     const { keys, answer } = slow()
     const looked = keys.lookUp(digest(1), key)
     keys.forget()
@@ -177,7 +177,7 @@ describe('a look-up that is under way while a key changes', () => {
     expect(keys.cached).toBe(0)
   })
 
-  test('is not kept either when it found nothing: the key may have been made since', async () => {
+  test('is not cached either if it found nothing: the key may have been created since', async () => {
     const { keys, answer } = slow()
     const looked = keys.lookUp(digest(1), key)
     keys.forget()
@@ -186,7 +186,7 @@ describe('a look-up that is under way while a key changes', () => {
     expect(keys.recall(digest(1))).toBeUndefined()
   })
 
-  test('and one that began after the change is kept', async () => {
+  test('is cached if it began after the change', async () => {
     const { keys, answer } = slow()
     const before = keys.lookUp(digest(1), key)
     keys.forget()

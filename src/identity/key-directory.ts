@@ -62,7 +62,9 @@ export class KeyDirectory {
     return row
   }
 
-  /** Call it when a key was created, changed or revoked. Clears everything, because changes are rare and errors costly. */
+  /**
+   * Call it when a key was created, changed or revoked. Clears everything, because changes are rare and errors costly.
+   */
   forget(): void {
     this.#changes++
     this.#known.clear()

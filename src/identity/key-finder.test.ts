@@ -1,4 +1,4 @@
-// A key is found whichever pepper is in its digest, and is brought to the newest once, whatever happens meanwhile.
+// A key is found whichever pepper its digest has, and gets a digest with the newest pepper once.
 
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -65,7 +65,7 @@ test('with one pepper nothing is written', async () => {
   expect(ops).toEqual([])
 })
 
-test('a key of an older pepper is found, and digested anew once', async () => {
+test('a key with an older pepper is found, and gets a new digest once', async () => {
   const key = await made(11)
   rotate()
   for (let call = 0; call < 20; call++) expect(find(key)).toBe(11)
@@ -74,7 +74,7 @@ test('a key of an older pepper is found, and digested anew once', async () => {
   expect([find(mintKey()), ops]).toEqual([undefined, ['redigestKeys 1']])
 })
 
-test('one that another has just digested anew is found all the same', async () => {
+test('a key whose digest was just replaced is found', async () => {
   const key = await made(11)
   rotate()
   expect(find(key)).toBe(11)
@@ -88,7 +88,7 @@ test('one that another has just digested anew is found all the same', async () =
   expect(ops).toEqual(['redigestKeys 1'])
 })
 
-test('a digest that is another by now stays', async () => {
+test('a digest that has changed meanwhile is not overwritten', async () => {
   const key = await made(11)
   const [from, to] = ['ab'.repeat(32), 'cd'.repeat(32)]
   const stale = { id: 11, from, to, pepper: 'aabbccdd' }
@@ -96,7 +96,7 @@ test('a digest that is another by now stays', async () => {
   expect(find(key)).toBe(11)
 })
 
-test('many at once are written some at a time', async () => {
+test('many keys are written in batches', async () => {
   const keys = await Promise.all(Array.from({ length: 150 }, (_, at) => made(at + 1)))
   rotate()
   expect(keys.map(find)).toEqual(keys.map((_, at) => at + 1))
@@ -104,7 +104,7 @@ test('many at once are written some at a time', async () => {
   expect(ops.length).toBeLessThan(10)
 })
 
-test('what could not be written is written with the next', async () => {
+test('a digest that could not be written is written with the next', async () => {
   const [one, other] = [await made(11), await made(12)]
   let isAway = true
   const run = ((name: 'redigestKeys', input: { keys: [] }) =>
@@ -118,7 +118,7 @@ test('what could not be written is written with the next', async () => {
   await until(() => isFresh(one) && isFresh(other), 'both are digested anew')
 })
 
-test('what waits for a pepper that may go is forgotten', async () => {
+test('digests that wait are dropped when the peppers change', async () => {
   const key = await made(11)
   rotate()
   const gate = Promise.withResolvers<void>()
@@ -137,7 +137,7 @@ test('what waits for a pepper that may go is forgotten', async () => {
   expect([...others].map(isFresh)).toEqual([false, false])
 })
 
-test('a key is never unknown, however often its digest changes under the look', async () => {
+test('a key is always found, however often its digest changes during the lookup', async () => {
   const key = await made(11)
   rotate()
   const [to, from] = ring.all.map(pepper => digestKey(key, pepper)) as [Buffer, Buffer]

@@ -1,5 +1,6 @@
-// Finds a key in the store, also if its digest was made with an older pepper. Such a key gets a new digest with the newest
-// pepper, in the background, so that older peppers go out of use. Only a call reveals the key that is needed for this.
+// Finds a key in the store, also if its digest was made with an older pepper. Such a key gets a new digest with the
+// newest pepper, in the background, so that older peppers go out of use. Only a call reveals the key that is needed for
+// this.
 
 import { bounds } from '../base/bounds.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'

@@ -1,4 +1,4 @@
-// The shape of a key: any typo is seen in memory, and every character of it is random or checks the others.
+// The format of a key: typing errors are found by the checksum, and all other characters are random.
 
 import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
@@ -25,7 +25,7 @@ describe('a minted key', () => {
     )
   })
 
-  test('ends in the CRC-32 of what precedes, in base 62', () => {
+  test('ends with the CRC-32 of the rest, in base 62', () => {
     fc.assert(
       fc.property(seeded, key => {
         const digits = [...key.slice(-6)].reduce((sum, digit) => sum * 62 + BASE62.indexOf(digit), 0)
@@ -61,7 +61,7 @@ describe('parseKey refuses', () => {
     }
   })
 
-  test('every two neighbours that changed places, every character left out or doubled', () => {
+  test('swapped neighbours, and missing or doubled characters', () => {
     fc.assert(
       fc.property(seeded, fc.nat(37), (key, at) => {
         const swapped = key.slice(0, at) + key[at + 1] + key[at] + key.slice(at + 2)
@@ -72,7 +72,7 @@ describe('parseKey refuses', () => {
     )
   })
 
-  test('a spray of guesses', () => {
+  test('random guesses', () => {
     const guesses = fc.string({ unit: fc.constantFrom(...BASE62), minLength: 36, maxLength: 36 })
     fc.assert(
       fc.property(guesses, guess => expect(parseKey(`wk-${guess}`)).toBeUndefined()),
@@ -96,7 +96,7 @@ describe('parseKey refuses', () => {
   })
 })
 
-describe('what is stored of a key', () => {
+describe('the stored digest of a key', () => {
   test('depends on the key and on the pepper', () => {
     const [one, other] = [mintKey(), mintKey()]
     expect(digestKey(one, pepper)).toEqual(digestKey(one, pepper))
@@ -105,7 +105,7 @@ describe('what is stored of a key', () => {
     expect(digestKey(one, pepper)).toHaveLength(32)
   })
 
-  test('is no plain hash, neither of the key nor of the two together', () => {
+  test('is not a plain hash of the key, nor of key and pepper', () => {
     const key = mintKey()
     const texts = [key, pepper.reveal() + key, key + pepper.reveal(), key.slice(3)]
     for (const text of texts) {

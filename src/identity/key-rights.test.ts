@@ -34,7 +34,7 @@ test.each([
   expect(may(rights, model)).toBe(is)
 })
 
-test('another name for a model allows what its own does, and hides nothing that is denied', () => {
+test('patterns match the requested name and the own name, also to deny', () => {
   expect(may({ allows: ['openai/*'] }, 'openai/gpt-4o', 'smart')).toBe(true)
   expect(may({ allows: ['smart'] }, 'openai/gpt-4o', 'smart')).toBe(true)
   expect(may({ allows: ['clever'] }, 'openai/gpt-4o', 'smart')).toBe(false)
@@ -42,7 +42,7 @@ test('another name for a model allows what its own does, and hides nothing that 
   expect(may({ allows: ['*'], denies: ['smart'] }, 'openai/gpt-4o', 'smart')).toBe(false)
 })
 
-test('a channel must have every tag that the key wants', () => {
+test('a channel must have every tag that the key requires', () => {
   expect(mayUseChannel(all, [])).toBe(true)
   expect(mayUseChannel({ ...all, requires: ['eu'] }, [])).toBe(false)
   expect(mayUseChannel({ ...all, requires: ['eu', 'no-training'] }, ['eu'])).toBe(false)
@@ -50,7 +50,7 @@ test('a channel must have every tag that the key wants', () => {
 })
 
 describe('an account’s rights', () => {
-  test('are met as well as the key’s own, by whichever name', () => {
+  test('apply in addition to the key’s own, by either name', () => {
     expect(may({ accountAllows: ['openai/*'] }, 'openai/gpt-4o')).toBe(true)
     expect(may({ accountAllows: ['openai/*'] }, 'anthropic/claude')).toBe(false)
     expect(may({ allows: ['*'], accountAllows: ['openai/*'] }, 'anthropic/claude')).toBe(false)
@@ -73,7 +73,7 @@ describe('a key', () => {
   const problem = (more: Partial<KnownKey>, asked = use(), atMs = 1_000): unknown =>
     keyProblem({ ...key, ...more }, asked, atMs)
 
-  test('works until the very moment at which it, or its old text, ends', () => {
+  test('is valid until the exact time at which it, or its old text, expires', () => {
     for (const date of ['expiresMs', 'untilMs'] as const) {
       expect(problem({ [date]: 1_001 })).toBeUndefined()
       expect(problem({ [date]: 1_000 })).toBe('key_invalid')
@@ -83,14 +83,14 @@ describe('a key', () => {
     expect(problem({ expiresMs: 1_000, untilMs: 2_000 })).toBe('key_invalid')
   })
 
-  test('that is over is not told from one that never was, wherever it comes from', () => {
+  test('that has ended gets the same error as an unknown one, from any address', () => {
     const ranges = new AddressRanges(['10.0.0.0/8'])
     for (const over of [{ revoked: true }, { disabled: true }, { expiresMs: 1 }, { untilMs: 1 }]) {
       expect(problem({ ...over, ranges, endpoints: [] })).toBe('key_invalid')
     }
   })
 
-  test('comes from where it may, and for what it may', () => {
+  test('is checked for address and endpoint', () => {
     const ranges = new AddressRanges(['10.0.0.0/8'])
     expect(problem({ ranges }, use('10.9.9.9'))).toBeUndefined()
     expect(problem({ ranges })).toBe('address_forbidden')
@@ -100,7 +100,7 @@ describe('a key', () => {
     expect(problem({ endpoints: ['audio'] }, { ...use(), endpoint: undefined })).toBeUndefined()
   })
 
-  test('that is free to come from anywhere is not asked where it is', () => {
+  test('without address ranges does not read the address', () => {
     const asked = { endpoint: 'chat' as const, address: () => expect.unreachable() as never }
     expect(problem({ endpoints: ['chat'], expiresMs: 2_000 }, asked)).toBeUndefined()
   })

@@ -1,4 +1,4 @@
-// Passwords are hashed a few at a time, and it takes as long for nobody as for somebody.
+// Passwords are hashed a few at a time, and an unknown person takes as long as a known one.
 
 import { expect, test } from 'bun:test'
 import { bounds } from '../base/bounds.ts'
@@ -23,7 +23,7 @@ function gatedDesk() {
   return { desk, gate, seen }
 }
 
-test('no more at once than may be, a short line, and the rest is refused', async () => {
+test('some are hashed at once, some wait, and the rest are refused', async () => {
   const { desk, gate, seen } = gatedDesk()
   const most = bounds.passwordHashesMax + bounds.passwordsWaitingMax
   const asked = Array.from({ length: most + 5 }, () =>
@@ -37,12 +37,12 @@ test('no more at once than may be, a short line, and the rest is refused', async
   expect(await desk.matches(password, 'hash of a long password')).toBe(true)
 })
 
-test('one that fails gives its place back', async () => {
+test('a failed one releases its slot', async () => {
   const desk = new PasswordDesk({ hash: () => Promise.reject(new Error('no')), matches: async () => true })
   for (let at = 0; at < 50; at++) await expect(desk.hash(password)).rejects.toThrow('no')
 })
 
-test('for nobody something is compared all the same, and is never right', async () => {
+test('an unknown person is compared with a dummy hash and never matches', async () => {
   const { desk, gate, seen } = gatedDesk()
   gate.resolve()
   expect(await desk.matches(new Secret('nobody has this password'), undefined)).toBe(false)

@@ -1,4 +1,4 @@
-// How often somebody may try to sign in, and that nobody can lock another out.
+// The limits of sign-in attempts, and that nobody can lock out another person.
 
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../base/bounds.ts'
@@ -21,8 +21,8 @@ function limitsAt(nowMs = 1_000_000) {
   return { clock, tries, count }
 }
 
-describe('tries are counted', () => {
-  test('of one name from one address, and come back with time', () => {
+describe('attempts are counted', () => {
+  test('for one name from one address, and the limit refills', () => {
     const { clock, tries, count } = limitsAt()
     expect(count(30, () => tries('a', 'here'))).toBe(10)
     clock.nowMs += 60_000
@@ -31,26 +31,26 @@ describe('tries are counted', () => {
     expect(count(30, () => tries('a', 'here'))).toBe(10)
   })
 
-  test('of one address, whatever names it tries', () => {
+  test('for one address, whatever names it tries', () => {
     const { tries, count } = limitsAt()
     let name = 0
     expect(count(100, () => tries(`name ${name++}`, 'here'))).toBe(50)
   })
 
-  test('of one name, from however many addresses', () => {
+  test('for one name, from any number of addresses', () => {
     const { tries, count } = limitsAt()
     let place = 0
     expect(count(1_000, () => tries('a', `place ${place++}`))).toBe(30)
   })
 
-  test('not if they go well', () => {
+  test('not if they succeed', () => {
     const { tries, count } = limitsAt()
     for (let at = 0; at < 1_000; at++) tries('a', 'here')!()
     expect(count(30, () => tries('a', 'here'))).toBe(10)
   })
 })
 
-test('whoever has signed in from there before is not locked out by strangers', () => {
+test('a person at a known address is not locked out by attempts from other addresses', () => {
   const { tries, count } = limitsAt()
   let place = 0
   expect(count(10_000, () => tries('a', `place ${place++}`))).toBe(30)
@@ -59,7 +59,7 @@ test('whoever has signed in from there before is not locked out by strangers', (
   expect(count(30, () => tries('a', 'home', true))).toBe(9)
 })
 
-test('only so many are remembered, the latest', () => {
+test('only the latest names are remembered', () => {
   const tries = new Tries(rateOf(1, 60_000), () => 1_000_000)
   for (let at = 0; at <= bounds.triersMax; at++) tries.take(`name ${at}`)
   expect(tries.waitMs('name 0')).toBe(0)

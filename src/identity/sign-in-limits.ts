@@ -1,8 +1,8 @@
 // Limits attempts to sign in. A failed attempt counts for its address, for the name that was tried, and for both
 // together. A successful attempt is not counted.
 //
-// An attacker who tries one name from a thousand addresses uses up only the limit for unknown addresses. That limit does
-// not apply to an address from which this person has signed in before, so nobody can lock out another person.
+// An attacker who tries one name from a thousand addresses uses up only the limit for unknown addresses. That limit
+// does not apply to an address from which this person has signed in before, so nobody can lock out another person.
 
 import { rateOf } from '../base/collections/gcra.ts'
 import type { GiveBack } from './attempt-limits.ts'

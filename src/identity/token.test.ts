@@ -1,4 +1,4 @@
-// A management token is ours, in its time, and whole, or it is nothing.
+// A management token is accepted only if the gateway signed it, it is valid now, and it is unchanged.
 
 import { describe, expect, test } from 'bun:test'
 import type { JWTPayload } from 'jose'
@@ -42,19 +42,19 @@ async function forge({ claims = {}, header = {}, key = secret.reveal() }: Forger
 
 const verify = (token: string, atMs = nowMs) => verifyToken(ring, token, atMs)
 
-describe('a token of ours', () => {
+describe('a token of the gateway', () => {
   test('names its holder', async () => {
     expect(await verify(await mint())).toEqual(holder)
     expect(await verify(await forge())).toEqual(holder)
   })
 
-  test('ends, with half a minute for clocks that differ', async () => {
+  test('expires, with a tolerance of half a minute', async () => {
     const token = await mint(600)
     expect(await verify(token, nowMs + 629_000)).toEqual(holder)
     expect(await verify(token, nowMs + 630_000)).toBeUndefined()
   })
 
-  test('does not begin before its time', async () => {
+  test('is not valid before its time', async () => {
     const token = await mint(600)
     expect(await verify(token, nowMs - 30_000)).toEqual(holder)
     expect(await verify(token, nowMs - 31_000)).toBeUndefined()
@@ -64,7 +64,7 @@ describe('a token of ours', () => {
 describe('of several secrets', () => {
   const rings = { old: ring.newest, fresh: ringOf('t'.repeat(43)).newest }
 
-  test('the newest signs, and whatever any of them signed is good', async () => {
+  test('the newest signs, and tokens of all are accepted', async () => {
     const changing = ringOf('s'.repeat(43))
     const make = (): Promise<string> => mintToken(changing, { ...holder, nowMs, lifeSeconds: 600 })
     const first = await make()

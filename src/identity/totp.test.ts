@@ -46,7 +46,7 @@ test('base32 is that of RFC 4648, and comes back', () => {
 
 describe('a code', () => {
   const nowMs = 1_234_567_890_000
-  test('is accepted a step early and a step late, and tells which it is', () => {
+  test('is accepted a step early and a step late, and returns its step', () => {
     const step = stepAt(nowMs)
     for (const off of [-1, 0, 1]) expect(stepOfCode(secret, codeOf(secret, step + off), nowMs)).toBe(step + off)
     for (const off of [-2, 2]) expect(stepOfCode(secret, codeOf(secret, step + off), nowMs)).toBeUndefined()
@@ -63,7 +63,7 @@ test('secrets and recovery codes are random, and as long as they must be', () =>
   expect(wrong.map(parseRecoveryCode)).toEqual(wrong.map(() => undefined))
 })
 
-test('an authenticator is told the site and the address, escaped', () => {
+test('the URL for an authenticator contains site and address, escaped', () => {
   expect(showTotp(new Secret('ABC'), { site: 'A & B', email: 'a+b@c.d' }).url).toBe(
     'otpauth://totp/A%20%26%20B:a%2Bb%40c.d?secret=ABC&issuer=A%20%26%20B',
   )

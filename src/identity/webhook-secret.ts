@@ -1,5 +1,5 @@
-// The secret of a webhook, which is shown once and stored sealed. It signs each delivery, so that the receiver can verify
-// the sender and the time.
+// The secret of a webhook, which is shown once and stored sealed. It signs each delivery, so that the receiver can
+// verify the sender and the time.
 
 import { createHmac, randomBytes } from 'node:crypto'
 import type { Brand } from '../base/brand.ts'

@@ -1,4 +1,4 @@
-// Who is let in: levels by readings that are handed in, shares against what is plainly fair, and leases that never
+// The gate: levels for given readings, shares compared with a fair division, and leases that never
 // leak.
 
 import { describe, expect, test } from 'bun:test'
@@ -20,20 +20,20 @@ function openGate(parts: Partial<GateParts> = {}): Gate {
   })
 }
 
-/** So many calls of an account that are let in, of as many as ask. */
+/** How many of the calls of an account are admitted. */
 function crowd(gate: Gate, accountId: number, { calls = 200, tier = 'pro' } = {}): readonly GateLease[] {
   return Array.from({ length: calls }, () => gate.enter({ accountId, tier })).filter(one => one instanceof GateLease)
 }
 
 describe('shares', () => {
-  test('an account that is alone may have all but the last eighth', () => {
+  test('a single account may take all but the last eighth', () => {
     const gate = openGate()
     expect(crowd(gate, 1).length).toBe(88)
     expect(gate.turnedAway).toMatchObject({ share: 112 })
     gate.close()
   })
 
-  test('another one then finds a place, and as calls end it comes to have its share', () => {
+  test('another account is then admitted, and gets its share as calls end', () => {
     const gate = openGate()
     const noisy = [...crowd(gate, 1)]
     const other = [...crowd(gate, 2)]
@@ -50,21 +50,21 @@ describe('shares', () => {
     gate.close()
   })
 
-  test('what is free is not kept from anybody: a little account does not halve a large one', () => {
+  test('free slots are not reserved: a small account does not halve a large one', () => {
     const gate = openGate()
     crowd(gate, 2, { calls: 1 })
     expect(crowd(gate, 1).length).toBe(87)
     gate.close()
   })
 
-  test('however many accounts there are, each may have a few', () => {
+  test('each account may have some calls, however many accounts there are', () => {
     const gate = openGate({ callsMax: 10_000 })
     for (let accountId = 1; accountId <= 8_750; accountId++) crowd(gate, accountId, { calls: 1 })
     expect(crowd(gate, 7).length).toBe(7)
     gate.close()
   })
 
-  test('nobody gets past the bound, and the free tier not to the last eighth', () => {
+  test('no account exceeds the bound, and the free tier does not get the last eighth', () => {
     const gate = openGate()
     for (let accountId = 1; accountId <= 200; accountId++) crowd(gate, accountId, { calls: 1, tier: 'free' })
     expect([gate.underWay, gate.turnedAway.free_tier]).toEqual([88, 112])
@@ -73,7 +73,7 @@ describe('shares', () => {
     gate.close()
   })
 
-  test('a refusal says when to come again, and not the same to all', () => {
+  test('refusals have different retry times', () => {
     const gate = openGate({ callsMax: 1 })
     crowd(gate, 1, { calls: 1 })
     const refusals = Array.from({ length: 16 }, () => gate.enter({ accountId: 2, tier: 'pro' }) as Refusal)
@@ -86,7 +86,7 @@ describe('shares', () => {
 })
 
 describe('leases', () => {
-  test('are given back once, in whatever order and however often', () => {
+  test('are released once, in any order and however often', () => {
     const moves = fc.array(fc.tuple(fc.nat(4), fc.boolean(), fc.nat(200)), { maxLength: 400 })
     fc.assert(
       fc.property(moves, steps => {
@@ -103,7 +103,7 @@ describe('leases', () => {
         }
         for (const { lease } of had) lease.release()
         expect(gate.underWay).toBe(0)
-        // Nothing of those before is held against anybody.
+        // Earlier calls have no effect.
         expect(crowd(gate, 9).length).toBe(35)
         gate.close()
       }),
@@ -137,7 +137,7 @@ describe('levels', () => {
     expect(pressure.look({ ...calm, ...readings }, 1_000).level).toBe(level)
   })
 
-  test('one moment in which nothing moved is no overload', () => {
+  test('one late tick is no overload', () => {
     const pressure = new Pressure()
     for (let at = 0; at < 200; at++) pressure.noteLate(0, at * 20)
     pressure.noteLate(3_000, 7_000)
@@ -147,7 +147,7 @@ describe('levels', () => {
     expect(fresh.look(calm, 45_000).level).toBe(0)
   })
 
-  test('it rises at once, and sinks step by step after a while well below', () => {
+  test('rises immediately, and falls step by step after a while well below', () => {
     const pressure = new Pressure()
     const at = (memory: number, nowMs: number): Level => pressure.look({ ...calm, memory }, nowMs).level
     expect([at(0.95, 0), at(0.93, 10_000), at(0.86, 20_000)]).toEqual([3, 3, 3])
@@ -156,7 +156,7 @@ describe('levels', () => {
     expect([at(0.7, 70_000), at(0.7, 70_500), at(0.7, 71_000)]).toEqual([1, 1, 0])
   })
 
-  test('it does not flap at a bound', () => {
+  test('does not flap at a threshold', () => {
     const pressure = new Pressure()
     let changes = 0
     let last = 0
@@ -168,7 +168,7 @@ describe('levels', () => {
     expect(changes).toBe(1)
   })
 
-  test('each level refuses whom it should', async () => {
+  test('each level refuses the right calls', async () => {
     const seen: Pressed[] = []
     let [memory, ledgerMs] = [0.1, 0]
     let relieved = 0
@@ -191,7 +191,7 @@ describe('levels', () => {
     await pressed(0.8, 1)
     expect([welcome(1), welcome(2), welcome(3, 'free'), gate.isShut, relieved]).toEqual([true, true, true, false, 1])
     await pressed(0.9, 2)
-    // What was under way when it began is all that there is to share.
+    // The calls that were active when the level rose are all that is shared.
     expect([welcome(1), welcome(2), welcome(3, 'free'), gate.isShut]).toEqual([false, true, false, false])
     leases[0]!.release()
     expect(welcome(1)).toBe(true)
@@ -208,7 +208,7 @@ describe('levels', () => {
 })
 
 describe('the pace', () => {
-  /** A processor that serves so many calls a millisecond, with a queue before it, and accounts that ask. */
+  /** A simulated processor with a queue, a number of calls a millisecond, and accounts that send calls. */
   function simulate(asks: Readonly<Record<string, number>>, { servesPerMs = 5, seconds = 60 } = {}) {
     const pace = new Pace()
     const accounts = Object.entries(asks).map(([name, perMs]) => ({
@@ -244,19 +244,19 @@ describe('the pace', () => {
     return { pace, worstMs, begunPerMs, share }
   }
 
-  test('is none while the processor keeps up', () => {
+  test('is not limited while the processor keeps up', () => {
     const { pace, share } = simulate({ a: 3, b: 1 })
     expect([pace.perSecond, share('a'), share('b')]).toEqual([undefined, 1, 1])
   })
 
-  test('at five times what can be served, nearly that is served, and the queue stays short', () => {
+  test('at five times the capacity nearly the capacity is served, and the queue stays short', () => {
     const { worstMs, begunPerMs } = simulate({ a: 25 })
     expect(begunPerMs).toBeGreaterThan(4.25)
     expect(begunPerMs).toBeLessThanOrEqual(5.05)
     expect(worstMs).toBeLessThan(250)
   })
 
-  test('an account that asks for little gets it beside one that asks for everything', () => {
+  test('an account with few calls is served beside one with very many', () => {
     const { share } = simulate({ noisy: 24, victim: 1 })
     expect(share('victim')).toBeGreaterThan(0.99)
     expect(share('noisy')).toBeLessThan(0.25)
@@ -271,7 +271,7 @@ describe('the pace', () => {
   })
 })
 
-test('a percentile is of what was noted lately, and of enough', () => {
+test('a percentile needs enough recent samples', () => {
   const percentile = new Percentile({ share: 0.9, windowMs: 1_000, samplesMin: 3 })
   percentile.note(1_000, 0)
   expect(percentile.read(0)).toBe(0)

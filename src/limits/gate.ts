@@ -1,5 +1,6 @@
-// Admits or refuses calls under overload, before their bodies are read. Three things decide: the overload level (memory,
-// event loop, ledger), the number of active calls of all accounts and of this one, and whether the processor keeps up.
+// Admits or refuses calls under overload, before their bodies are read. Three things decide: the overload level
+// (memory, event loop, ledger), the number of active calls of all accounts and of this one, and whether the processor
+// keeps up.
 //
 // Each admitted call has a lease, which is returned when the call is over. Any account may take any free slot, except
 // the last eighth: that is for accounts with less than an equal share of all active calls.

@@ -7,7 +7,7 @@ const good: LimitRow = {
   ...{ keyId: null, accountId: null, tier: null, model: null, per: ['key'] },
 }
 
-test('what can be limited is not complained of', () => {
+test('valid limits are accepted', () => {
   expect(() => checkLimit(good)).not.toThrow()
   expect(() => checkLimit({ ...good, resource: 'concurrency', span: null, per: [] })).not.toThrow()
   expect(() => checkLimit({ ...good, resource: 'tokens', span: 'day', model: 'openai/*', tier: 'pro' })).not.toThrow()

@@ -1,4 +1,4 @@
-// Who waits, in which order they are served, and that nothing stays behind; against a line that is plainly right.
+// The order of waiting calls, and that no state is left; compared with a simple model.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -21,7 +21,7 @@ function openLines() {
     )
     return stop
   }
-  /** What happened since it was asked last. */
+  /** What happened since the last call. */
   const happened = async (): Promise<typeof seen> => {
     await Bun.sleep(0)
     return seen.splice(0)
@@ -29,7 +29,7 @@ function openLines() {
   return { lines, deadlines, join, happened, wait: (ms: number) => void (nowMs += ms) }
 }
 
-test('accounts are served in turn, and the calls of one in the order in which they came', async () => {
+test('accounts take turns, and the calls of one account keep their order', async () => {
   const { lines, join, happened } = openLines()
   for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1']) join(name, name.charCodeAt(0))
   const order: string[] = []
@@ -41,7 +41,7 @@ test('accounts are served in turn, and the calls of one in the order in which th
   expect([lines.isWaitedIn('g'), lines.size('g')]).toEqual([false, 0])
 })
 
-test('one that had a turn for nothing stands before all others', async () => {
+test('a call that had a turn in vain goes to the front', async () => {
   const { lines, join, happened } = openLines()
   for (const name of ['a1', 'a2', 'b1']) join(name, name.charCodeAt(0))
   lines.serve('g')
@@ -53,7 +53,7 @@ test('one that had a turn for nothing stands before all others', async () => {
   expect(await happened()).toEqual([['b1', 'turn']])
 })
 
-test('lines do not see each other, and without a name one in each is served', async () => {
+test('queues are independent, and without a group one call in each is woken', async () => {
   const { lines, join, happened } = openLines()
   join('g1', 1)
   join('h1', 1, { group: 'h' })
@@ -68,8 +68,8 @@ test('lines do not see each other, and without a name one in each is served', as
   expect([lines.isWaitedIn('g'), lines.isWaitedIn('h')]).toEqual([false, true])
 })
 
-describe('nobody waits for ever', () => {
-  test('a stopped call leaves at once, and one that is stopped already does not come', async () => {
+describe('no call waits for ever', () => {
+  test('a stopped call leaves immediately, and one that is already stopped does not wait', async () => {
     const { lines, join, happened, deadlines } = openLines()
     const gone = { gone: true }
     const stop = join('a1', 1)
@@ -83,7 +83,7 @@ describe('nobody waits for ever', () => {
     expect(deadlines.size).toBe(0)
   })
 
-  test('not longer than it may, nor than anybody may', async () => {
+  test('no longer than its own limit and the general one', async () => {
     const { lines, join, happened, wait, deadlines } = openLines()
     join('short', 1, { withinMs: 100 })
     join('long', 1, { withinMs: Number.POSITIVE_INFINITY })
@@ -98,12 +98,12 @@ describe('nobody waits for ever', () => {
   })
 })
 
-describe('a full line', () => {
+describe('a full queue', () => {
   const fill = (join: ReturnType<typeof openLines>['join'], accounts: number): void => {
     for (let at = 0; at < bounds.waitingCallsMax; at++) join(`${at % accounts}.${at}`, at % accounts)
   }
 
-  test('turns away the account that fills it', async () => {
+  test('refuses the account that fills it', async () => {
     const { lines, join, happened } = openLines()
     fill(join, 1)
     join('more', 0)
@@ -122,7 +122,7 @@ describe('a full line', () => {
     expect(lines.size('g')).toBe(bounds.waitingCallsMax)
   })
 
-  test('of as many accounts as places has none to give', async () => {
+  test('with one call of each account has no room', async () => {
     const { join, happened } = openLines()
     fill(join, bounds.waitingCallsMax)
     join('stranger', 1_000_000)
@@ -130,7 +130,7 @@ describe('a full line', () => {
   })
 })
 
-test('every call that joins hears exactly once, whatever happens, and nothing stays', async () => {
+test('every call gets exactly one result, and no state is left', async () => {
   const moves = fc.array(
     fc.oneof(
       fc.record({ kind: fc.constant('join' as const), account: fc.nat(5), again: fc.boolean() }),

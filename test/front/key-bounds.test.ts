@@ -232,7 +232,7 @@ describe('what an operator writes wrongly is told in a sentence', () => {
     ['keys-set', { expires: 'soon' }, '--expires must lie ahead'],
     ['keys-set', { endpoints: 'everything' }, '--endpoints must be of chat, '],
     ['keys-set', { addresses: '10.0.0.1/8' }, '--addresses: 10.0.0.1/8 has bits set after its prefix'],
-    ['keys-set', { addresses: 'any' }, '--addresses: any is no address'],
+    ['keys-set', { addresses: 'any' }, '--addresses: any is neither an IP address'],
     ['keys-set', { disable: true, enable: true }, 'Either --disable or --enable'],
     ['keys-set', { tier: 'none-such' }, 'There is no tier "none-such"'],
     ['keys-set', { qpm: '0' }, '--qpm must be a whole number'],

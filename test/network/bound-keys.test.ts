@@ -166,7 +166,9 @@ describe('a request that is signed already', () => {
   test('is not sent on the road of another channel', async () => {
     const { road: _own, ...request } = await signed()
     const road = { origin: thief.url, permitted: true }
-    await expect(client.send({ ...request, road }, new Stop<Error>())).rejects.toThrow('no host but its own')
+    await expect(client.send({ ...request, road }, new Stop<Error>())).rejects.toThrow(
+      'not on the origin of its channel',
+    )
     await expect(client.send(request, new Stop<Error>())).rejects.toThrow(
       'only private hosts may be called without TLS',
     )

@@ -91,7 +91,7 @@ describe("an operator's own address", () => {
   test.each(hosts.filter(([, row]) => row === 'never'))('may not be %s, which is said at the start', host => {
     for (const scheme of ['http', 'https']) {
       expect(() => channelAt({ moved: `${scheme}://${host}:${peer.port}/v1` })).toThrow(ProviderFileError)
-      expect(() => channelAt({ moved: `${scheme}://${host}` })).toThrow(/^ACME_URL must not be an address at which/)
+      expect(() => channelAt({ moved: `${scheme}://${host}` })).toThrow(/^ACME_URL must not be a cloud metadata/)
     }
   })
 
@@ -103,7 +103,9 @@ describe("an operator's own address", () => {
 
 describe("the address in a provider's file", () => {
   test.each(hosts.filter(([, row]) => row === 'never'))('may not be %s, which is said at the start', host => {
-    expect(() => channelAt({ file: `https://${host}/v1` })).toThrow(/^acme\.json: "baseUrl" must not be an address at/)
+    expect(() => channelAt({ file: `https://${host}/v1` })).toThrow(
+      /^acme\.json: "baseUrl" must not be a cloud metadata/,
+    )
   })
 
   test.each(urls)('may not be %s (%s), which is said at the start', url => {

@@ -1,4 +1,4 @@
-// Turns: owners one after the other, no more at once than may be, and a place that is always given back.
+// The fair queue: owners take turns, slots are limited, and every slot is released.
 
 import { expect, test } from 'bun:test'
 import type { Rest } from './fair-queue.ts'
@@ -6,7 +6,7 @@ import { FairTurns } from './fair-queue.ts'
 
 const wanted = (): void => {}
 
-/** Jobs that end when they are told to, in the order in which they began. */
+/** Jobs that the test ends, in the order in which they started. */
 function workshop(turns: FairTurns) {
   const begun: string[] = []
   const ends = new Map<string, () => void>()
@@ -35,7 +35,7 @@ test('owners take turns, however many jobs one of them has', async () => {
   expect(begun).toEqual(['a0', 'b0', 'a1', 'c0', 'a2', 'a3'])
 })
 
-test('an owner has no more at once than it may, and leaves the rest to others', async () => {
+test('an owner takes no more than its slots, and leaves the others to other owners', async () => {
   const { begun, add, end } = workshop(new FairTurns(3, 1))
   for (const name of ['a0', 'a1', 'b0', 'c0', 'd0']) void add(name[0]!, name)
   expect(begun).toEqual(['a0', 'b0', 'c0'])
@@ -45,7 +45,7 @@ test('an owner has no more at once than it may, and leaves the rest to others', 
   expect(begun.at(-1)).toBe('a1')
 })
 
-test('a job that fails or that nobody wants any more gives its place back', async () => {
+test('a failed or cancelled job releases its slot', async () => {
   const turns = new FairTurns(1, 1)
   const fails = turns.take('a', { throwIfUnwanted: wanted, run: () => Promise.reject(new Error('it fails')) })
   const unwanted = turns.take('a', {
@@ -62,7 +62,7 @@ test('a job that fails or that nobody wants any more gives its place back', asyn
   expect(turns.waiting).toBe(0)
 })
 
-test('whoever has had a costly job rests, and others do not wait for that', async () => {
+test('after an expensive job its owner waits, and others do not', async () => {
   const { begun, add, end } = workshop(new FairTurns(1, 1))
   const first = add('a', 'a0', { ownMs: 60, allMs: 0 })
   void add('a', 'a1')

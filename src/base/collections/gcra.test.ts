@@ -7,11 +7,11 @@ import { AMOUNT_MAX, Debt, owedOf, rateOf, resetMsOf, spansMs, waitMsFor } from 
 
 interface Entry {
   readonly tick: number
-  /** Of the corrected ones, what they came to; of the others, what was taken. */
+  /** The real count of corrected takes, and the taken count of the others. */
   count: number
 }
 
-/** What would be owed had each been taken at its time for what it came to: from the beginning, each time anew. */
+/** The used units if each take had had its real count from the beginning; computed anew each time. */
 function owedBy(history: readonly Entry[], { amount, each, tick: now }: Rate & { readonly tick: number }): bigint {
   let owed = 0n
   let tick = history[0]?.tick ?? now
@@ -41,7 +41,7 @@ const wait = fc.oneof(
 )
 const starts = fc.double({ min: 0, max: 1e9, noNaN: true })
 
-/** The most that any window holds beyond its bound of B + r·W, in units; not positive when the bound is kept. */
+/** The largest excess of any window over its bound of B + r·W, in units; not positive if the bound holds. */
 function excess(taken: readonly Entry[], { amount, each }: Rate): bigint {
   let worst = -1n
   for (let first = 0; first < taken.length; first++) {
@@ -55,8 +55,8 @@ function excess(taken: readonly Entry[], { amount, each }: Rate): bigint {
   return worst
 }
 
-describe('a debt', () => {
-  test('is what the model says, step for step, and no window holds more than B + r·W', () => {
+describe('a rate meter', () => {
+  test('equals the model at each step, and no window exceeds B + r·W', () => {
     const step = fc.record({ wait, share: fc.double({ min: 0, max: 1, noNaN: true }) })
     fc.assert(
       fc.property(rates, starts, fc.array(step, { maxLength: 60 }), (rate, start, steps) => {
@@ -85,7 +85,7 @@ describe('a debt', () => {
     )
   })
 
-  test('lets in what was refused after exactly the time that was told', () => {
+  test('admits a refused take after exactly the wait that it returned', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 300 }), spans, fc.nat(1_000_000), (amount, spanMs, startMs) => {
         const debt = new Debt(rateOf(amount, spanMs))
@@ -103,7 +103,7 @@ describe('a debt', () => {
     )
   })
 
-  test('of broken milliseconds is not lifted above one call a millisecond', () => {
+  test('with fractional milliseconds does not exceed one call a millisecond', () => {
     const debt = new Debt(rateOf(100_000, spansMs.minute))
     let admitted = 0
     for (let call = 0; call < 150_000; call++) {
@@ -115,7 +115,7 @@ describe('a debt', () => {
     expect(admitted).toBe(100_000)
   })
 
-  test('is gone after its reset, and not before', () => {
+  test('is empty after its reset time, and not before', () => {
     const debt = new Debt(rateOf(7, spansMs.minute))
     debt.take(5)
     const { resetMs } = debt
@@ -125,7 +125,7 @@ describe('a debt', () => {
     expect([debt.owed, debt.remaining]).toEqual([0, 7])
   })
 
-  test('is paid by time that has not passed before, however the clock jumps', () => {
+  test('refills only for new time, however the clock jumps', () => {
     const jumps = fc.array(fc.integer({ min: -700_000, max: 700_000 }), { maxLength: 50 })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 50 }), jumps, (amount, moves) => {
@@ -146,7 +146,7 @@ describe('a debt', () => {
     )
   })
 
-  test('needs a rate that is one', () => {
+  test('refuses an invalid rate', () => {
     for (const amount of [0, -1, 1.5, Number.NaN, Infinity, AMOUNT_MAX + 1]) {
       expect(() => rateOf(amount, spansMs.minute)).toThrow('positive integer')
     }
@@ -157,12 +157,12 @@ describe('a correction', () => {
   const step = fc.record({
     wait,
     take: fc.double({ min: 0, max: 1, noNaN: true }),
-    /** Which of the open ones is corrected then, and to which share of what was taken for it. */
+    /** Which open take is corrected, and to which share of its count. */
     which: fc.nat(5),
     used: fc.double({ min: 0, max: 1, noNaN: true }),
   })
 
-  test('never gives back more than is owed for it, so that what was used keeps to B + r·W in every window', () => {
+  test('never refunds more than is unfilled, so that the real use stays within B + r·W in every window', () => {
     fc.assert(
       fc.property(rates, fc.array(step, { maxLength: 60 }), (rate, steps) => {
         const { amount } = rate
@@ -192,7 +192,7 @@ describe('a correction', () => {
     )
   })
 
-  test('gives all of it back while none of it is paid', () => {
+  test('refunds everything while nothing is refilled', () => {
     const debt = new Debt(rateOf(100, spansMs.minute))
     const [first, second] = [debt.take(60), debt.take(40)]
     debt.correct(first, 10)
@@ -200,7 +200,7 @@ describe('a correction', () => {
     expect(debt.remaining).toBe(90)
   })
 
-  test('gives nothing back of what time has paid', () => {
+  test('refunds nothing that time has refilled', () => {
     const debt = new Debt(rateOf(100, spansMs.minute))
     const early = debt.take(100)
     debt.pay(spansMs.minute)
@@ -209,7 +209,7 @@ describe('a correction', () => {
     expect(debt.remaining).toBe(0)
   })
 
-  test('of one does not move another back in line', () => {
+  test('of one take does not change the position of another', () => {
     const debt = new Debt(rateOf(100, spansMs.minute))
     const [first, second] = [debt.take(50), debt.take(50)]
     debt.correct(first, 0)
@@ -219,7 +219,7 @@ describe('a correction', () => {
     expect(debt.remaining).toBe(0)
   })
 
-  test('upwards is owed, also beyond the burst, and paid before anything else fits', () => {
+  test('to a higher count is used, also beyond the burst, and refilled before anything else fits', () => {
     const debt = new Debt(rateOf(100, spansMs.minute))
     debt.correct(debt.take(100), 250)
     expect([debt.remaining, debt.fits(1), debt.resetMs]).toEqual([0, false, 150_000])
@@ -227,7 +227,7 @@ describe('a correction', () => {
     expect(debt.fits(1)).toBe(true)
   })
 
-  test('finds its place in line however much was ever given back', () => {
+  test('finds its position however much was ever refunded', () => {
     const debt = new Debt(rateOf(AMOUNT_MAX, spansMs.minute))
     for (let ms = 0; ms < 100_000; ms += 1_000) {
       debt.pay(ms)
@@ -240,16 +240,16 @@ describe('a correction', () => {
 describe('a change of the amount', () => {
   const perMinute = (amount: number): Rate => rateOf(amount, spansMs.minute)
 
-  test('downwards keeps the debt in time: a minute’s worth is spent for a minute', () => {
+  test('downwards keeps the time of the refill: a full minute stays used for a minute', () => {
     const owed = owedOf(perMinute(6), perMinute(60).burst, perMinute(60))
     expect([waitMsFor(perMinute(6), owed, 1), resetMsOf(perMinute(6), owed)]).toEqual([10_000, spansMs.minute])
   })
 
-  test('upwards is felt at once', () => {
+  test('upwards has an immediate effect', () => {
     expect(waitMsFor(perMinute(600), owedOf(perMinute(600), perMinute(6).burst, perMinute(6)), 1)).toBe(100)
   })
 
-  test('to and fro gains nothing', () => {
+  test('back and forth gains nothing', () => {
     let owed = perMinute(7).burst
     for (let round = 0; round < 50; round++) {
       owed = owedOf(perMinute(11), owed, perMinute(7))
@@ -260,7 +260,7 @@ describe('a change of the amount', () => {
     expect(waitMsFor(perMinute(7), owed, 1)).toBeCloseTo(spansMs.minute / 7, -1)
   })
 
-  test('gives nothing back of what was taken before it', () => {
+  test('refunds nothing that was taken before it', () => {
     const debt = new Debt(perMinute(100))
     const taken = debt.take(100)
     debt.change(perMinute(200))

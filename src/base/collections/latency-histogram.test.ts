@@ -22,14 +22,14 @@ function histogramOf(values: readonly number[]): Histogram {
   return histogram
 }
 
-test('a step stands for no value that is further off than 5 %', () => {
+test('the value of a step is within 5 % of all latencies in it', () => {
   for (let ms = 1; ms < WEEK_MS; ms = Math.ceil(ms * 1.003)) {
     expect(Math.abs(msOfStep(stepOf(ms)) - ms) / ms).toBeLessThan(0.05)
   }
   expect(msOfStep(stepOf(0))).toBe(0)
 })
 
-test('a percentile is that of the values, but for 5 % and a rounded millisecond', () => {
+test('a percentile is exact within 5 % and a rounded millisecond', () => {
   fc.assert(
     fc.property(times, fc.constantFrom(0.5, 0.9, 0.95, 0.99, 1), (values, part) => {
       const sorted = values.toSorted((one, other) => one - other)
@@ -40,7 +40,7 @@ test('a percentile is that of the values, but for 5 % and a rounded millisecond'
   expect(percentile(new Map(), 0.5)).toBeUndefined()
 })
 
-test('two add up to one of all, also by way of their bytes', () => {
+test('the sum of two equals one of all values, also after encoding', () => {
   fc.assert(
     fc.property(times, times, (some, more) => {
       const sum = histogramOf(some)

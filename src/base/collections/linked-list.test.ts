@@ -1,11 +1,11 @@
-// The ring against a list that is plainly right.
+// The linked list against a plain array.
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Place } from './linked-list.ts'
 import { Ring } from './linked-list.ts'
 
-test('holds what was added and not removed, in order, whatever is taken out', () => {
+test('contains what was added and not removed, in order', () => {
   const steps = fc.array(fc.oneof(fc.constantFrom('add' as const, 'first' as const), fc.nat(50)), { maxLength: 200 })
   fc.assert(
     fc.property(steps, moves => {
@@ -22,7 +22,7 @@ test('holds what was added and not removed, in order, whatever is taken out', ()
   )
 })
 
-test('what is visited may be removed', () => {
+test('the visited element may be removed', () => {
   const ring = new Ring<number>()
   const places = [1, 2, 3].map(value => ring.add(value))
   const seen: number[] = []

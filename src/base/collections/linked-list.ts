@@ -1,8 +1,8 @@
 // A doubly linked list: keeps the order of insertion, and removes any element in constant time.
 //
 // It is for objects that live as long as one call. A Set would do the same, but the engine's Sets keep deleted elements
-// until they are rebuilt. A long-lived Set makes the garbage collector promote every short-lived object in it: measured,
-// that cost a third of the time of a plain call.
+// until they are rebuilt. A long-lived Set makes the garbage collector promote every short-lived object in it:
+// measured, that cost a third of the time of a plain call.
 
 export interface Place<Value> {
   readonly value: Value

@@ -1,4 +1,4 @@
-// The mean and the deviation, however the numbers are cut into batches.
+// The mean and the deviation, however the numbers are split into batches.
 
 import { expect, test } from 'bun:test'
 import type { Spread } from './mean-variance.ts'
@@ -8,7 +8,7 @@ const numbers = Array.from({ length: 1_000 }, (_, at) => 1 + Math.sin(at) / 3)
 const all = (values: readonly number[]): Spread =>
   values.reduce<Spread | undefined>((sum, value) => mergeSpreads(sum, spreadOf(value)), undefined)!
 
-test('is that of the textbook', () => {
+test('equals the textbook formula', () => {
   const mean = numbers.reduce((sum, value) => sum + value, 0) / numbers.length
   const variance = numbers.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (numbers.length - 1)
   expect(all(numbers).mean).toBeCloseTo(mean, 12)
@@ -23,7 +23,7 @@ test.each([1, 3, 500, 999])('is the same when it is cut at %d', at => {
   expect(merged.m2).toBeCloseTo(all(numbers).m2, 9)
 })
 
-test('fades to half as many, with the same mean and deviation', () => {
+test('fades to half the number, with the same mean and deviation', () => {
   const spread = all(numbers)
   expect(fadeSpread(spread, 1_000)).toBe(spread)
   const faded = fadeSpread(spread, 900)

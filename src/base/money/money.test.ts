@@ -47,13 +47,13 @@ test('what is written is read back as the same amount', () => {
   fc.assert(fc.property(amounts, amount => expect(parseUsd(formatUsd(nanos(amount)))).toBe(nanos(amount))))
 })
 
-test('an amount beyond 64 bits is our own mistake', () => {
+test('an amount beyond 64 bits fails an assertion', () => {
   expect(nanos(2n ** 63n - 1n)).toBe((2n ** 63n - 1n) as Nanos)
   expect(() => nanos(2n ** 63n)).toThrow('64 bits')
   expect(() => nanos(-(2n ** 63n))).toThrow('64 bits')
 })
 
-test('a bill beyond a billion dollars stops there, so that the books can still refuse it', () => {
+test('a bill is at most a billion dollars, so that the ledger can still refuse it', () => {
   expect(bill([lineOf(1e12, 2n ** 62n)])).toBe((10n ** 18n) as Nanos)
   expect(bill([lineOf(1e9, 10n ** 15n), lineOf(1, 1n)])).toBe((10n ** 18n) as Nanos)
 })
@@ -69,7 +69,7 @@ test('a bill is the exact sum, rounded up once', () => {
   )
 })
 
-test('the order of the lines does not matter, nor how they are cut', () => {
+test('neither the order of the lines nor their splitting changes the bill', () => {
   fc.assert(
     fc.property(fc.array(line, { minLength: 1, maxLength: 5 }), lines => {
       expect(bill([...lines].reverse())).toBe(bill(lines))

@@ -11,7 +11,7 @@ const fail = (problem: string): never => {
 }
 const read = (fields: object): Price => parsePrice({ input: '1', output: '2', ...fields }, fail)
 const decimal = (value: bigint): string => `${value / 10n ** 9n}.${String(value % 10n ** 9n).padStart(9, '0')}`
-/** As plain numbers, to compare them with. */
+/** As plain numbers, for comparison. */
 const plain = (value: unknown): unknown => value
 
 test('every bucket and fee has a rate, and each kind of case a condition', () => {
@@ -51,7 +51,7 @@ describe('another currency', () => {
     expect(price.currency).toEqual({ code: 'CNY', unitsPerUsd: '7.2' })
   })
 
-  test('is exact where numbers are not', () => {
+  test('is exact where floating point is not', () => {
     fc.assert(
       fc.property(fc.bigInt(0n, 10n ** 12n), fc.bigInt(1_000_000n, 10n ** 13n), (rate, units) => {
         const found = read({ ...yuan(decimal(units)), output: decimal(rate) }).rates.output
@@ -116,7 +116,7 @@ test.each(badPrices)('%s is refused with a sentence', (_name, change, says) => {
   expect(() => read(change)).toThrow(says)
 })
 
-test('what is no object is no price', () => {
+test('a price must be an object', () => {
   for (const value of [null, undefined, 5, '1', []]) {
     expect(() => parsePrice(value, fail)).toThrow('"price" must be an object')
   }
@@ -158,7 +158,7 @@ test('the text does not depend on how a price was written', () => {
   )
 })
 
-test('a price of nothing is told from one that has free parts', () => {
+test('a free price is distinguished from one with free parts', () => {
   expect(isOfNothing(read({ input: '0' }))).toBe(false)
   expect(isOfNothing(read({ input: '0', output: '0' }))).toBe(true)
   expect(isOfNothing(read({ input: '0', cases: [{ class: 'batch', output: '0' }] }))).toBe(true)

@@ -93,7 +93,9 @@ export type FailPrice = (problem: string) => never
 const RATE_FIELDS = [...buckets, ...fees] as const
 const CONDITION_FIELDS = ['class', 'inputAbove', 'hours', 'from'] as const
 
-/** A dollar for a token, a thousand dollars for a call. A higher price is a typing error, and its bills could overflow. */
+/**
+ * A dollar for a token, a thousand dollars for a call. A higher price is a typing error, and its bills could overflow.
+ */
 const RATE_MAX = 1_000_000n * 1_000_000_000n
 const FEE_MAX = 1_000n * 1_000_000_000n
 /** billing/price.ts uses one bit of a number for each case. */

@@ -1,4 +1,4 @@
-// A secret in every form in which somebody might repeat it.
+// A secret in every form in which an upstream might repeat it.
 
 import { expect, test } from 'bun:test'
 import { generateKeyPairSync } from 'node:crypto'
@@ -13,7 +13,7 @@ const spaced = (text: string, by: string, every: number): string =>
   text.replaceAll(new RegExp(`.{${every}}`, 'g'), `$&${by}`)
 const percent = (text: string): string => [...text].map(char => `%${hex(char)}`).join('')
 
-/** As many letters of it in sequence as nobody should see. */
+/** The shortest run of letters that must be removed. */
 function shows(text: string): boolean {
   const letters = (from: string): string => from.replaceAll(/[^A-Za-z0-9]/g, '').toLowerCase()
   const [all, plain] = [letters(text), letters(secret)]
@@ -88,7 +88,7 @@ test.each([
   expect(scrubber.scrub(text)).toBe(text)
 })
 
-test('fewer letters than that stay, and as many go', () => {
+test('a shorter run stays, and a run of this length is removed', () => {
   const plain = new Scrubber('abcdefghijklmnopqrstuvwxyz')
   expect(plain.scrub('ABCDEFGHIJKL…')).toBe('ABCDEFGHIJKL…')
   expect(plain.scrub('ABCDEFGHIJKLM…')).toBe('[secret]…')
@@ -108,12 +108,12 @@ test('a caller whose words an upstream repeats cannot guess a key letter by lett
   expect(guessed.scrub(`Incorrect key: ${key.slice(0, 20)}***${key.slice(-20)}`)).not.toContain(key.slice(0, 20))
 })
 
-test('a short secret is looked for as a whole', () => {
+test('a short secret is removed only as a whole', () => {
   expect(new Scrubber('sk-1').scrub('sk-1 SK-1 risk-123')).toBe('[secret] SK-1 risk-123')
   expect(new Scrubber('p@ss w/rd').scrub('p%40ss%20w%2Frd')).toBe('[secret]')
 })
 
-test('of an account in JSON only what is secret is taken out', () => {
+test('of a service account in JSON only the secret fields are removed', () => {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }) as string
   const account = { type: 'service_account', private_key: pem, token_uri: 'https://oauth2.googleapis.com/token' }

@@ -1,4 +1,4 @@
-// Envelopes: what goes in comes out, at its own place, with its own key, unchanged, or not at all.
+// Envelopes open unchanged, at their own location and with their own key, or not at all.
 
 import { describe, expect, test } from 'bun:test'
 import { markIn, Seal, SealError } from './seal.ts'
@@ -18,17 +18,17 @@ describe('an envelope', () => {
     expect(closed.length).toBe(size + 33)
   })
 
-  test('is another each time', () => {
+  test('is different each time', () => {
     const bytes = Buffer.from('the same')
     expect(seal.close(place, bytes)).not.toEqual(seal.close(place, bytes))
   })
 
-  test('opens with a seal made anew from the same secret', () => {
+  test('opens with a new seal of the same secret', () => {
     const again = new Seal(ringOf('a'.repeat(43)))
     expect(again.open(place, seal.close(place, Buffer.from('x'))).toString()).toBe('x')
   })
 
-  test('opens with any key of the ring, and is made with the newest', () => {
+  test('opens with any key of the ring, and is sealed with the newest', () => {
     const ring = ringOf('a'.repeat(43))
     const own = new Seal(ring)
     const [first, foreign] = [own.close(place, Buffer.from('x')), new Seal(ringOf('c'.repeat(43)))]
@@ -45,7 +45,7 @@ describe('an envelope', () => {
     expect(own.open(place, second).toString()).toBe('y')
   })
 
-  test('is bound to its own key, also where both are in the ring', () => {
+  test('is bound to its own key, also if both keys are in the ring', () => {
     const [one, other] = [new Secret('a'.repeat(43)), new Secret('b'.repeat(43))]
     const both = new Seal(new SecretRing([one, other]))
     const closed = both.close(place, Buffer.from('x'))
@@ -53,7 +53,7 @@ describe('an envelope', () => {
     expect(() => both.open(place, closed)).toThrow('damaged')
   })
 
-  test('says that the key is another', () => {
+  test('reports an unknown key', () => {
     const other = new Seal(ringOf('b'.repeat(43)))
     expect(() => other.open(place, seal.close(place, Buffer.from('x')))).toThrow(
       'an encryption key that is not configured',

@@ -1,4 +1,5 @@
-// A short public fingerprint of a secret. It tells which secret sealed an envelope, and reveals nothing about the secret.
+// A short public fingerprint of a secret. It tells which secret sealed an envelope, and reveals nothing about the
+// secret.
 
 import { createHash, hkdfSync } from 'node:crypto'
 import type { Secret } from './secret.ts'

@@ -1,4 +1,4 @@
-// Whoever prints a secret prints [secret].
+// A secret always prints as [secret].
 
 import { expect, test } from 'bun:test'
 import { format, inspect } from 'node:util'
@@ -22,15 +22,15 @@ test.each<[string, () => string]>([
   expect(print()).not.toContain(canary)
 })
 
-test('it is said to be there', () => {
+test('shows that there is a secret', () => {
   expect([String(secret), JSON.stringify(secret), inspect(secret)]).toEqual(['[secret]', '"[secret]"', '[secret]'])
 })
 
-test('reveal() is the one way to it', () => {
+test('only reveal() returns the text', () => {
   expect(secret.reveal()).toBe(canary)
 })
 
-test('scrub takes every occurrence out, and takes it literally', () => {
+test('scrub removes every occurrence, and takes it literally', () => {
   expect(secret.scrub(`a ${canary} b ${canary}${canary}`)).toBe('a [secret] b [secret][secret]')
   expect(new Secret('a.c').scrub('abc a.c')).toBe('abc [secret]')
   expect(new Secret('x').scrub('x$&x')).toBe('[secret]$&[secret]')

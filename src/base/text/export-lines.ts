@@ -16,8 +16,8 @@ const FORMULA = /^["\s\p{Cc}\p{Cf}]*[=+\-@\uff1d\uff0b\uff0d\uff20]/u
 const escapeFormula = (text: string): string => (FORMULA.test(text) ? `'${text}` : text)
 
 /**
- * A cell of CSV. A spreadsheet that splits at semicolons ignores the quotes of every cell but the first, and would run a
- * formula that follows a separator inside of a text. Therefore an apostrophe is put before every possible formula, at
+ * A cell of CSV. A spreadsheet that splits at semicolons ignores the quotes of every cell but the first, and would run
+ * a formula that follows a separator inside of a text. Therefore an apostrophe is put before every possible formula, at
  * the beginning and after each separator. All other text is unchanged.
  */
 export function csvCell(value: unknown): string {

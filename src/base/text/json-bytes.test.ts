@@ -35,7 +35,7 @@ function write(value: unknown, blanks: () => string, escape: () => boolean): str
 const bounds = { depthMax: 256, valuesMax: 1_000 }
 
 describe('scanObject', () => {
-  test('counts the fields of all objects, also those that stand twice', () => {
+  test('counts the fields of all objects, duplicates included', () => {
     const fieldsOf = (text: string) => (scan(text) as ObjectScan).counts.fields
     expect(fieldsOf('{"a":{"b":[{"c":"x:y"},{}]},"a":1,"d":{"e":1,"e":2}}')).toBe(7)
     const property = fc.property(fc.object({ maxDepth: 4 }), value => {
@@ -45,7 +45,7 @@ describe('scanObject', () => {
     fc.assert(property)
   })
 
-  test('tells how often each name stands, as it is written', () => {
+  test('counts how often each name occurs, as it is written', () => {
     const text = '{"a":{"b":1,"b":{"\\u0062":2,"é":"b"}}}'
     const { names } = scanObject(bytes(text), { depthMax: 9, valuesMax: 99, namesMax: 9 }) as ObjectScan
     const told = [...names!].map(([written, { count }]) => [writtenName(written), count])
@@ -123,7 +123,7 @@ describe('scanObject', () => {
     expect([...scanned(text).duplicates]).toEqual(names)
   })
 
-  test('of duplicates the last counts, as JSON.parse has it', () => {
+  test('of duplicates the last one counts, as in JSON.parse', () => {
     expect(valueOf('{"a":1,"a":2}', 'a')).toBe('2')
   })
 
@@ -133,7 +133,7 @@ describe('scanObject', () => {
     expect(valueOf(text, 'b')).toBe('[{"c":"]"}]')
   })
 
-  test('depth is counted with the object itself, to the level', () => {
+  test('depth includes the object itself, exactly', () => {
     const nested = (levels: number): string => `{"a":${'['.repeat(levels)}${']'.repeat(levels)}}`
     expect(typeof scan(nested(255))).toBe('object')
     expect(scan(nested(256))).toBe('too_deep')
@@ -141,7 +141,7 @@ describe('scanObject', () => {
     expect(scan('['.repeat(255))).toBe('not_object')
   })
 
-  test('a million levels are too deep wherever they stand', () => {
+  test('a million levels are too deep at any position', () => {
     const deep = '['.repeat(1_000_000)
     for (const text of [deep, `{"a":${deep}`, `{"a":{"b":[${deep}`, `{"a":"x","b":${'{"a":'.repeat(200_000)}`]) {
       expect(scan(text)).toBe('too_deep')
@@ -202,7 +202,7 @@ describe('parseShallow', () => {
     expect(parseShallow(brackets, 256)).toEqual(JSON.parse(brackets))
   })
 
-  test('throws for what is deep, before it costs anything', () => {
+  test('throws for deep JSON before it is parsed', () => {
     expect(() => parseShallow(deep('[', 70_000, ']'), 256)).toThrow('too deeply')
     expect(() => parseShallow('{"a":'.repeat(70_000), 256)).toThrow('too deeply')
     expect(() => parseShallow(`${' '.repeat(5_000)}${deep('[', 257, ']')}`, 256)).toThrow('too deeply')

@@ -14,8 +14,8 @@ export interface ObjectScan {
   readonly duplicates: ReadonlySet<string>
   readonly counts: Readonly<ScanCounts>
   /**
-   * How many fields below the top level have each name, if `namesMax` was given. Names are as in the text, with escapes:
-   * `decodeName` reads them.
+   * How many fields below the top level have each name, if `namesMax` was given. Names are as in the text, with
+   * escapes: `decodeName` reads them.
    */
   readonly names?: ReadonlyMap<string, { readonly count: number }>
 }

@@ -24,10 +24,10 @@ export function distance(one: string, other: string, max: number): number {
 /** The nearest of the names, if its edit distance is at most `max`. Ignores case, `_` and `-`. */
 export function nearest(written: string, names: Iterable<string>, max = 2): string | undefined {
   const normalize = (name: string): string => name.toUpperCase().replaceAll(/[_-]/g, '')
-  let [nearestName, least]: [string | undefined, number] = [undefined, max + 1]
+  let [best, least]: [string | undefined, number] = [undefined, max + 1]
   for (const name of names) {
     const edits = Math.min(distance(written, name, max), distance(normalize(written), normalize(name), max))
-    if (edits < least) [nearestName, least] = [name, edits]
+    if (edits < least) [best, least] = [name, edits]
   }
-  return nearestName
+  return best
 }

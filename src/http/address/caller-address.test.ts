@@ -1,4 +1,4 @@
-// A forwarded address is believed only from proxies that the operator named.
+// A forwarded address is used only if it comes from a trusted proxy.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -14,40 +14,40 @@ describe('callerAddress', () => {
   const mine = proxies('10.0.0.0/8, 192.0.2.7, ::1, 2001:db8::/32')
 
   test.each<[string, string | undefined, string]>([
-    // Nobody's proxy: whatever it claims, it is itself.
+    // Not a trusted proxy: the header is ignored.
     ['203.0.113.9', '198.51.100.1', '203.0.113.9'],
     ['203.0.113.9', undefined, '203.0.113.9'],
     ['192.0.2.8', '198.51.100.1', '192.0.2.8'],
-    // One of ours: the nearest address that is not.
+    // A trusted proxy: the last address that is not a trusted proxy.
     ['10.1.2.3', '198.51.100.1', '198.51.100.1'],
     ['192.0.2.7', '198.51.100.1', '198.51.100.1'],
     ['::1', '2001:db9::5', '2001:db9::5'],
     ['10.1.2.3', '198.51.100.1, 10.9.9.9', '198.51.100.1'],
     ['10.1.2.3', '  198.51.100.1 ,10.9.9.9 , 2001:db8::1', '198.51.100.1'],
-    // What the caller itself wrote stands further to the left and counts for nothing.
+    // Entries of the caller itself are further to the left and are ignored.
     ['10.1.2.3', '1.1.1.1, 198.51.100.1', '198.51.100.1'],
     ['10.1.2.3', '10.0.0.1, 198.51.100.1, 10.0.0.2', '198.51.100.1'],
-    // Nothing but our own proxies, or something that is no address.
+    // Only trusted proxies, or something that is not an address.
     ['10.1.2.3', '10.0.0.1, 10.0.0.2', '10.1.2.3'],
     ['10.1.2.3', undefined, '10.1.2.3'],
     ['10.1.2.3', '', '10.1.2.3'],
     ['10.1.2.3', 'unknown', '10.1.2.3'],
     ['10.1.2.3', '198.51.100.1, _hidden', '10.1.2.3'],
     ['10.1.2.3', '198.51.100.1, ', '10.1.2.3'],
-    // Longer than any row of proxies, or than any address.
+    // More proxies than the limit, or an entry that is longer than any address.
     ['10.1.2.3', `198.51.100.1${', 10.0.0.1'.repeat(31)}`, '198.51.100.1'],
     ['10.1.2.3', `198.51.100.1${', 10.0.0.1'.repeat(32)}`, '10.1.2.3'],
     ['10.1.2.3', `1.1.1.1,${' '.repeat(200)}198.51.100.1`, '10.1.2.3'],
     ['10.1.2.3', ',198.51.100.1', '198.51.100.1'],
     ['10.1.2.3', ',10.0.0.1', '10.1.2.3'],
-    // A socket that speaks both families shows an IPv4 neighbour like this.
+    // A dual-stack socket reports an IPv4 address like this.
     ['::ffff:10.1.2.3', '198.51.100.1', '198.51.100.1'],
     ['', '198.51.100.1', ''],
   ])('socket %j, header %j: %j', (socket, header, address) => {
     expect(callerAddress(socket, header, mine)).toBe(address)
   })
 
-  test('with no proxies named the header is never believed', () => {
+  test('without trusted proxies the header is ignored', () => {
     const none = proxies('')
     fc.assert(
       fc.property(fc.ipV4(), fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()), (socket, header) => {
@@ -56,7 +56,7 @@ describe('callerAddress', () => {
     )
   })
 
-  test('no header makes a caller out of one of our own proxies', () => {
+  test('a trusted proxy is never the caller if another address is there', () => {
     const hop = fc.oneof(fc.ipV4(), fc.constantFrom('10.0.0.9', '::1', 'x', ''))
     fc.assert(
       fc.property(fc.array(hop, { maxLength: 6 }), hops => {
@@ -79,7 +79,7 @@ describe('parseTrustedProxies', () => {
   test.each([
     ...['proxy.example.com', '10.0.0', '10.0.0.256', '10.0.0.0/33', '::1/129'],
     ...['10.0.0.0/-1', '10.0.0.0/8.5', '10.0.0.0/a'],
-    // These would quietly trust everybody, or something else than was meant.
+    // These would silently trust everybody, or another range than was meant.
     ...['10.0.0.0/', '10.0.0.0/ ', '10.0.0.0/8/9', '10.0.0.0/0x8', '10.0.0.0/1e1', '/8', '*', '10.0.0.0-10.0.0.9'],
     '10.0.0.1, nonsense',
   ])('refuses %j', text => {
@@ -87,7 +87,7 @@ describe('parseTrustedProxies', () => {
   })
 })
 
-test('an address stands for itself, one of IPv6 for its network', () => {
+test('the network of an IPv4 address is itself, of an IPv6 address its /64', () => {
   const pairs = [
     ['203.0.113.9', '203.0.113.9'],
     ['::ffff:203.0.113.9', '203.0.113.9'],

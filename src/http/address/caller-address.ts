@@ -20,7 +20,8 @@ export const listedIn = (text: string): readonly string[] =>
 
 /** Returns false if the entry is neither an address nor a range. */
 export function addRange(list: BlockList, entry: string): boolean {
-  if (!/^[^/]+(\/\d{1,3})?$/.test(entry)) return false // Number() would read an empty prefix as 0, which means all addresses
+  // Number() would read an empty prefix as 0, which means all addresses.
+  if (!/^[^/]+(\/\d{1,3})?$/.test(entry)) return false
   const [address = '', bits] = entry.split('/')
   const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
   const width = family === 'ipv6' ? 128 : 32

@@ -1,4 +1,4 @@
-// Where names lead, with a resolver that a test leads and a clock that it moves.
+// The DNS cache, with a resolver and a clock that the tests control.
 
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { bounds } from '../../base/bounds.ts'
@@ -27,7 +27,7 @@ beforeEach(() => {
 const fails = (): Promise<never> => Promise.reject(new Error('ENOTFOUND'))
 const never = (): Promise<never> => new Promise(() => {})
 
-test('a name is asked for once, and known at once for a while', async () => {
+test('a name is resolved once, and cached for a while', async () => {
   expect(names.addressesOf('a')).toBeInstanceOf(Promise)
   expect(await names.addressesOf('a')).toEqual(['1.1.1.1'])
   nowMs += namesFreshMsMax - 1
@@ -40,7 +40,7 @@ test('a name is asked for once, and known at once for a while', async () => {
   expect(asked).toEqual(['a', 'a'])
 })
 
-test('many who want to know at once are told by one answer, and so is its failure', async () => {
+test('concurrent requests share one lookup, also its failure', async () => {
   const told = await Promise.all(Array.from({ length: 50 }, () => names.addressesOf('a')))
   expect(new Set(told.flat())).toEqual(new Set(['1.1.1.1']))
   expect(asked).toEqual(['a'])
@@ -50,13 +50,13 @@ test('many who want to know at once are told by one answer, and so is its failur
   expect(asked).toEqual(['a', 'b'])
 })
 
-test('an answer of nothing is none', async () => {
+test('an empty answer is a failure', async () => {
   answer = async () => []
   await expect(names.addressesOf('a') as Promise<unknown>).rejects.toThrow('its host name does not resolve')
 })
 
-describe('where nobody can be asked', () => {
-  test('the last good answer serves for ten minutes, and no longer', async () => {
+describe('when lookups fail', () => {
+  test('the last answer is used for ten minutes, and no longer', async () => {
     await names.addressesOf('a')
     answer = fails
     nowMs += namesFreshMsMax
@@ -73,7 +73,7 @@ describe('where nobody can be asked', () => {
     expect(await names.addressesOf('a')).toEqual(['3.3.3.3'])
   })
 
-  test('an answer that does not come is not waited for where there is an older one', async () => {
+  test('a slow lookup is not waited for if there is a cached answer', async () => {
     await names.addressesOf('a')
     answer = never
     nowMs += namesFreshMsMax
@@ -84,7 +84,7 @@ describe('where nobody can be asked', () => {
     expect(tookMs).toBeLessThan(bounds.nameLookupMsMax / 2)
   })
 
-  test('a name that never led anywhere is asked for each time', async () => {
+  test('a name that never resolved is looked up each time', async () => {
     answer = fails
     for (const times of [1, 2, 3]) {
       await expect(names.addressesOf('a') as Promise<unknown>).rejects.toThrow('ENOTFOUND')
@@ -93,13 +93,13 @@ describe('where nobody can be asked', () => {
   })
 })
 
-test('so many names are known and no more, the newest of them', async () => {
+test('the number of cached names is bounded; the newest are kept', async () => {
   for (let index = 0; index <= namesKnownMax; index++) await names.addressesOf(`n${index}`)
   expect(names.addressesOf('n1')).toEqual(['1.1.1.1'])
   expect(names.addressesOf('n0')).toBeInstanceOf(Promise)
 })
 
-test('the system is asked where nobody else is given', async () => {
+test('the resolver of the system is the default', async () => {
   const system = new Names({ nowMs: () => nowMs })
   expect(await system.addressesOf('localhost')).toContain('127.0.0.1')
   await expect(system.addressesOf('weir.invalid') as Promise<unknown>).rejects.toThrow(

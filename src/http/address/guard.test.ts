@@ -1,4 +1,4 @@
-// Where a host may be reached, by whose word.
+// The guard: which hosts may be connected to.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -9,7 +9,7 @@ import { kindOfAddress } from './public-address.ts'
 const open = (addresses: readonly string[], privateHosts = ''): Door =>
   new Door({ resolve: async () => addresses, privateHosts: hosts(privateHosts) })
 
-/** What is handed out, or why nothing is. */
+/** The addresses, or why there are none. */
 async function reach(door: Door, permitted = false, host = 'a.example'): Promise<readonly string[] | string> {
   try {
     return await door.addressesOf(host, permitted)
@@ -23,7 +23,7 @@ const PRIVATE = 'its host is not public'
 const NEVER = 'its host is never allowed (cloud metadata, link-local or multicast)'
 
 describe('a name', () => {
-  test('leads to its public addresses, those of IPv4 first', async () => {
+  test('resolves to its public addresses, IPv4 first', async () => {
     const addresses = ['2606:4700::1111', '1.1.1.1', '2606:4700::1001', '1.0.0.1']
     expect(await reach(open(addresses))).toEqual(['1.1.1.1', '1.0.0.1', '2606:4700::1111', '2606:4700::1001'])
   })
@@ -34,11 +34,11 @@ describe('a name', () => {
     ['one that is never reached', ['1.1.1.1', '169.254.169.254'], NEVER],
     ['what is no address', ['localhost'], NEVER],
     ['an address of a link', ['fe80::1%eth0'], NEVER],
-  ])('leads nowhere by %s', async (_what, addresses, why) => {
+  ])('is refused with %s', async (_what, addresses, why) => {
     expect(await reach(open(addresses))).toBe(why)
   })
 
-  test('leads to private addresses by permission, or by a list that names it or them', async () => {
+  test('may be private by permission, or if the name or the address is listed', async () => {
     const inside = ['10.0.0.1', 'fd00::1']
     expect(await reach(open(inside), true)).toEqual(inside)
     expect(await reach(open(inside, 'a.example'))).toEqual(inside)
@@ -47,13 +47,13 @@ describe('a name', () => {
     expect(await reach(open(inside, 'b.example, 10.0.0.2'))).toBe(PRIVATE)
   })
 
-  test('of a cloud is not even asked for', async () => {
+  test('of a metadata service is not even resolved', async () => {
     const door = new Door({ resolve: () => Promise.reject(new Error('asked')), privateHosts: hosts('0.0.0.0/0') })
     expect(await reach(door, true, 'metadata.google.internal.')).toBe(NEVER)
   })
 })
 
-test('an address is what it is, and nobody is asked for it', async () => {
+test('an address is not resolved', async () => {
   const door = new Door({ resolve: () => Promise.reject(new Error('asked')), privateHosts: hosts('10.0.0.0/8') })
   expect(door.addressesOf('1.1.1.1', false)).toEqual(['1.1.1.1'])
   expect(door.addressesOf('10.0.0.1', false)).toEqual(['10.0.0.1'])
@@ -62,7 +62,7 @@ test('an address is what it is, and nobody is asked for it', async () => {
   expect(() => door.addressesOf('169.254.1.1', true)).toThrow(NEVER)
 })
 
-test('nothing that is not public comes out unasked, whatever a name leads to', async () => {
+test('without permission only public addresses are returned', async () => {
   const address = fc.oneof(fc.ipV4(), fc.ipV6(), fc.string())
   await fc.assert(
     fc.asyncProperty(fc.array(address, { minLength: 1, maxLength: 4 }), fc.boolean(), async (addresses, permitted) => {

@@ -1,5 +1,5 @@
-// Decides whether the gateway may connect to a host; every outgoing connection passes here. The guard resolves the name,
-// checks all of its addresses, and returns the addresses. Connections are made to these addresses without another
+// Decides whether the gateway may connect to a host; every outgoing connection passes here. The guard resolves the
+// name, checks all of its addresses, and returns the addresses. Connections are made to these addresses without another
 // lookup, so that a changed DNS answer (DNS rebinding) has no effect.
 
 import { isIP } from 'node:net'
@@ -37,7 +37,8 @@ export class Door {
 
   /**
    * The addresses to connect to; a cached answer is returned directly. IPv4 comes first, because not every machine has
-   * IPv6. `permitted` allows private addresses. Throws or rejects with a ForbiddenHost, or if the name does not resolve.
+   * IPv6. `permitted` allows private addresses. Throws or rejects with a ForbiddenHost, or if the name does not
+   * resolve.
    */
   addressesOf(host: string, permitted: boolean): Addresses | Promise<Addresses> {
     if (kindOfHost(host) === 'never')

@@ -1,4 +1,4 @@
-// Addresses as operators write them, and proxies.
+// URLs that operators configure, and proxies.
 
 import { describe, expect, test } from 'bun:test'
 import { hosts } from '../../../test/support/roads.ts'
@@ -17,7 +17,7 @@ test.each([
   expect(readAddress(text)).toMatchObject({ base, origin })
 })
 
-describe('a road', () => {
+describe('a network path', () => {
   const to = (text: string, trust: Trust, listed = '') =>
     roadTo(readAddress(text), { trust, privateHosts: hosts(listed) })
 
@@ -34,19 +34,22 @@ describe('a road', () => {
     expect(to(text, trust as Trust, listed)).toEqual({ origin: text, permitted })
   })
 
-  test.each(['http://api.example.com', 'http://8.8.8.8', 'http://ollama:11434'])('without TLS goes not to %s', text => {
-    expect(() => to(text, 'file')).toThrow('must be https')
-  })
+  test.each(['http://api.example.com', 'http://8.8.8.8', 'http://ollama:11434'])(
+    'without TLS is refused for %s',
+    text => {
+      expect(() => to(text, 'file')).toThrow('must be https')
+    },
+  )
 
   test.each([
     ...['https://127.0.0.1', 'http://localhost:1', 'https://10.1.2.3', 'http://[::1]:8', 'https://[::ffff:10.0.0.1]'],
     ...['https://192.168.0.1', 'https://100.64.0.1', 'https://2130706433', 'https://0x7f.1', 'https://0'],
-  ])('that nobody of this machine wrote goes to %s only where it is listed', text => {
+  ])('of another source may use %s only if it is listed', text => {
     expect(() => to(text, 'listed')).toThrow('must not be private')
     expect(to(text, 'listed', readAddress(text).host).permitted).toBe(true)
   })
 
-  test('that nobody of this machine wrote goes to what is public, and with TLS', () => {
+  test('of another source may use public hosts with TLS', () => {
     expect(to('https://api.example.com', 'listed')).toEqual({ origin: 'https://api.example.com', permitted: false })
     expect(() => to('http://api.example.com', 'listed')).toThrow('must be https')
   })
@@ -55,7 +58,7 @@ describe('a road', () => {
 describe('a proxy', () => {
   const read = (text: string): Proxy => Proxy.read(new Secret(text))
 
-  test('is told who we are where that was written, and nobody else is', () => {
+  test('gets the configured credentials, and nobody else does', () => {
     const proxy = read('http://us%3Aer:p%40ss@gate.example:3128')
     expect([proxy.host, proxy.port]).toEqual(['gate.example', 3128])
     const basic = Buffer.from('us:er:p@ss').toString('base64')
@@ -78,7 +81,7 @@ describe('a proxy', () => {
     expect(() => read(text)).toThrow(/^must /)
   })
 
-  test('whose password is wrongly written does not say it', () => {
+  test('with an invalid password does not show it in the error', () => {
     expect(() => read('https://u:hush@gate')).toThrow(/^(?!.*hush)/)
     expect(() => read('http://u:hush%zz@gate')).toThrow(/^(?!.*hush)/)
   })

@@ -1,4 +1,4 @@
-// Addresses that a caller may have us connect to, those that only an operator may, and those that nobody may.
+// Public addresses, private addresses that an operator may allow, and addresses that are never allowed.
 
 import { describe, expect, test } from 'bun:test'
 import { kindOfAddress, kindOfHost } from './public-address.ts'
@@ -29,11 +29,11 @@ test.each([
 test.each([
   ...['127.0.0.1', '127.9.9.9', '0.0.0.0', '10.0.0.1', '172.16.0.1', '192.168.0.1', '100.64.0.1', '198.18.0.1'],
   ...['::1', '::', 'fd12:3456::1', 'fc00::1', '::ffff:10.0.0.1', '64:ff9b::8.8.8.8', '2002:7f00:1::', '100::1'],
-])('%s may be reached by permission', address => {
+])('%s is private', address => {
   expect(kindOfAddress(address)).toBe('private')
 })
 
-describe('nobody reaches', () => {
+describe('never allowed:', () => {
   test.each([
     ...['169.254.169.254', '169.254.170.2', '169.254.170.23', '169.254.169.253', '169.254.0.23', '169.254.42.42'],
     ...['100.100.100.200', '168.63.129.16', '192.0.0.192', '224.0.0.1', '239.255.255.255', '255.255.255.255'],
@@ -67,6 +67,6 @@ test.each([
     ['api.example.com', 'unknown'],
     ['localhost.example.com', 'unknown'],
   ],
-])('of the host %s it is known that it is %s', (host, kind) => {
+])('the host %s is %s', (host, kind) => {
   expect(kindOfHost(host!)).toBe(kind as never)
 })

@@ -1,4 +1,4 @@
-// Ranges of addresses: where each begins and ends, in both families, and what is no range.
+// Address ranges: where each begins and ends, in both families, and invalid ranges.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -43,7 +43,7 @@ test.each([
   expect(isIn(address, ...ranges)).toBe(is)
 })
 
-describe('what is none', () => {
+describe('invalid ranges', () => {
   const wrong = ['', '/8', '10.0.0.0/', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/8/8', '10.0.0.0/0x8', '10.0.0/8', 'any']
   const wrong6 = ['::/129', 'fe80::1%eth0', '2001:db8::g', '::ffff:10.0.0.0/95', '[::1]', '10.0.0.0-10.0.0.9', '*']
   test.each([...wrong, ...wrong6])('%j', text => {
@@ -51,7 +51,7 @@ describe('what is none', () => {
   })
 
   test.each(['10.0.0.1/8', '10.1.0.0/15', '2001:db8::1/64', '::ffff:10.0.0.1/104', '1.2.3.4/0'])(
-    '%s, which does not begin its range: it may have meant the one address',
+    '%s, which has bits after its prefix',
     text => expect(() => rangeText(text)).toThrow('leave out the /'),
   )
 })
@@ -62,16 +62,16 @@ test.each([
   ['2001:DB8:0:0::/32', '2001:db8::/32'],
   ['::ffff:10.0.0.0/104', '10.0.0.0/8'],
   ['::1/128', '::1'],
-])('%j is kept as %s', (text, kept) => expect(rangeText(text)).toBe(kept))
+])('%j is stored as %s', (text, kept) => expect(rangeText(text)).toBe(kept))
 
-test('asked again and again it says the same', () => {
+test('repeated checks give the same result', () => {
   const ranges = new AddressRanges(['10.0.0.0/8'])
   for (const address of ['10.0.0.1', '10.0.0.1', '11.0.0.1', '11.0.0.1', '10.0.0.1', '', '']) {
     expect([address, ranges.has(address)]).toEqual([address, address.startsWith('10.')])
   }
 })
 
-test('every IPv4 range has just those that begin with its bits', () => {
+test('every IPv4 range contains exactly the addresses with its prefix', () => {
   const bitsOf = (address: number): string => address.toString(2).padStart(32, '0')
   const written = (address: number): string => [24, 16, 8, 0].map(by => (address >>> by) & 0xff).join('.')
   const address = fc.integer({ min: 0, max: 2 ** 32 - 1 })

@@ -27,7 +27,7 @@ export class AddressRanges {
   #lastAddress = ''
   #lastResult = false
 
-  /** Throws a BadRange if one of them is not valid. */
+  /** Throws an InvalidRange if one of them is not valid. */
   constructor(texts: readonly string[]) {
     this.#ranges = texts.map(readRange)
   }

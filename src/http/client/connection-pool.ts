@@ -18,7 +18,9 @@ export class ConnectionPool implements ConnectionUser {
     this.#idleSeconds = idleSeconds
   }
 
-  /** The connection that was idle for the shortest time, because its server is least likely to close it; else a new one. */
+  /**
+   * The connection that was idle for the shortest time, because its server is least likely to close it; else a new one.
+   */
   take(user: ConnectionUser, times: DialTimes): Connection {
     const connection = this.#idle.pop()
     connection?.wake(user)

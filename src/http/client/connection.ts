@@ -11,7 +11,9 @@ export interface ConnectionUser {
   closed(connection: Connection, fault: string): void
 }
 
-/** Joins head and body for one write: a second write costs as much as parsing a response. Reused, as a write copies it. */
+/**
+ * Joins head and body for one write: a second write costs as much as parsing a response. Reused, as a write copies it.
+ */
 const scratch = Buffer.allocUnsafeSlow(64 * 1024)
 
 /** A request head must fit into one write, with room to spare. */

@@ -1,5 +1,5 @@
-// The URLs that requests go to. Each is parsed and checked once: whether its network path allows it, how to connect, and
-// which connection pool it uses.
+// The URLs that requests go to. Each is parsed and checked once: whether its network path allows it, how to connect,
+// and which connection pool it uses.
 
 import { assert } from '../../base/assert.ts'
 import { bounds } from '../../base/bounds.ts'
@@ -77,7 +77,7 @@ export class Targets {
     const name = `${url.origin} ${path.permitted} ${proxy?.digest}`
     let pool = this.#pools.get(name)
     if (pool === undefined) {
-      pool = new ConnectionPool(this.#endpointOf(url, path, proxy), this.#idleSeconds)
+      pool = new ConnectionPool(this.#dialAddressOf(url, path, proxy), this.#idleSeconds)
       this.#pools.set(name, pool)
     }
     return pool
@@ -88,7 +88,7 @@ export class Targets {
   }
 
   /** The operator's proxy may be private. It resolves the names of hosts itself. */
-  #endpointOf(url: URL, { permitted }: Road, proxy: Proxy | undefined): Place {
+  #dialAddressOf(url: URL, { permitted }: Road, proxy: Proxy | undefined): Place {
     const [host, port, tls] = [hostOf(url), portOf(url), url.protocol === 'https:']
     const common = { host, port, tls, ca: this.#options.ca, givenUp: { count: 0 } }
     if (proxy === undefined) return { ...common, find: () => this.#guard.addressesOf(host, permitted) }

@@ -1,5 +1,5 @@
-// Opens one connection: gets the addresses of the host, tries one after the other, asks a proxy for a tunnel if there is
-// one, and does the TLS handshake. Each step has a time limit and an error text of its own.
+// Opens one connection: gets the addresses of the host, tries one after the other, asks a proxy for a tunnel if there
+// is one, and does the TLS handshake. Each step has a time limit and an error text of its own.
 
 import { isIP } from 'node:net'
 import { bounds } from '../../base/bounds.ts'
@@ -36,7 +36,9 @@ export interface DialTimes {
   readonly tlsMs: number
 }
 
-/** Reports to the connection that it is open or has failed, but never before this function returns. Returns a cancel. */
+/**
+ * Reports to the connection that it is open or has failed, but never before this function returns. Returns a cancel.
+ */
 export function dial(place: Place, times: DialTimes, connection: Connection): () => void {
   const newDial = new Dial(place, times, connection)
   newDial.begin()
@@ -144,7 +146,9 @@ class Dial {
   }
 }
 
-/** At most `addressesTriedMax`, of both families if there are both: this machine may be able to use only one of them. */
+/**
+ * At most `addressesTriedMax`, of both families if there are both: this machine may be able to use only one of them.
+ */
 function chooseAddresses(addresses: Addresses): Addresses {
   const countMax = bounds.addressesTriedMax
   if (addresses.length <= countMax) return addresses

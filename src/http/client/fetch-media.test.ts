@@ -1,5 +1,5 @@
-// Media from addresses that callers name: what is refused before anything is sent, what is given up on the way, and
-// what arrives. A fake resolver says where names lead; the loopback is allowed where a test says so.
+// Media from URLs of callers: what is refused before anything is sent, what is cancelled while it arrives, and
+// what is returned. A fake resolver resolves the names; the loopback is allowed where a test says so.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { until } from '../../../test/support/gateway.ts'
@@ -62,7 +62,7 @@ function answer(type: string, body: string | Buffer = 'x', more = ''): Buffer {
   return Buffer.concat([Buffer.from(head), Buffer.from(body)])
 }
 
-test('media is fetched from where its name led, and nothing of ours is in the request', async () => {
+test('media is fetched from the resolved address, and the request contains nothing of the gateway', async () => {
   const { mime, bytes } = await fetchMedia(`${at('/a.png')}#part`)
   expect([mime, bytes.toString(), resolved]).toEqual(['image/png', 'PNG', ['media.test']])
   expect(peer.received).toEqual([
@@ -124,7 +124,7 @@ describe('refused before anything is sent:', () => {
   })
 })
 
-test('a name that means something else a moment later is not asked again', async () => {
+test('a name is not resolved a second time (DNS rebinding)', async () => {
   let asked = 0
   // The first answer is allowed, and is where the connection goes; the second would be a private one.
   const resolve = async (): Promise<readonly string[]> => (asked++ === 0 ? [LOOPBACK] : ['10.0.0.1'])
@@ -132,7 +132,7 @@ test('a name that means something else a moment later is not asked again', async
   expect([asked, peer.sockets.length]).toEqual([1, 1])
 })
 
-test('the next address is asked only where one does not answer', async () => {
+test('the next address is tried only if one does not answer', async () => {
   const resolve = async (): Promise<readonly string[]> => ['::1', '127.0.0.9', LOOPBACK]
   const privateHosts = loopback
   expect((await fetchMedia(at('/a.png'), { resolve, privateHosts })).mime).toBe('image/png')
@@ -142,7 +142,7 @@ test('the next address is asked only where one does not answer', async () => {
 })
 
 describe('a redirect', () => {
-  test.each([301, 302, 303, 307, 308])('by %d is not followed, and its caller is told', async status => {
+  test.each([301, 302, 303, 307, 308])('by %d is not followed, and the caller gets an error', async status => {
     answers['/old'] = `HTTP/1.1 ${status} Go\r\nlocation: /a.png\r\ncontent-length: 0\r\n\r\n`
     await expect(fetchMedia(at('/old'))).rejects.toMatchObject({
       code: 'media_refused',
@@ -179,7 +179,7 @@ describe('what is there', () => {
     await until(() => peer.openCount === 0, 'the connection is let go of')
   })
 
-  test('may be as large as it may, and not one byte larger, announced or not', async () => {
+  test('may have the largest size and not one byte more, with or without Content-Length', async () => {
     const body = Buffer.alloc(bounds.mediaBytesMax, 'x')
     answers['/fits'] = answer('image/png', body)
     expect((await fetchMedia(at('/fits'))).bytes.length).toBe(bounds.mediaBytesMax)
@@ -239,7 +239,7 @@ describe('it ends', () => {
     expect(peer.sockets).toHaveLength(1)
   })
 
-  test('at once when there are too many', async () => {
+  test('immediately if there are too many', async () => {
     answers['/slow'] = slow
     const guarded = openGuardedFetch({ ...open, msMax: 500 })
     const one = (): Promise<string> => codeOf(guarded.fetchMedia(at('/slow'), new Stop<Error>()))

@@ -33,8 +33,8 @@ export async function askStranger(request: StrangerAsk, context: Fetching, stop:
   const host = hostOf(url)
   const addresses = await guard.addressesOf(host, false)
   stop.throwIfStopped()
-  const endpoint = { host, port: portOf(url), tls: url.protocol === 'https:', ca, givenUp, find: () => addresses }
-  const response = new Answer({ pool: new ConnectionPool(endpoint, 0), times })
+  const dialAddress = { host, port: portOf(url), tls: url.protocol === 'https:', ca, givenUp, find: () => addresses }
+  const response = new Answer({ pool: new ConnectionPool(dialAddress, 0), times })
   stop.onStop(() => response.discard())
   return await response.ask(head, body)
 }

@@ -28,7 +28,7 @@ export class PostFault extends Error {}
 export interface GuardedPost {
   /** Why a URL can never be used; undefined if it can. */
   problemOf(url: string): string | undefined
-  /** Returns the status of the response. Rejects with a PostFault. */
+  /** Returns the status of the response. Rejects with a WebhookPostError. */
   post(request: PostAsk): Promise<number>
   close(): void
 }

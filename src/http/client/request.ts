@@ -10,7 +10,9 @@ export interface OutgoingRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** The network path of the channel whose key is in the request. Without it, only public hosts and https are allowed. */
+  /**
+   * The network path of the channel whose key is in the request. Without it, only public hosts and https are allowed.
+   */
   readonly road?: Road
   /** Called when the first bytes are about to be sent. Before that, the upstream has received nothing. */
   readonly onSend?: () => void

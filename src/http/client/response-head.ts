@@ -12,7 +12,9 @@ export class ResponseHead {
   /** HTTP/1.0: the connection is not reused. */
   readonly isOld: boolean
   readonly #text: string
-  /** For comparing names without case. In latin1 the lower case of a text has the same length, so positions are equal. */
+  /**
+   * For comparing names without case. In latin1 the lower case of a text has the same length, so positions are equal.
+   */
   readonly #lower: string
 
   private constructor(text: string) {

@@ -1,5 +1,5 @@
-// An answer does not depend on how its bytes were cut, and one that two readers could understand differently is
-// broken, or at least the last of its connection.
+// The result does not depend on how the bytes are split, and a response that two parsers could read differently is
+// an error, or at least the last one on its connection.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -42,7 +42,7 @@ const good = (body: string): object => ({ stage: 'whole', status: 200, body, isR
 const last = (body: string): object => ({ stage: 'whole', status: 200, body, isReusable: false })
 const nothing = { ...last(''), status: 304 }
 
-describe('an answer that is whole', () => {
+describe('a complete response', () => {
   const rows: readonly (readonly [string, string, object])[] = [
     ['with a length', `${OK}Content-Length: 5\r\n\r\nhello`, good('hello')],
     ['with a length of nothing', `${OK}content-length:0\r\n\r\n`, good('')],
@@ -64,7 +64,7 @@ describe('an answer that is whole', () => {
   })
 })
 
-describe('an answer that is the last of its connection', () => {
+describe('a response that is the last on its connection', () => {
   const rows: readonly (readonly [string, string, object])[] = [
     ['says that it closes', `${OK}Connection: close\r\nContent-Length: 1\r\n\r\nx`, last('x')],
     ['says so among others', `${OK}connection: x, Close\r\nContent-Length: 1\r\n\r\nx`, last('x')],
@@ -83,14 +83,14 @@ describe('an answer that is the last of its connection', () => {
     expect(read(byteByByte(bytes(text)))).toEqual(verdict as Verdict)
   })
 
-  test('because only its end ends it', () => {
+  test('because it ends with the connection', () => {
     const text = `${OK}\r\nas long as it lasts`
     expect(whole(text)).toMatchObject({ stage: 'body', isReusable: false })
     expect(whole(text, true)).toEqual({ stage: 'whole', status: 200, body: 'as long as it lasts', isReusable: false })
   })
 })
 
-describe('an answer is broken', () => {
+describe('a response is broken', () => {
   const heads: readonly (readonly [string, string])[] = [
     ['of another protocol', 'SSH-2.0-OpenSSH_9.2\r\n'],
     ['of HTTP/2', 'HTTP/2 200 OK\r\n\r\n'],
@@ -187,7 +187,7 @@ describe('an answer is broken', () => {
   })
 })
 
-test('a head and a body in a million crumbs cost no more than their bytes', () => {
+test('a head and a body in a million small pieces cost no more than their bytes', () => {
   const head = bytes(`${OK}${'x: y\r\n'.repeat(9_000)}transfer-encoding: chunked\r\n\r\n`)
   const body = bytes('1\r\nx\r\n'.repeat(100_000))
   const readAll = () => expect(read([...byteByByte(head), ...byteByByte(body)]).body).toHaveLength(100_000)
@@ -223,7 +223,7 @@ describe('for any bytes', () => {
   const answers = fc.tuple(hints, fc.oneof(chunked, measured), fc.constantFrom('', 'x-a: b\r\n', 'y:\r\n'))
   const places = fc.array(fc.nat(10_000), { maxLength: 12 })
 
-  test('a good answer is read as it was meant, however it is cut', () => {
+  test('a valid response is read correctly, however it is split', () => {
     fc.assert(
       fc.property(answers, places, ([hint, { framing, wire, body: meant }, more], cuts) => {
         const data = bytes(`${hint}${OK}${more}${framing}\r\n${wire}`)
@@ -246,7 +246,7 @@ describe('for any bytes', () => {
     fc.uint8Array({ maxLength: 40 }).map(data => Buffer.from(data)),
   )
 
-  test('the verdict on any bytes is the same however they are cut, and nothing is ever thrown', () => {
+  test('the result for any bytes does not depend on the split, and nothing throws', () => {
     fc.assert(
       fc.property(noise, places, fc.boolean(), (data, cuts, ends) => {
         const expected = read([data], ends)

@@ -1,5 +1,5 @@
-// The response of an upstream while it arrives. The reader pulls. When nobody reads, the socket is paused, so that a slow
-// caller slows down its upstream.
+// The response of an upstream while it arrives. The reader pulls. When nobody reads, the socket is paused, so that a
+// slow caller slows down its upstream.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Connection, ConnectionUser } from './connection.ts'

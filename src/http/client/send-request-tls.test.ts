@@ -1,4 +1,4 @@
-// Upstreams are who they say they are, or the attempt fails before a byte of the request has left.
+// The certificate of an upstream must be valid, or the attempt fails before a byte of the request is sent.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cert, key } from '../../../test/support/certificate.ts'
@@ -38,7 +38,7 @@ interface Asked {
   readonly ca?: string
 }
 
-/** Whatever its name, a host is on loopback, and its operator has named it. */
+/** All names resolve to the loopback, which the operator has allowed. */
 async function ask({ host = '127.0.0.1', ca }: Asked): Promise<string> {
   const client = openClient({ resolve: async () => ['127.0.0.1'], ...(ca !== undefined && { ca }) })
   try {
@@ -67,7 +67,7 @@ describe('a certificate', () => {
     expect(receivedBytes).toBe(0)
   })
 
-  test('is looked at even where the environment says that it need not be', async () => {
+  test('is checked even if an environment variable turns the check off', async () => {
     const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
     process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
     try {

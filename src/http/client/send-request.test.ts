@@ -1,4 +1,4 @@
-// Requests on real sockets: what is sent, which connections serve again, and what ends one.
+// Requests on real sockets: what is sent, and which connections are reused or closed.
 
 import { afterEach, describe, expect, test } from 'bun:test'
 import { until } from '../../../test/support/gateway.ts'
@@ -86,7 +86,7 @@ describe('a request', () => {
     expect(peer.sockets).toHaveLength(0)
   })
 
-  test('that is long is sent as fast as it is taken, on new and used connections, and arrives as it was', async () => {
+  test('that is long is sent as fast as it is read, on new and reused connections, and arrives unchanged', async () => {
     const body = Buffer.alloc(20 * MIB, 'abcdefghijklmnopqrstuvwxyz\n')
     let wanted = body.length
     await start(
@@ -138,14 +138,14 @@ describe('a connection', () => {
       'HTTP/1.1 200 OK\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n' + '5\r\nhello\r\n0\r\n\r\n',
     ],
   ]
-  test.each(lastOnes)('does not serve again after an answer %s', async (_name, text) => {
+  test.each(lastOnes)('is not reused after a response %s', async (_name, text) => {
     await start((socket, all) => void (isAsked(all) && socket.write(text)))
     expect([await answered(), await answered()]).toEqual(['hello', 'hello'])
     expect(peer.sockets).toHaveLength(2)
     await until(() => peer.openCount === 0, 'both are closed')
   })
 
-  test('does not serve again when bytes come that nobody asked for', async () => {
+  test('is not reused when unrequested bytes arrive', async () => {
     await start((socket, all) => void (isAsked(all) && socket.write(hello)))
     await answered()
     peer.sockets[0]!.write(hello.replace('hello', 'wrong'))
@@ -153,7 +153,7 @@ describe('a connection', () => {
     expect(await answered()).toBe('hello')
   })
 
-  test('does not serve again when it is closed meanwhile', async () => {
+  test('is not reused when it is closed meanwhile', async () => {
     await start((socket, all) => void (isAsked(all) && socket.write(hello)))
     await answered()
     peer.sockets[0]!.end()
@@ -162,7 +162,7 @@ describe('a connection', () => {
     expect(peer.sockets).toHaveLength(2)
   })
 
-  test('does not serve again when its answer is whole before its request is', async () => {
+  test('is not reused when its response is complete before its request', async () => {
     await start(socket => {
       if (socket.bytesWritten > 0) return
       socket.pause()
@@ -183,7 +183,7 @@ describe('a connection', () => {
     expect(peer.received.join('').split('POST')).toHaveLength(3)
   })
 
-  test('serves again after an answer that was held back', async () => {
+  test('is reused after a response that was paused', async () => {
     // Its last byte is the one too many, so that it is whole in the moment in which it is held back.
     const length = bounds.unreadBytesMax
     await start((socket, all) => {
@@ -198,7 +198,7 @@ describe('a connection', () => {
     expect(peer.sockets).toHaveLength(1)
   })
 
-  test('that waits for too long is closed', async () => {
+  test('that is idle for too long is closed', async () => {
     await start((socket, all) => void (isAsked(all) && socket.write(hello)))
     client = openClient({ idleSeconds: 1 })
     await answered()
@@ -207,7 +207,7 @@ describe('a connection', () => {
     expect(await answered()).toBe('hello')
   })
 
-  test('is not too long in use, however long that is', async () => {
+  test('that is in use is not closed, however long that takes', async () => {
     await start((socket, all) => {
       if (isAsked(all)) setTimeout(() => socket.write(hello), all.split('POST').length > 2 ? 6_000 : 0)
     })
@@ -216,7 +216,7 @@ describe('a connection', () => {
     expect(peer.sockets).toHaveLength(1)
   })
 
-  test('waits for its next call among no more than the bound', async () => {
+  test('is kept only up to the bound of idle connections', async () => {
     await start((socket, all) => void (isAsked(all) && setTimeout(() => socket.write(hello), 300)))
     const calls = bounds.idleConnectionsMax + 20
     await Promise.all(Array.from({ length: calls }, () => answered()))
@@ -226,7 +226,7 @@ describe('a connection', () => {
 })
 
 describe('an answer', () => {
-  test('is told piece by piece, and its end by a piece of nothing', async () => {
+  test('is returned piece by piece, and its end as an empty piece', async () => {
     await start((socket, all) => void (isAsked(all) && socket.write('HTTP/1.1 200 OK\r\nA: b\r\na: c\r\n\r\none')))
     const incoming = await ask()
     expect([incoming.status, incoming.header('A'), incoming.header('b')]).toEqual([200, 'b, c', null])
@@ -246,7 +246,7 @@ describe('an answer', () => {
     await expect(answered()).rejects.toThrow('closed before the end')
   })
 
-  test('that only its end ends is an error when it is cut off', async () => {
+  test('that ends with the connection is an error when the connection breaks', async () => {
     await start((socket, all) => void (isAsked(all) && socket.write('HTTP/1.1 200 OK\r\n\r\nhello')))
     const incoming = await ask()
     expect(String((await incoming.read()).value)).toBe('hello')
@@ -257,7 +257,7 @@ describe('an answer', () => {
   test.each([
     ['by its length', `content-length: ${2 * MIB}`],
     ['by its bytes', 'connection: close'],
-  ])('that is longer than wanted, told %s, is let go', async (_name, header) => {
+  ])('that is longer than wanted, announced %s, is dropped', async (_name, header) => {
     await start((socket, all) => {
       if (isAsked(all)) socket.write(`HTTP/1.1 200 OK\r\n${header}\r\n\r\n${'x'.repeat(2 * MIB)}`)
     })
@@ -266,7 +266,7 @@ describe('an answer', () => {
     await until(() => peer.openCount === 0, 'it is closed')
   })
 
-  test('that nobody reads is held back, and comes whole when it is read', async () => {
+  test('that nobody reads is paused, and complete when it is read', async () => {
     const total = 64 * MIB
     const piece = 'x'.repeat(256 * KIB)
     let written = 0
@@ -304,7 +304,7 @@ describe('a stop', () => {
   test.each([
     ['before the head', ''],
     ['within the body', 'HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello'],
-  ])('%s closes the connection at once, and whoever reads is told', async (_name, text) => {
+  ])('%s closes the connection immediately, and the reader gets an error', async (_name, text) => {
     await start((socket, all) => void (isAsked(all) && socket.write(text)))
     const stop = new Stop<Error>()
     const asking = ask({ stop })

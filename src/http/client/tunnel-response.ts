@@ -1,5 +1,5 @@
-// Parses the reply of a proxy to CONNECT. Nothing of the reply is passed on. No byte may follow it, because the server at
-// the end of the tunnel does not send first.
+// Parses the reply of a proxy to CONNECT. Nothing of the reply is passed on. No byte may follow it, because the server
+// at the end of the tunnel does not send first.
 
 import { bounds } from '../../base/bounds.ts'
 import { ResponseHead } from './response-head.ts'

@@ -1,4 +1,4 @@
-// Bodies on their way: what each class may hold, who gives way when it is too much, and that nothing is counted twice.
+// Bodies that are being received: the budget of each class, which body is dropped, and that nothing is counted twice.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -11,7 +11,7 @@ const open = (limits = small): Inflow => new Inflow({ stranger: limits, person: 
 
 interface Watched {
   readonly lease: BodyLease
-  /** Why it was given up. */
+  /** Why the body was dropped. */
   code?: string
 }
 
@@ -22,7 +22,7 @@ function enter(inflow: Inflow, name: string, of: BodyClass = 'caller'): Watched 
 }
 
 describe('of one owner', () => {
-  test('one too many gives up the one that has waited longest for a byte, not the newest', () => {
+  test('one body too many drops the one that has waited longest for a byte, not the newest', () => {
     const inflow = open()
     const [first, second, third] = [enter(inflow, 'a'), enter(inflow, 'a'), enter(inflow, 'a')]
     first.lease.hold(1)
@@ -36,7 +36,7 @@ describe('of one owner', () => {
     expect(inflow.held('caller')).toEqual({ bodies: 3, bytes: 1 })
   })
 
-  test('bytes beyond its own bound are no others', () => {
+  test('too many bytes of one owner drop only its own bodies', () => {
     const inflow = open()
     const [other, stalled, going] = [enter(inflow, 'b'), enter(inflow, 'a'), enter(inflow, 'a')]
     other.lease.hold(90)
@@ -46,7 +46,7 @@ describe('of one owner', () => {
     expect(inflow.held('caller')).toEqual({ bodies: 2, bytes: 150 })
   })
 
-  test('one body that is larger than all it may have is given up itself', () => {
+  test('a body that is larger than the whole budget is dropped itself', () => {
     const only = enter(open(), 'a')
     expect(() => only.lease.hold(101)).toThrow(Refusal)
     expect(() => only.lease.hold(1)).toThrow(Refusal)
@@ -55,7 +55,7 @@ describe('of one owner', () => {
 })
 
 describe('of a class', () => {
-  test('when all is used up the owner with the most gives way, whoever came last', () => {
+  test('when the budget is used up, the owner with the most loses a body', () => {
     const inflow = open({ ...small, ownBytesMax: 150 })
     const [greedy, modest, latest] = [enter(inflow, 'a'), enter(inflow, 'b'), enter(inflow, 'c')]
     greedy.lease.hold(140)
@@ -64,7 +64,7 @@ describe('of a class', () => {
     expect([greedy.code, modest.code, latest.code]).toEqual(['overloaded', undefined, undefined])
   })
 
-  test('what strangers do takes nothing from callers', () => {
+  test('anonymous clients take nothing from callers', () => {
     const inflow = open()
     for (let at = 0; at < 100; at++) enter(inflow, `network ${at}`, 'stranger').lease.hold(1)
     expect(inflow.held('stranger').bodies).toBe(small.bodiesMax)
@@ -75,7 +75,7 @@ describe('of a class', () => {
   })
 })
 
-test('whatever comes and goes, the sums are those of what is there, and within their bounds', () => {
+test('the sums always equal the open bodies, and stay within their bounds', () => {
   const step = fc.record({
     owner: fc.constantFrom('a', 'b', 'c'),
     bytes: fc.nat(120),
@@ -107,7 +107,7 @@ test('whatever comes and goes, the sums are those of what is there, and within t
   )
 })
 
-test('on the smallest machine a body of the largest size still fits, and strangers have next to nothing', () => {
+test('on the smallest machine a body of the largest size still fits, and anonymous clients have little', () => {
   const { caller, stranger } = inflowBounds(64 * 1024 * 1024)
   expect(caller.ownBytesMax).toBeGreaterThanOrEqual(32 * 1024 * 1024)
   expect(stranger.bytesMax).toBeLessThanOrEqual(8 * 1024 * 1024)

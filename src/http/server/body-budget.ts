@@ -1,7 +1,7 @@
-// Limits the memory of request bodies that are being received. The runtime keeps every received byte in memory until the
-// request is answered, so a body that is never finished costs its sender nothing and the gateway its bytes. There is one
-// budget for each of three classes, so that none can use up the memory of another: anonymous clients, people who are
-// signed in, and callers with a key.
+// Limits the memory of request bodies that are being received. The runtime keeps every received byte in memory until
+// the request is answered, so a body that is never finished costs its sender nothing and the gateway its bytes. There
+// is one budget for each of three classes, so that none can use up the memory of another: anonymous clients, people who
+// are signed in, and callers with a key.
 //
 // When a budget is exceeded, the newest body is not refused. Instead, of the owner with the most bodies or bytes, the
 // body that has waited longest for its next byte is dropped. A body that arrives together with its head is read

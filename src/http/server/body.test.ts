@@ -40,7 +40,7 @@ async function codeOf(sent: Sent, within = limits): Promise<string> {
 
 const readText = async (sent: Sent): Promise<string> => (await read(sent)).toString('utf8')
 
-/** Pieces as they are pulled, without a length; `onCancel` hears that the rest is not wanted. */
+/** Pieces as they are pulled, without a length; `onCancel` is called when the rest is not needed. */
 function pieces(count: number, size: number, onCancel: () => void = () => {}): ReadableStream<Uint8Array> {
   let left = count
   return new ReadableStream<Uint8Array>({
@@ -67,7 +67,7 @@ describe('its type', () => {
     expect(await codeOf({ headers: { 'content-type': type } })).toBe('content_type_unsupported')
   })
 
-  test('none is none', async () => {
+  test('is required', async () => {
     expect(await codeOf({ headers: {}, body: new Uint8Array([0x7b, 0x7d]) })).toBe('content_type_unsupported')
   })
 })
@@ -83,14 +83,14 @@ describe('its size', () => {
     expect(await codeOf(announced(1_001))).toBe('body_too_large')
   })
 
-  test('is bounded by what it announces before anything is read', async () => {
+  test('is checked by Content-Length before anything is read', async () => {
     let pulled = 0
     const body = new ReadableStream<Uint8Array>({ pull: () => void pulled++ }, { highWaterMark: 0 })
     expect(await codeOf({ headers: { ...json, 'content-length': '1001' }, body })).toBe('body_too_large')
     expect(pulled).toBe(0)
   })
 
-  test('is counted while it is read when nothing was announced', async () => {
+  test('is counted while reading without Content-Length', async () => {
     expect(await codeOf({ body: pieces(10, 100) })).toBe('read')
     expect(await codeOf({ body: pieces(101, 10) })).toBe('body_too_large')
   })
@@ -101,7 +101,7 @@ describe('its size', () => {
     expect(cancelled).toBe(true)
   })
 
-  test('an empty one is empty', async () => {
+  test('may be zero', async () => {
     expect(await readText({ body: '' })).toBe('')
     expect(await readText({ headers: { ...json, 'content-length': '0' }, body: '' })).toBe('')
   })
@@ -109,7 +109,7 @@ describe('its size', () => {
 
 describe('its pieces', () => {
   const roomy = { bytesMax: 1024 * 1024, msMax: 30_000 }
-  /** Counts what is handed over. */
+  /** Counts the pieces that were read. */
   function counted(count: number, size: number): { readonly body: ReadableStream<Uint8Array>; pulled: number } {
     const sent = { body: undefined as unknown as ReadableStream<Uint8Array>, pulled: 0 }
     const pull = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
@@ -120,7 +120,7 @@ describe('its pieces', () => {
     return sent
   }
 
-  test.each([1, 7, 32])('so many of %p bytes are too many, and no more is read', async size => {
+  test.each([1, 7, 32])('too many of %p bytes are refused, and reading stops', async size => {
     const sent = counted(1e6, size)
     expect(await codeOf(sent, roomy)).toBe('body_in_pieces')
     const most = Math.floor(1_024 / (1 - size / bounds.bodyReadBytesMin)) + bounds.bodyReadBytesMin
@@ -128,7 +128,7 @@ describe('its pieces', () => {
     expect(sent.pulled).toBeLessThanOrEqual(most)
   })
 
-  test('the first ones may have any size, to the piece', async () => {
+  test('the first ones may have any size, up to the exact limit', async () => {
     const most = readsMax(1_024, 1_040)
     expect(most).toBe(1_040)
     expect(await codeOf(counted(most, 1), roomy)).toBe('read')
@@ -144,7 +144,7 @@ describe('its pieces', () => {
     expect(await codeOf({ headers, body: counted(200_000, 1).body }, roomy)).toBe('body_in_pieces')
   })
 
-  test('large and small ones are put together in their order, and what they take is held', async () => {
+  test('large and small ones are joined in order, and their memory is counted', async () => {
     const sizes = [1, 4_096, 3, 4_095, 70_000, 1_023, 5_000, 2, 2, 4_000, 66_000, 9, ...Array<number>(900).fill(333)]
     const whole = Buffer.from(Uint8Array.from({ length: sizes.reduce((a, b) => a + b) }, (_, at) => (at * 31) % 251))
     for (const announced of [false, true]) {
@@ -165,13 +165,13 @@ describe('its pieces', () => {
     }
   })
 
-  test('many kept ones are held with what they cost beside their bytes', async () => {
+  test('the memory of many pieces includes their overhead', async () => {
     const inflow = openInflow()
     await read(counted(100, 4_096), roomy, inflow)
     expect(inflow.held('caller').bytes).toBeGreaterThan(100 * (4_096 + 100))
   })
 
-  test('others have their turn while many come at once', async () => {
+  test('other work gets a turn while many arrive at once', async () => {
     const sent = counted(10_000, 64)
     let turns = 0
     const turn = (): void => {
@@ -215,7 +215,7 @@ describe('its encoding', () => {
     expect(await codeOf(encoded(name, encoders[name]!(Buffer.alloc(1_001, 0x20))))).toBe('body_too_large')
   })
 
-  test.each(names)('%s that is a bomb does not go off', async name => {
+  test.each(names)('%s that is a decompression bomb is refused', async name => {
     const bomb = encoders[name]!(Buffer.alloc(300_000, 0x20))
     expect(bomb.byteLength).toBeLessThan(1_000)
     expect(await codeOf(encoded(name, bomb))).toBe('body_too_large')
@@ -234,7 +234,7 @@ describe('its encoding', () => {
     }
   })
 
-  test('identity is no encoding', async () => {
+  test('identity means no encoding', async () => {
     expect(await readText(encoded('identity', good))).toBe(good.toString())
     expect(await readText(encoded('Identity', good))).toBe(good.toString())
   })

@@ -199,7 +199,9 @@ class Pieces {
 /** The memory for Content-Length is allocated only after this share has arrived: the header alone reserves nothing. */
 const ARRIVED_SHARE = 1 / 4
 
-/** The pieces of a body with Content-Length. Once enough has arrived, pieces are copied directly to their final place. */
+/**
+ * The pieces of a body with Content-Length. Once enough has arrived, pieces are copied directly to their final place.
+ */
 class AnnouncedPieces extends Pieces {
   readonly #announced: number
   #whole: Uint8Array | undefined

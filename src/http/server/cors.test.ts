@@ -1,4 +1,4 @@
-// What a browser of another origin is told.
+// The CORS headers for browsers of other origins.
 
 import { describe, expect, test } from 'bun:test'
 import { corsHeaders, preflight } from './cors.ts'
@@ -6,7 +6,7 @@ import { corsHeaders, preflight } from './cors.ts'
 const origin = 'https://app.example'
 
 describe('corsHeaders', () => {
-  test('there are none for a caller that is no browser, or where no origin may call', () => {
+  test('there are none without Origin, or if no other origin is allowed', () => {
     expect(corsHeaders(undefined, '*')).toBeUndefined()
     expect(corsHeaders(origin, '')).toBeUndefined()
   })
@@ -18,12 +18,12 @@ describe('corsHeaders', () => {
     expect(headers.vary).toBeUndefined()
   })
 
-  test('one named origin is said to all, and caches are told that it matters', () => {
+  test('a configured origin is sent to all, with Vary: Origin', () => {
     const headers = corsHeaders('https://other.example', origin)!
     expect([headers['access-control-allow-origin'], headers.vary]).toEqual([origin, 'Origin'])
   })
 
-  test('everything of ours can be read', () => {
+  test('all headers of the gateway are exposed', () => {
     const exposed = corsHeaders(origin, '*')!['access-control-expose-headers']!.split(', ')
     for (const stage of ['Auth', 'RateLimit', 'Route', 'Adapter', 'Breakdown']) {
       expect(exposed).toContain(`X-Pipeline-${stage}`)
@@ -39,11 +39,11 @@ describe('preflight', () => {
   const ask = (headers: string) =>
     preflight({ origin, 'access-control-request-method': 'POST', 'access-control-request-headers': headers }, cors)
 
-  test('an OPTIONS that asks for no method is none', () => {
+  test('an OPTIONS request without a requested method is not a preflight', () => {
     expect(preflight({ origin }, cors)).toBeUndefined()
   })
 
-  test('grants the headers that were asked for', () => {
+  test('grants the requested headers', () => {
     const answer = ask('authorization, x-stainless-os, content-type')!
     expect(answer.status).toBe(204)
     expect(answer.headers.get('access-control-allow-headers')).toBe('authorization, x-stainless-os, content-type')
@@ -52,7 +52,7 @@ describe('preflight', () => {
   })
 
   const noLists = ['a\u00e9', 'x;y', 'a'.repeat(5_000), 'x(y)', '"x"', 'x\r\ny: z']
-  test.each(noLists)('does not repeat what is no list of headers', asked => {
+  test.each(noLists)('does not repeat an invalid list of headers', asked => {
     const answer = ask(asked)!
     expect(answer.status).toBe(204)
     expect(answer.headers.get('access-control-allow-headers')).toBeNull()

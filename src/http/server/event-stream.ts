@@ -1,5 +1,5 @@
-// A response whose body is written piece by piece. write() resolves when the caller's socket accepts more, so that a slow
-// reader slows down the upstream instead of filling the memory.
+// A response whose body is written piece by piece. write() resolves when the caller's socket accepts more, so that a
+// slow reader slows down the upstream instead of filling the memory.
 
 /** The Content-Type of server-sent events. */
 export const SSE_TYPE = 'text/event-stream; charset=utf-8'

@@ -1,4 +1,4 @@
-// Forms as the runtime writes them, forms by hand, and what two readers could take for two different ones.
+// Forms as the runtime writes them, forms by hand, and ambiguous forms.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -42,7 +42,7 @@ describe('a boundary', () => {
 })
 
 describe('a form', () => {
-  test('is read where it lies', () => {
+  test('is parsed in place', () => {
     const file = part('content-disposition: form-data; name="file"; filename="a.wav"\nContent-Type: audio/wav', 'RIFF')
     const body = crlf(`${field('model', 'openai/whisper-1')}${file}--b--\n`)
     const [model, sound] = readForm(body, 'b') as readonly [FormPart, FormPart]
@@ -86,11 +86,11 @@ describe('a form', () => {
     ['has an encoded part', `${part(`${named}\nContent-Transfer-Encoding: base64`, 'MQ')}--b--`],
     ['has a long head', `${part(`${named}\nX: ${'x'.repeat(5_000)}`, '1')}--b--`],
     ['has many parts', `${field('a', '1').repeat(257)}--b--`],
-  ])('that %s is none', (_what, text) => {
+  ])('that %s is refused', (_what, text) => {
     expect(readForm(crlf(text), 'b')).toBeString()
   })
 
-  test('with bare line feeds is none', () => {
+  test('with bare line feeds is refused', () => {
     expect(readForm(Buffer.from(`${field('a', '1')}--b--`), 'b')).toBeString()
   })
 
@@ -111,7 +111,7 @@ describe('for every body', () => {
   const text = fc.string({ unit: fc.constantFrom('-', 'b', '\r', '\n', 'x', '"', ';'), maxLength: 40 })
   const safe = text.filter(one => !`\r\n${one}\r\n`.includes('\r\n--b'))
 
-  test('what is written is read', () => {
+  test('a written form is read back', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(fc.constantFrom('a', 'model', 'file'), safe), { maxLength: 5 }), parts => {
         const written = parts.map(([name, content]) => {

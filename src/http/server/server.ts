@@ -1,9 +1,12 @@
-// The HTTP server. It converts each request of the runtime to an Arrival, which is all that the rest of the gateway sees.
+// The HTTP server. It converts each request of the runtime to an Arrival, which is all that the rest of the gateway
+// sees.
 
 export interface Arrival {
   readonly request: Request
   readonly method: string
-  /** All headers, with names in lower case. One call of the runtime reads them all, which is faster than one for each. */
+  /**
+   * All headers, with names in lower case. One call of the runtime reads them all, which is faster than one for each.
+   */
   readonly headers: Readonly<Record<string, string>>
   /** Percent-decoded once. The runtime has resolved dot segments. */
   readonly path: string
