@@ -71,7 +71,7 @@ function make(sign = 'bearer', key = 'k'): Made {
 /** Its address is another's, and its key its own. */
 const astray = ({ provider, channel }: Made): Made => ({ provider, channel: { ...channel, baseUrl: thief.url } })
 
-const NO_OTHER = /^(?:.*: )?a key (?:signs for|goes to) no host but its own$/
+const NO_OTHER = /^(?:.*: )?(?:a key signs for no host but its own|the URL is not on the origin of its channel)$/
 const chat = Buffer.from('{"model":"acme/x","messages":[{"role":"user","content":"hi"}]}')
 
 /** Each way by which requests are made, all the way to the socket. */
