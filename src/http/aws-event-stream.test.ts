@@ -68,8 +68,11 @@ test('an error of the service has its message in headers', () => {
 
 test('headers of all types are skipped', () => {
   const headers: Headers = {
-    ...{ yes: { type: 'boolean', value: true }, no: { type: 'boolean', value: false } },
-    ...{ byte: { type: 'byte', value: 1 }, short: { type: 'short', value: 2 }, whole: { type: 'integer', value: 3 } },
+    yes: { type: 'boolean', value: true },
+    no: { type: 'boolean', value: false },
+    byte: { type: 'byte', value: 1 },
+    short: { type: 'short', value: 2 },
+    whole: { type: 'integer', value: 3 },
     binary: { type: 'binary', value: Buffer.from('abc') },
     moment: { type: 'timestamp', value: new Date(0) },
     uuid: { type: 'uuid', value: '01234567-89ab-cdef-0123-456789abcdef' },

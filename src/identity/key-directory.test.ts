@@ -16,8 +16,16 @@ const row = (id: number, revoked = false): KeyRow => ({
   revoked,
   clamps: false,
   strict: false,
-  ...{ allows: null, accountAllows: null, denies: null, requires: null, explains: false },
-  ...{ disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null },
+  allows: null,
+  accountAllows: null,
+  denies: null,
+  requires: null,
+  explains: false,
+  disabled: false,
+  expiresMs: null,
+  untilMs: null,
+  endpoints: null,
+  addresses: null,
   keepsBodies: false,
 })
 const digest = (name: number): Buffer => Buffer.from(`digest ${name}`.padEnd(32))

@@ -82,7 +82,8 @@ test('a key whose digest was just replaced is found', async () => {
   // The first look was a moment before that.
   const late = new KeyFinder({
     reader: { findKey: () => undefined, findKeyOfAny: digests => reader.findKeyOfAny(digests) },
-    ...{ writer: counted(), pepper: ring },
+    writer: counted(),
+    pepper: ring,
   })
   expect(late.find(digestKey(key, ring.newest), key)?.id).toBe(11)
   expect(ops).toEqual(['redigestKeys 1'])

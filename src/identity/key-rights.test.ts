@@ -61,10 +61,24 @@ describe('an account’s rights', () => {
 
 describe('a key', () => {
   const key: KnownKey = {
-    ...{ limitsKeyId: 1, hasOwnLimit: false },
-    ...{ id: 1, accountId: 2, tier: 'pro', qpm: 60, pricePerMille: 1000, ...all, explains: false },
-    ...{ revoked: false, disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null },
-    ...{ clamps: false, strict: false, keepsBodies: false },
+    limitsKeyId: 1,
+    hasOwnLimit: false,
+    id: 1,
+    accountId: 2,
+    tier: 'pro',
+    qpm: 60,
+    pricePerMille: 1000,
+    ...all,
+    explains: false,
+    revoked: false,
+    disabled: false,
+    expiresMs: null,
+    untilMs: null,
+    endpoints: null,
+    addresses: null,
+    clamps: false,
+    strict: false,
+    keepsBodies: false,
   }
   const use = (address = '192.0.2.1', endpoint: EndpointName | undefined = 'chat'): KeyUse => ({
     address: () => address,

@@ -15,8 +15,14 @@ const calm = { memory: 0.1, ledgerMs: 0 }
 
 function openGate(parts: Partial<GateParts> = {}): Gate {
   return new Gate({
-    ...{ callsMax: 100, nowMs: () => performance.now(), lateMs: () => 0, memory: () => 0.1, ledgerMs: () => 0 },
-    ...{ onLevel() {}, relieve() {}, ...parts },
+    callsMax: 100,
+    nowMs: () => performance.now(),
+    lateMs: () => 0,
+    memory: () => 0.1,
+    ledgerMs: () => 0,
+    onLevel() {},
+    relieve() {},
+    ...parts,
   })
 }
 
@@ -212,7 +218,12 @@ describe('the pace', () => {
   function simulate(asks: Readonly<Record<string, number>>, { servesPerMs = 5, seconds = 60 } = {}) {
     const pace = new Pace()
     const accounts = Object.entries(asks).map(([name, perMs]) => ({
-      ...{ name, perMs, paced: { moment: -1, had: 0 }, owed: 0, asked: 0, begun: 0 },
+      name,
+      perMs,
+      paced: { moment: -1, had: 0 },
+      owed: 0,
+      asked: 0,
+      begun: 0,
     }))
     let [queue, nowMs, worstMs, momentMs] = [0, 0, 0, 20]
     while (nowMs < seconds * 1_000) {

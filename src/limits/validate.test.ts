@@ -3,8 +3,15 @@ import type { LimitRow } from '../store/rules/rules.ts'
 import { checkLimit } from './validate.ts'
 
 const good: LimitRow = {
-  ...{ id: 1, resource: 'requests', span: 'minute', amount: 60 },
-  ...{ keyId: null, accountId: null, tier: null, model: null, per: ['key'] },
+  id: 1,
+  resource: 'requests',
+  span: 'minute',
+  amount: 60,
+  keyId: null,
+  accountId: null,
+  tier: null,
+  model: null,
+  per: ['key'],
 }
 
 test('valid limits are accepted', () => {

@@ -146,7 +146,7 @@ export function isOfNothing(price: Price): boolean {
 
 /** Whether some combination of cases makes input and output tokens free. */
 export function tokensAreFree({ rates, cases }: Price): boolean {
-  const all = [rates, ...cases.map(one => one.rates)]
+  const all = [rates, ...cases.map(priceCase => priceCase.rates)]
   return all.some(({ input }) => input === 0n) && all.some(({ output }) => output === 0n)
 }
 
@@ -157,7 +157,7 @@ export function tokensAreFree({ rates, cases }: Price): boolean {
 export function priceText({ rates, cases, currency, source, included }: Price): string {
   return JSON.stringify({
     ...rateTexts(rates),
-    ...(cases.length > 0 && { cases: cases.map(one => caseText(one)) }),
+    ...(cases.length > 0 && { cases: cases.map(priceCase => caseText(priceCase)) }),
     ...(currency && { currency: { code: currency.code, unitsPerUsd: currency.unitsPerUsd, converted: true } }),
     ...(source !== undefined && { source }),
     ...(included && { included }),

@@ -25,7 +25,12 @@ function read({ headers = json, body = '{}' }: Sent, within = limits, inflow = o
   const deadlines = new Deadlines(() => performance.now())
   const lease = inflow.enter({ class: 'caller', name: 'account 1' })
   return readBody(arrival, {
-    ...{ limits: within, readsMin: 1_024, deadlines, type: 'json', lease, decodings: openDecodings() },
+    limits: within,
+    readsMin: 1_024,
+    deadlines,
+    type: 'json',
+    lease,
+    decodings: openDecodings(),
   })
 }
 
