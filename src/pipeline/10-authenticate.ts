@@ -1,5 +1,5 @@
-// Key → Caller: a key that is there, in its time, from where and for what it may be used. A malformed key is refused
-// in memory; one that nobody has is looked up once in a while.
+// Key → Caller: the key exists, is valid now, and may be used from this address for this purpose. A malformed key is
+// refused without a lookup; unknown keys are remembered for a while, so that they are looked up rarely.
 
 import { Refusal } from '../base/errors.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'
@@ -18,12 +18,12 @@ export interface AuthenticateParts {
   dateMs(): number
 }
 
-/** Whoever comes with a key, or without. */
+/** The headers of a request that may carry a key, and how the request uses it. */
 export type Bearer = Carriers & KeyUse
 
 export type Authenticate = (bearer: Bearer) => Promise<Caller>
 
-/** Whose key it is, as far as memory can tell; it proves nothing. */
+/** Finds the key of a request among the keys in memory. It proves nothing. */
 export type Recognise = (bearer: Bearer) => Visitor | undefined
 
 export function buildRecognise({ keys, pepper, dateMs }: AuthenticateParts): Recognise {

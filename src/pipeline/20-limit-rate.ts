@@ -1,4 +1,4 @@
-// Caller → Permit: one call against every limit that it meets.
+// Caller → Permit: checks one call against every limit that applies to it.
 
 import { bounds } from '../base/bounds.ts'
 import type { ErrorCode } from '../base/errors.ts'
@@ -17,34 +17,38 @@ export interface LimitRateParts {
   nowMs(): number
 }
 
-/** What is called. */
+/** What a call asks of the limits. */
 export interface About extends Pick<Subject, 'model' | 'names' | 'asksProvider'> {
   readonly tokens: number
 }
 
 export type LimitRate = (caller: Caller, about: About) => Permit
 
-/** Looks at something that is kept, is explained, or was refused: one request in every limit of a minute. */
+/** For reading something stored, for an explanation and for a refused request: one request in each limit per minute. */
 export const looking: About = { model: null, tokens: 0 }
 
-/** Has tokens counted, for which a provider may be asked: one request, and a place for as long as it takes. */
+/** For a token count, which may ask a provider: one request, and one concurrent call while it runs. */
 export const counting: About = { ...looking, asksProvider: true }
 
-/** For an answer whose length nobody knows yet. It is corrected when the call is over. */
+/** For an answer of unknown length. The settlement corrects it. */
 const OUTPUT_TOKENS_GUESS = 1_024
 
-/** What it is taken to use. */
+/** The tokens that a call is expected to use. */
 export function tokensOf({ inputBytes, outputTokensMax, choices }: Call): number {
   const output = Math.min(outputTokensMax ?? OUTPUT_TOKENS_GUESS, OUTPUT_TOKENS_GUESS)
   return estimateTokens(inputBytes) + output * choices
 }
 
-/** By every name of what it calls: a limit of a model holds for its other names, too. */
+/** A limit of a model also counts calls that use another name of the model. */
 export const aboutCall = (call: Call, { model, names }: Named): About => ({ model, names, tokens: tokensOf(call) })
 
-/** Who is counted. */
+/** The caller as the limits count it. */
 export const whoOf = ({ limitsKeyId, accountId, tier, qpm, hasOwnLimit }: CountedKey): Who => ({
-  ...{ keyId: limitsKeyId, accountId, tier, qpm, hasOwnLimit },
+  keyId: limitsKeyId,
+  accountId,
+  tier,
+  qpm,
+  hasOwnLimit,
 })
 
 type CountedKey = Pick<Caller, 'limitsKeyId' | 'accountId' | 'tier' | 'qpm' | 'hasOwnLimit'>
@@ -57,7 +61,7 @@ export function buildLimitRate({ limits, nowMs }: LimitRateParts): LimitRate {
   }
 }
 
-/** The same for a call that is only explained: every limit is told, and nothing is counted. */
+/** Checks the limits for an explanation: all of them are reported, and nothing is counted. */
 export function buildLookAtLimits({ limits, nowMs }: LimitRateParts): LimitRate {
   return function lookAtLimits(caller, { model, names, tokens }) {
     const subject = { ...whoOf(caller), model, names, tokens }
@@ -68,7 +72,7 @@ export function buildLookAtLimits({ limits, nowMs }: LimitRateParts): LimitRate 
   }
 }
 
-/** A call that is only explained has a limit of its own, and is one request in every limit of a minute. */
+/** Explanations have a limit of their own; each also counts as one request in every limit per minute. */
 export function buildExplanationLimit(parts: LimitRateParts): (caller: Caller) => void {
   const limits = new Limits()
   const limitRate = buildLimitRate(parts)
@@ -82,7 +86,7 @@ export function buildExplanationLimit(parts: LimitRateParts): (caller: Caller) =
   }
 }
 
-/** Why a caller need not send its body: whatever is in it would be refused. */
+/** The refusal of a call whose key has nothing left, before its body is read. */
 export type RefuseUnread = (caller: Caller) => Refusal | undefined
 
 export function buildRefuseUnread({ limits, nowMs }: LimitRateParts): RefuseUnread {
@@ -93,19 +97,19 @@ export function buildRefuseUnread({ limits, nowMs }: LimitRateParts): RefuseUnre
 }
 
 /**
- * A request that was refused before it met its limits is one of its key's calls all the same: it was read, and
- * whoever sends nothing but such requests must come to an end, too. One that we had no room for is not.
+ * Counts a request that was refused before the limits were checked. Its body was read, and a caller that sends only
+ * such requests must be limited as well. A request that the gateway refused because of its own load is not counted.
  */
 export function countRefused(limitRate: LimitRate, caller: Caller, fault: unknown): void {
   if (fault instanceof Refusal && errorRows[fault.code].kind === 'overloaded') return
   try {
     limitRate(caller, looking).lease.release()
   } catch {
-    // There is nothing left to count it against: the next is refused unread.
+    // The limit is used up: the next request is refused before its body is read.
   }
 }
 
-/** In the words of the contract, which knows fewer. */
+/** The public contract has fewer reasons than there are error codes. */
 const reasons: Partial<Record<ErrorCode, string>> = {
   qpm_exceeded: 'qpm_exceeded',
   rpd_exceeded: 'qpm_exceeded',
@@ -114,7 +118,7 @@ const reasons: Partial<Record<ErrorCode, string>> = {
   concurrency_exceeded: 'concurrency_exceeded',
 }
 
-/** Why a call was not let in, for X-Pipeline-RateLimit. */
+/** The reason in X-Pipeline-RateLimit. */
 export const limitReason = (fault: unknown): string =>
   (fault instanceof Refusal ? reasons[fault.code] : undefined) ?? 'overloaded'
 
@@ -136,7 +140,7 @@ function amountText({ resource, span, limit }: Quota): string {
 
 const MINUTE_MS = 60_000
 
-/** What Retry-After may not say, for it is read by programs that would sleep as long. */
+/** Retry-After is short, because programs sleep as long as it says; this text has the real time. */
 function laterText(waitMs: number): string {
   if (waitMs <= MINUTE_MS) return ''
   const minutes = Math.ceil(waitMs / MINUTE_MS)

@@ -1,4 +1,4 @@
-// Permit + model name → Route: what the name stands for, at which price, and the channels that can serve it.
+// Permit + model name → Route: finds the targets of the name, their prices, and the channels that can serve the call.
 
 import { Refusal } from '../base/errors.ts'
 import type { Price } from '../base/money/price.ts'
@@ -19,21 +19,21 @@ export interface RouteParts {
 }
 
 export interface Asked {
-  /** As the caller wrote it. */
+  /** The model name that the caller sent. */
   readonly model: string
-  /** The caller's. */
+  /** The caller's dialect. */
   readonly protocol: Protocol
-  /** As the caller wrote it. */
+  /** The service class that the caller sent. */
   readonly serviceClass: string | undefined
-  /** The provider is asked to search, too. */
+  /** The provider should search the web. */
   readonly searches: boolean
-  /** What else its own upstream would do for it, and may bill. */
+  /** Further services of the upstream that the request uses and that may be billed. */
   readonly services?: readonly Service[] | undefined
-  /** What it is counted in besides tokens. */
+  /** The units besides tokens in which the call is counted. */
   readonly units?: Units | undefined
-  /** Where what it follows is kept, and its name there. */
+  /** The channel that stores the response which the call continues. */
   readonly keptAt?: KeptAt | undefined
-  /** Told of each model that is left out while others are not. */
+  /** Called with each model that cannot serve the call, where another one can. */
   onUnfit?(model: string, why: Refusal): void
 }
 
@@ -46,8 +46,8 @@ export type RouteCall = (permit: Permit, asked: Asked) => Route
 
 export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
   /**
-   * A price that nobody knows is not a price of nothing. That a model has none is ours to mend; what a request asks for
-   * besides is the caller's to leave out, and no program need try it again.
+   * An unknown price never means that a call is free. A model without a price is the operator's mistake. A service
+   * without a price can be left out by the caller, so that refusal is one that programs do not retry.
    */
   function priceOf({ provider, model, spoken, option }: Lane, asked: Asked): CurrentOrFree {
     const { protocol, serviceClass, units, services = [] } = asked
@@ -58,9 +58,9 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
       const hint = `It is not known for the service class "${serviceClass}".`
       throw new Refusal('service_unpriced', option.name, { param: 'service_tier', hint })
     }
-    // No other dialect has them, so that elsewhere they are left out.
-    const passing = spoken === protocol ? services : []
-    const unknown = passing.find(one => !isKnown(one, current.price, provider.included))
+    // Other dialects do not have these services: there, the translation leaves them out.
+    const passedServices = spoken === protocol ? services : []
+    const unknown = passedServices.find(service => !isPriced(service, current.price, provider.included))
     if (unknown !== undefined) throw unknownService(option.name, unknown)
     if (!hasBasis(current.price, units)) {
       const hint = 'It is not known for calls of this kind.'
@@ -69,11 +69,11 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
     return current
   }
 
-  function wayBy(lane: Lane, asked: Asked, permit: Permit): Way {
+  function candidateFor(lane: Lane, asked: Asked, permit: Permit): Way {
     checkModel(permit.caller, asked.model, lane.option.name)
     const current = priceOf(lane, asked)
-    const withoutSearch = asked.searches && current !== undefined && !knowsSearch(current.price, lane.provider.included)
-    // What a caller wrote in the upstream's own dialect is not ours to change.
+    const withoutSearch = asked.searches && current !== undefined && !isSearchPriced(current.price, lane.provider.included)
+    // A request in the upstream's own dialect is not changed.
     if (withoutSearch && lane.spoken === asked.protocol) {
       const hint = 'It is not known what a search costs on this model: leave it out.'
       throw new Refusal('service_unpriced', `${lane.option.name}: search`, { hint })
@@ -86,53 +86,53 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
   return function route(permit, asked) {
     const group = lanes.find(asked.model, asked.protocol, permit.caller.requires)
     const onUnfit = (lane: Lane, why: Refusal): void => asked.onUnfit?.(lane.option.name, why)
-    const ways = fitting(group.lanes, lane => wayBy(lane, asked, permit), onUnfit)
+    const ways = fitting(group.lanes, lane => candidateFor(lane, asked, permit), onUnfit)
     const options = ways.length === group.options.length ? group.options : ways.map(({ option }) => option)
     const found = { ...ways[0]!, permit, asked: group.asked, policy: group.policy, ways, options } as Route
-    return asked.keptAt === undefined ? found : (atKeeper(found, asked.keptAt, asked.protocol) ?? found)
+    return asked.keptAt === undefined ? found : (narrowToStoring(found, asked.keptAt, asked.protocol) ?? found)
   }
 }
 
-/** The upstream that keeps what a call follows need only be told its name. */
-function atKeeper(route: Route, { channel, upstreamId }: KeptAt, protocol: Protocol): Route | undefined {
+/** The route through the channel that stores the previous response: its upstream only needs the response's id. */
+function narrowToStoring(route: Route, { channel, upstreamId }: KeptAt, protocol: Protocol): Route | undefined {
   const isKept = ({ provider, spoken }: Way, { id }: ChannelSeat): boolean =>
     provider.can.keepsResponses && spoken === protocol && id === channel
   const kept = narrowed(route, isKept)
   if (kept === undefined) return undefined
-  const ways = kept.ways.map(way => ({ ...way, follows: upstreamId }))
+  const ways = kept.ways.map(candidate => ({ ...candidate, follows: upstreamId }))
   return { ...kept, follows: upstreamId, ways } as Route
 }
 
-/** By those channels alone; undefined where none is left. */
-export function narrowed(route: Route, keeps: (way: Way, seat: ChannelSeat) => boolean): Route | undefined {
+/** The route through those channels only for which `keeps` is true; undefined if there are none. */
+export function narrowed(route: Route, keeps: (candidate: Way, seat: ChannelSeat) => boolean): Route | undefined {
   const ways: Way[] = []
-  for (const way of route.ways) {
-    const seats = way.seats.filter(seat => keeps(way, seat))
-    if (seats.length > 0) ways.push({ ...way, seats, option: { ...way.option, seats } })
+  for (const candidate of route.ways) {
+    const seats = candidate.seats.filter(seat => keeps(candidate, seat))
+    if (seats.length > 0) ways.push({ ...candidate, seats, option: { ...candidate.option, seats } })
   }
   if (ways.length === 0) return undefined
   return { ...onWay(route, ways[0]!), ways, options: ways.map(({ option }) => option) } as Route
 }
 
-/** By all other ways, each as it was; undefined where there is none. */
-export function withoutWay(route: Route, unfit: Way): Route | undefined {
-  const ways = route.ways.filter(way => way !== unfit)
+/** The route without one candidate; undefined if no other is left. */
+export function withoutWay(route: Route, excluded: Way): Route | undefined {
+  const ways = route.ways.filter(candidate => candidate !== excluded)
   return ways.length === 0 ? undefined : ({ ...route, ways, options: ways.map(({ option }) => option) } as Route)
 }
 
-/** With another of its ways in use. */
-export const onWay = (route: Route, way: Way): Route => ({ ...route, ...bare, ...way }) as Route
+/** The route with another candidate in use. */
+export const onWay = (route: Route, candidate: Way): Route => ({ ...route, ...unsetFields, ...candidate }) as Route
 
-/** What one way may have and another has not. */
-const bare = { follows: undefined, withoutSearch: undefined }
+/** Clears the optional fields of the candidate that was in use before. */
+const unsetFields = { follows: undefined, withoutSearch: undefined }
 
-/** Whether it is known what this costs: so much each, or nothing beyond the rest of the price. */
-function isKnown({ name, unit }: Service, price: Price, included: readonly string[]): boolean {
+/** Whether the price of a service is known: a price per unit, or included in the price of the call. */
+function isPriced({ name, unit }: Service, price: Price, included: readonly string[]): boolean {
   return included.includes(name) || price.included?.includes(name) || (unit !== undefined && hasUnit(price, unit))
 }
 
-/** A search has a price, or is in that of the call. */
-const knowsSearch = (price: Price, included: readonly string[]): boolean =>
+/** Whether a search has a price, or is included in the price of the call. */
+const isSearchPriced = (price: Price, included: readonly string[]): boolean =>
   hasSearch(price) || included.includes('web_search') || Boolean(price.included?.includes('web_search'))
 
 function unknownService(model: string, { name, param = 'tools' }: Service): Refusal {

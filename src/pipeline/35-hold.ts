@@ -1,9 +1,9 @@
-// Route → Hold: the most that the call can cost is reserved, durably, before any byte goes upstream.
+// Route → Hold: reserves the highest possible cost of the call, durably, before any byte goes upstream.
 //
-// There are three bounds, each tried only when the one before it is too much for the funds: every byte of text is a
-// token; the tokens are counted; and, for keys that opted in, the output is cut to what can be paid. The first covers
-// the dearest of all ways to the model, so that any of them may be taken; the others cover the preferred way, and a way
-// that is dearer is then given up.
+// There are three bounds. Each is tried only if the funds do not cover the one before:
+// 1. Every byte of text is a token. This bound covers the most expensive candidate, so that any of them may be used.
+// 2. The tokens are counted. This bound covers the preferred candidate; more expensive candidates are dropped.
+// 3. For keys that allow it, the output is cut to what the funds cover. More expensive candidates are dropped as well.
 
 import { bounds } from '../base/bounds.ts'
 import type { ErrorCode } from '../base/errors.ts'
@@ -24,21 +24,21 @@ import type { Exchange, Hold, Route, Way } from './exchange.ts'
 import { throwIfTaken } from './lifetime/idempotency.ts'
 import { usesAtMost } from './settle/tool-uses.ts'
 
-/** For a model whose own limits nobody wrote down. */
+/** For a model whose limits are unknown. */
 const OUTPUT_TOKENS_UNKNOWN = 32_768
 const CONTEXT_TOKENS_UNKNOWN = 131_072
-/** What a model thinks at most before it answers, where its cap does not say. */
+/** The most reasoning tokens of a model whose output cap does not include them. */
 const THOUGHT_TOKENS_MAX = 32_768
 
-/** Below this a count costs more than it could free. */
+/** For a smaller body a count costs more than it could save. */
 const COUNTED_BYTES_MIN = 1_024
 
-/** An answer that is cut shorter than this helps nobody. */
+/** A shorter answer would be useless. */
 const CLAMPED_TOKENS_MIN = 256
-/** Funds may move between what we are told and what we ask for then. */
+/** The funds may change between the refusal, which says what is available, and the next attempt. */
 const CLAMP_TRIES_MAX = 3
 
-/** Thrown before anything was reserved; after anything else something may have been. */
+/** Errors after which nothing can be reserved. After any other error a hold may exist. */
 const NEVER_HELD: ReadonlySet<ErrorCode> = new Set(['overloaded', 'storage_full'])
 
 export interface HoldParts {
@@ -51,8 +51,8 @@ export type HoldCall = (route: Route, call: Call, exchange: Exchange) => Promise
 export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
   const reserve = buildReserve(ledger)
 
-  /** The first bound was too much. */
-  async function holdLess(exchange: Exchange, route: Route, { call, size, held, isFirst }: Refused): Promise<Hold> {
+  /** Tries the smaller bounds after the first one was refused. */
+  async function holdLess(exchange: Exchange, route: Route, { call, size, held, isFirst }: RefusedBound): Promise<Hold> {
     let finer = size
     let last = held
     let [inputTokens, inputTokensMax]: [number?, number?] = []
@@ -66,11 +66,11 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
         ...(cap !== undefined && { cap }),
       } as Hold
     }
-    if (!isFirst && hasRoom(last)) {
+    if (!isFirst && isInsufficient(last)) {
       const preferred = await tryHold(size)
       if (preferred !== undefined) return preferred
     }
-    if (isCountable(call) && hasRoom(last) && couldFit(size, route, last)) {
+    if (isCountable(call) && isInsufficient(last) && couldFit(size, route, last)) {
       const count = await exchange.stop.during(countTokens(call.body))
       if (count !== undefined) {
         inputTokens = count.tokens + estimateTokens(count.uncountedBytes)
@@ -81,22 +81,22 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
       if (counted !== undefined) return counted
     }
     const clamps = route.permit.caller.clamps && !call.uncapped
-    for (let tries = 0; clamps && tries < CLAMP_TRIES_MAX && hasRoom(last); tries++) {
+    for (let tries = 0; clamps && tries < CLAMP_TRIES_MAX && isInsufficient(last); tries++) {
       const cap = affordableOutput(finer, route.price, readMoney(last.available))
       if (cap < CLAMPED_TOKENS_MIN) break
       const clamped = await tryHold(narrower(finer, { cap }), cap)
       if (clamped !== undefined) return clamped
     }
     const hint = call.uncapped ? '' : hintOf(finer, last, { price: route.price, capName: exchange.protocol.capName })
-    throw refusalOfHold(last, upperBound(finer, route.price), hint) ?? unheld(exchange, last)
+    throw refusalOfHold(last, upperBound(finer, route.price), hint) ?? holdFailure(exchange, last)
   }
 
   return async function hold(route, call, exchange) {
-    const sizes: readonly CallSize[] = route.ways.map(way => sizeOn(way, call))
-    const dearest = dearestOf(route, sizes)
-    const [size, way] = [sizes[dearest]!, route.ways[dearest]!]
-    const coarse = isCountable(call) ? inputBound(size, way.price) : noMoney
-    const amount = upperBound(size, way.price)
+    const sizes: readonly CallSize[] = route.ways.map(candidate => sizeOn(candidate, call))
+    const maxIndex = mostExpensive(route, sizes)
+    const [size, candidate] = [sizes[maxIndex]!, route.ways[maxIndex]!]
+    const coarse = isCountable(call) ? inputBound(size, candidate.price) : noMoney
+    const amount = upperBound(size, candidate.price)
     const held = await reserve(exchange, route, { amount, coarse })
     if (held.done === 'held') return { route, call, size: sizes[0]!, sizes, amount } as Hold
     const isFirst = upperBound(sizes[0]!, route.price) === amount
@@ -126,72 +126,72 @@ function buildReserve(ledger: HoldParts['ledger']): Reserve {
   }
 }
 
-function sizeOn(way: Way, call: Call): CallSize {
-  const { model, provider, withoutSearch } = way
+function sizeOn(candidate: Way, call: Call): CallSize {
+  const { model, provider, withoutSearch } = candidate
   const size = sizeOf(withoutSearch ? { ...call, searchesMax: 0 } : call, model, provider.can)
-  const uses = usesAtMost(way, call, size.searchesMax > 0)
+  const uses = usesAtMost(candidate, call, size.searchesMax > 0)
   return uses === undefined ? size : { ...size, units: { ...size.units, ...uses } }
 }
 
-/** Which of its ways. */
-function dearestOf({ ways }: Route, sizes: readonly CallSize[]): number {
+/** The index of the most expensive candidate. */
+function mostExpensive({ ways }: Route, sizes: readonly CallSize[]): number {
   if (ways.length === 1) return 0
-  const most = ways.map(({ price }, at) => upperBound(sizes[at]!, price))
-  return most.reduce((best, amount, at) => (amount > most[best]! ? at : best), 0)
+  const most = ways.map(({ price }, index) => upperBound(sizes[index]!, price))
+  return most.reduce((best, amount, index) => (amount > most[best]! ? index : best), 0)
 }
 
-/** What is known of a call on whichever way it goes: its tokens were counted, or its output is cut. */
-interface Known {
+/** Bounds that hold for every candidate: the counted input, and the cap on the output. */
+interface Narrowing {
   readonly inputTokensMax?: number | undefined
   readonly cap?: number | undefined
 }
 
-function narrower(size: CallSize, { inputTokensMax = Infinity, cap = Infinity }: Known): CallSize {
+function narrower(size: CallSize, { inputTokensMax = Infinity, cap = Infinity }: Narrowing): CallSize {
   const { inputTokensMax: input, outputTokensMax: output } = size
   return { ...size, inputTokensMax: Math.min(input, inputTokensMax), outputTokensMax: Math.min(output, cap) }
 }
 
-interface Paid extends Known {
+interface HeldAmount extends Narrowing {
   readonly amount: Nanos
-  /** Why more than that could not be held. */
+  /** The answer of the ledger to the larger amount. */
   readonly held: Held
 }
 
-/** By those ways alone that the amount covers. The limits of one model are no bound on another. */
-function affordable(route: Route, call: Call, { amount, held, ...known }: Paid): Pick<Hold, 'route' | 'call' | Sized> {
-  const sized = route.ways.map(way => ({ way, size: narrower(sizeOn(way, call), known) }))
-  const bound = ({ way, size }: (typeof sized)[number]): Nanos => upperBound(size, way.price)
-  const paid = sized.filter(one => bound(one) <= amount)
-  const [dearer, ...more] = sized.filter(one => !paid.includes(one)).map(bound)
-  const cheapest = more.reduce((least, one) => (one < least! ? one : least), dearer)
+/** The hold with those candidates only that the amount covers. Each candidate has its own model's limits. */
+function affordable(route: Route, call: Call, { amount, held, ...known }: HeldAmount): Pick<Hold, 'route' | 'call' | HeldFields> {
+  const sized = route.ways.map(candidate => ({ candidate, size: narrower(sizeOn(candidate, call), known) }))
+  const bound = ({ candidate, size }: (typeof sized)[number]): Nanos => upperBound(size, candidate.price)
+  const covered = sized.filter(one => bound(one) <= amount)
+  const [first, ...more] = sized.filter(one => !covered.includes(one)).map(bound)
+  const cheapest = more.reduce((least, one) => (one < least! ? one : least), first)
   const skipped = cheapest === undefined ? undefined : refusalOfHold(held, cheapest)
-  const [ways, sizes] = [paid.map(({ way }) => way), paid.map(({ size }) => size)]
+  const [ways, sizes] = [covered.map(({ candidate }) => candidate), covered.map(({ size }) => size)]
   const options = ways.length === route.ways.length ? route.options : ways.map(({ option }) => option)
   const narrowed = { route: { ...route, ways, options }, call, size: sizes[0]!, sizes, amount }
   return skipped === undefined ? narrowed : { ...narrowed, skipped }
 }
 
-type Sized = 'amount' | 'size' | 'sizes' | 'skipped'
+type HeldFields = 'amount' | 'size' | 'sizes' | 'skipped'
 
 interface Bound {
   readonly amount: Nanos
-  /** The part that a count of tokens could make smaller. */
+  /** The part of the amount that a token count could reduce. */
   readonly coarse: Nanos
 }
 
-interface Refused {
+interface RefusedBound {
   readonly call: Call
   readonly size: CallSize
   readonly held: Held
-  /** It was the preferred way's own bound that was refused, and no dearer one's. */
+  /** The refused amount was the preferred candidate's own bound, not that of a more expensive one. */
   readonly isFirst: boolean
 }
 
 type Capped = Pick<Capabilities, 'capsThought'>
 
 /**
- * A provider refuses what does not fit into its context, so no input is larger. Text that is in the body is no more
- * tokens than bytes, either; what is fetched or measured elsewhere (an image, a file, a search) may be anything.
+ * A provider refuses input that exceeds the model's context, so the context bounds the input. Text in the body has at
+ * most one token per byte. What is fetched or measured elsewhere (an image, a file, a search) has no such bound.
  */
 export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Model, can: Capped): CallSize {
   const { textOnly, choices, searchesMax, outputTokensMax: asked } = call
@@ -214,22 +214,22 @@ function inputMax({ textOnly, bodyBytes }: Call, contextTokens: number | undefin
 const isCountable = ({ textOnly, bodyBytes }: Call): boolean =>
   textOnly && bodyBytes >= COUNTED_BYTES_MIN && bodyBytes <= bounds.tokenCountBytesMax
 
-type Short = Extract<Held, { available: unknown }>
+type Insufficient = Extract<Held, { available: unknown }>
 
-const hasRoom = (held: Held): held is Short => 'available' in held
+const isInsufficient = (held: Held): held is Insufficient => 'available' in held
 
-/** Whether a call of no input and one token would fit; if not, no count and no cap can help. */
-const couldFit = (size: CallSize, route: Route, held: Short): boolean =>
+/** Whether a call without input and with one output token would fit. If not, neither a count nor a cap can help. */
+const couldFit = (size: CallSize, route: Route, held: Insufficient): boolean =>
   affordableOutput({ ...size, inputTokensMax: 0 }, route.price, readMoney(held.available)) > 0
 
-interface Hinted {
+interface HintParts {
   readonly price: Route['price']
   readonly capName: string | undefined
 }
 
-function hintOf(size: CallSize, held: Held, { price, capName = 'max_tokens' }: Hinted): string {
-  const cap = hasRoom(held) ? affordableOutput(size, price, readMoney(held.available)) : 0
+function hintOf(size: CallSize, held: Held, { price, capName = 'max_tokens' }: HintParts): string {
+  const cap = isInsufficient(held) ? affordableOutput(size, price, readMoney(held.available)) : 0
   return cap > 0 ? `With ${capName} of at most ${cap} it would fit.` : 'No cap on its output would make it fit.'
 }
 
-const unheld = ({ requestId }: Exchange, { done }: Held): Error => new Error(`${requestId}: not held: ${done}`)
+const holdFailure = ({ requestId }: Exchange, { done }: Held): Error => new Error(`${requestId}: the ledger did not reserve the amount: ${done}`)

@@ -1,5 +1,5 @@
-// Call + channel → upstream request. Headers are made new from what we know: of the caller's head only what its
-// dialect names goes upstream, and no destination is ever the caller's choice.
+// Call + channel → upstream request. The headers are built from scratch: of the caller's headers only those that its
+// dialect names are forwarded, and the caller never chooses the destination.
 
 import { Refusal } from '../base/errors.ts'
 import { describeFault } from '../base/log.ts'
@@ -22,7 +22,7 @@ import type { Hold } from './exchange.ts'
 
 export interface Adapted {
   readonly request: OutgoingRequest
-  /** Undefined where both sides speak the same dialect. */
+  /** Undefined where the upstream speaks the caller's dialect. */
   readonly translation: Translation | undefined
   readonly vectors?: VectorTranslation
 }
@@ -32,93 +32,97 @@ export interface AdaptParts {
   readonly reasoning: Pick<Reasoning, 'keep' | 'recall'>
 }
 
-/** At once where nothing is translated, as in most calls. */
-export function adapt(parts: AdaptParts, meeting: Meeting): Adapted | Promise<Adapted> {
-  meeting.exchange.nativeLosses = undefined
-  const asked = writeVectorAsk(meeting)
-  if (asked !== undefined) return adaptVectors(meeting, asked)
-  const { accountId } = meeting.hold.route.permit.caller
-  const translation = translationFor(meeting, (id, sealed) =>
+/** Returns the request without a promise where nothing is translated, as in most calls. */
+export function adapt(parts: AdaptParts, context: Meeting): Adapted | Promise<Adapted> {
+  context.exchange.nativeLosses = undefined
+  const embeddings = writeVectorAsk(context)
+  if (embeddings !== undefined) return adaptEmbeddings(context, embeddings)
+  const { accountId } = context.hold.route.permit.caller
+  const translation = translationFor(context, (id, sealed) =>
     parts.reasoning.keep({ accountId, id }, sealed.map(packSealed)),
   )
-  if (translation !== undefined) return adaptOther(parts, meeting, translation)
-  const request = requestTo(meeting, writeNative(meeting), meeting.exchange.passed)
+  if (translation !== undefined) return adaptTranslated(parts, context, translation)
+  const request = buildRequest(context, writeSameDialect(context), context.exchange.passed)
   if (request instanceof Promise) return request.then(signed => ({ request: signed, translation }))
   return { request, translation }
 }
 
-async function adaptVectors(meeting: Meeting, { body, vectors }: WrittenVectors): Promise<Adapted> {
-  return { request: await requestTo(meeting, body), translation: undefined, vectors }
+async function adaptEmbeddings(context: Meeting, { body, vectors }: WrittenVectors): Promise<Adapted> {
+  return { request: await buildRequest(context, body), translation: undefined, vectors }
 }
 
-async function adaptOther(parts: AdaptParts, meeting: Meeting, translation: Translation): Promise<Adapted> {
-  const { hold, exchange } = meeting
+async function adaptTranslated(parts: AdaptParts, context: Meeting, translation: Translation): Promise<Adapted> {
+  const { hold, exchange } = context
   exchange.said ??= translation.to.readConversation({ ...hold.call, recall: recallFor(parts, hold) })
   const { said } = exchange
   const media = await parts.resolveMedia(said, translation.from, exchange)
-  const body = Buffer.from(writeTranslated(translation, meeting, { said, media }))
-  return { request: await requestTo(meeting, body), translation }
+  const body = Buffer.from(writeTranslated(translation, context, { said, media }))
+  return { request: await buildRequest(context, body), translation }
 }
 
-/** State that the caller's dialect could not carry, as it was kept for its account. */
+/** Finds the reasoning state that the caller's dialect could not carry and that the vault stored for its account. */
 function recallFor({ reasoning }: AdaptParts, { route }: Hold): NonNullable<Call['recall']> {
   const { accountId } = route.permit.caller
   return id => (reasoning.recall({ accountId, id }) ?? []).flatMap(packed => unpackSealed(packed) ?? [])
 }
 
-/** As the provider wants it, signed: at once, unless something must be fetched for that. */
-function requestTo(meeting: Meeting, written: Uint8Array, passed?: Passed): OutgoingRequest | Promise<OutgoingRequest> {
-  const { channel, hold } = meeting
+/** Builds and signs the request. Returns a promise only where signing must fetch something. */
+function buildRequest(context: Meeting, body: Uint8Array, forwarded?: ForwardedHeaders): OutgoingRequest | Promise<OutgoingRequest> {
+  const { channel, hold } = context
   const { provider, spoken } = hold.route
-  const body = channel.overrides === undefined ? written : overridden(meeting, written, passed)
-  const ready = readyRequest(unsigned(meeting, body, passed), { provider, channel, dialect: spoken.name })
-  return ready instanceof Promise ? ready.catch(unsignable(channel)) : ready
+  const sentBody = channel.overrides === undefined ? body : applyOverrides(context, body, forwarded)
+  const ready = readyRequest(buildUnsigned(context, sentBody, forwarded), { provider, channel, dialect: spoken.name })
+  return ready instanceof Promise ? ready.catch(signingFailed(channel)) : ready
 }
 
-/** As the channel has it, whatever the caller asked; what is not as the caller had it is told. */
-function overridden({ channel, hold, exchange }: Meeting, written: Uint8Array, passed: Passed = {}): Uint8Array {
+/** Applies the channel's overrides, and lists what differs from the caller's request. */
+function applyOverrides({ channel, hold, exchange }: Meeting, body: Uint8Array, forwarded: ForwardedHeaders = {}): Uint8Array {
   const { headers, fields } = channel.overrides!
-  const replaced = Object.keys(headers).filter(name => passed[name] !== undefined && passed[name] !== headers[name])
+  const replaced = Object.keys(headers).filter(name => forwarded[name] !== undefined && forwarded[name] !== headers[name])
   const changes = fields.get(hold.route.spoken.name)
-  const changed = changes && overrideFields(written, changes)
+  const changed = changes && overrideFields(body, changes)
   exchange.overrides = [...(changed?.names ?? []), ...replaced]
-  return changed?.body ?? written
+  return changed?.body ?? body
 }
 
-/** A credential that cannot sign is as bad as one that is refused: another channel may have a good one. */
-const unsignable =
+/** A credential that cannot sign is treated like a refused one: another channel may have a valid one. */
+const signingFailed =
   ({ id }: Channel) =>
   (fault: unknown): never => {
     throw new AttemptFailed('credential_bad', new Refusal('upstream_unusable', `${id}: ${describeFault(fault)}`))
   }
 
-function unsigned({ hold, channel }: Meeting, body: Uint8Array, passed?: Passed): OutgoingRequest {
+function buildUnsigned({ hold, channel }: Meeting, body: Uint8Array, forwarded?: ForwardedHeaders): OutgoingRequest {
   const { call, route } = hold
-  const spokenAt = route.provider.speaks[route.spoken.name]!
+  const paths = route.provider.speaks[route.spoken.name]!
   return {
-    url: channel.baseUrl + pathFor(call.stream ? spokenAt.stream : spokenAt.plain, route.model.id),
+    url: channel.baseUrl + pathFor(call.stream ? paths.stream : paths.plain, route.model.id),
     headers: {
       'content-type': 'application/json',
       'accept': call.stream ? 'text/event-stream' : 'application/json',
       'accept-encoding': 'identity',
       'user-agent': 'weir',
       ...route.spoken.headers,
-      ...passed,
+      ...forwarded,
     },
     body,
   }
 }
 
-type Passed = Readonly<Record<string, string>>
+type ForwardedHeaders = Readonly<Record<string, string>>
 
-/** Throws where something would be taken out of the request and the caller forbade that. */
-function writeNative({ hold: { call, route, cap }, channel, exchange }: Meeting): Uint8Array {
+/** Throws where the request would lose something and the call is strict. */
+function writeSameDialect({ hold: { call, route, cap }, channel, exchange }: Meeting): Uint8Array {
   const { streamUsage, outputCap } = route.provider.can
   const model = route.model.id
   const losses = new Losses()
   exchange.nativeLosses = losses
   const body = route.spoken.writeCall(call, {
-    ...{ model, askUsage: streamUsage, capField: outputCap, origin: originOf(channel.id, model), losses },
+    model,
+    askUsage: streamUsage,
+    capField: outputCap,
+    origin: originOf(channel.id, model),
+    losses,
     ...(route.follows !== undefined && { previous: route.follows }),
     ...(cap !== undefined && { cap }),
   })
@@ -126,11 +130,11 @@ function writeNative({ hold: { call, route, cap }, channel, exchange }: Meeting)
   return body
 }
 
-/** The model's id may hold slashes and colons, which a path takes as they are, and nothing else that it would not. */
+/** Puts the model's id into the path. Slashes and colons stay as they are; everything else is encoded. */
 export function pathFor(path: string, model: string): string {
-  // As a segment of a path, it would lead out of the address that the credential is for.
+  // A segment of dots would lead out of the path that the credential is for.
   if (model.split(/[/\\]/).some(segment => /^\.*$/.test(segment)) && path.includes('{model}')) {
-    throw new Refusal('model_unknown', `a step in a path: ${model.slice(0, 100)}`)
+    throw new Refusal('model_unknown', `the model id has a path segment of dots: ${model.slice(0, 100)}`)
   }
   return path.replace('{model}', () => encodeURI(model).replace(/[?#]/g, encodeURIComponent))
 }

@@ -1,5 +1,5 @@
-// Hold → the upstream's answer, opened: channel after channel until one gives first content or a whole plain answer.
-// Until then an attempt may be replaced; afterwards nothing is tried again.
+// Hold → the upstream's answer, opened: tries channel after channel until one delivers its first content, or a whole
+// plain answer. After that nothing is tried again.
 
 import { Refusal } from '../base/errors.ts'
 import { releaseBody } from '../protocols/neutral/call.ts'
@@ -20,7 +20,7 @@ import { routeNote } from './timings.ts'
 
 export interface ForwardParts extends AttemptParts {
   readonly picking: Picking
-  /** Sees every call before it goes upstream, while its words are there. */
+  /** Called with every call before it goes upstream, while its body is in memory. */
   onForward(exchange: Exchange): void
   onAttemptFailed(channelId: string, detail: string): void
 }
@@ -30,31 +30,31 @@ export type Forward = (hold: Hold, exchange: Exchange) => Promise<Opened>
 export function buildForward(parts: ForwardParts): Forward {
   const { picking } = parts
 
-  async function tryOn({ way, seat, turn, sinceMs }: Picked, hold: Hold, exchange: Exchange): Promise<Opened> {
+  async function tryChannel({ way, seat, turn, sinceMs }: Picked, hold: Hold, exchange: Exchange): Promise<Opened> {
     const { timings, attempts } = exchange
-    const used = onHeldWay(hold, way)
-    exchange.hold = used
-    exchange.route = used.route
+    const usedHold = onHeldWay(hold, way)
+    exchange.hold = usedHold
+    exchange.route = usedHold.route
     const heard: Heard = {}
-    const note = (verdict: Verdict, more?: Partial<Attempt>): void => {
+    const addAttempt = (verdict: Verdict, more?: Partial<Attempt>): void => {
       attempts.push({ channelId: seat.id, model: way.option.name, verdict, ms: timings.nowMs() - sinceMs, ...more })
     }
-    const end = (fate: Fate): void => {
-      turn.end(fate, timings.nowMs())
+    const endUse = (result: Fate): void => {
+      turn.end(result, timings.nowMs())
       picking.freed()
     }
     try {
-      const opened = await attempt(parts, { hold: used, exchange, channel: seat.channel, heard })
-      note('answered')
+      const opened = await attempt(parts, { hold: usedHold, exchange, channel: seat.channel, heard })
+      addAttempt('answered')
       exchange.firstMs = timings.nowMs()
       turn.answered({ firstMs: exchange.firstMs - sinceMs, told: heard.told }, exchange.firstMs)
-      exchange.turn = { end } // when the call is over, for then it is known what it used
+      exchange.turn = { end: endUse } // the end of the call ends the use, because only then its tokens are known
       return opened
     } catch (fault) {
       const failed = fault instanceof AttemptFailed ? fault : undefined
-      const fate = fateOf(exchange, failed)
-      note(failed?.verdict ?? 'broken', { retryAfterMs: fate.retryAfterMs, again: failed?.wasNothing ?? false })
-      end({ ...fate, told: heard.told })
+      const result = resultOf(exchange, failed)
+      addAttempt(failed?.verdict ?? 'broken', { retryAfterMs: result.retryAfterMs, again: failed?.wasNothing ?? false })
+      endUse({ ...result, told: heard.told })
       throw fault
     }
   }
@@ -64,13 +64,13 @@ export function buildForward(parts: ForwardParts): Forward {
     picking.begin(hold.route, exchange)
     let { route } = hold
     for (let last: AttemptFailed | undefined; ; ) {
-      exchange.stop.throwIfStopped() // while nothing has gone upstream there is nothing to pay for
+      exchange.stop.throwIfStopped() // nothing was sent upstream yet, so there is nothing to pay for
       const picked = await picking.next(route, exchange)
       if (picked === undefined || 'refusal' in picked) {
-        throw nobodyAnswered(hold, (last ?? picked)?.refusal ?? new Refusal('no_channel', hold.route.asked))
+        throw finalRefusal(hold, (last ?? picked)?.refusal ?? new Refusal('no_channel', hold.route.asked))
       }
       try {
-        const opened = await tryOn(picked, hold, exchange)
+        const opened = await tryChannel(picked, hold, exchange)
         if (picked.way !== hold.route.ways[0]) exchange.timings.rename('Route', routeNote(picked.way))
         picking.answered(exchange, picked)
         releaseBody(hold.call)
@@ -80,16 +80,16 @@ export function buildForward(parts: ForwardParts): Forward {
         const failed = fault instanceof AttemptFailed ? fault : undefined
         const isSent = exchange.meter.forwarded
         const isCut = failed !== undefined && outcomeOf(failed.refusal) === 'over_bound' && runsTools(exchange)
-        if (!isCut) forget(exchange, failed)
+        if (!isCut) discardMeter(exchange, failed)
         if (failed === undefined) throw fault
         parts.onAttemptFailed(picked.seat.id, failed.message)
-        if (isCut) throw failed.refusal // what its tools were told would be told them again
+        if (isCut) throw failed.refusal // another attempt would run the tools a second time
         const isFinal = failed.verdict === 'caller_at_fault'
         if (isFinal && isSent) throw failed.refusal
         if (!isFinal || last === undefined) last = failed
-        // What cannot be put into the dialect of one way may well be what another speaks.
+        // Another candidate may speak the caller's dialect, where nothing must be translated.
         const others = isFinal ? withoutWay(route, picked.way) : route
-        if (others === undefined) throw nobodyAnswered(hold, last.refusal, last.verdict === 'caller_at_fault')
+        if (others === undefined) throw finalRefusal(hold, last.refusal, last.verdict === 'caller_at_fault')
         route = others
       }
     }
@@ -97,36 +97,36 @@ export function buildForward(parts: ForwardParts): Forward {
 }
 
 /**
- * A way that money would have opened is named. Where the others could not even be asked, because the request cannot be
- * put into their dialects, money is the only thing that was missing.
+ * Adds a hint where a candidate was dropped because the funds do not cover it. Where no other candidate could be asked,
+ * because the request cannot be translated into their dialects, the missing funds are the reason of the refusal.
  */
-function nobodyAnswered({ skipped }: Hold, refusal: Refusal, wasUnasked = false): Refusal {
+function finalRefusal({ skipped }: Hold, refusal: Refusal, wasUnasked = false): Refusal {
   if (skipped === undefined) return refusal
-  const of = skipped.code === 'budget_too_low' ? 'a budget' : 'the balance'
-  const hint = `A fallback was skipped because ${of} does not cover it. ${skipped.extras.hint ?? ''}`.trim()
+  const source = skipped.code === 'budget_too_low' ? 'a budget' : 'the balance'
+  const hint = `A fallback was skipped because ${source} does not cover it. ${skipped.extras.hint ?? ''}`.trim()
   if (wasUnasked) return new Refusal(skipped.code, refusal.message, { hint })
   const { hint: before } = refusal.extras
   const hints = before === undefined ? hint : `${before} ${hint}`
   return new Refusal(refusal.code, refusal.message, { ...refusal.extras, hint: hints })
 }
 
-/** What a failed attempt gave counts for nothing. Of one that was cut it still counts, unless it was refused. */
-function forget(exchange: Exchange, failed: AttemptFailed | undefined): void {
+/** A failed attempt is not billed. A stopped one is billed, unless the upstream did no work. */
+function discardMeter(exchange: Exchange, failed: AttemptFailed | undefined): void {
   if (failed?.wasNothing) exchange.meter = freshMeter()
   exchange.stop.throwIfStopped()
   exchange.meter = freshMeter()
 }
 
-/** What the end of an attempt without an answer says of its channel: nothing, where it was cut or never sent by us. */
-function fateOf({ stop, meter }: Exchange, failed: AttemptFailed | undefined): Fate {
-  const isOurs = failed === undefined || (failed.verdict === 'caller_at_fault' && !meter.forwarded)
+/** The result of a failed attempt for the health of its channel: neutral where the gateway ended or never sent it. */
+function resultOf({ stop, meter }: Exchange, failed: AttemptFailed | undefined): Fate {
+  const isNeutral = failed === undefined || (failed.verdict === 'caller_at_fault' && !meter.forwarded)
   const tokens = meter.forwarded ? {} : { tokens: 0 }
-  if (isOurs || stop.reason !== undefined) return { verdict: 'left', ...tokens }
+  if (isNeutral || stop.reason !== undefined) return { verdict: 'left', ...tokens }
   const { verdict, refusal, overloaded } = failed
   return { verdict, retryAfterMs: refusal.extras.retryAfterMs, overloaded, ...tokens }
 }
 
-/** The hold as it is on one of its ways. */
+/** The hold with one of its candidates in use. */
 export function onHeldWay(hold: Hold, way: Picked['way']): Hold {
   if (way === hold.route.ways[0]) return hold
   const size = hold.sizes[hold.route.ways.indexOf(way)]!

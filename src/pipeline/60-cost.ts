@@ -1,4 +1,4 @@
-// Usage → cost, by who pays for this ending.
+// Usage → cost: prices what the call used, by the rule for its outcome.
 
 import { noTraits } from '../base/money/model-traits.ts'
 import type { Unit, Units, Usage } from '../base/money/usage.ts'
@@ -31,18 +31,18 @@ export function cost(exchange: Exchange, ending: Ending): Cost {
     estimate: () => estimateOf(exchange, meter.outputBytes),
   })
   const usage = charged.source === 'none' ? charged.usage : countedUsage(charged, exchange)
-  // A class that the upstream was never asked for was not served.
+  // A service class that the translation dropped was not requested, so it was not served.
   const served = lossesOf(exchange).includes('service_tier') ? 'default' : meter.serviceClass
   return { ...charged, usage, ...billOf(usage, exchange.route?.price, served) }
 }
 
-/** With all that is billed one by one. Where the rule charges nothing, nothing of that is charged either. */
+/** Adds what is billed per unit. Where the rule charges nothing, no units are charged either. */
 function countedUsage(charged: ChargedUsage, exchange: Exchange): Usage {
   const counted = withUnits(withSearch(charged, exchange), exchange)
   return withUses(counted, exchange, charged.source !== 'estimated')
 }
 
-/** Not every dialect tells how often a provider searched. Asked to, it searched at least once if it answered. */
+/** Not every dialect reports searches. A provider that was asked to search and answered has searched at least once. */
 function withSearch({ usage, source }: ChargedUsage, exchange: Exchange): Usage {
   const { call, route } = exchange
   if (source === 'reported' && route?.spoken.tellsSearches) return usage
@@ -52,7 +52,7 @@ function withSearch({ usage, source }: ChargedUsage, exchange: Exchange): Usage 
   return { ...usage, searches: Math.max(1, exchange.meter.uses.searches ?? 0) }
 }
 
-/** What the answer does not count is counted by the request. What is made, and not read, only if it came. */
+/** Takes units that the answer does not report from the request. Images count only if output arrived. */
 function withUnits(usage: Usage, { call, meter }: Exchange): Usage {
   if (call?.units === undefined && call?.unitsGuess === undefined) return usage
   const counted: Partial<Record<Unit, number>> = {}
@@ -60,65 +60,65 @@ function withUnits(usage: Usage, { call, meter }: Exchange): Usage {
     const most = call?.units?.[unit]
     const count = call?.unitsGuess?.[unit] ?? most
     if (count === undefined || usage[unit] !== undefined) continue
-    const spoken = unit === 'seconds' ? secondsOf(meter.outputBytes, call) : 0
-    const held = Math.min(Math.max(count, spoken), most ?? count)
-    // Words that came back were spoken, however short the file claims to be.
-    const least = spoken === 0 ? 0 : Math.ceil(meter.outputBytes / SECOND_TEXT_BYTES_MAX)
+    const seconds = unit === 'seconds' ? speechSeconds(meter.outputBytes, call) : 0
+    const held = Math.min(Math.max(count, seconds), most ?? count)
+    // Text in the answer proves that speech was read, however short the file claims to be.
+    const least = seconds === 0 ? 0 : Math.ceil(meter.outputBytes / SECOND_TEXT_BYTES_MAX)
     if (unit !== 'images' || meter.outputBytes > 0) counted[unit] = Math.max(held, least)
   }
   return { ...usage, ...counted }
 }
 
-/** Nobody speaks more than 25 characters in a second; a character has up to three bytes in the scripts of today. */
+/** Nobody speaks more than 25 characters per second, and a character has up to three bytes in today's scripts. */
 const SECOND_TEXT_BYTES_MAX = 75
 
-function secondsOf(outputBytes: number, call: Call | undefined): number {
+function speechSeconds(outputBytes: number, call: Call | undefined): number {
   return call?.secondTextBytes === undefined ? 0 : Math.ceil(outputBytes / call.secondTextBytes)
 }
 
-/** What a call used when it had written so much, as far as we can tell ourselves, and never more than was held for. */
+/** The gateway's own estimate of the usage after so many bytes of output. It never exceeds what the hold covers. */
 export function estimateOf(exchange: Exchange, outputBytes: number): Usage {
   const { call, hold, route } = exchange
-  // What is billed one by one is not guessed in tokens as well.
+  // What is billed per unit is not billed in tokens as well.
   if (route?.price !== undefined && hasFee(route.price.price, call?.units)) return noUsage
   const input = estimateTokens(call?.inputBytes ?? 0)
-  const written = outputBytes > 0 ? writtenTokens(exchange, outputBytes) : {}
-  if (hold === undefined) return { input, ...within(written, Infinity) }
+  const written = outputBytes > 0 ? outputTokensOf(exchange, outputBytes) : {}
+  if (hold === undefined) return { input, ...limitTokens(written, Infinity) }
   const { inputTokensMax, outputTokensMax, thoughtTokensMax = 0, choices } = hold.size
   return {
     input: Math.min(hold.inputTokens ?? input, inputTokensMax),
-    ...within(written, (outputTokensMax + thoughtTokensMax) * choices),
+    ...limitTokens(written, (outputTokensMax + thoughtTokensMax) * choices),
   }
 }
 
 type Tokens = Readonly<Partial<Record<'output' | 'outputImage' | 'outputAudio', number>>>
 
-/** By what each of them is, since pictures and sound have other rates than text. */
-function writtenTokens({ call, meter, route }: Exchange, outputBytes: number): Tokens {
+/** Estimates each kind of output apart, because images and audio have other rates than text. */
+function outputTokensOf({ call, meter, route }: Exchange, outputBytes: number): Tokens {
   const { outputTokensGuess: guess, outputGuessKind = 'output' } = call ?? {}
   if (guess !== undefined) return { [outputGuessKind]: guess }
-  const drawn = Math.min(meter.pictureBytes, outputBytes)
-  const spoken = Math.min(meter.soundBytes, outputBytes - drawn)
-  // A picture that has a fee is not billed in tokens as well.
-  const isPaidApart = route?.price !== undefined && hasFee(route.price.price, imagesOf(call))
+  const imageBytes = Math.min(meter.pictureBytes, outputBytes)
+  const audioBytes = Math.min(meter.soundBytes, outputBytes - imageBytes)
+  // An image that is billed per unit is not billed in tokens as well.
+  const isBilledPerImage = route?.price !== undefined && hasFee(route.price.price, imagesOf(call))
   const { pictureTokens = pictureTokensDefault } = route?.model?.traits ?? route?.provider?.traits ?? noTraits
   return {
-    output: estimateTokens(outputBytes - drawn - spoken),
-    outputImage: isPaidApart ? 0 : Math.ceil((drawn / BYTES_PER_PICTURE) * pictureTokens),
-    outputAudio: estimateTokens(spoken),
+    output: estimateTokens(outputBytes - imageBytes - audioBytes),
+    outputImage: isBilledPerImage ? 0 : Math.ceil((imageBytes / BYTES_PER_PICTURE) * pictureTokens),
+    outputAudio: estimateTokens(audioBytes),
   }
 }
 
 const imagesOf = (call: Call | undefined): Units =>
   call?.services?.some(({ unit }) => unit === 'images') ? { images: 1 } : {}
 
-/** No more of all of them together than this; text gives way first. */
-function within({ output = 0, outputImage = 0, outputAudio = 0 }: Tokens, most: number): Tokens & { output: number } {
-  const drawn = Math.min(outputImage, most)
-  const spoken = Math.min(outputAudio, most - drawn)
+/** Limits the sum of all kinds; text is cut first, then audio. */
+function limitTokens({ output = 0, outputImage = 0, outputAudio = 0 }: Tokens, most: number): Tokens & { output: number } {
+  const imageTokens = Math.min(outputImage, most)
+  const audioTokens = Math.min(outputAudio, most - imageTokens)
   return {
-    output: Math.min(output, most - drawn - spoken),
-    ...(drawn > 0 && { outputImage: drawn }),
-    ...(spoken > 0 && { outputAudio: spoken }),
+    output: Math.min(output, most - imageTokens - audioTokens),
+    ...(imageTokens > 0 && { outputImage: imageTokens }),
+    ...(audioTokens > 0 && { outputAudio: audioTokens }),
   }
 }

@@ -1,19 +1,19 @@
-// Cost → ledger: the hold is posted at the cost, and the record is written with it, in one transaction. A call that
-// can hold nothing has only a record, which may be shed under load.
+// Cost → ledger: posts the cost against the hold and writes the record, in one transaction. A call without a hold has
+// only a record, which may be dropped under load.
 
 import type { Ledger, SettleExtras } from '../billing/ledger.ts'
 import { isUndelivered } from '../billing/ledger.ts'
 import type { RecordRow } from '../store/ledger/hold-types.ts'
 import type { Cost } from './settle/call-cost.ts'
 
-/** `extras` for a call that may hold something, else undefined. */
+/** `extras` is undefined for a call that cannot have a hold. */
 export type Deduct = (row: RecordRow, cost: Pick<Cost, 'amount'>, extras: SettleExtras | undefined) => Promise<void>
 
 export function buildDeduct(ledger: Ledger): Deduct {
   return async function deduct(row, cost, extras) {
     if (extras === undefined) return await ledger.record(row)
     const done = await ledger.settle(row, cost.amount, extras)
-    // It was durable after all, later than we could wait: by then the caller had been told that the call failed.
+    // The first settlement was durable after all, but later than the gateway waited: the caller got an error then.
     if (done === 'exists' && isUndelivered(row)) await ledger.takeBack(row)
   }
 }

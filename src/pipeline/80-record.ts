@@ -1,4 +1,4 @@
-// Exchange → record: one narrow row a call, written by the settle's own transaction.
+// Exchange → record: one small row per call, written in the transaction of the settlement.
 
 import { formatUsd } from '../base/money/money.ts'
 import { inputTokens, outputTokens } from '../base/money/usage.ts'
@@ -20,7 +20,7 @@ export function record(exchange: Exchange, { permit, ending, cost }: Over): Reco
   const { timings, attempts } = exchange
   return {
     ...draftOf(exchange),
-    cameHash: exchange.cameHash ?? hashOfUnsent(exchange),
+    cameHash: exchange.cameHash ?? hashUnsent(exchange),
     wentHash: exchange.wentHash?.text ?? null,
     ...usageOf(cost),
     callId: exchange.callId,
@@ -33,17 +33,17 @@ export function record(exchange: Exchange, { permit, ending, cost }: Over): Reco
     outcome: ending.outcome,
     rule: cost.rule,
     usageSource: cost.source,
-    attempts: attempts.length === 0 ? null : JSON.stringify(attempts.map(told)),
+    attempts: attempts.length === 0 ? null : JSON.stringify(attempts.map(attemptColumns)),
     timings: JSON.stringify(timings.spent),
     firstMs: exchange.firstMs === undefined ? null : Math.round(exchange.firstMs - exchange.startedMs),
     durationMs: Math.round(timings.nowMs() - exchange.startedMs),
   }
 }
 
-const told = ({ channelId, verdict, ms }: Attempt): readonly unknown[] => [channelId, verdict, Math.round(ms)]
+const attemptColumns = ({ channelId, verdict, ms }: Attempt): readonly unknown[] => [channelId, verdict, Math.round(ms)]
 
-/** What, how many, and USD for a million of it. */
-const lineTold = ({ what, count, rate }: CostLine): readonly unknown[] => [what, count, formatUsd(rate)]
+/** What was billed, how many, and the price in USD per million. */
+const lineColumns = ({ what, count, rate }: CostLine): readonly unknown[] => [what, count, formatUsd(rate)]
 
 /** What is known of a call before it is forwarded. */
 export function draftOf(exchange: Exchange): RecordDraft {
@@ -53,7 +53,7 @@ export function draftOf(exchange: Exchange): RecordDraft {
     dialect: protocol.name,
     provider: route?.provider.id ?? null,
     model: route?.model.id ?? null,
-    asked: askedOf(exchange),
+    asked: aliasOf(exchange),
     streamed: call?.stream ?? false,
     priceVersion: route?.price?.version ?? null,
     endUser: call?.endUser ?? null,
@@ -62,12 +62,12 @@ export function draftOf(exchange: Exchange): RecordDraft {
   }
 }
 
-/** Where it is not the model's own name, which is there already. */
-const askedOf = ({ route, call }: Exchange): string | null =>
+/** The name that the caller used, where it differs from the model's own name. */
+const aliasOf = ({ route, call }: Exchange): string | null =>
   route === undefined ? (call?.model ?? null) : route.asked === route.option.name ? null : route.asked
 
-/** Of a call that was never forwarded; the others were hashed then. */
-const hashOfUnsent = ({ call }: Exchange): string | null => (call === undefined ? null : bodyHash(call.body))
+/** The body of a call that was forwarded is hashed while the upstream reads it; this one was never forwarded. */
+const hashUnsent = ({ call }: Exchange): string | null => (call === undefined ? null : bodyHash(call.body))
 
 export function usageOf({ usage, lines }: Pick<Cost, 'usage' | 'lines'>): RecordUsage {
   return {
@@ -76,6 +76,6 @@ export function usageOf({ usage, lines }: Pick<Cost, 'usage' | 'lines'>): Record
     cacheWriteTokens: (usage.cacheWrite ?? 0) + (usage.cacheWrite1h ?? 0),
     outputTokens: outputTokens(usage),
     reasoningTokens: usage.reasoning ?? 0,
-    lines: lines.length === 0 ? null : JSON.stringify(lines.map(lineTold)),
+    lines: lines.length === 0 ? null : JSON.stringify(lines.map(lineColumns)),
   }
 }

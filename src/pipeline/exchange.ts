@@ -1,7 +1,7 @@
-// What each stage hands to the next, and everything known of one call when it is over.
+// The state of one call while it runs, and the proofs that its stages pass on.
 //
-// Caller, Permit, Route and Hold are proofs: only their own stage can make one, so the order of the stages is held
-// by the types (a Route cannot be had without a Permit, and no byte goes upstream without a Hold).
+// Only its own stage can create a Caller, a Permit, a Route or a Hold. So the types enforce the order of the stages:
+// there is no Route without a Permit, and nothing is sent upstream without a Hold.
 
 import type { Brand } from '../base/brand.ts'
 import type { Deadline } from '../base/deadlines.ts'
@@ -37,90 +37,92 @@ import type { KeptCall } from './settle/stored-call.ts'
 import type { Meter } from './settle/usage-meter.ts'
 import type { Timings } from './timings.ts'
 
-/** Until when a key may be used. */
+/** The dates after which a key stops working. */
 export interface KeyDates {
   readonly expiresMs: number | null
-  /** Of a text that was renewed: how long it still works. */
+  /** When the old text of a renewed key stops working. */
   readonly untilMs: number | null
 }
 
-/** Proves who calls. Made in 10-authenticate. */
+/** Proves that the caller is authenticated. Created in 10-authenticate. */
 export type Caller = Brand<
   {
     readonly keyId: number
     readonly accountId: number
     readonly tier: string
     readonly qpm: number
-    /** By whose limits it is counted: a key that a member made shares those of one that an operator has limited. */
+    /** The key whose limits count this call. A key that a member created shares the limits of the operator's key. */
     readonly limitsKeyId: number
     readonly hasOwnLimit: boolean
     /** The tier's price multiplier. */
     readonly perMille: bigint
-    /** A call that its funds do not cover is cut to what they cover. */
+    /** Where the funds do not cover a call, its output is cut to what they cover. */
     readonly clamps: boolean
-    /** A call is refused rather than lose something in translation. */
+    /** Calls are refused where a translation would lose something. */
     readonly strict: boolean
-    /** Requests and answers of this key are kept. */
+    /** Requests and answers of this key are stored. */
     readonly keepsBodies: boolean
-    /** It may be told of channels and of what goes upstream. */
+    /** The key may see channels and upstream requests in explanations. */
     readonly explains: boolean
   } & KeyRights &
     KeyDates,
   'Caller'
 >
 
-/** Proves that the caller may call now. Made in 20-limit-rate. */
+/** Proves that the limits admit the call. Created in 20-limit-rate. */
 export type Permit = Brand<
   {
     readonly caller: Caller
-    /** Of requests and of tokens what is left of the tightest limit. */
+    /** What is left of the tightest limit of requests, and of the tightest limit of tokens. */
     readonly quotas: readonly Quota[]
-    /** What it has taken of limits and gives back. */
+    /** What the call has taken from its limits, and returns when it is over. */
     readonly lease: LimitLease
   },
   'Permit'
 >
 
-/** A model at a provider that may answer the call, at its price: what an attempt is made with. */
+/** A target with its price for one call. An attempt is made with one candidate. */
 export interface Way extends Lane {
   readonly price: PricedOrFree
-  /** What the call follows, by its name at the only channel that has it. */
+  /** The upstream's id of the response that the call continues, where only one channel stores that response. */
   readonly follows?: string
-  /** The caller offers a search whose price nobody knows, and does without it: it was never the caller's point. */
+  /** The search is left out of the request, because its price on this target is unknown. */
   readonly withoutSearch?: boolean
 }
 
-/** Proves that the model exists and can be reached. Made in 30-route. It is itself the way in use: the first, then the
- * one of the attempt under way. */
+/**
+ * Proves that the model exists and that channels can serve it. Created in 30-route. The route is also the candidate in
+ * use: the first one, later the one of the running attempt.
+ */
 export type Route = Brand<
   Way & {
     readonly permit: Permit
-    /** The name that the caller used. */
+    /** The model name that the caller sent. */
     readonly asked: string
     readonly policy: PolicyName
-    /** The preferred ones first. */
+    /** In order of preference. */
     readonly ways: readonly Way[]
-    /** Of each way, in the same order. */
+    /** The options of the candidates for routing, in the same order. */
     readonly options: readonly Option[]
   },
   'Route'
 >
 
-/** Proves that the worst case is reserved, durably. Made in 35-hold. */
+/** Proves that the highest possible cost is reserved, durably. Created in 35-hold. */
 export type Hold = Brand<
   {
     readonly route: Route
     readonly call: Call
     readonly amount: Nanos
-    /** What it was held for, on the way in use. */
+    /** The largest size of the call on the candidate in use; the amount covers it. */
     readonly size: CallSize
-    /** The same for each way of the route. */
+    /** The same for each candidate of the route, in the same order. */
     readonly sizes: readonly CallSize[]
-    /** Why ways to the model were given up for lack of money, where some were. */
+    /** The refusal of the cheapest candidate that the funds do not cover, if there is one. */
     readonly skipped?: Refusal
-    /** The cap on each choice that the funds imposed. */
+    /** The cap on the output of each choice that the funds impose. */
     readonly cap?: number
-    /** Of the input, where they were counted: a better estimate than its bytes. */
+    /** The counted input tokens, where they were counted: a better estimate than the bytes. */
     readonly inputTokens?: number
   },
   'Hold'
@@ -128,18 +130,18 @@ export type Hold = Brand<
 
 export interface Attempt extends Tried {
   readonly ms: number
-  /** How long its upstream wants to be left alone. */
+  /** How long the upstream asked to wait before the next request. */
   readonly retryAfterMs?: number | undefined
-  /** Its upstream has made nothing of it, and may think otherwise in a moment. */
+  /** The upstream did no work for this attempt, so that the same channel may be tried again. */
   readonly again?: boolean
 }
 
 export interface Ending {
   readonly outcome: Outcome
   readonly status: number
-  /** The code of the refusal that ended it. */
+  /** The code of the refusal that ended the call. */
   readonly error?: ErrorCode
-  /** The caller has its content, also where that was no stream. */
+  /** The caller has received content, also where the answer was not streamed. */
   readonly shown?: boolean
 }
 
@@ -147,139 +149,139 @@ export interface Exchange {
   readonly callId: number
   readonly requestId: string
   readonly startedMs: number
-  /** The date at which it came. */
+  /** The wall-clock time at which the call arrived. */
   readonly createdMs: number
   readonly protocol: Protocol
   readonly timings: Timings
   readonly attempts: Attempt[]
-  /** Of the attempt under way; what a failed attempt gave counts for nothing. */
+  /** Measures the running attempt. It is replaced with each attempt, because failed attempts are not billed. */
   meter: Meter
-  /** Stops the call: the caller left, or the gateway must end it. */
+  /** Stops the call: the caller disconnected, or the gateway must end the call. */
   readonly stop: Stop<StopReason>
-  /** The caller left, and the call goes on to its end without it. */
+  /** Set when the caller has disconnected and the call still runs to its end. */
   readonly alone: Stop<StopReason>
-  /** When that ends, too. */
+  /** Ends a call that runs on without its caller. */
   untilAlone?: Deadline
-  /** Closed; whether its caller is there does not matter any more. */
+  /** The call is closed; a disconnect of its caller has no effect any more. */
   isOver?: boolean
-  /** Where the caller is, for the log. */
+  /** The caller's address, for the log. */
   address(): string
-  /** What it holds of its answer, once there is one. */
+  /** The memory that the answer holds. */
   memory?: AnswerLease | undefined
-  /** Closes the caller's connection, for a caller that does not read. */
+  /** Closes the connection of a caller that does not read. */
   cut(): void
-  /** The caller's connection is like any other again, though the call goes on. */
+  /** Gives the connection back to the server, although the call goes on. */
   handOver(): void
-  /** The call is over and answered; nobody need wait for it. */
+  /** Ends the call and returns its leases. */
   close(): void
   call?: Call
-  /** What came and what went, each the first half of its SHA-256 in hex. */
+  /** Of the request body and of the upstream body, each: the first half of its SHA-256 in hex. */
   cameHash?: string
   wentHash?: SlowHash | undefined
-  /** Of the caller's headers those that go to an upstream of the same dialect. */
+  /** The caller's headers that are forwarded to an upstream of the same dialect. */
   passed?: Readonly<Record<string, string>>
-  /** Where the caller's stream is not one of server-sent events. */
+  /** How the stream is framed, where it is not a stream of server-sent events. */
   framing?: Framing | undefined
-  /** What it said of comments in its stream, if anything. */
+  /** Whether the caller wants comments in its stream, where it said so. */
   comments?: 'on' | 'off'
-  /** The caller would rather be refused than lose something in translation. */
+  /** The call is refused where a translation would lose something. */
   strict?: boolean
-  /** What the call means, once a translation has asked and until an answer is there. */
+  /** The neutral request, from the first translation until an answer has begun. */
   said?: Conversation | undefined
-  /** Of the attempt under way, where its upstream speaks another dialect. */
+  /** The translation of the running attempt, where its upstream speaks another dialect. */
   translation?: Translation | undefined
-  /** How many of its losses stood in the head of the answer; those of a stream's end come later. */
+  /** How many losses the head of the answer listed; the end of a stream lists the others. */
   lossesInHead?: number
-  /** The same of embeddings. */
+  /** The translation of an embeddings call, where its upstream speaks another dialect. */
   vectors?: VectorTranslation | undefined
-  /** Of the attempt under way, where its upstream speaks the caller's dialect: what was taken out of the request. */
+  /** What was removed from the request of the running attempt, where its upstream speaks the caller's dialect. */
   nativeLosses?: Losses | undefined
-  /** Of the attempt under way: what its channel sends otherwise than the caller asked. */
+  /** The fields and headers of the running attempt that its channel replaces. */
   overrides?: readonly string[] | undefined
-  /** Of the attempt under way: its model was told not to think, and obeys. */
+  /** The model of the running attempt does not reason, because the request says so and the model obeys. */
   unthinking?: boolean
-  /** JSON: what the caller wants its costs to be sorted by. */
+  /** JSON: tags by which the caller groups its costs. */
   tags?: string
-  /** It came with an idempotency key. */
+  /** The idempotency key of the call. */
   claim?: Claim
-  /** Of a call of which something is kept. */
+  /** Records the bodies of a call that are stored. */
   recorder?: Recorder
-  /** Of a call whose answer can be asked for again. */
+  /** The answer as it is stored, for a call whose answer can be retrieved later. */
   kept?: KeptCall
-  /** Its answer was to be kept, and is not. */
+  /** The answer should have been stored, and was not. */
   unkept?: boolean
-  /** The upstream's answer bears another name than the caller was given. */
+  /** Replaces the upstream's response id by the id that the caller gets. */
   renaming?: Renaming
-  /** Of a call whose answer may give ids to what the upstream keeps. */
+  /** Collects the ids of what the upstream stores, for a call whose answer may contain some. */
   names?: NamesMade | undefined
-  /** Those ids are noted as its account's. */
+  /** Resolves when these ids are written as the account's own. */
   owned?: Promise<void>
-  /** It goes on in the background, whether its caller is there or not. */
+  /** The call runs in the background, whether its caller is connected or not. */
   detached?: boolean
-  /** What there was to choose from. */
+  /** Which channels routing could choose from, and why it chose this one. */
   chosen?: Chosen
-  /** Its place among the calls under way; given back when it is closed. */
+  /** Counts the call at the gate until it is closed. */
   lease?: GateLease
   caller?: Caller
-  /** What has become of its key's dates since it came. */
+  /** The current dates of the key, where they have changed since the call arrived. */
   keyDates?: KeyDates
   permit?: Permit
   route?: Route
   hold?: Hold
-  /** On the channel that answers, until the call is over. */
+  /** Counts the call on the channel that answers, until the call is over. */
   turn?: { end(fate: Fate): void }
-  /** Its share of what may be tried again. */
+  /** The call's share of the retry budget. */
   retry?: RetryLease
-  /** What it is a turn of, where it matters which channel has the others. */
+  /** The key by which turns of one conversation find the same channel, where there is more than one channel. */
   conversation?: { readonly name: string; readonly cacheMs: number | undefined } | undefined
-  /** What it is billed for, once that is known. */
+  /** The tokens that are billed, once they are known. */
   usedTokens?: number
-  /** When it ended, once it has, however late that is written down. */
+  /** When the call ended, even if its record is written later. */
   endedMs?: number
-  /** When its caller left. */
+  /** When the caller disconnected. */
   leftMs?: number
-  /** How it ended, once it has. */
+  /** How the call ended. */
   ending?: Ending
-  /** What its caller was told in place of an answer, which may be because its end could not be written down. */
+  /** The refusal that the caller got, where that differs from `ending`: the end may be impossible to write. */
   refused?: Ending
-  /** What it used and costs, once that is known. */
+  /** What the call used and costs. */
   billed?: Cost
-  /** What we count of its input, for a call that is learned from. */
+  /** Our own count of the input tokens, for a call from which the token counter learns. */
   counted?: Promise<number | undefined>
-  /** When the first content, or a whole plain answer, was in hand. */
+  /** When the first content, or a whole plain answer, had arrived. */
   firstMs?: number
-  /** A hold was asked for and not plainly refused: there may be one, even if we never heard of it. */
+  /** A hold was requested and not clearly refused: it may exist, even if its confirmation was lost. */
   mayHold: boolean
-  /** The last note in the ledger of what has been delivered. */
+  /** The last checkpoint of what was delivered. */
   checkpoint?: { readonly atMs: number; readonly bytes: number }
-  /** Set by the first ending; later ones get the same promise. */
+  /** Set by the first ending; later endings get the same promise. */
   settled?: Promise<void>
-  /** The same, and what is to be kept of it is kept. */
+  /** Resolves when the call is settled and what must be stored of it is stored. */
   ended?: Promise<void>
 }
 
-/** Why a call was stopped from outside: what that means for its bill, and what its caller is told. */
+/** Why a call was stopped from outside: the outcome decides its bill, the refusal is sent to the caller. */
 export interface StopReason {
   readonly outcome: Outcome
-  /** Nothing for a caller that is gone. */
+  /** Undefined for a caller that has disconnected. */
   readonly refusal?: Refusal
 }
 
-/** What of the request the upstream of the attempt under way is not told, and what of its answer the caller is not. */
+/** What the running attempt loses: fields of the request that are not sent, and parts of the answer. */
 export function lossesOf({ translation, vectors, nativeLosses }: Exchange): readonly string[] {
   return (translation?.source.notes.losses ?? vectors?.losses ?? nativeLosses)?.codes ?? []
 }
 
-/** Whether the provider runs tools for the model, which may reach servers of the caller's. */
+/** Whether the provider runs tools for the model. Such tools may reach servers of the caller. */
 export function runsTools(exchange: Exchange): boolean {
   const { call, route } = exchange
   if (call === undefined || route === undefined) return false
   if (call.searchesMax > 0 && !route.withoutSearch && !lossesOf(exchange).includes('web_search')) return true
-  // Of all tools of the provider's, a translation passes only a search.
+  // Of the tools that a provider runs, a translation passes only the search.
   return call.serverTools === true && route.spoken.name === call.dialect
 }
 
 export const callerLeft: StopReason = { outcome: 'client_left' }
 
-/** It goes on without its caller, who cannot ask for its answer again: only what it costs is still of interest. */
+/** The call runs on without its caller, who cannot ask for the answer again. Only its cost still matters. */
 export const isForNobody = ({ alone, claim }: Exchange): boolean => alone.reason !== undefined && claim === undefined

@@ -1,4 +1,4 @@
-// The parent of one call: runs the stages in order and catches once; both ways out settle.
+// Runs the stages of one call in order, and catches errors in one place. Every path settles the call.
 
 import type { Place } from '../base/collections/linked-list.ts'
 import { Stop } from '../base/stop.ts'
@@ -51,7 +51,7 @@ export interface PreviousResponses {
   find(call: Call, permit: Permit): StoredResponse | undefined
   /** The channel whose upstream also stores the response, if any. */
   keptAt(response: StoredResponse | undefined): KeptAt | undefined
-  /** The call as it is forwarded, once the route is known. */
+  /** The call as it is forwarded, with the previous turns; the route must be known. */
   bring(exchange: Exchange, previous: StoredResponse | undefined): Promise<Call>
 }
 
@@ -78,11 +78,11 @@ export interface Ingress extends Bearer {
   readonly path: string
   readonly callId: number
   readonly requestId: string
-  /** Calls when the caller's socket closes, or at once if it is closed. */
+  /** The listener is called when the caller's socket closes, or at once if it is closed already. */
   onLeft(listener: () => void): void
-  /** The answer is in the runtime's hands: its connection is like any other again. */
+  /** The response is written; the server may use the connection for other requests. */
   done(): void
-  /** Closes the caller's connection soon, whatever is still to be written to it. */
+  /** Closes the caller's connection soon, even if bytes are still waiting to be written. */
   cut(): void
   readBody(type: BodyType, caller: Caller): Promise<Buffer>
 }
@@ -92,11 +92,11 @@ export interface PipelineParts {
   readonly answering: Answering
   readonly background: BackgroundCalls
   readonly leaving: Pick<Leaving, 'left' | 'over'>
-  /** Calls that are under way, so that a shutdown can wait for them or end them. */
+  /** The running calls, so that a shutdown can wait for them or end them. */
   readonly underWay: UnderWay
   readonly gate: Pick<Gate, 'enter' | 'level'>
   readonly settling: Pick<Settling, 'checkOwing'>
-  /** Told of each call that is over, where somebody wants to know. */
+  /** Called with each call that is over. */
   readonly onEnd: ((exchange: Exchange) => void) | undefined
   nowMs(): number
   dateMs(): number
@@ -134,7 +134,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         call = protocol.readCall(body, ingress)
         exchange.call = call
         exchange.framing = protocol.openFraming?.(call)
-        takeNotes(exchange, ingress, { call, caller, body, isPressed: gate.level > 0 })
+        readOptions(exchange, ingress, call, caller, body, gate.level > 0)
         named = stages.lanes.named(call.model)
       } catch (fault) {
         countRefused(stages.limitRate, caller, fault)
@@ -150,20 +150,25 @@ export function buildPipeline(parts: PipelineParts): RunCall {
 
       timings.enter('Route')
       const { permit } = exchange
-      const routed = ({ serviceClass, searchesMax, units, services }: Call): Route =>
+      const findRoute = ({ serviceClass, searchesMax, units, services }: Call): Route =>
         stages.route(permit, {
-          ...{ model: call.model, protocol, serviceClass, searches: searchesMax > 0, units, services },
+          model: call.model,
+          protocol,
+          serviceClass,
+          searches: searchesMax > 0,
+          units,
+          services,
           keptAt: stages.following.keptAt(previous),
         })
-      exchange.route = routed(call)
+      exchange.route = findRoute(call)
       timings.pass(routeNote(exchange.route))
       exchange.route = stages.references.near(exchange.route, call, { protocol })
       if (call.state !== undefined) {
         exchange.call = await stages.following.bring(exchange, previous)
         if (exchange.call !== call) {
-          exchange.cameHash = bodyHash(body) // what goes on is not what came
-          // What it follows may ask for more than it does itself.
-          exchange.route = stages.references.near(routed(exchange.call), exchange.call, { protocol, isBrought: true })
+          exchange.cameHash = bodyHash(body) // the body that is forwarded differs from the body that arrived
+          // The previous turns may need more of a target than the new turn does.
+          exchange.route = stages.references.near(findRoute(exchange.call), exchange.call, { protocol, isBrought: true })
         }
       }
       exchange.route = readersOf(exchange.route, exchange.call, protocol)
@@ -203,9 +208,9 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
     cut: () => ingress.cut(),
     handOver: () => ingress.done(),
     close() {
-      const isFirst = place !== undefined
-      if (place !== undefined) underWay.remove(place)
-      place = undefined
+      const isFirst = listNode !== undefined
+      if (listNode !== undefined) underWay.remove(listNode)
+      listNode = undefined
       exchange.permit?.lease.release()
       exchange.lease?.release()
       exchange.memory?.close()
@@ -214,11 +219,11 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
       if (isFirst) onEnd?.(exchange)
     },
   }
-  let place: Place<Exchange> | undefined = underWay.add(exchange)
+  let listNode: Place<Exchange> | undefined = underWay.add(exchange)
   return exchange
 }
 
-/** Before its body is read: what cannot be served should cost nothing. */
+/** Runs before the body is read, so that a call that cannot be served costs nothing. */
 function enter(gate: PipelineParts['gate'], caller: Caller, timings: Timings): GateLease {
   const entered = gate.enter(caller)
   if (entered instanceof GateLease) return entered
@@ -226,11 +231,18 @@ function enter(gate: PipelineParts['gate'], caller: Caller, timings: Timings): G
   throw entered
 }
 
-/** What else the caller said of its call, and what is to be kept of it; mostly nothing. */
-function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body, isPressed }: Asked): void {
+/** Reads the options that the caller sent in headers and tags, and decides what is stored. */
+function readOptions(
+  exchange: Exchange,
+  ingress: Ingress,
+  call: Call,
+  caller: Caller,
+  body: Buffer,
+  isOverloaded: boolean,
+): void {
   const tags = tagText(call.tags, ingress.header('x-weir-tags'))
   const claim = readClaim(ingress, body)
-  const recorder = recorderFor(caller.keepsBodies && !isPressed, claim, body)
+  const recorder = recorderFor(caller.keepsBodies && !isOverloaded, claim, body) // under load no bodies are stored
   const passed = passedHeaders(exchange.protocol, ingress)
   if (passed !== undefined) exchange.passed = passed
   exchange.strict = caller.strict || ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
@@ -239,12 +251,4 @@ function takeNotes(exchange: Exchange, ingress: Ingress, { call, caller, body, i
   if (tags !== undefined) exchange.tags = tags
   if (claim !== undefined) exchange.claim = claim
   if (recorder !== undefined) exchange.recorder = recorder
-}
-
-interface Asked {
-  readonly call: Call
-  readonly caller: Caller
-  readonly body: Buffer
-  /** Then no bodies are kept. */
-  readonly isPressed: boolean
 }

@@ -1,15 +1,15 @@
-// The X-Pipeline-* headers: what each stage did and how long it took, in whole milliseconds, to the letter of the
-// contract. A stage that was not reached has no header.
+// Writes the X-Pipeline-* headers: what each stage did and how long it took, in whole milliseconds. Their form is a
+// public contract. A stage that was not reached has no header.
 
 import { utf8HeaderValue } from '../http/header-text.ts'
 
-/** U+2192 as the bytes of its UTF-8 form. Everything else in these headers is visible ASCII. */
+/** U+2192 as the bytes of its UTF-8 form. Everything else in these headers is printable ASCII. */
 const arrow = utf8HeaderValue('→')
 
-/** Where a call goes, as the header of its route says it. */
-export const routeNote = ({ provider, model }: Going): string => `${provider.id}${arrow}${model.id}`
+/** The provider and the model, for the X-Pipeline-Route header. */
+export const routeNote = ({ provider, model }: Destination): string => `${provider.id}${arrow}${model.id}`
 
-interface Going {
+interface Destination {
   readonly provider: { readonly id: string }
   readonly model: { readonly id: string }
 }
@@ -31,52 +31,52 @@ const wholeMs = (ms: number): number => Math.max(0, Math.round(ms))
 
 export class Timings {
   readonly nowMs: () => number
-  readonly #said: Partial<Record<TimedStage, string>> = {}
-  #open: TimedStage | undefined
-  #openedMs = 0
+  readonly #values: Partial<Record<TimedStage, string>> = {}
+  #openStage: TimedStage | undefined
+  #openedAtMs = 0
   readonly breakdown: Breakdown = { fwd: 0, cost: 0, deduct: 0, record: 0, bodies: 0 }
   /** Milliseconds of each stage, for the record. */
   readonly spent: Record<string, number> = {}
-  /** Breakdown appears once forwarding began. */
+  /** The breakdown is written once forwarding has begun. */
   forwarding = false
 
   constructor(nowMs: () => number) {
     this.nowMs = nowMs
   }
 
-  /** A stage begins. It ends with pass(), or with fail() when what it does throws. */
+  /** Begins a stage. It ends with pass(), or with fail() if the stage throws. */
   enter(stage: TimedStage): void {
-    this.#open = stage
-    this.#openedMs = this.nowMs()
+    this.#openStage = stage
+    this.#openedAtMs = this.nowMs()
   }
 
   pass(note?: string): void {
     this.#close('pass', note)
   }
 
-  /** Fails the stage that is under way; none may be. `reason` is given where the contract has a place for it. */
+  /** Fails the open stage, if there is one. The contract has a place for `reason` in X-Pipeline-RateLimit only. */
   fail(reason: string): void {
-    this.#close('fail', this.#open === 'RateLimit' ? `reason=${reason}` : undefined)
+    this.#close('fail', this.#openStage === 'RateLimit' ? `reason=${reason}` : undefined)
   }
 
   say(stage: TimedStage, word: 'pass' | 'done' | 'fail', took: { ms: number; note?: string | undefined }): void {
     const note = took.note === undefined ? '' : `, ${took.note}`
     this.spent[stage] = tenths(took.ms)
-    this.#said[stage] = `${word} (${wholeMs(took.ms)}ms${note})`
+    this.#values[stage] = `${word} (${wholeMs(took.ms)}ms${note})`
   }
 
-  /** What was passed turned out otherwise; how long it took stays. */
+  /** Replaces the note of a stage; its duration stays. */
   rename(stage: TimedStage, note: string): void {
-    const said = this.#said[stage]
-    if (said !== undefined) this.#said[stage] = said.replace(/ms.*/, `ms, ${note})`)
+    const value = this.#values[stage]
+    if (value !== undefined) this.#values[stage] = value.replace(/ms.*/, `ms, ${note})`)
   }
 
-  /** Takes back what was said of a stage whose outcome nobody knows yet. */
+  /** Removes a stage whose outcome is unknown again. */
   unsay(stage: TimedStage): void {
-    delete this.#said[stage]
+    delete this.#values[stage]
   }
 
-  /** Times one step of the breakdown. */
+  /** Adds the time since `sinceMs` to one step of the breakdown. */
   add(step: keyof Breakdown, sinceMs: number): void {
     this.breakdown[step] += this.nowMs() - sinceMs
     this.spent[step] = tenths(this.breakdown[step])
@@ -90,27 +90,27 @@ export class Timings {
     )
   }
 
-  /** The stage that failed, if one did. */
+  /** The stage that failed, if any. */
   get failedStage(): TimedStage | undefined {
-    return timedStages.find(stage => this.#said[stage]?.startsWith('fail'))
+    return timedStages.find(stage => this.#values[stage]?.startsWith('fail'))
   }
 
   writeTo(headers: Record<string, string>): void {
     for (const stage of timedStages) {
-      const said = this.#said[stage]
-      if (said !== undefined) headers[`X-Pipeline-${stage}`] = said
+      const value = this.#values[stage]
+      if (value !== undefined) headers[`X-Pipeline-${stage}`] = value
     }
     if (this.forwarding) headers['X-Pipeline-Breakdown'] = this.breakdownText()
   }
 
-  /** Only that the caller could not be authenticated, which every call says. */
+  /** Writes only a failed authentication, which every endpoint reports. */
   writeFailureTo(headers: Record<string, string>): void {
-    if (this.#said.Auth?.startsWith('fail')) headers['X-Pipeline-Auth'] = this.#said.Auth
+    if (this.#values.Auth?.startsWith('fail')) headers['X-Pipeline-Auth'] = this.#values.Auth
   }
 
   #close(word: 'pass' | 'fail', note: string | undefined): void {
-    if (this.#open === undefined) return
-    this.say(this.#open, word, { ms: this.nowMs() - this.#openedMs, note })
-    this.#open = undefined
+    if (this.#openStage === undefined) return
+    this.say(this.#openStage, word, { ms: this.nowMs() - this.#openedAtMs, note })
+    this.#openStage = undefined
   }
 }
