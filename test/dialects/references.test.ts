@@ -285,10 +285,10 @@ describe('what the account has not made is not there', () => {
 
   const file = part({ type: 'file', file: { file_id: 'X' } })
   const advised: readonly (readonly [...Case, string])[] = [
-    ['a file', 'chat', file, 'names a kept file: send its content again (an address begins with https://), or'],
-    ['an item', 'responses', item({ type: 'item_reference', id: 'X' }), 'names a kept item: send its content again'],
-    ['a container', 'messages', { container: 'X' }, 'names a kept container: leave it out, or use a key of'],
-    ['an asset', 'ark images', { image: 'asset://X' }, 'is no public address: begin it with https://'],
+    ['a file', 'chat', file, 'names a stored file: send its content again (an address begins with https://), or'],
+    ['an item', 'responses', item({ type: 'item_reference', id: 'X' }), 'names a stored item: send its content again'],
+    ['a container', 'messages', { container: 'X' }, 'names a stored container: leave it out, or use a key of'],
+    ['an asset', 'ark images', { image: 'asset://X' }, 'is not a public address: begin it with https://'],
   ]
   test.each(advised)('%s (%s): the error says what to do', async (_name, kind, more, says) => {
     const { status, text } = await post(await harness.key(), pathOf(kind, 'pond/echo'), bodyOf(kind, more))

@@ -1,4 +1,4 @@
-// One attempt on one channel: adapt, send, open the answer.
+// Makes one attempt on one channel: adapts the call, sends it, opens the answer.
 
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -23,38 +23,38 @@ import { Watch } from './watchdog.ts'
 export interface AttemptParts extends AdaptParts {
   readonly send: Send
   readonly deadlines: Deadlines
-  /** For the answers of all calls. */
+  /** The memory budget of all answers together. */
   readonly memory?: AnswerMemory
-  /** In place of what is known of the upstream. */
+  /** Replaces the timeouts of the provider and the channel. */
   readonly times?: AttemptTimes | undefined
 }
 
 export interface AttemptTimes {
   readonly firstContentMs: number
-  /** For a plain answer, which is whole when it comes and must not be paid for twice; as a stream's if not given. */
+  /** For a plain answer, which arrives whole and must not be paid twice; by default as for a stream. */
   readonly wholeMs?: number
   readonly betweenChunksMs: number
 }
 
-/** A plain answer may take as long as its call. What its channel was told goes before all others. */
+/** A plain answer may take as long as its call. The channel's own timeouts go first. */
 function timesFor({ provider, model }: Route, { times }: Channel): AttemptTimes {
   const known = timesOf(provider, model)
   const { firstContentMs, betweenChunksMs, totalMs } = times === undefined ? known : { ...known, ...times }
   return { firstContentMs, betweenChunksMs, wholeMs: totalMs }
 }
 
-/** What the head of an answer told besides. */
+/** What the headers of an answer said about the upstream's limits. */
 export interface Heard {
   told?: readonly ToldLimit[] | undefined
 }
 
-interface Trying extends Meeting {
+interface AttemptInput extends Meeting {
   readonly heard: Heard
 }
 
-/** Throws AttemptFailed when the channel gave nothing that the caller could use. */
-export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Opened> {
-  const { hold, exchange, channel, heard } = meeting
+/** Throws AttemptFailed where the channel delivered nothing that the caller could use. */
+export async function attempt(parts: AttemptParts, context: AttemptInput): Promise<Opened> {
+  const { hold, exchange, channel, heard } = context
   const { timings } = exchange
   const { firstContentMs, wholeMs, betweenChunksMs } = parts.times ?? timesFor(hold.route, channel)
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
@@ -65,8 +65,8 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
     meter.forwarded = true
     meter.heardMs = timings.nowMs()
   }
-  exchange.wentHash = exchange.translation = exchange.vectors = exchange.overrides = undefined // of the attempt before
-  const { request, translation, vectors } = await adapted(parts, { hold, exchange, channel })
+  exchange.wentHash = exchange.translation = exchange.vectors = exchange.overrides = undefined // clear the last attempt
+  const { request, translation, vectors } = await adaptCall(parts, { hold, exchange, channel })
   exchange.translation = translation
   exchange.vectors = vectors
   exchange.unthinking = isUnthinking(hold, exchange)
@@ -74,12 +74,12 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
   timings.say('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
   exchange.memory ??= parts.memory?.open()
-  exchange.memory?.close() // of the attempt before
+  exchange.memory?.close() // returns the memory of the last attempt
   const watch = new Watch(exchange, parts.deadlines, firstMs)
   if (channel.times?.totalMs !== undefined) watch.endWithin(channel.times.totalMs)
   try {
     const sent = parts.send({ ...request, onSend }, watch.stop)
-    noteBodies(exchange, hold.call.body, request.body)
+    hashBodies(exchange, hold.call.body, request.body)
     const incoming = await sent
     if (incoming.mentions('ratelimit')) heard.told = readToldLimits(name => incoming.header(name))
     const opened = await openAnswer({ hold, incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
@@ -90,9 +90,9 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
     watch.abort()
     if (fault instanceof AttemptFailed) throw fault
     if (watch.late) {
-      throw new AttemptFailed('too_slow', new Refusal('upstream_too_slow', channel.id, lateEnding(exchange)))
+      throw new AttemptFailed('too_slow', new Refusal('upstream_too_slow', channel.id, timeoutOutcome(exchange)))
     }
-    if (isBound(fault)) throw new AttemptFailed('broken', fault)
+    if (isAnswerTooLarge(fault)) throw new AttemptFailed('broken', fault)
     const detail = `${channel.id}: ${describeFault(fault)}`
     const failed = new AttemptFailed('broken', new Refusal('upstream_unusable', detail))
     failed.wasNothing = !meter.forwarded
@@ -102,24 +102,24 @@ export async function attempt(parts: AttemptParts, meeting: Trying): Promise<Ope
   }
 }
 
-/** A tool may have been told all that the caller wanted to know, and never answer. */
-const lateEnding = (exchange: Exchange): { readonly ending?: 'over_bound' } =>
+/** A tool may have received all that the caller wanted to send it and never answer, so such a call is billed. */
+const timeoutOutcome = (exchange: Exchange): { readonly ending?: 'over_bound' } =>
   runsTools(exchange) && exchange.call?.stream === false ? { ending: 'over_bound' } : {}
 
-const isBound = (fault: unknown): fault is Refusal => fault instanceof Refusal && fault.code === 'answer_too_large'
+const isAnswerTooLarge = (fault: unknown): fault is Refusal => fault instanceof Refusal && fault.code === 'answer_too_large'
 
-/** While the upstream reads: hashing a megabyte takes as long as parsing it. What came was hashed before if large. */
-function noteBodies(exchange: Exchange, came: Uint8Array, went: Uint8Array): void {
-  exchange.cameHash ??= bodyHash(came)
-  exchange.wentHash = new SlowHash(went)
+/** Runs while the upstream reads, because hashing a megabyte takes as long as parsing it. */
+function hashBodies(exchange: Exchange, received: Uint8Array, sent: Uint8Array): void {
+  exchange.cameHash ??= bodyHash(received)
+  exchange.wentHash = new SlowHash(sent)
 }
 
-/** What cannot be put into the upstream's dialect is the caller's to change: no other channel of it is tried. */
-async function adapted(parts: AttemptParts, meeting: Meeting): Promise<Adapted> {
-  const { timings } = meeting.exchange
+/** A request that cannot be translated is the caller's fault: no other channel of the same target is tried. */
+async function adaptCall(parts: AttemptParts, context: Meeting): Promise<Adapted> {
+  const { timings } = context.exchange
   const sinceMs = timings.nowMs()
   try {
-    return await adapt(parts, meeting)
+    return await adapt(parts, context)
   } catch (fault) {
     timings.say('Adapter', 'fail', { ms: timings.nowMs() - sinceMs })
     throw fault instanceof Refusal ? new AttemptFailed('caller_at_fault', fault) : fault

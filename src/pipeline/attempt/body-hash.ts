@@ -1,16 +1,16 @@
-// Names the bytes of a body in a record, so that what came and what went can be shown to be what somebody says.
+// Hashes bodies for the record, so that a party can prove later what was received and what was sent.
 
 import type { Hash } from 'node:crypto'
 import { createHash, hash } from 'node:crypto'
 import { bounds } from '../../base/bounds.ts'
 import { hashTaken } from '../../protocols/request/large-json.ts'
 
-const shortened = (hex: string): string => hex.slice(0, 32)
+const firstHalf = (hex: string): string => hex.slice(0, 32)
 
-/** The first half of its SHA-256. */
-export const bodyHash = (body: Uint8Array): string => shortened(hashTaken(body) ?? hash('sha256', body, 'hex'))
+/** The first half of the body's SHA-256, in hex. */
+export const bodyHash = (body: Uint8Array): string => firstHalf(hashTaken(body) ?? hash('sha256', body, 'hex'))
 
-/** The same where nobody needs it at once: of a large body piece after piece, between the work of others. */
+/** The same hash, taken later: a large body is hashed in pieces, between other work. */
 export class SlowHash {
   #hasher: Hash | undefined
   #left: Uint8Array | undefined
@@ -23,14 +23,14 @@ export class SlowHash {
     }
     this.#hasher = createHash('sha256')
     this.#left = body
-    setImmediate(() => this.#goOn())
+    setImmediate(() => this.#hashNext())
   }
 
   get isTaken(): boolean {
     return this.#text !== undefined
   }
 
-  /** What is left of it is hashed now. */
+  /** Hashes the rest at once. */
   get text(): string {
     while (this.#left !== undefined) this.#step(this.#left)
     return this.#text!
@@ -41,16 +41,16 @@ export class SlowHash {
     return this.text
   }
 
-  #goOn(): void {
+  #hashNext(): void {
     if (this.#left === undefined) return
     this.#step(this.#left)
-    setImmediate(() => this.#goOn())
+    setImmediate(() => this.#hashNext())
   }
 
   #step(left: Uint8Array): void {
     const piece = bounds.hashedAtOnceBytesMax
     this.#hasher!.update(left.subarray(0, piece))
     this.#left = left.byteLength > piece ? left.subarray(piece) : undefined
-    if (this.#left === undefined) this.#text = shortened(this.#hasher!.digest('hex'))
+    if (this.#left === undefined) this.#text = firstHalf(this.#hasher!.digest('hex'))
   }
 }

@@ -1,4 +1,4 @@
-// Embeddings that are asked for in one dialect and made in another.
+// Translates an embeddings call between two dialects.
 
 import { noVectors } from '../../protocols/neutral/embeddings.ts'
 import { Losses } from '../../protocols/neutral/losses.ts'
@@ -10,24 +10,24 @@ export interface WrittenVectors {
   readonly vectors: VectorTranslation
 }
 
-/** Undefined where both sides speak the same dialect, or one of them none of vectors. */
+/** Undefined where both sides speak the same dialect, or where one of the dialects has no embeddings. */
 export function writeVectorAsk({ hold, exchange }: Meeting): WrittenVectors | undefined {
   const { call, route } = hold
   const [to, from] = [exchange.protocol.vectors, route.spoken.vectors]
   if (route.spoken === exchange.protocol || to === undefined || from === undefined) return undefined
   const losses = new Losses()
-  const ask = to.readAsk(call)
-  losses.addAll(ask.unread)
-  const body = Buffer.from(from.writeAsk(ask, { model: route.model.id, losses }))
+  const request = to.readAsk(call)
+  losses.addAll(request.unread)
+  const body = Buffer.from(from.writeAsk(request, { model: route.model.id, losses }))
   losses.throwIf(exchange.strict)
   return {
     body,
     vectors: {
       losses,
       writeAnswer(answer) {
-        const found = from.readVectors(answer)
-        if (found.vectors.length !== ask.inputs.length) throw noVectors()
-        return Buffer.from(to.writeVectors(found, call))
+        const embeddings = from.readVectors(answer)
+        if (embeddings.vectors.length !== request.inputs.length) throw noVectors()
+        return Buffer.from(to.writeVectors(embeddings, call))
       },
     },
   }

@@ -1,18 +1,18 @@
-// Which of a caller's headers go to an upstream that speaks the same dialect.
+// Selects the caller's headers that are forwarded to an upstream of the same dialect.
 
 import type { Protocol } from '../../protocols/protocol.ts'
 
-interface Headed {
+interface HeaderSource {
   header(name: string): string | undefined
 }
 
-/** Visible characters only, and no more than a head may have. */
-export function passedHeaders({ passes }: Protocol, asked: Headed): Record<string, string> | undefined {
+/** Only printable ASCII of a bounded length is forwarded. */
+export function passedHeaders({ passes }: Protocol, request: HeaderSource): Record<string, string> | undefined {
   if (passes === undefined) return undefined
-  const passed: Record<string, string> = {}
+  const forwarded: Record<string, string> = {}
   for (const name of passes) {
-    const value = asked.header(name)
-    if (value !== undefined && /^[\x20-\x7e]{1,4096}$/.test(value)) passed[name] = value
+    const value = request.header(name)
+    if (value !== undefined && /^[\x20-\x7e]{1,4096}$/.test(value)) forwarded[name] = value
   }
-  return passed
+  return forwarded
 }

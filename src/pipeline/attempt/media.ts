@@ -1,4 +1,4 @@
-// What lies at the addresses that a conversation names, for an upstream whose dialect must hold it itself.
+// Fetches the media that a conversation names by address, for an upstream whose dialect needs the content itself.
 
 import { bounds } from '../../base/bounds.ts'
 import { Portions } from '../../base/collections/account-shares.ts'
@@ -16,56 +16,56 @@ export type ResolveMedia = (said: Conversation, codec: Codec, whose: MediaCall) 
 export type MediaCall = Pick<Exchange, 'stop' | 'permit'>
 
 const none: Media = new Map()
-const over = new Error('the call is over')
+const callOver = new Error('the call is over')
 
-/** Of one call at a time: by so many of the largest the bound on all of them can be overshot. */
-const LANES = 4
+/** Parallel downloads of one call. The byte limit of a call can be exceeded by this many of the largest files. */
+const PARALLEL_DOWNLOADS = 4
 
 export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
-  // An address that never answers costs a place for seconds: nobody may have all of them.
-  const places = new Portions({ all: bounds.mediaCallsMax, each: bounds.mediaCallsOfAccountMax })
+  // An address that never answers occupies a slot for seconds, so one account may not use all slots.
+  const slots = new Portions({ all: bounds.mediaCallsMax, each: bounds.mediaCallsOfAccountMax })
 
-  /** Each that is fetched counts against what all may hold together. */
+  /** Each file counts against the byte limit of the call. */
   async function fetchAll(urls: Set<string>, fetching: Stop<Error>): Promise<Media> {
     const found = new Map<string, { readonly mime: string; readonly base64: string }>()
     const waiting = urls.values()
     let bytesLeft: number = bounds.mediaPerCallBytesMax
-    async function lane(): Promise<void> {
+    async function download(): Promise<void> {
       for (const url of waiting) {
         const { mime, bytes } = await fetchMedia(url, fetching)
         bytesLeft -= bytes.length
-        if (bytesLeft < 0) throw tooMuch(`all of it is larger than ${bounds.mediaPerCallBytesMax} bytes`)
+        if (bytesLeft < 0) throw mediaRefused(`the media together are larger than ${bounds.mediaPerCallBytesMax} bytes`)
         found.set(url, { mime, base64: bytes.toString('base64') })
       }
     }
-    await Promise.all(Array.from({ length: LANES }, lane))
+    await Promise.all(Array.from({ length: PARALLEL_DOWNLOADS }, download))
     return found
   }
 
   return async function resolveMedia(said, codec, { stop, permit }) {
     const urls = addressesIn(said, codec)
     if (urls.size === 0) return none
-    if (urls.size > bounds.mediaPerCallMax) throw tooMuch(`there are more than ${bounds.mediaPerCallMax} addresses`)
+    if (urls.size > bounds.mediaPerCallMax) throw mediaRefused(`there are more than ${bounds.mediaPerCallMax} addresses`)
     const { accountId } = permit!.caller
-    if (!places.take(accountId)) {
-      throw new Refusal('overloaded', 'too many calls wait for media', { retryAfterMs: 1_000 })
+    if (!slots.take(accountId)) {
+      throw new Refusal('overloaded', 'too many calls are downloading media', { retryAfterMs: 1_000 })
     }
     const fetching = new Stop<Error>()
-    const end = (): void => fetching.stop(over)
+    const end = (): void => fetching.stop(callOver)
     stop.onStop(end)
     try {
       return await stop.during(fetchAll(urls, fetching))
     } finally {
-      places.giveBack(accountId)
+      slots.giveBack(accountId)
       stop.forget(end)
-      end() // where one fails, nobody needs the others
+      end() // if one download fails, the others are not needed
     }
   }
 }
 
-const tooMuch = (why: string): Refusal => new Refusal('media_refused', why, { hint: `The reason: ${why}.` })
+const mediaRefused = (why: string): Refusal => new Refusal('media_refused', why, { hint: `The reason: ${why}.` })
 
-/** Those whose contents must stand in a request of this dialect. */
+/** The addresses whose content a request of this dialect must contain. */
 export function addressesIn({ turns }: Conversation, { mustHold }: Codec): Set<string> {
   const urls = new Set<string>()
   if (mustHold === undefined) return urls

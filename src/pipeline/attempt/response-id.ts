@@ -1,5 +1,5 @@
-// An answer whose caller was given a name for it before the upstream had one: everything passes as it came, but for
-// the few fields of the response object that only we can know.
+// Rewrites the response id of an answer, where the caller got an id before the upstream had one. Everything else passes
+// unchanged, except the few fields of the response object that only the gateway knows.
 
 import type { FrameReading } from '../../protocols/neutral/call.ts'
 import { isObject } from '../../protocols/request/json-object.ts'
@@ -9,18 +9,18 @@ import type { FrameTurner } from './translation-types.ts'
 const nothing = Buffer.alloc(0)
 
 export class Renaming implements FrameTurner {
-  readonly #ours: Json
-  /** What the upstream calls it. */
+  readonly #fields: Json
+  /** The upstream's id of the response. */
   upstreamId: string | undefined
 
-  /** `ours` are the fields that stand in place of the upstream's. */
-  constructor(ours: Json) {
-    this.#ours = ours
+  /** `fields`:  the fields that replace those of the upstream. */
+  constructor(fields: Json) {
+    this.#fields = fields
   }
 
   take({ json }: FrameReading): Buffer {
     if (!isObject(json)) return nothing
-    const event = isObject(json.response) ? { ...json, response: this.#renamed(json.response) } : json
+    const event = isObject(json.response) ? { ...json, response: this.#rewrite(json.response) } : json
     return Buffer.from(`event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`)
   }
 
@@ -29,11 +29,11 @@ export class Renaming implements FrameTurner {
   }
 
   whole(json: unknown): Buffer | undefined {
-    return isObject(json) ? Buffer.from(JSON.stringify(this.#renamed(json))) : undefined
+    return isObject(json) ? Buffer.from(JSON.stringify(this.#rewrite(json))) : undefined
   }
 
-  #renamed(response: Json): Json {
+  #rewrite(response: Json): Json {
     if (typeof response.id === 'string') this.upstreamId = response.id
-    return { ...response, ...this.#ours }
+    return { ...response, ...this.#fields }
   }
 }

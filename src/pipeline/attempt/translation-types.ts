@@ -1,4 +1,4 @@
-// One attempt whose upstream speaks another dialect than the caller: both codecs, and how frames are turned.
+// The types of a translation: both codecs of one attempt, and what converts the frames of its stream.
 
 import type { FrameReading } from '../../protocols/neutral/call.ts'
 import type { Losses } from '../../protocols/neutral/losses.ts'
@@ -13,16 +13,16 @@ export interface Translation {
   readonly ask: AnswerAsk
 }
 
-/** Makes of each frame of the upstream's what goes to the caller. */
+/** Converts each frame of the upstream into bytes for the caller. */
 export interface FrameTurner {
   /** For a frame that is neither an error nor garbage. */
   take(reading: FrameReading): Buffer
-  /** What waits until the call is settled. */
+  /** The bytes that are held back until the call is settled. */
   end(): Buffer
 }
 
 export interface VectorTranslation {
   readonly losses: Losses
-  /** The upstream's answer as its caller is to get it. Throws for what is none. */
+  /** The answer in the caller's dialect. Throws where the upstream's body is not a valid answer. */
   writeAnswer(body: Buffer): Buffer
 }

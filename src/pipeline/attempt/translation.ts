@@ -1,5 +1,5 @@
-// Two dialects, one call: the caller's on this side, the upstream's on the other. Made anew for each attempt, because
-// the next channel may speak another.
+// Translates one call between the caller's dialect and the upstream's. A translation belongs to one attempt, because
+// the next channel may speak another dialect.
 
 import { createHash } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
@@ -22,17 +22,17 @@ export interface Meeting {
   readonly channel: Channel
 }
 
-/** Undefined where both sides speak the same dialect, whose bytes pass. */
-export function translationFor(meeting: Meeting, keep: AnswerAsk['keep']): Translation | undefined {
-  const { protocol } = meeting.exchange
-  const { spoken } = meeting.hold.route
+/** Undefined where both sides speak the same dialect, so that bytes pass unchanged. */
+export function translationFor(context: Meeting, keep: AnswerAsk['keep']): Translation | undefined {
+  const { protocol } = context.exchange
+  const { spoken } = context.hold.route
   if (spoken === protocol) return undefined
-  const translation = meet(meeting, keep)
+  const translation = meet(context, keep)
   if (translation === undefined) throw new Refusal('call_unserved', `${protocol.name} → ${spoken.name}`)
   return translation
 }
 
-/** Also of a dialect with itself, for an answer that has to be written anew. Undefined where one has no codec. */
+/** Also for one dialect on both sides, where an answer must be rewritten. Undefined where a side has no codec. */
 export function meet({ hold, exchange, channel }: Meeting, keep?: AnswerAsk['keep']): Translation | undefined {
   const { call } = hold
   const [caller, upstream] = [exchange.protocol, hold.route.spoken]
@@ -61,7 +61,7 @@ export function meet({ hold, exchange, channel }: Meeting, keep?: AnswerAsk['kee
   }
 }
 
-/** Names a credential and a model without telling which: the name travels through callers. */
+/** An opaque name of a credential and a model. It travels through callers, so it must not reveal them. */
 export function originOf(channelId: string, model: string): string {
   const name = `${channelId}|${model}`
   const known = origins.get(name)
@@ -74,13 +74,13 @@ export function originOf(channelId: string, model: string): string {
 const ORIGINS_MAX = 10_000
 const origins = new Map<string, string>()
 
-/** What the caller means, with what lies at the addresses that it named. */
+/** The neutral request, with the media of its addresses. */
 export interface Meant {
   readonly said: Conversation
   readonly media: ConversationTarget['media']
 }
 
-/** The request as the upstream's dialect says it. Throws where something would be lost and the caller forbade that. */
+/** Writes the request in the upstream's dialect. Throws where something would be lost and the call is strict. */
 export function writeTranslated(translation: Translation, { hold, exchange }: Meeting, { said, media }: Meant): string {
   const { from, source } = translation
   const { provider, model } = hold.route
@@ -103,36 +103,36 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
 }
 
 /**
- * What the model is to answer must reach it: without the last thing that was said it would answer something else, and
- * that is no loss that a header could excuse.
+ * The message that the model must answer has to reach it. Without it the model would answer something else, and listing
+ * a loss in a header would not be enough.
  */
 function checkReadable({ turns }: Conversation, upstream: string, field: string): void {
-  const begins = turns.findLastIndex(({ role }) => role === 'assistant') + 1
-  const parts = turns.slice(begins).flatMap(turn => turn.parts)
+  const first = turns.findLastIndex(({ role }) => role === 'assistant') + 1
+  const parts = turns.slice(first).flatMap(turn => turn.parts)
   const isLost = (part: Part): part is NativePart => part.kind === 'native' && part.dialect !== upstream
   if (parts.length === 0 || !parts.every(isLost)) return
-  const kinds = [...new Set(parts.map(({ what }) => what.slice(0, KIND_CHARS)))].slice(0, KINDS_NAMED).join(', ')
-  const says = `ends with nothing that this model's provider could be told of: no translation knows ${kinds}`
-  throw invalid(field, `${says}. Say it as text or media, or name a model whose provider speaks this dialect`)
+  const kinds = [...new Set(parts.map(({ what }) => what.slice(0, KIND_CHARS_MAX)))].slice(0, KINDS_MAX).join(', ')
+  const problem = `ends with parts that cannot be sent to this model's provider: no translation exists for ${kinds}`
+  throw invalid(field, `${problem}. Send text or media instead, or use a model whose provider speaks this dialect`)
 }
 
-const KIND_CHARS = 80
-const KINDS_NAMED = 5
+const KIND_CHARS_MAX = 80
+const KINDS_MAX = 5
 
-/** Agents offer a search with every call, also where nobody could say what one costs. */
-function withoutSearch({ toolChoice, ...said }: Conversation, losses: Losses): Conversation {
-  const tools = said.tools.filter(tool => tool.kind !== 'search')
-  if (tools.length < said.tools.length) losses.add('web_search')
-  if (tools.length > 0) return { ...said, tools, ...(toolChoice && { toolChoice }) }
+/** Agents offer a search with every call, also for models whose price of a search is unknown. */
+function withoutSearch({ toolChoice, ...conversation }: Conversation, losses: Losses): Conversation {
+  const tools = conversation.tools.filter(tool => tool.kind !== 'search')
+  if (tools.length < conversation.tools.length) losses.add('web_search')
+  if (tools.length > 0) return { ...conversation, tools, ...(toolChoice && { toolChoice }) }
   if (toolChoice?.mode === 'required') losses.add('tool_choice')
-  return { ...said, tools }
+  return { ...conversation, tools }
 }
 
-/** With the caller's bytes goes what was read from them. Writers that are open have taken what they need. */
+/** Frees the neutral request together with the caller's body. Open writers have read what they need. */
 export function releaseSaid(exchange: Exchange): void {
   if (exchange.translation === undefined) return
   exchange.said = undefined
-  exchange.translation.ask.json = unsaid
+  exchange.translation.ask.json = emptyJson
 }
 
 export function translateWhole(translation: Translation, json: unknown): Buffer {
@@ -141,12 +141,12 @@ export function translateWhole(translation: Translation, json: unknown): Buffer 
 
 function readWhole({ from, source }: Translation, json: unknown): Answer {
   const answer = from.readWhole(json, source)
-  const isNothing = answer.choices.every(({ parts, finish }) => parts.length === 0 && badEnds.has(finish))
-  if (isNothing) throw new Refusal('upstream_unusable', 'an answer of nothing')
+  const isEmpty = answer.choices.every(({ parts, finish }) => parts.length === 0 && badEnds.has(finish))
+  if (isEmpty) throw new Refusal('upstream_unusable', 'an empty answer')
   return answer
 }
 
-/** Turns the events of an upstream's stream into those of the caller's dialect. */
+/** Translates the events of an upstream's stream into the caller's dialect. */
 export class StreamTranslator implements FrameTurner {
   readonly #reader: EventReader
   readonly #writer: EventWriter
@@ -172,7 +172,7 @@ export class StreamTranslator implements FrameTurner {
   }
 }
 
-/** Gathers the events of a stream into the whole answer that its caller asked for. */
+/** Collects a stream into the whole answer that the caller asked for. */
 export class StreamGatherer implements FrameTurner {
   readonly #reader: EventReader
   readonly #translation: Translation
@@ -195,7 +195,7 @@ export class StreamGatherer implements FrameTurner {
   }
 }
 
-/** A whole answer as the stream that its caller asked for. */
+/** Writes a whole answer as the stream that the caller asked for. */
 export function tellWhole(translation: Translation, json: unknown): Buffer {
   const writer = translation.to.openWriter(translation.ask)
   let text = ''
@@ -204,4 +204,4 @@ export function tellWhole(translation: Translation, json: unknown): Buffer {
 }
 
 const nothing = Buffer.alloc(0)
-const unsaid: Readonly<Record<string, unknown>> = {}
+const emptyJson: Readonly<Record<string, unknown>> = {}

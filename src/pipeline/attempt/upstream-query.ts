@@ -1,5 +1,5 @@
-// One question to one channel and its whole answer, for what stands beside the calls: tasks, files. Nothing is streamed
-// and nothing is tried again here.
+// Sends one request to one channel and reads the whole answer, for what is not a plain call: tasks, files. It neither
+// streams nor retries.
 
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -11,9 +11,9 @@ import type { Provider } from '../../upstreams/provider.ts'
 import { readyRequest } from '../../upstreams/sign-request.ts'
 
 export interface Question extends Asking {
-  /** POST, unless told. */
+  /** POST by default. */
   readonly method?: 'GET' | 'DELETE'
-  /** Below the path of the dialect, safe to stand in an address. */
+  /** A path below that of the dialect, already encoded. */
   readonly below?: string
   readonly body?: Uint8Array
   readonly contentType?: string
@@ -25,7 +25,7 @@ interface Asking {
   readonly dialect: string
   readonly bytesMax: number
   readonly msMax: number
-  /** Ends it early. */
+  /** Aborts the request. */
   readonly stop?: Stop<Error>
 }
 
@@ -33,13 +33,13 @@ export interface WholeAnswer {
   readonly status: number
   readonly contentType: string
   readonly body: Buffer
-  /** By the clock of the deadlines, when its head was there. */
+  /** When the head of the answer had arrived, by the clock of the deadlines. */
   readonly headAtMs: number
 }
 
-/** No answer came that could be used. */
+/** No usable answer arrived. */
 export class Unanswered extends Error {
-  /** Bytes of the question left us: it may have been heard. */
+  /** Bytes of the request were sent, so the upstream may have received it. */
   readonly sent: boolean
   readonly refusal: Refusal
 
@@ -59,20 +59,20 @@ export function buildAskUpstream(send: Send, deadlines: Deadlines): AskUpstream 
   return question => ask(question, requestOf(question))
 }
 
-/** `request` is ready but for its signature. */
+/** `request` is complete except for its signature. */
 export type AskWhole = (asking: Asking, request: OutgoingRequest) => Promise<WholeAnswer>
 
-/** The same with a request of one's own. */
+/** The same with a request that the caller of this function has built. */
 export function buildAskWhole(send: Send, deadlines: Deadlines): AskWhole {
-  return async function askWhole({ provider, channel, dialect, bytesMax, msMax, stop: stopped }, request) {
+  return async function askWhole({ provider, channel, dialect, bytesMax, msMax, stop: callerStop }, request) {
     const stop = new Stop<Error>()
-    const giveUp = (): void => stop.stop(new Error('the question is given up'))
+    const abort = (): void => stop.stop(new Error('the request to the upstream was aborted'))
     let [sent, late] = [false, false]
     const deadline = deadlines.after(msMax, () => {
       late = true
-      giveUp()
+      abort()
     })
-    stopped?.onStop(giveUp)
+    callerStop?.onStop(abort)
     try {
       const ready = await readyRequest(request, { provider, channel, dialect })
       const incoming = await send({ ...ready, onSend: () => void (sent = true) }, stop)
@@ -85,7 +85,7 @@ export function buildAskWhole(send: Send, deadlines: Deadlines): AskWhole {
       throw new Unanswered(new Refusal(late ? 'upstream_too_slow' : 'upstream_unusable', detail), sent)
     } finally {
       deadline.lift()
-      stopped?.forget(giveUp)
+      callerStop?.forget(abort)
     }
   }
 }

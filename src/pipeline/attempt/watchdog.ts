@@ -1,18 +1,18 @@
-// Watches one attempt: it is aborted when the call stops, or when what is expected next does not come in time.
+// Watches one attempt: aborts it when the call is stopped, or when the upstream is silent for too long.
 
 import type { Deadline, Deadlines } from '../../base/deadlines.ts'
 import { Stop } from '../../base/stop.ts'
 import type { Exchange } from '../exchange.ts'
 import { callerLeft, isForNobody } from '../exchange.ts'
 
-/** How long the end of an upstream's body may take after the model said that it is done. */
+/** How long the end of an upstream's body may take after the model has finished. */
 export const tailMs = 2_000
 
-/** The caller left when the model was done, and only usage is still to come. */
+/** The caller disconnected after the model had finished, and only the usage report is missing. */
 export const owesUsage = ({ stop, meter }: Exchange): boolean =>
   stop.reason === callerLeft && meter.finished && meter.usage === undefined
 
-const over = new Error('the attempt is over')
+const attemptOver = new Error('the attempt is over')
 
 export class Watch {
   readonly stop = new Stop<Error>()
@@ -20,48 +20,48 @@ export class Watch {
   readonly #deadlines: Deadlines
   readonly #deadline: Deadline
   readonly #onStop = (): void => (owesUsage(this.#exchange) ? this.expect(tailMs) : this.abort())
-  #withinMs: number
+  #intervalMs: number
   #end: Deadline | undefined
-  #heart: Deadline | undefined
+  #heartbeat: Deadline | undefined
   readonly #onLate = (): void => {
     this.late = true
     this.abort()
   }
   late = false
 
-  constructor(exchange: Exchange, deadlines: Deadlines, withinMs: number) {
+  constructor(exchange: Exchange, deadlines: Deadlines, intervalMs: number) {
     this.#exchange = exchange
     this.#deadlines = deadlines
-    this.#withinMs = withinMs
-    this.#deadline = deadlines.after(withinMs, this.#onLate)
+    this.#intervalMs = intervalMs
+    this.#deadline = deadlines.after(intervalMs, this.#onLate)
     exchange.stop.onStop(this.#onStop)
   }
 
-  /** However lively it is, it is over by then. */
+  /** Sets the latest end of the attempt, however active it is. */
   endWithin(ms: number): void {
     this.#end = this.#deadlines.after(ms, this.#onLate)
   }
 
-  /** From now on a sign of life is expected this often. */
-  expect(withinMs: number): void {
-    this.#withinMs = withinMs
+  /** From now on the upstream must send something this often. */
+  expect(intervalMs: number): void {
+    this.#intervalMs = intervalMs
     this.alive()
   }
 
   alive(): void {
-    this.#deadline.extend(this.#withinMs)
+    this.#deadline.extend(this.#intervalMs)
   }
 
-  /** Nothing is expected until the next sign of life. */
+  /** Expects nothing until the next sign of life. */
   pause(): void {
     this.#deadline.extend(Number.POSITIVE_INFINITY)
   }
 
-  /** From now on tells each time that there was no sign of life for this long; never while it is paused. */
+  /** Calls `tell` each time that the upstream was silent for this long; never while the watch is paused. */
   onSilence(everyMs: number, tell: () => void): void {
     const listen = (ms: number): void => {
-      this.#heart = this.#deadlines.after(ms, () => {
-        const silentMs = this.#deadlines.nowMs() - (this.#deadline.dueMs - this.#withinMs)
+      this.#heartbeat = this.#deadlines.after(ms, () => {
+        const silentMs = this.#deadlines.nowMs() - (this.#deadline.dueMs - this.#intervalMs)
         const isSilent = silentMs >= everyMs
         if (isSilent) tell()
         listen(isSilent ? everyMs : everyMs - Math.max(silentMs, 0))
@@ -70,12 +70,12 @@ export class Watch {
     listen(everyMs)
   }
 
-  /** Silence is no longer told of. */
+  /** Ends the reports of `onSilence`. */
   hush(): void {
-    this.#heart?.lift()
+    this.#heartbeat?.lift()
   }
 
-  /** Stops watching; the attempt is over or in safe hands. */
+  /** Stops watching: the attempt is over, or somebody else watches it. */
   end(): void {
     this.hush()
     this.#deadline.lift()
@@ -83,10 +83,10 @@ export class Watch {
     this.#exchange.stop.forget(this.#onStop)
   }
 
-  /** Ends the attempt now, and its call with it where nobody waits for another one. */
+  /** Ends the attempt now, and also its call if no caller waits for another attempt. */
   abort(): void {
     this.end()
-    this.stop.stop(over)
+    this.stop.stop(attemptOver)
     if (isForNobody(this.#exchange)) this.#exchange.stop.stop(callerLeft)
   }
 }

@@ -1,8 +1,9 @@
-// Where the next attempt goes: by what routing chooses, when there is a place, and within what may be tried again.
+// Picks the candidate and the channel of the next attempt, waits in a queue where all channels are busy, and keeps
+// retries within their budget.
 //
-// An attempt that failed is followed by one on another channel, at once. When there is no other, the same may be tried
-// again after a pause, if it has refused the call or never heard of it. Only so many calls may be tried again at a
-// time: a provider that is down must not get three times its load.
+// After a failed attempt another channel is tried at once. If there is no other, the same channel may be tried again
+// after a pause, provided that its upstream did no work for the failed attempt. The retry budget bounds how many calls
+// are retried at a time: an upstream that is down must not get three times its load.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -20,13 +21,13 @@ import { conversationName } from './conversation-key.ts'
 import { chosenFrom } from './route-reason.ts'
 import type { ChannelSeat } from './targets.ts'
 
-type Try = Extract<Choice, { kind: 'try' }>
+type TryChoice = Extract<Choice, { kind: 'try' }>
 
-/** It counts on its channel from the moment it was chosen: whoever chooses next must see it there. */
+/** The chosen channel. The call counts on it from now on, so that the next choice sees it. */
 export interface Picked {
   readonly way: Way
   readonly seat: ChannelSeat
-  /** Begun when it was chosen: between the two no other call may take the same place. */
+  /** Begun in the same step as the choice, so that no other call can take the same slot. */
   readonly turn: Turn
   readonly sinceMs: number
 }
@@ -51,20 +52,20 @@ export class Picking {
     this.#parts = parts
   }
 
-  /** A call is to be forwarded. */
+  /** Prepares a call that is about to be forwarded. */
   begin(route: Route, exchange: Exchange): void {
     const { retries, nowMs } = this.#parts
     exchange.retry = retries.begin(route.asked, nowMs(), route.permit.caller.accountId)
-    exchange.conversation = conversationOf(route, exchange)
+    exchange.conversation = affinityOf(route, exchange)
   }
 
-  /** What would be chosen, and from what; nothing is begun. */
+  /** What routing would choose, and from what. Nothing is begun. */
   explain(route: Route, exchange: Exchange): ExplainedPick {
     const { affinity, nowMs: now, chance } = this.#parts
     const nowMs = now()
     const { options, policy } = route
     const { accountId } = route.permit.caller
-    const conversation = conversationOf(route, exchange)?.name
+    const conversation = affinityOf(route, exchange)?.name
     const kept = conversation === undefined ? undefined : affinity.look(conversation, nowMs)
     const [keptOn, keptModel, tokens] = [kept?.channelId, kept?.model, this.tokensOf(exchange)]
     const waitMs = bounds.waitingMsMax
@@ -72,7 +73,7 @@ export class Picking {
     return { conversation, keptOn, choice: choose(choosing), seats: explainSeats(choosing) }
   }
 
-  /** Undefined when enough was tried. */
+  /** Returns undefined if no further attempt is allowed. */
   async next(route: Route, exchange: Exchange): Promise<Next> {
     const { attemptsMax, nowMs, lines } = this.#parts
     const { attempts, retry, stop } = exchange
@@ -81,17 +82,17 @@ export class Picking {
     let untilMs = nowMs() + bounds.waitingMsMax
     for (let again = false; ; ) {
       const leftMs = Math.max(0, untilMs - nowMs())
-      // Whoever comes later stands behind.
-      const isBehind = !again && attempts.length === 0 && lines.isWaitedIn(route.asked)
-      const choice = isBehind ? inLine : this.#choose(route, exchange, { tried: attempts, waitMs: leftMs })
+      // A new call stands behind those that already wait.
+      const mustQueue = !again && attempts.length === 0 && lines.isWaitedIn(route.asked)
+      const choice = mustQueue ? waitInQueue : this.#choose(route, exchange, { tried: attempts, waitMs: leftMs })
       if (choice.kind === 'try') return this.#take(route, exchange, choice)
       if (choice.kind === 'none') {
         if (again) lines.serve(route.asked)
-        return attempts.length === 0 ? noChannel(route, choice.retryAfterMs) : await this.#sameAgain(route, exchange)
+        return attempts.length === 0 ? noChannel(route, choice.retryAfterMs) : await this.#retrySame(route, exchange)
       }
       if (choice.forMs !== undefined) {
         await stop.during(this.#parts.pause(choice.forMs))
-        untilMs = 0 // ready by now, or tried all the same
+        untilMs = 0 // the channel is ready by now, or is tried anyway
         continue
       }
       const { accountId } = route.permit.caller
@@ -101,7 +102,7 @@ export class Picking {
     }
   }
 
-  #choose({ options, policy, permit }: Route, exchange: Exchange, { tried, waitMs }: Trying): Choice {
+  #choose({ options, policy, permit }: Route, exchange: Exchange, { tried, waitMs }: ChoiceLimits): Choice {
     const { affinity, nowMs: now, chance } = this.#parts
     const { conversation } = exchange
     const { accountId } = permit.caller
@@ -114,28 +115,28 @@ export class Picking {
     return choice
   }
 
-  #take({ ways, options, permit }: Route, exchange: Exchange, { option, seat }: Try): Picked {
+  #take({ ways, options, permit }: Route, exchange: Exchange, { option, seat }: TryChoice): Picked {
     const sinceMs = this.#parts.nowMs()
     const asking = { accountId: permit.caller.accountId, model: option.name }
     const turn = seat.health.begin(this.tokensOf(exchange), sinceMs, asking)
     return { way: ways[options.indexOf(option)]!, seat: seat as ChannelSeat, turn, sinceMs }
   }
 
-  /** There is no other channel left: one of those that failed, after a while. */
-  async #sameAgain(route: Route, exchange: Exchange): Promise<Next> {
+  /** No other channel is left: picks one of those that failed, after a pause. */
+  async #retrySame(route: Route, exchange: Exchange): Promise<Next> {
     const { pause, chance } = this.#parts
     const { attempts, stop } = exchange
     const last = attempts.at(-1)!
-    if (!mayPass(last)) return undefined
+    if (!isTransient(last)) return undefined
     const waitMs = Math.max(backoffMs(attempts.length, chance()), last.retryAfterMs ?? 0)
     if (waitMs > bounds.retryPauseMsMax) return undefined
     await stop.during(pause(waitMs))
-    const useless = attempts.filter(tried => !mayPass(tried))
-    const choice = this.#choose(route, exchange, { tried: useless, waitMs: 0 })
+    const permanent = attempts.filter(tried => !isTransient(tried))
+    const choice = this.#choose(route, exchange, { tried: permanent, waitMs: 0 })
     return choice.kind === 'try' ? this.#take(route, exchange, choice) : undefined
   }
 
-  /** It has answered, so its conversation stays there. */
+  /** The channel has answered, so that later turns of the conversation prefer it. */
   answered({ conversation }: Exchange, { seat, way }: Picked): void {
     if (conversation === undefined) return
     const { affinity, nowMs } = this.#parts
@@ -143,59 +144,59 @@ export class Picking {
     affinity.keep(conversation.name, kept, { ttlMs: conversation.cacheMs, nowMs: nowMs() })
   }
 
-  /** A place may be free. */
+  /** Wakes waiting calls, because a channel may have room. */
   freed(): void {
     this.#parts.lines.serve()
   }
 
-  /** What the call is taken to use until that is known. */
+  /** The tokens that the call is expected to use. */
   tokensOf({ call }: Exchange): number {
     return call === undefined ? 0 : tokensOf(call)
   }
 
-  /** The call is over. */
+  /** Reports the end of the call to its channel and to the retry budget. */
   over({ turn, retry, ending, usedTokens }: Exchange): void {
     turn?.end({ verdict: ending === undefined ? 'left' : verdictOf(ending), tokens: usedTokens })
     retry?.end()
   }
 }
 
-/** Only where there is more than one channel to keep to. */
-function conversationOf(route: Route, { call, protocol }: Exchange): Exchange['conversation'] {
-  const isOneOfMany = route.ways.length > 1 || route.seats.length > 1
-  if (!isOneOfMany || call === undefined || protocol.begins === undefined) return undefined
+/** Undefined where there is only one channel, so that no preference is needed. */
+function affinityOf(route: Route, { call, protocol }: Exchange): Exchange['conversation'] {
+  const hasSeveralChannels = route.ways.length > 1 || route.seats.length > 1
+  if (!hasSeveralChannels || call === undefined || protocol.begins === undefined) return undefined
   const name = conversationName(route.permit.caller.accountId, call.model, protocol.begins(call.json))
   return { name, cacheMs: protocol.cacheMs?.(call.json) }
 }
 
 export interface ExplainedPick {
-  /** By what it is remembered; undefined where nothing is. */
+  /** The key of the conversation; undefined where affinity does not apply. */
   readonly conversation: string | undefined
   readonly keptOn: string | undefined
   readonly choice: Choice
   readonly seats: readonly ExplainedSeat[]
 }
 
-interface Trying {
+interface ChoiceLimits {
   readonly tried: readonly Tried[]
-  /** How long the call may wait. */
+  /** How long the call may wait for a channel. */
   readonly waitMs: number
 }
 
-const inLine: Choice = { kind: 'wait' }
+const waitInQueue: Choice = { kind: 'wait' }
 
-/** What may be otherwise a moment later, and costs nothing twice. */
-const mayPass = ({ verdict, again }: Attempt): boolean =>
+/** Failures that may pass in a moment and for which the upstream did no work. */
+const isTransient = ({ verdict, again }: Attempt): boolean =>
   again === true && (verdict === 'broken' || verdict === 'rate_limited')
 
 const noChannel = ({ asked }: Route, retryAfterMs: number): { readonly refusal: Refusal } => ({
   refusal: new Refusal('no_channel', asked, { retryAfterMs }),
 })
 
-/** What the end of an opened answer says of its channel. */
+/** What the end of an opened answer means for the health of its channel. */
 function verdictOf({ outcome, error }: Ending): Verdict | 'left' {
   if (outcome === 'completed') return 'answered'
-  // A caller can provoke an answer that is too large; but one that stalls says something of its channel.
+  // A caller can provoke an answer that is too large. But a stalled stream is the channel's fault.
   const isStalled = outcome === 'over_bound' && error === 'upstream_too_slow'
   return outcome === 'upstream_failed' || isStalled ? 'broken' : 'left'
 }

@@ -1,14 +1,14 @@
-// Why a channel was chosen, as the record of a call and the explanation of a call show it.
+// Why a channel was chosen, as the call's record and its explanation show it.
 
 import type { Choice, Choosing } from '../../routing/choice/choose.ts'
 
-/** What there was to choose from when the first attempt was made. */
+/** What routing could choose from at the first attempt. */
 export interface Chosen {
   readonly candidates: number
   readonly policy?: Choosing['policy']
   readonly by?: Extract<Choice, { kind: 'try' }>['why']
-  /** `moved`: its conversation was elsewhere, where it could not stay. */
+  /** `moved`: the conversation's previous channel could not take the call. */
   readonly affinity?: 'kept' | 'new' | 'moved'
-  /** How many could not take it, by what kept them from it. */
+  /** How many channels could not take the call, by reason. */
   readonly dropped?: Readonly<Record<string, number>>
 }

@@ -1,10 +1,10 @@
-// What a conversation is remembered by: short, the same for each of its turns, and never that of another account.
+// The key of a conversation for affinity: short, equal for all of its turns, and different for other accounts.
 
 import { crc32 } from 'node:zlib'
 
-/** `model` is as the caller named it, `begins` what `Protocol.begins` says. */
+/** `model` is the name that the caller sent; `begins` comes from `Protocol.begins`. */
 export function conversationName(accountId: number, model: string, begins: string): string {
-  // Two that share a name only share a preference, so that speed counts for more than how rare that is.
+  // Two conversations with the same key only share a preference, so a fast hash is enough.
   const text = `${model}\n${begins}`
   const half = text.length >>> 1
   return `${accountId}:${crc32(text)}:${crc32(text.slice(half), half)}`

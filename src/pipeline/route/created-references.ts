@@ -1,9 +1,9 @@
-// The ids that an answer gives to things which the upstream keeps.
+// Collects the ids that an answer gives to things which the upstream stores.
 
 import { bounds } from '../../base/bounds.ts'
 import type { ReadMade } from '../../protocols/request/created-references.ts'
 
-/** Ids that an upstream has given while it answered one call. */
+/** The ids that an upstream created while it answered one call. */
 export class NamesMade {
   readonly #read: ReadMade
   #ids = new Set<string>()
@@ -13,7 +13,7 @@ export class NamesMade {
     this.#read = read
   }
 
-  /** Another attempt: what the one before was told is lost with it. */
+  /** A new attempt begins; the ids of the attempt before are dropped. */
   begin(channel: string): void {
     this.#channel = channel
     this.#ids = new Set()

@@ -1,4 +1,4 @@
-// A picture for a model that cannot see is refused before anything goes upstream: some would leave it out in silence.
+// Drops candidates whose model cannot read the media of a call. Some upstreams would ignore an image silently.
 
 import { Refusal } from '../../base/errors.ts'
 import type { Modality } from '../../base/money/model-traits.ts'
@@ -10,31 +10,31 @@ import { narrowed } from '../30-route.ts'
 import type { Route, Way } from '../exchange.ts'
 import { fitting } from './usable.ts'
 
-/** The route by those models alone that read all of it. What is only text is not looked at. */
+/** The route through those models only that read all of the call. A call of text only is not checked. */
 export function readersOf(route: Route, call: Call, protocol: Protocol): Route {
   if (call.textOnly || protocol.codec === undefined) return route
-  const readers = new Set(fitting(route.ways, way => checked(way, call, protocol)))
-  return readers.size === route.ways.length ? route : narrowed(route, way => readers.has(way))!
+  const readers = new Set(fitting(route.ways, candidate => checked(candidate, call, protocol)))
+  return readers.size === route.ways.length ? route : narrowed(route, candidate => readers.has(candidate))!
 }
 
-function checked(way: Way, call: Call, protocol: Protocol): Way {
-  checkModalities(call, protocol, way)
-  return way
+function checked(candidate: Way, call: Call, protocol: Protocol): Way {
+  checkModalities(call, protocol, candidate)
+  return candidate
 }
 
-/** Throws for what the model is known not to read. */
+/** Throws where the call has media that the model is known not to read. */
 function checkModalities(call: Call, { codec }: Protocol, { model, provider }: Way): void {
   const { reads } = model.traits ?? provider.traits
   if (codec === undefined || reads === undefined) return
   if (modalities.every(kind => reads.includes(kind))) return
-  const said = meaningOf(() => codec.readConversation(call))
-  const unread = said && unreadOf(said, reads)
+  const conversation = readOrUndefined(() => codec.readConversation(call))
+  const unread = conversation && findUnread(conversation, reads)
   if (unread === undefined) return
-  const hint = `It does not read ${words[unread]}, only ${reads.map(kind => words[kind]).join(', ')}.`
+  const hint = `The model does not read ${modalityNames[unread]}, only ${reads.map(kind => modalityNames[kind]).join(', ')}.`
   throw new Refusal('modality_unsupported', `${provider.id}/${model.id}: ${unread}`, { param: 'model', hint })
 }
 
-const words: Readonly<Record<Modality, string>> = {
+const modalityNames: Readonly<Record<Modality, string>> = {
   text: 'text',
   image: 'images',
   audio: 'audio',
@@ -42,8 +42,8 @@ const words: Readonly<Record<Modality, string>> = {
   video: 'video',
 }
 
-/** What we cannot read ourselves is left to whoever can. */
-function meaningOf(read: () => Conversation): Conversation | undefined {
+/** A request that the gateway cannot read is left to its upstream. */
+function readOrUndefined(read: () => Conversation): Conversation | undefined {
   try {
     return read()
   } catch (fault) {
@@ -52,18 +52,18 @@ function meaningOf(read: () => Conversation): Conversation | undefined {
   }
 }
 
-function unreadOf({ turns }: Conversation, reads: readonly Modality[]): Modality | undefined {
+function findUnread({ turns }: Conversation, reads: readonly Modality[]): Modality | undefined {
   for (const { parts } of turns) {
     for (const part of parts) {
       const inner: readonly Part[] = part.kind === 'result' ? part.parts : [part]
-      const found = inner.map(kindOf).find(kind => kind !== undefined && !reads.includes(kind))
+      const found = inner.map(modalityOf).find(kind => kind !== undefined && !reads.includes(kind))
       if (found !== undefined) return found
     }
   }
   return undefined
 }
 
-function kindOf(part: Part): Modality | undefined {
+function modalityOf(part: Part): Modality | undefined {
   if (!('source' in part)) return undefined
   return part.source.at === 'text' ? 'text' : part.kind
 }

@@ -1,6 +1,6 @@
-// Whether a call may name what it names at its upstream. An id that names something kept there is passed only to the
-// channel that has it, and only if this account made it through this gateway; or where the operator lets all callers
-// of a channel name whatever is kept there. To everybody else it is not there, whether or not it exists.
+// Checks the references of a call: ids that name something which an upstream stores. Such an id is sent only to the
+// channel that has the thing, and only if the caller's account created it through this gateway, or if the operator
+// allows all callers of a channel to use any id there. All other callers are told that the id is unknown.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -28,14 +28,14 @@ export interface ReferenceCheckParts {
   readonly catalogue: Pick<Catalogue, 'heirOf' | 'ruleOf'>
 }
 
-/** Where a call may go. */
-interface Candidate {
+/** Where a call may be sent. */
+interface Upstream {
   readonly provider: Provider
   /** The upstream's dialect; undefined where it is not known yet. */
   readonly spoken?: Protocol
 }
 
-type Fits = (candidate: Candidate, seat: ChannelSeat) => boolean
+type Fits = (upstream: Upstream, seat: ChannelSeat) => boolean
 
 export class ReferenceCheck {
   readonly #parts: ReferenceCheckParts
@@ -44,41 +44,41 @@ export class ReferenceCheck {
     this.#parts = parts
   }
 
-  /** The route by those channels alone at which all lies that the call names. `isBrought`: with earlier turns. */
-  near(route: Route, call: Call, { protocol, isBrought = false }: Nearing): Route {
-    const threaded = nearThreads(route, call, protocol)
+  /** The route through those channels only that have everything the call names. `isBrought`: with earlier turns. */
+  near(route: Route, call: Call, { protocol, isBrought = false }: NearOptions): Route {
+    const threaded = narrowToThreads(route, call, protocol)
     const { accountId } = route.permit.caller
-    const seats = threaded.ways.flatMap(way => way.seats)
-    const named = this.#read(call, { protocol, accountId, seats })
-    if (named === undefined) return threaded
-    const pinned = narrowed(threaded, named.fits)
+    const seats = threaded.ways.flatMap(candidate => candidate.seats)
+    const references = this.#read(call, { protocol, accountId, seats })
+    if (references === undefined) return threaded
+    const pinned = narrowed(threaded, references.fits)
     if (pinned !== undefined) return pinned
-    // What an earlier turn was told elsewhere is still the account's own.
-    const loose = isBrought || named.isOptional ? narrowed(threaded, named.fitsLoosely) : undefined
+    // Ids of earlier turns that another channel created still belong to the account.
+    const loose = isBrought || references.isOptional ? narrowed(threaded, references.fitsLoosely) : undefined
     if (loose !== undefined) return loose
-    throw named.refusal(threaded.ways[0]!)
+    throw references.refusal(threaded.ways[0]!)
   }
 
-  /** The same for a count of tokens, of the channels of one model. */
+  /** The channels of one model that a token count may use. */
   seatsFor(call: Call, { protocol, provider, accountId, seats }: Counted): readonly ChannelSeat[] {
-    const named = this.#read(call, { protocol, accountId, seats })
-    if (named === undefined) return seats
-    const left = seats.filter(seat => named.fits({ provider }, seat))
+    const references = this.#read(call, { protocol, accountId, seats })
+    if (references === undefined) return seats
+    const left = seats.filter(seat => references.fits({ provider }, seat))
     if (left.length > 0) return left
-    throw named.refusal({ provider })
+    throw references.refusal({ provider })
   }
 
-  #read(call: Call, { protocol, accountId, seats }: Reading): Named | undefined {
+  #read(call: Call, { protocol, accountId, seats }: Reading): CallReferences | undefined {
     const json = protocol.takes === 'multipart' ? formValues(call.json) : call.json
     const isOwnHost = ownHosts(seats)
-    const keeps = (reference: Reference): boolean => isKept(reference, call, isOwnHost)
-    const before = referencesFound(json)
-    throwIfMany(before, bounds.referencesFoundMax, 'things')
-    const kept = before?.filter(keeps) ?? findReferences(json, keeps)
-    if (kept.length === 0) return undefined
-    throwIfMany(kept, bounds.referencesOfCallMax, 'kept things')
-    const ids = new Set(kept.map(keyOf))
-    return new Named(kept, {
+    const keeps = (reference: Reference): boolean => isStored(reference, call, isOwnHost)
+    const found = referencesFound(json)
+    throwIfTooMany(found, bounds.referencesFoundMax, 'objects')
+    const stored = found?.filter(keeps) ?? findReferences(json, keeps)
+    if (stored.length === 0) return undefined
+    throwIfTooMany(stored, bounds.referencesOfCallMax, 'stored objects')
+    const ids = new Set(stored.map(keyOf))
+    return new CallReferences(stored, {
       protocol,
       owned: this.#parts.references.owned(accountId, [...ids]),
       heirOf: id => this.#parts.catalogue.heirOf(id)?.id,
@@ -87,7 +87,7 @@ export class ReferenceCheck {
   }
 }
 
-interface Nearing {
+interface NearOptions {
   readonly protocol: Protocol
   readonly isBrought?: boolean
 }
@@ -102,39 +102,47 @@ interface Counted extends Reading {
   readonly provider: Provider
 }
 
-/** What can be sent in the request itself instead of its id. */
+/** Kinds whose content can be sent in the request instead of the id. */
 const SENDABLE: ReadonlySet<ReferenceKind> = new Set([
-  ...(['audio', 'cached content', 'context', 'conversation', 'file', 'item', 'message', 'prompt', 'response'] as const),
+  'audio',
+  'cached content',
+  'context',
+  'conversation',
+  'file',
+  'item',
+  'message',
+  'prompt',
+  'response',
 ])
 
-/** What to do next. The same words for what another account has made and for what nobody has. */
+/** What the caller can do. The text is the same for ids of other accounts and for ids that nobody has. */
 function adviceFor(kind: ReferenceKind): string {
-  if (kind === 'url') return 'is no public address: begin it with https://, or give the content itself as a data: URL.'
+  if (kind === 'url') return 'is not a public address: begin it with https://, or send the content as a data: URL.'
   const instead = SENDABLE.has(kind) ? 'send its content again' : 'leave it out'
   const written = kind === 'file' ? ' (an address begins with https://)' : ''
-  const what = kind === 'other' ? 'thing' : kind
-  return `names a kept ${what}: ${instead}${written}, or use a key of the account that made it. See docs/kept-state.md.`
+  const what = kind === 'other' ? 'object' : kind
+  return `names a stored ${what}: ${instead}${written}, or use a key of the account that made it. See docs/kept-state.md.`
 }
 
 const keyOf = ({ kind, id }: Reference): string => `${kind}:${id}`
 
-/** The fields that are looked after where they are followed; any other one would pass to the upstream as it is. */
-const FOLLOWED: ReadonlySet<unknown> = new Set(['previous_response_id', 'conversation'])
+/** These fields are checked where previous responses are found; in other calls they would reach the upstream. */
+const CHECKED_ELSEWHERE: ReadonlySet<unknown> = new Set(['previous_response_id', 'conversation'])
 
-/** Not what is looked after elsewhere: earlier responses, drafts of tasks, and items that we named. */
-function isKept({ kind, path, host }: Reference, call: Call, isOwnHost: (host: string) => boolean): boolean {
-  if (call.state !== undefined && path.length === 1 && FOLLOWED.has(path[0])) return false
+/** False for what is checked elsewhere: previous responses, drafts of tasks, and items that the gateway named. */
+function isStored({ kind, path, host }: Reference, call: Call, isOwnHost: (host: string) => boolean): boolean {
+  if (call.state !== undefined && path.length === 1 && CHECKED_ELSEWHERE.has(path[0])) return false
   if (kind === 'task' && isDraftOfTask(call, path)) return false
   return host === undefined || isOwnHost(host)
 }
 
-/** Whether a host is that of an upstream. Most calls never ask. */
+/** Whether a host belongs to an upstream. The set is built at the first question, because most calls never ask. */
 function ownHosts(seats: readonly ChannelSeat[]): (host: string) => boolean {
   let hosts: ReadonlySet<string | undefined> | undefined
   return host => (hosts ??= new Set(seats.map(({ channel }) => URL.parse(channel.baseUrl)?.hostname))).has(host)
 }
 
-function throwIfMany(found: readonly Reference[] | undefined, most: number, what: string): void {
+function throwIfTooMany(found: readonly Reference[] | undefined, most: number, what: string): void {
   if (found === undefined || found.length <= most) return
   throw invalid(pathText(found[0]!.path), `and others name more than ${most} ${what}`)
 }
@@ -143,53 +151,53 @@ function throwIfMany(found: readonly Reference[] | undefined, most: number, what
 const isDraftOfTask = ({ dialect }: Call, [field, , name, ...more]: Reference['path']): boolean =>
   dialect === 'ark-tasks' && field === 'content' && name === 'draft_task' && more.length === 0
 
-interface NamedParts {
+interface CallReferencesParts {
   readonly protocol: Protocol
   readonly owned: ReadonlyMap<string, string>
   heirOf(channelId: string): string | undefined
   isOpen(channelId: string): boolean
 }
 
-/** All that one call names, and who has it. */
-class Named {
-  readonly #kept: readonly Reference[]
-  readonly #parts: NamedParts
+/** The references of one call, and which channels have them. */
+class CallReferences {
+  readonly #stored: readonly Reference[]
+  readonly #parts: CallReferencesParts
   readonly isOptional: boolean
 
-  constructor(kept: readonly Reference[], parts: NamedParts) {
-    this.#kept = kept
+  constructor(stored: readonly Reference[], parts: CallReferencesParts) {
+    this.#stored = stored
     this.#parts = parts
-    this.isOptional = kept.every(({ isOptional }) => isOptional)
+    this.isOptional = stored.every(({ isOptional }) => isOptional)
   }
 
-  readonly fits: Fits = (candidate, seat) =>
-    this.#kept.every(reference => this.#isUnread(reference, candidate) || this.#isThere(reference, seat))
+  readonly fits: Fits = (upstream, seat) =>
+    this.#stored.every(reference => this.#isIgnored(reference, upstream) || this.#isStoredAt(reference, seat))
 
-  /** It is the account's own, wherever it lies. */
-  readonly fitsLoosely: Fits = (candidate, seat) =>
-    this.#kept.every(
+  /** Every reference belongs to the account, wherever it is stored. */
+  readonly fitsLoosely: Fits = (upstream, seat) =>
+    this.#stored.every(
       reference =>
-        this.#isUnread(reference, candidate) || this.#parts.owned.has(keyOf(reference)) || this.#parts.isOpen(seat.id),
+        this.#isIgnored(reference, upstream) || this.#parts.owned.has(keyOf(reference)) || this.#parts.isOpen(seat.id),
     )
 
-  refusal(candidate: Candidate): Refusal {
+  refusal(upstream: Upstream): Refusal {
     const { owned } = this.#parts
-    const read = this.#kept.filter(reference => !this.#isUnread(reference, candidate))
-    const { kind, path } = read.find(reference => !owned.has(keyOf(reference))) ?? read[0] ?? this.#kept[0]!
+    const read = this.#stored.filter(reference => !this.#isIgnored(reference, upstream))
+    const { kind, path } = read.find(reference => !owned.has(keyOf(reference))) ?? read[0] ?? this.#stored[0]!
     const field = pathText(path)
     if (kind === 'message' && path[0] === 'thread') return new Refusal('thread_unknown', 'a call', { param: field })
     const extras = { param: field, hint: `"${field}" ${adviceFor(kind)}` }
     return new Refusal(kind === 'file' ? 'file_unknown' : 'reference_unknown', kind, extras)
   }
 
-  #isThere(reference: Reference, { id }: ChannelSeat): boolean {
+  #isStoredAt(reference: Reference, { id }: ChannelSeat): boolean {
     const { owned, heirOf, isOpen } = this.#parts
     const channel = owned.get(keyOf(reference))
     return channel === undefined ? isOpen(id) : heirOf(channel) === id
   }
 
-  /** Only an upstream of the caller's dialect that keeps answers would look for it. */
-  #isUnread({ isOptional, kind }: Reference, { provider, spoken }: Candidate): boolean {
+  /** Only an upstream that speaks the caller's dialect and stores answers would look the id up. */
+  #isIgnored({ isOptional, kind }: Reference, { provider, spoken }: Upstream): boolean {
     const { protocol } = this.#parts
     if (!isOptional) return false
     const isNative = spoken === undefined ? provider.speaks[protocol.name] !== undefined : spoken === protocol
@@ -197,15 +205,15 @@ class Named {
   }
 }
 
-/** A thread lies at an upstream of the caller's dialect that keeps them. Its first message makes it. */
-function nearThreads(route: Route, { json }: Call, protocol: Protocol): Route {
+/** A thread needs an upstream that speaks the caller's dialect and stores threads. Its first message creates it. */
+function narrowToThreads(route: Route, { json }: Call, protocol: Protocol): Route {
   if (protocol.name !== 'anthropic-messages' || !isObject(json.thread)) return route
   const near = narrowed(route, ({ provider, spoken }) => spoken === protocol && provider.can.keepsThreads)
   if (near === undefined) throw new Refusal('thread_unsupported', route.asked, { param: 'thread' })
   return near
 }
 
-/** For a call whose answer may give ids; undefined for most. */
+/** For a call whose answer may create ids; undefined for most calls. */
 export function namesMadeBy({ call, protocol, route }: Exchange): NamesMade | undefined {
   const { json } = call!
   const keeps = route!.ways.some(({ provider }) => provider.can.keepsResponses)
@@ -218,7 +226,7 @@ export interface OwningParts {
   readonly log: Log
 }
 
-/** Settles, and notes whose the ids are that the answer gave: before its caller has the end of it. */
+/** Settles, and writes the created ids as the account's own, before the caller gets the end of the answer. */
 export function owningSettle(settle: Settle, { references, log }: OwningParts): Settle {
   async function own(exchange: Exchange): Promise<void> {
     const made = exchange.names?.made
@@ -226,8 +234,8 @@ export function owningSettle(settle: Settle, { references, log }: OwningParts): 
     try {
       await references.own(exchange.permit!.caller.accountId, made.ids, made.channel)
     } catch (fault) {
-      const told = { request: exchange.requestId, fault: describeFault(fault) }
-      log.error('ids of an answer are not kept: its account cannot use them', told)
+      const fields = { request: exchange.requestId, fault: describeFault(fault) }
+      log.error('the ids that an answer created were not stored: the account cannot use them', fields)
     }
   }
 

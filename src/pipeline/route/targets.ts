@@ -1,6 +1,6 @@
-// Every way to what a name stands for: models of providers, the dialect in which each is spoken to, and its channels
-// with what is known of their health. Made once for each name and dialect, and made anew when an operator changes
-// something; nothing here is of one call.
+// Finds the targets of a model name: the models and providers, the dialect in which the gateway speaks to each, and
+// their channels with their health. Groups are built once per name and dialect, and again when an operator changes
+// something. They hold no state of single calls.
 
 import { bounds } from '../../base/bounds.ts'
 import type { ErrorCode } from '../../base/errors.ts'
@@ -25,49 +25,49 @@ import type { Channel } from '../../upstreams/channel.ts'
 import type { Model, Provider } from '../../upstreams/provider.ts'
 import { fitting } from './usable.ts'
 
-/** A channel where it may be picked. */
+/** A channel of a target, which routing may pick. */
 export interface ChannelSeat extends Seat {
   readonly channel: Channel
-  /** What may be said of data that goes there. */
+  /** Labels of the operator about the data that may go there. */
   readonly tags: readonly string[]
 }
 
-/** A model at a provider, and the channels to it. */
+/** A model at a provider, and its channels. */
 export interface Mouth {
   readonly provider: Provider
   readonly model: Model
   readonly seats: readonly ChannelSeat[]
 }
 
-/** The same, and how it is reached in one dialect. */
+/** A model at a provider, in the dialect in which the gateway speaks to it. */
 export interface Lane extends Mouth {
-  /** The dialect in which the upstream is spoken to. */
+  /** The dialect of the upstream. */
   readonly spoken: Protocol
-  /** The same as routing sees it. */
+  /** The target as routing sees it. */
   readonly option: Option
 }
 
-/** What a name stands for in one dialect. At least one lane, the preferred ones first. */
+/** The targets of a model name in one dialect: at least one, in order of preference. */
 export interface LaneGroup {
   readonly asked: string
   readonly policy: PolicyName
   readonly lanes: readonly Lane[]
-  /** Of each lane, in the same order. */
+  /** The options of the targets for routing, in the same order. */
   readonly options: readonly Option[]
 }
 
-/** What a call goes by, as far as limits care. */
+/** The names of a call's model, for the limits. */
 export interface Named {
-  /** The first model that the name stands for. */
+  /** The first model of the name. */
   readonly model: string
-  /** The name that was asked for, and each model that it stands for, but for those to fall back to. */
+  /** The requested name, and its models without the fallbacks. */
   readonly names: readonly string[]
 }
 
 export interface ExplainedLane {
   /** `<provider>/<model>`. */
   readonly model: string
-  /** Why nothing can serve it. */
+  /** Why no channel can serve the model. */
   readonly refused?: ErrorCode
   readonly channels: readonly Pick<ChannelSeat, 'id' | 'tags'>[]
 }
@@ -76,37 +76,37 @@ export interface LanesParts {
   readonly catalogue: Catalogue
   readonly prices: Pick<PriceBook, 'current'>
   chance(): number
-  /** A credential was refused by its provider and is left alone. */
+  /** Called when a provider refuses a credential; its channel is not used any more. */
   onCredentialOff(channelId: string): void
-  /** A credential has nothing left to spend. */
+  /** Called when the quota of a credential is used up. */
   onQuotaSpent?(channelId: string): void
-  /** One of these works again. */
+  /** Called when such a credential works again. */
   onWellAgain?(channelId: string): void
 }
 
-const UNTAGGED = 'No channel of it has all the tags that this key requires.'
+const NO_TAGGED_CHANNEL = 'No channel of the model has all the tags that this key requires.'
 const DEFAULT_POLICY: PolicyName = 'balanced'
 
 export class Lanes {
   readonly #parts: LanesParts
-  readonly #healths = new Map<string, Watched>()
+  readonly #healths = new Map<string, WatchedHealth>()
   #groups = new Map<string, LaneGroup>()
-  #seats = new Map<string, readonly ChannelSeat[]>()
-  #names: Names = compileRoutes([])
+  #channels = new Map<string, readonly ChannelSeat[]>()
+  #aliases: Names = compileRoutes([])
 
   constructor(parts: LanesParts) {
     this.#parts = parts
   }
 
-  /** From the next call on; calls under way go on as they began. What is known of a channel's health stays. */
+  /** Applies to new calls; running calls keep what they have. The health of unchanged channels stays. */
   setRules({ routes }: Pick<Rules, 'routes'>): void {
-    this.#names = compileRoutes(routes)
+    this.#aliases = compileRoutes(routes)
     this.#groups = new Map()
-    this.#seats = new Map()
+    this.#channels = new Map()
     this.#renewHealths()
   }
 
-  /** What is known of a channel that has not changed stays. With another credential it begins anew. */
+  /** The health of an unchanged channel stays. With another credential it is reset. */
   #renewHealths(): void {
     const { catalogue } = this.#parts
     const keys = new Map(catalogue.all().map(({ id, key }) => [id, key]))
@@ -122,7 +122,7 @@ export class Lanes {
     }
   }
 
-  /** A price has changed, by which lanes are compared. */
+  /** Called after a price change, because targets are compared by price. */
   forget(): void {
     this.#groups = new Map()
   }
@@ -131,9 +131,9 @@ export class Lanes {
     return this.#healths.get(channelId)?.health
   }
 
-  /** Throws for what is no name of a model. That there is such a model is another matter. */
+  /** Throws where the text is not a valid model name. The model need not exist. */
   named(asked: string): Named {
-    const resolved = this.#names.resolve(asked)
+    const resolved = this.#aliases.resolve(asked)
     const first = resolved?.members[0]
     if (first === undefined) {
       if (resolved === undefined) parseModelName(asked)
@@ -144,30 +144,30 @@ export class Lanes {
     return { model: first.model, names: [asked, ...own] }
   }
 
-  /** By channels alone that have all the tags that are required. Throws where nothing can serve it. */
+  /** Uses only channels that have all the required tags. Throws where none can serve the model. */
   find(asked: string, protocol: Protocol, requires: KeyRights['requires'] = null): LaneGroup {
     const key = `${protocol.name} ${asked} ${requires?.join() ?? ''}`
     const known = this.#groups.get(key)
     if (known !== undefined) return known
-    const group = this.#make(asked, protocol, requires)
+    const group = this.#buildGroup(asked, protocol, requires)
     if (this.#groups.size >= bounds.laneGroupsMax) this.#groups.clear()
     this.#groups.set(key, group)
     return group
   }
 
-  /** What a name stands for, whatever is spoken there: with each model's own name. Throws where nothing can. */
+  /** The models of a name in any dialect, each with its own name. Throws where no channel can serve any of them. */
   mouthsOf(asked: string, requires: KeyRights['requires']): readonly (Mouth & { readonly name: string })[] {
-    const { members } = this.#names.resolve(asked) ?? itself(asked)
-    return fitting(members, ({ model }) => ({ ...this.#mouthOf(model, requires), name: model }))
+    const { members } = this.#aliases.resolve(asked) ?? singleModel(asked)
+    return fitting(members, ({ model }) => ({ ...this.#modelTargetOf(model, requires), name: model }))
   }
 
-  /** The same for whoever wants to know why: each model with its channels, or why it is left out. */
+  /** For explanations: each model with its channels, or with the reason why it is left out. */
   explain(asked: string, protocol: Protocol): readonly ExplainedLane[] {
-    const resolved = this.#names.resolve(asked) ?? itself(asked)
+    const resolved = this.#aliases.resolve(asked) ?? singleModel(asked)
     return resolved.members.map(member => {
       const { model } = member
       try {
-        return { model, channels: this.#laneTo(member, protocol, null).seats }
+        return { model, channels: this.#targetFor(member, protocol, null).seats }
       } catch (fault) {
         if (!(fault instanceof Refusal)) throw fault
         return { model, refused: fault.code, channels: [] }
@@ -175,51 +175,51 @@ export class Lanes {
     })
   }
 
-  #make(asked: string, protocol: Protocol, requires: KeyRights['requires']): LaneGroup {
-    const resolved = this.#names.resolve(asked) ?? itself(asked)
-    const lanes = [...fitting(resolved.members, member => this.#laneTo(member, protocol, requires))]
+  #buildGroup(asked: string, protocol: Protocol, requires: KeyRights['requires']): LaneGroup {
+    const resolved = this.#aliases.resolve(asked) ?? singleModel(asked)
+    const lanes = [...fitting(resolved.members, member => this.#targetFor(member, protocol, requires))]
     lanes.sort(({ option: one }, { option: other }) => one.priority - other.priority)
     return { asked, policy: resolved.policy, lanes, options: lanes.map(({ option }) => option) }
   }
 
-  #laneTo({ model: name, priority, weight }: MemberRow, protocol: Protocol, requires: KeyRights['requires']): Lane {
+  #targetFor({ model: name, priority, weight }: MemberRow, protocol: Protocol, requires: KeyRights['requires']): Lane {
     const { provider, model } = findModel(this.#parts.catalogue, parseModelName(name))
     const spoken = dialectFor(provider, model, protocol)
     if (spoken === undefined) throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
-    const seats = this.#seatsFor(name, provider, requires)
+    const seats = this.#channelsFor(name, provider, requires)
     const price = this.#parts.prices.current(name)?.price
     const option = { name, priority, weight, translates: spoken !== protocol, price: typicalCost(price), seats }
     return { provider, model, spoken, seats, option }
   }
 
-  #mouthOf(name: string, requires: KeyRights['requires']): Mouth {
+  #modelTargetOf(name: string, requires: KeyRights['requires']): Mouth {
     const { provider, model } = findModel(this.#parts.catalogue, parseModelName(name))
-    return { provider, model, seats: this.#seatsFor(name, provider, requires) }
+    return { provider, model, seats: this.#channelsFor(name, provider, requires) }
   }
 
-  #seatsFor(name: string, provider: Provider, requires: KeyRights['requires']): readonly ChannelSeat[] {
-    const all = this.#seatsOf(provider)
+  #channelsFor(name: string, provider: Provider, requires: KeyRights['requires']): readonly ChannelSeat[] {
+    const all = this.#channelsOf(provider)
     if (all.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
-    const seats = requires === null ? all : this.#tagged(provider, all, requires)
-    if (seats.length === 0) throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: UNTAGGED })
+    const seats = requires === null ? all : this.#withTags(provider, all, requires)
+    if (seats.length === 0) throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: NO_TAGGED_CHANNEL })
     return seats
   }
 
-  /** One list for all its models, of which there may be any number: much is made ready for each list. */
-  #tagged({ id }: Provider, all: readonly ChannelSeat[], requires: readonly string[]): readonly ChannelSeat[] {
+  /** All models of a provider share one list, because routing prepares much data for each list. */
+  #withTags({ id }: Provider, all: readonly ChannelSeat[], requires: readonly string[]): readonly ChannelSeat[] {
     const key = `${id} ${requires.join()}`
-    let seats = this.#seats.get(key)
+    let seats = this.#channels.get(key)
     if (seats === undefined) {
       seats = all.filter(({ tags }) => mayUseChannel({ requires }, tags))
-      if (this.#seats.size >= bounds.laneGroupsMax) this.#seats.clear()
-      this.#seats.set(key, seats)
+      if (this.#channels.size >= bounds.laneGroupsMax) this.#channels.clear()
+      this.#channels.set(key, seats)
     }
     return seats
   }
 
-  /** The same for all its models. */
-  #seatsOf(provider: Provider): readonly ChannelSeat[] {
-    const known = this.#seats.get(provider.id)
+  /** All models of a provider share these. */
+  #channelsOf(provider: Provider): readonly ChannelSeat[] {
+    const known = this.#channels.get(provider.id)
     if (known !== undefined) return known
     const seats: ChannelSeat[] = []
     const { catalogue } = this.#parts
@@ -228,7 +228,7 @@ export class Lanes {
       const { weight, priority, tags } = row
       seats.push({ id: channel.id, channel, weight, priority, tags, health: this.#healthFor(channel, row) })
     }
-    this.#seats.set(provider.id, seats)
+    this.#channels.set(provider.id, seats)
     return seats
   }
 
@@ -237,8 +237,10 @@ export class Lanes {
     if (known !== undefined) return known.health
     const { chance, onCredentialOff, onQuotaSpent, onWellAgain } = this.#parts
     const health = new Health({
-      ...{ caps: capsOf(row), chance },
-      ...{ onCredentialOff: () => onCredentialOff(id), onQuotaSpent: () => onQuotaSpent?.(id) },
+      caps: capsOf(row),
+      chance,
+      onCredentialOff: () => onCredentialOff(id),
+      onQuotaSpent: () => onQuotaSpent?.(id),
       onWellAgain: () => onWellAgain?.(id),
     })
     this.#healths.set(id, { health, key })
@@ -246,20 +248,20 @@ export class Lanes {
   }
 }
 
-interface Watched {
+interface WatchedHealth {
   readonly health: Health
-  /** What it is known of. */
+  /** The credential that the health belongs to. */
   key: Secret
 }
 
-/** To compare by: a prompt of some length, and an answer of a third of it. */
+/** A price to compare targets by: three tokens of input for each token of output. */
 function typicalCost(price: Price | undefined): number {
   if (price === undefined) return 0
   const { input, output } = price.rates
   return 3 * Number(input) + Number(output)
 }
 
-const itself = (asked: string): Resolved => ({
+const singleModel = (asked: string): Resolved => ({
   policy: DEFAULT_POLICY,
   members: [{ model: asked, priority: 0, weight: 1 }],
 })
@@ -272,22 +274,22 @@ function capsOf({ requestsPerMinute, tokensPerMinute, concurrency }: ChannelRow)
   }
 }
 
-/** The caller's own dialect if the provider speaks it, for then nothing is translated; else the one it speaks best. */
+/** The caller's own dialect if the provider speaks it, so that nothing is translated; else the first that fits. */
 function dialectFor(provider: Provider, model: Model, protocol: Protocol): Protocol | undefined {
   const served = model.speaks ?? Object.keys(provider.speaks)
   if (served.includes(protocol.name) && provider.speaks[protocol.name] !== undefined) return protocol
   const others = served.filter(name => provider.speaks[name] !== undefined).map(protocolNamed)
-  return others.find(other => canMeet(protocol, other))
+  return others.find(other => canTranslate(protocol, other))
 }
 
-/** Talk is translated into talk, and vectors into vectors. */
-function canMeet({ codec, vectors }: Protocol, other: Protocol | undefined): boolean {
+/** Conversations are translated into conversations, and embeddings into embeddings. */
+function canTranslate({ codec, vectors }: Protocol, other: Protocol | undefined): boolean {
   if (codec !== undefined) return other?.codec !== undefined
   return vectors !== undefined && other?.vectors !== undefined
 }
 
-/** Throws for one that does not exist. */
-export function findModel({ providers }: Pick<Catalogue, 'providers'>, name: ModelName): Found {
+/** Throws where the provider or the model does not exist. */
+export function findModel({ providers }: Pick<Catalogue, 'providers'>, name: ModelName): FoundModel {
   const provider = providers.get(name.provider)
   if (provider === undefined) throw new Refusal('provider_unknown', name.provider, { param: 'model' })
   const model = provider.models.get(name.model) ?? (provider.openModels ? { id: name.model } : undefined)
@@ -295,7 +297,7 @@ export function findModel({ providers }: Pick<Catalogue, 'providers'>, name: Mod
   return { provider, model }
 }
 
-interface Found {
+interface FoundModel {
   readonly provider: Provider
   readonly model: Model
 }

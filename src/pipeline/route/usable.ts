@@ -1,8 +1,8 @@
-// What is left of several that a call could take, when some cannot serve it.
+// Selects those items that can serve a call.
 
 import { Refusal } from '../../base/errors.ts'
 
-/** One that is unfit is left out; if all are, the first says why. */
+/** Leaves out items for which `convert` throws a refusal. If none is left, the first refusal is thrown. */
 export function fitting<From, To>(
   all: readonly From[],
   convert: (one: From) => To,
