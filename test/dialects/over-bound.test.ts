@@ -247,6 +247,6 @@ test('what follows the last word of a model is held back up to a bound, and what
   await caller.until(({ text }) => text.includes(said), 'content is here')
   delivered.resolve()
   await caller.whole()
-  expect(caller.text).toContain('What follows its last word')
+  expect(caller.text).toContain('What follows the last content')
   expect(await lastRecord()).toMatchObject({ outcome: 'over_bound', rule: 'over_bound_answered' })
 })

@@ -1,5 +1,5 @@
-// Opens an upstream's answer: a plain one when it is whole, a streamed one when its first content is in hand. What is
-// no answer that a caller could use is an attempt that failed.
+// Opens an upstream's answer: a plain one when it is complete, a streamed one when its first content has arrived. An
+// answer that no caller could use makes the attempt fail.
 
 import { bounds } from '../../base/bounds.ts'
 import type { UpstreamWords } from '../../base/errors.ts'
@@ -39,20 +39,20 @@ export interface OpenedPlain {
 export interface OpenedStream {
   readonly kind: 'stream'
   readonly contentType: string
-  /** Everything up to the first content, which is in hand. */
+  /** Everything up to and including the first content. */
   first: readonly ReadFrame[]
   readonly reader: StreamReader
   readonly watch: Watch
   readonly channel: Channel
 }
 
-/** An attempt that came to nothing, and what to tell the caller if it was the last. */
+/** An attempt that failed, and the refusal that the caller gets if it was the last attempt. */
 export class AttemptFailed extends Error {
   readonly verdict: Verdict
   readonly refusal: Refusal
-  /** The upstream has refused it or never heard of it, so that it has made nothing that would be made twice. */
+  /** The upstream refused or never received the request, so that a second attempt repeats no work. */
   wasNothing = false
-  /** It has too much to do. */
+  /** The upstream says that it is overloaded. */
   overloaded = false
 
   constructor(verdict: Verdict, refusal: Refusal) {
@@ -84,38 +84,38 @@ export async function openAnswer(opening: Opening): Promise<Opened> {
     if (!streamed) return await openPlain(opening, contentType)
     return await openStream(opening, contentType.startsWith('text/event-stream') ? contentType : SSE_TYPE)
   }
-  // It answered in the other form than it was asked to. Some do, and the answer is paid for.
+  // Some upstreams stream although a plain answer was requested, or the reverse. The answer is billed, so it is used.
   opening.exchange.translation ??= meet(opening)
   const { translation } = opening.exchange
   const isJson = contentType.startsWith('application/json')
   if (translation === undefined || (!streamed && !isJson)) {
     throw unusable(opening, `answered with ${contentType || 'no content type'}`)
   }
-  return streamed ? await gatherStream(opening, translation) : await openPlain(opening, contentType)
+  return streamed ? await collectStream(opening, translation) : await openPlain(opening, contentType)
 }
 
 const USUAL_TYPE = /^(?:application\/json|text\/event-stream)(?:; ?charset=utf-8)?$/i
-/** A media type with its parameters, as RFC 9110 has it. */
+/** A media type with its parameters (RFC 9110). */
 const MEDIA_TYPE = /^([\w!#$&^.+-]+\/[\w!#$&^.+-]+)(?:[ \t]*;[ \t]*[\w!#$&^.+-]+=(?:[\w!#$&^.+:/-]+|"[ -!#-[\]-~]*"))*$/
 const TYPE_CHARS_MAX = 128
 
 /**
- * It goes on to the caller, so that only a type is passed, and none in which a secret stands. Of one with parameters
- * that are none, or too many, the rest is passed; what is no type at all is as if there were none.
+ * The content type goes on to the caller, so it must be a valid media type without a secret in it. Invalid or long
+ * parameters are removed. Anything else becomes an empty text, as if the header were missing.
  */
 function typeOf({ incoming, channel }: Opening): string {
-  const told = (incoming.header('content-type') ?? '').trim()
-  if (USUAL_TYPE.test(told)) return told
+  const contentType = (incoming.header('content-type') ?? '').trim()
+  if (USUAL_TYPE.test(contentType)) return contentType
   const isPlain = (type: string): boolean =>
     type.length <= TYPE_CHARS_MAX && MEDIA_TYPE.test(type) && cleanText(type, channel) === type
-  return [told, told.split(';', 1)[0]!.trim()].find(isPlain) ?? ''
+  return [contentType, contentType.split(';', 1)[0]!.trim()].find(isPlain) ?? ''
 }
 
-/** What is no sound and no picture, though it came where one was asked for. */
+/** Text where audio or an image was requested, such as an error. */
 const READABLE = /^(application\/json|text\/|$)/i
 
-/** A stream where a whole answer was asked for. */
-async function gatherStream(opening: Opening, translation: Translation): Promise<Opened> {
+/** Reads a stream where a whole answer was requested. */
+async function collectStream(opening: Opening, translation: Translation): Promise<Opened> {
   const { incoming, exchange, watch, spoken } = opening
   const turner = new StreamGatherer(translation)
   const reader = new AnswerReader(incoming, exchange, { spoken, turner, watch })
@@ -134,7 +134,7 @@ async function gatherStream(opening: Opening, translation: Translation): Promise
     if (piece.value !== undefined) continue
     watch.end()
     if (exchange.meter.finished) return whole(reader.unsaidEnd())
-    throw unusable(opening, 'a stream that is no whole answer')
+    throw unusable(opening, 'the stream ended before the answer was complete')
   }
   throw tooLarge(opening, bounds.answerBytesMax)
 }
@@ -152,8 +152,8 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
   }
   if (reading.error !== undefined) throw refusedInside(opening, reading.error)
   const { failed } = reading
-  // Nothing of it has reached the caller: another channel may do better. Only a caller of the upstream's own dialect
-  // can make something of half an answer that says that it is one.
+  // Nothing has reached the caller, so another channel may be tried. Only a caller that speaks the upstream's dialect
+  // can use a partial answer that says it is partial.
   if (failed !== undefined && (reading.outputBytes === 0 || exchange.translation !== undefined)) {
     throw unusable(opening, `failed in the middle: ${scrubbed(failedWords(failed), channel).message.slice(0, 200)}`)
   }
@@ -175,20 +175,20 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
   return opened
 }
 
-/** Undefined when more of a plain answer may be read; else resolves when it may. */
+/** Undefined if more of a plain answer may be read now; else a promise that resolves when it may. */
 function roomFor({ exchange, watch }: Opening, bytes: number): Promise<void> | undefined {
   exchange.memory?.keep(bytes)
   return exchange.memory?.room(watch.stop)
 }
 
-interface Whole {
+interface WholeBody {
   readonly json: unknown
   readonly body: Buffer
   readonly contentType: string
 }
 
-/** As its caller is to get it. */
-function wholeAnswer({ exchange, stream }: Opening, { json: read, body, contentType }: Whole): OpenedPlain {
+/** The answer as the caller gets it. */
+function wholeAnswer({ exchange, stream }: Opening, { json: read, body, contentType }: WholeBody): OpenedPlain {
   const { translation, vectors, renaming } = exchange
   if (vectors !== undefined) return { kind: 'plain', contentType: JSON_TYPE, body: vectors.writeAnswer(body) }
   if (translation === undefined) return { kind: 'plain', contentType, body: renaming?.whole(read) ?? body }
@@ -223,29 +223,29 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
     if (!exchange.meter.finished) throw unusable(opening, 'an empty stream')
     return { kind: 'stream', contentType, first, reader, watch, channel }
   }
-  throw tooLarge(opening, eventBytesMax(exchange), 'What comes before its first content')
+  throw tooLarge(opening, eventBytesMax(exchange), 'What precedes the first content')
 }
 
-/** A bound of ours ends it. Another channel may have less to say. */
+/** A bound of the gateway ends the answer. Another channel may answer shorter. */
 function tooLarge({ incoming }: Opening, bytesMax: number, what = 'It'): AttemptFailed {
   incoming.discard()
   return new AttemptFailed('broken', beyondBound(`${what} has more than ${bytesMax} bytes.`))
 }
 
-/** Throws for a frame with which no answer begins. */
+/** Throws for a frame that cannot begin an answer. */
 function checkFrame({ reading: { kind, error } }: ReadFrame, opening: Opening): void {
   if (error !== undefined) {
     opening.incoming.discard()
     throw refusedInside(opening, error)
   }
-  if (kind === 'garbage') throw unusable(opening, '200 with what is no event of its dialect')
+  if (kind === 'garbage') throw unusable(opening, 'status 200 with something that is not an event of its dialect')
 }
 
-/** Throws for an end before any content that is no good end: nothing has been delivered, so others may be tried. */
+/** Throws where the answer ends badly before any content: nothing was delivered, so another channel may be tried. */
 function checkBeginning({ reading: { outputBytes, failed, badEnd } }: ReadFrame, opening: Opening): void {
   if (outputBytes > 0) return
   if (failed !== undefined) throw unusable(opening, `failed before any content: ${failed.slice(0, 200)}`)
-  if (badEnd && opening.exchange.translation !== undefined) throw unusable(opening, 'an answer of nothing')
+  if (badEnd && opening.exchange.translation !== undefined) throw unusable(opening, 'an empty answer')
 }
 
 function unusable({ incoming, channel }: Opening, detail: string): AttemptFailed {
@@ -257,61 +257,61 @@ async function refusedBy(opening: Opening): Promise<AttemptFailed> {
   const { incoming, spoken } = opening
   const { status } = incoming
   const body = await incoming.readWhole(bounds.errorBodyBytesMax)
-  const said = body === undefined ? undefined : spoken.readAnswer(body)?.error
-  const words = { message: `The upstream answered with status ${status}.`, ...said, status }
-  const cause = status === 404 && said === undefined ? `; ${misplaced(opening.channel)}` : ''
-  const failed = refusedWith(opening, words, { isSaid: said !== undefined, cause })
+  const readable = body === undefined ? undefined : spoken.readAnswer(body)?.error
+  const words = { message: `The upstream answered with status ${status}.`, ...readable, status }
+  const cause = status === 404 && readable === undefined ? `; ${wrongBaseUrl(opening.channel)}` : ''
+  const failed = refusedWith(opening, words, { isReadable: readable !== undefined, cause })
   failed.wasNothing = status >= 400
   return failed
 }
 
-/** An error before any content in an answer that says 200 is judged as if it had come with its own status. */
+/** An error before any content in an answer with status 200 is judged as if it had its own status. */
 function refusedInside(opening: Opening, error: UpstreamWords): AttemptFailed {
   const words = { ...error, status: statusSaid(error) }
-  // An upstream that refuses our key does not begin to answer. The caller may have given it a key for some tool, and
-  // that one must not close the channel to all others.
+  // An upstream that refuses the channel's credential does not begin to answer. The error may be about a key that the
+  // caller sent for a tool, and that must not close the channel to all other callers.
   const isAboutKey = judgeRefusal(words) === 'credential_bad'
   const failed = refusedWith(opening, isAboutKey ? { ...words, status: 502 } : words)
-  // One that names no reason may have come of work that was done.
+  // An error without a reason may come after work was done.
   failed.wasNothing = !isAboutKey && (words.status !== error.status || words.status < 500)
   return failed
 }
 
-interface Refused {
-  /** The upstream itself gave the words of the error. */
-  readonly isSaid?: boolean
-  /** What the operator should look at, for the log. */
+interface RefusedParts {
+  /** The upstream sent a readable error. */
+  readonly isReadable?: boolean
+  /** What the operator should check, for the log. */
   readonly cause?: string
 }
 
 function refusedWith(
   { incoming, exchange, channel }: Opening,
   words: UpstreamWords,
-  { isSaid = true, cause = '' }: Refused = {},
+  { isReadable = true, cause = '' }: RefusedParts = {},
 ): AttemptFailed {
   const { status } = words
-  const verdict = judgeRefusal(words, isSaid)
+  const verdict = judgeRefusal(words, isReadable)
   const upstream = wordsFor(exchange, scrubbed(words, channel))
-  const within = incoming.status === status ? '' : `${incoming.status} with an error, `
-  const said = `${within}${status} ${upstream.message.slice(0, 200)}`
-  const detail = `${channel.id}: ${said} (${exchange.requestId})${cause}`
+  const outerStatus = incoming.status === status ? '' : `${incoming.status} with an error, `
+  const summary = `${outerStatus}${status} ${upstream.message.slice(0, 200)}`
+  const detail = `${channel.id}: ${summary} (${exchange.requestId})${cause}`
   const retryAfterMs = readWait({ header: name => incoming.header(name), words }, dateOf(exchange))
   const failed = new AttemptFailed(verdict, refusalFor(verdict, detail, { upstream, retryAfterMs }))
   failed.overloaded = saysOverloaded(words)
   return failed
 }
 
-/** For the log: a server that knows the path says in its own words what it does not find. */
-const misplaced = ({ baseUrl }: Channel): string =>
+/** For the log: a server that knows the path would have sent an error of its own dialect. */
+const wrongBaseUrl = ({ baseUrl }: Channel): string =>
   `no interface of this provider answers below ${baseUrl}: check the base URL of the channel (weir doctor)`
 
-interface Said {
+interface RefusalParts {
   readonly upstream: UpstreamWords
   readonly retryAfterMs: number | undefined
 }
 
-/** What the caller is told if nobody else answers: in the upstream's words only what is the caller's own matter. */
-function refusalFor(verdict: Verdict, detail: string, { upstream, retryAfterMs }: Said): Refusal {
+/** The refusal if no other channel answers. It has the upstream's text only where the caller is at fault. */
+function refusalFor(verdict: Verdict, detail: string, { upstream, retryAfterMs }: RefusalParts): Refusal {
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
   if (verdict === 'rate_limited' || upstream.status === LIMITED) {
     return new Refusal('upstream_rate_limited', detail, wait)
@@ -322,34 +322,34 @@ function refusalFor(verdict: Verdict, detail: string, { upstream, retryAfterMs }
   return new Refusal(upstream.status === OVERLOADED ? 'upstream_overloaded' : 'upstream_unusable', detail, wait)
 }
 
-/** A status that means this and nothing else, so that callers may be told. */
+/** This status has one meaning, so that callers may see it. */
 const OVERLOADED = 529
 const LIMITED = 429
 
-/** What day and time it is, without asking twice. */
+/** The current date, without another look at the clock. */
 const dateOf = ({ createdMs, startedMs, timings }: Exchange): number => createdMs + timings.nowMs() - startedMs
 
-/** Types and codes are the upstream's dialect's; in another one only the status and the sentence mean something. */
+/** Error types and codes belong to the upstream's dialect; in another dialect only status and message have a meaning. */
 export function wordsFor(exchange: Exchange, { status, message, ...names }: UpstreamWords): UpstreamWords {
   const isSame = exchange.translation === undefined && exchange.vectors === undefined
   return isSame ? { status, message, ...names } : { status, message }
 }
 
-const SAID_CHARS_MAX = 2_000
-/** Of what is longer nobody reads the rest, once secrets are taken out. */
-const READ_CHARS_MAX = 8_192
+const ERROR_CHARS_MAX = 2_000
+/** Longer text is cut before secrets are removed from it. */
+const SCRUBBED_CHARS_MAX = 8_192
 
 function cleanText(text: string, { key, road: { proxy } }: Channel): string {
-  const clean = key.scrub(text.slice(0, READ_CHARS_MAX))
-  return (proxy === undefined ? clean : Proxy.scrub(proxy, clean)).slice(0, SAID_CHARS_MAX)
+  const clean = key.scrub(text.slice(0, SCRUBBED_CHARS_MAX))
+  return (proxy === undefined ? clean : Proxy.scrub(proxy, clean)).slice(0, ERROR_CHARS_MAX)
 }
 
 type Details = NonNullable<UpstreamWords['details']>
 
-/** All of them or none: programs read them. */
+/** Either all details or none, because programs read them. */
 function scrubbedDetails(details: Details, clean: (text: string) => string): { details?: Details } {
   const text = JSON.stringify(details)
-  if (text.length > SAID_CHARS_MAX) return {}
+  if (text.length > ERROR_CHARS_MAX) return {}
   try {
     return { details: JSON.parse(clean(text)) as Details }
   } catch {
@@ -357,7 +357,7 @@ function scrubbedDetails(details: Details, clean: (text: string) => string): { d
   }
 }
 
-/** What an upstream said, without our secrets, which some repeat, and at a length that a caller can use. */
+/** The upstream's error without the gateway's secrets, which some upstreams repeat, and cut to a useful length. */
 export function scrubbed(words: UpstreamWords, channel: Channel): UpstreamWords {
   const clean = (text: string): string => cleanText(text, channel)
   return {

@@ -1,6 +1,5 @@
-// Writes to the caller and waits while its socket is full, so that a slow reader holds back the upstream. One that
-// reads nothing for too long has left, whether it knows it or not. A call that goes on without its caller writes to
-// nobody.
+// Writes to the caller and waits while its socket is full, so that a slow reader slows down the upstream. A caller that
+// reads nothing for too long counts as disconnected. A call that runs on without its caller writes nothing.
 
 import type { Deadlines } from '../../base/deadlines.ts'
 import type { Sink } from '../../http/server/event-stream.ts'
@@ -15,8 +14,8 @@ export interface CallerWriterParts {
   readonly stallMs: number
 }
 
-/** How long a call that is being ended may still wait for its caller to take the last words. */
-const LAST_WORDS_MS = 1_000
+/** How long a call that is being ended still waits for its caller to read the last bytes. */
+const LAST_BYTES_MS = 1_000
 
 export class CallerWriter {
   readonly #sink: Sink
@@ -39,23 +38,23 @@ export class CallerWriter {
   async #waitFor(room: Promise<void>): Promise<void> {
     const { exchange, deadlines, leaving, stallMs } = this.#parts
     const { stop, alone } = exchange
-    const gaveUp = Promise.withResolvers<void>()
+    const gone = Promise.withResolvers<void>()
     const deadline = deadlines.after(stallMs, () => {
       leaving.left(exchange)
       exchange.cut()
     })
     const onStop = (): void => {
-      if (stop.reason === callerLeft) gaveUp.reject(callerLeft)
-      else deadline.extend(LAST_WORDS_MS)
+      if (stop.reason === callerLeft) gone.reject(callerLeft)
+      else deadline.extend(LAST_BYTES_MS)
     }
     stop.onStop(onStop)
-    alone.onStop(gaveUp.resolve)
+    alone.onStop(gone.resolve)
     try {
-      await Promise.race([room, gaveUp.promise])
+      await Promise.race([room, gone.promise])
     } finally {
       deadline.lift()
       stop.forget(onStop)
-      alone.forget(gaveUp.resolve)
+      alone.forget(gone.resolve)
     }
   }
 }

@@ -1,5 +1,5 @@
-// A stream in another framing than server-sent events: inside the gateway every stream is one of events, and this is
-// the last thing before the caller's socket.
+// Writes a stream in another framing than server-sent events. Inside the gateway every stream consists of such events;
+// this sink is the last step before the caller's socket.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Sink } from '../../http/server/event-stream.ts'
@@ -41,7 +41,7 @@ export class FramedSink implements Sink {
   }
 }
 
-/** All of a stream at once. */
+/** Frames a complete stream at once. */
 export function frameWhole(framing: Framing, events: Uint8Array): string {
   let text = ''
   const sink = new FramedSink({ write: piece => void (text += String(piece)) }, framing)

@@ -1,9 +1,9 @@
-// How much of all answers together is held in memory. A single answer may hold an event of many megabytes, a picture or
-// the result of a tool: a thousand of them at a time would not fit.
+// Bounds the memory of all answers together. One answer may hold an event of many megabytes, such as an image or the
+// result of a tool; a thousand of them at a time would not fit.
 //
-// Whoever holds little is not counted. When the rest comes to more than there is room for, its upstreams are not read
-// until there is room again; but for one, so that there always is somebody who goes on, comes to its end, and makes
-// room. So what is held is bounded by the room for all and the largest answer of one.
+// Small answers are not counted. When the others exceed the budget, the gateway stops reading their upstreams until
+// there is room, except for one answer, so that one can always finish and free its memory. So the memory is bounded by
+// the budget plus the largest single answer.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Stop } from '../../base/stop.ts'
@@ -11,17 +11,17 @@ import type { Stop } from '../../base/stop.ts'
 export class AnswerMemory {
   readonly #bytesMax: number
   readonly #eventBytesMax: number
-  readonly #waiting = new Set<Waiting>()
+  readonly #waiting = new Set<WaitingLease>()
   #bytes = 0
-  /** The one that goes on though there is no room. */
-  #ahead: AnswerLease | undefined
+  /** The answer that may grow although there is no room. */
+  #exempt: AnswerLease | undefined
 
   constructor(bytesMax: number, eventBytesMax: number = bounds.frameBytesMax) {
     this.#bytesMax = bytesMax
     this.#eventBytesMax = eventBytesMax
   }
 
-  /** Of all that are counted. */
+  /** The bytes of all counted answers. */
   get bytes(): number {
     return this.#bytes
   }
@@ -38,14 +38,14 @@ export class AnswerMemory {
 
   #mayGrow(lease: AnswerLease): boolean {
     if (this.#bytes <= this.#bytesMax) return true
-    this.#ahead ??= lease
-    return this.#ahead === lease
+    this.#exempt ??= lease
+    return this.#exempt === lease
   }
 
   #change(lease: AnswerLease, more: number): void {
     this.#bytes += more
     if (more >= 0) return
-    if (this.#ahead === lease && lease.bytes === 0) this.#ahead = undefined
+    if (this.#exempt === lease && lease.bytes === 0) this.#exempt = undefined
     for (const waiting of this.#waiting) {
       if (!this.#mayGrow(waiting.lease)) return
       waiting.wake()
@@ -53,77 +53,77 @@ export class AnswerMemory {
   }
 }
 
-interface Waiting {
+interface WaitingLease {
   readonly lease: AnswerLease
   wake(): void
 }
 
-interface Memory {
+interface Budget {
   readonly eventBytesMax: number
   change(lease: AnswerLease, more: number): void
   mayGrow(lease: AnswerLease): boolean
-  wait(waiting: Waiting): void
-  forget(waiting: Waiting): void
+  wait(waiting: WaitingLease): void
+  forget(waiting: WaitingLease): void
 }
 
-/** What one call holds of its answer. */
+/** The memory that the answer of one call holds. */
 export class AnswerLease {
-  readonly #memory: Memory
+  readonly #budget: Budget
   #read = 0
-  #kept = 0
+  #heldBack = 0
   #counted = 0
 
-  constructor(memory: Memory) {
-    this.#memory = memory
+  constructor(budget: Budget) {
+    this.#budget = budget
   }
 
-  /** How long one event of it may be, and all that is held back of it. */
+  /** The largest size of one event, and of everything that is held back. */
   get eventBytesMax(): number {
-    return this.#memory.eventBytesMax
+    return this.#budget.eventBytesMax
   }
 
-  /** What is counted of it. */
+  /** The counted bytes of this answer. */
   get bytes(): number {
     return this.#counted
   }
 
-  /** What has been read and is not passed on yet. */
+  /** Sets how many bytes were read and are not written yet. */
   read(bytes: number): void {
     this.#read = bytes
     this.#count()
   }
 
-  /** What is held back besides, until the call is settled. */
+  /** Sets how many bytes are held back until the call is settled. */
   keep(bytes: number): void {
-    this.#kept = bytes
+    this.#heldBack = bytes
     this.#count()
   }
 
-  /** Undefined when more may be read; else resolves when it may, or when the call is stopped. */
+  /** Undefined if more may be read now; else resolves when it may, or when the call is stopped. */
   room(stop: Stop<Error>): Promise<void> | undefined {
-    if (this.#counted === 0 || this.#memory.mayGrow(this)) return undefined
+    if (this.#counted === 0 || this.#budget.mayGrow(this)) return undefined
     const { promise, resolve } = Promise.withResolvers<void>()
     const wake = (): void => {
-      this.#memory.forget(waiting)
+      this.#budget.forget(waiting)
       stop.forget(wake)
       resolve()
     }
     const waiting = { lease: this, wake }
-    this.#memory.wait(waiting)
+    this.#budget.wait(waiting)
     stop.onStop(wake)
     return promise
   }
 
   close(): void {
-    this.#read = this.#kept = 0
+    this.#read = this.#heldBack = 0
     this.#count()
   }
 
   #count(): void {
-    const bytes = this.#read + this.#kept
+    const bytes = this.#read + this.#heldBack
     const counted = bytes > bounds.answerUncountedBytesMax ? bytes : 0
     const more = counted - this.#counted
     this.#counted = counted
-    if (more !== 0) this.#memory.change(this, more)
+    if (more !== 0) this.#budget.change(this, more)
   }
 }

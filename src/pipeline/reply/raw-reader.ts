@@ -1,20 +1,19 @@
-// Reads an answer that is nothing but bytes, such as sound. Its last bytes are its last word: they wait until the call
-// is settled.
+// Reads an answer of raw bytes, such as audio. Its last bytes are held back until the call is settled.
 
 import type { Incoming, Piece } from '../../http/client/request.ts'
 import type { Exchange } from '../exchange.ts'
 import { noteFrame } from '../settle/usage-meter.ts'
 import type { AnswerReader, ReadFrame } from './stream-reader.ts'
 
-/** Whatever gives an answer piece by piece. */
+/** Reads an answer piece by piece. */
 export type StreamReader = Pick<AnswerReader, 'next' | 'take' | 'discard' | 'finish' | 'unsaidEnd'> & {
-  /** An error cannot be said in its bytes: the connection is broken off instead. */
+  /** Raw bytes cannot carry an error: the connection is closed instead. */
   readonly isRaw?: boolean
 }
 
 const nothing = Buffer.alloc(0)
 
-/** So much is always held back, until it is known to be the end. */
+/** This many bytes are always held back, until it is known whether they are the end. */
 const TAIL_BYTES = 1_024
 
 export class RawReader implements StreamReader {
@@ -50,7 +49,7 @@ export class RawReader implements StreamReader {
     this.#incoming.discard()
   }
 
-  /** Its terminal piece is known by the end that came behind it. */
+  /** The terminal piece is known only at the end of the body, so nothing follows it. */
   finish(): Promise<void> {
     return Promise.resolve()
   }

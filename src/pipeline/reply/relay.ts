@@ -1,5 +1,5 @@
-// A streamed answer on its way to the caller: bytes pass as they came, and the last word waits until the call is
-// settled. Whatever goes wrong after the head has left is said as an event of the caller's dialect.
+// Relays a streamed answer to the caller: bytes pass unchanged or translated, and the last event waits until the call
+// is settled. An error after the head was sent becomes an event of the caller's dialect.
 
 import type { UpstreamWords } from '../../base/errors.ts'
 import { beyondBound, errorRows, Refusal, speakRefusal } from '../../base/errors.ts'
@@ -20,16 +20,16 @@ import type { CallerWriter } from './caller-writer.ts'
 import type { ReadFrame } from './stream-reader.ts'
 import { eventBytesMax } from './stream-reader.ts'
 
-interface Run {
+interface RelayParts {
   readonly exchange: Exchange
   readonly settle: Settle
-  /** Told of mistakes of ours. */
+  /** Receives faults of the gateway. */
   readonly log?: Log
 }
 
-/** Writes the stream to its end, settled, whatever happens. Throws only `callerLeft`. */
-export async function relay(stream: OpenedStream, caller: CallerWriter, run: Run): Promise<Written> {
-  const { exchange, settle, log } = run
+/** Writes the stream to its end and settles the call, whatever happens. Throws only `callerLeft`. */
+export async function relay(stream: OpenedStream, caller: CallerWriter, parts: RelayParts): Promise<Written> {
+  const { exchange, settle, log } = parts
   const sinceMs = exchange.timings.nowMs()
   let last: Uint8Array
   let ending: Ending
@@ -43,7 +43,7 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, run: Run
     stream.watch.hush()
     await readTail(stream, exchange)
     stream.watch.abort()
-    const refusal = spokenRefusal(fault, stream, exchange)
+    const refusal = streamRefusal(fault, stream, exchange)
     if (log !== undefined && refusal.code === 'gateway_fault') logFault(log, exchange, fault)
     ending = endingOf(exchange, refusal, errorRows[refusal.code].status)
     last = Buffer.from(eventsOf(refusal, exchange))
@@ -63,15 +63,15 @@ const isDurable = (settled: Promise<void>): Promise<boolean> =>
     () => false,
   )
 
-/** For a head that left in silence and an answer that then came in one piece. */
-export async function relayWhole({ body }: OpenedPlain, caller: CallerWriter, run: Run): Promise<void> {
-  const { exchange, settle } = run
+/** For a head that was sent during silence, where the answer then arrived in one piece. */
+export async function relayWhole({ body }: OpenedPlain, caller: CallerWriter, parts: RelayParts): Promise<void> {
+  const { exchange, settle } = parts
   exchange.recorder?.take(body)
   await writeLast(caller, body, { exchange, settled: settle(exchange, wholeEnding(exchange)) })
 }
 
-/** For a head that left in silence and an answer that never opened. */
-export async function relayFailure(fault: unknown, caller: CallerWriter, { exchange, settle }: Run): Promise<void> {
+/** For a head that was sent during silence, where no answer could be opened. */
+export async function relayFailure(fault: unknown, caller: CallerWriter, { exchange, settle }: RelayParts): Promise<void> {
   const refusal = refusalOf(exchange, fault)
   const last = Buffer.from(eventsOf(refusal, exchange))
   exchange.recorder?.take(last)
@@ -79,7 +79,7 @@ export async function relayFailure(fault: unknown, caller: CallerWriter, { excha
   await writeLast(caller, last, { exchange, settled })
 }
 
-/** A caller that leaves when the model is done would else never pay for what only the last frame tells. */
+/** Otherwise a caller that disconnects when the model has finished would not pay for usage that the last frame has. */
 async function readTail(stream: OpenedStream, exchange: Exchange): Promise<void> {
   try {
     while (owesUsage(exchange)) {
@@ -88,57 +88,57 @@ async function readTail(stream: OpenedStream, exchange: Exchange): Promise<void>
       if (piece.value === undefined) return
     }
   } catch {
-    // It did not come, or not in time.
+    // The tail did not arrive, or not in time.
   }
 }
 
-interface LastWord {
+interface LastEvent {
   readonly exchange: Exchange
   readonly settled: Promise<void>
 }
 
-/** Durable first, then the last word. If it cannot be made durable, the caller is told that instead. */
-async function writeLast(caller: CallerWriter, last: Uint8Array, { exchange, settled }: LastWord): Promise<void> {
-  let words = last
+/** Settles first, then writes the last event. If the settlement fails, the caller gets an error instead. */
+async function writeLast(caller: CallerWriter, last: Uint8Array, { exchange, settled }: LastEvent): Promise<void> {
+  let bytes = last
   try {
     await settled
   } catch {
     const refusal = new Refusal('settle_failed', exchange.requestId)
     exchange.refused = endingOf(exchange, refusal, errorRows[refusal.code].status)
-    words = Buffer.from(eventsOf(refusal, exchange))
+    bytes = Buffer.from(eventsOf(refusal, exchange))
   }
-  if (exchange.comments !== 'on' || exchange.protocol.quiet) return void (await caller.write(words))
+  if (exchange.comments !== 'on' || exchange.protocol.quiet) return void (await caller.write(bytes))
   const comment = `: X-Pipeline-Breakdown ${exchange.timings.breakdownText()}\n\n${lateLosses(exchange)}`
-  await caller.write(Buffer.concat([Buffer.from(comment), words]))
+  await caller.write(Buffer.concat([Buffer.from(comment), bytes]))
 }
 
-/** What a translation lost after the head had left, in a comment of its own. */
+/** Losses that a translation found after the head was sent, in a comment. */
 function lateLosses(exchange: Exchange): string {
   const late = lossesOf(exchange).slice(exchange.lossesInHead ?? 0)
   return late.length === 0 ? '' : `: X-Weir-Loss ${late.join(', ')}\n\n`
 }
 
-/** Passes everything but the terminal frame, which it returns. */
+/** Writes everything except the terminal frame, and returns that. */
 async function relayUntilTerminal(stream: OpenedStream, caller: CallerWriter, exchange: Exchange): Promise<Uint8Array> {
-  // Asked for by us and not by the caller, a frame of nothing but usage stays here.
+  // A frame with usage only is not written where the gateway asked for it and the caller did not.
   const keepsUsage = exchange.call!.wantsUsage || !exchange.route!.provider.can.streamUsage
   let frames = stream.first
-  stream.first = [] // not kept for as long as the stream lasts
+  stream.first = [] // frees the frames while the stream runs
   const held: Uint8Array[] = []
   for (let more = true; ; ) {
-    const { passing, closing, ending } = sortOut(frames, keepsUsage, held.length > 0)
+    const { passing, closing, ending } = sortFrames(frames, keepsUsage, held.length > 0)
     if (closing.length > 0) exchange.memory?.keep(holdBack(held, closing, eventBytesMax(exchange)))
     const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)
     exchange.recorder?.take(bytes)
     const room = bytes.length === 0 ? undefined : caller.write(bytes)
     if (room !== undefined) {
-      stream.watch.pause() // the upstream is not at fault while we do not read it
+      stream.watch.pause() // the upstream is not at fault while nothing is read from it
       const sinceMs = exchange.timings.nowMs()
       await room
       noteWait(exchange.meter, sinceMs, exchange.timings.nowMs())
-      exchange.meter.heardMs = exchange.timings.nowMs() // and did not think while it could not write
+      exchange.meter.heardMs = exchange.timings.nowMs() // it did not reason while it could not write
     }
-    if (held.length === 0) exchange.memory?.keep(0) // what came before the first content has left
+    if (held.length === 0) exchange.memory?.keep(0) // what preceded the first content is written
     exchange.meter.deliveredBytes = exchange.meter.outputBytes
     exchange.meter.delivered ||= exchange.meter.content && bytes.length > 0
     if (ending?.reading.kind === 'terminal') return Buffer.concat([...held, ending.bytes])
@@ -150,7 +150,7 @@ async function relayUntilTerminal(stream: OpenedStream, caller: CallerWriter, ex
   }
 }
 
-/** Where the end of the bytes is the end, how they end, or that they do not, spoils no answer that is whole. */
+/** Where the end of the bytes is the end of the answer, a broken or missing end does not spoil a complete answer. */
 async function nextPiece(stream: OpenedStream, { stop }: Exchange, isWhole: boolean): Promise<Piece> {
   if (isWhole) stream.watch.expect(tailMs)
   else stream.watch.alive()
@@ -164,19 +164,19 @@ async function nextPiece(stream: OpenedStream, { stop }: Exchange, isWhole: bool
 
 interface Sorted {
   readonly passing: readonly Uint8Array[]
-  /** From the model's last word on: it waits for the settle. */
+  /** From the frame on with which the model finishes: it waits for the settlement. */
   readonly closing: readonly Uint8Array[]
   readonly ending: ReadFrame | undefined
 }
 
-/** What passes, up to the frame that ends it all, if there is one. */
-function sortOut(frames: readonly ReadFrame[], keepsUsage: boolean, isClosing: boolean): Sorted {
+/** Sorts frames, up to the one that ends the stream, if there is one. */
+function sortFrames(frames: readonly ReadFrame[], keepsUsage: boolean, isClosing: boolean): Sorted {
   const passing: Uint8Array[] = []
   const closing: Uint8Array[] = []
   let closes = isClosing
   for (const frame of frames) {
     const { kind } = frame.reading
-    if (closes && kind === 'garbage') continue // the answer is whole; what nobody asked for need not spoil it
+    if (closes && kind === 'garbage') continue // the answer is complete; an unknown event must not spoil it
     if (kind === 'terminal' || kind === 'error' || kind === 'garbage') return { passing, closing, ending: frame }
     closes ||= kind === 'closing'
     if (closes) closing.push(frame.bytes)
@@ -185,40 +185,40 @@ function sortOut(frames: readonly ReadFrame[], keepsUsage: boolean, isClosing: b
   return { passing, closing, ending: undefined }
 }
 
-/** How much is held back now. */
+/** Returns how many bytes are held back now. */
 function holdBack(held: Uint8Array[], closing: readonly Uint8Array[], bytesMax: number): number {
   held.push(...closing)
   let bytes = 0
   for (const one of held) bytes += one.length
-  if (bytes > bytesMax) throw beyondBound(`What follows its last word has more than ${bytesMax} bytes.`)
+  if (bytes > bytesMax) throw beyondBound(`What follows the last content has more than ${bytesMax} bytes.`)
   return bytes
 }
 
 function brokenOff(error: UpstreamWords | undefined, { channel }: OpenedStream, exchange: Exchange): Refusal {
   if (error === undefined) return new Refusal('upstream_failed', `${channel.id}: not an event of its dialect`)
-  // Whatever it would have been as an answer of its own: it is one that broke off.
+  // Whatever status the error has, the caller has already got a part of the answer.
   const { status } = errorRows.upstream_failed
   const upstream = { ...wordsFor(exchange, scrubbed(error, channel)), status }
   const ending = blamesRequest(error) ? ({ ending: 'refused' } as const) : {}
   return new Refusal('upstream_failed', `${channel.id}: ${upstream.message}`, { upstream, ...ending })
 }
 
-/** The upstream closed without its terminal event: whole if the model had said that it was done, else broken off. */
+/** The upstream closed without its terminal event: complete if the model had finished, else broken off. */
 function unsaidEnd({ reader }: OpenedStream, { meter }: Exchange): Uint8Array {
   if (!meter.finished) throw new Refusal('upstream_failed', 'the stream ended before the answer did')
   return reader.unsaidEnd()
 }
 
-/** What is neither a refusal nor a connection that broke is a mistake of ours, unless the call was stopped. */
-function spokenRefusal(fault: unknown, stream: OpenedStream, exchange: Exchange): Refusal {
+/** Anything but a refusal or a broken connection is a fault of the gateway, unless the call was stopped. */
+function streamRefusal(fault: unknown, stream: OpenedStream, exchange: Exchange): Refusal {
   const { reason } = exchange.stop
   if (reason?.refusal !== undefined || fault instanceof Refusal) return refusalOf(exchange, fault)
   if (stream.watch.late) return new Refusal('upstream_too_slow', 'between chunks', { ending: 'over_bound' })
-  const isCut = reason !== undefined || fault instanceof ConnectionBroke
-  return isCut ? new Refusal('upstream_failed', 'the connection broke') : refusalOf(exchange, fault)
+  const isBrokenOff = reason !== undefined || fault instanceof ConnectionBroke
+  return isBrokenOff ? new Refusal('upstream_failed', 'the connection broke') : refusalOf(exchange, fault)
 }
 
-/** The upstream's bytes do not come any more, whoever closed. */
+/** No more bytes arrive from the upstream, whoever closed the connection. */
 class ConnectionBroke extends Error {}
 
 function eventsOf(refusal: Refusal, exchange: Exchange): string {

@@ -1,4 +1,4 @@
-// The headers of a call's answer: what the stages did, how much the caller may still call, when to come again.
+// Writes the headers of a call's answer: what the stages did, what is left of the limits, when to retry.
 
 import type { Refusal, ToldQuota } from '../../base/errors.ts'
 import { errorRows, RETRY_AFTER_MS_MAX } from '../../base/errors.ts'
@@ -6,7 +6,7 @@ import type { ErrorDialect } from '../../protocols/protocol.ts'
 import type { Exchange } from '../exchange.ts'
 import { lossesOf } from '../exchange.ts'
 
-/** The head of every answer of a call. */
+/** The headers that every answer of a call has. */
 export function headersOf(exchange: Exchange, contentType: string): Record<string, string> {
   const headers: Record<string, string> = {
     'content-type': contentType,
@@ -17,9 +17,9 @@ export function headersOf(exchange: Exchange, contentType: string): Record<strin
   if (permit !== undefined) addQuotas(headers, permit.quotas, { dialect: protocol, dateMs: createdMs })
   if (exchange.attempts.length > 0) headers['X-Weir-Attempts'] = String(exchange.attempts.length)
   if (exchange.hold?.cap !== undefined) headers['X-Weir-Cap'] = String(exchange.hold.cap)
-  const told = lossesOf(exchange)
-  exchange.lossesInHead = told.length
-  const losses = exchange.unkept ? [...told, 'store'] : told
+  const codes = lossesOf(exchange)
+  exchange.lossesInHead = codes.length
+  const losses = exchange.unkept ? [...codes, 'store'] : codes
   if (losses.length > 0) headers['X-Weir-Loss'] = losses.join(', ')
   if (exchange.overrides !== undefined && exchange.overrides.length > 0) {
     headers['X-Weir-Overrides'] = exchange.overrides.join(', ')
@@ -29,14 +29,14 @@ export function headersOf(exchange: Exchange, contentType: string): Record<strin
   return headers
 }
 
-interface Telling {
+interface QuotaContext {
   readonly dialect: ErrorDialect
   readonly dateMs: number
 }
 
-/** What is left of limits: as OpenAI tells it, and as the caller's own dialect does. */
-export function addQuotas(headers: Record<string, string>, quotas: readonly ToldQuota[], telling: Telling): void {
-  const { dialect, dateMs } = telling
+/** What is left of the limits, in OpenAI's headers and in those of the caller's dialect. */
+export function addQuotas(headers: Record<string, string>, quotas: readonly ToldQuota[], context: QuotaContext): void {
+  const { dialect, dateMs } = context
   for (const quota of quotas) {
     const { resource, limit, remaining, resetMs } = quota
     if (resource === 'concurrency') continue
@@ -47,7 +47,7 @@ export function addQuotas(headers: Record<string, string>, quotas: readonly Told
   }
 }
 
-/** As OpenAI writes it: `250ms`, `1.5s`, `1m0s`, `2h5m0s`. */
+/** OpenAI's format: `250ms`, `1.5s`, `1m0s`, `2h5m0s`. */
 function duration(ms: number): string {
   const whole = Math.ceil(ms)
   if (whole < 1_000) return `${whole}ms`
@@ -58,7 +58,7 @@ function duration(ms: number): string {
   return `${hours > 0 ? `${hours}h` : ''}${minutes % 60}m${seconds % 60}s`
 }
 
-/** Statuses after which official SDKs call again by themselves. */
+/** Statuses after which official SDKs retry by themselves. */
 const retriedBySdks = (status: number): boolean => status === 408 || status === 409 || status === 429 || status >= 500
 
 const DEFAULT_RETRY_MS = 1_000
@@ -67,10 +67,10 @@ export function errorHeaders(refusal: Refusal, attempts = 0): Record<string, str
   const { retry, status: ownStatus } = errorRows[refusal.code]
   const status = refusal.extras.upstream?.status ?? ownStatus
   const headers: Record<string, string> = { ...refusal.extras.headers }
-  // We have tried every channel there was: three more tries by the SDK would only triple the load. Nor does it help
-  // to come again after the longest wait that may be told, where a longer one is needed.
-  const isFar = (refusal.extras.retryAfterMs ?? 0) > RETRY_AFTER_MS_MAX
-  if (retriedBySdks(status) && (!retry || attempts > 1 || isFar)) headers['x-should-retry'] = 'false'
+  // The gateway has tried every channel: three more tries by the SDK would only triple the load. A retry after the
+  // longest allowed wait does not help either where a longer wait is needed.
+  const isTooLate = (refusal.extras.retryAfterMs ?? 0) > RETRY_AFTER_MS_MAX
+  if (retriedBySdks(status) && (!retry || attempts > 1 || isTooLate)) headers['x-should-retry'] = 'false'
   if (status === 429 || status === 503 || refusal.extras.retryAfterMs !== undefined) {
     const waitMs = Math.ceil(refusal.extras.retryAfterMs ?? (retry ? DEFAULT_RETRY_MS : Number.MAX_SAFE_INTEGER))
     const boundedMs = Math.min(waitMs, RETRY_AFTER_MS_MAX)

@@ -1,5 +1,5 @@
-// Turns what forwarding gives into the response: settled before the head of a plain answer, before the last event
-// of a streamed one. Also the one place where a refusal becomes a response.
+// Builds the response of a call. A plain answer is settled before its head is sent, a streamed one before its last
+// event. This is also the only place where a refusal becomes a response.
 
 import { Refusal, speakRefusal } from '../../base/errors.ts'
 import type { Opened, OpenedPlain } from '../attempt/open-response.ts'
@@ -14,10 +14,10 @@ import { answerAfterSilence, answerStream, SSE_HEADERS } from './stream-reply.ts
 
 const JSON_TYPE = 'application/json'
 
-/** All close the exchange when the call is over. */
+/** Each method closes the exchange when the call is over. */
 export interface Answering {
   answer(exchange: Exchange, opening: Promise<Opened>): Promise<Response>
-  /** Gives an answer again that was given before. */
+  /** Sends a stored answer again. */
   replay(exchange: Exchange, kept: KeptAnswer): Promise<Response>
   refuse(exchange: Exchange, fault: unknown): Promise<Response>
 }
@@ -29,18 +29,18 @@ export function buildAnswering(parts: StreamParts): Answering {
     try {
       const refusal = refusalOf(exchange, fault)
       logFault(log, exchange, fault)
-      const { status, body: said } = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
-      const body = exchange.framing?.error(said) ?? said
-      if (exchange.recorder !== undefined) note(exchange, { contentType: JSON_TYPE, body: Buffer.from(body) })
+      const { status, body: errorBody } = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
+      const body = exchange.framing?.error(errorBody) ?? errorBody
+      if (exchange.recorder !== undefined) recordReply(exchange, { contentType: JSON_TYPE, body: Buffer.from(body) })
       exchange.refused = endingOf(exchange, refusal, status)
       if (exchange.permit !== undefined) {
         const settled = settle(exchange, exchange.refused).catch(() => {})
-        // Money that is held is given back before the caller is told; a mere record need not be waited for.
+        // A hold is released before the caller gets the refusal; a record alone need not be awaited.
         if (exchange.hold !== undefined) await settled
       }
-      const more = errorHeaders(refusal, exchange.attempts.length)
-      addQuotas(more, refusal.extras.quotas ?? [], { dialect: exchange.protocol, dateMs: exchange.createdMs })
-      return new Response(body, { status, headers: { ...headersOf(exchange, JSON_TYPE), ...more } })
+      const extraHeaders = errorHeaders(refusal, exchange.attempts.length)
+      addQuotas(extraHeaders, refusal.extras.quotas ?? [], { dialect: exchange.protocol, dateMs: exchange.createdMs })
+      return new Response(body, { status, headers: { ...headersOf(exchange, JSON_TYPE), ...extraHeaders } })
     } finally {
       exchange.close()
     }
@@ -51,14 +51,14 @@ export function buildAnswering(parts: StreamParts): Answering {
 
     async answer(exchange, opening) {
       const mayWait = exchange.call?.stream && !exchange.protocol.mayNotStream
-      const opened = mayWait ? await firstOf(opening, silence.headMs) : await opening
+      const opened = mayWait ? await openedWithin(opening, silence.headMs) : await opening
       if (opened === 'silence') return answerAfterSilence(parts, exchange, opening)
       if (opened.kind === 'stream') return answerStream(parts, exchange, opened)
       return await answerPlain(exchange, opened, settle)
     },
 
     async replay(exchange, kept) {
-      note(exchange, kept)
+      recordReply(exchange, kept)
       try {
         await settle(exchange, { outcome: 'replayed', status: kept.status })
       } catch (fault) {
@@ -76,14 +76,14 @@ export function buildAnswering(parts: StreamParts): Answering {
   }
 }
 
-/** Where something of the call is kept: this is what its caller is sent. */
-function note({ recorder }: Exchange, sent: { readonly contentType: string; readonly body: Uint8Array }): void {
+/** Records what the caller gets, where the call has a recorder. */
+function recordReply({ recorder }: Exchange, sent: { readonly contentType: string; readonly body: Uint8Array }): void {
   recorder?.begin(sent.contentType)
   recorder?.take(sent.body)
 }
 
 async function answerPlain(exchange: Exchange, opened: OpenedPlain, settle: Settle): Promise<Response> {
-  note(exchange, opened)
+  recordReply(exchange, opened)
   try {
     await settle(exchange, wholeEnding(exchange))
   } catch {
@@ -96,13 +96,13 @@ async function answerPlain(exchange: Exchange, opened: OpenedPlain, settle: Sett
   return new Response(body, { status: 200, headers })
 }
 
-async function firstOf(opening: Promise<Opened>, ms: number): Promise<Opened | 'silence'> {
+async function openedWithin(opening: Promise<Opened>, ms: number): Promise<Opened | 'silence'> {
   let timer: ReturnType<typeof setTimeout> | undefined
-  const silent = new Promise<'silence'>(resolve => {
+  const timeout = new Promise<'silence'>(resolve => {
     timer = setTimeout(() => resolve('silence'), ms)
   })
   try {
-    return await Promise.race([opening, silent])
+    return await Promise.race([opening, timeout])
   } finally {
     clearTimeout(timer)
   }

@@ -1,5 +1,5 @@
-// Reads a streamed answer frame by frame and meters it as it passes. The frames' bytes are the upstream's own, or what
-// they become in the caller's dialect.
+// Reads a streamed answer frame by frame and meters it. The bytes of a frame are the upstream's own, or their translation
+// into the caller's dialect.
 
 import { bounds } from '../../base/bounds.ts'
 import type { UpstreamWords } from '../../base/errors.ts'
@@ -27,12 +27,12 @@ export interface ReadFrame {
 export interface Reading {
   /** The upstream's dialect. */
   readonly spoken: Protocol
-  /** Absent where bytes pass as they come. */
+  /** Undefined where bytes pass unchanged. */
   readonly turner?: FrameTurner | undefined
   readonly watch: Watch
 }
 
-/** Of one event, and of everything that is held back of one stream. */
+/** The largest size of one event, and of everything that is held back of one stream. */
 export const eventBytesMax = ({ memory }: Exchange): number => memory?.eventBytesMax ?? bounds.frameBytesMax
 
 export const failedWords = (failed: string): UpstreamWords => ({
@@ -40,15 +40,15 @@ export const failedWords = (failed: string): UpstreamWords => ({
   message: `The upstream failed in the middle of its answer. ${failed}`,
 })
 
-/** What callers of the upstream's own dialect read in its last words, all others are told as an error. */
-const failureTold = (reading: FrameReading): FrameReading =>
+/** A failure that the upstream's own dialect says in its last event becomes an error for callers of other dialects. */
+const withError = (reading: FrameReading): FrameReading =>
   reading.failed === undefined
     ? reading
     : { ...reading, kind: 'error', error: { ...reading.failure, ...failedWords(reading.failed), ...statusOf(reading) } }
 
 const statusOf = ({ failure }: FrameReading): object => (failure === undefined ? {} : { status: failure.status })
 
-/** What cannot be read because of a bound of ours is no fault of the upstream's. */
+/** Where a bound of the gateway makes an event unreadable, the upstream is not at fault. */
 function checkBounds(data = ''): void {
   const bound = boundOfAnswer(data)
   if (bound !== undefined) throw beyondBound(bound)
@@ -58,12 +58,12 @@ export class AnswerReader {
   readonly #incoming: Incoming
   readonly #protocol: Protocol
   readonly #meter: Meter
-  readonly #kept: Exchange['kept']
-  readonly #names: Exchange['names']
+  readonly #storedCall: Exchange['kept']
+  readonly #createdReferences: Exchange['names']
   readonly #choices: number
   readonly #nowMs: () => number
-  /** Where the caller speaks another dialect. */
-  readonly #turner: FrameTurner | undefined
+  /** Converts frames where the caller speaks another dialect. */
+  readonly #converter: FrameTurner | undefined
   readonly #translated: boolean
   readonly #splitter: EventSplitter
   readonly #watch: Watch
@@ -72,26 +72,26 @@ export class AnswerReader {
   constructor(incoming: Incoming, exchange: Exchange, { spoken, turner, watch }: Reading) {
     this.#incoming = incoming
     this.#protocol = spoken
-    this.#turner = turner
+    this.#converter = turner
     this.#translated = exchange.translation !== undefined
     this.#splitter = streamFormat(exchange.route!.provider).open(eventBytesMax(exchange))
     this.#watch = watch
     this.#memory = exchange.memory
     this.#meter = exchange.meter
-    this.#kept = exchange.kept
-    this.#names = spoken === exchange.protocol ? exchange.names : undefined
+    this.#storedCall = exchange.kept
+    this.#createdReferences = spoken === exchange.protocol ? exchange.names : undefined
     this.#choices = exchange.call?.choices ?? 1
     this.#nowMs = exchange.timings.nowMs
   }
 
-  /** The next bytes of the answer; none at its end. What came before them was passed on. */
+  /** The next bytes of the answer; none at its end. The bytes before were written. */
   next(): Promise<Piece> {
     this.#memory?.read(this.#splitter.heldBytes)
     const room = this.#memory?.room(this.#watch.stop)
     return room === undefined ? this.#incoming.read() : this.#readAfter(room)
   }
 
-  /** The upstream is not at fault while we have no room for what it says. */
+  /** The upstream is not at fault while the gateway has no room for its bytes. */
   async #readAfter(room: Promise<void>): Promise<Piece> {
     this.#watch.pause()
     await room
@@ -100,8 +100,8 @@ export class AnswerReader {
   }
 
   /**
-   * The frames that these bytes complete, maybe none. At the end, an event whose blank line is missing counts if it is
-   * a whole event of its dialect. Else it was cut, and the answer is as whole as it was without it.
+   * The frames that these bytes complete, maybe none. At the end, an event without its blank line counts if it is a
+   * valid event of its dialect. Otherwise it was cut off and is ignored.
    */
   take({ value }: Piece): readonly ReadFrame[] {
     if (value !== undefined) {
@@ -125,7 +125,7 @@ export class AnswerReader {
     this.#incoming.discard()
   }
 
-  /** Lets the connection go back to its pool: the end of the body is a few bytes behind the terminal event. */
+  /** Lets the connection return to its pool: the body ends a few bytes after the terminal event. */
   async finish(): Promise<void> {
     let bytes = 0
     try {
@@ -140,42 +140,42 @@ export class AnswerReader {
     }
   }
 
-  /** What follows the terminal frame reaches nobody, so it is neither read nor counted. */
+  /** Frames after the terminal one reach nobody, so they are neither read nor counted. */
   #meterFrames(frames: readonly SseFrame[]): readonly ReadFrame[] {
     const read: ReadFrame[] = []
     for (const bytes of frames) {
       const data = frameData(bytes)
-      if (data === undefined && hasBlankData(bytes)) continue // an SDK would parse it, and fail
-      const seen = this.#protocol.readFrame(data, this.#meter.believed)
-      if (seen.kind === 'garbage') checkBounds(data)
-      noteFrame(this.#meter, seen, this.#choices, this.#nowMs())
-      const reading = this.#translated ? failureTold(seen) : seen
-      this.#names?.take(reading.json)
-      read.push({ bytes: this.#forCaller(bytes, reading), reading })
+      if (data === undefined && hasBlankData(bytes)) continue // an SDK would fail to parse it
+      const frameReading = this.#protocol.readFrame(data, this.#meter.believed)
+      if (frameReading.kind === 'garbage') checkBounds(data)
+      noteFrame(this.#meter, frameReading, this.#choices, this.#nowMs())
+      const reading = this.#translated ? withError(frameReading) : frameReading
+      this.#createdReferences?.take(reading.json)
+      read.push({ bytes: this.#convert(bytes, reading), reading })
       if (reading.kind === 'terminal') break
     }
     return read
   }
 
-  /** The upstream's own bytes, or what they mean in the caller's dialect. */
-  #forCaller(bytes: SseFrame, reading: FrameReading): Buffer {
-    const turner = this.#turner
+  /** The upstream's own bytes, or their translation into the caller's dialect. */
+  #convert(bytes: SseFrame, reading: FrameReading): Buffer {
+    const converter = this.#converter
     const isLast = reading.kind === 'terminal'
-    if (turner === undefined || reading.kind === 'error' || reading.kind === 'garbage') {
-      if (isLast) this.#kept?.take(bytes, reading.json)
+    if (converter === undefined || reading.kind === 'error' || reading.kind === 'garbage') {
+      if (isLast) this.#storedCall?.take(bytes, reading.json)
       return bytes
     }
-    const said = turner.take(reading)
-    return isLast ? this.#ended(Buffer.concat([said, turner.end()])) : said
+    const converted = converter.take(reading)
+    return isLast ? this.#storeLast(Buffer.concat([converted, converter.end()])) : converted
   }
 
-  #ended(last: Buffer): Buffer {
-    this.#kept?.take(last)
+  #storeLast(last: Buffer): Buffer {
+    this.#storedCall?.take(last)
     return last
   }
 
-  /** The last words of an answer whose stream ended without any, though the model was done. */
+  /** The terminal event of an answer whose upstream sent none, although the model had finished. */
   unsaidEnd(): Buffer {
-    return this.#ended(this.#turner?.end() ?? Buffer.from(this.#protocol.lastEvent))
+    return this.#storeLast(this.#converter?.end() ?? Buffer.from(this.#protocol.lastEvent))
   }
 }

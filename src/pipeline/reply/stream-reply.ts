@@ -1,5 +1,5 @@
-// A streamed response: its head goes out when the first content is in hand or after a while of silence, and its end
-// when the call is settled. A caller that leaves at any moment settles it, too.
+// Builds a streamed response. Its head is sent with the first content or after some silence, and its end when the call
+// is settled. A caller that disconnects also causes the settlement.
 
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -22,12 +22,12 @@ export interface StreamParts {
   readonly silence: Silence
   readonly deadlines: Deadlines
   readonly leaving: Leaving
-  /** How long a caller may leave its socket full. */
+  /** How long the socket of a caller may stay full. */
   readonly stallMs: number
 }
 
 export interface Silence {
-  /** A stream's head leaves after this long without content, so that no proxy between gives up. */
+  /** After this time without content the head of a stream is sent, so that proxies do not time out. */
   readonly headMs: number
   readonly heartbeatMs: number
 }
@@ -37,11 +37,11 @@ export const defaultSilence: Silence = { headMs: 20_000, heartbeatMs: 10_000 }
 const COMMENT = ': \n\n'
 
 /**
- * What tells a waiting caller that its answer is still under way. An event of its own dialect that says nothing, where
- * there is one; else a comment, unless it does not want any: then nothing, and it may look as if we were gone.
+ * The heartbeat of a waiting stream: an empty event of the caller's dialect where there is one, else a comment. A caller
+ * that wants no comments gets nothing.
  */
-function beatOf({ framing, protocol, comments }: Exchange): string {
-  if (framing !== undefined) return framing.heartbeat ?? COMMENT // which it turns into what stands for one
+function heartbeatOf({ framing, protocol, comments }: Exchange): string {
+  if (framing !== undefined) return framing.heartbeat ?? COMMENT // the framing replaces comments by its own
   if (comments === 'on') return COMMENT
   return protocol.ping ?? (comments === 'off' ? '' : COMMENT)
 }
@@ -50,19 +50,19 @@ export const SSE_HEADERS = { 'cache-control': 'no-cache', 'x-accel-buffering': '
 
 export function answerStream(parts: StreamParts, exchange: Exchange, opened: OpenedStream): Response {
   const write = (caller: CallerWriter): Promise<Written> => {
-    keepAwake(parts, exchange, { opened, caller })
+    sendHeartbeats(parts, exchange, { opened, caller })
     return relay(opened, caller, { exchange, settle: parts.settle, log: parts.log })
   }
   return respond(parts, exchange, { contentType: opened.contentType, write })
 }
 
-/** The head goes out now; the answer, or why there is none, follows when it comes. */
+/** Sends the head now; the answer or its error follows. */
 export function answerAfterSilence(parts: StreamParts, exchange: Exchange, opening: Promise<Opened>): Response {
   const run = { exchange, settle: parts.settle, log: parts.log }
-  opening.catch(() => {}) // told to the caller below, if it is still there
+  opening.catch(() => {}) // handled below, where the caller gets the error
   async function write(caller: CallerWriter): Promise<void> {
     // The runtime sends a stream's head with its first bytes.
-    const beat = heartbeat(caller, beatOf(exchange))
+    const beat = heartbeat(caller, heartbeatOf(exchange))
     beat()
     const heart = setInterval(beat, parts.silence.heartbeatMs)
     let opened: Opened
@@ -73,30 +73,30 @@ export function answerAfterSilence(parts: StreamParts, exchange: Exchange, openi
       return await relayFailure(fault, caller, run)
     }
     if (opened.kind === 'plain') return await relayWhole(opened, caller, run)
-    keepAwake(parts, exchange, { opened, caller })
+    sendHeartbeats(parts, exchange, { opened, caller })
     await relay(opened, caller, run)
   }
-  exchange.timings.unsay('Adapter') // neither done nor failed: an attempt is under way
+  exchange.timings.unsay('Adapter') // neither done nor failed: an attempt is running
   return respond(parts, exchange, { contentType: SSE_TYPE, write })
 }
 
-interface Awake {
+interface OpenStream {
   readonly opened: OpenedStream
   readonly caller: CallerWriter
 }
 
-/** An upstream that thinks in the middle of its answer may be silent for long; its caller is not to give up. */
-function keepAwake({ silence }: StreamParts, exchange: Exchange, { opened, caller }: Awake): void {
+/** A model that reasons in the middle of its answer may be silent for long; the caller must not time out. */
+function sendHeartbeats({ silence }: StreamParts, exchange: Exchange, { opened, caller }: OpenStream): void {
   const { watch, reader } = opened
-  if (reader.isRaw) return // every byte of it means something
-  watch.onSilence(silence.heartbeatMs, heartbeat(caller, beatOf(exchange)))
+  if (reader.isRaw) return // raw bytes have no room for a heartbeat
+  watch.onSilence(silence.heartbeatMs, heartbeat(caller, heartbeatOf(exchange)))
 }
 
-/** Said each time it is called, unless the caller has not even room for what was said before. */
-export function heartbeat(caller: Pick<CallerWriter, 'write'>, words: string): () => void {
-  let isFull = words === ''
+/** Writes the heartbeat at each call, unless the caller's socket is still full of an earlier one. */
+export function heartbeat(caller: Pick<CallerWriter, 'write'>, text: string): () => void {
+  let isFull = text === ''
   return () => {
-    const room = isFull ? undefined : caller.write(words)
+    const room = isFull ? undefined : caller.write(text)
     if (room === undefined) return
     isFull = true
     room.then(
@@ -106,27 +106,27 @@ export function heartbeat(caller: Pick<CallerWriter, 'write'>, words: string): (
   }
 }
 
-/** Takes what a call writes that goes on without its caller. */
-const nobody: Sink = { write: () => undefined }
+/** Discards what a call writes that runs on without its caller. */
+const discardSink: Sink = { write: () => undefined }
 
-interface Body {
+interface StreamBody {
   readonly contentType: string
   write(caller: CallerWriter): Promise<Written>
 }
 
-function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
+function respond(parts: StreamParts, exchange: Exchange, body: StreamBody): Response {
   const { framing } = exchange
   const contentType = framing?.contentType ?? body.contentType
-  let begun = false
+  let hasBegun = false
   const end = async (): Promise<void> => {
-    // Settled long ago, unless the caller left too early for that, or we are at fault.
-    const refusal = new Refusal('gateway_fault', 'a stream that nobody ended')
+    // Usually the call is settled already, unless the caller left too early or the gateway is at fault.
+    const refusal = new Refusal('gateway_fault', 'the stream ended without a settlement')
     await parts.settle(exchange, endingOf(exchange, refusal, 500)).catch(() => {})
     exchange.close()
   }
   const write = async (sink: Sink): Promise<Written> => {
-    if (begun) return undefined
-    begun = true
+    if (hasBegun) return undefined
+    hasBegun = true
     const framed = framing && new FramedSink(sink, framing)
     try {
       const written = await body.write(new CallerWriter(framed ?? sink, { ...parts, exchange }))
@@ -139,10 +139,10 @@ function respond(parts: StreamParts, exchange: Exchange, body: Body): Response {
       await end()
     }
   }
-  // A caller that leaves before its stream is first read from would otherwise leave its hold behind.
-  exchange.stop.onStop(() => begun || void end())
+  // Otherwise the hold of a caller that disconnects before its stream is read would stay.
+  exchange.stop.onStop(() => hasBegun || void end())
   exchange.recorder?.begin(body.contentType)
-  exchange.alone.onStop(() => void write(nobody))
+  exchange.alone.onStop(() => void write(discardSink))
   const head = { status: 200, headers: { ...headersOf(exchange, contentType), ...SSE_HEADERS } }
   return streamResponse(head, write, () => parts.leaving.left(exchange))
 }
