@@ -226,7 +226,7 @@ test('a report that is not believed is counted, and logged by its names and numb
     expect((await ask()).status).toBe(200)
   })
   expect(await grown).toBe(1)
-  const lines = harness.logs.filter(line => line.includes('a report of usage is not believed'))
+  const lines = harness.logs.filter(line => line.includes('the usage report of an upstream is implausible'))
   expect(lines).toHaveLength(1)
   const { level, provider, why, shape } = JSON.parse(lines[0]!) as Record<string, string>
   expect([level, provider, why]).toEqual(['warn', 'openai', 'adds_up_to_nothing'])

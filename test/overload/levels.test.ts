@@ -59,7 +59,7 @@ describe('at level 1', () => {
       const asked = harness.gateway.operator.bodies!({ call: answer.header('x-request-id')! })
       expect(String(await asked.catch(String))).toContain('No bodies are kept')
     }
-    await until(() => harness.logs.some(line => line.includes('hard pressed')), 'it is told')
+    await until(() => harness.logs.some(line => line.includes('the gateway is overloaded')), 'it is told')
     const port = /127\.0\.0\.1:(\d+)\/metrics/.exec(harness.logs.find(line => line.includes('"metrics"'))!)![1]
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
     expect(metrics).toMatch(/^weir_bodies_dropped_total [1-9]/m)

@@ -1,16 +1,16 @@
-// Exchange → what is told of it when it is over, to those who count calls and those who log them.
+// Exchange → call summary: a finished call as plain data, for metrics and logs.
 
 import type { CallStage, EndedCall } from '../../base/call-summary.ts'
 import type { ErrorCode } from '../../base/errors.ts'
 import { errorRows } from '../../base/errors.ts'
 import type { Exchange } from '../exchange.ts'
 
-/** A call that nobody ended has left no word of how. */
-const unended = { outcome: 'gateway_fault', status: 500 } as const
+/** For a call that was closed without an ending. */
+const missingEnding = { outcome: 'gateway_fault', status: 500 } as const
 
 export function endedCall(exchange: Exchange): EndedCall {
   const { protocol, route, permit, attempts, startedMs, firstMs, billed } = exchange
-  const ending = exchange.refused ?? exchange.ending ?? unended
+  const ending = exchange.refused ?? exchange.ending ?? missingEnding
   const { status, outcome } = ending
   const code = 'error' in ending ? ending.error : undefined
   const durationMs = exchange.timings.nowMs() - startedMs
@@ -33,17 +33,24 @@ export function endedCall(exchange: Exchange): EndedCall {
   }
 }
 
-/** An attempt is the upstream's but for what it takes to write its request. */
+/** The time that the gateway itself added: all but the attempts, plus the time for writing the upstream request. */
 function addedMs({ attempts, timings }: Exchange, tookMs: number): number {
-  let own = tookMs + (timings.spent.Adapter ?? 0)
-  for (const { ms } of attempts) own -= ms
-  return Math.max(0, own)
+  let addedMsTotal = tookMs + (timings.spent.Adapter ?? 0)
+  for (const { ms } of attempts) addedMsTotal -= ms
+  return Math.max(0, addedMsTotal)
 }
 
-/** Refusals of the ledger, of a call that has a route and no hold. */
+/** Refusals of the ledger, for a call that has a route and no hold. */
 const HOLD_CODES: ReadonlySet<ErrorCode> = new Set([
-  ...(['balance_too_low', 'budget_too_low', 'account_frozen', 'overloaded', 'storage_away', 'storage_full'] as const),
-  ...(['idempotency_running', 'idempotency_mismatch', 'idempotency_not_kept'] as const),
+  'balance_too_low',
+  'budget_too_low',
+  'account_frozen',
+  'overloaded',
+  'storage_away',
+  'storage_full',
+  'idempotency_running',
+  'idempotency_mismatch',
+  'idempotency_not_kept',
 ])
 
 const failedStages = { Auth: 'auth', RateLimit: 'rate_limit', Route: 'route' } as const
@@ -57,7 +64,7 @@ function stageOf({ timings, permit, route, hold, mayHold, attempts }: Exchange, 
   return permit === undefined ? 'read' : 'route'
 }
 
-/** Of a request that was refused before it was known for a call. */
+/** The stage of a request that was refused before it was recognised as a call. */
 export function doorStage(code: ErrorCode): CallStage {
   const { kind } = errorRows[code]
   if (kind === 'authentication') return 'auth'

@@ -1,7 +1,7 @@
-// Idempotency keys: the same key with the same request is executed once, and its answer is given again.
+// Idempotency keys: the same key with the same request runs once, and later requests get the same answer again.
 //
-// A key is looked up before routing, so that an answer is given again even where the model is gone by now. What
-// counts is the claim in the transaction of the hold: of any number of calls at once, one gets it.
+// The key is looked up before routing, so that an answer can be replayed even if its model no longer exists. The claim
+// in the transaction of the hold decides: of several calls at once, one gets the key.
 
 import { createHash } from 'node:crypto'
 import { bounds } from '../../base/bounds.ts'
@@ -16,9 +16,9 @@ import type { Reader } from '../../store/engine/reader.ts'
 import type { HoldInput } from '../../store/ledger/hold-types.ts'
 import { forgottenBefore } from '../../store/ledger/idempotency-rows.ts'
 
-/** Of a call that was sent with an idempotency key. */
+/** The idempotency key of a call. */
 export interface Claim {
-  /** As the ledger takes it. */
+  /** In the form that the ledger takes. */
   readonly key: NonNullable<HoldInput['idempotency']>
 }
 
@@ -28,26 +28,26 @@ export interface Claiming {
   query?(name: string): string | null
 }
 
-const VISIBLE = /^[\x21-\x7e]+$/
+const PRINTABLE = /^[\x21-\x7e]+$/
 
-/** Undefined without the header, or with an empty one. */
+/** Undefined if the header is missing or empty. */
 export function readClaim(ingress: Claiming, body: Uint8Array): Claim | undefined {
   const name = ingress.header('idempotency-key')
   if (name === undefined || name === '') return undefined
-  if (name.length > bounds.idempotencyKeyCharsMax || !VISIBLE.test(name)) {
+  if (name.length > bounds.idempotencyKeyCharsMax || !PRINTABLE.test(name)) {
     throw new Refusal('idempotency_key_invalid', `${name.length} characters`)
   }
-  // It says in which form the answer is to come, and an answer that is kept has but one.
+  // The query names the format of the answer, and a stored answer has only one format.
   const form = ingress.query?.('alt') ?? ingress.query?.('$alt') ?? null
-  const asked = form === null ? ingress.path : `${ingress.path}?alt=${form}`
-  // Of a large body its own hash stands for it, which was taken beside the thread that serves calls.
+  const target = form === null ? ingress.path : `${ingress.path}?alt=${form}`
+  // A large body was already hashed outside the main thread; that hash stands for it.
   const taken = hashTaken(body)
-  const said = taken === undefined ? body : `sha256:${taken}`
-  const fingerprint = createHash('sha256').update(`${asked}\n`).update(said).digest('hex')
+  const content = taken === undefined ? body : `sha256:${taken}`
+  const fingerprint = createHash('sha256').update(`${target}\n`).update(content).digest('hex')
   return { key: { name, fingerprint } }
 }
 
-/** The key was used for this same request, which was answered. A refusal only where that answer is not kept. */
+/** The key was used for the same request, which was answered. It is a refusal only if that answer is not stored. */
 export class AnsweredBefore extends Refusal {
   readonly callId: number
 
@@ -58,7 +58,7 @@ export class AnsweredBefore extends Refusal {
   }
 }
 
-/** How long to wait before asking again; nobody knows how long the other will take. */
+/** How long to wait before asking again; it is unknown how long the other call will take. */
 const RUNNING_RETRY_MS = 1_000
 
 /** Throws where another call has the key. */
@@ -81,7 +81,7 @@ export interface KeptAnswer {
 export interface LookBack {
   /** Throws where another call has the key. */
   check(keyId: number, claim: Claim): void
-  /** The answer that was given, if it is still there. */
+  /** The answer of the earlier call, if it is still stored. */
   recall(before: AnsweredBefore): KeptAnswer | undefined
 }
 
@@ -107,7 +107,7 @@ export function buildLookBack({ reader, seal, log, dateMs }: LookBackParts): Loo
         const sealed = reader.keptAnswer(callId)
         return sealed && { requestId, ...unpack(seal.open(placeOf(callId), sealed)) }
       } catch (fault) {
-        log.error('a kept answer does not open', { request: requestId, fault: describeFault(fault) })
+        log.error('a stored answer cannot be decrypted', { request: requestId, fault: describeFault(fault) })
         return undefined
       }
     },
@@ -116,16 +116,16 @@ export function buildLookBack({ reader, seal, log, dateMs }: LookBackParts): Loo
 
 const placeOf = (callId: number): SealedPlace => ({ table: 'kept_answer', row: callId, column: 'sealed' })
 
-type Packed = Omit<KeptAnswer, 'requestId'>
+type PackedAnswer = Omit<KeptAnswer, 'requestId'>
 
-/** Its head as a line of JSON, and its body. */
-export function sealAnswer(seal: Seal, callId: number, { body, ...head }: Packed): string {
+/** Packs the head as one line of JSON, followed by the body. */
+export function sealAnswer(seal: Seal, callId: number, { body, ...head }: PackedAnswer): string {
   const packed = Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body])
   return seal.close(placeOf(callId), packed).toString('base64')
 }
 
-function unpack(packed: Buffer): Packed {
+function unpack(packed: Buffer): PackedAnswer {
   const end = packed.indexOf('\n')
-  const head = JSON.parse(packed.toString('utf8', 0, end)) as Omit<Packed, 'body'>
+  const head = JSON.parse(packed.toString('utf8', 0, end)) as Omit<PackedAnswer, 'body'>
   return { ...head, body: packed.subarray(end + 1) }
 }

@@ -1,14 +1,14 @@
-// Ends the calls under way of a key that may not be used any more: revoked, disabled, out of date, or renewed.
+// Ends the active calls of a key that may no longer be used: revoked, disabled, expired or renewed.
 
 import { Refusal } from '../../base/errors.ts'
 import type { Exchange, StopReason } from '../exchange.ts'
 import type { UnderWay } from './active-calls.ts'
 
-const ended: StopReason = { outcome: 'revoked', refusal: new Refusal('key_invalid', 'it ended meanwhile') }
+const keyEnded: StopReason = { outcome: 'revoked', refusal: new Refusal('key_invalid', 'the key ended during the call') }
 
 export interface KeyEndsParts {
   readonly underWay: Pick<UnderWay, 'ofKey'>
-  /** How long they may still last. */
+  /** How long active calls of the key may still run. */
   readonly graceMs: number
   dateMs(): number
 }
@@ -20,11 +20,11 @@ export class KeyEnds {
     this.#parts = parts
   }
 
-  /** It was revoked or disabled. */
+  /** The key was revoked or disabled. */
   end(keyId: number): void {
     const { underWay, graceMs } = this.#parts
     setTimeout(() => {
-      for (const { stop } of underWay.ofKey(keyId)) stop.stop(ended)
+      for (const { stop } of underWay.ofKey(keyId)) stop.stop(keyEnded)
     }, graceMs)
   }
 
@@ -34,21 +34,21 @@ export class KeyEnds {
     }
   }
 
-  /** All that are under way have come with an older text: the new one is known to nobody yet. */
+  /** All active calls used an older text of the key: nobody knows the new one yet. */
   renewed(keyId: number, untilMs: number): void {
     for (const exchange of this.#parts.underWay.ofKey(keyId)) {
       const dates = exchange.keyDates ?? exchange.caller!
-      // Of three texts only the last two work.
+      // Of three texts of a key only the last two work.
       const isOldest = dates.untilMs !== null
       exchange.keyDates = { expiresMs: dates.expiresMs, untilMs: isOldest ? this.#parts.dateMs() : untilMs }
       this.look(exchange)
     }
   }
 
-  /** Shown every call from time to time. */
+  /** Called with every call from time to time. */
   look({ caller, keyDates = caller, stop }: Exchange): void {
     if (keyDates === undefined || (keyDates.expiresMs === null && keyDates.untilMs === null)) return
     const endMs = Math.min(keyDates.expiresMs ?? Infinity, keyDates.untilMs ?? Infinity)
-    if (this.#parts.dateMs() >= endMs + this.#parts.graceMs) stop.stop(ended)
+    if (this.#parts.dateMs() >= endMs + this.#parts.graceMs) stop.stop(keyEnded)
   }
 }

@@ -1,16 +1,17 @@
+// Holds the request of a call and the answer that its caller gets until the call is settled. Only calls with an
+// idempotency key, and calls of keys whose bodies are stored, have a recorder.
+
 import type { BodyPart } from '../../store/records/bodies-messages.ts'
 
-// What a caller asked and was sent, held in memory until the call is settled: for calls with an idempotency key, and
-// for keys whose owners have bodies kept. Ordinary calls have none.
 const FIRST_BYTES = 16 * 1024
 
 export class Recorder {
-  /** Where bodies are kept. */
+  /** Set where bodies are stored. */
   readonly request: BodyPart | undefined
   readonly #bytesMax: number
-  #room = Buffer.alloc(0)
+  #buffer = Buffer.alloc(0)
   #length = 0
-  /** More was sent than may be held. */
+  /** The answer is longer than the recorder may hold. */
   overflowed = false
   contentType = ''
 
@@ -19,31 +20,31 @@ export class Recorder {
     this.#bytesMax = bytesMax
   }
 
-  /** The answer so far, or its beginning. */
+  /** The answer so far, or its beginning where it is too long. */
   get answer(): Buffer {
-    return this.#room.subarray(0, this.#length)
+    return this.#buffer.subarray(0, this.#length)
   }
 
-  /** What was to be sent before, and was not, counts for nothing. */
+  /** Begins the recording again; what was recorded before was never sent. */
   begin(contentType: string): void {
     this.contentType = contentType
     this.#length = 0
     this.overflowed = false
   }
 
-  /** Copies: pieces are views of larger buffers, which would all stay in memory. */
+  /** Copies the bytes, because a piece is a view of a larger buffer that would stay in memory. */
   take(bytes: Uint8Array): void {
-    const fitting = Math.min(bytes.length, this.#bytesMax - this.#length)
-    if (fitting < bytes.length) this.overflowed = true
-    this.#grow(this.#length + fitting)
-    this.#room.set(fitting === bytes.length ? bytes : bytes.subarray(0, fitting), this.#length)
-    this.#length += fitting
+    const taken = Math.min(bytes.length, this.#bytesMax - this.#length)
+    if (taken < bytes.length) this.overflowed = true
+    this.#grow(this.#length + taken)
+    this.#buffer.set(taken === bytes.length ? bytes : bytes.subarray(0, taken), this.#length)
+    this.#length += taken
   }
 
   #grow(length: number): void {
-    if (length <= this.#room.length) return
-    const room = Buffer.alloc(Math.min(this.#bytesMax, Math.max(length, 2 * this.#room.length, FIRST_BYTES)))
-    room.set(this.answer)
-    this.#room = room
+    if (length <= this.#buffer.length) return
+    const buffer = Buffer.alloc(Math.min(this.#bytesMax, Math.max(length, 2 * this.#buffer.length, FIRST_BYTES)))
+    buffer.set(this.answer)
+    this.#buffer = buffer
   }
 }

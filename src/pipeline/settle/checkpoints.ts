@@ -1,5 +1,5 @@
-// Notes in the ledger what a long stream has delivered, so that a crash does not make it free: the next start charges
-// that much and no more. Streams shorter than one interval cost nothing extra.
+// Writes to the ledger what a long stream has delivered so far. After a crash the next start charges exactly that, so
+// that the stream is not free. Streams shorter than one interval have no checkpoint.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Log } from '../../base/log.ts'
@@ -13,11 +13,11 @@ import type { Exchange } from '../exchange.ts'
 export interface CheckpointParts {
   readonly ledger: Pick<Ledger, 'checkpoint'>
   readonly log: Log
-  /** How old a stream is before its first, and how long it is from one to the next. */
+  /** The age of a stream at its first checkpoint, and the time from one checkpoint to the next. */
   readonly everyMs: number
 }
 
-/** Looks at one call from time to time, and does something seldom. */
+/** Called for every call from time to time; writes a checkpoint when one is due. */
 export type Checkpoint = (exchange: Exchange, nowMs: number) => void
 
 export function buildCheckpoint({ ledger, log, everyMs }: CheckpointParts): Checkpoint {
@@ -26,14 +26,14 @@ export function buildCheckpoint({ ledger, log, everyMs }: CheckpointParts): Chec
     if (meter.deliveredBytes === 0 || hold === undefined || settled !== undefined) return
     const { atMs = exchange.startedMs, bytes = 0 } = exchange.checkpoint ?? {}
     const isDue = nowMs - atMs >= everyMs
-    const isMuch = exchange.checkpoint !== undefined && meter.deliveredBytes - bytes >= bounds.checkpointBytesMax
-    if ((!isDue && !isMuch) || meter.deliveredBytes === bytes) return
+    const isLarge = exchange.checkpoint !== undefined && meter.deliveredBytes - bytes >= bounds.checkpointBytesMax
+    if ((!isDue && !isLarge) || meter.deliveredBytes === bytes) return
     exchange.checkpoint = { atMs: nowMs, bytes: meter.deliveredBytes }
     const usage = estimateOf(exchange, meter.deliveredBytes)
     const { amount, lines } = billOf(usage, exchange.route?.price)
-    // It was held before anybody knew which of its ways would answer.
-    const known = { ...draftOf(exchange), ...usageOf({ usage, lines }) }
-    ledger.checkpoint(exchange.callId, amount, known).catch((fault: unknown) => {
+    // The draft is written again, because at the time of the hold the answering candidate was unknown.
+    const draft = { ...draftOf(exchange), ...usageOf({ usage, lines }) }
+    ledger.checkpoint(exchange.callId, amount, draft).catch((fault: unknown) => {
       log.warn('checkpoint failed', { request: exchange.requestId, fault: describeFault(fault) })
     })
   }

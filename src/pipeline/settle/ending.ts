@@ -1,4 +1,4 @@
-// How a call ended, from what was thrown or why it was stopped: the one place that decides it.
+// Decides how a call ended, from the error that was thrown or the reason why the call was stopped.
 
 import type { ErrorCode } from '../../base/errors.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -9,7 +9,7 @@ import { blamesRequest } from '../../routing/attempts.ts'
 import type { Ending, Exchange } from '../exchange.ts'
 import { callerLeft, isForNobody } from '../exchange.ts'
 
-/** In records only: nobody was there to receive it. */
+/** Only in records: the caller was gone and got no status. */
 const LEFT_STATUS = 499
 
 const outcomes: Partial<Record<ErrorCode, Outcome>> = {
@@ -25,44 +25,44 @@ const outcomes: Partial<Record<ErrorCode, Outcome>> = {
   answer_too_large: 'over_bound',
 }
 
-/** What a refusal means for the bill, where nobody left and nothing was cut. */
+/** The outcome of a refusal, where the caller is still connected and nothing was stopped. */
 export const outcomeOf = ({ code, extras }: Pick<Refusal, 'code' | 'extras'>): Outcome =>
   extras.ending ?? outcomes[code] ?? 'refused'
 
-/** What the caller is told: why the call was stopped, else what was thrown; our fault, if we did not mean it. */
+/** The refusal for the caller: why the call was stopped, else what was thrown. Anything unexpected is a gateway fault. */
 export function refusalOf(exchange: Exchange, fault: unknown): Refusal {
   const stopped = exchange.stop.reason?.refusal
   if (stopped !== undefined) return stopped
   return fault instanceof Refusal ? fault : new Refusal('gateway_fault', describeFault(fault))
 }
 
-const leftEnding: Ending = { outcome: 'client_left', status: LEFT_STATUS }
+const callerLeftEnding: Ending = { outcome: 'client_left', status: LEFT_STATUS }
 const completed: Ending = { outcome: 'completed', status: 200 }
 
-/** The bytes passed as they came, and in them the upstream says that it failed in the middle. */
+/** The bytes passed unchanged, and they say that the upstream failed in the middle. */
 const failedInside: Ending = { outcome: 'upstream_failed', status: 200, error: 'upstream_failed' }
 
-/** The same, of an error that blames the request: the caller has the answer up to it. */
+/** The same for an error that blames the request: the caller has the answer up to that point. */
 const refusedInside: Ending = { outcome: 'refused', status: 200, error: 'upstream_failed', shown: true }
 
-/** Of an answer that is whole, whether or not somebody is still there to receive it. */
+/** The ending of a complete answer, whether or not the caller is still connected. */
 export function wholeEnding(exchange: Exchange): Ending {
-  if (isForNobody(exchange)) return leftEnding
+  if (isForNobody(exchange)) return callerLeftEnding
   const { failed, failure } = exchange.meter
   if (failed === undefined) return completed
   return failure !== undefined && blamesRequest(failure) ? refusedInside : failedInside
 }
 
-/** `status` is the one that was sent. */
+/** `status` is the status that the caller got. */
 export function endingOf(exchange: Exchange, refusal: Refusal, status: number): Ending {
   const { reason } = exchange.stop
-  if (reason === callerLeft) return leftEnding
+  if (reason === callerLeft) return callerLeftEnding
   return { outcome: reason?.outcome ?? outcomeOf(refusal), status, error: refusal.code }
 }
 
-/** A refusal is an ordinary day; anything else is ours to mend. */
+/** Refusals are normal and logged for debugging only; anything else is a fault of the gateway. */
 export function logFault(log: Log, exchange: Exchange, fault: unknown): void {
-  // Where the caller is costs something to find out, and is mostly not written.
+    // The address takes some work to find and is rarely written, so it is computed only then.
   const address = { toJSON: () => exchange.address() }
   const fields = { request: exchange.requestId, address, fault: describeFault(fault) }
   if (exchange.stop.reason === callerLeft || fault instanceof Refusal) log.debug('call refused', fields)

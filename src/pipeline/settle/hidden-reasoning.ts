@@ -1,5 +1,5 @@
-// What a model may have thought without showing it: of which calls, and the most that it can have come to. A stream
-// tells it only at its end, so that a call which is cut before that is charged by the time that it took.
+// Estimates reasoning that a model does not show. A stream reports it only at its end, so a call that is stopped earlier
+// is charged by the time that it took.
 
 import type { Traits } from '../../base/money/model-traits.ts'
 import { noTraits, tokensPerSecondDefault } from '../../base/money/model-traits.ts'
@@ -11,70 +11,70 @@ import { runsTools } from '../exchange.ts'
 import type { Meter } from './usage-meter.ts'
 import { silentMs } from './usage-meter.ts'
 
-type Thought = Pick<Exchange, 'route' | 'meter' | 'call' | 'unthinking'>
+type ReasoningCall = Pick<Exchange, 'route' | 'meter' | 'call' | 'unthinking'>
 
-const traitsOf = ({ route }: Thought): Traits => route?.model.traits ?? route?.provider.traits ?? noTraits
+const traitsOf = ({ route }: ReasoningCall): Traits => route?.model.traits ?? route?.provider.traits ?? noTraits
 
-/** A model of which nobody wrote down how it thinks may do so, unless its stream shows that it thinks aloud. */
-export function mayThinkUnseen(exchange: Thought): boolean {
+/** A model whose reasoning is not documented may reason unseen, unless its stream shows its reasoning. */
+export function mayThinkUnseen(exchange: ReasoningCall): boolean {
   const { route, meter, unthinking } = exchange
-  // Only dialects that carry a conversation have models that think; and what is free need not be counted.
+  // Only models of conversations reason, and free calls need no count.
   if (route?.price === undefined || route.spoken.codec === undefined) return false
   const traits = traitsOf(exchange)
-  return traits.thinking !== 'none' && unthinking !== true && !showsAll(traits, route.spoken.sumsUpThoughts, meter)
+  return traits.thinking !== 'none' && unthinking !== true && !showsReasoning(traits, route.spoken.sumsUpThoughts, meter)
 }
 
-function showsAll({ hidesThinking }: Traits, sumsUp: boolean | undefined, { thoughtBytes }: Meter): boolean {
+function showsReasoning({ hidesThinking }: Traits, sumsUp: boolean | undefined, { thoughtBytes }: Meter): boolean {
   return hidesThinking === undefined ? !sumsUp && thoughtBytes > 0 : !hidesThinking
 }
 
-/** Whether only its upstream can still tell what the call came to: then it is read on without its caller. */
+/** Whether only the upstream can still report the usage; then its answer is read to the end without the caller. */
 export function owesReport(exchange: Exchange): boolean {
   const { usage, content, outputBytes, reportedBytes } = exchange.meter
-  const isTold = usage !== undefined && content && outputBytes <= reportedBytes && outputTokens(usage) > 0
-  return !isTold && (seemsToThink(exchange) || worksUnseen(exchange))
+  const isReported = usage !== undefined && content && outputBytes <= reportedBytes && outputTokens(usage) > 0
+  return !isReported && (seemsToReason(exchange) || runsToolsUnseen(exchange))
 }
 
-/** A model of which nobody knows whether it thinks, and which never paused, has thought nothing that is not seen. */
-function seemsToThink(exchange: Exchange): boolean {
+/** A model of unknown behaviour that never paused has not reasoned unseen. */
+function seemsToReason(exchange: Exchange): boolean {
   if (!mayThinkUnseen(exchange)) return false
   return traitsOf(exchange).thinking !== undefined || silentMs(exchange.meter, exchange.timings.nowMs()) > 0
 }
 
-/** What a model wrote for its tools is not seen in an answer that has not come. */
-const worksUnseen = (exchange: Exchange): boolean =>
+/** What a model wrote for the provider's tools is invisible in an answer that has not arrived. */
+const runsToolsUnseen = (exchange: Exchange): boolean =>
   runsTools(exchange) && !exchange.meter.content && exchange.route?.price !== undefined
 
-/** The most that it can have thought since its last report, beyond these tokens of output and within the hold. */
+/** The most tokens of unseen reasoning since the last report, beyond `known` output tokens and within the hold. */
 export function hiddenTokens(exchange: Exchange, ending: Ending, known: number): number {
   const { hold, meter, timings, endedMs = timings.nowMs() } = exchange
-  if (hold === undefined || !(mayThinkUnseen(exchange) || worksUnseen(exchange))) return 0
+  if (hold === undefined || !(mayThinkUnseen(exchange) || runsToolsUnseen(exchange))) return 0
   const { outputTokensMax, thoughtTokensMax = 0, choices } = hold.size
   const rate = traitsOf(exchange).tokensPerSecondMax ?? tokensPerSecondDefault
-  // A silence that we ended in the midst of an answer was its upstream's, and nobody knows that it thought.
+  // A stalled stream that the gateway ended in the middle was silent for the upstream's own reasons.
   const isStalled = meter.content && ending.outcome === 'over_bound' && ending.error === 'upstream_too_slow'
-  const untilMs = isStalled ? meter.heardMs : isUnheard(exchange) ? (exchange.leftMs ?? endedMs) : endedMs
-  const most = Math.ceil((silentMs(meter, untilMs) / 1_000) * rate * choices)
-  const unseen = most - estimateTokens(meter.thoughtBytes)
+  const untilMs = isStalled ? meter.heardMs : isSilent(exchange) ? (exchange.leftMs ?? endedMs) : endedMs
+  const maxTokens = Math.ceil((silentMs(meter, untilMs) / 1_000) * rate * choices)
+  const unseen = maxTokens - estimateTokens(meter.thoughtBytes)
   return Math.max(0, Math.min(unseen, (outputTokensMax + thoughtTokensMax) * choices - known))
 }
 
 /**
- * An upstream that never said anything may hang. Of a model that is not known to think, a caller that left pays only
- * for the time in which it waited itself.
+ * An upstream that never sent anything may hang. For a model that is not known to reason, a caller that disconnected
+ * pays only for the time until then.
  */
-const isUnheard = (exchange: Exchange): boolean => !exchange.meter.content && traitsOf(exchange).thinking === undefined
+const isSilent = (exchange: Exchange): boolean => !exchange.meter.content && traitsOf(exchange).thinking === undefined
 
-/** Whether what goes upstream turns thinking off, at a model that is known to obey. */
+/** Whether the upstream request turns reasoning off, for a model that is known to obey. */
 export function isUnthinking({ route, call }: Hold, exchange: Exchange): boolean {
   const { thinking, stopsThinking } = traitsOf({ ...exchange, route })
   if (thinking === undefined || stopsThinking === false || (exchange.overrides?.length ?? 0) > 0) return false
   const { spoken } = route
   if (exchange.translation === undefined) return spoken.thinks?.(call.json) === false
-  return exchange.said !== undefined && wishesNone(exchange.said, spoken.thinksOnlyIfAsked)
+  return exchange.said !== undefined && wantsNoReasoning(exchange.said, spoken.thinksOnlyIfAsked)
 }
 
-function wishesNone({ reasoning }: Conversation, onlyIfAsked: boolean | undefined): boolean {
+function wantsNoReasoning({ reasoning }: Conversation, onlyIfAsked: boolean | undefined): boolean {
   if (reasoning === undefined) return onlyIfAsked === true
   return reasoning.effort === 'none' || reasoning.budget === 0
 }

@@ -1,5 +1,5 @@
-// What is kept of a call's own words when it is over: its answer, if it may be asked for again, and its bodies, if
-// the owner of its key wants them.
+// Decides what is stored of a finished call: its answer, if it has an idempotency key, and its bodies, if the owner of
+// the key wants them stored.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Seal } from '../../base/secrets/seal.ts'
@@ -12,9 +12,9 @@ import { sealAnswer } from '../lifetime/idempotency.ts'
 import { Recorder } from './body-recorder.ts'
 
 export interface Keeping {
-  /** What becomes of the call's idempotency key. */
+  /** What the settlement does with the call's idempotency key. */
   claimEnd(exchange: Exchange, ending: Ending): SettleExtras
-  /** Hands the call's bodies to their writer, unless it was refused before it had its hold. */
+  /** Passes the bodies to their writer, unless the call was refused before its hold. */
   handOver(exchange: Exchange, ending: Ending): void
 }
 
@@ -25,7 +25,7 @@ export interface KeepingParts {
 
 const nothing: SettleExtras = {}
 const release: SettleExtras = { idempotency: 'release' }
-const unkept: SettleExtras = { idempotency: { sealed: null } }
+const answerTooLarge: SettleExtras = { idempotency: { sealed: null } }
 
 export function buildKeeping({ seal, bodies }: KeepingParts): Keeping {
   return {
@@ -33,15 +33,15 @@ export function buildKeeping({ seal, bodies }: KeepingParts): Keeping {
       const { claim, recorder, callId } = exchange
       if (claim === undefined) return nothing
       if (recorder === undefined || !wasAnswered(exchange, ending)) return release
-      if (recorder.overflowed) return unkept
+      if (recorder.overflowed) return answerTooLarge
       const { contentType, answer } = recorder
       return { idempotency: { sealed: sealAnswer(seal, callId, { status: 200, contentType, body: answer }) } }
     },
     handOver({ callId, permit, recorder, hold }, { outcome }) {
       if (!permit?.caller.keepsBodies) return
-      // What costs nothing must not fill the disk.
+      // Calls that cost nothing must not fill the disk.
       if (hold === undefined && outcome !== 'replayed') return
-      if (recorder?.request === undefined) return bodies.drop('hard pressed')
+      if (recorder?.request === undefined) return bodies.drop('the gateway is overloaded')
       const { accountId } = permit.caller
       const answer = { bytes: recorder.answer, truncated: recorder.overflowed }
       bodies.keep({ callId, accountId }, { request: recorder.request, answer })
@@ -49,19 +49,19 @@ export function buildKeeping({ seal, bodies }: KeepingParts): Keeping {
   }
 }
 
-/** A stream that broke after content was an answer, too. A fault of ours is nobody's to pay, and may be tried again. */
+/** A stream that broke off after content is an answer. After a gateway fault the key may be used again. */
 function wasAnswered({ call, meter }: Exchange, { outcome }: Ending): boolean {
   if (outcome === 'completed') return true
   return outcome !== 'gateway_fault' && call !== undefined && call.stream && meter.content
 }
 
-/** A copy where it is long, so that the rest can go when the call needs it no more. */
+/** Copies the beginning of a long body, so that the rest can be freed with the call. */
 function beginningOf(body: Buffer): BodyPart {
   if (body.length <= bounds.keptBodyBytesMax) return { bytes: body, truncated: false }
   return { bytes: Buffer.from(body.subarray(0, bounds.keptBodyBytesMax)), truncated: true }
 }
 
-/** Undefined for an ordinary call, of which nothing is kept. */
+/** Undefined for an ordinary call, of which nothing is stored. */
 export function recorderFor(keepsBodies: boolean, claim: Claim | undefined, body: Buffer): Recorder | undefined {
   if (claim === undefined && !keepsBodies) return undefined
   const bytesMax = claim === undefined ? bounds.keptBodyBytesMax : bounds.keptAnswerBytesMax

@@ -1,9 +1,9 @@
-// The end of every call: cost, record, deduct, exactly once. Whoever ends a call first decides how it ended; all
-// others wait for the same promise.
+// Settles every call exactly once: cost, record, deduction. The first ending decides how the call ended; all later ones
+// wait for the same promise.
 //
-// A settle that cannot be made durable is not forgotten: it is tried again until it is. By then the caller has been
-// told, so a call that delivered nothing is let go free. What is remembered for that is the record and its cost, and
-// nothing else of the call; and when too many are remembered, no new call is taken.
+// A settlement that cannot be written is kept as an unsettled call and retried until it succeeds. By then its caller has
+// got an error, so a call that delivered nothing is not charged. An unsettled call keeps only its record and its cost.
+// When there are too many of them, new calls are refused.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -23,11 +23,11 @@ export type Settle = (exchange: Exchange, ending: Ending) => Promise<void>
 
 export interface Settling {
   readonly settle: Settle
-  /** Calls that are over and not yet written down. */
+  /** The number of unsettled calls. */
   readonly owing: number
-  /** Throws while so many are not yet written down that no more may be begun. */
+  /** Throws while there are too many unsettled calls. */
   checkOwing(): void
-  /** Tries once more, for there is no later here; what then is still owed is left to the next start. */
+  /** Tries the unsettled calls once more at shutdown; the next start settles what is left. */
   close(): Promise<void>
 }
 
@@ -35,79 +35,79 @@ export interface SettlingParts {
   readonly deduct: Deduct
   readonly keeping: Keeping
   readonly log: Log
-  /** How many may be owed before new calls are refused; those under way are still remembered. */
+  /** How many unsettled calls there may be before new calls are refused; running calls are still remembered. */
   readonly owedMax?: number | undefined
 }
 
-/** What is to be written down of a call: nothing of its words. */
-interface Due {
+/** What is written for a call. It holds no bodies. */
+interface Settlement {
   readonly row: RecordRow
   readonly price: Pick<Cost, 'amount'>
   readonly extras: SettleExtras | undefined
 }
 
-const AGAIN_MS = 1_000
-const AGAIN_SECONDS = 2
+const RETRY_MS = 1_000
+const RETRY_AFTER_MS = 2_000
 
 const settleFailed: Ending = { outcome: 'gateway_fault', status: 500, error: 'settle_failed' }
 
 export function buildSettling({ deduct, keeping, log, owedMax = bounds.owedSettlesMax }: SettlingParts): Settling {
-  const owing = new Map<number, Due>()
+  const unsettled = new Map<number, Settlement>()
 
-  /** Its bill rests on an estimate, of which whoever runs the gateway should know. */
-  function tellDisbelieved({ requestId, route, meter: { disbelieved } }: Exchange): void {
+  /** Warns the operator, because the bill of the call rests on an estimate. */
+  function warnImplausible({ requestId, route, meter: { disbelieved } }: Exchange): void {
     if (disbelieved === undefined) return
     const upstream = { provider: route?.provider.id, model: route?.model.id, dialect: route?.spoken.name }
-    log.warn('a report of usage is not believed', { request: requestId, ...upstream, ...disbelieved })
+    log.warn('the usage report of an upstream is implausible: an estimate is billed', { request: requestId, ...upstream, ...disbelieved })
   }
 
   let timer: ReturnType<typeof setInterval> | undefined
-  /** Under way; there is never more than one, however long the ledger takes. */
-  let round: Promise<void> | undefined
+  /** The running retry. There is never more than one, however long the ledger takes. */
+  let running: Promise<void> | undefined
 
-  function owe(exchange: Exchange, due: Due | undefined): void {
-    const delivered = exchange.call?.stream && exchange.meter.content
-    const owed = delivered && due !== undefined ? withoutAnswer(due) : dueOf(exchange, settleFailed, keeping)
-    if (owed === undefined) return
-    owing.set(exchange.callId, owed)
-    timer ??= setInterval(again, AGAIN_MS)
+  function keepUnsettled(exchange: Exchange, tried: Settlement | undefined): void {
+    const isDelivered = exchange.call?.stream && exchange.meter.content
+    const settlement = isDelivered && tried !== undefined ? withoutAnswer(tried) : settlementOf(exchange, settleFailed, keeping)
+    if (settlement === undefined) return
+    unsettled.set(exchange.callId, settlement)
+    timer ??= setInterval(retry, RETRY_MS)
   }
 
-  function again(): Promise<void> {
-    round ??= writeOwed().finally(() => (round = undefined))
-    return round
+  function retry(): Promise<void> {
+    running ??= writeUnsettled().finally(() => (running = undefined))
+    return running
   }
 
-  async function writeOwed(): Promise<void> {
-    for (const [callId, due] of owing) {
+  async function writeUnsettled(): Promise<void> {
+    for (const [callId, settlement] of unsettled) {
       try {
-        await deduct(due.row, due.price, due.extras)
-        owing.delete(callId)
+        await deduct(settlement.row, settlement.price, settlement.extras)
+        unsettled.delete(callId)
       } catch {
-        // The next look begins with another: one that can never be written must not stand in the way of all.
-        owing.delete(callId)
-        owing.set(callId, due)
+        // Moved to the end, so that one that can never be written does not block all others.
+        unsettled.delete(callId)
+        unsettled.set(callId, settlement)
         return
       }
     }
-    if (owing.size > 0) return
+    if (unsettled.size > 0) return
     clearInterval(timer)
     timer = undefined
   }
 
   async function run(exchange: Exchange, ending: Ending): Promise<void> {
-    let due: Due | undefined
+    let settlement: Settlement | undefined
     try {
-      due = dueOf(exchange, ending, keeping)
-      if (due !== undefined) await write(exchange, due, ending)
+      settlement = settlementOf(exchange, ending, keeping)
+      if (settlement !== undefined) await write(exchange, settlement, ending)
     } catch (fault) {
-      log.error('settle failed', { request: exchange.requestId, fault: describeFault(fault) })
-      if (exchange.mayHold) owe(exchange, due)
+      log.error('settlement failed', { request: exchange.requestId, fault: describeFault(fault) })
+      if (exchange.mayHold) keepUnsettled(exchange, settlement)
       throw fault
     }
   }
 
-  async function write(exchange: Exchange, { row, price, extras }: Due, ending: Ending): Promise<void> {
+  async function write(exchange: Exchange, { row, price, extras }: Settlement, ending: Ending): Promise<void> {
     const { timings, permit } = exchange
     const deductSinceMs = timings.nowMs()
     try {
@@ -123,35 +123,35 @@ export function buildSettling({ deduct, keeping, log, owedMax = bounds.owedSettl
 
   return {
     settle(exchange, ending) {
-      if (exchange.ending === undefined) tellDisbelieved(exchange)
+      if (exchange.ending === undefined) warnImplausible(exchange)
       exchange.ending ??= ending
       exchange.endedMs ??= exchange.timings.nowMs()
       exchange.settled ??= run(exchange, ending)
       return exchange.settled
     },
     get owing() {
-      return owing.size
+      return unsettled.size
     },
     checkOwing() {
-      if (owing.size < owedMax) return
-      throw new Refusal('storage_away', `${owing.size} calls are owed`, { retryAfterMs: AGAIN_SECONDS * 1_000 })
+      if (unsettled.size < owedMax) return
+      throw new Refusal('storage_away', `${unsettled.size} calls are not settled yet`, { retryAfterMs: RETRY_AFTER_MS })
     },
     async close() {
-      await round
-      await again()
+      await running
+      await retry()
       clearInterval(timer)
     },
   }
 }
 
-/** An answer that was to be kept for its idempotency key is too large to wait in memory: it counts as not kept. */
-function withoutAnswer({ row, price, extras }: Due): Due {
-  const isKept = typeof extras?.idempotency === 'object'
-  return { row, price, extras: isKept ? { idempotency: { sealed: null } } : extras }
+/** A stored answer for an idempotency key is too large to wait in memory: it counts as not stored. */
+function withoutAnswer({ row, price, extras }: Settlement): Settlement {
+  const isStored = typeof extras?.idempotency === 'object'
+  return { row, price, extras: isStored ? { idempotency: { sealed: null } } : extras }
 }
 
-/** What a call came to, to be written down. Undefined for one that was not admitted: there is nobody to charge. */
-function dueOf(exchange: Exchange, ending: Ending, keeping: Keeping): Due | undefined {
+/** Prices a finished call. Undefined for a call that was not admitted: there is nobody to charge. */
+function settlementOf(exchange: Exchange, ending: Ending, keeping: Keeping): Settlement | undefined {
   const { timings, permit } = exchange
   if (permit === undefined) return undefined
   const costSinceMs = timings.nowMs()

@@ -1,19 +1,19 @@
-// Of a call whose answer can be asked for again: what was new in it, and the answer, once it is whole.
+// The part of a call that is stored so that its answer can be retrieved later: the new input, and the complete answer.
 import { isObject } from '../../protocols/request/json-object.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
 
 export class KeptCall {
-  /** The items of this turn alone, as the caller gave them. */
+  /** The items of this turn only, as the caller sent them. */
   readonly input: readonly Json[]
-  /** The answer that it follows. */
+  /** The id of the response that the call continues. */
   readonly previousId: string | null
   #bytes: Buffer | undefined
   #json: unknown
-  /** Of one in the background: what is told of it until its answer is there. */
+  /** The response object of a background call until its answer is complete. */
   waiting?: Json
-  /** Somebody asked for it to be ended. */
+  /** The call was cancelled. */
   isCancelled = false
-  /** Somebody asked for it to be forgotten. */
+  /** The response was deleted. */
   isDeleted = false
 
   constructor(input: readonly Json[], previousId: string | undefined) {
@@ -21,16 +21,16 @@ export class KeptCall {
     this.previousId = previousId ?? null
   }
 
-  /** The last bytes that its caller gets, and what they say where somebody has read them already. */
+  /** Takes the last bytes that the caller gets, and their JSON where it is parsed already. */
   take(bytes: Buffer, json?: unknown): void {
     this.#bytes = bytes
     this.#json = json
   }
 
-  /** The response object; undefined where there is none. */
+  /** The response object; undefined if there is none. */
   answer(): Json | undefined {
-    const said = this.#json ?? parseLast(this.#bytes)
-    const response = isObject(said) && isObject(said.response) ? said.response : said
+    const json = this.#json ?? parseLastEvent(this.#bytes)
+    const response = isObject(json) && isObject(json.response) ? json.response : json
     return isObject(response) && typeof response.id === 'string' ? response : undefined
   }
 }
@@ -38,8 +38,8 @@ export class KeptCall {
 const DATA = 'data: '
 const DONE = Buffer.from('data: [DONE]\n\n')
 
-/** A whole answer, or the last event of a stream that we wrote ourselves: its data is one line. */
-function parseLast(bytes: Buffer | undefined): unknown {
+/** Parses a whole answer, or the last event of a stream that the gateway wrote: its data is one line. */
+function parseLastEvent(bytes: Buffer | undefined): unknown {
   if (bytes === undefined || bytes.length === 0) return undefined
   const end = bytes.length - (bytes.subarray(-DONE.length).equals(DONE) ? DONE.length : 0)
   const data = bytes[0] === 0x7b ? 0 : bytes.lastIndexOf(DATA, end - 1) + DATA.length

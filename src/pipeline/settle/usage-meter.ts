@@ -1,4 +1,4 @@
-// What is seen of an answer while it passes, of the attempt under way; what a failed attempt gave counts for nothing.
+// Measures an answer while it passes. There is one meter per attempt, because failed attempts are not billed.
 
 import type { UpstreamWords } from '../../base/errors.ts'
 import type { Unit, Usage, UsageReport } from '../../base/money/usage.ts'
@@ -7,47 +7,47 @@ import type { AnswerReading, FrameReading } from '../../protocols/neutral/call.t
 import { usageShape } from '../../protocols/usage/usage-shape.ts'
 
 export interface Meter {
-  /** Bytes of the request went upstream, or may have. */
+  /** Bytes of the request were sent upstream, or may have been. */
   forwarded: boolean
-  /** As last reported; undefined if nothing was, or if the last report cannot be believed. */
+  /** The last report; undefined if there was none or if the last one is implausible. */
   usage: Usage | undefined
-  /** The last report that could be believed, which later ones must not fall below. */
+  /** The last plausible report; later reports must not be lower. */
   believed: Usage | undefined
-  /** The first report that could not be believed: why, and its names and numbers. */
+  /** The first implausible report: the reason, and its fields and numbers. */
   disbelieved?: { readonly why: 'adds_up_to_nothing' | 'takes_back'; readonly shape: string | undefined }
-  /** Written text in bytes of prose, for where no usage came. */
+  /** The bytes of the text that was written, for an estimate where no usage is reported. */
   outputBytes: number
-  /** How much of that are thoughts that the model shows. */
+  /** How many of these bytes are reasoning that the model shows. */
   thoughtBytes: number
-  /** How much of it stands for pictures, and how much for sound. */
+  /** How many of these bytes stand for images, and how many for audio. */
   pictureBytes: number
   soundBytes: number
-  /** When the request was sent, or the model was last heard to write something of its answer, or to report. */
+  /** When the request was sent, or when the model last wrote or reported something. */
   heardMs: number
-  /** How long the model was silent since its last report, before it was last heard. */
+  /** How long the model was silent since its last report, up to `heardMs`. */
   silentMs: number
-  /** How much of that had come when usage was last reported. */
+  /** The output bytes at the time of the last usage report. */
   reportedBytes: number
-  /** How much of that has been handed to the caller's socket; kept for streams. */
+  /** The output bytes that were written to the caller's socket; for streams only. */
   deliveredBytes: number
-  /** How long its upstream has waited for the caller to read, and until when. */
+  /** How long the upstream had to wait because the caller did not read, and until when. */
   waitedMs: number
   waitedUntilMs: number
   content: boolean
-  /** Some of it was written to the caller; kept for streams. */
+  /** Some content was written to the caller; for streams only. */
   delivered: boolean
   finishes: number
-  /** Every choice is done. */
+  /** Every choice is finished. */
   finished: boolean
-  /** The upstream's words for having failed in the middle of the answer, though its form is whole. */
+  /** The upstream's message that it failed in the middle, although the answer is complete in form. */
   failed: string | undefined
-  /** The error that it named for it. */
+  /** The error that the upstream named for it. */
   failure: UpstreamWords | undefined
-  /** The class of service that the answer says it was served at. */
+  /** The service class that the answer reports. */
   serviceClass: string | undefined
-  /** What the provider's own tools were seen to do. */
+  /** How often the provider's own tools were seen to be used. */
   readonly uses: Partial<Record<Unit, number>>
-  /** The names of the services that were seen to run something on a machine of the provider's. */
+  /** The services that were seen to run something on a machine of the provider. */
   readonly machines: Set<string>
 }
 
@@ -76,41 +76,41 @@ export const freshMeter = (): Meter => ({
   machines: new Set(),
 })
 
-/** A stream reports once or again and again; the last word counts, unless it is nonsense or takes something back. */
+/** A stream reports usage once or often; the last report counts, unless it is nonsense or lower than one before. */
 export function noteUsage(meter: Meter, report: UsageReport, json?: unknown): void {
-  const isBelieved = report !== 'nonsense' && !(meter.believed !== undefined && shrinks(meter.believed, report))
-  if (!isBelieved) {
+  const isPlausible = report !== 'nonsense' && !(meter.believed !== undefined && shrinks(meter.believed, report))
+  if (!isPlausible) {
     const why = report === 'nonsense' ? 'adds_up_to_nothing' : 'takes_back'
     meter.disbelieved ??= { why, shape: usageShape(json) }
   }
-  meter.usage = isBelieved ? withEarlierSearches(report, meter.believed) : undefined
+  meter.usage = isPlausible ? withEarlierSearches(report, meter.believed) : undefined
   meter.reportedBytes = meter.outputBytes
-  if (isBelieved) meter.believed = meter.usage
+  if (isPlausible) meter.believed = meter.usage
 }
 
-/** A search may be told of by the event that used what it found, and by none after it. */
+/** A search may be reported in one event and be missing in later ones. */
 function withEarlierSearches(report: Usage, earlier: Usage | undefined): Usage {
   const before = earlier?.searches ?? 0
   return before > (report.searches ?? 0) ? { ...report, searches: before } : report
 }
 
-/** A model that writes as it goes leaves gaps, too; so much of each is not taken for thinking. */
+/** Gaps up to this length are normal while a model writes, and do not count as reasoning. */
 const GAP_MS = 1_000
 
-/** How long it may have thought since its last report, up to this moment. */
+/** How long the model may have reasoned since its last report. */
 export function silentMs({ forwarded, finished, usage, ...meter }: Meter, nowMs: number): number {
   if (!forwarded || (finished && usage !== undefined)) return 0
   return meter.silentMs + (finished ? 0 : Math.max(0, nowMs - meter.heardMs - GAP_MS))
 }
 
-function hear(meter: Meter, nowMs: number): void {
+function noteActivity(meter: Meter, nowMs: number): void {
   meter.silentMs = silentMs(meter, nowMs)
   meter.heardMs = nowMs
 }
 
 export function noteFrame(meter: Meter, reading: FrameReading, choices: number, nowMs = 0): void {
   const thoughtBytes = reading.thoughtBytes ?? 0
-  if (reading.outputBytes > thoughtBytes) hear(meter, nowMs)
+  if (reading.outputBytes > thoughtBytes) noteActivity(meter, nowMs)
   meter.outputBytes += reading.outputBytes
   meter.thoughtBytes += thoughtBytes
   meter.pictureBytes += reading.pictureBytes ?? 0
@@ -127,20 +127,20 @@ export function noteFrame(meter: Meter, reading: FrameReading, choices: number, 
   noteUses(meter, reading)
 }
 
-/** What upstreams bear, and how long after it they may still break off because of it. */
-const WAIT_MS = 1_000
+/** How long an upstream tolerates a caller that does not read, and how long after that it may still break off. */
+const TOLERATED_WAIT_MS = 1_000
 const RECENT_MS = 60_000
 
-/** The caller did not read from one moment to the other. */
+/** Notes that the caller did not read between these times. */
 export function noteWait(meter: Meter, fromMs: number, untilMs: number): void {
   if (fromMs - meter.waitedUntilMs > RECENT_MS) meter.waitedMs = 0
   meter.waitedMs += untilMs - fromMs
   meter.waitedUntilMs = untilMs
 }
 
-/** Whether its caller may have made the upstream break off, by not reading. */
+/** Whether the upstream may have broken off because the caller did not read. */
 export const keptWaiting = ({ waitedMs, waitedUntilMs }: Meter, nowMs: number): boolean =>
-  waitedMs > WAIT_MS && nowMs - waitedUntilMs <= RECENT_MS
+  waitedMs > TOLERATED_WAIT_MS && nowMs - waitedUntilMs <= RECENT_MS
 
 export function noteUses(meter: Meter, { uses, machines }: Pick<AnswerReading, 'uses' | 'machines'>): void {
   for (const name of machines ?? []) meter.machines.add(name)
