@@ -99,7 +99,7 @@ const ways: Readonly<Record<string, (made: Made) => Promise<unknown>>> = {
     const call = dialect.readCall(chat, asked)
     const counting = { dialect, provider, model: { id: 'x' }, call, passed: {}, said: () => undefined }
     const request = await countRequest(counting, dialect, channel)
-    const asking = { way: dialect, channel, stop: new Stop<Error>() }
+    const asking = { upstreamDialect: dialect, channel, stop: new Stop<Error>() }
     await expect(askForCount(client.send, request, asking)).rejects.toThrow('no count, with status 200')
   },
 }

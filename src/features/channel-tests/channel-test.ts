@@ -1,5 +1,5 @@
-// Tries one channel by a real and tiny call, for whoever has laid it down: nobody is billed for it, and a channel is
-// not blamed for a trial that fails. One that is answered opens it again, as any answer does.
+// Tests one channel with a real but tiny call, for its operator. Nobody is billed, and a failed test does not count
+// against the channel. A successful test closes the channel's circuit breaker, as any answer does.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
@@ -48,61 +48,63 @@ export interface TrialAsk {
 
 export type TryChannel = (ask: TrialAsk) => Promise<Tried>
 
-/** The dialect in which it is talked to; undefined for one that does not talk. */
+/** The dialect for a conversation with the model; undefined if the model has no such dialect. */
 export function talkOf(provider: Provider, model: Model): TrialAsk['spoken'] | undefined {
   const served = model.speaks ?? Object.keys(provider.speaks)
   const spoken = served.map(protocolNamed).find(protocol => protocol?.codec !== undefined)
   return spoken as TrialAsk['spoken'] | undefined
 }
 
-/** The cheapest that talks; those without a price come last. */
+/** The cheapest model that takes conversations; models without a price come last. */
 export function cheapestOf(provider: Provider, prices: Pick<PriceBook, 'current'>): Model | undefined {
   const costOf = ({ id }: Model): number => {
     const rates = prices.current(`${provider.id}/${id}`)?.price.rates
     return rates === undefined ? Infinity : 3 * Number(rates.input) + Number(rates.output)
   }
-  const talking = [...provider.models.values()].filter(model => talkOf(provider, model) !== undefined)
-  return talking.sort((one, other) => costOf(one) - costOf(other) || 0)[0]
+  const usable = [...provider.models.values()].filter(model => talkOf(provider, model) !== undefined)
+  return usable.sort((one, other) => costOf(one) - costOf(other) || 0)[0]
 }
 
-const ASKED = 'Say: ok'
+const PROMPT = 'Say: ok'
 const OUTPUT_TOKENS_MAX = 16
 
 export function buildTryChannel({ askWhole, deadlines, healthOf }: TrialParts): TryChannel {
   return async function tryChannel({ provider, channel, model, spoken }) {
     const sinceMs = deadlines.nowMs()
-    const { request, overrides } = written({ provider, channel, model, spoken })
+    const { request, overrides } = buildRequest({ provider, channel, model, spoken })
     const name = `${provider.id}/${model.id}`
-    const turn = healthOf(channel)?.begin(0, sinceMs, { accountId: 0, model: name })
-    const told = { model: name, dialect: spoken.name, sent: request, overrides }
+    const channelUse = healthOf(channel)?.begin(0, sinceMs, { accountId: 0, model: name })
+    const tested = { model: name, dialect: spoken.name, sent: request, overrides }
     try {
       const msMax = Math.min(channel.times?.totalMs ?? bounds.trialMsMax, bounds.trialMsMax)
       const asking = { provider, channel, dialect: spoken.name, bytesMax: bounds.answerBytesMax, msMax }
       const answer = await askWhole(asking, request)
       const nowMs = deadlines.nowMs()
       const judged = judge(answer, { spoken, channel })
-      if (judged.verdict === 'answered') turn?.answered({}, nowMs)
-      turn?.end({ verdict: judged.verdict === 'answered' ? 'answered' : 'left', tokens: 0 }, nowMs)
-      const timed = { headMs: Math.round(answer.headAtMs - sinceMs), totalMs: Math.round(nowMs - sinceMs) }
-      return { ...told, ...timed, status: answer.status, ...judged }
+      if (judged.verdict === 'answered') channelUse?.answered({}, nowMs)
+      channelUse?.end({ verdict: judged.verdict === 'answered' ? 'answered' : 'left', tokens: 0 }, nowMs)
+      const times = { headMs: Math.round(answer.headAtMs - sinceMs), totalMs: Math.round(nowMs - sinceMs) }
+      return { ...tested, ...times, status: answer.status, ...judged }
     } catch (fault) {
       const nowMs = deadlines.nowMs()
-      turn?.end({ verdict: 'left', tokens: 0 }, nowMs)
+      channelUse?.end({ verdict: 'left', tokens: 0 }, nowMs)
       if (!(fault instanceof Unanswered)) throw fault
       const isSlow = fault.refusal.code === 'upstream_too_slow'
-      const said = scrubbed({ status: 0, message: fault.message }, channel).message
+      const message = scrubbed({ status: 0, message: fault.message }, channel).message
       const nothing = { status: null, received: null, headMs: null, totalMs: Math.round(nowMs - sinceMs) }
-      return { ...told, ...nothing, verdict: isSlow ? 'too_slow' : 'broken', fault: said }
+      return { ...tested, ...nothing, verdict: isSlow ? 'too_slow' : 'broken', fault: message }
     }
   }
 }
 
-/** As a call of its own dialect would be sent, but for the signature. */
-function written({ provider, channel, model, spoken }: TrialAsk) {
+/** The request as a call of this dialect would send it, without the signature. */
+function buildRequest({ provider, channel, model, spoken }: TrialAsk) {
   const text = spoken.codec.writeConversation(
     {
-      turns: [{ role: 'user', parts: [{ kind: 'text', text: ASKED }] }],
-      ...{ tools: [], unread: [], settings: { stream: false, outputTokensMax: OUTPUT_TOKENS_MAX } },
+      turns: [{ role: 'user', parts: [{ kind: 'text', text: PROMPT }] }],
+      tools: [],
+      unread: [],
+      settings: { stream: false, outputTokensMax: OUTPUT_TOKENS_MAX },
     },
     {
       model: model.id,
@@ -133,9 +135,9 @@ function written({ provider, channel, model, spoken }: TrialAsk) {
   return { request, overrides }
 }
 
-type Judging = Pick<TrialAsk, 'spoken' | 'channel'>
+type JudgedChannel = Pick<TrialAsk, 'spoken' | 'channel'>
 
-function judge({ status, contentType, body }: WholeAnswer, { spoken, channel }: Judging) {
+function judge({ status, contentType, body }: WholeAnswer, { spoken, channel }: JudgedChannel) {
   const clean = (text: string): string => scrubbed({ status, message: text }, channel).message
   const shown = body.toString('utf8', 0, bounds.errorBodyBytesMax)
   const received = { contentType: clean(contentType), body: clean(shown) }
@@ -144,8 +146,8 @@ function judge({ status, contentType, body }: WholeAnswer, { spoken, channel }: 
   if (isGood && reading !== undefined && reading.error === undefined) {
     return { verdict: 'answered' as const, received, fault: null }
   }
-  if (isGood) return { verdict: 'broken' as const, received, fault: 'not an answer of its dialect' }
-  const said = reading?.error
-  const words = { message: `status ${status}`, ...said, status }
-  return { verdict: judgeRefusal(words, said !== undefined), received, fault: clean(words.message) }
+  if (isGood) return { verdict: 'broken' as const, received, fault: 'the answer is not valid in its dialect' }
+  const error = reading?.error
+  const words = { message: `status ${status}`, ...error, status }
+  return { verdict: judgeRefusal(words, error !== undefined), received, fault: clean(words.message) }
 }

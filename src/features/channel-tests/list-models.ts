@@ -1,4 +1,4 @@
-// Asks an upstream which models it has, page after page, by one of its channels.
+// Asks an upstream through one of its channels for the list of its models, page by page.
 
 import { bounds } from '../../base/bounds.ts'
 import type { OutgoingRequest } from '../../http/client/request.ts'
@@ -12,21 +12,23 @@ import { parseAnswer } from '../../protocols/request/json-object.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 
-/** It does not tell, and why. */
+/** The upstream does not list its models; the message says why. */
 export class Untold extends Error {}
 
 export type ListModels = (provider: Provider, channel: Channel) => Promise<readonly string[]>
 
-/** Names that could not be called, and more than anybody has, are left out. */
+/** Leaves out names that could not be called, and stops at a limit. */
 export function buildListModels(askWhole: AskWhole): ListModels {
-  async function pageOf(listing: ModelListing, next: string | undefined, to: Destination): Promise<ListedPage> {
+  async function pageOf(listing: ModelListing, next: string | undefined, to: UpstreamChannel): Promise<ListedPage> {
     const { provider, channel } = to
     const { dialect } = listing
     const request: OutgoingRequest = {
       method: 'GET',
       url: channel.baseUrl + listing.path(next),
       headers: {
-        ...{ 'accept': 'application/json', 'accept-encoding': 'identity', 'user-agent': 'weir' },
+        'accept': 'application/json',
+        'accept-encoding': 'identity',
+        'user-agent': 'weir',
         ...protocolNamed(dialect)?.headers,
       },
       body: new Uint8Array(),
@@ -34,15 +36,17 @@ export function buildListModels(askWhole: AskWhole): ListModels {
     const asking = { provider, channel, dialect, bytesMax: bounds.modelListBytesMax, msMax: bounds.modelListMsMax }
     const { status, body } = await askWhole(asking, request)
     const clean = (message: string): string => scrubbed({ status, message }, channel).message.slice(0, 300)
-    if (status !== 200) throw new Untold(`It answered with status ${status}: ${clean(body.toString('utf8', 0, 4_096))}`)
+    if (status !== 200) {
+      throw new Untold(`The upstream answered with status ${status}: ${clean(body.toString('utf8', 0, 4_096))}`)
+    }
     const page = listing.read(jsonOf(body))
-    if (page === undefined) throw new Untold('It answered with what is no list of models.')
+    if (page === undefined) throw new Untold('The answer of the upstream is not a list of models.')
     return page
   }
 
   return async function listModels(provider, channel) {
     const listing = modelListing(provider.speaks)
-    if (listing === undefined) throw new Untold(`Nobody knows where ${provider.name} would list its models.`)
+    if (listing === undefined) throw new Untold(`It is unknown at which address ${provider.name} lists its models.`)
     const ids = new Set<string>()
     let next: string | undefined
     try {
@@ -60,7 +64,7 @@ export function buildListModels(askWhole: AskWhole): ListModels {
   }
 }
 
-interface Destination {
+interface UpstreamChannel {
   readonly provider: Provider
   readonly channel: Channel
 }

@@ -1,5 +1,5 @@
-// A call with `X-Weir-Explain: dry`: every stage runs as it would for a call, but for those that count, hold, send and
-// write down. What they would have done is told instead.
+// Explains a call with `X-Weir-Explain: dry`: every stage runs as for a real call, except those that count, reserve, send
+// and write. The explanation says what they would have done.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal, speakRefusal } from '../../base/errors.ts'
@@ -33,9 +33,9 @@ import type { Notes } from './explanation.ts'
 import { explanationOf } from './explanation.ts'
 
 export interface DryRunParts extends DryLedgerParts {
-  /** As it is for calls. */
+  /** The parts of the pipeline for real calls. */
   readonly pipeline: PipelineParts
-  /** Counts nothing. */
+  /** Checks the limits without counting. */
   readonly lookAtLimits: LimitRate
   /** Counts one explanation of a key. Throws when there were too many. */
   countExplanation(caller: Caller): void
@@ -49,7 +49,7 @@ export interface DryRunParts extends DryLedgerParts {
 const HEADER = 'x-weir-explain'
 const JSON_TYPE = 'application/json'
 
-/** Runs calls, and explains those that ask for it instead. */
+/** Runs calls, or explains those that ask for it. */
 export function buildExplained(parts: DryRunParts): RunCall {
   const [run, dryRun] = [buildPipeline(parts.pipeline), buildDryRun(parts)]
   return (ingress, protocol) => (ingress.header(HEADER) === undefined ? run : dryRun)(ingress, protocol)
@@ -60,19 +60,19 @@ function buildDryRun(parts: DryRunParts): RunCall {
   const hold = buildHold({ ledger: { hold: buildDryHold({ accounts, dateMs }) }, countTokens })
   return function dryRun(ingress, protocol) {
     const notes: Notes = { unfit: new Map() }
-    const answering = dryAnswering(parts, notes)
+    const answering = dryReplies(parts, notes)
     const stages = {
       ...pipeline.stages,
       async authenticate(bearer: Bearer) {
         const caller = await pipeline.stages.authenticate(bearer)
         notes.tier = caller.tier
-        checkAsked(ingress)
+        checkHeader(ingress)
         parts.countExplanation(caller)
         notes.caller = caller
         return caller
       },
       limitRate: parts.lookAtLimits,
-      // How often one may ask for this is bounded by itself; what the limits say is to be told with the rest.
+      // Explanations have a limit of their own, and the explanation itself reports exhausted limits.
       refuseUnread: () => undefined,
       route(permit: Permit, asked: RouteAsked) {
         const onUnfit = (model: string, { code }: Refusal): void => void notes.unfit.set(model, code)
@@ -91,12 +91,12 @@ function buildDryRun(parts: DryRunParts): RunCall {
   }
 }
 
-function checkAsked(ingress: Ingress): void {
+function checkHeader(ingress: Ingress): void {
   if (ingress.header(HEADER)!.trim().toLowerCase() !== 'dry') throw new Refusal('explain_invalid', 'not "dry"')
 }
 
-/** What it would come to, instead of an answer. Nothing is settled: there is nothing to settle. */
-function dryAnswering({ accounts, dateMs, lanes, log }: DryRunParts, notes: Notes): Answering {
+/** Returns the explanation instead of an answer. Nothing is settled, because nothing was reserved. */
+function dryReplies({ accounts, dateMs, lanes, log }: DryRunParts, notes: Notes): Answering {
   function explain(exchange: Exchange): Response {
     const { caller } = notes
     const account = caller && accounts.ofKey(caller.keyId, dateMs())
@@ -104,8 +104,8 @@ function dryAnswering({ accounts, dateMs, lanes, log }: DryRunParts, notes: Note
     return new Response(`${body}\n`, { headers: { ...headersOf(exchange, JSON_TYPE), 'X-Weir-Explained': 'dry' } })
   }
 
-  /** Whoever may not be told, or asks wrongly, gets what any call would. */
-  function turnAway(exchange: Exchange, refusal: Refusal): Response {
+  /** A caller without the right, or with a wrong header, gets the same error as for a real call. */
+  function refuseExplanation(exchange: Exchange, refusal: Refusal): Response {
     const { tier } = notes
     if (tier !== undefined) exchange.timings.say('Auth', 'pass', { ms: 0, note: `tier=${tier}` })
     const { status, body } = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
@@ -127,7 +127,7 @@ function dryAnswering({ accounts, dateMs, lanes, log }: DryRunParts, notes: Note
       exchange.close()
       const refusal = refusalOf(exchange, fault)
       logFault(log, exchange, fault)
-      if (!(fault instanceof Refusal) || notes.caller === undefined) return turnAway(exchange, refusal)
+      if (!(fault instanceof Refusal) || notes.caller === undefined) return refuseExplanation(exchange, refusal)
       notes.refusal = refusal
       return explain(exchange)
     },
@@ -136,23 +136,23 @@ function dryAnswering({ accounts, dateMs, lanes, log }: DryRunParts, notes: Note
 
 const nothing: OpenedPlain = { kind: 'plain', contentType: JSON_TYPE, body: Buffer.alloc(0) }
 
-/** Picks a channel and writes the request for it, and leaves both where they are. */
+/** Picks a channel and writes its request, and sends nothing. */
 function dryForward({ picking, reasoning }: DryRunParts, notes: Notes): Forward {
   return async function forward(hold, exchange) {
     const { route } = hold
     notes.picking = picking.explain(route, exchange)
     const { choice } = notes.picking
     if (choice.kind === 'none') throw new Refusal('no_channel', route.asked, { retryAfterMs: choice.retryAfterMs })
-    const way = choice.kind === 'try' ? route.ways[route.options.indexOf(choice.option)]! : route.ways[0]!
-    const { channel } = choice.kind === 'try' ? (choice.seat as ChannelSeat) : way.seats[0]!
-    const used = onHeldWay(hold, way)
-    exchange.hold = used
-    exchange.route = used.route
+    const candidate = choice.kind === 'try' ? route.ways[route.options.indexOf(choice.option)]! : route.ways[0]!
+    const { channel } = choice.kind === 'try' ? (choice.seat as ChannelSeat) : candidate.seats[0]!
+    const usedHold = onHeldWay(hold, candidate)
+    exchange.hold = usedHold
+    exchange.route = usedHold.route
     const masked = { ...channel, signs: channel.masked }
-    const recalling = { keep: () => {}, recall: (owner: KeptId) => reasoning.recall(owner) }
-    const parts = { resolveMedia: unfetched(notes), reasoning: recalling }
+    const readOnlyReasoning = { keep: () => {}, recall: (owner: KeptId) => reasoning.recall(owner) }
+    const parts = { resolveMedia: countMedia(notes), reasoning: readOnlyReasoning }
     try {
-      const { request, translation, vectors } = await adapt(parts, { hold: used, exchange, channel: masked })
+      const { request, translation, vectors } = await adapt(parts, { hold: usedHold, exchange, channel: masked })
       exchange.translation = translation
       exchange.vectors = vectors
       notes.request = { channel, request }
@@ -163,10 +163,10 @@ function dryForward({ picking, reasoning }: DryRunParts, notes: Notes): Forward 
   }
 }
 
-/** What a request would have to hold is not fetched: only that something would be. */
-const unfetched = (notes: Notes): ResolveMedia =>
-  async function resolveMedia(said, codec) {
-    const urls = [...addressesIn(said, codec)].slice(0, bounds.mediaPerCallMax)
+/** Media are not fetched; the explanation only says how many there are. */
+const countMedia = (notes: Notes): ResolveMedia =>
+  async function resolveMedia(conversation, codec) {
+    const urls = [...addressesIn(conversation, codec)].slice(0, bounds.mediaPerCallMax)
     notes.unfetched = urls.length
     return new Map(urls.map(url => [url, { mime: 'application/octet-stream', base64: '' }]))
   }

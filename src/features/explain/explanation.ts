@@ -1,5 +1,5 @@
-// What a call would meet, as JSON: its own part for any key, and channels and what would be sent to them only for keys
-// that may know.
+// Writes the explanation of a call as JSON. Every key sees its own part; channels and upstream requests are shown only
+// to keys that have the right.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Refusal } from '../../base/errors.ts'
@@ -17,22 +17,22 @@ import type { ExplainedLane, Lanes } from '../../pipeline/route/targets.ts'
 import type { AccountRow } from '../../store/ledger/account-reader.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 
-/** What was seen on the way, as far as it went. */
+/** What the stages found, as far as the call came. */
 export interface Notes {
-  /** Of a key that is known. */
+  /** The tier of a known key. */
   tier?: string
-  /** The same, where it may be told. */
+  /** Set where the key may get an explanation. */
   caller?: Caller
-  /** Models that were left out, each with the code of its refusal. */
+  /** Models that cannot serve the call, each with the code of its refusal. */
   readonly unfit: Map<string, string>
-  /** As it was found, and as it was when money was to be held. */
+  /** The route as 30-route found it, and as it was before the hold. */
   routed?: Route
   fit?: Route
   picking?: ExplainedPick
   request?: { readonly channel: Channel; readonly request: OutgoingRequest }
-  /** Addresses whose contents would have been fetched. */
+  /** The number of addresses whose media would be fetched. */
   unfetched?: number
-  /** It has been answered before, and would be answered so again. */
+  /** The call would get the stored answer of this earlier call. */
   replays?: { readonly status: number; readonly requestId: string }
   refusal?: Refusal
 }
@@ -50,7 +50,7 @@ export function explanationOf(exchange: Exchange, notes: Notes, { account, lanes
     requestId: exchange.requestId,
     dialect: protocol.name,
     wouldAnswer: wouldAnswer(exchange, notes),
-    key: caller && whoOf(caller, account),
+    key: caller && keyOf(caller, account),
     limits: exchange.permit?.quotas ?? notes.refusal?.extras.quotas,
     model: call && { asked: call.model, ...(route && { resolved: route.ways.map(({ option }) => option.name) }) },
     prices: route?.ways.map(priceOf),
@@ -65,18 +65,18 @@ export function explanationOf(exchange: Exchange, notes: Notes, { account, lanes
 
 const usd = (amount: bigint): string => formatUsd(nanos(amount))
 
-/** Null where it would be forwarded: what comes then, nobody knows. */
+/** Null where the call would be forwarded: its answer is unknown. */
 function wouldAnswer(exchange: Exchange, { refusal, replays }: Notes): object | null {
   if (replays !== undefined) return { status: replays.status, replays: replays.requestId }
   if (refusal === undefined) return null
   const spoken = speakRefusal(refusal, exchange.requestId)
   const { status } = exchange.protocol.writeError(spoken)
   const { code, message, param, retryAfterMs } = spoken
-  const again = retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }
-  return { status, code, message, param, ...again }
+    const retry = retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }
+  return { status, code, message, param, ...retry }
 }
 
-function whoOf(caller: Caller, account: AccountRow | undefined): object {
+function keyOf(caller: Caller, account: AccountRow | undefined): object {
   const { allows, denies, requires } = caller
   return {
     id: textId('key', caller.keyId),
@@ -102,7 +102,7 @@ function priceOf({ option, price }: Way): object {
   return {
     model: option.name,
     version,
-    /** USD for a million, before the multiplier. */
+    /** USD per million, before the multiplier. */
     rates: rateTexts(price.price.rates),
     cases: price.price.cases.length,
     multiplier: Number(perMille) / 1_000,
@@ -128,10 +128,11 @@ function routingOf({ call, protocol, route }: Exchange, notes: Notes, lanes: Exp
   }
 }
 
-function affinityOf({ conversation, keptOn, choice }: ExplainedPick): object | null {
-  if (conversation === undefined) return null
+function affinityOf({ conversation: key, keptOn, choice }: ExplainedPick): object | null {
+  if (key === undefined) return null
   const isKept = choice.kind === 'try' && choice.why === 'kept'
-  return { conversation, keptOn: keptOn ?? null, state: keptOn === undefined ? 'new' : isKept ? 'kept' : 'moved' }
+  const state = keptOn === undefined ? 'new' : isKept ? 'kept' : 'moved'
+  return { conversation: key, keptOn: keptOn ?? null, state }
 }
 
 function pickedOf({ choice }: ExplainedPick): object {
@@ -139,7 +140,7 @@ function pickedOf({ choice }: ExplainedPick): object {
   return { model: choice.option.name, channel: choice.seat.id, why: choice.why }
 }
 
-/** Every channel of every model that the name stands for, with what keeps it from the call. */
+/** Every channel of every model of the name, with the reason why it cannot take the call. */
 function candidatesOf(lanes: readonly ExplainedLane[], notes: Notes, route: Route | undefined): readonly object[] {
   const found: object[] = []
   for (const { model, refused, channels } of lanes) {
@@ -153,29 +154,29 @@ function candidatesOf(lanes: readonly ExplainedLane[], notes: Notes, route: Rout
   return found.slice(0, bounds.explainedChannelsMax)
 }
 
-interface Unseated {
+interface UnpickedChannel {
   readonly model: string
-  /** Of the channel. */
+  /** The channel's id. */
   readonly id: string
   readonly tags: readonly string[]
   readonly route: Route | undefined
 }
 
-/** Why it did not even come into question; null where the call did not come so far. */
-function droppedBefore(notes: Notes, { model, id, tags, route }: Unseated): string | null {
-  const has = ({ ways }: Route): boolean => ways.some(({ option }) => option.name === model)
+/** Why the channel was not considered; null where the call did not come so far. */
+function droppedBefore(notes: Notes, { model, id, tags, route }: UnpickedChannel): string | null {
+  const hasModel = ({ ways }: Route): boolean => ways.some(({ option }) => option.name === model)
   const unfit = notes.unfit.get(model)
   if (unfit !== undefined) return unfit
   if (!mayUseChannel(notes.caller!, tags)) return 'tags_missing'
   if (notes.routed === undefined) return notes.refusal?.code ?? null
-  if (!has(notes.routed)) return 'model_unfit'
-  if (notes.fit !== undefined && !has(notes.fit)) return 'modality_unsupported'
-  if (route !== undefined && !has(route)) return 'not_affordable'
-  const isSeated = route?.ways.some(way => way.option.name === model && way.seats.some(seat => seat.id === id))
-  return isSeated ? null : 'kept_elsewhere'
+  if (!hasModel(notes.routed)) return 'model_unfit'
+  if (notes.fit !== undefined && !hasModel(notes.fit)) return 'modality_unsupported'
+  if (route !== undefined && !hasModel(route)) return 'not_affordable'
+  const isInRoute = route?.ways.some(({ option, seats }) => option.name === model && seats.some(seat => seat.id === id))
+  return isInRoute ? null : 'kept_elsewhere'
 }
 
-/** As it would be sent, without what proves that it is us. */
+/** The request as it would be sent, without its credential. */
 function upstreamOf({ channel, request }: NonNullable<Notes['request']>): object {
   const clean = (text: string): string => channel.key.scrub(text)
   const { method = 'POST', url, headers, body } = request
@@ -191,7 +192,7 @@ function upstreamOf({ channel, request }: NonNullable<Notes['request']>): object
   }
 }
 
-/** Its beginning. A secret that is cut in two is none that could be found, so that it is looked for before. */
+/** The beginning of the body. Secrets are removed before it is cut, because half a secret would not be found. */
 function textOf(body: Uint8Array, clean: (text: string) => string): string {
   const shown = Buffer.from(body.buffer, body.byteOffset, Math.min(body.byteLength, 2 * bounds.explainedBodyBytesMax))
   return clean(shown.toString('utf8')).slice(0, bounds.explainedBodyBytesMax)

@@ -1,9 +1,9 @@
-// Files that callers put at an upstream, and whose they are. A file lies at one channel, under the credential of all
-// who call through it, so that only what we remember of it makes it one account's: its list is made of that, and a call
-// that names another's file is refused before anything goes upstream (references.ts).
+// Serves files that callers upload to an upstream. A file is stored at one channel, whose credential all callers share,
+// so the gateway itself remembers which account owns it. The list comes from that memory, and a call that names the file
+// of another account is refused before anything goes upstream (references.ts).
 //
-// An upload is work for an upstream, so that it is admitted like a call: by the rights of its key, by the limits of its
-// account, by the gate and by the funds of its account, all before its body is read.
+// An upload is work for an upstream. So it is admitted like a call, by the rights of its key, the limits, the gate and
+// the funds of its account, all before its body is read.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -40,7 +40,7 @@ export interface FileServiceParts {
   dateMs(): number
 }
 
-/** What a caller asks of files. */
+/** A request about files. */
 export interface FileAsk {
   readonly caller?: Caller
   readonly path: string
@@ -55,24 +55,24 @@ export interface FileReply {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-interface Place {
+interface FileLocation {
   readonly provider: Provider
   readonly channel: Channel
 }
 
 const DIALECT = 'ark-files'
-/** Chosen by a header where several providers take files. */
+/** This header chooses the provider where several take files. */
 const PROVIDER = 'x-weir-provider'
-const PAGE = 20
-const PAGE_MAX = 100
-const AT_ONCE = 8
-/** It becomes a part of an address. */
+const PAGE_SIZE = 20
+const PAGE_SIZE_MAX = 100
+const PARALLEL_REQUESTS = 8
+/** An id becomes part of a URL. */
 const ID = /^[A-Za-z0-9][\w.:-]{0,199}$/
 
 export class FileService {
   readonly #parts: FileServiceParts
-  /** Of each account, those that are on their way up. */
-  readonly #rising = new Map<number, { files: number; bytes: number }>()
+  /** The uploads that are running, by account. */
+  readonly #uploads = new Map<number, { files: number; bytes: number }>()
 
   constructor(parts: FileServiceParts) {
     this.#parts = parts
@@ -83,10 +83,10 @@ export class FileService {
     const entered = this.#parts.gate.enter(caller)
     if (!(entered instanceof GateLease)) throw entered
     try {
-      const { place, permit } = this.#admit(caller, ask.header(PROVIDER))
+      const { location, permit } = this.#admit(caller, ask.header(PROVIDER))
       try {
-        if (!place.provider.free) this.#checkFunds(caller)
-        const { body, ...reply } = await this.#rise(caller, ask, place)
+        if (!location.provider.free) this.#checkFunds(caller)
+        const { body, ...reply } = await this.#uploadWithin(caller, ask, location)
         const headers: Record<string, string> = {}
         addQuotas(headers, permit.quotas, { dialect: ark, dateMs: this.#parts.dateMs() })
         return { ...reply, body, headers }
@@ -100,50 +100,50 @@ export class FileService {
     }
   }
 
-  /** An upload that has no place is one of its key's calls a minute, too: nobody may ask for it without end. */
-  #admit(caller: Caller, wanted: string | undefined): { readonly place: Place; readonly permit: Permit } {
+  /** An upload without a usable provider counts as a request, so that it is limited, too. */
+  #admit(caller: Caller, wanted: string | undefined): { readonly location: FileLocation; readonly permit: Permit } {
     const { limitRate } = this.#parts
-    let place: Place
+    let location: FileLocation
     try {
-      place = this.#placeFor(caller, wanted)
+      location = this.#locationFor(caller, wanted)
     } catch (fault) {
       const { quotas, lease } = limitRate(caller, looking)
       lease.release()
       throw withQuotas(fault, quotas)
     }
-    const name = `${place.provider.id}/files`
-    return { place, permit: limitRate(caller, { model: name, names: [name], tokens: 0 }) }
+    const name = `${location.provider.id}/files`
+    return { location, permit: limitRate(caller, { model: name, names: [name], tokens: 0 }) }
   }
 
-  /** Puts it up, unless the account has as many as it may have with those that are on their way. */
-  async #rise({ accountId }: Caller, ask: FileAsk, place: Place): Promise<FileReply> {
-    const rising = this.#rising.get(accountId) ?? { files: 0, bytes: 0 }
-    this.#rising.set(accountId, rising)
+  /** Uploads the file, unless the account would have too many files. */
+  async #uploadWithin({ accountId }: Caller, ask: FileAsk, location: FileLocation): Promise<FileReply> {
+    const running = this.#uploads.get(accountId) ?? { files: 0, bytes: 0 }
+    this.#uploads.set(accountId, running)
     let bytes = 0
-    rising.files++
+    running.files++
     try {
-      this.#checkQuota(accountId, rising)
+      this.#checkQuota(accountId, running)
       const body = await ask.readBody('multipart')
       bytes = body.byteLength
-      rising.bytes += bytes
-      this.#checkQuota(accountId, rising)
-      return await this.#put({ accountId, body, place }, ask)
+      running.bytes += bytes
+      this.#checkQuota(accountId, running)
+      return await this.#put({ accountId, body, location }, ask)
     } finally {
-      rising.files--
-      rising.bytes -= bytes
-      if (rising.files === 0) this.#rising.delete(accountId)
+      running.files--
+      running.bytes -= bytes
+      if (running.files === 0) this.#uploads.delete(accountId)
     }
   }
 
-  #checkQuota(accountId: number, rising: { readonly files: number; readonly bytes: number }): void {
+  #checkQuota(accountId: number, running: { readonly files: number; readonly bytes: number }): void {
     const { files, bytes } = this.#parts.files.sum(accountId)
     const { filesOfAccountMax, filesOfAccountBytesMax } = bounds
-    if (files + rising.files <= filesOfAccountMax && bytes + rising.bytes <= filesOfAccountBytesMax) return
-    const hint = `It may have ${filesOfAccountMax} files of ${filesOfAccountBytesMax / 1024 ** 3} GiB together.`
+    if (files + running.files <= filesOfAccountMax && bytes + running.bytes <= filesOfAccountBytesMax) return
+    const hint = `An account may have ${filesOfAccountMax} files of ${filesOfAccountBytesMax / 1024 ** 3} GiB together.`
     throw new Refusal('files_too_many', `account ${accountId}`, { hint })
   }
 
-  /** An upload costs its caller nothing, but whoever could not make any call has no use for it. */
+  /** An upload is free, but an account without funds could not use the file. */
   #checkFunds({ keyId }: Caller): void {
     const { accounts, dateMs } = this.#parts
     const account = accounts.ofKey(keyId, dateMs())
@@ -156,34 +156,34 @@ export class FileService {
     throw new Refusal(isBudget ? 'budget_too_low' : 'balance_too_low', 'an upload', { hint })
   }
 
-  async #put({ accountId, body, place }: Upload, ask: FileAsk): Promise<FileReply> {
+  async #put({ accountId, body, location }: Upload, ask: FileAsk): Promise<FileReply> {
     const contentType = ask.header('content-type') ?? ''
-    if (!/^[\x20-\x7e]{1,4096}$/.test(contentType)) throw new Refusal('form_invalid', 'its type is not usable')
-    const answer = await this.#ask(place, { body, contentType })
+    if (!/^[\x20-\x7e]{1,4096}$/.test(contentType)) throw new Refusal('form_invalid', 'unusable content type')
+    const answer = await this.#ask(location, { body, contentType })
     const { id } = parseAnswer(answer.body) ?? {}
-    if (typeof id !== 'string' || !ID.test(id)) throw new Refusal('upstream_unusable', `${place.channel.id}: no id`)
-    // Of nobody, it would be there for nobody: then better not at all.
-    const at = { channel: place.channel.id, bytes: body.byteLength }
+    if (typeof id !== 'string' || !ID.test(id)) throw new Refusal('upstream_unusable', `${location.channel.id}: no id`)
+    // A file without an owner could not be used by anybody, so it is deleted again.
+    const at = { channel: location.channel.id, bytes: body.byteLength }
     const owned = this.#parts.files.own({ accountId, id }, at)
-    await owned.catch(() => this.#ask(place, { method: 'DELETE', below: `/${id}` }).catch(() => {}))
+    await owned.catch(() => this.#ask(location, { method: 'DELETE', below: `/${id}` }).catch(() => {}))
     await owned
-    return told(answer)
+    return replyOf(answer)
   }
 
   async get(ask: FileAsk): Promise<FileReply> {
-    const { id, place } = this.#find(ask)
-    return told(await this.#ask(place, { method: 'GET', below: `/${id}` }))
+    const { id, location } = this.#find(ask)
+    return replyOf(await this.#ask(location, { method: 'GET', below: `/${id}` }))
   }
 
   async delete(ask: FileAsk): Promise<FileReply> {
     const { accountId } = callerOf(ask)
-    const { id, place } = this.#find(ask)
-    const answer = await this.#ask(place, { method: 'DELETE', below: `/${id}` })
+    const { id, location } = this.#find(ask)
+    const answer = await this.#ask(location, { method: 'DELETE', below: `/${id}` })
     await this.#parts.files.disown({ accountId, id })
-    return told(answer)
+    return replyOf(answer)
   }
 
-  /** What its upstream says of each; one that it has forgotten is left out. */
+  /** Lists what the upstream says about each file; files that it has deleted are left out. */
   async list(ask: FileAsk): Promise<FileReply> {
     const { accountId } = callerOf(ask)
     const limit = limitOf(ask.query('limit'))
@@ -194,11 +194,11 @@ export class FileService {
     const purpose = ask.query('purpose')
     const found: { readonly id: string; readonly text: string }[] = []
     let next = 0
-    // Each is a question to its upstream, also where it is none of those that are wanted.
-    while (next < rest.length && found.length < limit && next < PAGE_MAX) {
-      const some = rest.slice(next, next + Math.min(AT_ONCE, limit - found.length, PAGE_MAX - next))
+    // Each file takes one request to its upstream, also where the purpose does not match.
+    while (next < rest.length && found.length < limit && next < PAGE_SIZE_MAX) {
+      const some = rest.slice(next, next + Math.min(PARALLEL_REQUESTS, limit - found.length, PAGE_SIZE_MAX - next))
       next += some.length
-      const texts = await Promise.all(some.map(({ id, channel }) => this.#wordsOf(id, channel, purpose)))
+      const texts = await Promise.all(some.map(({ id, channel }) => this.#fileText(id, channel, purpose)))
       texts.forEach((text, index) => text !== undefined && found.push({ id: some[index]!.id, text }))
     }
     const hasMore = next < rest.length
@@ -208,8 +208,8 @@ export class FileService {
     return { body: `{"object":"file","data":[${found.map(({ text }) => text).join(',')}],${tail.join('')}` }
   }
 
-  /** At the first provider of which the key may call anything, by a channel with all tags that the key requires. */
-  #placeFor(caller: Caller, wanted: string | undefined): Place {
+  /** The first provider of which the key may call a model, through a channel with all tags that the key requires. */
+  #locationFor(caller: Caller, wanted: string | undefined): FileLocation {
     const { providers, channelsOf, ruleOf } = this.#parts.catalogue
     let forbidden: Refusal | undefined
     for (const provider of providers.values()) {
@@ -217,49 +217,49 @@ export class FileService {
       const channels = provider.speaks[DIALECT] === undefined ? [] : channelsOf(provider.id)
       const channel = channels.find(({ id }) => mayUseChannel(caller, ruleOf(id).tags))
       if (channel !== undefined && this.#mayCall(caller, provider)) return { provider, channel }
-      const hint = 'It may call no model of a provider that takes files.'
+      const hint = 'The key may not call any model of a provider that takes files.'
       if (channels.length > 0) forbidden = new Refusal('model_forbidden', provider.id, { hint })
     }
     if (forbidden !== undefined) throw forbidden
     throw new Refusal(wanted === undefined ? 'no_channel' : 'provider_unknown', 'no provider takes files')
   }
 
-  /** Whether there is a model of it that the key may call, by its own name or by one that the key is allowed. */
+  /** Whether the key may call a model of the provider, by its own name or by an allowed alias. */
   #mayCall(caller: Caller, { id, models, openModels }: Provider): boolean {
     const { allows, accountAllows, requires } = caller
     const own = [...models.keys()].map(model => ({ asked: `${id}/${model}`, name: `${id}/${model}` }))
     const patterns = [...(allows ?? []), ...(accountAllows ?? [])]
     const named = patterns.flatMap(pattern => {
-      // Of a provider whose models nobody has listed, any that fits.
+      // A provider without a list of models accepts any name.
       const asked = pattern === '*' ? `${id}/x` : openModels ? pattern.replaceAll('*', 'x') : pattern
-      const found = quietly(() => this.#parts.lanes.mouthsOf(asked, requires)) ?? []
+      const found = orUndefined(() => this.#parts.lanes.mouthsOf(asked, requires)) ?? []
       return found.flatMap(({ provider, name }) => (provider.id === id ? [{ asked, name }] : []))
     })
     const isOpen = allows === null && accountAllows === null && openModels
     const isAllowed = ({ asked, name }: { asked: string; name: string }): boolean =>
-      quietly(() => checkModel(caller, asked, name) ?? true) === true
+      orUndefined(() => checkModel(caller, asked, name) ?? true) === true
     return isOpen || own.some(isAllowed) || named.some(isAllowed)
   }
 
-  #placeOf(channelId: string): Place | undefined {
+  #locationOf(channelId: string): FileLocation | undefined {
     const { providers, heirOf } = this.#parts.catalogue
     const channel = heirOf(channelId)
     return channel && { provider: providers.get(channel.providerId)!, channel }
   }
 
-  #find(ask: FileAsk): { readonly id: string; readonly place: Place } {
+  #find(ask: FileAsk): { readonly id: string; readonly location: FileLocation } {
     const id = ask.path.slice(ask.path.lastIndexOf('/') + 1)
     const channel = ID.test(id) ? this.#parts.files.owns({ accountId: callerOf(ask).accountId, id }) : undefined
-    if (channel === undefined) throw unknown(id)
-    const place = this.#placeOf(channel)
-    if (place === undefined) throw new Refusal('no_channel', channel)
-    return { id, place }
+    if (channel === undefined) throw unknownFile(id)
+    const location = this.#locationOf(channel)
+    if (location === undefined) throw new Refusal('no_channel', channel)
+    return { id, location }
   }
 
-  async #wordsOf(id: string, channel: string, purpose: string | null): Promise<string | undefined> {
-    const place = this.#placeOf(channel)
-    if (place === undefined) return undefined
-    const { body } = await this.#ask(place, { method: 'GET', below: `/${id}` }).catch(fault => {
+  async #fileText(id: string, channel: string, purpose: string | null): Promise<string | undefined> {
+    const location = this.#locationOf(channel)
+    if (location === undefined) return undefined
+    const { body } = await this.#ask(location, { method: 'GET', below: `/${id}` }).catch(fault => {
       if (fault instanceof Refusal && fault.code === 'file_unknown') return { body: Buffer.alloc(0) }
       throw fault
     })
@@ -267,31 +267,31 @@ export class FileService {
     return json === undefined || (purpose !== null && json.purpose !== purpose) ? undefined : body.toString()
   }
 
-  async #ask(place: Place, asked: Partial<Question>): Promise<WholeAnswer> {
+  async #ask(location: FileLocation, asked: Partial<Question>): Promise<WholeAnswer> {
     const [bytesMax, msMax] = [bounds.errorBodyBytesMax, bounds.firstContentMsMax]
-    const question: Question = { ...place, dialect: DIALECT, bytesMax, msMax, ...asked }
+    const question: Question = { ...location, dialect: DIALECT, bytesMax, msMax, ...asked }
     const answer = await this.#parts.askUpstream(question).catch(fault => {
       throw fault instanceof Unanswered ? fault.refusal : fault
     })
     if (answer.status >= 200 && answer.status <= 299) return answer
-    throw refusalBy(answer, place)
+    throw refusalBy(answer, location)
   }
 }
 
 interface Upload {
   readonly accountId: number
   readonly body: Buffer
-  readonly place: Place
+  readonly location: FileLocation
 }
 
-/** A refusal that tells what is left of the limits. */
+/** Adds what is left of the limits to a refusal. */
 function withQuotas(fault: unknown, quotas: Permit['quotas']): unknown {
   if (!(fault instanceof Refusal)) return fault
   return new Refusal(fault.code, fault.message.slice(fault.code.length + 2), { ...fault.extras, quotas })
 }
 
-/** Undefined for what is refused. */
-function quietly<Value>(find: () => Value): Value | undefined {
+/** Returns undefined where `find` throws a refusal. */
+function orUndefined<Value>(find: () => Value): Value | undefined {
   try {
     return find()
   } catch (fault) {
@@ -300,19 +300,19 @@ function quietly<Value>(find: () => Value): Value | undefined {
   }
 }
 
-const told = ({ status, body }: WholeAnswer): FileReply => ({ status, body: body.toString() })
+const replyOf = ({ status, body }: WholeAnswer): FileReply => ({ status, body: body.toString() })
 
-const unknown = (detail: string, extras = {}): Refusal =>
+const unknownFile = (detail: string, extras = {}): Refusal =>
   new Refusal('file_unknown', detail.slice(0, bounds.keptIdCharsMax), extras)
 
 function callerOf({ caller }: FileAsk): Caller {
-  if (caller === undefined) throw new Error('files are asked for with a key')
+  if (caller === undefined) throw new Error('files need a caller with a key')
   return caller
 }
 
-/** What is said of our credential is not the caller's to read. */
-function refusalBy({ status, body }: WholeAnswer, { channel }: Place): Refusal {
-  if (status === 404) return unknown(channel.id)
+/** The caller never gets an error about the channel's credential. */
+function refusalBy({ status, body }: WholeAnswer, { channel }: FileLocation): Refusal {
+  if (status === 404) return unknownFile(channel.id)
   if (status === 429) return new Refusal('upstream_rate_limited', channel.id)
   if (status < 400 || status > 499 || [401, 402, 403, 407].includes(status)) {
     return new Refusal('upstream_unusable', `${channel.id}: ${status}`)
@@ -323,8 +323,8 @@ function refusalBy({ status, body }: WholeAnswer, { channel }: Place): Refusal {
 }
 
 function limitOf(text: string | null): number {
-  if (text === null || text === '') return PAGE
+  if (text === null || text === '') return PAGE_SIZE
   const limit = /^[1-9]\d{0,2}$/.test(text) ? Number(text) : Number.NaN
-  if (!(limit <= PAGE_MAX)) throw invalid('limit', `must be an integer from 1 to ${PAGE_MAX}`)
+  if (!(limit <= PAGE_SIZE_MAX)) throw invalid('limit', `must be an integer from 1 to ${PAGE_SIZE_MAX}`)
   return limit
 }

@@ -1,5 +1,5 @@
-// Calls that are answered in the background: the caller is told at once that its response waits, and the call runs to
-// its end as any other, with nobody on the other side. Its events are held while it runs, for whoever listens.
+// Runs calls in the background (`background: true`): the caller gets a queued response at once, and the call runs to its
+// end without a caller. Its events are kept while it runs, for callers that stream them later.
 
 import { bounds } from '../../base/bounds.ts'
 import { beyondBound, Refusal } from '../../base/errors.ts'
@@ -29,70 +29,70 @@ export interface BackgroundParts {
 }
 
 export interface Background {
-  /** `answer` makes the answer as a caller would get it. Nothing of it is awaited here. */
+  /** `answer` produces the answer as a caller would get it. It is not awaited. */
   begin(exchange: Exchange, answer: () => Promise<Response>): Promise<Response>
-  /** One that is under way. */
+  /** A call that is running in the background. */
   find(owner: KeptId): Run | undefined
 }
 
 export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts): Background {
   const runs = new Map<string, Run>()
-  const nameOf = ({ accountId, id }: KeptId): string => `${accountId}/${id}`
+  const keyOf = ({ accountId, id }: KeptId): string => `${accountId}/${id}`
 
   function checkRoom(accountId: number): void {
     const ofAccount = [...runs.values()].filter(run => run.accountId === accountId).length
     if (runs.size < bounds.backgroundCallsMax && ofAccount < bounds.backgroundCallsOfAccountMax) return
-    const hint = 'Too many responses are being made in the background.'
-    throw new Refusal('overloaded', 'in the background', { retryAfterMs: 5_000, hint })
+    const hint = 'Too many responses are running in the background. Try again later.'
+    throw new Refusal('overloaded', 'too many background calls', { retryAfterMs: 5_000, hint })
   }
 
-  /** For those who will want to hear it again, as it was said. */
-  async function keepEvents(run: Run): Promise<void> {
+  /** Stores the events, so that they can be streamed again. */
+  async function storeEvents(run: Run): Promise<void> {
     const stored = run.exchange.kept!.isDeleted ? undefined : responses.get(run)
     if (stored?.body === undefined || run.events === '') return
     const { body, expiresMs: _expiresMs, ...facts } = stored
     await responses.put(facts, { ...body, events: run.events })
   }
 
-  async function go(run: Run, answer: () => Promise<Response>): Promise<void> {
+  async function runToEnd(run: Run, answer: () => Promise<Response>): Promise<void> {
     try {
       await run.hear(await answer())
-      await keepEvents(run)
+      await storeEvents(run)
     } catch (fault) {
-      log.error('a call in the background failed', { response: run.id, fault: describeFault(fault) })
+      log.error('a background call failed', { response: run.id, fault: describeFault(fault) })
     } finally {
-      runs.delete(nameOf(run))
+      runs.delete(keyOf(run))
       run.over()
     }
   }
 
   return {
-    find: owner => runs.get(nameOf(owner)),
+    find: owner => runs.get(keyOf(owner)),
     async begin(exchange, answer) {
       const kept = exchange.kept!
       checkRoom(exchange.permit!.caller.accountId)
-      const waiting = waitingFor(exchange)
+      const waiting = queuedResponse(exchange)
       const facts = { ...factsOf(exchange, kept, waiting), status: 'queued', channel: null, upstreamId: null } as const
       const run = new Run(exchange, { ...facts, heartbeatMs })
-      runs.set(nameOf(run), run)
+      runs.set(keyOf(run), run)
       try {
         const done = await responses.put(facts, { input: kept.input, output: [], response: waiting })
         if (done === 'too_large') throw tooLargeToKeep()
         exchange.stop.throwIfStopped()
       } catch (fault) {
-        runs.delete(nameOf(run))
+        runs.delete(keyOf(run))
         throw fault
       }
-      begun(exchange, kept, waiting)
-      void go(run, answer)
+      detach(exchange, kept, waiting)
+      void runToEnd(run, answer)
       if (exchange.call!.stream) return run.listen(-1, headersOf(exchange, SSE_TYPE))
       return new Response(JSON.stringify(waiting), { headers: headersOf(exchange, 'application/json') })
     },
   }
 }
 
-/** From here on its caller may leave. */
-function begun(exchange: Exchange, kept: KeptCall, waiting: Json): void {
+/** From here on the caller may disconnect. */
+function detach(exchange: Exchange, kept: KeptCall, waiting: Json): void {
   kept.waiting = waiting
   exchange.detached = true
   const { id, background, previous_response_id } = waiting
@@ -100,19 +100,19 @@ function begun(exchange: Exchange, kept: KeptCall, waiting: Json): void {
   exchange.handOver()
 }
 
-function waitingFor({ requestId, createdMs, call }: Exchange): Json {
+function queuedResponse({ requestId, createdMs, call }: Exchange): Json {
   const { model, wantsUsage, choices, asked, json } = call!
   const createdS = Math.floor(createdMs / 1_000)
   return waitingResponse({ requestId, model, createdS, wantsUsage, choices, json: asked ?? json, losses: new Losses() })
 }
 
-/** What would be held for nobody in particular is no longer held, whatever the upstream has still to say. */
-const tooMuch: StopReason = {
+/** The events are held for callers that may never come, so their memory is bounded. */
+const tooManyEvents: StopReason = {
   outcome: 'over_bound',
-  refusal: beyondBound(`Its events have more than ${bounds.backgroundEventsBytesMax} bytes, in the background.`),
+  refusal: beyondBound(`The events of the background response have more than ${bounds.backgroundEventsBytesMax} bytes.`),
 }
 
-interface RunFacts extends KeptId {
+interface RunParts extends KeptId {
   readonly heartbeatMs: number
 }
 
@@ -120,7 +120,7 @@ export class Run implements KeptId {
   readonly exchange: Exchange
   readonly accountId: number
   readonly id: string
-  /** Resolves when it is over, and kept. */
+  /** Resolves when the call is over and stored. */
   readonly ended: Promise<void>
   readonly #heartbeatMs: number
   readonly #end: () => void
@@ -129,7 +129,7 @@ export class Run implements KeptId {
   #wake = Promise.withResolvers<void>()
   #isOver = false
 
-  constructor(exchange: Exchange, { accountId, id, heartbeatMs }: RunFacts) {
+  constructor(exchange: Exchange, { accountId, id, heartbeatMs }: RunParts) {
     this.exchange = exchange
     this.accountId = accountId
     this.id = id
@@ -143,7 +143,7 @@ export class Run implements KeptId {
     return this.#frames.join('')
   }
 
-  /** Settles as if its caller had left. */
+  /** Settles the call as if its caller had disconnected. */
   async cancel(): Promise<void> {
     const { kept, stop } = this.exchange
     if (stop.reason === undefined) kept!.isCancelled = true
@@ -151,7 +151,7 @@ export class Run implements KeptId {
     await this.ended
   }
 
-  /** Ends it, and nothing of it is kept. */
+  /** Ends the call and stores nothing of it. */
   async forget(): Promise<void> {
     this.exchange.kept!.isDeleted = true
     await this.cancel()
@@ -163,7 +163,7 @@ export class Run implements KeptId {
     this.#end()
   }
 
-  /** Takes everything that a caller would have got. */
+  /** Reads the answer and keeps its events. */
   async hear(response: Response): Promise<void> {
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
     if (!isStream) return void (await response.arrayBuffer())
@@ -174,40 +174,44 @@ export class Run implements KeptId {
   }
 
   #add(frame: Buffer): void {
-    if (frameData(frame) === undefined) return // a comment, for a caller that is there
+    if (frameData(frame) === undefined) return // a comment, which only a waiting caller needs
     this.#frames.push(Buffer.from(frame))
     this.#bytes += frame.length
-    if (this.#bytes > bounds.backgroundEventsBytesMax) this.exchange.stop.stop(tooMuch)
+    if (this.#bytes > bounds.backgroundEventsBytesMax) this.exchange.stop.stop(tooManyEvents)
     this.#wake.resolve()
     this.#wake = Promise.withResolvers()
   }
 
-  /** Its events behind the one of this number, as they come. */
+  /** Streams the events with a number above `after`, as they arrive. */
   listen(after: number, headers: Record<string, string>): Response {
     let isGone = false
-    const tell = async (sink: Sink): Promise<void> => {
+    const writeEvents = async (sink: Sink): Promise<void> => {
       for (let at = 0; !isGone; ) {
         const isOver = this.#isOver
         for (; at < this.#frames.length && !isGone; at++) {
-          if (after < 0 || numberOf(this.#frames[at]!) > after) await sink.write(this.#frames[at]!)
+          if (after < 0 || sequenceNumber(this.#frames[at]!) > after) await sink.write(this.#frames[at]!)
         }
         if (isOver) return
-        if (at === this.#frames.length) await this.#news(sink)
+        if (at === this.#frames.length) await this.#waitForEvent(sink)
       }
     }
-    return streamResponse({ status: 200, headers: { ...headers, ...SSE_HEADERS } }, tell, () => void (isGone = true))
+    return streamResponse(
+      { status: 200, headers: { ...headers, ...SSE_HEADERS } },
+      writeEvents,
+      () => void (isGone = true),
+    )
   }
 
-  async #news(sink: Sink): Promise<void> {
+  async #waitForEvent(sink: Sink): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined
-    const silent = new Promise<'silence'>(resolve => (timer = setTimeout(() => resolve('silence'), this.#heartbeatMs)))
-    const came = await Promise.race([this.#wake.promise, silent]).finally(() => clearTimeout(timer))
-    if (came === 'silence') await sink.write(': \n\n')
+    const timeout = new Promise<'silence'>(resolve => (timer = setTimeout(() => resolve('silence'), this.#heartbeatMs)))
+    const result = await Promise.race([this.#wake.promise, timeout]).finally(() => clearTimeout(timer))
+    if (result === 'silence') await sink.write(': \n\n')
   }
 }
 
-/** Events without one go to everybody. */
-function numberOf(frame: Buffer): number {
+/** Events without a number are sent to every listener. */
+function sequenceNumber(frame: Buffer): number {
   try {
     const { sequence_number: number } = JSON.parse(frameData(frame)!) as { sequence_number?: unknown }
     return typeof number === 'number' ? number : Number.POSITIVE_INFINITY

@@ -1,5 +1,5 @@
-// A conversation as one opaque item, for callers that want to carry less: all its items, sealed for their account. It
-// is opened again wherever it is sent, so that every upstream reads what was said.
+// Packs a conversation into one opaque item, for callers that want to send less: all of its items, encrypted for their
+// account. Wherever a caller sends the item, it is unpacked again, so that every upstream can read the conversation.
 
 import type { Seal, SealedPlace } from '../../base/secrets/seal.ts'
 import { SealError } from '../../base/secrets/seal.ts'
@@ -8,13 +8,13 @@ import type { Json } from '../../protocols/request/json-type.ts'
 
 export interface Compacting {
   close(items: readonly Json[], accountId: number): string
-  /** What a compaction of ours stands for; undefined for any other item. Throws where it does not open. */
+  /** The items of a compaction; undefined for any other item. Throws where it cannot be decrypted. */
   open(item: Json, accountId: number): readonly Json[] | undefined
 }
 
-/** Its base64 has no rest, so that it is how every text begins. */
-const MARK = Buffer.from('weirc1')
-const MARKED = MARK.toString('base64')
+/** Its length is a multiple of three bytes, so that every base64 text begins with the same characters. */
+const PREFIX = Buffer.from('weirc1')
+const PREFIX_BASE64 = PREFIX.toString('base64')
 
 const placeFor = (accountId: number): SealedPlace => ({ table: 'compaction', row: accountId, column: 'sealed' })
 
@@ -22,15 +22,15 @@ export function buildCompacting(seal: Seal): Compacting {
   return {
     close(items, accountId) {
       const sealed = seal.close(placeFor(accountId), Buffer.from(JSON.stringify(items)))
-      return Buffer.concat([MARK, sealed]).toString('base64')
+      return Buffer.concat([PREFIX, sealed]).toString('base64')
     },
     open({ type, encrypted_content: content }, accountId) {
-      if (type !== 'compaction' || typeof content !== 'string' || !content.startsWith(MARKED)) return undefined
+      if (type !== 'compaction' || typeof content !== 'string' || !content.startsWith(PREFIX_BASE64)) return undefined
       try {
-        const sealed = Buffer.from(content, 'base64').subarray(MARK.length)
+        const sealed = Buffer.from(content, 'base64').subarray(PREFIX.length)
         return JSON.parse(seal.open(placeFor(accountId), sealed).toString()) as readonly Json[]
       } catch (fault) {
-        if (fault instanceof SealError) throw invalid('input', 'holds a compaction that does not open')
+        if (fault instanceof SealError) throw invalid('input', 'has a compaction item that cannot be decrypted')
         throw fault
       }
     },

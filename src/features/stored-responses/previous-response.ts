@@ -1,5 +1,5 @@
-// What a call builds on that its caller only names: an earlier response, an item of one, or what was compacted. Where
-// the upstream that keeps it is asked again, the name is enough; any other is given all of it.
+// Finds what a call names and does not contain: a previous response, an item of one, or a compaction. An upstream that
+// stores the previous response gets only its id; any other upstream gets the full items.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -20,17 +20,17 @@ import type { Responses, StoredResponse } from '../../vault/responses.ts'
 import type { Compacting } from './compaction.ts'
 
 export interface Following {
-  /** The response that a call follows. Throws where it is not the caller's, or cannot be followed. */
+  /** The response that a call continues. Throws where the account does not own it, or where it cannot be continued. */
   find(call: Call, permit: Permit): StoredResponse | undefined
-  /** Where it is kept besides here, if it is. */
+  /** The channel whose upstream also stores the response, if any. */
   keptAt(response: StoredResponse | undefined): KeptAt | undefined
-  /** The call as it is to be forwarded, now that it is known where it goes. */
+  /** The call as it is forwarded, with the previous turns; the route must be known. */
   bring(exchange: Exchange, previous: StoredResponse | undefined): Promise<Call>
-  /** The call as a count needs it: with all that it follows and stands for in its body. */
+  /** The call for a token count: with all previous turns and items in its body. */
   whole(call: Call, permit: Permit, protocol: Pick<Protocol, 'readCall'>): Promise<Call>
-  /** All items of a response and of those before it, the oldest first, without what it answered itself. */
+  /** The items of the response and of those before it, the oldest first, without its own output. */
   itemsUntil(response: StoredResponse): Promise<readonly Json[]>
-  /** Everything that was said when a response was over. */
+  /** All items up to the end of the response. */
   itemsOf(response: Pick<StoredResponse, 'accountId' | 'id'>): Promise<readonly Json[]>
 }
 
@@ -40,12 +40,12 @@ export interface FollowingParts {
   readonly catalogue: Pick<Catalogue, 'channelNamed' | 'heirOf'>
 }
 
-/** About as many bytes of text as a token has. */
+/** The average bytes of text per token. */
 const TOKEN_BYTES = 4
 
-const nowhere: Asked = { path: '', query: () => null, header: () => undefined }
+const noRequest: Asked = { path: '', query: () => null, header: () => undefined }
 
-/** The channel that keeps it besides here. Of what is kept here, too, none need be asked that may be another's. */
+/** The channel whose upstream also stores the response. A response that the vault has, too, uses no replacement channel. */
 export function keeperOf(response: StoredResponse, catalogue: FollowingParts['catalogue']): Channel | undefined {
   const { channel, upstreamId, body } = response
   if (channel === null || upstreamId === null) return undefined
@@ -60,51 +60,53 @@ function keptAt(response: StoredResponse, catalogue: FollowingParts['catalogue']
 export const unknownResponse = (id: string): Refusal => new Refusal('response_unknown', id.slice(0, 64))
 
 export function buildFollowing({ responses, compacting, catalogue }: FollowingParts): Following {
-  async function linksTo({ accountId, id }: Pick<StoredResponse, 'accountId' | 'id'>): Promise<readonly Json[]> {
+  async function itemsOfChain({ accountId, id }: Pick<StoredResponse, 'accountId' | 'id'>): Promise<readonly Json[]> {
     const chain = await responses.chain({ accountId, id })
-    if (chain.done === 'too_long') throw unfit('There is too much before it to go on from it.')
-    if (chain.done === 'missing') throw new Refusal('response_unknown', id, { hint: 'One before it is gone.' })
+    if (chain.done === 'too_long') throw unfit('The conversation before it is too long to be continued.')
+    if (chain.done === 'missing') {
+      throw new Refusal('response_unknown', id, { hint: 'An earlier response of the conversation is not stored any more.' })
+    }
     return chain.links.flatMap(({ body }) => {
-      if (body === undefined) throw unfit('Only the upstream that made it has it, and this call does not go there.')
+      if (body === undefined) throw unfit('Only its upstream stores it, and this call goes to another one.')
       return [...body.input, ...body.output] as readonly Json[]
     })
   }
 
-  /** The item itself in place of its name. Names that an upstream gave are judged with all other references. */
-  function lookUp(item: Json, accountId: number): Json {
+/** The item instead of its id. Ids of upstreams are checked together with all other references. */
+  function resolveItem(item: Json, accountId: number): Json {
     if (item.type !== 'item_reference') return item
-    const place = placeOfItem(item.id)
-    if (place === undefined) return item
-    const body = responses.get({ accountId, id: place.response })?.body
-    const found = (body?.[place.of] as readonly Json[] | undefined)?.find(({ id }) => id === item.id)
+    const location = placeOfItem(item.id)
+    if (location === undefined) return item
+    const body = responses.get({ accountId, id: location.response })?.body
+    const found = (body?.[location.of] as readonly Json[] | undefined)?.find(({ id }) => id === item.id)
     if (found !== undefined) return found
-    const hint = 'It has an item_reference to an item that is not kept, or not any more: send the item itself again.'
+    const hint = 'It has an item_reference to an item that is not stored: send the item itself.'
     throw new Refusal('reference_unknown', 'an item', { param: 'input', hint })
   }
 
-  /** Whatever stands for something else in a list of items. */
-  function unfolded(items: readonly Json[], accountId: number): readonly Json[] {
-    return items.flatMap(item => compacting.open(item, accountId) ?? [lookUp(item, accountId)])
+  /** Replaces compactions and references by their items. */
+  function expand(items: readonly Json[], accountId: number): readonly Json[] {
+    return items.flatMap(item => compacting.open(item, accountId) ?? [resolveItem(item, accountId)])
   }
 
   const find: Following['find'] = (call, permit) => findPrevious(responses, call, permit)
 
   return {
-    itemsOf: linksTo,
+    itemsOf: itemsOfChain,
     find,
     keptAt: response => response && keptAt(response, catalogue),
     async whole(call, permit, protocol) {
       if (call.state === undefined) return call
       const previous = find(call, permit)
       const own = itemsOfInput(call.json, 'count')
-      const items = previous === undefined ? own : [...(await linksTo(previous)), ...own]
-      const said = unfolded(items, permit.caller.accountId)
-      if (said.length === own.length && said.every((item, at) => item === own[at])) return call
+      const items = previous === undefined ? own : [...(await itemsOfChain(previous)), ...own]
+      const expanded = expand(items, permit.caller.accountId)
+      if (expanded.length === own.length && expanded.every((item, at) => item === own[at])) return call
       const { previous_response_id: _previous, ...rest } = call.json
-      return protocol.readCall(bodyOf({ ...rest, input: itemsForStranger(said) }), nowhere)
+      return protocol.readCall(bodyOf({ ...rest, input: itemsForStranger(expanded) }), noRequest)
     },
     async itemsUntil({ accountId, previousId, body }) {
-      const before = previousId === null ? [] : await linksTo({ accountId, id: previousId }).catch(() => [])
+      const before = previousId === null ? [] : await itemsOfChain({ accountId, id: previousId }).catch(() => [])
       return [...before, ...((body?.input ?? []) as readonly Json[])]
     },
     async bring(exchange, previous) {
@@ -118,23 +120,23 @@ export function buildFollowing({ responses, compacting, catalogue }: FollowingPa
       if (background && exchange.unkept) throw tooLargeToKeep()
       if (store && !exchange.unkept) exchange.kept = new KeptCall(own, previous?.id)
       const keepsPrevious = previous === undefined || follows !== undefined
-      const items = keepsPrevious ? own : [...(await linksTo(previous)), ...own]
-      const said = unfolded(items, accountId)
-      const isSame = keepsPrevious && said.length === own.length && said.every((item, at) => item === own[at])
-      // The upstream does not know that it follows anything, or by another name.
+      const items = keepsPrevious ? own : [...(await itemsOfChain(previous)), ...own]
+      const expanded = expand(items, accountId)
+      const isSame = keepsPrevious && expanded.length === own.length && expanded.every((item, at) => item === own[at])
+      // The upstream does not know the previous response, or knows it by another id.
       if (previous !== undefined && follows !== previous.id) {
         exchange.renaming = new Renaming({ previous_response_id: previous.id })
       }
-      const whole = spoken === exchange.protocol ? itemsForStranger(said) : said
+      const whole = spoken === exchange.protocol ? itemsForStranger(expanded) : expanded
       const input = isSame ? call.json.input : whole
-      const brought = isSame && !background ? call : rewritten(exchange, { input, keepsPrevious })
-      return previous !== undefined && keepsPrevious ? withBefore(brought, previous) : brought
+      const forwarded = isSame && !background ? call : rewriteCall(exchange, { input, keepsPrevious })
+      return previous !== undefined && keepsPrevious ? withPreviousTokens(forwarded, previous) : forwarded
     },
   }
 }
 
 export const tooLargeToKeep = (): Refusal =>
-  new Refusal('body_too_large', 'to be kept', { hint: 'What is made in the background must fit what is kept.' })
+  new Refusal('body_too_large', 'to be stored', { hint: 'A background response must be small enough to be stored.' })
 
 function findPrevious(
   responses: Pick<Responses, 'get'>,
@@ -155,28 +157,28 @@ function findPrevious(
 
 const unfit = (hint: string): Refusal => new Refusal('response_unfit', hint, { param: 'previous_response_id', hint })
 
-/** What the upstream has of it already is read again, though it is not in the body. */
-function withBefore(call: Call, { body }: StoredResponse): Call {
+/** Adds the tokens that the upstream already has: they are billed as input, though they are not in the body. */
+function withPreviousTokens(call: Call, { body }: StoredResponse): Call {
   const usage = isObject(body?.response) ? body.response.usage : undefined
   const tokens = isObject(usage) ? usage.total_tokens : undefined
   if (!Number.isSafeInteger(tokens) || (tokens as number) < 0) return call
   return { ...call, inputBytes: call.inputBytes + (tokens as number) * TOKEN_BYTES }
 }
 
-interface Rewriting {
+interface RewrittenFields {
   readonly input: unknown
   readonly keepsPrevious: boolean
 }
 
-/** Whether it runs in the background is between the caller and us. */
-function rewritten({ call, protocol }: Exchange, { input, keepsPrevious }: Rewriting): Call {
+/** The gateway itself runs background calls, so the upstream is not told about it. */
+function rewriteCall({ call, protocol }: Exchange, { input, keepsPrevious }: RewrittenFields): Call {
   const { background: _background, previous_response_id: previous, ...rest } = call!.json
   const json = { ...rest, input, ...(keepsPrevious && previous !== undefined && { previous_response_id: previous }) }
-  return { ...protocol.readCall(bodyOf(json), nowhere), state: call!.state!, asked: call!.json }
+  return { ...protocol.readCall(bodyOf(json), noRequest), state: call!.state!, asked: call!.json }
 }
 
 function bodyOf(json: Json): Buffer {
   const body = Buffer.from(JSON.stringify(json))
   if (body.length <= bounds.bodyBytesMax) return body
-  throw new Refusal('body_too_large', 'with what it follows', { hint: 'So much is in it with what it follows.' })
+  throw new Refusal('body_too_large', 'with the previous turns', { hint: 'The size includes the previous turns.' })
 }

@@ -1,5 +1,5 @@
-// What can be asked of responses that are kept: looked at, heard again, listed, cancelled, deleted; and a conversation
-// made into one item. Always of the account that asks: what is another's is not there.
+// Serves requests about stored responses: retrieve, stream again, list input items, cancel, delete, and compact a
+// conversation. A response is visible only to its own account.
 
 import { Refusal } from '../../base/errors.ts'
 import { SSE_TYPE } from '../../http/server/event-stream.ts'
@@ -27,13 +27,13 @@ import { unknownResponse } from './previous-response.ts'
 import { toldResponse } from './store-response.ts'
 import type { Asking, UpstreamAsking } from './upstream-responses.ts'
 
-/** A request of one who has shown a key. */
+/** An authenticated request about a stored response. */
 export interface StateAsk extends Asked {
   readonly caller?: Caller
   readonly requestId: string
-  /** Every value of a field of the query. */
+  /** All values of a query field. */
   queries(name: string): readonly string[]
-  /** The answer may be silent for a while. */
+  /** Allows the answer to be silent for a while. */
   lingers(): void
   readBody(): Promise<Buffer>
 }
@@ -60,26 +60,26 @@ export interface ResponsesAskingParts {
 const JSON_HEAD = { headers: { 'content-type': 'application/json' } }
 const json = (body: string): Response => new Response(body, JSON_HEAD)
 
-/** The name that a path has behind `/responses/`. */
-const idOf = (path: string): string => path.slice(path.indexOf('/responses/') + '/responses/'.length).split('/')[0]!
+/** The id in the path, after `/responses/`. */
+const responseIdOf = (path: string): string => path.slice(path.indexOf('/responses/') + '/responses/'.length).split('/')[0]!
 
 export function buildResponsesAsking(parts: ResponsesAskingParts): ResponsesAsking {
   const { responses, background, following, upstreams } = parts
 
   function find({ path, caller }: StateAsk): StoredResponse {
-    const id = idOf(path)
+    const id = responseIdOf(path)
     const stored = caller && responses.get({ accountId: caller.accountId, id })
     if (stored === undefined) throw unknownResponse(id)
     return stored
   }
 
-  /** The upstream's own answer, where the caller knows the response by the upstream's name. */
+  /** The upstream's own answer, where the caller's id of the response is the upstream's id. */
   async function fromUpstream(stored: StoredResponse, ask: Asking, protocol: Protocol): Promise<Response | undefined> {
     if (stored.upstreamId !== stored.id) return undefined
     const keeper = upstreams.keeperOf(stored, protocol)
     if (keeper !== undefined) return await upstreams.ask(keeper, ask)
     if (stored.body !== undefined) return undefined
-    throw new Refusal('no_channel', stored.channel ?? '', { hint: 'The one that has this response is gone.' })
+    throw new Refusal('no_channel', stored.channel ?? '', { hint: 'The channel that has this response was removed.' })
   }
 
   return {
@@ -88,11 +88,11 @@ export function buildResponsesAsking(parts: ResponsesAskingParts): ResponsesAski
     async retrieve(ask, protocol) {
       const stored = find(ask)
       const query = queryOf(ask, ['include', 'include[]', 'include_obfuscation', 'starting_after', 'stream'])
-      const passed = await fromUpstream(stored, { method: 'GET', query }, protocol)
-      if (passed !== undefined) return passed
+      const upstreamAnswer = await fromUpstream(stored, { method: 'GET', query }, protocol)
+      if (upstreamAnswer !== undefined) return upstreamAnswer
       const run = background.find(stored)
-      if (ask.query('stream') !== 'true') return json(JSON.stringify(toldNow(stored, run)))
-      const after = numberIn(ask, 'starting_after', { unsaid: -1, least: 0, most: Number.MAX_SAFE_INTEGER })
+      if (ask.query('stream') !== 'true') return json(JSON.stringify(currentResponse(stored, run)))
+      const after = integerIn(ask, 'starting_after', { fallback: -1, least: 0, most: Number.MAX_SAFE_INTEGER })
       ask.lingers()
       if (run?.exchange.call?.stream) return run.listen(after, { 'content-type': SSE_TYPE })
       await run?.ended
@@ -111,40 +111,41 @@ export function buildResponsesAsking(parts: ResponsesAskingParts): ResponsesAski
 
     async cancel(ask, protocol) {
       const stored = find(ask)
-      const passed = await fromUpstream(stored, { method: 'POST', below: '/cancel' }, protocol)
-      if (passed !== undefined) return passed
+      const upstreamAnswer = await fromUpstream(stored, { method: 'POST', below: '/cancel' }, protocol)
+      if (upstreamAnswer !== undefined) return upstreamAnswer
       const run = background.find(stored)
       await run?.cancel()
       const now = run === undefined ? stored : find(ask)
-      const told = toldNow(now, undefined)
-      if (told.background !== true) {
-        throw new Refusal('response_unfit', 'no background', { hint: 'Only one in the background can be cancelled.' })
+      const response = currentResponse(now, undefined)
+      if (response.background !== true) {
+        const hint = 'Only a background response can be cancelled.'
+        throw new Refusal('response_unfit', 'not a background response', { hint })
       }
-      return json(JSON.stringify(told))
+      return json(JSON.stringify(response))
     },
 
     async inputItems(ask, protocol) {
       const stored = find(ask)
       const query = queryOf(ask, ['after', 'limit', 'order', 'include', 'include[]'])
-      const passed = await fromUpstream(stored, { method: 'GET', below: '/input_items', query }, protocol)
-      if (passed !== undefined) return passed
+      const upstreamAnswer = await fromUpstream(stored, { method: 'GET', below: '/input_items', query }, protocol)
+      if (upstreamAnswer !== undefined) return upstreamAnswer
       return json(pageOf(await following.itemsUntil(stored), readPage(ask)))
     },
   }
 }
 
-/** Nothing is generated, so nobody pays for it; a conversation that another has made is none of the caller's. */
+/** Nothing is generated, so the request is free. */
 function buildCompact({ responses, following, compacting, dateMs }: ResponsesAskingParts): AnswerState {
   return async function compact(ask) {
     const { requestId } = ask
     const { accountId } = ask.caller!
-    const { json: asked } = readJsonObject(await ask.readBody(), ['model', 'input', 'previous_response_id'])
-    parseModelName(requireModel(asked))
-    const previous = optional(asked, 'previous_response_id', 'text')
+    const { json: requestJson } = readJsonObject(await ask.readBody(), ['model', 'input', 'previous_response_id'])
+    parseModelName(requireModel(requestJson))
+    const previous = optional(requestJson, 'previous_response_id', 'text')
     const stored = previous === undefined ? undefined : responses.get({ accountId, id: previous })
     if (previous !== undefined && stored === undefined) throw unknownResponse(previous)
-    const before = stored === undefined ? [] : await following.itemsOf(stored)
-    const items = [...before, ...itemsOfInput(asked, requestId)]
+    const previousItems = stored === undefined ? [] : await following.itemsOf(stored)
+    const items = [...previousItems, ...itemsOfInput(requestJson, requestId)]
     if (items.length === 0) throw missing('input')
     const content = compacting.close(
       items.flatMap(item => compacting.open(item, accountId) ?? [item]),
@@ -155,35 +156,36 @@ function buildCompact({ responses, following, compacting, dateMs }: ResponsesAsk
   }
 }
 
-/** What is to be deleted may be gone already. */
+/** A response that is deleted may already be gone at the upstream. */
 function throwUnlessGone(fault: unknown): void {
   if (!(fault instanceof Refusal && fault.code === 'response_unknown')) throw fault
 }
 
-/** As it stands: of one that is under way, how far it has come; of one that a crash ended, that it came to nothing. */
-function toldNow({ body, status }: StoredResponse, run: Run | undefined): Json {
-  const told = toldResponse(body!)
-  const isOver = told.status !== 'queued' && told.status !== 'in_progress'
-  // A run may still be there when its answer is kept: its events are kept after that.
-  if (isOver) return told
-  if (run !== undefined) return run.exchange.meter.forwarded ? { ...told, status: 'in_progress' } : told
-  return endedResponse(told, status === 'cancelled' ? status : 'failed', 'The gateway stopped before it was complete.')
+/** The current state: a running response may be in progress, and one that a crash ended has failed. */
+function currentResponse({ body, status }: StoredResponse, run: Run | undefined): Json {
+  const response = toldResponse(body!)
+  const isOver = response.status !== 'queued' && response.status !== 'in_progress'
+  // The run may still exist when the answer is stored, because its events are stored later.
+  if (isOver) return response
+  if (run !== undefined) return run.exchange.meter.forwarded ? { ...response, status: 'in_progress' } : response
+  const ended = status === 'cancelled' ? status : 'failed'
+  return endedResponse(response, ended, 'The gateway stopped before the response was complete.')
 }
 
 function eventsOf(stored: StoredResponse, after: number): string {
   const events = stored.body?.events
-  if (events === undefined || events === '') return replayEvents(toldNow(stored, undefined), after)
+  if (events === undefined || events === '') return replayEvents(currentResponse(stored, undefined), after)
   if (after < 0) return events
-  const told = events.split('\n\n').filter(event => numberOf(event) > after)
-  return told.map(event => `${event}\n\n`).join('')
+  const later = events.split('\n\n').filter(event => sequenceNumber(event) > after)
+  return later.map(event => `${event}\n\n`).join('')
 }
 
-function numberOf(event: string): number {
+function sequenceNumber(event: string): number {
   const data = /^data: (.*)$/m.exec(event)?.[1]
   try {
     return data === undefined ? -1 : ((JSON.parse(data) as { sequence_number?: number }).sequence_number ?? Infinity)
   } catch {
-    return Infinity // the mark at the end of the stream, which has no number
+    return Infinity // the marker at the end of the stream has no number
   }
 }
 
@@ -196,19 +198,19 @@ function queryOf(ask: StateAsk, names: readonly string[]): URLSearchParams {
 function readPage(ask: StateAsk): PageAsk {
   const order = ask.query('order') ?? 'desc'
   if (order !== 'asc' && order !== 'desc') throw invalid('order', 'must be asc or desc')
-  const limit = numberIn(ask, 'limit', { unsaid: 20, least: 1, most: 100 })
+  const limit = integerIn(ask, 'limit', { fallback: 20, least: 1, most: 100 })
   return { after: ask.query('after') ?? undefined, limit, order }
 }
 
 interface Range {
-  readonly unsaid: number
+  readonly fallback: number
   readonly least: number
   readonly most: number
 }
 
-function numberIn(ask: StateAsk, name: string, { unsaid, least, most }: Range): number {
+function integerIn(ask: StateAsk, name: string, { fallback, least, most }: Range): number {
   const text = ask.query(name)
-  if (text === null || text === '') return unsaid
+  if (text === null || text === '') return fallback
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN
   if (!(value >= least && value <= most)) throw invalid(name, `must be an integer from ${least} to ${most}`)
   return value

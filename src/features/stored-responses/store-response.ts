@@ -1,5 +1,5 @@
-// Keeps a response when its call ends, beside the settle and before its caller is told that it is complete. What cannot
-// be kept is no reason to take an answer away that was paid for: it is told, where there still is a head to tell it in.
+// Stores a response when its call ends, in parallel with the settlement and before the caller gets the end. Where it
+// cannot be stored, the caller still gets the answer that was paid for; a loss is listed if the head is not sent yet.
 
 import { errorRows } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
@@ -18,54 +18,54 @@ export interface ResponsesKeepingParts {
   readonly log: Log
 }
 
-/** Settles, and keeps what is to be kept. */
+/** Settles the call and stores its response. */
 export function keepingSettle(settle: Settle, { responses, log }: ResponsesKeepingParts): Settle {
   async function put(facts: ResponseFacts, body: ResponseBody): Promise<boolean> {
     if ((await responses.put(facts, body)) === 'kept') return true
-    // The upstream has what is too large for us.
+    // The upstream still stores what is too large for the vault.
     return facts.upstreamId !== null && (await responses.put(facts)) === 'kept'
   }
 
-  async function keep(exchange: Exchange, kept: KeptCall, ending: Ending): Promise<ResponseFacts | undefined> {
-    const [facts, body] = keptOf(exchange, kept, ending) ?? []
+  async function store(exchange: Exchange, kept: KeptCall, ending: Ending): Promise<ResponseFacts | undefined> {
+    const [facts, body] = rowOf(exchange, kept, ending) ?? []
     if (facts === undefined || body === undefined || kept.isDeleted) return undefined
     try {
       exchange.unkept = !(await put(facts, body))
-      if (exchange.unkept) log.warn('a response is too large to be kept', { request: exchange.requestId })
+      if (exchange.unkept) log.warn('a response is too large to be stored', { request: exchange.requestId })
     } catch (fault) {
       exchange.unkept = true
-      log.error('a response is not kept', { request: exchange.requestId, fault: describeFault(fault) })
+      log.error('a response could not be stored', { request: exchange.requestId, fault: describeFault(fault) })
     }
     return facts
   }
 
-  async function both(exchange: Exchange, kept: KeptCall, ending: Ending): Promise<void> {
-    const keeping = keep(exchange, kept, ending)
+  async function settleAndStore(exchange: Exchange, kept: KeptCall, ending: Ending): Promise<void> {
+    const storing = store(exchange, kept, ending)
     try {
       await settle(exchange, ending)
     } catch (fault) {
-      // Its caller is told that there is no answer: then there is none to be asked for either.
-      const facts = await keeping
+      // The caller gets an error instead of the answer, so the answer must not be retrievable either.
+      const facts = await storing
       if (facts !== undefined && kept.waiting === undefined) await responses.delete(facts).catch(() => {})
       throw fault
     }
-    await keeping
+    await storing
   }
 
   return (exchange, ending) => {
     const { kept } = exchange
     if (kept === undefined) return settle(exchange, ending)
-    exchange.ended ??= both(exchange, kept, ending)
+    exchange.ended ??= settleAndStore(exchange, kept, ending)
     return exchange.ended
   }
 }
 
-type Kept = readonly [ResponseFacts, ResponseBody]
+type StoredRow = readonly [ResponseFacts, ResponseBody]
 
-/** Undefined where there is nothing to keep. */
-function keptOf(exchange: Exchange, kept: KeptCall, ending: Ending): Kept | undefined {
+/** Undefined if there is nothing to store. */
+function rowOf(exchange: Exchange, kept: KeptCall, ending: Ending): StoredRow | undefined {
   const response = ending.outcome === 'completed' ? kept.answer() : undefined
-  if (response !== undefined) return wholeOf(exchange, kept, response)
+  if (response !== undefined) return completeRow(exchange, kept, response)
   if (kept.waiting === undefined) return undefined
   const status = kept.isCancelled ? 'cancelled' : 'failed'
   const ended = endedResponse(kept.waiting, status, errorRows[ending.error ?? 'gateway_fault'].message)
@@ -79,32 +79,33 @@ export function factsOf({ permit, route, createdMs }: Exchange, kept: KeptCall, 
   return { accountId, id: id as string, keyId, model, previousId: kept.previousId, createdMs }
 }
 
-function wholeOf(exchange: Exchange, kept: KeptCall, response: Json): Kept {
+function completeRow(exchange: Exchange, kept: KeptCall, response: Json): StoredRow {
   const { translation, route, renaming } = exchange
   const channel = exchange.attempts.at(-1)!.channelId
   const isNative = translation === undefined
-  const isKeptThere = isNative && route!.provider.can.keepsResponses && response.store !== false
-  const upstreamId = isKeptThere ? (renaming === undefined ? (response.id as string) : renaming.upstreamId) : undefined
+  const isStoredThere = isNative && route!.provider.can.keepsResponses && response.store !== false
+  const upstreamId = isStoredThere ? (renaming === undefined ? (response.id as string) : renaming.upstreamId) : undefined
   const facts: ResponseFacts = {
     ...factsOf(exchange, kept, response),
     status: response.status === 'incomplete' ? 'incomplete' : 'completed',
     channel: upstreamId === undefined ? null : channel,
     upstreamId: upstreamId ?? null,
   }
-  const said = Array.isArray(response.output) ? (response.output as readonly Json[]) : []
-  const output = isNative ? outputToFollow(said, originOf(channel, route!.model.id)) : said
-  return [facts, { input: kept.input, output, response: withoutTwice(response, output) }]
+  const items = Array.isArray(response.output) ? (response.output as readonly Json[]) : []
+  const output = isNative ? outputToFollow(items, originOf(channel, route!.model.id)) : items
+  return [facts, { input: kept.input, output, response: withoutDuplicate(response, output) }]
 }
 
-/** What the next turn needs is mostly what the caller got: then it is kept once. */
-function withoutTwice(response: Json, output: readonly Json[]): Json {
-  const said = response.output
-  const isSame = Array.isArray(said) && said.length === output.length && said.every((item, at) => item === output[at])
+/** The next turn mostly needs the same items that the caller got: then they are stored once. */
+function withoutDuplicate(response: Json, output: readonly Json[]): Json {
+  const items = response.output
+  const isSame =
+    Array.isArray(items) && items.length === output.length && items.every((item, at) => item === output[at])
   return isSame ? { ...response, output: null } : response
 }
 
-/** The response object as its caller got it. */
+/** The response object as the caller got it. */
 export function toldResponse({ response, output }: ResponseBody): Json {
-  const told = response as Json
-  return told.output === null ? { ...told, output } : told
+  const stored = response as Json
+  return stored.output === null ? { ...stored, output } : stored
 }

@@ -1,5 +1,5 @@
-// Asks an upstream for a response that it keeps, on the channel that has it. Nothing of the caller's head goes there,
-// and of its query only what the dialect knows; what comes back passes as it came.
+// Asks the upstream that stores a response for it, on the channel that created it. None of the caller's headers are
+// sent, and only known fields of its query. The answer passes unchanged.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
@@ -20,9 +20,9 @@ import type { StoredResponse } from '../../vault/responses.ts'
 import { keeperOf } from './previous-response.ts'
 
 export interface UpstreamAsking {
-  /** Where it is kept; undefined where that is no more. */
+  /** The channel that stores the response; undefined if it no longer exists. */
   keeperOf(response: StoredResponse, protocol: Protocol): Keeper | undefined
-  /** Throws what the upstream says instead, as a Refusal. */
+  /** Throws a Refusal where the upstream refuses the request. */
   ask(keeper: Keeper, asking: Asking): Promise<Response>
 }
 
@@ -35,7 +35,7 @@ export interface Keeper {
 
 export interface Asking {
   readonly method: 'GET' | 'DELETE' | 'POST'
-  /** Behind the name of the response, such as `/cancel`. */
+  /** The path after the response's id, such as `/cancel`. */
   readonly below?: string
   readonly query?: URLSearchParams
 }
@@ -46,12 +46,12 @@ export interface UpstreamAskingParts {
   readonly deadlines: Deadlines
 }
 
-const over = new Error('nobody waits for it')
+const aborted = new Error('the request was aborted')
 const nothing = Buffer.alloc(0)
 const SSE_TYPE = 'text/event-stream'
 
 export function buildUpstreamAsking({ catalogue, send, deadlines }: UpstreamAskingParts): UpstreamAsking {
-  async function signed({ channel, provider, protocol, upstreamId }: Keeper, asking: Asking): Promise<OutgoingRequest> {
+  async function buildRequest({ channel, provider, protocol, upstreamId }: Keeper, asking: Asking): Promise<OutgoingRequest> {
     const { method, below = '', query } = asking
     const [path, fixed] = provider.speaks[protocol.name]!.plain.split('?')
     const search = [fixed, query?.toString()].filter(Boolean).join('&')
@@ -70,17 +70,17 @@ export function buildUpstreamAsking({ catalogue, send, deadlines }: UpstreamAski
     },
     async ask(keeper, asking) {
       const stop = new Stop<Error>()
-      const deadline = deadlines.after(bounds.firstContentMsMax, () => stop.stop(over))
+      const deadline = deadlines.after(bounds.firstContentMsMax, () => stop.stop(aborted))
       try {
-        const incoming = await send(await signed(keeper, asking), stop)
+        const incoming = await send(await buildRequest(keeper, asking), stop)
         const contentType = incoming.header('content-type') ?? 'application/json'
         if (incoming.status < 200 || incoming.status > 299) throw await refusalBy(incoming, keeper)
-        if (contentType.startsWith(SSE_TYPE)) return passOn(incoming, contentType, stop)
+        if (contentType.startsWith(SSE_TYPE)) return relayStream(incoming, contentType, stop)
         const body = await incoming.readWhole(bounds.answerBytesMax)
         if (body === undefined) throw new Refusal('upstream_unusable', `${keeper.channel.id}: too large`)
         return new Response(body, { headers: { 'content-type': contentType } })
       } catch (fault) {
-        stop.stop(over)
+        stop.stop(aborted)
         if (fault instanceof Refusal) throw fault
         throw new Refusal('upstream_unusable', `${keeper.channel.id}: ${describeFault(fault)}`)
       } finally {
@@ -89,9 +89,9 @@ export function buildUpstreamAsking({ catalogue, send, deadlines }: UpstreamAski
     },
   }
 
-  /** An upstream that says nothing for too long is given up, and so is one whose caller went away. */
-  function passOn(incoming: Incoming, contentType: string, stop: Stop<Error>): Response {
-    const deadline = deadlines.after(bounds.betweenChunksMsMax, () => stop.stop(over))
+  /** Relays a stream. It is aborted when the upstream is silent for too long or the caller disconnects. */
+  function relayStream(incoming: Incoming, contentType: string, stop: Stop<Error>): Response {
+    const deadline = deadlines.after(bounds.betweenChunksMsMax, () => stop.stop(aborted))
     const run = async (sink: { write(bytes: Uint8Array): Promise<void> | undefined }): Promise<void> => {
       try {
         for (;;) {
@@ -101,17 +101,17 @@ export function buildUpstreamAsking({ catalogue, send, deadlines }: UpstreamAski
           await sink.write(value)
         }
       } catch {
-        stop.stop(over)
+        stop.stop(aborted)
       } finally {
         deadline.lift()
       }
     }
     const head = { status: 200, headers: { 'content-type': contentType, ...SSE_HEADERS } }
-    return streamResponse(head, run, () => stop.stop(over))
+    return streamResponse(head, run, () => stop.stop(aborted))
   }
 }
 
-/** What it says of the response is the caller's to read; what it says of our credential is not. */
+/** The caller gets the upstream's error about the response, and never an error about the channel's credential. */
 async function refusalBy(incoming: Incoming, { channel, protocol }: Keeper): Promise<Refusal> {
   const { status } = incoming
   const body = await incoming.readWhole(bounds.errorBodyBytesMax)
@@ -119,7 +119,7 @@ async function refusalBy(incoming: Incoming, { channel, protocol }: Keeper): Pro
   if (verdict === 'rate_limited') return new Refusal('upstream_rate_limited', channel.id)
   if (verdict !== 'caller_at_fault') return new Refusal('upstream_unusable', `${channel.id}: ${status}`)
   if (status === 404) return new Refusal('response_unknown', `${channel.id}: 404`)
-  const said = body && protocol.readAnswer(body)?.error
-  const words = { message: `The upstream answered with status ${status}.`, ...said, status }
+  const error = body && protocol.readAnswer(body)?.error
+  const words = { message: `The upstream answered with status ${status}.`, ...error, status }
   return new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream: scrubbed(words, channel) })
 }

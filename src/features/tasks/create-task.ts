@@ -1,5 +1,5 @@
-// Begins a task: a row, then the hold, then the upstream, then the upstream's name for it. Each is durable before the
-// next, so that a crash anywhere leaves a row that says how far it had come.
+// Starts a task: writes its row, then the hold, then asks the upstream, then writes the upstream's id. Each step is
+// durable before the next, so that after a crash the row says how far the task had come.
 
 import { bounds } from '../../base/bounds.ts'
 import { errorRows, Refusal } from '../../base/errors.ts'
@@ -50,7 +50,7 @@ export interface BeginningParts {
   readonly ends: TaskEnds
   readonly askUpstream: AskUpstream
   readonly log: Log
-  /** Gives up what is being begun. */
+  /** Aborts tasks that are being started. */
   readonly stop: Stop<Error>
   nowMs(): number
   dateMs(): number
@@ -64,10 +64,10 @@ export interface TaskRequest {
   header(name: string): string | undefined
 }
 
-type Allowed = Pick<Wanted, 'request' | 'call' | 'claim'> & { readonly permit: Permit }
+type PermittedTask = Pick<NewTask, 'request' | 'call' | 'claim'> & { readonly permit: Permit }
 
-/** Everything about one that is to be begun. */
-interface Wanted {
+/** A task that is about to be started. */
+interface NewTask {
   readonly request: TaskRequest
   readonly call: Call
   readonly route: Route
@@ -77,15 +77,15 @@ interface Wanted {
   readonly sentHash: string
 }
 
-interface Begun {
-  /** Its upstream's name for it. */
+interface StartedTask {
+  /** The upstream's id of the task. */
   readonly id: string
   readonly channel: Channel
   readonly body: Buffer
 }
 
-/** After these nothing was begun, so that another channel may be asked. */
-const UNBEGUN: ReadonlySet<Verdict> = new Set(['rate_limited', 'credential_bad'])
+/** After these the upstream has started nothing, so that another channel may be tried. */
+const NOT_STARTED: ReadonlySet<Verdict> = new Set(['rate_limited', 'credential_bad'])
 
 export class Beginning {
   readonly #parts: BeginningParts
@@ -94,12 +94,12 @@ export class Beginning {
     this.#parts = parts
   }
 
-  /** Gives the upstream's own answer. */
+  /** Returns the upstream's own answer. */
   async begin(request: TaskRequest): Promise<Buffer> {
     const { call, named, claim } = this.#read(request)
     const permit = this.#parts.limitRate(request.caller, aboutCall(call, named))
     try {
-      return await this.#beginAllowed({ request, call, claim, permit })
+      return await this.#startPermitted({ request, call, claim, permit })
     } catch (fault) {
       permit.lease.correct(0, this.#parts.nowMs())
       throw fault
@@ -118,32 +118,32 @@ export class Beginning {
     }
   }
 
-  async #beginAllowed({ request, call, claim, permit }: Allowed): Promise<Buffer> {
-    let wanted: Wanted
+  async #startPermitted({ request, call, claim, permit }: PermittedTask): Promise<Buffer> {
+    let newTask: NewTask
     try {
       const { serviceClass, searchesMax, units, services } = call
-      const asked = { model: call.model, protocol, serviceClass, searches: searchesMax > 0, units, services }
-      const found = this.#parts.route(permit, asked)
-      const drafted = nearDrafts(this.#parts, found, call)
+      const routeRequest = { model: call.model, protocol, serviceClass, searches: searchesMax > 0, units, services }
+      const found = this.#parts.route(permit, routeRequest)
+      const drafted = narrowToDrafts(this.#parts, found, call)
       const route = this.#parts.references.near(drafted, call, { protocol })
       const sent = protocol.writeCall(call, { model: route.model.id, askUsage: false, capField: 'max_tokens' })
       const sentHash = await new SlowHash(sent).whole()
-      wanted = { request, call, route, claim, sent, sentHash, size: sizeOf(call, route) }
+      newTask = { request, call, route, claim, sent, sentHash, size: sizeOf(call, route) }
     } catch (fault) {
       const { callId, caller } = request
       const refused = { ...caller, callId, draft: draftOf({ request, call }) }
       await this.#parts.ends.refuse(refused, endingOf(fault)).catch(() => {})
       throw fault
     }
-    return await this.#beginWanted(wanted)
+    return await this.#startRouted(newTask)
   }
 
-  async #beginWanted(wanted: Wanted): Promise<Buffer> {
-    const task = await this.#writeDown(wanted)
+  async #startRouted(newTask: NewTask): Promise<Buffer> {
+    const task = await this.#writeRow(newTask)
     try {
-      const before = await this.#reserve(wanted)
-      if (before === undefined) return await this.#beginHeld(task, wanted)
-      wanted.route.permit.lease.correct(0, this.#parts.nowMs()) // it was begun before
+      const before = await this.#reserve(newTask)
+      if (before === undefined) return await this.#startHeld(task, newTask)
+      newTask.route.permit.lease.correct(0, this.#parts.nowMs()) // the same request had started a task before
       await this.#abandon(task, { outcome: 'replayed', status: 200 })
       return Buffer.from(JSON.stringify({ id: before.id }))
     } catch (fault) {
@@ -152,55 +152,61 @@ export class Beginning {
     }
   }
 
-  async #writeDown(wanted: Wanted): Promise<Task> {
-    const { request, route, call, claim, size } = wanted
+  async #writeRow(newTask: NewTask): Promise<Task> {
+    const { request, route, call, claim, size } = newTask
     const { tasks, dateMs } = this.#parts
     const { callId, caller } = request
     const { accountId, keyId } = caller
-    const admitted = { draft: draftOf(wanted), price: route.price, size, claimed: claim !== undefined }
+    const admitted = { draft: draftOf(newTask), price: route.price, size, claimed: claim !== undefined }
     const createdMs = dateMs()
     const done = await tasks.create(
       {
-        ...{ callId, accountId, keyId, id: textId('task', callId), createdMs },
-        ...{ provider: route.provider.id, model: route.model.id, channel: route.seats[0]!.id },
+        callId,
+        accountId,
+        keyId,
+        id: textId('task', callId),
+        createdMs,
+        provider: route.provider.id,
+        model: route.model.id,
+        channel: route.seats[0]!.id,
         admitted: writeAdmission({ ...admitted, tier: call.serviceClass }),
       },
       createdMs + 2 * bounds.taskBeginMsMax,
     )
     if (done === 'too_many') throw new Refusal('tasks_too_many', `account ${accountId}`, { retryAfterMs: 60_000 })
     const task = tasks.ofCall(callId, accountId)
-    if (done === 'exists' || task === undefined) throw new Error(`task ${callId}: ${done}, and not there`)
+    if (done === 'exists' || task === undefined) throw new Error(`task ${callId}: ${done}, but its row is missing`)
     return task
   }
 
-  /** Gives the task that the same request has begun before, if it has. */
-  async #reserve(wanted: Wanted): Promise<Task | undefined> {
-    const { request, route, claim, size } = wanted
+  /** Returns the task that the same request has started before, if there is one. */
+  async #reserve(newTask: NewTask): Promise<Task | undefined> {
+    const { request, route, claim, size } = newTask
     const { ledger, tasks } = this.#parts
     const { callId, caller } = request
     const { accountId, keyId } = caller
     const amount = upperBound(size, route.price)
-    const about = { draft: draftOf(wanted), ...(claim && { idempotency: claim.key }) }
+    const about = { draft: draftOf(newTask), ...(claim && { idempotency: claim.key }) }
     const held = await ledger.hold({ callId, accountId, keyId, amount, kind: 'task', ...about })
     if (held.done === 'held') return undefined
     const before = 'callId' in held && held.done !== 'other_body' ? tasks.ofCall(held.callId, accountId) : undefined
     if (before !== undefined && before.upstreamId !== null) return before
     throwIfTaken(held)
-    throw refusalOfHold(held, amount) ?? new Error(`task ${callId}: not held: ${held.done}`)
+    throw refusalOfHold(held, amount) ?? new Error(`task ${callId}: the ledger did not reserve the amount: ${held.done}`)
   }
 
-  async #beginHeld(task: Task, wanted: Wanted): Promise<Buffer> {
-    const begun = await this.#askChannels(wanted)
+  async #startHeld(task: Task, newTask: NewTask): Promise<Buffer> {
+    const started = await this.#askChannels(newTask)
     try {
-      await this.#noteBegun(task, begun)
+      await this.#writeStarted(task, started)
     } catch (fault) {
-      await this.#takeBack(begun, wanted.route)
+      await this.#cancel(started, newTask.route)
       throw fault
     }
-    return begun.body
+    return started.body
   }
 
-  async #askChannels({ route, sent }: Wanted): Promise<Begun> {
+  async #askChannels({ route, sent }: NewTask): Promise<StartedTask> {
     const { askUpstream, log, stop } = this.#parts
     const tried: Tried[] = []
     let last: Refusal | undefined
@@ -211,40 +217,40 @@ export class Beginning {
       const about = { provider: route.provider, channel, dialect: protocol.name, stop }
       const judged = await askUpstream({ ...about, body: sent, bytesMax, msMax }).then(
         answer => judge(answer, channel),
-        fault => unanswered(fault),
+        fault => failedStart(fault),
       )
       if (!('verdict' in judged)) return judged
-      log.warn('a task was not begun', { channel: channel.id, detail: judged.refusal.message })
+      log.warn('a channel did not start a task', { channel: channel.id, detail: judged.refusal.message })
       tried.push({ channelId: channel.id, verdict: judged.verdict })
       last = judged.refusal
     }
   }
 
-  /** From here on the upstream works, and its caller may ask for it. */
-  async #noteBegun({ callId, createdMs }: Task, { id, channel }: Begun): Promise<void> {
+  /** From here on the upstream works on the task, and its caller may ask for it. */
+  async #writeStarted({ callId, createdMs }: Task, { id, channel }: StartedTask): Promise<void> {
     const { tasks, dateMs } = this.#parts
     const nowMs = dateMs()
     const dueMs = nowMs + waitMs(nowMs - createdMs, 0.5)
-    const begun = { id, upstreamId: id, channel: channel.id, updatedMs: nowMs }
-    const done = await tasks.change({ callId, status: 'queued', dueMs, ...begun })
+    const started = { id, upstreamId: id, channel: channel.id, updatedMs: nowMs }
+    const done = await tasks.change({ callId, status: 'queued', dueMs, ...started })
     if (done !== 'changed') throw new Error(`task ${callId} is ${done}`)
   }
 
-  /** What nobody will ever ask for need not be made; if it cannot be stopped, it is ours to pay. */
-  async #takeBack({ id, channel }: Begun, { provider }: Route): Promise<void> {
+  /** Cancels a task that nobody can ask for. If that fails, the gateway pays for it. */
+  async #cancel({ id, channel }: StartedTask, { provider }: Route): Promise<void> {
     const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskLookMsMax]
     const question = { provider, channel, dialect: protocol.name, below: `/${id}`, bytesMax, msMax }
     await this.#parts.askUpstream({ ...question, method: 'DELETE' }).catch(() => {})
   }
 
-  /** Voids what was held, and leaves a record. What cannot be written now is left to the poller. */
+  /** Releases the hold and writes a record. If that fails, the poller does it later. */
   async #abandon(task: Task, ending: TaskEnding): Promise<void> {
     const { ends, tasks, log } = this.#parts
     try {
       await ends.close(task, 'failed', ending)
       await tasks.delete(task)
     } catch (fault) {
-      log.error('a task that was not begun is not settled', { task: task.id, fault: describeFault(fault) })
+      log.error('a task that was not started could not be settled', { task: task.id, fault: describeFault(fault) })
     }
   }
 }
@@ -255,7 +261,7 @@ function endingOf(fault: unknown): TaskEnding {
   return { outcome: outcomeOf({ code: error, extras: {} }), status: status ?? errorRows[error].status, error }
 }
 
-function draftOf({ request, call, route, sentHash }: Pick<Wanted, 'request' | 'call'> & Partial<Wanted>): RecordDraft {
+function draftOf({ request, call, route, sentHash }: Pick<NewTask, 'request' | 'call'> & Partial<NewTask>): RecordDraft {
   return {
     dialect: protocol.name,
     provider: route?.provider.id ?? null,
@@ -269,40 +275,40 @@ function draftOf({ request, call, route, sentHash }: Pick<Wanted, 'request' | 'c
   }
 }
 
-/** The model's own bound is one, too. What goes in is not billed, unless the model says how much that may be. */
+/** The model's own output limit applies. Input is billed only where the model says how much there may be. */
 function sizeOf({ outputTokensMax = 0, searchesMax, units }: Call, { model }: Route): CallSize {
   const tokens = Math.min(outputTokensMax, model.outputTokensMax ?? outputTokensMax)
   return { inputTokensMax: model.contextTokens ?? 0, outputTokensMax: tokens, choices: 1, searchesMax, units }
 }
 
-/** A draft lies at its channel, and is its account's: another's is not there. */
-function nearDrafts({ tasks, catalogue }: BeginningParts, route: Route, { json }: Call): Route {
+/** A draft is stored at one channel and belongs to its account; for other accounts it is unknown. */
+function narrowToDrafts({ tasks, catalogue }: BeginningParts, route: Route, { json }: Call): Route {
   const drafts = draftsNamed(json)
   if (drafts.length === 0) return route
   const { accountId } = route.permit.caller
-  const places = drafts.map(id => catalogue.heirOf(tasks.get({ accountId, id })?.channel ?? '')?.id)
-  const near = narrowed(route, (_way, { id }) => places.every(place => place === id))
+  const channels = drafts.map(id => catalogue.heirOf(tasks.get({ accountId, id })?.channel ?? '')?.id)
+  const near = narrowed(route, (_candidate, { id }) => channels.every(channel => channel === id))
   if (near === undefined) throw new Refusal('task_unknown', 'draft_task', at('content', 'names an unknown task'))
   return near
 }
 
-interface NotBegun {
+interface FailedStart {
   readonly verdict: Verdict
   readonly refusal: Refusal
 }
 
-/** What was never sent may be sent elsewhere; what may have been heard must not be begun twice. */
-function unanswered(fault: unknown): NotBegun {
+/** A request that was never sent may go to another channel; one that may have arrived must not be repeated. */
+function failedStart(fault: unknown): FailedStart {
   if (!(fault instanceof Unanswered)) throw fault
   return { verdict: fault.sent ? 'caller_at_fault' : 'broken', refusal: fault.refusal }
 }
 
-function judge({ status, body }: WholeAnswer, channel: Channel): Begun | NotBegun {
-  const said = protocol.readAnswer(body)
-  if (status >= 200 && status <= 299 && said !== undefined && said.error === undefined) {
+function judge({ status, body }: WholeAnswer, channel: Channel): StartedTask | FailedStart {
+  const reading = protocol.readAnswer(body)
+  if (status >= 200 && status <= 299 && reading !== undefined && reading.error === undefined) {
     return { id: readTaskId(body)!, channel, body }
   }
-  const words = { message: `The upstream answered with status ${status}.`, ...said?.error, status }
+  const words = { message: `The upstream answered with status ${status}.`, ...reading?.error, status }
   const upstream = scrubbed(words, channel)
   const verdict = judgeStatus(status)
   if (verdict === 'caller_at_fault') {
@@ -310,5 +316,5 @@ function judge({ status, body }: WholeAnswer, channel: Channel): Begun | NotBegu
   }
   const detail = `${channel.id}: ${status} ${upstream.message.slice(0, 200)}`
   const refusal = new Refusal(verdict === 'rate_limited' ? 'upstream_rate_limited' : 'upstream_unusable', detail)
-  return { verdict: UNBEGUN.has(verdict) ? verdict : 'caller_at_fault', refusal }
+  return { verdict: NOT_STARTED.has(verdict) ? verdict : 'caller_at_fault', refusal }
 }

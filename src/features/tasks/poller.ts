@@ -1,4 +1,4 @@
-// Looks at tasks when they are due, some at a time, the longest due first.
+// Polls tasks when they are due, a few at a time, the longest overdue first.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Tasks } from '../../vault/tasks.ts'
@@ -19,7 +19,7 @@ export class TaskPoller {
     this.#parts = parts
   }
 
-  /** No beginning of a task is under way when we start: those that were not begun by then never will be. */
+  /** At a start no task is being started, so those without an upstream id will never get one. */
   start(): void {
     for (const task of this.#parts.tasks.unbegun()) void this.#parts.looking.look(task).catch(() => {})
     this.#timer = setInterval(() => this.poll(), this.#parts.everyMs)

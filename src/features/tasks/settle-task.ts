@@ -1,5 +1,5 @@
-// The end of a task: cost, record, settle, exactly once, and only then is it over. What its upstream said last is
-// written down first, so that a crash in between is carried on with the same words.
+// Settles a task exactly once: cost, record, ledger. Only then is the task over. The upstream's last answer is written
+// first, so that after a crash the settlement continues with the same data.
 
 import type { ErrorCode } from '../../base/errors.ts'
 import type { Price } from '../../base/money/price.ts'
@@ -22,7 +22,7 @@ import { pricedAgain, readAdmission } from './task-terms.ts'
 export interface EndingParts {
   readonly tasks: Tasks
   readonly ledger: Pick<Ledger, 'settle' | 'record'>
-  /** Of a version, which never changes. */
+  /** The price of a version, which never changes. */
   priceOf(version: number): Price
   dateMs(): number
 }
@@ -34,11 +34,11 @@ export interface TaskEnding {
 }
 
 export interface TaskEnds {
-  /** One whose last state is written down and not yet settled. */
+  /** Settles a task whose final state is written. */
   finish(task: Task): Promise<void>
-  /** One without a result, whatever its upstream may still come to. */
+  /** Ends a task without a result, whatever its upstream may still do. */
   close(task: Task, status: TaskStatus, ending: TaskEnding): Promise<void>
-  /** One that was not even written down. */
+  /** Records a task that was refused before its row was written. */
   refuse(refused: Refused, ending: TaskEnding): Promise<void>
 }
 
@@ -51,16 +51,16 @@ export interface Refused {
 
 export const isOver = (status: TaskStatus): boolean => status !== 'queued' && status !== 'running'
 
-/** Ours, for where an upstream's are not there, or not to be told. */
+/** The gateway's own task object, where the upstream's is missing or must not be shown. */
 export function taskWords({ id, model, createdMs, updatedMs }: Task, status: TaskStatus): string {
   const [created_at, updated_at] = [createdMs, updatedMs].map(ms => Math.floor(ms / 1_000))
   return JSON.stringify({ id, model, status, error: null, created_at, updated_at })
 }
 
 export function buildTaskEnds({ tasks, ledger, priceOf, dateMs }: EndingParts): TaskEnds {
-  async function settle(task: Task, ending: TaskEnding, said?: TaskSaid): Promise<void> {
+  async function settle(task: Task, ending: TaskEnding, state?: TaskSaid): Promise<void> {
     const admission = readAdmission(task.admitted)
-    const cost = costOf(admission, { outcome: ending.outcome, said, priceOf })
+    const cost = costOf(admission, { outcome: ending.outcome, state, priceOf })
     const row = recordOf(task, { draft: admission.draft, ending, cost, durationMs: dateMs() - task.createdMs })
     await ledger.settle(row, cost.amount, extrasOf(admission, ending))
   }
@@ -72,9 +72,9 @@ export function buildTaskEnds({ tasks, ledger, priceOf, dateMs }: EndingParts): 
 
   return {
     async finish(task) {
-      const said = task.body && readTask(task.body)
+      const state = task.body && readTask(task.body)
       const outcome = task.status === 'succeeded' ? 'task_succeeded' : 'task_ended'
-      await settle(task, { outcome, status: 200 }, said)
+      await settle(task, { outcome, status: 200 }, state)
       await markOver(task, task.status)
     },
     async close(task, status, ending) {
@@ -82,25 +82,29 @@ export function buildTaskEnds({ tasks, ledger, priceOf, dateMs }: EndingParts): 
       await markOver(task, status, taskWords(task, status))
     },
     async refuse({ draft, ...refused }, ending) {
-      const cost = costOf(nothingAdmitted(draft), { outcome: ending.outcome, said: undefined, priceOf })
+      const cost = costOf(emptyAdmission(draft), { outcome: ending.outcome, state: undefined, priceOf })
       await ledger.record(recordOf({ ...refused, channel: null }, { draft, ending, cost, durationMs: 0 }))
     },
   }
 }
 
-const nothingAdmitted = (draft: RecordDraft): Admission => ({
-  ...{ draft, tokensMax: 0, units: {}, searches: false, claimed: false },
+const emptyAdmission = (draft: RecordDraft): Admission => ({
+  draft,
+  tokensMax: 0,
+  units: {},
+  searches: false,
+  claimed: false,
 })
 
-interface Ended {
+interface CostParts {
   readonly outcome: Outcome
-  readonly said: TaskSaid | undefined
+  readonly state: TaskSaid | undefined
   priceOf(version: number): Price
 }
 
-function costOf(admission: Admission, { outcome, said, priceOf }: Ended): Cost {
+function costOf(admission: Admission, { outcome, state, priceOf }: CostParts): Cost {
   const price = pricedAgain(admission, priceOf)
-  const reported = said?.usage === 'nonsense' ? undefined : said?.usage
+  const reported = state?.usage === 'nonsense' ? undefined : state?.usage
   const charged = chargedUsage({
     outcome,
     forwarded: true,
@@ -111,42 +115,42 @@ function costOf(admission: Admission, { outcome, said, priceOf }: Ended): Cost {
     delivered: false,
     tools: false,
     hidden: () => 0,
-    estimate: () => estimateOf(admission, said, price !== undefined && hasFee(price.price, admission.units)),
+    estimate: () => estimateOf(admission, state, price !== undefined && hasFee(price.price, admission.units)),
   })
   const usage = charged.source === 'none' ? charged.usage : withUnits(charged.usage, admission)
-  return { ...charged, usage, ...billOf(usage, price, said?.serviceClass) }
+  return { ...charged, usage, ...billOf(usage, price, state?.serviceClass) }
 }
 
-/** What is billed by the second is not guessed in tokens as well. */
-function estimateOf({ tokensMax, units }: Admission, said: TaskSaid | undefined, bySecond: boolean): Usage {
-  if (said === undefined) return bySecond ? { ...noUsage, ...units } : { input: 0, output: tokensMax }
-  const { output, seconds = 0 } = said.estimate
-  const made = Math.min(seconds, units.seconds ?? seconds)
-  return bySecond ? { ...noUsage, seconds: made } : { input: 0, output: Math.min(output, tokensMax) }
+/** What is billed by the second is not billed in tokens as well. */
+function estimateOf({ tokensMax, units }: Admission, state: TaskSaid | undefined, bySecond: boolean): Usage {
+  if (state === undefined) return bySecond ? { ...noUsage, ...units } : { input: 0, output: tokensMax }
+  const { output, seconds = 0 } = state.estimate
+  const billedSeconds = Math.min(seconds, units.seconds ?? seconds)
+  return bySecond ? { ...noUsage, seconds: billedSeconds } : { input: 0, output: Math.min(output, tokensMax) }
 }
 
-/** What the upstream does not count is what was asked for; one that was asked to search did so at least once. */
+/** Units that the upstream does not report are taken from the request; a requested search counts at least once. */
 function withUnits(usage: Usage, { units, searches }: Admission): Usage {
   return { ...(searches && { searches: 1 }), ...units, ...usage }
 }
 
-/** With a result, its key gives the same task again; without one, it may be tried again. */
+/** With a result, the idempotency key returns the same task; without one, the key may be used again. */
 function extrasOf({ claimed }: Admission, { outcome }: TaskEnding): SettleExtras {
   if (!claimed) return {}
-  const begun = outcome === 'task_succeeded' || outcome === 'task_ended' || outcome === 'task_lost'
-  return { idempotency: begun ? { sealed: null } : 'release' }
+  const wasStarted = outcome === 'task_succeeded' || outcome === 'task_ended' || outcome === 'task_lost'
+  return { idempotency: wasStarted ? { sealed: null } : 'release' }
 }
 
-interface Recorded {
+interface RecordParts {
   readonly draft: RecordDraft
   readonly ending: TaskEnding
   readonly cost: Cost
   readonly durationMs: number
 }
 
-type Named = Omit<Refused, 'draft'> & { readonly channel: string | null }
+type RecordedTask = Omit<Refused, 'draft'> & { readonly channel: string | null }
 
-function recordOf(task: Named, { draft, ending, cost, durationMs }: Recorded): RecordRow {
+function recordOf(task: RecordedTask, { draft, ending, cost, durationMs }: RecordParts): RecordRow {
   return {
     ...draft,
     ...usageOf(cost),

@@ -1,5 +1,5 @@
-// What is pinned when a task is admitted, so that whoever settles it, be it after a restart, bills and records it as
-// what it was then.
+// The terms of a task, stored when it is admitted. Its settlement uses them, even after a restart, so that it is billed
+// and recorded by the price of that time.
 
 import type { Price } from '../../base/money/price.ts'
 import type { Units } from '../../base/money/usage.ts'
@@ -8,20 +8,20 @@ import type { RecordDraft } from '../../store/ledger/hold-types.ts'
 
 export interface Admission {
   readonly draft: RecordDraft
-  /** Absent: it is free. */
+  /** Undefined for a free task. */
   readonly price?: {
     readonly version: number
     readonly perMille: string
     readonly serviceClass?: string | undefined
     readonly atMs: number
   }
-  /** What was held for. */
+  /** The size that was reserved. */
   readonly tokensMax: number
   readonly units: Units
   readonly searches: boolean
-  /** The class of service, as its caller wrote it. */
+  /** The service class that the caller sent. */
   readonly tier?: string
-  /** It has an idempotency key. */
+  /** The task has an idempotency key. */
   readonly claimed: boolean
 }
 
@@ -55,7 +55,7 @@ export function writeAdmission({ draft, price, size, tier, claimed }: Admitted):
 
 export const readAdmission = (text: string): Admission => JSON.parse(text) as Admission
 
-/** `priceOf` gives the price of a version, which never changes. */
+/** `priceOf` returns the price of a version, which never changes. */
 export function pricedAgain({ price }: Admission, priceOf: (version: number) => Price): PricedOrFree {
   if (price === undefined) return undefined
   const { version, perMille, serviceClass, atMs } = price

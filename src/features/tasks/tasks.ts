@@ -1,6 +1,6 @@
-// Tasks that an upstream works on after their call was answered, as their callers see them: begun, asked for, listed,
-// deleted. A task is its account's: to any other it is not there. What is listed is what we know ourselves, for the
-// upstream's list is that of everybody who shares the credential.
+// Serves tasks, on which an upstream works after their call was answered: create, get, list, delete. A task is visible
+// only to its own account. The list comes from the vault, because the upstream lists the tasks of everybody who shares
+// the credential.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -45,7 +45,7 @@ export interface TaskServiceParts {
   dateMs(): number
 }
 
-/** What a caller asks of tasks. */
+/** A request about tasks. */
 export interface TaskAsk {
   readonly callId: number
   readonly caller?: Caller
@@ -61,47 +61,47 @@ export interface TaskReply {
   readonly body: string
 }
 
-/** Callers ask more often than anything changes. */
+/** A state that is younger than this is not polled again, because callers ask more often than it changes. */
 const FRESH_MS = 1_000
-/** What waited a moment ago has not come to anything since. */
+/** A task that was queued this recently has not started since. */
 const WAITING_MS = 5_000
-const PAGE = 10
+const PAGE_SIZE = 10
 
 export class TaskService {
   readonly #parts: TaskServiceParts
   readonly #ends: TaskEnds
-  readonly #looking: Looking
+  readonly #polls: Looking
   readonly #poller: TaskPoller
-  readonly #beginning: Beginning
-  /** By the call that begins it. */
-  readonly #begun = new Map<number, Promise<Buffer>>()
-  /** Of what is looked at, and of what is being begun. */
+  readonly #creator: Beginning
+  /** The tasks that are being started, by their call. */
+  readonly #starting = new Map<number, Promise<Buffer>>()
+  /** Stops the polls; `#abortStarts` stops tasks that are being started. */
   readonly #stop = new Stop<Error>()
-  readonly #cut = new Stop<Error>()
+  readonly #abortStarts = new Stop<Error>()
 
   constructor(parts: TaskServiceParts) {
     this.#parts = parts
     this.#ends = buildTaskEnds(parts)
     const shared = { ...parts, ends: this.#ends }
-    this.#looking = new Looking({ ...shared, stop: this.#stop, isBeginning: callId => this.#begun.has(callId) })
-    this.#poller = new TaskPoller({ ...parts, looking: this.#looking })
-    this.#beginning = new Beginning({ ...shared, stop: this.#cut })
+    this.#polls = new Looking({ ...shared, stop: this.#stop, isBeginning: callId => this.#starting.has(callId) })
+    this.#poller = new TaskPoller({ ...parts, looking: this.#polls })
+    this.#creator = new Beginning({ ...shared, stop: this.#abortStarts })
   }
 
   start(): void {
     this.#poller.start()
   }
 
-  /** Begins nothing more, and waits for what is being begun; the rest goes on after the next start. */
+  /** Starts no more tasks, and waits for those that are being started; the rest continues after the next start. */
   async close(): Promise<void> {
     this.#poller.stop()
     this.#stop.stop(shutDown)
-    await Promise.allSettled([...this.#begun.values(), this.#looking.whenIdle()])
+    await Promise.allSettled([...this.#starting.values(), this.#polls.whenIdle()])
   }
 
-  /** Gives up what is being begun. */
+  /** Aborts tasks that are being started. */
   hurry(): void {
-    this.#cut.stop(shutDown)
+    this.#abortStarts.stop(shutDown)
   }
 
   async create(ask: TaskAsk): Promise<TaskReply> {
@@ -114,31 +114,31 @@ export class TaskService {
       throw fault
     })
     const header = (name: string): string | undefined => ask.header(name)
-    const begun = this.#beginning.begin({ callId, caller: callerOf(ask), path, body, header })
-    this.#begun.set(callId, begun)
+    const started = this.#creator.begin({ callId, caller: callerOf(ask), path, body, header })
+    this.#starting.set(callId, started)
     try {
-      return { body: (await begun).toString() }
+      return { body: (await started).toString() }
     } finally {
-      this.#begun.delete(callId)
+      this.#starting.delete(callId)
     }
   }
 
   async get(ask: TaskAsk): Promise<TaskReply> {
-    return { body: await this.#wordsOf(await this.#refreshed(this.#find(ask))) }
+    return { body: await this.#bodyOf(await this.#refreshed(this.#find(ask))) }
   }
 
   list(ask: TaskAsk): TaskReply {
     const { tasks, total } = this.#parts.tasks.list(callerOf(ask).accountId, filterOf(ask))
-    return { body: `{"total":${total},"items":[${tasks.map(told).join(',')}]}` }
+    return { body: `{"total":${total},"items":[${tasks.map(visibleBody).join(',')}]}` }
   }
 
   async delete(ask: TaskAsk): Promise<TaskReply> {
-    // One that has come to something is settled before its upstream forgets it.
+    // A finished task is settled before its upstream deletes it.
     const found = this.#find(ask)
-    const heardMs = found.polledMs ?? found.createdMs
-    const isWaiting = found.status === 'queued' && this.#parts.dateMs() - heardMs < WAITING_MS
+    const polledMs = found.polledMs ?? found.createdMs
+    const isWaiting = found.status === 'queued' && this.#parts.dateMs() - polledMs < WAITING_MS
     const task = isWaiting ? found : await this.#refreshed(found)
-    const question = this.#looking.questionOf(task)
+    const question = this.#polls.questionOf(task)
     if (question !== undefined) {
       const { status, body } = await this.#remove(task, question)
       return { status, body: body.toString() }
@@ -150,20 +150,20 @@ export class TaskService {
   #find(ask: TaskAsk): Task {
     const id = ask.path.slice(ask.path.lastIndexOf('/') + 1)
     const task = isTaskId(id) ? this.#parts.tasks.get({ accountId: callerOf(ask).accountId, id }) : undefined
-    if (task === undefined || task.upstreamId === null) throw unknown(id)
+    if (task === undefined || task.upstreamId === null) throw unknownTask(id)
     return task
   }
 
-  /** As it is now, as far as its upstream tells. */
+  /** The task with its current state, as far as the upstream says it. */
   async #refreshed(task: Task): Promise<Task> {
     if (task.dueMs === null) return task
-    const isHeard = task.polledMs !== null && this.#parts.dateMs() - task.polledMs < FRESH_MS
-    const looked = isHeard && !isOver(task.status) ? task : await this.#looking.look(task)
-    if (looked === undefined) throw unknown(task.id)
-    return looked
+    const isFresh = task.polledMs !== null && this.#parts.dateMs() - task.polledMs < FRESH_MS
+    const polled = isFresh && !isOver(task.status) ? task : await this.#polls.look(task)
+    if (polled === undefined) throw unknownTask(task.id)
+    return polled
   }
 
-  async #passOn(question: Question, method: 'GET' | 'DELETE'): Promise<WholeAnswer> {
+  async #askUpstream(question: Question, method: 'GET' | 'DELETE'): Promise<WholeAnswer> {
     try {
       return await this.#parts.askUpstream({ ...question, method })
     } catch (fault) {
@@ -171,75 +171,75 @@ export class TaskService {
     }
   }
 
-  /** A result that was paid for and whose words we do not have is its upstream's to tell. */
-  async #wordsOf(task: Task): Promise<string> {
+  /** A paid result whose body is not stored comes from the upstream. */
+  async #bodyOf(task: Task): Promise<string> {
     const isPaid = task.status === 'succeeded' && task.dueMs === null
-    const question = isPaid && task.body === undefined ? this.#looking.questionOf(task) : undefined
-    if (question === undefined) return told(task)
-    const answer = await this.#passOn(question, 'GET')
-    return answer.status === 200 ? answer.body.toString() : told(task)
+    const question = isPaid && task.body === undefined ? this.#polls.questionOf(task) : undefined
+    if (question === undefined) return visibleBody(task)
+    const answer = await this.#askUpstream(question, 'GET')
+    return answer.status === 200 ? answer.body.toString() : visibleBody(task)
   }
 
   async #remove(task: Task, question: Question): Promise<WholeAnswer> {
-    const answer = await this.#passOn(question, 'DELETE')
+    const answer = await this.#askUpstream(question, 'DELETE')
     const { status, body } = answer
-    const isGone = status === 404 && task.dueMs === null // it had had its time there
+    const isGone = status === 404 && task.dueMs === null // the upstream has deleted it already
     if (!isGone && (status < 200 || status > 299)) {
       const words = { message: `The upstream answered with status ${status}.`, ...protocol.readAnswer(body)?.error }
       const upstream = scrubbed({ ...words, status }, question.channel)
       throw new Refusal('upstream_refused', `${question.channel.id}: ${status}`, { upstream })
     }
     if (task.dueMs === null) await this.#parts.tasks.delete(task)
-    else await this.#cancelled(task, question)
+    else await this.#closeCancelled(task, question)
     return isGone ? { ...answer, status: 200, body: Buffer.alloc(0) } : answer
   }
 
-  /** Its upstream has agreed to stop it, and says what has become of it, or does not know it any more. */
-  async #cancelled(task: Task, question: Question): Promise<void> {
-    const answer = await this.#passOn(question, 'GET').catch(() => undefined)
-    if (answer?.status !== 404) return void (await this.#looking.look(task))
+  /** The upstream has agreed to stop the task. It now reports the final state, or no longer knows the task. */
+  async #closeCancelled(task: Task, question: Question): Promise<void> {
+    const answer = await this.#askUpstream(question, 'GET').catch(() => undefined)
+    if (answer?.status !== 404) return void (await this.#polls.look(task))
     await this.#ends.close(task, 'cancelled', { outcome: 'task_ended', status: 200 })
   }
 }
 
 const shutDown = new Error('the gateway is shutting down')
 
-const unknown = (id: string): Refusal => new Refusal('task_unknown', id.slice(0, bounds.keptIdCharsMax))
+const unknownTask = (id: string): Refusal => new Refusal('task_unknown', id.slice(0, bounds.keptIdCharsMax))
 
 function callerOf({ caller }: TaskAsk): Caller {
-  if (caller === undefined) throw new Error('tasks are asked for with a key')
+  if (caller === undefined) throw new Error('tasks need a caller with a key')
   return caller
 }
 
-/** What its upstream last said of it. Before it is paid for, a result is not told. */
-function told(task: Task): string {
+/** The upstream's last answer. A result is not shown before it is paid for. */
+function visibleBody(task: Task): string {
   const { status, dueMs, body } = task
-  const isOwed = dueMs !== null && isOver(status)
-  if (body !== undefined && !isOwed) return body.toString()
-  return taskWords(task, isOwed ? 'running' : status)
+  const isUnsettled = dueMs !== null && isOver(status)
+  if (body !== undefined && !isUnsettled) return body.toString()
+  return taskWords(task, isUnsettled ? 'running' : status)
 }
 
 function filterOf(ask: TaskAsk) {
-  const said = (name: string): string | undefined => ask.query(`filter.${name}`) || undefined
-  const state = said('status')
+  const filter = (name: string): string | undefined => ask.query(`filter.${name}`) || undefined
+  const state = filter('status')
   const status = taskStates.find(one => one === state)
   if (state !== undefined && status === undefined) throw invalid('filter.status', `must be one of ${taskStates.join()}`)
   const ids = ask.queries('filter.task_ids').slice(0, bounds.tasksListedMax)
-  const limit = countOf(ask, 'page_size', PAGE)
-  const model = said('model')
+  const limit = countOf(ask, 'page_size', PAGE_SIZE)
+  const model = filter('model')
   return {
     status,
     model: model?.slice(model.indexOf('/') + 1),
     ids: ids.length === 0 ? undefined : ids,
-    serviceTier: said('service_tier'),
+    serviceTier: filter('service_tier'),
     limit,
     offset: (countOf(ask, 'page_num', 1) - 1) * limit,
   }
 }
 
-function countOf(ask: TaskAsk, name: string, otherwise: number): number {
+function countOf(ask: TaskAsk, name: string, fallback: number): number {
   const text = ask.query(name)
-  if (text === null || text === '') return otherwise
+  if (text === null || text === '') return fallback
   if (!/^[1-9]\d{0,2}$/.test(text) || Number(text) > bounds.tasksListedMax) {
     throw invalid(name, `must be an integer from 1 to ${bounds.tasksListedMax}`)
   }

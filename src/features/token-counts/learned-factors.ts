@@ -1,6 +1,5 @@
-// Learns how many tokens a provider reports for each one that we count, of models whose counts somebody has asked us
-// for: of their first calls, and then of one in a while. Nobody waits for it, and a call that is not counted in time
-// is not learned from.
+// Learns how many tokens a provider reports for each token that the gateway counts, for models whose counts were asked
+// for: from their first calls, later from every 50th. Nobody waits for it; a call that is not counted in time is skipped.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -13,11 +12,11 @@ import type { Factors } from '../../vault/factors.ts'
 import { promptOf } from './prompt-text.ts'
 
 export interface Learning {
-  /** Somebody wants to know how long requests to this model are. */
+  /** A caller has asked for a token count of this model. */
   want(model: string): void
-  /** Before the call is forwarded: afterwards its words are gone. */
+  /** Called before the call is forwarded, because afterwards its body is freed. */
   begin(exchange: Exchange): void
-  /** The call is over. */
+  /** Called when the call is over. */
   end(exchange: Exchange): void
 }
 
@@ -26,29 +25,29 @@ export interface LearningParts {
   readonly countTokens: CountTokens
 }
 
-/** A factor is worth something after a few. */
+/** A factor is useful after a few calls. */
 const FIRST_CALLS = 16
-const EACH_CALLS = 50
+const EVERY_CALLS = 50
 
 export const fullName = ({ provider, model }: Pick<Route, 'provider' | 'model'>): string => `${provider.id}/${model.id}`
 
 export function buildLearning({ factors, countTokens }: LearningParts): Learning {
-  /** How many calls each model has had since it was wanted. */
+  /** How many calls each model has had since its first count. */
   const wanted = new Map<string, number>()
 
   function want(model: string): void {
     if (!wanted.has(model) && wanted.size < bounds.countFactorsMax) wanted.set(model, 0)
   }
 
-  /** Whether this call of the model is one to learn from. */
+  /** Whether to learn from this call of the model. */
   function isDue(model: string): boolean {
     const calls = wanted.get(model)
     if (calls === undefined) {
-      if (factors.factor(model).samples > 0) want(model) // it was before we were started
+      if (factors.factor(model).samples > 0) want(model) // it was counted before the last start
       return false
     }
     wanted.set(model, calls + 1)
-    return calls < FIRST_CALLS || calls % EACH_CALLS === 0
+    return calls < FIRST_CALLS || calls % EVERY_CALLS === 0
   }
 
   return {
@@ -57,7 +56,7 @@ export function buildLearning({ factors, countTokens }: LearningParts): Learning
       const { route, call, protocol } = exchange
       if (route === undefined || call === undefined || protocol.codec === undefined) return
       if (!isDue(fullName(route)) || !isWhole(call)) return
-      const prompt = promptIn(call, protocol.codec)
+      const prompt = readPrompt(call, protocol.codec)
       if (prompt === undefined) return
       exchange.counted = countTokens(Buffer.from(prompt.text)).then(count =>
         count === undefined || count.uncountedBytes > 0 ? undefined : count.tokens + prompt.overhead,
@@ -74,13 +73,13 @@ export function buildLearning({ factors, countTokens }: LearningParts): Learning
   }
 }
 
-/** All that the model reads stands in it, and it is short enough. */
+/** The body has everything that the model reads, and is short enough. */
 function isWhole({ textOnly, bodyBytes, state }: Call): boolean {
-  const goesOn = state?.previous !== undefined || state?.conversation !== undefined
-  return textOnly && bodyBytes <= bounds.countLearnedBytesMax && !goesOn
+  const continues = state?.previous !== undefined || state?.conversation !== undefined
+  return textOnly && bodyBytes <= bounds.countLearnedBytesMax && !continues
 }
 
-function promptIn(call: Call, codec: Codec): ReturnType<typeof promptOf> | undefined {
+function readPrompt(call: Call, codec: Codec): ReturnType<typeof promptOf> | undefined {
   try {
     return promptOf(codec.readConversation(call))
   } catch (fault) {

@@ -1,4 +1,4 @@
-// Our own count of a request, corrected by what was learned of the model, and how far off it may be.
+// Counts the tokens of a request locally, corrected by the learned factor of the model, with its margin of error.
 
 import { bounds } from '../../base/bounds.ts'
 import { estimateTokens } from '../../billing/price.ts'
@@ -20,17 +20,17 @@ export interface OwnCountParts {
   readonly learning: Pick<Learning, 'want'>
 }
 
-/** An image, a page or a minute of sound: about as much, whatever its bytes. */
+/** For an image, a page or a minute of audio, whatever its bytes. */
 const MEDIA_TOKENS = 1_000
-/** Of a text that nobody had the time to count. */
+/** The margin for a text that could not be counted in time. */
 const BYTES_BAND = 0.5
 
-const textAlone = (text: string) => ({ text, overhead: 0, media: 0 })
+const textOnly = (text: string) => ({ text, overhead: 0, media: 0 })
 
 export type OwnCounts = (counting: Counting) => Promise<CountReply>
 
 export function buildOwnCounts({ countTokens, factors, learning }: OwnCountParts): OwnCounts {
-  /** Undefined where there was no time to count all of it. */
+  /** Undefined if there was no time to count all of the text. */
   async function count(text: string): Promise<number | undefined> {
     if (text.length > bounds.tokenCountBytesMax) return undefined
     const found = await countTokens(Buffer.from(text))
@@ -43,14 +43,15 @@ export function buildOwnCounts({ countTokens, factors, learning }: OwnCountParts
     learning.want(name)
     const { factor, band } = factors.factor(name)
     const said = counting.said()
-    const prompts = said === undefined ? dialect.texts!(call).map(textAlone) : [promptOf(said)]
+    const prompts = said === undefined ? dialect.texts!(call).map(textOnly) : [promptOf(said)]
     const counted = await Promise.all(prompts.map(({ text }) => count(text)))
     const isCounted = counted.every(one => one !== undefined)
     const counts = prompts.map(({ text, overhead, media }, at) => {
       const tokens = (counted[at] ?? estimateTokens(Buffer.byteLength(text))) + overhead
       return Math.max(1, Math.round(tokens * factor)) + media * MEDIA_TOKENS
     })
-    const told = `factor=${factor.toFixed(2)}; band=${(isCounted ? band : Math.max(band, BYTES_BAND)).toFixed(2)}`
-    return { body: dialect.writeCounts(counts, call), headers: { 'X-Weir-Count': `estimated; ${told}` } }
+    const margin = isCounted ? band : Math.max(band, BYTES_BAND)
+    const estimate = `estimated; factor=${factor.toFixed(2)}; band=${margin.toFixed(2)}`
+    return { body: dialect.writeCounts(counts, call), headers: { 'X-Weir-Count': estimate } }
   }
 }

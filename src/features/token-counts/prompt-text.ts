@@ -1,17 +1,17 @@
-// What a model reads of a conversation, as one text to be counted. Each dialect and each provider puts it together in
-// its own way, which nobody outside knows; what that adds is learned from what they report.
+// Writes what a model reads of a conversation as one text, for counting. Providers build their prompts in ways that they
+// do not publish; what that adds is learned from the usage that they report.
 
 import type { Conversation, MediaPart, Part, Tool } from '../../protocols/neutral/conversation.ts'
 
 export interface Prompt {
   readonly text: string
-  /** What is around each of its turns and tools. */
+  /** The tokens around its turns and tools. */
   readonly overhead: number
-  /** Images, sounds, films and documents, which are no text. */
+  /** The number of images, audio files, videos and documents. */
   readonly media: number
 }
 
-/** Marks of role and end, and the name of who speaks. */
+/** The markers of role and end, and the name of the speaker. */
 const TURN_TOKENS = 4
 const TOOL_TOKENS = 8
 

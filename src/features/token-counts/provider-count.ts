@@ -1,4 +1,4 @@
-// Asks a provider how long a request is, at the address where it counts without answering.
+// Asks a provider to count the tokens of a request, at an address that counts without answering.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -16,44 +16,44 @@ import type { Channel } from '../../upstreams/channel.ts'
 import type { Model, Provider } from '../../upstreams/provider.ts'
 import { readyRequest } from '../../upstreams/sign-request.ts'
 
-/** What is to be counted, and for whom. */
+/** The request to count, and its model. */
 export interface Counting {
   readonly dialect: CountDialect
   readonly provider: Provider
   readonly model: Model
   readonly call: Call
   readonly passed: Readonly<Record<string, string>>
-  /** What the call means; undefined where it is texts and no talk. */
+  /** The neutral request; undefined for a list of texts. */
   readonly said: () => Conversation | undefined
 }
 
-/** Where a dialect is nothing but counts, they are what its provider speaks. */
+/** Where a dialect consists of counts only, its ordinary path is the one for counting. */
 export function countPath({ counts, speaks }: Provider, { protocol, texts }: CountDialect): string | undefined {
   return counts[protocol.name] ?? (texts === undefined ? undefined : speaks[protocol.name]?.plain)
 }
 
-/** Throws a Refusal for what cannot be said in that dialect. */
-export async function countRequest(counting: Counting, way: CountDialect, channel: Channel): Promise<OutgoingRequest> {
+/** Throws a Refusal where the request cannot be translated into the dialect. */
+export async function countRequest(counting: Counting, upstreamDialect: CountDialect, channel: Channel): Promise<OutgoingRequest> {
   const { provider, model, dialect, passed } = counting
-  const { name, headers } = way.protocol
+  const { name, headers } = upstreamDialect.protocol
   const request: OutgoingRequest = {
-    url: channel.baseUrl + pathFor(countPath(provider, way)!, model.id),
+    url: channel.baseUrl + pathFor(countPath(provider, upstreamDialect)!, model.id),
     headers: {
       'content-type': 'application/json',
       'accept': 'application/json',
       'accept-encoding': 'identity',
       'user-agent': 'weir',
       ...headers,
-      ...(way === dialect && passed),
+      ...(upstreamDialect === dialect && passed),
     },
-    body: bodyOf(counting, way, originOf(channel.id, model.id)),
+    body: bodyOf(counting, upstreamDialect, originOf(channel.id, model.id)),
   }
   return await readyRequest(request, { provider, channel, dialect: name })
 }
 
-function bodyOf({ dialect, call, provider, model, said }: Counting, way: CountDialect, origin: string): Uint8Array {
+function bodyOf({ dialect, call, provider, model, said }: Counting, upstreamDialect: CountDialect, origin: string): Uint8Array {
   const shared = { model: model.id, capField: provider.can.outputCap, askUsage: false, origin }
-  if (way === dialect) return way.writeCall(call, shared)
+  if (upstreamDialect === dialect) return upstreamDialect.writeCall(call, shared)
   const target: ConversationTarget = {
     ...shared,
     traits: model.traits ?? provider.traits,
@@ -62,28 +62,28 @@ function bodyOf({ dialect, call, provider, model, said }: Counting, way: CountDi
     media: new Map(),
     notes: { losses: new Losses(), renamed: new Map() },
   }
-  return Buffer.from(way.writeConversation!(said()!, target))
+  return Buffer.from(upstreamDialect.writeConversation!(said()!, target))
 }
 
-interface Asking {
-  readonly way: CountDialect
+interface CountChannel {
+  readonly upstreamDialect: CountDialect
   readonly channel: Channel
   readonly stop: Stop<Error>
 }
 
-/** Statuses that say what is wrong with the request. Others are the provider's own trouble, or ours with it. */
-const CALLERS_FAULT: readonly number[] = [400, 413, 422]
+/** Statuses that blame the request. All others are problems of the provider or of the channel. */
+const CALLER_FAULT_STATUSES: readonly number[] = [400, 413, 422]
 
-/** The answer as it came. Throws a Refusal where the provider refuses the request, and an error for anything else. */
-export async function askForCount(send: Send, request: OutgoingRequest, { way, channel, stop }: Asking) {
+/** The answer as it came. Throws a Refusal where the provider refuses the request, and an Error otherwise. */
+export async function askForCount(send: Send, request: OutgoingRequest, { upstreamDialect, channel, stop }: CountChannel) {
   const incoming = await send(request, stop)
   const body = await incoming.readWhole(bounds.answerBytesMax)
   const { status } = incoming
-  if (status === 200 && body !== undefined && way.readCount(body) !== undefined) return body
+  if (status === 200 && body !== undefined && upstreamDialect.readCount(body) !== undefined) return body
   incoming.discard()
-  const said = body && way.protocol.readAnswer(body)?.error
-  if (CALLERS_FAULT.includes(status) && said !== undefined) {
-    const upstream = scrubbed({ ...said, status }, channel)
+  const error = body && upstreamDialect.protocol.readAnswer(body)?.error
+  if (CALLER_FAULT_STATUSES.includes(status) && error !== undefined) {
+    const upstream = scrubbed({ ...error, status }, channel)
     throw new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream })
   }
   throw new Error(`no count, with status ${status}`)

@@ -1,5 +1,5 @@
-// How long a request is: the provider's own count where it has one, else ours, corrected by what was learned of the
-// model. Nothing is generated and nothing is paid; a provider that fails is answered for by our own count.
+// Counts the tokens of a request: by the provider where it can, else locally, corrected by what was learned about the
+// model. Nothing is generated or billed. If the provider fails, the local count is used.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -48,12 +48,12 @@ export function buildCounting(parts: CountingParts): CountCall {
   const { lanes, limitRate, following, references, send } = parts
   const ownCounts = buildOwnCounts(parts)
 
-  async function providersCount(counting: CountedCall, way: CountDialect): Promise<Buffer | undefined> {
+  async function askChannels(counting: CountedCall, upstreamDialect: CountDialect): Promise<Buffer | undefined> {
     const stop = new Stop<Error>()
-    const timer = setTimeout(() => stop.stop(new Error('it takes too long')), bounds.countAskedMsMax)
+    const timer = setTimeout(() => stop.stop(new Error('the count takes too long')), bounds.countAskedMsMax)
     try {
       for (const { channel } of counting.seats.slice(0, bounds.attemptsPerCallMax)) {
-        const found = await onChannel(counting, way, { channel, stop })
+        const found = await countOnChannel(counting, upstreamDialect, { channel, stop })
         if (found !== undefined || stop.reason !== undefined) return found
       }
       return undefined
@@ -62,19 +62,19 @@ export function buildCounting(parts: CountingParts): CountCall {
     }
   }
 
-  async function onChannel(counting: Counting, way: CountDialect, { channel, stop }: OnChannel) {
+  async function countOnChannel(counting: Counting, upstreamDialect: CountDialect, { channel, stop }: CountChannel) {
     try {
-      return await stop.during(askForCount(send, await countRequest(counting, way, channel), { way, channel, stop }))
+      return await stop.during(askForCount(send, await countRequest(counting, upstreamDialect, channel), { upstreamDialect, channel, stop }))
     } catch (fault) {
-      // In its own words a caller is told what is wrong with them; what a translation made of them is not its own.
-      if (fault instanceof Refusal && way === counting.dialect) throw fault
+      // A caller gets the provider's error only if its own bytes were sent, and not for a translation.
+      if (fault instanceof Refusal && upstreamDialect === counting.dialect) throw fault
       parts.onFailed(channel.id, describeFault(fault))
       return undefined
     }
   }
 
   return async function countCall(ask, dialect) {
-    // The limits come before the body is read, so that a count whose body is refused counts as well.
+    // The limits are checked before the body is read, so that a refused body counts as well.
     const permit = limitRate(ask.caller, aboutCounting)
     try {
       return await countWith(permit, ask, dialect)
@@ -86,52 +86,52 @@ export function buildCounting(parts: CountingParts): CountCall {
   async function countWith(permit: Permit, ask: CountAsk, dialect: CountDialect): Promise<CountReply> {
     const { caller } = ask
     const read = dialect.readCall(await ask.readBody(), ask)
-    // What a key must not call it must not have counted, either: a count may show its words to a provider, too.
-    const [mouth] = fitting(lanes.mouthsOf(read.model, caller.requires), found => {
+    // A key may not count with a model that it may not call, because a count may show the text to a provider.
+    const [target] = fitting(lanes.mouthsOf(read.model, caller.requires), found => {
       checkModel(caller, read.model, found.name)
       return found
     })
-    const { provider, model } = mouth!
+    const { provider, model } = target!
     const call = await following.whole(read, permit, dialect)
     const about = { protocol: dialect.protocol, provider, accountId: caller.accountId }
-    const seats = references.seatsFor(call, { ...about, seats: mouth!.seats })
-    let meaning: Conversation | undefined
-    const said = (): Conversation | undefined => (meaning ??= dialect.codec?.readConversation(call))
+    const seats = references.seatsFor(call, { ...about, seats: target!.seats })
+    let conversation: Conversation | undefined
+    const said = (): Conversation | undefined => (conversation ??= dialect.codec?.readConversation(call))
     const passed = passedHeaders(dialect.protocol, ask) ?? {}
     const counting: CountedCall = { dialect, provider, model, seats, call, passed, said }
     const { body, headers } = (await byProvider(counting)) ?? (await ownCounts(counting))
-    const told: Record<string, string> = { ...headers }
-    addQuotas(told, permit.quotas, { dialect: dialect.protocol, dateMs: parts.dateMs() })
-    return { body, headers: told }
+    const replyHeaders: Record<string, string> = { ...headers }
+    addQuotas(replyHeaders, permit.quotas, { dialect: dialect.protocol, dateMs: parts.dateMs() })
+    return { body, headers: replyHeaders }
   }
 
   async function byProvider(counting: CountedCall): Promise<CountReply | undefined> {
-    const way = wayOf(counting)
-    const answer = way && (await providersCount(counting, way))
+    const upstreamDialect = dialectForCount(counting)
+    const answer = upstreamDialect && (await askChannels(counting, upstreamDialect))
     if (answer === undefined) return undefined
     const { dialect, call } = counting
-    const body = way === dialect ? answer.toString('utf8') : dialect.writeCounts([way!.readCount(answer)!], call)
+    const body = upstreamDialect === dialect ? answer.toString('utf8') : dialect.writeCounts([upstreamDialect!.readCount(answer)!], call)
     return { body, headers: { 'X-Weir-Count': 'provider' } }
   }
 }
 
-/** With the channels that may be asked. */
+/** A request to count, with the channels that may be asked. */
 interface CountedCall extends Counting {
   readonly seats: readonly ChannelSeat[]
 }
 
-interface OnChannel {
+interface CountChannel {
   readonly channel: Channel
   readonly stop: Stop<Error>
 }
 
-/** The caller's own dialect if the provider counts in it, else the first that it counts in and that can be told all. */
-function wayOf({ dialect, provider, model, call, said }: Counting): CountDialect | undefined {
+/** The caller's dialect if the provider counts in it, else the first one that can express the whole request. */
+function dialectForCount({ dialect, provider, model, call, said }: Counting): CountDialect | undefined {
   const served = model.speaks ?? Object.keys(provider.speaks)
   const { name } = dialect.protocol
   if (served.includes(name) && countPath(provider, dialect) !== undefined) return dialect
   if (dialect.codec === undefined || call.bodyBytes > bounds.countTranslatedBytesMax) return undefined
   const other = served.map(countDialectNamed).find(one => one?.writeConversation && countPath(provider, one))
-  // Nothing is fetched for a count: what would have to be is estimated.
+  // Media are not fetched for a count; such a request is estimated locally.
   return other?.codec !== undefined && addressesIn(said()!, other.codec).size === 0 ? other : undefined
 }
