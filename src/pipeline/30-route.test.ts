@@ -1,4 +1,4 @@
-// What a route pins of the price, and which prices are not known.
+// What a route fixes of the price, and which prices count as unknown.
 
 import { expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
@@ -50,20 +50,20 @@ function refusalOf(...asked: Parameters<typeof routeTo>): Refusal {
   throw new Error('not refused')
 }
 
-test('everything that a bill depends on is pinned', () => {
+test('everything that a bill depends on is fixed', () => {
   const found: unknown = routeTo('paid', 'tiered', 'priority').price
   const price = shipped.get('paid/tiered')!
   expect(found).toEqual({ price, version: 2, perMille: 1_200n, serviceClass: 'priority', atMs: 5_000 })
 })
 
-test('the standard class is one, by whatever name', () => {
+test('all names of the standard class mean the same', () => {
   for (const name of [undefined, 'auto', 'default', 'standard']) {
     expect(routeTo('paid', 'plain', name).price?.serviceClass).toBeUndefined()
   }
   expect(routeTo('paid', 'plain', 'flex').price?.serviceClass).toBe('flex')
 })
 
-test('a class that may be dearer needs a price of its own', () => {
+test('a class that may be more expensive needs a price of its own', () => {
   for (const name of ['priority', 'fast', 'scale', '']) {
     const refusal = refusalOf('paid', 'plain', name)
     expect([refusal.code, refusal.extras.param]).toEqual(['service_unpriced', 'service_tier'])
@@ -71,31 +71,31 @@ test('a class that may be dearer needs a price of its own', () => {
   expect(refusalOf('paid', 'tiered', 'fast').code).toBe('service_unpriced')
 })
 
-test('an unknown price is never nothing', () => {
+test('an unknown price is never zero', () => {
   expect(refusalOf('paid', 'unpriced').code).toBe('price_unknown')
   expect(refusalOf('paid', 'open').code).toBe('price_unknown')
 })
 
-test('a search needs a price, which may be nothing', () => {
+test('a search needs a price, which may be zero', () => {
   const common = { protocol: protocols['openai-chat'], serviceClass: undefined, searches: true }
   const asks = (model: string) => (): Route => route(permit, { model: `paid/${model}`, ...common })
   expect(asks('plain')).toThrow('service_unpriced')
   expect(asks('searching')().price?.price.rates.perSearch).toBe(0n as never)
 })
 
-test('a translated call does without a search whose price is not known', () => {
+test('a translated call leaves out a search whose price is unknown', () => {
   const common = { protocol: protocols['openai-responses'], serviceClass: undefined, searches: true }
   const ask = (model: string): Route => route(permit, { model: `paid/${model}`, ...common })
   expect(ask('plain').withoutSearch).toBe(true)
   expect(ask('searching').withoutSearch).toBeUndefined()
 })
 
-test('a provider that is free is, whatever its models cost elsewhere', () => {
+test('a free provider is free, whatever its models cost elsewhere', () => {
   expect(routeTo('own', 'local', 'priority').price).toBeUndefined()
   expect(routeTo('own', 'open').price).toBeUndefined()
 })
 
-test('a price that an operator adds is served from then on', () => {
+test('a price that an operator adds applies from then on', () => {
   const price = priceText(
     parsePrice(plain, () => {
       throw new Error('no price')
@@ -107,7 +107,7 @@ test('a price that an operator adds is served from then on', () => {
   expect(refusalOf('paid', 'open').code).toBe('price_unknown')
 })
 
-test('what one way has, and another has not, does not stay when the other is left', () => {
+test('optional fields of one candidate do not remain when another one is used', () => {
   const found = routeTo('paid', 'plain')
   const other = { ...found.ways[0]!, option: { ...found.option, name: 'paid/other' } }
   const lacking = { ...found.ways[0]!, withoutSearch: true, follows: 'x' }

@@ -1,6 +1,5 @@
-// The hold of a call that may go several ways: whatever was held, and however it was narrowed, it covers the most that
-// the call can cost on each way that is left. What a model reads and writes at most is its own: only a count of the
-// tokens, or a cap that goes upstream, makes that less.
+// The hold of a call with several candidates: whatever amount was reserved, it covers the highest possible cost on each
+// candidate that is left. Each model has its own limits: only a token count, or a cap that goes upstream, reduces them.
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -51,7 +50,7 @@ function callOf({ bytes, asked, seen }: Scene) {
   return readCall(Buffer.from(JSON.stringify({ model: 'a/b', messages: [{ role: 'user', content }], ...cap })))
 }
 
-/** A ledger with so much in it, that lets nobody owe. */
+/** A ledger with this balance, without credit. */
 async function holdWith(scene: Scene, call: ReturnType<typeof callOf>): Promise<Hold | undefined> {
   const ways = scene.shapes.map(wayOf)
   const available = `${scene.funds}` as MoneyText
@@ -86,7 +85,7 @@ const scenes: fc.Arbitrary<Scene> = fc.record({
   seen: fc.boolean(),
 })
 
-test('covers each way that is left', async () => {
+test('the hold covers each candidate that is left', async () => {
   const held = { all: 0, narrowed: 0, capped: 0 }
   const covers = async (scene: Scene): Promise<void> => {
     const call = callOf(scene)

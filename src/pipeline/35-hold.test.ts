@@ -1,5 +1,4 @@
-// The hold stage against a ledger that says what it is told: what is asked for, in which order, and when it stops
-// asking.
+// The hold stage with a scripted ledger: which amounts it requests, in which order, and when it stops.
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
@@ -14,7 +13,7 @@ import { buildHold, sizeOf } from './35-hold.ts'
 import type { Exchange, Hold, Route, StopReason } from './exchange.ts'
 import { callerLeft } from './exchange.ts'
 
-/** A nano-dollar a token, in and out. */
+/** One nano-dollar per token of input and output. */
 const rate = 1_000_000n as NanosPerMillion
 const price = { rates: { input: rate, output: rate }, cases: [] }
 
@@ -46,7 +45,7 @@ const room = (done: 'balance_too_low' | 'count_first', available: bigint): Held 
 const held: Held = { done: 'held' }
 const taken: Held = { done: 'running', callId: 1 }
 
-/** Runs the stage; the ledger gives the answers in their order, and fails the test when it is asked once more. */
+/** Runs the stage. The ledger returns the answers in order, and a further request fails the test. */
 async function play(scene: Scene): Promise<Played> {
   const asked: HoldRequest[] = []
   let counted = 0
@@ -85,7 +84,7 @@ const amounts = ({ asked }: Played): readonly bigint[] => asked.map(({ amount })
 const bytes = BigInt(chatOf(10_000).bodyBytes)
 
 describe('a hold', () => {
-  test('that fits is asked for once, with the part that a count could lessen', async () => {
+  test('that fits is requested once, with the part that a count could reduce', async () => {
     const played = await play({ held: [held] })
     expect(played).toMatchObject({ counted: 0, mayHold: true, hold: { amount: bytes + 1_000n } })
     expect(played.asked).toMatchObject([{ callId: 9, keyId: 1, accountId: 2, amount: bytes + 1_000n, coarse: bytes }])
@@ -93,7 +92,7 @@ describe('a hold', () => {
     expect(played.hold).not.toHaveProperty('inputTokens')
   })
 
-  test('of a short text, or of more than text, is not to be counted', async () => {
+  test('of a short text, or of more than text, is not counted', async () => {
     const image = [{ role: 'u', content: [{ type: 'image_url', image_url: { url: 'x'.repeat(9_000) } }] }]
     for (const call of [chatOf(10), chatOf(0, { messages: image })]) {
       const played = await play({ held: [room('balance_too_low', 500n)], call })
@@ -102,7 +101,7 @@ describe('a hold', () => {
     }
   })
 
-  test('that is too coarse is counted with a margin, and asked for again as it is', async () => {
+  test('that is refused is counted with a margin and requested again', async () => {
     const count = { tokens: 1_000, spare: 6, uncountedBytes: 40 }
     const played = await play({ held: [room('count_first', 20_000n), held], count })
     expect(amounts(played)).toEqual([bytes + 1_000n, 1_346n + 1_000n])
@@ -110,7 +109,7 @@ describe('a hold', () => {
     expect(played).toMatchObject({ counted: 1, mayHold: true, hold: { amount: 2_346n, inputTokens: 1_010 } })
   })
 
-  test('is by bytes all the same when nobody could count, or counted more', async () => {
+  test('still uses bytes if the count fails or is larger', async () => {
     for (const count of [undefined, { tokens: 1_000_000, spare: 0, uncountedBytes: 0 }]) {
       const played = await play({ held: [room('count_first', 20_000n), held], count })
       expect(amounts(played)).toEqual([bytes + 1_000n, bytes + 1_000n])
@@ -118,12 +117,12 @@ describe('a hold', () => {
     }
   })
 
-  test('is not counted where not even a word of an answer could be paid', async () => {
+  test('is not counted if the funds do not cover one token of output', async () => {
     const played = await play({ held: [room('balance_too_low', 0n)], clamps: true })
     expect(played).toMatchObject({ counted: 0, fault: { code: 'balance_too_low' } })
   })
 
-  test('ends with its caller, who need not wait for a count', async () => {
+  test('ends when the caller disconnects, without waiting for a count', async () => {
     const stop = new Stop<StopReason>()
     const playing = play({ held: [room('count_first', 20_000n)], count: new Promise(() => {}), stop })
     await Promise.resolve()
@@ -136,7 +135,7 @@ describe('a clamp', () => {
   const short = chatOf(10)
   const own = BigInt(short.bodyBytes)
 
-  test('asks for what can be paid, and follows the funds, three times at most', async () => {
+  test('requests what the funds cover, and follows changing funds at most three times', async () => {
     const falling = [900n, 800n, 700n, 600n].map(more => room('balance_too_low', own + more))
     const played = await play({ held: falling, clamps: true, call: short })
     expect(amounts(played)).toEqual([own + 1_000n, own + 900n, own + 800n, own + 700n])
@@ -144,13 +143,13 @@ describe('a clamp', () => {
     expect((played.fault as Refusal).extras.hint).toContain('With max_tokens of at most 600 it would fit.')
   })
 
-  test('is the cap that was held', async () => {
+  test('puts the cap into the hold', async () => {
     const results = [room('balance_too_low', own + 900n), room('balance_too_low', own + 800n), held]
     const played = await play({ held: results, clamps: true, call: short })
     expect(played.hold).toMatchObject({ cap: 800, amount: own + 800n })
   })
 
-  test('is nothing for a key that did not ask for it, nor below its least', async () => {
+  test('does not apply to a key without the option, nor below the minimum', async () => {
     expect(await play({ held: [room('balance_too_low', own + 900n)], call: short })).toMatchObject({ asked: [{}] })
     const stump = room('balance_too_low', own + 255n)
     expect(await play({ held: [stump], clamps: true, call: short })).toMatchObject({ asked: [{}], hold: undefined })
@@ -159,20 +158,20 @@ describe('a clamp', () => {
   })
 })
 
-describe('whether something may be held', () => {
-  test('no, after a plain refusal', async () => {
+describe('whether a hold may exist', () => {
+  test('no, after a clear refusal', async () => {
     const frozen = await play({ held: [{ done: 'account_frozen' }], clamps: true })
     expect(frozen).toMatchObject({ mayHold: false, fault: { code: 'account_frozen' }, asked: [{}] })
     const shed = await play({ held: [new Refusal('overloaded', 'x')] })
     expect(shed).toMatchObject({ mayHold: false, fault: { code: 'overloaded' } })
   })
 
-  test('yes, when the ledger did not say', async () => {
+  test('yes, if the ledger did not answer', async () => {
     expect(await play({ held: [new Refusal('storage_away', 'x')] })).toMatchObject({ mayHold: true })
     expect(await play({ held: [room('count_first', 9n), new Error('gone')] })).toMatchObject({ mayHold: true })
   })
 
-  test('what is not held is never taken for a hold', async () => {
+  test('an unexpected answer of the ledger is never taken for a hold', async () => {
     expect(await play({ held: [taken], clamps: true })).toMatchObject({ hold: undefined, mayHold: false, asked: [{}] })
   })
 })
@@ -200,13 +199,13 @@ describe('the size of a call', () => {
     expect(found).toMatchObject({ ...size, choices: 1, searchesMax: 0, thoughtTokensMax: 0 })
   })
 
-  test('has what a model may think where no cap is on that', () => {
+  test('includes reasoning tokens where the cap does not cover them', () => {
     const thinking = (limits: Partial<Model>) => sizeOf(capped(7), { id: 'b', ...limits }, { capsThought: false })
     expect(thinking({})).toMatchObject({ outputTokensMax: 7, thoughtTokensMax: 32_768 })
     expect(thinking(limited)).toMatchObject({ outputTokensMax: 7, thoughtTokensMax: 500 })
   })
 
-  test('has every choice and every search', () => {
+  test('includes every choice and every search', () => {
     expect(sizeOf(chatOf(1, { n: 3, web_search_options: {} }), { id: 'b' }, can)).toMatchObject({
       choices: 3,
       searchesMax: 10,

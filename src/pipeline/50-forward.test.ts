@@ -1,4 +1,4 @@
-// A mistake of ours in the middle of an attempt: it ends its call, and is not laid at the channel's door.
+// A fault of the gateway during an attempt ends the call, and does not count against the channel.
 
 import { expect, test } from 'bun:test'
 import { Deadlines } from '../base/deadlines.ts'
@@ -10,7 +10,7 @@ import type { Exchange, Hold } from './exchange.ts'
 import { freshMeter } from './settle/usage-meter.ts'
 import { Timings } from './timings.ts'
 
-test('closes no channel, and keeps no place', async () => {
+test('a gateway fault opens no circuit breaker and holds no slot of the channel', async () => {
   const health = new Health({ caps: { tokensPerMinute: 100 }, chance: () => 0 })
   const way = { option: { name: 'near/echo' } }
   const picking = {

@@ -1,4 +1,4 @@
-// The cost of a call from what was metered: the class that was served, and what the bill is made of.
+// The cost of a call from its meter: the served class, and the lines of the bill.
 
 import { expect, test } from 'bun:test'
 import { parsePrice } from '../base/money/price.ts'
@@ -37,7 +37,7 @@ test('a bill has the rates of the class that was served, if that is cheaper than
   expect(served).toMatchObject({ amount: 24_600n, lines: lines(1_000_000_000n, 2_000_000_000n), source: 'reported' })
 })
 
-test('a class that no upstream was asked for is not paid for', () => {
+test('a class that was not sent upstream is not charged', () => {
   const { exchange, meter } = exchangeOf({ price: priced })
   const losses = { codes: ['service_tier'] }
   Object.assign(exchange, { translation: { source: { notes: { losses } } } })
@@ -45,7 +45,7 @@ test('a class that no upstream was asked for is not paid for', () => {
   expect(cost(exchange, completed).amount).toBe(24_000n as never)
 })
 
-test('what nobody reported is counted in bytes', () => {
+test('usage that was not reported is estimated from bytes', () => {
   const { exchange } = exchangeOf({ price: priced })
   expect(cost(exchange, completed)).toMatchObject({ usage: { input: 100, output: 10 }, source: 'estimated' })
 })
@@ -61,7 +61,7 @@ test('a failed call is free, whatever its tools did', () => {
   expect(cost(exchange, { outcome: 'upstream_failed', status: 502 })).toMatchObject({ amount: 0n, source: 'none' })
 })
 
-test('an estimate is never more than what was held for', () => {
+test('an estimate never exceeds the hold', () => {
   const { exchange, meter } = exchangeOf({ price: priced })
   const size = { inputTokensMax: 90, outputTokensMax: 4, choices: 2, searchesMax: 0 }
   Object.assign(exchange, { hold: { size } })
@@ -72,7 +72,7 @@ test('an estimate is never more than what was held for', () => {
   expect(cost(exchange, completed)).toMatchObject({ usage: { input: 500, output: 50 }, source: 'reported' })
 })
 
-test('a provider that was asked to search, answered, and does not say how often, searched once', () => {
+test('a provider that was asked to search, answered, and does not report searches has searched once', () => {
   const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
   const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined } })
   Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 } })
@@ -84,7 +84,7 @@ test('a provider that was asked to search, answered, and does not say how often,
   expect(cost(exchange, { outcome: 'refused', status: 400 }).lines).toEqual([])
 })
 
-test('where a usage tells the searches, none that is told is none', () => {
+test('where usage reports searches, no reported search means none', () => {
   const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
   const spoken = { tellsSearches: true }
   const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined }, spoken })
@@ -94,7 +94,7 @@ test('where a usage tells the searches, none that is told is none', () => {
   expect(cost(exchange, completed).usage.searches).toBeUndefined()
 })
 
-test('a search that was lost in translation was not made', () => {
+test('a search that the translation dropped is not charged', () => {
   const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
   const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined } })
   const translation = { source: { notes: { losses: { codes: ['web_search'] } } } }
@@ -103,7 +103,7 @@ test('a search that was lost in translation was not made', () => {
   expect(cost(exchange, completed).usage.searches).toBeUndefined()
 })
 
-test('a search that an event of a stream has told of is not forgotten by the next', () => {
+test('a search that one event of a stream reports stays when later events omit it', () => {
   const { exchange, meter } = exchangeOf({ price: priced })
   noteUsage(meter, { input: 10, output: 3, searches: 2 })
   noteUsage(meter, { input: 10, output: 5 })
@@ -119,7 +119,7 @@ test('a call that found no route, or is free, costs nothing', () => {
   }
 })
 
-test('words that came back are seconds of sound, however short the file claims to be', () => {
+test('returned text counts as seconds of speech, however short the file claims to be', () => {
   const { exchange, meter } = exchangeOf({ price: priced })
   const heard = (seconds: number, secondsMax = seconds): object => ({
     inputBytes: 400,
@@ -130,12 +130,12 @@ test('words that came back are seconds of sound, however short the file claims t
   Object.assign(exchange, { call: heard(1) })
   meter.outputBytes = 40_000
   expect(cost(exchange, completed).usage.seconds).toBe(534)
-  // What the file could last at most bounds only the words of somebody who speaks slowly.
+  // The longest possible length of the file bounds slow speech only.
   Object.assign(exchange, { call: heard(1, 1_000) })
   expect(cost(exchange, completed).usage.seconds).toBe(1_000)
   Object.assign(exchange, { call: heard(3_000) })
   expect(cost(exchange, completed).usage.seconds).toBe(3_000)
-  // Twenty characters of three bytes each in every second.
+  // Twenty characters of three bytes per second.
   Object.assign(exchange, { call: heard(10) })
   meter.outputBytes = 600
   expect(cost(exchange, completed).usage.seconds).toBe(10)

@@ -1,4 +1,4 @@
-// What is told and kept when the settle, the keeping or the process breaks off between the two.
+// What is stored, and what the caller gets, when the settlement or the storing of a response fails.
 
 import { expect, test } from 'bun:test'
 import { buildLog } from '../../base/log.ts'
@@ -44,7 +44,7 @@ function keeping({ settle = async () => {}, put = async () => 'kept' }: Doing) {
 const isOver = (promise: Promise<void>): Promise<boolean> =>
   Promise.race([promise.then(() => true), new Promise<boolean>(resolve => setTimeout(resolve, 20, false))])
 
-test('nobody is told before it is kept, nor before it is settled', async () => {
+test('the end waits until the response is stored and the call is settled', async () => {
   const never = new Promise<never>(() => {})
   expect(await isOver(keeping({ put: () => never }).run(exchangeOf(), completed))).toBe(false)
   expect(await isOver(keeping({ settle: () => never }).run(exchangeOf(), completed))).toBe(false)
@@ -53,7 +53,7 @@ test('nobody is told before it is kept, nor before it is settled', async () => {
   expect(toldResponse(rows.get('resp_1')!)).toEqual(response)
 })
 
-test('what is not settled was never answered, so it is not kept', async () => {
+test('without a settlement there is no answer, so nothing stays stored', async () => {
   const { run, rows } = keeping({ settle: () => Promise.reject(new Error('the disk')) })
   await expect(run(exchangeOf(), completed)).rejects.toThrow('the disk')
   expect(rows.size).toBe(0)
@@ -62,13 +62,13 @@ test('what is not settled was never answered, so it is not kept', async () => {
 test.each([
   ['does not fit', async () => 'too_large' as const],
   ['cannot be written', () => Promise.reject(new Error('the disk'))],
-])('what %s is answered, and the answer says so', async (_why, put) => {
+])('a response that %s is still answered, and the answer says that it is not stored', async (_why, put) => {
   const exchange = exchangeOf()
   await keeping({ put }).run(exchange, completed)
   expect(exchange.unkept).toBe(true)
 })
 
-test('it ends once, as the first said', async () => {
+test('a call ends once, as its first ending says', async () => {
   let settles = 0
   const exchange = exchangeOf()
   const { run, rows } = keeping({ settle: async () => void settles++ })
@@ -76,7 +76,7 @@ test('it ends once, as the first said', async () => {
   expect([settles, rows.size]).toEqual([1, 0])
 })
 
-test('of one in the background it is told how it ended', async () => {
+test('a background response gets the status of its ending', async () => {
   const kept = new KeptCall([], undefined)
   kept.waiting = { id: 'resp_1', status: 'queued', output: [] }
   const { run, rows } = keeping({})

@@ -1,4 +1,4 @@
-// The hashes of bodies are the same, however they are taken.
+// The hash of a body is the same at once and in pieces.
 
 import { expect, test } from 'bun:test'
 import { bounds } from '../../base/bounds.ts'
@@ -8,7 +8,7 @@ const piece = bounds.hashedAtOnceBytesMax
 const sizes = [0, 1, piece, piece + 1, 3 * piece, 3 * piece + 7]
 const bodyOf = (size: number): Buffer => Buffer.alloc(size, 'some words ')
 
-test.each(sizes)('of %i bytes, at once and in pieces', async size => {
+test.each(sizes)('the hash of %i bytes is the same at once and in pieces', async size => {
   const body = bodyOf(size)
   const asked = new SlowHash(body)
   expect(asked.isTaken).toBe(size <= piece)
@@ -16,7 +16,7 @@ test.each(sizes)('of %i bytes, at once and in pieces', async size => {
   expect(await new SlowHash(body).whole()).toBe(bodyHash(body))
 })
 
-test('a large body is hashed between the work of others', async () => {
+test('a large body is hashed between other work', async () => {
   const slow = new SlowHash(bodyOf(8 * piece))
   let turns = 0
   while (!slow.isTaken) {

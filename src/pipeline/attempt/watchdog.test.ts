@@ -1,4 +1,4 @@
-// An upstream in the middle of its answer: how long it has been silent, and who is told.
+// Silence of an upstream in the middle of its answer, and its heartbeats.
 
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { Deadlines } from '../../base/deadlines.ts'
@@ -23,7 +23,7 @@ beforeEach(() => {
 })
 afterEach(() => watch.end())
 
-/** Time passes by seconds, and each is looked at. */
+/** Advances the clock second by second. */
 async function pass(seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) {
     nowMs += 1_000
@@ -31,7 +31,7 @@ async function pass(seconds: number): Promise<void> {
   }
 }
 
-test('silence is told of as long as it lasts, and from the last sign of life', async () => {
+test('silence is reported as long as it lasts, counted from the last sign of life', async () => {
   await pass(5)
   watch.alive()
   await pass(9)
@@ -45,7 +45,7 @@ test('silence is told of as long as it lasts, and from the last sign of life', a
   expect(told).toHaveLength(3)
 })
 
-test('a stream that goes on is never called silent', async () => {
+test('a stream that continues is never reported as silent', async () => {
   for (let piece = 0; piece < 50; piece++) {
     await pass(3)
     watch.alive()
@@ -53,7 +53,7 @@ test('a stream that goes on is never called silent', async () => {
   expect(told).toEqual([])
 })
 
-test('while its caller has no room nothing is expected, and nothing is said', async () => {
+test('while the caller has no room, nothing is expected and nothing is reported', async () => {
   watch.pause()
   await pass(100)
   expect([told, watch.late]).toEqual([[], false])
@@ -62,7 +62,7 @@ test('while its caller has no room nothing is expected, and nothing is said', as
   expect(told).toHaveLength(1)
 })
 
-test('to be told is no sign of life: the upstream is late all the same', async () => {
+test('a report of silence is no sign of life: the upstream still times out', async () => {
   await pass(60)
   expect(watch.late).toBe(true)
   expect(told).toEqual([10_000, 20_000, 30_000, 40_000, 50_000])
@@ -70,7 +70,7 @@ test('to be told is no sign of life: the upstream is late all the same', async (
   expect(told).toHaveLength(5)
 })
 
-test.each(['hush', 'end', 'abort'] as const)('nobody is told after %s, and nothing stays behind', async how => {
+test.each(['hush', 'end', 'abort'] as const)('nothing is reported after %s, and no timer remains', async how => {
   watch[how]()
   await pass(30)
   expect(told).toEqual([])
@@ -78,7 +78,7 @@ test.each(['hush', 'end', 'abort'] as const)('nobody is told after %s, and nothi
   expect(deadlines.size).toBe(0)
 })
 
-test('a caller without room for one heartbeat is not sent another', async () => {
+test('a caller without room for one heartbeat gets no second one', async () => {
   const rooms = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   const written: string[] = []
   const write = (bytes: Uint8Array | string): Promise<void> | undefined => {

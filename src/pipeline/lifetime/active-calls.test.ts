@@ -1,4 +1,4 @@
-// A call that lasts too long is told to end, and one that does not end all the same gives its place back.
+// A call that takes too long is stopped; if it still does not end, its gate lease is released.
 
 import { expect, test } from 'bun:test'
 import { bounds } from '../../base/bounds.ts'
@@ -6,7 +6,7 @@ import { Stop } from '../../base/stop.ts'
 import type { Exchange, StopReason } from '../exchange.ts'
 import { UnderWay } from './active-calls.ts'
 
-test('a call that does not end keeps no place for ever', () => {
+test('a call that does not end does not keep its gate lease for ever', () => {
   let nowMs = 0
   const underWay = new UnderWay(() => nowMs)
   let released = 0

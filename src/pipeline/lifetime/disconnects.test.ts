@@ -1,4 +1,4 @@
-// When a caller that leaves stops its call, and when the call goes on without it.
+// When a disconnect stops the call, and when the call runs on without its caller.
 
 import { expect, test } from 'bun:test'
 import { bounds } from '../../base/bounds.ts'
@@ -13,14 +13,14 @@ interface How {
   readonly claimed?: boolean
   readonly held: boolean
   readonly forwarded?: boolean
-  /** How its model thinks, where it costs anything. */
+  /** How the model reasons, for a call with a price. */
   readonly thinks?: string | undefined
   readonly priced?: boolean
-  /** How long nothing has come of it. */
+  /** How long the model has been silent. */
   readonly silentMs?: number
-  /** It has reported with its last words. */
+  /** Usage was reported with the last content. */
   readonly told?: boolean
-  /** What is known of the provider, and of the model. */
+  /** What the provider file says about the provider, and about the model. */
   readonly bills?: readonly [boolean, boolean?]
   readonly accountId?: number
 }
@@ -44,7 +44,7 @@ function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 
 
 const leaving = (): Leaving => new Leaving(new Deadlines(() => performance.now()))
 
-test('a call goes on only with an idempotency key, where it is billed anyway or may think unseen, and holds', () => {
+test('a call with a hold runs on only with an idempotency key, or if it is billed anyway, or if the model may reason unseen', () => {
   const ends = [
     [{ held: true }, callerLeft, undefined],
     [{ claimed: true, held: false }, callerLeft, undefined],
@@ -73,7 +73,7 @@ test('a call goes on only with an idempotency key, where it is billed anyway or 
   }
 })
 
-test('no more than so many at once, however often one is told to have left', () => {
+test('the number of such calls is bounded, however often a disconnect is reported', () => {
   const one = leaving()
   const calls = Array.from({ length: bounds.aloneCallsMax }, (_, at) => {
     return callOf({ claimed: true, held: true, accountId: at % 4 })
@@ -90,7 +90,7 @@ test('no more than so many at once, however often one is told to have left', () 
   for (const { exchange } of [...calls, next]) one.over(exchange)
 })
 
-test('one account has no more than its portion of them, so that others have some', () => {
+test('one account has no more than its share of them', () => {
   const one = leaving()
   const calls = Array.from({ length: bounds.aloneCallsMax }, () => callOf({ claimed: true, held: true }))
   for (const { exchange } of calls) one.left(exchange)

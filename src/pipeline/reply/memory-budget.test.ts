@@ -1,4 +1,4 @@
-// What all answers together hold is bounded, and somebody always goes on.
+// The memory of all answers together is bounded, and one answer can always go on.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -9,11 +9,11 @@ import { AnswerMemory } from './memory-budget.ts'
 const MIB = 1024 * 1024
 const stop = () => new Stop<Error>()
 
-/** Whether it may read on now. */
+/** Whether the answer may be read further now. */
 const goesOn = (room: Promise<void> | undefined): boolean => room === undefined
 
 describe('AnswerMemory', () => {
-  test('little is not counted, and never waits', () => {
+  test('a small answer is not counted and never waits', () => {
     const memory = new AnswerMemory(MIB)
     const [small, large] = [memory.open(), memory.open()]
     large.read(5 * MIB)
@@ -22,7 +22,7 @@ describe('AnswerMemory', () => {
     expect(goesOn(small.room(stop()))).toBe(true)
   })
 
-  test('beyond the bound one goes on, and the next when it is done', async () => {
+  test('over the budget one answer goes on, and the next one when it has finished', async () => {
     const memory = new AnswerMemory(4 * MIB)
     const leases = [memory.open(), memory.open(), memory.open()]
     for (const lease of leases) lease.read(2 * MIB)
@@ -35,7 +35,7 @@ describe('AnswerMemory', () => {
     expect(memory.bytes).toBe(4 * MIB)
   })
 
-  test('when the one that went on is done and there is still no room, the next goes on', async () => {
+  test('when that answer has finished and there is still no room, the next one goes on', async () => {
     const memory = new AnswerMemory(MIB)
     const leases = [memory.open(), memory.open(), memory.open()]
     for (const lease of leases) lease.read(8 * MIB)
@@ -51,7 +51,7 @@ describe('AnswerMemory', () => {
     expect(memory.bytes).toBe(0)
   })
 
-  test('one that is stopped waits no longer, and is forgotten', async () => {
+  test('a stopped call no longer waits and is removed', async () => {
     const memory = new AnswerMemory(MIB)
     const [first, second, third] = [memory.open(), memory.open(), memory.open()]
     for (const lease of [first, second, third]) lease.read(2 * MIB)
@@ -65,13 +65,13 @@ describe('AnswerMemory', () => {
     await waits
   })
 
-  test('whatever calls do, what is held stays within the bound and the largest of one', async () => {
+  test('whatever calls do, the memory stays within the budget plus the largest answer', async () => {
     const sizes = fc.array(fc.integer({ min: 1, max: 40 }), { minLength: 1, maxLength: 40 })
     await fc.assert(
       fc.asyncProperty(sizes, fc.integer({ min: 1, max: 16 }), async (answers, max) => {
         const memory = new AnswerMemory(max * MIB)
         let most = 0
-        // Each reads its answer in steps of a half MiB, all at a time.
+        // All calls read their answers at the same time, in steps of half a MiB.
         const read = async (halves: number): Promise<void> => {
           const lease = memory.open()
           for (let at = 1; at <= halves; at++) {
@@ -84,7 +84,7 @@ describe('AnswerMemory', () => {
         }
         await Promise.all(answers.map(read))
         expect(memory.bytes).toBe(0)
-        // Each may have begun with one step before it was counted.
+        // Each call may have read one step before it was counted.
         const largest = Math.max(...answers) * (MIB / 2)
         expect(most).toBeLessThanOrEqual(max * MIB + largest + answers.length * MIB)
       }),

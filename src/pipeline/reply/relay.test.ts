@@ -1,4 +1,4 @@
-// A caller whose socket is full: what it has got so far, and what is still read when it leaves as the model is done.
+// A caller with a full socket: what counts as delivered, and what is still read when the caller disconnects.
 
 import { expect, test } from 'bun:test'
 import { Stop } from '../../base/stop.ts'
@@ -20,7 +20,7 @@ const finish = event({ choices: [{ delta: {}, finish_reason: 'stop' }] })
 const usage = event({ choices: [], usage: { prompt_tokens: 7, completion_tokens: 50_000 } })
 const done = 'data: [DONE]\n\n'
 
-/** Relays these pieces to a caller that takes them so; gives what was read of them. */
+/** Relays these pieces to a caller and returns how many of them were read. */
 async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<void> | undefined) {
   const exchange = {
     ...{ meter: freshMeter(), stop: new Stop<StopReason>(), timings: new Timings(() => 0), requestId: 'req_1' },
@@ -52,7 +52,7 @@ const leave = (pieces: string[]) =>
     return Promise.reject(callerLeft)
   })
 
-test('what waits for room at a full socket is not delivered yet', async () => {
+test('bytes that wait for a full socket are not delivered yet', async () => {
   const delivered: number[] = []
   await relayTo([said, said, finish + usage + done], async ({ meter }) => {
     delivered.push(meter.deliveredBytes)
@@ -62,12 +62,12 @@ test('what waits for room at a full socket is not delivered yet', async () => {
   expect(delivered.slice(0, 6)).toEqual([0, 0, 4, 4, 8, 8])
 })
 
-test('the usage that follows is still read', async () => {
+test('after the caller disconnects, a usage report that follows the finish is still read', async () => {
   const left = await leave([said + finish, usage, done])
   expect(left).toMatchObject({ endings: [{ outcome: 'client_left' }], usage: { input: 7, output: 50_000 }, unread: 1 })
 })
 
-test('a mistake of ours in the midst of an answer is no failure of the upstream', async () => {
+test('a gateway fault in the middle of an answer is not a failure of the upstream', async () => {
   let writes = 0
   const broken = await relayTo([said, said, usage], () => {
     if (++writes === 2) throw new TypeError('a mistake')
@@ -77,7 +77,7 @@ test('a mistake of ours in the midst of an answer is no failure of the upstream'
   expect(broken.delivered).toBe(true)
 })
 
-test('what the model would still say is not', async () => {
+test('after the caller disconnects, further content is not read', async () => {
   const left = await leave([said, finish, usage, done])
   expect(left).toMatchObject({ endings: [{ outcome: 'client_left' }], usage: undefined, unread: 3 })
 })

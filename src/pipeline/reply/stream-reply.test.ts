@@ -1,4 +1,4 @@
-// A stream that nobody ever reads from: its caller left when the head had hardly gone out.
+// A stream that is never read, because its caller disconnected right after the head.
 
 import { expect, test } from 'bun:test'
 import { Deadlines } from '../../base/deadlines.ts'
@@ -11,7 +11,7 @@ import { Leaving } from '../lifetime/disconnects.ts'
 import { Timings } from '../timings.ts'
 import { answerStream } from './stream-reply.ts'
 
-test('its call is settled all the same, so that its hold does not stay', async () => {
+test('a stream that is never read is settled, so that its hold does not stay', async () => {
   const deadlines = new Deadlines(() => 0)
   const endings: Ending[] = []
   const closed = Promise.withResolvers<void>()

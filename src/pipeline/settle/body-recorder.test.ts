@@ -1,9 +1,9 @@
-// What a recorder remembers of an answer, and what it forgets when the answer begins anew.
+// A recorder keeps an answer, and forgets it when the recording begins again.
 
 import { expect, test } from 'bun:test'
 import { Recorder } from './body-recorder.ts'
 
-test('one that begins anew knows nothing of what did not fit before', () => {
+test('a recording that begins again forgets an earlier overflow', () => {
   const recorder = new Recorder({ bytes: Buffer.from('asked'), truncated: false }, 4)
   recorder.begin('text/plain')
   recorder.take(Buffer.from('too long'))

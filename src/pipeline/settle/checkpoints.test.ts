@@ -1,4 +1,4 @@
-// When a stream's checkpoint is written, and of how much: what was delivered, and never what was merely received.
+// When a checkpoint of a stream is written, and for how much: what was delivered, not what was received.
 
 import { expect, test } from 'bun:test'
 import { bounds } from '../../base/bounds.ts'
@@ -37,7 +37,7 @@ function scene() {
   return { exchange, lookAt, costOf }
 }
 
-test('a stream is noted when it is old enough, then from time to time or when much has been delivered', () => {
+test('a stream gets a checkpoint when it is old enough, then after each interval or many delivered bytes', () => {
   const { lookAt, costOf } = scene()
   expect(lookAt(EVERY_MS - 1, 400_000)).toEqual([])
   expect(lookAt(EVERY_MS, 400)).toEqual([costOf(400)])
@@ -48,7 +48,7 @@ test('a stream is noted when it is old enough, then from time to time or when mu
   expect(lookAt(9 * EVERY_MS, 9_000)).toEqual([]) // nothing new
 })
 
-test('what nobody has got is not noted, nor what is settled or was never held', () => {
+test('there is no checkpoint without delivered bytes, without a hold, or after the settlement', () => {
   const { exchange, lookAt } = scene()
   expect(lookAt(EVERY_MS, 0)).toEqual([])
   exchange.settled = Promise.resolve()

@@ -1,4 +1,4 @@
-// What becomes of a call's idempotency key: kept with its answer, kept without one, or given back.
+// What happens to a call's idempotency key: stored with its answer, stored without it, or released.
 
 import { describe, expect, test } from 'bun:test'
 import { Deadlines } from '../../base/deadlines.ts'
@@ -43,20 +43,20 @@ test.each(outcomes)('%s: plain %s, a stream without content %s, with %s', (...ro
   expect(ended(outcome, { stream: true, content: true })).toBe(stream as never)
 })
 
-test('a long answer is not kept, and its key is not given back; a call without a key has none', () => {
+test('a long answer is not stored and its key is not released; a call without a key has none', () => {
   expect(ended('completed', { stream: false, content: true, bytes: 11 })).toBe('unkept')
   expect(ended('completed', { stream: false, content: true, claimed: false })).toBeUndefined()
 })
 
 describe('a request is the same', () => {
   const fingerprint = (path: string, body: string) => readClaim(claiming(path), Buffer.from(body))!.key.fingerprint
-  test('only at the same path and to the letter', () => {
+  test('only with the same path and the same bytes', () => {
     expect(fingerprint('/a', '{}')).toBe(fingerprint('/a', '{}'))
     expect(fingerprint('/b', '{}')).not.toBe(fingerprint('/a', '{}'))
     expect(fingerprint('/a', '{} ')).not.toBe(fingerprint('/a', '{}'))
   })
 
-  test('also where it is large, by the hash that was taken beside the thread that serves calls', async () => {
+  test('also if it is large: the hash that another thread took stands for it', async () => {
     const deadlines = new Deadlines(() => performance.now())
     const largeJson = new LargeJson({ deadlines, onFault: detail => expect(detail).toBe('') })
     const looked = async (body: string) => await largeJson.look(Buffer.from(body), { name: 'a', throwIfGone() {} })

@@ -1,4 +1,4 @@
-// What is owed: calls whose settle did not become durable are tried again, all of them, and once more at the end.
+// Unsettled calls: all of them are retried, and once more at shutdown.
 
 import { expect, test } from 'bun:test'
 import { buildLog } from '../../base/log.ts'
@@ -18,12 +18,12 @@ function exchangeOf(callId: number): Exchange {
   } as unknown as Exchange
 }
 
-test('one that can never be written does not stand in the way of the others', async () => {
+test('a settlement that can never be written does not block the others', async () => {
   const written: number[] = []
   let isAway = true
   async function deduct({ callId, outcome }: { callId: number; outcome: string }): Promise<void> {
     if (isAway || callId === 7) throw new Error('not now')
-    expect(outcome).toBe('gateway_fault') // its caller has been told so, and got nothing
+    expect(outcome).toBe('gateway_fault') // its caller got an error and no answer
     written.push(callId)
   }
   const keeping = { claimEnd: () => ({}), handOver() {} }
@@ -39,7 +39,7 @@ test('one that can never be written does not stand in the way of the others', as
   expect(settling.owing).toBe(1)
 })
 
-test('what is owed keeps nothing of the call but its record, and too much of it takes no new call', async () => {
+test('an unsettled call keeps only its record, and too many of them refuse new calls', async () => {
   let isAway = true
   const written: Record<string, unknown>[] = []
   async function deduct(row: object, { amount }: { amount: bigint }, extras: unknown): Promise<void> {
@@ -62,7 +62,7 @@ test('what is owed keeps nothing of the call but its record, and too much of it 
     await owe(callId)
   }
   expect(() => settling.checkOwing()).toThrow('storage_away')
-  await owe(4) // it was under way: what it owes is not dropped
+  await owe(4) // these calls were already running: their settlements are not dropped
   expect(settling.owing).toBe(4)
   for (let round = 0; round < 10; round++) {
     await new Promise(resolve => setTimeout(resolve, 1))
