@@ -8,6 +8,7 @@ import { exportPKCS8, generateKeyPair } from 'jose'
 import { Deadlines } from '../../src/base/deadlines.ts'
 import { Stop } from '../../src/base/stop.ts'
 import { buildUpstreamAsking } from '../../src/features/stored-responses/upstream-responses.ts'
+import type { Counting } from '../../src/features/token-counts/provider-count.ts'
 import { askForCount, countRequest } from '../../src/features/token-counts/provider-count.ts'
 import type { OutgoingRequest } from '../../src/http/client/request.ts'
 import { openClient } from '../../src/http/client/send-request.ts'
@@ -97,7 +98,7 @@ const ways: Readonly<Record<string, (made: Made) => Promise<unknown>>> = {
     const dialect = countDialects['anthropic-messages']
     const asked = { header: () => undefined, query: new URLSearchParams() } as unknown as Asked
     const call = dialect.readCall(chat, asked)
-    const counting = { dialect, provider, model: { id: 'x' }, call, passed: {}, said: () => undefined }
+    const counting: Counting = { dialect, provider, model: { id: 'x' }, call, passed: {}, said: () => undefined }
     const request = await countRequest(counting, dialect, channel)
     const asking = { upstreamDialect: dialect, channel, stop: new Stop<Error>() }
     await expect(askForCount(client.send, request, asking)).rejects.toThrow('no count, with status 200')

@@ -82,10 +82,14 @@ export class TaskService {
   constructor(parts: TaskServiceParts) {
     this.#parts = parts
     this.#ends = buildTaskEnds(parts)
-    const shared = { ...parts, ends: this.#ends }
-    this.#polls = new Looking({ ...shared, stop: this.#stop, isBeginning: callId => this.#starting.has(callId) })
+    this.#polls = new Looking({
+      ...parts,
+      ends: this.#ends,
+      stop: this.#stop,
+      isBeginning: callId => this.#starting.has(callId),
+    })
     this.#poller = new TaskPoller({ ...parts, looking: this.#polls })
-    this.#creator = new Beginning({ ...shared, stop: this.#abortStarts })
+    this.#creator = new Beginning({ ...parts, ends: this.#ends, stop: this.#abortStarts })
   }
 
   start(): void {

@@ -202,8 +202,9 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
   const { translation } = exchange
   const turner = translation === undefined ? exchange.renaming : new StreamTranslator(translation)
   const isRaw = spoken.passesBytes && !contentType.startsWith('text/event-stream')
-  const reading = { spoken, turner, watch }
-  const reader = isRaw ? new RawReader(incoming, exchange) : new AnswerReader(incoming, exchange, reading)
+  const reader = isRaw
+    ? new RawReader(incoming, exchange)
+    : new AnswerReader(incoming, exchange, { spoken, turner, watch })
   const first: ReadFrame[] = []
   for (let bytes = 0; bytes <= eventBytesMax(exchange); ) {
     exchange.memory?.keep(bytes)

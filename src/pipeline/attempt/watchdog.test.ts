@@ -70,8 +70,12 @@ test('a report of silence is no sign of life: the upstream still times out', asy
   expect(told).toHaveLength(5)
 })
 
-test.each(['hush', 'end', 'abort'] as const)('nothing is reported after %s, and no timer remains', async how => {
-  watch[how]()
+test.each([
+  ['the reports end', () => watch.hush()],
+  ['the watch ends', () => watch.end()],
+  ['an abort', () => watch.abort()],
+] as const)('after %s nothing is reported, and no timer remains', async (_name, stop) => {
+  stop()
   await pass(30)
   expect(told).toEqual([])
   watch.end()

@@ -9,6 +9,7 @@ import type { Ending, Exchange, StopReason } from '../exchange.ts'
 import { callerLeft } from '../exchange.ts'
 import { Leaving } from '../lifetime/disconnects.ts'
 import { Timings } from '../timings.ts'
+import type { StreamParts } from './stream-reply.ts'
 import { answerStream } from './stream-reply.ts'
 
 test('a stream that is never read is settled, so that its hold does not stay', async () => {
@@ -20,10 +21,13 @@ test('a stream that is never read is settled, so that its hold does not stay', a
     ...{ protocol: {}, attempts: [], alone: new Stop<StopReason>() },
     close: () => closed.resolve(),
   } as unknown as Exchange
-  const parts = {
+  const parts: StreamParts = {
     settle: async (_exchange: Exchange, ending: Ending) => void endings.push(ending),
-    ...{ log: buildLog('error', () => {}), silence: { headMs: 1, heartbeatMs: 1 }, stallMs: 1 },
-    ...{ deadlines, leaving: new Leaving(deadlines) },
+    log: buildLog('error', () => {}),
+    silence: { headMs: 1, heartbeatMs: 1 },
+    stallMs: 1,
+    deadlines,
+    leaving: new Leaving(deadlines),
   }
   const opened = { kind: 'stream', contentType: 'text/event-stream' } as OpenedStream
   answerStream(parts, exchange, opened)

@@ -5,6 +5,7 @@ import { buildLog } from '../../base/log.ts'
 import { noLease } from '../../limits/leases.ts'
 import type { Ending, Exchange } from '../exchange.ts'
 import { Timings } from '../timings.ts'
+import type { Keeping } from './keep-bodies.ts'
 import { buildSettling } from './settle.ts'
 import { freshMeter } from './usage-meter.ts'
 
@@ -26,7 +27,7 @@ test('a settlement that can never be written does not block the others', async (
     expect(outcome).toBe('gateway_fault') // its caller got an error and no answer
     written.push(callId)
   }
-  const keeping = { claimEnd: () => ({}), handOver() {} }
+  const keeping: Keeping = { claimEnd: () => ({}), handOver() {} }
   const settling = buildSettling({ deduct, keeping, log: buildLog('error', () => {}) })
   for (const callId of [7, 8, 9]) {
     await expect(settling.settle(exchangeOf(callId), completed)).rejects.toThrow('not now')
@@ -47,7 +48,7 @@ test('an unsettled call keeps only its record, and too many of them refuse new c
     written.push({ ...row, amount, extras })
   }
   const answer = Buffer.alloc(1_000_000, 'x')
-  const keeping = { claimEnd: () => ({ idempotency: { sealed: answer.toString() } }), handOver() {} }
+  const keeping: Keeping = { claimEnd: () => ({ idempotency: { sealed: answer.toString() } }), handOver() {} }
   const settling = buildSettling({ deduct, keeping, log: buildLog('error', () => {}), owedMax: 3 })
   const kept: WeakRef<object>[] = []
   async function owe(callId: number): Promise<void> {
