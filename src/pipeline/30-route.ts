@@ -69,26 +69,26 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
     return current
   }
 
-  function candidateFor(lane: Lane, asked: Asked, permit: Permit): Way {
-    checkModel(permit.caller, asked.model, lane.option.name)
-    const current = priceOf(lane, asked)
-    const withoutSearch = asked.searches && current !== undefined && !isSearchPriced(current.price, lane.provider.included)
+  function candidateFor(target: Lane, asked: Asked, permit: Permit): Way {
+    checkModel(permit.caller, asked.model, target.option.name)
+    const current = priceOf(target, asked)
+    const withoutSearch = asked.searches && current !== undefined && !isSearchPriced(current.price, target.provider.included)
     // A request in the upstream's own dialect is not changed.
-    if (withoutSearch && lane.spoken === asked.protocol) {
+    if (withoutSearch && target.spoken === asked.protocol) {
       const hint = 'It is not known what a search costs on this model: leave it out.'
-      throw new Refusal('service_unpriced', `${lane.option.name}: search`, { hint })
+      throw new Refusal('service_unpriced', `${target.option.name}: search`, { hint })
     }
     const { perMille } = permit.caller
     const price = current && { ...current, perMille, serviceClass: classOf(asked.serviceClass), atMs: dateMs() }
-    return withoutSearch ? { ...lane, price, withoutSearch } : { ...lane, price }
+    return withoutSearch ? { ...target, price, withoutSearch } : { ...target, price }
   }
 
   return function route(permit, asked) {
     const group = lanes.find(asked.model, asked.protocol, permit.caller.requires)
-    const onUnfit = (lane: Lane, why: Refusal): void => asked.onUnfit?.(lane.option.name, why)
-    const ways = fitting(group.lanes, lane => candidateFor(lane, asked, permit), onUnfit)
-    const options = ways.length === group.options.length ? group.options : ways.map(({ option }) => option)
-    const found = { ...ways[0]!, permit, asked: group.asked, policy: group.policy, ways, options } as Route
+    const onUnusable = (target: Lane, why: Refusal): void => asked.onUnfit?.(target.option.name, why)
+    const candidates = fitting(group.lanes, target => candidateFor(target, asked, permit), onUnusable)
+    const options = candidates.length === group.options.length ? group.options : candidates.map(({ option }) => option)
+    const found = { ...candidates[0]!, permit, asked: group.asked, policy: group.policy, ways: candidates, options } as Route
     return asked.keptAt === undefined ? found : (narrowToStoring(found, asked.keptAt, asked.protocol) ?? found)
   }
 }
@@ -99,32 +99,34 @@ function narrowToStoring(route: Route, { channel, upstreamId }: KeptAt, protocol
     provider.can.keepsResponses && spoken === protocol && id === channel
   const kept = narrowed(route, isKept)
   if (kept === undefined) return undefined
-  const ways = kept.ways.map(candidate => ({ ...candidate, follows: upstreamId }))
-  return { ...kept, follows: upstreamId, ways } as Route
+  const candidates = kept.ways.map((candidate): Way => ({ ...candidate, follows: upstreamId }))
+  return { ...kept, follows: upstreamId, ways: candidates } as Route
 }
 
 /** The route through those channels only for which `keeps` is true; undefined if there are none. */
-export function narrowed(route: Route, keeps: (candidate: Way, seat: ChannelSeat) => boolean): Route | undefined {
-  const ways: Way[] = []
+export function narrowed(route: Route, keeps: (candidate: Way, channel: ChannelSeat) => boolean): Route | undefined {
+  const candidates: Way[] = []
   for (const candidate of route.ways) {
-    const seats = candidate.seats.filter(seat => keeps(candidate, seat))
-    if (seats.length > 0) ways.push({ ...candidate, seats, option: { ...candidate.option, seats } })
+    const channels = candidate.seats.filter(channel => keeps(candidate, channel))
+    if (channels.length === 0) continue
+    candidates.push({ ...candidate, seats: channels, option: { ...candidate.option, seats: channels } })
   }
-  if (ways.length === 0) return undefined
-  return { ...onWay(route, ways[0]!), ways, options: ways.map(({ option }) => option) } as Route
+  if (candidates.length === 0) return undefined
+  return { ...onWay(route, candidates[0]!), ways: candidates, options: candidates.map(({ option }) => option) } as Route
 }
 
 /** The route without one candidate; undefined if no other is left. */
 export function withoutWay(route: Route, excluded: Way): Route | undefined {
-  const ways = route.ways.filter(candidate => candidate !== excluded)
-  return ways.length === 0 ? undefined : ({ ...route, ways, options: ways.map(({ option }) => option) } as Route)
+  const candidates = route.ways.filter(candidate => candidate !== excluded)
+  return candidates.length === 0 ? undefined : ({ ...route, ways: candidates, options: candidates.map(({ option }) => option) } as Route)
 }
 
 /** The route with another candidate in use. */
-export const onWay = (route: Route, candidate: Way): Route => ({ ...route, ...unsetFields, ...candidate }) as Route
-
-/** Clears the optional fields of the candidate that was in use before. */
-const unsetFields = { follows: undefined, withoutSearch: undefined }
+export function onWay(route: Route, candidate: Way): Route {
+  // Another candidate may lack the optional fields of the one that was in use before.
+  const { follows: _follows, withoutSearch: _withoutSearch, ...rest } = route
+  return { ...rest, ...candidate } as Route
+}
 
 /** Whether the price of a service is known: a price per unit, or included in the price of the call. */
 function isPriced({ name, unit }: Service, price: Price, included: readonly string[]): boolean {

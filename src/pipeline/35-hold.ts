@@ -165,9 +165,11 @@ function affordable(route: Route, call: Call, { amount, held, ...known }: HeldAm
   const [first, ...more] = sized.filter(one => !covered.includes(one)).map(bound)
   const cheapest = more.reduce((least, one) => (one < least! ? one : least), first)
   const skipped = cheapest === undefined ? undefined : refusalOfHold(held, cheapest)
-  const [ways, sizes] = [covered.map(({ candidate }) => candidate), covered.map(({ size }) => size)]
-  const options = ways.length === route.ways.length ? route.options : ways.map(({ option }) => option)
-  const narrowed = { route: { ...route, ways, options }, call, size: sizes[0]!, sizes, amount }
+  const [candidates, sizes] = [covered.map(({ candidate }) => candidate), covered.map(({ size }) => size)]
+  const options = candidates.length === route.ways.length ? route.options : candidates.map(({ option }) => option)
+  const narrowed: Pick<Hold, 'route' | 'call' | 'size' | 'sizes' | 'amount'> = {
+    route: { ...route, ways: candidates, options },
+    call, size: sizes[0]!, sizes, amount }
   return skipped === undefined ? narrowed : { ...narrowed, skipped }
 }
 

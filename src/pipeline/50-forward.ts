@@ -35,7 +35,7 @@ export function buildForward(parts: ForwardParts): Forward {
     const usedHold = onHeldWay(hold, way)
     exchange.hold = usedHold
     exchange.route = usedHold.route
-    const heard: Heard = {}
+    const responseLimits: Heard = {}
     const addAttempt = (verdict: Verdict, more?: Partial<Attempt>): void => {
       attempts.push({ channelId: seat.id, model: way.option.name, verdict, ms: timings.nowMs() - sinceMs, ...more })
     }
@@ -44,17 +44,17 @@ export function buildForward(parts: ForwardParts): Forward {
       picking.freed()
     }
     try {
-      const opened = await attempt(parts, { hold: usedHold, exchange, channel: seat.channel, heard })
+      const opened = await attempt(parts, { hold: usedHold, exchange, channel: seat.channel, responseLimits })
       addAttempt('answered')
       exchange.firstMs = timings.nowMs()
-      turn.answered({ firstMs: exchange.firstMs - sinceMs, told: heard.told }, exchange.firstMs)
+      turn.answered({ firstMs: exchange.firstMs - sinceMs, told: responseLimits.told }, exchange.firstMs)
       exchange.turn = { end: endUse } // the end of the call ends the use, because only then its tokens are known
       return opened
     } catch (fault) {
       const failed = fault instanceof AttemptFailed ? fault : undefined
       const result = resultOf(exchange, failed)
       addAttempt(failed?.verdict ?? 'broken', { retryAfterMs: result.retryAfterMs, again: failed?.wasNothing ?? false })
-      endUse({ ...result, told: heard.told })
+      endUse({ ...result, told: responseLimits.told })
       throw fault
     }
   }

@@ -182,8 +182,8 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       if (!call.state?.background) return await answer()
       return await background.begin(exchange, () => answer().catch(fault => answering.refuse(exchange, fault)))
     } catch (fault) {
-      const kept = fault instanceof AnsweredBefore ? stages.lookBack.recall(fault) : undefined
-      if (kept !== undefined) return await answering.replay(exchange, kept)
+      const stored = fault instanceof AnsweredBefore ? stages.lookBack.recall(fault) : undefined
+      if (stored !== undefined) return await answering.replay(exchange, stored)
       timings.fail(limitReason(fault))
       return await answering.refuse(exchange, fault)
     }
@@ -243,8 +243,8 @@ function readOptions(
   const tags = tagText(call.tags, ingress.header('x-weir-tags'))
   const claim = readClaim(ingress, body)
   const recorder = recorderFor(caller.keepsBodies && !isOverloaded, claim, body) // under load no bodies are stored
-  const passed = passedHeaders(exchange.protocol, ingress)
-  if (passed !== undefined) exchange.passed = passed
+  const forwarded = passedHeaders(exchange.protocol, ingress)
+  if (forwarded !== undefined) exchange.passed = forwarded
   exchange.strict = caller.strict || ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
   const comments = ingress.header('x-weir-comments')?.trim().toLowerCase()
   if (comments === 'on' || comments === 'off') exchange.comments = comments

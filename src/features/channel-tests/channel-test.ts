@@ -51,8 +51,8 @@ export type TryChannel = (ask: TrialAsk) => Promise<Tried>
 /** The dialect for a conversation with the model; undefined if the model has no such dialect. */
 export function talkOf(provider: Provider, model: Model): TrialAsk['spoken'] | undefined {
   const served = model.speaks ?? Object.keys(provider.speaks)
-  const spoken = served.map(protocolNamed).find(protocol => protocol?.codec !== undefined)
-  return spoken as TrialAsk['spoken'] | undefined
+  const protocol = served.map(protocolNamed).find(one => one?.codec !== undefined)
+  return protocol as TrialAsk['spoken'] | undefined
 }
 
 /** The cheapest model that takes conversations; models without a price come last. */

@@ -69,9 +69,9 @@ const usd = (amount: bigint): string => formatUsd(nanos(amount))
 function wouldAnswer(exchange: Exchange, { refusal, replays }: Notes): object | null {
   if (replays !== undefined) return { status: replays.status, replays: replays.requestId }
   if (refusal === undefined) return null
-  const spoken = speakRefusal(refusal, exchange.requestId)
-  const { status } = exchange.protocol.writeError(spoken)
-  const { code, message, param, retryAfterMs } = spoken
+  const error = speakRefusal(refusal, exchange.requestId)
+  const { status } = exchange.protocol.writeError(error)
+  const { code, message, param, retryAfterMs } = error
     const retry = retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }
   return { status, code, message, param, ...retry }
 }
@@ -141,13 +141,13 @@ function pickedOf({ choice }: ExplainedPick): object {
 }
 
 /** Every channel of every model of the name, with the reason why it cannot take the call. */
-function candidatesOf(lanes: readonly ExplainedLane[], notes: Notes, route: Route | undefined): readonly object[] {
+function candidatesOf(targets: readonly ExplainedLane[], notes: Notes, route: Route | undefined): readonly object[] {
   const found: object[] = []
-  for (const { model, refused, channels } of lanes) {
+  for (const { model, refused, channels } of targets) {
     if (refused !== undefined) found.push({ model, channel: null, dropped: refused })
     for (const { id, tags } of channels) {
-      const seat = notes.picking?.seats.find(one => one.model === model && one.channel === id)
-      if (seat !== undefined) found.push({ ...seat, score: Math.round(seat.score * 1_000) / 1_000, tags })
+      const picked = notes.picking?.seats.find(one => one.model === model && one.channel === id)
+      if (picked !== undefined) found.push({ ...picked, score: Math.round(picked.score * 1_000) / 1_000, tags })
       else found.push({ model, channel: id, dropped: droppedBefore(notes, { model, id, tags, route }), tags })
     }
   }

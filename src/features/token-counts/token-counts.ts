@@ -52,7 +52,7 @@ export function buildCounting(parts: CountingParts): CountCall {
     const stop = new Stop<Error>()
     const timer = setTimeout(() => stop.stop(new Error('the count takes too long')), bounds.countAskedMsMax)
     try {
-      for (const { channel } of counting.seats.slice(0, bounds.attemptsPerCallMax)) {
+      for (const { channel } of counting.channels.slice(0, bounds.attemptsPerCallMax)) {
         const found = await countOnChannel(counting, upstreamDialect, { channel, stop })
         if (found !== undefined || stop.reason !== undefined) return found
       }
@@ -94,11 +94,11 @@ export function buildCounting(parts: CountingParts): CountCall {
     const { provider, model } = target!
     const call = await following.whole(read, permit, dialect)
     const about = { protocol: dialect.protocol, provider, accountId: caller.accountId }
-    const seats = references.seatsFor(call, { ...about, seats: target!.seats })
+    const channels = references.seatsFor(call, { ...about, channels: target!.seats })
     let conversation: Conversation | undefined
     const said = (): Conversation | undefined => (conversation ??= dialect.codec?.readConversation(call))
-    const passed = passedHeaders(dialect.protocol, ask) ?? {}
-    const counting: CountedCall = { dialect, provider, model, seats, call, passed, said }
+    const forwarded = passedHeaders(dialect.protocol, ask) ?? {}
+    const counting: CountedCall = { dialect, provider, model, channels, call, passed: forwarded, said }
     const { body, headers } = (await byProvider(counting)) ?? (await ownCounts(counting))
     const replyHeaders: Record<string, string> = { ...headers }
     addQuotas(replyHeaders, permit.quotas, { dialect: dialect.protocol, dateMs: parts.dateMs() })
@@ -117,7 +117,7 @@ export function buildCounting(parts: CountingParts): CountCall {
 
 /** A request to count, with the channels that may be asked. */
 interface CountedCall extends Counting {
-  readonly seats: readonly ChannelSeat[]
+  readonly channels: readonly ChannelSeat[]
 }
 
 interface CountChannel {

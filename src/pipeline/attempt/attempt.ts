@@ -49,12 +49,12 @@ export interface Heard {
 }
 
 interface AttemptInput extends Meeting {
-  readonly heard: Heard
+  readonly responseLimits: Heard
 }
 
 /** Throws AttemptFailed where the channel delivered nothing that the caller could use. */
 export async function attempt(parts: AttemptParts, context: AttemptInput): Promise<Opened> {
-  const { hold, exchange, channel, heard } = context
+  const { hold, exchange, channel, responseLimits } = context
   const { timings } = exchange
   const { firstContentMs, wholeMs, betweenChunksMs } = parts.times ?? timesFor(hold.route, channel)
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
@@ -81,7 +81,7 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
     const sent = parts.send({ ...request, onSend }, watch.stop)
     hashBodies(exchange, hold.call.body, request.body)
     const incoming = await sent
-    if (incoming.mentions('ratelimit')) heard.told = readToldLimits(name => incoming.header(name))
+    if (incoming.mentions('ratelimit')) responseLimits.told = readToldLimits(name => incoming.header(name))
     const opened = await openAnswer({ hold, incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
     timings.say('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(betweenChunksMs)

@@ -117,8 +117,8 @@ const READABLE = /^(application\/json|text\/|$)/i
 /** Reads a stream where a whole answer was requested. */
 async function collectStream(opening: Opening, translation: Translation): Promise<Opened> {
   const { incoming, exchange, watch, spoken } = opening
-  const turner = new StreamGatherer(translation)
-  const reader = new AnswerReader(incoming, exchange, { spoken, turner, watch })
+  const converter = new StreamGatherer(translation)
+  const reader = new AnswerReader(incoming, exchange, { spoken, turner: converter, watch })
   const whole = (body: Buffer): Opened => ({ kind: 'plain', contentType: JSON_TYPE, body })
   for (let bytes = 0; bytes <= bounds.answerBytesMax; ) {
     const piece = await reader.next()
@@ -200,11 +200,11 @@ function wholeAnswer({ exchange, stream }: Opening, { json: read, body, contentT
 async function openStream(opening: Opening, contentType: string): Promise<Opened> {
   const { incoming, exchange, channel, watch, spoken } = opening
   const { translation } = exchange
-  const turner = translation === undefined ? exchange.renaming : new StreamTranslator(translation)
+  const converter = translation === undefined ? exchange.renaming : new StreamTranslator(translation)
   const isRaw = spoken.passesBytes && !contentType.startsWith('text/event-stream')
   const reader = isRaw
     ? new RawReader(incoming, exchange)
-    : new AnswerReader(incoming, exchange, { spoken, turner, watch })
+    : new AnswerReader(incoming, exchange, { spoken, turner: converter, watch })
   const first: ReadFrame[] = []
   for (let bytes = 0; bytes <= eventBytesMax(exchange); ) {
     exchange.memory?.keep(bytes)

@@ -104,22 +104,22 @@ export class Picking {
 
   #choose({ options, policy, permit }: Route, exchange: Exchange, { tried, waitMs }: ChoiceLimits): Choice {
     const { affinity, nowMs: now, chance } = this.#parts
-    const { conversation } = exchange
+    const { conversation: affinityKey } = exchange
     const { accountId } = permit.caller
     const nowMs = now()
-    const kept = conversation && affinity.recall(conversation.name, nowMs)
+    const kept = affinityKey && affinity.recall(affinityKey.name, nowMs)
     const [keptOn, keptModel, tokens] = [kept?.channelId, kept?.model, this.tokensOf(exchange)]
     const choosing = { options, policy, tried, keptOn, keptModel, accountId, tokens, waitMs, nowMs, chance }
     const choice = choose(choosing)
-    if (choice.kind === 'try') exchange.chosen ??= chosenFrom(choosing, choice, conversation !== undefined)
+    if (choice.kind === 'try') exchange.chosen ??= chosenFrom(choosing, choice, affinityKey !== undefined)
     return choice
   }
 
   #take({ ways, options, permit }: Route, exchange: Exchange, { option, seat }: TryChoice): Picked {
     const sinceMs = this.#parts.nowMs()
     const asking = { accountId: permit.caller.accountId, model: option.name }
-    const turn = seat.health.begin(this.tokensOf(exchange), sinceMs, asking)
-    return { way: ways[options.indexOf(option)]!, seat: seat as ChannelSeat, turn, sinceMs }
+    const channelUse = seat.health.begin(this.tokensOf(exchange), sinceMs, asking)
+    return { way: ways[options.indexOf(option)]!, seat: seat as ChannelSeat, turn: channelUse, sinceMs }
   }
 
   /** No other channel is left: picks one of those that failed, after a pause. */
@@ -137,11 +137,11 @@ export class Picking {
   }
 
   /** The channel has answered, so that later turns of the conversation prefer it. */
-  answered({ conversation }: Exchange, { seat, way }: Picked): void {
-    if (conversation === undefined) return
+  answered({ conversation: affinityKey }: Exchange, { seat, way }: Picked): void {
+    if (affinityKey === undefined) return
     const { affinity, nowMs } = this.#parts
     const kept = { channelId: seat.id, model: way.option.name }
-    affinity.keep(conversation.name, kept, { ttlMs: conversation.cacheMs, nowMs: nowMs() })
+    affinity.keep(affinityKey.name, kept, { ttlMs: affinityKey.cacheMs, nowMs: nowMs() })
   }
 
   /** Wakes waiting calls, because a channel may have room. */

@@ -21,21 +21,17 @@ import { narrowed } from '../30-route.ts'
 import type { Exchange, Route } from '../exchange.ts'
 import type { Settle } from '../settle/settle.ts'
 import { NamesMade } from './created-references.ts'
-import type { ChannelSeat } from './targets.ts'
+import type { ChannelSeat, Lane } from './targets.ts'
 
 export interface ReferenceCheckParts {
   readonly references: Pick<References, 'owned'>
   readonly catalogue: Pick<Catalogue, 'heirOf' | 'ruleOf'>
 }
 
-/** Where a call may be sent. */
-interface Upstream {
-  readonly provider: Provider
-  /** The upstream's dialect; undefined where it is not known yet. */
-  readonly spoken?: Protocol
-}
+/** Where a call may be sent. The upstream's dialect is undefined where it is not known yet. */
+type Upstream = Pick<Lane, 'provider'> & Partial<Pick<Lane, 'spoken'>>
 
-type Fits = (upstream: Upstream, seat: ChannelSeat) => boolean
+type Fits = (upstream: Upstream, channel: ChannelSeat) => boolean
 
 export class ReferenceCheck {
   readonly #parts: ReferenceCheckParts
@@ -48,8 +44,8 @@ export class ReferenceCheck {
   near(route: Route, call: Call, { protocol, isBrought = false }: NearOptions): Route {
     const threaded = narrowToThreads(route, call, protocol)
     const { accountId } = route.permit.caller
-    const seats = threaded.ways.flatMap(candidate => candidate.seats)
-    const references = this.#read(call, { protocol, accountId, seats })
+    const channels = threaded.ways.flatMap(candidate => candidate.seats)
+    const references = this.#read(call, { protocol, accountId, channels })
     if (references === undefined) return threaded
     const pinned = narrowed(threaded, references.fits)
     if (pinned !== undefined) return pinned
@@ -60,17 +56,17 @@ export class ReferenceCheck {
   }
 
   /** The channels of one model that a token count may use. */
-  seatsFor(call: Call, { protocol, provider, accountId, seats }: Counted): readonly ChannelSeat[] {
-    const references = this.#read(call, { protocol, accountId, seats })
-    if (references === undefined) return seats
-    const left = seats.filter(seat => references.fits({ provider }, seat))
+  seatsFor(call: Call, { protocol, provider, accountId, channels }: Counted): readonly ChannelSeat[] {
+    const references = this.#read(call, { protocol, accountId, channels })
+    if (references === undefined) return channels
+    const left = channels.filter(channel => references.fits({ provider }, channel))
     if (left.length > 0) return left
     throw references.refusal({ provider })
   }
 
-  #read(call: Call, { protocol, accountId, seats }: Reading): CallReferences | undefined {
+  #read(call: Call, { protocol, accountId, channels }: Reading): CallReferences | undefined {
     const json = protocol.takes === 'multipart' ? formValues(call.json) : call.json
-    const isOwnHost = ownHosts(seats)
+    const isOwnHost = ownHosts(channels)
     const keeps = (reference: Reference): boolean => isStored(reference, call, isOwnHost)
     const found = referencesFound(json)
     throwIfTooMany(found, bounds.referencesFoundMax, 'objects')
@@ -95,7 +91,7 @@ interface NearOptions {
 interface Reading {
   readonly protocol: Protocol
   readonly accountId: number
-  readonly seats: readonly ChannelSeat[]
+  readonly channels: readonly ChannelSeat[]
 }
 
 interface Counted extends Reading {
@@ -137,9 +133,9 @@ function isStored({ kind, path, host }: Reference, call: Call, isOwnHost: (host:
 }
 
 /** Whether a host belongs to an upstream. The set is built at the first question, because most calls never ask. */
-function ownHosts(seats: readonly ChannelSeat[]): (host: string) => boolean {
+function ownHosts(channels: readonly ChannelSeat[]): (host: string) => boolean {
   let hosts: ReadonlySet<string | undefined> | undefined
-  return host => (hosts ??= new Set(seats.map(({ channel }) => URL.parse(channel.baseUrl)?.hostname))).has(host)
+  return host => (hosts ??= new Set(channels.map(({ channel }) => URL.parse(channel.baseUrl)?.hostname))).has(host)
 }
 
 function throwIfTooMany(found: readonly Reference[] | undefined, most: number, what: string): void {
@@ -170,14 +166,14 @@ class CallReferences {
     this.isOptional = stored.every(({ isOptional }) => isOptional)
   }
 
-  readonly fits: Fits = (upstream, seat) =>
-    this.#stored.every(reference => this.#isIgnored(reference, upstream) || this.#isStoredAt(reference, seat))
+  readonly fits: Fits = (upstream, channel) =>
+    this.#stored.every(reference => this.#isIgnored(reference, upstream) || this.#isStoredAt(reference, channel))
 
   /** Every reference belongs to the account, wherever it is stored. */
-  readonly fitsLoosely: Fits = (upstream, seat) =>
+  readonly fitsLoosely: Fits = (upstream, channel) =>
     this.#stored.every(
       reference =>
-        this.#isIgnored(reference, upstream) || this.#parts.owned.has(keyOf(reference)) || this.#parts.isOpen(seat.id),
+        this.#isIgnored(reference, upstream) || this.#parts.owned.has(keyOf(reference)) || this.#parts.isOpen(channel.id),
     )
 
   refusal(upstream: Upstream): Refusal {

@@ -177,19 +177,26 @@ export class Lanes {
 
   #buildGroup(asked: string, protocol: Protocol, requires: KeyRights['requires']): LaneGroup {
     const resolved = this.#aliases.resolve(asked) ?? singleModel(asked)
-    const lanes = [...fitting(resolved.members, member => this.#targetFor(member, protocol, requires))]
-    lanes.sort(({ option: one }, { option: other }) => one.priority - other.priority)
-    return { asked, policy: resolved.policy, lanes, options: lanes.map(({ option }) => option) }
+    const targets = [...fitting(resolved.members, member => this.#targetFor(member, protocol, requires))]
+    targets.sort(({ option: one }, { option: other }) => one.priority - other.priority)
+    return { asked, policy: resolved.policy, lanes: targets, options: targets.map(({ option }) => option) }
   }
 
   #targetFor({ model: name, priority, weight }: MemberRow, protocol: Protocol, requires: KeyRights['requires']): Lane {
     const { provider, model } = findModel(this.#parts.catalogue, parseModelName(name))
-    const spoken = dialectFor(provider, model, protocol)
-    if (spoken === undefined) throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
-    const seats = this.#channelsFor(name, provider, requires)
+    const upstreamProtocol = dialectFor(provider, model, protocol)
+    if (upstreamProtocol === undefined) throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
+    const channels = this.#channelsFor(name, provider, requires)
     const price = this.#parts.prices.current(name)?.price
-    const option = { name, priority, weight, translates: spoken !== protocol, price: typicalCost(price), seats }
-    return { provider, model, spoken, seats, option }
+    const option: Option = {
+      name,
+      priority,
+      weight,
+      translates: upstreamProtocol !== protocol,
+      price: typicalCost(price),
+      seats: channels,
+    }
+    return { provider, model, spoken: upstreamProtocol, seats: channels, option }
   }
 
   #modelTargetOf(name: string, requires: KeyRights['requires']): Mouth {
@@ -200,36 +207,36 @@ export class Lanes {
   #channelsFor(name: string, provider: Provider, requires: KeyRights['requires']): readonly ChannelSeat[] {
     const all = this.#channelsOf(provider)
     if (all.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
-    const seats = requires === null ? all : this.#withTags(provider, all, requires)
-    if (seats.length === 0) throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: NO_TAGGED_CHANNEL })
-    return seats
+    const channels = requires === null ? all : this.#withTags(provider, all, requires)
+    if (channels.length === 0) throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: NO_TAGGED_CHANNEL })
+    return channels
   }
 
   /** All models of a provider share one list, because routing prepares much data for each list. */
   #withTags({ id }: Provider, all: readonly ChannelSeat[], requires: readonly string[]): readonly ChannelSeat[] {
     const key = `${id} ${requires.join()}`
-    let seats = this.#channels.get(key)
-    if (seats === undefined) {
-      seats = all.filter(({ tags }) => mayUseChannel({ requires }, tags))
+    let channels = this.#channels.get(key)
+    if (channels === undefined) {
+      channels = all.filter(({ tags }) => mayUseChannel({ requires }, tags))
       if (this.#channels.size >= bounds.laneGroupsMax) this.#channels.clear()
-      this.#channels.set(key, seats)
+      this.#channels.set(key, channels)
     }
-    return seats
+    return channels
   }
 
   /** All models of a provider share these. */
   #channelsOf(provider: Provider): readonly ChannelSeat[] {
     const known = this.#channels.get(provider.id)
     if (known !== undefined) return known
-    const seats: ChannelSeat[] = []
+    const channels: ChannelSeat[] = []
     const { catalogue } = this.#parts
     for (const channel of catalogue.channelsOf(provider.id)) {
       const row = catalogue.ruleOf(channel.id)
       const { weight, priority, tags } = row
-      seats.push({ id: channel.id, channel, weight, priority, tags, health: this.#healthFor(channel, row) })
+      channels.push({ id: channel.id, channel, weight, priority, tags, health: this.#healthFor(channel, row) })
     }
-    this.#channels.set(provider.id, seats)
-    return seats
+    this.#channels.set(provider.id, channels)
+    return channels
   }
 
   #healthFor({ id, key }: Channel, row: ChannelRow): Health {
