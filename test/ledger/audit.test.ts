@@ -135,7 +135,7 @@ describe('a whole audit finds that', () => {
     [
       'a trigger has been added',
       'CREATE TRIGGER more AFTER INSERT ON transfer BEGIN SELECT 1; END',
-      "trigger more is not of Weir's making",
+      'trigger more was not created by Weir',
     ],
   ] as const
   test.each(schema)('%s', async (_, sql, text) => {

@@ -172,7 +172,7 @@ describe('a restore that is killed', () => {
     await weirSays(join(place, 'first'), `backup ${backup}`)
     lost = await weirSays(data, 'keys create --credit 4')
     killedAfter(moves)
-    expect((await weir(data, 'serve')).stderr).toMatch(/^weir: A restore to .* was cut off\. Run it again/)
+    expect((await weir(data, 'serve')).stderr).toMatch(/^weir: A restore to .* was interrupted\. Run it again/)
     await weirSays(data, `restore ${backup}`)
     expect(await weirSays(data, `balance ${kept}`)).toMatch(/balance +3\.00/)
     const aside = readdirSync(data).filter(name => name.startsWith('before-restore-'))
@@ -269,10 +269,10 @@ describe('what is no backup, or no place for one', () => {
     migrate(other)
     other.close()
     const exchanged = [
-      ['weir.db', '', 'is not the database that was backed up: its schema is 0'],
+      ['weir.db', '', 'is not the database that was backed up: it has schema 0'],
       ['weir.db', readFileSync(empty), 'The books of this backup do not agree'],
       ['pepper', 'x', 'pepper is damaged: secret 1 of 1 has fewer than 32 characters'],
-      ['backup.json', '{', 'The note of the backup is damaged'],
+      ['backup.json', '{', 'backup.json of the backup is damaged'],
     ] as const
     for (const [file, content, problem] of exchanged) {
       const bad = join(place, 'bad')
@@ -293,8 +293,8 @@ describe('what is no backup, or no place for one', () => {
     writeFileSync(join(data, 'bodies.db'), 'no database at all, and long enough to be looked at')
     writeFileSync(join(place, 'file'), '')
     for (const [to, problem] of [
-      ['copy', 'There is no backup. The copy failed: '],
-      ['file/x', 'cannot be made: '],
+      ['copy', 'No backup was made. The copy failed: '],
+      ['file/x', 'cannot be created: '],
     ]) {
       const { code, stdout, stderr } = await weir(data, `backup ${join(place, to!)}`)
       expect([code, stdout, stderr]).toEqual([1, '', expect.stringContaining(problem!)])
@@ -312,9 +312,9 @@ describe('what is no backup, or no place for one', () => {
     mkdirSync(join(folder, 'full'))
     writeFileSync(join(folder, 'full', 'x'), '')
     const problems = [
-      [`backup ${join(folder, 'full')}`, 'is there and not empty'],
-      [`restore ${join(folder, 'full')}`, 'There is no whole backup in'],
-      [`restore ${join(folder, 'nowhere')}`, 'There is no whole backup in'],
+      [`backup ${join(folder, 'full')}`, 'already exists and is not an empty folder'],
+      [`restore ${join(folder, 'full')}`, 'There is no complete backup in'],
+      [`restore ${join(folder, 'nowhere')}`, 'There is no complete backup in'],
     ] as const
     for (const [command, problem] of problems) {
       const { code, stderr } = await weir(data, command)

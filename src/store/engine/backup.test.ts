@@ -1,5 +1,4 @@
-// A backup of any earlier version can be judged and put in place: what was made before an upgrade is what one needs
-// after a bad one.
+// A backup of any earlier version can be verified and restored: after a failed upgrade one needs the backup from before.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -20,7 +19,7 @@ afterAll(() => {
 })
 
 describe.each(migrations.map(({ version }) => version))('a backup of schema %d', schema => {
-  test('is judged, put in place and brought up to date', async () => {
+  test('is verified, restored and migrated', async () => {
     const [backup, data] = [newFolder(), newFolder()]
     const made = openWriter(join(backup, 'weir.db'))
     migrate(made, { migrations: migrations.slice(0, schema) })

@@ -1,5 +1,5 @@
-// A copy of the whole data folder while it is in use, and its way back. The auditor judges both: a copy that does not
-// add up is kept and called so, and nothing is put in place of the present data before it has been judged.
+// Backs up the whole data folder while it is in use, and restores a backup. The auditor checks both: a backup whose
+// ledger does not agree is kept under a name that says so, and a restore changes nothing before the backup is verified.
 
 import {
   chmodSync,
@@ -34,7 +34,7 @@ import { asideNoteIn, FolderError, restoringIn, STATISTICS } from './folder.ts'
 import { schemaFindings, schemaVersion } from './schema-check.ts'
 
 export interface BackupReport {
-  /** Where it is; renamed when its books do not agree. */
+  /** The folder of the backup. It is renamed when its ledger does not agree. */
   readonly folder: string
   readonly schema: number
   readonly bytes: number
@@ -42,19 +42,19 @@ export interface BackupReport {
 }
 
 const DATABASE = 'weir.db'
-/** The statistics first: they may be behind the records that are copied after them, and never ahead. */
+/** The statistics are copied first: they may be behind the records that are copied after them, but never ahead. */
 const DATABASES = [STATISTICS, DATABASE, 'bodies.db']
 const SECRETS = secretKinds.map(kind => secretHomes[kind].file)
-/** Written last: without it a backup is not whole. */
+/** Written last, so a backup without this file is not complete. */
 const NOTE = 'backup.json'
-/** The first schema that keeps transfers; before it there is nothing to audit. */
+/** The first schema that has transfers; a database of an earlier schema has nothing to audit. */
 const LEDGER_SCHEMA = 2
 
 export async function backUp(data: string, to: string, version: string): Promise<BackupReport> {
   if (to === restoringIn(data) || (existsSync(to) && (!statSync(to).isDirectory() || readdirSync(to).length > 0))) {
-    throw new FolderError(`${to} is there and not empty. Name a folder that is to be made.`)
+    throw new FolderError(`${to} already exists and is not an empty folder. Name a folder that does not exist yet.`)
   }
-  orSay('The folder of the backup cannot be made', () => {
+  withProblem('The folder of the backup cannot be created', () => {
     mkdirSync(to, { recursive: true, mode: 0o700 })
     chmodSync(to, 0o700)
   })
@@ -63,24 +63,24 @@ export async function backUp(data: string, to: string, version: string): Promise
     if (report.audit.findings.length === 0) noteBackup(data, report.folder)
     return report
   } catch (fault) {
-    // It was empty: all that is there is ours, and no backup.
+    // The folder was empty before, so all of its files come from this incomplete backup.
     for (const name of readdirSync(to)) rmSync(join(to, name), { recursive: true })
-    throw new FolderError(`There is no backup. ${(fault as Error).message}`)
+    throw new FolderError(`No backup was made. ${(fault as Error).message}`)
   }
 }
 
 const LAST_BACKUP = 'last-backup.json'
 
-/** In the data folder, for a doctor. A backup that is whole is one also where this cannot be written. */
+/** Notes the time of the backup in the data folder, for `weir doctor`. A failure here does not spoil the backup. */
 function noteBackup(data: string, folder: string): void {
   try {
-    writeWhole(join(data, LAST_BACKUP), `${JSON.stringify({ madeAt: new Date().toISOString(), folder })}\n`)
+    writeFileDurably(join(data, LAST_BACKUP), `${JSON.stringify({ madeAt: new Date().toISOString(), folder })}\n`)
   } catch {
-    // The doctor will ask for another.
+    // `weir doctor` will ask for another backup.
   }
 }
 
-/** When this data was last backed up whole; undefined where nothing says so. */
+/** Returns when this data folder was last backed up completely; undefined where no such time is noted. */
 export function lastBackupMs(data: string): number | undefined {
   try {
     const { madeAt } = JSON.parse(readFileSync(join(data, LAST_BACKUP), 'utf8')) as { madeAt: string }
@@ -90,7 +90,8 @@ export function lastBackupMs(data: string): number | undefined {
   }
 }
 
-function orSay<T>(problem: string, run: () => T): T {
+/** Runs a function and turns its errors into a FolderError that begins with `problem`. */
+function withProblem<T>(problem: string, run: () => T): T {
   try {
     return run()
   } catch (fault) {
@@ -99,7 +100,7 @@ function orSay<T>(problem: string, run: () => T): T {
 }
 
 async function copyAll(data: string, to: string, version: string): Promise<BackupReport> {
-  const before = readSecrets(data)
+  const secretsBefore = readSecrets(data)
   for (const name of DATABASES) {
     if (!existsSync(join(data, name))) continue
     try {
@@ -107,15 +108,16 @@ async function copyAll(data: string, to: string, version: string): Promise<Backu
     } catch (fault) {
       if (name !== STATISTICS) throw fault
       rmSync(join(to, `${name}.part`), { force: true })
-      continue // they can be made again from the records
+      continue // the gateway can rebuild the statistics from the records
     }
     chmodSync(join(to, name), 0o600)
   }
-  const after = readSecrets(data)
+  const secretsAfter = readSecrets(data)
   for (const name of SECRETS) {
-    // One that was let go while the databases were copied may be needed by the copy.
-    const secrets = new Map([...(after.get(name) ?? []), ...(before.get(name) ?? [])].map(one => [one.reveal(), one]))
-    if (secrets.size > 0) writeWhole(join(to, name), secretLines([...secrets.values()]))
+    // The copy may need a secret that was retired while the databases were copied.
+    const both = [...(secretsAfter.get(name) ?? []), ...(secretsBefore.get(name) ?? [])]
+    const secrets = new Map(both.map(secret => [secret.reveal(), secret]))
+    if (secrets.size > 0) writeFileDurably(join(to, name), secretLines([...secrets.values()]))
   }
   const path = join(to, DATABASE)
   const audit = await auditWhole(path, { deep: true })
@@ -125,14 +127,14 @@ async function copyAll(data: string, to: string, version: string): Promise<Backu
   const rows = { accounts, transfers, records, holds }
   const madeAt = new Date().toISOString()
   const note = { version, schema, madeAt, booksAgree: agrees, rows }
-  writeWhole(join(to, NOTE), `${JSON.stringify(note, null, 2)}\n`)
+  writeFileDurably(join(to, NOTE), `${JSON.stringify(note, null, 2)}\n`)
   syncFolder(to)
   const folder = agrees ? to : badName(to, madeAt)
   if (!agrees) renameSync(to, folder)
   return { folder, schema, bytes: statSync(join(folder, DATABASE)).size, audit }
 }
 
-/** Those that lie here, by the names of their files. */
+/** Reads the secret files of a folder, by their file names. */
 const readSecrets = (folder: string): ReadonlyMap<string, readonly Secret[]> =>
   new Map(
     SECRETS.filter(name => existsSync(join(folder, name))).map(name => [name, readSecretFile(join(folder, name)).all]),
@@ -143,7 +145,7 @@ function badName(to: string, madeAt: string): string {
   return existsSync(name) ? `${name}-${inName(madeAt)}` : name
 }
 
-/** A time as a part of a file's name. */
+/** Writes a time so that it can be staging of a file name. */
 const inName = (time: string): string => time.replaceAll(':', '-')
 
 function schemaOf(path: string): number {
@@ -155,67 +157,75 @@ function schemaOf(path: string): number {
   }
 }
 
-interface Note {
+interface BackupNote {
   readonly schema?: number
   readonly rows?: Readonly<Record<'accounts' | 'transfers' | 'records' | 'holds', number>>
 }
 
-/** Where a backup is to go, and what is given there. */
+/** The data folder that a backup is restored to, and the environment of its gateway. */
 export interface Destination {
   readonly data: string
   readonly env: Environment
 }
 
-/** What a backup says of itself, or why it is none. Undefined where there are no books to audit yet. */
+/**
+ * Verifies a backup: returns the audit of its ledger, or undefined where its schema has no ledger yet. Throws a
+ * FolderError when the folder has no complete backup.
+ */
 export async function judgeBackup(folder: string, into: Destination): Promise<AuditReport | undefined> {
   const path = join(folder, DATABASE)
   if (!existsSync(join(folder, NOTE)) || !existsSync(path)) {
-    throw new FolderError(`There is no whole backup in ${folder}: ${NOTE} and ${DATABASE} must both be there.`)
+    throw new FolderError(`There is no complete backup in ${folder}: it must contain both ${NOTE} and ${DATABASE}.`)
   }
-  const secrets = secretsThere(folder, into)
-  const note = orSay('The note of the backup is damaged', () => readNote(join(folder, NOTE)))
+  const secrets = secretsAfterRestore(folder, into)
+  const note = withProblem(`${NOTE} of the backup is damaged`, () => readNote(join(folder, NOTE)))
   try {
-    const report = await judgeDatabase(path, note)
-    return report && { ...report, findings: [...report.findings, ...absentFindings(folder, secrets)] }
+    const report = await verifyDatabase(path, note)
+    return report && { ...report, findings: [...report.findings, ...missingSecretFindings(folder, secrets)] }
   } catch (fault) {
     if (fault instanceof FolderError) throw fault
     throw new FolderError(`The database of the backup cannot be read: ${(fault as Error).message}.`)
   }
 }
 
-/** With which it would be used: what is given there, else the backup's, else what lies there. */
-function secretsThere(folder: string, { data, env }: Destination): Secrets {
+/**
+ * The secrets with which the restored backup would be used: those of the environment, else those of the backup, else
+ * those of the present data folder.
+ */
+function secretsAfterRestore(folder: string, { data, env }: Destination): Secrets {
   const ringOf = (kind: SecretKind): SecretRing => {
-    const files = [folder, data].map(place => join(place, secretHomes[kind].file))
-    const file = files.find(one => existsSync(one))
+    const files = [folder, data].map(parent => join(parent, secretHomes[kind].file))
+    const file = files.find(path => existsSync(path))
     return readGivenSecrets(kind, env) ?? (file === undefined ? new SecretRing([]) : readSecretFile(file))
   }
   return { pepper: ringOf('pepper'), jwt: ringOf('jwt'), encryption: ringOf('encryption') }
 }
 
-function absentFindings(folder: string, secrets: Secrets): readonly Finding[] {
+function missingSecretFindings(folder: string, secrets: Secrets): readonly Finding[] {
   const paths = { database: join(folder, DATABASE), bodies: join(folder, 'bodies.db') }
   const needed = findAbsent({ ...paths, secrets }).filter(absent => absent.needed)
   return needed.map(absent => finding({ check: 'file', key: absent.kind, text: absentSentence(absent, folder) }))
 }
 
-const readNote = (path: string): Note => (JSON.parse(readFileSync(path, 'utf8')) as Note | null) ?? {}
+const readNote = (path: string): BackupNote => (JSON.parse(readFileSync(path, 'utf8')) as BackupNote | null) ?? {}
 
-async function judgeDatabase(path: string, note: Note): Promise<AuditReport | undefined> {
+async function verifyDatabase(path: string, note: BackupNote): Promise<AuditReport | undefined> {
   const schema = schemaOf(path)
   if (schema > readMigrations().length) {
-    throw new FolderError(`The backup was made by a later version of Weir (schema ${schema}). Restore it with that.`)
+    throw new FolderError(
+      `The backup was made by a later version of Weir (schema ${schema}). Restore it with that version.`,
+    )
   }
-  // An empty file is a database, too: of schema 0.
+  // SQLite opens an empty file as a database of schema 0.
   if (schema === 0 || (note.schema !== undefined && note.schema !== schema)) {
-    throw new FolderError(`${DATABASE} is not the database that was backed up: its schema is ${schema}.`)
+    throw new FolderError(`${DATABASE} is not the database that was backed up: it has schema ${schema}.`)
   }
-  if (schema < LEDGER_SCHEMA) return judgeOld(path)
+  if (schema < LEDGER_SCHEMA) return verifyOldDatabase(path)
   const report = await auditWhole(path, { deep: true })
-  return { ...report, findings: [...report.findings, ...strangers(report, note)] }
+  return { ...report, findings: [...report.findings, ...rowCountFindings(report, note)] }
 }
 
-function judgeOld(path: string): undefined {
+function verifyOldDatabase(path: string): undefined {
   const db = openReader(path)
   try {
     const [wrong] = schemaFindings(db)
@@ -225,72 +235,76 @@ function judgeOld(path: string): undefined {
   }
 }
 
-/** Books that agree, and are not those that were backed up. */
-function strangers(report: AuditReport, { rows = report }: Note): readonly Finding[] {
-  const counted = ['accounts', 'transfers', 'records', 'holds'] as const
-  return counted
+/** Findings for a database that is consistent in itself but has other numbers of rows than the backup noted. */
+function rowCountFindings(report: AuditReport, { rows = report }: BackupNote): readonly Finding[] {
+  const countedTables = ['accounts', 'transfers', 'records', 'holds'] as const
+  return countedTables
     .filter(name => rows[name] !== report[name])
     .map(name => {
-      const text = `${report[name]} ${name} are there, and ${rows[name]} were when the backup was made`
+      const text = `the backup has ${report[name]} ${name}, but had ${rows[name]} when it was made`
       return finding({ check: 'file', key: name, text })
     })
 }
 
 /**
- * Puts a backup in place of the present data, which is moved into a folder of its own; gives that folder. The caller
- * holds the lock. Everything is copied before anything is moved, so that a disk that is full changes nothing. Whoever
- * is killed while files are moved leaves a note, with which nothing starts, and can run it again.
+ * Replaces the present data with a backup, and moves the present data into a separate folder, whose path it returns.
+ * The caller holds the lock. All files are copied before any file is moved, so that a full disk changes nothing. A
+ * restore that is killed while it moves files leaves a note: no gateway starts then, and the restore can be run again.
  */
 export function putInPlace(backup: string, data: string): string | undefined {
-  const part = restoringIn(data)
+  const staging = restoringIn(data)
   const names = [...DATABASES, ...SECRETS].filter(name => existsSync(join(backup, name)))
   const aside = join(
     data,
-    orSay('The backup cannot be copied', () => gather(backup, data, names)),
+    withProblem('The backup cannot be copied', () => stageFiles(backup, data, names)),
   )
   for (const name of presentFiles(data, names)) {
     mkdirSync(aside, { recursive: true, mode: 0o700 })
-    // What stands there already was moved before; then this one is of a restore that was cut off.
+    // A file that is there already was moved by an interrupted restore; then this file is from that restore.
     if (existsSync(join(aside, name))) rmSync(join(data, name))
     else renameSync(join(data, name), join(aside, name))
   }
-  for (const name of names) renameSync(join(part, name), join(data, name))
+  for (const name of names) renameSync(join(staging, name), join(data, name))
   syncFolder(data)
-  rmSync(part, { recursive: true })
+  rmSync(staging, { recursive: true })
   syncFolder(data)
   return existsSync(aside) ? aside : undefined
 }
 
-/** Copies what is to be put in place; gives the name of the folder for what was there. Keeps the note of one before. */
-function gather(backup: string, data: string, names: readonly string[]): string {
-  const [part, noted] = [restoringIn(data), asideNoteIn(data)]
-  // A note without a name was cut off itself, before anything was moved.
-  const former = existsSync(noted) ? readFileSync(noted, 'utf8') : ''
-  const name = former === '' ? freshAside() : former
+/**
+ * Copies the files of the backup into the restore folder and writes the note. Returns the name of the folder for the
+ * replaced data; an interrupted restore before this one has chosen it already.
+ */
+function stageFiles(backup: string, data: string, names: readonly string[]): string {
+  const staging = restoringIn(data)
+  const notePath = asideNoteIn(data)
+  // An empty note was interrupted itself, before any file was moved.
+  const former = existsSync(notePath) ? readFileSync(notePath, 'utf8') : ''
+  const name = former === '' ? newAsideName() : former
   try {
-    mkdirSync(part, { recursive: true, mode: 0o700 })
+    mkdirSync(staging, { recursive: true, mode: 0o700 })
     for (const file of names) {
-      copyFileSync(join(backup, file), join(part, file))
-      chmodSync(join(part, file), 0o600)
-      syncFile(join(part, file))
+      copyFileSync(join(backup, file), join(staging, file))
+      chmodSync(join(staging, file), 0o600)
+      syncFile(join(staging, file))
     }
-    writeWhole(`${noted}.part`, name)
-    renameSync(`${noted}.part`, noted)
-    syncFolder(part)
+    writeFileDurably(`${notePath}.part`, name)
+    renameSync(`${notePath}.part`, notePath)
+    syncFolder(staging)
     syncFolder(data)
     return name
   } catch (fault) {
-    if (former === '') rmSync(part, { recursive: true, force: true })
+    if (former === '') rmSync(staging, { recursive: true, force: true })
     throw fault
   }
 }
 
-const freshAside = (): string => `before-restore-${inName(new Date().toISOString())}`
+const newAsideName = (): string => `before-restore-${inName(new Date().toISOString())}`
 
-/** The databases with their logs, which belong to them; and the secrets that are about to be replaced. */
-function presentFiles(data: string, coming: readonly string[]): readonly string[] {
+/** The present databases with their WAL files, and the present secrets that the backup replaces. */
+function presentFiles(data: string, replacements: readonly string[]): readonly string[] {
   const databases = DATABASES.flatMap(name => [name, `${name}-wal`, `${name}-shm`])
-  const secrets = SECRETS.filter(name => coming.includes(name))
+  const secrets = SECRETS.filter(name => replacements.includes(name))
   return [...databases, ...secrets].filter(name => existsSync(join(data, name)))
 }
 
@@ -305,7 +319,7 @@ function copyInThread(order: CopyOrder): Promise<void> {
   return done.finally(() => thread.terminate())
 }
 
-function writeWhole(path: string, content: string | Buffer): void {
+function writeFileDurably(path: string, content: string | Buffer): void {
   writeFileSync(path, content, { mode: 0o600 })
   chmodSync(path, 0o600)
   syncFile(path)

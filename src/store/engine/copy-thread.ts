@@ -1,4 +1,4 @@
-// A thread that copies databases, one order after the other, while calls go on elsewhere.
+// A thread that copies databases one after the other, so that a copy does not block calls.
 
 import type { Database } from 'bun:sqlite'
 import { copyDatabase, openReader } from './database.ts'
@@ -19,7 +19,7 @@ function copy({ from, to }: CopyOrder): FromCopier {
     copyDatabase(db, to)
     return { copied: true }
   } catch (fault) {
-    return { failed: fault instanceof Error ? fault.message : 'unknown fault' }
+    return { failed: fault instanceof Error ? fault.message : 'unknown error' }
   } finally {
     db?.close()
   }

@@ -1,4 +1,4 @@
-// How the file is opened, and how its schema comes to be.
+// Opening the database file, and migrating its schema.
 
 import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
@@ -25,7 +25,7 @@ const tables = (): unknown[] =>
   db.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").values().flat()
 
 describe('the writer', () => {
-  test('survives power loss and waits for nobody long', () => {
+  test('survives power loss and waits at most five seconds for a lock', () => {
     expect(pragma('journal_mode')).toBe('wal')
     expect(pragma('synchronous')).toBe(2n) // FULL: a commit is on the disk when it returns
     expect(pragma('foreign_keys')).toBe(1n)
@@ -33,7 +33,7 @@ describe('the writer', () => {
     expect(pragma('busy_timeout')).toBe(5_000n)
   })
 
-  test('gives integers as bigint', () => {
+  test('returns integers as bigint', () => {
     expect(db.query('SELECT 9007199254740993 AS n').get()).toEqual({ n: 9_007_199_254_740_993n })
   })
 
@@ -54,7 +54,7 @@ test('a reader cannot write', () => {
 })
 
 describe('migrations', () => {
-  test('bring an empty file up to date, and again do nothing', () => {
+  test('create the schema in an empty file, and change nothing when run again', () => {
     migrate(db)
     const made = tables()
     expect(made).toEqual(expect.arrayContaining(['account', 'api_key', 'hold', 'record', 'setting', 'tier']))
@@ -114,7 +114,7 @@ describe('migrations', () => {
     copy.close()
   })
 
-  test('carry the books of the first schema over, in balance', () => {
+  test('carry the ledger of the first schema over, with balances that still sum up', () => {
     migrate(db, { migrations: readMigrations().slice(0, 1) })
     db.run("INSERT INTO account VALUES (11, 'a', 700, 100, 5), (12, 'b', 0, 0, 6)")
     db.run("INSERT INTO api_key VALUES (21, zeroblob(32), 'x', 'k', 11, 'pro', NULL, 7, NULL)")
@@ -147,14 +147,14 @@ describe('migrations', () => {
     db.run('INSERT INTO record VALUES ('.concat(marks, ')'), [...values, ...more])
     const old = db.query('SELECT * FROM record').get() as object
     migrate(db)
-    const unsaid = { loss: null, came_hash: null, went_hash: null, asked: null, why: null }
-    expect(db.query('SELECT * FROM record').get()).toEqual({ ...old, ...unsaid })
+    const newColumns = { loss: null, came_hash: null, went_hash: null, asked: null, why: null }
+    expect(db.query('SELECT * FROM record').get()).toEqual({ ...old, ...newColumns })
     expect(db.query('SELECT * FROM hold').values()).toEqual([[31n, 'task', 11n, 21n, 40n, 3n, '{}']])
     expect(db.query('SELECT id, balance FROM account WHERE id > 4').values()).toEqual([[11n, 70n]])
     expect(schemaFindings(db)).toEqual([])
   })
 
-  test('to the third schema that are cut off leave the second', () => {
+  test('to the third schema that fail halfway leave the second schema', () => {
     const [first, second, third] = readMigrations()
     migrate(db, { migrations: [first!, second!] })
     const before = tables()
@@ -165,7 +165,7 @@ describe('migrations', () => {
     expect(tables()).toEqual(expect.arrayContaining(['kept_response', 'kept_reasoning', 'kept_file', 'task']))
   })
 
-  test('that fail leave nothing of themselves', () => {
+  test('that fail are rolled back completely', () => {
     const good = { version: 1, name: 'good', sql: 'CREATE TABLE good (id INTEGER)' }
     const bad = { version: 2, name: 'bad', sql: 'CREATE TABLE half (id INTEGER); CREATE TABLE half (id INTEGER)' }
     expect(() => migrate(db, { migrations: [good, bad] })).toThrow('already exists')
@@ -176,7 +176,7 @@ describe('migrations', () => {
   test('follow one another without a gap', () => {
     writeFileSync(join(folder, '0001-a.sql'), 'SELECT 1')
     writeFileSync(join(folder, '0003-c.sql'), 'SELECT 1')
-    expect(() => readMigrations(folder)).toThrow('0003-c.sql follows the one before it')
+    expect(() => readMigrations(folder)).toThrow('0003-c.sql must follow the one before it')
     expect(readMigrations().map(({ version }) => version)).toEqual(readMigrations().map((_, index) => index + 1))
   })
 })

@@ -1,7 +1,8 @@
-// Opens the SQLite file, the same way for the one writer and for readers, and brings its schema up to date.
+// Opens the SQLite file for the one writer and for readers, and migrates its schema.
 //
-// Two traps of the driver are closed here: integers come back as bigint (safeIntegers), and REPLACE cannot slip past
-// a trigger. A third is closed in operations.ts: an integer beyond 64 bits would be wrapped when it is bound.
+// Two traps of the driver are avoided here: integers come back as bigint (safeIntegers), and REPLACE runs the delete
+// triggers (recursive_triggers). A third is avoided in operations.ts: the driver wraps integers beyond 64 bits when it
+// binds them.
 
 import { Database } from 'bun:sqlite'
 import { closeSync, fsyncSync, openSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
@@ -41,7 +42,7 @@ export function readMigrations(folder = MIGRATIONS): readonly Migration[] {
     .sort()
   return files.map((file, index) => {
     const version = Number(file.slice(0, 4))
-    assert(version === index + 1, `migration ${file} follows the one before it`)
+    assert(version === index + 1, `migration ${file} must follow the one before it without a gap`)
     return { version, name: file, sql: readFileSync(join(folder, file), 'utf8') }
   })
 }
@@ -50,31 +51,31 @@ export class StoreError extends Error {}
 
 export interface MigrateOptions {
   readonly migrations?: readonly Migration[]
-  /** Called before anything is changed in a database that holds data. */
+  /** Called before the first change to a database that already has a schema. */
   backUp?(version: number): void
 }
 
-/** Runs what is missing, each file in a transaction of its own. Refuses a schema from a later version of Weir. */
+/** Runs the missing migrations, each in its own transaction. Refuses a schema from a later version of Weir. */
 export function migrate(db: Database, { migrations = readMigrations(), backUp }: MigrateOptions = {}): void {
   const row = db.query('PRAGMA user_version').get() as { user_version: bigint }
-  const at = Number(row.user_version)
-  if (at > migrations.length) {
+  const current = Number(row.user_version)
+  if (current > migrations.length) {
     throw new StoreError(
-      `The data folder was written by a later version of Weir (schema ${at}, this one knows ${migrations.length}). ` +
+      `The data folder was written by a later version of Weir (schema ${current}, this one knows ${migrations.length}). ` +
         'Start that version, or restore a backup made before it.',
     )
   }
-  if (at > 0 && at < migrations.length) backUp?.(at)
-  for (const migration of migrations.slice(at)) {
+  if (current > 0 && current < migrations.length) backUp?.(current)
+  for (const migration of migrations.slice(current)) {
     db.transaction(() => {
       db.run(migration.sql)
-      // PRAGMA takes no parameters; the number is our own file's.
+      // PRAGMA takes no parameters. The number comes from the name of a migration file, so it is safe.
       db.run('PRAGMA user_version = '.concat(String(migration.version)))
     }).immediate()
   }
 }
 
-/** A whole and consistent copy, on the disk when this returns, while others read and write. */
+/** Makes a complete and consistent copy while others read and write. The copy is on the disk when this returns. */
 export function copyDatabase(db: Database, to: string): void {
   const part = `${to}.part`
   rmSync(part, { force: true })
@@ -83,13 +84,13 @@ export function copyDatabase(db: Database, to: string): void {
     flush(part)
     renameSync(part, to)
   } catch (fault) {
-    rmSync(part, { force: true }) // most likely the disk is full, and it is of no use to anybody
+    rmSync(part, { force: true }) // most likely the disk is full; a part of a copy is of no use
     throw fault
   }
   flush(dirname(to))
 }
 
-/** To the disk: a file, or a folder with the names in it. */
+/** Forces a file, or the entries of a folder, to the disk. */
 export function flush(path: string): void {
   const file = openSync(path, 'r')
   fsyncSync(file)

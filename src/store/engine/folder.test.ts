@@ -1,4 +1,4 @@
-// The data folder: its modes, its secrets, its lock, and what readers find in its database.
+// The data folder: its file modes, its secrets, its lock, and what a reader finds in its database.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -23,7 +23,7 @@ afterEach(() => rmSync(root, { recursive: true }))
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 
 describe('the folder', () => {
-  test('is made for its owner alone, with secrets that stay', () => {
+  test('is created for its owner alone, and keeps its secrets', () => {
     const first = openFolder(folder, {})
     expect(modeOf(folder)).toBe(0o700)
     expect([modeOf(join(folder, 'pepper')), modeOf(join(folder, 'jwt-secret'))]).toEqual([0o600, 0o600])
@@ -34,7 +34,7 @@ describe('the folder', () => {
     expect(first.secrets.pepper.newest.reveal().length).toBeGreaterThanOrEqual(43)
   })
 
-  test('takes secrets from the environment, and then keeps none', () => {
+  test('takes secrets from the environment, and then writes no secret files', () => {
     const env = { WEIR_PEPPER: 'p'.repeat(32), WEIR_JWT_SECRET: 'j'.repeat(32) }
     const { secrets } = openFolder(folder, env)
     const read = [secrets.pepper.newest.reveal(), secrets.jwt.newest.reveal()]
@@ -42,7 +42,7 @@ describe('the folder', () => {
     expect(() => readFileSync(join(folder, 'pepper'))).toThrow('ENOENT')
   })
 
-  test("gives a secret its name when it is whole: what a killed start left of one is in nobody's way", () => {
+  test('renames a secret file only when it is complete, so the rest of a killed start does no harm', () => {
     mkdirSync(folder, { recursive: true })
     writeFileSync(join(folder, 'pepper.123.part'), 'half')
     expect(openFolder(folder, {}).secrets.pepper.newest.reveal().length).toBeGreaterThanOrEqual(43)
@@ -56,14 +56,14 @@ describe('the folder', () => {
     expect(() => openFolder(folder, {})).toThrow('is damaged')
   })
 
-  test('closes a secret that others could read', () => {
+  test('makes a secret file private that others could read', () => {
     openFolder(folder, {})
     chmodSync(join(folder, 'pepper'), 0o644)
     openFolder(folder, {})
     expect(modeOf(join(folder, 'pepper'))).toBe(0o600)
   })
 
-  test('says so when it cannot be made, or when a socket would not fit into its path', () => {
+  test('reports when it cannot be created, or when its path is too long for a socket', () => {
     writeFileSync(join(root, 'file'), '')
     expect(() => openFolder(join(root, 'file', 'x'), {})).toThrow(FolderError)
     expect(() => openFolder(join(root, 'x'.repeat(100)), {})).toThrow('too long for a unix socket')
@@ -82,7 +82,7 @@ describe('the lock', () => {
     next!.release()
   })
 
-  test('is given back by the kernel when its holder is killed', async () => {
+  test('is released by the kernel when its holder is killed', async () => {
     openFolder(folder, {})
     const program = `
       const { lockFolder } = await import(${JSON.stringify(join(import.meta.dir, 'lock.ts'))})

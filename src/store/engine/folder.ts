@@ -1,4 +1,4 @@
-// The data folder: made with mode 0700, holding the database, the lock, the control socket and the secrets.
+// Opens the data folder, which has mode 0700 and contains the databases, the lock, the control socket and the secrets.
 
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -15,74 +15,88 @@ const SOCKET_PATH_BYTES_MAX = 100 // the kernel allows 107
 export interface DataFolder {
   readonly path: string
   readonly database: string
-  /** Made when the first body is kept. */
+  /** The file is created when the first body is stored. */
   readonly bodies: string
   readonly statistics: string
   readonly socket: string
   readonly secrets: Secrets
-  /** Those that are not in files here. */
+  /** The secrets that come from environment variables instead of files in this folder. */
   readonly fromEnvironment: ReadonlySet<SecretKind>
-  /** Files of secrets that others could read until now. */
+  /** Secret files that other users could read until this start changed their mode. */
   readonly closedFiles: readonly string[]
-  /** There are secrets of an earlier start, but no database: it was lost, or the first start was cut off. */
+  /** The folder has secrets but no database: the database was lost, or the first start was interrupted. */
   readonly lacksDatabase: boolean
 }
 
 export interface Secrets {
-  /** Mixed into the digest of every API key, so that a copy of the database opens nothing. */
+  /** Part of the digest of every API key, so that a copy of the database alone does not help to guess keys. */
   readonly pepper: SecretRing
   /** Signs management tokens. */
   readonly jwt: SecretRing
-  /** Closes what is kept of callers' words. */
+  /** Encrypts the stored content of callers. */
   readonly encryption: SecretRing
 }
 
 const DATABASE = 'weir.db'
-/** Sums of records; made again from them where it is missing. */
+/** File of the statistics: sums of records. It is rebuilt from the records where it is missing. */
 export const STATISTICS = 'stats.db'
 
-/** Where a restore gathers what it is about to put in place. */
+/** The folder into which a restore copies a backup before it replaces the present data. */
 export const restoringIn = (folder: string): string => join(folder, 'restoring')
 
-/** Says where that moves what was there. From when it is written until all is in place, nothing may start here. */
+/**
+ * The file in which a restore notes the folder for the replaced data. While this file exists, the restore is not
+ * complete and no gateway may start here.
+ */
 export const asideNoteIn = (folder: string): string => join(restoringIn(folder), 'aside')
 
-/** Whether a gateway has ever kept its data here. */
+/** Whether the folder has the data of a gateway, or an unfinished restore. */
 export const hasData = (path: string): boolean =>
   existsSync(join(resolve(path), DATABASE)) || existsSync(asideNoteIn(resolve(path)))
 
-/** Where a gateway that runs on this folder can be asked. */
+/** The path of the control socket of the gateway that runs on this folder. */
 export function socketIn(folder: string): string {
   const socket = join(resolve(folder), 'weir.sock')
   if (Buffer.byteLength(socket) <= SOCKET_PATH_BYTES_MAX) return socket
   throw new FolderError(
-    `The data folder's path is too long for a unix socket: move it with WEIR_DATA (${resolve(folder)}).`,
+    `The path of the data folder is too long for a unix socket: ${resolve(folder)}. ` +
+      `Set WEIR_DATA to a shorter path; with "/weir.sock" it may have ${SOCKET_PATH_BYTES_MAX} bytes.`,
   )
 }
 
-/** With `givesUp`, secrets that are missed are made anew. */
-export function openFolder(path: string, env: Environment, givesUp = false): DataFolder {
+/**
+ * Opens the folder and creates it where it is missing. Secrets that the database needs and that are missing are an
+ * error, unless `replacesLostSecrets` is set; then new ones are created.
+ */
+export function openFolder(path: string, env: Environment, replacesLostSecrets = false): DataFolder {
   const folder = resolve(path)
   const socket = socketIn(folder)
   makeFolder(folder)
   if (existsSync(asideNoteIn(folder))) {
-    throw new FolderError(`A restore to ${folder} was cut off. Run it again: weir restore <backup folder>.`)
+    throw new FolderError(`A restore to ${folder} was interrupted. Run it again: weir restore <backup folder>.`)
   }
   const database = join(folder, DATABASE)
   const isEmpty = !existsSync(database) || statSync(database).size === 0
   const lacksDatabase = isEmpty && existsSync(join(folder, 'pepper'))
-  const opened = openSecrets({ folder, env, database: isEmpty || givesUp ? undefined : database })
-  const [bodies, statistics] = [join(folder, 'bodies.db'), join(folder, STATISTICS)]
-  return { path: folder, lacksDatabase, database, bodies, statistics, socket, ...opened }
+  const openedSecrets = openSecrets({ folder, env, database: isEmpty || replacesLostSecrets ? undefined : database })
+  return {
+    path: folder,
+    lacksDatabase,
+    database,
+    bodies: join(folder, 'bodies.db'),
+    statistics: join(folder, STATISTICS),
+    socket,
+    ...openedSecrets,
+  }
 }
 
-/** Gives its whole path. */
+/** Creates the folder where it is missing. Returns its absolute path. */
 export function makeFolder(path: string): string {
   const folder = resolve(path)
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })
   } catch (fault) {
-    throw new FolderError(`The data folder ${folder} cannot be made: ${(fault as Error).message}`)
+    throw new FolderError(`The data folder ${folder} cannot be created: ${(fault as Error).message}`)
   }
   return folder
 }

@@ -1,6 +1,5 @@
-// What is kept only for a while is let go when its time is over: answers of idempotent calls, bodies, what is kept
-// between calls, and records that are to be deleted. Looked after every so often and some at a time, so that no call
-// waits for it.
+// Deletes expired data: answers of idempotent calls, bodies, rows of the vault, sessions, and records that an operator
+// has ordered to delete. A sweep runs every ten minutes and deletes a few rows at a time, so that no call waits for it.
 
 import { forgottenBefore } from '../ledger/idempotency-rows.ts'
 import type { Bodies } from '../records/bodies.ts'
@@ -20,7 +19,7 @@ const EVERY_MS = 600_000
 export class Housekeeping {
   readonly #parts: HousekeepingParts
   readonly #timer: ReturnType<typeof setInterval>
-  #sweeping: Promise<void> | undefined
+  #currentSweep: Promise<void> | undefined
   #closed = false
 
   constructor(parts: HousekeepingParts) {
@@ -30,18 +29,18 @@ export class Housekeeping {
     void this.sweep()
   }
 
-  /** One at a time. */
+  /** Runs a sweep, or joins the sweep that is running. */
   sweep(): Promise<void> {
-    this.#sweeping ??= this.#sweepOnce()
+    this.#currentSweep ??= this.#sweepOnce()
       .catch(this.#parts.onTrouble)
-      .finally(() => (this.#sweeping = undefined))
-    return this.#sweeping
+      .finally(() => (this.#currentSweep = undefined))
+    return this.#currentSweep
   }
 
   async #sweepOnce(): Promise<void> {
     const { writer, bodies, deleting, dateMs, onTrouble } = this.#parts
     bodies.forget()
-    // Millions of them may take hours, for which the rest does not wait.
+    // Deleting millions of records may take hours; the rest of the sweep does not wait for it.
     deleting.sweep().catch(onTrouble)
     const before = forgottenBefore(dateMs())
     for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetAnswers', { before })).count
@@ -53,6 +52,6 @@ export class Housekeeping {
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#timer)
-    await this.#sweeping
+    await this.#currentSweep
   }
 }

@@ -1,5 +1,5 @@
-// One process owns a data folder. The lock is a transaction held open on a file of its own: the kernel gives it
-// back when the process dies, however it dies, so there is no stale lock to judge.
+// The lock of a data folder, so that only one process uses it. The lock is an open transaction on a separate SQLite
+// file: the kernel releases it when the process dies, however it dies, so no lock can become stale.
 
 import { Database } from 'bun:sqlite'
 import { join } from 'node:path'
@@ -8,7 +8,7 @@ export interface FolderLock {
   release(): void
 }
 
-/** The lock, or undefined while another process holds it. */
+/** Returns the lock, or undefined while another process holds it. */
 export function lockFolder(folder: string): FolderLock | undefined {
   const db = new Database(join(folder, 'lock'), { create: true, readwrite: true })
   try {

@@ -1,4 +1,4 @@
-// A database of the version before the management interface: all that was in it is there afterwards, as it was.
+// Migrating a database of the version before the management interface keeps all of its rows unchanged.
 
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
@@ -37,8 +37,8 @@ const seed = `
   INSERT INTO channel_rule VALUES ('openai#abcdef', 1, 3, 4, 5, 6, 7, zeroblob(40), 'eu,us', 'x', 1234);
 `
 
-const SAME = ['account', 'api_key', 'transfer', 'hold', 'budget', 'code', 'price', 'idempotency', 'limit_rule'] as const
-const ALSO = ['limit_debt', 'model_route', 'setting', 'tier', 'record'] as const
+const TABLES_OF_MONEY = ['account', 'api_key', 'transfer', 'hold', 'budget', 'code', 'price', 'idempotency', 'limit_rule'] as const
+const OTHER_TABLES = ['limit_debt', 'model_route', 'setting', 'tier', 'record'] as const
 
 beforeAll(() => {
   db = new Database(':memory:', { strict: true })
@@ -46,25 +46,25 @@ beforeAll(() => {
   db.run('PRAGMA recursive_triggers = ON')
   migrate(db, { migrations: readMigrations().slice(0, OLD_SCHEMA) })
   db.run(seed)
-  before = Object.fromEntries([...SAME, ...ALSO, 'channel_rule'].map(table => [table, rowsOf(table)]))
+  before = Object.fromEntries([...TABLES_OF_MONEY, ...OTHER_TABLES, 'channel_rule'].map(table => [table, rowsOf(table)]))
   migrate(db)
 })
 afterAll(() => db.close())
 
-test.each([...SAME, ...ALSO])('%s is as it was', table => {
+test.each([...TABLES_OF_MONEY, ...OTHER_TABLES])('%s is as it was', table => {
   const kept = Object.keys(before[table]![0] ?? {})
   const after = rowsOf(table).map(row => Object.fromEntries(kept.map(name => [name, row[name]])))
   expect(after).toEqual([...before[table]!])
 })
 
-test('what was said of a channel is said of it still', () => {
+test('the rules of a channel are carried over to the channel table', () => {
   const [row] = rowsOf('channel')
-  const [{ channel, ...said }] = before.channel_rule as [Record<string, unknown>]
-  expect(row).toMatchObject({ id: channel, ...said, created_ms: 1_234, provider: null, credential: null })
+  const [{ channel, ...rules }] = before.channel_rule as [Record<string, unknown>]
+  expect(row).toMatchObject({ id: channel, ...rules, created_ms: 1_234, provider: null, credential: null })
   expect(rowsOf('channel')).toHaveLength(1)
 })
 
-test('nothing that was there may be less than before', () => {
+test('no account, key or code loses a right', () => {
   expect(rowsOf('account').at(-1)).toMatchObject({ type: 'team', tier: null, allows: null, denies: null, version: 1 })
   const open = { expires_ms: null, disabled_ms: null, endpoints: null, addresses: null, old_digest: null, pepper: null }
   expect(rowsOf('api_key')[0]).toMatchObject(open)

@@ -1,10 +1,10 @@
-// What the writer can do, one row each: data in, data out, inside the transaction that the writer has open.
+// The list of all operations of the writer, with the types of their inputs and results.
 //
 // Inputs and results cross a thread as JSON text, which costs a third of what a structured clone does. So money is
 // written as decimal digits there, and bytes as hex or base64.
 //
-// A refusal (no funds, already settled) is a result. Only the unexpected is thrown, and then the whole batch
-// is rolled back and its operations are run one by one.
+// An expected refusal (no funds, already settled) is a result. Operations throw only unexpected errors; then the
+// whole batch is rolled back and its operations are run one by one.
 import type { CodeOperations } from '../ledger/code-operations.ts'
 import type { FundingOperations } from '../ledger/funding-operations.ts'
 import type { PriceInsert } from '../ledger/hold-types.ts'
@@ -33,7 +33,7 @@ export interface Operations
     WebhookOperations {
   addPrices: { input: { readonly prices: readonly PriceInsert[] }; result: { done: 'added'; versions: number[] } }
   setSetting: { input: { readonly name: string; readonly value: string }; result: { done: 'set' } }
-  /** What day limits have given. */
+  /** Saves how much of the day limits has been used. */
   noteDebts: { input: { readonly debts: readonly LimitDebt[] }; result: { done: 'noted' } }
 }
 
@@ -43,9 +43,21 @@ export type Result<Name extends OperationName> = Operations[Name]['result']
 
 export type Run = { readonly [Name in OperationName]: (input: Input<Name>) => Result<Name> }
 
-/** What begins something or is not missed: the first to be refused when there is too much to write, or no room. */
+/**
+ * Operations that start something new, or that can be skipped without harm. They are refused first when the write
+ * queue or the disk is full.
+ */
 export const beginning: ReadonlySet<OperationName> = new Set([
-  ...(['hold', 'record', 'createTask'] as const),
-  ...(['keepResponse', 'keepReasoning', 'keepFile', 'keepReferences', 'learnFactors', 'noteDebts', 'trimLog'] as const),
-  ...(['redigestKeys', 'reseal'] as const),
+  'hold',
+  'record',
+  'createTask',
+  'keepResponse',
+  'keepReasoning',
+  'keepFile',
+  'keepReferences',
+  'learnFactors',
+  'noteDebts',
+  'trimLog',
+  'redigestKeys',
+  'reseal',
 ])

@@ -1,10 +1,10 @@
-// Whether a write is about something that whoever asks for it may change. Looked at inside the transaction: a member
-// who was removed a moment ago changes nothing any more.
+// Checks whether an actor may change an account. The check runs inside the transaction of the write, so a member who
+// was removed a moment ago can no longer change anything.
 
 import type { Database } from 'bun:sqlite'
 import type { Scope } from '../queries/paging.ts'
 
-/** What a write reaches: null or nothing for whoever may change everything. */
+/** The input of a write that is limited to the accounts of an actor. Null or undefined: all accounts. */
 export interface Scoped {
   readonly scope?: Scope | null
 }
@@ -12,7 +12,7 @@ export interface Scoped {
 export type Reaches = (scope: Scope | null | undefined, accountId: number) => boolean
 
 export function buildReaches(db: Database): Reaches {
-  const find = db.query('SELECT 1 FROM member WHERE account_id = ?1 AND person_id = ?2 AND rank >= ?3')
+  const findMember = db.query('SELECT 1 FROM member WHERE account_id = ?1 AND person_id = ?2 AND rank >= ?3')
   return (scope, accountId) =>
-    scope === null || scope === undefined || find.get(accountId, scope.personId, scope.rank) !== null
+    scope === null || scope === undefined || findMember.get(accountId, scope.personId, scope.rank) !== null
 }

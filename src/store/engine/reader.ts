@@ -1,5 +1,5 @@
-// Reads on a connection of their own, which never waits for the writer. Point look-ups only: they run on the
-// thread that serves calls.
+// Reads single rows for calls, on its own connection that never waits for the writer. It makes point look-ups only,
+// because it runs on the thread that serves calls.
 
 import type { Database } from 'bun:sqlite'
 import { AccountReader } from '../ledger/account-reader.ts'
@@ -20,39 +20,39 @@ export interface KeyRow {
   readonly tier: string
   /** The key's own limit, or its tier's. */
   readonly qpm: number
-  /** Whose limits it is counted by: its own, or those of a key of its account that an operator has limited. */
+  /** The key whose limits count: the key itself, or the key of the same account that an operator has limited. */
   readonly limitsKeyId: number
-  /** An operator has given it, or the key whose limits it shares, calls a minute of its own. */
+  /** An operator has set calls per minute for this key, or for the key whose limits it shares. */
   readonly hasOwnLimit: boolean
   readonly pricePerMille: number
   readonly revoked: boolean
   readonly disabled: boolean
   readonly expiresMs: number | null
-  /** Of a text that was renewed: how long it still works. */
+  /** Set when the key was found by its old secret after a rotation: until when the old secret works. */
   readonly untilMs: number | null
-  /** Kinds of endpoints; null: whichever. */
+  /** Kinds of endpoints that the key may use; null: all. */
   readonly endpoints: readonly string[] | null
-  /** Ranges of addresses from which it may be used; null: whichever. */
+  /** Ranges of addresses from which the key may be used; null: all. */
   readonly addresses: readonly string[] | null
-  /** A call that its funds do not cover is cut to what they cover. */
+  /** A call that costs more than the available money is shortened to what the money covers. */
   readonly clamps: boolean
   readonly strict: boolean
   readonly keepsBodies: boolean
-  /** Patterns of names of models; null: whichever. */
+  /** Patterns of the model names that the key may use; null: all. */
   readonly allows: readonly string[] | null
-  /** The same of its account: a model must be on both lists. */
+  /** Patterns of the account. A model must match both lists. */
   readonly accountAllows: readonly string[] | null
-  /** Its own and its account's. */
+  /** Patterns of refused model names, of the key and of its account. */
   readonly denies: readonly string[] | null
   /** Tags that a channel must have; null: none. */
   readonly requires: readonly string[] | null
-  /** It may be told of channels and of what goes upstream. */
+  /** The key may see channels and upstream requests in the explain feature. */
   readonly explains: boolean
 }
 
 export interface ClaimRow {
   readonly callId: number
-  /** Hex. */
+  /** Digest of the request, as hex. */
   readonly fingerprint: string
   readonly finished: boolean
 }
@@ -77,20 +77,20 @@ export interface PriceVersion extends PriceInsert {
 
 export interface OpenDeletion extends DeletionRule {
   readonly id: number
-  /** Those below it have been looked at. */
+  /** The first record id that has not been examined yet. */
   readonly next: number
 }
 
-type Raw = Record<string, bigint | string | null>
-type RawBytes = Record<string, Uint8Array>
+type RawRow = Record<string, bigint | string | null>
+type RawBytesRow = Record<string, Uint8Array>
 
-const listOf = (text: Raw[string] | undefined): readonly string[] | null =>
+const listOf = (text: RawRow[string] | undefined): readonly string[] | null =>
   typeof text === 'string' ? text.split(',') : null
 
-const numberOf = (value: Raw[string] | undefined): number | null => (typeof value === 'bigint' ? Number(value) : null)
+const numberOf = (value: RawRow[string] | undefined): number | null => (typeof value === 'bigint' ? Number(value) : null)
 
 export class Reader {
-  /** The one query that a call may wait for. */
+  /** The only query that a call waits for. */
   static readonly findKeySql = `
     SELECT k.id, k.account_id, k.tier, coalesce(k.qpm, l.qpm, t.qpm) AS qpm, coalesce(l.id, k.id) AS limits_id,
       coalesce(k.qpm, l.qpm) IS NOT NULL AS own_limit, t.price_per_mille, k.revoked_ms,
@@ -110,7 +110,7 @@ export class Reader {
 
   readonly #db: Database
   readonly accounts: AccountReader
-  /** What is kept between calls. */
+  /** Reads the vault: what outlives a call. */
   readonly kept: KeptReader
   readonly rules: RulesReader
   readonly webhooks: WebhookReader
@@ -120,7 +120,7 @@ export class Reader {
   readonly #findSetting
   readonly #findTiers
   readonly #findClaim
-  readonly #findKept
+  readonly #findKeptAnswer
 
   constructor(path: string) {
     this.#db = openReader(path)
@@ -128,20 +128,20 @@ export class Reader {
     this.kept = new KeptReader(this.#db)
     this.rules = new RulesReader(this.#db)
     this.webhooks = new WebhookReader(this.#db)
-    this.#findKey = this.#db.query<Raw, [Uint8Array]>(Reader.findKeySql)
-    this.#findBalance = this.#db.query<Raw, [number]>(
+    this.#findKey = this.#db.query<RawRow, [Uint8Array]>(Reader.findKeySql)
+    this.#findBalance = this.#db.query<RawRow, [number]>(
       `SELECT a.id, k.name, k.tier, a.balance, a.held, k.revoked_ms
        FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = ?1`,
     )
-    this.#findSetting = this.#db.query<Raw, [string]>('SELECT value FROM setting WHERE name = ?1')
-    this.#findTiers = this.#db.query<Raw, []>('SELECT name, price_per_mille FROM tier ORDER BY name LIMIT 200')
-    this.#findClaim = this.#db.query<Raw, [number, string]>(
+    this.#findSetting = this.#db.query<RawRow, [string]>('SELECT value FROM setting WHERE name = ?1')
+    this.#findTiers = this.#db.query<RawRow, []>('SELECT name, price_per_mille FROM tier ORDER BY name LIMIT 200')
+    this.#findClaim = this.#db.query<RawRow, [number, string]>(
       'SELECT call_id, hex(fingerprint) AS fingerprint, done FROM idempotency WHERE key_id = ?1 AND name = ?2',
     )
-    this.#findKept = this.#db.query<RawBytes, [number]>('SELECT sealed FROM kept_answer WHERE call_id = ?1')
+    this.#findKeptAnswer = this.#db.query<RawBytesRow, [number]>('SELECT sealed FROM kept_answer WHERE call_id = ?1')
   }
 
-  /** Made by the first who signs in: calls do without it. */
+  /** Created at the first sign-in, because calls do not need it. */
   get people(): PeopleReader {
     return (this.#people ??= new PeopleReader(this.#db))
   }
@@ -174,7 +174,7 @@ export class Reader {
     }
   }
 
-  /** The first of these that is somebody's, and whose. All at one moment: meanwhile no key changes its digest. */
+  /** Finds the first digest that belongs to a key. One transaction, so that no key changes its digest meanwhile. */
   findKeyOfAny(digests: readonly Buffer[]): { readonly row: KeyRow; readonly digest: Buffer } | undefined {
     return this.#db.transaction(() => {
       for (const digest of digests) {
@@ -198,7 +198,7 @@ export class Reader {
     }
   }
 
-  /** The call that an idempotency key stands for. */
+  /** Finds the call that used an idempotency key. */
   claim(keyId: number, name: string): ClaimRow | undefined {
     const row = this.#findClaim.get(keyId, name)
     if (row === null) return undefined
@@ -206,53 +206,57 @@ export class Reader {
     return { callId: Number(row.call_id), fingerprint, finished: row.done === 1n }
   }
 
-  /** The answer of such a call, sealed; undefined where none was kept. */
+  /** The encrypted answer of an idempotent call; undefined where none is stored. */
   keptAnswer(callId: number): Uint8Array | undefined {
-    return this.#findKept.get(callId)?.sealed
+    return this.#findKeptAnswer.get(callId)?.sealed
   }
 
   setting(name: string): string | undefined {
     return (this.#findSetting.get(name)?.value as string | undefined) ?? undefined
   }
 
-  /** Of the secrets that are noted, the oldest first. */
+  /** The marks of the known secrets of a kind, oldest first. */
   marks(kind: SecretKind): readonly SecretMark[] {
     return readMarks(this.#db, kind)
   }
 
-  /** Orders to delete records that are not done yet, some of them, after this one. */
+  /** The next few unfinished orders to delete records, after the given order. */
   openDeletions(after: number): readonly OpenDeletion[] {
-    const rows = this.#db.query<Raw, [number]>(
+    const rows = this.#db.query<RawRow, [number]>(
       `SELECT id, account_id, key_id, end_user, from_id, before_id, next_id FROM record_deletion
        WHERE done_ms IS NULL AND id > ?1 ORDER BY id LIMIT 10`,
     )
-    const or = (value: Raw[string] | undefined): number | null => (value == null ? null : Number(value))
+    const numberOrNull = (value: RawRow[string] | undefined): number | null => (value == null ? null : Number(value))
     return rows.all(after).map(row => ({
-      ...{ id: Number(row.id), accountId: or(row.account_id), keyId: or(row.key_id) },
+      id: Number(row.id),
+      accountId: numberOrNull(row.account_id),
+      keyId: numberOrNull(row.key_id),
       endUser: row.end_user as string | null,
-      ...{ from: Number(row.from_id), before: Number(row.before_id), next: Number(row.next_id) },
+      from: Number(row.from_id),
+      before: Number(row.before_id),
+      next: Number(row.next_id),
     }))
   }
 
-  /** All rows of the price table, oldest first. For the start. */
+  /** All rows of the price table, oldest first. Read at the start. */
   prices(): PriceVersion[] {
     const rows = this.#db.query('SELECT version, model, origin, price, author FROM price ORDER BY version').all()
     return (rows as (PriceInsert & { version: bigint })[]).map(row => ({ ...row, version: Number(row.version) }))
   }
 
-  /** Of a version, which never changes. */
+  /** One version of a price; versions never change. */
   price(version: number): PriceVersion | undefined {
     const found = this.#db.query('SELECT version, model, origin, price, author FROM price WHERE version = ?1')
     const row = found.get(version)
     return row === null ? undefined : { ...(row as PriceInsert), version }
   }
 
-  /** Few, and by their names. */
+  /** All tiers, ordered by name. */
   tiers(): readonly TierRow[] {
     return this.#findTiers.all().map(row => ({ name: row.name as string, pricePerMille: Number(row.price_per_mille) }))
   }
 
-  /** A real query, for the readiness check. */
+  /** Runs a query, for the readiness check. */
   ping(): void {
     this.#findSetting.get('')
   }

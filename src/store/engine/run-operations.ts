@@ -1,4 +1,5 @@
-// All operations as the writer runs them: some, then the operator's balances, then the commit.
+// Builds the handlers of all operations. For each transaction the writer runs some handlers, then writes the
+// operator's balances, then commits.
 
 import { accountOperations } from '../ledger/account-operations.ts'
 import type { Books } from '../ledger/books.ts'
@@ -17,19 +18,19 @@ import type { Run } from './operations.ts'
 
 export interface Operating {
   readonly run: Run
-  /** Brings the operator's own balances up to date; before each commit. */
+  /** Writes the changes of the operator's own balances. The writer calls this before each commit. */
   balance(): void
-  /** Forgets what a rolled-back transaction had noted. */
+  /** Discards what a rolled-back transaction had changed in memory. */
   reset(): void
 }
 
 export interface OperatingOptions {
-  /** Stored responses of all accounts together. */
+  /** The most bytes that the stored responses of all accounts may take together. */
   readonly responsesBytesMax?: number | undefined
 }
 
 export function buildOperations(books: Books, { responsesBytesMax }: OperatingOptions = {}): Operating {
-  const kept = keptOperations(books.db, responsesBytesMax)
+  const vault = keptOperations(books.db, responsesBytesMax)
   return {
     run: {
       ...ledgerOperations(books),
@@ -43,13 +44,13 @@ export function buildOperations(books: Books, { responsesBytesMax }: OperatingOp
       ...tierOperations(books),
       ...peopleOperations(books),
       ...webhookOperations(books),
-      ...kept.run,
+      ...vault.run,
     },
     balance: () => books.operators.write(),
     reset() {
       books.operators.reset()
       books.budgets.reload()
-      kept.reset()
+      vault.reset()
     },
   }
 }

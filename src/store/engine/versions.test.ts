@@ -1,4 +1,4 @@
-// Versions of what people edit are raised by what they edit, and by nothing that calls do: a call pays nothing for it.
+// The version of a row rises when people edit the row, and not when calls change it: calls must not pay for triggers.
 
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
@@ -22,7 +22,7 @@ afterEach(() => db.close())
 const version = (table: string): number =>
   Number((db.query('SELECT version FROM '.concat(table, ' ORDER BY 1 DESC')).get() as { version: bigint }).version)
 
-/** How often the program of a statement calls one of ours. */
+/** How many version triggers the program of a statement calls. */
 function firesIn(sql: string): number {
   const triggers = db.query("SELECT name FROM sqlite_schema WHERE type = 'trigger'").all() as { name: string }[]
   for (const { name } of triggers) if (!name.endsWith('_version')) db.run('DROP TRIGGER '.concat(name))
@@ -43,11 +43,11 @@ test.each(hot)('%s: %s runs no trigger', (table, sql) => {
   expect(version(table)).toBe(1)
 })
 
-test('a program that calls a trigger shows it', () => {
+test('the count of triggers is above zero for an update that fires one', () => {
   expect(firesIn("UPDATE account SET name = 'b' WHERE id = 11")).toBeGreaterThan(0)
 })
 
-describe('raised once by each', () => {
+describe('the version rises once by a change of', () => {
   const account = ["name = 'b'", "kind = 'prepaid'", "tier = 'pro'", 'credit_limit = 5', 'keeps_bodies = 1']
   const more = ['frozen_ms = 1', "allows = 'a'", "denies = 'b'"]
   test.each([...account, ...more])('account: %s', change => {
@@ -70,7 +70,7 @@ describe('raised once by each', () => {
   })
 })
 
-test('an old text and its end are there together or not at all', () => {
+test('an old key digest and its end are both set or both null', () => {
   expect(() => db.run('UPDATE api_key SET old_until_ms = 1')).toThrow('CHECK')
   expect(() => db.run('UPDATE api_key SET old_digest = zeroblob(32)')).toThrow('CHECK')
   expect(() => db.run('UPDATE api_key SET old_digest = zeroblob(31), old_until_ms = 1')).toThrow('CHECK')

@@ -1,4 +1,4 @@
-// The messages between the writer and its thread.
+// The types of the messages between the writer and its thread.
 
 import type { By, Seen } from '../audit-log/audited.ts'
 import type { Input, OperationName } from './operations.ts'
@@ -14,25 +14,29 @@ export type FromWriter =
 export interface Job {
   readonly name: OperationName
   readonly input: Input<OperationName>
-  /** By the wall clock, which both threads share. What begins later is not done: its caller has been told so. */
+  /**
+   * Wall-clock time, which both threads share. The thread does not start the job later than this, because its caller
+   * has got a timeout error by then.
+   */
   readonly dueMs: number
-  /** Who causes it, and which version of it they have seen; only of what people cause. */
+  /** The actor and the version that the actor expects; only for audited operations. */
   readonly by?: By & Partial<Seen>
 }
 
-/** A text is a batch: Job[] as JSON, answered by Done[] as JSON, in the same order. */
+/** A string is a batch: WriteJob[] as JSON, answered by WriteReply[] as JSON in the same order. */
 export type ToWriter = string | { readonly open: WriterOptions } | { readonly close: true }
 
 export interface WriterOptions {
   readonly path: string
-  /** Kept free on the disk, so that calls under way can still be settled when it is full. */
+  /** Size of the ballast file, whose space lets active calls be settled when the disk is full. */
   readonly ballastBytes: number
   readonly databaseBytesMax?: number | undefined
-  /** Stored responses of all accounts together. */
+  /** The most bytes that the stored responses of all accounts may take together. */
   readonly responsesBytesMax?: number | undefined
 }
 
 export interface WriterStart {
+  /** How many holds of the previous run were ended. */
   readonly recovered: number
   /** The greatest id that was ever used. */
   readonly lastId: number

@@ -1,5 +1,5 @@
-// The thread that owns the only writing connection. Each message is a batch; a batch is one transaction, and its
-// results go back when it is on the disk.
+// The thread that owns the only writing connection. Each message is a batch of jobs. A batch is one transaction, and
+// its results are sent back when it is on the disk.
 
 import type { Database } from 'bun:sqlite'
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
@@ -24,7 +24,7 @@ let ballast: Ballast
 let operations: Operating
 let runAudited: RunAudited
 
-const answer = (message: FromWriter): void => postMessage(message)
+const reply = (message: FromWriter): void => postMessage(message)
 
 function open({ path, ballastBytes, databaseBytesMax, responsesBytesMax }: WriterOptions): void {
   db = openWriter(path)
@@ -44,10 +44,10 @@ function open({ path, ballastBytes, databaseBytesMax, responsesBytesMax }: Write
          (SELECT coalesce(max(id), 0) FROM webhook)) AS last`,
     )
     .get() as { last: bigint }
-  answer({ ready: { recovered, lastId: Number(last.last) } })
+  reply({ ready: { recovered, lastId: Number(last.last) } })
 }
 
-/** On a disk that is full, what a crash cut off is ended with the room of the ballast, as all that is under way. */
+/** Ends the holds that a crash left open. On a full disk it uses the space of the ballast file for this. */
 function recover(books: Books): number {
   try {
     return recoverHolds(books)
@@ -61,12 +61,12 @@ function recover(books: Books): number {
 
 const isFull = (fault: unknown): boolean => (fault as { code?: string }).code === 'SQLITE_FULL'
 
-/** An upgrade that goes wrong must not be the end of the books. */
+/** Copies the database before a migration, so that a failed upgrade cannot destroy the ledger. */
 function backUpBefore(path: string, version: number): void {
   const folder = join(dirname(path), 'backups')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  // Of a start that was killed here: whoever starts it again and again must not fill the disk with them.
-  for (const name of readdirSync(folder).filter(one => one.endsWith('.part'))) rmSync(join(folder, name))
+  // Partial copies come from starts that were killed here. Repeated starts must not fill the disk with them.
+  for (const name of readdirSync(folder).filter(file => file.endsWith('.part'))) rmSync(join(folder, name))
   const time = new Date().toISOString().replaceAll(':', '-')
   copyDatabase(db, join(folder, `schema-${version}-${time}.db`))
 }
@@ -76,35 +76,35 @@ const isLate = (job: Job): boolean => Date.now() >= job.dueMs
 
 function runJob(job: Job): Done {
   if (isLate(job)) return tooLate
-  if (ballast.full && takesRoom(job)) return [null, { message: 'no room on the disk', full: true }]
-  // The name and its input come as a pair from Writer.run, which is typed; the message between has lost that.
+  if (ballast.full && needsSpace(job)) return [null, { message: 'no room on the disk', full: true }]
+  // Writer.run has checked that the input fits the name; the JSON message has lost that type.
   const run = operations.run[job.name] as (input: Input<OperationName>) => { done: string }
   if (isAudited(job.name)) return [runAudited(job, () => run(job.input))]
-  return [run(ballast.full ? lean(job) : job.input)]
+  return [run(ballast.full ? withoutOptionalBytes(job) : job.input)]
 }
 
-/** Also the words of a response that is changed: without them the change would not be true. */
-const takesRoom = ({ name, input }: Job): boolean =>
+/** A changed response with new content needs space too: without the content the change would be wrong. */
+const needsSpace = ({ name, input }: Job): boolean =>
   beginning.has(name) || (name === 'changeResponse' && (input as Input<'changeResponse'>).sealed !== null)
 
-/** What room is left on a full disk is for settles, and not for the words that would be kept with them. */
-function lean({ name, input }: Job): Input<OperationName> {
+/** Removes stored content from a job: the space that is left on a full disk is for settling calls. */
+function withoutOptionalBytes({ name, input }: Job): Input<OperationName> {
   if (name === 'changeTask') return { ...(input as Input<'changeTask'>), sealed: null }
   if (name !== 'settle') return input
   const settle = input as Input<'settle'>
   return typeof settle.idempotency === 'object' ? { ...settle, idempotency: { sealed: null } } : settle
 }
 
-/** What ends a hold goes first, so that its money is there for those that begin. */
+/** Runs new holds last, so that the money of holds that end in this batch is available to them. */
 function runAll(jobs: readonly Job[]): readonly Done[] {
-  const done = new Array<Done>(jobs.length)
-  for (let at = 0; at < jobs.length; at++) if (jobs[at]!.name !== 'hold') done[at] = runJob(jobs[at]!)
-  for (let at = 0; at < jobs.length; at++) if (jobs[at]!.name === 'hold') done[at] = runJob(jobs[at]!)
+  const replies = new Array<Done>(jobs.length)
+  for (let i = 0; i < jobs.length; i++) if (jobs[i]!.name !== 'hold') replies[i] = runJob(jobs[i]!)
+  for (let i = 0; i < jobs.length; i++) if (jobs[i]!.name === 'hold') replies[i] = runJob(jobs[i]!)
   operations.balance()
-  return done
+  return replies
 }
 
-/** All of it or nothing, also of what is remembered beside the file: what was rolled back has moved no money. */
+/** Commits all jobs or none. After a rollback the state in memory is reset too, because no money has moved. */
 function commit(jobs: readonly Job[]): readonly Done[] {
   try {
     return db.transaction(() => runAll(jobs)).immediate()
@@ -118,8 +118,8 @@ function runBatch(jobs: readonly Job[]): readonly Done[] {
   try {
     return commit(jobs)
   } catch {
-    // One of them failed in a way we did not foresee. Alone, each gets its own verdict. Where it was the file that
-    // could not be had for seconds, those seconds must not pass once for each of them.
+    // One job failed unexpectedly, so each job is tried alone and gets its own result. Where the file was locked for
+    // seconds, late jobs are skipped so that the wait is not repeated for each of them.
     return jobs.map(job => (isLate(job) ? tooLate : runAlone(job)))
   }
 }
@@ -133,21 +133,21 @@ function runAlone(job: Job): Done {
       ballast.giveUp()
       return runAlone(job)
     }
-    return [null, { message: fault instanceof Error ? fault.message : 'unknown fault', full }]
+    return [null, { message: fault instanceof Error ? fault.message : 'unknown error', full }]
   }
 }
 
 self.onmessage = (event: MessageEvent<ToWriter>) => {
   const message = event.data
   try {
-    if (typeof message === 'string') return answer(JSON.stringify(runBatch(JSON.parse(message) as Job[])))
+    if (typeof message === 'string') return reply(JSON.stringify(runBatch(JSON.parse(message) as Job[])))
     if ('open' in message) return open(message.open)
-    // The last connection to close would do so by itself, but a reader may be let go of later than it was closed.
+    // SQLite checkpoints when the last connection closes, but a closed reader may be released only later.
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')
     db.close()
-    answer({ closed: true })
+    reply({ closed: true })
   } catch (fault) {
-    const detail = fault instanceof Error ? fault.message : 'unknown fault'
-    answer({ failed: fault instanceof StoreError ? detail : `The database cannot be used: ${detail}.` })
+    const detail = fault instanceof Error ? fault.message : 'unknown error'
+    reply({ failed: fault instanceof StoreError ? detail : `The database cannot be used: ${detail}.` })
   }
 }

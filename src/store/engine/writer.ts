@@ -1,5 +1,5 @@
-// The near side of the writer thread. Whatever is waiting when the previous commit ends goes into the next one
-// (natural group commit), so a busy gateway pays one fsync for many calls and an idle one waits for nobody.
+// Sends operations to the writer thread. All operations that are queued when the previous commit ends go into the next
+// one (group commit), so a busy gateway pays one fsync for many calls, and an idle one does not wait.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -10,33 +10,33 @@ import type { Input, OperationName, Result } from './operations.ts'
 import { beginning } from './operations.ts'
 import type { Done, FromWriter, Job, ToWriter, WriterOptions, WriterStart } from './writer-messages.ts'
 
-interface Waiting {
+interface QueuedOperation {
   readonly job: Job
   readonly sinceMs: number
-  /** Told that it is late: what becomes of it is no longer waited for. */
-  late: boolean
+  /** Its caller has got a timeout error, so nobody waits for its result any more. */
+  isAbandoned: boolean
   resolve(result: unknown): void
   reject(fault: Error): void
 }
 
-const LOOK_MS = 250
-/** A ledger that takes longer than this for one batch is not well, nor for this long after it could not write one. */
-const UNWELL_MS = 1_000
-/** How long an operation has waited that was queued then. */
+const TIMEOUT_CHECK_MS = 250
+/** The writer is unhealthy when a batch takes longer than this, and for this long after a batch failed. */
+const UNHEALTHY_MS = 1_000
+/** Returns how long an operation has waited that was queued at the giveUpTimer time. Tests replace it. */
 export type WaitedMs = (sinceMs: number) => number
 
 export const waitedSince: WaitedMs = sinceMs => performance.now() - sinceMs
 
 export class Writer {
   readonly #thread: Worker
-  /** By this the queue is found to be too old; it bounds no operation that is queued. */
+  /** Used only to decide whether the queue is too old for new operations, not to time out queued ones. */
   readonly #waitedMs: WaitedMs
-  #queue: Waiting[] = []
-  /** Under way in the thread; empty when it is idle. */
-  #batch: readonly Waiting[] = []
+  #queue: QueuedOperation[] = []
+  /** The operations that the thread is running; empty when it is idle. */
+  #batch: readonly QueuedOperation[] = []
   #busy = false
-  #sentMs = 0
-  #full = false
+  #batchSentMs = 0
+  #isDiskFull = false
   #failedMs = Number.NEGATIVE_INFINITY
   #onIdle: (() => void) | undefined
   #timer: ReturnType<typeof setInterval> | undefined
@@ -46,7 +46,7 @@ export class Writer {
     this.#waitedMs = waitedMs
   }
 
-  /** Opens, migrates and recovers; nothing else may be using the file. */
+  /** Opens and migrates the database and recovers the holds of a crash. Nothing else may be using the file. */
   static async open(
     options: WriterOptions,
     onFault: (detail: string) => void,
@@ -70,7 +70,7 @@ export class Writer {
     thread.onmessage = (event: MessageEvent<FromWriter>) => {
       const message = event.data
       if (typeof message === 'string') writer.#receive(message)
-      else if ('failed' in message) onFault(message.failed) // not of a batch: of the thread itself
+      else if ('failed' in message) onFault(message.failed) // an error of the thread itself, not of a batch
     }
     thread.onerror = event => onFault(event.message)
     return [writer, start]
@@ -80,36 +80,36 @@ export class Writer {
     return this.#queue.length
   }
 
-  /** The disk was full when something was last written. */
+  /** Whether the disk was full at the last batch. */
   get full(): boolean {
-    return this.#full
+    return this.#isDiskFull
   }
 
-  /** Told of each batch when it is on the disk: its operations, and how long it took from here and back. */
+  /** Called for each finished batch, with the number of its operations and the time from sending it to its results. */
   onBatch: ((operations: number, ms: number) => void) | undefined
 
-  /** How long the batch under way has taken so far. */
+  /** How long the current batch has taken so far; zero when the writer is idle. */
   get busyMs(): number {
-    return this.#busy ? performance.now() - this.#sentMs : 0
+    return this.#busy ? performance.now() - this.#batchSentMs : 0
   }
 
-  /** How long the oldest operation has waited, in the queue or in the batch under way. */
+  /** How long the oldest operation has waited, in the queue or in the current batch. */
   get ageMs(): number {
     const oldest = this.#batch[0] ?? this.#queue[0]
     return oldest === undefined ? 0 : this.#waitedMs(oldest.sinceMs)
   }
 
-  /** Whether it writes in time: not for long at one batch, and the last one not in vain. */
+  /** Whether the writer keeps up: the disk has room, the last batch did not fail, and the current one is not slow. */
   get well(): boolean {
-    if (this.#full || performance.now() < this.#failedMs + UNWELL_MS) return false
-    return this.busyMs < UNWELL_MS
+    if (this.#isDiskFull || performance.now() < this.#failedMs + UNHEALTHY_MS) return false
+    return this.busyMs < UNHEALTHY_MS
   }
 
   /**
-   * Resolves when the operation is durable, and rejects when that takes too long, although it may still come to
-   * pass: operations can be repeated, and a start recovers what a call left behind. When the queue is full, what
-   * begins something is refused, without having queued anything; what ends a hold always has a place. What people
-   * cause says who they are; with the version that they have seen it is not done to any other.
+   * Resolves when the operation is durable. Rejects when that takes too long, although the operation may still be
+   * carried out: operations can be repeated, and the next start recovers open holds. When the queue is full,
+   * refusable operations are refused without being queued; operations that end a hold are always queued. Audited
+   * operations name their actor, and with an expected version they change nothing when the row has another version.
    */
   run<Name extends Exclude<OperationName, AuditedName>>(name: Name, input: Input<Name>): Promise<Result<Name>>
   run<Name extends AuditedName>(name: Name, input: Input<Name>, by: By & Seen): Promise<Result<Name> | Stale>
@@ -121,11 +121,11 @@ export class Writer {
     }
     return new Promise((resolve, reject) => {
       const job = { name, input, dueMs: Date.now() + bounds.settleMsMax, ...(by !== undefined && { by }) }
-      this.#queue.push({ job, sinceMs, late: false, resolve: resolve as Waiting['resolve'], reject })
-      this.#timer ??= setInterval(() => this.#rejectLate(), LOOK_MS)
+      this.#queue.push({ job, sinceMs, isAbandoned: false, resolve: resolve as QueuedOperation['resolve'], reject })
+      this.#timer ??= setInterval(() => this.#rejectLate(), TIMEOUT_CHECK_MS)
       if (this.#busy) return
       this.#busy = true
-      this.#sentMs = sinceMs
+      this.#batchSentMs = sinceMs
       queueMicrotask(() => this.#send())
     })
   }
@@ -136,11 +136,11 @@ export class Writer {
     return this.#queue.length >= bounds.ledgerQueueMax || this.#waitedMs(oldest.sinceMs) > bounds.ledgerQueueMsMax
   }
 
-  /** Waits for everything queued, within bounds, then closes the file. */
+  /** Waits for all queued operations, but not longer than the settle timeout, then closes the file. */
   async close(): Promise<void> {
-    const given = setTimeout(() => this.#onIdle?.(), bounds.settleMsMax)
+    const giveUpTimer = setTimeout(() => this.#onIdle?.(), bounds.settleMsMax)
     if (this.#busy) await new Promise<void>(resolve => (this.#onIdle = resolve))
-    clearTimeout(given)
+    clearTimeout(giveUpTimer)
     await new Promise<void>(resolve => {
       this.#thread.onmessage = event => event.data?.closed && resolve()
       this.#thread.postMessage({ close: true } satisfies ToWriter)
@@ -153,33 +153,33 @@ export class Writer {
   #send(): void {
     this.#batch = this.#queue.slice(0, bounds.ledgerBatchMax)
     this.#queue = this.#queue.slice(bounds.ledgerBatchMax)
-    this.#sentMs = performance.now()
+    this.#batchSentMs = performance.now()
     this.#thread.postMessage(JSON.stringify(this.#batch.map(({ job }) => job)) satisfies ToWriter)
   }
 
   #receive(message: string): void {
     const results = JSON.parse(message) as Done[]
-    this.#full = results.some(([, fault]) => fault?.full === true)
+    this.#isDiskFull = results.some(([, fault]) => fault?.full === true)
     if (results.every(([, fault]) => fault !== undefined)) this.#failedMs = performance.now()
     const batch = this.#batch
     this.#batch = []
-    this.onBatch?.(batch.length, performance.now() - this.#sentMs)
+    this.onBatch?.(batch.length, performance.now() - this.#batchSentMs)
     if (this.#queue.length > 0) this.#send()
     else {
       this.#busy = false
       this.#onIdle?.()
     }
-    batch.forEach((waiting, index) => finish(waiting, results[index]!))
+    batch.forEach((operation, index) => finish(operation, results[index]!))
   }
 
   #rejectLate(): void {
-    // A little later than the thread gives up, so that what it still did is heard of.
-    const earliestMs = performance.now() - bounds.settleMsMax - 2 * LOOK_MS
-    for (const waiting of [...this.#batch, ...this.#queue]) {
-      if (waiting.sinceMs > earliestMs) break // they stand in the order in which they came
-      if (waiting.late) continue
-      waiting.late = true
-      waiting.reject(new Refusal('storage_away', 'the ledger took too long', { retryAfterMs: 1_000 }))
+    // A little later than the thread itself gives up, so that a result of the last moment still arrives.
+    const earliestMs = performance.now() - bounds.settleMsMax - 2 * TIMEOUT_CHECK_MS
+    for (const operation of [...this.#batch, ...this.#queue]) {
+      if (operation.sinceMs > earliestMs) break // the queue is ordered by arrival
+      if (operation.isAbandoned) continue
+      operation.isAbandoned = true
+      operation.reject(new Refusal('storage_away', 'the ledger took too long', { retryAfterMs: 1_000 }))
     }
     if (this.#busy) return
     clearInterval(this.#timer)
@@ -187,8 +187,8 @@ export class Writer {
   }
 }
 
-function finish(waiting: Waiting, [result, fault]: Done): void {
-  if (waiting.late) return
-  if (fault === undefined) waiting.resolve(result)
-  else waiting.reject(new Refusal(fault.full ? 'storage_full' : 'storage_away', fault.message, { retryAfterMs: 1_000 }))
+function finish(operation: QueuedOperation, [result, fault]: Done): void {
+  if (operation.isAbandoned) return
+  if (fault === undefined) operation.resolve(result)
+  else operation.reject(new Refusal(fault.full ? 'storage_full' : 'storage_away', fault.message, { retryAfterMs: 1_000 }))
 }

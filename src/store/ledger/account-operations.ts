@@ -1,4 +1,4 @@
-// Prices and settings: what an operator changes, seldom, and never in the way of calls.
+// The operations that write prices and settings.
 
 import type { Run } from '../engine/operations.ts'
 import type { Books } from './books.ts'

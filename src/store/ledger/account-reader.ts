@@ -1,4 +1,4 @@
-// What a key may know of itself: its account and its budgets, read at once, so that the figures belong together.
+// Reads the account and the budgets of a key in one transaction, so that the figures fit together.
 
 import type { Database } from 'bun:sqlite'
 import { periodOf } from './budgets.ts'
@@ -23,7 +23,7 @@ export interface BudgetRow {
   readonly held: bigint
 }
 
-type Raw = Record<string, bigint | string | null>
+type RawRow = Record<string, bigint | string | null>
 
 export class AccountReader {
   readonly #db: Database
@@ -32,18 +32,18 @@ export class AccountReader {
 
   constructor(db: Database) {
     this.#db = db
-    this.#findAccount = db.query<Raw, [number]>(
+    this.#findAccount = db.query<RawRow, [number]>(
       `SELECT k.name, a.id, a.kind, a.balance, a.held, a.credit_limit, a.frozen_ms,
          k.keeps_bodies OR a.keeps_bodies AS keeps_bodies
        FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = ?1`,
     )
-    this.#findBudgets = db.query<Raw, [number, number]>(
+    this.#findBudgets = db.query<RawRow, [number, number]>(
       `SELECT scope_id, span, cap, spent, held, period FROM budget WHERE scope_id IN (?1, ?2)
        ORDER BY scope_id <> ?1, cap, span`,
     )
   }
 
-  /** `nowMs` tells which day and month it is: what was spent in another counts no more. */
+  /** `nowMs` decides the current day and month; amounts that were spent in earlier periods are shown as zero. */
   ofKey(keyId: number, nowMs: number): AccountRow | undefined {
     return this.#db.transaction(() => {
       const row = this.#findAccount.get(keyId)
@@ -62,7 +62,7 @@ export class AccountReader {
   }
 }
 
-function budgetRow(row: Raw, keyId: number, nowMs: number): BudgetRow {
+function budgetRow(row: RawRow, keyId: number, nowMs: number): BudgetRow {
   const span = row.span as BudgetSpan
   return {
     scope: Number(row.scope_id) === keyId ? 'key' : 'account',

@@ -1,4 +1,4 @@
-// Records with what their bills rest on, for whoever works them out anew: newest first, some at a time.
+// Reads records with the data that their bills depend on, newest first and page by page, to compute the bills again.
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from '../engine/database.ts'
@@ -20,53 +20,59 @@ const columns = {
 
 export interface BilledRow {
   readonly callId: number
-  /** As callers name it. */
+  /** `<provider>/<model>`, as callers write it. */
   readonly model: string
   readonly amount: bigint
   readonly priceVersion: number | null
-  /** JSON. */
+  /** JSON: the lines of the bill. */
   readonly lines: string | null
   readonly used: boolean
   readonly tier: string | undefined
-  /** Of the tier of its key, now. */
+  /** The present price factor of the tier of its key. */
   readonly perMille: bigint | undefined
 }
 
-interface Tier {
+interface TierOfKey {
   readonly tier: string
   readonly price_per_mille: bigint
 }
 
-const ROWS_AT_ONCE = 1_000
+const ROWS_PER_PAGE = 1_000
 
 export class BilledCalls {
   readonly #db: Database
   readonly #findTier
-  readonly #tiers = new Map<number, Tier | null>()
+  readonly #tiers = new Map<number, TierOfKey | null>()
 
   constructor(path: string) {
     this.#db = openReader(path)
-    this.#findTier = this.#db.query<Tier, [number]>(
+    this.#findTier = this.#db.query<TierOfKey, [number]>(
       'SELECT k.tier, t.price_per_mille FROM api_key k JOIN tier t ON t.name = k.tier WHERE k.id = ?1',
     )
   }
 
-  /** Those before one that was looked at. */
+  /** The next page: records before the record `after`. */
   page(filter: RecordFilter, after: number | undefined): { rows: readonly BilledRow[]; next: number | null } {
-    const { rows, next } = findRecords(this.#db, columns, { scope: null, filter, after, limit: ROWS_AT_ONCE })
+    const { rows, next } = findRecords(this.#db, columns, { scope: null, filter, after, limit: ROWS_PER_PAGE })
     return {
       next,
       rows: rows.map(({ callId, keyId, provider, model, cost, shortfall, priceVersion, lines, tokens }) => {
         const tier = this.#tierOf(keyId)
         return {
-          ...{ callId, model: `${provider}/${model}`, amount: BigInt(cost) + BigInt(shortfall), priceVersion, lines },
-          ...{ used: tokens > 0, tier: tier?.tier, perMille: tier?.price_per_mille },
+          callId,
+          model: `${provider}/${model}`,
+          amount: BigInt(cost) + BigInt(shortfall),
+          priceVersion,
+          lines,
+          used: tokens > 0,
+          tier: tier?.tier,
+          perMille: tier?.price_per_mille,
         }
       }),
     }
   }
 
-  /** The text of a price; undefined where there is none of this version. */
+  /** The price of a version as text; undefined where the version does not exist. */
   price(version: number): { readonly model: string; readonly price: string } | undefined {
     const row = this.#db.query('SELECT model, price FROM price WHERE version = ?1').get(version)
     return (row as { model: string; price: string } | null) ?? undefined
@@ -76,7 +82,7 @@ export class BilledCalls {
     this.#db.close()
   }
 
-  #tierOf(keyId: number): Tier | undefined {
+  #tierOf(keyId: number): TierOfKey | undefined {
     let tier = this.#tiers.get(keyId)
     if (tier === undefined) this.#tiers.set(keyId, (tier = this.#findTier.get(keyId)))
     return tier ?? undefined

@@ -1,5 +1,5 @@
-// What an operator looks at: accounts, budgets, prices. On a connection of its own, opened when
-// it is first used; every query answers from an index, and long lists come page by page.
+// Reads accounts, keys, budgets, transfers and prices for an operator. It has its own connection, which is opened at
+// the first use. Every query uses an index, and lists have a limit.
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from '../engine/database.ts'
@@ -66,29 +66,29 @@ export interface PriceView {
 export interface LedgerTotals {
   readonly openHolds: number
   readonly held: bigint
-  /** Of customers, of all of them together: the other side of what the operator's own accounts have. */
+  /** The sum of all customer balances, computed as the negative sum of the operator accounts. */
   readonly balance: bigint
   readonly shortfall: bigint
-  /** Tasks that an upstream works on. */
+  /** Tasks that are not finished at their upstream. */
   readonly tasks: number
 }
 
 const KEYS_SHOWN_MAX = 100
 const PRICES_SHOWN_MAX = 1_000
 
-type Raw = Record<string, bigint | string | null>
+type RawRow = Record<string, bigint | string | null>
 
 export class BooksReader {
   readonly #path: string
-  #opened: Database | undefined
+  #connection: Database | undefined
 
   constructor(path: string) {
     this.#path = path
   }
 
   get #db(): Database {
-    this.#opened ??= openReader(this.#path)
-    return this.#opened
+    this.#connection ??= openReader(this.#path)
+    return this.#connection
   }
 
   account(id: number): AccountView | undefined {
@@ -116,7 +116,7 @@ export class BooksReader {
     )
   }
 
-  /** Of an account and of its keys, or of one key. */
+  /** The budgets of an account and of its keys, or of one key. */
   budgets(scopeId: number): readonly BudgetView[] {
     return this.#all<BudgetView>(
       `SELECT scope_id, span, cap, spent, held, period FROM budget
@@ -126,14 +126,14 @@ export class BooksReader {
   }
 
   transfersOf(ref: number): readonly TransferLine[] {
-    const rows = this.#all<Raw>(
+    const rows = this.#all<RawRow>(
       `SELECT kind, ref, debit, credit, amount, made_ms, reference, author FROM transfer WHERE ref = ?1 ORDER BY seq`,
       [ref],
     )
     return rows.map(lineOf)
   }
 
-  /** Every version of one model's price, or the last of each model. */
+  /** All versions of the price of one model, or the last version of each model. */
   prices(model: string | undefined): readonly PriceView[] {
     if (model === undefined) {
       return this.#all<PriceView>(
@@ -150,19 +150,24 @@ export class BooksReader {
   }
 
   totals(): LedgerTotals {
-    const row = this.#one<Raw>(
+    const row = this.#one<RawRow>(
       `SELECT (SELECT count(*) FROM hold) AS holds, (SELECT coalesce(sum(amount), 0) FROM hold) AS held,
          (SELECT -balance FROM account WHERE id = ?1) AS shortfall,
          (SELECT -sum(balance) FROM account WHERE id <= ?2) AS balance,
          (SELECT count(*) FROM task WHERE due_ms IS NOT NULL) AS tasks`,
       [SHORTFALL, OPERATOR_ID_MAX],
     )!
-    const money = { held: row.held as bigint, shortfall: row.shortfall as bigint, balance: row.balance as bigint }
-    return { openHolds: Number(row.holds), tasks: Number(row.tasks), ...money }
+    return {
+      openHolds: Number(row.holds),
+      tasks: Number(row.tasks),
+      held: row.held as bigint,
+      shortfall: row.shortfall as bigint,
+      balance: row.balance as bigint,
+    }
   }
 
   close(): void {
-    this.#opened?.close()
+    this.#connection?.close()
   }
 
   #one<Row>(sql: string, values: (string | number | null)[]): Row | undefined {

@@ -1,4 +1,4 @@
-// What the groups of operations share: the one connection, and what is remembered beside it.
+// The ledger's state that all operations share: the writing connection, and what is kept in memory beside it.
 
 import type { Database } from 'bun:sqlite'
 import { Budgets } from './budgets.ts'
@@ -10,7 +10,7 @@ export interface Books {
   readonly budgets: Budgets
   readonly idempotency: IdempotencyRows
   readonly operators: OperatorAccounts
-  /** The ledger's clock: no money decision asks another. */
+  /** The clock of the ledger. All decisions about money use this clock and no other. */
   nowMs(): number
 }
 

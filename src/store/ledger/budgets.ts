@@ -1,11 +1,11 @@
-// Budgets of keys and accounts, total or by the day or month, checked and booked in the transaction of the hold and of
-// the settle. A call counts in the period in which it is settled. Most keys have none, and cost one look into a set.
+// Budgets of keys and accounts, in total or per day or month. They are checked and updated in the transactions of hold
+// and settle. A call counts in the period in which it is settled. Most keys have no budget and cost one look-up in a set.
 
 import type { Database } from 'bun:sqlite'
 import { assert } from '../../base/assert.ts'
 import type { BudgetSpan } from './hold-types.ts'
 
-interface Row {
+interface BudgetEntry {
   readonly span: BudgetSpan
   readonly cap: bigint
   readonly spent: bigint
@@ -20,7 +20,7 @@ export interface Scope {
 
 const DAY_MS = 86_400_000
 
-/** Days since 1970, months since year 0, or one period for ever; by UTC. */
+/** The number of the current period in UTC: days since 1970, months since year 0, or always 0 for `total`. */
 export function periodOf(span: BudgetSpan, nowMs: number): bigint {
   if (span === 'total') return 0n
   if (span === 'day') return BigInt(Math.floor(nowMs / DAY_MS))
@@ -30,13 +30,13 @@ export function periodOf(span: BudgetSpan, nowMs: number): bigint {
 
 export class Budgets {
   readonly #nowMs: () => number
-  readonly #scopes = new Set<number>()
+  readonly #scopesWithBudget = new Set<number>()
   readonly #list
   readonly #listScopes
-  readonly #roll
+  readonly #startPeriod
   readonly #hold
   readonly #settle
-  readonly #put
+  readonly #upsert
   readonly #remove
   readonly #heldBy
 
@@ -44,12 +44,12 @@ export class Budgets {
     this.#nowMs = nowMs
     this.#list = db.query('SELECT span, cap, spent, held, period FROM budget WHERE scope_id = ?1')
     this.#listScopes = db.query('SELECT DISTINCT scope_id FROM budget')
-    this.#roll = db.query(
+    this.#startPeriod = db.query(
       'UPDATE budget SET spent = 0, period = ?3, ceiling = max(cap, held) WHERE scope_id = ?1 AND span = ?2',
     )
     this.#hold = db.query('UPDATE budget SET held = held + ?2 WHERE scope_id = ?1')
     this.#settle = db.query('UPDATE budget SET held = held - ?2, spent = spent + ?3 WHERE scope_id = ?1')
-    this.#put = db.query(
+    this.#upsert = db.query(
       `INSERT INTO budget (scope_id, span, cap, ceiling, held, period) VALUES (?1, ?2, ?3, max(?3, ?4), ?4, ?5)
        ON CONFLICT DO UPDATE SET cap = ?3, ceiling = max(?3, spent + held)`,
     )
@@ -59,35 +59,35 @@ export class Budgets {
   }
 
   reload(): void {
-    this.#scopes.clear()
-    for (const row of this.#listScopes.all() as { scope_id: bigint }[]) this.#scopes.add(Number(row.scope_id))
+    this.#scopesWithBudget.clear()
+    for (const row of this.#listScopes.all() as { scope_id: bigint }[]) this.#scopesWithBudget.add(Number(row.scope_id))
   }
 
-  /** The least that any budget has left, and whose it is; undefined without budgets. */
+  /** The smallest amount that a budget of the key or account has left, and its name; undefined without budgets. */
   room(scope: Scope): { readonly available: bigint; readonly budget: string } | undefined {
-    let least: { available: bigint; budget: string } | undefined
+    let smallest: { available: bigint; budget: string } | undefined
     for (const [owner, id] of [
       ['key', scope.keyId],
       ['account', scope.accountId],
     ] as const) {
-      if (!this.#scopes.has(id)) continue
+      if (!this.#scopesWithBudget.has(id)) continue
       for (const { span, cap, spent, held } of this.#current(id)) {
         const available = cap - spent - held
-        if (least === undefined || available < least.available) least = { available, budget: `${owner}, ${span}` }
+        if (smallest === undefined || available < smallest.available) smallest = { available, budget: `${owner}, ${span}` }
       }
     }
-    return least
+    return smallest
   }
 
-  /** After room() has said that it fits. */
+  /** Reserves an amount. The caller has checked with remaining() that it fits. */
   hold({ keyId, accountId }: Scope, amount: bigint): void {
-    if (this.#scopes.has(keyId)) this.#hold.run(keyId, amount)
-    if (this.#scopes.has(accountId)) this.#hold.run(accountId, amount)
+    if (this.#scopesWithBudget.has(keyId)) this.#hold.run(keyId, amount)
+    if (this.#scopesWithBudget.has(accountId)) this.#hold.run(accountId, amount)
   }
 
   settle({ keyId, accountId }: Scope, held: bigint, spent: bigint): void {
     for (const id of [keyId, accountId]) {
-      if (!this.#scopes.has(id)) continue
+      if (!this.#scopesWithBudget.has(id)) continue
       this.#current(id)
       this.#settle.run(id, held, spent)
     }
@@ -100,19 +100,19 @@ export class Budgets {
       return 'removed'
     }
     const { held } = this.#heldBy.get(scopeId) as { held: bigint }
-    this.#put.run(scopeId, span, cap, held, periodOf(span, this.#nowMs()))
-    this.#scopes.add(scopeId)
+    this.#upsert.run(scopeId, span, cap, held, periodOf(span, this.#nowMs()))
+    this.#scopesWithBudget.add(scopeId)
     return 'set'
   }
 
-  /** Rows of this scope, with periods that are over begun anew. A clock that went back begins nothing. */
-  #current(scopeId: number): readonly Row[] {
+  /** Reads the budgets of a scope and starts a new period where the old one is over, unless the clock went back. */
+  #current(scopeId: number): readonly BudgetEntry[] {
     const nowMs = this.#nowMs()
-    const rows = this.#list.all(scopeId) as Row[]
+    const rows = this.#list.all(scopeId) as BudgetEntry[]
     return rows.map(row => {
       const period = periodOf(row.span, nowMs)
       if (period <= row.period) return row
-      assert(this.#roll.run(scopeId, row.span, period).changes === 1, 'a budget that was read is there')
+      assert(this.#startPeriod.run(scopeId, row.span, period).changes === 1, 'a budget that was read must exist')
       return { ...row, spent: 0n, period }
     })
   }

@@ -1,4 +1,4 @@
-// Redemption codes: made, redeemed once, taken back while nobody has redeemed them.
+// The operations on redemption codes: create them, redeem each once, and void them while they are not redeemed.
 
 import type { Runs } from '../engine/operation.ts'
 import type { Scope } from '../queries/paging.ts'
@@ -13,10 +13,10 @@ export interface CodeOperations {
   createCodes: {
     input: {
       readonly codes: readonly { readonly id: number; readonly digest: string }[]
-      /** The mark of the pepper in their digests. */
+      /** The mark of the pepper that is used in the digests. */
       readonly pepper: string
       readonly batch: string
-      /** There must be none of this batch yet. */
+      /** Refuse if the batch exists already. */
       readonly isNew?: boolean
       readonly amount: MoneyText
       readonly author: string
@@ -26,19 +26,19 @@ export interface CodeOperations {
   }
   redeemCode: {
     input: {
-      /** Its digest with each pepper that may be in it: hex. */
+      /** The digests of the code with each known pepper, as hex. */
       readonly digests: readonly string[]
       readonly accountId: number
-      /** Whoever may not redeem for this account is told that there is none. */
+      /** An account outside this scope is reported as unknown. */
       readonly scope?: Scope | null
     }
     result:
       | { done: 'redeemed'; amount: MoneyText; balance: MoneyText }
-      /** `own`: by this very account. */
+      /** `own`: the same account has redeemed it. */
       | { done: 'code_used'; own: boolean }
       | { done: 'code_unknown' | 'code_expired' | 'code_void' | 'account_unknown' }
   }
-  /** Those of a batch that nobody has redeemed, or one. */
+  /** Voids one code, or all codes of a batch that are not redeemed. */
   voidCodes: {
     input: { readonly batch: string } | { readonly id: number }
     result: { done: 'voided'; codes: number } | { done: 'unknown' | 'code_used' }
@@ -69,16 +69,16 @@ export function codeOperations(books: Books): Runs<CodeOperations> {
   return {
     createCodes({ codes, pepper, batch, isNew, amount, author, expiresMs }) {
       if (isNew && findBatch.get(batch) !== null) return { done: 'exists' }
-      const worth = amountOf(amount)
+      const nanos = amountOf(amount)
       for (const { id, digest } of codes) {
-        insert.run(id, Buffer.from(digest, 'hex'), batch, worth, author, nowMs(), expiresMs, pepper)
+        insert.run(id, Buffer.from(digest, 'hex'), batch, nanos, author, nowMs(), expiresMs, pepper)
       }
       return { done: 'created' }
     },
     redeemCode: buildRedeem(books),
     voidCodes(input) {
-      const isThere = ('batch' in input ? findBatch.get(input.batch) : findOne.get(input.id)) !== null
-      if (!isThere) return { done: 'unknown' }
+      const exists = ('batch' in input ? findBatch.get(input.batch) : findOne.get(input.id)) !== null
+      if (!exists) return { done: 'unknown' }
       const { changes } = 'batch' in input ? voidBatch.run(input.batch, nowMs()) : voidOne.run(input.id, nowMs())
       if (changes === 0 && 'id' in input) return { done: 'code_used' }
       return { done: 'voided', codes: changes }
@@ -92,11 +92,11 @@ function buildRedeem(books: Books): Runs<CodeOperations>['redeemCode'] {
   const redeem = db.query('UPDATE code SET redeemed_ms = ?2, account_id = ?3 WHERE id = ?1')
   const findScoped = db.query('SELECT 1 FROM account a WHERE a.id = $account AND '.concat(scopeSql('a.id')))
   const readAccount = accountReader(db)
-  const give = buildGive(books)
+  const giveCredit = buildGive(books)
   return function redeemCode({ digests, accountId, scope = null }) {
     const account = readAccount(accountId)
-    const isTheirs = scope === null || findScoped.get({ account: accountId, scope: scope.personId, rank: scope.rank })
-    if (account === undefined || account.kind === 'operator' || isTheirs === null) return { done: 'account_unknown' }
+    const inScope = scope === null || findScoped.get({ account: accountId, scope: scope.personId, rank: scope.rank })
+    if (account === undefined || account.kind === 'operator' || inScope === null) return { done: 'account_unknown' }
     const [code] = digests.flatMap(digest => (find.get(Buffer.from(digest, 'hex')) as CodeRow | null) ?? [])
     if (code === undefined) return { done: 'code_unknown' }
     if (code.redeemed_ms !== null) return { done: 'code_used', own: Number(code.account_id) === accountId }
@@ -104,7 +104,7 @@ function buildRedeem(books: Books): Runs<CodeOperations>['redeemCode'] {
     if (code.expires_ms !== null && code.expires_ms <= BigInt(nowMs())) return { done: 'code_expired' }
     // From here on the redemption must succeed.
     redeem.run(code.id, nowMs(), accountId)
-    give({ kind: 'redemption', ref: Number(code.id), accountId, amount: code.amount })
+    giveCredit({ kind: 'redemption', ref: Number(code.id), accountId, amount: code.amount })
     return { done: 'redeemed', amount: `${code.amount}`, balance: `${account.balance + code.amount}` }
   }
 }

@@ -1,4 +1,4 @@
-// Accounts and budgets: who has them, how they pay, what their keys may use and how much they may spend.
+// The operations that create and change accounts and budgets.
 
 import { matchesGlob } from '../../base/text/glob.ts'
 import type { Runs } from '../engine/operation.ts'
@@ -9,17 +9,17 @@ import type { BudgetSpan } from './hold-types.ts'
 import type { MoneyText } from './money-text.ts'
 import { amountOf } from './money-text.ts'
 
-/** What is not given stays as it is; null takes it away. Lists have commas between. */
+/** A change of an account. Undefined leaves a value as it is; null removes it. Lists are separated by commas. */
 export interface AccountChange {
   readonly name?: string | undefined
-  /** How it pays. */
+  /** How the account pays. */
   readonly kind?: 'prepaid' | 'postpaid' | undefined
   readonly creditLimit?: MoneyText | undefined
   readonly keepsBodies?: boolean | undefined
   readonly frozen?: boolean | undefined
-  /** Of its new keys. */
+  /** The tier of new keys of the account. */
   readonly tier?: string | null | undefined
-  /** Patterns of names of models, for all of its keys. */
+  /** Patterns of model names, for all keys of the account. */
   readonly allows?: string | null | undefined
   readonly denies?: string | null | undefined
 }
@@ -29,32 +29,32 @@ export interface FundingOperations {
     input: AccountChange & {
       readonly id: number
       readonly name: string
-      /** Whose it is. */
+      /** Whether the account belongs to one person or to a team. */
       readonly type: 'personal' | 'team'
     }
     result: { done: 'created' | 'tier_unknown' }
   }
   setAccount: {
-    /** Whoever may not change every account can make its rights narrower only. */
+    /** An actor with a scope can only narrow the rights of the account. */
     input: AccountChange & Scoped & { readonly id: number }
     result: { done: 'set' | 'account_unknown' | 'balance_too_low' | 'tier_unknown' | 'rights_wider' }
   }
   setBudget: {
     input: Scoped & {
-      /** The key or the account. */
+      /** The id of a key or of an account. */
       readonly scopeId: number
       readonly span: BudgetSpan
       readonly cap: MoneyText | null
-      /** Whoever has seen one does not make another. */
+      /** Only change a budget that exists; do not create one. */
       readonly isThere?: boolean
     }
     result: { done: 'set' | 'removed' | 'scope_unknown' | 'none' }
   }
 }
 
-type FundingRun = Runs<FundingOperations>
+type FundingHandlers = Runs<FundingOperations>
 
-interface Funding {
+interface AccountColumns {
   readonly name: string
   readonly kind: string
   readonly balance: bigint
@@ -67,13 +67,13 @@ interface Funding {
   readonly denies: string | null
 }
 
-export const fundingOperations = (books: Books): FundingRun => ({
-  createAccount: buildCreate(books),
-  setAccount: buildSet(books),
-  setBudget: buildBudget(books),
+export const fundingOperations = (books: Books): FundingHandlers => ({
+  createAccount: buildCreateAccount(books),
+  setAccount: buildSetAccount(books),
+  setBudget: buildSetBudget(books),
 })
 
-function buildCreate({ db, nowMs }: Books): FundingRun['createAccount'] {
+function buildCreateAccount({ db, nowMs }: Books): FundingHandlers['createAccount'] {
   const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
   const insert = db.query(
     `INSERT INTO account (id, name, type, kind, credit_limit, keeps_bodies, frozen_ms, created_ms, tier, allows, denies)
@@ -82,28 +82,29 @@ function buildCreate({ db, nowMs }: Books): FundingRun['createAccount'] {
   return function createAccount({ id, name, type, kind = 'prepaid', creditLimit = '0', ...more }) {
     const { tier = null, allows = null, denies = null, keepsBodies = false, frozen = false } = more
     if (tier !== null && findTier.get(tier) === null) return { done: 'tier_unknown' }
-    const money = [kind, amountOf(creditLimit), Number(keepsBodies), frozen ? nowMs() : null]
-    insert.run(id, name, type, ...money, nowMs(), tier, allows, denies)
+    const limit = amountOf(creditLimit)
+    const frozenMs = frozen ? nowMs() : null
+    insert.run(id, name, type, kind, limit, Number(keepsBodies), frozenMs, nowMs(), tier, allows, denies)
     return { done: 'created' }
   }
 }
 
-function buildSet({ db, nowMs }: Books): FundingRun['setAccount'] {
+function buildSetAccount({ db, nowMs }: Books): FundingHandlers['setAccount'] {
   const read = db.query('SELECT * FROM account WHERE id = ?1')
   const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
   const update = db.query(
     `UPDATE account SET name = ?2, kind = ?3, credit_limit = ?4, frozen_ms = ?5, keeps_bodies = ?6, tier = ?7,
        allows = ?8, denies = ?9 WHERE id = ?1`,
   )
-  const reaches = buildReaches(db)
-  return function setAccount({ id, scope, keepsBodies, frozen, ...wanted }) {
-    const row = read.get(id) as Funding | null
-    if (row === null || row.kind === 'operator' || !reaches(scope, id)) return { done: 'account_unknown' }
-    const { name = row.name, kind = row.kind, tier = row.tier } = wanted
-    const { allows = row.allows, denies = row.denies } = wanted
+  const isInScope = buildReaches(db)
+  return function setAccount({ id, scope, keepsBodies, frozen, ...changes }) {
+    const row = read.get(id) as AccountColumns | null
+    if (row === null || row.kind === 'operator' || !isInScope(scope, id)) return { done: 'account_unknown' }
+    const { name = row.name, kind = row.kind, tier = row.tier } = changes
+    const { allows = row.allows, denies = row.denies } = changes
     if (tier !== null && findTier.get(tier) === null) return { done: 'tier_unknown' }
     if (scope && !isWithin({ allows, denies }, row)) return { done: 'rights_wider' }
-    const limit = wanted.creditLimit === undefined ? row.credit_limit : amountOf(wanted.creditLimit)
+    const limit = changes.creditLimit === undefined ? row.credit_limit : amountOf(changes.creditLimit)
     if (kind === 'prepaid' && row.balance + limit - row.held < 0n) return { done: 'balance_too_low' }
     const frozenMs = frozen === undefined ? row.frozen_ms : frozen ? (row.frozen_ms ?? nowMs()) : null
     const bodies = keepsBodies === undefined ? row.keeps_bodies : Number(keepsBodies)
@@ -112,33 +113,33 @@ function buildSet({ db, nowMs }: Books): FundingRun['setAccount'] {
   }
 }
 
-type Rights = Pick<Funding, 'allows' | 'denies'>
+type ModelRights = Pick<AccountColumns, 'allows' | 'denies'>
 
 const listOf = (text: string | null): readonly string[] => text?.split(',') ?? []
 
 /**
- * Whether all that some rights allow others allow, too. A pattern that fits another's text, stars and all, fits
- * whatever that one does.
+ * Whether `rights` allow nothing that `others` do not allow. A pattern that matches the text of another pattern,
+ * including its stars, matches everything that the other pattern matches.
  */
-function isWithin(rights: Rights, others: Rights): boolean {
-  const covers = (patterns: readonly string[], pattern: string): boolean =>
-    patterns.some(one => matchesGlob(one, pattern))
+function isWithin(rights: ModelRights, others: ModelRights): boolean {
+  const covers = (patterns: readonly string[], other: string): boolean =>
+    patterns.some(pattern => matchesGlob(pattern, other))
   const [allows, denies] = [listOf(others.allows), listOf(rights.denies)]
   if (!listOf(others.denies).every(pattern => covers(denies, pattern))) return false
   if (others.allows === null) return true
   return rights.allows !== null && listOf(rights.allows).every(pattern => covers(allows, pattern))
 }
 
-function buildBudget({ db, budgets }: Books): FundingRun['setBudget'] {
+function buildSetBudget({ db, budgets }: Books): FundingHandlers['setBudget'] {
   const findAccount = db.query(
     `SELECT account_id FROM api_key WHERE id = ?1
      UNION ALL SELECT id FROM account WHERE id = ?1 AND kind <> 'operator'`,
   )
   const find = db.query('SELECT 1 FROM budget WHERE scope_id = ?1 AND span = ?2')
-  const reaches = buildReaches(db)
+  const isInScope = buildReaches(db)
   return function setBudget({ scopeId, scope, span, cap, isThere }) {
     const owner = findAccount.get(scopeId) as { account_id: bigint } | null
-    if (owner === null || !reaches(scope, Number(owner.account_id))) return { done: 'scope_unknown' }
+    if (owner === null || !isInScope(scope, Number(owner.account_id))) return { done: 'scope_unknown' }
     if ((cap === null || isThere) && find.get(scopeId, span) === null) return { done: 'none' }
     return { done: budgets.set(scopeId, span, cap === null ? null : amountOf(cap)) }
   }

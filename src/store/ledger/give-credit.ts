@@ -1,4 +1,4 @@
-// Gives an account money that the operator gives away. What is given is checked before.
+// Credits an account with money from the operator's promotion account. The caller has checked the amount and account.
 
 import type { Books } from './books.ts'
 import { transferInserter } from './ledger-operations.ts'
@@ -11,13 +11,21 @@ export interface Given {
   readonly amount: bigint
 }
 
-export function buildGive({ db, operators, nowMs }: Books): (given: Given) => void {
+export function buildGive({ db, operators, nowMs }: Books): (credit: Given) => void {
   const insertTransfer = transferInserter(db)
-  const add = db.query('UPDATE account SET balance = balance + ?2 WHERE id = ?1')
-  return function give({ kind, ref, accountId, amount }) {
-    const made = { ref, kind, madeMs: nowMs(), reference: null, author: null }
-    insertTransfer({ ...made, debit: PROMO, credit: accountId, amount })
-    add.run(accountId, amount)
+  const addToBalance = db.query('UPDATE account SET balance = balance + ?2 WHERE id = ?1')
+  return function giveCredit({ kind, ref, accountId, amount }) {
+    insertTransfer({
+      ref,
+      kind,
+      madeMs: nowMs(),
+      reference: null,
+      author: null,
+      debit: PROMO,
+      credit: accountId,
+      amount,
+    })
+    addToBalance.run(accountId, amount)
     operators.move(PROMO, -amount)
   }
 }

@@ -1,26 +1,26 @@
-// What a hold is asked with and what it results in; and the row that a call leaves.
+// The types of holds, of call records and of prices as operations take and return them.
 
 import type { MoneyText } from './money-text.ts'
 
-/** What is known of a call when it is held. */
-
+/** What is known about a call when its hold is made. It is stored as JSON in the hold, so its names must not change. */
 export interface RecordDraft {
   readonly dialect: string
   readonly provider: string | null
   readonly model: string | null
   readonly streamed: boolean
-  /** The version of the price it was admitted with; null where it is free. */
+  /** The version of the price with which the call was admitted; null where the model is free. */
   readonly priceVersion: number | null
   readonly endUser: string | null
   readonly tags: string | null
-  /** What a translation could not carry, with commas between. */
+  /** The losses of the translation, separated by commas. */
   readonly loss?: string | null
-  /** What the caller sent and what the upstream got: the first 16 bytes of a SHA-256, in hex. */
+  /** Hash of the caller's request: the first 16 bytes of a SHA-256, in hex. */
   readonly cameHash?: string | null
+  /** Hash of the upstream request, in the same form. */
   readonly wentHash?: string | null
-  /** The name that the caller used, where it is not the model's own. */
+  /** The model name in the request, where it differs from the name of the model. */
   readonly asked?: string | null
-  /** JSON: why it went where it went. */
+  /** JSON: the reasons of the routing decision. */
   readonly why?: string | null
 }
 
@@ -30,11 +30,11 @@ export interface RecordUsage {
   readonly cacheWriteTokens: number
   readonly outputTokens: number
   readonly reasoningTokens: number
-  /** JSON: what the bill is made of. */
+  /** JSON: the lines of the bill. */
   readonly lines: string | null
 }
 
-/** Of a call under way: what it came to so far, and what of its draft is otherwise by now. */
+/** What a checkpoint adds to the draft of an active call: its usage so far, and the fields that have changed. */
 export type RecordKnown = RecordUsage & Partial<RecordDraft>
 
 export interface RecordRow extends RecordDraft, RecordUsage {
@@ -43,7 +43,7 @@ export interface RecordRow extends RecordDraft, RecordUsage {
   readonly accountId: number
   readonly channel: string | null
   readonly status: number
-  /** The code of the refusal, if it ended in one. */
+  /** The error code, if the call ended with an error. */
   readonly error: string | null
   readonly outcome: string
   /** Which rule decided who pays. */
@@ -53,7 +53,7 @@ export interface RecordRow extends RecordDraft, RecordUsage {
   readonly attempts: string | null
   /** JSON. */
   readonly timings: string | null
-  /** From arrival to the first content. */
+  /** Time from arrival to the first content. */
   readonly firstMs: number | null
   readonly durationMs: number
 }
@@ -64,7 +64,10 @@ export interface HoldInput {
   readonly accountId: number
   readonly keyId: number
   readonly amount: MoneyText
-  /** Refuse with `count_first` unless this much is available: the bound is coarse and could be made finer. */
+  /**
+   * If less than this is available, the hold is refused with `count_first`: `amount` is based on an estimate, and
+   * counting the tokens exactly may lower it.
+   */
   readonly wants: MoneyText
   readonly draft: RecordDraft
   readonly idempotency?: { readonly name: string; readonly fingerprint: string }
@@ -74,7 +77,7 @@ export type HoldResult =
   | { readonly done: 'held' | 'account_unknown' | 'account_frozen' }
   | { readonly done: 'balance_too_low' | 'count_first'; readonly available: MoneyText }
   | { readonly done: 'budget_too_low'; readonly available: MoneyText; readonly budget: string }
-  /** Another call has this idempotency key. */
+  /** Another call has used this idempotency key. */
   | { readonly done: 'running' | 'other_body' | 'finished'; readonly callId: number }
 
 export type BudgetSpan = 'total' | 'day' | 'month'
@@ -82,7 +85,7 @@ export type BudgetSpan = 'total' | 'day' | 'month'
 export type PostedKind = 'top_up' | 'gift' | 'adjustment' | 'refund'
 
 export interface PriceInsert {
-  /** `<provider>/<model>`, as callers name it. */
+  /** `<provider>/<model>`, as callers write it. */
   readonly model: string
   readonly origin: 'shipped' | 'operator' | 'withdrawn'
   /** Canonical JSON; empty for a withdrawal. */

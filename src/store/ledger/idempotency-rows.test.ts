@@ -1,5 +1,5 @@
-// Which call an idempotency key stands for, on a real file: claimed once, given back, kept for a day by the ledger's
-// own clock, and forgotten some at a time.
+// Idempotency keys and their calls, on a real file: claimed once, released, kept for a day by the ledger's own clock,
+// and deleted some at a time.
 
 import type { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
@@ -30,11 +30,21 @@ afterEach(() => {
   rmSync(folder, { recursive: true })
 })
 
-const ask = (callId: number, name = 'a', more: { keyId?: number; print?: string } = {}): HoldInput => ({
-  ...{ callId, kind: 'call', accountId: 9, keyId: more.keyId ?? 8, amount: '0', wants: '0' },
+const holdInput = (callId: number, name = 'a', more: { keyId?: number; print?: string } = {}): HoldInput => ({
+  callId,
+  kind: 'call',
+  accountId: 9,
+  keyId: more.keyId ?? 8,
+  amount: '0',
+  wants: '0',
   draft: {
-    ...{ dialect: 'd', provider: null, model: null, streamed: false },
-    ...{ priceVersion: null, endUser: null, tags: null },
+    dialect: 'd',
+    provider: null,
+    model: null,
+    streamed: false,
+    priceVersion: null,
+    endUser: null,
+    tags: null,
   },
   idempotency: { name, fingerprint: (more.print ?? '1').repeat(64) },
 })
@@ -45,63 +55,63 @@ const countOf = (table: 'idempotency' | 'kept_answer'): number =>
 describe('a key', () => {
   test('is free, then running, then finished, for its own request and caller', () => {
     const id = idAtMs(nowMs)
-    expect(rows.holder(ask(id))).toBeUndefined()
-    rows.claim(ask(id))
-    expect(rows.holder(ask(id + 1))).toEqual({ done: 'running', callId: id })
-    expect(rows.holder(ask(id + 1, 'a', { print: '2' }))).toEqual({ done: 'other_body', callId: id })
-    expect(rows.holder(ask(id + 1, 'a', { keyId: 7 }))).toBeUndefined()
-    expect(rows.holder(ask(id + 1, 'b'))).toBeUndefined()
+    expect(rows.holder(holdInput(id))).toBeUndefined()
+    rows.claim(holdInput(id))
+    expect(rows.holder(holdInput(id + 1))).toEqual({ done: 'running', callId: id })
+    expect(rows.holder(holdInput(id + 1, 'a', { print: '2' }))).toEqual({ done: 'other_body', callId: id })
+    expect(rows.holder(holdInput(id + 1, 'a', { keyId: 7 }))).toBeUndefined()
+    expect(rows.holder(holdInput(id + 1, 'b'))).toBeUndefined()
     rows.finish(id, Buffer.from('sealed').toString('base64'))
-    expect(rows.holder(ask(id + 1))).toEqual({ done: 'finished', callId: id })
-    expect(rows.holder(ask(id + 1, 'a', { print: '2' }))).toEqual({ done: 'other_body', callId: id })
+    expect(rows.holder(holdInput(id + 1))).toEqual({ done: 'finished', callId: id })
+    expect(rows.holder(holdInput(id + 1, 'a', { print: '2' }))).toEqual({ done: 'other_body', callId: id })
   })
 
   test('is claimed once', () => {
-    rows.claim(ask(1))
-    expect(() => rows.claim(ask(2))).toThrow('UNIQUE')
+    rows.claim(holdInput(1))
+    expect(() => rows.claim(holdInput(2))).toThrow('UNIQUE')
   })
 
-  test('that was given back is free, and only once', () => {
-    rows.claim(ask(1))
+  test('that was released is free, and a second release reports nothing', () => {
+    rows.claim(holdInput(1))
     expect([rows.release(1), rows.release(1)]).toEqual([true, false])
-    expect(rows.holder(ask(2))).toBeUndefined()
+    expect(rows.holder(holdInput(2))).toBeUndefined()
   })
 
-  test('stands for its call for a day, and is free a moment later, with nothing of it left', () => {
+  test('belongs to its call for a day, and is free a moment later with its answer deleted', () => {
     const id = idAtMs(nowMs)
-    rows.claim(ask(id))
+    rows.claim(holdInput(id))
     rows.finish(id, 'AAAA')
     nowMs += DAY_MS
-    expect(rows.holder(ask(id + 9))).toEqual({ done: 'finished', callId: id })
+    expect(rows.holder(holdInput(id + 9))).toEqual({ done: 'finished', callId: id })
     nowMs += 1
-    expect(rows.holder(ask(id + 9))).toBeUndefined()
+    expect(rows.holder(holdInput(id + 9))).toBeUndefined()
     expect([countOf('idempotency'), countOf('kept_answer')]).toEqual([0, 0])
-    rows.claim(ask(id + 9))
+    rows.claim(holdInput(id + 9))
   })
 
   test('of a call that is still running never becomes free by itself', () => {
     const id = idAtMs(nowMs)
-    rows.claim(ask(id))
+    rows.claim(holdInput(id))
     nowMs += 2 * DAY_MS
-    expect(rows.holder(ask(id + 9))).toEqual({ done: 'running', callId: id })
+    expect(rows.holder(holdInput(id + 9))).toEqual({ done: 'running', callId: id })
     rows.forget(forgottenBefore(nowMs))
     expect(countOf('idempotency')).toBe(1)
   })
 })
 
-test('the old are forgotten, some at a time, and the young stay', () => {
+test('expired keys are deleted some at a time, and recent ones stay', () => {
   const old = idAtMs(nowMs)
   for (let at = 0; at < 100; at++) {
-    rows.claim(ask(old + at, `old ${at}`))
+    rows.claim(holdInput(old + at, `old ${at}`))
     rows.finish(old + at, at % 2 === 0 ? 'AAAA' : null)
   }
   nowMs += DAY_MS + 1_000
   const young = idAtMs(nowMs)
-  rows.claim(ask(young, 'young'))
+  rows.claim(holdInput(young, 'young'))
   rows.finish(young, 'AAAA')
   const counts: number[] = []
   for (let count = 1; count > 0; counts.push(count)) count = rows.forget(forgottenBefore(nowMs))
   expect(counts).toEqual([32, 32, 32, 4, 0])
   expect([countOf('idempotency'), countOf('kept_answer')]).toEqual([1, 1])
-  expect(rows.holder(ask(young + 1, 'young'))).toEqual({ done: 'finished', callId: young })
+  expect(rows.holder(holdInput(young + 1, 'young'))).toEqual({ done: 'finished', callId: young })
 })

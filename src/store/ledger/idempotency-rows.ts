@@ -1,5 +1,5 @@
-// Which call an idempotency key stands for. Claimed in the transaction of the hold, finished or given back in that of
-// the settle, so that there is never more than one execution for a key.
+// The table of idempotency keys and their calls. A key is claimed in the transaction of the hold, and finished or
+// released in the transaction of the settle, so that a key never has more than one execution.
 
 import type { Database } from 'bun:sqlite'
 import { assert } from '../../base/assert.ts'
@@ -7,13 +7,13 @@ import { bounds } from '../../base/bounds.ts'
 import { idAtMs } from '../../base/ids.ts'
 import type { HoldInput, HoldResult } from './hold-types.ts'
 
-/** Few: each may take four megabytes, and settles wait meanwhile. */
-const FORGET_AT_ONCE = 32
+/** Few, because an answer may have four megabytes and settles wait while answers are deleted. */
+const ROWS_PER_SWEEP = 32
 
-/** Calls before this one have had their time. */
+/** Answers of calls with ids below this one have expired. */
 export const forgottenBefore = (nowMs: number): number => idAtMs(nowMs - bounds.keptAnswerMsMax)
 
-type Claimed = { call_id: bigint; fingerprint: Uint8Array; done: bigint }
+type ClaimedRow = { call_id: bigint; fingerprint: Uint8Array; done: bigint }
 
 export class IdempotencyRows {
   readonly #nowMs: () => number
@@ -21,10 +21,10 @@ export class IdempotencyRows {
   readonly #insert
   readonly #finish
   readonly #release
-  readonly #keep
-  readonly #drop
-  readonly #forgetNames
-  readonly #forgetAnswers
+  readonly #insertAnswer
+  readonly #deleteAnswer
+  readonly #deleteOldKeys
+  readonly #deleteOldAnswers
 
   constructor(db: Database, nowMs: () => number) {
     this.#nowMs = nowMs
@@ -32,20 +32,20 @@ export class IdempotencyRows {
     this.#insert = db.query('INSERT INTO idempotency (key_id, name, fingerprint, call_id) VALUES (?1, ?2, ?3, ?4)')
     this.#finish = db.query('UPDATE idempotency SET done = 1 WHERE call_id = ?1')
     this.#release = db.query('DELETE FROM idempotency WHERE call_id = ?1')
-    this.#keep = db.query('INSERT INTO kept_answer VALUES (?1, ?2)')
-    this.#drop = db.query('DELETE FROM kept_answer WHERE call_id = ?1')
-    this.#forgetNames = db.query(
+    this.#insertAnswer = db.query('INSERT INTO kept_answer VALUES (?1, ?2)')
+    this.#deleteAnswer = db.query('DELETE FROM kept_answer WHERE call_id = ?1')
+    this.#deleteOldKeys = db.query(
       `DELETE FROM idempotency WHERE call_id IN
          (SELECT call_id FROM idempotency WHERE call_id < ?1 AND done = 1 ORDER BY call_id LIMIT ?2)`,
     )
-    this.#forgetAnswers = db.query(
+    this.#deleteOldAnswers = db.query(
       'DELETE FROM kept_answer WHERE call_id IN (SELECT call_id FROM kept_answer WHERE call_id < ?1 LIMIT ?2)',
     )
   }
 
-  /** Undefined when the key is free. One whose time is over is given back here, not only when the sweep comes. */
+  /** The call that has the key; undefined when the key is free. An expired key is released here, before any sweep. */
   holder({ keyId, idempotency }: HoldInput): HoldResult | undefined {
-    const row = this.#find.get(keyId, idempotency!.name) as Claimed | null
+    const row = this.#find.get(keyId, idempotency!.name) as ClaimedRow | null
     if (row === null) return undefined
     const callId = Number(row.call_id)
     if (row.done === 1n && callId < forgottenBefore(this.#nowMs())) {
@@ -61,19 +61,19 @@ export class IdempotencyRows {
   }
 
   finish(callId: number, sealed: string | null): void {
-    assert(this.#finish.run(callId).changes === 1, 'a call that keeps its answer has claimed a key')
-    if (sealed !== null) this.#keep.run(callId, Buffer.from(sealed, 'base64'))
+    assert(this.#finish.run(callId).changes === 1, 'a call that stores its answer must have claimed a key')
+    if (sealed !== null) this.#insertAnswer.run(callId, Buffer.from(sealed, 'base64'))
   }
 
-  /** Whether there was something to give back. */
+  /** Releases the key of a call. Returns whether the call had one. */
   release(callId: number): boolean {
     if (this.#release.run(callId).changes === 0) return false
-    this.#drop.run(callId)
+    this.#deleteAnswer.run(callId)
     return true
   }
 
   forget(before: number): number {
-    this.#forgetAnswers.run(before, FORGET_AT_ONCE)
-    return this.#forgetNames.run(before, FORGET_AT_ONCE).changes
+    this.#deleteOldAnswers.run(before, ROWS_PER_SWEEP)
+    return this.#deleteOldKeys.run(before, ROWS_PER_SWEEP).changes
   }
 }

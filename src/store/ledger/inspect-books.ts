@@ -1,5 +1,5 @@
-// A look at a database, whoever has it open: what a doctor wants to know of it. It only reads, in a process of its own,
-// and no more of the records than were made lately.
+// Inspects a database for `weir doctor`, also while a gateway is using it. It only reads, runs in its own process, and
+// reads only recent records.
 
 import { idAtMs } from '../../base/ids.ts'
 import { openReader, readMigrations } from '../engine/database.ts'
@@ -8,30 +8,30 @@ import { OPERATOR_ID_MAX } from './operator-accounts.ts'
 
 export interface BookFacts {
   readonly schema: number
-  /** The newest that this version knows. */
+  /** The newest schema that this version of Weir knows. */
   readonly schemaKnown: number
-  /** Everything below is of a database of that schema alone. */
+  /** Set only when the database has the newest schema. */
   readonly seen?: SeenBooks
 }
 
 export interface SeenBooks {
-  /** Of calls that should long be over. */
+  /** Holds of calls that should have ended long ago. */
   readonly oldHolds: number
   readonly frozenAccounts: number
   readonly hasOwner: boolean
-  /** Of the last hour, by code, the most frequent first. */
+  /** Errors of the last hour by code, most frequent first. */
   readonly errors: readonly { readonly code: string; readonly count: number }[]
   /** Calls of the last hour. */
   readonly calls: number
-  /** Asked for in the last day and refused because nobody knows their price. */
+  /** Models that were requested in the last day and refused because they have no price. */
   readonly unpriced: readonly string[]
 }
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** No call takes so long. */
+/** No call takes this long. */
 const HOLD_MS_MAX = 2 * HOUR_MS
-/** Of each look. */
+/** The most records that each query reads. */
 const RECORDS_MAX = 200_000
 const NAMES_MAX = 20
 
@@ -40,16 +40,16 @@ export function lookAtBooks(path: string, dateMs: number): BookFacts {
   try {
     const [schema, schemaKnown] = [schemaVersion(db), readMigrations().length]
     if (schema !== schemaKnown) return { schema, schemaKnown }
-    const one = (sql: string, ...values: number[]): bigint =>
+    const readNumber = (sql: string, ...values: number[]): bigint =>
       (db.query<{ n: bigint }, number[]>(sql).get(...values) ?? { n: 0n }).n
-    const hour = idAtMs(dateMs - HOUR_MS)
+    const hourAgoId = idAtMs(dateMs - HOUR_MS)
     const errors = db
       .query<{ code: string; count: bigint }, [number, number]>(
         `SELECT error AS code, count(*) AS count
          FROM (SELECT error FROM record WHERE call_id >= ?1 ORDER BY call_id DESC LIMIT ?2)
          WHERE error IS NOT NULL GROUP BY error ORDER BY count DESC, code`,
       )
-      .all(hour, RECORDS_MAX)
+      .all(hourAgoId, RECORDS_MAX)
     const unpriced = db
       .query<{ asked: string }, [number, number, number]>(
         `SELECT DISTINCT coalesce(asked, provider || '/' || model) AS asked
@@ -59,15 +59,15 @@ export function lookAtBooks(path: string, dateMs: number): BookFacts {
       .all(idAtMs(dateMs - DAY_MS), RECORDS_MAX, NAMES_MAX)
     const seen: SeenBooks = {
       oldHolds: Number(
-        one(`SELECT count(*) AS n FROM hold WHERE kind = 'call' AND call_id < ?1`, idAtMs(dateMs - HOLD_MS_MAX)),
+        readNumber(`SELECT count(*) AS n FROM hold WHERE kind = 'call' AND call_id < ?1`, idAtMs(dateMs - HOLD_MS_MAX)),
       ),
       frozenAccounts: Number(
-        one('SELECT count(*) AS n FROM account WHERE frozen_ms IS NOT NULL AND id > ?1', OPERATOR_ID_MAX),
+        readNumber('SELECT count(*) AS n FROM account WHERE frozen_ms IS NOT NULL AND id > ?1', OPERATOR_ID_MAX),
       ),
-      hasOwner: one(`SELECT count(*) AS n FROM person WHERE role = 'owner'`) > 0n,
+      hasOwner: readNumber(`SELECT count(*) AS n FROM person WHERE role = 'owner'`) > 0n,
       errors: errors.map(({ code, count }) => ({ code, count: Number(count) })),
       calls: Number(
-        one('SELECT count(*) AS n FROM (SELECT 1 FROM record WHERE call_id >= ?1 LIMIT ?2)', hour, RECORDS_MAX),
+        readNumber('SELECT count(*) AS n FROM (SELECT 1 FROM record WHERE call_id >= ?1 LIMIT ?2)', hourAgoId, RECORDS_MAX),
       ),
       unpriced: unpriced.map(({ asked }) => asked),
     }

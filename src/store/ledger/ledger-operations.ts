@@ -1,5 +1,5 @@
-// Hold, checkpoint, settle, record, and what an operator posts by hand. Everything is checked first; from a named line
-// on, each must succeed.
+// The operations of the ledger: hold, checkpoint, settle, record, and the manual postings of an operator. Each checks
+// everything first; from a marked line on, it must succeed.
 
 import type { Database } from 'bun:sqlite'
 import { assert } from '../../base/assert.ts'
@@ -17,14 +17,14 @@ interface HoldRow {
   readonly key_id: bigint
 }
 
-interface AccountRow {
+interface LedgerAccount {
   readonly kind: string
   readonly available: bigint
   readonly balance: bigint
   readonly frozen_ms: bigint | null
 }
 
-/** Where the money of each kind of posting comes from. A negative adjustment goes the other way. */
+/** The operator account that pays for each kind of posting. A negative adjustment pays to that account instead. */
 const counterparts: Readonly<Record<PostedKind, number>> = {
   top_up: CLEARING,
   gift: PROMO,
@@ -32,54 +32,54 @@ const counterparts: Readonly<Record<PostedKind, number>> = {
   refund: REVENUE,
 }
 
-/** As the table has it; two billion dollars. */
+/** The limit in the table's CHECK: about two billion dollars. */
 const BALANCE_MAX = 2n ** 61n
 
 export interface LedgerOperations {
   hold: { input: HoldInput; result: HoldResult }
-  /** Ends a call: its hold, if it has one, is posted at `cost` or less, and its record is written. */
+  /** Ends a call: charges `cost`, or less where money is short, releases the hold and writes the record. */
   settle: {
     input: {
       readonly record: RecordRow
       readonly cost: MoneyText
-      /** What becomes of the call's idempotency key: kept with its answer (base64; null: too large), or given back. */
+      /** Stores the answer for the idempotency key (encrypted, base64; null: too large), or releases the key. */
       readonly idempotency?: { readonly sealed: string | null } | 'release'
     }
     result: { done: 'settled'; charged: MoneyText; shortfall: MoneyText } | { done: 'exists' }
   }
-  /** What has been delivered so far, so that a crash does not make it free. */
+  /** Notes what has been delivered so far, so that it is charged also after a crash. */
   checkpoint: {
     input: { readonly callId: number; readonly used: MoneyText; readonly known: RecordKnown }
     result: { done: 'noted' | 'unknown' }
   }
-  /** Writes down a call that never held anything. */
+  /** Writes the record of a call that had no hold. */
   record: { input: { readonly record: RecordRow }; result: { done: 'recorded' | 'exists' } }
-  /** Moves money by an operator's word. `ref`: the call that is refunded, else an id of its own. */
+  /** Moves money on the order of an operator. `ref` is the refunded call, else a new id. */
   post: {
     input: {
       readonly kind: PostedKind
       readonly ref: number
       readonly accountId: number
-      /** Of an adjustment it may be negative. Of a refund it may be all that was charged. */
+      /** An adjustment may be negative. A refund may be `all` that was charged. */
       readonly amount: MoneyText | 'all'
       readonly reference: string | null
       readonly author: string
     }
     result:
       | { done: 'posted'; amount: MoneyText; balance: MoneyText }
-      /** It has been posted before; `same` to the account and with all else, so that it need not be again. */
+      /** There is such a posting already; `same` tells whether account, amount and reference are the same too. */
       | { done: 'exists'; same: boolean; ref: number; amount: MoneyText; balance: MoneyText }
       | { done: 'account_unknown' | 'balance_too_low' | 'balance_too_high' }
       | { done: 'call_not_charged' | 'more_than_charged' }
   }
-  /** Idempotency keys of calls before this one, some at a time. */
+  /** Deletes some of the finished idempotency keys and answers of calls with ids below `before`. */
   forgetAnswers: { input: { readonly before: number }; result: { done: 'forgotten'; count: number } }
 }
 
-type LedgerRun = Runs<LedgerOperations>
+type LedgerHandlers = Runs<LedgerOperations>
 
-export function ledgerOperations(books: Books): LedgerRun {
-  const settling = buildSettle(books)
+export function ledgerOperations(books: Books): LedgerHandlers {
+  const settle = buildSettle(books)
   const insertRecord = recordInserter(books.db)
   const checkpoint = books.db.query(
     'UPDATE hold SET used = min(amount, ?2), draft = json_patch(draft, ?3) WHERE call_id = ?1',
@@ -87,8 +87,8 @@ export function ledgerOperations(books: Books): LedgerRun {
   return {
     hold: buildHold(books),
     settle: ({ record, cost, idempotency }) => {
-      const result = settling({ record, cost: amountOf(cost) })
-      // Given back also by one that was settled before: its caller was told that it failed, and may try again.
+      const result = settle({ record, cost: amountOf(cost) })
+      // A repeated settle releases the key too: the caller has got an error and may try again.
       if (idempotency === 'release') books.idempotency.release(record.callId)
       else if (idempotency !== undefined && result.done === 'settled') {
         books.idempotency.finish(record.callId, idempotency.sealed)
@@ -113,14 +113,14 @@ function buildHold({ db, budgets, idempotency }: Books): (input: HoldInput) => H
      WHERE id = ?1 AND frozen_ms IS NULL AND held + ?2 <= 2305843009213693952
        AND (kind = 'postpaid' OR balance + credit_limit - held >= max(?2, ?3))`,
   )
-  // One that was given up and settled before it came would be held for ever, and no start could end it.
+  // A call that was settled before its hold arrived must not be held: the hold would stay open for ever.
   const insertHold = db.query(
     `INSERT INTO hold (call_id, kind, account_id, key_id, amount, draft) SELECT ?1, ?2, ?3, ?4, ?5, ?6
      WHERE NOT EXISTS (SELECT 1 FROM record WHERE call_id = ?1)`,
   )
   const readAccount = accountReader(db)
 
-  function whyNot(accountId: number, amount: bigint): HoldResult {
+  function refusalOf(accountId: number, amount: bigint): HoldResult {
     const account = readAccount(accountId)
     if (account === undefined) return { done: 'account_unknown' }
     if (account.frozen_ms !== null) return { done: 'account_frozen' }
@@ -137,62 +137,62 @@ function buildHold({ db, budgets, idempotency }: Books): (input: HoldInput) => H
     if (room !== undefined && amount > 0n && room.available < amount) {
       return { done: 'budget_too_low', available: `${room.available}`, budget: room.budget }
     }
-    if (reserve.run(accountId, amount, amountOf(input.wants)).changes === 0) return whyNot(accountId, amount)
+    if (reserve.run(accountId, amount, amountOf(input.wants)).changes === 0) return refusalOf(accountId, amount)
     // From here on the hold must succeed.
     budgets.hold(input, amount)
     const held = insertHold.run(callId, input.kind, accountId, keyId, amount, JSON.stringify(input.draft))
-    assert(held.changes === 1, 'a call that is over is not held')
+    assert(held.changes === 1, 'a finished call must not be held')
     if (input.idempotency !== undefined) idempotency.claim(input)
     return { done: 'held' }
   }
 }
 
-interface Ended {
+interface FinishedCall {
   readonly record: RecordRow
   readonly cost: bigint
 }
 
 export type Settled = ReturnType<Runs<LedgerOperations>['settle']>
 
-/** Also how recovery ends what a crash cut off. */
-export function buildSettle({ db, budgets, operators, nowMs }: Books): (ended: Ended) => Settled {
+/** Also used by recovery to end the calls that a crash interrupted. */
+export function buildSettle({ db, budgets, operators, nowMs }: Books): (ended: FinishedCall) => Settled {
   const takeHold = db.query('DELETE FROM hold WHERE call_id = ?1 RETURNING amount, account_id, key_id')
   const post = db.query('UPDATE account SET held = held - ?2, balance = balance - ?3 WHERE id = ?1')
   const insertTransfer = transferInserter(db)
   const insertRecord = recordInserter(db)
   const readAccount = accountReader(db)
 
-  /** A cost beyond its hold takes what is there, and never more. */
+  /** How much of the cost can be charged: a cost above the hold takes what the account and budgets have left. */
   function payable(cost: bigint, held: bigint, scope: Scope): bigint {
     if (cost <= held) return cost
     const account = readAccount(scope.accountId)!
     const budget = budgets.room(scope)?.available
     let room = account.kind === 'postpaid' ? cost : account.available
     if (budget !== undefined && budget < room) room = budget
-    const most = held + (room > 0n ? room : 0n)
-    return cost < most ? cost : most
+    const limit = held + (room > 0n ? room : 0n)
+    return cost < limit ? cost : limit
   }
 
   return function settle({ record, cost }) {
     const hold = takeHold.get(record.callId) as HoldRow | null
     if (hold === null) {
-      // Nothing was set aside, so nothing is taken: it was settled before, or never held.
+      // Without a hold nothing is charged: the call was settled before, or it was never held.
       const written = insertRecord(record, nothingCharged)
       return written ? { done: 'settled', charged: '0', shortfall: '0' } : { done: 'exists' }
     }
     const scope = { keyId: Number(hold.key_id), accountId: Number(hold.account_id) }
     const charged = payable(cost, hold.amount, scope)
     const shortfall = cost - charged
-    assert(insertRecord(record, { cost: charged, shortfall, held: hold.amount }), 'a call with a hold has no record')
+    assert(insertRecord(record, { cost: charged, shortfall, held: hold.amount }), 'a call with a hold must have no record')
     post.run(scope.accountId, hold.amount, charged)
     budgets.settle(scope, hold.amount, charged)
-    const made = { ref: record.callId, madeMs: nowMs(), reference: null, author: null }
+    const transfer = { ref: record.callId, madeMs: nowMs(), reference: null, author: null }
     if (charged > 0n) {
-      insertTransfer({ ...made, kind: 'charge', debit: scope.accountId, credit: REVENUE, amount: charged })
+      insertTransfer({ ...transfer, kind: 'charge', debit: scope.accountId, credit: REVENUE, amount: charged })
       operators.move(REVENUE, charged)
     }
     if (shortfall > 0n) {
-      insertTransfer({ ...made, kind: 'shortfall', debit: SHORTFALL, credit: REVENUE, amount: shortfall })
+      insertTransfer({ ...transfer, kind: 'shortfall', debit: SHORTFALL, credit: REVENUE, amount: shortfall })
       operators.move(REVENUE, shortfall)
       operators.move(SHORTFALL, -shortfall)
     }
@@ -202,7 +202,7 @@ export function buildSettle({ db, budgets, operators, nowMs }: Books): (ended: E
 
 function buildPost({ db, operators, nowMs }: Books): Runs<LedgerOperations>['post'] {
   const readAccount = accountReader(db)
-  const add = db.query('UPDATE account SET balance = balance + ?2 WHERE id = ?1')
+  const addToBalance = db.query('UPDATE account SET balance = balance + ?2 WHERE id = ?1')
   const insertTransfer = transferInserter(db)
   const findOne = db.query('SELECT ref, amount, debit, credit, reference FROM transfer WHERE ref = ?1 AND kind = ?2')
   const findReference = db.query(
@@ -212,28 +212,31 @@ function buildPost({ db, operators, nowMs }: Books): Runs<LedgerOperations>['pos
   return function postByHand({ kind, ref, accountId, amount: text, reference, author }) {
     const charge = kind === 'refund' ? (findOne.get(ref, 'charge') as Charge | null) : null
     const amount = text === 'all' ? (charge?.amount ?? 0n) : readMoney(text)
-    assert(kind === 'adjustment' ? amount !== 0n : amount > 0n || text === 'all', 'a posting moves money')
+    assert(kind === 'adjustment' ? amount !== 0n : amount > 0n || text === 'all', 'a posting must move money')
     const account = readAccount(accountId)
     if (account === undefined || account.kind === 'operator') return { done: 'account_unknown' }
-    const named = (): unknown => (reference === null ? null : findReference.get(kind, reference))
-    const before = (findOne.get(ref, kind) ?? named()) as Posted | null
-    if (before !== null) return postedBefore(before, { accountId, amount, reference, balance: account.balance })
+    const findSameReference = (): unknown => (reference === null ? null : findReference.get(kind, reference))
+    const existing = (findOne.get(ref, kind) ?? findSameReference()) as ExistingPosting | null
+    if (existing !== null) return repeatedPosting(existing, { accountId, amount, reference, balance: account.balance })
     if (account.kind === 'prepaid' && account.available + amount < 0n) return { done: 'balance_too_low' }
-    const other = counterparts[kind]
-    const [own, others] = [account.balance + amount, readAccount(other)!.balance - amount]
-    if (own < -BALANCE_MAX) return { done: 'balance_too_low' }
-    if (own > BALANCE_MAX || others > BALANCE_MAX || others < -BALANCE_MAX) return { done: 'balance_too_high' }
+    const operatorId = counterparts[kind]
+    const newBalance = account.balance + amount
+    const operatorBalance = readAccount(operatorId)!.balance - amount
+    if (newBalance < -BALANCE_MAX) return { done: 'balance_too_low' }
+    if (newBalance > BALANCE_MAX || operatorBalance > BALANCE_MAX || operatorBalance < -BALANCE_MAX) {
+      return { done: 'balance_too_high' }
+    }
     if (kind === 'refund') {
       if (charge === null || Number(charge.debit) !== accountId) return { done: 'call_not_charged' }
       if (amount > charge.amount) return { done: 'more_than_charged' }
     }
     // From here on the posting must succeed.
-    const made = { ref, kind, madeMs: nowMs(), reference, author }
-    if (amount > 0n) insertTransfer({ ...made, debit: other, credit: accountId, amount })
-    else insertTransfer({ ...made, debit: accountId, credit: other, amount: -amount })
-    add.run(accountId, amount)
-    operators.move(other, -amount)
-    return { done: 'posted', amount: `${amount}`, balance: `${account.balance + amount}` }
+    const transfer = { ref, kind, madeMs: nowMs(), reference, author }
+    if (amount > 0n) insertTransfer({ ...transfer, debit: operatorId, credit: accountId, amount })
+    else insertTransfer({ ...transfer, debit: accountId, credit: operatorId, amount: -amount })
+    addToBalance.run(accountId, amount)
+    operators.move(operatorId, -amount)
+    return { done: 'posted', amount: `${amount}`, balance: `${newBalance}` }
   }
 }
 
@@ -242,28 +245,29 @@ interface Charge {
   readonly debit: bigint
 }
 
-interface Posted extends Charge {
+interface ExistingPosting extends Charge {
   readonly ref: bigint
   readonly credit: bigint
   readonly reference: string | null
 }
 
-interface Repeated {
+interface NewPosting {
   readonly accountId: number
   readonly amount: bigint
   readonly reference: string | null
   readonly balance: bigint
 }
 
-function postedBefore(
-  before: Posted,
-  { accountId, amount, reference, balance }: Repeated,
+/** The result of a posting that exists already. */
+function repeatedPosting(
+  existing: ExistingPosting,
+  { accountId, amount, reference, balance }: NewPosting,
 ): ReturnType<Runs<LedgerOperations>['post']> {
-  const receives = Number(before.credit) === accountId
-  const moved = receives ? before.amount : -before.amount
-  const isOwn = receives || Number(before.debit) === accountId
-  const same = isOwn && moved === amount && before.reference === reference
-  return { done: 'exists', same, ref: Number(before.ref), amount: `${moved}`, balance: `${balance}` }
+  const isCredit = Number(existing.credit) === accountId
+  const moved = isCredit ? existing.amount : -existing.amount
+  const isOwn = isCredit || Number(existing.debit) === accountId
+  const same = isOwn && moved === amount && existing.reference === reference
+  return { done: 'exists', same, ref: Number(existing.ref), amount: `${moved}`, balance: `${balance}` }
 }
 
 export interface TransferRow {
@@ -286,23 +290,23 @@ export function transferInserter(db: Database): (row: TransferRow) => void {
     void insert.run(row.ref, row.kind, row.debit, row.credit, row.amount, row.madeMs, row.reference, row.author)
 }
 
-export function accountReader(db: Database): (id: number) => AccountRow | undefined {
+export function accountReader(db: Database): (id: number) => LedgerAccount | undefined {
   const read = db.query(
     'SELECT kind, balance + credit_limit - held AS available, balance, frozen_ms FROM account WHERE id = ?1',
   )
-  return id => (read.get(id) as AccountRow | null) ?? undefined
+  return id => (read.get(id) as LedgerAccount | null) ?? undefined
 }
 
-interface Charged {
+interface ChargedAmounts {
   readonly cost: bigint
   readonly shortfall: bigint
   readonly held: bigint
 }
 
-const nothingCharged: Charged = { cost: 0n, shortfall: 0n, held: 0n }
+const nothingCharged: ChargedAmounts = { cost: 0n, shortfall: 0n, held: 0n }
 
-/** False when the call has a record already. */
-function recordInserter(db: Database): (record: RecordRow, charged: Charged) => boolean {
+/** The function returns false when the call has a record already. */
+function recordInserter(db: Database): (record: RecordRow, charged: ChargedAmounts) => boolean {
   const insert = db.query(
     `INSERT INTO record VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,
        ?25,?26,?27,?28,?29,?30,?31,?32,?33,?34) ON CONFLICT DO NOTHING`,
@@ -310,8 +314,8 @@ function recordInserter(db: Database): (record: RecordRow, charged: Charged) => 
   return (record, charged) => insert.run(...recordValues(record, charged)).changes === 1
 }
 
-/** In the order of the table's columns. */
-function recordValues(record: RecordRow, { cost, shortfall, held }: Charged): (string | number | bigint | null)[] {
+/** The values of a record in the order of the table's columns. */
+function recordValues(record: RecordRow, { cost, shortfall, held }: ChargedAmounts): (string | number | bigint | null)[] {
   return [
     record.callId,
     record.keyId,

@@ -1,4 +1,4 @@
-// What is written down of day limits, on a real file: replaced by name, bounded, and gone when it is paid.
+// Saved use of day limits, on a real file: replaced by name, bounded in number, and deleted when paid off.
 
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { TestBooks } from '../../../test/support/books.ts'
@@ -25,13 +25,13 @@ afterEach(() => {
 const debt = (name: string, paidMs: number): LimitDebt => ({ name, paidMs, notedMs: 3 })
 const note = (...debts: LimitDebt[]) => books.run.noteDebts({ debts })
 
-test('a name has one date, the last', () => {
+test('a name has one row with the last date', () => {
   note(debt('1 7', 5), debt('2 a1/openai/gpt-x', 6))
   note(debt('1 7', 9))
   expect(reader.limitDebts()).toEqual([debt('1 7', 9), debt('2 a1/openai/gpt-x', 6)])
 })
 
-test('what has been paid for an hour goes, some at a time', () => {
+test('rows that have been paid off for an hour are deleted, some at a time', () => {
   const nowMs = 10 * HOUR_MS
   note(...Array.from({ length: 1_500 }, (_, at) => debt(`1 ${at}`, nowMs - HOUR_MS - 1)))
   note(debt('paid', nowMs - HOUR_MS), debt('owed', nowMs + 1))
@@ -41,7 +41,7 @@ test('what has been paid for an hour goes, some at a time', () => {
   expect(reader.limitDebts().map(({ name }) => name)).toEqual(['owed', 'paid'])
 })
 
-test('there are only so many, and those that are there still change', () => {
+test('a full table takes no new names, but its rows still change', () => {
   const debts = new LimitDebts(books.db)
   const many = Array.from({ length: bounds.limitDebtsMax - 1 }, (_, at) => debt(String(at), 1))
   books.db.transaction(() => debts.note(many))()

@@ -1,5 +1,5 @@
-// What day limits have given, so that a start does not give it again: for each name the date at which it is paid, and
-// the date at which that was said. A name whose date is past says nothing, and goes.
+// Saves how much of the day limits has been used, so that a restart does not grant it again. Each limit has a row with
+// the time at which its use is paid off, and the time at which that was noted. A row whose time is past is deleted.
 
 import type { Database } from 'bun:sqlite'
 import { bounds } from '../../base/bounds.ts'
@@ -10,41 +10,41 @@ export interface LimitDebt {
   readonly notedMs: number
 }
 
-const SOME = 1_000
-/** A clock that is a little wrong for a while must not make it forget. */
-const KEPT_MS = 3_600_000
+const ROWS_PER_SWEEP = 1_000
+/** Rows are deleted this long after they are paid off, because the clock may be a little wrong for a while. */
+const KEEP_PAID_MS = 3_600_000
 
 export class LimitDebts {
-  readonly #write
-  readonly #change
+  readonly #upsert
+  readonly #update
   readonly #count
   readonly #forget
-  /** No more rows than that are there: counted only when it matters. */
-  #atMost = Number.POSITIVE_INFINITY
+  /** An upper bound of the number of rows. The rows are counted only when this bound reaches the limit. */
+  #countMax = Number.POSITIVE_INFINITY
 
   constructor(db: Database) {
-    this.#write = db.query(
+    this.#upsert = db.query(
       `INSERT INTO limit_debt (name, paid_ms, noted_ms) VALUES (?1, ?2, ?3)
        ON CONFLICT (name) DO UPDATE SET paid_ms = excluded.paid_ms, noted_ms = excluded.noted_ms`,
     )
-    this.#change = db.query('UPDATE limit_debt SET paid_ms = ?2, noted_ms = ?3 WHERE name = ?1')
+    this.#update = db.query('UPDATE limit_debt SET paid_ms = ?2, noted_ms = ?3 WHERE name = ?1')
     this.#count = db.query<{ count: bigint }, []>('SELECT count(*) AS count FROM limit_debt')
     this.#forget = db.query(
       'DELETE FROM limit_debt WHERE name IN (SELECT name FROM limit_debt WHERE paid_ms < ?1 LIMIT ?2)',
     )
   }
 
-  /** A new name has a place only while there is one. */
+  /** Writes debts. While the table is full, rows that exist are updated and new names are not added. */
   note(debts: readonly LimitDebt[]): void {
-    if (this.#atMost + debts.length > bounds.limitDebtsMax) this.#atMost = Number(this.#count.get()!.count)
-    const hasRoom = this.#atMost + debts.length <= bounds.limitDebtsMax
-    const write = hasRoom ? this.#write : this.#change
+    if (this.#countMax + debts.length > bounds.limitDebtsMax) this.#countMax = Number(this.#count.get()!.count)
+    const hasRoom = this.#countMax + debts.length <= bounds.limitDebtsMax
+    const write = hasRoom ? this.#upsert : this.#update
     for (const { name, paidMs, notedMs } of debts) write.run(name, paidMs, notedMs)
-    if (hasRoom) this.#atMost += debts.length
+    if (hasRoom) this.#countMax += debts.length
   }
 
-  /** Some of them; gives how many. */
+  /** Deletes some of the rows that are paid off. Returns how many. */
   forget(nowMs: number): number {
-    return this.#forget.run(nowMs - KEPT_MS, SOME).changes
+    return this.#forget.run(nowMs - KEEP_PAID_MS, ROWS_PER_SWEEP).changes
   }
 }

@@ -1,4 +1,4 @@
-// Money as it crosses a thread: decimal digits of nano-USD.
+// Money as text between threads: decimal digits of nano-USD.
 
 import { assert } from '../../base/assert.ts'
 import type { Nanos } from '../../base/money/money.ts'
@@ -11,9 +11,9 @@ export const moneyText = (amount: Nanos): MoneyText => `${amount}`
 
 export const readMoney = (text: MoneyText): Nanos => nanos(BigInt(text))
 
-/** Beyond 64 bits the driver would wrap it silently. */
+/** Reads an amount and checks its range: the driver would wrap an integer beyond 64 bits silently. */
 export function amountOf(text: MoneyText): bigint {
   const amount = readMoney(text)
-  assert(amount >= 0n, 'an amount of money is not negative')
+  assert(amount >= 0n, 'an amount of money must not be negative')
   return amount
 }

@@ -1,7 +1,7 @@
-// What a crash cut off: calls whose holds are still open when the gateway starts. Each is charged at most what had
-// been delivered at its last checkpoint, the rest is given back, and its record is written. Done in one transaction
-// before anybody is served, so it may itself be killed and run again. Tasks outlive a crash and stay. A response that
-// was still being made for later, here and not at its upstream, has failed.
+// Ends the calls that a crash interrupted: those whose holds are still open at the start. Each is charged at most what
+// had been delivered at its last checkpoint, the rest of the hold is released, and the record is written. All of this
+// is one transaction before the first call, so it can be killed and run again. Tasks survive a crash and stay open.
+// A background response that the gateway itself was producing is marked as failed.
 
 import type { Books } from './books.ts'
 import type { RecordDraft, RecordRow, RecordUsage } from './hold-types.ts'
@@ -16,7 +16,7 @@ interface OpenHold {
 }
 
 const crashOutcome = 'gateway_crash'
-/** As the table of who pays names them. */
+/** The names of these rules in `billing/who-pays.ts`. */
 export const crashRules = { delivered: 'crash_delivered', undelivered: 'crash_undelivered' } as const
 const CRASH_STATUS = 500
 
@@ -29,25 +29,25 @@ const nothingUsed: RecordUsage = {
   lines: null,
 }
 
-/** A draft that was added to has lost what is null. */
+/** Default values: json_patch at a checkpoint removes the fields of a draft that are null. */
 const nothingKnown = { provider: null, model: null, priceVersion: null, endUser: null, tags: null }
 
-/** Gives how many calls were ended. */
+/** Ends all interrupted calls and returns their number. */
 export function recoverHolds(books: Books): number {
   const { db } = books
   const settle = buildSettle(books)
-  const open = db.query("SELECT call_id, account_id, key_id, used, draft FROM hold WHERE kind = 'call'")
+  const findOpenHolds = db.query("SELECT call_id, account_id, key_id, used, draft FROM hold WHERE kind = 'call'")
   const failResponses = db.query(
     `UPDATE kept_response SET status = 'failed' WHERE status IN ('queued', 'in_progress') AND upstream_id IS NULL`,
   )
   return db
     .transaction(() => {
       failResponses.run()
-      const holds = open.all() as OpenHold[]
+      const holds = findOpenHolds.all() as OpenHold[]
       for (const hold of holds) {
-        // The caller may ask again with the same idempotency key, and must not pay twice.
-        const freed = books.idempotency.release(Number(hold.call_id))
-        settle({ record: recordOf(hold, freed), cost: freed ? 0n : hold.used })
+        // The caller may retry with the same idempotency key, and must not pay twice.
+        const isKeyReleased = books.idempotency.release(Number(hold.call_id))
+        settle({ record: recordOf(hold, isKeyReleased), cost: isKeyReleased ? 0n : hold.used })
       }
       books.operators.write()
       return holds.length
@@ -55,9 +55,9 @@ export function recoverHolds(books: Books): number {
     .immediate()
 }
 
-function recordOf(hold: OpenHold, freed: boolean): RecordRow {
+function recordOf(hold: OpenHold, isKeyReleased: boolean): RecordRow {
   const draft = JSON.parse(hold.draft) as RecordDraft & Partial<RecordUsage>
-  const charged = hold.used > 0n && !freed
+  const charged = hold.used > 0n && !isKeyReleased
   return {
     ...nothingKnown,
     ...nothingUsed,

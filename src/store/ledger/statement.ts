@@ -1,11 +1,11 @@
 // The statement of an account: its transfers in the order of the ledger (`seq`), newest first, page by page. Each line
-// has the balance after its transfer. A filter leaves lines out, but the walk still passes their transfers: neither the
-// order nor a balance depends on what is shown.
+// has the balance after its transfer. A filter hides lines, but their transfers are still read: order and balances do
+// not depend on the filter.
 
 import type { Database } from 'bun:sqlite'
 import { REVENUE } from './operator-accounts.ts'
 
-/** The transfers that one page of a filtered statement may pass. */
+/** The most transfers that one page of a filtered statement reads. */
 export const ROWS_A_PAGE = 10_000
 
 export interface TransferLine {
@@ -21,7 +21,7 @@ export interface TransferLine {
 
 export interface StatementLine extends TransferLine {
   readonly seq: number
-  /** Of the account, after this transfer. */
+  /** The balance of the account after this transfer. */
   readonly balance: bigint
 }
 
@@ -48,7 +48,7 @@ export interface StatementPage {
   readonly next: StatementCursor | undefined
 }
 
-type Raw = Record<string, bigint | string | null>
+type RawRow = Record<string, bigint | string | null>
 
 const COLUMNS = 'seq, kind, ref, debit, credit, amount, made_ms, reference, author'
 
@@ -58,31 +58,31 @@ export const accountSql = `
   SELECT ${COLUMNS} FROM transfer WHERE credit = ?1 AND kind <> 'charge' AND seq < ?2
   ORDER BY seq DESC LIMIT ?3`
 
-/** Nearly all transfers belong to this account: its statement passes all of them. */
+/** Nearly all transfers belong to the revenue account, so its statement reads the whole table. */
 export const revenueSql = `
   SELECT ${COLUMNS} FROM transfer WHERE ?1 = ${REVENUE} AND seq < ?2 ORDER BY seq DESC LIMIT ?3`
 
-/** The newest page begins here. The balance must be read in the same transaction as the page. */
+/** The cursor of the newest page. The balance must be read in the same transaction as the page. */
 export const newestFrom = (balance: bigint): StatementCursor => ({ beforeSeq: Number.MAX_SAFE_INTEGER, balance })
 
 export function statementPage(db: Database, ask: StatementAsk): StatementPage {
   const { accountId, limit, cursor } = ask
   const isFiltered = ask.kind !== undefined || ask.fromMs !== undefined || ask.beforeMs !== undefined
-  const passes = isFiltered ? ROWS_A_PAGE : limit
-  const query = db.query<Raw, number[]>(accountId === REVENUE ? revenueSql : accountSql)
-  const rows = query.all(accountId, cursor.beforeSeq, passes + 1)
+  const rowsMax = isFiltered ? ROWS_A_PAGE : limit
+  const query = db.query<RawRow, number[]>(accountId === REVENUE ? revenueSql : accountSql)
+  const rows = query.all(accountId, cursor.beforeSeq, rowsMax + 1)
   const lines: StatementLine[] = []
   let { beforeSeq, balance } = cursor
-  let passed = 0
-  for (const row of rows.slice(0, passes)) {
+  let rowsRead = 0
+  for (const row of rows.slice(0, rowsMax)) {
     if (lines.length === limit) break
     const line = { ...lineOf(row), seq: Number(row.seq), balance }
     if (isShown(line, ask)) lines.push(line)
     balance -= effectOf(line, accountId)
     beforeSeq = line.seq
-    passed++
+    rowsRead++
   }
-  return { lines, next: passed < rows.length ? { beforeSeq, balance } : undefined }
+  return { lines, next: rowsRead < rows.length ? { beforeSeq, balance } : undefined }
 }
 
 /** What a transfer adds to the balance of an account. */
@@ -96,7 +96,7 @@ function isShown(line: TransferLine, { accountId, kind, fromMs = 0, beforeMs = I
   return line.madeMs >= fromMs && line.madeMs < beforeMs
 }
 
-export function lineOf(row: Raw): TransferLine {
+export function lineOf(row: RawRow): TransferLine {
   return {
     kind: row.kind as string,
     ref: row.ref as bigint,
