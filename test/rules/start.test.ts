@@ -47,7 +47,7 @@ describe('what nobody can understand stops the start, and can be mended without 
     [
       'a route without members',
       "INSERT INTO model_route (name, policy, members, author, changed_ms) VALUES ('a', 'balanced', '[]', 'x', 0)",
-      /^The route "a" cannot be read\. Take it away: weir routes remove\.$/,
+      /^The route "a" cannot be read\. Remove it: weir routes remove\.$/,
       'routes-remove',
       { name: 'a' },
     ],

@@ -1,11 +1,11 @@
-// The second factor of somebody, and the codes for whoever has lost it.
+// The operations on second factors (TOTP) and recovery codes.
 
 import type { Run } from '../engine/operations.ts'
 import type { Books } from '../ledger/books.ts'
 
-type FactorRun = Pick<Run, 'beginTotp' | 'confirmTotp' | 'renewRecoveryCodes' | 'removeTotp'>
+type FactorHandlers = Pick<Run, 'beginTotp' | 'confirmTotp' | 'renewRecoveryCodes' | 'removeTotp'>
 
-export function factorOperations({ db }: Books): FactorRun {
+export function factorOperations({ db }: Books): FactorHandlers {
   const findPerson = db.query('SELECT 1 FROM person WHERE id = ?1 AND disabled = 0')
   const find = db.query<{ confirmed_ms: bigint | null }, [number]>('SELECT confirmed_ms FROM totp WHERE person_id = ?1')
   const begin = db.query(

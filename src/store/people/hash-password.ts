@@ -1,11 +1,11 @@
-// Passwords as they are kept: argon2id, computed by the runtime beside the thread that serves calls.
+// Hashes passwords with argon2id. The runtime computes the hash outside the thread that serves calls.
 
 export interface PasswordCost {
   readonly memoryKib: number
   readonly passes: number
 }
 
-/** What OWASP asks for at least: 19 MiB, twice over. */
+/** The minimum that OWASP recommends: 19 MiB and two passes. */
 export const passwordCost: PasswordCost = { memoryKib: 19_456, passes: 2 }
 
 export const hashingAt = ({ memoryKib, passes }: PasswordCost) => ({

@@ -1,5 +1,5 @@
-// Invitations: to come in, or to choose another password. One is worth no more than whoever made it may still give when
-// it is accepted.
+// The operations on invitations: to join, or to choose a new password. When an invitation is accepted, its author must
+// still have the right to grant what it offers.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Run } from '../engine/operations.ts'
@@ -7,10 +7,10 @@ import type { Books } from '../ledger/books.ts'
 import type { SiteRoleName } from './people.ts'
 import type { Grant, PeopleRows } from './people-rows.ts'
 
-type InvitingRun = Pick<Run, 'invite' | 'inviteToReset' | 'revokeInvitation'>
-type AcceptingRun = Pick<Run, 'acceptInvitation' | 'resetPassword'>
+type InviteHandlers = Pick<Run, 'invite' | 'inviteToReset' | 'revokeInvitation'>
+type AcceptHandlers = Pick<Run, 'acceptInvitation' | 'resetPassword'>
 
-interface InvitationRow {
+interface OpenInvitation {
   readonly id: bigint
   readonly email: string
   readonly role: SiteRoleName
@@ -20,11 +20,11 @@ interface InvitationRow {
   readonly person_id: bigint | null
 }
 
-export function invitationOperations(books: Books, people: PeopleRows): InvitingRun & AcceptingRun {
-  return { ...invitingOperations(books, people), ...acceptingOperations(books, people) }
+export function invitationOperations(books: Books, people: PeopleRows): InviteHandlers & AcceptHandlers {
+  return { ...inviteOperations(books, people), ...acceptOperations(books, people) }
 }
 
-function invitingOperations({ db }: Books, people: PeopleRows): InvitingRun {
+function inviteOperations({ db }: Books, people: PeopleRows): InviteHandlers {
   const insert = db.query(
     `INSERT INTO invitation (id, digest, kind, email, role, account_id, rank, by_id, made_ms, expires_ms, person_id)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`,
@@ -49,9 +49,19 @@ function invitingOperations({ db }: Books, people: PeopleRows): InvitingRun {
       if (member !== null && !people.sees(actorId, member.accountId)) return { done: 'account_unknown' }
       if (!people.mayGrant(actorId, { role, member })) return { done: 'forbidden' }
       if (hasTooMany(actorId, nowMs)) return { done: 'too_many' }
-      const made = [actorId === 0 ? null : actorId, nowMs, expiresMs, null]
-      const given = [email, role, member?.accountId ?? null, member?.rank ?? null]
-      insert.run(id, Buffer.from(digest, 'hex'), 'join', ...given, ...made)
+      insert.run(
+        id,
+        Buffer.from(digest, 'hex'),
+        'join',
+        email,
+        role,
+        member?.accountId ?? null,
+        member?.rank ?? null,
+        actorId === 0 ? null : actorId,
+        nowMs,
+        expiresMs,
+        null,
+      )
       return { done: 'invited' }
     },
     inviteToReset({ actorId, nowMs, id, digest, personId, expiresMs }) {
@@ -61,8 +71,19 @@ function invitingOperations({ db }: Books, people: PeopleRows): InvitingRun {
       if (!people.mayChange(actorId, row)) return { done: 'forbidden' }
       if (hasTooMany(actorId, nowMs)) return { done: 'too_many' }
       revokeResets.run(personId, nowMs)
-      const made = [actorId === 0 ? null : actorId, nowMs, expiresMs, personId]
-      insert.run(id, Buffer.from(digest, 'hex'), 'password', row.email, row.role, null, null, ...made)
+      insert.run(
+        id,
+        Buffer.from(digest, 'hex'),
+        'password',
+        row.email,
+        row.role,
+        null,
+        null,
+        actorId === 0 ? null : actorId,
+        nowMs,
+        expiresMs,
+        personId,
+      )
       return { done: 'invited' }
     },
     revokeInvitation({ actorId, id, nowMs }) {
@@ -78,15 +99,15 @@ function invitingOperations({ db }: Books, people: PeopleRows): InvitingRun {
   }
 }
 
-function acceptingOperations({ db }: Books, people: PeopleRows): AcceptingRun {
-  const find = db.query<InvitationRow, [Uint8Array, string, number]>(
+function acceptOperations({ db }: Books, people: PeopleRows): AcceptHandlers {
+  const find = db.query<OpenInvitation, [Uint8Array, string, number]>(
     `SELECT id, email, role, account_id, rank, by_id, person_id FROM invitation WHERE digest = ?1 AND kind = ?2
        AND accepted_ms IS NULL AND revoked_ms IS NULL AND expires_ms > ?3`,
   )
   const accept = db.query('UPDATE invitation SET accepted_ms = ?2, person_id = ?3, version = version + 1 WHERE id = ?1')
   const updatePassword = db.query('UPDATE person SET password = ?2 WHERE id = ?1')
 
-  const grantOf = ({ role, account_id, rank }: InvitationRow): Grant => ({
+  const grantOf = ({ role, account_id, rank }: OpenInvitation): Grant => ({
     role,
     member: account_id === null ? null : { accountId: Number(account_id), rank: Number(rank) },
   })
@@ -95,30 +116,32 @@ function acceptingOperations({ db }: Books, people: PeopleRows): AcceptingRun {
     acceptInvitation({ digest, personId, newcomer, nowMs }) {
       const row = find.get(Buffer.from(digest, 'hex'), 'join', nowMs)
       if (row === null || !people.mayGrant(Number(row.by_id ?? 0n), grantOf(row))) return { done: 'invalid' }
-      const there = people.findByEmail(row.email)
+      const existing = people.findByEmail(row.email)
       const { role, member } = grantOf(row)
       if (newcomer !== null) {
-        if (there !== undefined) return { done: 'email_taken' }
+        if (existing !== undefined) return { done: 'email_taken' }
         const { name, password, account, session } = newcomer
         const person = { id: personId, email: row.email, name, password }
         people.insert(person, role, nowMs)
         if (member === null) people.openAccount(person, account, nowMs)
         people.sessions.begin(personId, session, nowMs)
-      } else if (Number(there?.id) !== personId || there!.disabled === 1n || member === null) return { done: 'invalid' }
-      // Somebody who is there keeps their role on the site: that is for the list of people.
-      const had = member === null ? 0 : people.rankOf(member.accountId, personId)
+      } else if (Number(existing?.id) !== personId || existing!.disabled === 1n || member === null) {
+        return { done: 'invalid' }
+      }
+      // An existing person keeps the role on the site; only setPerson changes it.
+      const presentRank = member === null ? 0 : people.rankOf(member.accountId, personId)
       if (member !== null) {
-        people.join(member.accountId, personId, { rank: Math.max(had, member.rank), nowMs })
+        people.join(member.accountId, personId, { rank: Math.max(presentRank, member.rank), nowMs })
       }
       accept.run(row.id, nowMs, personId)
       return { done: 'accepted' }
     },
     resetPassword({ digest, password, nowMs }) {
       const row = find.get(Buffer.from(digest, 'hex'), 'password', nowMs)
-      const there = row === null ? undefined : people.find(Number(row.person_id))
-      if (row === null || there === undefined || there.disabled === 1n) return { done: 'invalid' }
-      if (!people.mayChange(Number(row.by_id ?? 0n), there)) return { done: 'invalid' }
-      const personId = Number(there.id)
+      const person = row === null ? undefined : people.find(Number(row.person_id))
+      if (row === null || person === undefined || person.disabled === 1n) return { done: 'invalid' }
+      if (!people.mayChange(Number(row.by_id ?? 0n), person)) return { done: 'invalid' }
+      const personId = Number(person.id)
       updatePassword.run(personId, password)
       people.raiseVer(personId)
       people.sessions.endAll(personId, { why: 'password', nowMs })

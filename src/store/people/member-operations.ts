@@ -1,22 +1,22 @@
-// Who looks after which account. Nobody is let into an account by somebody who does not manage it.
+// The operations on the members of accounts. Only actors who manage an account can change its members.
 
 import type { Run } from '../engine/operations.ts'
 import type { Books } from '../ledger/books.ts'
 import type { PeopleRows } from './people-rows.ts'
 
-type MemberRun = Pick<Run, 'setMember' | 'removeMember'>
+type MemberHandlers = Pick<Run, 'setMember' | 'removeMember'>
 
-export function memberOperations({ db }: Books, people: PeopleRows): MemberRun {
+export function memberOperations({ db }: Books, people: PeopleRows): MemberHandlers {
   const remove = db.query('DELETE FROM member WHERE account_id = ?1 AND person_id = ?2')
 
   return {
     setMember({ actorId, accountId, personId, rank, isNew, nowMs }) {
       if (!people.sees(actorId, accountId)) return { done: 'unknown' }
       if (!people.mayGrant(actorId, { role: 'member', member: { accountId, rank } })) return { done: 'forbidden' }
-      const had = people.rankOf(accountId, personId)
-      if (isNew && had > 0) return { done: 'exists' }
+      const presentRank = people.rankOf(accountId, personId)
+      if (isNew && presentRank > 0) return { done: 'exists' }
       const person = people.find(personId)
-      if ((!isNew && had === 0) || person === undefined || person.removed_ms !== null) return { done: 'unknown' }
+      if ((!isNew && presentRank === 0) || person === undefined || person.removed_ms !== null) return { done: 'unknown' }
       people.join(accountId, personId, { rank, nowMs })
       return { done: 'set' }
     },

@@ -1,4 +1,4 @@
-// All that can be written about people, put together; and the site's settings.
+// Combines all operations on people, and has the operation that changes the site settings.
 
 import type { Run } from '../engine/operations.ts'
 import type { Books } from '../ledger/books.ts'
@@ -10,7 +10,7 @@ import { peopleRows } from './people-rows.ts'
 import { personOperations } from './person-operations.ts'
 import { sessionOperations } from './session-operations.ts'
 
-/** All settings of the site that are not as they are unless told, in one row. */
+/** The name of the row with all site settings that differ from their defaults. */
 export const SITE = 'site'
 
 export function peopleOperations(books: Books): Pick<Run, keyof PeopleOperations> {
@@ -33,8 +33,8 @@ function siteOperations({ db }: Books): Pick<Run, 'setSite'> {
   return {
     setSite({ changes }) {
       const before = JSON.parse(find.get(SITE)?.value ?? '{}') as Record<string, unknown>
-      const all = Object.entries({ ...before, ...changes }).filter(([, value]) => value !== null)
-      upsert.run(SITE, JSON.stringify(Object.fromEntries(all)))
+      const entries = Object.entries({ ...before, ...changes }).filter(([, value]) => value !== null)
+      upsert.run(SITE, JSON.stringify(Object.fromEntries(entries)))
       return { done: 'set' }
     },
   }

@@ -1,5 +1,5 @@
-// Who somebody is, for signing in and for every request that is made after it. Point look-ups: they run on the thread
-// that serves calls. Nothing is remembered here, so whoever is signed out is so at once.
+// Reads people and sessions, for sign-ins and for every request of the management interface. It makes point look-ups
+// only, because it runs on the thread that serves calls. It caches nothing, so a sign-out takes effect at once.
 
 import type { Database } from 'bun:sqlite'
 import type { SiteRoleName } from './people.ts'
@@ -9,11 +9,11 @@ export interface SignInRow {
   readonly email: string
   readonly name: string
   readonly role: SiteRoleName
-  /** Its hash; undefined: none. */
+  /** The hash of the password; undefined where none is set. */
   readonly password: string | undefined
   readonly disabled: boolean
   readonly ver: number
-  /** Sealed; undefined where no code is asked for. */
+  /** The encrypted TOTP secret; undefined where the person has no second factor. */
   readonly totp: Uint8Array | undefined
 }
 
@@ -26,13 +26,13 @@ export interface SessionRow {
   readonly expiresMs: number
 }
 
-/** An invitation that is open. */
+/** An open invitation. */
 export interface InvitationRow {
   readonly kind: 'join' | 'password'
   readonly email: string
 }
 
-type Raw = Record<string, bigint | string | Uint8Array | null>
+type RawRow = Record<string, bigint | string | Uint8Array | null>
 
 const PERSON = `SELECT p.id, p.email, p.name, p.role, p.password, p.disabled, p.ver, t.sealed
   FROM person p LEFT JOIN totp t ON t.person_id = p.id AND t.confirmed_ms IS NOT NULL`
@@ -48,25 +48,25 @@ export class PeopleReader {
   readonly #findInvitation
 
   constructor(db: Database) {
-    this.#findByEmail = db.query<Raw, [string]>(`${PERSON} WHERE p.email = ?1 AND p.removed_ms IS NULL`)
-    this.#findById = db.query<Raw, [number]>(`${PERSON} WHERE p.id = ?1 AND p.removed_ms IS NULL`)
+    this.#findByEmail = db.query<RawRow, [string]>(`${PERSON} WHERE p.email = ?1 AND p.removed_ms IS NULL`)
+    this.#findById = db.query<RawRow, [number]>(`${PERSON} WHERE p.id = ?1 AND p.removed_ms IS NULL`)
     this.#findOwner = db.query("SELECT 1 FROM person WHERE role = 'owner' LIMIT 1")
-    this.#findSession = db.query<Raw, [number]>(
+    this.#findSession = db.query<RawRow, [number]>(
       `SELECT s.id, s.person_id, s.expires_ms, p.role, p.ver FROM session s LEFT JOIN person p ON p.id = s.person_id
        WHERE s.id = ?1 AND s.ended_ms IS NULL AND coalesce(p.disabled, 0) = 0`,
     )
-    this.#findPlace = db.query<Raw, [string, string]>(
+    this.#findPlace = db.query<RawRow, [string, string]>(
       `SELECT 1 FROM session WHERE person_id = (SELECT id FROM person WHERE email = ?1) AND place = ?2 LIMIT 1`,
     )
-    this.#findRefresh = db.query<Raw, [Uint8Array]>('SELECT session_id FROM refresh WHERE digest = ?1')
-    this.#findPending = db.query<Raw, [number]>('SELECT sealed FROM totp WHERE person_id = ?1 AND confirmed_ms IS NULL')
-    this.#findInvitation = db.query<Raw, [Uint8Array, number]>(
+    this.#findRefresh = db.query<RawRow, [Uint8Array]>('SELECT session_id FROM refresh WHERE digest = ?1')
+    this.#findPending = db.query<RawRow, [number]>('SELECT sealed FROM totp WHERE person_id = ?1 AND confirmed_ms IS NULL')
+    this.#findInvitation = db.query<RawRow, [Uint8Array, number]>(
       `SELECT kind, email FROM invitation WHERE digest = ?1 AND accepted_ms IS NULL AND revoked_ms IS NULL
        AND expires_ms > ?2`,
     )
   }
 
-  /** By the digest of its token, in hex. */
+  /** Finds an open invitation by the digest of its token, in hex. */
   invitation(digest: string, nowMs: number): InvitationRow | undefined {
     const row = this.#findInvitation.get(Buffer.from(digest, 'hex'), nowMs)
     return row === null ? undefined : { kind: row.kind as InvitationRow['kind'], email: row.email as string }
@@ -84,7 +84,7 @@ export class PeopleReader {
     return this.#findOwner.get() !== null
   }
 
-  /** One that goes on, of somebody who may come in. */
+  /** Finds a session that has not ended and whose person is enabled. */
   session(id: number): SessionRow | undefined {
     const row = this.#findSession.get(id)
     if (row === null) return undefined
@@ -98,24 +98,24 @@ export class PeopleReader {
     }
   }
 
-  /** Whether somebody with this address has signed in from there. */
+  /** Whether the person with this e-mail address has signed in from this place before. */
   hasSignedIn(email: string, place: string): boolean {
     return this.#findPlace.get(email, place) !== null
   }
 
-  /** Of a token that renews one, by its digest in hex. */
+  /** Finds the session of a refresh token by the token's digest, in hex. */
   sessionOfRefresh(digest: string): number | undefined {
     const row = this.#findRefresh.get(Buffer.from(digest, 'hex'))
     return row === null ? undefined : Number(row.session_id)
   }
 
-  /** A second factor that is not confirmed yet, sealed. */
+  /** The encrypted secret of a second factor that is not confirmed yet. */
   pendingTotp(personId: number): Uint8Array | undefined {
     return this.#findPending.get(personId)?.sealed as Uint8Array | undefined
   }
 }
 
-function signInRow(row: Raw | null): SignInRow | undefined {
+function signInRow(row: RawRow | null): SignInRow | undefined {
   if (row === null) return undefined
   return {
     id: Number(row.id),

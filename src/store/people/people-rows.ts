@@ -1,4 +1,4 @@
-// What the operations about people share: finding somebody, what they may give, their sessions, their own account.
+// What the operations on people share: finding a person, checking rights, sessions, and personal accounts.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Books } from '../ledger/books.ts'
@@ -7,7 +7,7 @@ import { amountOf } from '../ledger/money-text.ts'
 import type { AccountInsert, PersonInsert, SessionInsert, SiteRoleName } from './people.ts'
 
 const roles: readonly SiteRoleName[] = ['member', 'support', 'admin', 'owner']
-const MANAGER = 3
+const MANAGER_RANK = 3
 
 const isAtLeast = (role: SiteRoleName, least: SiteRoleName): boolean => roles.indexOf(role) >= roles.indexOf(least)
 
@@ -44,11 +44,11 @@ export function peopleRows(books: Books) {
   const insert = db.query(
     'INSERT INTO person (id, email, name, role, password, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)',
   )
-  const raise = db.query('UPDATE person SET ver = ver + 1 WHERE id = ?1')
+  const raiseTokenVersion = db.query('UPDATE person SET ver = ver + 1 WHERE id = ?1')
 
   const rankOf = (accountId: number, personId: number): number => Number(findRank.get(accountId, personId)?.rank ?? 0n)
 
-  /** What somebody is at this moment; undefined for whoever may not come in any more. */
+  /** The present role of an actor; undefined for a disabled or unknown person. */
   function roleOf(actorId: number): SiteRoleName | undefined {
     if (actorId === 0) return 'owner'
     const row = find.get(actorId)
@@ -63,30 +63,30 @@ export function peopleRows(books: Books) {
     findByEmail: (email: string) => findByEmail.get(email) ?? undefined,
     rankOf,
     roleOf,
-    /** Whether somebody may know that the account is there at all. */
+    /** Whether an actor may know that the account exists. */
     sees: (actorId: number, accountId: number) =>
       accounts.isCustomer(accountId) && (isStaff(actorId) || rankOf(accountId, actorId) > 0),
     hasOwner: () => countOwners.get()!.count > 0n,
-    /** Without them there would be none. */
+    /** Whether the person is the only enabled owner. */
     isLastOwner: ({ role, disabled }: PersonRow) =>
       role === 'owner' && disabled === 0n && countOwners.get()!.count <= 1n,
-    /** Nobody gives what they do not have, nor an account that they do not look after. */
+    /** An actor can grant no higher role than the own one, and membership only of accounts that the actor manages. */
     mayGrant(actorId: number, { role, member }: Grant): boolean {
-      const own = roleOf(actorId)
-      if (own === undefined) return false
-      if (isAtLeast(own, 'admin')) return isAtLeast(own, role)
-      return role === 'member' && member !== null && rankOf(member.accountId, actorId) >= MANAGER
+      const actorRole = roleOf(actorId)
+      if (actorRole === undefined) return false
+      if (isAtLeast(actorRole, 'admin')) return isAtLeast(actorRole, role)
+      return role === 'member' && member !== null && rankOf(member.accountId, actorId) >= MANAGER_RANK
     },
-    /** Whether one may change another. */
+    /** Whether an actor may change another person. */
     mayChange(actorId: number, { role }: PersonRow): boolean {
-      const own = roleOf(actorId)
-      return own !== undefined && isAtLeast(own, 'admin') && isAtLeast(own, role)
+      const actorRole = roleOf(actorId)
+      return actorRole !== undefined && isAtLeast(actorRole, 'admin') && isAtLeast(actorRole, role)
     },
     insert(person: PersonInsert, role: SiteRoleName, nowMs: number): void {
       insert.run(person.id, person.email, person.name, role, person.password, nowMs)
     },
-    /** Every token of theirs is void from now on. */
-    raiseVer: (id: number) => void raise.run(id),
+    /** Makes all tokens of the person invalid. */
+    raiseVer: (id: number) => void raiseTokenVersion.run(id),
     sessions: sessionRows(books),
     ...accounts,
   }
@@ -103,26 +103,26 @@ function accountRows(books: Books) {
     `INSERT INTO member (account_id, person_id, rank, added_ms) VALUES (?1, ?2, ?3, ?4)
      ON CONFLICT (account_id, person_id) DO UPDATE SET rank = excluded.rank`,
   )
-  const give = buildGive(books)
+  const giveCredit = buildGive(books)
   return {
     isCustomer: (accountId: number) => findCustomer.get(accountId) !== null,
     join(accountId: number, personId: number, { rank, nowMs }: { rank: number; nowMs: number }): void {
       upsertMember.run(accountId, personId, rank, nowMs)
     },
-    /** They look after it alone. */
+    /** Creates the personal account of a person, who becomes its manager. */
     openAccount(person: PersonInsert, account: AccountInsert, nowMs: number): void {
       insertAccount.run(account.id, person.name, nowMs, account.tier)
-      upsertMember.run(account.id, person.id, MANAGER, nowMs)
+      upsertMember.run(account.id, person.id, MANAGER_RANK, nowMs)
       const amount = amountOf(account.credit)
-      if (amount > 0n) give({ kind: 'gift', ref: account.creditRef, accountId: account.id, amount })
+      if (amount > 0n) giveCredit({ kind: 'gift', ref: account.creditRef, accountId: account.id, amount })
     },
   }
 }
 
-interface Ending {
+interface EndSessionsOptions {
   readonly why: string
   readonly nowMs: number
-  /** One that goes on. */
+  /** The session that continues. */
   readonly except?: number | null | undefined
 }
 
@@ -132,21 +132,21 @@ function sessionRows({ db }: Books) {
      VALUES (?1, ?2, ?3, ?3, ?4, ?5, ?6, ?7)`,
   )
   const insertRefresh = db.query('INSERT INTO refresh (digest, session_id, made_ms) VALUES (?1, ?2, ?3)')
-  const noteSigned = db.query('UPDATE person SET signed_ms = ?2 WHERE id = ?1')
+  const setLastSignIn = db.query('UPDATE person SET signed_ms = ?2 WHERE id = ?1')
   const findSurplus = db.query<{ id: bigint }, [number, number]>(
     `SELECT id FROM session WHERE person_id = ?1 AND ended_ms IS NULL ORDER BY seen_ms DESC, id DESC
      LIMIT -1 OFFSET ?2`,
   )
-  const endOne = db.query(
+  const endSession = db.query(
     'UPDATE session SET ended_ms = ?2, ended_why = ?3, next = NULL WHERE id = ?1 AND ended_ms IS NULL',
   )
-  const forgetRefreshes = db.query('DELETE FROM refresh WHERE session_id = ?1')
+  const deleteRefreshTokens = db.query('DELETE FROM refresh WHERE session_id = ?1')
   const findLive = db.query<{ id: bigint }, [number]>(
     'SELECT id FROM session WHERE person_id = ?1 AND ended_ms IS NULL',
   )
   function end(id: number | bigint, why: string, nowMs: number): boolean {
-    const { changes } = endOne.run(id, nowMs, why)
-    forgetRefreshes.run(id)
+    const { changes } = endSession.run(id, nowMs, why)
+    deleteRefreshTokens.run(id)
     return changes > 0
   }
   return {
@@ -155,13 +155,13 @@ function sessionRows({ db }: Books) {
       const { id, address, place, agent } = session
       insert.run(id, personId, nowMs, nowMs + bounds.sessionIdleMsMax, address, place, agent)
       insertRefresh.run(Buffer.from(session.refresh, 'hex'), id, nowMs)
-      noteSigned.run(personId, nowMs)
+      setLastSignIn.run(personId, nowMs)
       for (const row of findSurplus.all(personId, bounds.sessionsOfPersonMax)) end(row.id, 'too_many', nowMs)
     },
     addRefresh: (digest: string, id: number, nowMs: number) =>
       void insertRefresh.run(Buffer.from(digest, 'hex'), id, nowMs),
-    /** All of somebody's, but for one. */
-    endAll(personId: number, { why, nowMs, except }: Ending): number {
+    /** Ends all sessions of a person except one. Returns how many. */
+    endAll(personId: number, { why, nowMs, except }: EndSessionsOptions): number {
       const ids = findLive.all(personId).filter(({ id }) => Number(id) !== except)
       return ids.filter(({ id }) => end(id, why, nowMs)).length
     },

@@ -1,9 +1,13 @@
+// The types of the operations on people: persons, sessions, second factors, invitations, members and site settings.
+
 import type { MoneyText } from '../ledger/money-text.ts'
 
-// What can be written about people: who they are, what they may, how they sign in.
 export type SiteRoleName = 'owner' | 'admin' | 'support' | 'member'
 
-/** Whoever asks for it, as they are when it is done; 0: the operator, who may do everything. */
+/**
+ * The actor of an operation. The rights of the actor are read when the operation runs. 0 is the operator, who may do
+ * everything.
+ */
 export interface Asked {
   readonly actorId: number
 }
@@ -12,23 +16,23 @@ export interface PersonInsert {
   readonly id: number
   readonly email: string
   readonly name: string
-  /** Its hash. */
+  /** The hash of the password. */
   readonly password: string
 }
 
-/** An account of their own. */
+/** The personal account of a new person. */
 export interface AccountInsert {
   readonly id: number
-  /** Of its keys; whatever is usual where there is none of this name. */
+  /** The tier of its keys; the default tier where this one does not exist. */
   readonly tier: string
   readonly credit: MoneyText
-  /** Of the credit's transfer. */
+  /** The id of the transfer of the credit. */
   readonly creditRef: number
 }
 
 export interface SessionInsert {
   readonly id: number
-  /** Of the token that renews it, in hex. */
+  /** The digest of the refresh token, in hex. */
   readonly refresh: string
   readonly address: string
   readonly place: string
@@ -45,7 +49,7 @@ export interface InvitationInsert {
   readonly expiresMs: number
 }
 
-/** What was shown beside the password. */
+/** The second factor at a sign-in: the time step of a TOTP code, or the digest of a recovery code. */
 export type SecondFactor = { readonly step: number } | { readonly recovery: string }
 
 interface Timed {
@@ -53,7 +57,7 @@ interface Timed {
 }
 
 interface PersonOperations {
-  /** `token` is the digest of what was shown; null: the operator says so. */
+  /** `token` is the digest of the set-up token; null: the operator needs none. */
   setUpOwner: {
     input: Timed & {
       readonly token: string | null
@@ -71,7 +75,7 @@ interface PersonOperations {
     }
     result: { done: 'registered' | 'email_taken' }
   }
-  /** By another: what they may and whether they may come in. What is not given stays as it is. */
+  /** Changes another person. Undefined fields stay as they are. */
   setPerson: {
     input: Timed &
       Asked & {
@@ -83,17 +87,17 @@ interface PersonOperations {
       }
     result: { done: 'set' | 'unknown' | 'forbidden' | 'own' | 'last_owner' | 'email_taken' }
   }
-  /** They stay as a row without a name. */
+  /** Removes the personal data of a person. The row stays without a name. */
   removePerson: {
     input: Timed & Asked & { readonly id: number }
     result: { done: 'removed' | 'unknown' | 'forbidden' | 'own' | 'last_owner' }
   }
-  /** By themselves. */
+  /** Changes the profile of the actor. */
   setProfile: {
     input: { readonly id: number; readonly name?: string | undefined; readonly email?: string | undefined }
     result: { done: 'set' | 'unknown' | 'email_taken' }
   }
-  /** All sessions end, but for the one in which it is done. */
+  /** Changes a password and ends all sessions of the person except `sessionId`. */
   setPassword: {
     input: Timed & { readonly id: number; readonly password: string; readonly sessionId: number | null }
     result: { done: 'set' | 'unknown' }
@@ -104,30 +108,33 @@ interface SessionOperations {
   signIn: {
     input: Timed & {
       readonly personId: number
-      /** As it was when the password was compared. */
+      /** The token version of the person when the password was compared. */
       readonly ver: number
       readonly second: SecondFactor | null
       readonly session: SessionInsert
     }
     result: { done: 'signed_in' | 'changed' | 'code_used' }
   }
-  /** A short session of whoever has the command line. */
+  /** Starts a short session of the operator, for the command line. */
   signInOperator: {
     input: Timed & { readonly id: number; readonly expiresMs: number }
     result: { done: 'signed_in' }
   }
-  /** `sealed` is the next token, in base64, for whoever comes with the same a moment later. */
+  /**
+   * Exchanges a refresh token for the next one. `sealed` is the next token, encrypted and in base64: it is returned
+   * again if a second request with the same old token comes a moment later.
+   */
   renewSession: {
     input: Timed & { readonly digest: string; readonly next: string; readonly sealed: string }
     result:
       | { done: 'renewed'; sessionId: number; personId: number; ver: number }
-      /** It was renewed a moment ago. */
+      /** The token was exchanged a moment ago. */
       | { done: 'again'; sessionId: number; personId: number; ver: number; sealed: string }
       | { done: 'over' }
-      /** It was used long ago: somebody has a copy. The session is over. */
+      /** The token was used long ago, so somebody has a copy of it. The session has been ended. */
       | { done: 'stolen'; sessionId: number; personId: number }
   }
-  /** One of theirs, or all but one, or all. */
+  /** Ends one session of a person (`only`), or all sessions except one, or all. */
   endSessions: {
     input: Timed & {
       readonly personId: number
@@ -137,12 +144,12 @@ interface SessionOperations {
     }
     result: { done: 'ended'; count: number } | { done: 'unknown' }
   }
-  /** Those that have been over for long, some at a time; and invitations. */
+  /** Deletes some of the sessions, and all invitations, that ended long ago. */
   forgetSessions: { input: Timed; result: { done: 'forgotten'; count: number } }
 }
 
 interface FactorOperations {
-  /** In base64. What was begun before and not confirmed is void. */
+  /** Stores an unconfirmed second factor (encrypted, in base64) and replaces an earlier unconfirmed one. */
   beginTotp: {
     input: { readonly personId: number; readonly sealed: string }
     result: { done: 'begun' | 'exists' | 'unknown' }
@@ -164,12 +171,12 @@ interface InvitationOperations {
     input: Timed & Asked & InvitationInsert
     result: { done: 'invited' | 'forbidden' | 'account_unknown' | 'too_many' }
   }
-  /** Of somebody who is there: whoever has the token chooses their password. */
+  /** Creates an invitation to set a new password: whoever has its token can choose the password of the person. */
   inviteToReset: {
     input: Timed & Asked & Pick<InvitationInsert, 'id' | 'digest' | 'expiresMs'> & { readonly personId: number }
     result: { done: 'invited' | 'unknown' | 'forbidden' | 'own' | 'too_many' }
   }
-  /** `newcomer`: nobody yet; else somebody who is signed in. */
+  /** `newcomer` is set for a new person; null for a person who is signed in. */
   acceptInvitation: {
     input: Timed & {
       readonly digest: string
@@ -187,7 +194,7 @@ interface InvitationOperations {
     input: Timed & { readonly digest: string; readonly password: string }
     result: { done: 'reset'; personId: number } | { done: 'invalid' }
   }
-  /** `personId`: only one that they made; null: whoever's. */
+  /** Revokes an open invitation that the actor has made or may grant. */
   revokeInvitation: {
     input: Timed & Asked & { readonly id: number }
     result: { done: 'revoked' | 'unknown' }
@@ -207,7 +214,7 @@ interface MemberOperations {
 }
 
 interface SiteOperations {
-  /** Values as JSON has them; null: as it is unless told. */
+  /** Changes site settings. Values are JSON values; null restores the default. */
   setSite: { input: { readonly changes: Readonly<Record<string, unknown>> }; result: { done: 'set' } }
 }
 

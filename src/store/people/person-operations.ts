@@ -1,16 +1,17 @@
-// Who is there: the first owner, those who register, what others may change of somebody, and what they may themselves.
+// The operations on persons: set up the first owner, register, change or remove another person, change the own profile
+// and password.
 
 import type { Run } from '../engine/operations.ts'
 import type { Books } from '../ledger/books.ts'
 import type { PeopleRows, PersonRow } from './people-rows.ts'
 import { isKeptToken, SETUP_SETTING } from './set-up-token.ts'
 
-type PersonRun = Pick<Run, 'setUpOwner' | 'register'>
-type ChangingRun = Pick<Run, 'setPerson' | 'removePerson' | 'setProfile' | 'setPassword'>
+type CreateHandlers = Pick<Run, 'setUpOwner' | 'register'>
+type ChangeHandlers = Pick<Run, 'setPerson' | 'removePerson' | 'setProfile' | 'setPassword'>
 
-const MANAGER = 3
+const MANAGER_RANK = 3
 
-export function personOperations(books: Books, people: PeopleRows): PersonRun & ChangingRun {
+export function personOperations(books: Books, people: PeopleRows): CreateHandlers & ChangeHandlers {
   const { db } = books
   const findSetting = db.query<{ value: string }, [string]>('SELECT value FROM setting WHERE name = ?1')
   const removeSetting = db.query('DELETE FROM setting WHERE name = ?1')
@@ -20,14 +21,14 @@ export function personOperations(books: Books, people: PeopleRows): PersonRun & 
   return {
     setUpOwner({ token, person, account, session, nowMs }) {
       if (people.hasOwner()) return { done: 'owner_exists' }
-      const kept = findSetting.get(SETUP_SETTING)?.value
-      if (token !== null && !isKeptToken(token, kept, nowMs)) return { done: 'token_wrong' }
+      const storedToken = findSetting.get(SETUP_SETTING)?.value
+      if (token !== null && !isKeptToken(token, storedToken, nowMs)) return { done: 'token_wrong' }
       if (people.findByEmail(person.email) !== undefined) return { done: 'email_taken' }
       people.insert(person, 'owner', nowMs)
-      // The account of the key that the first start made is theirs, as long as it is the only one.
-      const [only, another] = findAccounts.all()
-      const isTheirs = only !== undefined && another === undefined && countMembers.get()!.count === 0n
-      if (isTheirs) people.join(Number(only.id), person.id, { rank: MANAGER, nowMs })
+      // The owner gets the account of the key that the first start created, if it is still the only account.
+      const [first, second] = findAccounts.all()
+      const isFirstKeyAccount = first !== undefined && second === undefined && countMembers.get()!.count === 0n
+      if (isFirstKeyAccount) people.join(Number(first.id), person.id, { rank: MANAGER_RANK, nowMs })
       else people.openAccount(person, account, nowMs)
       if (session !== null) people.sessions.begin(person.id, session, nowMs)
       removeSetting.run(SETUP_SETTING)
@@ -40,11 +41,11 @@ export function personOperations(books: Books, people: PeopleRows): PersonRun & 
       people.sessions.begin(person.id, session, nowMs)
       return { done: 'registered' }
     },
-    ...changingOperations(books, people),
+    ...changeOperations(books, people),
   }
 }
 
-function changingOperations({ db }: Books, people: PeopleRows): ChangingRun {
+function changeOperations({ db }: Books, people: PeopleRows): ChangeHandlers {
   const update = db.query(
     `UPDATE person SET name = coalesce(?2, name), role = coalesce(?3, role), disabled = coalesce(?4, disabled),
        email = coalesce(?5, email) WHERE id = ?1`,
@@ -57,7 +58,7 @@ function changingOperations({ db }: Books, people: PeopleRows): ChangingRun {
     `UPDATE person SET email = 'removed-' || id || '@invalid', name = 'removed', password = NULL, disabled = 1,
        role = 'member', removed_ms = ?2 WHERE id = ?1`,
   )
-  const forgetting = [
+  const removePersonalData = [
     db.query('DELETE FROM member WHERE person_id = ?1'),
     db.query('DELETE FROM totp WHERE person_id = ?1'),
     db.query('DELETE FROM recovery_code WHERE person_id = ?1'),
@@ -71,7 +72,7 @@ function changingOperations({ db }: Books, people: PeopleRows): ChangingRun {
     return other !== undefined && Number(other.id) !== id
   }
 
-  /** Why one may not change another; undefined where they may. */
+  /** Why the actor may not change the person; undefined where the actor may. */
   function refusal(actorId: number, row: PersonRow | undefined): 'unknown' | 'own' | 'forbidden' | undefined {
     if (row === undefined || row.removed_ms !== null) return 'unknown'
     if (actorId === Number(row.id)) return 'own'
@@ -81,16 +82,15 @@ function changingOperations({ db }: Books, people: PeopleRows): ChangingRun {
   return {
     setPerson({ actorId, id, name, email, role, disabled, nowMs }) {
       const row = people.find(id)
-      const refused = refusal(actorId, row)
-      if (refused !== undefined) return { done: refused }
+      const refusedBecause = refusal(actorId, row)
+      if (refusedBecause !== undefined) return { done: refusedBecause }
       if (role !== undefined && !people.mayGrant(actorId, { role, member: null })) return { done: 'forbidden' }
-      const isLess = disabled === true || (role !== undefined && role !== 'owner')
-      if (isLess && people.isLastOwner(row!)) return { done: 'last_owner' }
+      const losesOwnership = disabled === true || (role !== undefined && role !== 'owner')
+      if (losesOwnership && people.isLastOwner(row!)) return { done: 'last_owner' }
       if (isTaken(email, id)) return { done: 'email_taken' }
-      const state = disabled === undefined ? null : Number(disabled)
-      update.run(id, name ?? null, role ?? null, state, email ?? null)
-      const isOther = (role !== undefined && role !== row!.role) || (disabled === true && row!.disabled === 0n)
-      if (isOther) {
+      update.run(id, name ?? null, role ?? null, disabled === undefined ? null : Number(disabled), email ?? null)
+      const haveRightsChanged = (role !== undefined && role !== row!.role) || (disabled === true && row!.disabled === 0n)
+      if (haveRightsChanged) {
         people.raiseVer(id)
         people.sessions.endAll(id, { why: 'changed', nowMs })
       }
@@ -98,12 +98,12 @@ function changingOperations({ db }: Books, people: PeopleRows): ChangingRun {
     },
     removePerson({ actorId, id, nowMs }) {
       const row = people.find(id)
-      const refused = refusal(actorId, row)
-      if (refused !== undefined) return { done: refused }
+      const refusedBecause = refusal(actorId, row)
+      if (refusedBecause !== undefined) return { done: refusedBecause }
       if (people.isLastOwner(row!)) return { done: 'last_owner' }
       people.raiseVer(id)
       people.sessions.endAll(id, { why: 'removed', nowMs })
-      for (const forget of forgetting) forget.run(id)
+      for (const statement of removePersonalData) statement.run(id)
       anonymise.run(id, nowMs)
       return { done: 'removed' }
     },

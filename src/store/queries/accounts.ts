@@ -1,4 +1,4 @@
-// Reading accounts, and the budgets of accounts and keys. The operator's own accounts are for the books alone.
+// Queries for accounts, and for the budgets of accounts and keys. The operator's own accounts are left out.
 
 import type { Database } from 'bun:sqlite'
 import { periodOf } from '../ledger/budgets.ts'
@@ -53,8 +53,8 @@ const budgetColumns = {
 export type AccountRead = Told<typeof columns>
 export type BudgetRead = Told<typeof budgetColumns>
 
-interface BudgetAsk {
-  /** The key or the account. */
+interface BudgetQuery {
+  /** The id of a key or of an account. */
   readonly id: number
   readonly of: 'key' | 'account'
   readonly scope: Scope | null
@@ -64,14 +64,14 @@ interface BudgetAsk {
 export interface AccountReads {
   accounts: { input: ListAsk; result: Page<AccountRead> }
   account: { input: { readonly id: number; readonly scope: Scope | null }; result: AccountRead | null }
-  /** Null where there is no such key or account; of an account only its own, and not those of its keys. */
-  budgets: { input: BudgetAsk; result: readonly BudgetRead[] | null }
+  /** Null where the key or account is not found. For an account, the budgets of its keys are not included. */
+  budgets: { input: BudgetQuery; result: readonly BudgetRead[] | null }
 }
 
 export const accountReads = (db: Database) => ({
   accounts: (ask: ListAsk) => listPage(db, plan, ask),
   account: (ask: AccountReads['account']['input']) => findOne(db, plan, ask) ?? null,
-  budgets: (ask: BudgetAsk) => readBudgets(db, ask),
+  budgets: (ask: BudgetQuery) => readBudgets(db, ask),
 })
 
 const owners = {
@@ -79,16 +79,16 @@ const owners = {
   account: { sql: "SELECT 1 FROM account o WHERE o.id = $id AND o.kind <> 'operator'", account: 'o.id' },
 }
 
-function readBudgets(db: Database, { id, of, scope, nowMs }: BudgetAsk): readonly BudgetRead[] | null {
+function readBudgets(db: Database, { id, of, scope, nowMs }: BudgetQuery): readonly BudgetRead[] | null {
   const { sql, account } = owners[of]
-  const mine = scope === null ? '' : ` AND ${scopeSql(account)}`
-  const owner = db.query<Row, [Record<string, Value>]>(sql.concat(mine)).get({ id, ...scopeValues(scope) })
+  const inScope = scope === null ? '' : ` AND ${scopeSql(account)}`
+  const owner = db.query<Row, [Record<string, Value>]>(sql.concat(inScope)).get({ id, ...scopeValues(scope) })
   if (owner === null) return null
-  const written = ['SELECT', selectOf(budgetColumns), 'FROM budget b WHERE b.scope_id = $id ORDER BY b.span']
-  const rows = db.query<Row, [Record<string, Value>]>(written.join(' ')).all({ id })
-  return rows.map(row => current(told(budgetColumns, row), nowMs))
+  const select = ['SELECT', selectOf(budgetColumns), 'FROM budget b WHERE b.scope_id = $id ORDER BY b.span']
+  const rows = db.query<Row, [Record<string, Value>]>(select.join(' ')).all({ id })
+  return rows.map(row => inCurrentPeriod(told(budgetColumns, row), nowMs))
 }
 
-/** A period that is over has no spending any more; the next call will write that down. */
-const current = (budget: BudgetRead, nowMs: number): BudgetRead =>
+/** Shows zero spending for a period that is over; the next call resets the row. */
+const inCurrentPeriod = (budget: BudgetRead, nowMs: number): BudgetRead =>
   periodOf(budget.span as BudgetSpan, nowMs) > BigInt(budget.period) ? { ...budget, spent: '0' } : budget

@@ -1,4 +1,4 @@
-// The chain of the audit log is looked at in slices: what is wrong behind the first is found as well.
+// The hash chain of the audit log is checked in slices, and errors in any slice are found.
 
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
@@ -41,12 +41,12 @@ function checkAll(known?: AuditHead): AuditChecked {
   return checked
 }
 
-test('all of it is looked at, some at a time', () => {
+test('the whole log is checked, slice by slice', () => {
   expect(checkAll()).toMatchObject({ rows: ROWS, brokenAt: null, head: { seq: ROWS } })
   expect(slices).toBeGreaterThan(1)
 })
 
-test('a row that somebody knows is found in whichever slice, and missed behind the last', () => {
+test('a known row is verified in every slice, and reported when it lies behind the last row', () => {
   const { head } = checkAll()
   for (const seq of [1, 20_000, 20_001, ROWS]) {
     const { hash } = db.query('SELECT lower(hex(hash)) AS hash FROM audit WHERE seq = ?1').get(seq) as { hash: string }
@@ -56,7 +56,7 @@ test('a row that somebody knows is found in whichever slice, and missed behind t
   expect(checkAll({ seq: ROWS + 1, hash: head!.hash }).brokenAt).toBe(ROWS + 1)
 })
 
-test('what is wrong between two slices and behind them is found', () => {
+test('a changed row at the edges of slices and at the end is found', () => {
   db.run('DROP TRIGGER audit_is_final')
   for (const seq of [20_000, 20_001, 40_001, ROWS]) {
     db.query("UPDATE audit SET actor = 'x' WHERE seq = ?1").run(seq)

@@ -1,4 +1,4 @@
-// Reading the audit log, and whether its chain holds.
+// Queries for the audit log: list its rows, and verify its hash chain.
 
 import type { Database } from 'bun:sqlite'
 import { auditHash } from '../audit-log/audited.ts'
@@ -38,33 +38,33 @@ const plan: ListPlan<typeof columns> = {
 
 export type AuditView = Told<typeof columns>
 
-/** A row by which a later look can tell that it is still there, and none was taken from before it. */
+/** The number and hash of a row. With it a later check can tell that no row up to this one was changed or removed. */
 export interface AuditHead {
   readonly seq: number
   readonly hash: string
 }
 
 export interface AuditChecked {
-  /** Rows that were looked at, from the first on. */
+  /** The number of rows that were checked, counted from the first. */
   readonly rows: number
-  /** The first that does not fit the ones before it; null: the chain holds. */
+  /** The first row that does not fit the rows before it; null: the chain is intact. */
   readonly brokenAt: number | null
-  /** The last row that was looked at. */
+  /** The last row that was checked. */
   readonly head: AuditHead | null
-  /** There are more: to be looked at from `head` on. */
+  /** There are more rows to check, after `head`. */
   readonly goesOn: boolean
 }
 
 export interface AuditAsk {
-  /** What an earlier look told: that row must still be there. */
+  /** The head of an earlier check. This row must still exist. */
   readonly known?: AuditHead | undefined
-  /** Where the last slice ended. */
+  /** The head of the slice before. */
   readonly after?: AuditHead | null | undefined
 }
 
 export interface AuditLogReads {
   auditLog: { input: ListAsk; result: Page<AuditView> }
-  /** A slice of it: a million rows take longer than others should wait. */
+  /** Checks one slice: a million rows at once would block other queries for too long. */
   checkAuditLog: { input: AuditAsk; result: AuditChecked }
 }
 
@@ -78,19 +78,21 @@ export const auditLogReads = (db: Database) => ({
 function buildCheck(db: Database): (ask: AuditAsk) => AuditChecked {
   const query = db.query<Row, [number, number]>('SELECT * FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2')
   return function checkSlice({ known, after }) {
-    let seen = after?.seq ?? 0
-    let last: Uint8Array = after ? Buffer.from(after.hash, 'hex') : Buffer.alloc(32)
-    const rows = query.all(seen, SLICE_ROWS)
+    let checked = after?.seq ?? 0
+    let lastHash: Uint8Array = after ? Buffer.from(after.hash, 'hex') : Buffer.alloc(32)
+    const rows = query.all(checked, SLICE_ROWS)
     for (const row of rows) {
-      const fits = isLinked(row, seen + 1, last)
-      const isOther = known?.seq === seen + 1 && known.hash !== Buffer.from(row.hash as Uint8Array).toString('hex')
-      if (!fits || isOther) return { rows: seen, brokenAt: seen + 1, head: headOf(seen, last), goesOn: false }
-      last = row.hash as Uint8Array
-      seen++
+      const fits = isLinked(row, checked + 1, lastHash)
+      const isReplaced = known?.seq === checked + 1 && known.hash !== Buffer.from(row.hash as Uint8Array).toString('hex')
+      if (!fits || isReplaced) {
+        return { rows: checked, brokenAt: checked + 1, head: headOf(checked, lastHash), goesOn: false }
+      }
+      lastHash = row.hash as Uint8Array
+      checked++
     }
     const goesOn = rows.length === SLICE_ROWS
-    const isShort = !goesOn && known !== undefined && known.seq > seen
-    return { rows: seen, brokenAt: isShort ? seen + 1 : null, head: headOf(seen, last), goesOn }
+    const lacksKnownRow = !goesOn && known !== undefined && known.seq > checked
+    return { rows: checked, brokenAt: lacksKnownRow ? checked + 1 : null, head: headOf(checked, lastHash), goesOn }
   }
 }
 

@@ -1,5 +1,4 @@
-// Reading what is written of channels, providers and names for models, beside what holds at the moment: who wrote it,
-// when, and which version of it that is.
+// Queries for the stored rows of channels and providers (author, times and version) and for model routes.
 
 import type { Database } from 'bun:sqlite'
 import type { ListAsk, ListPlan, Page } from './paging.ts'
@@ -7,16 +6,16 @@ import { beginsWith, findOne, is, listPage } from './paging.ts'
 import type { Row, Told } from './values.ts'
 import { json, number, text, told } from './values.ts'
 
-const written = {
+const changeColumns = {
   author: ['author', text],
   createdMs: ['created_ms', number],
   changedMs: ['changed_ms', number],
   version: ['version', number],
 } as const
 
-const ofChannel = { id: ['id', text], ...written } as const
-const ofProvider = { id: ['id', text], ...written } as const
-const ofRoute = {
+const channelColumns = { id: ['id', text], ...changeColumns } as const
+const providerColumns = { id: ['id', text], ...changeColumns } as const
+const routeColumns = {
   name: ['name', text],
   policy: ['policy', text],
   members: ['members', json],
@@ -25,43 +24,43 @@ const ofRoute = {
   version: ['version', number],
 } as const
 
-const routes: ListPlan<typeof ofRoute> = {
+const routePlan: ListPlan<typeof routeColumns> = {
   from: 'model_route',
-  columns: ofRoute,
+  columns: routeColumns,
   id: 'name',
   sorts: { name: 'name', changed: 'changed_ms' },
   filters: { name: beginsWith('name'), policy: is('policy') },
 }
 
-export type ChannelNote = Told<typeof ofChannel>
-export type ProviderNote = Told<typeof ofProvider>
-export type RouteView = Told<typeof ofRoute>
+export type ChannelNote = Told<typeof channelColumns>
+export type ProviderNote = Told<typeof providerColumns>
+export type RouteView = Told<typeof routeColumns>
 
 interface Ids {
   readonly ids: readonly string[]
 }
 
 export interface ChannelReads {
-  /** Of those of which anything is written. */
+  /** Only ids that have a row are in the result. */
   channelNotes: { input: Ids; result: readonly ChannelNote[] }
   providerNotes: { input: Ids; result: readonly ProviderNote[] }
   routes: { input: ListAsk; result: Page<RouteView> }
   route: { input: { readonly name: string }; result: RouteView | null }
 }
 
-const COLUMNS = 'id, author, created_ms AS "createdMs", changed_ms AS "changedMs", version'
+const CHANGE_COLUMNS = 'id, author, created_ms AS "createdMs", changed_ms AS "changedMs", version'
 
 export function channelReads(db: Database) {
   const channels = db.query<Row, [string]>(
-    `SELECT ${COLUMNS} FROM channel WHERE id IN (SELECT value FROM json_each(?1))`,
+    `SELECT ${CHANGE_COLUMNS} FROM channel WHERE id IN (SELECT value FROM json_each(?1))`,
   )
   const providers = db.query<Row, [string]>(
-    `SELECT ${COLUMNS} FROM provider WHERE id IN (SELECT value FROM json_each(?1))`,
+    `SELECT ${CHANGE_COLUMNS} FROM provider WHERE id IN (SELECT value FROM json_each(?1))`,
   )
   return {
-    channelNotes: ({ ids }: Ids) => channels.all(JSON.stringify(ids)).map(row => told(ofChannel, row)),
-    providerNotes: ({ ids }: Ids) => providers.all(JSON.stringify(ids)).map(row => told(ofProvider, row)),
-    routes: (ask: ListAsk) => listPage(db, routes, ask),
-    route: ({ name }: { readonly name: string }) => findOne(db, routes, { id: name, scope: null }) ?? null,
+    channelNotes: ({ ids }: Ids) => channels.all(JSON.stringify(ids)).map(row => told(channelColumns, row)),
+    providerNotes: ({ ids }: Ids) => providers.all(JSON.stringify(ids)).map(row => told(providerColumns, row)),
+    routes: (ask: ListAsk) => listPage(db, routePlan, ask),
+    route: ({ name }: { readonly name: string }) => findOne(db, routePlan, { id: name, scope: null }) ?? null,
   }
 }

@@ -1,4 +1,4 @@
-// Reading redemption codes: batches, and codes without what is written on them.
+// Queries for redemption codes and their batches. They never return the code itself.
 
 import type { Database } from 'bun:sqlite'
 import type { ListAsk, ListPlan, Page } from './paging.ts'
@@ -40,7 +40,7 @@ export interface BatchView {
   readonly codes: number
   readonly redeemed: number
   readonly voided: number
-  /** Nano-USD in decimal digits, of all its codes. */
+  /** The sum of all codes of the batch: nano-USD in decimal digits. */
   readonly worth: string
   readonly madeMs: number
   readonly expiresMs: number | null
@@ -48,7 +48,7 @@ export interface BatchView {
 
 export interface CodeReads {
   codes: { input: ListAsk; result: Page<CodeView> }
-  /** By name; `after` is the last one of the page before. */
+  /** Ordered by name; `after` is the last batch of the page before. */
   codeBatches: { input: { readonly after: string; readonly limit: number }; result: Page<BatchView> }
 }
 

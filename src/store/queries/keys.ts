@@ -1,4 +1,4 @@
-// Reading API keys. Never anything that a key could be made from.
+// Queries for API keys. They never return a digest or anything else from which a key could be derived.
 
 import type { Database } from 'bun:sqlite'
 import type { Filter, ListAsk, ListPlan, Page, Scope } from './paging.ts'
@@ -46,8 +46,9 @@ export const keyPlan: ListPlan<typeof columns> = {
     tier: is('k.tier'),
     isRevoked: holds('k.revoked_ms IS NOT NULL'),
     isDisabled: holds('k.disabled_ms IS NOT NULL'),
-    ...{ endsAfter, endsBy },
-    // Ids are minted in the order of time.
+    endsAfter,
+    endsBy,
+    // Ids are created in the order of time, so ids are compared instead of times.
     from: atLeast('k.id'),
     before: below('k.id'),
   },

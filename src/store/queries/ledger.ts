@@ -1,4 +1,4 @@
-// Reading the ledger: the statement of an account with the balance after each line, and what all balances come to.
+// Queries for the ledger: the statement of an account with the balance after each line, and the trial balance.
 
 import type { Database } from 'bun:sqlite'
 import { OPERATOR_ID_MAX } from '../ledger/operator-accounts.ts'
@@ -21,9 +21,9 @@ export interface StatementRead {
 export interface StatementView {
   readonly kind: string
   readonly ref: number
-  /** Nano-USD in decimal digits, negative where it went away. */
+  /** Nano-USD in decimal digits, negative where the account paid. */
   readonly amount: string
-  /** Of the account, after the transfer. */
+  /** The balance of the account after the transfer. */
   readonly balance: string
   readonly otherId: number
   readonly madeMs: number
@@ -46,14 +46,14 @@ export interface TrialRow {
 export interface TrialBalance {
   readonly operators: readonly { readonly id: number; readonly name: string; readonly balance: string }[]
   readonly customers: readonly TrialRow[]
-  /** Of all balances; zero, or the books do not agree. */
+  /** The sum of all balances. It must be zero. */
   readonly sum: string
-  /** The transfer that it is as of. */
+  /** The number of the last transfer that is included. */
   readonly transfers: number
 }
 
 export interface LedgerReads {
-  /** Null where there is no such account, or it is not theirs. */
+  /** Null where the account does not exist or is outside the scope. */
   statement: { input: StatementRead; result: StatementTold | null }
   trialBalance: { input: Record<string, never>; result: TrialBalance }
 }
@@ -84,13 +84,13 @@ function readStatement(db: Database, ask: StatementRead): StatementTold | null {
 }
 
 function viewOf(line: StatementLine, accountId: number): StatementView {
-  const receives = Number(line.credit) === accountId
+  const isCredit = Number(line.credit) === accountId
   return {
     kind: line.kind,
     ref: Number(line.ref),
-    amount: `${receives ? '' : '-'}${line.amount}`,
+    amount: `${isCredit ? '' : '-'}${line.amount}`,
     balance: String(line.balance),
-    otherId: Number(receives ? line.debit : line.credit),
+    otherId: Number(isCredit ? line.debit : line.credit),
     madeMs: line.madeMs,
     reference: line.reference,
     author: line.author,
@@ -100,11 +100,11 @@ function viewOf(line: StatementLine, accountId: number): StatementView {
 const writeCursor = ({ beforeSeq, balance }: StatementCursor): string =>
   Buffer.from(JSON.stringify([beforeSeq, String(balance)])).toString('base64url')
 
-/** A balance that the table can hold. */
+/** Whether a text is a balance that the table can hold. */
 const isBalance = (text: unknown): text is string =>
   typeof text === 'string' && /^-?\d{1,19}$/.test(text) && BigInt(text.replace('-', '')) < 2n ** 62n
 
-/** Undefined for a text that we never wrote. */
+/** Undefined for a text that is not a cursor of ours. */
 export function readStatementCursor(text: string): StatementCursor | undefined {
   try {
     const [beforeSeq, balance] = JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[]
@@ -115,7 +115,7 @@ export function readStatementCursor(text: string): StatementCursor | undefined {
   }
 }
 
-interface Sums {
+interface CustomerSums {
   readonly kind: string
   readonly n: bigint
   readonly whole: bigint
@@ -126,7 +126,7 @@ interface Sums {
 
 const BILLION = 1_000_000_000n
 
-/** In two parts each: a sum of all that accounts may hold has no place in 64 bits. */
+/** CustomerSums whole billions and the rest apart, because the sum of all balances may not fit into 64 bits. */
 function readTrialBalance(db: Database): TrialBalance {
   const sums = db
     .query(
@@ -134,20 +134,20 @@ function readTrialBalance(db: Database): TrialBalance {
          sum(held / 1000000000) AS held, sum(held % 1000000000) AS held_rest
        FROM account WHERE id > ?1 GROUP BY kind ORDER BY kind DESC`,
     )
-    .all(OPERATOR_ID_MAX) as Sums[]
-  const own = db.query('SELECT id, name, balance FROM account WHERE id <= ?1 ORDER BY id').all(OPERATOR_ID_MAX) as {
+    .all(OPERATOR_ID_MAX) as CustomerSums[]
+  const operatorRows = db.query('SELECT id, name, balance FROM account WHERE id <= ?1 ORDER BY id').all(OPERATOR_ID_MAX) as {
     id: bigint
     name: string
     balance: bigint
   }[]
   const { last } = db.query('SELECT coalesce(max(seq), 0) AS last FROM transfer').get() as { last: bigint }
-  const balanceOf = ({ whole, rest }: Sums): bigint => whole * BILLION + rest
+  const balanceOf = ({ whole, rest }: CustomerSums): bigint => whole * BILLION + rest
   const sum = sums.reduce(
     (all, row) => all + balanceOf(row),
-    own.reduce((all, row) => all + row.balance, 0n),
+    operatorRows.reduce((all, row) => all + row.balance, 0n),
   )
   return {
-    operators: own.map(({ id, name, balance }) => ({ id: Number(id), name, balance: String(balance) })),
+    operators: operatorRows.map(({ id, name, balance }) => ({ id: Number(id), name, balance: String(balance) })),
     customers: sums.map(row => ({
       kind: row.kind,
       accounts: Number(row.n),

@@ -1,4 +1,4 @@
-// Reading limits.
+// Queries for limits.
 
 import type { Database } from 'bun:sqlite'
 import type { ListAsk, ListPlan, Page } from './paging.ts'

@@ -1,11 +1,11 @@
-// Pages of a list: filters, an order, and where the page before it ended. Everything that stands in the SQL is a
-// constant of its plan; what is asked for is bound.
+// Reads pages of a list, with filters, an order and a cursor. All SQL text comes from the constants of a list plan; the
+// values of a request are always bound.
 
 import type { Database } from 'bun:sqlite'
 import type { Columns, Row, Told, Value } from './values.ts'
 import { selectOf, told } from './values.ts'
 
-/** Which accounts somebody may look at: all, or those of which they are a member of at least this rank. */
+/** The accounts that an actor may see: those in which the person is a member with at least this rank. */
 export interface Scope {
   readonly personId: number
   readonly rank: number
@@ -13,44 +13,45 @@ export interface Scope {
 
 export type Bound = string | number | boolean
 
-/** What a filter is in SQL, with `$name` for what is asked for, and what is bound there. */
+/** A filter: its SQL condition, with `$name` for the value, and the conversion of the value to be bound. */
 export interface Filter {
   sql(name: string): string
   bind(value: Bound): Value
 }
 
-const plain = (value: Bound): Value => (typeof value === 'boolean' ? Number(value) : value)
+const toSqlValue = (value: Bound): Value => (typeof value === 'boolean' ? Number(value) : value)
 
-export const is = (column: string): Filter => ({ sql: name => `${column} = $${name}`, bind: plain })
-export const atLeast = (column: string): Filter => ({ sql: name => `${column} >= $${name}`, bind: plain })
-export const below = (column: string): Filter => ({ sql: name => `${column} < $${name}`, bind: plain })
-/** Whether a condition that needs no value holds. */
-export const holds = (condition: string): Filter => ({ sql: name => `(${condition}) = $${name}`, bind: plain })
-/** What it begins with; no character means any other than itself. */
+export const is = (column: string): Filter => ({ sql: name => `${column} = $${name}`, bind: toSqlValue })
+export const atLeast = (column: string): Filter => ({ sql: name => `${column} >= $${name}`, bind: toSqlValue })
+export const below = (column: string): Filter => ({ sql: name => `${column} < $${name}`, bind: toSqlValue })
+/** Compares a condition with a boolean value. */
+export const holds = (condition: string): Filter => ({ sql: name => `(${condition}) = $${name}`, bind: toSqlValue })
+/** Matches a prefix. Wildcards of LIKE in the value are escaped. */
 export const beginsWith = (column: string): Filter => ({
   sql: name => `${column} LIKE $${name} ESCAPE '\\'`,
   bind: value => `${String(value).replace(/[\\%_]/g, mark => `\\${mark}`)}%`,
 })
 
-/** The same of names that have an index without regard to upper and lower case. */
+/** Matches a prefix of names, case-insensitively, in a form that uses the NOCASE index. */
 export const beginsWithName = (column: string): Filter => ({
   sql: name => {
-    const [from, end] = [`${column} COLLATE NOCASE >= $${name}`, `${column} COLLATE NOCASE < $${name} || char(1114111)`]
+    const from = `${column} COLLATE NOCASE >= $${name}`
+    const end = `${column} COLLATE NOCASE < $${name} || char(1114111)`
     return `(${from} AND ${end})`
   },
-  bind: plain,
+  bind: toSqlValue,
 })
 
 export interface ListPlan<C extends Columns> {
-  /** After `FROM`. */
+  /** The SQL after `FROM`. */
   readonly from: string
   readonly columns: C
-  /** What tells rows apart that are alike in the order: a column without equals. */
+  /** A unique column, which orders rows that are equal in the sort column. */
   readonly id: string
-  /** By the name that callers use; none of them may be null. */
+  /** The sort columns by the names that callers use. None of them may be null. */
   readonly sorts: Readonly<Record<string, string>>
   readonly filters?: Readonly<Record<string, Filter>>
-  /** The column that says whose a row is; a list without one is for those who may see all. */
+  /** The column with the account of a row. A list without it is only for actors who may see all accounts. */
   readonly account?: string
   readonly where?: string
 }
@@ -61,7 +62,7 @@ export interface ListAsk {
   readonly filters: Readonly<Record<string, Bound | undefined>>
   readonly sort: string
   readonly descending: boolean
-  /** As the page before it told it. */
+  /** The `next` of the page before. */
   readonly after?: string | undefined
   readonly limit: number
 }
@@ -77,28 +78,28 @@ export const scopeSql = (account: string): string =>
 export const scopeValues = (scope: Scope | null): Record<string, Value> =>
   scope === null ? {} : { scope: scope.personId, rank: scope.rank }
 
-const NOTHING: Page<never> = { rows: [], next: null }
+const EMPTY_PAGE: Page<never> = { rows: [], next: null }
 
 export function listPage<C extends Columns>(db: Database, plan: ListPlan<C>, ask: ListAsk): Page<Told<C>> {
   const order = plan.sorts[ask.sort]
   const after = ask.after === undefined ? undefined : readCursor(ask.after)
-  if (order === undefined || after === null || (ask.scope !== null && plan.account === undefined)) return NOTHING
-  const asked = Object.entries(plan.filters ?? {}).filter(([name]) => ask.filters[name] !== undefined)
-  const way = ask.descending ? 'DESC' : 'ASC'
+  if (order === undefined || after === null || (ask.scope !== null && plan.account === undefined)) return EMPTY_PAGE
+  const activeFilters = Object.entries(plan.filters ?? {}).filter(([name]) => ask.filters[name] !== undefined)
+  const direction = ask.descending ? 'DESC' : 'ASC'
   const conditions = [
     ...(plan.where === undefined ? [] : [plan.where]),
     ...(ask.scope === null ? [] : [scopeSql(plan.account!)]),
-    ...asked.map(([name, filter]) => filter.sql(name)),
-    ...(after === undefined ? [] : beyond(order, plan.id, ask.descending ? '<' : '>')),
+    ...activeFilters.map(([name, filter]) => filter.sql(name)),
+    ...(after === undefined ? [] : afterCursor(order, plan.id, ask.descending ? '<' : '>')),
   ]
   const sql = [
     `SELECT ${selectOf(plan.columns)}, ${order} AS "$sort", ${plan.id} AS "$id" FROM ${plan.from}`,
     `WHERE ${conditions.length === 0 ? 'true' : conditions.join(' AND ')}`,
-    `ORDER BY ${order} ${way}, ${plan.id} ${way} LIMIT $limit`,
+    `ORDER BY ${order} ${direction}, ${plan.id} ${direction} LIMIT $limit`,
   ].join(' ')
   const values: Record<string, Value> = {
     ...scopeValues(ask.scope),
-    ...Object.fromEntries(asked.map(([name, filter]) => [name, filter.bind(ask.filters[name]!)])),
+    ...Object.fromEntries(activeFilters.map(([name, filter]) => [name, filter.bind(ask.filters[name]!)])),
     ...(after !== undefined && { afterSort: after[0], afterId: after[1] }),
     limit: ask.limit + 1,
   }
@@ -114,34 +115,34 @@ export function listPage<C extends Columns>(db: Database, plan: ListPlan<C>, ask
   }
 }
 
-/** The first says nothing new, but it alone is looked up in an index where the order is not by a bare column. */
-const beyond = (order: string, id: string, is: '<' | '>'): readonly string[] => [
-  `${order} ${is}= $afterSort`,
-  `(${order}, ${id}) ${is} ($afterSort, $afterId)`,
+/** The first condition is redundant, but SQLite uses an index for it also where the order is an expression. */
+const afterCursor = (order: string, id: string, comparison: '<' | '>'): readonly string[] => [
+  `${order} ${comparison}= $afterSort`,
+  `(${order}, ${id}) ${comparison} ($afterSort, $afterId)`,
 ]
 
-/** One row of such a list, by its id; undefined also where it is not theirs to see. */
+/** Finds one row of a list by its id; undefined also where the row is outside the scope. */
 export function findOne<C extends Columns>(
   db: Database,
   plan: Pick<ListPlan<C>, 'from' | 'columns' | 'id' | 'account' | 'where'>,
   { id, scope }: { readonly id: string | number; readonly scope: Scope | null },
 ): Told<C> | undefined {
   if (scope !== null && plan.account === undefined) return undefined
-  const mine = scope === null ? '' : ` AND ${scopeSql(plan.account!)}`
-  const found = ['SELECT', selectOf(plan.columns), 'FROM', plan.from, 'WHERE', plan.where ?? 'true', 'AND', plan.id]
-  const sql = found.join(' ').concat(' = $id', mine)
+  const inScope = scope === null ? '' : ` AND ${scopeSql(plan.account!)}`
+  const select = ['SELECT', selectOf(plan.columns), 'FROM', plan.from, 'WHERE', plan.where ?? 'true', 'AND', plan.id]
+  const sql = select.join(' ').concat(' = $id', inScope)
   const row = db.query<Row, [Record<string, Value>]>(sql).get({ id, ...scopeValues(scope) })
   return row === null ? undefined : told(plan.columns, row)
 }
 
 type Cursor = readonly [sort: string | number, id: string | number]
 
-const plainOf = (value: Value): string | number => (typeof value === 'bigint' ? Number(value) : String(value))
+const cursorValue = (value: Value): string | number => (typeof value === 'bigint' ? Number(value) : String(value))
 
 const writeCursor = (row: Row): string =>
-  Buffer.from(JSON.stringify([plainOf(row.$sort!), plainOf(row.$id!)])).toString('base64url')
+  Buffer.from(JSON.stringify([cursorValue(row.$sort!), cursorValue(row.$id!)])).toString('base64url')
 
-/** Null for what is no cursor of ours: there is nothing behind it. */
+/** Null for a text that is not a cursor of ours. */
 function readCursor(text: string): Cursor | null {
   try {
     const pair: unknown = JSON.parse(Buffer.from(text, 'base64url').toString())

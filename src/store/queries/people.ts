@@ -1,4 +1,4 @@
-// Reading people, the accounts they look after, their sessions, and who was invited.
+// Queries for people, the members of accounts, sessions and invitations.
 
 import type { Database } from 'bun:sqlite'
 import type { ListAsk, ListPlan, Page, Scope } from './paging.ts'

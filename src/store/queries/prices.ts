@@ -1,4 +1,4 @@
-// Reading prices: the one that holds for each model, and every version that ever did.
+// Queries for prices: the current price of each model, and all versions of a price.
 
 import type { Database } from 'bun:sqlite'
 import type { ListAsk, ListPlan, Page } from './paging.ts'
@@ -15,10 +15,10 @@ const versionColumns = {
   madeMs: ['p.made_ms', number],
 } as const
 
-/** `newest` also counts a price that was withdrawn: it is what changes whenever anything is said of the model. */
+/** `newest` is the highest version of the model, also of a withdrawal, so it rises with every change. */
 const columns = { ...versionColumns, newest: ['m.newest', number] } as const
 
-/** An operator's own goes before what is shipped, until it is withdrawn. */
+/** A price of the operator overrides the shipped price until it is withdrawn. */
 const plan: ListPlan<typeof columns> = {
   from: `(SELECT model, max(version) AS newest, max(CASE WHEN origin <> 'shipped' THEN version END) AS own,
             max(CASE WHEN origin = 'shipped' THEN version END) AS shipped FROM price GROUP BY model) m
@@ -43,7 +43,7 @@ export type PriceVersionTold = Told<typeof versionColumns>
 
 export interface PriceReads {
   prices: { input: ListAsk; result: Page<PriceTold> }
-  /** `newest` is 0 for a model of which nothing was ever said; without `current` it has no price. */
+  /** `newest` is 0 for a model that never had a price; `current` is null for a model without a price. */
   price: { input: { readonly model: string }; result: { readonly newest: number; readonly current: PriceTold | null } }
   priceHistory: { input: ListAsk; result: Page<PriceVersionTold> }
 }

@@ -1,5 +1,5 @@
-// The thread that answers what people look at: lists, searches, sums. It reads on a connection of its own, so that no
-// call waits for it, whatever they ask.
+// The thread that answers the queries of people: lists, searches, sums. It reads on its own connection, so that no call
+// waits for a query.
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from '../engine/database.ts'
@@ -11,7 +11,7 @@ export type ToDesk =
   | { readonly id: number; readonly name: ReadName; readonly input: string }
 export interface FromDesk {
   readonly id: number
-  /** JSON; undefined where it failed. */
+  /** JSON; undefined where the query failed. */
   readonly result?: string
   readonly fault?: string
 }
@@ -30,10 +30,10 @@ self.onmessage = (event: MessageEvent<ToDesk>) => {
   }
   const { id, name, input } = message
   try {
-    // The name and its input come as a pair from Desk.ask, which is typed; the message between has lost that.
+    // QueryWorker.query has checked that the input fits the name; the message has lost that type.
     const run = reads[name] as (input: ReadInput<ReadName>) => unknown
     postMessage({ id, result: JSON.stringify(run(JSON.parse(input))) } satisfies FromDesk)
   } catch (fault) {
-    postMessage({ id, fault: fault instanceof Error ? fault.message : 'unknown fault' } satisfies FromDesk)
+    postMessage({ id, fault: fault instanceof Error ? fault.message : 'unknown error' } satisfies FromDesk)
   }
 }

@@ -1,12 +1,12 @@
-// The near side of the desk thread, which is there from the first question on. It is asked one thing after the other:
-// a question that takes too long is ended with its thread, and the next one begins another, none the worse for it.
+// Sends queries to the query thread, one after the other. The thread is started by the first query. A query that takes
+// too long is ended together with its thread, and the next query starts a new thread.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { FromDesk, ToDesk } from './query-thread.ts'
 import type { ReadInput, ReadName, ReadResult } from './reads.ts'
 
-interface Question {
+interface PendingQuery {
   readonly name: ReadName
   /** JSON. */
   readonly input: string
@@ -15,21 +15,21 @@ interface Question {
   timer: ReturnType<typeof setTimeout> | undefined
 }
 
-interface Asked {
+interface RunningQuery {
   readonly id: number
-  readonly question: Question
+  readonly query: PendingQuery
 }
 
-/** Questions that take as long as they may, before whoever waits for them gives up. */
-const WAITED_FOR = 2
+/** A queued query is refused after this many times the longest time that one query may take. */
+const QUEUE_WAIT_FACTOR = 2
 
 export class Desk {
   readonly #path: string
   readonly #msMax: number
   #thread: Worker | undefined
-  readonly #line: Question[] = []
-  #asked: Asked | undefined
-  #last = 0
+  readonly #queue: PendingQuery[] = []
+  #running: RunningQuery | undefined
+  #lastId = 0
 
   constructor(path: string, { msMax }: { readonly msMax: number } = { msMax: bounds.deskMsMax }) {
     this.#path = path
@@ -37,48 +37,51 @@ export class Desk {
   }
 
   ask<Name extends ReadName>(name: Name, input: ReadInput<Name>): Promise<ReadResult<Name>> {
-    if (this.#line.length >= bounds.deskQuestionsMax) return Promise.reject(tooMuch())
+    if (this.#queue.length >= bounds.deskQuestionsMax) return Promise.reject(overloaded())
     return new Promise((resolve, reject) => {
-      const question: Question = {
-        ...{ name, input: JSON.stringify(input), reject, resolve: resolve as Question['resolve'] },
-        timer: setTimeout(() => this.#giveUp(question), WAITED_FOR * this.#msMax),
+      const query: PendingQuery = {
+        name,
+        input: JSON.stringify(input),
+        reject,
+        resolve: resolve as PendingQuery['resolve'],
+        timer: setTimeout(() => this.#refuseWaiting(query), QUEUE_WAIT_FACTOR * this.#msMax),
       }
-      this.#line.push(question)
-      this.#goOn()
+      this.#queue.push(query)
+      this.#sendNext()
     })
   }
 
   close(): void {
-    const line = this.#line.splice(0)
-    this.#drop('closed')
-    for (const question of line) refuse(question, away('closed'))
+    const waiting = this.#queue.splice(0)
+    this.#stopThread('closed')
+    for (const query of waiting) refuse(query, unavailable('closed'))
   }
 
-  #goOn(): void {
-    if (this.#asked !== undefined) return
-    const question = this.#line.shift()
-    if (question === undefined) return
-    clearTimeout(question.timer)
-    question.timer = setTimeout(() => this.#drop(`${question.name} took too long`), this.#msMax)
-    const { name, input } = question
-    const asked = { id: ++this.#last, question }
-    this.#asked = asked
+  #sendNext(): void {
+    if (this.#running !== undefined) return
+    const query = this.#queue.shift()
+    if (query === undefined) return
+    clearTimeout(query.timer)
+    query.timer = setTimeout(() => this.#stopThread(`${query.name} took too long`), this.#msMax)
+    const { name, input } = query
+    const running = { id: ++this.#lastId, query }
+    this.#running = running
     const thread = (this.#thread ??= this.#open())
-    thread.postMessage({ id: asked.id, name, input } satisfies ToDesk)
+    thread.postMessage({ id: running.id, name, input } satisfies ToDesk)
   }
 
-  /** It has waited for others, who are not to blame each by itself. */
-  #giveUp(question: Question): void {
-    const at = this.#line.indexOf(question)
-    if (at >= 0) this.#line.splice(at, 1)
-    question.reject(tooMuch())
+  /** Refuses a query that has waited in the queue for too long. */
+  #refuseWaiting(query: PendingQuery): void {
+    const index = this.#queue.indexOf(query)
+    if (index >= 0) this.#queue.splice(index, 1)
+    query.reject(overloaded())
   }
 
   #open(): Worker {
     const thread = new Worker(new URL('./query-thread.ts', import.meta.url).href)
     thread.onmessage = (event: MessageEvent<FromDesk>) => this.#receive(event.data)
     thread.onerror = event => {
-      if (thread === this.#thread) this.#drop(event.message)
+      if (thread === this.#thread) this.#stopThread(event.message)
     }
     thread.unref()
     thread.postMessage({ open: this.#path } satisfies ToDesk)
@@ -86,30 +89,33 @@ export class Desk {
   }
 
   #receive({ id, result, fault }: FromDesk): void {
-    if (this.#asked?.id !== id) return
-    const { question } = this.#asked
-    this.#asked = undefined
-    clearTimeout(question.timer)
-    if (result !== undefined) question.resolve(JSON.parse(result))
-    else question.reject(new Error(fault))
-    this.#goOn()
+    if (this.#running?.id !== id) return
+    const { query } = this.#running
+    this.#running = undefined
+    clearTimeout(query.timer)
+    if (result !== undefined) query.resolve(JSON.parse(result))
+    else query.reject(new Error(fault))
+    this.#sendNext()
   }
 
-  /** Whoever asked is told so, and the thread is ended, once its query is: SQLite cannot be interrupted from here. */
-  #drop(detail: string): void {
+  /**
+   * Refuses the running query and terminates the thread. The thread ends only with its query, because SQLite cannot be
+   * interrupted from here.
+   */
+  #stopThread(detail: string): void {
     this.#thread?.terminate()
     this.#thread = undefined
-    const asked = this.#asked
-    this.#asked = undefined
-    if (asked !== undefined) refuse(asked.question, away(detail))
-    this.#goOn()
+    const running = this.#running
+    this.#running = undefined
+    if (running !== undefined) refuse(running.query, unavailable(detail))
+    this.#sendNext()
   }
 }
 
-const tooMuch = (): Refusal => new Refusal('overloaded', 'too much is being looked at', { retryAfterMs: 1_000 })
-const away = (detail: string): Refusal => new Refusal('storage_away', detail, { retryAfterMs: 1_000 })
+const overloaded = (): Refusal => new Refusal('overloaded', 'too many queries are waiting', { retryAfterMs: 1_000 })
+const unavailable = (detail: string): Refusal => new Refusal('storage_away', detail, { retryAfterMs: 1_000 })
 
-function refuse({ reject, timer }: Question, refusal: Refusal): void {
+function refuse({ reject, timer }: PendingQuery, refusal: Refusal): void {
   clearTimeout(timer)
   reject(refusal)
 }

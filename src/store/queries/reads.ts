@@ -1,4 +1,5 @@
-// What can be read at the desk, one row each: data in, data out. Each resource has a file of its own.
+// The list of all queries of the query worker. Each resource has its own file with the types and functions of its
+// queries; inputs and results are plain data.
 
 import type { Database } from 'bun:sqlite'
 import type { AccountReads } from './accounts.ts'

@@ -1,4 +1,4 @@
-// Reading records: searches, one of them whole, and slices of them as text, for a file.
+// Queries for records: search them, read one with its transfers, and export them in slices as text.
 
 import type { Database } from 'bun:sqlite'
 import { constants, crc32, deflateRawSync } from 'node:zlib'
@@ -29,14 +29,14 @@ export interface RecordInFull {
   readonly transfers: readonly TransferView[]
 }
 
-/** What the end of a compressed file says of all before it. */
+/** The checksum and length of all slices so far, for the trailer of a gzip file. */
 export interface Packed {
   readonly crc: number
   readonly bytes: number
 }
 
 export interface ExportSlice {
-  /** Packed: deflated, in base64. Put together they are whole, but for their end. */
+  /** Plain text, or deflated bytes in base64. The slices in order form the deflate stream without its end. */
   readonly text: string
   readonly rows: number
   readonly next: number | null
@@ -48,7 +48,7 @@ export interface RecordReads {
   record: { input: { readonly callId: number; readonly scope: Scope | null }; result: RecordInFull | null }
   deletions: { input: ListAsk; result: Page<DeletionView> }
   deletion: { input: { readonly id: number; readonly scope: Scope | null }; result: DeletionView | null }
-  /** Only their ids, oldest first. */
+  /** Only the ids of records, oldest first. */
   recordIds: {
     input: Omit<RecordAsk, 'scope' | 'oldestFirst'>
     result: { readonly ids: readonly number[]; readonly next: number | null }
@@ -75,23 +75,26 @@ const deletionColumns = {
 export type DeletionView = Told<typeof deletionColumns>
 
 const deletionPlan: ListPlan<typeof deletionColumns> = {
-  ...{ from: 'record_deletion d', columns: deletionColumns, id: 'd.id', account: 'd.account_id' },
+  from: 'record_deletion d',
+  columns: deletionColumns,
+  id: 'd.id',
+  account: 'd.account_id',
   sorts: { id: 'd.id' },
 }
 
 const plan = { from: 'record r', columns: wholeColumns, id: 'r.call_id', account: 'r.account_id' } as const
 
-type Run = { readonly [Name in keyof RecordReads]: (input: RecordReads[Name]['input']) => RecordReads[Name]['result'] }
+type RecordHandlers = { readonly [Name in keyof RecordReads]: (input: RecordReads[Name]['input']) => RecordReads[Name]['result'] }
 
-export const recordReads = (db: Database): Run => ({
+export const recordReads = (db: Database): RecordHandlers => ({
   records: ask => findRecords(db, recordColumns, ask),
   record({ callId, scope }) {
     const record = findOne(db, plan, { id: callId, scope })
     if (record === undefined) return null
     const sql = 'SELECT kind, ref, debit, credit, amount, made_ms, reference, author FROM transfer WHERE ref = ?1'
     const rows = db.query<Record<string, string | bigint | null>, [number]>(sql.concat(' ORDER BY seq')).all(callId)
-    const moved = rows.map(({ made_ms: madeMs, ...row }) => told(transferColumns, { ...row, madeMs: madeMs! }))
-    return { record, transfers: moved }
+    const transfers = rows.map(({ made_ms: madeMs, ...row }) => told(transferColumns, { ...row, madeMs: madeMs! }))
+    return { record, transfers }
   },
   deletions: ask => listPage(db, deletionPlan, ask),
   deletion: ask => findOne(db, deletionPlan, ask) ?? null,
@@ -103,11 +106,11 @@ export const recordReads = (db: Database): Run => ({
     const { rows, next } = findRecords(db, wholeColumns, ask)
     const head = ask.after === undefined ? exportHead(format) : ''
     const text = head.concat(...rows.map(row => exportLine(showWhole(row, staff), format)))
-    return { rows: rows.length, next, ...(packed === null ? { text, packed } : pack(text, packed)) }
+    return { rows: rows.length, next, ...(packed === null ? { text, packed } : deflate(text, packed)) }
   },
 })
 
-function pack(text: string, { crc, bytes }: Packed): Pick<ExportSlice, 'text' | 'packed'> {
+function deflate(text: string, { crc, bytes }: Packed): Pick<ExportSlice, 'text' | 'packed'> {
   if (text === '') return { text, packed: { crc, bytes } }
   const plain = Buffer.from(text)
   const deflated = deflateRawSync(plain, { finishFlush: constants.Z_SYNC_FLUSH })

@@ -1,5 +1,5 @@
-// Reading statistics: whose they are is decided here, by the tables of the ledger; the figures are in a file of their
-// own, which is there once something has been summed up.
+// Queries for statistics. The tables of the ledger decide here which accounts and keys an actor may see; the figures
+// are in a separate statistics file, which exists once records have been summed up.
 
 import type { Database } from 'bun:sqlite'
 import { existsSync, statSync } from 'node:fs'
@@ -16,7 +16,7 @@ import type { Scope } from './paging.ts'
 import { scopeSql, scopeValues } from './paging.ts'
 import type { Value } from './values.ts'
 
-/** What must hold of the calls. */
+/** Which calls are counted. */
 export interface CallsAsked {
   /** Null: of all accounts. */
   readonly scope: Scope | null
@@ -30,15 +30,15 @@ export interface CallsAsked {
   readonly nowMs: number
 }
 
-/** What is told with every answer. */
+/** The part of each result that says which time and which records it covers. */
 export interface AnswerRange {
   readonly fromMs: number
   readonly beforeMs: number
-  /** Which part of the records that are there has been summed up. */
+  /** The share of the existing records that has been summed up, from 0 to 1. */
   readonly scanned: number
 }
 
-/** `unknown`: not there, or not theirs. `unfit`: not summed up together. */
+/** `unknown`: the key or account does not exist or is outside the scope. `unfit`: there are no sums for this filter. */
 export type Unanswered = { readonly done: 'unknown' | 'unfit' }
 
 export const topKinds = ['account', 'key', 'model', 'channel'] as const
@@ -74,21 +74,21 @@ export interface StatisticsReads {
   }
 }
 
-/** A question that would read more rows than this is answered by coarser ones. */
+/** A query that would read more rows than this uses sums of longer spans. */
 const TOP_ROWS_MAX = 250_000
 
-type Run = {
+type StatisticsHandlers = {
   readonly [Name in keyof StatisticsReads]: (input: StatisticsReads[Name]['input']) => StatisticsReads[Name]['result']
 }
 
-export function statisticsReads(db: Database): Run {
-  const file = new FiguresFile(db)
+export function statisticsReads(db: Database): StatisticsHandlers {
+  const file = new StatisticsReader(db)
   return {
     statisticsSummary(ask) {
       const [stats, owners] = [file.open(), ownersOf(db, file, ask)]
       if ('done' in owners) return owners
       const range = piecesOf({ ...ask, keeps: keepMs[owners.cut] })
-      return { done: 'told', ...file.told(range), figures: sumOf(stats, owners, range) }
+      return { done: 'told', ...file.rangeOf(range), figures: sumOf(stats, owners, range) }
     },
     statisticsSeries(ask) {
       const [stats, owners] = [file.open(), ownersOf(db, file, ask)]
@@ -97,15 +97,15 @@ export function statisticsReads(db: Database): Run {
       const range = widened(span, ask)
       if (!isWhole(keepMs[owners.cut], span, { fromMs: range.fromMs, nowMs })) return { done: 'too_fine' }
       const rows = { span, from: spanAt(span, range.fromMs), before: spanAt(span, range.beforeMs - 1) + 1 }
-      return { done: 'told', ...file.told(range), points: seriesOf(stats, owners, rows) }
+      return { done: 'told', ...file.rangeOf(range), points: seriesOf(stats, owners, rows) }
     },
     statisticsTop(ask) {
-      const [stats, asked] = [file.open(), topOwners(db, file, ask)]
-      if ('done' in asked) return asked
-      const range = affordable(stats, asked, ask)
-      const rows = topOf(stats, { ...asked, metric: ask.metric, limit: ask.limit }, range)
+      const [stats, owners] = [file.open(), topOwners(db, file, ask)]
+      if ('done' in owners) return owners
+      const range = affordableRange(stats, owners, ask)
+      const rows = topOf(stats, { ...owners, metric: ask.metric, limit: ask.limit }, range)
       const named = rows.map(row => ({ ...row, name: file.nameOf(ask.of, row.id) }))
-      return { done: 'told', ...file.told(range), rows: named }
+      return { done: 'told', ...file.rangeOf(range), rows: named }
     },
     statisticsEndUsers(ask) {
       const owners = ownersOf(db, file, { ...ask, key: undefined, model: undefined, channel: undefined })
@@ -114,25 +114,29 @@ export function statisticsReads(db: Database): Run {
         return { done: 'unfit' }
       }
       const range = piecesOf({ ...ask, keeps: endUserKeepMs })
-      return { done: 'told', ...file.told(range), rows: topEndUsers(file.open(), { ...ask, ones: owners.ones }, range) }
+      return { done: 'told', ...file.rangeOf(range), rows: topEndUsers(file.open(), { ...ask, ones: owners.ones }, range) }
     },
     statisticsFailures(ask) {
       const [stats, owners] = [file.open(), ownersOf(db, file, ask)]
       if ('done' in owners) return owners
       if (owners.other !== undefined) return { done: 'unfit' }
       const range = piecesOf({ ...ask, keeps: failureKeepMs })
-      return { done: 'told', ...file.told(range), rows: failuresOf(stats, owners, range) }
+      return { done: 'told', ...file.rangeOf(range), rows: failuresOf(stats, owners, range) }
     },
   }
 }
 
-type Wanted = Pick<TopAsk, 'cut' | 'ones' | 'other' | 'by'>
+type TopOwners = Pick<TopAsk, 'cut' | 'ones' | 'other' | 'by'>
 
-/** As fine as it can be without reading too much. */
-function affordable(stats: Database, asked: Wanted, ask: CallsAsked): Pieces & { first: number; last: number } {
-  const keeps: Keeps = keepMs[asked.cut]
+/** Chooses the finest spans that do not read too many rows. */
+function affordableRange(
+  stats: Database,
+  owners: TopOwners,
+  ask: CallsAsked,
+): Pieces & { first: number; last: number } {
+  const keeps: Keeps = keepMs[owners.cut]
   const months = { first: spanAt('month', ask.fromMs), last: spanAt('month', ask.beforeMs - 1) }
-  const members = membersOf(stats, asked, months)
+  const members = membersOf(stats, owners, months)
   for (const coarsest of ['minute', 'hour', 'day'] as const) {
     const range = piecesOf({ ...ask, keeps, coarsest })
     const rows = range.pieces.reduce((sum, { from, before }) => sum + before - from, 0)
@@ -141,8 +145,8 @@ function affordable(stats: Database, asked: Wanted, ask: CallsAsked): Pieces & {
   return { ...piecesOf({ ...ask, keeps, coarsest: 'month' }), ...months }
 }
 
-/** Which rows are all calls that are asked for. */
-function ownersOf(db: Database, file: FiguresFile, ask: CallsAsked): Owners | Unanswered {
+/** Finds the rows of the sums that contain exactly the requested calls. */
+function ownersOf(db: Database, file: StatisticsReader, ask: CallsAsked): Owners | Unanswered {
   const { key, model, channel } = ask
   const accounts = accountsOf(db, ask)
   if (accounts === 'unknown') return { done: 'unknown' }
@@ -160,23 +164,23 @@ function ownersOf(db: Database, file: FiguresFile, ask: CallsAsked): Owners | Un
   return number === undefined ? { cut: 'all', ones: [0] } : { cut: 'model', ones: [number] }
 }
 
-/** The same, told apart by something. */
-function topOwners(db: Database, file: FiguresFile, ask: CallsAsked & { readonly of: TopKind }): Wanted | Unanswered {
+/** Finds the rows of the sums for the requested calls, grouped by account, key, model or channel. */
+function topOwners(db: Database, file: StatisticsReader, ask: CallsAsked & { readonly of: TopKind }): TopOwners | Unanswered {
   const owners = ownersOf(db, file, ask)
   if ('done' in owners) return owners
-  const row = tops[ask.of][owners.cut]
+  const row = topCuts[ask.of][owners.cut]
   if (row === undefined) return { done: 'unfit' }
   const [cut, by] = row
   if (owners.cut === 'account' && cut !== 'account') return { cut, by, ones: keysOf(db, owners.ones) }
-  // Of the two, one is told apart, and the other is what was asked for.
+  // The cut has two dimensions: one is the group, and the other is the filter.
   if (by === 'other' || cut === owners.cut) return { cut, by, ones: owners.ones }
   return { cut, by, ones: 'any', other: owners.cut === 'all' ? undefined : owners.ones[0]! }
 }
 
 type TopCut = readonly [cut: Cut, by: 'one' | 'other']
 
-/** By what is told apart, and by the calls that are asked for: all, or those of one. */
-const tops: Readonly<Record<TopKind, Readonly<Partial<Record<Cut, TopCut>>>>> = {
+/** The cut to read, by the requested grouping and by the cut of the filter. */
+const topCuts: Readonly<Record<TopKind, Readonly<Partial<Record<Cut, TopCut>>>>> = {
   account: { all: ['account', 'one'], account: ['account', 'one'] },
   key: { all: ['key', 'one'], account: ['key', 'one'], model: ['keyModel', 'one'] },
   model: {
@@ -188,19 +192,19 @@ const tops: Readonly<Record<TopKind, Readonly<Partial<Record<Cut, TopCut>>>>> = 
   channel: { all: ['channel', 'one'], model: ['modelChannel', 'other'] },
 }
 
-/** The accounts that are asked for, as far as they may be looked at; of a key its own must be one of them. */
+/** The requested accounts within the scope. For a key this is its account, which must be in the scope. */
 function accountsOf(db: Database, { scope, account, key }: CallsAsked): readonly number[] | 'all' | 'unknown' {
-  const mine = scope === null ? 'true' : scopeSql('a.id')
+  const inScope = scope === null ? 'true' : scopeSql('a.id')
   const values: Record<string, Value> = scopeValues(scope)
   if (key !== undefined) {
-    const sql = 'SELECT a.id FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = $key AND '.concat(mine)
+    const sql = 'SELECT a.id FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = $key AND '.concat(inScope)
     const row = db.query<{ id: bigint }, [Record<string, Value>]>(sql).get({ ...values, key })
-    const isFit = row !== null && (account === undefined || account === Number(row.id))
-    return isFit ? [Number(row.id)] : 'unknown'
+    const isRequested = row !== null && (account === undefined || account === Number(row.id))
+    return isRequested ? [Number(row.id)] : 'unknown'
   }
   if (account === undefined && scope === null) return 'all'
-  const one = account === undefined ? '' : ' AND a.id = $account'
-  const sql = 'SELECT a.id FROM account a WHERE '.concat(mine, one)
+  const isAccount = account === undefined ? '' : ' AND a.id = $account'
+  const sql = 'SELECT a.id FROM account a WHERE '.concat(inScope, isAccount)
   const bound = account === undefined ? values : { ...values, account }
   const rows = db.query<{ id: bigint }, [Record<string, Value>]>(sql).all(bound)
   return account !== undefined && rows.length === 0 ? 'unknown' : rows.map(({ id }) => Number(id))
@@ -214,7 +218,7 @@ function keysOf(db: Database, accounts: readonly number[]): readonly number[] {
     .map(({ id }) => Number(id))
 }
 
-class FiguresFile {
+class StatisticsReader {
   readonly #db: Database
   readonly #path: string
   #opened: { readonly db: Database; readonly inode: number } | undefined
@@ -224,7 +228,7 @@ class FiguresFile {
     this.#path = join(dirname(db.filename), STATISTICS)
   }
 
-  /** Whatever has become of the file since it was last asked. */
+  /** Opens the file, and opens it again when it has been replaced. */
   open(): Database {
     const inode = existsSync(this.#path) ? statSync(this.#path).ino : 0
     if (this.#opened?.inode === inode) return this.#opened.db
@@ -234,7 +238,7 @@ class FiguresFile {
     return this.#opened.db
   }
 
-  told({ fromMs, beforeMs }: { readonly fromMs: number; readonly beforeMs: number }): AnswerRange {
+  rangeOf({ fromMs, beforeMs }: { readonly fromMs: number; readonly beforeMs: number }): AnswerRange {
     const row = this.open()
       .query<Record<string, bigint>, []>('SELECT scan_before, scan_top, scan_bottom FROM mark')
       .get()
@@ -242,7 +246,7 @@ class FiguresFile {
     return { fromMs, beforeMs, scanned: before === 0 ? 1 : (top! - before!) / Math.max(1, top! - bottom!) }
   }
 
-  /** Of a model or a channel; one that was never called has none. */
+  /** The number of a model or channel name; -1 for a name that was never called. */
   numberOf(name: string): number {
     const row = this.open().query<{ id: bigint }, [string]>('SELECT id FROM name WHERE text = ?1').get(name)
     return row === null ? -1 : Number(row.id)

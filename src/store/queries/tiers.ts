@@ -1,4 +1,4 @@
-// Reading tiers.
+// Queries for tiers.
 
 import type { Database } from 'bun:sqlite'
 import type { ListAsk, ListPlan, Page } from './paging.ts'

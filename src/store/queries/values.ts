@@ -1,9 +1,9 @@
-// How what a row holds is told to another thread: as JSON, with money in decimal digits.
+// Converts the columns of SQL rows into values that can cross a thread as JSON. Money is written as decimal digits.
 
 export type Value = bigint | number | string | Uint8Array | null
 export type Row = Readonly<Record<string, Value>>
 
-/** What becomes of a column. */
+/** Converts the value of a column. */
 export type Kind<T> = (value: Value) => T
 
 export const number: Kind<number> = value => Number(value)
@@ -11,10 +11,10 @@ export const text: Kind<string> = value => String(value)
 /** Nano-USD in decimal digits. */
 export const money: Kind<string> = value => String(value)
 export const flag: Kind<boolean> = value => value === 1n
-/** Kept with commas between; null: whichever. */
+/** A list that is stored with commas as separators. Null means: no restriction. */
 export const list: Kind<readonly string[] | null> = value =>
   value === null ? null : value === '' ? [] : String(value).split(',')
-/** Shown as it is where it is no JSON. */
+/** Parsed JSON. A text that is not JSON is returned unchanged. */
 export const json: Kind<unknown> = value => {
   try {
     return value === null ? null : JSON.parse(String(value))
@@ -28,7 +28,7 @@ export const or =
   value =>
     value === null ? null : kind(value)
 
-/** A column of an answer: what it is in SQL, and what becomes of it. */
+/** The columns of a result, by name: the SQL expression and its converter. */
 export type Columns = Readonly<Record<string, readonly [sql: string, kind: Kind<unknown>]>>
 
 export type Told<C extends Columns> = { readonly [Name in keyof C]: ReturnType<C[Name][1]> }

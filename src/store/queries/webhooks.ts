@@ -1,4 +1,4 @@
-// Reading webhooks, what they were told, and when accounts are called low. Never a secret.
+// Queries for webhooks, their deliveries and the balance alerts of accounts. They never return a secret.
 
 import type { Database } from 'bun:sqlite'
 import type { ListAsk, ListPlan, Page, Scope } from './paging.ts'
@@ -41,7 +41,7 @@ const deliveryColumns = {
   error: ['d.error', or(text)],
 } as const
 
-const deliveries: ListPlan<typeof deliveryColumns> = {
+const deliveryPlan: ListPlan<typeof deliveryColumns> = {
   from: 'webhook_delivery d JOIN webhook w ON w.id = d.webhook_id',
   columns: deliveryColumns,
   id: 'd.id',
@@ -56,7 +56,7 @@ const alertColumns = {
   version: ['coalesce(b.version, 0)', number],
 } as const
 
-const alert = {
+const alertPlan = {
   from: 'account a LEFT JOIN balance_alert b ON b.account_id = a.id',
   columns: alertColumns,
   id: 'a.id',
@@ -67,22 +67,22 @@ export type WebhookView = Told<typeof columns>
 export type DeliveryView = Told<typeof deliveryColumns>
 export type AlertView = Told<typeof alertColumns>
 
-interface One {
+interface ByIdInScope {
   readonly id: number
   readonly scope: Scope | null
 }
 
 export interface WebhookReads {
   webhooks: { input: ListAsk; result: Page<WebhookView> }
-  webhook: { input: One; result: WebhookView | null }
+  webhook: { input: ByIdInScope; result: WebhookView | null }
   deliveries: { input: ListAsk; result: Page<DeliveryView> }
-  /** Of an account; without a threshold it is not called low. */
-  balanceAlert: { input: One; result: AlertView | null }
+  /** The alert of an account. Without a threshold the account has no alert. */
+  balanceAlert: { input: ByIdInScope; result: AlertView | null }
 }
 
 export const webhookReads = (db: Database) => ({
   webhooks: (ask: ListAsk) => listPage(db, plan, ask),
-  webhook: (one: One) => findOne(db, plan, one) ?? null,
-  deliveries: (ask: ListAsk) => listPage(db, deliveries, ask),
-  balanceAlert: (one: One) => findOne(db, alert, one) ?? null,
+  webhook: (input: ByIdInScope) => findOne(db, plan, input) ?? null,
+  deliveries: (ask: ListAsk) => listPage(db, deliveryPlan, ask),
+  balanceAlert: (input: ByIdInScope) => findOne(db, alertPlan, input) ?? null,
 })

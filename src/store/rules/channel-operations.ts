@@ -1,5 +1,5 @@
-// Writing down channels and providers: what is said of a channel, and all of those that are laid down here. Seldom, and
-// never in the way of calls. Whether it makes sense is for whoever asks to know.
+// The operations on channels and providers: the rules of any channel, and the stored channels and providers. The caller
+// has checked that the values make sense.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Run } from '../engine/operations.ts'
@@ -7,18 +7,14 @@ import type { Books } from '../ledger/books.ts'
 import type { ChannelChange, RuleOperations } from './rules.ts'
 import { isStoredId } from './rules.ts'
 
-type Names = 'setChannels' | 'createChannels' | 'resetChannel' | 'removeChannels' | 'setProvider' | 'removeProvider'
-type ChannelRun = Pick<Run, Names & keyof RuleOperations>
+type ChannelOperationName = 'setChannels' | 'createChannels' | 'resetChannel' | 'removeChannels' | 'setProvider' | 'removeProvider'
+type ChannelHandlers = Pick<Run, ChannelOperationName & keyof RuleOperations>
 type Value = bigint | number | string | Uint8Array | null
-type Raw = Record<string, Value>
+type RawRow = Record<string, Value>
 
-export const channelOperations = (books: Books): ChannelRun => ({ ...ofChannels(books), ...ofProviders(books) })
-
-type OfChannels = Omit<ChannelRun, 'setProvider' | 'removeProvider'>
-
-function ofChannels(books: Books): OfChannels {
+export function channelOperations(books: Books): ChannelHandlers {
   const rows = channelRows(books)
-  return { ...changing(rows), ...ending(books, rows) }
+  return { ...setAndCreateOperations(rows), ...resetAndRemoveOperations(books, rows), ...providerOperations(books) }
 }
 
 function channelRows({ db, nowMs }: Books) {
@@ -34,52 +30,48 @@ function channelRows({ db, nowMs }: Books) {
        tags = ?9, name = ?10, base_url = ?11, headers = ?12, parameters = ?13, times = ?14, origin = ?15,
        credential = ?16, fingerprint = ?17, foreign_ids = ?18, author = ?19, changed_ms = ?20 WHERE id = ?1`,
   )
-  const isThere = (id: string): boolean => find.get(id) !== null
-  const isFull = (more: number): boolean => Number((count.get() as Raw).n) + more > bounds.channelRulesMax
+  const exists = (id: string): boolean => find.get(id) !== null
+  const isFull = (more: number): boolean => Number((count.get() as RawRow).n) + more > bounds.channelRulesMax
   const isTaken = (provider: Value, name: string, id: string): boolean => findName.get(provider, name, id) !== null
 
-  /** Whether its credential was for another place. */
+  /** Writes a change. Returns whether the credential was deleted because it was for another origin. */
   function write(change: ChannelChange, author: string): boolean {
-    const row = find.get(change.channel) as Raw
-    const { columns, isCleared } = changed(row, change)
+    const row = find.get(change.channel) as RawRow
+    const { columns, isCleared } = changedRow(row, change)
     update.run(change.channel, ...columns, author, nowMs())
     return isCleared
   }
 
   function refusalOf({ channel, setting, version }: ChannelChange): 'unknown' | 'name_taken' | 'stale' | undefined {
-    const row = find.get(channel) as Raw | null
+    const row = find.get(channel) as RawRow | null
     if (version !== undefined && Number(row?.version ?? 0) !== version) return 'stale'
-    const mustBeThere = isStoredId(channel) || setting !== undefined
-    if (mustBeThere && (row === null || row.provider === null)) return 'unknown'
-    const isOther = setting?.name !== undefined && isTaken(row!.provider!, setting.name, channel)
-    return isOther ? 'name_taken' : undefined
+    const mustBeStored = isStoredId(channel) || setting !== undefined
+    if (mustBeStored && (row === null || row.provider === null)) return 'unknown'
+    const isNameTaken = setting?.name !== undefined && isTaken(row!.provider!, setting.name, channel)
+    return isNameTaken ? 'name_taken' : undefined
   }
 
-  const add = (id: string, { provider, name, author }: NewRow): void =>
-    void insert.run(id, provider, name, author, nowMs())
+  const add = (
+    id: string,
+    { provider, name, author }: { provider: string | null; name: string | null; author: string },
+  ): void => void insert.run(id, provider, name, author, nowMs())
 
-  return { isThere, isFull, isTaken, refusalOf, write, add }
-}
-
-interface NewRow {
-  readonly provider: string | null
-  readonly name: string | null
-  readonly author: string
+  return { exists, isFull, isTaken, refusalOf, write, add }
 }
 
 type ChannelRows = ReturnType<typeof channelRows>
 
-function changing(rows: ChannelRows): Pick<OfChannels, 'setChannels' | 'createChannels'> {
-  const { isThere, isFull, isTaken, refusalOf, write, add } = rows
+function setAndCreateOperations(rows: ChannelRows): Pick<ChannelHandlers, 'setChannels' | 'createChannels'> {
+  const { exists, isFull, isTaken, refusalOf, write, add } = rows
   return {
     setChannels({ changes, author }) {
       for (const change of changes) {
         const done = refusalOf(change)
         if (done !== undefined) return { done, channel: change.channel }
       }
-      const fresh = changes.filter(({ channel }) => !isThere(channel))
-      if (isFull(fresh.length)) return { done: 'too_many', channel: fresh[0]?.channel ?? '' }
-      for (const { channel } of fresh) add(channel, { provider: null, name: null, author })
+      const missing = changes.filter(({ channel }) => !exists(channel))
+      if (isFull(missing.length)) return { done: 'too_many', channel: missing[0]?.channel ?? '' }
+      for (const { channel } of missing) add(channel, { provider: null, name: null, author })
       const cleared = changes.filter(change => write(change, author)).map(({ channel }) => channel)
       return { done: 'set', cleared }
     },
@@ -87,8 +79,8 @@ function changing(rows: ChannelRows): Pick<OfChannels, 'setChannels' | 'createCh
       if (isFull(channels.length)) return { done: 'too_many', channel: channels[0]!.channel }
       const names = new Set<string>()
       for (const { channel, provider, setting } of channels) {
-        const isTwice = names.has(setting.name) || isTaken(provider, setting.name, channel)
-        if (isTwice || isThere(channel)) return { done: 'name_taken', channel }
+        const isNameTaken = names.has(setting.name) || isTaken(provider, setting.name, channel)
+        if (isNameTaken || exists(channel)) return { done: 'name_taken', channel }
         names.add(setting.name)
       }
       for (const { provider, ...channel } of channels) {
@@ -100,7 +92,10 @@ function changing(rows: ChannelRows): Pick<OfChannels, 'setChannels' | 'createCh
   }
 }
 
-function ending({ db, nowMs }: Books, { isThere }: ChannelRows): Pick<OfChannels, 'resetChannel' | 'removeChannels'> {
+function resetAndRemoveOperations(
+  { db, nowMs }: Books,
+  { exists }: ChannelRows,
+): Pick<ChannelHandlers, 'resetChannel' | 'removeChannels'> {
   const reset = db.query(
     `UPDATE channel SET disabled = 0, weight = 1, priority = 0, rpm = NULL, tpm = NULL, concurrency = NULL,
        proxy = NULL, tags = '', foreign_ids = 0, author = ?2, changed_ms = ?3 WHERE id = ?1`,
@@ -112,51 +107,56 @@ function ending({ db, nowMs }: Books, { isThere }: ChannelRows): Pick<OfChannels
       return { done: changes > 0 ? 'removed' : 'unknown' }
     },
     removeChannels({ channels }) {
-      const strange = channels.find(channel => !isStoredId(channel) || !isThere(channel))
-      if (strange !== undefined) return { done: 'unknown', channel: strange }
+      const notStored = channels.find(channel => !isStoredId(channel) || !exists(channel))
+      if (notStored !== undefined) return { done: 'unknown', channel: notStored }
       for (const channel of channels) remove.run(channel)
       return { done: 'removed' }
     },
   }
 }
 
-/** All columns in their order, from `disabled` to `foreign_ids`. */
-function changed(row: Raw, change: ChannelChange): { readonly columns: readonly Value[]; readonly isCleared: boolean } {
+/** The values of a changed row, in the order of the update from `disabled` to `foreign_ids`. */
+function changedRow(
+  row: RawRow,
+  change: ChannelChange,
+): { readonly columns: readonly Value[]; readonly isCleared: boolean } {
   const { setting = {} } = change
-  const or = (given: Value | undefined, column: string): Value => (given === undefined ? row[column]! : given)
+  const valueOr = (value: Value | undefined, column: string): Value => (value === undefined ? row[column]! : value)
   const json = (field: 'headers' | 'parameters' | 'times'): Value =>
-    or(setting[field] && JSON.stringify(setting[field]), field)
-  const { columns: secret, isCleared } = credentialOf(row, change)
+    valueOr(setting[field] && JSON.stringify(setting[field]), field)
+  const { columns: credentialColumns, isCleared } = credentialOf(row, change)
   const columns = [
-    or(change.disabled === undefined ? undefined : Number(change.disabled), 'disabled'),
-    or(change.weight, 'weight'),
-    or(change.priority, 'priority'),
-    or(change.requestsPerMinute, 'rpm'),
-    or(change.tokensPerMinute, 'tpm'),
-    or(change.concurrency, 'concurrency'),
-    or(change.proxy && Buffer.from(change.proxy, 'base64'), 'proxy'),
-    or(change.tags?.join(), 'tags'),
-    or(setting.name, 'name'),
-    or(setting.baseUrl, 'base_url'),
-    ...[json('headers'), json('parameters'), json('times')],
-    ...secret,
-    or(change.foreignIds === undefined ? undefined : Number(change.foreignIds), 'foreign_ids'),
+    valueOr(change.disabled === undefined ? undefined : Number(change.disabled), 'disabled'),
+    valueOr(change.weight, 'weight'),
+    valueOr(change.priority, 'priority'),
+    valueOr(change.requestsPerMinute, 'rpm'),
+    valueOr(change.tokensPerMinute, 'tpm'),
+    valueOr(change.concurrency, 'concurrency'),
+    valueOr(change.proxy && Buffer.from(change.proxy, 'base64'), 'proxy'),
+    valueOr(change.tags?.join(), 'tags'),
+    valueOr(setting.name, 'name'),
+    valueOr(setting.baseUrl, 'base_url'),
+    json('headers'),
+    json('parameters'),
+    json('times'),
+    ...credentialColumns,
+    valueOr(change.foreignIds === undefined ? undefined : Number(change.foreignIds), 'foreign_ids'),
   ]
   return { columns, isCleared }
 }
 
-/** Origin, credential and fingerprint. What was given for one place is never left for another. */
-function credentialOf(row: Raw, { origin, credential }: ChannelChange) {
+/** The values of origin, credential and fingerprint. A credential for one origin is never kept for another. */
+function credentialOf(row: RawRow, { origin, credential }: ChannelChange) {
   if (credential !== undefined) {
-    const given = [origin!, Buffer.from(credential.sealed, 'base64'), credential.fingerprint]
-    return { columns: given, isCleared: false }
+    const columns = [origin!, Buffer.from(credential.sealed, 'base64'), credential.fingerprint]
+    return { columns, isCleared: false }
   }
-  const isElsewhere = origin !== undefined && row.credential !== null && row.origin !== origin
-  if (isElsewhere) return { columns: [null, null, null], isCleared: true }
+  const isForOtherOrigin = origin !== undefined && row.credential !== null && row.origin !== origin
+  if (isForOtherOrigin) return { columns: [null, null, null], isCleared: true }
   return { columns: [row.origin!, row.credential!, row.fingerprint!], isCleared: false }
 }
 
-function ofProviders({ db, nowMs }: Books): Pick<ChannelRun, 'setProvider' | 'removeProvider'> {
+function providerOperations({ db, nowMs }: Books): Pick<ChannelHandlers, 'setProvider' | 'removeProvider'> {
   const find = db.query('SELECT 1 FROM provider WHERE id = ?1')
   const count = db.query('SELECT count(*) AS n FROM provider')
   const insert = db.query(
@@ -169,22 +169,22 @@ function ofProviders({ db, nowMs }: Books): Pick<ChannelRun, 'setProvider' | 're
     `UPDATE channel SET credential = NULL, fingerprint = NULL, origin = NULL, changed_ms = ?3
      WHERE provider = ?1 AND base_url IS NULL AND credential IS NOT NULL AND origin IS NOT ?2 RETURNING id`,
   )
-  const cleared = (id: string, origin: string | null): string[] =>
+  const clearCredentials = (id: string, origin: string | null): string[] =>
     (clear.all(id, origin, nowMs()) as { id: string }[]).map(row => row.id)
   return {
     setProvider({ id, definition, isNew, origin, author }) {
-      const isThere = find.get(id) !== null
-      if (isThere === isNew) return { done: isNew ? 'exists' : 'unknown' }
-      if (isNew && Number((count.get() as Raw).n) >= bounds.storedProvidersMax) return { done: 'too_many' }
+      const exists = find.get(id) !== null
+      if (exists === isNew) return { done: isNew ? 'exists' : 'unknown' }
+      if (isNew && Number((count.get() as RawRow).n) >= bounds.storedProvidersMax) return { done: 'too_many' }
       if (isNew) insert.run(id, definition, author, nowMs())
       else update.run(id, definition, author, nowMs())
-      return { done: 'set', cleared: cleared(id, origin) }
+      return { done: 'set', cleared: clearCredentials(id, origin) }
     },
     removeProvider({ id, origin, replaces }) {
       if (find.get(id) === null) return { done: 'unknown' }
       if (!replaces && findUser.get(id) !== null) return { done: 'in_use' }
       remove.run(id)
-      return { done: 'removed', cleared: cleared(id, origin) }
+      return { done: 'removed', cleared: clearCredentials(id, origin) }
     },
   }
 }

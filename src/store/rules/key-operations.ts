@@ -1,4 +1,4 @@
-// API keys: make, set, renew, revoke. What callers do with them is looked up elsewhere; here nothing is in their way.
+// The operations on API keys: create, change, rotate and revoke.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Runs } from '../engine/operation.ts'
@@ -10,7 +10,7 @@ import { accountReader } from '../ledger/ledger-operations.ts'
 import type { MoneyText } from '../ledger/money-text.ts'
 import { amountOf } from '../ledger/money-text.ts'
 
-/** What is not given stays as it is; null takes it away. Lists have commas between. */
+/** A change of a key. Undefined leaves a value as it is; null removes it. Lists are separated by commas. */
 export interface KeyChange {
   readonly name?: string | undefined
   readonly tier?: string | undefined
@@ -21,7 +21,7 @@ export interface KeyChange {
   readonly explains?: boolean | undefined
   readonly disabled?: boolean | undefined
   readonly expiresMs?: number | null | undefined
-  /** Patterns of names of models. */
+  /** Patterns of model names. */
   readonly allows?: string | null | undefined
   readonly denies?: string | null | undefined
   /** Tags that a channel must have. */
@@ -35,19 +35,19 @@ export interface KeyChange {
 export interface KeyInsert extends Omit<KeyChange, 'tier' | 'disabled'>, Scoped {
   readonly id: number
   readonly accountId: number
-  /** The account exists; else one is made. */
+  /** Whether the account exists; else it is created. */
   readonly existing: boolean
   /** Hex. */
   readonly digest: string
-  /** The mark of the pepper in it. */
+  /** The mark of the pepper that is used in the digest. */
   readonly pepper: string
   readonly suffix: string
   readonly name: string
-  /** Null: its account's, or else the usual one. */
+  /** Null: the tier of its account, or else the default tier. */
   readonly tier: string | null
   readonly qpm: number | null
   readonly credit: MoneyText
-  /** Of the credit's transfer. */
+  /** The id of the transfer of the credit. */
   readonly creditRef: number
 }
 
@@ -60,7 +60,7 @@ export interface KeyOperations {
     input: KeyChange & Scoped & { readonly id: number }
     result: { done: 'set' | 'unknown' | 'revoked' | 'tier_unknown' | 'name_taken' }
   }
-  /** Another text for the same key. The old one works until then; null: not any more. */
+  /** Replaces the secret of a key. The old secret works until `untilMs`; null: it stops at once. */
   rotateKey: {
     input: Scoped & {
       readonly id: number
@@ -75,18 +75,18 @@ export interface KeyOperations {
   revokeKey: { input: Scoped & { readonly id: number }; result: { done: 'revoked' | 'unknown' } }
 }
 
-type KeyRun = Runs<KeyOperations>
-type Raw = Record<string, bigint | string | null>
+type KeyHandlers = Runs<KeyOperations>
+type RawRow = Record<string, bigint | string | null>
 
 export const USUAL_TIER = 'standard'
 
-export const keyOperations = (books: Books): KeyRun => ({
-  createKey: buildCreate(books),
-  setKey: buildSet(books),
-  ...endingOperations(books),
+export const keyOperations = (books: Books): KeyHandlers => ({
+  createKey: buildCreateKey(books),
+  setKey: buildSetKey(books),
+  ...rotateAndRevokeOperations(books),
 })
 
-/** Of those that are not revoked: what people call a key must tell it from the others of its account. */
+/** Checks whether another key of the account has this name. Revoked keys do not count. */
 function nameFinder({ db }: Books): (accountId: number, name: string, exceptId: number) => boolean {
   const find = db.query(
     'SELECT 1 FROM api_key WHERE account_id = ?1 AND name = ?2 AND id <> ?3 AND revoked_ms IS NULL LIMIT 1',
@@ -94,7 +94,7 @@ function nameFinder({ db }: Books): (accountId: number, name: string, exceptId: 
   return (accountId, name, exceptId) => find.get(accountId, name, exceptId) !== null
 }
 
-function buildCreate(books: Books): KeyRun['createKey'] {
+function buildCreateKey(books: Books): KeyHandlers['createKey'] {
   const { db, nowMs } = books
   const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
   const findAccountTier = db.query('SELECT tier FROM account WHERE id = ?1')
@@ -105,17 +105,19 @@ function buildCreate(books: Books): KeyRun['createKey'] {
        explains, clamps, keeps_bodies, strict, expires_ms, endpoints, addresses, pepper, self_made)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)`,
   )
-  const [readAccount, reaches, hasName] = [accountReader(db), buildReaches(db), nameFinder(books)]
-  const give = buildGive(books)
+  const readAccount = accountReader(db)
+  const isInScope = buildReaches(db)
+  const hasName = nameFinder(books)
+  const giveCredit = buildGive(books)
 
-  /** Why not; undefined where it can be made. */
+  /** Why the key cannot be created; undefined where it can. */
   function problem(key: KeyInsert): 'account_unknown' | 'name_taken' | 'too_many' | undefined {
     if (!key.existing) return undefined
     const kind = readAccount(key.accountId)?.kind
-    if (kind === undefined || kind === 'operator' || !reaches(key.scope, key.accountId)) return 'account_unknown'
+    if (kind === undefined || kind === 'operator' || !isInScope(key.scope, key.accountId)) return 'account_unknown'
     if (hasName(key.accountId, key.name, key.id)) return 'name_taken'
-    const most = bounds.keysOfAccountMax
-    const isFull = key.scope && Number((countKeys.get(key.accountId, most) as Raw).n) >= most
+    const countMax = bounds.keysOfAccountMax
+    const isFull = key.scope && Number((countKeys.get(key.accountId, countMax) as RawRow).n) >= countMax
     return isFull ? 'too_many' : undefined
   }
 
@@ -123,23 +125,39 @@ function buildCreate(books: Books): KeyRun['createKey'] {
     const credit = amountOf(key.credit)
     const done = problem(key)
     if (done !== undefined) return { done }
-    const usual = (findAccountTier.get(key.accountId) as Raw | null)?.tier ?? USUAL_TIER
-    const tier = key.tier ?? usual
+    const defaultTier = (findAccountTier.get(key.accountId) as RawRow | null)?.tier ?? USUAL_TIER
+    const tier = key.tier ?? defaultTier
     if (findTier.get(tier) === null) return { done: 'tier_unknown' }
     if (!key.existing) insertAccount.run(key.accountId, key.name, nowMs())
-    const digest = Buffer.from(key.digest, 'hex')
-    const lists = [key.allows ?? null, key.denies ?? null, key.requires ?? null]
-    const switches = [key.explains, key.clamps, key.keepsBodies, key.strict].map(on => Number(on ?? false))
-    const bounded = [key.expiresMs ?? null, key.endpoints ?? null, key.addresses ?? null]
-    const named = [key.id, digest, key.suffix, key.name, key.accountId, tier, key.qpm, nowMs()]
     const isSelfMade = Number(key.scope !== undefined && key.scope !== null)
-    insertKey.run(...named, ...lists, ...switches, ...bounded, key.pepper, isSelfMade)
-    if (credit > 0n) give({ kind: 'gift', ref: key.creditRef, accountId: key.accountId, amount: credit })
+    insertKey.run(
+      key.id,
+      Buffer.from(key.digest, 'hex'),
+      key.suffix,
+      key.name,
+      key.accountId,
+      tier,
+      key.qpm,
+      nowMs(),
+      key.allows ?? null,
+      key.denies ?? null,
+      key.requires ?? null,
+      Number(key.explains ?? false),
+      Number(key.clamps ?? false),
+      Number(key.keepsBodies ?? false),
+      Number(key.strict ?? false),
+      key.expiresMs ?? null,
+      key.endpoints ?? null,
+      key.addresses ?? null,
+      key.pepper,
+      isSelfMade,
+    )
+    if (credit > 0n) giveCredit({ kind: 'gift', ref: key.creditRef, accountId: key.accountId, amount: credit })
     return { done: 'created' }
   }
 }
 
-function buildSet(books: Books): KeyRun['setKey'] {
+function buildSetKey(books: Books): KeyHandlers['setKey'] {
   const { db, nowMs } = books
   const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
   const find = db.query('SELECT * FROM api_key WHERE id = ?1')
@@ -148,32 +166,44 @@ function buildSet(books: Books): KeyRun['setKey'] {
        disabled_ms = ?9, expires_ms = ?10, allows = ?11, denies = ?12, requires = ?13, endpoints = ?14, addresses = ?15
      WHERE id = ?1`,
   )
-  const [reaches, hasName] = [buildReaches(db), nameFinder(books)]
+  const isInScope = buildReaches(db)
+  const hasName = nameFinder(books)
   return function setKey({ id, scope, name, tier, disabled, ...change }) {
-    const row = find.get(id) as Raw | null
-    if (row === null || !reaches(scope, Number(row.account_id))) return { done: 'unknown' }
+    const row = find.get(id) as RawRow | null
+    if (row === null || !isInScope(scope, Number(row.account_id))) return { done: 'unknown' }
     if (row.revoked_ms !== null) return { done: 'revoked' }
     if (tier !== undefined && findTier.get(tier) === null) return { done: 'tier_unknown' }
     if (name !== undefined && hasName(Number(row.account_id), name, id)) return { done: 'name_taken' }
-    const or = (
-      given: string | number | boolean | null | undefined,
+    /** The new value of a column, or its present value where the change has none. */
+    const valueOr = (
+      value: string | number | boolean | null | undefined,
       column: string,
     ): bigint | string | number | null =>
-      given === undefined ? row[column]! : typeof given === 'boolean' ? Number(given) : given
+      value === undefined ? row[column]! : typeof value === 'boolean' ? Number(value) : value
     const { clamps, keepsBodies, strict, explains, qpm, expiresMs } = change
     const disabledMs = disabled === undefined ? undefined : disabled ? (row.disabled_ms ?? nowMs()) : null
     update.run(
-      ...[id, or(name, 'name'), or(tier, 'tier'), or(qpm, 'qpm'), or(clamps, 'clamps')],
-      ...[or(keepsBodies, 'keeps_bodies'), or(strict, 'strict'), or(explains, 'explains')],
+      id,
+      valueOr(name, 'name'),
+      valueOr(tier, 'tier'),
+      valueOr(qpm, 'qpm'),
+      valueOr(clamps, 'clamps'),
+      valueOr(keepsBodies, 'keeps_bodies'),
+      valueOr(strict, 'strict'),
+      valueOr(explains, 'explains'),
       disabledMs === undefined ? row.disabled_ms! : disabledMs,
-      ...[or(expiresMs, 'expires_ms'), or(change.allows, 'allows'), or(change.denies, 'denies')],
-      ...[or(change.requires, 'requires'), or(change.endpoints, 'endpoints'), or(change.addresses, 'addresses')],
+      valueOr(expiresMs, 'expires_ms'),
+      valueOr(change.allows, 'allows'),
+      valueOr(change.denies, 'denies'),
+      valueOr(change.requires, 'requires'),
+      valueOr(change.endpoints, 'endpoints'),
+      valueOr(change.addresses, 'addresses'),
     )
     return { done: 'set' }
   }
 }
 
-function endingOperations({ db, nowMs }: Books): Pick<KeyRun, 'rotateKey' | 'revokeKey'> {
+function rotateAndRevokeOperations({ db, nowMs }: Books): Pick<KeyHandlers, 'rotateKey' | 'revokeKey'> {
   const find = db.query('SELECT account_id, digest, revoked_ms FROM api_key WHERE id = ?1')
   const revoke = db.query(
     `UPDATE api_key SET revoked_ms = ?2, old_digest = NULL, old_until_ms = NULL, old_pepper = NULL
@@ -183,21 +213,21 @@ function endingOperations({ db, nowMs }: Books): Pick<KeyRun, 'rotateKey' | 'rev
     `UPDATE api_key SET digest = ?2, pepper = ?3, suffix = ?4, old_until_ms = ?5,
        old_digest = iif(?5 IS NULL, NULL, digest), old_pepper = iif(?5 IS NULL, NULL, pepper) WHERE id = ?1`,
   )
-  const reaches = buildReaches(db)
-  const reached = ({ id, scope }: Scoped & { readonly id: number }): Raw | undefined => {
-    const row = find.get(id) as Raw | null
-    return row !== null && reaches(scope, Number(row.account_id)) ? row : undefined
+  const isInScope = buildReaches(db)
+  const findInScope = ({ id, scope }: Scoped & { readonly id: number }): RawRow | undefined => {
+    const row = find.get(id) as RawRow | null
+    return row !== null && isInScope(scope, Number(row.account_id)) ? row : undefined
   }
   return {
     rotateKey({ digest, pepper, suffix, untilMs, ...key }) {
-      const row = reached(key)
+      const row = findInScope(key)
       if (row === undefined) return { done: 'unknown' }
       if (row.revoked_ms !== null) return { done: 'revoked' }
       rotate.run(key.id, Buffer.from(digest, 'hex'), pepper, suffix, untilMs)
       return { done: 'rotated' }
     },
     revokeKey(key) {
-      if (reached(key) === undefined) return { done: 'unknown' }
+      if (findInScope(key) === undefined) return { done: 'unknown' }
       revoke.run(key.id, nowMs())
       return { done: 'revoked' }
     },

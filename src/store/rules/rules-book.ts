@@ -1,5 +1,5 @@
-// The rules as they are: read at the start and after each change, and told to all who go by them. What is told is
-// durable, so that what holds now holds after a restart.
+// Holds the current rules: reads them at the start and after each change, and passes them to all listeners. The rules
+// are durable before they are passed on, so a restart has the same rules.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Seal, SealedPlace } from '../../base/secrets/seal.ts'
@@ -12,7 +12,7 @@ import type { RulesReader, WrittenChannel, WrittenRules } from './rules-reader.t
 export interface RuleBookParts {
   readonly reader: Pick<RulesReader, 'read'>
   readonly seal: Seal
-  /** Told of a proxy or a credential that does not open. */
+  /** Called for a proxy or a credential that cannot be decrypted. */
   onTrouble(detail: string): void
 }
 
@@ -21,10 +21,10 @@ type Listener = (rules: Rules) => void
 export class RuleBook {
   readonly #parts: RuleBookParts
   readonly #listeners: Listener[] = []
-  #written = ''
+  #storedJson = ''
   #current: Rules = noRules
   #problem: string | undefined
-  /** By what is written: one that has not changed is the same as before, its proxy too. */
+  /** Channels by their stored JSON: an unchanged channel keeps the same object and the same proxy secret. */
   #channels: ReadonlyMap<string, ChannelRow> = new Map()
   #stored: ReadonlyMap<string, StoredChannel> = new Map()
 
@@ -36,12 +36,12 @@ export class RuleBook {
     return this.#current
   }
 
-  /** Why what is written cannot be used; until that is mended, the rules stay what they were. */
+  /** Why the stored rules cannot be used. Until that is fixed, the old rules stay in force. */
   get problem(): string | undefined {
     return this.#problem
   }
 
-  /** Called with the rules as they are, and again after each change. */
+  /** Calls the listener with the current rules, and again after each change. */
   follow(listener: Listener): void {
     this.#listeners.push(listener)
     listener(this.#current)
@@ -49,24 +49,29 @@ export class RuleBook {
 
   renew(): void {
     const rows = this.#parts.reader.read()
-    const written = JSON.stringify(rows)
-    if (written === this.#written) return
-    this.#written = written
+    const storedJson = JSON.stringify(rows)
+    if (storedJson === this.#storedJson) return
+    this.#storedJson = storedJson
     const unreadable = rows.routes.find(row => readRoute(row) === undefined)
-    // A name that is left out may mean something else: better no change than that.
-    this.#problem = unreadable && `The route "${unreadable.name}" cannot be read. Take it away: weir routes remove.`
+    // Without this route its name could mean another model, so the rules are not changed at all.
+    this.#problem = unreadable && `The route "${unreadable.name}" cannot be read. Remove it: weir routes remove.`
     if (unreadable !== undefined) return
     const routes = rows.routes.map(row => readRoute(row)!)
-    this.#channels = readAnew(rows.channels, this.#channels, row => this.#readChannel(row))
-    this.#stored = readAnew(rows.stored, this.#stored, row => this.#readStored(row))
-    const [channels, stored] = [[...this.#channels.values()], [...this.#stored.values()]]
-    const { limits, tierLimits, providers } = rows
-    this.#current = { limits, tierLimits, routes, channels, stored, providers }
-    this.#tell()
+    this.#channels = convertChanged(rows.channels, this.#channels, row => this.#readChannel(row))
+    this.#stored = convertChanged(rows.stored, this.#stored, row => this.#readStored(row))
+    this.#current = {
+      limits: rows.limits,
+      tierLimits: rows.tierLimits,
+      routes,
+      channels: [...this.#channels.values()],
+      stored: [...this.#stored.values()],
+      providers: rows.providers,
+    }
+    this.#notifyListeners()
   }
 
-  /** All of them, also where one fails: they must not go by different rules. */
-  #tell(): void {
+  /** Calls all listeners, also after one of them has failed: they must not have different rules. */
+  #notifyListeners(): void {
     const faults: unknown[] = []
     for (const listener of this.#listeners) {
       try {
@@ -78,7 +83,7 @@ export class RuleBook {
     if (faults.length > 0) throw faults[0]
   }
 
-  /** For `setChannels`. */
+  /** Encrypts a proxy for `setChannels`. */
   sealProxy(channel: string, proxy: Secret): string {
     return this.#parts.seal.close(proxyPlace(channel), Buffer.from(proxy.reveal())).toString('base64')
   }
@@ -115,20 +120,20 @@ export class RuleBook {
   }
 }
 
-/** The table had another name when the first of them were sealed. */
+/** `channel_rule` is the former name of the table; it is part of every encrypted proxy. */
 const proxyPlace = (channel: string): SealedPlace => ({ table: 'channel_rule', row: channel, column: 'proxy' })
 const credentialPlace = (channel: string): SealedPlace => ({ table: 'channel', row: channel, column: 'credential' })
 
-/** By what is written, each as before where that is the same. */
-function readAnew<Written, Row>(
+/** Converts rows, and keeps the objects of rows whose stored JSON has not changed. */
+function convertChanged<Written, Row>(
   rows: readonly Written[],
-  before: ReadonlyMap<string, Row>,
+  previous: ReadonlyMap<string, Row>,
   read: (row: Written) => Row,
 ): ReadonlyMap<string, Row> {
   return new Map(
     rows.map(row => {
       const text = JSON.stringify(row)
-      return [text, before.get(text) ?? read(row)]
+      return [text, previous.get(text) ?? read(row)]
     }),
   )
 }

@@ -1,5 +1,4 @@
-// Writing down what an operator lays down: limits and names of models, and with them channels. Seldom, and never in
-// the way of calls.
+// The operations on rules: limits and model routes here, channels and providers in channel-operations.ts.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Run } from '../engine/operations.ts'
@@ -8,20 +7,20 @@ import { accountReader } from '../ledger/ledger-operations.ts'
 import { channelOperations } from './channel-operations.ts'
 import type { LimitRow, RuleOperations } from './rules.ts'
 
-type RuleRun = Pick<Run, keyof RuleOperations>
-type Raw = Record<string, bigint | string | Uint8Array | null>
+type RuleHandlers = Pick<Run, keyof RuleOperations>
+type RawRow = Record<string, bigint | string | Uint8Array | null>
 
-const gone = ({ changes }: { readonly changes: number }): { done: 'removed' | 'unknown' } => ({
+const removalResult = ({ changes }: { readonly changes: number }): { done: 'removed' | 'unknown' } => ({
   done: changes === 1 ? 'removed' : 'unknown',
 })
 
-export const ruleOperations = (books: Books): RuleRun => ({
+export const ruleOperations = (books: Books): RuleHandlers => ({
   ...limitOperations(books),
   ...routeOperations(books),
   ...channelOperations(books),
 })
 
-function limitOperations({ db, nowMs }: Books): Pick<RuleRun, 'setLimit' | 'changeLimit' | 'removeLimit'> {
+function limitOperations({ db, nowMs }: Books): Pick<RuleHandlers, 'setLimit' | 'changeLimit' | 'removeLimit'> {
   const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
   const findKey = db.query('SELECT account_id, tier FROM api_key WHERE id = ?1')
   const readAccount = accountReader(db)
@@ -38,37 +37,37 @@ function limitOperations({ db, nowMs }: Books): Pick<RuleRun, 'setLimit' | 'chan
   const remove = db.query('DELETE FROM limit_rule WHERE id = ?1')
   return {
     setLimit({ resource, span, amount, keyId, accountId, tier, model, per, author, isNew }) {
-      const key = keyId === null ? undefined : (findKey.get(keyId) as Raw | null)
+      const key = keyId === null ? undefined : (findKey.get(keyId) as RawRow | null)
       if (key === null) return { done: 'key_unknown' }
       if (accountId !== null && (readAccount(accountId)?.kind ?? 'operator') === 'operator') {
         return { done: 'account_unknown' }
       }
       if (tier !== null && findTier.get(tier) === null) return { done: 'tier_unknown' }
-      if (key && isOther(key, { accountId, tier })) return { done: 'for_nobody' }
-      const what = [resource, span, keyId, accountId, tier, model, per.join()] as const
-      const there = find.get(...what) as Raw | null
-      if (there !== null && isNew) return { done: 'exists', id: Number(there.id) }
-      if (there !== null) {
-        update.run(there.id!, amount, author, nowMs())
-        return { done: 'changed', id: Number(there.id) }
+      if (key && isOutside(key, { accountId, tier })) return { done: 'for_nobody' }
+      const subject = [resource, span, keyId, accountId, tier, model, per.join()] as const
+      const existing = find.get(...subject) as RawRow | null
+      if (existing !== null && isNew) return { done: 'exists', id: Number(existing.id) }
+      if (existing !== null) {
+        update.run(existing.id!, amount, author, nowMs())
+        return { done: 'changed', id: Number(existing.id) }
       }
-      if (Number((count.get() as Raw).n) >= bounds.limitRulesMax) return { done: 'too_many' }
-      const { id } = insert.get(...what, amount, author, nowMs()) as Raw
+      if (Number((count.get() as RawRow).n) >= bounds.limitRulesMax) return { done: 'too_many' }
+      const { id } = insert.get(...subject, amount, author, nowMs()) as RawRow
       return { done: 'added', id: Number(id) }
     },
     changeLimit: ({ id, amount, author }) => ({
       done: update.run(id, amount, author, nowMs()).changes === 1 ? 'changed' : 'unknown',
     }),
-    removeLimit: ({ id }) => gone(remove.run(id)),
+    removeLimit: ({ id }) => removalResult(remove.run(id)),
   }
 }
 
-/** Not of that account or tier. */
-const isOther = (key: Raw, { accountId, tier }: Pick<LimitRow, 'accountId' | 'tier'>): boolean =>
+/** Whether the key belongs to another account or tier than the limit, so that the limit would match no call. */
+const isOutside = (key: RawRow, { accountId, tier }: Pick<LimitRow, 'accountId' | 'tier'>): boolean =>
   (accountId !== null && Number(key.account_id) !== accountId) || (tier !== null && key.tier !== tier)
 
-function routeOperations({ db, nowMs }: Books): Pick<RuleRun, 'setRoute' | 'removeRoute'> {
-  // A new one has a place only while there is one.
+function routeOperations({ db, nowMs }: Books): Pick<RuleHandlers, 'setRoute' | 'removeRoute'> {
+  // A new route is inserted only while the table is below its limit.
   const write = db.query(
     `INSERT INTO model_route (name, policy, members, author, changed_ms) SELECT ?1, ?2, ?3, ?4, ?5
      WHERE (SELECT count(*) FROM model_route) < ?6 OR EXISTS (SELECT 1 FROM model_route WHERE name = ?1)
@@ -81,6 +80,6 @@ function routeOperations({ db, nowMs }: Books): Pick<RuleRun, 'setRoute' | 'remo
       const written = write.run(name, policy, JSON.stringify(members), author, nowMs(), bounds.modelRoutesMax)
       return { done: written.changes === 1 ? 'set' : 'too_many' }
     },
-    removeRoute: ({ name }) => gone(remove.run(name)),
+    removeRoute: ({ name }) => removalResult(remove.run(name)),
   }
 }

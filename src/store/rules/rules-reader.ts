@@ -1,38 +1,38 @@
-// Reads what an operator has laid down, all of it at once, so that its parts belong together.
+// Reads all rules in one transaction, so that they are consistent with each other.
 
 import type { Database } from 'bun:sqlite'
 import type { ChannelRow, LimitRow, LimitScope, RouteRow, StoredChannel, StoredProvider } from './rules.ts'
 
-/** As text and numbers alone: two readings are the same if their JSON is. */
+/** The rules as they are stored, as text and numbers only: two readings are equal if their JSON is equal. */
 export interface WrittenRules {
   readonly limits: readonly LimitRow[]
-  /** What tiers say of accounts. */
+  /** The default limits of tiers for accounts. */
   readonly tierLimits: readonly LimitRow[]
-  readonly routes: readonly (Omit<RouteRow, 'members' | 'policy'> & WrittenRoute)[]
-  /** With the sealed proxy in base64. */
+  readonly routes: readonly (Omit<RouteRow, 'members' | 'policy'> & StoredRoute)[]
+  /** The proxy is encrypted, in base64. */
   readonly channels: readonly (Omit<ChannelRow, 'proxy' | 'proxyLost'> & { readonly proxy: string | null })[]
-  /** The same of credentials. */
+  /** The credential is encrypted, in base64. */
   readonly stored: readonly WrittenChannel[]
   readonly providers: readonly StoredProvider[]
 }
 
-type Opened = 'credential' | 'credentialLost' | 'headers' | 'parameters' | 'times'
+type ParsedFields = 'credential' | 'credentialLost' | 'headers' | 'parameters' | 'times'
 
-/** With its objects as JSON. */
-export interface WrittenChannel extends Omit<StoredChannel, Opened> {
+/** A stored channel with its objects as JSON. */
+export interface WrittenChannel extends Omit<StoredChannel, ParsedFields> {
   readonly credential: string | null
   readonly headers: string
   readonly parameters: string
   readonly times: string
 }
 
-interface WrittenRoute {
+interface StoredRoute {
   readonly policy: string
   /** JSON. */
   readonly members: string
 }
 
-type Raw = Record<string, bigint | string | Uint8Array | null>
+type RawRow = Record<string, bigint | string | Uint8Array | null>
 
 export class RulesReader {
   readonly #db: Database
@@ -42,19 +42,19 @@ export class RulesReader {
   readonly #channels
   readonly #providers
   readonly #definition
-  /** By id and version, for they are long, and any rule may be another. */
-  #known: ReadonlyMap<string, StoredProvider> = new Map()
+  /** Definitions by id and version. They are long and are not read again when another rule has changed. */
+  #knownProviders: ReadonlyMap<string, StoredProvider> = new Map()
 
   constructor(db: Database) {
     this.#db = db
-    this.#limits = db.query<Raw, []>(
+    this.#limits = db.query<RawRow, []>(
       'SELECT id, resource, span, amount, key_id, account_id, tier, model, per FROM limit_rule ORDER BY id',
     )
-    this.#tiers = db.query<Raw, []>('SELECT name, account_qpm, account_concurrency FROM tier ORDER BY name')
-    this.#routes = db.query<Raw, []>('SELECT name, policy, members FROM model_route ORDER BY name')
-    this.#channels = db.query<Raw, []>('SELECT * FROM channel ORDER BY id')
-    this.#providers = db.query<Raw, []>('SELECT id, version FROM provider ORDER BY id')
-    this.#definition = db.query<Raw, [string]>('SELECT definition FROM provider WHERE id = ?1')
+    this.#tiers = db.query<RawRow, []>('SELECT name, account_qpm, account_concurrency FROM tier ORDER BY name')
+    this.#routes = db.query<RawRow, []>('SELECT name, policy, members FROM model_route ORDER BY name')
+    this.#channels = db.query<RawRow, []>('SELECT * FROM channel ORDER BY id')
+    this.#providers = db.query<RawRow, []>('SELECT id, version FROM provider ORDER BY id')
+    this.#definition = db.query<RawRow, [string]>('SELECT definition FROM provider WHERE id = ?1')
   }
 
   read(): WrittenRules {
@@ -72,7 +72,7 @@ export class RulesReader {
         members: row.members as string,
       })),
       channels: channels.map(channelOf),
-      stored: channels.filter(({ provider }) => provider !== null).map(storedOf),
+      stored: channels.filter(({ provider }) => provider !== null).map(storedChannelOf),
       providers: this.#readProviders(),
     }
   }
@@ -80,19 +80,19 @@ export class RulesReader {
   #readProviders(): readonly StoredProvider[] {
     const rows = this.#providers.all().map(({ id, version }) => {
       const name = `${String(id)} ${String(version)}`
-      const known = this.#known.get(name)
+      const known = this.#knownProviders.get(name)
       const read = (): string => this.#definition.get(id as string)!.definition as string
       return [name, known ?? { id: id as string, definition: read() }] as const
     })
-    this.#known = new Map(rows)
+    this.#knownProviders = new Map(rows)
     return rows.map(([, provider]) => provider)
   }
 }
 
-const numberOf = (value: Raw[string] | undefined): number | null => (value === null ? null : Number(value))
-const listOf = (text: Raw[string] | undefined): readonly string[] => (text === '' ? [] : (text as string).split(','))
+const numberOf = (value: RawRow[string] | undefined): number | null => (value === null ? null : Number(value))
+const listOf = (text: RawRow[string] | undefined): readonly string[] => (text === '' ? [] : (text as string).split(','))
 
-const limitOf = (row: Raw): LimitRow => ({
+const limitOf = (row: RawRow): LimitRow => ({
   id: Number(row.id),
   resource: row.resource as LimitRow['resource'],
   span: row.span as LimitRow['span'],
@@ -104,17 +104,17 @@ const limitOf = (row: Raw): LimitRow => ({
   per: listOf(row.per) as readonly LimitScope[],
 })
 
-/** What a tier says of accounts. Below zero, so that they are no row's. */
-function defaultsOf(row: Raw, at: number): readonly LimitRow[] {
-  const whose = { keyId: null, accountId: null, tier: row.name as string, model: null, per: ['account'] as const }
+/** The default limits of a tier for accounts. Their ids are negative, so that no row has the same id. */
+function defaultsOf(row: RawRow, index: number): readonly LimitRow[] {
+  const scope = { keyId: null, accountId: null, tier: row.name as string, model: null, per: ['account'] as const }
   const [requests, concurrency] = [Number(row.account_qpm), Number(row.account_concurrency)]
   return [
-    { id: -2 * at - 1, resource: 'requests', span: 'minute', amount: requests, ...whose, isDefault: true },
-    { id: -2 * at - 2, resource: 'concurrency', span: null, amount: concurrency, ...whose, isDefault: true },
+    { id: -2 * index - 1, resource: 'requests', span: 'minute', amount: requests, ...scope, isDefault: true },
+    { id: -2 * index - 2, resource: 'concurrency', span: null, amount: concurrency, ...scope, isDefault: true },
   ]
 }
 
-const channelOf = (row: Raw): WrittenRules['channels'][number] => ({
+const channelOf = (row: RawRow): WrittenRules['channels'][number] => ({
   channel: row.id as string,
   disabled: row.disabled === 1n,
   weight: Number(row.weight),
@@ -127,10 +127,10 @@ const channelOf = (row: Raw): WrittenRules['channels'][number] => ({
   foreignIds: row.foreign_ids === 1n,
 })
 
-const base64Of = (value: Raw[string] | undefined): string | null =>
+const base64Of = (value: RawRow[string] | undefined): string | null =>
   value instanceof Uint8Array ? Buffer.from(value).toString('base64') : null
 
-const storedOf = (row: Raw): WrittenChannel => ({
+const storedChannelOf = (row: RawRow): WrittenChannel => ({
   id: row.id as string,
   provider: row.provider as string,
   name: row.name as string,

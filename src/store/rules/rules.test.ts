@@ -1,4 +1,4 @@
-// Rules on a real file: written, changed, removed, read back word for word, and told to those who go by them.
+// Rules on a real file: written, changed, removed, read back unchanged, and passed to the listeners.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
@@ -25,12 +25,20 @@ afterEach(() => books.close())
 
 const author = 'ann'
 const limit = (more: Partial<LimitRow> = {}): Omit<LimitRow, 'id'> => ({
-  ...{ resource: 'requests', span: 'minute', amount: 5, keyId: null, accountId: null, tier: null, model: null },
-  ...{ per: [], ...more },
+  resource: 'requests',
+  span: 'minute',
+  amount: 5,
+  keyId: null,
+  accountId: null,
+  tier: null,
+  model: null,
+  per: [],
+  ...more,
 })
 const setLimit = (more: Partial<LimitRow> = {}) => books.run.setLimit({ ...limit(more), author })
 const route = (name: string, ...models: readonly string[]): RouteRow => ({
-  ...{ name, policy: 'balanced' },
+  name,
+  policy: 'balanced',
   members: models.map((model, priority) => ({ model, priority, weight: 1 })),
 })
 const setRoute = (row: RouteRow) => books.run.setRoute({ ...row, author })
@@ -43,7 +51,7 @@ function rules(): Rules {
   return book.current
 }
 
-/** What SQL, LIKE and JSON could make something else of. */
+/** Characters that have a meaning in SQL, LIKE and JSON. */
 const nasty = `a'b"c%d_e;--\\ ${'é'}/*x*/`
 
 describe('a limit', () => {
@@ -68,7 +76,7 @@ describe('a limit', () => {
     expect(rules().limits.map(({ amount }) => amount)).toEqual([9, ...others.map(() => 5)])
   })
 
-  test('has an id that no other will ever have', () => {
+  test('has an id that is never used again', () => {
     setLimit()
     setLimit({ span: 'day' })
     expect(books.run.removeLimit({ id: 2 })).toEqual({ done: 'removed' })
@@ -76,7 +84,7 @@ describe('a limit', () => {
     expect(setLimit({ span: 'day' })).toEqual({ done: 'added', id: 3 })
   })
 
-  test('is for keys, accounts and tiers that there are', () => {
+  test('is refused for unknown keys, accounts and tiers', () => {
     expect(setLimit({ keyId: 11 })).toEqual({ done: 'key_unknown' })
     expect(setLimit({ accountId: 1_011 })).toEqual({ done: 'account_unknown' })
     expect(setLimit({ accountId: 1 })).toEqual({ done: 'account_unknown' }) // revenue
@@ -99,7 +107,7 @@ describe('a limit', () => {
     expect(rules().limits).toEqual([])
   })
 
-  test('finds no place where there are too many', () => {
+  test('is refused when there are too many', () => {
     const insert = books.db.query(
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
        INSERT INTO limit_rule (resource, span, amount, model, per, author, changed_ms)
@@ -112,8 +120,8 @@ describe('a limit', () => {
   })
 })
 
-describe('a name for models', () => {
-  test('is read as it was written, and changed whole', () => {
+describe('a model route', () => {
+  test('is read as it was written, and replaced as a whole', () => {
     setRoute(route(nasty, nasty, 'b/c'))
     const other: RouteRow = { name: 'x', policy: 'cheapest', members: [{ model: 'y/z', priority: 3, weight: 0 }] }
     setRoute(other)
@@ -124,20 +132,28 @@ describe('a name for models', () => {
     expect(rules().routes).toEqual([other])
   })
 
-  test('finds no place where there are too many', () => {
+  test('is refused when there are too many', () => {
     for (let at = 0; at < bounds.modelRoutesMax; at++) expect(setRoute(route(`r${at}`, 'a/b')).done).toBe('set')
     expect(setRoute(route('more', 'a/b'))).toEqual({ done: 'too_many' })
     expect(setRoute(route('r5', 'c/d'))).toEqual({ done: 'set' })
   })
 })
 
-describe('what is said of a channel', () => {
+describe('the rules of a channel', () => {
   const plain: ChannelRow = {
-    ...{ channel: 'p#1', disabled: false, weight: 1, priority: 0, requestsPerMinute: null, tokensPerMinute: null },
-    ...{ concurrency: null, proxy: null, tags: [], foreignIds: false },
+    channel: 'p#1',
+    disabled: false,
+    weight: 1,
+    priority: 0,
+    requestsPerMinute: null,
+    tokensPerMinute: null,
+    concurrency: null,
+    proxy: null,
+    tags: [],
+    foreignIds: false,
   }
 
-  test('changes what is given, and leaves the rest', () => {
+  test('change in the given fields only', () => {
     setChannel({ channel: 'p#1' })
     expect(rules().channels).toEqual([plain])
     const all = { disabled: true, weight: 0, priority: 7, requestsPerMinute: 1, tokensPerMinute: 2, concurrency: 3 }
@@ -150,13 +166,13 @@ describe('what is said of a channel', () => {
     expect(rules().channels).toEqual([])
   })
 
-  test('is kept under any name', () => {
+  test('can be set for a channel with any name', () => {
     setChannel({ channel: nasty, weight: 5 })
     setChannel({ channel: nasty, priority: 2 })
     expect(rules().channels).toEqual([{ ...plain, channel: nasty, weight: 5, priority: 2 }])
   })
 
-  test('has its proxy sealed, which opens only in its place', () => {
+  test('have an encrypted proxy that can be decrypted for this channel only', () => {
     const secret = `http://joe:${nasty}@proxy`
     const sealed = openBook().sealProxy('p#1', new Secret(secret))
     setChannel({ channel: 'p#1', proxy: sealed })
@@ -171,7 +187,7 @@ describe('what is said of a channel', () => {
     expect(rules().channels[0]!.proxy).toBeNull()
   })
 
-  test('without the key of its proxy is closed, and told; what else is said of it stays', () => {
+  test('disable the channel and report it when the key of the proxy is lost; other fields stay', () => {
     setChannel({ channel: 'p#1', weight: 4, proxy: openBook().sealProxy('p#1', new Secret('http://proxy')) })
     const book = openBook(new Seal(ringOf('another')))
     book.renew()
@@ -186,13 +202,13 @@ describe('what is said of a channel', () => {
     ['requestsPerMinute', 0],
     ['tokensPerMinute', -5],
     ['concurrency', 0],
-  ] as const)('cannot be a %s of %d, whoever tries', (name, value) => {
+  ] as const)('refuse a %s of %d in the database', (name, value) => {
     expect(() => setChannel({ channel: 'p#1', [name]: value })).toThrow('CHECK constraint failed')
     expect(rules().channels).toEqual([])
   })
 })
 
-test('who changed a rule, and when, is written beside it', () => {
+test('the author and time of a change are stored with the rule', () => {
   setLimit()
   setRoute(route('x', 'a/b'))
   setChannel({ channel: 'p#1' })
@@ -206,8 +222,8 @@ test('who changed a rule, and when, is written beside it', () => {
   }
 })
 
-describe('the book of rules', () => {
-  test('tells them at once and after each change, and not where nothing has changed', () => {
+describe('the live rules', () => {
+  test('are passed to a listener at once and after each change, but not when nothing has changed', () => {
     const told: number[] = []
     const book = openBook()
     book.follow(({ limits }) => void told.push(limits.length))
@@ -220,7 +236,7 @@ describe('the book of rules', () => {
     expect(told).toEqual([0, 0, 1, 0])
   })
 
-  test('tells all, also where one of them fails', () => {
+  test('are passed to all listeners, also when one of them fails', () => {
     const book = openBook()
     let told = 0
     book.follow(({ limits }) => {
@@ -232,7 +248,7 @@ describe('the book of rules', () => {
     expect([told, book.current.limits.length]).toEqual([2, 1])
   })
 
-  test('hands out the same row, with the same secret, for a channel of which nothing has changed', () => {
+  test('keep the same object and secret for a channel that has not changed', () => {
     const book = openBook()
     for (const channel of ['p#1', 'p#2']) {
       setChannel({ channel, proxy: book.sealProxy(channel, new Secret(`http://${channel[2]}`)) })
@@ -247,14 +263,14 @@ describe('the book of rules', () => {
   })
 
   test.each([
-    ['a policy that nobody knows', 'dearest', '[{"model":"a/b","priority":0,"weight":1}]'],
+    ['an unknown policy', 'dearest', '[{"model":"a/b","priority":0,"weight":1}]'],
     ['no JSON', 'balanced', '[{'],
     ['no list', 'balanced', '{"model":"a/b"}'],
     ['no members', 'balanced', '[]'],
-    ['a member of nothing', 'balanced', '[null]'],
+    ['a member that is null', 'balanced', '[null]'],
     ['a member without a model', 'balanced', '[{"priority":0,"weight":1}]'],
-    ['a weight below nothing', 'balanced', '[{"model":"a/b","priority":0,"weight":-1}]'],
-  ])('stays as it was where a route has %s, until that is mended', (_name, policy, members) => {
+    ['a negative weight', 'balanced', '[{"model":"a/b","priority":0,"weight":-1}]'],
+  ])('stay as they were while a route has %s', (_name, policy, members) => {
     const book = openBook()
     const told: Rules[] = []
     book.follow(rules => void told.push(rules))

@@ -1,30 +1,30 @@
-// What an operator has laid down about calls: limits, names of models, and what is to be known of a channel beyond its
-// credential. Few rows, read whole, and read again after each change.
+// The rules that an operator configures: limits, model routes, channels and providers. There are few rows; all of them
+// are read together, and read again after each change.
 
 import type { Secret } from '../../base/secrets/secret.ts'
 
 export type LimitedResource = 'requests' | 'tokens' | 'concurrency'
 export type LimitSpan = 'minute' | 'day'
-/** What has a limit of its own under one rule. */
+/** What gets a separate limit under one rule. */
 export type LimitScope = 'key' | 'account' | 'model'
-/** In the order in which they are written. */
+/** The order in which scopes are stored. */
 export const limitScopes = ['key', 'account', 'model'] as const satisfies readonly LimitScope[]
 
-/** resource × window × scope. All that it is for share one limit, but for what `per` takes apart. */
+/** A limit for a resource in a window. All matching calls share it, unless `per` gives each scope its own limit. */
 export interface LimitRow {
   readonly id: number
   readonly resource: LimitedResource
-  /** None for concurrency. */
+  /** Null for concurrency. */
   readonly span: LimitSpan | null
   readonly amount: number
-  /** Which calls it is for; null: whichever. */
+  /** The calls that the limit is for; null: all. */
   readonly keyId: number | null
   readonly accountId: number | null
   readonly tier: string | null
-  /** As callers name it, with any number of `*` in it. */
+  /** A pattern of model names, with any number of `*`. */
   readonly model: string | null
   readonly per: readonly LimitScope[]
-  /** What its tier says of accounts: not for keys that an operator has given a limit of their own. */
+  /** The default limit of a tier for accounts. It does not apply to keys for which an operator has set a limit. */
   readonly isDefault?: true
 }
 
@@ -32,23 +32,23 @@ export const policyNames = ['balanced', 'weighted', 'least_busy', 'fastest', 'ch
 export type PolicyName = (typeof policyNames)[number]
 
 export interface MemberRow {
-  /** `<provider>/<model>`, or another row's name; of a row with a `*` it may hold one, too. */
+  /** `<provider>/<model>`, or the name of another route. May have a `*` where the name of the route has one. */
   readonly model: string
-  /** Those of the lowest number first; the others only when none of these can. */
+  /** Members with the lowest number are used first, the others only when none of these can serve the call. */
   readonly priority: number
-  /** Among those of the same priority. */
+  /** The share among members of the same priority. */
   readonly weight: number
 }
 
-/** A name that callers may use: an alias has one member, a group several. */
+/** A model name that callers may use: an alias has one member, a group has several. */
 export interface RouteRow {
-  /** With at most one `*`. It may be a real model's: then a member of the same name means that model itself. */
+  /** May have one `*`. It may be the name of a real model: then a member with that name means the model itself. */
   readonly name: string
   readonly policy: PolicyName
   readonly members: readonly MemberRow[]
 }
 
-/** A channel that has no row is enabled, of weight 1 and priority 0, and knows no cap. */
+/** The rules of a channel. A channel without a row is enabled, has weight 1, priority 0 and no caps. */
 export interface ChannelRow {
   readonly channel: string
   readonly disabled: boolean
@@ -57,55 +57,55 @@ export interface ChannelRow {
   readonly requestsPerMinute: number | null
   readonly tokensPerMinute: number | null
   readonly concurrency: number | null
-  /** Where an outgoing proxy is, which may hold a name and a password. */
+  /** The URL of the outgoing proxy; it may contain a name and a password. */
   readonly proxy: Secret | null
-  /** It has a proxy that cannot be read any more. Nothing may go there past it, so that it counts as disabled. */
+  /** The stored proxy cannot be decrypted. No request may go around the proxy, so the channel counts as disabled. */
   readonly proxyLost?: true
-  /** What may be said of data that goes there, such as `eu` or `no-training`. */
+  /** Properties of the channel that keys can require, such as `eu` or `no-training`. */
   readonly tags: readonly string[]
-  /** Requests may name what their account has not made through this gateway: files, prompts, vector stores. */
+  /** Requests may contain references that their account has not created through this gateway: files, prompts, … */
   readonly foreignIds: boolean
 }
 
-/** What is changed in the requests of a channel, by the dialect of its upstream. */
+/** Changes to the requests of a channel, by the dialect of its upstream. */
 export type Parameters = Readonly<Record<string, FieldChanges>>
 
-/** By the names of fields; `a.b` is a field of the object in the field `a`. */
+/** Changes by field name; `a.b` is the field `b` of the object in the field `a`. */
 export interface FieldChanges {
-  /** Whatever the caller says. */
+  /** Replaces the value of the caller. */
   readonly set?: Readonly<Record<string, unknown>>
-  /** Where the caller says nothing. */
+  /** Used where the caller does not set the field. */
   readonly default?: Readonly<Record<string, unknown>>
   readonly remove?: readonly string[]
 }
 
-/** What a channel may be told of itself, where it is laid down here and not in the environment. */
+/** The settings of a stored channel: one that is configured in the database and not in the environment. */
 export interface ChannelSetting {
-  /** For people. No two channels of a provider have the same. */
+  /** A name for people, unique among the channels of a provider. */
   readonly name: string
-  /** Null: where its provider is. */
+  /** Null: the base URL of its provider. */
   readonly baseUrl: string | null
-  /** Sent with each of its requests. */
+  /** Headers of all requests of the channel. */
   readonly headers: Readonly<Record<string, string>>
   readonly parameters: Parameters
-  /** In seconds, as a provider file has them. */
+  /** Timeouts in seconds, as in a provider file. */
   readonly times: Readonly<Record<string, number>>
 }
 
-/** A channel that was laid down here. */
+/** A channel that is configured in the database. */
 export interface StoredChannel extends ChannelSetting {
   readonly id: string
   readonly provider: string
-  /** The only place that its credential was given for. */
+  /** The origin for which the credential was given. The credential is sent nowhere else. */
   readonly origin: string | null
   readonly credential: Secret | null
-  /** It has a credential that cannot be read any more. */
+  /** The stored credential cannot be decrypted. */
   readonly credentialLost?: true
-  /** All that is ever shown of it. */
+  /** The only part of the credential that is shown. */
   readonly fingerprint: string | null
 }
 
-/** A provider as an operator describes it, in the words of a provider file. */
+/** A provider that an operator has defined, in the format of a provider file. */
 export interface StoredProvider {
   readonly id: string
   readonly definition: string
@@ -113,10 +113,10 @@ export interface StoredProvider {
 
 export interface Rules {
   readonly limits: readonly LimitRow[]
-  /** What tiers say of accounts. */
+  /** The default limits of tiers for accounts. */
   readonly tierLimits: readonly LimitRow[]
   readonly routes: readonly RouteRow[]
-  /** What is said of channels, wherever their keys are. */
+  /** The rules of channels, both of stored channels and of channels from the environment. */
   readonly channels: readonly ChannelRow[]
   readonly stored: readonly StoredChannel[]
   readonly providers: readonly StoredProvider[]
@@ -124,7 +124,7 @@ export interface Rules {
 
 export const noRules: Rules = { limits: [], tierLimits: [], routes: [], channels: [], stored: [], providers: [] }
 
-/** How the ids of channels that are laid down here go on behind the name of their provider. */
+/** Follows the provider's name in the ids of stored channels. */
 const STORED_MARK = '#ch_'
 
 export const isStoredId = (channel: string): boolean => channel.includes(STORED_MARK)
@@ -134,37 +134,37 @@ interface Author {
   readonly author: string
 }
 
-/** What is not given stays as it is. Only a channel that is laid down here has settings. */
+/** A change of a channel. Undefined fields stay as they are. Only a stored channel has settings. */
 export interface ChannelChange extends Partial<Omit<ChannelRow, 'channel' | 'proxy' | 'proxyLost'>> {
   readonly channel: string
-  /** Sealed, in base64. */
+  /** Encrypted, in base64. */
   readonly proxy?: string | null
-  /** As it was seen; 0 where nothing is said of it yet. If it is another by now, nothing is changed. */
+  /** The expected version; 0 for a channel without a row. With another version nothing is changed. */
   readonly version?: number | undefined
   readonly setting?: Partial<ChannelSetting>
-  /** Where its requests go by now. A credential that was given for another place is forgotten. */
+  /** The origin of its requests after the change. A credential that was given for another origin is deleted. */
   readonly origin?: string
   readonly credential?: SealedCredential
 }
 
-/** For the place that is told beside it. */
+/** An encrypted credential for the `origin` of the same change. */
 export interface SealedCredential {
   /** Base64. */
   readonly sealed: string
   readonly fingerprint: string
 }
 
-/** A new one, with all that there is to say. */
+/** A new stored channel with all of its settings. */
 export interface ChannelInsert extends Omit<ChannelChange, 'setting'> {
   readonly provider: string
   readonly setting: ChannelSetting
 }
 
-type Refused = { done: 'unknown' | 'name_taken' | 'too_many' | 'stale'; channel: string }
+type ChannelRefusal = { done: 'unknown' | 'name_taken' | 'too_many' | 'stale'; channel: string }
 
-/** What the writer does with rules. Whether a rule makes sense is for whoever asks for it to know. */
+/** The operations on rules. The caller has checked that a rule makes sense. */
 export interface RuleOperations {
-  /** One for the same calls is changed, and keeps its id; or is in the way of a new one. */
+  /** Changes the limit for the same calls, which keeps its id, or adds one. With `isNew` it only adds. */
   setLimit: {
     input: Omit<LimitRow, 'id'> & Author & { readonly isNew?: true }
     result:
@@ -178,25 +178,25 @@ export interface RuleOperations {
   removeLimit: { input: { readonly id: number }; result: { done: 'removed' | 'unknown' } }
   setRoute: { input: RouteRow & Author; result: { done: 'set' | 'too_many' } }
   removeRoute: { input: { readonly name: string }; result: { done: 'removed' | 'unknown' } }
-  /** All of them or none. `cleared`: those whose credential was for another place. */
+  /** Changes all channels or none. `cleared`: channels whose credential was deleted because the origin changed. */
   setChannels: {
     input: Author & { readonly changes: readonly ChannelChange[] }
-    result: { done: 'set'; cleared: readonly string[] } | Refused
+    result: { done: 'set'; cleared: readonly string[] } | ChannelRefusal
   }
   createChannels: {
     input: Author & { readonly channels: readonly ChannelInsert[] }
-    result: { done: 'created' } | Refused
+    result: { done: 'created' } | ChannelRefusal
   }
-  /** Forgets what is said of it; one that is laid down here is as it was when it was new. */
+  /** Removes the rules of a channel. A stored channel keeps its settings and credential. */
   resetChannel: { input: Author & { readonly channel: string }; result: { done: 'removed' | 'unknown' } }
-  /** Only those that are laid down here. */
-  removeChannels: { input: { readonly channels: readonly string[] }; result: { done: 'removed' } | Refused }
-  /** `origin`: where its channels go that have no address of their own; null where that cannot be known. */
+  /** Removes stored channels. */
+  removeChannels: { input: { readonly channels: readonly string[] }; result: { done: 'removed' } | ChannelRefusal }
+  /** `origin`: the origin of its channels that have no base URL of their own; null where it is unknown. */
   setProvider: {
     input: Author & StoredProvider & { readonly isNew: boolean; readonly origin: string | null }
     result: { done: 'set'; cleared: readonly string[] } | { done: 'too_many' | 'exists' | 'unknown' }
   }
-  /** What it replaced holds again; null as above. Without anything that it replaced, it must have no channels. */
+  /** A shipped provider with the same id becomes valid again (`replaces`); else the provider must have no channels. */
   removeProvider: {
     input: { readonly id: string; readonly origin: string | null; readonly replaces: boolean }
     result: { done: 'removed'; cleared: readonly string[] } | { done: 'unknown' | 'in_use' }

@@ -1,17 +1,17 @@
-// Tiers: what the keys of a kind may do and pay.
+// The operations on tiers. A tier sets limits and the price factor for its keys.
 
 import type { Runs } from '../engine/operation.ts'
 import type { Books } from '../ledger/books.ts'
 
 export interface TierOperations {
-  /** What is not given stays as it is; a new one has all of it. */
+  /** Undefined fields stay as they are. A new tier needs `qpm` and `pricePerMille`. */
   setTier: {
     input: {
       readonly name: string
       readonly isNew: boolean
       readonly qpm?: number | undefined
       readonly pricePerMille?: number | undefined
-      /** What all keys of one account may do together. A new tier has ten times its calls a minute unless told. */
+      /** Calls per minute of all keys of one account together. The default of a new tier is ten times its `qpm`. */
       readonly accountQpm?: number | undefined
       readonly accountConcurrency?: number | undefined
     }
