@@ -1,18 +1,18 @@
-// The messages between the store of bodies and its thread.
+// The types of the messages between the body store and its thread.
 
 export type FromBodies =
-  /** `replaced`: how many calls' bodies went for these. */
+  /** `replaced`: of how many calls the bodies were deleted to make room. */
   | { readonly written: number; readonly accountId: number; readonly replaced?: number; readonly fault?: string }
-  /** A text says why they cannot be opened. */
+  /** A string says why the bodies cannot be decrypted. */
   | { readonly read: CallBodies | string | null }
-  /** A text says why not. */
+  /** A string says why encrypting or deleting failed; null: it succeeded. */
   | { readonly resealed: string | null }
   | { readonly erased: string | null }
   | { readonly closed: true }
 
 export type ToBodies =
   | { readonly open: { readonly path: string; readonly quota: BodiesQuota; readonly secrets: readonly string[] } }
-  /** From now on these, the newest first. */
+  /** The secrets to use from now on, newest first. */
   | { readonly secrets: readonly string[] }
   | { readonly reseal: true }
   | { readonly keep: Keep }
@@ -21,7 +21,7 @@ export type ToBodies =
   | { readonly erase: readonly number[] }
   | { readonly close: true }
 
-/** Of what is kept, in bytes on the disk: beyond that the oldest go. */
+/** The limits of the stored bodies in bytes on the disk. Beyond them the oldest bodies are deleted. */
 export interface BodiesQuota {
   readonly ofAccountBytesMax: number
   readonly bytesMax: number
@@ -29,7 +29,7 @@ export interface BodiesQuota {
 
 export interface BodyPart {
   readonly bytes: Uint8Array
-  /** There was more of it. */
+  /** The body was longer than `bytes`. */
   readonly truncated: boolean
 }
 
@@ -38,7 +38,7 @@ export interface CallBodies {
   readonly answer: BodyPart
 }
 
-/** The request's bytes, and the answer's behind them. */
+/** The bodies of a call to be stored: `bytes` has the request, followed by the answer. */
 export interface Keep {
   readonly callId: number
   readonly accountId: number

@@ -1,4 +1,4 @@
-// The thread that owns the file of bodies: compresses, seals and writes them, reads them back, and lets the old go.
+// The thread that owns the file of bodies: it compresses, encrypts and writes bodies, reads them, and deletes old ones.
 
 import type { Database } from 'bun:sqlite'
 import { statfsSync } from 'node:fs'
@@ -15,10 +15,10 @@ import type { BodiesQuota, BodyPart, CallBodies, FromBodies, Keep, ToBodies } fr
 declare const self: Worker
 
 const SCHEMA = 2
-const FORGET_AT_ONCE = 100
-/** On a disk with less room than that, bodies are the first to give way: the ledger needs it more. */
-const ROOM_BYTES_MIN = 256 * 1024 * 1024
-const LOOK_MS = 1_000
+const ROWS_PER_SWEEP = 100
+/** On a disk with less free space than this no bodies are stored, because the ledger needs the space more. */
+const FREE_BYTES_MIN = 256 * 1024 * 1024
+const CHECK_EVERY_MS = 1_000
 const RESEAL_PAUSE_MS = 5
 
 type Column = 'request' | 'answer'
@@ -36,10 +36,10 @@ interface OwnedRow {
   readonly bytes: bigint
 }
 
-function largest(bytesOf: ReadonlyMap<number, number>): number {
-  let [found, most] = [0, -1]
-  for (const [accountId, bytes] of bytesOf) if (bytes > most) [found, most] = [accountId, bytes]
-  return found
+function largestAccount(bytesOf: ReadonlyMap<number, number>): number {
+  let [largestId, bytesMax] = [0, -1]
+  for (const [accountId, bytes] of bytesOf) if (bytes > bytesMax) [largestId, bytesMax] = [accountId, bytes]
+  return largestId
 }
 
 class BodyFile {
@@ -50,18 +50,18 @@ class BodyFile {
   readonly #writeResealed
   readonly #insert
   readonly #find
-  readonly #own
-  readonly #before
-  readonly #one
-  readonly #oldest
-  readonly #erase
-  readonly #disown
+  readonly #insertOwner
+  readonly #findBefore
+  readonly #findOwner
+  readonly #findOldest
+  readonly #deleteBody
+  readonly #deleteOwner
   readonly #quota: BodiesQuota
-  /** What each account has on the disk. Those of before accounts were noted count as those of account 0. */
+  /** The bytes of each account on the disk. Bodies of the first schema have no account and count as account 0. */
   readonly #bytesOf = new Map<number, number>()
   #bytes = 0
-  #hasRoom = true
-  #lookedMs = Number.NEGATIVE_INFINITY
+  #hasSpace = true
+  #checkedMs = Number.NEGATIVE_INFINITY
 
   constructor(path: string, ring: SecretRing, quota: BodiesQuota) {
     this.#folder = dirname(path)
@@ -69,11 +69,11 @@ class BodyFile {
     this.#ring = ring
     this.#seal = new Seal(ring)
     this.#db = openWriter(path)
-    // A crash may lose the last of them, and never the file.
+    // A crash may lose the last bodies, but never damages the file.
     this.#db.run('PRAGMA synchronous = NORMAL')
     this.#db.run('PRAGMA cache_size = -4096')
-    const { user_version: at } = this.#db.query('PRAGMA user_version').get() as { user_version: bigint }
-    if (at > SCHEMA) throw new Error('The file of bodies was written by a later version of Weir.')
+    const { user_version: schema } = this.#db.query('PRAGMA user_version').get() as { user_version: bigint }
+    if (schema > SCHEMA) throw new Error('The file of bodies was written by a later version of Weir.')
     this.#db.run(
       `CREATE TABLE IF NOT EXISTS body (
          call_id           INTEGER PRIMARY KEY,
@@ -83,44 +83,44 @@ class BodyFile {
          answer_truncated  INTEGER NOT NULL
        ) STRICT`,
     )
-    if (at < SCHEMA) this.#noteOwners()
+    if (schema < SCHEMA) this.#addOwnerTable()
     this.#insert = this.#db.query('INSERT OR IGNORE INTO body VALUES (?1, ?2, ?3, ?4, ?5)')
-    this.#own = this.#db.query('INSERT INTO body_owner VALUES (?1, ?2, ?3)')
+    this.#insertOwner = this.#db.query('INSERT INTO body_owner VALUES (?1, ?2, ?3)')
     this.#find = this.#db.query(
       'SELECT request, request_truncated, answer, answer_truncated FROM body WHERE call_id = ?1',
     )
-    this.#before = this.#db.query(
+    this.#findBefore = this.#db.query(
       'SELECT call_id, account_id, bytes FROM body_owner WHERE call_id < ?1 ORDER BY call_id LIMIT ?2',
     )
-    this.#one = this.#db.query('SELECT call_id, account_id, bytes FROM body_owner WHERE call_id = ?1')
-    this.#oldest = this.#db.query(
+    this.#findOwner = this.#db.query('SELECT call_id, account_id, bytes FROM body_owner WHERE call_id = ?1')
+    this.#findOldest = this.#db.query(
       'SELECT call_id, account_id, bytes FROM body_owner WHERE account_id = ?1 ORDER BY call_id LIMIT 1',
     )
-    this.#erase = this.#db.query('DELETE FROM body WHERE call_id = ?1')
-    this.#disown = this.#db.query('DELETE FROM body_owner WHERE call_id = ?1')
+    this.#deleteBody = this.#db.query('DELETE FROM body WHERE call_id = ?1')
+    this.#deleteOwner = this.#db.query('DELETE FROM body_owner WHERE call_id = ?1')
     this.#writeResealed = resealedWriter(this.#db, bodyColumns)
-    this.#sum()
+    this.#readSums()
   }
 
-  #sum(): void {
+  #readSums(): void {
     this.#bytesOf.clear()
     this.#bytes = 0
     const sums = this.#db.query('SELECT account_id, sum(bytes) AS bytes FROM body_owner GROUP BY account_id').all()
-    for (const row of sums as Omit<OwnedRow, 'call_id'>[]) this.#add(Number(row.account_id), Number(row.bytes))
+    for (const row of sums as Omit<OwnedRow, 'call_id'>[]) this.#addBytes(Number(row.account_id), Number(row.bytes))
   }
 
-  /** In one transaction; the sums stay those of the file also where it comes to nothing. */
-  #change(work: () => void): void {
+  /** Runs changes in one transaction. After a rollback the sums are read from the file again. */
+  #runInTransaction(work: () => void): void {
     try {
       this.#db.transaction(work).immediate()
     } catch (fault) {
-      this.#sum()
+      this.#readSums()
       throw fault
     }
   }
 
-  /** From the first schema to the second. In a table of its own: to alter the rows would write all of them anew. */
-  #noteOwners(): void {
+  /** Migrates to the second schema. Owners get a separate table, because a new column would rewrite all bodies. */
+  #addOwnerTable(): void {
     const statements = [
       `CREATE TABLE body_owner (
          call_id    INTEGER PRIMARY KEY,
@@ -134,51 +134,51 @@ class BodyFile {
     this.#db.transaction(() => statements.forEach(statement => this.#db.run(statement))).immediate()
   }
 
-  /** How many calls' bodies went for these. */
+  /** Stores the bodies of a call. Returns the number of calls whose bodies were deleted to make room. */
   keep({ callId, accountId, bytes, requestBytes, truncated }: Keep): number {
-    if (!this.#isRoomy()) throw new Error('the disk is nearly full')
-    const request = this.#pack(callId, 'request', bytes.subarray(0, requestBytes))
-    const answer = this.#pack(callId, 'answer', bytes.subarray(requestBytes))
+    if (!this.#checkSpace()) throw new Error('the disk is nearly full')
+    const request = this.#encrypt(callId, 'request', bytes.subarray(0, requestBytes))
+    const answer = this.#encrypt(callId, 'answer', bytes.subarray(requestBytes))
     const size = request.length + answer.length
     let replaced = 0
-    this.#change(() => {
+    this.#runInTransaction(() => {
       const { changes } = this.#insert.run(callId, request, truncated[0] ? 1 : 0, answer, truncated[1] ? 1 : 0)
       if (changes === 0) return
-      this.#own.run(callId, accountId, size)
-      this.#add(accountId, size)
+      this.#insertOwner.run(callId, accountId, size)
+      this.#addBytes(accountId, size)
       replaced = this.#makeRoom(accountId)
     })
     return replaced
   }
 
-  /** The oldest of the account go, and when all have too much, the oldest of whoever has the most. */
+  /** Deletes the oldest bodies of an account above its quota, then those of the largest accounts above the total. */
   #makeRoom(accountId: number): number {
     const { ofAccountBytesMax, bytesMax } = this.#quota
-    let gone = 0
-    while ((this.#bytesOf.get(accountId) ?? 0) > ofAccountBytesMax && this.#dropOldest(accountId)) gone++
-    while (this.#bytes > bytesMax && this.#dropOldest(largest(this.#bytesOf))) gone++
-    return gone
+    let deleted = 0
+    while ((this.#bytesOf.get(accountId) ?? 0) > ofAccountBytesMax && this.#deleteOldest(accountId)) deleted++
+    while (this.#bytes > bytesMax && this.#deleteOldest(largestAccount(this.#bytesOf))) deleted++
+    return deleted
   }
 
-  #dropOldest(accountId: number): boolean {
-    const rows = this.#oldest.all(accountId) as OwnedRow[]
+  #deleteOldest(accountId: number): boolean {
+    const rows = this.#findOldest.all(accountId) as OwnedRow[]
     this.#remove(rows)
     return rows.length > 0
   }
 
-  #add(accountId: number, bytes: number): void {
+  #addBytes(accountId: number, bytes: number): void {
     const sum = (this.#bytesOf.get(accountId) ?? 0) + bytes
     if (sum > 0) this.#bytesOf.set(accountId, sum)
     else this.#bytesOf.delete(accountId)
     this.#bytes += bytes
   }
 
-  /** Within a transaction. */
+  /** The caller has a transaction open. */
   #remove(rows: readonly OwnedRow[]): void {
     for (const { call_id, account_id, bytes } of rows) {
-      this.#erase.run(call_id)
-      this.#disown.run(call_id)
-      this.#add(Number(account_id), -Number(bytes))
+      this.#deleteBody.run(call_id)
+      this.#deleteOwner.run(call_id)
+      this.#addBytes(Number(account_id), -Number(bytes))
     }
   }
 
@@ -192,21 +192,21 @@ class BodyFile {
     return { request: part('request'), answer: part('answer') }
   }
 
-  /** Whether there may be more. */
+  /** Deletes some bodies of calls with ids below `before`. Returns whether there may be more. */
   forgetSome(before: number): boolean {
-    const rows = this.#before.all(before, FORGET_AT_ONCE) as OwnedRow[]
-    this.#change(() => this.#remove(rows))
-    return rows.length === FORGET_AT_ONCE
+    const rows = this.#findBefore.all(before, ROWS_PER_SWEEP) as OwnedRow[]
+    this.#runInTransaction(() => this.#remove(rows))
+    return rows.length === ROWS_PER_SWEEP
   }
 
   erase(callIds: readonly number[]): void {
-    const rows = callIds.flatMap(callId => this.#one.all(callId) as OwnedRow[])
-    this.#change(() => this.#remove(rows))
+    const rows = callIds.flatMap(callId => this.#findOwner.all(callId) as OwnedRow[])
+    this.#runInTransaction(() => this.#remove(rows))
   }
 
-  /** From where there may be more. */
+  /** Encrypts some bodies with the newest secret. Returns where to continue; undefined at the end. */
   resealSome(cursor: ResealCursor): ResealCursor | undefined {
-    if (!this.#isRoomy()) throw new Error('the disk is nearly full')
+    if (!this.#checkSpace()) throw new Error('the disk is nearly full')
     const resealing = { columns: bodyColumns, seal: this.#seal, newest: this.#ring.newestMark }
     const { rows, next } = resealSome(this.#db, resealing, cursor)
     this.#db.transaction(() => rows.forEach(row => this.#writeResealed(row))).immediate()
@@ -217,25 +217,25 @@ class BodyFile {
     this.#db.close()
   }
 
-  #pack(callId: number, column: Column, bytes: Uint8Array): Buffer {
+  #encrypt(callId: number, column: Column, bytes: Uint8Array): Buffer {
     return this.#seal.close({ table: 'body', row: callId, column }, Bun.zstdCompressSync(bytes))
   }
 
-  #isRoomy(): boolean {
-    if (performance.now() - this.#lookedMs < LOOK_MS) return this.#hasRoom
-    this.#lookedMs = performance.now()
+  #checkSpace(): boolean {
+    if (performance.now() - this.#checkedMs < CHECK_EVERY_MS) return this.#hasSpace
+    this.#checkedMs = performance.now()
     const { bavail, bsize } = statfsSync(this.#folder)
-    this.#hasRoom = bavail * bsize >= ROOM_BYTES_MIN
-    return this.#hasRoom
+    this.#hasSpace = bavail * bsize >= FREE_BYTES_MIN
+    return this.#hasSpace
   }
 }
 
 let file: BodyFile | undefined
-/** Why there is none. */
-let trouble = 'the file of bodies is not open'
+/** Why the file is not open. */
+let openProblem = 'the file of bodies is not open'
 
 export const answer = (message: FromBodies): void => postMessage(message)
-const textOf = (fault: unknown): string => (fault instanceof Error ? fault.message : 'unknown fault')
+const textOf = (fault: unknown): string => (fault instanceof Error ? fault.message : 'unknown error')
 
 let ring: SecretRing | undefined
 
@@ -246,30 +246,30 @@ function open(path: string, secrets: readonly string[], quota: BodiesQuota): voi
     ring = new SecretRing(secretsOf(secrets))
     file = new BodyFile(path, ring, quota)
   } catch (fault) {
-    trouble = textOf(fault)
+    openProblem = textOf(fault)
   }
 }
 
 function keep(bodies: Keep): void {
-  const about = { written: bodies.bytes.length, accountId: bodies.accountId }
+  const result = { written: bodies.bytes.length, accountId: bodies.accountId }
   try {
-    if (file === undefined) throw new Error(trouble)
-    answer({ ...about, replaced: file.keep(bodies) })
+    if (file === undefined) throw new Error(openProblem)
+    answer({ ...result, replaced: file.keep(bodies) })
   } catch (fault) {
-    answer({ ...about, fault: textOf(fault) })
+    answer({ ...result, fault: textOf(fault) })
   }
 }
 
 function read(callId: number): void {
   try {
-    if (file === undefined) throw new Error(trouble)
+    if (file === undefined) throw new Error(openProblem)
     answer({ read: file.read(callId) })
   } catch (fault) {
     answer({ read: textOf(fault) })
   }
 }
 
-/** Some at a time, so that what is to be kept meanwhile need not wait. */
+/** Deletes some at a time, so that new bodies do not wait. */
 function forgetBefore(callId: number): void {
   try {
     if (file?.forgetSome(callId)) setTimeout(() => forgetBefore(callId), 0)
@@ -280,7 +280,7 @@ function forgetBefore(callId: number): void {
 
 function erase(callIds: readonly number[]): void {
   try {
-    if (file === undefined) throw new Error(trouble)
+    if (file === undefined) throw new Error(openProblem)
     file.erase(callIds)
     answer({ erased: null })
   } catch (fault) {
@@ -288,11 +288,11 @@ function erase(callIds: readonly number[]): void {
   }
 }
 
-/** Some at a time. With other secrets than it was begun with, it begins again. */
-function reseal(cursor: ResealCursor, began = ring?.all): void {
+/** Encrypts some bodies at a time. It starts again when the secrets have changed meanwhile. */
+function reseal(cursor: ResealCursor, secretsAtStart = ring?.all): void {
   try {
-    if (file === undefined) throw new Error(trouble)
-    const next = began === ring?.all ? file.resealSome(cursor) : fromTheStart
+    if (file === undefined) throw new Error(openProblem)
+    const next = secretsAtStart === ring?.all ? file.resealSome(cursor) : fromTheStart
     if (next === undefined) answer({ resealed: null })
     else setTimeout(() => reseal(next, ring?.all), RESEAL_PAUSE_MS)
   } catch (fault) {

@@ -1,4 +1,4 @@
-// The file of bodies: sealed, bounded, let go in time, and never in anybody's way.
+// The file of bodies: encrypted, limited in size, deleted in time, and never blocking a call.
 
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
@@ -73,14 +73,14 @@ function count(): number {
 }
 
 describe('bodies', () => {
-  test('make no file and no thread until there is one to keep', async () => {
+  test('need no file and no thread until the first body is stored', async () => {
     const bodies = open()
     bodies.forget()
     expect(await bodies.read(callId)).toBeUndefined()
     expect(existsSync(path)).toBe(false)
   })
 
-  test('come back as they went in, also after a restart', async () => {
+  test('are read as they were stored, also after a restart', async () => {
     const bodies = open()
     const view = Buffer.from('xx{"ask":"river"}xx').subarray(2, -2)
     bodies.keep(of(callId), { request: { bytes: view, truncated: false }, answer: part('data: Ω\n\n', true) })
@@ -99,7 +99,7 @@ describe('bodies', () => {
     expect(await bodies.read(callId + 1)).toBeUndefined()
   })
 
-  test('lie sealed on the disk', async () => {
+  test('are encrypted on the disk', async () => {
     const bodies = open()
     bodies.keep(of(callId), { request: part('a very plain request'), answer: part('a very plain answer') })
     await bodies.read(callId)
@@ -110,14 +110,14 @@ describe('bodies', () => {
     expect(readFileSync(path).toString('latin1')).not.toContain('very plain')
   })
 
-  test('do not open with another key, and say so', async () => {
+  test('cannot be read with another key, and the error says so', async () => {
     const bodies = open()
     bodies.keep(of(callId), { request: part('a'), answer: part('b') })
     await bodies.close()
     expect(await refusal(open({ secret: 't'.repeat(43) }).read(callId))).toContain('an encryption key that is not configured')
   })
 
-  test('are sealed anew with the newest key, while others are kept', async () => {
+  test('are encrypted with the newest key while others are stored', async () => {
     const ring = ringOf('s'.repeat(43))
     const bodies = open({ ring })
     const marks = (): unknown[] => {
@@ -146,7 +146,7 @@ describe('bodies', () => {
     expect(textOf((await open({ ring }).read(callId))?.answer)).toBe('b0')
   })
 
-  test('that are not there are sealed anew at once', async () => {
+  test('need no encrypting when there are none', async () => {
     await open().reseal()
     expect(existsSync(path)).toBe(false)
   })
@@ -168,7 +168,7 @@ describe('bodies', () => {
     const long = { bytes: Buffer.concat(Array.from({ length: 16 }, () => megabyte.bytes)), truncated: false }
     for (let at = 0; at < 20; at++) bodies.keep(of(callId + at, at % 2), { request: long, answer: part('') })
     expect(bodies.dropped).toBe(4)
-    expect(troubles).toEqual(['too many at once'])
+    expect(troubles).toEqual(['too many bodies wait to be written'])
     await bodies.read(callId) // behind all of them
     expect(count()).toBe(16)
     bodies.keep(of(callId + 100), { request: long, answer: part('') })
@@ -176,7 +176,7 @@ describe('bodies', () => {
     expect(bodies.dropped).toBe(4)
   })
 
-  test('go when their time is over, however many, and no sooner', async () => {
+  test('are deleted when they expire, however many, and not earlier', async () => {
     const bodies = open()
     const old = { request: part('old'), answer: part('old') }
     for (let at = 0; at < 250; at++) bodies.keep(of(callId + at), old)
@@ -208,10 +208,10 @@ describe('bodies', () => {
   })
 })
 
-/** Of bytes that do not compress. */
+/** A body of bytes that do not compress. */
 const noise = (bytes: number): BodyPart => ({ bytes: crypto.getRandomValues(new Uint8Array(bytes)), truncated: false })
 
-describe('what may be kept', () => {
+describe('the stored bytes', () => {
   const quota = { ofAccountBytesMax: 100_000, bytesMax: 250_000 }
   const keptOf = (): string => {
     const db = new Database(path, { readonly: true })
@@ -225,7 +225,7 @@ describe('what may be kept', () => {
     }
   }
 
-  test('of one account is bounded: its oldest go, and nobody else loses anything', async () => {
+  test('of one account are limited: its oldest bodies are deleted, and none of other accounts', async () => {
     const bodies = open({ quota })
     bodies.keep(of(callId, 1), { request: noise(30_000), answer: part('') })
     for (let at = 1; at <= 12; at++) bodies.keep(of(callId + at, 2), { request: noise(30_000), answer: part('') })
@@ -234,7 +234,7 @@ describe('what may be kept', () => {
     expect([bodies.replaced, bodies.dropped]).toEqual([9, 0])
   })
 
-  test('of all is bounded: whoever has the most gives way, however old the others are', async () => {
+  test('of all accounts are limited: the largest account loses its oldest bodies', async () => {
     const bodies = open({ quota })
     for (let at = 0; at < 12; at++) {
       const accountId = at === 0 ? 1 : 2 + (at % 3)
@@ -246,7 +246,7 @@ describe('what may be kept', () => {
     expect(kept.split(' ')).toHaveLength(8)
   })
 
-  test('is counted again after a restart, and given back by what goes', async () => {
+  test('are counted again after a restart, and lowered by deletions', async () => {
     const first = open({ quota })
     for (let at = 0; at < 3; at++) first.keep(of(callId + at), { request: noise(30_000), answer: part('') })
     await first.close()
@@ -260,7 +260,7 @@ describe('what may be kept', () => {
     expect(keptOf()).toBe('1:2 1:3 1:4')
   })
 
-  test('on its way to the disk is shared: one account leaves room for another', async () => {
+  test('that wait to be written are shared: one account leaves room for another', async () => {
     const bodies = open()
     for (let at = 0; at < 20; at++) bodies.keep(of(callId + at, 1), { request: noise(65_536), answer: noise(65_536) })
     const much = { request: part('x'.repeat(MEGABYTE)), answer: part('') }
@@ -272,7 +272,7 @@ describe('what may be kept', () => {
     expect((await bodies.read(callId + 200))?.request.bytes.length).toBe(MEGABYTE)
   })
 
-  test('a file from before that is taken over, all of it', async () => {
+  test('of a file of the first schema are all taken over', async () => {
     const written = open()
     written.keep(of(callId), { request: part('asked'), answer: part('told') })
     await written.close()

@@ -1,6 +1,6 @@
-// Requests and answers of the keys whose owners asked for that, in a file of their own. The near side: hands them to
-// a thread that compresses, seals and writes them. Best effort: it never makes a call wait or fail, and when more
-// comes than the disk takes, the rest is dropped and counted. While nobody asks, there is no thread and no file.
+// Stores the bodies of requests and answers, for keys and accounts that have this enabled, in a separate file. A thread
+// compresses, encrypts and writes them. Storing is best effort: it never makes a call wait or fail, and bodies that the
+// disk cannot take in time are dropped and counted. Until the first body there is no thread and no file.
 
 import { existsSync } from 'node:fs'
 import { bounds } from '../../base/bounds.ts'
@@ -9,7 +9,7 @@ import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import { StoreError } from '../engine/database.ts'
 import type { BodiesQuota, BodyPart, CallBodies, FromBodies, ToBodies } from './bodies-messages.ts'
 
-/** Whose they are. */
+/** The call and account of stored bodies. */
 export interface BodiesOwner {
   readonly callId: number
   readonly accountId: number
@@ -23,15 +23,15 @@ export const defaultQuota: BodiesQuota = {
 export interface BodiesParts {
   readonly path: string
   readonly encryption: SecretRing
-  /** How long they are kept; zero: not at all. */
+  /** How many days bodies are kept; zero: no bodies are stored. */
   readonly days: number
   readonly quota?: BodiesQuota
   dateMs(): number
-  /** Told of the first drop in a row, and of what went wrong. */
+  /** Called for the first of several drops in a row, and for errors of the thread. */
   onTrouble(detail: string): void
 }
 
-interface Asked<Answer> {
+interface Waiting<Answer> {
   resolve(answer: Answer): void
   reject(fault: Error): void
 }
@@ -42,77 +42,79 @@ const CLOSE_MS_MAX = 5_000
 export class Bodies {
   readonly #parts: BodiesParts
   #thread: Worker | undefined
-  #lost = false
+  #hasFailed = false
   #waitingBytes = 0
   readonly #waitingOfAccount = new Map<number, number>()
   #dropped = 0
   #replaced = 0
-  #dropping = false
-  /** In the order in which they asked. */
-  #asked: Asked<CallBodies | undefined>[] = []
-  #resealing: Asked<void>[] = []
-  #erasing: Asked<void>[] = []
+  #isDropping = false
+  /** Waiting reads, in the order of their requests. */
+  #reads: Waiting<CallBodies | undefined>[] = []
+  #reseals: Waiting<void>[] = []
+  #erases: Waiting<void>[] = []
   #onClosed: (() => void) | undefined
 
   constructor(parts: BodiesParts) {
     this.#parts = parts
   }
 
-  /** How many calls' bodies were let go because there was no room for them. */
+  /** The number of calls whose bodies were not stored because there was no room. */
   get dropped(): number {
     return this.#dropped
   }
 
-  /** How many calls' bodies went before their time, because newer ones of their account needed the room. */
+  /** The number of calls whose bodies were deleted early to make room for newer ones. */
   get replaced(): number {
     return this.#replaced
   }
 
-  /** Takes copies; what is too long is cut. */
+  /** Stores copies of the bodies of a call. Bodies that are too long are cut. */
   keep({ callId, accountId }: BodiesOwner, { request, answer }: CallBodies): void {
-    const [asked, given] = [cut(request), cut(answer)]
-    const size = asked.bytes.length + given.bytes.length
+    const requestPart = cut(request)
+    const answerPart = cut(answer)
+    const requestBytes = requestPart.bytes.length
+    const size = requestBytes + answerPart.bytes.length
     if (this.#parts.days === 0) return
     const ofAccount = (this.#waitingOfAccount.get(accountId) ?? 0) + size
-    const isTooMuch = ofAccount > bounds.bodiesWaitingOfAccountBytesMax
-    if (this.#lost || isTooMuch || this.#waitingBytes + size > bounds.bodiesWaitingBytesMax) {
-      return this.drop('too many at once')
+    const isAccountOver = ofAccount > bounds.bodiesWaitingOfAccountBytesMax
+    if (this.#hasFailed || isAccountOver || this.#waitingBytes + size > bounds.bodiesWaitingBytesMax) {
+      return this.drop('too many bodies wait to be written')
     }
     const bytes = new Uint8Array(size)
-    bytes.set(asked.bytes)
-    bytes.set(given.bytes, asked.bytes.length)
+    bytes.set(requestPart.bytes)
+    bytes.set(answerPart.bytes, requestBytes)
     this.#waitingBytes += size
     this.#waitingOfAccount.set(accountId, ofAccount)
-    const truncated = [asked.truncated, given.truncated] as const
-    this.#send({ keep: { callId, accountId, bytes, requestBytes: asked.bytes.length, truncated } }, [bytes.buffer])
+    const truncated = [requestPart.truncated, answerPart.truncated] as const
+    this.#send({ keep: { callId, accountId, bytes, requestBytes, truncated } }, [bytes.buffer])
   }
 
-  /** Undefined where none are kept; rejects where they cannot be opened. */
+  /** Reads the bodies of a call. Undefined where none are stored; rejects where they cannot be decrypted. */
   read(callId: number): Promise<CallBodies | undefined> {
-    if (!this.#isThere()) return Promise.resolve(undefined)
+    if (!this.#hasFile()) return Promise.resolve(undefined)
     return new Promise((resolve, reject) => {
-      this.#asked.push({ resolve, reject })
+      this.#reads.push({ resolve, reject })
       this.#send({ read: callId })
     })
   }
 
-  /** Lets those go that have been kept for long enough. */
+  /** Deletes expired bodies. */
   forget(): void {
     const { days, dateMs } = this.#parts
-    if (this.#isThere()) this.#send({ forgetBefore: idAtMs(dateMs() - days * DAY_MS) })
+    if (this.#hasFile()) this.#send({ forgetBefore: idAtMs(dateMs() - days * DAY_MS) })
   }
 
-  /** Call when the secrets have changed. */
+  /** Passes changed secrets to the thread. */
   renewSecrets(): void {
     if (this.#thread !== undefined) this.#send({ secrets: this.#secrets() })
   }
 
-  /** Brings all that is kept to the newest secret. */
+  /** Encrypts all stored bodies with the newest secret. */
   reseal(): Promise<void> {
-    if (!this.#isThere()) return Promise.resolve()
+    if (!this.#hasFile()) return Promise.resolve()
     return new Promise((resolve, reject) => {
-      this.#resealing.push({ resolve, reject })
-      if (this.#resealing.length === 1) this.#send({ reseal: true })
+      this.#reseals.push({ resolve, reject })
+      if (this.#reseals.length === 1) this.#send({ reseal: true })
     })
   }
 
@@ -120,17 +122,17 @@ export class Bodies {
     return this.#parts.encryption.all.map(secret => secret.reveal())
   }
 
-  /** Lets those of these calls go, whatever their age; they are gone when it resolves. */
+  /** Deletes the bodies of these calls, whatever their age. They are deleted when the promise resolves. */
   erase(callIds: readonly number[]): Promise<void> {
-    if (this.#lost) return Promise.reject(new StoreError('The bodies cannot be reached.'))
-    if (!this.#isThere()) return Promise.resolve()
+    if (this.#hasFailed) return Promise.reject(new StoreError('The file of bodies is not available, because its thread has failed. Restart the gateway.'))
+    if (!this.#hasFile()) return Promise.resolve()
     return new Promise((resolve, reject) => {
-      this.#erasing.push({ resolve, reject })
+      this.#erases.push({ resolve, reject })
       this.#send({ erase: callIds })
     })
   }
 
-  /** Waits, within bounds, for what is on its way. */
+  /** Waits for bodies that are being written, at most five seconds, and stops the thread. */
   async close(): Promise<void> {
     if (this.#thread === undefined) return
     await new Promise<void>(resolve => {
@@ -140,12 +142,12 @@ export class Bodies {
     })
     this.#thread?.terminate()
     this.#thread = undefined
-    const waiting = [...this.#resealing.splice(0), ...this.#erasing.splice(0)]
+    const waiting = [...this.#reseals.splice(0), ...this.#erases.splice(0)]
     for (const { reject } of waiting) reject(new StoreError('The bodies are closed.'))
   }
 
-  #isThere(): boolean {
-    return !this.#lost && (this.#thread !== undefined || existsSync(this.#parts.path))
+  #hasFile(): boolean {
+    return !this.#hasFailed && (this.#thread !== undefined || existsSync(this.#parts.path))
   }
 
   #send(message: ToBodies, transfer: ArrayBuffer[] = []): void {
@@ -156,7 +158,7 @@ export class Bodies {
   #open(): Worker {
     const thread = new Worker(new URL('./bodies-thread.ts', import.meta.url).href)
     thread.onmessage = (event: MessageEvent<FromBodies>) => this.#receive(event.data)
-    thread.onerror = event => this.#lose(event.message)
+    thread.onerror = event => this.#fail(event.message)
     const { path, quota = defaultQuota } = this.#parts
     thread.postMessage({ open: { path, quota, secrets: this.#secrets() } } satisfies ToBodies)
     return thread
@@ -165,22 +167,22 @@ export class Bodies {
   #receive(message: FromBodies): void {
     if ('closed' in message) return this.#onClosed?.()
     if ('resealed' in message) {
-      for (const { resolve, reject } of this.#resealing.splice(0)) {
+      for (const { resolve, reject } of this.#reseals.splice(0)) {
         if (message.resealed === null) resolve()
-        else reject(new StoreError(`The bodies are not sealed anew: ${message.resealed}.`))
+        else reject(new StoreError(`The bodies could not be encrypted with the newest secret: ${message.resealed}.`))
       }
       return
     }
     if ('erased' in message) {
-      const asked = this.#erasing.shift()
-      if (message.erased === null) asked?.resolve()
-      else asked?.reject(new StoreError(`The bodies are not erased: ${message.erased}.`))
+      const waiting = this.#erases.shift()
+      if (message.erased === null) waiting?.resolve()
+      else waiting?.reject(new StoreError(`The bodies could not be deleted: ${message.erased}.`))
       return
     }
     if ('read' in message) {
-      const asked = this.#asked.shift()
-      if (typeof message.read === 'string') asked?.reject(new StoreError(`The bodies do not open. ${message.read}`))
-      else asked?.resolve(message.read ?? undefined)
+      const waiting = this.#reads.shift()
+      if (typeof message.read === 'string') waiting?.reject(new StoreError(`The bodies cannot be read. ${message.read}`))
+      else waiting?.resolve(message.read ?? undefined)
       return
     }
     const { accountId, written } = message
@@ -190,23 +192,23 @@ export class Bodies {
     if (left > 0) this.#waitingOfAccount.set(accountId, left)
     else this.#waitingOfAccount.delete(accountId)
     if (message.fault !== undefined) this.drop(message.fault)
-    else this.#dropping = false
+    else this.#isDropping = false
   }
 
-  /** Those of one call are not kept. */
+  /** Counts a call whose bodies are not stored. */
   drop(detail: string): void {
     this.#dropped++
-    if (!this.#dropping) this.#parts.onTrouble(detail)
-    this.#dropping = true
+    if (!this.#isDropping) this.#parts.onTrouble(detail)
+    this.#isDropping = true
   }
 
-  /** From now on nothing is kept; a start tries again. */
-  #lose(detail: string): void {
-    this.#lost = true
+  /** Stops storing bodies after an error of the thread, until the next start. */
+  #fail(detail: string): void {
+    this.#hasFailed = true
     this.#thread?.terminate()
     this.#thread = undefined
     this.#parts.onTrouble(detail)
-    const waiting = [...this.#asked.splice(0), ...this.#resealing.splice(0), ...this.#erasing.splice(0)]
+    const waiting = [...this.#reads.splice(0), ...this.#reseals.splice(0), ...this.#erases.splice(0)]
     for (const { reject } of waiting) reject(new StoreError(detail))
     this.#onClosed?.()
   }

@@ -1,6 +1,6 @@
-// Carries out what is to become of records: those that are older than they are kept go, and those that somebody ordered
-// to be deleted. Some at a time, resting in between; whoever dies here goes on where it was. Bodies go first, so that
-// none is left without its record; and no record goes before it is in the statistics.
+// Deletes records that are older than the retention, and records that a deletion order names. It deletes some at a time
+// and rests in between; after a crash it continues where it was. Bodies are deleted first, so that no body is left
+// without its record, and no record is deleted before it is in the statistics.
 
 import { idAtMs } from '../../base/ids.ts'
 import type { OpenDeletion, Reader } from '../engine/reader.ts'
@@ -16,48 +16,48 @@ export interface DeletingParts {
   readonly bodies: Pick<Bodies, 'erase'>
   readonly rolling: Pick<Rolling, 'catchUp' | 'eraseEndUser' | 'rolled'>
   readonly reader: Pick<Reader, 'openDeletions'>
-  /** For how many days records are kept; 0: for good. */
+  /** How many days records are kept; 0: for ever. */
   retentionDays(): number
   dateMs(): number
 }
 
-const AT_ONCE = 100
+const RECORDS_PER_STEP = 100
 const DAY_MS = 86_400_000
 
-interface CarriedOut {
+interface RunningOrder {
   readonly id: number
-  /** Takes the name out of the statistics. */
+  /** Removes the name of the end user from the statistics. */
   erase(): Promise<void>
 }
 
 export class RecordDeleting {
   readonly #parts: DeletingParts
-  #sweeping: Promise<void> | undefined
-  #again = false
+  #currentSweep: Promise<void> | undefined
+  #mustRepeat = false
   #closed = false
 
   constructor(parts: DeletingParts) {
     this.#parts = parts
   }
 
-  /** One at a time; who asks meanwhile is waited for as well. */
+  /** Runs a sweep. A call during a sweep makes the sweep run once more, and waits for it. */
   sweep(): Promise<void> {
-    if (this.#sweeping !== undefined) this.#again = true
-    this.#sweeping ??= this.#sweepAll().finally(() => (this.#sweeping = undefined))
-    return this.#sweeping
+    if (this.#currentSweep !== undefined) this.#mustRepeat = true
+    this.#currentSweep ??= this.#sweepAll().finally(() => (this.#currentSweep = undefined))
+    return this.#currentSweep
   }
 
-  /** What is under way comes to a halt. */
+  /** Stops the running sweep. */
   async close(): Promise<void> {
     this.#closed = true
-    await this.#sweeping?.catch(() => {})
+    await this.#currentSweep?.catch(() => {})
   }
 
   async #sweepAll(): Promise<void> {
     do {
-      this.#again = false
+      this.#mustRepeat = false
       await this.#sweepOnce()
-    } while (this.#again && !this.#closed)
+    } while (this.#mustRepeat && !this.#closed)
   }
 
   async #sweepOnce(): Promise<void> {
@@ -71,7 +71,7 @@ export class RecordDeleting {
       await writer.run('keepRecordsFrom', { id })
       await this.#deleteAll({ before: id })
     }
-    // One that waits for a call under way keeps none of those behind it waiting.
+    // An order that must wait for an active call does not block the orders after it.
     for (; orders.length > 0 && !this.#closed; orders = reader.openDeletions(orders.at(-1)!.id)) {
       for (const order of orders) await this.#carryOut(order)
     }
@@ -79,23 +79,26 @@ export class RecordDeleting {
 
   async #carryOut({ id, accountId, keyId, endUser, from, before, next }: OpenDeletion): Promise<void> {
     const filter = {
-      ...{ accountId: accountId ?? undefined, keyId: keyId ?? undefined, endUser: endUser ?? undefined },
-      ...{ from: Math.max(from, next), before },
+      accountId: accountId ?? undefined,
+      keyId: keyId ?? undefined,
+      endUser: endUser ?? undefined,
+      from: Math.max(from, next),
+      before,
     }
     const { rolling } = this.#parts
     const erase = async (): Promise<void> => {
       if (endUser !== null && from === 0) await rolling.eraseEndUser(endUser, accountId ?? undefined)
     }
-    // Before the order forgets whose name it was.
+    // First of all, because a finished order no longer has the name of the end user.
     await erase()
     await this.#deleteAll(filter, { id, erase })
   }
 
-  async #deleteAll(filter: RecordFilter, order?: CarriedOut): Promise<void> {
+  async #deleteAll(filter: RecordFilter, order?: RunningOrder): Promise<void> {
     let after: number | undefined
     while (!this.#closed) {
       const startMs = performance.now()
-      const { ids, next } = await this.#parts.desk.ask('recordIds', { filter, after, limit: AT_ONCE })
+      const { ids, next } = await this.#parts.desk.ask('recordIds', { filter, after, limit: RECORDS_PER_STEP })
       if (ids.length > 0) await this.#parts.bodies.erase(ids)
       await this.#deleteSome(ids, next, order)
       if (next === null) return
@@ -104,13 +107,13 @@ export class RecordDeleting {
     }
   }
 
-  async #deleteSome(ids: readonly number[], next: number | null, order: CarriedOut | undefined): Promise<void> {
+  async #deleteSome(ids: readonly number[], next: number | null, order: RunningOrder | undefined): Promise<void> {
     const { writer, rolling } = this.#parts
     if (ids.length === 0 && order === undefined) return
-    // What is looked for next is behind the last that was found.
-    const noted = order === undefined ? {} : { order: { id: order.id, next: next === null ? null : next + 1 } }
+    // The order continues after the last id that was found.
+    const progress = order === undefined ? {} : { order: { id: order.id, next: next === null ? null : next + 1 } }
     for (;;) {
-      const { done } = await writer.run('deleteRecords', { ids, rolledSeq: rolling.rolled.seq ?? 0, ...noted })
+      const { done } = await writer.run('deleteRecords', { ids, rolledSeq: rolling.rolled.seq ?? 0, ...progress })
       if (done === 'deleted' || this.#closed) return
       await rolling.catchUp()
       await order?.erase()

@@ -1,5 +1,5 @@
-// A record as it is told outside: ids as text, money as US dollars, times as dates; and as a line of a file that is
-// exported. Channels and why one of them was chosen are for those who run the site.
+// Converts a record into the form for people: ids as text, money in US dollars, times as dates; and into a line of an
+// export file. Channels, attempts and routing reasons are shown to staff only.
 
 import { msOfId, textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
@@ -32,7 +32,16 @@ export function showWhole(record: WholeRecord, staff: boolean) {
   const { tags, cameHash, wentHash, ...short } = more
   return {
     ...showRecord(short, staff),
-    ...{ asked, rule, usageSource, held: usd(held), priceVersion, lines, timings, tags, cameHash, wentHash },
+    asked,
+    rule,
+    usageSource,
+    held: usd(held),
+    priceVersion,
+    lines,
+    timings,
+    tags,
+    cameHash,
+    wentHash,
     attempts: staff ? attempts : null,
     why: staff ? why : null,
   }
@@ -40,15 +49,45 @@ export function showWhole(record: WholeRecord, staff: boolean) {
 
 export type ShownWhole = ReturnType<typeof showWhole>
 
-/** In this order, in a table. */
-const cells: readonly (keyof ShownWhole)[] = [
-  ...(['id', 'time', 'account', 'key', 'model', 'channel', 'dialect', 'asked', 'status', 'outcome', 'error'] as const),
-  ...(['streamed', 'inputTokens', 'cacheReadTokens', 'cacheWriteTokens', 'outputTokens', 'reasoningTokens'] as const),
-  ...(['cost', 'shortfall', 'held', 'rule', 'usageSource', 'priceVersion', 'firstMs', 'durationMs'] as const),
-  ...(['endUser', 'tags', 'loss', 'cameHash', 'wentHash', 'lines', 'attempts', 'timings', 'why'] as const),
+/** The columns of a CSV file, in this order. */
+const csvColumns: readonly (keyof ShownWhole)[] = [
+  'id',
+  'time',
+  'account',
+  'key',
+  'model',
+  'channel',
+  'dialect',
+  'asked',
+  'status',
+  'outcome',
+  'error',
+  'streamed',
+  'inputTokens',
+  'cacheReadTokens',
+  'cacheWriteTokens',
+  'outputTokens',
+  'reasoningTokens',
+  'cost',
+  'shortfall',
+  'held',
+  'rule',
+  'usageSource',
+  'priceVersion',
+  'firstMs',
+  'durationMs',
+  'endUser',
+  'tags',
+  'loss',
+  'cameHash',
+  'wentHash',
+  'lines',
+  'attempts',
+  'timings',
+  'why',
 ]
 
-export const exportHead = (format: ExportFormat): string => (format === 'csv' ? csvLine(cells) : '')
+export const exportHead = (format: ExportFormat): string => (format === 'csv' ? csvLine(csvColumns) : '')
 
 export const exportLine = (record: ShownWhole, format: ExportFormat): string =>
-  format === 'csv' ? csvLine(cells.map(name => record[name])) : jsonLine(record)
+  format === 'csv' ? csvLine(csvColumns.map(name => record[name])) : jsonLine(record)

@@ -1,6 +1,6 @@
-// Finds records, page by page, newest or oldest first. One filter chooses the index that is walked; the others are
-// checked on what it yields, a bounded number of rows a page, so that no search takes long. Where several values of one
-// index are walked at once (accounts of a person, ways to fail), they are merged in the order of time.
+// Searches records page by page, newest or oldest first. One filter decides which index is scanned; the other filters
+// are checked on the rows of this scan. A page scans a bounded number of rows, so that no search takes long. Where
+// several values of one index are scanned (accounts of a person, failed outcomes), they are merged in the order of time.
 
 import type { Database } from 'bun:sqlite'
 import type { Scope } from '../queries/paging.ts'
@@ -13,7 +13,7 @@ export interface RecordFilter {
   readonly keyId?: number | undefined
   readonly accountId?: number | undefined
   readonly endUser?: string | undefined
-  /** Of all providers together they would not be in the order of time. */
+  /** Needs the provider, because the index of models is in the order of time only within a provider. */
   readonly model?: { readonly provider: string; readonly name: string } | undefined
   readonly provider?: string | undefined
   readonly channel?: string | undefined
@@ -24,7 +24,7 @@ export interface RecordFilter {
   readonly costMin?: string | undefined
   readonly costMax?: string | undefined
   readonly streamed?: boolean | undefined
-  /** From this id on, and below this one. */
+  /** Ids from `from` on and below `before`. */
   readonly from?: number | undefined
   readonly before?: number | undefined
 }
@@ -34,7 +34,7 @@ export interface RecordAsk {
   readonly scope: Scope | null
   readonly filter: RecordFilter
   readonly oldestFirst?: boolean | undefined
-  /** The last id that was looked at before. */
+  /** The `next` of the page before. */
   readonly after?: number | undefined
   readonly limit: number
 }
@@ -85,19 +85,19 @@ export type WholeRecord = Told<typeof wholeColumns>
 
 export interface RecordPage<T> {
   readonly rows: readonly T[]
-  /** Where the next page begins, as `after`; null when there is no more. */
+  /** The `after` of the next page; null at the end. */
   readonly next: number | null
-  /** So much was looked at that the page has fewer rows than were asked for. */
+  /** The page ended early, with fewer rows than the limit, because it had scanned enough rows. */
   readonly early: boolean
 }
 
-/** Looked at for one page. */
+/** The most rows that one page scans. */
 export const ROWS_LOOKED_AT = 20_000
-/** Of one index at once; SQLite merges no more than five hundred. */
-const WALKED_MAX = 400
+/** The most values of one index that are scanned at once; SQLite merges at most five hundred. */
+const SCANNED_VALUES_MAX = 400
 
-/** The order of precedence: what is likely to name the fewest comes first. */
-const walks = {
+/** The scans in order of precedence: those that are likely to find the fewest rows come first. */
+const scans = {
   callId: 'SELECT call_id FROM record WHERE call_id = $walk0',
   keyId: 'SELECT call_id FROM record INDEXED BY record_key WHERE key_id = $walk0',
   endUser: 'SELECT call_id FROM record INDEXED BY record_end_user WHERE end_user = $walk0',
@@ -107,15 +107,15 @@ const walks = {
   none: 'SELECT call_id FROM record WHERE true',
 } as const
 
-export type Walk = keyof typeof walks
-export const walkNames = Object.keys(walks) as readonly Walk[]
+export type Walk = keyof typeof scans
+export const walkNames = Object.keys(scans) as readonly Walk[]
 
 const RANGE = ' AND call_id >= $from AND call_id < $before'
 
-/** The ids that are looked at, in order. */
+/** The SQL that yields the scanned ids in order. */
 export function walkSql(walk: Walk, count: number, oldestFirst: boolean): string {
-  const ways = Array.from({ length: count }, (_, at) => walks[walk].replace('$walk0', `$walk${at}`).concat(RANGE))
-  return ways.join(' UNION ALL ').concat(oldestFirst ? ' ORDER BY call_id' : ' ORDER BY call_id DESC')
+  const selects = Array.from({ length: count }, (_, i) => scans[walk].replace('$walk0', `$walk${i}`).concat(RANGE))
+  return selects.join(' UNION ALL ').concat(oldestFirst ? ' ORDER BY call_id' : ' ORDER BY call_id DESC')
 }
 
 const OUTCOMES = `WITH RECURSIVE way (outcome) AS (
@@ -139,23 +139,23 @@ const conditions: Readonly<Partial<Record<keyof RecordFilter, string>>> = {
   streamed: 'r.streamed = $streamed',
 }
 
-type Bound = Record<string, Value>
+type BoundValues = Record<string, Value>
 
-interface Walking {
+interface Scan {
   readonly walk: Walk
   readonly values: readonly Value[]
 }
 
-/** Undefined where there is nothing that they may look at. */
-function walkingFor(db: Database, { scope, filter }: RecordAsk): Walking | undefined {
+/** Chooses the scan. Undefined where no record can match within the scope. */
+function chooseScan(db: Database, { scope, filter }: RecordAsk): Scan | undefined {
   const { callId, keyId, endUser, accountId, model, outcome, status, error } = filter
-  if (scope !== null && !isOwn(db, scope, filter)) return undefined
+  if (scope !== null && !isInScope(db, scope, filter)) return undefined
   if (callId !== undefined) return { walk: 'callId', values: [callId] }
   if (keyId !== undefined) return { walk: 'keyId', values: [keyId] }
-  // Where a page ends would tell members how many calls others have of that name.
+  // For members this scan is not used: where a page ends early would reveal how many calls other accounts have.
   if (endUser !== undefined && scope === null) return { walk: 'endUser', values: [endUser] }
   if (accountId !== undefined) return { walk: 'accountId', values: [accountId] }
-  if (scope !== null) return walkingOwn(db, scope)
+  if (scope !== null) return scanOwnAccounts(db, scope)
   if (model !== undefined) return { walk: 'model', values: [model.name] }
   if (outcome !== undefined && outcome !== 'completed') return { walk: 'failed', values: [outcome] }
   if (error !== undefined || (status ?? 0) >= 400) {
@@ -173,55 +173,59 @@ const OWNERS = {
   accountId: 'SELECT 1 FROM account WHERE id = $id AND '.concat(scopeSql('id')),
 } as const
 
-/** Whether the key and the account that are asked for are theirs: nothing of others is walked, however it would end. */
-function isOwn(db: Database, scope: Scope, filter: RecordFilter): boolean {
+/** Whether the key and the account of the filter are in the scope. Rows of other accounts must not be scanned. */
+function isInScope(db: Database, scope: Scope, filter: RecordFilter): boolean {
   return (['keyId', 'accountId'] as const).every(name => {
     const id = filter[name]
-    return id === undefined || db.query<Row, [Bound]>(OWNERS[name]).get({ id, ...scopeValues(scope) }) !== null
+    return id === undefined || db.query<Row, [BoundValues]>(OWNERS[name]).get({ id, ...scopeValues(scope) }) !== null
   })
 }
 
-/** All accounts of a person. */
-function walkingOwn(db: Database, scope: Scope): Walking | undefined {
+/** Scans all accounts of a person. */
+function scanOwnAccounts(db: Database, scope: Scope): Scan | undefined {
   const sql = 'SELECT id FROM account WHERE '.concat(scopeSql('id'), ' LIMIT $most')
-  const rows = db.query<{ id: bigint }, [Bound]>(sql).all({ ...scopeValues(scope), most: WALKED_MAX + 1 })
+  const rows = db.query<{ id: bigint }, [BoundValues]>(sql).all({ ...scopeValues(scope), most: SCANNED_VALUES_MAX + 1 })
   if (rows.length === 0) return undefined
-  if (rows.length > WALKED_MAX) return { walk: 'none', values: [null] }
+  if (rows.length > SCANNED_VALUES_MAX) return { walk: 'none', values: [null] }
   return { walk: 'accountId', values: rows.map(({ id }) => id) }
 }
 
 export function findRecords<C extends Columns>(db: Database, columns: C, ask: RecordAsk): RecordPage<Told<C>> {
-  const walking = walkingFor(db, ask)
-  if (walking === undefined) return { rows: [], next: null, early: false }
+  const scan = chooseScan(db, ask)
+  if (scan === undefined) return { rows: [], next: null, early: false }
   const { filter, scope, oldestFirst = false, limit } = ask
-  const ids = walkSql(walking.walk, walking.values.length, oldestFirst)
-  const asked = Object.entries(conditions).filter(([name]) => filter[name as keyof RecordFilter] !== undefined)
-  const wanted = [
-    ...asked.map(([, sql]) => sql),
+  const ids = walkSql(scan.walk, scan.values.length, oldestFirst)
+  const active = Object.entries(conditions).filter(([name]) => filter[name as keyof RecordFilter] !== undefined)
+  const where = [
+    ...active.map(([, sql]) => sql),
     ...(filter.model === undefined ? [] : ['r.model = $model AND r.provider = $provider']),
     ...(scope === null ? [] : [scopeSql('r.account_id')]),
   ]
-  const walked = { ...rangeOf(ask), ...walkedValues(walking, filter) }
-  // In the order of the ids, without sorting again: the page ends as soon as it is full.
+  const scanned = { ...rangeOf(ask), ...scanValues(scan, filter) }
+  // The CROSS JOIN keeps the order of the ids without sorting, so the query ends as soon as the page is full.
   const sql = 'SELECT '.concat(
     selectOf(columns),
     ' FROM (SELECT call_id FROM (',
     ids,
     ') LIMIT $looked) w CROSS JOIN record r ON r.call_id = w.call_id WHERE ',
-    wanted.length === 0 ? 'true' : wanted.join(' AND '),
+    where.length === 0 ? 'true' : where.join(' AND '),
     ' LIMIT $limit',
   )
-  const rows = all(db, sql, {
-    ...{ ...walked, ...askedValues(filter), ...scopeValues(scope), looked: ROWS_LOOKED_AT, limit: limit + 1 },
+  const rows = queryAll(db, sql, {
+    ...scanned,
+    ...filterValues(filter),
+    ...scopeValues(scope),
+    looked: ROWS_LOOKED_AT,
+    limit: limit + 1,
   })
   const shown = rows.slice(0, limit).map(row => told(columns, row))
   if (rows.length > limit) return { rows: shown, next: Number(rows[limit - 1]!.callId), early: false }
-  const [end] = all(db, ids.concat(' LIMIT 1 OFFSET $looked - 1'), { ...walked, looked: ROWS_LOOKED_AT })
+  const [end] = queryAll(db, ids.concat(' LIMIT 1 OFFSET $looked - 1'), { ...scanned, looked: ROWS_LOOKED_AT })
   return { rows: shown, next: end === undefined ? null : Number(end.call_id), early: end !== undefined }
 }
 
-function all(db: Database, sql: string, values: Bound): readonly Row[] {
-  const statement = db.prepare<Row, [Bound]>(sql)
+function queryAll(db: Database, sql: string, values: BoundValues): readonly Row[] {
+  const statement = db.prepare<Row, [BoundValues]>(sql)
   try {
     return statement.all(values)
   } finally {
@@ -229,19 +233,19 @@ function all(db: Database, sql: string, values: Bound): readonly Row[] {
   }
 }
 
-function rangeOf({ filter, oldestFirst = false, after }: RecordAsk): Bound {
+function rangeOf({ filter, oldestFirst = false, after }: RecordAsk): BoundValues {
   const { from = 0, before = Number.MAX_SAFE_INTEGER } = filter
   if (after === undefined) return { from, before }
   return oldestFirst ? { from: Math.max(from, after + 1), before } : { from, before: Math.min(before, after) }
 }
 
-const walkedValues = ({ walk, values }: Walking, { model }: RecordFilter): Bound => ({
-  ...(walk !== 'none' && Object.fromEntries(values.map((value, at) => [`walk${at}`, value]))),
+const scanValues = ({ walk, values }: Scan, { model }: RecordFilter): BoundValues => ({
+  ...(walk !== 'none' && Object.fromEntries(values.map((value, i) => [`walk${i}`, value]))),
   ...(walk === 'model' && { provider: model!.provider }),
 })
 
-function askedValues({ model, from: _from, before: _before, ...filter }: RecordFilter): Bound {
-  const values: Bound = {}
+function filterValues({ model, from: _from, before: _before, ...filter }: RecordFilter): BoundValues {
+  const values: BoundValues = {}
   for (const [name, value] of Object.entries(filter)) {
     if (value === undefined) continue
     values[name] = typeof value === 'boolean' ? Number(value) : name.startsWith('cost') ? BigInt(value) : value
