@@ -1,4 +1,4 @@
-// What one step of the roller adds: records and refunds in, rows of the file out.
+// Collects the records and refunds of one aggregation step, and turns them into rows of the statistics file.
 
 import { countIn, stepOf } from '../../base/collections/latency-histogram.ts'
 import { msOfId } from '../../base/ids.ts'
@@ -10,7 +10,7 @@ import type { MoneyOfRecords } from './record-money.ts'
 import type { Added, EndUserShare, FailureShare } from './statistics-file.ts'
 
 export interface RecordColumns {
-  /** Null of a record that is no longer there, and then all else is, too. */
+  /** Null for a record that was deleted; then all other columns of the record are null too. */
   readonly call_id: bigint | null
   readonly key_id: bigint
   readonly account_id: bigint
@@ -37,20 +37,20 @@ export interface RecordColumns {
   readonly credit: bigint | null
 }
 
-/** What is no failure, whoever is to blame: an answer, or a caller that did not want the rest of it. */
-const fine: ReadonlySet<string> = new Set(['completed', 'replayed', 'client_left', 'task_succeeded'])
+/** Outcomes that are not failures: the call was answered, or its caller disconnected. */
+const successfulOutcomes: ReadonlySet<string> = new Set(['completed', 'replayed', 'client_left', 'task_succeeded'])
 
-const countAt = Object.fromEntries(counts.map((name, at) => [name, at])) as Record<Count, number>
-const sumAt = Object.fromEntries(sums.map((name, at) => [name, at])) as Record<Sum, number>
+const countAt = Object.fromEntries(counts.map((name, index) => [name, index])) as Record<Count, number>
+const sumAt = Object.fromEntries(sums.map((name, index) => [name, index])) as Record<Sum, number>
 
-type Counted = { -readonly [Name in keyof FailureShare]: FailureShare[Name] }
+type MutableFailure = { -readonly [Name in keyof FailureShare]: FailureShare[Name] }
 
 export class Batch {
   readonly #numberOf: (name: string) => number
   readonly #money: MoneyOfRecords
   readonly #nowMs: number
   readonly #cells: Cells
-  readonly #failures = new Map<string, Counted>()
+  readonly #failures = new Map<string, MutableFailure>()
   readonly #endUsers = new Map<string, EndUserShare>()
 
   constructor(numberOf: (name: string) => number, money: MoneyOfRecords, nowMs: number) {
@@ -60,26 +60,26 @@ export class Batch {
     this.#cells = new Cells(nowMs)
   }
 
-  /** How many kinds of calls there are in it. */
+  /** How many different groups of calls the batch has. */
   get cells(): number {
     return this.#cells.size + this.#endUsers.size
   }
 
   addRecord(row: RecordColumns): void {
     const ms = msOfId(Number(row.call_id))
-    const whose = this.#whoseOf(row)
-    const figures = this.#cells.at(ms, whose)
-    const failed = !fine.has(row.outcome)
+    const dimensions = this.#dimensionsOf(row)
+    const figures = this.#cells.at(ms, dimensions)
+    const failed = !successfulOutcomes.has(row.outcome)
     this.#addTo(figures, row, failed)
-    if (failed) this.#addFailure(ms, whose, row)
+    if (failed) this.#addFailure(ms, dimensions, row)
     if (row.end_user !== null) this.#addEndUser(ms, row, failed)
   }
 
-  /** Counted when the call was made, not when it was refunded. Of a record that is gone only the account is known. */
+  /** A refund counts at the time of its call. For a deleted record only the account is known. */
   addRefund(row: RecordColumns, callId: bigint): void {
     const unknown = { accountId: Number(row.credit), keyId: 0, model: this.#numberOf(''), channel: this.#numberOf('') }
-    const whose = row.call_id === null ? unknown : this.#whoseOf(row)
-    this.#cells.at(msOfId(Number(callId)), whose).sums[sumAt.refunded]! += row.refunded ?? 0n
+    const dimensions = row.call_id === null ? unknown : this.#dimensionsOf(row)
+    this.#cells.at(msOfId(Number(callId)), dimensions).sums[sumAt.refunded]! += row.refunded ?? 0n
   }
 
   added(): Pick<Added, 'shares' | 'failures' | 'endUsers'> {
@@ -87,11 +87,13 @@ export class Batch {
     return { shares, failures: [...this.#failures.values()], endUsers: [...this.#endUsers.values()] }
   }
 
-  #whoseOf({ account_id, key_id, provider, model, channel }: RecordColumns): Whose {
+  #dimensionsOf({ account_id, key_id, provider, model, channel }: RecordColumns): Whose {
     const name = model === null ? '' : `${provider}/${model}`
     return {
-      ...{ accountId: Number(account_id), keyId: Number(key_id) },
-      ...{ model: this.#numberOf(name), channel: this.#numberOf(channel ?? '') },
+      accountId: Number(account_id),
+      keyId: Number(key_id),
+      model: this.#numberOf(name),
+      channel: this.#numberOf(channel ?? ''),
     }
   }
 
@@ -115,9 +117,9 @@ export class Batch {
     if (row.outcome === 'completed') countIn(figures.took, stepOf(Number(row.duration_ms)))
   }
 
-  #addFailure(ms: number, whose: Whose, { outcome, error }: RecordColumns): void {
+  #addFailure(ms: number, dimensions: Whose, { outcome, error }: RecordColumns): void {
     for (const cut of failureCuts) {
-      const [one] = ownersOf[cut](whose)
+      const [one] = ownersOf[cut](dimensions)
       for (const span of spans) {
         const at = spanAt(span, ms)
         if (!isKept(failureKeepMs, span, { at, nowMs: this.#nowMs })) continue
@@ -131,19 +133,19 @@ export class Batch {
 
   #addEndUser(ms: number, row: RecordColumns, failed: boolean): void {
     const [accountId, endUser] = [Number(row.account_id), row.end_user!]
-    const own = noFigures()
-    own.counts[countAt.calls] = 1
-    own.counts[countAt.errors] = failed ? 1 : 0
-    own.counts[countAt.input_tokens] = Number(row.input_tokens)
-    own.counts[countAt.output_tokens] = Number(row.output_tokens)
-    own.sums[sumAt.cost] = row.cost
+    const figuresOfCall = noFigures()
+    figuresOfCall.counts[countAt.calls] = 1
+    figuresOfCall.counts[countAt.errors] = failed ? 1 : 0
+    figuresOfCall.counts[countAt.input_tokens] = Number(row.input_tokens)
+    figuresOfCall.counts[countAt.output_tokens] = Number(row.output_tokens)
+    figuresOfCall.sums[sumAt.cost] = row.cost
     for (const span of spans) {
       const at = spanAt(span, ms)
       if (!isKept(endUserKeepMs, span, { at, nowMs: this.#nowMs })) continue
       const name = `${accountId} ${span} ${at} ${endUser}`
       const share = this.#endUsers.get(name)
-      if (share !== undefined) addFigures(share.figures, own)
-      else this.#endUsers.set(name, { accountId, span, at, endUser, figures: copied(own) })
+      if (share !== undefined) addFigures(share.figures, figuresOfCall)
+      else this.#endUsers.set(name, { accountId, span, at, endUser, figures: copied(figuresOfCall) })
     }
   }
 }

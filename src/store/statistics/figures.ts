@@ -1,5 +1,5 @@
-// Figures of some calls that are added up before they are written: first by what a call has in common with others of
-// its minute, then for each of the cuts and spans that they belong to.
+// Adds up figures of calls in memory before they are written: first by minute, account, key, model and channel, then
+// for each cut and span to which these calls belong.
 
 import type { Histogram } from '../../base/collections/latency-histogram.ts'
 import { addHistogram } from '../../base/collections/latency-histogram.ts'
@@ -7,10 +7,10 @@ import type { Cut, Span } from './plan.ts'
 import { counts, cutNames, cuts, isKept, keepMs, spanAt, spans, sums } from './plan.ts'
 
 export interface Figures {
-  /** In the order of `counts` and of `sums`. */
+  /** The values in the order of `counts` and of `sums` in plan.ts. */
   readonly counts: number[]
   readonly sums: bigint[]
-  /** Until the first content, and until the end. */
+  /** Histograms of the time to the first content and of the whole duration. */
   readonly first: Histogram
   readonly took: Histogram
 }
@@ -23,13 +23,13 @@ export const noFigures = (): Figures => ({
 })
 
 export function addFigures(to: Figures, from: Figures): void {
-  for (let at = 0; at < to.counts.length; at++) to.counts[at]! += from.counts[at]!
-  for (let at = 0; at < to.sums.length; at++) if (from.sums[at] !== 0n) to.sums[at]! += from.sums[at]!
+  for (let i = 0; i < to.counts.length; i++) to.counts[i]! += from.counts[i]!
+  for (let i = 0; i < to.sums.length; i++) if (from.sums[i] !== 0n) to.sums[i]! += from.sums[i]!
   addHistogram(to.first, from.first)
   addHistogram(to.took, from.took)
 }
 
-/** Whose calls; models and channels by the number of their name. */
+/** The dimensions of a call. Models and channels are the numbers of their names in the file. */
 export interface Whose {
   readonly accountId: number
   readonly keyId: number
@@ -42,7 +42,7 @@ interface Cell extends Whose {
   readonly figures: Figures
 }
 
-/** One row of the file, or what is to be added to it. */
+/** Figures that are added to one row of the file. */
 export interface Share {
   readonly cut: Cut
   readonly span: Span
@@ -74,7 +74,7 @@ export class Cells {
     return this.#cells.size
   }
 
-  /** Those to which a call of this time is added. */
+  /** The figures to which a call of this time is added. */
   at(ms: number, whose: Whose): Figures {
     const span = this.#finest(ms)
     const name = `${span} ${spanAt(span, ms)} ${whose.accountId} ${whose.keyId} ${whose.model} ${whose.channel}`
@@ -86,7 +86,7 @@ export class Cells {
     return cell.figures
   }
 
-  /** What each row is to have more; nothing of rows that would not be kept. In the order of the file. */
+  /** The figures to add to each row of the file, in the order of the file. Rows that are not kept are left out. */
   shares(): readonly Share[] {
     const nowMs = this.#nowMs
     const shares = new Map<string, Share>()
@@ -103,10 +103,10 @@ export class Cells {
         }
       }
     }
-    return [...shares.values()].sort(inOrder)
+    return [...shares.values()].sort(inFileOrder)
   }
 
-  /** What is finer is no longer kept of that time. */
+  /** The finest span that is still kept for a time. */
   #finest(ms: number): Span {
     const { all } = keepMs
     return spans.find(span => isKept(all, span, { at: spanAt(span, ms), nowMs: this.#nowMs })) ?? 'month'
@@ -119,7 +119,7 @@ export function copied(figures: Figures): Figures {
   return copy
 }
 
-const inOrder = (one: Share, other: Share): number =>
+const inFileOrder = (one: Share, other: Share): number =>
   cuts[one.cut] - cuts[other.cut] ||
   spans.indexOf(one.span) - spans.indexOf(other.span) ||
   one.one - other.one ||

@@ -1,4 +1,4 @@
-// What can be asked of the statistics: sums over a range, step by step, who has most of something, and what went wrong.
+// The queries on the statistics file: sums over a range, a series of sums, top lists, and failures.
 
 import type { Database } from 'bun:sqlite'
 import type { Histogram } from '../../base/collections/latency-histogram.ts'
@@ -9,7 +9,7 @@ import type { Cut, Span } from './plan.ts'
 import { counts, cuts, msOfSpan, spanNumber, sums } from './plan.ts'
 import type { Pieces } from './ranges.ts'
 
-/** Whose rows of a cut; several are added up. Without `other`: whichever. */
+/** Which rows of a cut are read. Several `ones` are added up. `other` is the second dimension of a cut with two. */
 export interface Owners {
   readonly cut: Cut
   readonly ones: readonly number[]
@@ -55,14 +55,14 @@ export interface TopRow {
 }
 
 type Values = (number | string | bigint | null)[]
-type Raw = Readonly<Record<string, bigint | string | Uint8Array | null>>
+type RawRow = Readonly<Record<string, bigint | string | Uint8Array | null>>
 
 const FIGURE_ROWS = `SELECT f.* FROM json_each(?3) j CROSS JOIN figure f
   ON f.cut = ?1 AND f.span = ?2 AND f.one = j.value AND f.other = ?4 AND f.at >= ?5 AND f.at < ?6`
 
 /** Sums over the whole range. */
 export function sumOf(db: Database, { cut, ones, other = 0 }: Owners, { pieces }: Pieces): FigureView {
-  const query = db.query<Raw, Values>(FIGURE_ROWS)
+  const query = db.query<RawRow, Values>(FIGURE_ROWS)
   const figures = noFigures()
   for (const { span, from, before } of pieces) {
     const values = [cuts[cut], spanNumber[span], JSON.stringify(ones), other, from, before]
@@ -71,13 +71,13 @@ export function sumOf(db: Database, { cut, ones, other = 0 }: Owners, { pieces }
   return viewOf(figures)
 }
 
-/** Sums for each of these spans; none where nothing happened. */
+/** Sums for each span of a range; spans without calls are left out. */
 export function seriesOf(
   db: Database,
   { cut, ones, other = 0 }: Owners,
   { span, from, before }: { readonly span: Span; readonly from: number; readonly before: number },
 ): readonly (FigureView & { readonly atMs: number })[] {
-  const query = db.query<Raw, Values>(FIGURE_ROWS)
+  const query = db.query<RawRow, Values>(FIGURE_ROWS)
   const points = new Map<number, Figures>()
   for (const row of query.all(cuts[cut], spanNumber[span], JSON.stringify(ones), other, from, before)) {
     const at = Number(row.at)
@@ -89,9 +89,9 @@ export function seriesOf(
   return inOrder.map(([at, figures]) => ({ atMs: msOfSpan(span, at), ...viewOf(figures) }))
 }
 
-function addRow(figures: Figures, row: Raw): void {
-  counts.forEach((name, at) => (figures.counts[at]! += Number(row[name])))
-  sums.forEach((name, at) => (figures.sums[at]! += row[name] as bigint))
+function addRow(figures: Figures, row: RawRow): void {
+  counts.forEach((name, index) => (figures.counts[index]! += Number(row[name])))
+  sums.forEach((name, index) => (figures.sums[index]! += row[name] as bigint))
   addEncoded(figures.first, row.first_steps as Uint8Array)
   addEncoded(figures.took, row.took_steps as Uint8Array)
 }
@@ -100,11 +100,21 @@ export function viewOf({ counts: counted, sums: summed, first, took }: Figures):
   const [calls, errors, streamed, input, cacheRead, cacheWrite, output, reasoning] = counted as [number, ...number[]]
   const [cost, shortfall, refunded, providerCost, cacheSavings] = summed.map(String) as [string, ...string[]]
   return {
-    ...{ calls, errors: errors!, streamed: streamed!, inputTokens: input!, cacheReadTokens: cacheRead! },
-    ...{ cacheWriteTokens: cacheWrite!, outputTokens: output!, reasoningTokens: reasoning! },
-    ...{ cost, shortfall: shortfall!, refunded: refunded!, providerCost: providerCost! },
+    calls,
+    errors: errors!,
+    streamed: streamed!,
+    inputTokens: input!,
+    cacheReadTokens: cacheRead!,
+    cacheWriteTokens: cacheWrite!,
+    outputTokens: output!,
+    reasoningTokens: reasoning!,
+    cost,
+    shortfall: shortfall!,
+    refunded: refunded!,
+    providerCost: providerCost!,
     cacheSavings: cacheSavings!,
-    ...{ firstMs: percentilesOf(first), durationMs: percentilesOf(took) },
+    firstMs: percentilesOf(first),
+    durationMs: percentilesOf(took),
   }
 }
 
@@ -114,9 +124,9 @@ function percentilesOf(histogram: Histogram): Percentiles | null {
 }
 
 export interface TopAsk extends Omit<Owners, 'ones'> {
-  /** `any`: whichever there are. An empty list is nobody. */
+  /** `any`: all that exist. An empty list matches nothing. */
   readonly ones: readonly number[] | 'any'
-  /** Which of the two that a row is of is told apart. */
+  /** The dimension by which rows are grouped. */
   readonly by: 'one' | 'other'
   readonly metric: Metric
   readonly limit: number
@@ -125,14 +135,14 @@ export interface TopAsk extends Omit<Owners, 'ones'> {
 const TOP_SUMS = `sum(f.calls) AS calls, sum(f.errors) AS errors, sum(f.input_tokens) AS input,
   sum(f.output_tokens) AS output, sum(f.cost) AS cost`
 
-/** Those that were there in these months; a row of figures is only looked for where there is one. */
-const MEMBERS = `SELECT DISTINCT one, other FROM figure
+/** The members that have calls in these months. Finer rows are looked up for these members only. */
+const ALL_MEMBERS = `SELECT DISTINCT one, other FROM figure
   WHERE cut = ?1 AND span = 3 AND ?2 IS NULL AND (?3 IS NULL OR other = ?3) AND at >= ?4 AND at <= ?5`
-/** The same of some. */
-const LISTED = `SELECT DISTINCT f.one, f.other FROM json_each(?2) j CROSS JOIN figure f
+/** The same for the members of a list. */
+const LISTED_MEMBERS = `SELECT DISTINCT f.one, f.other FROM json_each(?2) j CROSS JOIN figure f
   ON f.cut = ?1 AND f.span = 3 AND f.one = j.value AND (?3 IS NULL OR f.other = ?3) AND f.at >= ?4 AND f.at <= ?5`
 
-const membersSql = (ones: TopAsk['ones']): string => (ones === 'any' ? MEMBERS : LISTED)
+const membersSql = (ones: TopAsk['ones']): string => (ones === 'any' ? ALL_MEMBERS : LISTED_MEMBERS)
 const listOf = (ones: TopAsk['ones']): string | null => (ones === 'any' ? null : JSON.stringify(ones))
 
 const topSql = (by: 'one' | 'other', ones: TopAsk['ones']): string =>
@@ -157,27 +167,32 @@ export interface Months {
   readonly last: number
 }
 
-/** Whoever has most of it, most first. */
+/** The members with the highest values of a metric, highest first. */
 export function topOf(db: Database, ask: TopAsk, range: Pieces & Months): readonly TopRow[] {
   const { cut, ones, other, by, metric, limit } = ask
-  const query = db.query<Raw, Values>(topSql(by, ones))
-  const found = new Map<number, TopSum>()
+  const query = db.query<RawRow, Values>(topSql(by, ones))
+  const totals = new Map<number, TopSum>()
   for (const { span, from, before } of range.pieces) {
     const values = [cuts[cut], listOf(ones), other ?? null, range.first, range.last, spanNumber[span], from, before]
-    for (const row of query.all(...values)) addTop(found, row)
+    for (const row of query.all(...values)) addTop(totals, row)
   }
-  const weight = weights[metric]
-  const rows = [...found].filter(([, sum]) => weight(sum) > 0)
-  rows.sort(([idOne, one], [idNext, next]) => mostFirst(weight(one), weight(next)) || idOne - idNext)
+  const valueOf = metricValues[metric]
+  const rows = [...totals].filter(([, sum]) => valueOf(sum) > 0)
+  rows.sort(([idOne, one], [idNext, next]) => descending(valueOf(one), valueOf(next)) || idOne - idNext)
   return rows.slice(0, limit).map(([id, { calls, errors, input, output, cost }]) => ({
-    ...{ id, calls, errors, inputTokens: input, outputTokens: output, cost: String(cost) },
+    id,
+    calls,
+    errors,
+    inputTokens: input,
+    outputTokens: output,
+    cost: String(cost),
   }))
 }
 
-function addTop(found: Map<number, TopSum>, row: Raw): void {
+function addTop(totals: Map<number, TopSum>, row: RawRow): void {
   const id = Number(row.id)
-  const sum = found.get(id) ?? { calls: 0, errors: 0, input: 0, output: 0, cost: 0n }
-  found.set(id, sum)
+  const sum = totals.get(id) ?? { calls: 0, errors: 0, input: 0, output: 0, cost: 0n }
+  totals.set(id, sum)
   sum.calls += Number(row.calls)
   sum.errors += Number(row.errors)
   sum.input += Number(row.input)
@@ -185,19 +200,19 @@ function addTop(found: Map<number, TopSum>, row: Raw): void {
   sum.cost += row.cost as bigint
 }
 
-const weights: Readonly<Record<Metric, (sum: TopSum) => number | bigint>> = {
+const metricValues: Readonly<Record<Metric, (sum: TopSum) => number | bigint>> = {
   calls: ({ calls }) => calls,
   errors: ({ errors }) => errors,
   tokens: ({ input, output }) => input + output,
   cost: ({ cost }) => cost,
 }
 
-/** Exact also where a sum of money has more digits than a double. */
-const mostFirst = <N extends number | bigint>(one: N, next: N): number => (one === next ? 0 : one > next ? -1 : 1)
+/** Compares descending, and exactly also for sums of money with more digits than a double has. */
+const descending = <N extends number | bigint>(one: N, next: N): number => (one === next ? 0 : one > next ? -1 : 1)
 
-const byText = (one: string, next: string): number => (one === next ? 0 : one < next ? -1 : 1)
+const ascendingText = (one: string, next: string): number => (one === next ? 0 : one < next ? -1 : 1)
 
-/** How many there are to choose from. */
+/** The number of members that a top list chooses from. */
 export function membersOf(db: Database, ask: Pick<TopAsk, 'cut' | 'ones' | 'other'>, { first, last }: Months): number {
   const { cut, ones, other = null } = ask
   const query = db.query<{ n: bigint }, Values>('SELECT count(*) AS n FROM ('.concat(membersSql(ones), ')'))
@@ -208,34 +223,39 @@ export interface EndUserRow extends Omit<TopRow, 'id'> {
   readonly endUser: string
 }
 
-/** Of some accounts; those without a name are the rest of them together. */
+/** The top end users of some accounts. The row without a name is the sum of all unnamed end users. */
 export function topEndUsers(
   db: Database,
   { ones, metric, limit }: Pick<Owners, 'ones'> & Pick<TopAsk, 'metric' | 'limit'>,
   { pieces }: Pieces,
 ): readonly EndUserRow[] {
-  const query = db.query<Raw, Values>(
+  const query = db.query<RawRow, Values>(
     `SELECT name, sum(calls) AS calls, sum(errors) AS errors, sum(input_tokens) AS input, sum(output_tokens) AS output,
        sum(cost) AS cost FROM end_user WHERE account_id = ?1 AND span = ?2 AND at >= ?3 AND at < ?4 GROUP BY name`,
   )
   const names = new Map<string, number>()
-  const found = new Map<number, TopSum>()
+  const totals = new Map<number, TopSum>()
   for (const one of ones) {
     for (const { span, from, before } of pieces) {
       for (const row of query.all(one, spanNumber[span], from, before)) {
         const name = String(row.name)
         const id = names.get(name) ?? names.size
         names.set(name, id)
-        addTop(found, { ...row, id: BigInt(id) })
+        addTop(totals, { ...row, id: BigInt(id) })
       }
     }
   }
-  const weight = weights[metric]
-  const all = [...names].map(([endUser, id]) => ({ endUser, sum: found.get(id)! }))
-  const rows = all.filter(({ sum }) => weight(sum) > 0)
-  rows.sort((one, next) => mostFirst(weight(one.sum), weight(next.sum)) || byText(one.endUser, next.endUser))
+  const valueOf = metricValues[metric]
+  const all = [...names].map(([endUser, id]) => ({ endUser, sum: totals.get(id)! }))
+  const rows = all.filter(({ sum }) => valueOf(sum) > 0)
+  rows.sort((one, next) => descending(valueOf(one.sum), valueOf(next.sum)) || ascendingText(one.endUser, next.endUser))
   return rows.slice(0, limit).map(({ endUser, sum: { calls, errors, input, output, cost } }) => ({
-    ...{ endUser, calls, errors, inputTokens: input, outputTokens: output, cost: String(cost) },
+    endUser,
+    calls,
+    errors,
+    inputTokens: input,
+    outputTokens: output,
+    cost: String(cost),
   }))
 }
 
@@ -246,23 +266,23 @@ export interface FailureRow {
 }
 
 export function failuresOf(db: Database, { cut, ones }: Owners, { pieces }: Pieces): readonly FailureRow[] {
-  const query = db.query<Raw, Values>(
+  const query = db.query<RawRow, Values>(
     `SELECT outcome, error, sum(calls) AS calls FROM failure
      WHERE cut = ?1 AND span = ?2 AND one = ?3 AND at >= ?4 AND at < ?5 GROUP BY outcome, error`,
   )
-  const found = new Map<string, { -readonly [Name in keyof FailureRow]: FailureRow[Name] }>()
+  const totals = new Map<string, { -readonly [Name in keyof FailureRow]: FailureRow[Name] }>()
   for (const { span, from, before } of pieces) {
     for (const one of ones) {
       for (const { outcome, error, calls } of query.all(cuts[cut], spanNumber[span], one, from, before)) {
         const name = `${String(outcome)} ${String(error)}`
-        const fresh = { outcome: String(outcome), error: error === '' ? null : String(error), calls: 0 }
-        const row = found.get(name) ?? fresh
+        const newRow = { outcome: String(outcome), error: error === '' ? null : String(error), calls: 0 }
+        const row = totals.get(name) ?? newRow
         row.calls += Number(calls)
-        found.set(name, row)
+        totals.set(name, row)
       }
     }
   }
   const byName = (one: FailureRow, next: FailureRow): number =>
-    byText(one.outcome, next.outcome) || byText(one.error ?? '', next.error ?? '')
-  return [...found.values()].sort((one, next) => mostFirst(one.calls, next.calls) || byName(one, next))
+    ascendingText(one.outcome, next.outcome) || ascendingText(one.error ?? '', next.error ?? '')
+  return [...totals.values()].sort((one, next) => descending(one.calls, next.calls) || byName(one, next))
 }

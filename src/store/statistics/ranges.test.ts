@@ -1,4 +1,4 @@
-// A range is made of pieces that lie side by side, without a gap and without an overlap, of spans that are kept.
+// A range is split into pieces without gaps and overlaps, of spans that are still kept.
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -8,7 +8,7 @@ import { piecesOf } from './ranges.ts'
 const NOW_MS = Date.UTC(2026, 10, 15, 12, 34, 56)
 const DAY_MS = 86_400_000
 
-test('the pieces are the range, and it is no narrower than was asked for', () => {
+test('the pieces cover the range, which is at least as wide as the requested one', () => {
   const ages = fc.integer({ min: 1, max: 700 * DAY_MS })
   fc.assert(
     fc.property(ages, ages, fc.constantFrom('all', 'keyModel'), (one, other, cut) => {

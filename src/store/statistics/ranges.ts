@@ -1,5 +1,5 @@
-// Which rows together are a range of time: whole months as months, the days at its ends as days, and so on, so that a
-// year is some seventy rows and not half a million.
+// Splits a range of time into spans: whole months, then the days at its ends, and so on. So a year needs about seventy
+// rows instead of half a million.
 
 import type { Keeps, Span } from './plan.ts'
 import { msOfSpan, spanAt, spans } from './plan.ts'
@@ -9,7 +9,7 @@ export interface Range {
   readonly beforeMs: number
 }
 
-/** Rows of one span, from one up to another. */
+/** Consecutive rows of one span, from `from` up to but not including `before`. */
 export interface Piece {
   readonly span: Span
   readonly from: number
@@ -17,14 +17,14 @@ export interface Piece {
 }
 
 export interface Pieces extends Range {
-  /** The finest span that is in it: the range begins and ends with one of these. */
+  /** The finest span that is used. The range begins and ends at a border of this span. */
   readonly finest: Span
   readonly pieces: readonly Piece[]
 }
 
 const DAY_MS = 86_400_000
-/** Where a range is longer than this, nobody sees so fine a part of it. */
-const longest: Readonly<Record<Span, number>> = {
+/** The longest range for which each span is used as the finest. */
+const rangeMsMax: Readonly<Record<Span, number>> = {
   minute: 2 * DAY_MS,
   hour: 62 * DAY_MS,
   day: Number.POSITIVE_INFINITY,
@@ -32,25 +32,25 @@ const longest: Readonly<Record<Span, number>> = {
 }
 
 export interface Asked extends Range {
-  /** For how long what is asked for is kept. */
+  /** How long the requested sums are kept. */
   readonly keeps: Keeps
   readonly nowMs: number
-  /** No finer than this. */
+  /** Spans that are finer than this are not used. */
   readonly coarsest?: Span
 }
 
-/** The range, made wider to whole spans of those that are kept for it. */
+/** Widens the range to whole spans that are still kept, and splits it. */
 export function piecesOf({ fromMs, beforeMs, keeps, nowMs, coarsest = 'minute' }: Asked): Pieces {
   const fits = (span: Span): boolean =>
-    beforeMs - fromMs <= longest[span] && isWhole(keeps, span, { fromMs, nowMs }) && !isFiner(span, coarsest)
+    beforeMs - fromMs <= rangeMsMax[span] && isWhole(keeps, span, { fromMs, nowMs }) && !isFiner(span, coarsest)
   const finest = spans.find(fits) ?? 'month'
   const range = widened(finest, { fromMs, beforeMs })
-  return { ...range, finest, pieces: split(range, finest) }
+  return { ...range, finest, pieces: splitRange(range, finest) }
 }
 
 const isFiner = (span: Span, than: Span): boolean => spans.indexOf(span) < spans.indexOf(than)
 
-/** Whether all of the spans from then on are still there. */
+/** Whether all spans from `fromMs` on are still kept. */
 export const isWhole = (keeps: Keeps, span: Span, { fromMs, nowMs }: { fromMs: number; nowMs: number }): boolean =>
   keeps[span] > 0 && fromMs >= nowMs - keeps[span]
 
@@ -59,17 +59,17 @@ export function widened(span: Span, { fromMs, beforeMs }: Range): Range {
   return { fromMs: msOfSpan(span, spanAt(span, fromMs)), beforeMs: msOfSpan(span, last + 1) }
 }
 
-function split({ fromMs, beforeMs }: Range, finest: Span, coarsest: Span = 'month'): readonly Piece[] {
+function splitRange({ fromMs, beforeMs }: Range, finest: Span, coarsest: Span = 'month'): readonly Piece[] {
   if (fromMs >= beforeMs) return []
   if (coarsest === finest) {
     return [{ span: finest, from: spanAt(finest, fromMs), before: spanAt(finest, beforeMs - 1) + 1 }]
   }
   const finer = spans[spans.indexOf(coarsest) - 1]!
   const [from, before] = [spanAt(coarsest, fromMs - 1) + 1, spanAt(coarsest, beforeMs)]
-  if (from >= before) return split({ fromMs, beforeMs }, finest, finer)
+  if (from >= before) return splitRange({ fromMs, beforeMs }, finest, finer)
   return [
-    ...split({ fromMs, beforeMs: msOfSpan(coarsest, from) }, finest, finer),
+    ...splitRange({ fromMs, beforeMs: msOfSpan(coarsest, from) }, finest, finer),
     { span: coarsest, from, before },
-    ...split({ fromMs: msOfSpan(coarsest, before), beforeMs }, finest, finer),
+    ...splitRange({ fromMs: msOfSpan(coarsest, before), beforeMs }, finest, finer),
   ]
 }

@@ -1,9 +1,9 @@
-// What a record says of money beyond its charge: what the provider asks for the same usage, and what its cached input
-// saved. Worked out from the lines of the bill and the versions of prices.
+// Computes two amounts for a record beside its charge: what the provider charges for the same usage, and what cached
+// input saved. Both are computed from the lines of the bill and the versions of prices.
 //
-// A call at a shipped price cost us what its lines come to before the tier's multiplier. At an operator's own price it
-// cost what the same counts come to at the plain rates that were shipped for the model by then: its cases (long input,
-// hours, classes) are not looked at. What a provider bills for calls without usage is not known.
+// A call at a shipped price costs the operator the sum of its lines before the tier's multiplier. For a call at a price
+// of the operator, the same counts are priced with the plain rates that were shipped for the model at that time; special
+// cases (long input, hours, classes) are ignored. What a provider bills for calls without usage is unknown.
 
 import type { Database } from 'bun:sqlite'
 import type { Line, NanosPerMillion } from '../../base/money/money.ts'
@@ -18,7 +18,7 @@ export interface BilledRecord {
   readonly model: string | null
   readonly price_version: bigint | null
   readonly lines: string | null
-  /** What its caller paid and what was missing: the whole bill. */
+  /** The whole bill: what the caller paid, and the shortfall. */
   readonly billed: bigint
   readonly atMs: number
 }
@@ -28,53 +28,53 @@ export interface RecordMoney {
   readonly cacheSavings: bigint
 }
 
-const nothing: RecordMoney = { providerCost: 0n, cacheSavings: 0n }
+const noMoney: RecordMoney = { providerCost: 0n, cacheSavings: 0n }
 
 interface NamedLine extends Line {
   readonly what: string
 }
 
-interface Version {
+interface PriceVersionRates {
   readonly version: number
   readonly origin: string
   readonly madeMs: number
   readonly rates: Rates
 }
 
-/** A million dollars: more comes from nonsense, and many of them must still add up in 64 bits. */
+/** A million dollars. A higher amount is certainly wrong, and the sum of many amounts must fit into 64 bits. */
 const AMOUNT_MAX = 1_000_000_000_000_000n
 const MILLION = 1_000_000n
-const RATES_KEPT_MAX = 10_000
+const RATES_CACHED_MAX = 10_000
 
 export class MoneyOfRecords {
-  readonly #last
-  readonly #ofModel
-  /** By model, newest first; as of the last version. */
-  readonly #versions = new Map<string, readonly Version[]>()
+  readonly #findLastVersion
+  readonly #findVersions
+  /** The versions of prices by model, newest first. Cleared when a new version exists. */
+  readonly #versions = new Map<string, readonly PriceVersionRates[]>()
   readonly #rates = new Map<string, NanosPerMillion>()
   #version = -1n
 
   constructor(db: Database) {
-    this.#last = db.query('SELECT coalesce(max(version), 0) AS version FROM price')
-    this.#ofModel = db.query('SELECT version, origin, price, made_ms FROM price WHERE model = ?1 ORDER BY version DESC')
+    this.#findLastVersion = db.query('SELECT coalesce(max(version), 0) AS version FROM price')
+    this.#findVersions = db.query('SELECT version, origin, price, made_ms FROM price WHERE model = ?1 ORDER BY version DESC')
   }
 
-  /** Before some are asked for: prices may have been added. */
+  /** Must be called before each batch of records, because prices may have been added. */
   renew(): void {
-    const { version } = this.#last.get() as { version: bigint }
+    const { version } = this.#findLastVersion.get() as { version: bigint }
     if (version !== this.#version) this.#versions.clear()
     this.#version = version
   }
 
   of(record: BilledRecord): RecordMoney {
     const lines = record.lines === null ? [] : this.#linesOf(record.lines)
-    if (lines.length === 0) return nothing
+    if (lines.length === 0) return noMoney
     const versions = this.#versionsOf(`${record.provider}/${record.model}`)
     const pinned = versions.find(({ version }) => version === Number(record.price_version))
     const listed = bill(lines)
     return {
-      providerCost: bounded(pinned?.origin === 'operator' ? shippedCost(lines, versions, record.atMs) : listed),
-      cacheSavings: bounded(listed === 0n ? 0n : (savingsOf(lines, pinned) * record.billed) / listed),
+      providerCost: clamp(pinned?.origin === 'operator' ? shippedCost(lines, versions, record.atMs) : listed),
+      cacheSavings: clamp(listed === 0n ? 0n : (savingsOf(lines, pinned) * record.billed) / listed),
     }
   }
 
@@ -91,16 +91,16 @@ export class MoneyOfRecords {
     let rate = this.#rates.get(text)
     if (rate === undefined) {
       rate = (parseUsd(text) ?? 0n) as NanosPerMillion
-      if (this.#rates.size >= RATES_KEPT_MAX) this.#rates.clear()
+      if (this.#rates.size >= RATES_CACHED_MAX) this.#rates.clear()
       this.#rates.set(text, rate)
     }
     return rate
   }
 
-  #versionsOf(model: string): readonly Version[] {
+  #versionsOf(model: string): readonly PriceVersionRates[] {
     let versions = this.#versions.get(model)
     if (versions === undefined) {
-      versions = (this.#ofModel.all(model) as PriceRow[]).flatMap(readVersion)
+      versions = (this.#findVersions.all(model) as PriceRow[]).flatMap(readVersion)
       this.#versions.set(model, versions)
     }
     return versions
@@ -114,8 +114,8 @@ interface PriceRow {
   readonly made_ms: bigint
 }
 
-/** None of one that nobody can read. */
-function readVersion({ version, origin, price, made_ms: madeMs }: PriceRow): Version[] {
+/** A list of one, or an empty list for a price that cannot be read. */
+function readVersion({ version, origin, price, made_ms: madeMs }: PriceRow): PriceVersionRates[] {
   if (origin === 'withdrawn') return []
   const fail = (problem: string): never => {
     throw new Error(problem)
@@ -128,29 +128,29 @@ function readVersion({ version, origin, price, made_ms: madeMs }: PriceRow): Ver
   }
 }
 
-const bounded = (amount: bigint): bigint =>
+const clamp = (amount: bigint): bigint =>
   amount > AMOUNT_MAX ? AMOUNT_MAX : amount < -AMOUNT_MAX ? -AMOUNT_MAX : amount
 
-/** What was shipped by then; where nothing was, what is charged is all that is known. */
-function shippedCost(lines: readonly NamedLine[], versions: readonly Version[], atMs: number): bigint {
+/** The cost at the price that was shipped at that time; without one, the cost at the charged rates. */
+function shippedCost(lines: readonly NamedLine[], versions: readonly PriceVersionRates[], atMs: number): bigint {
   const shipped = versions.filter(({ origin }) => origin === 'shipped')
-  const then = shipped.find(({ madeMs }) => madeMs <= atMs) ?? shipped.at(-1)
-  if (then === undefined) return bill(lines)
-  return bill(lines.map(({ what, count }) => ({ count, rate: rateFor(what, then.rates) })))
+  const price = shipped.find(({ madeMs }) => madeMs <= atMs) ?? shipped.at(-1)
+  if (price === undefined) return bill(lines)
+  return bill(lines.map(({ what, count }) => ({ count, rate: rateFor(what, price.rates) })))
 }
 
 function rateFor(what: string, rates: Rates): NanosPerMillion {
   if (Object.hasOwn(neighbours, what)) return rateOfBucket(what as Bucket, rates)
-  const unit = units.find(one => unitNames[one] === what)
+  const unit = units.find(name => unitNames[name] === what)
   return eachAsRate((unit === undefined ? rates.perRequest : rates[unitFees[unit]]) ?? (0n as never))
 }
 
 function rateOfBucket(bucket: Bucket, rates: Rates): NanosPerMillion {
-  const named = [bucket, ...neighbours[bucket]].find(one => rates[one] !== undefined)
-  return named === undefined ? (0n as NanosPerMillion) : rates[named]!
+  const priced = [bucket, ...neighbours[bucket]].find(name => rates[name] !== undefined)
+  return priced === undefined ? (0n as NanosPerMillion) : rates[priced]!
 }
 
-/** What each kind of cached input would have been, had there been no cache. */
+/** The kind of input that each kind of cached input would be without a cache. */
 const uncached: ReadonlyMap<string, Bucket> = new Map([
   ['cacheRead', 'input'],
   ['cacheWrite', 'input'],
@@ -159,8 +159,8 @@ const uncached: ReadonlyMap<string, Bucket> = new Map([
   ['cacheReadImage', 'inputImage'],
 ])
 
-/** Before the tier's multiplier. To write to a cache may cost more than it saves. */
-function savingsOf(lines: readonly NamedLine[], pinned: Version | undefined): bigint {
+/** The savings before the tier's multiplier. They are negative where writing to a cache cost more than it saved. */
+function savingsOf(lines: readonly NamedLine[], pinned: PriceVersionRates | undefined): bigint {
   let sum = 0n
   for (const { what, count, rate } of lines) {
     const plain = uncached.get(what)

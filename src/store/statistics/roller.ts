@@ -1,10 +1,10 @@
-// Sums up records: reads in the log which were written since it last looked, and adds them to the file of statistics.
-// Each step is bounded, and is written with how far it goes, so that whoever dies here repeats nothing and loses
-// nothing.
+// Sums up records: it reads from the record log which records were written since the last step, and adds them to the
+// statistics file. Each step is bounded and is written together with its progress, so that a crash neither repeats nor
+// loses a record.
 //
-// Records from before the log, or from before the file was made, are read in slices from the newest on. Those that are
-// logged meanwhile and lie in what is still to be read are noted as late, and the slice leaves them out; so that none
-// is missed, a slice is read only in a snapshot whose log has been read to its end.
+// Records from before the log, or from before the file was created, are scanned in slices from the newest on. A record
+// that is logged meanwhile and lies in the range that is still to be scanned is noted as late, and the scan skips it.
+// So that none is missed, a slice is scanned only in a snapshot whose log has been read to its end.
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from '../engine/database.ts'
@@ -15,29 +15,29 @@ import type { Mark } from './statistics-file.ts'
 import { StatisticsFile } from './statistics-file.ts'
 
 export interface RollerOptions {
-  /** The ledger's file, and that of the statistics. */
+  /** The path of the ledger's database. */
   readonly database: string
   readonly statistics: string
   dateMs(): number
-  /** Read in one step. */
+  /** The most rows of the log that one step reads. */
   readonly rowsAStep?: number
-  /** Of old records: so many times that, as long as they have little to tell apart. */
+  /** A step scans up to this many times more old records, as long as they fall into few groups. */
   readonly alikeAStep?: number
 }
 
 export interface RollStep {
-  /** Summed up in this step. */
+  /** The number of records that this step has read. */
   readonly records: number
-  /** All that was there has been read. */
+  /** All records have been read. */
   readonly upToDate: boolean
   readonly seq: number
-  /** Which part of the time before the log has been read; 1: all of it. */
+  /** The share of the older records that has been scanned; 1: all of them. */
   readonly scanned: number
 }
 
-const ROWS_A_STEP = 5_000
-const ALIKE_A_STEP = 40
-const CELLS_A_STEP = 20_000
+const ROWS_PER_STEP = 5_000
+const OLDER_FACTOR = 40
+const GROUPS_PER_STEP = 20_000
 
 interface LogRow extends RecordColumns {
   readonly seq: bigint
@@ -53,23 +53,23 @@ export class Roller {
   readonly #file: StatisticsFile
   readonly #money: MoneyOfRecords
   readonly #dateMs: () => number
-  readonly #rows: number
-  readonly #alike: number
-  readonly #log
-  readonly #older
-  readonly #start
-  readonly #stands
+  readonly #rowsMax: number
+  readonly #olderRowsMax: number
+  readonly #readLogRows
+  readonly #readOlderRows
+  readonly #readStart
+  readonly #findLogRow
   #mark: Mark
   #late: Set<bigint>
 
   constructor({ database, statistics, dateMs, ...slices }: RollerOptions) {
-    const { rowsAStep = ROWS_A_STEP, alikeAStep = ALIKE_A_STEP } = slices
-    this.#rows = rowsAStep
-    this.#alike = alikeAStep * rowsAStep
+    const { rowsAStep = ROWS_PER_STEP, alikeAStep = OLDER_FACTOR } = slices
+    this.#rowsMax = rowsAStep
+    this.#olderRowsMax = alikeAStep * rowsAStep
     this.#dateMs = dateMs
     this.#source = openReader(database)
     const db = this.#source
-    this.#log = db.query(
+    this.#readLogRows = db.query(
       'SELECT l.seq, l.call_id AS logged, '.concat(
         COLUMNS,
         ` FROM record_log l LEFT JOIN record r ON r.call_id = abs(l.call_id)
@@ -77,27 +77,27 @@ export class Roller {
          WHERE l.seq > ?1 ORDER BY l.seq LIMIT ?2`,
       ),
     )
-    this.#older = db.query(
+    this.#readOlderRows = db.query(
       'SELECT 0 AS seq, r.call_id AS logged, '.concat(
         COLUMNS,
         ` FROM record r LEFT JOIN transfer t ON t.ref = r.call_id AND t.kind = 'refund'
          WHERE r.call_id < ?1 ORDER BY r.call_id DESC LIMIT ?2`,
       ),
     )
-    this.#start = db.query(
+    this.#readStart = db.query(
       `SELECT seq, call_id, (SELECT coalesce(max(call_id), 0) FROM record) AS last_id,
          (SELECT coalesce(min(call_id), 0) FROM record) AS first_id FROM record_log ORDER BY seq DESC LIMIT 1`,
     )
-    this.#stands = db.query('SELECT 1 FROM record_log WHERE seq = ?1 AND call_id = ?2')
+    this.#findLogRow = db.query('SELECT 1 FROM record_log WHERE seq = ?1 AND call_id = ?2')
     this.#money = new MoneyOfRecords(db)
     this.#file = new StatisticsFile(statistics)
     const mark = this.#file.mark()
-    const isOurs = mark !== undefined && this.#stands.get(mark.seq, mark.callId) !== null
-    this.#mark = isOurs ? mark : this.#beginAgain()
+    const isOfThisDatabase = mark !== undefined && this.#findLogRow.get(mark.seq, mark.callId) !== null
+    this.#mark = isOfThisDatabase ? mark : this.#startOver()
     this.#late = this.#file.late()
   }
 
-  /** One slice: of what is new, and when that is done, of what is old. */
+  /** Runs one step: reads new records, and when all of them are read, scans older ones. */
   step(): RollStep {
     this.#money.renew()
     const batch = new Batch(name => this.#file.numberOf(name), this.#money, this.#dateMs())
@@ -132,7 +132,7 @@ export class Roller {
   }
 
   #readLog(batch: Batch, late: bigint[]): Pick<Mark, 'seq' | 'callId'> & { records: number; isWhole: boolean } {
-    const rows = this.#log.all(this.#mark.seq, this.#rows) as LogRow[]
+    const rows = this.#readLogRows.all(this.#mark.seq, this.#rowsMax) as LogRow[]
     for (const row of rows) {
       const id = row.logged < 0n ? -row.logged : row.logged
       if (id < this.#mark.scanBefore) {
@@ -144,27 +144,27 @@ export class Roller {
     }
     const last = rows.at(-1)
     const { seq, callId } = last === undefined ? this.#mark : { seq: last.seq, callId: last.logged }
-    return { seq, callId, records: rows.length, isWhole: rows.length < this.#rows }
+    return { seq, callId, records: rows.length, isWhole: rows.length < this.#rowsMax }
   }
 
-  /** The more that is alike, the more at once: a row that is written for many costs what it costs for one. */
+  /** Scans more records at once when they fall into few groups, because writing a group costs the same for many. */
   #readOlder(batch: Batch): { scanBefore: bigint; records: number } {
     let { scanBefore } = this.#mark
     let records = 0
-    while (scanBefore > 0n && batch.cells < CELLS_A_STEP && records < this.#alike) {
-      const rows = this.#older.all(scanBefore, this.#rows) as LogRow[]
+    while (scanBefore > 0n && batch.cells < GROUPS_PER_STEP && records < this.#olderRowsMax) {
+      const rows = this.#readOlderRows.all(scanBefore, this.#rowsMax) as LogRow[]
       for (const row of rows) {
         if (!this.#late.has(row.logged)) batch.addRecord(row)
         if (row.refunded !== null && !this.#late.has(-row.logged)) batch.addRefund(row, row.logged)
       }
       records += rows.length
-      scanBefore = rows.length < this.#rows ? 0n : rows.at(-1)!.call_id!
+      scanBefore = rows.length < this.#rowsMax ? 0n : rows.at(-1)!.call_id!
     }
     return { scanBefore, records }
   }
 
-  #beginAgain(): Mark {
-    const row = this.#start.get() as Record<string, bigint>
+  #startOver(): Mark {
+    const row = this.#readStart.get() as Record<string, bigint>
     const scanBefore = row.last_id! === 0n ? 0n : row.last_id! + 1n
     const mark = { seq: row.seq!, callId: row.call_id!, scanBefore, scanTop: scanBefore, scanBottom: row.first_id! }
     this.#file.begin(mark)

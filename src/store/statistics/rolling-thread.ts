@@ -1,5 +1,5 @@
-// The thread that sums up records. It looks by itself whether there are more, and rests after each step, so that it
-// takes at most half of a core when there is much to do, and next to nothing when there is little.
+// The thread that sums up records. It checks by itself whether there are new records, and rests after each step, so
+// that it uses at most half of a core under load and almost nothing when idle.
 
 import type { RollStep } from './roller.ts'
 import { Roller } from './roller.ts'
@@ -11,7 +11,7 @@ export interface RollingPaths {
 
 export type ToRolling =
   | { readonly open: RollingPaths }
-  /** Tell when all that had been written by now is summed up. */
+  /** Reply when all records that are written by now are summed up. */
   | { readonly catchUp: true }
   | { readonly eraseEndUser: { readonly endUser: string; readonly accountId: number | undefined } }
   | { readonly close: true }
@@ -25,76 +25,76 @@ export type FromRolling =
 
 declare const self: Worker
 
-const LOOK_MS = 1_000
-/** Of the time until the next look, this part at most is spent on looking. */
-const QUIET_PART = 20
-const PRUNE_MS = 3_600_000
-/** After something went wrong; most likely the disk is full. */
-const TROUBLE_MS = 30_000
+const CHECK_EVERY_MS = 1_000
+/** When idle, the pause is at least this many times as long as the check took. */
+const IDLE_FACTOR = 20
+const PRUNE_EVERY_MS = 3_600_000
+/** The pause after an error; most likely the disk is full. */
+const ERROR_PAUSE_MS = 30_000
 
 let paths: RollingPaths
 let roller: Roller | undefined
 let timer: ReturnType<typeof setTimeout> | undefined
 let prunedMs = Number.NEGATIVE_INFINITY
-let asked = 0
-let told = false
+let waitingCatchUps = 0
+let hasReported = false
 
-const answer = (message: FromRolling): void => postMessage(message)
+const reply = (message: FromRolling): void => postMessage(message)
 
 function step(): number {
   const startMs = performance.now()
   roller ??= new Roller({ ...paths, dateMs: Date.now })
-  const done = roller.step()
-  if (done.records > 0 || asked > 0 || !told) answer({ step: done })
-  told = true
-  if (done.upToDate) for (; asked > 0; asked--) answer({ caughtUp: true })
-  if (done.upToDate && startMs - prunedMs > PRUNE_MS) {
+  const progress = roller.step()
+  if (progress.records > 0 || waitingCatchUps > 0 || !hasReported) reply({ step: progress })
+  hasReported = true
+  if (progress.upToDate) for (; waitingCatchUps > 0; waitingCatchUps--) reply({ caughtUp: true })
+  if (progress.upToDate && startMs - prunedMs > PRUNE_EVERY_MS) {
     prunedMs = startMs
     roller.prune()
   }
   const tookMs = performance.now() - startMs
-  if (!done.upToDate) return tookMs
-  return Math.max(LOOK_MS, QUIET_PART * tookMs)
+  if (!progress.upToDate) return tookMs
+  return Math.max(CHECK_EVERY_MS, IDLE_FACTOR * tookMs)
 }
 
-/** What is wrong may pass: the file is opened again, and nothing is lost meanwhile. */
-function trouble(fault: unknown): number {
+/** Closes the files after an error; the next step opens them again, and no record is lost. */
+function handleError(fault: unknown): number {
   roller?.close()
   roller = undefined
-  answer({ failed: fault instanceof Error ? fault.message : 'unknown fault' })
-  asked = 0
-  return TROUBLE_MS
+  reply({ failed: fault instanceof Error ? fault.message : 'unknown error' })
+  waitingCatchUps = 0
+  return ERROR_PAUSE_MS
 }
 
-function look(): void {
+function runStep(): void {
   let pauseMs: number
   try {
     pauseMs = step()
   } catch (fault) {
-    pauseMs = trouble(fault)
+    pauseMs = handleError(fault)
   }
-  timer = setTimeout(look, pauseMs)
+  timer = setTimeout(runStep, pauseMs)
 }
 
 function erase({ endUser, accountId }: { endUser: string; accountId: number | undefined }): void {
   try {
     roller ??= new Roller({ ...paths, dateMs: Date.now })
     roller.eraseEndUser(endUser, accountId)
-    answer({ erased: true })
+    reply({ erased: true })
   } catch (fault) {
-    trouble(fault)
+    handleError(fault)
   }
 }
 
 self.onmessage = ({ data: message }: MessageEvent<ToRolling>) => {
   clearTimeout(timer)
   if ('open' in message) paths = message.open
-  else if ('catchUp' in message) asked++
+  else if ('catchUp' in message) waitingCatchUps++
   else if ('eraseEndUser' in message) erase(message.eraseEndUser)
   else {
     roller?.close()
     roller = undefined
-    return answer({ closed: true })
+    return reply({ closed: true })
   }
-  look()
+  runStep()
 }

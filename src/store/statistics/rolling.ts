@@ -1,4 +1,4 @@
-// The near side of the thread that sums up records: starts it, hears how far it is, and has the log trimmed behind it.
+// Starts the thread that sums up records, tracks its progress, and trims the record log behind it.
 
 import type { Writer } from '../engine/writer.ts'
 import type { FromRolling, RollingPaths, ToRolling } from './rolling-thread.ts'
@@ -8,62 +8,62 @@ export interface RollingParts extends RollingPaths {
   onTrouble(detail: string): void
 }
 
-/** How far it is. */
+/** The progress of the statistics. */
 export interface Rolled {
-  /** The last row of the log that is in the statistics; undefined before it is known. */
+  /** The last row of the log that is in the statistics; undefined until the first step. */
   readonly seq: number | undefined
-  /** Which part of the records from before the log has been read. */
+  /** The share of the records from before the log that has been scanned. */
   readonly scanned: number
 }
 
-/** A start must not take long for what nobody may ask for. */
-const START_MS = 20_000
-/** What is summed up stays in the log for this many more, so that a copy of the statistics fits one made later. */
-const KEPT_ROWS = 20_000
+/** The thread starts this long after the gateway, so that it does not slow down the start. */
+const START_DELAY_MS = 20_000
+/** The log keeps this many summed-up rows, so that an older copy of the statistics can catch up from the log. */
+const LOG_ROWS_KEPT = 20_000
 const TRIM_ROWS_MIN = 5_000
 
 export class Rolling {
   readonly #parts: RollingParts
   readonly #timer: ReturnType<typeof setTimeout>
   #thread: Worker | undefined
-  #rolled: Rolled = { seq: undefined, scanned: 0 }
+  #progress: Rolled = { seq: undefined, scanned: 0 }
   #trimmed = 0
   #trimming: Promise<void> | undefined
   #closed = false
-  /** In the order in which they asked. */
-  #asked: PromiseWithResolvers<void>[] = []
-  #erasing: PromiseWithResolvers<void>[] = []
-  #first = Promise.withResolvers<void>()
+  /** Callers of catchUp() that wait, in their order. */
+  #catchUps: PromiseWithResolvers<void>[] = []
+  #erases: PromiseWithResolvers<void>[] = []
+  #firstStep = Promise.withResolvers<void>()
 
   constructor(parts: RollingParts) {
     this.#parts = parts
-    this.#timer = setTimeout(() => this.#started(), START_MS)
+    this.#timer = setTimeout(() => this.#startedThread(), START_DELAY_MS)
     this.#timer.unref()
-    this.#first.promise.catch(() => {})
+    this.#firstStep.promise.catch(() => {})
   }
 
   get rolled(): Rolled {
-    return this.#rolled
+    return this.#progress
   }
 
-  /** When there is a file that can be asked, however much of the past is still missing in it. */
+  /** Resolves when there is a statistics file to read, even if older records are still missing in it. */
   async ready(): Promise<void> {
-    if (this.#rolled.seq !== undefined) return
-    this.#started()
-    await this.#first.promise
+    if (this.#progress.seq !== undefined) return
+    this.#startedThread()
+    await this.#firstStep.promise
   }
 
-  /** When all that had been written by now is in the statistics. */
+  /** Resolves when all records that are written by now are in the statistics. */
   catchUp(): Promise<void> {
-    return this.#ask(this.#asked, { catchUp: true })
+    return this.#ask(this.#catchUps, { catchUp: true })
   }
 
-  /** The sums stay; the name goes. */
+  /** Removes the name of an end user; its sums stay without a name. */
   eraseEndUser(endUser: string, accountId: number | undefined): Promise<void> {
-    return this.#ask(this.#erasing, { eraseEndUser: { endUser, accountId } })
+    return this.#ask(this.#erases, { eraseEndUser: { endUser, accountId } })
   }
 
-  /** Lets go of both files. */
+  /** Stops the thread, which closes both files. */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
@@ -80,14 +80,14 @@ export class Rolling {
     await this.#trimming
   }
 
-  #ask(line: PromiseWithResolvers<void>[], message: ToRolling): Promise<void> {
+  #ask(queue: PromiseWithResolvers<void>[], message: ToRolling): Promise<void> {
     const waiting = Promise.withResolvers<void>()
-    line.push(waiting)
-    this.#started().postMessage(message)
+    queue.push(waiting)
+    this.#startedThread().postMessage(message)
     return waiting.promise
   }
 
-  #started(): Worker {
+  #startedThread(): Worker {
     this.#thread ??= this.#start()
     return this.#thread
   }
@@ -96,7 +96,7 @@ export class Rolling {
     const thread = new Worker(new URL('./rolling-thread.ts', import.meta.url).href)
     thread.onmessage = (event: MessageEvent<FromRolling>) => this.#receive(event.data)
     thread.onerror = event => {
-      this.#thread = undefined // whoever asks next gets another
+      this.#thread = undefined // the next request starts another thread
       this.#fail(event.message)
       this.#parts.onTrouble(event.message)
     }
@@ -107,11 +107,11 @@ export class Rolling {
 
   #receive(message: FromRolling): void {
     if ('step' in message) {
-      this.#rolled = { seq: message.step.seq, scanned: message.step.scanned }
-      this.#first.resolve()
-      this.#trimming ??= this.#trim(message.step.seq - KEPT_ROWS).finally(() => (this.#trimming = undefined))
-    } else if ('caughtUp' in message) this.#asked.shift()?.resolve()
-    else if ('erased' in message) this.#erasing.shift()?.resolve()
+      this.#progress = { seq: message.step.seq, scanned: message.step.scanned }
+      this.#firstStep.resolve()
+      this.#trimming ??= this.#trim(message.step.seq - LOG_ROWS_KEPT).finally(() => (this.#trimming = undefined))
+    } else if ('caughtUp' in message) this.#catchUps.shift()?.resolve()
+    else if ('erased' in message) this.#erases.shift()?.resolve()
     else if ('failed' in message) {
       this.#parts.onTrouble(message.failed)
       this.#fail(message.failed)
@@ -125,14 +125,14 @@ export class Rolling {
       for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('trimLog', { below })).count
       this.#trimmed = below
     } catch {
-      // The ledger has more to do, or no room; what is left is trimmed later.
+      // The ledger is overloaded or the disk is full; the rest is trimmed later.
     }
   }
 
   #fail(detail: string): void {
     const fault = new Error(detail)
-    for (const { reject } of [...this.#asked.splice(0), ...this.#erasing.splice(0), this.#first]) reject(fault)
-    this.#first = Promise.withResolvers()
-    this.#first.promise.catch(() => {})
+    for (const { reject } of [...this.#catchUps.splice(0), ...this.#erases.splice(0), this.#firstStep]) reject(fault)
+    this.#firstStep = Promise.withResolvers()
+    this.#firstStep.promise.catch(() => {})
   }
 }

@@ -1,5 +1,5 @@
-// What becomes of the file of statistics when it cannot be opened: sums of records that were deleted are nowhere else,
-// so it is put aside only where it is damaged.
+// A statistics file that cannot be opened: it is replaced only where it is damaged, because the sums of deleted records
+// exist nowhere else.
 
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, expect, test } from 'bun:test'
@@ -24,7 +24,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-test('one that cannot be had for now is left as it is', () => {
+test('a locked file is left as it is', () => {
   const other = openWriter(path)
   other.run('PRAGMA locking_mode = EXCLUSIVE')
   other.run('UPDATE mark SET seq = seq')
@@ -36,7 +36,7 @@ test('one that cannot be had for now is left as it is', () => {
   file.close()
 })
 
-test('one that is none is put aside', () => {
+test('a file that is not a database is renamed', () => {
   const words = 'no database at all, '.repeat(100)
   writeFileSync(path, words)
   const file = new StatisticsFile(path)
@@ -45,7 +45,7 @@ test('one that is none is put aside', () => {
   expect(readFileSync(`${path}.damaged`, 'utf8')).toBe(words)
 })
 
-test('one that turns out to be damaged is put aside, and the next is new', () => {
+test('a file that turns out to be damaged is renamed, and a new one is created', () => {
   const db = new Database(path)
   const found = db.query("SELECT rootpage FROM sqlite_schema WHERE name = 'failure'").get()
   const { rootpage } = found as { rootpage: number }

@@ -1,5 +1,5 @@
-// The file of statistics: sums of records, and how far they go. It is made from the records, and can be made again from
-// those that are still there. What is added and how far that goes are written in one transaction.
+// The statistics file: sums of records, and the progress of summing up. It can be rebuilt from the records that still
+// exist. Sums and progress are written in one transaction.
 
 import type { Database } from 'bun:sqlite'
 import { renameSync, rmSync } from 'node:fs'
@@ -21,19 +21,20 @@ import {
   sums,
 } from './plan.ts'
 
-/** How far the sums go. */
+/** The progress of summing up. */
 export interface Mark {
-  /** The last row of the log that is in them, and what stood in it: of another database it says something else. */
+  /** The last row of the log that is summed up. */
   readonly seq: bigint
+  /** The call of that row. In another database the row has another call, so the sums do not belong to it. */
   readonly callId: bigint
-  /** Of the records from before that, those below this id are still to be read; 0: none. */
+  /** Older records with ids below this one are still to be scanned; 0: none. */
   readonly scanBefore: bigint
-  /** Where that began, and the first of all. */
+  /** The id at which the scan began, and the id of the oldest record. */
   readonly scanTop: bigint
   readonly scanBottom: bigint
 }
 
-/** Calls of one kind that went wrong. */
+/** The number of failed calls to add to one row. */
 export interface FailureShare {
   readonly cut: Cut
   readonly span: Span
@@ -56,7 +57,7 @@ export interface Added {
   readonly shares: readonly Share[]
   readonly failures: readonly FailureShare[]
   readonly endUsers: readonly EndUserShare[]
-  /** Of records that the scan would else count again. */
+  /** Records that the scan must skip, because the log has counted them. */
   readonly late: readonly bigint[]
   readonly mark: Mark
 }
@@ -65,7 +66,7 @@ const SCHEMA = 1
 
 const FIGURES = [...counts, ...sums] as const
 
-/** What is known of the calls of an end user. */
+/** The columns that are summed up for an end user. */
 export const endUserFigures = ['calls', 'errors', 'input_tokens', 'output_tokens', 'cost'] as const
 
 const integers = (names: readonly string[]): string => names.map(name => `${name} INTEGER NOT NULL`).join(', ')
@@ -88,37 +89,37 @@ const tables = [
      `.concat(integers(endUserFigures), ', PRIMARY KEY (account_id, span, at, name)) STRICT, WITHOUT ROWID'),
 ]
 
-const contents = ['mark', 'late', 'name', 'figure', 'failure', 'end_user']
+const tableNames = ['mark', 'late', 'name', 'figure', 'failure', 'end_user']
 
-/** Opens it, or makes it anew where it is none of ours. A disk that is full, or a file in use, is no damage. */
+/** Opens the file, and replaces it where it is damaged or not ours. A full disk or a locked file is not damage. */
 function openFile(path: string): Database {
   try {
     return openChecked(path)
   } catch (fault) {
     const { code = '' } = fault as { code?: string }
-    if (!(isDamage(fault) || code === 'SQLITE_ERROR' || fault instanceof LaterError)) throw fault
-    putAside(path)
+    if (!(isDamage(fault) || code === 'SQLITE_ERROR' || fault instanceof LaterVersionError)) throw fault
+    renameDamaged(path)
     return openChecked(path)
   }
 }
 
 const isDamage = (fault: unknown): boolean => /^SQLITE_(NOTADB|CORRUPT)/.test((fault as { code?: string }).code ?? '')
 
-/** It can be made again; what it was is kept for whoever wants to know. */
-function putAside(path: string): void {
+/** Renames a damaged file, so that a new one can be created and the old one can be examined. */
+function renameDamaged(path: string): void {
   for (const end of ['-wal', '-shm']) rmSync(path + end, { force: true })
   renameSync(path, `${path}.damaged`)
 }
 
-class LaterError extends Error {}
+class LaterVersionError extends Error {}
 
 function openChecked(path: string): Database {
   const db = openWriter(path)
   try {
     db.run('PRAGMA cache_size = -8192')
-    const { user_version: at } = db.query('PRAGMA user_version').get() as { user_version: bigint }
-    if (at > SCHEMA) throw new LaterError('The file of statistics was written by a later version of Weir.')
-    if (at === 0n) {
+    const { user_version: schema } = db.query('PRAGMA user_version').get() as { user_version: bigint }
+    if (schema > SCHEMA) throw new LaterVersionError('The file of statistics was written by a later version of Weir.')
+    if (schema === 0n) {
       db.transaction(() => {
         for (const sql of tables) db.run(sql)
         db.run('PRAGMA user_version = 1')
@@ -144,13 +145,16 @@ export class StatisticsFile {
     this.#statements = prepare(this.#db)
   }
 
-  /** Undefined of a file that is new. */
+  /** The progress; undefined for a new file. */
   mark(): Mark | undefined {
     const row = this.#statements.mark.get() as Record<string, bigint> | null
     if (row === null) return undefined
     return {
-      ...{ seq: row.seq!, callId: row.call_id!, scanBefore: row.scan_before! },
-      ...{ scanTop: row.scan_top!, scanBottom: row.scan_bottom! },
+      seq: row.seq!,
+      callId: row.call_id!,
+      scanBefore: row.scan_before!,
+      scanTop: row.scan_top!,
+      scanBottom: row.scan_bottom!,
     }
   }
 
@@ -158,18 +162,18 @@ export class StatisticsFile {
     return new Set((this.#statements.late.all() as { id: bigint }[]).map(({ id }) => id))
   }
 
-  /** Forgets everything: from now on it is of the database that this mark is of. */
+  /** Deletes all sums and starts again for the database of this mark. */
   begin(mark: Mark): void {
     this.#db
       .transaction(() => {
-        for (const table of contents) this.#db.run('DELETE FROM '.concat(table))
+        for (const table of tableNames) this.#db.run('DELETE FROM '.concat(table))
         this.#writeMark(mark)
       })
       .immediate()
     this.#names.clear()
   }
 
-  /** The number of a model's or a channel's name. Written at once: a name without figures does no harm. */
+  /** The number of the name of a model or channel. It is written at once: a name without figures does no harm. */
   numberOf(name: string): number {
     let id = this.#names.get(name)
     if (id === undefined) {
@@ -181,14 +185,14 @@ export class StatisticsFile {
     return id
   }
 
-  /** A file that turns out to be damaged is put aside: the next to open it makes it anew. */
+  /** Adds sums. A damaged file is renamed, and the next opening creates a new one. */
   add(added: Added): void {
     try {
       this.#add(added)
     } catch (fault) {
       if (isDamage(fault)) {
         this.#db.close()
-        putAside(this.#path)
+        renameDamaged(this.#path)
       }
       throw fault
     }
@@ -210,7 +214,7 @@ export class StatisticsFile {
       .immediate()
   }
 
-  /** Lets go of what has been kept for long enough. */
+  /** Deletes expired sums. */
   prune(nowMs: number): void {
     const { pruneFigures, pruneFailures, pruneEndUsers } = this.#statements
     const before = (keeps: Readonly<Record<Span, number>>, span: Span): number =>
@@ -222,7 +226,7 @@ export class StatisticsFile {
     }
   }
 
-  /** An end user without a name is one of those that are too many to be named. */
+  /** Moves the sums of an end user to the row without a name. */
   eraseEndUser(endUser: string, accountId: number | undefined): void {
     this.#db
       .transaction(() => {
@@ -242,14 +246,14 @@ export class StatisticsFile {
   }
 
   #addShare({ cut, span, one, other, at, figures }: Share): void {
-    const place = [cuts[cut], spanNumber[span], one, other, at] as const
-    const there = this.#statements.findSteps.get(...place) as Record<string, Uint8Array> | null
-    if (there !== null) {
-      addEncoded(figures.first, there.first_steps!)
-      addEncoded(figures.took, there.took_steps!)
+    const key = [cuts[cut], spanNumber[span], one, other, at] as const
+    const existing = this.#statements.findSteps.get(...key) as Record<string, Uint8Array> | null
+    if (existing !== null) {
+      addEncoded(figures.first, existing.first_steps!)
+      addEncoded(figures.took, existing.took_steps!)
     }
     const steps = [encodeHistogram(figures.first), encodeHistogram(figures.took)] as const
-    this.#statements.addFigures.run(...place, ...figures.counts, ...figures.sums, ...steps)
+    this.#statements.addFigures.run(...key, ...figures.counts, ...figures.sums, ...steps)
   }
 
   #addEndUser({ accountId, span, at, endUser, figures }: EndUserShare): void {
@@ -260,7 +264,7 @@ export class StatisticsFile {
       const { n } = countEndUsers.get(accountId, number, at, END_USERS_A_SPAN_MAX) as { n: bigint }
       if (n >= BigInt(END_USERS_A_SPAN_MAX)) name = ''
     }
-    const values = endUserFigures.map(one => valueOf(figures, one))
+    const values = endUserFigures.map(column => valueOf(figures, column))
     addEndUser.run(accountId, number, at, name, ...values)
   }
 
@@ -270,12 +274,12 @@ export class StatisticsFile {
 }
 
 function valueOf(figures: Figures, name: (typeof FIGURES)[number]): number | bigint {
-  const at = (counts as readonly string[]).indexOf(name)
-  return at >= 0 ? figures.counts[at]! : figures.sums[(sums as readonly string[]).indexOf(name)]!
+  const index = (counts as readonly string[]).indexOf(name)
+  return index >= 0 ? figures.counts[index]! : figures.sums[(sums as readonly string[]).indexOf(name)]!
 }
 
-const places = (count: number): string => Array.from({ length: count }, () => '?').join(', ')
-const addedUp = (names: readonly string[]): string => names.map(name => `${name} = ${name} + excluded.${name}`).join()
+const placeholders = (count: number): string => Array.from({ length: count }, () => '?').join(', ')
+const sumUpdates = (names: readonly string[]): string => names.map(name => `${name} = ${name} + excluded.${name}`).join()
 
 function prepare(db: Database) {
   return {
@@ -295,9 +299,9 @@ function prepare(db: Database) {
     ),
     addFigures: db.query(
       'INSERT INTO figure VALUES ('.concat(
-        places(5 + FIGURES.length + 2),
+        placeholders(5 + FIGURES.length + 2),
         ') ON CONFLICT DO UPDATE SET ',
-        addedUp(FIGURES),
+        sumUpdates(FIGURES),
         ', first_steps = excluded.first_steps, took_steps = excluded.took_steps',
       ),
     ),
@@ -312,9 +316,9 @@ function prepare(db: Database) {
     findEndUser: db.query('SELECT 1 FROM end_user WHERE account_id = ?1 AND span = ?2 AND at = ?3 AND name = ?4'),
     addEndUser: db.query(
       'INSERT INTO end_user VALUES ('.concat(
-        places(4 + endUserFigures.length),
+        placeholders(4 + endUserFigures.length),
         ') ON CONFLICT DO UPDATE SET ',
-        addedUp(endUserFigures),
+        sumUpdates(endUserFigures),
       ),
     ),
     endUserRows: db.query('SELECT * FROM end_user WHERE name = ?1 AND (?2 IS NULL OR account_id = ?2)'),
