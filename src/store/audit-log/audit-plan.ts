@@ -1,17 +1,17 @@
-// What the audit log records of one operation.
+// The type of an audit plan: what the audit log records about one operation.
 
 import type { Input, OperationName, Result } from '../engine/operations.ts'
 
 export interface AuditPlan<Name extends OperationName> {
-  /** The results that have changed something. */
+  /** The results for which an audit row is written, because they have changed something. */
   readonly done: readonly Result<Name>['done'][]
-  /** Gives one row, with `version` where it has one, and `account_id` where it is an account's. */
+  /** SQL that selects the changed row, with `version` where it has one, and `account_id` where it has an account. */
   readonly row?: string
-  /** What the row is found by. */
+  /** The parameters of `row`. */
   key?(input: Input<Name>, result?: Result<Name>): Key | readonly Key[]
   target(input: Input<Name>, result: Result<Name>): string
   account?(input: Input<Name>): number | undefined
-  /** What cannot be seen in the row. Never anything secret. */
+  /** Further details that the row does not have. They must never be secret. */
   tells?(input: Input<Name>, result: Result<Name>): Readonly<Record<string, unknown>>
 }
 

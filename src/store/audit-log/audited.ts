@@ -1,7 +1,7 @@
-// What people cause to be written, and what of it goes into the audit log: a row in the same transaction, chained to
-// the one before it. Here it is also seen to that nobody changes what they have not seen.
+// Runs audited operations: writes a row of the audit log in the same transaction, chained to the row before it, and
+// refuses a change to a row whose version is not the expected one.
 //
-// What is told of a change is an allow-list of columns: a digest, a password or anything sealed is never one of them.
+// The logged columns are an allow-list: a digest, a password or encrypted content is never one of them.
 
 import type { Database } from 'bun:sqlite'
 import { createHash } from 'node:crypto'
@@ -11,7 +11,7 @@ import type { AuditPlan } from './audit-plan.ts'
 import type { AuditedName, AuditPlans } from './plans.ts'
 import { auditPlans } from './plans.ts'
 
-/** Who asks for a write, and from where. */
+/** The actor of a write, and where the request came from. */
 export interface By {
   /** `usr_…`, or `cli`, or Weir itself. */
   readonly actor: string
@@ -20,12 +20,12 @@ export interface By {
   readonly request?: string
 }
 
-/** The version of the row that they have seen. */
+/** The version of the row that the actor expects. */
 export interface Seen {
   readonly expects: number
 }
 
-/** The row is no longer as they have seen it; nothing was done. */
+/** The row has another version than expected; nothing was changed. */
 export interface Stale {
   readonly done: 'stale'
 }
@@ -34,8 +34,8 @@ type Value = bigint | string | number | null | Uint8Array
 type Row = Readonly<Record<string, Value>>
 type Outcome = { readonly done: string }
 
-/** A plan whose operation is known only when it runs. */
-interface Told extends Pick<AuditPlan<OperationName>, 'row'> {
+/** An audit plan without the types of its operation, which is known only when it runs. */
+interface UntypedPlan extends Pick<AuditPlan<OperationName>, 'row'> {
   readonly done: readonly string[]
   key?(input: unknown, result?: unknown): string | number | readonly (string | number)[]
   target(input: unknown, result: unknown): string
@@ -52,13 +52,13 @@ export interface AuditRow {
   readonly action: string
   readonly target: string
   readonly accountId: number | null
-  /** JSON. */
+  /** JSON: the old and new values of the changed columns. */
   readonly changes: string
 }
 
 const NO_HASH = Buffer.alloc(32)
 
-/** The order of the fields is part of it. */
+/** The hash of an audit row. The order of the fields is part of the hash. */
 export function auditHash(before: Uint8Array, row: AuditRow): Buffer {
   const { seq, madeMs, actor, address, request, action, target, accountId, changes } = row
   const text = JSON.stringify([seq, madeMs, actor, address, request, action, target, accountId, changes])
@@ -73,12 +73,12 @@ export interface AuditJob {
 
 export const isAudited = (name: OperationName): name is AuditedName => Object.hasOwn(auditPlans, name)
 
-/** Runs an operation that somebody asks for; if it was done, it is in the audit log. */
+/** Runs an audited operation. If it changed something, it also writes an audit row. */
 export type RunAudited = (job: AuditJob, run: () => Outcome) => Outcome | Stale
 
 export interface AuditParts {
   nowMs(): number
-  /** Called after an operation was rolled back: what it changed in memory must be read again. */
+  /** Called after an operation was rolled back, to read again what it had changed in memory. */
   onRolledBack(): void
 }
 
@@ -97,39 +97,41 @@ export function openAudit(db: Database, { nowMs, onRolledBack }: AuditParts): Ru
     insert.run(seq, madeMs, actor, address, request, action, target, accountId, changes, hash)
   }
 
-  const attempt = buildAttempt(db, onRolledBack)
+  const dryRun = buildDryRun(db, onRolledBack)
 
   return function runAudited({ name, input, by }, run) {
-    assert(by !== undefined && isAudited(name), 'whoever causes a change is known')
-    const plan = auditPlans[name] as unknown as Told
-    const look = lookAt(db, plan, input)
-    const before = look()
+    assert(by !== undefined && isAudited(name), 'an audited operation must name its actor')
+    const plan = auditPlans[name] as unknown as UntypedPlan
+    const readRow = rowReader(db, plan, input)
+    const before = readRow()
     const isStale = by.expects !== undefined && before !== undefined && Number(before.version) !== by.expects
     if (isStale) {
-      // The version counts only where the operation would be done without it. Whoever may not see the row, or may not
-      // change it, gets the same answer with every version, and the same as for a row that does not exist.
-      const result = attempt(run)
+      // The version matters only where the operation would otherwise succeed. An actor who may not see or change the
+      // row gets the same result with every version, and the same as for a row that does not exist.
+      const result = dryRun(run)
       return plan.done.includes(result.done) ? { done: 'stale' } : result
     }
     const result = run()
     if (!plan.done.includes(result.done)) return result
-    const after = look(result)
-    const told = plan.tells?.(input, result) ?? {}
+    const after = readRow(result)
+    const details = plan.tells?.(input, result) ?? {}
     append({
       actor: by.actor,
-      ...{ address: by.address ?? null, request: by.request ?? null, action: name },
+      address: by.address ?? null,
+      request: by.request ?? null,
+      action: name,
       target: plan.target(input, result),
       accountId: plan.account?.(input) ?? accountOf(after ?? before),
-      changes: JSON.stringify({ ...told, ...changesOf(before, after) }, digits),
+      changes: JSON.stringify({ ...details, ...changesOf(before, after) }, bigintToText),
     })
     return result
   }
 }
 
-/** Runs an operation for its result alone: whatever it writes is rolled back. */
-function buildAttempt(db: Database, onRolledBack: () => void): (run: () => Outcome) => Outcome {
+/** Runs an operation only for its result: its writes are rolled back. */
+function buildDryRun(db: Database, onRolledBack: () => void): (run: () => Outcome) => Outcome {
   const rolledBack = new Error('rolled back')
-  return function attempt(run) {
+  return function dryRun(run) {
     let result: Outcome | undefined
     try {
       db.transaction(() => {
@@ -144,8 +146,8 @@ function buildAttempt(db: Database, onRolledBack: () => void): (run: () => Outco
   }
 }
 
-/** The row of the operation, before and after it. */
-function lookAt(db: Database, { row, key }: Told, input: unknown): (result?: Outcome) => Row | undefined {
+/** Returns a function that reads the row of the operation, to be called before and after it. */
+function rowReader(db: Database, { row, key }: UntypedPlan, input: unknown): (result?: Outcome) => Row | undefined {
   if (row === undefined || key === undefined) return () => undefined
   const query = db.query<Row, (string | number)[]>(row)
   return result => query.get(...[key(input, result)].flat()) ?? undefined
@@ -154,13 +156,13 @@ function lookAt(db: Database, { row, key }: Told, input: unknown): (result?: Out
 const accountOf = (row: Row | undefined): number | null =>
   row?.account_id === undefined || row.account_id === null ? null : Number(row.account_id)
 
-/** What was and what is, of each column that is not the same. */
+/** The old and the new value of each changed column. */
 function changesOf(before: Row | undefined, after: Row | undefined): Record<string, readonly [Value, Value]> {
   const columns = Object.keys(after ?? before ?? {}).filter(name => name !== 'version')
   const pairs = columns.map(name => [name, [before?.[name] ?? null, after?.[name] ?? null]] as const)
-  return Object.fromEntries(pairs.filter(([, [was, is]]) => was !== is))
+  return Object.fromEntries(pairs.filter(([, [oldValue, newValue]]) => oldValue !== newValue))
 }
 
-const digits = (_: string, value: unknown): unknown => (typeof value === 'bigint' ? String(value) : value)
+const bigintToText = (_: string, value: unknown): unknown => (typeof value === 'bigint' ? String(value) : value)
 
 export type { AuditPlans }

@@ -1,21 +1,21 @@
-// What the audit log tells of what is done about people. It names nobody but by their id: whoever is removed is gone
-// from it as well.
+// The audit plans of operations on people. The audit log has only ids of people, so that the name of a removed person
+// is not left in it.
 
 import { textId } from '../../base/ids.ts'
 import type { OperationName } from '../engine/operations.ts'
 import type { AuditPlan } from './audit-plan.ts'
 
-const plan = <Name extends OperationName>(_name: Name, told: AuditPlan<Name>): AuditPlan<Name> => told
+const plan = <Name extends OperationName>(_name: Name, definition: AuditPlan<Name>): AuditPlan<Name> => definition
 
 const PERSON = 'SELECT role, disabled, removed_ms, version FROM person WHERE id = ?1'
 const MEMBER = 'SELECT account_id, rank, version FROM member WHERE account_id = ?1 AND person_id = ?2'
 const INVITATION = `SELECT kind, role, account_id, rank, expires_ms, accepted_ms, revoked_ms, person_id, version
   FROM invitation WHERE id = ?1`
-const INVITED = `SELECT kind, role, account_id, rank, accepted_ms, person_id FROM invitation WHERE digest = unhex(?1)`
+const INVITATION_BY_DIGEST = `SELECT kind, role, account_id, rank, accepted_ms, person_id FROM invitation WHERE digest = unhex(?1)`
 const SITE = "SELECT value, version FROM setting WHERE name = 'site' AND ?1 = 0"
 
-const person = (id: number): string => textId('usr', id)
-const fields = (input: object, names: readonly string[]): { readonly changed?: readonly string[] } => {
+const personText = (id: number): string => textId('usr', id)
+const changedFields = (input: object, names: readonly string[]): { readonly changed?: readonly string[] } => {
   const changed = names.filter(name => (input as Record<string, unknown>)[name] !== undefined)
   return changed.length === 0 ? {} : { changed }
 }
@@ -25,44 +25,44 @@ export const peoplePlans = {
     done: ['set_up'],
     row: PERSON,
     key: input => input.person.id,
-    target: input => person(input.person.id),
+    target: input => personText(input.person.id),
   }),
   register: plan('register', {
     done: ['registered'],
     row: PERSON,
     key: input => input.person.id,
-    target: input => person(input.person.id),
+    target: input => personText(input.person.id),
     tells: ({ account }) => ({ account: textId('acc', account.id), credit: account.credit }),
   }),
   setPerson: plan('setPerson', {
     done: ['set'],
     row: PERSON,
     key: ({ id }) => id,
-    target: ({ id }) => person(id),
-    tells: input => fields(input, ['name', 'email']),
+    target: ({ id }) => personText(id),
+    tells: input => changedFields(input, ['name', 'email']),
   }),
   removePerson: plan('removePerson', {
     done: ['removed'],
     row: PERSON,
     key: ({ id }) => id,
-    target: ({ id }) => person(id),
+    target: ({ id }) => personText(id),
   }),
   setProfile: plan('setProfile', {
     done: ['set'],
     row: PERSON,
     key: ({ id }) => id,
-    target: ({ id }) => person(id),
-    tells: input => fields(input, ['name', 'email']),
+    target: ({ id }) => personText(id),
+    tells: input => changedFields(input, ['name', 'email']),
   }),
   setPassword: plan('setPassword', {
     done: ['set'],
     row: PERSON,
     key: ({ id }) => id,
-    target: ({ id }) => person(id),
+    target: ({ id }) => personText(id),
   }),
   signIn: plan('signIn', {
     done: ['signed_in'],
-    target: ({ personId }) => person(personId),
+    target: ({ personId }) => personText(personId),
     tells: ({ session, second }) => ({
       session: textId('ses', session.id),
       second: second === null ? null : 'step' in second ? 'totp' : 'recovery code',
@@ -71,16 +71,16 @@ export const peoplePlans = {
   signInOperator: plan('signInOperator', { done: ['signed_in'], target: ({ id }) => textId('ses', id) }),
   endSessions: plan('endSessions', {
     done: ['ended'],
-    target: ({ personId }) => person(personId),
+    target: ({ personId }) => personText(personId),
     tells: ({ only, why }, result) => ({
       why,
       ...('count' in result && { sessions: result.count }),
       ...(only !== undefined && { session: textId('ses', only) }),
     }),
   }),
-  confirmTotp: plan('confirmTotp', { done: ['confirmed'], target: ({ personId }) => person(personId) }),
-  renewRecoveryCodes: plan('renewRecoveryCodes', { done: ['renewed'], target: ({ personId }) => person(personId) }),
-  removeTotp: plan('removeTotp', { done: ['removed'], target: ({ personId }) => person(personId) }),
+  confirmTotp: plan('confirmTotp', { done: ['confirmed'], target: ({ personId }) => personText(personId) }),
+  renewRecoveryCodes: plan('renewRecoveryCodes', { done: ['renewed'], target: ({ personId }) => personText(personId) }),
+  removeTotp: plan('removeTotp', { done: ['removed'], target: ({ personId }) => personText(personId) }),
   invite: plan('invite', {
     done: ['invited'],
     row: INVITATION,
@@ -95,13 +95,13 @@ export const peoplePlans = {
   }),
   acceptInvitation: plan('acceptInvitation', {
     done: ['accepted'],
-    row: INVITED,
+    row: INVITATION_BY_DIGEST,
     key: ({ digest }) => digest,
-    target: ({ personId }) => person(personId),
+    target: ({ personId }) => personText(personId),
   }),
   resetPassword: plan('resetPassword', {
     done: ['reset'],
-    target: (_, result) => ('personId' in result ? person(result.personId) : ''),
+    target: (_, result) => ('personId' in result ? personText(result.personId) : ''),
   }),
   revokeInvitation: plan('revokeInvitation', {
     done: ['revoked'],
@@ -113,13 +113,13 @@ export const peoplePlans = {
     done: ['set'],
     row: MEMBER,
     key: ({ accountId, personId }) => [accountId, personId],
-    target: ({ accountId, personId }) => `${textId('acc', accountId)} ${person(personId)}`,
+    target: ({ accountId, personId }) => `${textId('acc', accountId)} ${personText(personId)}`,
   }),
   removeMember: plan('removeMember', {
     done: ['removed'],
     row: MEMBER,
     key: ({ accountId, personId }) => [accountId, personId],
-    target: ({ accountId, personId }) => `${textId('acc', accountId)} ${person(personId)}`,
+    target: ({ accountId, personId }) => `${textId('acc', accountId)} ${personText(personId)}`,
   }),
   setSite: plan('setSite', { done: ['set'], row: SITE, key: () => 0, target: () => 'site' }),
 } as const

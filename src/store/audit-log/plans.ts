@@ -1,12 +1,12 @@
-// Which operations people cause, and what the audit log tells of each: what it is about, and which columns are looked
-// at before and after it. An operation that is not here is Weir's own, such as the settling of a call.
+// The audit plans: which operations are audited, the target of each, and which columns are compared before and after it.
+// An operation without a plan is an internal one of Weir, such as settling a call.
 
 import { textId } from '../../base/ids.ts'
 import type { OperationName } from '../engine/operations.ts'
 import type { AuditPlan } from './audit-plan.ts'
 import { peoplePlans } from './people-plans.ts'
 
-const plan = <Name extends OperationName>(_name: Name, told: AuditPlan<Name>): AuditPlan<Name> => told
+const plan = <Name extends OperationName>(_name: Name, definition: AuditPlan<Name>): AuditPlan<Name> => definition
 
 const KEY = `SELECT id, account_id, name, suffix, tier, qpm, clamps, keeps_bodies, strict, explains, allows, denies,
   requires, endpoints, addresses, expires_ms, disabled_ms, old_until_ms, revoked_ms, version FROM api_key WHERE id = ?1`
@@ -23,25 +23,25 @@ const PROVIDER = 'SELECT id, length(definition) AS bytes, version FROM provider 
 const TIER = `SELECT name, qpm, price_per_mille, account_qpm, account_concurrency, version FROM tier
   WHERE name = ?1`
 
-type Named = { readonly channel: string }
+type NamedChannel = { readonly channel: string }
 
-const onlyOne = ([first, ...others]: readonly Named[]): string =>
+const singleChannel = ([first, ...others]: readonly NamedChannel[]): string =>
   first === undefined || others.length > 0 ? '' : first.channel
 
-const manyText = (channels: readonly Named[]): string =>
+const channelsText = (channels: readonly NamedChannel[]): string =>
   channels.length === 1 ? channels[0]!.channel : `${channels.length} channels`
 
-/** Of several no row is looked at, so that it is told which they are. */
-const someOf = (channels: readonly Named[]): Readonly<Record<string, unknown>> =>
+/** With several channels no row is compared, so the audit row lists their ids. */
+const channelList = (channels: readonly NamedChannel[]): Readonly<Record<string, unknown>> =>
   channels.length === 1 ? {} : { channels: channels.map(({ channel }) => channel) }
 
-/** Channels whose credential was for another place, and is gone. */
-const clearedBy = (result: object): Readonly<Record<string, unknown>> =>
+/** The channels whose credential was deleted because it was for another origin. */
+const clearedChannels = (result: object): Readonly<Record<string, unknown>> =>
   'cleared' in result && (result.cleared as readonly string[]).length > 0 ? { cleared: result.cleared } : {}
 
-/** All that was ever said of a model has one version after the other. */
+/** The highest version of all prices of a model. */
 const PRICE = 'SELECT coalesce(max(version), 0) AS version FROM price WHERE model = ?1'
-/** What stands behind the origin may be a secret of whoever is told. */
+/** Only the origin of the URL is logged, because its path may be a secret of the receiver. */
 const WEBHOOK = `SELECT id, account_id, origin, events, disabled, version FROM webhook WHERE id = ?1`
 const ALERT = 'SELECT account_id, threshold, version FROM balance_alert WHERE account_id = ?1'
 const webhookRow = {
@@ -165,37 +165,37 @@ export const auditPlans = {
   setChannels: plan('setChannels', {
     done: ['set'],
     row: CHANNEL,
-    key: ({ changes }) => onlyOne(changes),
-    target: ({ changes }) => manyText(changes),
-    tells: ({ changes }, result) => ({ ...someOf(changes), ...clearedBy(result) }),
+    key: ({ changes }) => singleChannel(changes),
+    target: ({ changes }) => channelsText(changes),
+    tells: ({ changes }, result) => ({ ...channelList(changes), ...clearedChannels(result) }),
   }),
   createChannels: plan('createChannels', {
     done: ['created'],
     row: CHANNEL,
-    key: ({ channels }) => onlyOne(channels),
-    target: ({ channels }) => manyText(channels),
-    tells: ({ channels }) => someOf(channels),
+    key: ({ channels }) => singleChannel(channels),
+    target: ({ channels }) => channelsText(channels),
+    tells: ({ channels }) => channelList(channels),
   }),
   removeChannels: plan('removeChannels', {
     done: ['removed'],
     row: CHANNEL,
     key: ({ channels: [first = '', ...others] }) => (others.length === 0 ? first : ''),
-    target: ({ channels }) => manyText(channels.map(channel => ({ channel }))),
-    tells: ({ channels }) => someOf(channels.map(channel => ({ channel }))),
+    target: ({ channels }) => channelsText(channels.map(channel => ({ channel }))),
+    tells: ({ channels }) => channelList(channels.map(channel => ({ channel }))),
   }),
   setProvider: plan('setProvider', {
     done: ['set'],
     row: PROVIDER,
     key: ({ id }) => id,
     target: ({ id }) => `provider ${id}`,
-    tells: ({ origin }, result) => ({ origin, ...clearedBy(result) }),
+    tells: ({ origin }, result) => ({ origin, ...clearedChannels(result) }),
   }),
   removeProvider: plan('removeProvider', {
     done: ['removed'],
     row: PROVIDER,
     key: ({ id }) => id,
     target: ({ id }) => `provider ${id}`,
-    tells: (_, result) => clearedBy(result),
+    tells: (_, result) => clearedChannels(result),
   }),
   resetChannel: plan('resetChannel', {
     done: ['removed'],
@@ -224,7 +224,7 @@ export const auditPlans = {
     done: ['ordered'],
     target: (_, result) => ('id' in result ? `deletion ${result.id}` : ''),
     account: ({ accountId }) => accountId ?? undefined,
-    // Whose records they were is what is to be forgotten.
+    // The name of the end user is not logged, because the order is to remove it.
     tells: ({ keyId, endUser, from, before }) => ({ keyId, ofEndUser: endUser !== null, from, before }),
   }),
   noteBodiesSeen: plan('noteBodiesSeen', {

@@ -1,5 +1,4 @@
-// What is kept between calls, on a real file: whose it is, what replaces it, how much an account may have, and when
-// it goes.
+// The vault on a real file: rows belong to an account, replace older ones, are limited per account, and expire.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { TestBooks } from '../../../test/support/books.ts'
@@ -32,8 +31,17 @@ const textOf = (bytes: Uint8Array | null | undefined): string => Buffer.from(byt
 
 function response(id: string, more: Partial<Input<'keepResponse'>> = {}): Input<'keepResponse'> {
   return {
-    ...{ accountId: alice, id, keyId: 1, status: 'completed', model: 'p/m', channel: null, upstreamId: null },
-    ...{ previousId: null, createdMs: nowMs, expiresMs: nowMs + 1_000, sealed: sealedOf('words') },
+    accountId: alice,
+    id,
+    keyId: 1,
+    status: 'completed',
+    model: 'p/m',
+    channel: null,
+    upstreamId: null,
+    previousId: null,
+    createdMs: nowMs,
+    expiresMs: nowMs + 1_000,
+    sealed: sealedOf('words'),
     ...more,
   }
 }
@@ -41,7 +49,7 @@ function response(id: string, more: Partial<Input<'keepResponse'>> = {}): Input<
 const one = (id: string, accountId = alice) => reader.response({ accountId, id }, nowMs)
 
 describe('a response', () => {
-  test("is its account's, and no other's, also under the same name", () => {
+  test('is found by its own account only, also when another account has the same id', () => {
     books.run.keepResponse(response('resp_1', { previousId: 'resp_0' }))
     expect(one('resp_1')).toMatchObject({ status: 'completed', model: 'p/m', previousId: 'resp_0', bytes: 5 })
     expect(one('resp_1', bob)).toBeUndefined()
@@ -52,14 +60,14 @@ describe('a response', () => {
     expect([one('resp_1'), count('kept_response')]).toEqual([undefined, 1])
   })
 
-  test('that is kept again replaces the one before', () => {
+  test('that is stored again replaces the one before', () => {
     books.run.keepResponse(response('resp_1', { status: 'queued' }))
     books.run.keepResponse(response('resp_1', { channel: 'p#1', upstreamId: 'resp_up', sealed: null }))
     expect(one('resp_1')).toMatchObject({ status: 'completed', channel: 'p#1', upstreamId: 'resp_up', sealed: null })
     expect(count('kept_response')).toBe(1)
   })
 
-  test('changes until it is over, once', () => {
+  test('can be changed until it has ended', () => {
     books.run.keepResponse(response('resp_1', { status: 'queued' }))
     const change = (status: 'in_progress' | 'completed' | 'cancelled', sealed: string | null = null) =>
       books.run.changeResponse({ accountId: alice, id: 'resp_1', status, sealed }).done
@@ -70,13 +78,13 @@ describe('a response', () => {
     expect(books.run.changeResponse(other)).toEqual({ done: 'unknown' })
   })
 
-  test('that neither we nor an upstream has is not kept', () => {
+  test('without content and without an upstream id is not stored', () => {
     expect(() => books.run.keepResponse(response('resp_1', { sealed: null }))).toThrow('CHECK')
     expect(() => books.run.keepResponse(response('resp_1', { upstreamId: 'resp_up' }))).toThrow('CHECK')
     expect(one('resp_1')).toBeUndefined()
   })
 
-  test('that was being made when the gateway crashed has failed, unless its upstream goes on', () => {
+  test('that was in progress at a crash has failed, unless its upstream continues', () => {
     books.run.keepResponse(response('ours', { status: 'in_progress' }))
     books.run.keepResponse(response('theirs', { status: 'in_progress', channel: 'p#1', upstreamId: 'x' }))
     books.run.keepResponse(response('over'))
@@ -84,7 +92,7 @@ describe('a response', () => {
     expect(['ours', 'theirs', 'over'].map(id => one(id)?.status)).toEqual(['failed', 'in_progress', 'completed'])
   })
 
-  test('is not found after its time, and is swept away some at a time', () => {
+  test('is not found after it has expired, and expired rows are deleted some at a time', () => {
     for (let at = 0; at < 70; at++) books.run.keepResponse(response(`resp_${at}`))
     books.run.keepResponse(response('young', { expiresMs: nowMs + 1_001 }))
     const sweep = (): number => books.run.forgetKept({ nowMs }).count
@@ -96,8 +104,8 @@ describe('a response', () => {
   })
 })
 
-describe("an account's share", () => {
-  test("is bounded in bytes: the oldest go, and never another account's", () => {
+describe('the quota of an account', () => {
+  test('limits its bytes: its oldest rows are deleted, and never those of another account', () => {
     const sealed = Buffer.alloc(bounds.keptResponseBytesMax).toString('base64')
     const fit = bounds.keptResponsesBytesMax / bounds.keptResponseBytesMax
     books.db.run('PRAGMA synchronous = OFF')
@@ -110,7 +118,7 @@ describe("an account's share", () => {
     expect(count('kept_response')).toBe(fit + 1)
   })
 
-  test('is counted right through replacing, dropping, expiry, a rollback and a start', () => {
+  test('is counted correctly after replacing, deleting, expiry, a rollback and a restart', () => {
     const insert = books.db.query(
       "INSERT INTO kept_reasoning (account_id, id, expires_ms, bytes, sealed) VALUES (?1, ?2, ?3, ?4, x'00')",
     )
@@ -147,7 +155,7 @@ describe("an account's share", () => {
   })
 })
 
-describe('what all accounts have together', () => {
+describe('the total of all accounts', () => {
   const insert = () =>
     books.db.query(
       "INSERT INTO kept_reasoning (account_id, id, expires_ms, bytes, sealed) VALUES (?1, ?2, ?3, ?4, x'00')",
@@ -160,7 +168,7 @@ describe('what all accounts have together', () => {
     rows.came(accountId, bytes)
   }
 
-  test('is bounded: the oldest go of whoever has the most', () => {
+  test('is limited: the oldest rows of the largest account are deleted', () => {
     let rows = open(50)
     for (const id of ['a1', 'a2', 'a3']) keep(rows, alice, id)
     for (const id of ['b1', 'b2']) keep(rows, bob, id)
@@ -168,7 +176,7 @@ describe('what all accounts have together', () => {
     expect(there()).toEqual(['a2', 'a3', 'b1', 'b2', 'c1'])
     keep(rows, bob, 'b3')
     expect(there()).toEqual(['a2', 'a3', 'b2', 'c1', 'b3'])
-    // What another process has kept is known, too, and what was rolled back is not.
+    // Rows of another process are counted too, and rolled-back rows are not.
     rows = open(50)
     const rolledBack = books.db.transaction(() => {
       keep(rows, 13, 'never', 40)
@@ -184,7 +192,7 @@ describe('what all accounts have together', () => {
     expect(there()).toContain('b2')
   })
 
-  test('goes some at a time where the bound was made narrower, also while nobody writes', () => {
+  test('shrinks some rows at a time after the limit was lowered, also without writes', () => {
     for (let at = 0; at < 90; at++) keep(open(1_000), at % 2 === 0 ? alice : bob, `r${at}`)
     const rows = open(100)
     expect([rows.forget(nowMs), rows.forget(nowMs), rows.forget(nowMs), rows.forget(nowMs)]).toEqual([32, 32, 16, 0])
@@ -192,7 +200,7 @@ describe('what all accounts have together', () => {
   })
 })
 
-test('reasoning state and files: the newest counts, for their account, for their time', () => {
+test('reasoning state and files are replaced by newer ones, belong to an account, and expire', () => {
   const reasoning = (sealed: string, accountId = alice) =>
     books.run.keepReasoning({ accountId, id: 'call_1', expiresMs: nowMs + 10, sealed: sealedOf(sealed) })
   reasoning('old')
@@ -216,13 +224,23 @@ test('reasoning state and files: the newest counts, for their account, for their
 
 describe('a task', () => {
   const task = (callId: number, more: Partial<Input<'createTask'>> = {}): Input<'createTask'> => ({
-    ...{ callId, accountId: alice, id: `cgt-${callId}`, keyId: 1, provider: 'p', model: 'm', channel: 'p#1' },
-    ...{ admitted: '{}', createdMs: nowMs, dueMs: nowMs + 100, expiresMs: nowMs + 1_000, ...more },
+    callId,
+    accountId: alice,
+    id: `cgt-${callId}`,
+    keyId: 1,
+    provider: 'p',
+    model: 'm',
+    channel: 'p#1',
+    admitted: '{}',
+    createdMs: nowMs,
+    dueMs: nowMs + 100,
+    expiresMs: nowMs + 1_000,
+    ...more,
   })
   const change = (callId: number, more: Partial<Input<'changeTask'>>) =>
     books.run.changeTask({ callId, status: 'running', dueMs: nowMs + 5, updatedMs: nowMs, sealed: null, ...more }).done
 
-  test('outlives a crash with its hold, is due when its time has come, and is over once', () => {
+  test('survives a crash with its hold, is due at its time, and ends once', () => {
     books.account(alice, '1000')
     expect(books.run.createTask(task(7)).done).toBe('created')
     books.run.hold(holdOf(7, alice, '400', { kind: 'task' }))
@@ -238,7 +256,7 @@ describe('a task', () => {
     expect(books.row(alice)).toEqual({ balance: 900n, held: 0n })
   })
 
-  test("that is under way neither goes by its owner's word nor by its age", () => {
+  test('that is open can neither be deleted by its owner nor expire', () => {
     books.run.createTask(task(7))
     nowMs += 2_000
     expect(books.run.forgetKept({ nowMs }).count).toBe(0)
@@ -252,7 +270,7 @@ describe('a task', () => {
     expect(books.run.forgetKept({ nowMs }).count).toBe(1)
   })
 
-  test('is listed for its account, newest first, once its upstream has begun', () => {
+  test('is listed for its account, newest first, once its upstream has confirmed it', () => {
     for (const callId of [7, 8, 9]) books.run.createTask(task(callId, { model: callId === 9 ? 'n' : 'm' }))
     books.run.createTask(task(10, { accountId: bob }))
     const listed = (more: object) => {
@@ -268,7 +286,7 @@ describe('a task', () => {
     expect(listed({ ids: ['cgt-7', 'cgt-10'] })).toEqual([[7], 1])
   })
 
-  test('has a name of its own, and there are not too many', () => {
+  test('has a unique id, and the number of open tasks is limited', () => {
     books.db.run('PRAGMA synchronous = OFF')
     expect(books.run.createTask(task(7)).done).toBe('created')
     expect(books.run.createTask(task(8, { id: 'cgt-7' })).done).toBe('exists')
@@ -285,7 +303,7 @@ describe('a task', () => {
   })
 })
 
-test('a factor is learned from batches, and the newest still count', () => {
+test('a token factor is learned from batches, and new samples still count', () => {
   const learn = (n: number, mean: number) =>
     books.run.learnFactors({ factors: [{ model: 'p/m', n, mean, m2: n / 100 }] })
   learn(10, 1)
@@ -296,7 +314,7 @@ test('a factor is learned from batches, and the newest still count', () => {
   expect(reader.factors().get('p/m')!.n).toBe(bounds.countSamplesMax / 2)
 })
 
-test('a record has its losses and its hashes, or none', () => {
+test('a record stores its losses and hashes, or null', () => {
   books.account(alice, '1000')
   const [cameHash, wentHash] = ['ab'.repeat(16), 'cd'.repeat(16)]
   books.run.record({ record: recordOf(7, alice, { loss: 'top_k,citations', cameHash, wentHash }) })

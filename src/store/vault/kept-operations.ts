@@ -1,4 +1,4 @@
-// Keeping what must outlive a call, changing it and letting it go. The envelopes are opaque here.
+// The operations of the vault: store, change and delete what outlives a call. Encrypted content is opaque here.
 
 import type { Database } from 'bun:sqlite'
 import { bounds } from '../../base/bounds.ts'
@@ -8,18 +8,31 @@ import { LimitDebts } from '../ledger/limit-debts.ts'
 import { KeptRows } from './kept-rows.ts'
 import { TaskRows } from './task-rows.ts'
 
-type KeptRun = Pick<Run, 'keepResponse' | 'changeResponse' | 'dropResponse' | 'keepReasoning' | 'keepFile'> &
-  Pick<Run, 'dropFile' | 'createTask' | 'changeTask' | 'dropTask' | 'learnFactors' | 'noteDebts' | 'forgetKept'> &
-  Pick<Run, 'keepReferences'>
+type VaultHandlers = Pick<
+  Run,
+  | 'keepResponse'
+  | 'changeResponse'
+  | 'dropResponse'
+  | 'keepReasoning'
+  | 'keepFile'
+  | 'dropFile'
+  | 'keepReferences'
+  | 'createTask'
+  | 'changeTask'
+  | 'dropTask'
+  | 'learnFactors'
+  | 'noteDebts'
+  | 'forgetKept'
+>
 
 export interface KeptOperating {
-  readonly run: KeptRun
-  /** Forgets what a rolled-back transaction had noted. */
+  readonly run: VaultHandlers
+  /** Discards what a rolled-back transaction had changed in memory. */
   reset(): void
 }
 
 const bytesOf = (sealed: string | null): Buffer | null => (sealed === null ? null : Buffer.from(sealed, 'base64'))
-const dropped = (there: boolean): { done: 'dropped' | 'unknown' } => ({ done: there ? 'dropped' : 'unknown' })
+const dropResult = (existed: boolean): { done: 'dropped' | 'unknown' } => ({ done: existed ? 'dropped' : 'unknown' })
 
 export function keptOperations(db: Database, responsesBytesMax?: number): KeptOperating {
   const rows = openRows(db, responsesBytesMax)
@@ -28,45 +41,49 @@ export function keptOperations(db: Database, responsesBytesMax?: number): KeptOp
   return {
     run: {
       ...responseOperations(db, rows.responses),
-      ...reasoningAndFiles(db, rows),
+      ...reasoningAndFileOperations(db, rows),
       keepReferences: keepReferences(db, rows.references),
       createTask: input => tasks.create(input),
       changeTask: ({ sealed, ...change }) => tasks.change(change, bytesOf(sealed)),
       dropTask: input => tasks.drop(input),
-      learnFactors: buildLearn(db),
+      learnFactors: buildLearnFactors(db),
       noteDebts(input) {
         debts.note(input.debts)
         return { done: 'noted' }
       },
       forgetKept({ nowMs }) {
-        const gone = rows.all.map(kind => kind.forget(nowMs))
+        const counts = rows.all.map(table => table.forget(nowMs))
         const others = tasks.forget(nowMs) + debts.forget(nowMs)
-        return { done: 'forgotten', count: gone.reduce((sum, count) => sum + count, others) }
+        return { done: 'forgotten', count: counts.reduce((sum, count) => sum + count, others) }
       },
     },
-    reset: () => rows.all.forEach(kind => kind.reset()),
+    reset: () => rows.all.forEach(table => table.reset()),
   }
 }
 
 function openRows(db: Database, responsesBytesMax: number | undefined) {
   const { keptResponsesMax, keptResponsesBytesMax, keptReasoningsMax, keptReasoningsBytesMax, keptFilesMax } = bounds
   const responses = new KeptRows(db, 'kept_response', {
-    ...{ rowsMax: keptResponsesMax, bytesMax: keptResponsesBytesMax, allBytesMax: responsesBytesMax },
+    rowsMax: keptResponsesMax,
+    bytesMax: keptResponsesBytesMax,
+    allBytesMax: responsesBytesMax,
   })
   const reasoning = new KeptRows(db, 'kept_reasoning', {
-    ...{ rowsMax: keptReasoningsMax, bytesMax: keptReasoningsBytesMax, allBytesMax: bounds.allReasoningsBytesMax },
+    rowsMax: keptReasoningsMax,
+    bytesMax: keptReasoningsBytesMax,
+    allBytesMax: bounds.allReasoningsBytesMax,
   })
   const files = new KeptRows(db, 'kept_file', { rowsMax: keptFilesMax, bytesMax: bounds.keptFilesBytesMax })
   const references = new KeptRows(db, 'kept_reference', { rowsMax: bounds.keptReferencesMax, bytesMax: 0 })
   return { responses, reasoning, files, references, all: [responses, reasoning, files, references] }
 }
 
-type Rows = ReturnType<typeof openRows>
+type VaultRows = ReturnType<typeof openRows>
 
 function responseOperations(
   db: Database,
   rows: KeptRows,
-): Pick<KeptRun, 'keepResponse' | 'changeResponse' | 'dropResponse'> {
+): Pick<VaultHandlers, 'keepResponse' | 'changeResponse' | 'dropResponse'> {
   const insert = db.query(
     `INSERT INTO kept_response (account_id, id, key_id, status, model, channel, upstream_id, previous_id, created_ms,
        expires_ms, bytes, sealed) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)`,
@@ -82,8 +99,20 @@ function responseOperations(
       const bytes = sealed?.length ?? 0
       const { accountId, id, keyId, status, model, channel, upstreamId, previousId, createdMs, expiresMs } = input
       rows.drop(input)
-      const made = [channel, upstreamId, previousId, createdMs, expiresMs] as const
-      insert.run(accountId, id, keyId, status, model, ...made, bytes, sealed)
+      insert.run(
+        accountId,
+        id,
+        keyId,
+        status,
+        model,
+        channel,
+        upstreamId,
+        previousId,
+        createdMs,
+        expiresMs,
+        bytes,
+        sealed,
+      )
       rows.came(accountId, bytes)
       return { done: 'kept' }
     },
@@ -96,11 +125,11 @@ function responseOperations(
       if (bytes !== null) rows.resized(accountId, bytes.length - Number(row.bytes))
       return { done: 'changed' }
     },
-    dropResponse: input => dropped(rows.drop(input)),
+    dropResponse: input => dropResult(rows.drop(input)),
   }
 }
 
-function reasoningAndFiles(db: Database, rows: Rows): Pick<KeptRun, 'keepReasoning' | 'keepFile' | 'dropFile'> {
+function reasoningAndFileOperations(db: Database, rows: VaultRows): Pick<VaultHandlers, 'keepReasoning' | 'keepFile' | 'dropFile'> {
   const insertReasoning = db.query(
     'INSERT INTO kept_reasoning (account_id, id, expires_ms, bytes, sealed) VALUES (?1, ?2, ?3, ?4, ?5)',
   )
@@ -121,11 +150,11 @@ function reasoningAndFiles(db: Database, rows: Rows): Pick<KeptRun, 'keepReasoni
       rows.files.came(input.accountId, input.bytes)
       return { done: 'kept' }
     },
-    dropFile: input => dropped(rows.files.drop(input)),
+    dropFile: input => dropResult(rows.files.drop(input)),
   }
 }
 
-function keepReferences(db: Database, rows: KeptRows): KeptRun['keepReferences'] {
+function keepReferences(db: Database, rows: KeptRows): VaultHandlers['keepReferences'] {
   const insert = db.query('INSERT INTO kept_reference (account_id, id, channel, expires_ms) VALUES (?1, ?2, ?3, ?4)')
   return ({ accountId, ids, channel, expiresMs }) => {
     for (const id of ids) {
@@ -137,15 +166,15 @@ function keepReferences(db: Database, rows: KeptRows): KeptRun['keepReferences']
   }
 }
 
-function buildLearn(db: Database): KeptRun['learnFactors'] {
+function buildLearnFactors(db: Database): VaultHandlers['learnFactors'] {
   const find = db.query('SELECT n, mean, m2 FROM count_factor WHERE model = ?1')
-  // A new model has a place only while there is one.
+  // A new model is inserted only while the table is below its limit.
   const write = db.query(
     `INSERT INTO count_factor (model, n, mean, m2) SELECT ?1, ?2, ?3, ?4
      WHERE (SELECT count(*) FROM count_factor) < ?5 OR EXISTS (SELECT 1 FROM count_factor WHERE model = ?1)
      ON CONFLICT (model) DO UPDATE SET n = excluded.n, mean = excluded.mean, m2 = excluded.m2`,
   )
-  return function learn({ factors }) {
+  return function learnFactors({ factors }) {
     for (const { model, n, mean, m2 } of factors) {
       const row = find.get(model) as { n: bigint; mean: number; m2: number } | null
       const known = row === null ? undefined : { ...row, n: Number(row.n) }

@@ -1,5 +1,4 @@
-// Reads what is kept between calls, always for the account that asks. What has had its time is not there, whether or
-// not it has been swept away.
+// Reads the vault, always for one account. Expired rows are not found, whether or not they have been deleted yet.
 
 import type { Database } from 'bun:sqlite'
 import type { Spread } from '../../base/collections/mean-variance.ts'
@@ -8,14 +7,14 @@ import type { KeptId, ResponseFacts, ResponseStatus, TaskFacts, TaskStatus } fro
 
 export interface ResponseRow extends ResponseFacts {
   readonly expiresMs: number
-  /** Of its envelope. */
+  /** The size of the encrypted content. */
   readonly bytes: number
   readonly sealed: Uint8Array | null
 }
 
 export interface FileRow {
   readonly id: string
-  /** That it lies at. */
+  /** The channel whose upstream has the file. */
   readonly channel: string
 }
 
@@ -29,7 +28,7 @@ export interface TaskRow extends TaskFacts {
   readonly status: TaskStatus
   readonly updatedMs: number
   readonly polledMs: number | null
-  /** Null when it is over. */
+  /** Null when the task has ended. */
   readonly dueMs: number | null
   readonly sealed: Uint8Array | null
 }
@@ -38,18 +37,18 @@ export interface TaskFilter {
   readonly status?: TaskStatus | undefined
   readonly model?: string | undefined
   readonly ids?: readonly string[] | undefined
-  /** As it was asked for; one that asked for none has `default`. */
+  /** The requested service tier; `default` where the request had none. */
   readonly serviceTier?: string | undefined
   readonly limit: number
   readonly offset: number
 }
 
-type Raw = Record<string, bigint | string | Uint8Array | null>
+type RawRow = Record<string, bigint | string | Uint8Array | null>
 type Value = string | number | null
 
-const TASK = 'SELECT * FROM task WHERE '
-// One whose creation nobody has answered for yet is nobody's to see.
-const LISTED = `account_id = ?1 AND upstream_id IS NOT NULL AND (?2 IS NULL OR status = ?2)
+const SELECT_TASK = 'SELECT * FROM task WHERE '
+// A task that no upstream has confirmed yet is not listed.
+const TASK_FILTER = `account_id = ?1 AND upstream_id IS NOT NULL AND (?2 IS NULL OR status = ?2)
   AND (?3 IS NULL OR model = ?3) AND (?4 IS NULL OR id IN (SELECT value FROM json_each(?4)))
   AND (?5 IS NULL OR coalesce(admitted ->> '$.tier', 'default') = ?5)`
 
@@ -70,7 +69,7 @@ export class KeptReader {
   readonly #limitDebts
 
   constructor(db: Database) {
-    const query = (sql: string) => db.query<Raw, Value[]>(sql)
+    const query = (sql: string) => db.query<RawRow, Value[]>(sql)
     const owned = 'account_id = ?1 AND id = ?2 AND expires_ms > ?3'
     this.#response = query('SELECT * FROM kept_response WHERE '.concat(owned))
     this.#reasoning = query('SELECT sealed FROM kept_reasoning WHERE '.concat(owned))
@@ -85,12 +84,12 @@ export class KeptReader {
       `SELECT id, channel FROM kept_reference WHERE account_id = ?1 AND expires_ms > ?2
          AND id IN (SELECT value FROM json_each(?3))`,
     )
-    this.#task = query(TASK.concat('account_id = ?1 AND id = ?2'))
-    this.#listTasks = query(TASK.concat(LISTED, ' ORDER BY call_id DESC LIMIT ?6 OFFSET ?7'))
-    this.#countTasks = query('SELECT count(*) AS n FROM task WHERE '.concat(LISTED))
-    this.#dueTasks = query(TASK.concat('due_ms <= ?1 ORDER BY due_ms, call_id LIMIT ?2'))
-    this.#unbegunTasks = query(TASK.concat('due_ms IS NOT NULL AND upstream_id IS NULL ORDER BY call_id LIMIT ?1'))
-    this.#taskOfCall = query(TASK.concat('call_id = ?1 AND account_id = ?2'))
+    this.#task = query(SELECT_TASK.concat('account_id = ?1 AND id = ?2'))
+    this.#listTasks = query(SELECT_TASK.concat(TASK_FILTER, ' ORDER BY call_id DESC LIMIT ?6 OFFSET ?7'))
+    this.#countTasks = query('SELECT count(*) AS n FROM task WHERE '.concat(TASK_FILTER))
+    this.#dueTasks = query(SELECT_TASK.concat('due_ms <= ?1 ORDER BY due_ms, call_id LIMIT ?2'))
+    this.#unbegunTasks = query(SELECT_TASK.concat('due_ms IS NOT NULL AND upstream_id IS NULL ORDER BY call_id LIMIT ?1'))
+    this.#taskOfCall = query(SELECT_TASK.concat('call_id = ?1 AND account_id = ?2'))
     this.#factors = query('SELECT model, n, mean, m2 FROM count_factor')
     this.#limitDebts = query('SELECT name, paid_ms, noted_ms FROM limit_debt')
   }
@@ -104,23 +103,23 @@ export class KeptReader {
     return this.#reasoning.get(accountId, id, nowMs)?.sealed as Uint8Array | undefined
   }
 
-  /** The channel that it lies at. */
+  /** The channel whose upstream has the file. */
   file({ accountId, id }: KeptId, nowMs: number): string | undefined {
     return this.#file.get(accountId, id, nowMs)?.channel as string | undefined
   }
 
-  /** Of one account, the newest first. */
+  /** The files of one account, newest first. */
   files(accountId: number, nowMs: number, limit: number): readonly FileRow[] {
     return this.#files.all(accountId, nowMs, limit) as unknown as FileRow[]
   }
 
-  /** How many files an account has, and how large they are together. */
+  /** The number of files of an account, and their total size. */
   filesSum(accountId: number, nowMs: number): FilesSum {
     const { n, bytes } = this.#filesSum.get(accountId, nowMs)!
     return { files: Number(n), bytes: Number(bytes) }
   }
 
-  /** Of these ids, each with its kind, those that the account has; with their channels. */
+  /** Finds which of these ids (each with its kind) the account has. Returns the channel of each. */
   references(accountId: number, nowMs: number, ids: readonly string[]): ReadonlyMap<string, string> {
     const rows = this.#references.all(accountId, nowMs, JSON.stringify(ids))
     return new Map(rows.map(({ id, channel }) => [id as string, channel as string]))
@@ -131,20 +130,20 @@ export class KeptReader {
     return row === null ? undefined : taskOf(row)
   }
 
-  /** Newest first, and how many there are in all. */
+  /** One page of tasks, newest first, and the total number. */
   tasks(accountId: number, filter: TaskFilter): [readonly TaskRow[], number] {
     const { status = null, model = null, ids, serviceTier = null, limit, offset } = filter
-    const named = [accountId, status, model, ids === undefined ? null : JSON.stringify(ids), serviceTier]
-    const rows = this.#listTasks.all(...named, limit, offset)
-    return [rows.map(taskOf), Number(this.#countTasks.get(...named)!.n)]
+    const values = [accountId, status, model, ids === undefined ? null : JSON.stringify(ids), serviceTier]
+    const rows = this.#listTasks.all(...values, limit, offset)
+    return [rows.map(taskOf), Number(this.#countTasks.get(...values)!.n)]
   }
 
-  /** Of all accounts, the longest due first. */
+  /** Tasks of all accounts that are due to be polled, the longest due first. */
   dueTasks(nowMs: number, limit: number): readonly TaskRow[] {
     return this.#dueTasks.all(nowMs, limit).map(taskOf)
   }
 
-  /** Those that no upstream is known to have begun, of all accounts. */
+  /** Open tasks of all accounts that no upstream has confirmed. */
   unbegunTasks(limit: number): readonly TaskRow[] {
     return this.#unbegunTasks.all(limit).map(taskOf)
   }
@@ -154,22 +153,22 @@ export class KeptReader {
     return row === null ? undefined : taskOf(row)
   }
 
-  /** All of them. For the start. */
-  /** For the start. */
+  /** All saved uses of day limits. Read at the start. */
   limitDebts(): readonly LimitDebt[] {
     const rows = this.#limitDebts.all() as unknown as { name: string; paid_ms: bigint; noted_ms: bigint }[]
     return rows.map(({ name, paid_ms, noted_ms }) => ({ name, paidMs: Number(paid_ms), notedMs: Number(noted_ms) }))
   }
 
+  /** The learned token factors of all models. Read at the start. */
   factors(): ReadonlyMap<string, Spread> {
     const rows = this.#factors.all() as unknown as { model: string; n: bigint; mean: number; m2: number }[]
     return new Map(rows.map(({ model, n, mean, m2 }) => [model, { n: Number(n), mean, m2 }]))
   }
 }
 
-const optional = (value: Raw[string] | undefined): number | null => (value === null ? null : Number(value))
+const numberOrNull = (value: RawRow[string] | undefined): number | null => (value === null ? null : Number(value))
 
-function responseOf(row: Raw): ResponseRow {
+function responseOf(row: RawRow): ResponseRow {
   return {
     accountId: Number(row.account_id),
     id: row.id as string,
@@ -186,7 +185,7 @@ function responseOf(row: Raw): ResponseRow {
   }
 }
 
-function taskOf(row: Raw): TaskRow {
+function taskOf(row: RawRow): TaskRow {
   return {
     callId: Number(row.call_id),
     accountId: Number(row.account_id),
@@ -200,8 +199,8 @@ function taskOf(row: Raw): TaskRow {
     status: row.status as TaskStatus,
     createdMs: Number(row.created_ms),
     updatedMs: Number(row.updated_ms),
-    polledMs: optional(row.polled_ms),
-    dueMs: optional(row.due_ms),
+    polledMs: numberOrNull(row.polled_ms),
+    dueMs: numberOrNull(row.due_ms),
     sealed: row.sealed as Uint8Array | null,
   }
 }

@@ -1,6 +1,6 @@
-// The rows of one kind that accounts have kept. Each account has a share, in rows and in bytes; beyond it, its oldest
-// go. Where all accounts together have too much, the oldest go of the account that has the most. How much an account
-// has is remembered once it was summed up, so that no write counts what is there already.
+// The rows of one table of the vault. Each account has a quota of rows and bytes; above it, the oldest rows of the
+// account are deleted. Where all accounts together have too many bytes, the oldest rows of the largest account are
+// deleted. The usage of an account is kept in memory after it was summed up once, so that a write need not count rows.
 
 import type { Database } from 'bun:sqlite'
 import type { KeptId } from './kept.ts'
@@ -8,21 +8,21 @@ import type { KeptId } from './kept.ts'
 export interface ShareBounds {
   readonly rowsMax: number
   readonly bytesMax: number
-  /** Of all accounts together; not counted if absent. */
+  /** The most bytes of all accounts together; not limited if absent. */
   readonly allBytesMax?: number | undefined
 }
 
-interface Share {
+interface Usage {
   rows: number
   bytes: number
 }
 
-type Gone = { account_id: bigint; bytes: bigint }
+type DeletedRow = { account_id: bigint; bytes: bigint }
 
-/** Few: one may have megabytes, and settles wait meanwhile. */
-const FORGET_AT_ONCE = 32
-/** Beyond that all are summed up anew: a moment for each account. */
-const SHARES_MAX = 10_000
+/** Few, because a row may have megabytes and settles wait while rows are deleted. */
+const ROWS_PER_SWEEP = 32
+/** The most accounts whose usage is in memory. Beyond this the memory is cleared and usage is summed up again. */
+const ACCOUNTS_IN_MEMORY_MAX = 10_000
 
 type KeptTable = 'kept_response' | 'kept_reasoning' | 'kept_file' | 'kept_reference'
 
@@ -30,11 +30,11 @@ export class KeptRows {
   readonly #bounds: ShareBounds
   readonly #sum
   readonly #sumAll
-  readonly #drop
-  readonly #dropOldest
-  readonly #forget
-  readonly #shares = new Map<number, Share>()
-  /** Of all accounts, whose shares are then all known; undefined: not summed up yet, or never. */
+  readonly #deleteRow
+  readonly #deleteOldestRow
+  readonly #deleteExpired
+  readonly #usage = new Map<number, Usage>()
+  /** The bytes of all accounts; the usage of every account is in memory then. Undefined: not summed up. */
   #allBytes: number | undefined
 
   constructor(db: Database, table: KeptTable, bounds: ShareBounds) {
@@ -46,14 +46,14 @@ export class KeptRows {
     this.#sumAll = db.query(
       inTable('SELECT account_id, count(*) AS rows, sum(bytes) AS bytes FROM kept_table GROUP BY account_id'),
     )
-    this.#drop = db.query(inTable('DELETE FROM kept_table WHERE account_id = ?1 AND id = ?2 RETURNING bytes'))
-    this.#dropOldest = db.query(
+    this.#deleteRow = db.query(inTable('DELETE FROM kept_table WHERE account_id = ?1 AND id = ?2 RETURNING bytes'))
+    this.#deleteOldestRow = db.query(
       inTable(
         `DELETE FROM kept_table WHERE seq =
            (SELECT seq FROM kept_table WHERE account_id = ?1 ORDER BY seq LIMIT 1) RETURNING bytes`,
       ),
     )
-    this.#forget = db.query(
+    this.#deleteExpired = db.query(
       inTable(
         `DELETE FROM kept_table WHERE seq IN
            (SELECT seq FROM kept_table WHERE expires_ms <= ?1 ORDER BY expires_ms, seq LIMIT ?2)
@@ -62,105 +62,105 @@ export class KeptRows {
     )
   }
 
-  /** Whether there was one. */
+  /** Deletes a row. Returns whether it existed. */
   drop({ accountId, id }: KeptId): boolean {
-    const row = this.#drop.get(accountId, id) as Gone | null
+    const row = this.#deleteRow.get(accountId, id) as DeletedRow | null
     if (row === null) return false
-    this.#leave(accountId, Number(row.bytes))
+    this.#subtract(accountId, Number(row.bytes))
     return true
   }
 
-  /** Call after a row was written: makes room for it. */
+  /** Must be called after a row was inserted: counts it and deletes old rows above the quota. */
   came(accountId: number, bytes: number): void {
-    if (this.#isToSumUp) this.#sumUpAll()
-    else this.#grown(accountId, bytes)
-    const share = this.#shares.get(accountId)!
-    while (share.rows > this.#bounds.rowsMax || share.bytes > this.#bounds.bytesMax) {
-      if (!this.#leavesOldest(accountId)) break
+    if (this.#mustSumUpAll) this.#sumUpAll()
+    else this.#addRow(accountId, bytes)
+    const usage = this.#usage.get(accountId)!
+    while (usage.rows > this.#bounds.rowsMax || usage.bytes > this.#bounds.bytesMax) {
+      if (!this.#deleteOldest(accountId)) break
     }
     this.#makeRoom()
   }
 
-  #grown(accountId: number, bytes: number): void {
-    const share = this.#shares.get(accountId)
+  #addRow(accountId: number, bytes: number): void {
+    const usage = this.#usage.get(accountId)
     if (this.#allBytes !== undefined) this.#allBytes += bytes
-    if (share !== undefined) {
-      share.rows++
-      share.bytes += bytes
-    } else if (this.#allBytes !== undefined) this.#shares.set(accountId, { rows: 1, bytes })
+    if (usage !== undefined) {
+      usage.rows++
+      usage.bytes += bytes
+    } else if (this.#allBytes !== undefined) this.#usage.set(accountId, { rows: 1, bytes })
     else this.#sumUp(accountId)
   }
 
-  /** Some at a time: a bound that an operator has made narrower may leave far too many. Returns how many are gone. */
+  /** Deletes some rows above the total limit, because a lowered limit may leave far too many. Returns how many. */
   #makeRoom(): number {
     const { allBytesMax = Number.POSITIVE_INFINITY } = this.#bounds
     let count = 0
-    while (this.#allBytes !== undefined && this.#allBytes > allBytesMax && count < FORGET_AT_ONCE) {
-      if (!this.#leavesOldest(this.#largest())) break
+    while (this.#allBytes !== undefined && this.#allBytes > allBytesMax && count < ROWS_PER_SWEEP) {
+      if (!this.#deleteOldest(this.#largestAccount())) break
       count++
     }
     return count
   }
 
-  #largest(): number {
-    let [largest, most] = [0, -1]
-    for (const [accountId, { bytes }] of this.#shares) if (bytes > most) [largest, most] = [accountId, bytes]
-    return largest
+  #largestAccount(): number {
+    let [largestId, bytesMax] = [0, -1]
+    for (const [accountId, { bytes }] of this.#usage) if (bytes > bytesMax) [largestId, bytesMax] = [accountId, bytes]
+    return largestId
   }
 
-  /** Whether there was one. */
-  #leavesOldest(accountId: number): boolean {
-    const row = this.#dropOldest.get(accountId) as Gone | null
-    if (row !== null) this.#leave(accountId, Number(row.bytes))
+  /** Deletes the oldest row of an account. Returns whether there was one. */
+  #deleteOldest(accountId: number): boolean {
+    const row = this.#deleteOldestRow.get(accountId) as DeletedRow | null
+    if (row !== null) this.#subtract(accountId, Number(row.bytes))
     return row !== null
   }
 
-  /** Call after a row has another size. */
+  /** Must be called after the size of a row has changed. */
   resized(accountId: number, by: number): void {
-    const share = this.#shares.get(accountId)
-    if (share !== undefined) share.bytes += by
+    const usage = this.#usage.get(accountId)
+    if (usage !== undefined) usage.bytes += by
     if (this.#allBytes !== undefined) this.#allBytes += by
   }
 
-  /** How many are gone now that have had their time, or for which there is no room. */
+  /** Deletes some rows that have expired or are above the total limit. Returns how many. */
   forget(nowMs: number): number {
-    const rows = this.#forget.all(nowMs, FORGET_AT_ONCE) as Gone[]
-    for (const row of rows) this.#leave(Number(row.account_id), Number(row.bytes))
-    if (this.#isToSumUp) this.#sumUpAll()
+    const rows = this.#deleteExpired.all(nowMs, ROWS_PER_SWEEP) as DeletedRow[]
+    for (const row of rows) this.#subtract(Number(row.account_id), Number(row.bytes))
+    if (this.#mustSumUpAll) this.#sumUpAll()
     return rows.length + this.#makeRoom()
   }
 
-  /** What a rolled-back transaction had counted was never there. */
+  /** Forgets the usage in memory, because a rolled-back transaction may have changed it. */
   reset(): void {
-    this.#shares.clear()
+    this.#usage.clear()
     this.#allBytes = undefined
   }
 
   #sumUp(accountId: number): void {
     const row = this.#sum.get(accountId) as { rows: bigint; bytes: bigint }
-    if (this.#shares.size >= SHARES_MAX) this.#shares.clear()
-    this.#shares.set(accountId, { rows: Number(row.rows), bytes: Number(row.bytes) })
+    if (this.#usage.size >= ACCOUNTS_IN_MEMORY_MAX) this.#usage.clear()
+    this.#usage.set(accountId, { rows: Number(row.rows), bytes: Number(row.bytes) })
   }
 
-  get #isToSumUp(): boolean {
+  get #mustSumUpAll(): boolean {
     return this.#bounds.allBytesMax !== undefined && this.#allBytes === undefined
   }
 
   #sumUpAll(): void {
-    this.#shares.clear()
+    this.#usage.clear()
     this.#allBytes = 0
-    for (const row of this.#sumAll.all() as (Gone & { rows: bigint })[]) {
-      this.#shares.set(Number(row.account_id), { rows: Number(row.rows), bytes: Number(row.bytes) })
+    for (const row of this.#sumAll.all() as (DeletedRow & { rows: bigint })[]) {
+      this.#usage.set(Number(row.account_id), { rows: Number(row.rows), bytes: Number(row.bytes) })
       this.#allBytes += Number(row.bytes)
     }
   }
 
-  #leave(accountId: number, bytes: number): void {
+  #subtract(accountId: number, bytes: number): void {
     if (this.#allBytes !== undefined) this.#allBytes -= bytes
-    const share = this.#shares.get(accountId)
-    if (share === undefined) return
-    share.rows--
-    share.bytes -= bytes
-    if (share.rows === 0) this.#shares.delete(accountId)
+    const usage = this.#usage.get(accountId)
+    if (usage === undefined) return
+    usage.rows--
+    usage.bytes -= bytes
+    if (usage.rows === 0) this.#usage.delete(accountId)
   }
 }

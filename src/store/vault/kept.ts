@@ -1,8 +1,9 @@
-// What is kept between calls for the account that made it: the operations of the writer on it, and its rows.
+// The types of the vault (stored responses, reasoning state, files, references, tasks) and of its operations. Each row
+// belongs to the account that created it.
 
 import type { Spread } from '../../base/collections/mean-variance.ts'
 
-/** Whose it is, and its name there: another account's is not found. */
+/** The account and the id of a row. A row is found only with its own account. */
 export interface KeptId {
   readonly accountId: number
   readonly id: string
@@ -15,9 +16,9 @@ export interface ResponseFacts extends KeptId {
   readonly status: ResponseStatus
   /** `<provider>/<model>`. */
   readonly model: string
-  /** Where it was made; null where that is no matter. */
+  /** The channel that made the response; null where it does not matter. */
   readonly channel: string | null
-  /** Its name at the upstream that keeps it, too. */
+  /** The id of the response at an upstream that stores it too. */
   readonly upstreamId: string | null
   readonly previousId: string | null
   readonly createdMs: number
@@ -26,13 +27,13 @@ export interface ResponseFacts extends KeptId {
 export type TaskStatus = 'queued' | 'running' | 'succeeded' | 'failed' | 'cancelled' | 'expired'
 
 export interface TaskFacts extends KeptId {
-  /** Of the call that began it: its hold's, and its record's. */
+  /** The call that created the task. Hold and record of the task have the same id. */
   readonly callId: number
   readonly keyId: number
   readonly provider: string
   readonly model: string
   readonly channel: string
-  /** JSON: what its bill rests on, and what its record will say. None of its caller's words. */
+  /** JSON: the data for the bill and the record of the task. It has no content of the caller. */
   readonly admitted: string
   readonly createdMs: number
 }
@@ -40,33 +41,33 @@ export interface TaskFacts extends KeptId {
 export interface TaskChange {
   readonly callId: number
   readonly status: TaskStatus
-  /** When it is to be looked at again; null: it is over and settled, and does not change any more. */
+  /** When the task is polled again; null: it has ended and is settled, and does not change any more. */
   readonly dueMs: number | null
   readonly updatedMs: number
   readonly polledMs?: number | null
   readonly upstreamId?: string | null
-  /** The name by which its caller asks for it from now on. */
+  /** The new id of the task for its caller. */
   readonly id?: string | null
-  /** Where it was begun, if not where it was to be. */
+  /** The channel that created the task, if it is not the planned one. */
   readonly channel?: string | null
 }
 
-/** Bytes that a seal has closed, as base64. */
+/** Encrypted bytes, as base64. */
 type SealedText = string
 
 export interface KeptOperations {
-  /** The newest of a name counts. */
+  /** Stores a response. It replaces a response with the same id. */
   keepResponse: {
     input: ResponseFacts & { readonly expiresMs: number; readonly sealed: SealedText | null }
     result: { done: 'kept' }
   }
-  /** Of one that is not over. */
+  /** Changes a response that has not ended. */
   changeResponse: {
     input: KeptId & { readonly status: ResponseStatus; readonly sealed: SealedText | null }
     result: { done: 'changed' | 'over' | 'unknown' }
   }
   dropResponse: { input: KeptId; result: { done: 'dropped' | 'unknown' } }
-  /** The newest of a tool call counts. */
+  /** Stores the reasoning state of a tool call. It replaces an older one. */
   keepReasoning: {
     input: KeptId & { readonly expiresMs: number; readonly sealed: SealedText }
     result: { done: 'kept' }
@@ -75,7 +76,7 @@ export interface KeptOperations {
     input: KeptId & { readonly channel: string; readonly expiresMs: number; readonly bytes: number }
     result: { done: 'kept' }
   }
-  /** Each `id` begins with its kind and a colon. The newest channel counts. */
+  /** Stores references with their channel. Each id begins with its kind and a colon. The newest channel counts. */
   keepReferences: {
     input: {
       readonly accountId: number
@@ -94,12 +95,12 @@ export interface KeptOperations {
     input: TaskChange & { readonly sealed: SealedText | null }
     result: { done: 'changed' | 'over' | 'unknown' }
   }
-  /** Only one that is over: a hold must not lose its task. */
+  /** Deletes a task that has ended. An open task stays, because its hold needs it. */
   dropTask: { input: KeptId; result: { done: 'dropped' | 'under_way' | 'unknown' } }
   learnFactors: {
     input: { readonly factors: readonly (Spread & { readonly model: string })[] }
     result: { done: 'learned' }
   }
-  /** What has had its time, some at a time. */
+  /** Deletes some of the expired rows. */
   forgetKept: { input: { readonly nowMs: number }; result: { done: 'forgotten'; count: number } }
 }

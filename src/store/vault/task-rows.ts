@@ -1,22 +1,22 @@
-// Tasks that an upstream works on after their call has been answered. One is over when nobody looks at it any more;
-// from then on it does not change, and only then may it go.
+// The table of tasks, which an upstream works on after their call was answered. A task has ended when it has no next
+// poll time; then it does not change any more, and only then can it be deleted.
 
 import type { Database } from 'bun:sqlite'
 import { bounds } from '../../base/bounds.ts'
 import type { Input, Result } from '../engine/operations.ts'
 import type { KeptId, TaskChange } from './kept.ts'
 
-const FORGET_AT_ONCE = 256
+const ROWS_PER_SWEEP = 256
 
 export class TaskRows {
   readonly #insert
   readonly #countOpen
   readonly #trim
   readonly #change
-  readonly #isThere
-  readonly #drop
-  readonly #isOwned
-  readonly #forget
+  readonly #findByCall
+  readonly #deleteEnded
+  readonly #findById
+  readonly #deleteExpired
 
   constructor(db: Database) {
     this.#insert = db.query(
@@ -35,10 +35,10 @@ export class TaskRows {
          channel = coalesce(?9, channel)
        WHERE call_id = ?1 AND due_ms IS NOT NULL`,
     )
-    this.#isThere = db.query('SELECT 1 FROM task WHERE call_id = ?1')
-    this.#drop = db.query('DELETE FROM task WHERE account_id = ?1 AND id = ?2 AND due_ms IS NULL')
-    this.#isOwned = db.query('SELECT 1 FROM task WHERE account_id = ?1 AND id = ?2')
-    this.#forget = db.query(
+    this.#findByCall = db.query('SELECT 1 FROM task WHERE call_id = ?1')
+    this.#deleteEnded = db.query('DELETE FROM task WHERE account_id = ?1 AND id = ?2 AND due_ms IS NULL')
+    this.#findById = db.query('SELECT 1 FROM task WHERE account_id = ?1 AND id = ?2')
+    this.#deleteExpired = db.query(
       `DELETE FROM task WHERE call_id IN (SELECT call_id FROM task
          WHERE expires_ms <= ?1 AND due_ms IS NULL ORDER BY expires_ms, call_id LIMIT ?2)`,
     )
@@ -48,26 +48,38 @@ export class TaskRows {
     const { callId, accountId, id, keyId, provider, model, channel, admitted, createdMs, dueMs, expiresMs } = input
     const { n } = this.#countOpen.get(accountId) as { n: bigint }
     if (n >= bounds.tasksOpenMax) return { done: 'too_many' }
-    const about = [provider, model, channel, admitted, createdMs, dueMs, expiresMs] as const
-    if (this.#insert.run(callId, accountId, id, keyId, ...about).changes === 0) return { done: 'exists' }
+    const { changes } = this.#insert.run(
+      callId,
+      accountId,
+      id,
+      keyId,
+      provider,
+      model,
+      channel,
+      admitted,
+      createdMs,
+      dueMs,
+      expiresMs,
+    )
+    if (changes === 0) return { done: 'exists' }
     this.#trim.run(accountId, bounds.tasksKeptMax)
     return { done: 'created' }
   }
 
   change(change: TaskChange, sealed: Buffer | null): Result<'changeTask'> {
     const { callId, status, dueMs, updatedMs, polledMs = null, upstreamId = null, id = null, channel = null } = change
-    const told = [status, dueMs, updatedMs, polledMs, upstreamId, sealed, id, channel]
-    const { changes } = this.#change.run(callId, ...told)
+    const values = [status, dueMs, updatedMs, polledMs, upstreamId, sealed, id, channel]
+    const { changes } = this.#change.run(callId, ...values)
     if (changes === 1) return { done: 'changed' }
-    return { done: this.#isThere.get(callId) === null ? 'unknown' : 'over' }
+    return { done: this.#findByCall.get(callId) === null ? 'unknown' : 'over' }
   }
 
   drop({ accountId, id }: KeptId): Result<'dropTask'> {
-    if (this.#drop.run(accountId, id).changes === 1) return { done: 'dropped' }
-    return { done: this.#isOwned.get(accountId, id) === null ? 'unknown' : 'under_way' }
+    if (this.#deleteEnded.run(accountId, id).changes === 1) return { done: 'dropped' }
+    return { done: this.#findById.get(accountId, id) === null ? 'unknown' : 'under_way' }
   }
 
   forget(nowMs: number): number {
-    return this.#forget.run(nowMs, FORGET_AT_ONCE).changes
+    return this.#deleteExpired.run(nowMs, ROWS_PER_SWEEP).changes
   }
 }

@@ -1,5 +1,5 @@
-// Webhooks, what they have been told, and when an account is to be called low. What happens is written for them by
-// triggers, in the transaction that makes it happen.
+// The operations on webhooks, deliveries and balance alerts. Triggers of the database write the deliveries of an event,
+// in the transaction that causes the event.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Runs } from '../engine/operation.ts'
@@ -9,30 +9,30 @@ import { amountOf } from '../ledger/money-text.ts'
 import type { Scope } from '../queries/paging.ts'
 import { scopeSql, scopeValues } from '../queries/paging.ts'
 
-interface Scoped {
-  /** Whoever may not see it is told that there is none. */
+interface ScopedWebhook {
+  /** A webhook or account outside this scope is reported as unknown. Null: all accounts. */
   readonly scope: Scope | null
 }
 
 export interface WebhookOperations {
   createWebhook: {
-    input: Scoped & {
+    input: ScopedWebhook & {
       readonly id: number
-      /** Null: of the site. */
+      /** Null: a webhook of the site. */
       readonly accountId: number | null
       readonly url: string
       readonly origin: string
-      /** With commas between. */
+      /** Names of events, separated by commas. */
       readonly events: string
-      /** Sealed: base64. */
+      /** Encrypted, in base64. */
       readonly secret: string
       readonly author: string
     }
     result: { done: 'created' | 'account_unknown' | 'too_many' }
   }
-  /** What is not given stays as it is. */
+  /** Undefined fields stay as they are. */
   setWebhook: {
-    input: Scoped & {
+    input: ScopedWebhook & {
       readonly id: number
       readonly url?: string | undefined
       readonly origin?: string | undefined
@@ -42,18 +42,18 @@ export interface WebhookOperations {
     }
     result: { done: 'set' | 'unknown' }
   }
-  removeWebhook: { input: Scoped & { readonly id: number }; result: { done: 'removed' | 'unknown' } }
-  /** Something that has not happened, for one webhook; due later, if nobody tells it before. */
+  removeWebhook: { input: ScopedWebhook & { readonly id: number }; result: { done: 'removed' | 'unknown' } }
+  /** Creates a test delivery for one webhook. It is due at `dueMs`, unless it is sent earlier. */
   testWebhook: {
-    input: Scoped & { readonly id: number; readonly dueMs: number }
+    input: ScopedWebhook & { readonly id: number; readonly dueMs: number }
     result: { done: 'made'; delivery: number } | { done: 'unknown' }
   }
-  /** Of what only Weir itself knows. */
+  /** Creates an event that no trigger can detect. */
   raiseEvent: {
     input: { readonly event: string; readonly accountId: number | null; readonly data: string }
     result: { done: 'raised' }
   }
-  /** How telling it went. Without `dueMs` it is over; with it, all that waits for the webhook waits until then. */
+  /** Notes an attempt. Without `dueMs` the delivery has ended; with it, all deliveries of the webhook wait until then. */
   noteDelivery: {
     input: {
       readonly id: number
@@ -67,35 +67,36 @@ export interface WebhookOperations {
     }
     result: { done: 'noted' }
   }
-  /** Null: it is not called low any more. */
+  /** A null threshold removes the alert. */
   setAlert: {
-    input: Scoped & { readonly accountId: number; readonly threshold: MoneyText | null }
+    input: ScopedWebhook & { readonly accountId: number; readonly threshold: MoneyText | null }
     result: { done: 'set' | 'removed' | 'account_unknown' }
   }
 }
 
 export const webhookOperations = (books: Books): Runs<WebhookOperations> => ({
-  ...editing(books),
-  ...telling(books),
+  ...editOperations(books),
+  ...deliveryOperations(books),
   setAlert: buildSetAlert(books),
 })
 
-const MINE = `($scope IS NULL OR ${scopeSql('account_id')})`
+const IN_SCOPE = `($scope IS NULL OR ${scopeSql('account_id')})`
 
 const valuesOf = (scope: Scope | null): Record<string, number | null> => ({
-  ...{ scope: null, rank: null },
+  scope: null,
+  rank: null,
   ...(scopeValues(scope) as Record<string, number>),
 })
 
 function buildFindAccount({ db }: Books): (accountId: number, scope: Scope | null) => boolean {
   const find = db.query(
     `SELECT 1 FROM (SELECT id AS account_id FROM account WHERE id = $account AND kind <> 'operator')
-     WHERE `.concat(MINE),
+     WHERE `.concat(IN_SCOPE),
   )
   return (accountId, scope) => find.get({ account: accountId, ...valuesOf(scope) }) !== null
 }
 
-function editing(books: Books): Pick<Runs<WebhookOperations>, 'createWebhook' | 'setWebhook' | 'removeWebhook'> {
+function editOperations(books: Books): Pick<Runs<WebhookOperations>, 'createWebhook' | 'setWebhook' | 'removeWebhook'> {
   const { db, nowMs } = books
   const count = db.query('SELECT count(*) AS n FROM webhook WHERE account_id IS ?1')
   const hasAccount = buildFindAccount(books)
@@ -106,14 +107,14 @@ function editing(books: Books): Pick<Runs<WebhookOperations>, 'createWebhook' | 
   const update = db.query(
     `UPDATE webhook SET url = coalesce($url, url), origin = coalesce($origin, origin),
        events = coalesce($events, events), secret = coalesce($secret, secret),
-       disabled = coalesce($disabled, disabled) WHERE id = $id AND `.concat(MINE),
+       disabled = coalesce($disabled, disabled) WHERE id = $id AND `.concat(IN_SCOPE),
   )
-  const remove = db.query('DELETE FROM webhook WHERE id = $id AND '.concat(MINE))
+  const remove = db.query('DELETE FROM webhook WHERE id = $id AND '.concat(IN_SCOPE))
   return {
     createWebhook({ id, accountId, scope, url, origin, events, secret, author }) {
       if (accountId === null ? scope !== null : !hasAccount(accountId, scope)) return { done: 'account_unknown' }
-      const most = accountId === null ? bounds.webhooksOfSiteMax : bounds.webhooksOfAccountMax
-      if (Number((count.get(accountId) as { n: bigint }).n) >= most) return { done: 'too_many' }
+      const countMax = accountId === null ? bounds.webhooksOfSiteMax : bounds.webhooksOfAccountMax
+      if (Number((count.get(accountId) as { n: bigint }).n) >= countMax) return { done: 'too_many' }
       insert.run(id, accountId, url, origin, events, Buffer.from(secret, 'base64'), author, nowMs())
       return { done: 'created' }
     },
@@ -129,19 +130,19 @@ function editing(books: Books): Pick<Runs<WebhookOperations>, 'createWebhook' | 
   }
 }
 
-function telling({ db, nowMs }: Books): Pick<Runs<WebhookOperations>, 'testWebhook' | 'raiseEvent' | 'noteDelivery'> {
+function deliveryOperations({ db, nowMs }: Books): Pick<Runs<WebhookOperations>, 'testWebhook' | 'raiseEvent' | 'noteDelivery'> {
   const insert = db.query(
     `INSERT INTO webhook_delivery (webhook_id, event, account_id, data, made_ms, due_ms)
      SELECT id, 'webhook.test', account_id, '{}', $now, $due FROM webhook
-     WHERE id = $id AND `.concat(MINE, ' RETURNING id'),
+     WHERE id = $id AND `.concat(IN_SCOPE, ' RETURNING id'),
   )
   const raise = db.query('INSERT INTO event (name, account_id, data) VALUES (?1, ?2, ?3)')
   const note = db.query(
     `UPDATE webhook_delivery SET attempts = attempts + 1, delivered = ?2, tried_ms = ?3, took_ms = ?4, status = ?5,
        error = ?6, due_ms = ?7 WHERE id = ?1`,
   )
-  const putOff = db.query('UPDATE webhook_delivery SET due_ms = ?2 WHERE webhook_id = ?1 AND due_ms < ?2')
-  const forget = db.query(
+  const postpone = db.query('UPDATE webhook_delivery SET due_ms = ?2 WHERE webhook_id = ?1 AND due_ms < ?2')
+  const deleteOldest = db.query(
     `DELETE FROM webhook_delivery WHERE webhook_id = ?1 AND due_ms IS NULL AND id <=
        (SELECT id FROM webhook_delivery WHERE webhook_id = ?1 AND due_ms IS NULL ORDER BY id DESC LIMIT 1 OFFSET ?2)`,
   )
@@ -156,8 +157,8 @@ function telling({ db, nowMs }: Books): Pick<Runs<WebhookOperations>, 'testWebho
     },
     noteDelivery({ id, webhookId, delivered, triedMs, tookMs, status, error, dueMs }) {
       note.run(id, Number(delivered), triedMs, tookMs, status, error, dueMs)
-      if (dueMs !== null) putOff.run(webhookId, dueMs)
-      else forget.run(webhookId, bounds.webhookKeptMax)
+      if (dueMs !== null) postpone.run(webhookId, dueMs)
+      else deleteOldest.run(webhookId, bounds.webhookKeptMax)
       return { done: 'noted' }
     },
   }
@@ -166,12 +167,12 @@ function telling({ db, nowMs }: Books): Pick<Runs<WebhookOperations>, 'testWebho
 function buildSetAlert(books: Books): Runs<WebhookOperations>['setAlert'] {
   const { db } = books
   const hasAccount = buildFindAccount(books)
-  const put = db.query(
+  const upsert = db.query(
     `INSERT INTO balance_alert (account_id, threshold) VALUES (?1, ?2)
      ON CONFLICT (account_id) DO UPDATE SET threshold = ?2`,
   )
-  /** Told at once where it is low already. */
-  const look = db.query(
+  /** Sets the level at once, so that an account that is low already causes an event. */
+  const updateLevel = db.query(
     `UPDATE balance_alert SET level = (SELECT v.level FROM balance_level v WHERE v.account_id = ?1)
      WHERE account_id = ?1`,
   )
@@ -182,8 +183,8 @@ function buildSetAlert(books: Books): Runs<WebhookOperations>['setAlert'] {
       remove.run(accountId)
       return { done: 'removed' }
     }
-    put.run(accountId, amountOf(threshold))
-    look.run(accountId)
+    upsert.run(accountId, amountOf(threshold))
+    updateLevel.run(accountId)
     return { done: 'set' }
   }
 }

@@ -1,4 +1,5 @@
-// What webhooks are to be told next. On the thread that serves calls: every look is a range of an index, and short.
+// Reads the deliveries that are due. It runs on the thread that serves calls, so every query reads a short range of an
+// index.
 
 import type { Database } from 'bun:sqlite'
 import { bounds } from '../../base/bounds.ts'
@@ -13,24 +14,24 @@ export interface DueDelivery {
   readonly madeMs: number
   readonly attempts: number
   readonly url: string
-  /** Sealed. */
+  /** Encrypted. */
   readonly secret: Uint8Array
 }
 
-type Raw = Record<string, bigint | string | Uint8Array | null>
+type RawRow = Record<string, bigint | string | Uint8Array | null>
 
 const COLUMNS = `d.id, d.webhook_id, d.event, d.account_id, d.data, d.made_ms, d.attempts, w.url, w.secret
   FROM webhook_delivery d JOIN webhook w ON w.id = d.webhook_id`
 
 export class WebhookReader {
-  readonly #due
-  readonly #next
-  readonly #one
-  readonly #wants
+  readonly #findDue
+  readonly #findNext
+  readonly #findDelivery
+  readonly #findSubscriber
 
   constructor(db: Database) {
-    // From one webhook to the next, however much waits for each.
-    this.#due = db.query<Raw, [number, number, number]>(
+    // The recursion jumps from one webhook to the next, however many deliveries each of them has.
+    this.#findDue = db.query<RawRow, [number, number, number]>(
       `WITH RECURSIVE waiting (id, place) AS (
          SELECT min(webhook_id), 1 FROM webhook_delivery WHERE due_ms IS NOT NULL AND webhook_id > ?2
          UNION ALL SELECT (SELECT min(webhook_id) FROM webhook_delivery
@@ -40,43 +41,43 @@ export class WebhookReader {
          WHERE d.webhook_id = w.id AND d.due_ms IS NOT NULL AND d.due_ms <= ?1) AS is_due
        FROM waiting JOIN webhook w ON w.id = waiting.id ORDER BY w.id`,
     )
-    this.#next = db.query<Raw, [number, number]>(
+    this.#findNext = db.query<RawRow, [number, number]>(
       'SELECT '.concat(
         COLUMNS,
-        // The sign keeps it off the index of what is due, whose rows would have to be sorted.
+        // The plus sign keeps SQLite from using the index on due_ms, whose rows it would have to sort.
         ' WHERE d.webhook_id = ?1 AND +d.due_ms <= ?2 AND w.disabled = 0 ORDER BY d.id LIMIT 1',
       ),
     )
-    this.#one = db.query<Raw, [number]>('SELECT '.concat(COLUMNS, ' WHERE d.id = ?1'))
-    this.#wants = db.query<Raw, [string]>(
+    this.#findDelivery = db.query<RawRow, [number]>('SELECT '.concat(COLUMNS, ' WHERE d.id = ?1'))
+    this.#findSubscriber = db.query<RawRow, [string]>(
       `SELECT 1 AS yes FROM webhook WHERE account_id IS NULL AND disabled = 0
          AND instr(',' || events || ',', ',' || ?1 || ',') > 0 LIMIT 1`,
     )
   }
 
-  /** Webhooks for which something is due, behind this one, in the order of their ids; and where to look on. */
+  /** The next webhooks after `after` that have a due delivery, in the order of ids; `last` is where to continue. */
   due(nowMs: number, after: number): { readonly ids: readonly number[]; readonly last: number } {
-    const rows = this.#due.all(nowMs, after, bounds.webhooksLookedAtMax)
+    const rows = this.#findDue.all(nowMs, after, bounds.webhooksLookedAtMax)
     const ids = rows.filter(row => row.is_due !== 0n).map(row => Number(row.id))
     return { ids, last: rows.length < bounds.webhooksLookedAtMax ? 0 : Number(rows.at(-1)!.id) }
   }
 
-  /** The oldest that is due for one of them. */
+  /** The oldest due delivery of a webhook. */
   next(webhookId: number, nowMs: number): DueDelivery | undefined {
-    return rowOf(this.#next.get(webhookId, nowMs))
+    return rowOf(this.#findNext.get(webhookId, nowMs))
   }
 
   delivery(id: number): DueDelivery | undefined {
-    return rowOf(this.#one.get(id))
+    return rowOf(this.#findDelivery.get(id))
   }
 
-  /** Whether anybody of the site wants to be told of it. */
+  /** Whether a webhook of the site has subscribed to the event. */
   wants(event: string): boolean {
-    return this.#wants.get(event) !== null
+    return this.#findSubscriber.get(event) !== null
   }
 }
 
-function rowOf(row: Raw | null): DueDelivery | undefined {
+function rowOf(row: RawRow | null): DueDelivery | undefined {
   if (row === null) return undefined
   return {
     id: Number(row.id),
