@@ -211,6 +211,6 @@ describe('the operator', () => {
     const env = { WEIR_BALLAST_MB: '0', WEIR_ENCRYPTION_KEY: 'another'.repeat(6) }
     const wrong = await weir(harness.folder, `bodies ${idOf(answer)}`, env)
     expect([wrong.code, wrong.stdout]).toEqual([1, ''])
-    expect(wrong.stderr).toStartWith('weir: Another secret than the encryption key in use is needed: ')
+    expect(wrong.stderr).toStartWith('weir: The encryption key in use does not fit the data: ')
   })
 })

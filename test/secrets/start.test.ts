@@ -60,7 +60,7 @@ const other = 'o'.repeat(40)
 describe('another secret than before', () => {
   test.each([
     ['pepper', 'WEIR_PEPPER', 'keys or codes in the database were made with'],
-    ['encryption', 'WEIR_ENCRYPTION_KEY', 'words in the database were sealed with'],
+    ['encryption', 'WEIR_ENCRYPTION_KEY', 'content in the database was encrypted with'],
   ] as const)('%s stops the start, in a file or in %s', async (kind, variable, says) => {
     const [mark] = marksIn(folder, kind)
     const right = secretsIn(folder, kind)[0]!
@@ -118,13 +118,13 @@ describe('a file of secrets', () => {
   const long = (count: number): string => Array.from({ length: count }, (_, at) => `${at}`.repeat(40)).join('\n')
 
   test.each([
-    ['empty', '', 'nothing is in it'],
-    ['blank', ' \n\n', 'nothing is in it'],
+    ['empty', '', 'it is empty'],
+    ['blank', ' \n\n', 'it is empty'],
     ['short', 'x'.repeat(31), 'secret 1 of 1 has fewer than 32 characters'],
     ['with a line cut off', `${'x'.repeat(40)}\n${'y'.repeat(7)}`, 'secret 2 of 2 has fewer than 32 characters'],
     ['with a line between', `${'x'.repeat(40)}\n\n${'y'.repeat(40)}`, 'secret 2 of 3 has fewer than 32'],
-    ['too long', long(bounds.secretsMax + 1), `${bounds.secretsMax + 1} secrets are in it`],
-    ['with one twice', `${'x'.repeat(40)}\n${'x'.repeat(40)}`, 'one secret stands in it twice'],
+    ['too long', long(bounds.secretsMax + 1), `it has ${bounds.secretsMax + 1} secrets`],
+    ['with one twice', `${'x'.repeat(40)}\n${'x'.repeat(40)}`, 'it has the same secret twice'],
   ])('that is %s stops the start', async (_, text, says) => {
     for (const kind of kinds) {
       const right = readFileSync(fileOf(kind))
@@ -200,7 +200,7 @@ describe('secrets of the environment', () => {
 
   test.each([
     ['short', 'secret 2 of 2 has fewer than 32 characters', `${'x'.repeat(40)},short`],
-    ['twice the same', 'one secret stands in it twice', `${'x'.repeat(40)},${'x'.repeat(40)}`],
+    ['twice the same', 'it has the same secret twice', `${'x'.repeat(40)},${'x'.repeat(40)}`],
   ])('that are %s stop the start', async (_, says, text) => {
     const told = await refusal(env(text))
     expect(told).toStartWith(`WEIR_PEPPER cannot be used: ${says}`)

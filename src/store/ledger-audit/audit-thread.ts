@@ -1,4 +1,4 @@
-// The thread that audits: it reads on a connection of its own, and keeps in memory what it has added up.
+// The thread that runs audits. It reads on its own connection, and keeps its sums in memory between passes.
 
 import type { AuditOptions } from './audit.ts'
 import { Audit } from './audit.ts'
@@ -34,8 +34,8 @@ self.onmessage = (event: MessageEvent<ToAudit>) => {
   answer(event.data).then(
     reply => reply !== undefined && postMessage(reply),
     fault => {
-      close() // what was added up so far may be half of something
-      postMessage({ failed: fault instanceof Error ? fault.message : 'unknown fault' } satisfies FromAudit)
+      close() // the sums in memory may be incomplete
+      postMessage({ failed: fault instanceof Error ? fault.message : 'unknown error' } satisfies FromAudit)
     },
   )
 }

@@ -1,9 +1,9 @@
-// Proves the books: every balance is the sum of its transfers, what is held is the sum of the open holds, every charge
-// has its record and every record its charge. It only reads, and says what does not agree.
+// Audits the ledger: every balance must be the sum of its transfers, held money must be the sum of the open holds, every
+// charge must have its record and every record its charge. It only reads, and reports what does not agree.
 //
-// The first pass reads everything; each later one reads only what is new (`seq` grows in the order of commits) and
-// compares with the balances of the same snapshot, so that ten million old rows cost nothing. A snapshot keeps the log
-// from being folded into the database, so it is never held for longer than one slice takes.
+// The first pass reads everything. Each later pass reads only new rows (`seq` grows in the order of commits) and compares
+// the sums with the balances of the same snapshot, so that ten million old rows cost nothing. A snapshot keeps SQLite
+// from checkpointing the WAL file, so it is never held for longer than one slice takes.
 
 import { Database } from 'bun:sqlite'
 import { idAtMs } from '../../base/ids.ts'
@@ -16,11 +16,11 @@ import { AuditSuspects } from './suspects.ts'
 
 export interface AuditOptions {
   readonly path: string
-  /** How long a call may take from its id to its hold. A record that is younger is left to the next pass; 0: none. */
+  /** How long a call may take from its id to its hold. Younger records are left to a later pass; 0: none are. */
   readonly lagMs: number
-  /** Rests after each slice for as long as it took, for the sake of those who serve calls. */
+  /** Rest after each slice for as long as it took, so that calls are not slowed down. */
   readonly rests: boolean
-  /** Also has SQLite check the file itself, in one go: for a copy that nobody writes to. */
+  /** Also run SQLite's integrity check without a break: for a copy that nobody writes to. */
   readonly deep: boolean
 }
 
@@ -40,17 +40,17 @@ export class Audit {
   readonly #dataVersion
   readonly #sliceEnd
   readonly #sliceSums
-  readonly #misled
+  readonly #findWrongParties
   readonly #recordsEnd
-  readonly #newer
+  readonly #findNewer
   readonly #codesEnd
   #balances: AuditBalances
   readonly #suspects: AuditSuspects
   #seq = 0n
   #record = 0n
-  #missing = 0n
-  #read = { transfers: 0, records: 0 }
-  #last: { readonly version: bigint; readonly report: AuditReport } | undefined
+  #missingTransfers = 0n
+  #rowsRead = { transfers: 0, records: 0 }
+  #lastPass: { readonly version: bigint; readonly report: AuditReport } | undefined
 
   constructor(options: AuditOptions) {
     this.#options = options
@@ -58,12 +58,12 @@ export class Audit {
     const db = this.#db
     this.#dataVersion = db.query('PRAGMA data_version')
     this.#sliceEnd = db.query('SELECT coalesce(max(seq), 0) AS last FROM transfer')
-    // In two halves: a sum of amounts may be more than 64 bits.
+    // In two halves, because a sum of amounts may not fit into 64 bits.
     this.#sliceSums = db.query(
       `SELECT debit, credit, sum(amount >> 32) AS high, sum(amount & 4294967295) AS low, count(*) AS n
        FROM transfer WHERE seq > ?1 AND seq <= ?2 GROUP BY debit, credit`,
     )
-    this.#misled = db.query(
+    this.#findWrongParties = db.query(
       `SELECT seq, kind, debit, credit FROM transfer WHERE seq > ?1 AND seq <= ?2 AND NOT CASE kind
          WHEN 'charge' THEN debit > 4 AND credit = 1
          WHEN 'shortfall' THEN debit = 3 AND credit = 1
@@ -77,34 +77,34 @@ export class Audit {
       `SELECT max(call_id) AS last, count(*) AS n FROM
          (SELECT call_id FROM record WHERE call_id > ?1 AND call_id <= ?2 ORDER BY call_id LIMIT ?3)`,
     )
-    this.#newer = db.query('SELECT 1 FROM record WHERE call_id > ?1 LIMIT 1')
+    this.#findNewer = db.query('SELECT 1 FROM record WHERE call_id > ?1 LIMIT 1')
     this.#codesEnd = db.query('SELECT max(id) AS last FROM (SELECT id FROM code WHERE id > ?1 ORDER BY id LIMIT ?2)')
     this.#balances = new AuditBalances(db)
     this.#suspects = new AuditSuspects(db)
   }
 
-  /** One look at everything that is new, and at every balance. */
+  /** Runs one pass: reads all new rows, and compares every balance. */
   async pass(): Promise<AuditReport> {
     const startMs = performance.now()
     const { data_version: version } = this.#dataVersion.get() as { data_version: bigint }
-    if (this.#last?.version === version && this.#suspects.none && this.#newer.get(this.#record) === null) {
-      return { ...this.#last.report, atMs: Date.now(), tookMs: 0 }
+    if (this.#lastPass?.version === version && this.#suspects.none && this.#findNewer.get(this.#record) === null) {
+      return { ...this.#lastPass.report, atMs: Date.now(), tookMs: 0 }
     }
-    const found: Finding[] = [...schemaFindings(this.#db), ...(this.#options.deep ? this.#fileFindings() : [])]
-    // By name: a look-up without its index would read the whole table, once for each call.
-    const soundIndexes = found.length === 0
-    if (soundIndexes) await this.#readRecords()
-    found.push(...(await this.#readTransfers(soundIndexes)))
-    if (soundIndexes) await this.#readCodes()
-    if (soundIndexes) found.push(...this.#inSnapshot(() => this.#suspects.findings()))
-    if (this.#missing > 0n) {
-      const text = `${this.#missing} transfers are missing: their numbers have gaps`
-      found.push(finding({ check: 'transfers', key: String(this.#missing), text }))
+    const findings: Finding[] = [...schemaFindings(this.#db), ...(this.#options.deep ? this.#fileFindings() : [])]
+    // Without intact indexes these checks are skipped: each look-up would read a whole table.
+    const hasIndexes = findings.length === 0
+    if (hasIndexes) await this.#readRecords()
+    findings.push(...(await this.#readTransfers(hasIndexes)))
+    if (hasIndexes) await this.#readCodes()
+    if (hasIndexes) findings.push(...this.#inSnapshot(() => this.#suspects.findings()))
+    if (this.#missingTransfers > 0n) {
+      const text = `${this.#missingTransfers} transfers are missing: their numbers have gaps`
+      findings.push(finding({ check: 'transfers', key: String(this.#missingTransfers), text }))
     }
     const { accounts, holds } = this.#balances.seen
-    const report = { ...this.#read, accounts, holds, findings: found, tookMs: performance.now() - startMs }
-    this.#last = { version, report: { ...report, atMs: Date.now() } }
-    return this.#last.report
+    const report = { ...this.#rowsRead, accounts, holds, findings: findings, tookMs: performance.now() - startMs }
+    this.#lastPass = { version, report: { ...report, atMs: Date.now() } }
+    return this.#lastPass.report
   }
 
   close(): void {
@@ -120,7 +120,7 @@ export class Audit {
     return this.#db.transaction(read).deferred()
   }
 
-  /** Runs one slice after the other until it gives something. */
+  /** Runs one slice after the other until one returns a result. */
   async #slices<T>(read: () => T | undefined): Promise<T> {
     while (true) {
       const startMs = performance.now()
@@ -131,31 +131,31 @@ export class Audit {
   }
 
   /** The last slice is compared with the balances of its own snapshot. */
-  #readTransfers(soundIndexes: boolean): Promise<readonly Finding[]> {
-    const found: Finding[] = []
+  #readTransfers(hasIndexes: boolean): Promise<readonly Finding[]> {
+    const findings: Finding[] = []
     return this.#slices(() => {
       const { last } = this.#sliceEnd.get() as { last: bigint }
-      if (last < this.#seq) this.#startAgain()
+      if (last < this.#seq) this.#startOver()
       const from = this.#seq
       const to = last - from > SLICE_ROWS ? from + BigInt(SLICE_ROWS) : last
-      if (to > from) found.push(...this.#readSlice(from, to, soundIndexes))
+      if (to > from) findings.push(...this.#readSlice(from, to, hasIndexes))
       if (to < last) return undefined
-      return [...found, ...this.#balances.compare()]
+      return [...findings, ...this.#balances.compare()]
     })
   }
 
-  #readSlice(from: bigint, to: bigint, soundIndexes: boolean): readonly Finding[] {
+  #readSlice(from: bigint, to: bigint, hasIndexes: boolean): readonly Finding[] {
     let count = 0n
     for (const row of this.#sliceSums.all(from, to) as SliceSum[]) {
       this.#balances.move(row, (row.high << 32n) + row.low)
       count += row.n
     }
-    // Numbers are given without gaps, and nothing is ever deleted.
-    this.#missing += to - from - count
+    // Transfers are numbered without gaps and are never deleted.
+    this.#missingTransfers += to - from - count
     this.#seq = to
-    this.#read.transfers += Number(count)
-    if (soundIndexes) this.#suspects.lookAtTransfers(from, to)
-    const rows = this.#misled.all(from, to) as { seq: bigint; kind: string; debit: bigint; credit: bigint }[]
+    this.#rowsRead.transfers += Number(count)
+    if (hasIndexes) this.#suspects.lookAtTransfers(from, to)
+    const rows = this.#findWrongParties.all(from, to) as { seq: bigint; kind: string; debit: bigint; credit: bigint }[]
     return rows.map(({ seq, kind, debit, credit }) => {
       const owner = debit > 4n ? debit : credit
       const text = `transfer ${seq} (${kind}) goes from account ${debit} to account ${credit}`
@@ -163,11 +163,11 @@ export class Audit {
     })
   }
 
-  /** The newest transfers are gone. Nothing that is remembered can be trusted. */
-  #startAgain(): void {
+  /** Discards all sums, because the newest transfers have disappeared and the sums cannot be trusted. */
+  #startOver(): void {
     this.#seq = 0n
-    this.#missing = 0n
-    this.#read.transfers = 0
+    this.#missingTransfers = 0n
+    this.#rowsRead.transfers = 0
     this.#balances = new AuditBalances(this.#db)
   }
 
@@ -178,11 +178,11 @@ export class Audit {
       const row = this.#recordsEnd.get(this.#record, horizon, SLICE_ROWS) as { last: bigint | null; n: bigint }
       if (row.last !== null) {
         this.#suspects.lookAtRecords(this.#record, row.last)
-        this.#read.records += Number(row.n)
+        this.#rowsRead.records += Number(row.n)
         this.#record = row.last
       }
       if (row.n === BigInt(SLICE_ROWS)) return undefined
-      // What is older than the horizon and has no record yet was an open hold above, and is watched until it is closed.
+      // A call before the horizon without a record was an open hold above, and is watched until the hold is closed.
       if (this.#options.lagMs > 0 && horizon > this.#record) this.#record = horizon
       return true
     })
@@ -200,7 +200,7 @@ export class Audit {
   }
 
   #fileFindings(): readonly Finding[] {
-    // Not on our own connection: on one that only reads, SQLite knows of no CHECK.
+    // Not on our own connection, because on a read-only one SQLite does not verify CHECK constraints.
     const db = new Database(this.#options.path, { readwrite: true })
     try {
       const rows = db.query('PRAGMA integrity_check(10)').values() as [string][]

@@ -1,4 +1,4 @@
-// The near side of the auditor's thread, which is started when it is first needed.
+// Runs audits in a thread, which is started by the first pass.
 
 import type { AuditOptions } from './audit.ts'
 import type { FromAudit, ToAudit } from './audit-thread.ts'
@@ -7,26 +7,26 @@ import type { AuditReport } from './findings.ts'
 export class Auditing {
   readonly #options: AuditOptions
   #thread: Worker | undefined
-  #waiting: PromiseWithResolvers<AuditReport> | undefined
+  #running: PromiseWithResolvers<AuditReport> | undefined
 
   constructor(options: AuditOptions) {
     this.#options = options
   }
 
-  /** What does not agree. One pass at a time: whoever asks meanwhile gets the same answer. */
+  /** Runs a pass and returns its report. A call during a pass gets the report of the running pass. */
   pass(): Promise<AuditReport> {
-    if (this.#waiting !== undefined) return this.#waiting.promise
-    this.#waiting = Promise.withResolvers<AuditReport>()
+    if (this.#running !== undefined) return this.#running.promise
+    this.#running = Promise.withResolvers<AuditReport>()
     this.#thread ??= this.#start()
-    this.#tell({ pass: true })
-    return this.#waiting.promise
+    this.#send({ pass: true })
+    return this.#running.promise
   }
 
-  /** Lets go of the database; a pass under way is given up. */
+  /** Closes the database. A running pass is aborted. */
   async close(): Promise<void> {
     const thread = this.#thread
     this.#thread = undefined
-    this.#end(new Error('the audit was given up'))
+    this.#finish(new Error('the audit was aborted'))
     if (thread === undefined) return
     await new Promise<void>(resolve => {
       thread.onmessage = (event: MessageEvent<FromAudit>) => 'closed' in event.data && resolve()
@@ -39,35 +39,35 @@ export class Auditing {
   #start(): Worker {
     const thread = new Worker(new URL('./audit-thread.ts', import.meta.url).href)
     thread.onmessage = (event: MessageEvent<FromAudit>) => {
-      if ('report' in event.data) this.#end(event.data.report)
-      else if ('failed' in event.data) this.#end(new Error(event.data.failed))
+      if ('report' in event.data) this.#finish(event.data.report)
+      else if ('failed' in event.data) this.#finish(new Error(event.data.failed))
     }
     thread.onerror = event => {
-      this.#thread = undefined // the next pass gets another
-      this.#end(new Error(event.message))
+      this.#thread = undefined // the next pass starts another thread
+      this.#finish(new Error(event.message))
     }
     thread.postMessage({ open: this.#options } satisfies ToAudit)
     return thread
   }
 
-  #tell(message: ToAudit): void {
+  #send(message: ToAudit): void {
     this.#thread?.postMessage(message)
   }
 
-  #end(outcome: AuditReport | Error): void {
-    const waiting = this.#waiting
-    this.#waiting = undefined
-    if (outcome instanceof Error) waiting?.reject(outcome)
-    else waiting?.resolve(outcome)
+  #finish(outcome: AuditReport | Error): void {
+    const running = this.#running
+    this.#running = undefined
+    if (outcome instanceof Error) running?.reject(outcome)
+    else running?.resolve(outcome)
   }
 }
 
-/** One audit of everything, at full speed. */
+/** Audits the whole database once, at full speed. */
 export async function auditWhole(path: string, { deep = false } = {}): Promise<AuditReport> {
-  const auditing = new Auditing({ path, lagMs: 0, rests: false, deep })
+  const auditor = new Auditing({ path, lagMs: 0, rests: false, deep })
   try {
-    return await auditing.pass()
+    return await auditor.pass()
   } finally {
-    await auditing.close()
+    await auditor.close()
   }
 }

@@ -1,5 +1,5 @@
-// The part of an audit that compares: balances with the sums of the transfers read so far, and what is held with the
-// open holds. All of it must be read in the snapshot of the last transfer.
+// The part of an audit that compares balances with the sums of the transfers read so far, and held amounts with the open
+// holds. All of it must be read in the snapshot of the last transfer.
 
 import type { Database } from 'bun:sqlite'
 import { textId } from '../../base/ids.ts'
@@ -34,8 +34,8 @@ export class AuditBalances {
   readonly #accounts
   readonly #holds
   readonly #budgets
-  readonly #moved: Sums = new Map()
-  #seen = { accounts: 0, holds: 0 }
+  readonly #transferSums: Sums = new Map()
+  #counts = { accounts: 0, holds: 0 }
 
   constructor(db: Database) {
     this.#accounts = db.query('SELECT id, kind, balance, held, credit_limit FROM account')
@@ -47,12 +47,12 @@ export class AuditBalances {
   }
 
   get seen(): { readonly accounts: number; readonly holds: number } {
-    return this.#seen
+    return this.#counts
   }
 
   move({ debit, credit }: { debit: bigint; credit: bigint }, amount: bigint): void {
-    add(this.#moved, debit, -amount)
-    add(this.#moved, credit, amount)
+    add(this.#transferSums, debit, -amount)
+    add(this.#transferSums, credit, amount)
   }
 
   compare(): readonly Finding[] {
@@ -63,60 +63,63 @@ export class AuditBalances {
       add(held, keyId, amount)
     }
     const findings = [...this.#compareAccounts(held), ...this.#compareBudgets(held)]
-    this.#seen = { ...this.#seen, holds: holds.length }
+    this.#counts = { ...this.#counts, holds: holds.length }
     return findings
   }
 
   #compareAccounts(held: ReadonlyMap<bigint, bigint>): readonly Finding[] {
-    const found: Finding[] = []
+    const findings: Finding[] = []
     let [accounts, sum, known] = [0, 0n, 0]
     for (const row of this.#accounts.iterate() as IterableIterator<AccountRow>) {
       accounts++
       sum += row.balance
-      if (this.#moved.has(row.id)) known++
-      found.push(...accountFindings(row, this.#moved.get(row.id) ?? 0n, held.get(row.id) ?? 0n))
+      if (this.#transferSums.has(row.id)) known++
+      findings.push(...accountFindings(row, this.#transferSums.get(row.id) ?? 0n, held.get(row.id) ?? 0n))
     }
-    this.#seen = { ...this.#seen, accounts }
-    const off = `all balances add up to ${sum}, not to 0`
-    if (sum !== 0n) found.push(finding({ check: 'sum', key: String(sum), text: off }))
-    if (known < this.#moved.size) {
-      const text = `${this.#moved.size - known} accounts have transfers and are not there`
-      found.push(finding({ check: 'balance', key: text, text }))
+    this.#counts = { ...this.#counts, accounts }
+    const sumText = `all balances add up to ${sum}, not to 0`
+    if (sum !== 0n) findings.push(finding({ check: 'sum', key: String(sum), text: sumText }))
+    if (known < this.#transferSums.size) {
+      const text = `${this.#transferSums.size - known} accounts have transfers and are not there`
+      findings.push(finding({ check: 'balance', key: text, text }))
     }
-    return found
+    return findings
   }
 
   #compareBudgets(heldOf: ReadonlyMap<bigint, bigint>): readonly Finding[] {
     return (this.#budgets.all() as BudgetRow[]).flatMap(row => {
-      const wanted = heldOf.get(row.scope_id) ?? 0n
-      const say = (key: string, text: string): Finding =>
+      const expected = heldOf.get(row.scope_id) ?? 0n
+      const budgetFinding = (key: string, text: string): Finding =>
         finding({ check: 'budget', owner: row.account_id, key: `${row.scope_id}:${row.span}:${key}`, text })
       const name = `a budget of ${accountText(row.account_id)} (by the ${row.span})`
-      const found: Finding[] = []
-      if (row.held !== wanted) {
-        found.push(say(`held:${row.held - wanted}`, `${name} holds ${usd(row.held)}, open holds are ${usd(wanted)}`))
+      const findings: Finding[] = []
+      if (row.held !== expected) {
+        const text = `${name} holds ${usd(row.held)}, open holds are ${usd(expected)}`
+        findings.push(budgetFinding(`held:${row.held - expected}`, text))
       }
-      if (row.spent + row.held > row.ceiling || row.spent < 0n) found.push(say('over', `${name} is beyond its ceiling`))
-      return found
+      if (row.spent + row.held > row.ceiling || row.spent < 0n) {
+        findings.push(budgetFinding('over', `${name} is beyond its ceiling`))
+      }
+      return findings
     })
   }
 }
 
-/** The difference stays the same while calls go on, so it is what tells one finding from another. */
+/** The key of a finding is the difference, which stays the same while calls change the amounts. */
 function accountFindings(row: AccountRow, moved: bigint, held: bigint): readonly Finding[] {
-  const found: Finding[] = []
+  const findings: Finding[] = []
   const owner = row.id
   const name = accountText(row.id)
   if (row.balance !== moved) {
     const text = `the balance of ${name} is ${usd(row.balance)}, its transfers come to ${usd(moved)}`
-    found.push(finding({ check: 'balance', owner, key: String(row.balance - moved), text }))
+    findings.push(finding({ check: 'balance', owner, key: String(row.balance - moved), text }))
   }
   if (row.held !== held) {
     const text = `${name} has ${usd(row.held)} held, its open holds are ${usd(held)}`
-    found.push(finding({ check: 'held', owner, key: String(row.held - held), text }))
+    findings.push(finding({ check: 'held', owner, key: String(row.held - held), text }))
   }
   if (row.kind === 'prepaid' && row.balance + row.credit_limit - row.held < 0n) {
-    found.push(finding({ check: 'balance', owner, key: 'overdrawn', text: `${name} is overdrawn` }))
+    findings.push(finding({ check: 'balance', owner, key: 'overdrawn', text: `${name} is overdrawn` }))
   }
-  return found
+  return findings
 }

@@ -1,39 +1,40 @@
-// What an audit has to say: which check failed, on whose account, in a sentence.
+// The types of the results of a ledger audit: which check failed, for which account, and a sentence about it.
 
 export type Check =
-  | 'balance' // is not the sum of its transfers
-  | 'sum' // of all balances is not zero
-  | 'held' // is not the sum of the open holds
+  | 'balance' // a balance is not the sum of its transfers
+  | 'sum' // the sum of all balances is not zero
+  | 'held' // the held amount is not the sum of the open holds
   | 'budget'
-  | 'call' // charge, shortfall, refund, record and hold of one call
+  | 'call' // charge, shortfall, refund, record and hold of one call do not agree
   | 'code'
-  | 'parties' // a transfer between accounts that its kind does not connect
-  | 'transfers' // are missing
-  | 'schema' // a trigger, index or check that keeps the books is not there
+  | 'parties' // a transfer is between accounts that its kind does not allow
+  | 'transfers' // transfers are missing
+  | 'schema' // a trigger, index or check that protects the ledger is missing
   | 'file'
 
 export interface Finding {
   readonly check: Check
-  /** Null where it is nobody's alone. */
+  /** Null where the finding is not about one account. */
   readonly accountId: number | null
-  /** The same each time that the same thing is found, so that it is acted upon once. */
+  /** The same finding always has the same key, so that it is acted upon only once. */
   readonly key: string
   readonly text: string
 }
 
 export interface AuditReport {
   readonly findings: readonly Finding[]
-  /** Read so far, and when the last look was. */
+  /** The numbers of rows that have been read so far. */
   readonly transfers: number
   readonly records: number
   readonly accounts: number
   readonly holds: number
+  /** When the last pass ended, and how long it took. */
   readonly atMs: number
   readonly tookMs: number
 }
 
 export interface Found extends Pick<Finding, 'check' | 'key' | 'text'> {
-  /** The account as it stands in a row. */
+  /** The account, as a column of a row. */
   readonly owner?: bigint | undefined
 }
 

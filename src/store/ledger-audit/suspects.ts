@@ -1,5 +1,5 @@
-// The part of an audit that looks at single calls and codes. Wide queries name those that may be wrong; one look at
-// each says what is. A suspect is looked at again in every pass, until it is well.
+// The part of an audit that checks single calls and codes. Wide queries find suspects, which may be wrong; then each
+// suspect is checked in detail. A suspect is checked again in every pass until it is correct.
 
 import type { Database } from 'bun:sqlite'
 import { textId } from '../../base/ids.ts'
@@ -7,7 +7,7 @@ import { formatUsd, nanos } from '../../base/money/money.ts'
 import type { Finding } from './findings.ts'
 import { finding } from './findings.ts'
 
-interface Moved {
+interface TransferOfCall {
   readonly kind: string
   readonly debit: bigint
   readonly credit: bigint
@@ -26,52 +26,52 @@ interface CodeRow {
   readonly account_id: bigint | null
 }
 
-/** Beyond this, something is so wrong that naming each helps nobody. */
+/** With more suspects than this, a list of all of them would help nobody. */
 const SUSPECTS_MAX = 10_000
 
-type Suspects = Map<bigint, bigint | undefined>
+type SuspectMap = Map<bigint, bigint | undefined>
 
 const usd = (amount: bigint): string => `$${formatUsd(nanos(amount))}`
 
-/** Records of calls before this one are no longer kept. */
+/** Records with lower ids have been deleted by age. */
 const RECORDS_FROM = "coalesce((SELECT CAST(value AS INTEGER) FROM setting WHERE name = 'records_from'), 0)"
 
-/** A backup that is older than the deleting of records has no such table, and none that was deleted. */
+/** A backup of an older schema has no table of deleted records, and no deleted records. */
 function deletedTable(db: Database): string {
-  const isThere = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'deleted_record'").get() !== null
+  const exists = db.query("SELECT 1 FROM sqlite_schema WHERE name = 'deleted_record'").get() !== null
   const none = '(SELECT NULL AS call_id, NULL AS account_id, NULL AS cost, NULL AS shortfall WHERE false)'
-  return isThere ? 'deleted_record' : none
+  return exists ? 'deleted_record' : none
 }
 
-/** From before the ledger: its money is in the opening transfers. */
+/** The rule of records from before the ledger. Their money is in the opening transfers. */
 const OLD_RULE = 'house'
 
 export class AuditSuspects {
   readonly #db: Database
   readonly #openHolds
-  readonly #ofTransfers
-  readonly #ofRedemptions
-  readonly #ofRecords
-  readonly #ofCodes
+  readonly #suspectTransfers
+  readonly #suspectRedemptions
+  readonly #suspectRecords
+  readonly #suspectCodes
   readonly #record
-  readonly #isPast
+  readonly #findDeletedByAge
   readonly #hold
-  readonly #moved
+  readonly #findTransfers
   readonly #code
-  /** Each with its account, where a hold that is gone has told it. */
-  readonly #calls: Suspects = new Map()
-  readonly #codes: Suspects = new Map()
-  /** Calls that held when this was last looked at, and their accounts. */
+  /** Suspect calls, with the account of their closed hold where it is known. */
+  readonly #calls: SuspectMap = new Map()
+  readonly #codes: SuspectMap = new Map()
+  /** The open holds of the last pass: call and account. */
   #open: ReadonlyMap<bigint, bigint> = new Map()
 
   constructor(db: Database) {
     this.#db = db
     const deleted = deletedTable(db)
-    this.#openHolds = this.#ids(
+    this.#openHolds = this.#idQuery(
       `SELECT h.call_id AS id, h.account_id AS owner, r.call_id IS NOT NULL AS over
        FROM hold h LEFT JOIN record r ON r.call_id = h.call_id`,
     )
-    this.#ofTransfers = this.#ids(
+    this.#suspectTransfers = this.#idQuery(
       `SELECT t.ref AS id FROM transfer t LEFT JOIN record r ON r.call_id = t.ref
          LEFT JOIN `.concat(
         deleted,
@@ -87,31 +87,31 @@ export class AuditSuspects {
            OR t.credit <> coalesce(r.account_id, d.account_id))) END`,
       ),
     )
-    this.#ofRedemptions = this.#ids(
+    this.#suspectRedemptions = this.#idQuery(
       `SELECT t.ref AS id FROM transfer t LEFT JOIN code c ON c.id = t.ref
        WHERE t.seq > ?1 AND t.seq <= ?2 AND t.kind = 'redemption'
          AND (c.account_id IS NULL OR c.account_id <> t.credit OR c.amount <> t.amount)`,
     )
-    this.#ofRecords = this.#ids(
+    this.#suspectRecords = this.#idQuery(
       `SELECT r.call_id AS id FROM record r
          LEFT JOIN transfer c ON c.ref = r.call_id AND c.kind = 'charge'
          LEFT JOIN transfer s ON s.ref = r.call_id AND s.kind = 'shortfall'
        WHERE r.call_id > ?1 AND r.call_id <= ?2 AND r.rule <> 'house'
          AND (r.cost <> coalesce(c.amount, 0) OR r.shortfall <> coalesce(s.amount, 0))`,
     )
-    this.#ofCodes = this.#ids(
+    this.#suspectCodes = this.#idQuery(
       `SELECT c.id FROM code c LEFT JOIN transfer t ON t.ref = c.id AND t.kind = 'redemption'
        WHERE c.id > ?1 AND c.id <= ?2
          AND (c.redeemed_ms IS NULL) <> (t.seq IS NULL)`,
     )
-    // Of a record that was deleted, what the books must still know of it.
+    // For a deleted record, the amounts that the ledger still has.
     this.#record = db.query(
       `SELECT account_id, cost, shortfall, rule FROM record WHERE call_id = ?1 UNION ALL
        SELECT account_id, cost, shortfall, 'deleted' FROM `.concat(deleted, ' WHERE call_id = ?1'),
     )
-    this.#isPast = db.query('SELECT 1 WHERE ?1 < '.concat(RECORDS_FROM))
+    this.#findDeletedByAge = db.query('SELECT 1 WHERE ?1 < '.concat(RECORDS_FROM))
     this.#hold = db.query('SELECT account_id FROM hold WHERE call_id = ?1')
-    this.#moved = db.query('SELECT kind, debit, credit, amount FROM transfer WHERE ref = ?1')
+    this.#findTransfers = db.query('SELECT kind, debit, credit, amount FROM transfer WHERE ref = ?1')
     this.#code = db.query('SELECT amount, account_id FROM code WHERE id = ?1')
   }
 
@@ -119,76 +119,76 @@ export class AuditSuspects {
     return this.#calls.size === 0 && this.#codes.size === 0
   }
 
-  /** What has been closed since the last look must have left its record, however late that came. */
+  /** A hold that was closed since the last pass must have left a record, however late. */
   lookAtHolds(): void {
     const holds = this.#openHolds()
-    suspect(
+    addSuspects(
       this.#calls,
       holds.filter(({ over }) => over === 1n),
     )
     const open = new Map(holds.map(({ id, owner }) => [id, owner!]))
-    for (const [id, owner] of this.#open) if (!open.has(id)) suspect(this.#calls, [{ id, owner }])
+    for (const [id, owner] of this.#open) if (!open.has(id)) addSuspects(this.#calls, [{ id, owner }])
     this.#open = open
   }
 
   lookAtTransfers(from: bigint, to: bigint): void {
-    suspect(this.#calls, this.#ofTransfers(from, to))
-    suspect(this.#codes, this.#ofRedemptions(from, to))
+    addSuspects(this.#calls, this.#suspectTransfers(from, to))
+    addSuspects(this.#codes, this.#suspectRedemptions(from, to))
   }
 
   lookAtRecords(from: bigint, to: bigint): void {
-    suspect(this.#calls, this.#ofRecords(from, to))
+    addSuspects(this.#calls, this.#suspectRecords(from, to))
   }
 
   lookAtCodes(from: bigint, to: bigint): void {
-    suspect(this.#codes, this.#ofCodes(from, to))
+    addSuspects(this.#codes, this.#suspectCodes(from, to))
   }
 
-  /** Looks at each; those that are well are suspects no more. */
+  /** Checks each suspect. Correct ones are removed from the suspects. */
   findings(): readonly Finding[] {
-    const found: Finding[] = []
-    for (const [suspects, look] of [
-      [this.#calls, this.#lookAtCall],
-      [this.#codes, this.#lookAtCode],
+    const findings: Finding[] = []
+    for (const [suspects, check] of [
+      [this.#calls, this.#checkCall],
+      [this.#codes, this.#checkCode],
     ] as const) {
       for (const [id, owner] of suspects) {
-        const wrong = look.call(this, id, owner)
-        if (wrong.length === 0) suspects.delete(id)
-        found.push(...wrong)
+        const problems = check.call(this, id, owner)
+        if (problems.length === 0) suspects.delete(id)
+        findings.push(...problems)
       }
     }
-    return found
+    return findings
   }
 
-  #lookAtCall(id: bigint, held: bigint | undefined): readonly Finding[] {
+  #checkCall(id: bigint, held: bigint | undefined): readonly Finding[] {
     const record = this.#record.get(id) as RecordRow | null
-    if (record === null && this.#isPast.get(id) !== null) return []
+    if (record === null && this.#findDeletedByAge.get(id) !== null) return []
     const hold = this.#hold.get(id) as { account_id: bigint } | null
-    const moved = this.#moved.all(id) as Moved[]
+    const transfers = this.#findTransfers.all(id) as TransferOfCall[]
     const [charge, shortfall, refund] = ['charge', 'shortfall', 'refund'].map(kind =>
-      moved.find(row => row.kind === kind),
+      transfers.find(row => row.kind === kind),
     )
     const name = textId('req', Number(id))
     const owner = record?.account_id ?? charge?.debit ?? refund?.credit ?? hold?.account_id ?? held
-    const wrong: string[] = []
-    if (record !== null && hold !== null) wrong.push('is over and its hold is still open')
-    if (record === null && charge !== undefined) wrong.push(`was charged ${usd(charge.amount)} without a record`)
-    else if (record === null && hold === null) wrong.push('has no record')
-    if (record?.rule === OLD_RULE && charge !== undefined) wrong.push('was charged twice: before the ledger, and in it')
+    const problems: string[] = []
+    if (record !== null && hold !== null) problems.push('is over and its hold is still open')
+    if (record === null && charge !== undefined) problems.push(`was charged ${usd(charge.amount)} without a record`)
+    else if (record === null && hold === null) problems.push('has no record')
+    if (record?.rule === OLD_RULE && charge !== undefined) problems.push('was charged twice: before the ledger, and in it')
     if (record !== null && record.rule !== OLD_RULE) {
       const [cost, charged] = [record.cost, charge?.amount ?? 0n]
-      if (cost !== charged) wrong.push(`cost ${usd(cost)} by its record, and ${usd(charged)} was charged`)
-      if (record.shortfall !== (shortfall?.amount ?? 0n)) wrong.push('has another shortfall than was booked')
-      if (charge !== undefined && charge.debit !== record.account_id) wrong.push('was charged to another account')
+      if (cost !== charged) problems.push(`cost ${usd(cost)} by its record, and ${usd(charged)} was charged`)
+      if (record.shortfall !== (shortfall?.amount ?? 0n)) problems.push('has another shortfall than was booked')
+      if (charge !== undefined && charge.debit !== record.account_id) problems.push('was charged to another account')
     }
-    if (refund !== undefined && refund.amount > (charge?.amount ?? 0n)) wrong.push('was refunded more than its charge')
-    if (refund !== undefined && refund.credit !== charge?.debit) wrong.push('was refunded to another account')
-    return wrong.map(text => finding({ check: 'call', owner, key: `${name}:${text}`, text: `${name} ${text}` }))
+    if (refund !== undefined && refund.amount > (charge?.amount ?? 0n)) problems.push('was refunded more than its charge')
+    if (refund !== undefined && refund.credit !== charge?.debit) problems.push('was refunded to another account')
+    return problems.map(text => finding({ check: 'call', owner, key: `${name}:${text}`, text: `${name} ${text}` }))
   }
 
-  #lookAtCode(id: bigint): readonly Finding[] {
+  #checkCode(id: bigint): readonly Finding[] {
     const code = this.#code.get(id) as CodeRow | null
-    const transfer = (this.#moved.all(id) as Moved[]).find(row => row.kind === 'redemption')
+    const transfer = (this.#findTransfers.all(id) as TransferOfCall[]).find(row => row.kind === 'redemption')
     const to = code?.account_id ?? null
     const fits = transfer !== undefined && code !== null && transfer.credit === to && transfer.amount === code.amount
     if (fits || (transfer === undefined && to === null)) return []
@@ -197,18 +197,18 @@ export class AuditSuspects {
     return [finding({ check: 'code', owner, key: String(id), text })]
   }
 
-  #ids(sql: string): (...range: bigint[]) => Named[] {
-    const query = this.#db.query<Named, bigint[]>(sql)
+  #idQuery(sql: string): (...range: bigint[]) => SuspectRow[] {
+    const query = this.#db.query<SuspectRow, bigint[]>(sql)
     return (...range) => query.all(...range)
   }
 }
 
-interface Named {
+interface SuspectRow {
   readonly id: bigint
   readonly owner?: bigint
   readonly over?: bigint
 }
 
-function suspect(suspects: Suspects, rows: readonly Named[]): void {
+function addSuspects(suspects: SuspectMap, rows: readonly SuspectRow[]): void {
   for (const { id, owner } of rows) if (suspects.size < SUSPECTS_MAX) suspects.set(id, owner)
 }

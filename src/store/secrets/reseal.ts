@@ -1,5 +1,5 @@
-// Brings every envelope to the newest encryption key, beside the calls: read and sealed anew in a thread of its own,
-// written some at a time, with rests between. Cut off, it finds what is left when it begins again.
+// Encrypts all stored values with the newest encryption key, while calls go on: a separate thread reads and encrypts
+// them, and the writer writes some at a time with pauses. After an interruption it continues with what is left.
 
 import { Refusal } from '../../base/errors.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
@@ -17,25 +17,25 @@ export interface ResealParts {
   pause(ms: number): Promise<void>
 }
 
-/** After each write, and so many times as long as it took: calls have the ledger for most of the time. */
+/** The pause after each write is this many times as long as the write, so that calls have most of the ledger's time. */
 const REST_MS_MIN = 10
-const RESTS = 4
-/** For a ledger that has no place for it now. */
+const REST_FACTOR = 4
+/** The pause after the ledger has refused a write. */
 const BACK_OFF_MS = 1_000
 
 export class Reseal {
   readonly #parts: ResealParts
-  #under: Promise<void> | undefined
+  #currentRun: Promise<void> | undefined
   #closed = false
 
   constructor(parts: ResealParts) {
     this.#parts = parts
   }
 
-  /** Resolves when all that can be opened is sealed with the key that is the newest by then. One at a time. */
+  /** Resolves when all values are encrypted with the newest key. A call during a run joins that run. */
   run(): Promise<void> {
-    this.#under ??= this.#runOnce()
-    return this.#under
+    this.#currentRun ??= this.#runOnce()
+    return this.#currentRun
   }
 
   close(): void {
@@ -46,25 +46,25 @@ export class Reseal {
   async #runOnce(): Promise<void> {
     const { encryption, scan } = this.#parts
     try {
-      for (let began: typeof encryption.all | undefined; began !== encryption.all && !this.#closed; ) {
-        began = encryption.all
-        const all = began
-        if (all.length > 1) await scan.during(() => this.#walk(all))
+      for (let usedSecrets: typeof encryption.all | undefined; usedSecrets !== encryption.all && !this.#closed; ) {
+        usedSecrets = encryption.all
+        const secrets = usedSecrets
+        if (secrets.length > 1) await scan.during(() => this.#resealAll(secrets))
       }
     } finally {
-      this.#under = undefined // in the same moment in which it was seen that the secrets are the same
+      this.#currentRun = undefined // synchronously after the check that the secrets have not changed
     }
   }
 
-  /** Until the end, or until the secrets are others. */
-  async #walk(began: SecretRing['all']): Promise<void> {
+  /** Runs until all values are encrypted, or until the secrets have changed. */
+  async #resealAll(usedSecrets: SecretRing['all']): Promise<void> {
     const { encryption, scan, writer, bodies, pause } = this.#parts
-    const isOver = (): boolean => began !== encryption.all || this.#closed
-    const secrets = began.map(secret => secret.reveal())
+    const mustStop = (): boolean => usedSecrets !== encryption.all || this.#closed
+    const secrets = usedSecrets.map(secret => secret.reveal())
     let cursor: ResealCursor | undefined = fromTheStart
-    while (cursor !== undefined && !isOver()) {
+    while (cursor !== undefined && !mustStop()) {
       const { rows, next }: ResealedSome = await scan.ask('reseal', { secrets, cursor })
-      const begunMs = performance.now()
+      const startMs = performance.now()
       try {
         if (rows.length > 0) await writer.run('reseal', { rows })
         cursor = next
@@ -73,8 +73,8 @@ export class Reseal {
         await pause(BACK_OFF_MS)
         continue
       }
-      await pause(Math.max(REST_MS_MIN, RESTS * (performance.now() - begunMs)))
+      await pause(Math.max(REST_MS_MIN, REST_FACTOR * (performance.now() - startMs)))
     }
-    if (!isOver()) await bodies.reseal()
+    if (!mustStop()) await bodies.reseal()
   }
 }

@@ -1,4 +1,4 @@
-// Envelopes are brought to the newest key wherever they lie, and nobody's change is lost by it.
+// Values of all tables are encrypted with the newest key, and no change of another writer is lost.
 
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
@@ -34,7 +34,7 @@ const wordsOf = (id: number): string => {
   return `${markIn(sealed)} ${seal.open({ table: 'kept_answer', row: id, column: 'sealed' }, sealed)}`
 }
 
-/** To the end; between reading and writing something else may happen. */
+/** Encrypts all values; `between` runs between reading and writing. */
 function resealAll(between: (rows: readonly ResealedRow[]) => void = () => {}): number {
   const write = resealedWriter(db, sealedColumns)
   let count = 0
@@ -61,14 +61,14 @@ const columns = (): readonly Column[] =>
     )
     .all() as Column[]
 
-describe('the tables of what rests on secrets have', () => {
-  /** Digests of long random tokens: no pepper is in them. */
+describe('the lists of digests and encrypted columns have', () => {
+  /** Digests of long random tokens, which need no pepper. */
   const opaque = ['refresh.digest', 'recovery_code.digest', 'invitation.digest']
   const peppered = ['api_key.digest', 'api_key.old_digest', 'code.digest']
-  /** Bytes that are no envelopes. */
+  /** Columns of bytes that are not encrypted values. */
   const others = [...peppered, ...opaque, 'idempotency.fingerprint', 'audit.hash']
 
-  test('every column that may hold an envelope', () => {
+  test('every column that may have an encrypted value', () => {
     const known = sealedColumns.map(({ table, column }) => `${table}.${column}`)
     const bytes = columns()
       .filter(({ type }) => type === 'BLOB')
@@ -76,7 +76,7 @@ describe('the tables of what rests on secrets have', () => {
     expect([...known, ...others].sort()).toEqual(bytes.sort())
   })
 
-  test('the primary keys of their tables, and columns that are there', () => {
+  test('the primary keys of their tables, and only existing columns', () => {
     for (const { table, column, key, row } of sealedColumns) {
       const found = db.query(`SELECT name, pk FROM pragma_table_info('${table}')`).all()
       const info = found as { name: string; pk: bigint }[]
@@ -85,7 +85,7 @@ describe('the tables of what rests on secrets have', () => {
     }
   })
 
-  test('every digest with a pepper in it', () => {
+  test('every digest that uses a pepper', () => {
     const named = columns().map(({ table, name }) => `${table}.${name}`)
     const marked = named.filter(name => name.endsWith('pepper'))
     expect(marked.sort()).toEqual(pepperedTables.map(({ table, pepper }) => `${table}.${pepper}`).sort())
@@ -93,7 +93,7 @@ describe('the tables of what rests on secrets have', () => {
   })
 })
 
-/** A row with something in every column, as its type wants it, and envelopes where they belong. */
+/** A row with a value of the right type in every column, and encrypted values where they belong. */
 function fillRow(table: string): void {
   const sealed = sealedColumns.filter(one => one.table === table)
   const info = columns().filter(one => one.table === table)
@@ -117,10 +117,12 @@ function fillRow(table: string): void {
 
 const words = ({ table, column }: SealedColumn): Buffer => Buffer.from(`words of ${table}.${column}`)
 const placeIn = ({ table, column, sealedIn = table }: SealedColumn, row: readonly unknown[]) => ({
-  ...{ table: sealedIn, row: row.join('/'), column },
+  table: sealedIn,
+  row: row.join('/'),
+  column,
 })
 
-test('every table is walked, whatever its key is', () => {
+test('every table is read, whatever its primary key is', () => {
   db.run('PRAGMA foreign_keys = OFF')
   db.run('PRAGMA ignore_check_constraints = ON')
   for (const table of new Set(sealedColumns.map(one => one.table))) fillRow(table)
@@ -136,7 +138,7 @@ test('every table is walked, whatever its key is', () => {
   expect(resealAll()).toBe(0)
 })
 
-test('what changes meanwhile stays as it was changed', () => {
+test('a row that changes meanwhile keeps its change', () => {
   for (let id = 1; id <= 100; id++) keep(id)
   const changed = new Set<number>()
   resealAll(rows => {

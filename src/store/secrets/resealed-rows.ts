@@ -1,5 +1,5 @@
-// Envelopes that were sealed with an older key, sealed anew with the newest, some at a time. Whoever reads them need
-// not be whoever writes them: a row that has changed meanwhile is left alone.
+// Encrypts values of older keys with the newest key, some at a time. One thread may read the rows and another one may
+// write them: a row that has changed meanwhile is left as it is.
 
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import type { Seal } from '../../base/secrets/seal.ts'
@@ -7,20 +7,20 @@ import { headOf, SealError } from '../../base/secrets/seal.ts'
 import type { SealedColumn } from './secret-marks.ts'
 import { fill } from './secret-marks.ts'
 
-/** Of one row, as far as JSON goes. */
+/** The values of the primary key of one row, as JSON values. */
 export type KeyValues = readonly (number | string)[]
 
 export interface ResealedRow {
-  /** Which of the columns. */
+  /** The index of the column in the list of columns. */
   readonly at: number
   readonly key: KeyValues
-  /** How the envelope that it takes the place of begins: hex. */
+  /** The first bytes of the replaced value, in hex. */
   readonly head: string
   /** Base64. */
   readonly sealed: string
 }
 
-/** What has been looked at. */
+/** The column and the last row that have been read. */
 export interface ResealCursor {
   readonly at: number
   readonly after: KeyValues | null
@@ -28,24 +28,24 @@ export interface ResealCursor {
 
 export interface ResealedSome {
   readonly rows: readonly ResealedRow[]
-  /** Undefined when there are no more. */
+  /** Where to continue; undefined at the end. */
   readonly next: ResealCursor | undefined
 }
 
 export interface Resealing {
   readonly columns: readonly SealedColumn[]
   readonly seal: Seal
-  /** The mark of its newest key. */
+  /** The mark of the newest key of the seal. */
   readonly newest: string
 }
 
-/** Written in one transaction, which calls wait for. */
-const ROWS_AT_ONCE = 32
-const BYTES_AT_ONCE = 256 * 1024
+/** Limits of one transaction, because calls wait for it. */
+const ROWS_PER_STEP = 32
+const BYTES_PER_STEP = 256 * 1024
 
 export const fromTheStart: ResealCursor = { at: 0, after: null }
 
-/** What does not open is passed over: nobody can have it back. */
+/** Encrypts some values with the newest key. Values that cannot be decrypted are skipped; they are lost anyway. */
 export function resealSome(db: Database, resealing: Resealing, { at, after }: ResealCursor): ResealedSome {
   const column = resealing.columns[at]
   if (column === undefined) return { rows: [], next: undefined }
@@ -58,32 +58,32 @@ export function resealSome(db: Database, resealing: Resealing, { at, after }: Re
     if (sealed === undefined) continue
     rows.push({ at, key, ...sealed })
     bytes += sealed.sealed.length
-    if (bytes >= BYTES_AT_ONCE) return { rows, next: { at, after: last } }
+    if (bytes >= BYTES_PER_STEP) return { rows, next: { at, after: last } }
   }
-  return { rows, next: keys.length < ROWS_AT_ONCE ? { at: at + 1, after: null } : { at, after: last } }
+  return { rows, next: keys.length < ROWS_PER_STEP ? { at: at + 1, after: null } : { at, after: last } }
 }
 
-interface Stale {
+interface StaleQuery {
   readonly column: SealedColumn
   readonly newest: string
   readonly after: KeyValues | null
 }
 
-function staleKeys(db: Database, { column: { table, column, key }, newest, after }: Stale): readonly KeyValues[] {
+function staleKeys(db: Database, { column: { table, column, key }, newest, after }: StaleQuery): readonly KeyValues[] {
   const beyond = after === null ? '' : `AND (${key.join()}) > (${key.map((_, index) => `?${index + 2}`).join()})`
   const sql = `SELECT {key} FROM {table} WHERE {column} IS NOT NULL AND substr({column}, 2, 4) <> ?1 {beyond}
     ORDER BY {key} LIMIT {limit}`
-  const written = fill(sql, { table, column, key: key.join(), beyond, limit: String(ROWS_AT_ONCE) })
-  const found = db.query(written).values(Buffer.from(newest, 'hex'), ...(after ?? []))
+  const filled = fill(sql, { table, column, key: key.join(), beyond, limit: String(ROWS_PER_STEP) })
+  const found = db.query(filled).values(Buffer.from(newest, 'hex'), ...(after ?? []))
   return found.map(values => values.map(value => (typeof value === 'bigint' ? Number(value) : (value as string))))
 }
 
-interface OneRow extends Resealing {
+interface RowToReseal extends Resealing {
   readonly column: SealedColumn
   readonly key: KeyValues
 }
 
-function resealRow(db: Database, { column: { table, column, sealedIn = table, ...names }, key, seal }: OneRow) {
+function resealRow(db: Database, { column: { table, column, sealedIn = table, ...names }, key, seal }: RowToReseal) {
   const where = names.key.map((name, index) => `${name} = ?${index + 1}`).join(' AND ')
   const sql = fill('SELECT {column}, {row} FROM {table} WHERE {where}', { table, column, row: names.row.join(), where })
   const [found] = db.query(sql).values(...(key as SQLQueryBindings[]))
@@ -100,7 +100,7 @@ function resealRow(db: Database, { column: { table, column, sealedIn = table, ..
   }
 }
 
-/** Gives whether the row was still as it was read. */
+/** Returns a function that writes a row, and returns whether the row was still as it was read. */
 export function resealedWriter(db: Database, columns: readonly SealedColumn[]): (row: ResealedRow) => boolean {
   const updates = columns.map(({ table, column, key }) => {
     const where = key.map((name, index) => `${name} = ?${index + 3}`).join(' AND ')

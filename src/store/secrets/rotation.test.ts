@@ -1,4 +1,4 @@
-// A rotation that the ledger does not take is as if it had never been.
+// A rotation that the ledger refuses changes nothing.
 
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -22,8 +22,12 @@ test.each(['pepper', 'jwt', 'encryption'] as const)('%s', async kind => {
     folder,
     writer: { run: () => Promise.reject(new Refusal('storage_full', 'x')) },
     bodies: { reseal: () => Promise.resolve(), renewSecrets: () => changes.push('bodies') },
-    ...{ marks: () => [], carriedDays: 30, dateMs: Date.now, pause: () => Promise.resolve() },
-    ...{ onChanged: changed => changes.push(changed), onTrouble: () => {} },
+    marks: () => [],
+    carriedDays: 30,
+    dateMs: Date.now,
+    pause: () => Promise.resolve(),
+    onChanged: changed => changes.push(changed),
+    onTrouble: () => {},
   })
   expect(await rotation.rotate(kind, { actor: 'test' }).catch((fault: unknown) => fault)).toBeInstanceOf(Refusal)
   expect([readFileSync(file, 'utf8').trim(), folder.secrets[kind].newest.reveal()]).toEqual([before, before])

@@ -1,6 +1,5 @@
-// Secrets replaced while the gateway runs. A new one is on the disk and noted in the database before anything is made
-// with it, and an old one goes when nothing rests on it any more; whoever is killed in between leaves a folder that
-// starts.
+// Rotates secrets while the gateway runs. A new secret is on the disk and noted in the database before it is used, and
+// an old one is removed when nothing needs it any more. A gateway that is killed in between can start again.
 
 import { join } from 'node:path'
 import { bounds } from '../../base/bounds.ts'
@@ -21,37 +20,37 @@ export interface RotationParts {
   readonly folder: Pick<DataFolder, 'path' | 'database' | 'bodies' | 'secrets' | 'fromEnvironment'>
   readonly writer: Pick<Writer, 'run'>
   readonly bodies: Pick<Bodies, 'reseal' | 'renewSecrets'>
-  /** Those that are noted, the oldest first. */
+  /** The noted marks of a kind, oldest first. */
   marks(kind: SecretKind): readonly SecretMark[]
-  /** How long callers may carry what we have sealed. */
+  /** How many days callers may send back content that the gateway has encrypted. */
   readonly carriedDays: number
   dateMs(): number
   pause(ms: number): Promise<void>
-  /** Told when the ring is another. */
+  /** Called when the secrets of a kind have changed. */
   onChanged(kind: SecretKind): void
-  /** Told what went wrong beside the calls. */
+  /** Called with errors of the background work. */
   onTrouble(fault: unknown): void
 }
 
 export interface SecretState {
   readonly mark: string
-  /** `missing`: it is noted, and not there. */
+  /** `missing`: the secret is noted in the database, but the gateway does not have it. */
   readonly state: 'newest' | 'older' | 'missing'
   readonly sinceMs: number | null
   readonly replacedMs: number | null
-  /** How many rest on it, by what they are. Nothing rests on a secret of tokens but tokens, which nobody counts. */
+  /** How many rows need the secret, by the name of the rows. Tokens are not counted. */
   readonly rests: Readonly<Record<string, number>>
-  /** When it may go at the soonest. */
+  /** The earliest time at which the secret can be removed. */
   readonly dropMs: number | null
 }
 
 export interface RotationStatus {
   readonly fromEnvironment: boolean
-  /** The newest first. */
+  /** All secrets of the kind, newest first. */
   readonly secrets: readonly SecretState[]
-  /** Some of the keys that have not called since. */
+  /** Some of the keys that have not been used since the rotation. */
   readonly keys: readonly RestingKey[]
-  /** Envelopes are being brought to the newest. */
+  /** Stored values are being encrypted with the newest key. */
   readonly underWay: boolean
 }
 
@@ -67,15 +66,15 @@ export interface Finished {
 }
 
 const DAY_MS = 86_400_000
-const KEYS_TOLD_MAX = 50
-/** For envelopes to be brought to the newest before it is told how many are left. */
+const KEYS_SHOWN_MAX = 50
+/** How long finish() waits until all values are encrypted with the newest key. */
 const FINISH_MS_MAX = 20_000
 
 export class Rotation {
   readonly #parts: RotationParts
   readonly #scan: SecretScan
   readonly #reseal: Reseal
-  #resealing = false
+  #isResealing = false
   #closed = false
 
   constructor(parts: RotationParts) {
@@ -85,12 +84,12 @@ export class Rotation {
     this.#reseal = new Reseal({ encryption: parts.folder.secrets.encryption, scan: this.#scan, writer, bodies, pause })
   }
 
-  /** Goes on with what an earlier start has left. */
+  /** Continues the encryption that the previous run has not finished. */
   start(): void {
     if (this.#parts.folder.secrets.encryption.all.length > 1) void this.#resealAll()
   }
 
-  /** What is not sealed anew by now is, after the next start. */
+  /** Stops the encryption with the newest key. The next start continues it. */
   close(): void {
     this.#closed = true
     this.#reseal.close()
@@ -102,15 +101,15 @@ export class Rotation {
     if (folder.fromEnvironment.has(kind)) return { done: 'from_environment' }
     if (ring.all.length >= bounds.secretsMax) return { done: 'too_many' }
     const before = ring.all
-    const after = [fresh(ring), ...before]
-    this.#write(kind, after)
+    const after = [newDistinctSecret(ring), ...before]
+    this.#writeFile(kind, after)
     try {
       await writer.run('noteSecrets', { kind, marks: marksOf(after) }, by)
     } catch (fault) {
-      this.#write(kind, before)
+      this.#writeFile(kind, before)
       throw fault
     }
-    this.#use(kind, after)
+    this.#applySecrets(kind, after)
     if (kind === 'encryption') void this.#resealAll()
     return { done: 'rotated', mark: ring.newestMark, older: before.length }
   }
@@ -122,61 +121,61 @@ export class Rotation {
     const [resting, keys] = await this.#scan.during(async () => {
       if (kind === 'jwt') return [{}, []] as const
       if (kind === 'encryption') return [await this.#scan.ask('countSealed', { bodies: folder.bodies }), []] as const
-      const older = { newest: ring.newestMark, first, limit: KEYS_TOLD_MAX }
+      const older = { newest: ring.newestMark, first, limit: KEYS_SHOWN_MAX }
       return [await this.#scan.ask('countPeppered', { first }), await this.#scan.ask('keysOnOlder', older)] as const
     })
     const missing = noted.map(({ mark }) => mark).filter(mark => ring.find(mark) === undefined)
-    const secrets = [...ring.marks, ...missing].map((mark, at): SecretState => {
+    const secrets = [...ring.marks, ...missing].map((mark, index): SecretState => {
       const { sinceMs = null, replacedMs = null } = noted.find(row => row.mark === mark) ?? {}
-      const state = at === 0 ? 'newest' : at < ring.marks.length ? 'older' : 'missing'
-      const dropMs = state === 'newest' ? null : (replacedMs ?? this.#parts.dateMs()) + this.#keptMs(kind)
+      const state = index === 0 ? 'newest' : index < ring.marks.length ? 'older' : 'missing'
+      const dropMs = state === 'newest' ? null : (replacedMs ?? this.#parts.dateMs()) + this.#keepMs(kind)
       return { mark, state, sinceMs, replacedMs, rests: resting[mark] ?? {}, dropMs }
     })
-    return { fromEnvironment: folder.fromEnvironment.has(kind), secrets, keys, underWay: this.#resealing }
+    return { fromEnvironment: folder.fromEnvironment.has(kind), secrets, keys, underWay: this.#isResealing }
   }
 
-  /** Lets those go that nothing rests on; with `force` also those that something rests on, or that callers may need. */
+  /** Removes the old secrets that nothing needs. With `force` it also removes those that data or callers still need. */
   async finish(kind: SecretKind, force: boolean, by: By): Promise<Finished> {
     const { folder, writer, dateMs } = this.#parts
     const isResealed = kind !== 'encryption' || (await within(FINISH_MS_MAX, this.#resealAll()))
     const { secrets, fromEnvironment } = await this.status(kind)
     const nowMs = dateMs()
-    const isSoon = ({ replacedMs }: SecretState): boolean =>
+    const isTooRecent = ({ replacedMs }: SecretState): boolean =>
       replacedMs === null || nowMs < replacedMs + bounds.secretReplacedMsMin
-    const mayGo = (secret: SecretState): boolean => {
+    const canBeDropped = (secret: SecretState): boolean => {
       if (secret.state === 'missing') return force || isUnused(secret)
-      if (fromEnvironment || isSoon(secret) || !isResealed) return false
+      if (fromEnvironment || isTooRecent(secret) || !isResealed) return false
       return force || (isUnused(secret) && nowMs >= secret.dropMs!)
     }
     const old = secrets.filter(({ state }) => state !== 'newest')
-    const dropped = old.filter(mayGo)
+    const dropped = old.filter(canBeDropped)
     const kept = old.filter(secret => !dropped.includes(secret))
     if (dropped.length === 0) return { fromEnvironment, dropped, kept }
-    const gone = new Set(dropped.map(({ mark }) => mark))
+    const droppedMarks = new Set(dropped.map(({ mark }) => mark))
     const ring = folder.secrets[kind]
-    const left = ring.all.filter((_, at) => !gone.has(ring.marks[at]!))
-    // First what is noted: what is given up would else stop the next start.
-    await writer.run('dropSecrets', { kind, marks: [...gone] }, by)
+    const left = ring.all.filter((_, index) => !droppedMarks.has(ring.marks[index]!))
+    // The marks are removed first, because a mark without its secret would stop the next start.
+    await writer.run('dropSecrets', { kind, marks: [...droppedMarks] }, by)
     if (left.length < ring.all.length) {
-      this.#write(kind, left)
-      this.#use(kind, left)
+      this.#writeFile(kind, left)
+      this.#applySecrets(kind, left)
     }
     return { fromEnvironment, dropped, kept }
   }
 
-  #write(kind: SecretKind, secrets: readonly Secret[]): void {
+  #writeFile(kind: SecretKind, secrets: readonly Secret[]): void {
     writeSecretFile(join(this.#parts.folder.path, secretHomes[kind].file), secrets)
   }
 
-  #use(kind: SecretKind, secrets: readonly Secret[]): void {
+  #applySecrets(kind: SecretKind, secrets: readonly Secret[]): void {
     this.#parts.folder.secrets[kind].replace(secrets)
     if (kind === 'encryption') this.#parts.bodies.renewSecrets()
     this.#parts.onChanged(kind)
   }
 
-  /** Whether it came to its end. */
+  /** Encrypts all stored values with the newest key. Returns whether this succeeded. */
   async #resealAll(): Promise<boolean> {
-    this.#resealing = true
+    this.#isResealing = true
     try {
       await this.#reseal.run()
       return true
@@ -184,30 +183,30 @@ export class Rotation {
       if (!this.#closed) this.#parts.onTrouble(fault)
       return false
     } finally {
-      this.#resealing = false
+      this.#isResealing = false
     }
   }
 
-  /** Of encryption keys also what callers carry is to be opened: conversations that were compacted. */
-  #keptMs(kind: SecretKind): number {
+  /** An old encryption key is kept as long as callers may send back encrypted content (compacted conversations). */
+  #keepMs(kind: SecretKind): number {
     const carriedMs = kind === 'encryption' ? this.#parts.carriedDays * DAY_MS : 0
     return Math.max(carriedMs, bounds.secretReplacedMsMin)
   }
 }
 
-/** False when the time is over first. */
+/** The result of the work, or false after the time limit. */
 function within(ms: number, work: Promise<boolean>): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise<boolean>(resolve => (timer = setTimeout(() => resolve(false), ms)))
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+  const timeout = new Promise<boolean>(resolve => (timer = setTimeout(() => resolve(false), ms)))
+  return Promise.race([work, timeout]).finally(() => clearTimeout(timer))
 }
 
 const isUnused = ({ rests }: SecretState): boolean => Object.values(rests).every(count => count === 0)
 
 const marksOf = (secrets: readonly Secret[]): readonly string[] => secrets.map(markOf)
 
-/** One that can be told from the others. */
-function fresh(ring: SecretRing): Secret {
+/** Creates a secret whose mark differs from those of the others. */
+function newDistinctSecret(ring: SecretRing): Secret {
   for (;;) {
     const secret = newSecret()
     if (ring.find(markOf(secret)) === undefined) return secret

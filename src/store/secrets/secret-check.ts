@@ -1,5 +1,5 @@
-// Whether the secrets are those that the data was made with. With others a gateway would know no key and open nothing,
-// and say so to each caller instead of once to its operator.
+// Checks at the start that the secrets fit the data. With wrong secrets a gateway would know no API key and could decrypt
+// nothing; it would fail for each caller instead of once for its operator.
 
 import type { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
@@ -24,20 +24,20 @@ export interface Checked {
 export interface AbsentSecret {
   readonly kind: SecretKind
   readonly mark: string
-  /** Something rests on it. */
+  /** A digest or an encrypted value needs this secret. */
   readonly needed: boolean
 }
 
-/** Those that are noted and not there. Nobody needs one of tokens: they end soon. */
+/** The secrets that are noted in the database and missing. A token secret is never needed: tokens expire soon. */
 export function findAbsent({ database, bodies, secrets }: Checked): readonly AbsentSecret[] {
   const db = openReader(database)
   try {
     return secretKinds.flatMap(kind =>
       readMarks(db, kind)
         .filter(({ mark }) => secrets[kind].find(mark) === undefined)
-        .map(noted => {
-          const { mark } = noted
-          if (kind === 'pepper') return { kind, mark, needed: isPeppered(db, noted) }
+        .map(row => {
+          const { mark } = row
+          if (kind === 'pepper') return { kind, mark, needed: isPeppered(db, row) }
           return { kind, mark, needed: kind === 'encryption' && (isSealed(db, mark) || isSealedIn(bodies, mark)) }
         }),
     )
@@ -58,29 +58,29 @@ function isSealedIn(bodies: string, mark: string): boolean {
 
 const madeWith: Readonly<Record<SecretKind, string>> = {
   pepper: 'keys or codes in the database were made with',
-  encryption: 'words in the database were sealed with',
+  encryption: 'content in the database was encrypted with',
   jwt: 'tokens were signed with',
 }
 
-/** What the operator is told. */
+/** The error text for the operator. */
 export function absentSentence({ kind, mark }: AbsentSecret, folder: string): string {
   const { file, variable, name } = secretHomes[kind]
   return (
-    `Another secret than ${name} in use is needed: ${madeWith[kind]} the one with the mark ${mark}. Put it back ` +
-    `into ${join(folder, file)} (one a line, the newest first) or ${variable} (with commas between); a backup has ` +
-    `it. If it is lost, give up what was made with it: weir rotate ${kind} --finish --force.`
+    `${name[0]!.toUpperCase()}${name.slice(1)} in use does not fit the data: ${madeWith[kind]} the one with the mark ` +
+    `${mark}. Add that one to ${join(folder, file)} (one per line, newest first) or ${variable} (separated by commas); ` +
+    `a backup has it. If it is lost, give up what was made with it: weir rotate ${kind} --finish --force.`
   )
 }
 
 export interface Start extends Checked {
   readonly folder: string
   readonly writer: Pick<Writer, 'run'>
-  /** What rests on secrets that are not there does not matter. */
+  /** Start although needed secrets are missing: what was made with them is given up. */
   readonly givesUp: boolean
   readonly by: By
 }
 
-/** Refuses to go on with wrong secrets, and notes the right ones. Gives the kinds with another newest than before. */
+/** Refuses to start with wrong secrets, and notes the secrets in use. Returns the kinds whose newest secret changed. */
 export async function checkSecrets(start: Start): Promise<readonly SecretKind[]> {
   const { writer, by } = start
   const absent = findAbsent(start)

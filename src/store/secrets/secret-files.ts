@@ -1,5 +1,5 @@
-// Secrets in files of the data folder, mode 0600, one secret a line, the newest first; or from the environment, with
-// commas between. The first start makes the files.
+// Reads the secrets from files of the data folder (mode 0600, one secret per line, newest first) or from environment
+// variables (separated by commas). The first start creates the files.
 
 import { randomBytes } from 'node:crypto'
 import {
@@ -40,73 +40,73 @@ const SECRET_BYTES = 32
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** What is written is no list of secrets: why not. */
-class Unreadable extends Error {}
+/** Says why a text is not a valid list of secrets. */
+class InvalidSecrets extends Error {}
 
-/** At least one, each long enough, no two alike. Says why not without saying what is written. */
+/** Reads a list of secrets: at least one, each long enough, no duplicates. Error texts never contain a secret. */
 function parseRing(texts: readonly string[]): SecretRing {
-  if (texts.length === 0) throw new Unreadable('nothing is in it')
+  if (texts.length === 0) throw new InvalidSecrets('it is empty')
   if (texts.length > bounds.secretsMax) {
-    throw new Unreadable(`${texts.length} secrets are in it, and at most ${bounds.secretsMax} may be`)
+    throw new InvalidSecrets(`it has ${texts.length} secrets, and at most ${bounds.secretsMax} are allowed`)
   }
   const short = texts.findIndex(text => text.length < SECRET_CHARS_MIN)
   if (short >= 0) {
-    throw new Unreadable(`secret ${short + 1} of ${texts.length} has fewer than ${SECRET_CHARS_MIN} characters`)
+    throw new InvalidSecrets(`secret ${short + 1} of ${texts.length} has fewer than ${SECRET_CHARS_MIN} characters`)
   }
   const ring = new SecretRing(texts.map(text => new Secret(text)))
-  if (ring.marks.length < texts.length) throw new Unreadable('one secret stands in it twice')
+  if (ring.marks.length < texts.length) throw new InvalidSecrets('it has the same secret twice')
   return ring
 }
 
-/** The secrets that a file holds. */
+/** Reads the secrets of a file. */
 export function readSecretFile(file: string): SecretRing {
   try {
     const text = readFileSync(file, 'utf8').trim()
     return parseRing(text === '' ? [] : text.split('\n').map(line => line.trim()))
   } catch (fault) {
-    if (!(fault instanceof Unreadable)) throw fault
+    if (!(fault instanceof InvalidSecrets)) throw fault
     throw new FolderError(
       `The secret in ${file} is damaged: ${fault.message}. Restore it from a backup: what was made with it needs it.`,
     )
   }
 }
 
-/** Undefined where the environment says nothing. */
+/** Reads the secrets of an environment variable; undefined where it is not set. */
 export function readGivenSecrets(kind: SecretKind, env: Environment): SecretRing | undefined {
   const { variable } = secretHomes[kind]
-  const given = env[variable]
-  if (given === undefined || given === '') return undefined
+  const fromVariable = env[variable]
+  if (fromVariable === undefined || fromVariable === '') return undefined
   try {
-    return parseRing(given.split(',').map(text => text.trim()))
+    return parseRing(fromVariable.split(',').map(text => text.trim()))
   } catch (fault) {
-    if (!(fault instanceof Unreadable)) throw fault
+    if (!(fault instanceof InvalidSecrets)) throw fault
     throw new FolderError(
       `${variable} cannot be used: ${fault.message}. Give secrets of ${SECRET_CHARS_MIN} characters or more, the ` +
-        'newest first, with commas between.',
+        'newest first, separated by commas.',
     )
   }
 }
 
-interface Opening {
+interface OpenSecretsOptions {
   readonly folder: string
   readonly env: Environment
-  /** Undefined where nothing in it would be missed. */
+  /** The database that needs the secrets; undefined where missing secrets may be created. */
   readonly database: string | undefined
 }
 
-export function openSecrets({ folder, env, database }: Opening) {
+export function openSecrets({ folder, env, database }: OpenSecretsOptions) {
   const fromEnvironment = new Set<SecretKind>()
   const closedFiles: string[] = []
   const open = (kind: SecretKind): SecretRing => {
-    const given = readGivenSecrets(kind, env)
-    if (given !== undefined) {
+    const fromVariable = readGivenSecrets(kind, env)
+    if (fromVariable !== undefined) {
       fromEnvironment.add(kind)
-      return given
+      return fromVariable
     }
     const file = join(folder, secretHomes[kind].file)
     if (!existsSync(file)) {
-      refuseIfMissed(kind, file, database)
-      makeSecret(file)
+      refuseIfNeeded(kind, file, database)
+      createSecretFile(file)
     }
     if ((statSync(file).mode & 0o077) !== 0) {
       chmodSync(file, 0o600)
@@ -118,8 +118,8 @@ export function openSecrets({ folder, env, database }: Opening) {
   return { secrets, fromEnvironment, closedFiles }
 }
 
-/** A new one would open nothing of what is there. */
-function refuseIfMissed(kind: SecretKind, file: string, database: string | undefined): void {
+/** Throws if the database was made with a secret of this kind: a new secret would not fit the data. */
+function refuseIfNeeded(kind: SecretKind, file: string, database: string | undefined): void {
   if (database === undefined || kind === 'jwt') return
   const db = openReader(database)
   try {
@@ -130,7 +130,7 @@ function refuseIfMissed(kind: SecretKind, file: string, database: string | undef
   const { name, variable } = secretHomes[kind]
   throw new FolderError(
     `${name[0]!.toUpperCase()}${name.slice(1)} is missing: the data in ${database} was made with one, and there is ` +
-      `neither ${file} nor ${variable}. Bring the file back from a backup, or set the variable. If it is lost, give ` +
+      `neither ${file} nor ${variable}. Restore the file from a backup, or set the variable. If it is lost, give ` +
       `up what was made with it: weir rotate ${kind} --finish --force.`,
   )
 }
@@ -138,10 +138,10 @@ function refuseIfMissed(kind: SecretKind, file: string, database: string | undef
 export const newSecret = (): Secret => new Secret(randomBytes(SECRET_BYTES).toString('base64url'))
 
 /**
- * Whole and on the disk before it has its name: a start that is killed here must not leave half a secret. Of two that
- * start at once, one gives the file its name and both read it.
+ * Creates a secret file. The file is complete and on the disk before it gets its name, so that a killed start cannot
+ * leave half a secret. Of two processes that start at once, one gives the file its name and both read it.
  */
-function makeSecret(file: string): void {
+function createSecretFile(file: string): void {
   const part = `${file}.${process.pid}.part`
   writeFileSync(part, newSecret().reveal(), { mode: 0o600, flush: true })
   try {
@@ -157,7 +157,7 @@ function makeSecret(file: string): void {
 export const secretLines = (secrets: readonly Secret[]): string =>
   secrets.map(secret => `${secret.reveal()}\n`).join('')
 
-/** All of it or nothing, and on the disk when this returns. The caller holds the folder's lock. */
+/** Replaces a secret file atomically. It is on the disk when this returns. The caller holds the lock of the folder. */
 export function writeSecretFile(file: string, secrets: readonly Secret[]): void {
   const part = `${file}.part`
   try {

@@ -1,4 +1,4 @@
-// The kinds of secrets that the gateway keeps for itself.
+// The kinds of secrets that the gateway itself needs.
 
 export type SecretKind = (typeof secretKinds)[number]
 

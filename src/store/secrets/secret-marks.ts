@@ -1,5 +1,6 @@
-// What in the database rests on which secret. Of digests a column tells it, of envelopes they tell it themselves. The
-// tables here are all that there are: a column of either sort that is missing fails a test.
+// Finds which digests and encrypted values of the database need which secret. The mark of the secret is a column beside
+// a digest, and is part of an encrypted value itself. The lists of columns here are complete: a test fails if one of
+// them is missing.
 
 import type { Database } from 'bun:sqlite'
 import type { SecretKind } from './secret-kinds.ts'
@@ -7,42 +8,42 @@ import type { SecretKind } from './secret-kinds.ts'
 export interface SecretMark {
   readonly mark: string
   readonly sinceMs: number
-  /** When another became the newest. */
+  /** When a newer secret replaced it; null: it is the newest. */
   readonly replacedMs: number | null
-  /** Also what does not tell its pepper rests on it. */
+  /** Digests without a mark were made with this secret. */
   readonly isFirst: boolean
 }
 
 export interface PepperedTable {
   readonly table: string
-  /** The digest, and the mark of the pepper in it. */
+  /** The column of the digest, and the column of the mark of its pepper. */
   readonly digest: string
   readonly pepper: string
-  /** What they are, for people. */
+  /** The name of the rows for people. */
   readonly name: string
-  /** Those that would be missed. */
+  /** The condition for rows that are still in use. */
   readonly live: string
 }
 
-/** Of a key that was renewed, while it still works. */
-const OLD_TEXT = 'old_digest IS NOT NULL AND old_until_ms > unixepoch() * 1000'
+/** The old secret of a rotated key, while it still works. */
+const LIVE_OLD_SECRET = 'old_digest IS NOT NULL AND old_until_ms > unixepoch() * 1000'
 
 const LIVE_CODE = 'redeemed_ms IS NULL AND voided_ms IS NULL AND coalesce(expires_ms > unixepoch() * 1000, 1)'
 
 export const pepperedTables: readonly PepperedTable[] = [
   { table: 'api_key', digest: 'digest', pepper: 'pepper', name: 'keys', live: 'revoked_ms IS NULL' },
-  { table: 'api_key', digest: 'old_digest', pepper: 'old_pepper', name: 'old texts of keys', live: OLD_TEXT },
+  { table: 'api_key', digest: 'old_digest', pepper: 'old_pepper', name: 'old texts of keys', live: LIVE_OLD_SECRET },
   { table: 'code', digest: 'digest', pepper: 'pepper', name: 'codes', live: LIVE_CODE },
 ]
 
 export interface SealedColumn {
   readonly table: string
   readonly column: string
-  /** Its primary key. */
+  /** The primary key of the table. */
   readonly key: readonly string[]
-  /** What its envelopes are bound to: the row of their place, with slashes between. */
+  /** The columns that identify the row in the encrypted value, joined with slashes. */
   readonly row: readonly string[]
-  /** The table of their place, where it has had another name. */
+  /** The table name in the encrypted value, where the table has been renamed. */
   readonly sealedIn?: string
 }
 
@@ -58,18 +59,18 @@ export const sealedColumns: readonly SealedColumn[] = [
   { table: 'webhook', column: 'secret', key: ['id'], row: ['id'] },
 ]
 
-/** Those of the file of bodies. */
+/** The encrypted columns in the file of bodies. */
 export const bodyColumns: readonly SealedColumn[] = [
   { table: 'body', column: 'request', key: ['call_id'], row: ['call_id'] },
   { table: 'body', column: 'answer', key: ['call_id'], row: ['call_id'] },
 ]
 
-/** SQL for one of these tables: `{name}` is what it has under that name. */
+/** Fills an SQL template: replaces each `{name}`. */
 export function fill(sql: string, names: Readonly<Record<string, string>>): string {
   return sql.replace(/\{(\w+)\}/g, (_, name: string) => names[name]!)
 }
 
-/** The oldest first. None where the schema is from before them. */
+/** The noted marks of a kind, oldest first. Empty where the schema has no marks yet. */
 export function readMarks(db: Database, kind: SecretKind): readonly SecretMark[] {
   if (db.query("SELECT 1 FROM sqlite_schema WHERE name = 'secret_mark'").get() === null) return []
   const rows = db
@@ -83,57 +84,57 @@ export function readMarks(db: Database, kind: SecretKind): readonly SecretMark[]
   }))
 }
 
-/** How many rest on each secret, by its mark and by what they are. */
+/** How many rows need each secret, by the mark of the secret and the name of the rows. */
 export type Resting = Readonly<Record<string, Readonly<Record<string, number>>>>
 
-type Counted = { mark: string | null; n: bigint }[]
+type CountedMarks = { mark: string | null; n: bigint }[]
 
-/** Of what is not marked, `first` is the mark. */
+/** Counts digests by pepper. `first` is the mark for digests without a mark. */
 export function countPeppered(db: Database, first: string): Resting {
   const sql = 'SELECT {pepper} AS mark, count(*) AS n FROM {table} WHERE {live} GROUP BY {pepper}'
-  return gather(
+  return countByMark(
     pepperedTables.map(({ table, pepper, name, live }) => {
-      const counted = db.query(fill(sql, { table, pepper, live })).all() as Counted
+      const counted = db.query(fill(sql, { table, pepper, live })).all() as CountedMarks
       return [name, counted.map(({ mark, n }) => ({ mark: mark ?? first, n }))]
     }),
   )
 }
 
-/** Reads every envelope. */
+/** Counts encrypted values by secret. It reads every encrypted value. */
 export function countSealed(db: Database, columns = sealedColumns): Resting {
   const sql = `SELECT lower(hex(substr({column}, 2, 4))) AS mark, count(*) AS n FROM {table}
     WHERE {column} IS NOT NULL GROUP BY 1`
-  return gather(
+  return countByMark(
     columns.map(({ table, column }) => {
       const name = columns.some(other => other.table === table && other.column !== column)
         ? `${table}.${column}`
         : table
-      return [name, db.query(fill(sql, { table, column })).all() as Counted]
+      return [name, db.query(fill(sql, { table, column })).all() as CountedMarks]
     }),
   )
 }
 
-function gather(counts: readonly (readonly [string, Counted])[]): Resting {
+function countByMark(counts: readonly (readonly [string, CountedMarks])[]): Resting {
   const resting: Record<string, Record<string, number>> = {}
   for (const [name, counted] of counts) {
     for (const { mark, n } of counted) {
-      const of = (resting[mark ?? ''] ??= {})
-      of[name] = (of[name] ?? 0) + Number(n)
+      const ofMark = (resting[mark ?? ''] ??= {})
+      ofMark[name] = (ofMark[name] ?? 0) + Number(n)
     }
   }
   return resting
 }
 
-/** Stops at the first that it finds. */
+/** Whether any digest needs this pepper. Stops at the first one. */
 export function isPeppered(db: Database, { mark, isFirst }: SecretMark): boolean {
   const sql = 'SELECT 1 FROM {table} WHERE {live} AND ({pepper} = ?1 OR (?2 AND {pepper} IS NULL)) LIMIT 1'
-  const told = [mark, Number(isFirst)] as const
+  const values = [mark, Number(isFirst)] as const
   return pepperedTables.some(
-    ({ table, pepper, live }) => db.query(fill(sql, { table, pepper, live })).get(...told) !== null,
+    ({ table, pepper, live }) => db.query(fill(sql, { table, pepper, live })).get(...values) !== null,
   )
 }
 
-/** Stops at the first that it finds. */
+/** Whether any encrypted value needs this secret. Stops at the first one. */
 export function isSealed(db: Database, mark: string, columns = sealedColumns): boolean {
   const sql = 'SELECT 1 FROM {table} WHERE {column} IS NOT NULL AND substr({column}, 2, 4) = ?1 LIMIT 1'
   const bytes = Buffer.from(mark, 'hex')
@@ -147,7 +148,7 @@ export interface RestingKey {
   readonly mark: string
 }
 
-/** Keys that rest on another pepper than the newest, some of them. */
+/** Some of the keys whose digest was made with an older pepper. */
 export function keysOnOlder(db: Database, { newest, first, limit }: OlderKeys): readonly RestingKey[] {
   const rows = db
     .query(

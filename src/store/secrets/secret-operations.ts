@@ -1,4 +1,5 @@
-// What the writer does for secrets: notes which are in use, and brings what rests on an older one to the newest.
+// The operations on secrets: note which secrets are in use, and move digests and encrypted values from older secrets to
+// the newest one.
 
 import type { Runs } from '../engine/operation.ts'
 import type { Books } from '../ledger/books.ts'
@@ -12,18 +13,18 @@ export interface RedigestedKey {
   /** Hex. */
   readonly from: string
   readonly to: string
-  /** The mark of the pepper that it is now of. */
+  /** The mark of the pepper of the new digest. */
   readonly pepper: string
 }
 
 export interface SecretOperations {
-  /** The marks of all that are in use, the newest first; others stay noted. */
+  /** Notes the marks of all secrets in use, newest first. Marks that were noted before stay. */
   noteSecrets: {
     input: { readonly kind: SecretKind; readonly marks: readonly string[] }
-    /** `rotated`: there was another newest before. */
+    /** `rotated`: the newest secret has changed. */
     result: { done: 'noted' | 'rotated' }
   }
-  /** Nothing rests on them any more, or what does is given up. */
+  /** Removes the marks of secrets that nothing uses any more, or whose data is given up. */
   dropSecrets: {
     input: { readonly kind: SecretKind; readonly marks: readonly string[] }
     result: { done: 'dropped' }

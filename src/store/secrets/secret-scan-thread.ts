@@ -1,5 +1,5 @@
-// The thread that looks through the database for what rests on which secret: it reads every envelope, which would take
-// too long beside calls. It writes nothing.
+// The thread that scans the database for digests and encrypted values by secret. It reads every encrypted value, which
+// would take too long on the thread that serves calls. It writes nothing.
 
 import type { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
@@ -12,12 +12,12 @@ import { resealSome } from './resealed-rows.ts'
 import type { OlderKeys, Resting, RestingKey } from './secret-marks.ts'
 import { bodyColumns, countPeppered, countSealed, keysOnOlder, sealedColumns } from './secret-marks.ts'
 
-/** What is asked, and what is answered. */
+/** The requests of the thread: input and result of each. */
 export interface ScanQuestions {
   countPeppered: { asked: { readonly first: string }; answered: Resting }
   countSealed: { asked: { readonly bodies: string }; answered: Resting }
   keysOnOlder: { asked: OlderKeys; answered: readonly RestingKey[] }
-  /** The newest secret first. */
+  /** `secrets` has the newest first. */
   reseal: { asked: { readonly secrets: readonly string[]; readonly cursor: ResealCursor }; answered: ResealedSome }
 }
 
@@ -38,19 +38,19 @@ declare const self: Worker
 let db: Database | undefined
 let ring: SecretRing | undefined
 let seal: Seal | undefined
-let known = ''
+let knownSecrets = ''
 
 function sealOf(secrets: readonly string[]): { seal: Seal; newest: string } {
-  const told = secrets.join('\n')
-  if (ring === undefined || seal === undefined || known !== told) {
+  const joined = secrets.join('\n')
+  if (ring === undefined || seal === undefined || knownSecrets !== joined) {
     ring = ringOf(...secrets)
     seal = new Seal(ring)
-    known = told
+    knownSecrets = joined
   }
   return { seal, newest: ring.newestMark }
 }
 
-/** None where no body was ever kept. */
+/** Empty where no body was ever stored. */
 function countBodies(path: string): Resting {
   if (!existsSync(path)) return {}
   const file = openReader(path)
@@ -61,27 +61,28 @@ function countBodies(path: string): Resting {
   }
 }
 
-function addUp(one: Resting, other: Resting): Resting {
+function merge(one: Resting, other: Resting): Resting {
   const marks = new Set([...Object.keys(one), ...Object.keys(other)])
   return Object.fromEntries([...marks].map(mark => [mark, { ...one[mark], ...other[mark] }]))
 }
 
-type Answers = { readonly [Name in ScanQuestion]: (db: Database, asked: Asked<Name>) => Answered<Name> }
+type ScanHandlers = { readonly [Name in ScanQuestion]: (db: Database, asked: Asked<Name>) => Answered<Name> }
 
-const answers: Answers = {
-  countPeppered: (at, { first }) => countPeppered(at, first),
-  countSealed: (at, { bodies }) => addUp(countSealed(at), countBodies(bodies)),
-  keysOnOlder: (at, asked) => keysOnOlder(at, asked),
-  reseal: (at, { secrets, cursor }) => resealSome(at, { columns: sealedColumns, ...sealOf(secrets) }, cursor),
+const handlers: ScanHandlers = {
+  countPeppered: (database, { first }) => countPeppered(database, first),
+  countSealed: (database, { bodies }) => merge(countSealed(database), countBodies(bodies)),
+  keysOnOlder: (database, asked) => keysOnOlder(database, asked),
+  reseal: (database, { secrets, cursor }) =>
+    resealSome(database, { columns: sealedColumns, ...sealOf(secrets) }, cursor),
 }
 
 self.onmessage = ({ data: { database, name, asked } }: MessageEvent<ToScan>) => {
   try {
     db ??= openReader(database)
-    // The name and what is asked come as a pair from SecretScan.ask, which is typed.
-    const answer = answers[name] as (at: Database, asked: Asked<ScanQuestion>) => unknown
-    postMessage({ answered: answer(db, asked) } satisfies FromScan)
+    // SecretScan.run has checked that the input fits the name; the message has lost that type.
+    const handler = handlers[name] as (db: Database, asked: Asked<ScanQuestion>) => unknown
+    postMessage({ answered: handler(db, asked) } satisfies FromScan)
   } catch (fault) {
-    postMessage({ failed: fault instanceof Error ? fault.message : 'unknown fault' } satisfies FromScan)
+    postMessage({ failed: fault instanceof Error ? fault.message : 'unknown error' } satisfies FromScan)
   }
 }

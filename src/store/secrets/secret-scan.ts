@@ -1,5 +1,5 @@
-// The near side of the thread that looks through the database for what rests on which secret. There is one only while
-// somebody has something to ask.
+// Sends requests to the thread that scans the database for digests and encrypted values by secret. The thread exists
+// only while it has work.
 
 import { StoreError } from '../engine/database.ts'
 import type { Answered, Asked, FromScan, ScanQuestion, ToScan } from './secret-scan-thread.ts'
@@ -9,14 +9,14 @@ export class SecretScan {
   #thread: Worker | undefined
   #last: Promise<unknown> = Promise.resolve()
   #users = 0
-  /** Of whoever waits for an answer. */
-  #onLost: ((fault: Error) => void) | undefined
+  /** Rejects the running request. */
+  #rejectRunning: ((fault: Error) => void) | undefined
 
   constructor(database: string) {
     this.#database = database
   }
 
-  /** The thread stays until the work is over. */
+  /** Keeps the thread until the work has ended. */
   async during<T>(work: () => Promise<T>): Promise<T> {
     this.#users++
     try {
@@ -26,24 +26,24 @@ export class SecretScan {
     }
   }
 
-  /** Whoever waits for an answer gets none. */
+  /** Terminates the thread. The running request is rejected. */
   close(): void {
     this.#thread?.terminate()
     this.#thread = undefined
-    this.#onLost?.(new StoreError('The look at what rests on secrets was ended.'))
+    this.#rejectRunning?.(new StoreError('The scan for the use of secrets was stopped.'))
   }
 
-  /** One after the other. Only within `during`. */
+  /** Runs one request after the other. Must be called within `during`. */
   ask<Name extends ScanQuestion>(name: Name, asked: Asked<Name>): Promise<Answered<Name>> {
-    const mine = this.#last.then(() => this.#ask({ database: this.#database, name, asked }))
-    this.#last = mine.catch(() => {})
-    return mine as Promise<Answered<Name>>
+    const result = this.#last.then(() => this.#send({ database: this.#database, name, asked }))
+    this.#last = result.catch(() => {})
+    return result as Promise<Answered<Name>>
   }
 
-  #ask(question: ToScan): Promise<unknown> {
+  #send(question: ToScan): Promise<unknown> {
     const thread = (this.#thread ??= new Worker(new URL('./secret-scan-thread.ts', import.meta.url).href))
     return new Promise((resolve, reject) => {
-      this.#onLost = reject
+      this.#rejectRunning = reject
       thread.onmessage = ({ data }: MessageEvent<FromScan>) =>
         'answered' in data ? resolve(data.answered) : reject(new StoreError(data.failed))
       thread.onerror = event => reject(new StoreError(event.message))
