@@ -83,15 +83,15 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: 'src/store/engine/writer.ts',
-        find: "      this.#queue.push({ job, sinceMs, late: false, resolve: resolve as Waiting['resolve'], reject })\n",
+        find: '      this.#queue.push({ job, sinceMs, isAbandoned: false, resolve: resolve as Resolve, reject })\n',
         replace: `
-      const waiting: Waiting = { job, sinceMs, late: false, resolve: resolve as Waiting['resolve'], reject }
+      const operation: QueuedOperation = { job, sinceMs, isAbandoned: false, resolve: resolve as Resolve, reject }
       if (name === 'settle') {
-        waiting.resolve({ done: 'exists' })
-        setTimeout(() => this.#queue.push(waiting), 10)
+        operation.resolve({ done: 'exists' })
+        setTimeout(() => this.#queue.push(operation), 10)
         return
       }
-      this.#queue.push(waiting)
+      this.#queue.push(operation)
 `,
       },
     ],
@@ -174,8 +174,8 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: 'src/store/ledger/recovery.ts',
-        find: 'const freed = books.idempotency.release(Number(hold.call_id))',
-        replace: 'const freed = false',
+        find: 'const isKeyReleased = books.idempotency.release(Number(hold.call_id))',
+        replace: 'const isKeyReleased = false',
       },
     ],
     by: 'kills',
@@ -212,7 +212,7 @@ export const bugs: readonly Bug[] = [
       { file: SCHEMA, find: 'CREATE UNIQUE INDEX transfer_reference', replace: 'CREATE INDEX transfer_reference' },
       {
         file: LEDGER,
-        find: 'findOne.get(ref, kind) ?? named()',
+        find: 'findOne.get(ref, kind) ?? findSameReference()',
         replace: 'findOne.get(ref, kind)',
       },
     ],

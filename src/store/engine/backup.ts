@@ -145,7 +145,7 @@ function badName(to: string, madeAt: string): string {
   return existsSync(name) ? `${name}-${inName(madeAt)}` : name
 }
 
-/** Writes a time so that it can be staging of a file name. */
+/** Writes a time so that it can be part of a file name. */
 const inName = (time: string): string => time.replaceAll(':', '-')
 
 function schemaOf(path: string): number {

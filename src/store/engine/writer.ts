@@ -10,19 +10,21 @@ import type { Input, OperationName, Result } from './operations.ts'
 import { beginning } from './operations.ts'
 import type { Done, FromWriter, Job, ToWriter, WriterOptions, WriterStart } from './writer-messages.ts'
 
+type Resolve = (result: unknown) => void
+
 interface QueuedOperation {
   readonly job: Job
   readonly sinceMs: number
   /** Its caller has got a timeout error, so nobody waits for its result any more. */
   isAbandoned: boolean
-  resolve(result: unknown): void
+  readonly resolve: Resolve
   reject(fault: Error): void
 }
 
 const TIMEOUT_CHECK_MS = 250
 /** The writer is unhealthy when a batch takes longer than this, and for this long after a batch failed. */
 const UNHEALTHY_MS = 1_000
-/** Returns how long an operation has waited that was queued at the giveUpTimer time. Tests replace it. */
+/** Returns how long an operation has waited that was queued at the given time. Tests replace it. */
 export type WaitedMs = (sinceMs: number) => number
 
 export const waitedSince: WaitedMs = sinceMs => performance.now() - sinceMs
@@ -121,7 +123,7 @@ export class Writer {
     }
     return new Promise((resolve, reject) => {
       const job = { name, input, dueMs: Date.now() + bounds.settleMsMax, ...(by !== undefined && { by }) }
-      this.#queue.push({ job, sinceMs, isAbandoned: false, resolve: resolve as QueuedOperation['resolve'], reject })
+      this.#queue.push({ job, sinceMs, isAbandoned: false, resolve: resolve as Resolve, reject })
       this.#timer ??= setInterval(() => this.#rejectLate(), TIMEOUT_CHECK_MS)
       if (this.#busy) return
       this.#busy = true
