@@ -1,5 +1,5 @@
-// The audit plans: which operations are audited, the target of each, and which columns are compared before and after it.
-// An operation without a plan is an internal one of Weir, such as settling a call.
+// The audit plans: which operations are audited, the target of each, and which columns are compared before and after
+// it. An operation without a plan is an internal one of Weir, such as settling a call.
 
 import { textId } from '../../base/ids.ts'
 import type { OperationName } from '../engine/operations.ts'

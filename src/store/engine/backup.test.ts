@@ -1,4 +1,5 @@
-// A backup of any earlier version can be verified and restored: after a failed upgrade one needs the backup from before.
+// A backup of any earlier version can be verified and restored: after a failed upgrade one needs the backup from
+// before.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -1,9 +1,9 @@
-// Audits the ledger: every balance must be the sum of its transfers, held money must be the sum of the open holds, every
-// charge must have its record and every record its charge. It only reads, and reports what does not agree.
+// Audits the ledger: every balance must be the sum of its transfers, held money must be the sum of the open holds,
+// every charge must have its record and every record its charge. It only reads, and reports what does not agree.
 //
-// The first pass reads everything. Each later pass reads only new rows (`seq` grows in the order of commits) and compares
-// the sums with the balances of the same snapshot, so that ten million old rows cost nothing. A snapshot keeps SQLite
-// from checkpointing the WAL file, so it is never held for longer than one slice takes.
+// The first pass reads everything. Each later pass reads only new rows (`seq` grows in the order of commits) and
+// compares the sums with the balances of the same snapshot, so that ten million old rows cost nothing. A snapshot keeps
+// SQLite from checkpointing the WAL file, so it is never held for longer than one slice takes.
 
 import { Database } from 'bun:sqlite'
 import { idAtMs } from '../../base/ids.ts'

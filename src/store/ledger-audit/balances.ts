@@ -1,5 +1,5 @@
-// The part of an audit that compares balances with the sums of the transfers read so far, and held amounts with the open
-// holds. All of it must be read in the snapshot of the last transfer.
+// The part of an audit that compares balances with the sums of the transfers read so far, and held amounts with the
+// open holds. All of it must be read in the snapshot of the last transfer.
 
 import type { Database } from 'bun:sqlite'
 import { textId } from '../../base/ids.ts'

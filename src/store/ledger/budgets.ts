@@ -1,5 +1,6 @@
 // Budgets of keys and accounts, in total or per day or month. They are checked and updated in the transactions of hold
-// and settle. A call counts in the period in which it is settled. Most keys have no budget and cost one look-up in a set.
+// and settle. A call counts in the period in which it is settled. Most keys have no budget and cost one look-up in a
+// set.
 
 import type { Database } from 'bun:sqlite'
 import { assert } from '../../base/assert.ts'

@@ -1,6 +1,7 @@
 // Searches records page by page, newest or oldest first. One filter decides which index is scanned; the other filters
 // are checked on the rows of this scan. A page scans a bounded number of rows, so that no search takes long. Where
-// several values of one index are scanned (accounts of a person, failed outcomes), they are merged in the order of time.
+// several values of one index are scanned (accounts of a person, failed outcomes), they are merged in the order of
+// time.
 
 import type { Database } from 'bun:sqlite'
 import type { Scope } from '../queries/paging.ts'

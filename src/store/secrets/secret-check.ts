@@ -1,5 +1,5 @@
-// Checks at the start that the secrets fit the data. With wrong secrets a gateway would know no API key and could decrypt
-// nothing; it would fail for each caller instead of once for its operator.
+// Checks at the start that the secrets fit the data. With wrong secrets a gateway would know no API key and could
+// decrypt nothing; it would fail for each caller instead of once for its operator.
 
 import type { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'

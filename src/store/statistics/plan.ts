@@ -1,4 +1,5 @@
-// The plan of the statistics: which groups of calls are summed up, over which spans of time, and how long sums are kept.
+// The plan of the statistics: which groups of calls are summed up, over which spans of time, and how long sums are
+// kept.
 
 const MINUTE_MS = 60_000
 const HOUR_MS = 3_600_000

@@ -2,8 +2,8 @@
 // input saved. Both are computed from the lines of the bill and the versions of prices.
 //
 // A call at a shipped price costs the operator the sum of its lines before the tier's multiplier. For a call at a price
-// of the operator, the same counts are priced with the plain rates that were shipped for the model at that time; special
-// cases (long input, hours, classes) are ignored. What a provider bills for calls without usage is unknown.
+// of the operator, the same counts are priced with the plain rates that were shipped for the model at that time;
+// special cases (long input, hours, classes) are ignored. What a provider bills for calls without usage is unknown.
 
 import type { Database } from 'bun:sqlite'
 import type { Line, NanosPerMillion } from '../../base/money/money.ts'

@@ -53,7 +53,7 @@ export interface WebhookOperations {
     input: { readonly event: string; readonly accountId: number | null; readonly data: string }
     result: { done: 'raised' }
   }
-  /** Notes an attempt. Without `dueMs` the delivery has ended; with it, all deliveries of the webhook wait until then. */
+  /** Notes an attempt. Without `dueMs` the delivery has ended; else all deliveries of the webhook wait until then. */
   noteDelivery: {
     input: {
       readonly id: number
