@@ -1,4 +1,4 @@
-// The order of attempts, and when to stop.
+// Tests the verdicts on upstream errors, the order of attempts, and when attempts end.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -16,7 +16,7 @@ describe('the next channel', () => {
     expect(nextChannel(channels, tried(['b', 'broken'], ['a', 'too_slow']), 3)).toEqual({ id: 'c' })
   })
 
-  test('is none when enough were tried, or all', () => {
+  test('is undefined when the maximum or all were tried', () => {
     expect(nextChannel(channels, tried(['a', 'broken'], ['b', 'broken'], ['c', 'broken']), 3)).toBeUndefined()
     expect(nextChannel(channels.slice(0, 1), tried(['a', 'broken']), 3)).toBeUndefined()
     expect(nextChannel([], [], 3)).toBeUndefined()
@@ -32,7 +32,7 @@ describe('the next channel', () => {
     expect(nextChannel(channels, tried(['a', verdict]), 3)).toEqual({ id: 'b' })
   })
 
-  test('never comes twice, and never beyond the bound', () => {
+  test('is never repeated, and never beyond the maximum', () => {
     const verdicts = fc.array(fc.constantFrom<Verdict>('credential_bad', 'rate_limited', 'broken', 'too_slow'))
     fc.assert(
       fc.property(fc.uniqueArray(fc.string({ minLength: 1 })), verdicts, fc.nat(5), (ids, fates, max) => {
@@ -63,7 +63,7 @@ test.each([
   for (const status of statuses) expect([status, judgeStatus(status)]).toEqual([status, verdict])
 })
 
-describe('what an upstream says with its status', () => {
+describe('the verdict on an upstream error', () => {
   test.each<[Verdict, number, { code?: string; type?: string; message?: string }]>([
     ['rate_limited', 429, { code: 'rate_limit_exceeded', type: 'requests' }],
     ['quota_spent', 429, { code: 'insufficient_quota', type: 'insufficient_quota' }],
@@ -100,18 +100,18 @@ describe('what an upstream says with its status', () => {
     ['broken', 500, { code: 'insufficient_quota' }],
     ['broken', 529, { type: 'overloaded_error' }],
     ['broken', 302, {}],
-    // What the caller wrote may be repeated in a sentence, but does not begin one.
+    // A message may quote the caller's text, but does not begin with it.
     ['caller_at_fault', 400, { message: "Invalid value 'your credit balance is too low'" }],
     ['caller_at_fault', 400, { message: 'field: insufficient balance' }],
   ])('%s: %p %o', (verdict, status, words) => {
     expect(judgeRefusal({ status, message: 'No.', ...words })).toBe(verdict)
   })
 
-  test('a 403 that is not in the dialect of the upstream is somebody else in between', () => {
+  test('a 403 without an error in the dialect of the upstream comes from a proxy in between', () => {
     expect(judgeRefusal({ status: 403, message: 'The upstream answered with status 403.' }, false)).toBe('broken')
   })
 
-  test('too much to do', () => {
+  test('overload', () => {
     for (const status of [503, 529]) expect(saysOverloaded({ status })).toBe(true)
     expect(saysOverloaded({ status: 500, type: 'overloaded_error' })).toBe(true)
     expect(saysOverloaded({ status: 500, code: 'internal' })).toBe(false)

@@ -1,29 +1,30 @@
-// What an attempt came to, and whether another may follow. Pure: channels and attempts come as plain data.
+// Judges how an attempt ended, from the status and the error of the upstream, and decides whether another attempt may
+// follow. Pure functions on plain data.
 
 import type { UpstreamWords } from '../base/errors.ts'
 
 export interface Tried {
   readonly channelId: string
-  /** `<provider>/<model>`, where the same channel may be tried with another. */
+  /** `<provider>/<model>`. Set where the same channel may be tried again with another model. */
   readonly model?: string | undefined
   readonly verdict: Verdict
 }
 
-/** What an attempt came to. Only `next` verdicts may be followed by another attempt. */
+/** How an attempt ended. After `answered` and `caller_at_fault` there is no further attempt. */
 export type Verdict =
   | 'answered'
-  | 'caller_at_fault' // the upstream refused the caller's own request: another channel would too
+  | 'caller_at_fault' // the upstream blames the request; every other channel would refuse it as well
   | 'credential_bad'
-  | 'forbidden' // by the credential's rights or by what was asked for, which cannot be told from one refusal
+  | 'forbidden' // 403: the credential or the request is at fault; one refusal does not show which
   | 'rate_limited'
-  | 'quota_spent' // nothing is left to be had for this credential until somebody pays, or for long
-  | 'not_here' // this channel does not have the model; another may
+  | 'quota_spent' // the credential's funds or long-term quota are used up
+  | 'not_here' // this channel does not serve the model; another may
   | 'broken'
   | 'too_slow'
 
 const FINAL: ReadonlySet<Verdict> = new Set(['answered', 'caller_at_fault'])
 
-/** The next channel in order, or undefined when trying on is useless or not allowed. */
+/** The first channel that was not tried yet. Undefined when a further attempt is useless or not allowed. */
 export function nextChannel<Channel extends { readonly id: string }>(
   channels: readonly Channel[],
   tried: readonly Tried[],
@@ -36,7 +37,7 @@ export function nextChannel<Channel extends { readonly id: string }>(
 
 const TRANSIENT = new Set([408, 425, 500, 502, 503, 504, 529])
 
-/** What a refusing status says of the channel. A status that blames the request is the caller's. */
+/** The verdict on an error status alone. Statuses that blame the request give `caller_at_fault`. */
 export function judgeStatus(status: number): Verdict {
   if (status === 401 || status === 402 || status === 403 || status === 407) return 'credential_bad'
   if (status === 429) return 'rate_limited'
@@ -44,7 +45,7 @@ export function judgeStatus(status: number): Verdict {
   return 'caller_at_fault'
 }
 
-/** Codes and types of errors that say more than their status, in lower case; with `*` also what begins so. */
+/** Error codes and types that are more precise than the status, in lower case. `*` at the end matches any suffix. */
 const CODES: readonly (readonly [Verdict, readonly string[]])[] = [
   ['quota_spent', ['insufficient_quota', 'billing_*', 'exceeded_current_quota*', 'insufficient_balance', 'arrearage']],
   ['quota_spent', ['accountoverdue*', 'servicequotaexceeded*', 'insufficient_credits']],
@@ -56,53 +57,54 @@ const CODES: readonly (readonly [Verdict, readonly string[]])[] = [
   ['credential_bad', ['invalidsignature*', 'missingauthentication*']],
 ]
 
-/** More in one call than the credential may have in a minute: it is always refused, and others are not. */
+/** The call needs more tokens than the credential may use in a minute. Waiting does not help; another channel may. */
 const TOO_LARGE = 'request too large for '
 
-/** The same of sentences. Only how they begin counts: further on they may repeat what the caller wrote. */
-const SENTENCES: readonly (readonly [Verdict, readonly string[]])[] = [
+/** The same by the start of the error message. Only the start counts: the rest may quote the caller's own text. */
+const MESSAGE_STARTS: readonly (readonly [Verdict, readonly string[]])[] = [
   ['quota_spent', ['your credit balance is too low', 'insufficient balance', 'insufficient credits']],
   ['not_here', ['model: ', 'models/', 'the model `', "you don't have access to the model"]],
   ['credential_bad', ['api key not valid', 'invalid api key', 'incorrect api key']],
 ]
 
 /**
- * The same, by what the upstream said, too. A 403 is about the credential only if it says so: a caller can provoke one
- * by asking for what the credential must not do, and would switch it off for all others.
+ * The verdict on an error status together with the error body. A 403 is `credential_bad` only if the body says so:
+ * otherwise a caller could provoke 403s with forbidden requests and switch the credential off for everybody.
+ * `isReadable`: the body is an error in the upstream's dialect.
  */
-export function judgeRefusal({ status, code, type, message }: UpstreamWords, isSaid = true): Verdict {
+export function judgeRefusal({ status, code, type, message }: UpstreamWords, isReadable = true): Verdict {
   const byStatus = judgeStatus(status)
   if (byStatus === 'broken' || status === 401 || status === 407) return byStatus
   if (status === 429 && message.toLowerCase().startsWith(TOO_LARGE)) return 'not_here'
-  const said = byCode(code) ?? byCode(type) ?? bySentence(message)
-  if (said === 'not_here' && status !== 403 && status !== 404 && status !== 400) return byStatus
-  if (said !== undefined) return said
+  const byBody = verdictOfCode(code) ?? verdictOfCode(type) ?? verdictOfMessage(message)
+  if (byBody === 'not_here' && status !== 403 && status !== 404 && status !== 400) return byStatus
+  if (byBody !== undefined) return byBody
   if (status === 402) return 'quota_spent'
-  // A page of some guard before the upstream, and not the upstream's own refusal.
-  if (status === 403) return isSaid ? 'forbidden' : 'broken'
+  // An unreadable body comes from a proxy or firewall in front of the upstream, not from the upstream.
+  if (status === 403) return isReadable ? 'forbidden' : 'broken'
   return byStatus
 }
 
-function byCode(code: string | undefined): Verdict | undefined {
+function verdictOfCode(code: string | undefined): Verdict | undefined {
   if (code === undefined) return undefined
-  return CODES.find(([, words]) => isAmong(words, code))?.[0]
+  return CODES.find(([, patterns]) => matchesAny(patterns, code))?.[0]
 }
 
-function isAmong(words: readonly string[], code: string): boolean {
-  const said = code.toLowerCase()
-  return words.some(word => (word.endsWith('*') ? said.startsWith(word.slice(0, -1)) : said === word))
+function matchesAny(patterns: readonly string[], code: string): boolean {
+  const lower = code.toLowerCase()
+  return patterns.some(pattern => (pattern.endsWith('*') ? lower.startsWith(pattern.slice(0, -1)) : lower === pattern))
 }
 
-function bySentence(message: string): Verdict | undefined {
-  const said = message.slice(0, 64).toLowerCase()
-  return SENTENCES.find(([, begins]) => begins.some(begin => said.startsWith(begin)))?.[0]
+function verdictOfMessage(message: string): Verdict | undefined {
+  const start = message.slice(0, 64).toLowerCase()
+  return MESSAGE_STARTS.find(([, starts]) => starts.some(known => start.startsWith(known)))?.[0]
 }
 
-/** What readers give an error that names no status. */
-const UNNAMED = 502
+/** The codecs give this status to an error that names none. */
+const DEFAULT_STATUS = 502
 
-/** The status that errors of these codes and types have where they are answers of their own; `*` as above. */
-const STATUSES: readonly (readonly [status: number, words: readonly string[]])[] = [
+/** The HTTP status that an upstream uses for these error codes and types; `*` as above. */
+const STATUSES: readonly (readonly [status: number, patterns: readonly string[]])[] = [
   [404, ['model_not_found', 'not_found*', 'invalidendpointormodel*', 'modelnotopen', 'notfound*']],
   [402, ['billing_*', 'insufficient_balance', 'insufficient_credits', 'payment_required']],
   [429, ['insufficient_quota', 'exceeded_current_quota*', 'rate_limit*', 'ratelimit*', 'resource_exhausted']],
@@ -119,42 +121,42 @@ const STATUSES: readonly (readonly [status: number, words: readonly string[]])[]
 ]
 
 /**
- * The status that an error would have had as an answer of its own: of one that came as an event, or in the body of an
- * answer that says 200.
+ * The status of an error that came inside a 200 answer, as a stream event or in the body: the status that the upstream
+ * would have sent if the error had been its whole answer.
  */
 export function statusSaid({ status, code, type }: UpstreamWords): number {
-  if (status !== UNNAMED) return status
-  const of = (word: string | undefined): number | undefined =>
-    word === undefined ? undefined : STATUSES.find(([, words]) => isAmong(words, word))?.[0]
-  return of(code) ?? of(type) ?? status
+  if (status !== DEFAULT_STATUS) return status
+  const find = (name: string | undefined): number | undefined =>
+    name === undefined ? undefined : STATUSES.find(([, patterns]) => matchesAny(patterns, name))?.[0]
+  return find(code) ?? find(type) ?? status
 }
 
-/** Of the statuses from 400 to 499 those that are about the credential, its funds, or the moment. */
-const UNBLAMING: ReadonlySet<number> = new Set([401, 402, 408, 409, 429])
+/** 4xx statuses that do not blame the request but the credential, its funds or the moment. */
+const NOT_BLAMING: ReadonlySet<number> = new Set([401, 402, 408, 409, 429])
 
-/** Types and codes of errors that blame the request, in lower case; with `*` also what begins so. */
+/** Error types and codes that blame the request, in lower case. `*` at the end matches any suffix. */
 const BLAMING: readonly string[] = [
-  ...['invalid_request*', 'invalid_argument', 'bad_request*', 'badrequest*', 'invalidparameter*', 'invalid_prompt'],
-  ...['tool_use_failed', 'tool_call_*', 'json_validate_failed', 'context_length_exceeded', 'string_above_max_length'],
-  ...['content_filter*', 'content_policy*', 'safety*', 'data_inspection_failed', 'sensitivecontent*', 'moderation*'],
-  ...['external_connector_error', 'mcp_*', 'http_error', 'unsupported_*', 'invalid_image*', 'image_*'],
+  'invalid_request*', 'invalid_argument', 'bad_request*', 'badrequest*', 'invalidparameter*', 'invalid_prompt',
+  'tool_use_failed', 'tool_call_*', 'json_validate_failed', 'context_length_exceeded', 'string_above_max_length',
+  'content_filter*', 'content_policy*', 'safety*', 'data_inspection_failed', 'sensitivecontent*', 'moderation*',
+  'external_connector_error', 'mcp_*', 'http_error', 'unsupported_*', 'invalid_image*', 'image_*',
 ]
 
 /**
- * Whether an error in the midst of an answer is about what was asked for, or about a tool that was to be used for it,
- * and not a failure of the upstream's own. One that says neither is the upstream's.
+ * Whether an error in the middle of an answer is the fault of the request, or of a tool that the request names. An
+ * error that does not say so counts as a failure of the upstream.
  */
 export function blamesRequest({ status, type, code, message }: UpstreamWords): boolean {
-  if (byCode(code) ?? byCode(type) ?? bySentence(message)) return false
-  if (status >= 400 && status < 500) return !UNBLAMING.has(status)
-  return [type, code].some(said => said !== undefined && isAmong(BLAMING, said))
+  if (verdictOfCode(code) ?? verdictOfCode(type) ?? verdictOfMessage(message)) return false
+  if (status >= 400 && status < 500) return !NOT_BLAMING.has(status)
+  return [type, code].some(name => name !== undefined && matchesAny(BLAMING, name))
 }
 
 const OVERLOADED_CODES = new Set(['overloaded_error', 'server_is_overloaded', 'slow_down', 'unavailable'])
 
-/** It has too much to do, so that fewer calls at a time would get more done. */
+/** Whether the upstream says that it is overloaded, so that fewer calls at a time would get more done. */
 export function saysOverloaded({ status, code, type }: Pick<UpstreamWords, 'status' | 'code' | 'type'>): boolean {
   if (status === 503 || status === 529) return true
-  const has = (word: string | undefined): boolean => word !== undefined && OVERLOADED_CODES.has(word.toLowerCase())
+  const has = (name: string | undefined): boolean => name !== undefined && OVERLOADED_CODES.has(name.toLowerCase())
   return has(code) || has(type)
 }

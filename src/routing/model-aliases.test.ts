@@ -1,4 +1,4 @@
-// Names of models: aliases, patterns, groups, groups of groups, and what is refused.
+// Tests configured model names: aliases, patterns, groups, nested groups, and invalid rows.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -6,7 +6,7 @@ import { bounds } from '../base/bounds.ts'
 import type { MemberRow, RouteRow } from '../store/rules/rules.ts'
 import { checkRoutes, compileRoutes } from './model-aliases.ts'
 
-/** `p/m`, `p/m:2` for its priority, `p/m:2:5` for its weight, too. */
+/** `p/m`; `p/m:2` with a priority; `p/m:2:5` with a priority and a weight. */
 function rowOf(name: string, ...members: readonly string[]): RouteRow {
   return {
     name,
@@ -53,12 +53,12 @@ describe('a name stands for', () => {
     expect(resolve(rows, asked)).toEqual(wanted)
   })
 
-  test('what comes twice counts once: in one priority together, else where it comes first', () => {
+  test('a repeated model counts once: in one priority its weights are added, else its first priority counts', () => {
     const twice = [rowOf('one', 'p/a:0:1', 'p/b:0:1'), rowOf('two', 'one:0:2', 'p/a:0:3', 'p/b:7')]
     expect(resolve(twice, 'two')).toEqual(['p/a:0:4', 'p/b:0:1'])
   })
 
-  test('its own policy, not that of a row inside it', () => {
+  test('a name has its own policy, not that of a nested row', () => {
     const cheapest: RouteRow = { ...rowOf('outer', 'inner'), policy: 'cheapest' }
     expect(compileRoutes([cheapest, rowOf('inner', 'p/a')]).resolve('outer')?.policy).toBe('cheapest')
   })
@@ -78,33 +78,33 @@ describe('refused', () => {
   const wide = Array.from({ length: 33 }, (_, at) => `p/m${at}`)
 
   test.each<[string, readonly RouteRow[]]>([
-    ['The names go round in a circle: a → b → c → a.', [rowOf('a', 'b'), rowOf('b', 'c'), rowOf('c', 'p/x', 'a:1')]],
-    ['The names go round in a circle: a → b → a.', [rowOf('a', 'b'), rowOf('b', 'a')]],
-    ['The names go round in a circle: b1 → a1 → b1.', [rowOf('a*', 'b*'), rowOf('b1', 'a1')]],
+    ['The names refer to each other in a circle: a → b → c → a.', [rowOf('a', 'b'), rowOf('b', 'c'), rowOf('c', 'p/x', 'a:1')]],
+    ['The names refer to each other in a circle: a → b → a.', [rowOf('a', 'b'), rowOf('b', 'a')]],
+    ['The names refer to each other in a circle: b1 → a1 → b1.', [rowOf('a*', 'b*'), rowOf('b1', 'a1')]],
     ['leads through more than 8 other names', deep],
     ['leads through more than 8 other names', [rowOf('x*', 'xx*')]],
     ['leads through more than 8 other names', [rowOf('*', ...Array.from({ length: 32 }, (_, at) => `${at}*`))]],
-    ['leads to too many other names', layers],
-    ['stands for 33 models, at most 32', [rowOf('a', ...wide)]],
+    ['leads to more than 1000 other names', layers],
+    ['stands for 33 models; at most 32 are allowed', [rowOf('a', ...wide)]],
     ['stands for 33 models', [rowOf('a', 'b', 'p/y'), rowOf('b', ...wide.slice(1))]],
     ['must be 0 or more', [rowOf('a', 'p/x:0:-1', 'p/y:0:2')]],
     ['must be 0 or more', [rowOf('a', 'p/x:0:NaN')]],
     ['must be 0 or more', [rowOf('a', 'p/x:0:Infinity')]],
-    ['come to nothing', [rowOf('a', 'p/x:0:0', 'p/y:1:1')]],
-    ['come to nothing', [rowOf('a', 'p/x:0:1', 'p/y:1:0', 'p/z:1:0')]],
+    ['add up to 0', [rowOf('a', 'p/x:0:0', 'p/y:1:1')]],
+    ['add up to 0', [rowOf('a', 'p/x:0:1', 'p/y:1:0', 'p/z:1:0')]],
     ['too large', [rowOf('a', 'p/x:0:1e308', 'p/y:0:1e308')]],
     ['whole number', [rowOf('a', 'p/x:0.5')]],
     ['stands for no model', [rowOf('a')]],
-    ['may hold one * only', [rowOf('a*b*', 'p/x')]],
-    ['may hold one * only', [rowOf('a*', 'p/**')]],
+    ['may contain only one *', [rowOf('a*b*', 'p/x')]],
+    ['may contain only one *', [rowOf('a*', 'p/**')]],
     ['the name has none', [rowOf('a', 'p/*')]],
-    ['visible characters', [rowOf('a b', 'p/x')]],
-    ['visible characters', [rowOf('', 'p/x')]],
-    ['visible characters', [rowOf('é', 'p/x')]],
-    ['visible characters', [rowOf('x'.repeat(257), 'p/x')]],
-    ['visible characters', [rowOf('a', '')]],
-    ['visible characters', [rowOf('a', 'p/x\n')]],
-    ['is given twice', [rowOf('a', 'p/x'), rowOf('a', 'p/y')]],
+    ['visible ASCII characters', [rowOf('a b', 'p/x')]],
+    ['visible ASCII characters', [rowOf('', 'p/x')]],
+    ['visible ASCII characters', [rowOf('é', 'p/x')]],
+    ['visible ASCII characters', [rowOf('x'.repeat(257), 'p/x')]],
+    ['visible ASCII characters', [rowOf('a', '')]],
+    ['visible ASCII characters', [rowOf('a', 'p/x\n')]],
+    ['is configured twice', [rowOf('a', 'p/x'), rowOf('a', 'p/y')]],
     ['must be one of balanced, weighted', [{ ...rowOf('a', 'p/x'), policy: 'random' as 'weighted' }]],
   ])('%s', (words, rows) => {
     expect(() => checkRoutes(rows)).toThrow(words)
@@ -117,7 +117,7 @@ describe('refused', () => {
   })
 })
 
-test('whatever the rows, a name ends in a bounded list of models, each once, that is no name again', () => {
+test('for any rows, a name resolves to a bounded list of distinct models, none of which is a configured name', () => {
   const part = fc.constantFrom('a', 'b', 'c', 'a*', 'b*', '*', 'p/x', 'p/*', 'aa*', 'c-*')
   const member = fc.record({ model: part, priority: fc.nat(2), weight: fc.nat(3) })
   const row = fc.record({

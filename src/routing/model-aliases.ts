@@ -1,8 +1,8 @@
-// What the names stand for that an operator has given to models: an alias, all names of a pattern, or a group with
-// others to fall back to. Rows may name other rows; what is asked for is flattened to real models.
+// Resolves the model names that an operator has configured: an alias, a pattern with `*`, or a group with fallbacks.
+// Rows may refer to other rows; a requested name is flattened to a list of real models.
 //
-// Rows that make no sense are refused when they are laid down (checkRoutes). Should some come all the same, what cannot
-// be followed any further is left out: a name never leads into a circle.
+// checkAliases refuses invalid rows when an operator saves them. If invalid rows are loaded all the same, references
+// that cannot be followed (circles, too deep) are left out.
 
 import { bounds } from '../base/bounds.ts'
 import type { MemberRow, PolicyName, RouteRow } from '../store/rules/rules.ts'
@@ -10,59 +10,59 @@ import { policyNames } from '../store/rules/rules.ts'
 
 export interface Resolved {
   readonly policy: PolicyName
-  /** Each a real model, `<provider>/<model>`, and each once. */
+  /** Real models, `<provider>/<model>`, each at most once. */
   readonly members: readonly MemberRow[]
 }
 
 export interface Names {
-  /** Undefined for a name that no operator gave. */
-  resolve(asked: string): Resolved | undefined
+  /** Undefined for a name that no operator has configured. */
+  resolve(name: string): Resolved | undefined
 }
 
 export function compileRoutes(rows: readonly RouteRow[]): Names {
   const table = new RouteTable(rows)
   const exact = new Map<string, Resolved>()
   for (const { name } of rows) if (!name.includes('*')) exact.set(name, table.resolve(name)!)
-  return { resolve: asked => exact.get(asked) ?? (table.hasPatterns ? table.resolve(asked) : undefined) }
+  return { resolve: name => exact.get(name) ?? (table.hasPatterns ? table.resolve(name) : undefined) }
 }
 
-/** Throws an Error whose message is a sentence for the operator. */
+/** Checks rows before they are saved. Throws an Error whose message is shown to the operator. */
 export function checkRoutes(rows: readonly RouteRow[]): void {
   const seen = new Set<string>()
   for (const row of rows) {
     checkRow(row)
-    if (seen.has(row.name)) throw new Error(`The name ${row.name} is given twice.`)
+    if (seen.has(row.name)) throw new Error(`The name ${row.name} is configured twice.`)
     seen.add(row.name)
   }
   const table = new RouteTable(rows)
-  for (const asked of namesToTry(rows)) {
-    const { faults, members } = table.follow(asked)
-    if (faults.length > 0) throw new Error(faults[0])
+  for (const name of namesToCheck(rows)) {
+    const { problems, members } = table.expand(name)
+    if (problems.length > 0) throw new Error(problems[0])
     if (members.length > bounds.routeMembersMax) {
-      throw new Error(`The name ${asked} stands for ${members.length} models, at most ${bounds.routeMembersMax}.`)
+      throw new Error(`The name ${name} stands for ${members.length} models; at most ${bounds.routeMembersMax} are allowed.`)
     }
   }
 }
 
-/** Every name itself; and of a pattern whatever would lead it to another row. */
-function namesToTry(rows: readonly RouteRow[]): ReadonlySet<string> {
-  const asked = new Set(rows.map(({ name }) => name))
+/** Every configured name; and for each pattern, example names that lead from it to another row. */
+function namesToCheck(rows: readonly RouteRow[]): ReadonlySet<string> {
+  const names = new Set(rows.map(({ name }) => name))
   for (const { name, members } of rows.filter(row => row.name.includes('*'))) {
     for (const { model } of members) {
       for (const other of rows) {
-        const star = starIn(model, other.name)
-        if (star !== undefined) asked.add(name.replace('*', () => star))
+        const star = matchPattern(model, other.name)
+        if (star !== undefined) names.add(name.replace('*', () => star))
       }
     }
   }
-  return asked
+  return names
 }
 
 const VISIBLE = /^[\x21-\x7e]+$/
 
 function checkRow({ name, policy, members }: RouteRow): void {
   checkText('name', name)
-  if (starsIn(name) > 1) throw new Error(`The name ${name} may hold one * only.`)
+  if (starsIn(name) > 1) throw new Error(`The name ${name} may contain only one *.`)
   if (!policyNames.includes(policy)) {
     throw new Error(`The policy of ${name} must be one of ${policyNames.join(', ')}.`)
   }
@@ -70,14 +70,14 @@ function checkRow({ name, policy, members }: RouteRow): void {
   const sums = new Map<number, number>()
   for (const { model, priority, weight } of members as readonly MemberRow[]) {
     checkText(`model of ${name}`, model)
-    if (starsIn(model) > 1) throw new Error(`The model ${model} of ${name} may hold one * only.`)
-    if (starsIn(model) > starsIn(name)) throw new Error(`The model ${model} of ${name} holds a *, the name has none.`)
+    if (starsIn(model) > 1) throw new Error(`The model ${model} of ${name} may contain only one *.`)
+    if (starsIn(model) > starsIn(name)) throw new Error(`The model ${model} of ${name} contains a *, but the name has none.`)
     if (!Number.isSafeInteger(priority)) throw new Error(`The priority of ${model} in ${name} must be a whole number.`)
     if (!(weight >= 0 && weight < Infinity)) throw new Error(`The weight of ${model} in ${name} must be 0 or more.`)
     sums.set(priority, (sums.get(priority) ?? 0) + weight)
   }
   for (const [priority, sum] of sums) {
-    if (!(sum > 0)) throw new Error(`The weights of ${name} in priority ${priority} come to nothing.`)
+    if (!(sum > 0)) throw new Error(`The weights of ${name} in priority ${priority} add up to 0; at least one must be larger.`)
     if (sum === Infinity) throw new Error(`The weights of ${name} in priority ${priority} are too large.`)
   }
 }
@@ -86,11 +86,11 @@ const starsIn = (text: string): number => text.split('*').length - 1
 
 function checkText(what: string, text: string): void {
   if (typeof text === 'string' && text.length <= bounds.modelNameCharsMax && VISIBLE.test(text)) return
-  throw new Error(`A ${what} must have 1 to ${bounds.modelNameCharsMax} visible characters, and no space.`)
+  throw new Error(`A ${what} must have 1 to ${bounds.modelNameCharsMax} visible ASCII characters and no space.`)
 }
 
-/** What the `*` of the pattern stands for in a name. Undefined where the name is none of the pattern's. */
-function starIn(pattern: string, name: string): string | undefined {
+/** The text that `*` matches in the name. Undefined when the name does not match the pattern. */
+function matchPattern(pattern: string, name: string): string | undefined {
   const at = pattern.indexOf('*')
   if (at < 0) return pattern === name ? '' : undefined
   const [before, after] = [pattern.slice(0, at), pattern.slice(at + 1)]
@@ -98,117 +98,122 @@ function starIn(pattern: string, name: string): string | undefined {
   return fits ? name.slice(at, name.length - after.length) : undefined
 }
 
-/** More rows than these are not followed for one name. */
+/** The most references that are followed for one name. */
 const STEPS_MAX = 1_000
 
-interface Followed {
+interface Expansion {
   readonly members: readonly MemberRow[]
-  readonly faults: readonly string[]
+  readonly problems: readonly string[]
 }
 
-/** A row as far as it is followed: the names on the way to it. */
-interface Step {
+/** A row and the text that its `*` matched. */
+interface Match {
   readonly row: RouteRow
   readonly star: string
-  readonly asked: string
-  readonly path: readonly string[]
-  readonly found: Findings
 }
 
-interface Findings {
-  readonly faults: string[]
+/** One row on the way from a requested name to real models. */
+interface Step extends Match {
+  readonly name: string
+  /** The names from the requested one to this one. */
+  readonly path: readonly string[]
+  readonly progress: Progress
+}
+
+interface Progress {
+  readonly problems: string[]
   steps: number
 }
 
 class RouteTable {
   readonly #exact: ReadonlyMap<string, RouteRow>
-  /** The most telling first. */
+  /** The most specific (longest) first. */
   readonly #patterns: readonly RouteRow[]
 
   constructor(rows: readonly RouteRow[]) {
     this.#exact = new Map(rows.filter(({ name }) => !name.includes('*')).map(row => [row.name, row]))
     this.#patterns = rows
       .filter(({ name }) => name.includes('*'))
-      .toSorted((one, other) => other.name.length - one.name.length || (one.name < other.name ? -1 : 1))
+      .toSorted((a, b) => b.name.length - a.name.length || (a.name < b.name ? -1 : 1))
   }
 
   get hasPatterns(): boolean {
     return this.#patterns.length > 0
   }
 
-  resolve(asked: string): Resolved | undefined {
-    const found = this.#find(asked)
-    if (found === undefined) return undefined
-    return { policy: found.row.policy, members: this.follow(asked).members.slice(0, bounds.routeMembersMax) }
+  resolve(name: string): Resolved | undefined {
+    const match = this.#find(name)
+    if (match === undefined) return undefined
+    return { policy: match.row.policy, members: this.expand(name).members.slice(0, bounds.routeMembersMax) }
   }
 
-  follow(asked: string): Followed {
-    const found: Findings = { faults: [], steps: 0 }
-    const first = this.#find(asked)
-    const members = first === undefined ? [] : this.#flatten({ ...first, asked, path: [asked], found })
-    return { members, faults: found.faults }
+  expand(name: string): Expansion {
+    const progress: Progress = { problems: [], steps: 0 }
+    const match = this.#find(name)
+    const members = match === undefined ? [] : this.#flatten({ ...match, name, path: [name], progress })
+    return { members, problems: progress.problems }
   }
 
-  #find(asked: string): Pick<Step, 'row' | 'star'> | undefined {
-    const row = this.#exact.get(asked)
+  #find(name: string): Match | undefined {
+    const row = this.#exact.get(name)
     if (row !== undefined) return { row, star: '' }
     for (const pattern of this.#patterns) {
-      const star = starIn(pattern.name, asked)
+      const star = matchPattern(pattern.name, name)
       if (star !== undefined) return { row: pattern, star }
     }
     return undefined
   }
 
-  #flatten({ row, star, asked, path, found }: Step): readonly MemberRow[] {
-    const ranked: Ranked[] = []
+  #flatten({ row, star, name, path, progress }: Step): readonly MemberRow[] {
+    const ranked: RankedMember[] = []
     for (const { model, priority, weight } of row.members) {
-      const name = model.replace('*', () => star)
-      const next = name === asked ? undefined : this.#find(name)
-      if (next === undefined) ranked.push({ model: name, priority, inner: 0, weight })
-      else if (isFollowed(name, path, found)) {
-        const inner = this.#flatten({ ...next, asked: name, path: [...path, name], found })
-        for (const nested of shared(inner)) {
-          ranked.push({ ...nested, priority, inner: nested.priority, weight: weight * nested.weight })
+      const target = model.replace('*', () => star)
+      const next = target === name ? undefined : this.#find(target)
+      if (next === undefined) ranked.push({ model: target, priority, innerPriority: 0, weight })
+      else if (mayFollow(target, path, progress)) {
+        const inner = this.#flatten({ ...next, name: target, path: [...path, target], progress })
+        for (const nested of normalizeWeights(inner)) {
+          ranked.push({ ...nested, priority, innerPriority: nested.priority, weight: weight * nested.weight })
         }
       }
     }
-    return renumbered(ranked)
+    return mergeRanks(ranked)
   }
 }
 
-function isFollowed(name: string, path: readonly string[], found: Findings): boolean {
-  const { faults } = found
+function mayFollow(name: string, path: readonly string[], progress: Progress): boolean {
+  const { problems } = progress
   if (path.includes(name)) {
-    faults.push(`The names go round in a circle: ${[...path.slice(path.indexOf(name)), name].join(' → ')}.`)
+    problems.push(`The names refer to each other in a circle: ${[...path.slice(path.indexOf(name)), name].join(' → ')}.`)
   } else if (path.length >= bounds.routeDepthMax) {
-    faults.push(`The name ${path[0]} leads through more than ${bounds.routeDepthMax} other names.`)
-  } else if (++found.steps > STEPS_MAX) {
-    faults.push(`The name ${path[0]} leads to too many other names.`)
+    problems.push(`The name ${path[0]} leads through more than ${bounds.routeDepthMax} other names.`)
+  } else if (++progress.steps > STEPS_MAX) {
+    problems.push(`The name ${path[0]} leads to more than ${STEPS_MAX} other names.`)
   } else return true
   return false
 }
 
-/** A member by the priorities of two rows: its own, and inside it. */
-interface Ranked extends MemberRow {
-  readonly inner: number
+/** A member with two priorities: of the row that refers to it, and inside the nested row. */
+interface RankedMember extends MemberRow {
+  readonly innerPriority: number
 }
 
-/** With weights as parts of what their priority gets. */
-function shared(members: readonly MemberRow[]): readonly MemberRow[] {
+/** Scales the weights of each priority so that their sum is 1. */
+function normalizeWeights(members: readonly MemberRow[]): readonly MemberRow[] {
   const sums = new Map<number, number>()
   for (const { priority, weight } of members) sums.set(priority, (sums.get(priority) ?? 0) + weight)
   return members.map(member => ({ ...member, weight: member.weight / (sums.get(member.priority)! || 1) }))
 }
 
-/** In order, priorities counted from 0. What comes twice counts where it comes first. */
-function renumbered(ranked: readonly Ranked[]): readonly MemberRow[] {
-  const sorted = ranked.toSorted((one, other) => one.priority - other.priority || one.inner - other.inner)
+/** Sorts members and numbers their priorities from 0. A repeated model counts at its first priority only. */
+function mergeRanks(ranked: readonly RankedMember[]): readonly MemberRow[] {
+  const sorted = ranked.toSorted((a, b) => a.priority - b.priority || a.innerPriority - b.innerPriority)
   const members = new Map<string, MemberRow>()
   let priority = -1
-  let last: Ranked | undefined
+  let last: RankedMember | undefined
   for (const member of sorted) {
     const { model, weight } = member
-    const isSameRank = last?.priority === member.priority && last.inner === member.inner
+    const isSameRank = last?.priority === member.priority && last.innerPriority === member.innerPriority
     const known = members.get(model)
     if (known === undefined) {
       members.set(model, { model, priority: isSameRank ? priority : ++priority, weight })

@@ -1,4 +1,4 @@
-// <provider>/<model>, and what is none.
+// Tests <provider>/<model> names, valid and invalid.
 
 import { expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'

@@ -1,4 +1,4 @@
-// How much may be tried again, and that nothing leaks.
+// Tests how many calls may be retried, and that no lease leaks.
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -14,7 +14,7 @@ const begin = (budget: RetryBudget, times: number, nowMs = 0): RetryLease[] =>
 const granted = (leases: readonly RetryLease[], nowMs = 0): number =>
   leases.filter(lease => lease.mayRetry(nowMs)).length
 
-test('three may always be tried again, and a fifth of many', () => {
+test('three calls may always be retried, and a fifth of many', () => {
   expect(granted(begin(new RetryBudget(), 1))).toBe(1)
   expect(granted(begin(new RetryBudget(), 10))).toBe(3)
   expect(granted(begin(new RetryBudget(), 100))).toBe(20)
@@ -22,13 +22,13 @@ test('three may always be tried again, and a fifth of many', () => {
   expect([granted(begin(budget, 10)), granted(['x', 'x'].map(name => budget.begin(name, 0)))]).toEqual([3, 2])
 })
 
-test('the same call twice counts twice, in ten seconds', () => {
+test('two retries of one call count twice within ten seconds', () => {
   const [lease] = begin(new RetryBudget(), 1)
   for (let again = 0; again < 30; again++) expect(lease!.mayRetry(0)).toBe(true)
   expect([0, 9_999, 10_000].map(nowMs => lease!.mayRetry(nowMs))).toEqual([false, false, true])
 })
 
-test('those that are still being tried again count, however long ago they began', () => {
+test('running retries count, however long ago they began', () => {
   const budget = new RetryBudget()
   const hanging = begin(budget, 10)
   expect(granted(hanging)).toBe(3)
@@ -38,7 +38,7 @@ test('those that are still being tried again count, however long ago they began'
   expect(granted(later, 40_000)).toBe(3)
 })
 
-test('those that hang are bound by what is under way, those that fail at once by what came', () => {
+test('retries of hanging calls are limited by active calls, retries of quick failures by recent calls', () => {
   const hanging = new RetryBudget()
   const first = begin(hanging, 100)
   expect(granted(first)).toBe(20)
@@ -66,7 +66,7 @@ test('nothing leaks over 100,000 random endings', () => {
     const fate = chance()
     if (fate < 0.6) lease.end()
     else if (fate < 0.9) open.push(lease)
-    // A tenth is never ended.
+    // A tenth of the leases is never ended.
     while (open.length > 50) {
       const [ended] = open.splice(Math.floor(chance() * open.length), 1)
       ended!.end()
@@ -87,14 +87,14 @@ test('nothing leaks over 100,000 random endings', () => {
   expect(budget.size).toBe(1)
 })
 
-test('names are bounded, whatever callers invent', () => {
+test('the number of model names is bounded, whatever callers invent', () => {
   const budget = new RetryBudget()
   for (let name = 0; name < bounds.retryGroupsMax + 100; name++) budget.begin(`n${name}`, 0)
   expect(budget.size).toBe(bounds.retryGroupsMax)
   expect(budget.begin('another', 0).mayRetry(0)).toBe(true)
 })
 
-test('a pause is anything from nothing to twice the last, four seconds at most', () => {
+test('a pause is random between zero and a maximum that doubles, up to four seconds', () => {
   expect([1, 2, 3, 4, 50].map(attempts => backoffMs(attempts, 1))).toEqual([500, 1_000, 2_000, 4_000, 4_000])
   fc.assert(
     fc.property(fc.nat(100), fc.double({ min: 0, max: 1, noNaN: true }), (attempts, chance) => {
@@ -104,7 +104,7 @@ test('a pause is anything from nothing to twice the last, four seconds at most',
   )
 })
 
-test('one account has no more than half of it while others call, and all of it alone', () => {
+test('one account has at most half of the budget while others call, and all of it alone', () => {
   const [budget, alone] = [new RetryBudget(), new RetryBudget()]
   const retried = (of: RetryBudget, accountId: number): number => {
     let count = 0

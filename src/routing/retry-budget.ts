@@ -1,9 +1,9 @@
-// How many calls may be tried again: a fifth of those under way, and three at least; and a fifth of those of the last
-// ten seconds, and thirty at least. The first keeps a provider that hangs from being hung upon three times over, the
-// second one that fails at once from being asked three times as often. For each name of a model by itself; and while
-// others call it as well, no account may have more than half of it, for it could use up all by calls that must fail.
+// Limits how many calls may be retried, for each model name: 20 % of the active calls (at least 3), and 20 % of the
+// calls of the last ten seconds (at least 30). The first limit protects a provider that hangs, the second one that fails
+// at once: neither gets three times its load. While several accounts call a model, one account may use at most half of
+// its budget; otherwise it could use up the whole budget with calls that must fail.
 //
-// A call holds its place until its end, or until no call can last that long: nothing is counted up and down.
+// Each call has a lease until it ends, or until no call can last that long. So a call that never ends leaks nothing.
 
 import { bounds } from '../base/bounds.ts'
 import type { Place } from '../base/collections/linked-list.ts'
@@ -13,15 +13,15 @@ import { Recent } from './health/recent-counts.ts'
 
 const PERCENT = 20
 const FLOOR = 3
-/** Of ten seconds: a caller that calls now and then is not left without the other channel that would answer. */
+/** Retries in ten seconds that are always allowed, so that a caller with few calls can still reach another channel. */
 const RECENT_FLOOR = 30
-/** What an account has had of it is counted anew then. */
-const COUNTED_MS = 10_000
+/** The shares of accounts are counted over periods of this length. */
+const SHARE_PERIOD_MS = 10_000
 
 export interface RetryLease {
-  /** Takes a place among those that are tried again, if there is one. */
+  /** Whether this call may be retried now. A yes counts against the budget. */
   mayRetry(nowMs: number): boolean
-  /** A second end is nothing. */
+  /** Ends the lease. A second call has no effect. */
   end(): void
 }
 
@@ -29,7 +29,7 @@ export class RetryBudget {
   readonly #groups = new Map<string, Group>()
   #sweeper: Iterator<[string, Group]> | undefined
 
-  /** Names of models that are counted at the moment. */
+  /** The number of model names that are counted now. */
   get size(): number {
     return this.#groups.size
   }
@@ -39,7 +39,7 @@ export class RetryBudget {
     let group = this.#groups.get(name)
     if (group === undefined) {
       group = new Group()
-      // Beyond the bound it counts by itself: it is not bound less, only not together with its like.
+      // Beyond the bound a call gets a group of its own, which limits this call but not together with others.
       if (this.#groups.size < bounds.retryGroupsMax) this.#groups.set(name, group)
     }
     return group.begin(nowMs, accountId)
@@ -55,22 +55,22 @@ export class RetryBudget {
 
 class Group {
   readonly #calls = new Ring<Lease>()
-  /** Good: calls. Bad: what was tried again. */
+  /** Good: calls. Bad: retries. */
   readonly #recent = new Recent()
   #retried = 0
-  readonly #callers = new Others()
-  /** Of whom most of what was tried again lately may be, and by how many more than of all others. */
-  #mostOf = 0
-  #mostBy = 0
+  readonly #accounts = new Others()
+  /** Majority vote (Boyer–Moore): the account that may have most of the recent retries, and its lead over all others. */
+  #majorityAccount = 0
+  #majorityLead = 0
   #countedSinceMs = 0
 
   begin(nowMs: number, accountId: number): Lease {
-    this.#callers.note(accountId, nowMs)
+    this.#accounts.note(accountId, nowMs)
     for (let first = this.#calls.first; first !== undefined && first.expiresMs <= nowMs; first = this.#calls.first) {
       first.end()
     }
     const lease = new Lease(this, nowMs + bounds.turnMsMax, accountId)
-    lease.place = this.#calls.add(lease)
+    lease.node = this.#calls.add(lease)
     this.#recent.note(false, nowMs)
     return lease
   }
@@ -81,44 +81,44 @@ class Group {
 
   mayRetry(lease: Lease, nowMs: number): boolean {
     const others = lease.isRetried ? this.#retried - 1 : this.#retried
-    if (others >= most(this.#calls.size, FLOOR)) return false
-    const recently = most(this.#recent.good(nowMs), RECENT_FLOOR)
-    if (this.#recent.bad(nowMs) >= recently) return false
-    if (!this.#isInShare(lease, recently, nowMs)) return false
+    if (others >= budgetOf(this.#calls.size, FLOOR)) return false
+    const recentBudget = budgetOf(this.#recent.good(nowMs), RECENT_FLOOR)
+    if (this.#recent.bad(nowMs) >= recentBudget) return false
+    if (!this.#isWithinShare(lease, recentBudget, nowMs)) return false
     if (!lease.isRetried) this.#retried++
     lease.isRetried = true
-    this.#note(lease.accountId, nowMs)
+    this.#countRetry(lease.accountId, nowMs)
     return true
   }
 
-  #isInShare({ accountId }: Lease, recently: number, nowMs: number): boolean {
-    if (!(Math.abs(nowMs - this.#countedSinceMs) < COUNTED_MS)) {
-      this.#mostBy = 0
+  #isWithinShare({ accountId }: Lease, recentBudget: number, nowMs: number): boolean {
+    if (!(Math.abs(nowMs - this.#countedSinceMs) < SHARE_PERIOD_MS)) {
+      this.#majorityLead = 0
       this.#countedSinceMs = nowMs
     }
-    const hasHalf = accountId === this.#mostOf && this.#mostBy * 2 >= recently
-    return !hasHalf || !this.#callers.areThere(accountId, nowMs)
+    const hasHalf = accountId === this.#majorityAccount && this.#majorityLead * 2 >= recentBudget
+    return !hasHalf || !this.#accounts.areThere(accountId, nowMs)
   }
 
-  #note(accountId: number, nowMs: number): void {
+  #countRetry(accountId: number, nowMs: number): void {
     this.#recent.note(true, nowMs)
-    if (this.#mostBy === 0) this.#mostOf = accountId
-    this.#mostBy += this.#mostOf === accountId ? 1 : -1
+    if (this.#majorityLead === 0) this.#majorityAccount = accountId
+    this.#majorityLead += this.#majorityAccount === accountId ? 1 : -1
   }
 
-  end({ place, isRetried }: Lease): void {
-    this.#calls.remove(place!)
+  end({ node, isRetried }: Lease): void {
+    this.#calls.remove(node!)
     if (isRetried) this.#retried--
   }
 }
 
-const most = (calls: number, floor: number): number => Math.max(floor, Math.floor((calls * PERCENT) / 100))
+const budgetOf = (calls: number, floor: number): number => Math.max(floor, Math.floor((calls * PERCENT) / 100))
 
 class Lease implements RetryLease {
   readonly #group: Group
   readonly expiresMs: number
   readonly accountId: number
-  place: Place<Lease> | undefined
+  node: Place<Lease> | undefined
   isRetried = false
 
   constructor(group: Group, expiresMs: number, accountId: number) {
@@ -128,12 +128,12 @@ class Lease implements RetryLease {
   }
 
   mayRetry(nowMs: number): boolean {
-    return this.place !== undefined && this.#group.mayRetry(this, nowMs)
+    return this.node !== undefined && this.#group.mayRetry(this, nowMs)
   }
 
   end(): void {
-    if (this.place === undefined) return
+    if (this.node === undefined) return
     this.#group.end(this)
-    this.place = undefined
+    this.node = undefined
   }
 }

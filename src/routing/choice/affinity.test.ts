@@ -1,4 +1,4 @@
-// Conversations and their channels.
+// Tests which channel a conversation continues on.
 
 import { expect, test } from 'bun:test'
 import { Affinity } from './affinity.ts'
@@ -6,7 +6,7 @@ import { Affinity } from './affinity.ts'
 const at = (nowMs: number, ttlMs?: number): { nowMs: number; ttlMs: number | undefined } => ({ nowMs, ttlMs })
 const kept = { channelId: 'c', model: 'p/m' }
 
-test('are remembered for five minutes after their last use, or as long as the call says, an hour at most', () => {
+test('a conversation is remembered for five minutes after its last use, or as long as the call says, an hour at most', () => {
   const affinity = new Affinity()
   affinity.keep('short', kept, at(0))
   affinity.keep('long', kept, at(0, 3_600_000))
@@ -21,14 +21,14 @@ test('are remembered for five minutes after their last use, or as long as the ca
   expect(affinity.recall('unknown', 0)).toBeUndefined()
 })
 
-test('go to another channel when that has answered', () => {
+test('a conversation moves to another channel when that one has answered', () => {
   const affinity = new Affinity()
   affinity.keep('one', kept, at(0))
   affinity.keep('one', { channelId: 'd', model: 'p/n' }, at(1))
   expect(affinity.recall('one', 2)).toMatchObject({ channelId: 'd', model: 'p/n' })
 })
 
-test('are bounded: those longest unused are forgotten first', () => {
+test('conversations are bounded: the least recently used are forgotten first', () => {
   const affinity = new Affinity(100)
   affinity.keep('used', kept, at(0))
   for (let name = 0; name < 100_000; name++) {
@@ -40,7 +40,7 @@ test('are bounded: those longest unused are forgotten first', () => {
   expect(affinity.recall('n0', 0)).toBeUndefined()
 })
 
-test('a clock that jumps ten minutes forgets some, and holds none for longer than its time', () => {
+test('a clock that jumps by ten minutes makes some conversations forgotten, and none is kept longer than its time', () => {
   const affinity = new Affinity()
   affinity.keep('one', kept, at(1_000_000))
   expect(affinity.recall('one', 1_600_000)).toBeUndefined()

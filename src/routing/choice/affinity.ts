@@ -1,12 +1,12 @@
-// Which channel has a conversation, for as long as its provider is likely to have its prompt in a cache.
+// Remembers which channel has answered a conversation, as long as its provider is likely to have the prompt in a cache.
 //
-// In two generations, each of half the bound: what is used moves to the young one, and when that is full the old one
-// is dropped as a whole. So the longest unused go first, nothing is ever searched for, and nothing is deleted one by
-// one, which the engine's maps do not like.
+// The entries are in two generations, each of half the bound. An entry that is used moves to the young generation; when
+// that is full, the old one is dropped as a whole. So the least recently used entries go first, without a search and
+// without single deletions, which are slow in the engine's maps.
 
 import { bounds } from '../../base/bounds.ts'
 
-/** Where a conversation goes on. */
+/** The channel and model that a conversation should continue on. */
 export interface Kept {
   readonly channelId: string
   /** `<provider>/<model>`. */
@@ -15,56 +15,51 @@ export interface Kept {
 
 interface Entry extends Kept {
   readonly ttlMs: number
-  untilMs: number
+  expiresMs: number
 }
 
-/** The shortest that providers keep a prompt, counted from its last use. */
+/** The shortest time that providers keep a prompt in their cache after its last use. */
 const TTL_MS = 300_000
 
 export class Affinity {
-  readonly #most: number
+  readonly #entriesMax: number
   #young = new Map<string, Entry>()
   #old = new Map<string, Entry>()
 
-  constructor(most: number = bounds.conversationsKeptMax) {
-    this.#most = most
+  constructor(entriesMax: number = bounds.conversationsKeptMax) {
+    this.#entriesMax = entriesMax
   }
 
   get size(): number {
     return this.#young.size + this.#old.size
   }
 
-  /** The same for whoever only wants to know: it is not used. */
+  /** Reads an entry without renewing it. */
   look(name: string, nowMs: number): Kept | undefined {
     const entry = this.#young.get(name) ?? this.#old.get(name)
-    return entry === undefined || entry.untilMs <= nowMs ? undefined : entry
+    return entry === undefined || entry.expiresMs <= nowMs ? undefined : entry
   }
 
+  /** Reads an entry and renews it. */
   recall(name: string, nowMs: number): Kept | undefined {
     const young = this.#young.get(name)
     const entry = young ?? this.#old.get(name)
-    if (entry === undefined || entry.untilMs <= nowMs) return undefined
-    entry.untilMs = nowMs + entry.ttlMs
+    if (entry === undefined || entry.expiresMs <= nowMs) return undefined
+    entry.expiresMs = nowMs + entry.ttlMs
     if (young === undefined) this.#put(name, entry)
     return entry
   }
 
-  /** `ttlMs`: as the call says how long its prompt is to be kept; the usual time if it does not. */
-  keep(name: string, kept: Kept, { ttlMs = TTL_MS, nowMs }: KeepTimes): void {
-    const forMs = Math.min(Math.max(ttlMs, 0), bounds.conversationKeptMsMax)
-    const { channelId, model } = kept
-    this.#put(name, { channelId, model, ttlMs: forMs, untilMs: nowMs + forMs })
+  /** `ttlMs`: how long the call asks the provider to cache its prompt; undefined: the usual time. */
+  keep(name: string, { channelId, model }: Kept, times: { readonly ttlMs: number | undefined; readonly nowMs: number }): void {
+    const ttlMs = Math.min(Math.max(times.ttlMs ?? TTL_MS, 0), bounds.conversationKeptMsMax)
+    this.#put(name, { channelId, model, ttlMs, expiresMs: times.nowMs + ttlMs })
   }
 
   #put(name: string, entry: Entry): void {
     this.#young.set(name, entry)
-    if (this.#young.size * 2 <= this.#most) return
+    if (this.#young.size * 2 <= this.#entriesMax) return
     this.#old = this.#young
     this.#young = new Map()
   }
-}
-
-export interface KeepTimes {
-  readonly ttlMs: number | undefined
-  readonly nowMs: number
 }

@@ -1,9 +1,9 @@
-// Which channel is tried next, and why. Pure: everything it looks at is handed in, chance and time too.
+// Chooses the channel of the next attempt. Pure: the caller passes in everything, also time and random numbers.
 //
-// The channel that has the conversation, if it can take the call. Else by priority; inside a priority those that need
-// no translation; among these by the policy. A channel that cannot take the call is passed over; when none can, the
-// call waits if that is not for long, or goes to the one that is the next to recover: it is never turned away untried
-// for what we believe of the channels.
+// The channel that has answered the conversation before comes first, if it can take the call. Otherwise the order is:
+// priority; inside a priority, targets that need no translation; among those, the policy decides. Channels that cannot
+// take the call are skipped. When no channel can, the call waits if the wait is short, or is sent to the channel that
+// recovers next: health alone never refuses a call that was not tried.
 
 import type { PolicyName } from '../../store/rules/rules.ts'
 import type { Tried } from '../attempts.ts'
@@ -14,90 +14,97 @@ import { planOf } from './plan.ts'
 import type { PooledSeat } from './weighted-pool.ts'
 import { drawnAt, Tier } from './weighted-pool.ts'
 
+/** Everything that a choice depends on. */
 export interface Choosing {
   readonly options: readonly Option[]
   readonly policy: PolicyName
-  /** Never twice the same in one call. */
+  /** Channels that this call has tried. They are not tried again. */
   readonly tried: readonly Tried[]
-  /** The channel that has answered this conversation before. */
+  /** The id of the channel that has answered this conversation before. */
   readonly keptOn?: string | undefined
-  /** With which model, `<provider>/<model>`; whichever it has if not given. */
+  /** The model that it answered with, `<provider>/<model>`; undefined: any model. */
   readonly keptModel?: string | undefined
-  /** Whose call it is. */
+  /** The account of the caller. */
   readonly accountId?: number | undefined
-  /** What the call is taken to use. */
+  /** The estimated tokens of the call. */
   readonly tokens: number
-  /** How long it may wait for a channel that is ready by then: 0 not at all, undefined only for a place. */
+  /** How long the call may wait for a channel. 0: not at all; undefined: only for a channel that is full. */
   readonly waitMs?: number | undefined
   readonly nowMs: number
   chance(): number
 }
 
 export type Choice =
-  /** `nearest`: it is closed like all others, and the next to recover. */
+  /** `nearest`: all channels are blocked, and this one recovers next. */
   | { readonly kind: 'try'; readonly option: Option; readonly seat: Seat; readonly why: 'kept' | 'policy' | 'nearest' }
-  /** All that could are at the bound of what they may have under way, or one will be ready in so long. */
+  /** Every usable channel is full, or one becomes available in `forMs`. */
   | { readonly kind: 'wait'; readonly forMs?: number }
-  /** Nothing is left to try. */
+  /** No channel is left to try. */
   | { readonly kind: 'none'; readonly retryAfterMs: number }
 
-/** Why a seat is passed over. */
+/** Why a channel is skipped. */
 export type Dropped = 'tried' | Closed | Full
 
-/** So often a seat is drawn before all are looked at. */
-const DRAWS = 8
-/** Of more seats than those, so many are compared. */
+/** How many weighted draws are made before every channel is checked. */
+const DRAWS_MAX = 8
+/** Up to this many channels are all compared; of a larger group a sample is compared. */
 const COMPARED_ALL_MAX = 8
-const COMPARED = 4
+const SAMPLE_SIZE = 4
 const RETRY_AFTER_MS = 1_000
 
-export function choose(choosing: Choosing): Choice {
-  const { groups } = planOf(choosing.options)
-  const kept = keptSeat(groups, choosing)
-  if (kept !== undefined) return kept
-  return pickFrom(groups, choosing) ?? pickFrom(groups, { ...choosing, spares: true }) ?? withoutOpen(groups, choosing)
+export function choose(input: Choosing): Choice {
+  const { groups } = planOf(input.options)
+  const affine = chooseByAffinity(groups, input)
+  if (affine !== undefined) return affine
+  return (
+    chooseFrom(groups, input) ??
+    chooseFrom(groups, { ...input, ignoresExcessBreakers: true }) ??
+    chooseWithoutAvailable(groups, input)
+  )
 }
 
-function pickFrom(groups: readonly Group[], choosing: Sparing): Choice | undefined {
+function chooseFrom(groups: readonly Group[], input: PickInput): Choice | undefined {
   for (const group of groups) {
-    const found = pickIn(group, choosing)
-    if (found !== undefined) return tryOn(found, choosing)
+    const found = pickIn(group, input)
+    if (found !== undefined) return tryOn(found, input)
   }
   return undefined
 }
 
 /**
- * `spares`: of a model of which more than half is broken, some count as open. Only when the rest have all they take: a
- * dead channel is the least busy of all, and would draw the calls away from those that are well.
+ * `ignoresExcessBreakers`: where open breakers block more than half of a model's channels, the excess counts as
+ * available. Only when all healthy channels are full: a dead channel is always the least busy one, and would draw calls
+ * away from the healthy ones.
  */
-type Sparing = Choosing & { readonly spares?: boolean }
+type PickInput = Choosing & { readonly ignoresExcessBreakers?: boolean }
 
-function tryOn({ entry, pooled }: Candidate, choosing: Choosing): Choice {
+function tryOn({ entry, pooled }: Candidate, input: Choosing): Choice {
   const { seat } = pooled
-  const isOpen = seat.health.closedBy(choosing.tokens, choosing.nowMs, askingFor(entry.option, choosing)) === undefined
-  return { kind: 'try', option: entry.option, seat, why: isOpen ? 'policy' : 'nearest' }
+  const isAvailable = seat.health.closedBy(input.tokens, input.nowMs, subjectOf(entry.option, input)) === undefined
+  return { kind: 'try', option: entry.option, seat, why: isAvailable ? 'policy' : 'nearest' }
 }
 
-const askingFor = ({ name: model }: Option, { accountId = 0 }: Choosing): Asking => ({ accountId, model })
+const subjectOf = ({ name: model }: Option, { accountId = 0 }: Choosing): Asking => ({ accountId, model })
 
-/** Why it cannot take the call, or undefined if it can. */
-function droppedFor(entry: Entry, seat: Seat, choosing: Sparing): Dropped | undefined {
-  const { tried, tokens, nowMs, spares = false } = choosing
+/** Why the channel cannot take the call; undefined if it can. */
+function skipReason(entry: Entry, seat: Seat, input: PickInput): Dropped | undefined {
+  const { tried, tokens, nowMs, ignoresExcessBreakers = false } = input
   if (isTried(tried, seat.id, entry.option.name)) return 'tried'
   const { health } = seat
-  const asking = askingFor(entry.option, choosing)
-  const closed = health.closedBy(tokens, nowMs, asking)
-  if (closed !== undefined && !(spares && closed === 'broken' && isSpared(entry, seat, nowMs))) return closed
-  return health.fullBy(tokens, nowMs, asking)
+  const subject = subjectOf(entry.option, input)
+  const blocked = health.closedBy(tokens, nowMs, subject)
+  const isIgnored = ignoresExcessBreakers && blocked === 'broken' && isExcessBreaker(entry, seat, nowMs)
+  if (blocked !== undefined && !isIgnored) return blocked
+  return health.fullBy(tokens, nowMs, subject)
 }
 
-/** Its breaker is closed, but too many others' are as well. One that is closed for an account alone spares nobody. */
-function isSpared({ whole }: Entry, { health }: Seat, nowMs: number): boolean {
-  const brokenMs = health.brokenMs(nowMs)
-  return brokenMs !== undefined && nowMs + brokenMs <= whole.mercyUntilMs(nowMs)
+/** The channel's breaker is open, but so are too many others. A breaker of a single account does not count here. */
+function isExcessBreaker({ whole }: Entry, { health }: Seat, nowMs: number): boolean {
+  const breakerMs = health.brokenMs(nowMs)
+  return breakerMs !== undefined && nowMs + breakerMs <= whole.mercyUntilMs(nowMs)
 }
 
-/** A channel that failed with one model may do with another, unless it was its credential. */
+/** A channel that failed with one model may work with another, unless its credential was at fault. */
 function isTried(tried: readonly Tried[], id: string, name: string): boolean {
   for (const { channelId, model, verdict } of tried) {
     if (channelId !== id) continue
@@ -106,190 +113,198 @@ function isTried(tried: readonly Tried[], id: string, name: string): boolean {
   return false
 }
 
-/** What has no weight is not kept to: it is to be used no more. */
-function keptSeat(groups: readonly Group[], choosing: Choosing): Choice | undefined {
-  const { keptOn, keptModel, tried, tokens, nowMs } = choosing
+/** Affinity ignores channels and targets without weight: an operator is phasing them out. */
+function chooseByAffinity(groups: readonly Group[], input: Choosing): Choice | undefined {
+  const { keptOn, keptModel, tried, tokens, nowMs } = input
   if (keptOn === undefined) return undefined
   for (const { entries } of groups) {
     for (const { option, pool } of entries) {
       const seat = keptModel === undefined || keptModel === option.name ? pool.seat(keptOn) : undefined
       if (seat === undefined || !(seat.weight > 0) || !(option.weight > 0)) continue
       if (isTried(tried, keptOn, option.name)) continue
-      const isOpen = seat.health.standing(tokens, nowMs, askingFor(option, choosing)) === 'open'
-      return isOpen ? { kind: 'try', option, seat, why: 'kept' } : undefined
+      const isAvailable = seat.health.standing(tokens, nowMs, subjectOf(option, input)) === 'open'
+      return isAvailable ? { kind: 'try', option, seat, why: 'kept' } : undefined
     }
   }
   return undefined
 }
 
-function pickIn(group: Group, choosing: Sparing): Candidate | undefined {
-  if (choosing.policy === 'cheapest') {
+function pickIn(group: Group, input: PickInput): Candidate | undefined {
+  if (input.policy === 'cheapest') {
     for (const cheaper of group.byPrice) {
-      const found = bestOfDraws(cheaper, choosing, 2)
+      const found = bestOfDraws(cheaper, input, 2)
       if (found !== undefined) return found
     }
-    return group.byPrice.length > 0 ? undefined : bestOfDraws(group, choosing, 2)
+    return group.byPrice.length > 0 ? undefined : bestOfDraws(group, input, 2)
   }
-  if (choosing.policy === 'weighted') return drawIn(group, choosing)
-  if (choosing.policy === 'balanced') return bestOfDraws(group, choosing, 2)
-  return group.seats > COMPARED_ALL_MAX ? bestOfDraws(group, choosing, COMPARED) : bestOfAll(group, choosing)
+  if (input.policy === 'weighted') return drawIn(group, input)
+  if (input.policy === 'balanced') return bestOfDraws(group, input, 2)
+  return group.seats > COMPARED_ALL_MAX ? bestOfDraws(group, input, SAMPLE_SIZE) : bestOfAll(group, input)
 }
 
-function bestOfDraws(group: Group, choosing: Sparing, draws: number): Candidate | undefined {
-  let best = drawIn(group, choosing)
+function bestOfDraws(group: Group, input: PickInput, draws: number): Candidate | undefined {
+  let best = drawIn(group, input)
   if (best === undefined || group.seats === 1) return best
-  let bestScore = scoreOf(group, best, choosing)
-  for (let drawn = 1; drawn < draws; drawn++) {
-    const other = drawIn(group, choosing)!
+  let bestScore = scoreOf(group, best, input)
+  for (let draw = 1; draw < draws; draw++) {
+    const other = drawIn(group, input)!
     if (other.pooled === best.pooled) continue
-    const score = scoreOf(group, other, choosing)
+    const score = scoreOf(group, other, input)
     if (score < bestScore) [best, bestScore] = [other, score]
   }
   return best
 }
 
-/** The drawn one stays unless another is better, so that among equals the weights decide. */
-function bestOfAll(group: Group, choosing: Sparing): Candidate | undefined {
-  let best = drawIn(group, choosing)
+/** Starts from a weighted draw and replaces it only by a better one, so that the weights decide among equals. */
+function bestOfAll(group: Group, input: PickInput): Candidate | undefined {
+  let best = drawIn(group, input)
   if (best === undefined) return undefined
-  let bestScore = scoreOf(group, best, choosing)
+  let bestScore = scoreOf(group, best, input)
   for (const entry of group.entries) {
-    for (const pooled of openIn(entry, choosing)) {
-      const score = scoreOf(group, { entry, pooled }, choosing)
+    for (const pooled of availableIn(entry, input)) {
+      const score = scoreOf(group, { entry, pooled }, input)
       if (score < bestScore) [best, bestScore] = [{ entry, pooled }, score]
     }
   }
   return best
 }
 
-/** Those of the first tier that has any. */
-function openIn(entry: Entry, choosing: Sparing): readonly PooledSeat[] {
+/** The available channels of the first tier that has any. */
+function availableIn(entry: Entry, input: PickInput): readonly PooledSeat[] {
   for (const { seats } of entry.tiers) {
-    const open = seats.filter(({ seat }) => droppedFor(entry, seat, choosing) === undefined)
-    if (open.length > 0) return open
+    const available = seats.filter(({ seat }) => skipReason(entry, seat, input) === undefined)
+    if (available.length > 0) return available
   }
   return []
 }
 
-/** Less is better. */
+/** The score of a channel under the policy; a lower score is better. */
 function scoreOf({ priceMax, seats }: Group, { entry, pooled }: Candidate, { policy, nowMs }: Choosing): number {
   const { health } = pooled.seat
   if (policy === 'fastest') return health.expectedMs(nowMs)
   if (policy === 'weighted') return 0
-  // For its weight; while nothing is under way all are alike.
+  // Active calls relative to the channel's share. Without active calls all channels have the same load.
   const load = 1 + health.underWay / (entry.share * pooled.share * seats)
   if (policy === 'least_busy') return load
   const price = priceMax > 0 ? entry.option.price / priceMax : 0
-  return load * (NO_TIME_MS + health.expectedMs(nowMs)) * (NO_PRICE + price)
+  return load * (TIME_OFFSET_MS + health.expectedMs(nowMs)) * (PRICE_OFFSET + price)
 }
 
-/** Differences below these are none. */
-const NO_TIME_MS = 100
-const NO_PRICE = 0.1
+/** Added to time and price, so that differences much smaller than these hardly change the score. */
+const TIME_OFFSET_MS = 100
+const PRICE_OFFSET = 0.1
 
-/** By weight among those that can take the call: first the option, whose share stays while it has any. */
-function drawIn({ entries, sums }: Group, choosing: Sparing): Candidate | undefined {
-  const drawn = entries.length === 1 ? 0 : drawnAt(sums, choosing.chance())
-  const found = drawSeat(entries[drawn]!, choosing)
+/** A weighted draw: first the target, then one of its channels. A target without an available channel is replaced. */
+function drawIn({ entries, sums }: Group, input: PickInput): Candidate | undefined {
+  const drawn = entries.length === 1 ? 0 : drawnAt(sums, input.chance())
+  const found = drawChannel(entries[drawn]!, input)
   if (found !== undefined || entries.length === 1) return found
-  const rest = entries.filter((_, at) => at !== drawn)
+  const rest = entries.filter((_, index) => index !== drawn)
   while (rest.length > 0) {
-    let wanted = choosing.chance() * rest.reduce((sum, { share }) => sum + share, 0)
-    const at = rest.findIndex(({ share }) => (wanted -= share) < 0)
-    const [entry] = rest.splice(Math.max(0, at), 1)
-    const other = drawSeat(entry!, choosing)
+    let position = input.chance() * rest.reduce((sum, { share }) => sum + share, 0)
+    const index = rest.findIndex(({ share }) => (position -= share) < 0)
+    const [entry] = rest.splice(Math.max(0, index), 1)
+    const other = drawChannel(entry!, input)
     if (other !== undefined) return other
   }
   return undefined
 }
 
-function drawSeat(entry: Entry, choosing: Sparing): Candidate | undefined {
+function drawChannel(entry: Entry, input: PickInput): Candidate | undefined {
   for (const tier of entry.tiers) {
-    const pooled = drawPooled(entry, tier, choosing)
+    const pooled = drawFromTier(entry, tier, input)
     if (pooled !== undefined) return { entry, pooled }
   }
   return undefined
 }
 
-function drawPooled(entry: Entry, tier: Tier, choosing: Sparing): PooledSeat | undefined {
+function drawFromTier(entry: Entry, tier: Tier, input: PickInput): PooledSeat | undefined {
   const { seats } = tier
-  const drawn = drawOpen(entry, tier, choosing)
+  const drawn = drawAvailable(entry, tier, input)
   if (drawn !== undefined || seats.length === 1) return drawn
-  const openAt = tier.openAt(choosing.nowMs, entry.option.name)
-  if (openAt !== undefined) {
-    const seen = openAt.seats.length > 0 ? drawOpen(entry, openAt, choosing) : undefined
-    if (seen !== undefined || openAt.seats.length === 0) return seen
+  const cached = tier.openAt(input.nowMs, entry.option.name)
+  if (cached !== undefined) {
+    const found = cached.seats.length > 0 ? drawAvailable(entry, cached, input) : undefined
+    if (found !== undefined || cached.seats.length === 0) return found
   }
-  const open = seats.filter(({ seat }) => droppedFor(entry, seat, choosing) === undefined)
-  return open.length > 0 ? open[drawnAt(new Tier(open).sums, choosing.chance())] : undefined
+  const available = seats.filter(({ seat }) => skipReason(entry, seat, input) === undefined)
+  return available.length > 0 ? available[drawnAt(new Tier(available).sums, input.chance())] : undefined
 }
 
-/** One that can take the call, unless a few draws do not find it. */
-function drawOpen(entry: Entry, { seats, sums }: Tier, choosing: Sparing): PooledSeat | undefined {
-  for (let draws = Math.min(DRAWS, seats.length); draws > 0; draws--) {
-    const pooled = seats[seats.length === 1 ? 0 : drawnAt(sums, choosing.chance())]!
-    if (droppedFor(entry, pooled.seat, choosing) === undefined) return pooled
+/** Draws a few times. Undefined when no draw hits a channel that can take the call. */
+function drawAvailable(entry: Entry, { seats, sums }: Tier, input: PickInput): PooledSeat | undefined {
+  for (let draws = Math.min(DRAWS_MAX, seats.length); draws > 0; draws--) {
+    const pooled = seats[seats.length === 1 ? 0 : drawnAt(sums, input.chance())]!
+    if (skipReason(entry, pooled.seat, input) === undefined) return pooled
   }
   return undefined
 }
 
-/** What there is when no channel can take the call at this instant. */
-interface Outlook {
-  /** One of which that was not known a moment ago. */
-  open: Candidate | undefined
-  /** Closed, the next to open, and when. */
+/** What remains when the draws found no channel that can take the call. */
+interface Fallbacks {
+  /** A channel that is available after all, because cached results were out of date. */
+  available: Candidate | undefined
+  /** The blocked channel that recovers next, and when. */
   nearest: Candidate | undefined
   nearestMs: number
-  /** Has more under way than it seems to take well. */
+  /** A channel that has more active calls than its learned limit. */
   busy: Candidate | undefined
-  /** One has as many under way as its operator lets it. */
+  /** Whether a channel has as many active calls as its operator allows. */
   isFull: boolean
-  /** When one may be asked again that must not be asked now. */
+  /** When the first channel becomes available whose wait is known. */
   readyMs: number
 }
 
-function withoutOpen(groups: readonly Group[], choosing: Choosing): Choice {
-  const none = { open: undefined, nearest: undefined, busy: undefined, isFull: false }
-  const outlook: Outlook = { ...none, nearestMs: Infinity, readyMs: Infinity }
-  for (const candidate of candidatesOf(groups)) lookAt(candidate, choosing, outlook)
-  const { open, nearest, busy, isFull, readyMs } = outlook
-  if (open !== undefined) return tryOn(open, choosing)
-  const { waitMs } = choosing
+function chooseWithoutAvailable(groups: readonly Group[], input: Choosing): Choice {
+  const fallbacks: Fallbacks = {
+    available: undefined,
+    nearest: undefined,
+    nearestMs: Infinity,
+    busy: undefined,
+    isFull: false,
+    readyMs: Infinity,
+  }
+  for (const candidate of channelsIn(groups)) noteFallback(candidate, input, fallbacks)
+  const { available, nearest, busy, isFull, readyMs } = fallbacks
+  if (available !== undefined) return tryOn(available, input)
+  const { waitMs } = input
   if (waitMs !== undefined && readyMs <= waitMs) return { kind: 'wait', forMs: readyMs }
   if (waitMs !== 0 && (isFull || busy !== undefined)) return { kind: 'wait' }
   const found = busy ?? nearest
-  if (found !== undefined) return tryOn(found, choosing)
+  if (found !== undefined) return tryOn(found, input)
   return { kind: 'none', retryAfterMs: readyMs === Infinity ? RETRY_AFTER_MS : Math.max(1, Math.ceil(readyMs)) }
 }
 
-function lookAt(candidate: Candidate, choosing: Choosing, outlook: Outlook): void {
-  const { tokens, nowMs, tried } = choosing
+function noteFallback(candidate: Candidate, input: Choosing, fallbacks: Fallbacks): void {
+  const { tokens, nowMs, tried } = input
   const { entry, pooled } = candidate
   const { health } = pooled.seat
-  const dropped = droppedFor(entry, pooled.seat, choosing)
-  if (dropped === undefined) return void (outlook.open ??= candidate)
-  if (dropped === 'tried') return
-  const asking = askingFor(entry.option, choosing)
-  const full = health.fullBy(tokens, nowMs, asking)
-  if (full === 'concurrency_capped') return void (outlook.isFull = true)
-  const opensInMs = health.opensInMs(tokens, nowMs, asking)
+  const reason = skipReason(entry, pooled.seat, input)
+  if (reason === undefined) return void (fallbacks.available ??= candidate)
+  if (reason === 'tried') return
+  const subject = subjectOf(entry.option, input)
+  const full = health.fullBy(tokens, nowMs, subject)
+  if (full === 'concurrency_capped') return void (fallbacks.isFull = true)
+  const availableInMs = health.opensInMs(tokens, nowMs, subject)
   const isCapped = full !== undefined && full !== 'busy'
-  const isTold = dropped !== 'busy' && dropped !== 'broken' && dropped !== 'credential_bad'
-  if (isTold) outlook.readyMs = Math.min(outlook.readyMs, Math.max(opensInMs, health.cappedMs(tokens, nowMs)))
+  const isWaitKnown = reason !== 'busy' && reason !== 'broken' && reason !== 'credential_bad'
+  if (isWaitKnown) {
+    fallbacks.readyMs = Math.min(fallbacks.readyMs, Math.max(availableInMs, health.cappedMs(tokens, nowMs)))
+  }
   if (isCapped) return
-  if (dropped === 'busy') outlook.busy ??= candidate
-  // A call that has been tried elsewhere is not sent where it is already known what it would be told.
-  else if ((tried.length === 0 || !isToldTime(dropped)) && opensInMs < outlook.nearestMs) {
-    outlook.nearest = candidate
-    outlook.nearestMs = opensInMs
+  if (reason === 'busy') fallbacks.busy ??= candidate
+  // After a first attempt, a call is not sent to a channel that would certainly refuse it.
+  else if ((tried.length === 0 || !isCertainRefusal(reason)) && availableInMs < fallbacks.nearestMs) {
+    fallbacks.nearest = candidate
+    fallbacks.nearestMs = availableInMs
   }
 }
 
-/** The upstream itself has said when, or will say the same again. */
-const isToldTime = (dropped: Dropped): boolean => dropped !== 'broken' && dropped !== 'told_limit'
+/** The upstream itself has refused, and will refuse again until the time is over. */
+const isCertainRefusal = (reason: Dropped): boolean => reason !== 'broken' && reason !== 'told_limit'
 
-/** In the order in which they come into question. */
-function* candidatesOf(groups: readonly Group[]): Generator<Candidate> {
+/** All channels, in the order in which they are tried. */
+function* channelsIn(groups: readonly Group[]): Generator<Candidate> {
   for (const { entries } of groups) {
     for (const entry of entries) {
       for (const { seats } of entry.tiers) for (const pooled of seats) yield { entry, pooled }
@@ -297,34 +312,35 @@ function* candidatesOf(groups: readonly Group[]): Generator<Candidate> {
   }
 }
 
+/** One channel in the explanation of a call. */
 export interface ExplainedSeat {
-  /** The option's. */
+  /** The target, `<provider>/<model>`. */
   readonly model: string
-  /** The channel's. */
+  /** The id of the channel. */
   readonly channel: string
-  /** Why it is passed over; null where it can take the call. */
+  /** Why the channel is skipped; null when it can take the call. */
   readonly dropped: Dropped | null
   readonly opensInMs: number
-  /** Of the calls that come to options of its rank. */
+  /** Its part of the calls of its group, from 0 to 1. */
   readonly share: number
-  /** As its policy sees it; less is better. */
+  /** Its score under the policy; a lower score is better. */
   readonly score: number
 }
 
-/** Every channel by the same questions that decide, in the order in which they come into question. */
-export function explainSeats(choosing: Choosing): readonly ExplainedSeat[] {
-  const { tokens, nowMs } = choosing
-  return planOf(choosing.options).groups.flatMap(group =>
-    [...candidatesOf([group])].map(candidate => {
+/** Explains every channel with the functions that choose() uses, in the order in which channels are tried. */
+export function explainSeats(input: Choosing): readonly ExplainedSeat[] {
+  const { tokens, nowMs } = input
+  return planOf(input.options).groups.flatMap(group =>
+    [...channelsIn([group])].map(candidate => {
       const { entry, pooled } = candidate
       const { seat } = pooled
       return {
         model: entry.option.name,
         channel: seat.id,
-        dropped: droppedFor(entry, seat, choosing) ?? null,
-        opensInMs: seat.health.opensInMs(tokens, nowMs, askingFor(entry.option, choosing)),
+        dropped: skipReason(entry, seat, input) ?? null,
+        opensInMs: seat.health.opensInMs(tokens, nowMs, subjectOf(entry.option, input)),
         share: entry.share * pooled.share,
-        score: scoreOf(group, candidate, choosing),
+        score: scoreOf(group, candidate, input),
       }
     }),
   )

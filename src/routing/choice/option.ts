@@ -1,28 +1,28 @@
-// What a choice is made from: plain data about models and channels, made once for each name and kept until an operator
-// changes something. Nothing here is made for one call.
+// The input of a choice: plain data about targets and channels. It is built once for each model name and kept until an
+// operator changes the configuration; nothing in it belongs to one call.
 
 import type { Health } from '../health/health.ts'
 
-/** One channel as routing sees it. Its health is shared by all options that it stands in. */
+/** One channel as routing sees it. All targets that use the channel share its health. */
 export interface Seat {
-  /** The channel's. */
+  /** The id of the channel. */
   readonly id: string
-  /** Those of the lowest number first. */
+  /** The lowest number comes first. */
   readonly priority: number
-  /** Among those of the same priority; with 0 only when no other can. */
+  /** Relative to channels of the same priority. A channel with weight 0 is used only when no other can take the call. */
   readonly weight: number
   readonly health: Health
 }
 
-/** A model at a provider that may answer, and the channels by which it is reached. */
+/** A target that may answer the call, and the channels that reach it. */
 export interface Option {
   /** `<provider>/<model>`. */
   readonly name: string
   readonly priority: number
   readonly weight: number
-  /** The call would have to be put into another dialect. */
+  /** Whether the call would have to be translated into another dialect. */
   readonly translates: boolean
-  /** What a typical call costs there, in any unit that is the same for all options; 0 where it is free. */
+  /** The cost of a typical call, in a unit that all targets share; 0: free. */
   readonly price: number
   readonly seats: readonly Seat[]
 }

@@ -1,5 +1,5 @@
-// What routing promises over many calls: health, choice, affinity and the retry budget together, on a clock and with
-// chance that the test hands in. Each run prints its seed when it fails.
+// Tests the guarantees of routing over many calls: health, choice, affinity and retry budget together, with a clock and
+// random numbers of the test. A failing run prints its seed.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -26,7 +26,7 @@ const optionOf = (seats: readonly Seat[]): Option => ({
 
 const seeds = fc.integer({ min: 0, max: 2 ** 31 })
 
-/** What is due at some time, in order. */
+/** A queue of actions in the order of their time. */
 class Agenda {
   readonly #due: { readonly atMs: number; run(): void }[] = []
 
@@ -41,7 +41,7 @@ class Agenda {
 }
 
 describe.each(policyNames)('%s', policy => {
-  test('never starves a healthy channel, also one that was slow or broken once', () => {
+  test('never starves a healthy channel, even if it was slow or broken before', () => {
     const arb = fc.record({
       seed: seeds,
       weights: fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 2, maxLength: 12 }),
@@ -76,7 +76,7 @@ describe.each(policyNames)('%s', policy => {
     fc.assert(property, { numRuns: 8 })
   })
 
-  test('keeps 99 % of conversations on one credential while that is well, whatever the others do', () => {
+  test('keeps 99 % of conversations on one channel while it is healthy, whatever the others do', () => {
     const property = fc.property(seeds, seed => {
       const chance = chanceOf(seed)
       const seats = seatsOf(
@@ -141,7 +141,7 @@ test('a dead provider gets at most 1.2 times its load', () => {
       const mayTry = tried.length === 0 || (tried.length < bounds.attemptsPerCallMax && lease.mayRetry(nowMs))
       const choosing: Choosing = { options, policy: 'balanced', tried, tokens: 1, waitMs: 0, nowMs, chance }
       const choice = mayTry ? choose(choosing) : undefined
-      // Never turned away without an attempt.
+      // No call is refused without an attempt.
       if (tried.length === 0) expect(choice?.kind).toBe('try')
       if (choice?.kind !== 'try') return lease.end()
       attempts++
@@ -162,7 +162,7 @@ test('a dead provider gets at most 1.2 times its load', () => {
   fc.assert(property, { numRuns: 20 })
 })
 
-test('calls are answered while anything is well: a channel among dead ones, or the next model', () => {
+test('calls are answered while any channel is healthy: one among dead ones, or one of the next model', () => {
   const arb = fc.record({
     seed: seeds,
     policy: fc.constantFrom(...policyNames),
@@ -200,7 +200,7 @@ test('calls are answered while anything is well: a channel among dead ones, or t
     }
     for (let nowMs = 0; nowMs < 40_000; nowMs += 10) {
       agenda.runUntil(nowMs)
-      const counts = nowMs >= 10_000 // it takes a while to find out
+      const counts = nowMs >= 10_000 // the breakers need some failures first
       if (counts) calls++
       attempt([], { lease: budget.begin('m', nowMs), counts }, nowMs)
     }
@@ -210,7 +210,7 @@ test('calls are answered while anything is well: a channel among dead ones, or t
   fc.assert(property, { numRuns: 30 })
 })
 
-test('no place leaks over 100,000 random endings, and none is given twice', () => {
+test('over 100,000 random endings no attempt leaks, and none is counted twice', () => {
   const chance = chanceOf(42)
   const health = new Health({ caps: { concurrency: 30, tokensPerMinute: 1_000_000 }, chance })
   const verdicts: readonly Fate['verdict'][] = [
@@ -224,7 +224,7 @@ test('no place leaks over 100,000 random endings, and none is given twice', () =
     open.push(health.begin(Math.floor(chance() * 100), nowMs))
     while (open.length > 25) {
       const [turn] = open.splice(Math.floor(chance() * open.length), 1)
-      if (chance() < 0.001) continue // nobody tells its end
+      if (chance() < 0.001) continue // this attempt is never ended
       if (chance() < 0.5) turn!.answered({ firstMs: chance() * 1_000 }, nowMs)
       const verdict = verdicts[Math.floor(chance() * verdicts.length)]!
       for (let end = chance() < 0.1 ? 2 : 1; end > 0; end--) turn!.end({ verdict, tokens: 50 }, nowMs)

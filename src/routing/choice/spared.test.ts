@@ -1,5 +1,5 @@
-// What becomes of a model when many of its channels are broken: those that are well answer, then the next model, and
-// only where all that are well have all they take, some of the broken ones are asked.
+// Tests a model of which many channels have open breakers: healthy channels answer first, then the next model. Only when
+// all healthy channels are full are some of the broken ones used.
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -11,15 +11,15 @@ import type { Option, Seat } from './option.ts'
 
 type Tries = Extract<Choice, { kind: 'try' }>
 
-const seatOf = (id: string): Seat => {
+const channelOption = (id: string): Seat => {
   return { id, priority: 0, weight: 1, health: new Health({ caps: {}, chance: () => 0.5 }) }
 }
 
-const optionOf = (name: string, seats: readonly Seat[]): Option => {
+const targetOption = (name: string, seats: readonly Seat[]): Option => {
   return { name, priority: 0, weight: 1, translates: false, price: 1, seats }
 }
 
-const asked = (options: readonly Option[]): Choosing => {
+const inputOf = (options: readonly Option[]): Choosing => {
   return { options, policy: 'balanced', tried: [], tokens: 1, nowMs: 0, chance: chanceOf(5) }
 }
 
@@ -27,37 +27,37 @@ const breakAt = ({ health }: Seat, nowMs: number): void => {
   for (let time = 0; time < 5; time++) health.begin(1, nowMs).end({ verdict: 'broken' }, nowMs)
 }
 
-test('no more than half of a model is held closed by breakers while any of it is well', () => {
+test('open breakers block no more than half of the channels of a model', () => {
   fc.assert(
     fc.property(fc.integer({ min: 2, max: 12 }), fc.nat(11), (size, broken) => {
-      const seats = Array.from({ length: size }, (_, at) => seatOf(`s${at}`))
+      const seats = Array.from({ length: size }, (_, at) => channelOption(`s${at}`))
       const dead = seats.slice(0, Math.min(broken, size - 1))
       for (const [at, seat] of dead.entries()) breakAt(seat, at)
-      const chooses = (): Choice => choose({ ...asked([optionOf('p/m', seats)]), nowMs: 50 })
+      const chooses = (): Choice => choose({ ...inputOf([targetOption('p/m', seats)]), nowMs: 50 })
       const well = seats.slice(dead.length)
-      // As long as one that is well can take it, that one does.
+      // A healthy channel that has room takes the call.
       for (let time = 0; time < 10; time++) expect(well).toContain((chooses() as Tries).seat)
       for (const { health } of well) {
         health.caps = { concurrency: 1 }
         health.begin(1, 40)
       }
-      // Those that open first count as open then.
-      const spared = dead.slice(0, Math.max(0, dead.length - Math.floor(size / 2)))
+      // When the healthy ones are full, the channels that recover first count as available.
+      const exempt = dead.slice(0, Math.max(0, dead.length - Math.floor(size / 2)))
       for (let time = 0; time < 10; time++) {
-        if (spared.length === 0) expect(chooses()).toEqual({ kind: 'wait' })
-        else expect(spared).toContain((chooses() as Tries).seat)
+        if (exempt.length === 0) expect(chooses()).toEqual({ kind: 'wait' })
+        else expect(exempt).toContain((chooses() as Tries).seat)
       }
     }),
   )
 })
 
-test.each([1, 2, 5])('a model whose %d channels are all broken is passed over for the next', size => {
-  const dead = Array.from({ length: size }, (_, at) => seatOf(`dead${at}`))
+test.each([1, 2, 5])('a model whose %d channels are all broken is skipped for the next model', size => {
+  const dead = Array.from({ length: size }, (_, at) => channelOption(`dead${at}`))
   for (const seat of dead) breakAt(seat, 0)
-  const [first, then] = [optionOf('dead/m', dead), { ...optionOf('well/m', [seatOf('well')]), priority: 1 }]
+  const [first, then] = [targetOption('dead/m', dead), { ...targetOption('well/m', [channelOption('well')]), priority: 1 }]
   for (let time = 0; time < 50; time++) {
-    expect(choose({ ...asked([first, then]), nowMs: 50 })).toMatchObject({ kind: 'try', seat: { id: 'well' } })
+    expect(choose({ ...inputOf([first, then]), nowMs: 50 })).toMatchObject({ kind: 'try', seat: { id: 'well' } })
   }
-  // Alone it is tried all the same.
-  expect(choose({ ...asked([first]), nowMs: 50 })).toMatchObject({ kind: 'try', why: 'nearest' })
+  // If there is no other model, it is tried all the same.
+  expect(choose({ ...inputOf([first]), nowMs: 50 })).toMatchObject({ kind: 'try', why: 'nearest' })
 })

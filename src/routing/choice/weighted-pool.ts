@@ -1,26 +1,26 @@
-// The seats of one option, made ready for drawing: by priority, and inside a priority with the sums of their weights,
-// so that a draw among a thousand costs ten comparisons. Made once for each list of seats.
+// Prepares the channels of one target for weighted draws: grouped into tiers by priority, each with running sums of
+// weights, so that a draw among a thousand channels costs ten comparisons. Pools are built once for each channel list.
 
 import type { Seat } from './option.ts'
 
 export interface PooledSeat {
   readonly seat: Seat
-  /** Of what its tier gets. */
+  /** Its part of the calls of its tier, from 0 to 1. */
   readonly share: number
 }
 
-/** Few are looked at anew for each call; of many the sight is kept for a moment. */
-const FEW = 16
-const SIGHT_MS = 100
-const SIGHTS_MAX = 64
+/** Up to this many channels are checked for each call. For more, the result of a check is cached for a moment. */
+const UNCACHED_MAX = 16
+const CACHE_MS = 100
+const CACHED_MODELS_MAX = 64
 
-/** Seats of the same priority. */
+/** Channels of the same priority. */
 export class Tier {
   readonly seats: readonly PooledSeat[]
-  /** Of the weights up to each, so that the last is their sum. */
+  /** Running sums of the shares; the last one is their total. */
   readonly sums: Float64Array
-  /** By model: some of what closes a channel closes it for one of them. */
-  readonly #sights = new Map<string, Sight>()
+  /** By model, because a channel can be blocked for one model only. */
+  readonly #available = new Map<string, AvailableChannels>()
 
   constructor(seats: readonly PooledSeat[]) {
     let total = 0
@@ -28,45 +28,46 @@ export class Tier {
     this.sums = Float64Array.from(seats, ({ share }) => (total += share))
   }
 
-  /** Where most are closed: those that were open a moment ago. Undefined where there are too few to need it. */
+  /** The channels that were available a moment ago. Undefined for small tiers, where nothing is cached. */
   openAt(nowMs: number, model = ''): Tier | undefined {
-    if (this.seats.length <= FEW) return undefined
-    const known = this.#sights.get(model)
-    if (known !== undefined && nowMs >= known.atMs && nowMs - known.atMs < SIGHT_MS) return known.open
-    const asking = { accountId: 0, model }
-    const open = new Tier(this.seats.filter(({ seat }) => seat.health.standing(0, nowMs, asking) === 'open'))
-    if (known === undefined && this.#sights.size >= SIGHTS_MAX) this.#sights.clear()
-    this.#sights.set(model, { open, atMs: nowMs })
-    return open
+    if (this.seats.length <= UNCACHED_MAX) return undefined
+    const cached = this.#available.get(model)
+    if (cached !== undefined && nowMs >= cached.atMs && nowMs - cached.atMs < CACHE_MS) return cached.tier
+    const subject = { accountId: 0, model }
+    const tier = new Tier(this.seats.filter(({ seat }) => seat.health.standing(0, nowMs, subject) === 'open'))
+    if (cached === undefined && this.#available.size >= CACHED_MODELS_MAX) this.#available.clear()
+    this.#available.set(model, { tier, atMs: nowMs })
+    return tier
   }
 }
 
-interface Sight {
-  readonly open: Tier
+interface AvailableChannels {
+  readonly tier: Tier
   readonly atMs: number
 }
 
-/** No more of a model's channels than these are held closed by breakers at once. */
-const HELD_PERCENT_MAX = 50
+/** Open breakers block at most this part of a model's channels. */
+const BLOCKED_PERCENT_MAX = 50
 
+/** All channels of one target. */
 export class Pool {
-  /** The lowest priority first. */
+  /** The lowest priority number first. */
   readonly tiers: readonly Tier[]
-  /** Those without weight: only when no other can. */
+  /** Channels without weight, which are used only when no other can take the call. */
   readonly spare: Tier | undefined
   readonly #seats: readonly Seat[]
   readonly #byId: ReadonlyMap<string, Seat>
-  #mercyUntilMs = -Infinity
-  #mercyAtMs = -Infinity
+  #exemptUntilMs = -Infinity
+  #exemptAtMs = -Infinity
 
   constructor(seats: readonly Seat[]) {
     this.#seats = seats
     this.#byId = new Map(seats.map(seat => [seat.id, seat]))
     const weighted = seats.filter(({ weight }) => weight > 0)
-    const priorities = [...new Set(weighted.map(({ priority }) => priority))].sort((one, other) => one - other)
-    this.tiers = priorities.map(wanted => tierOf(weighted.filter(({ priority }) => priority === wanted)))
+    const priorities = [...new Set(weighted.map(({ priority }) => priority))].sort((a, b) => a - b)
+    this.tiers = priorities.map(wanted => buildTier(weighted.filter(({ priority }) => priority === wanted)))
     const spare = seats.filter(({ weight }) => !(weight > 0))
-    this.spare = spare.length > 0 ? tierOf(spare) : undefined
+    this.spare = spare.length > 0 ? buildTier(spare) : undefined
   }
 
   get size(): number {
@@ -77,23 +78,26 @@ export class Pool {
     return this.#byId.get(id)
   }
 
-  /** A seat whose breaker opens by then counts as open, for more than half would be held closed otherwise. */
+  /**
+   * Channels whose breaker ends before this time may be used although it is open. They are as many as needed to keep
+   * the blocked channels at half of all.
+   */
   mercyUntilMs(nowMs: number): number {
-    const ageMs = nowMs - this.#mercyAtMs
-    if (this.#seats.length > FEW && ageMs >= 0 && ageMs < SIGHT_MS) return this.#mercyUntilMs
+    const ageMs = nowMs - this.#exemptAtMs
+    if (this.#seats.length > UNCACHED_MAX && ageMs >= 0 && ageMs < CACHE_MS) return this.#exemptUntilMs
     const ends: number[] = []
     for (const { health } of this.#seats) {
-      const leftMs = health.brokenMs(nowMs)
-      if (leftMs !== undefined) ends.push(nowMs + leftMs)
+      const remainingMs = health.brokenMs(nowMs)
+      if (remainingMs !== undefined) ends.push(nowMs + remainingMs)
     }
-    const tooMany = ends.length - Math.floor((this.#seats.length * HELD_PERCENT_MAX) / 100)
-    this.#mercyUntilMs = tooMany <= 0 ? -Infinity : ends.sort((one, other) => one - other)[tooMany - 1]!
-    this.#mercyAtMs = nowMs
-    return this.#mercyUntilMs
+    const excess = ends.length - Math.floor((this.#seats.length * BLOCKED_PERCENT_MAX) / 100)
+    this.#exemptUntilMs = excess <= 0 ? -Infinity : ends.sort((a, b) => a - b)[excess - 1]!
+    this.#exemptAtMs = nowMs
+    return this.#exemptUntilMs
   }
 }
 
-function tierOf(seats: readonly Seat[]): Tier {
+function buildTier(seats: readonly Seat[]): Tier {
   const weightOf = ({ weight }: Seat): number => (weight > 0 ? weight : 1)
   const total = seats.reduce((sum, seat) => sum + weightOf(seat), 0)
   return new Tier(seats.map(seat => ({ seat, share: weightOf(seat) / total })))
@@ -107,7 +111,7 @@ export function poolOf(seats: readonly Seat[]): Pool {
   return pool
 }
 
-/** Where a number between 0 and the sum of all weights falls. */
+/** The index that `chance` (0 to 1) falls on when each index has its weight: a binary search in the running sums. */
 export function drawnAt(sums: Float64Array, chance: number): number {
   const wanted = chance * sums[sums.length - 1]!
   let low = 0

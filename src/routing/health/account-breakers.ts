@@ -1,44 +1,44 @@
-// Breakers of single accounts, whose calls fail on a channel that answers others.
+// Circuit breakers of single accounts: for an account whose calls fail on a channel that answers other accounts.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Failure, Tripper } from './breaker.ts'
 import { Breaker } from './breaker.ts'
 
-/** So long after its last failure an account is like any other again. */
+/** An account's breaker is deleted this long after its last failure. */
 const FORGET_MS = 60_000
 
-interface Own<By extends Tripper> {
-  readonly breaker: Breaker<By>
+interface AccountBreaker<Call extends Tripper> {
+  readonly breaker: Breaker<Call>
   failedMs: number
 }
 
-export class OwnBreakers<By extends Tripper> {
-  readonly #own = new Map<number, Own<By>>()
+export class OwnBreakers<Call extends Tripper> {
+  readonly #breakers = new Map<number, AccountBreaker<Call>>()
 
-  of(accountId: number): Breaker<By> | undefined {
-    return this.#own.size === 0 ? undefined : this.#own.get(accountId)?.breaker
+  of(accountId: number): Breaker<Call> | undefined {
+    return this.#breakers.size === 0 ? undefined : this.#breakers.get(accountId)?.breaker
   }
 
-  /** Whether the account has one, which has counted it. */
-  noteFailed(by: By, failure: Failure, nowMs: number): boolean {
-    const own = this.#own.size === 0 ? undefined : this.#own.get(by.accountId)
+  /** Counts a failure if the account has a breaker of its own. Returns whether it has one. */
+  noteFailed(call: Call, failure: Failure, nowMs: number): boolean {
+    const own = this.#breakers.size === 0 ? undefined : this.#breakers.get(call.accountId)
     if (own === undefined) return false
     if (nowMs - own.failedMs > FORGET_MS) {
-      this.#own.delete(by.accountId)
+      this.#breakers.delete(call.accountId)
       return false
     }
     own.failedMs = nowMs
-    own.breaker.noteFailed(by, { ...failure, answersOthers: () => false }, nowMs)
+    own.breaker.noteFailed(call, { ...failure, answersOthers: () => false }, nowMs)
     return true
   }
 
-  /** Whether there was room for it. */
+  /** Creates an open breaker for the account. Returns false when there are too many breakers already. */
   open(accountId: number, failure: Failure, nowMs: number): boolean {
-    for (const [id, { failedMs }] of this.#own) if (nowMs - failedMs > FORGET_MS) this.#own.delete(id)
-    if (this.#own.size >= bounds.ownBreakersMax) return false
-    const breaker = new Breaker<By>()
+    for (const [id, { failedMs }] of this.#breakers) if (nowMs - failedMs > FORGET_MS) this.#breakers.delete(id)
+    if (this.#breakers.size >= bounds.ownBreakersMax) return false
+    const breaker = new Breaker<Call>()
     breaker.close(failure, nowMs)
-    this.#own.set(accountId, { breaker, failedMs: nowMs })
+    this.#breakers.set(accountId, { breaker, failedMs: nowMs })
     return true
   }
 }

@@ -1,55 +1,58 @@
-// How many calls a channel may have under way, learned from how it takes them: no bound until it shows that it has too
-// much to do, then a fifth less than it had, slowly more while it is well, and no bound again after a quiet minute.
+// Learns how many calls a channel can serve at once. There is no limit until the channel shows that it is overloaded;
+// then the limit is a fifth below the active calls, grows slowly while calls succeed, and is removed after a minute
+// without overload.
 
-const LESS = 0.8
-/** Fewer than these are not what is too much, until there is a limit. */
-const MANY = 4
-const LESS_WHEN_SLOW = 0.9
-/** Slowness alone, which may lie in the calls, does not bring it below this. */
+const OVERLOAD_FACTOR = 0.8
+/** With fewer active calls than these, a first sign of overload sets no limit: their number is not the cause. */
+const CALLS_MIN = 4
+const SLOW_FACTOR = 0.9
+/** Slow answers alone do not bring the limit below this, because the calls themselves may be slow. */
 const SLOW_FLOOR = 8
 const QUIET_MS = 60_000
-/** It grows only while it is used. */
-const USED = 0.5
+/** The limit grows only while at least this part of it is used. */
+const USED_MIN = 0.5
 
 export class AdaptiveLimit {
   #limit = Infinity
-  #sinceMs = 0
-  #sinceStep = 0
+  #cutMs = 0
+  #cutStep = 0
 
+  /** The limit now; Infinity when there is none. */
   at(nowMs: number): number {
-    const ageMs = nowMs - this.#sinceMs
+    const ageMs = nowMs - this.#cutMs
     if (this.#limit !== Infinity && (ageMs >= QUIET_MS || ageMs < -QUIET_MS)) this.#limit = Infinity
     return Math.floor(this.#limit)
   }
 
-  /** A call that began when its last cut had been made; those before it are one and the same sign. */
+  /** Whether a call began after the last cut. Earlier calls show the same overload again, not a new one. */
   tells(step: number): boolean {
-    return step > this.#sinceStep
+    return step > this.#cutStep
   }
 
-  /** `underWay` and `step`: of the channel at this time. */
+  /** `load`: the channel at this time. */
   overloaded(nowMs: number, { underWay, step }: Load): void {
-    if (this.#limit === Infinity && underWay < MANY) return
-    this.#cut(nowMs, step, Math.max(1, Math.min(this.#limit, underWay) * LESS))
+    if (this.#limit === Infinity && underWay < CALLS_MIN) return
+    this.#cut(nowMs, step, Math.max(1, Math.min(this.#limit, underWay) * OVERLOAD_FACTOR))
   }
 
   slow(nowMs: number, { underWay, step }: Load): void {
-    const less = Math.min(this.#limit, underWay) * LESS_WHEN_SLOW
-    if (less >= SLOW_FLOOR) this.#cut(nowMs, step, less)
+    const limit = Math.min(this.#limit, underWay) * SLOW_FACTOR
+    if (limit >= SLOW_FLOOR) this.#cut(nowMs, step, limit)
   }
 
   well(underWay: number): void {
-    if (this.#limit !== Infinity && underWay >= this.#limit * USED) this.#limit += 1 / this.#limit
+    if (this.#limit !== Infinity && underWay >= this.#limit * USED_MIN) this.#limit += 1 / this.#limit
   }
 
   #cut(nowMs: number, step: number, limit: number): void {
     this.#limit = limit
-    this.#sinceMs = nowMs
-    this.#sinceStep = step
+    this.#cutMs = nowMs
+    this.#cutStep = step
   }
 }
 
 export interface Load {
   readonly underWay: number
+  /** The number of the latest attempt on the channel. */
   readonly step: number
 }

@@ -1,4 +1,4 @@
-// The breaker against a model that keeps everything that ever happened and counts it anew each time.
+// Compares the breaker with a simple model that keeps every event and counts them again each time.
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -67,7 +67,7 @@ class Model {
   }
 }
 
-test('does what the model does, step by step', () => {
+test('the breaker does the same as the model, step by step', () => {
   const stepOf = <Kind extends string>(weight: number, ...kinds: readonly Kind[]) => ({
     weight,
     arbitrary: fc.record({ kind: fc.constantFrom(...kinds), at: fc.nat(5) }),
@@ -107,7 +107,7 @@ test('does what the model does, step by step', () => {
   fc.assert(property, { numRuns: 1_000 })
 })
 
-test('stays closed for what was meant, a fifth more or less, whatever chance says', () => {
+test('the breaker stays open for its time, a fifth more or less, for every random number', () => {
   const chances = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 12, maxLength: 12 })
   fc.assert(
     fc.property(chances, given => {

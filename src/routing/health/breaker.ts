@@ -1,103 +1,109 @@
-// Closed for a while after failures: five in a row, or half of at least twenty within ten seconds.
+// The circuit breaker of a channel. It opens after five failures in a row, or when half of at least twenty attempts
+// within ten seconds failed.
 //
-// A caller can make a channel fail by what it asks for. So failures that are all of one account, of a channel that
-// answers others meanwhile, are held against the channel for that account alone.
+// A caller can provoke failures with its requests. So when one account causes the failures while the channel answers
+// other accounts, the breaker stays closed and names that account, which then gets a breaker of its own.
 
 import { Closing } from './half-open.ts'
 import { Recent } from './recent-counts.ts'
 
 const TIMES = { firstMs: 1_000, mostMs: 60_000 }
-const IN_A_ROW = 5
-const OF_LAST = 20
-const PERCENT = 50
+const FAILURES_IN_ROW = 5
+const ATTEMPTS_MIN = 20
+const FAILED_PERCENT = 50
 
 /** An attempt as a breaker sees it. */
 export interface Tripper {
+  /** Attempts on a channel are numbered in the order in which they begin. */
   readonly step: number
   readonly accountId: number
 }
 
 export interface Failure {
+  /** Whether the attempt was the probe of a half-open breaker. */
   readonly isProbe: boolean
-  /** Of the credential at this time. */
+  /** The number of the latest attempt on the channel. */
   readonly steps: number
+  /** A random factor about 1. */
   readonly spread: number
-  /** Whether others than this account were answered lately. */
+  /** Whether the channel has lately answered accounts other than this one. */
   answersOthers(accountId: number): boolean
 }
 
-export class Breaker<By extends Tripper> {
-  readonly #closing = new Closing<By>(TIMES)
+export class Breaker<Call extends Tripper> {
+  readonly #circuit = new Closing<Call>(TIMES)
   readonly #recent = new Recent()
-  #inRow = 0
-  /** Of whom all in the row are; undefined when they are of several. */
-  #rowOf: number | undefined
-  /** Of whom most of the recent failures may be, and by how many more than of all others. */
-  #mostOf = 0
-  #mostBy = 0
+  #failuresInRow = 0
+  /** The account of all failures in the row; undefined when they are of several accounts. */
+  #rowAccount: number | undefined
+  /** Majority vote (Boyer–Moore): the account that may have most of the recent failures, and its lead over all others. */
+  #majorityAccount = 0
+  #majorityLead = 0
 
   leftMs(nowMs: number): number {
-    return this.#closing.leftMs(nowMs)
+    return this.#circuit.leftMs(nowMs)
   }
 
   passes(nowMs: number): boolean {
-    return this.#closing.passes(nowMs)
+    return this.#circuit.passes(nowMs)
   }
 
-  enter(by: By, nowMs: number): void {
-    this.#closing.enter(by, nowMs)
+  enter(call: Call, nowMs: number): void {
+    this.#circuit.enter(call, nowMs)
   }
 
-  /** Whether it was the one that tried it. */
-  leave(by: By): boolean {
-    return this.#closing.leave(by)
+  /** Whether the call was the probe. */
+  leave(call: Call): boolean {
+    return this.#circuit.leave(call)
   }
 
   noteWell(nowMs: number): void {
     this.#recent.note(false, nowMs)
   }
 
-  /** The channel answers, whatever it says. */
+  /** The channel has answered, be it with an error. This closes the breaker if the attempt began after it opened. */
   noteThere({ step }: Tripper): void {
-    if (!this.#closing.isClosed) this.#inRow = 0
-    if (!this.#closing.isBefore(step)) return
-    this.#closing.open()
-    this.#inRow = 0
+    if (!this.#circuit.isClosed) this.#failuresInRow = 0
+    if (!this.#circuit.isBefore(step)) return
+    this.#circuit.open()
+    this.#failuresInRow = 0
     this.#recent.clear()
   }
 
-  /** Gives the account for which alone it is to be closed. */
+  /** Returns the account that alone causes the failures, and that is to get a breaker of its own. */
   noteFailed({ accountId }: Tripper, failure: Failure, nowMs: number): number | undefined {
-    this.#count(accountId, nowMs)
-    if (this.#closing.isClosed) {
+    this.#countFailure(accountId, nowMs)
+    if (this.#circuit.isClosed) {
       if (failure.isProbe) this.close(failure, nowMs)
-      else this.#closing.extend(nowMs, failure.spread)
+      else this.#circuit.extend(nowMs, failure.spread)
       return undefined
     }
-    const bad = this.#recent.bad(nowMs)
-    const all = bad + this.#recent.good(nowMs)
-    const isRow = this.#inRow >= IN_A_ROW
-    if (!isRow && !(all >= OF_LAST && bad * 100 >= all * PERCENT)) return undefined
-    const culprit = isRow ? this.#rowOf : this.#mostBy * 2 > bad ? this.#mostOf : undefined
+    const failed = this.#recent.bad(nowMs)
+    const all = failed + this.#recent.good(nowMs)
+    const isRow = this.#failuresInRow >= FAILURES_IN_ROW
+    if (!isRow && !(all >= ATTEMPTS_MIN && failed * 100 >= all * FAILED_PERCENT)) return undefined
+    const majority = this.#majorityLead * 2 > failed ? this.#majorityAccount : undefined
+    const culprit = isRow ? this.#rowAccount : majority
     if (culprit === undefined || !failure.answersOthers(culprit)) {
       this.close(failure, nowMs)
       return undefined
     }
-    this.#inRow = 0
+    this.#failuresInRow = 0
     this.#recent.clear()
     return culprit
   }
 
+  /** Opens the circuit. */
   close({ steps, spread }: Pick<Failure, 'steps' | 'spread'>, nowMs: number): void {
-    this.#closing.close(nowMs, { step: steps, spread })
+    this.#circuit.close(nowMs, { step: steps, spread })
   }
 
-  #count(accountId: number, nowMs: number): void {
-    if (this.#recent.bad(nowMs) === 0) this.#mostBy = 0
+  #countFailure(accountId: number, nowMs: number): void {
+    if (this.#recent.bad(nowMs) === 0) this.#majorityLead = 0
     this.#recent.note(true, nowMs)
-    this.#rowOf = this.#inRow === 0 || this.#rowOf === accountId ? accountId : undefined
-    this.#inRow++
-    if (this.#mostBy === 0) this.#mostOf = accountId
-    this.#mostBy += this.#mostOf === accountId ? 1 : -1
+    this.#rowAccount = this.#failuresInRow === 0 || this.#rowAccount === accountId ? accountId : undefined
+    this.#failuresInRow++
+    if (this.#majorityLead === 0) this.#majorityAccount = accountId
+    this.#majorityLead += this.#majorityAccount === accountId ? 1 : -1
   }
 }

@@ -1,14 +1,14 @@
-// How long a channel takes to its first content. What was seen long ago counts for less and less, so that a channel
+// Measures how long a channel takes until its first content. Old measurements lose weight with time, so that a channel
 // that was slow once is tried again.
 
 const HALF_LIFE_MS = 10_000
 const USUAL_HALF_LIFE_MS = 60_000
 const FORGET_HALF_LIFE_MS = 30_000
-/** So much slower than usual, and that slow, is a sign that it has too much to do. */
+/** Slower than usual by this factor, and slower than this time, is a sign of overload. */
 const SURGE_TIMES = 4
 const SURGE_MS = 2_000
 
-const share = (ageMs: number, halfLifeMs: number): number => 1 - 2 ** (-Math.max(0, ageMs) / halfLifeMs)
+const decayOf = (ageMs: number, halfLifeMs: number): number => 1 - 2 ** (-Math.max(0, ageMs) / halfLifeMs)
 
 export class FirstTimes {
   #lastMs = 0
@@ -21,21 +21,21 @@ export class FirstTimes {
       this.#lastMs = this.#usualMs = ms
     } else {
       const ageMs = nowMs - this.#atMs
-      this.#lastMs += (ms - this.#lastMs) * share(ageMs, HALF_LIFE_MS)
-      this.#usualMs += (ms - this.#usualMs) * share(ageMs, USUAL_HALF_LIFE_MS)
+      this.#lastMs += (ms - this.#lastMs) * decayOf(ageMs, HALF_LIFE_MS)
+      this.#usualMs += (ms - this.#usualMs) * decayOf(ageMs, USUAL_HALF_LIFE_MS)
     }
     this.#atMs = nowMs
   }
 
-  /** As last seen, however long ago. */
+  /** The average as it was at the last measurement, however long ago that was. */
   get lastMs(): number | undefined {
     return this.#atMs === undefined ? undefined : this.#lastMs
   }
 
-  /** As good as it may have become since; 0 when nothing is known. */
+  /** An optimistic estimate: it falls with the time since the last measurement. 0 when nothing was measured. */
   hopedMs(nowMs: number): number {
     if (this.#atMs === undefined) return 0
-    return this.#lastMs * (1 - share(nowMs - this.#atMs, FORGET_HALF_LIFE_MS))
+    return this.#lastMs * (1 - decayOf(nowMs - this.#atMs, FORGET_HALF_LIFE_MS))
   }
 
   get surges(): boolean {

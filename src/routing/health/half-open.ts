@@ -1,22 +1,23 @@
-// A thing that is closed for a while and then tried by one call at a time until one of them proves it well: what is
-// broken, and a credential that is refused.
+// A circuit that opens (is tripped) for a while and is then half-open: one call at a time probes it, until a probe
+// succeeds and closes it. Used for failures of a channel and for refused credentials.
 //
-// Calls are counted by steps, not by time: one that began before the closing proves nothing of what came after it.
+// Calls are ordered by their number (step), not by time: a call that began before the circuit was tripped proves nothing
+// about the time after.
 
 import { Until } from './until.ts'
 
 export interface ClosingTimes {
   readonly firstMs: number
-  /** Each time that it is tried in vain it stays closed twice as long, up to this. */
+  /** After each failed probe the circuit stays open twice as long, up to this time. */
   readonly mostMs: number
 }
 
 export class Closing<Prober extends object> {
   readonly #times: ClosingTimes
   readonly #until = new Until()
-  #isClosed = false
-  #forMs = 0
-  #sinceStep = 0
+  #isTripped = false
+  #durationMs = 0
+  #trippedStep = 0
   #prober: Prober | undefined
 
   constructor(times: ClosingTimes) {
@@ -24,50 +25,51 @@ export class Closing<Prober extends object> {
   }
 
   get isClosed(): boolean {
-    return this.#isClosed
+    return this.#isTripped
   }
 
   leftMs(nowMs: number): number {
-    return this.#isClosed ? this.#until.leftMs(nowMs) : 0
+    return this.#isTripped ? this.#until.leftMs(nowMs) : 0
   }
 
-  /** Open, or its time is over and nobody tries it yet. */
+  /** Whether a call may pass: the circuit is closed, or it is half-open and no probe is running. */
   passes(nowMs: number): boolean {
-    return !this.#isClosed || (this.#prober === undefined && this.#until.leftMs(nowMs) === 0)
+    return !this.#isTripped || (this.#prober === undefined && this.#until.leftMs(nowMs) === 0)
   }
 
-  /** Somebody begins: the first one after its time is the one that tries it. */
+  /** A call begins. It becomes the probe if the circuit is half-open and has no probe yet. */
   enter(prober: Prober, nowMs: number): void {
-    if (this.#isClosed && this.passes(nowMs)) this.#prober = prober
+    if (this.#isTripped && this.passes(nowMs)) this.#prober = prober
   }
 
-  /** Whether it was this one that tried it, which from now on it does no more. */
+  /** A call ends. Returns whether it was the probe. */
   leave(prober: Prober): boolean {
     if (this.#prober !== prober) return false
     this.#prober = undefined
     return true
   }
 
-  /** Whether it is closed and this step was after that, and so can tell something. */
+  /** Whether the circuit is tripped and this step came later, so that its result counts. */
   isBefore(step: number): boolean {
-    return this.#isClosed && step > this.#sinceStep
+    return this.#isTripped && step > this.#trippedStep
   }
 
-  /** `spread` is about 1 and keeps many from coming back at once. */
+  /** Trips the circuit. `spread` is about 1 and random, so that many circuits do not recover at the same moment. */
   close(nowMs: number, { step, spread }: { readonly step: number; readonly spread: number }): void {
-    this.#forMs = this.#isClosed ? Math.min(this.#forMs * 2, this.#times.mostMs) : this.#times.firstMs
-    this.#isClosed = true
-    this.#sinceStep = step
-    this.#until.extend(this.#forMs * spread, nowMs)
+    this.#durationMs = this.#isTripped ? Math.min(this.#durationMs * 2, this.#times.mostMs) : this.#times.firstMs
+    this.#isTripped = true
+    this.#trippedStep = step
+    this.#until.extend(this.#durationMs * spread, nowMs)
   }
 
-  /** One more failure meanwhile: as long again from now. */
+  /** A further failure while tripped: the time starts again. */
   extend(nowMs: number, spread: number): void {
-    this.#until.extend(this.#forMs * spread, nowMs)
+    this.#until.extend(this.#durationMs * spread, nowMs)
   }
 
+  /** Closes the circuit: calls pass again. */
   open(): void {
-    this.#isClosed = false
+    this.#isTripped = false
     this.#prober = undefined
     this.#until.clear()
   }

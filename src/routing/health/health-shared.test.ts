@@ -1,4 +1,4 @@
-// One credential that several accounts share, and several models: what is held against whom.
+// Tests a channel that several accounts and models share: which failures block it for whom.
 
 import { expect, test } from 'bun:test'
 import { bounds } from '../../base/bounds.ts'
@@ -12,7 +12,7 @@ const failFor = (health: Health, times: number, { nowMs = 0, ...asking }: Asking
   for (let time = 0; time < times; time++) health.begin(1, nowMs, asking).end({ verdict: 'broken' }, nowMs)
 }
 
-test('what fails for one account, and answers others, is closed for that one alone', () => {
+test('a channel that fails for one account and answers others is blocked for that account only', () => {
   const health = healthOf()
   health.begin(1, 0, of(2)).end(well, 0)
   failFor(health, 5, of(1))
@@ -26,7 +26,7 @@ test('what fails for one account, and answers others, is closed for that one alo
   expect(health.closedBy(1, 9_000, of(1))).toBeUndefined()
 })
 
-test('the same where its failures stand between the answers of others', () => {
+test('the same when the failures of that account alternate with answers to others', () => {
   const health = healthOf()
   for (let call = 0; call < 60; call++) {
     failFor(health, 2, of(1))
@@ -35,7 +35,7 @@ test('the same where its failures stand between the answers of others', () => {
   expect([health.closedBy(1, 0, of(1)), health.closedBy(1, 0, of(2))]).toEqual(['broken', undefined])
 })
 
-test('what fails for several is closed for all, and so is what has answered nobody else lately', () => {
+test('a channel that fails for several accounts, or has answered no other account lately, is blocked for all', () => {
   const several = healthOf()
   several.begin(1, 0, of(3)).end(well, 0)
   for (let time = 0; time < 5; time++) failFor(several, 1, of(1 + (time % 2)))
@@ -46,7 +46,7 @@ test('what fails for several is closed for all, and so is what has answered nobo
   expect(alone.closedBy(1, 10_000, of(2))).toBe('broken')
 })
 
-test('more accounts than are watched one by one close it for all', () => {
+test('more failing accounts than there are account breakers block the channel for all', () => {
   const health = healthOf()
   health.begin(1, 0, of(0)).end(well, 0)
   for (let account = 1; account <= bounds.ownBreakersMax; account++) failFor(health, 5, of(account))
@@ -55,7 +55,7 @@ test('more accounts than are watched one by one close it for all', () => {
   expect(health.closedBy(1, 0, of(0))).toBe('broken')
 })
 
-test('one account alone does not switch off a credential that answers others, two do', () => {
+test('one account alone does not block a credential that answers others; two accounts do', () => {
   const alarms: string[] = []
   const health = healthOf({ onCredentialOff: () => void alarms.push('credential_bad') })
   health.begin(1, 0, of(2)).end(well, 0)
@@ -65,7 +65,7 @@ test('one account alone does not switch off a credential that answers others, tw
   expect([health.standing(1, 0), ...alarms]).toEqual(['credential_bad', 'credential_bad'])
 })
 
-test('limits, told limits and what is too much at a time are those of one model', () => {
+test('rate limits, upstream limits and the learned limit apply to one model', () => {
   const health = healthOf()
   for (let call = 0; call < 50; call++) health.begin(1, 0, of(2, 'plenty'))
   const turns = Array.from({ length: 10 }, () => health.begin(1, 0, of(1, 'scarce')))
@@ -79,14 +79,14 @@ test('limits, told limits and what is too much at a time are those of one model'
   expect(health.snapshot(0)).toMatchObject({ state: 'rate_limited', opensInMs: 60_000, limit: 8 })
 })
 
-test('nothing that it tells of its limits is believed beyond an hour', () => {
+test('upstream limits block a channel for an hour at most', () => {
   const health = healthOf()
   const told = [{ resource: 'requests', limit: 10, remaining: 0, resetMs: 365 * 86_400_000 }] as const
   health.begin(1, 0).end({ ...well, told }, 0)
   expect(health.opensInMs(1, 0)).toBeLessThanOrEqual(bounds.channelClosedMsMax)
 })
 
-test('any number of models is watched, but not one by one', () => {
+test('models beyond the bound share one health', () => {
   const health = healthOf()
   for (let name = 0; name < 100_000; name++) health.begin(1, name, of(1, `m${name}`)).end(well, name)
   for (let name = 0; name < 2 * bounds.channelModelsMax; name++) {

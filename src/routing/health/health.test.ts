@@ -1,4 +1,4 @@
-// One credential on a clock and a chance that the test moves.
+// Tests the health of one channel, with a clock and random numbers of the test.
 
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../../base/bounds.ts'
@@ -17,7 +17,7 @@ function alarmed(): { readonly health: Health; readonly alarms: readonly string[
   return { health: healthOf({ onCredentialOff, onQuotaSpent, onWellAgain }), alarms }
 }
 
-/** One call after another, each over at once. */
+/** Makes calls one after another, each of which ends at once. */
 function fail(health: Health, times: number, { atMs = 0, ...fate }: Partial<Fate> & { atMs?: number } = {}): void {
   for (let time = 0; time < times; time++) health.begin(1, atMs).end({ verdict: 'broken', ...fate }, atMs)
 }
@@ -54,7 +54,7 @@ describe('a breaker', () => {
     expect(health.standing(1, 60_000)).toBe('open')
   })
 
-  test('stays a second, twice as long after each probe in vain, a minute at most', () => {
+  test('stays open for a second, twice as long after each failed probe, a minute at most', () => {
     const health = healthOf()
     fail(health, 5)
     let nowMs = 0
@@ -80,7 +80,7 @@ describe('a breaker', () => {
     expect(health.opensInMs(1, 0)).toBeCloseTo(ms)
   })
 
-  test('lets one call try it at a time, and the next one when that was given up', () => {
+  test('lets one probe through at a time, and the next one when the probe was abandoned', () => {
     const health = healthOf()
     fail(health, 5)
     const probe = health.begin(1, 1_000)
@@ -94,7 +94,7 @@ describe('a breaker', () => {
     expect(health.standing(1, 90_000)).toBe('open')
   })
 
-  test('heeds only calls that began since it opened', () => {
+  test('counts only calls that began after it opened', () => {
     const health = healthOf()
     const before = [1, 2, 3].map(() => health.begin(1, 0))
     fail(health, 5)
@@ -106,7 +106,7 @@ describe('a breaker', () => {
     expect(health.standing(1, 1_800)).toBe('open')
   })
 
-  test('never comes nearer by a further failure', () => {
+  test('never recovers earlier because of a further failure', () => {
     const chances = [1, 0]
     const health = healthOf({ chance: () => chances.shift() ?? 0 })
     fail(health, 4)
@@ -115,7 +115,7 @@ describe('a breaker', () => {
     expect(health.opensInMs(1, 0)).toBeCloseTo(1_200)
   })
 
-  test.each<Verdict>(['caller_at_fault', 'not_here', 'rate_limited', 'credential_bad'])('%s is life', verdict => {
+  test.each<Verdict>(['caller_at_fault', 'not_here', 'rate_limited', 'credential_bad'])('%s counts as an answer', verdict => {
     const health = healthOf()
     fail(health, 4)
     health.begin(1, 0).end({ verdict, retryAfterMs: 1 }, 0)
@@ -125,7 +125,7 @@ describe('a breaker', () => {
 })
 
 describe('a limit of the upstream', () => {
-  test('closes until its time, whoever else is refused meanwhile', () => {
+  test('blocks until its time, whatever other calls are refused meanwhile', () => {
     const health = healthOf()
     const turns = [1, 2, 3].map(() => health.begin(1, 0))
     turns[0]!.end({ verdict: 'rate_limited', retryAfterMs: 9_000 }, 0)
@@ -135,11 +135,11 @@ describe('a limit of the upstream', () => {
     expect(health.standing(1, 9_000)).toBe('open')
   })
 
-  test('without a time is a second, then twice as long, a minute at most', () => {
+  test('without a stated time blocks for a second, then twice as long, a minute at most', () => {
     const health = healthOf()
     let nowMs = 0
     for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
-      // Refused together is refused once.
+      // Attempts that are refused together count as one refusal.
       const turns = [1, 2, 3].map(() => health.begin(1, nowMs))
       for (const turn of turns) turn.end({ verdict: 'rate_limited' }, nowMs)
       expect(health.opensInMs(1, nowMs)).toBeCloseTo(seconds * 1_000)
@@ -150,13 +150,13 @@ describe('a limit of the upstream', () => {
     expect(health.opensInMs(1, nowMs)).toBeCloseTo(1_000)
   })
 
-  test('is believed for an hour at most', () => {
+  test('blocks for an hour at most', () => {
     const health = healthOf()
     health.begin(1, 0).end({ verdict: 'rate_limited', retryAfterMs: 365 * 86_400_000 }, 0)
     expect(health.opensInMs(1, 0)).toBe(bounds.channelClosedMsMax)
   })
 
-  test('that is a quota closes for longer, and is told', () => {
+  test('of a quota blocks for longer, and calls onQuotaSpent', () => {
     const { health, alarms } = alarmed()
     health.begin(1, 0).end({ verdict: 'quota_spent' }, 0)
     expect([health.standing(1, 0), health.opensInMs(1, 0)]).toEqual(['quota_spent', 60_000])
@@ -167,7 +167,7 @@ describe('a limit of the upstream', () => {
   })
 })
 
-test('a refused credential is off, told once, tried each five minutes, and back when it works', () => {
+test('a refused credential is blocked, reported once, probed every five minutes, and used again when it works', () => {
   const { health, alarms } = alarmed()
   const before = health.begin(1, 0)
   const refused = [1, 2].map(() => health.begin(1, 0))
@@ -185,7 +185,7 @@ test('a refused credential is off, told once, tried each five minutes, and back 
   expect(alarms).toEqual(['credential_bad', 'well_again'])
 })
 
-test('a call that is forbidden says nothing of others, until nothing else comes', () => {
+test('a single 403 does not block the channel; several in a row without a success do', () => {
   const { health, alarms } = alarmed()
   for (let round = 0; round < 10; round++) {
     fail(health, 4, { verdict: 'forbidden' })
@@ -199,8 +199,8 @@ test('a call that is forbidden says nothing of others, until nothing else comes'
 const begin = (health: Health, times: number, nowMs = 0): Turn[] =>
   Array.from({ length: times }, () => health.begin(1, nowMs))
 
-describe('calls under way', () => {
-  test('have no bound until there is too much', () => {
+describe('active calls', () => {
+  test('have no limit until the channel is overloaded', () => {
     const health = healthOf()
     begin(health, 10_000)
     expect(health.standing(1, 0)).toBe('open')
@@ -208,9 +208,9 @@ describe('calls under way', () => {
 
   test.each<[string, Fate]>([
     ['a 429', { verdict: 'rate_limited', retryAfterMs: 1 }],
-    ['one too slow', { verdict: 'too_slow' }],
-    ['a word of overload', { verdict: 'broken', overloaded: true }],
-  ])('are bound by a fifth less after %s, once for all that were refused together', (_, fate) => {
+    ['a timeout', { verdict: 'too_slow' }],
+    ['an overload error', { verdict: 'broken', overloaded: true }],
+  ])('are limited to a fifth less after %s, once for all that were refused together', (_, fate) => {
     const health = healthOf()
     const turns = begin(health, 100)
     for (const turn of turns.slice(0, 4)) turn.end(fate, 0)
@@ -220,7 +220,7 @@ describe('calls under way', () => {
     expect(health.standing(1, 10)).toBe('open')
   })
 
-  test('may be more again while it is well, never fewer than one, and without bound after a quiet minute', () => {
+  test('the limit grows while calls succeed, is at least one, and is removed after a quiet minute', () => {
     const health = healthOf()
     const turns = begin(health, 3)
     for (let nowMs = 0; nowMs < 1_000; nowMs += 10) {
@@ -233,14 +233,14 @@ describe('calls under way', () => {
     expect(health.snapshot(61_000).limit).toBe(null)
   })
 
-  test('have no bound when three of them are too much: then it was not their number', () => {
+  test('three calls that overload the channel set no limit: their number is not the cause', () => {
     const health = healthOf()
     begin(health, 2)
     fail(health, 20, { verdict: 'rate_limited', retryAfterMs: 1 })
     expect(health.snapshot(10).limit).toBe(null)
   })
 
-  test('are fewer when first contents come much later than usual, but eight at least', () => {
+  test('the limit falls when first contents come much later than usual, but not below eight', () => {
     const health = healthOf()
     for (let nowMs = 0; nowMs < 60_000; nowMs += 500) health.begin(1, nowMs).end(well, nowMs)
     let turns = begin(health, 40, 60_000)
@@ -254,7 +254,7 @@ describe('calls under way', () => {
     turns = []
   })
 
-  test('are at most as many as the operator says', () => {
+  test('are at most as many as the operator allows', () => {
     const health = healthOf({ caps: { concurrency: 3 } })
     const turns = begin(health, 3)
     expect(health.standing(1, 0)).toBe('concurrency_capped')
@@ -263,7 +263,7 @@ describe('calls under way', () => {
     expect([health.standing(1, 0), health.underWay]).toEqual(['open', 2])
   })
 
-  test('do not stay for ever when nobody tells their end', () => {
+  test('are removed after a time when they are never ended', () => {
     const health = healthOf({ caps: { concurrency: 3 } })
     const lost = begin(health, 3)
     expect(health.standing(1, bounds.callMsMax)).toBe('concurrency_capped')
@@ -274,7 +274,7 @@ describe('calls under way', () => {
 })
 
 describe('the time to first content', () => {
-  test('fades, so that a slow channel looks better the longer it was not tried', () => {
+  test('decays, so that a slow channel looks better the longer it was not tried', () => {
     const health = healthOf()
     expect(health.expectedMs(0)).toBe(0)
     health.begin(1, 0).end({ verdict: 'answered', firstMs: 8_000 }, 0)
@@ -283,7 +283,7 @@ describe('the time to first content', () => {
     expect(health.expectedMs(300_000)).toBeLessThan(10)
   })
 
-  test('is as it was last seen while somebody is on the way to see', () => {
+  test('does not decay while a call is waiting for its first content', () => {
     const health = healthOf()
     health.begin(1, 0).end({ verdict: 'answered', firstMs: 8_000 }, 0)
     const turn = health.begin(1, 300_000)
@@ -293,7 +293,7 @@ describe('the time to first content', () => {
   })
 })
 
-test('what an upstream tells of its limits is believed when it is told, and not minutes later', () => {
+test('upstream limits count when they are received, and not minutes later', () => {
   const health = healthOf()
   const turn = health.begin(1, 0)
   turn.answered({ firstMs: 10, told: [{ resource: 'requests', remaining: 0, resetMs: 5_000 }] }, 10)
@@ -313,7 +313,7 @@ describe('a clock that jumps ten minutes', () => {
     return health
   }
 
-  test.each([jumpMs, -jumpMs])('by %p ms leaves nothing closed for longer than it was to be', ms => {
+  test.each([jumpMs, -jumpMs])('by %p ms leaves nothing blocked for longer than its time', ms => {
     const health = damaged(1_000_000)
     const nowMs = 1_000_000 + ms
     expect(health.opensInMs(1, nowMs)).toBeLessThanOrEqual(5_000)

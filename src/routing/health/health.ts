@@ -1,7 +1,7 @@
-// What is known of one credential: how many calls it has, how its last ones went, and until when it is left alone.
+// The health of one channel: its active calls, the results of its last attempts, and until when it is blocked.
 //
-// It lives in memory only, and each call costs it a few numbers. Whatever closes it opens by itself in time; and
-// whoever chooses may ask it although it is closed, for a call that could go nowhere else.
+// It is kept in memory only, with a few numbers for each call. Every block ends by itself after a time; and a call that
+// can go nowhere else may be sent to a blocked channel.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Taken } from '../../base/collections/gcra.ts'
@@ -21,94 +21,96 @@ import { Allowance } from './operator-caps.ts'
 import { Others } from './other-accounts.ts'
 import { Limited } from './rate-limited.ts'
 
-/** Whose call, and for which model of the channel's provider: some of what closes it is theirs alone. */
+/** The account and the model of a call. Some blocks apply to one account or to one model only. */
 export interface Asking {
   readonly accountId: number
   readonly model: string
 }
 
-const anybody: Asking = { accountId: 0, model: '' }
+const anyCall: Asking = { accountId: 0, model: '' }
 
 /** How an attempt ended. */
 export interface Fate {
-  /** `left`: nobody waited for it any more, which says nothing of the channel. */
+  /** `left`: the caller stopped waiting, which says nothing about the channel. */
   readonly verdict: Verdict | 'left'
-  /** From sending to the first content, or to a whole plain answer. */
+  /** From sending the request to the first content, or to the whole answer of a call without a stream. */
   readonly firstMs?: number | undefined
-  /** What the upstream asked for, as far as it can be believed. */
+  /** How long the upstream asks to wait, limited to a plausible time. */
   readonly retryAfterMs?: number | undefined
+  /** The limits in the upstream's headers. */
   readonly told?: readonly ToldLimit[] | undefined
-  /** It said that it has too much to do. */
+  /** Whether the upstream said that it is overloaded. */
   readonly overloaded?: boolean | undefined
-  /** What it used; as long as nobody knows, what it was taken to use. */
+  /** The tokens that it used; undefined: unknown, so that the estimate stays. */
   readonly tokens?: number | undefined
 }
 
-/** One attempt under way on a credential. Ends once; a second end is nothing. */
+/** One running attempt on a channel. A second end() has no effect. */
 export interface Turn {
-  /** Its first content is there: it may last for minutes, and has proved its channel well. */
-  answered(heard: Pick<Fate, 'firstMs' | 'told'>, nowMs: number): void
-  end(fate: Fate, nowMs: number): void
+  /** The first content has arrived. The channel works, although the answer may take minutes more. */
+  answered(result: Pick<Fate, 'firstMs' | 'told'>, nowMs: number): void
+  end(result: Fate, nowMs: number): void
 }
 
-/** What closes a channel until a time that it is known. A call that could go nowhere else may try it all the same. */
+/** Why a channel is blocked for a time. A call that can go nowhere else may still be sent to it. */
 export type Closed = 'credential_bad' | 'broken' | 'rate_limited' | 'quota_spent' | 'told_limit'
-/** What keeps a call from it that would be one too many. */
+/** Why a channel that is not blocked cannot take one more call. */
 export type Full = 'busy' | 'concurrency_capped' | 'requests_capped' | 'tokens_capped'
 export type Standing = 'open' | Closed | Full
 
 export interface HealthParts {
   readonly caps: Caps
-  /** From 0 to 1. */
+  /** A random number from 0 to 1. */
   chance(): number
-  /** Its provider refuses the credential: it is left alone, and somebody should know. */
+  /** The provider refuses the credential. */
   onCredentialOff?(): void
-  /** The same of one that has nothing left to spend. */
+  /** The credential's quota or funds are used up. */
   onQuotaSpent?(): void
-  /** It works again, by itself. */
+  /** The credential works again. */
   onWellAgain?(): void
 }
 
-/** For whoever wants to see it. */
+/** The health of a channel as operators see it. */
 export interface HealthSnapshot {
   readonly state: Standing
   readonly opensInMs: number
   readonly underWay: number
-  /** As learned; null while it has none. */
+  /** The learned limit of concurrent calls; null while there is none. */
   readonly limit: number | null
   readonly firstMs: number | null
   readonly lastFailure: { readonly verdict: Verdict; readonly agoMs: number } | null
-  /** Attempts whose end nobody told. */
+  /** Attempts that were never ended and were removed after their longest time. */
   readonly lost: number
 }
 
 const CREDENTIAL = { firstMs: 300_000, mostMs: 300_000 }
 const QUOTA = { firstMs: 60_000, mostMs: bounds.channelClosedMsMax }
-/** One may be provoked by what was asked for; with nothing good in between it is the credential. */
+/** A single 403 may be caused by the request. So many in a row, without a success between them, blame the credential. */
 const FORBIDDEN_IN_A_ROW = 5
-/** Until a channel has shown how long it takes, and while the first call is on its way to find out. */
+/** The expected time of a channel whose first call is still running. */
 const UNKNOWN_FIRST_MS = 1_000
-/** Fewer calls than these are not too many, however slow they are. */
-const SLOW_FROM = 8
+/** With fewer active calls than these, slow answers are no sign of overload. */
+const SLOW_CALLS_MIN = 8
 
 export class Health {
   caps: Caps
   readonly #parts: HealthParts
-  readonly #turns = new Ring<OneTurn>()
-  #breaker = new Breaker<OneTurn>()
-  #own = new OwnBreakers<OneTurn>()
-  #credential = new Closing<OneTurn>(CREDENTIAL)
+  readonly #uses = new Ring<ActiveUse>()
+  #breaker = new Breaker<ActiveUse>()
+  #accountBreakers = new OwnBreakers<ActiveUse>()
+  #credential = new Closing<ActiveUse>(CREDENTIAL)
   #quota = new Limited(QUOTA)
   readonly #models = new ModelHealths()
-  readonly #allowance = new Allowance()
+  readonly #capUsage = new Allowance()
   readonly #firstTimes = new FirstTimes()
-  /** Of those who were answered. */
-  readonly #others = new Others()
+  /** Accounts that were answered. */
+  readonly #answeredAccounts = new Others()
+  /** The number of attempts so far, which numbers them. */
   #steps = 0
-  #refusedInRow = 0
-  /** Of whom all in that row are; undefined when they are of several. */
-  #refusedOf: number | undefined
-  /** Turns that have neither answered nor ended. */
+  #refusalsInRow = 0
+  /** The account of all refusals in the row; undefined when they are of several accounts. */
+  #refusedAccount: number | undefined
+  /** Attempts that have neither answered nor ended. */
   #unanswered = 0
   #lost = 0
   #lastFailure: { readonly verdict: Verdict; readonly atMs: number } | undefined
@@ -119,86 +121,87 @@ export class Health {
   }
 
   get underWay(): number {
-    return this.#turns.size
+    return this.#uses.size
   }
 
-  begin(tokens: number, nowMs: number, { accountId, model }: Asking = anybody): Turn {
-    this.#reap(nowMs)
-    const taken = this.#allowance.take(this.caps, tokens, nowMs)
-    const at = this.#models.of(model, nowMs)
-    at.told.take(tokens, nowMs)
-    at.underWay++
-    const row = { step: ++this.#steps, accountId, at, tokens, taken, expiresMs: nowMs + bounds.turnMsMax }
-    const turn = new OneTurn(this, row)
-    turn.place = this.#turns.add(turn)
+  /** Begins an attempt. */
+  begin(tokens: number, nowMs: number, { accountId, model }: Asking = anyCall): Turn {
+    this.#removeExpired(nowMs)
+    const taken = this.#capUsage.take(this.caps, tokens, nowMs)
+    const modelHealth = this.#models.of(model, nowMs)
+    modelHealth.told.take(tokens, nowMs)
+    modelHealth.underWay++
+    const step = ++this.#steps
+    const use = new ActiveUse(this, { step, accountId, modelHealth, tokens, taken, expiresMs: nowMs + bounds.turnMsMax })
+    use.node = this.#uses.add(use)
     this.#unanswered++
-    this.#breaker.enter(turn, nowMs)
-    this.#own.of(accountId)?.enter(turn, nowMs)
-    this.#credential.enter(turn, nowMs)
-    return turn
+    this.#breaker.enter(use, nowMs)
+    this.#accountBreakers.of(accountId)?.enter(use, nowMs)
+    this.#credential.enter(use, nowMs)
+    return use
   }
 
-  standing(tokens: number, nowMs: number, asking?: Asking): Standing {
-    return this.closedBy(tokens, nowMs, asking) ?? this.fullBy(tokens, nowMs, asking) ?? 'open'
+  standing(tokens: number, nowMs: number, subject?: Asking): Standing {
+    return this.closedBy(tokens, nowMs, subject) ?? this.fullBy(tokens, nowMs, subject) ?? 'open'
   }
 
-  /** `broken` comes last: when it is said, nothing else closes it. */
-  closedBy(tokens: number, nowMs: number, { accountId, model }: Asking = anybody): Closed | undefined {
+  /** Why the channel is blocked. `broken` (an open breaker) is returned only if there is no other reason. */
+  closedBy(tokens: number, nowMs: number, { accountId, model }: Asking = anyCall): Closed | undefined {
     if (!this.#credential.passes(nowMs)) return 'credential_bad'
     if (this.#quota.leftMs(nowMs) > 0) return 'quota_spent'
-    const limited = this.#models.look(model).closedBy(tokens, nowMs)
-    if (limited !== undefined) return limited
-    const isOpen = this.#breaker.passes(nowMs) && (this.#own.of(accountId)?.passes(nowMs) ?? true)
-    return isOpen ? undefined : 'broken'
+    const byModel = this.#models.look(model).closedBy(tokens, nowMs)
+    if (byModel !== undefined) return byModel
+    const passes = this.#breaker.passes(nowMs) && (this.#accountBreakers.of(accountId)?.passes(nowMs) ?? true)
+    return passes ? undefined : 'broken'
   }
 
-  /** How long its breaker for all still holds it closed: 0 while one call tries it, undefined when it does not. */
+  /** How long the breaker stays open: 0 while a probe is running, undefined when it lets calls pass. */
   brokenMs(nowMs: number): number | undefined {
     return this.#breaker.passes(nowMs) ? undefined : this.#breaker.leftMs(nowMs)
   }
 
-  fullBy(tokens: number, nowMs: number, { model }: Asking = anybody): Full | undefined {
+  fullBy(tokens: number, nowMs: number, { model }: Asking = anyCall): Full | undefined {
     const { concurrency = Infinity } = this.caps
-    const at = this.#models.look(model)
-    const limit = at.limit.at(nowMs)
-    if (this.#turns.size >= concurrency || at.underWay >= limit) {
-      this.#reap(nowMs)
-      if (this.#turns.size >= concurrency) return 'concurrency_capped'
-      if (at.underWay >= limit) return 'busy'
+    const modelHealth = this.#models.look(model)
+    const limit = modelHealth.limit.at(nowMs)
+    if (this.#uses.size >= concurrency || modelHealth.underWay >= limit) {
+      this.#removeExpired(nowMs)
+      if (this.#uses.size >= concurrency) return 'concurrency_capped'
+      if (modelHealth.underWay >= limit) return 'busy'
     }
-    return this.#allowance.cappedBy(this.caps, tokens, nowMs)
+    return this.#capUsage.cappedBy(this.caps, tokens, nowMs)
   }
 
-  /** Until nothing closes it any more, as far as that is known. */
-  opensInMs(tokens: number, nowMs: number, { accountId, model }: Asking = anybody): number {
-    const brokenMs = Math.max(this.#breaker.leftMs(nowMs), this.#own.of(accountId)?.leftMs(nowMs) ?? 0)
+  /** The time until nothing blocks the channel any more, as far as it is known. */
+  opensInMs(tokens: number, nowMs: number, { accountId, model }: Asking = anyCall): number {
+    const brokenMs = Math.max(this.#breaker.leftMs(nowMs), this.#accountBreakers.of(accountId)?.leftMs(nowMs) ?? 0)
     const closedMs = Math.max(brokenMs, this.#credential.leftMs(nowMs), this.#quota.leftMs(nowMs))
     return Math.max(closedMs, this.#models.look(model).opensInMs(tokens, nowMs))
   }
 
-  /** Until its caps let so much through. */
+  /** The time until the caps admit this many tokens. */
   cappedMs(tokens: number, nowMs: number): number {
-    return this.#allowance.cappedMs(this.caps, tokens, nowMs)
+    return this.#capUsage.cappedMs(this.caps, tokens, nowMs)
   }
 
-  /** What its next first content may take: the better, the longer it was not seen, until somebody goes and sees. */
+  /** The expected time to first content. While no call is waiting, the estimate falls with time, so that a call tries it. */
   expectedMs(nowMs: number): number {
     if (this.#unanswered === 0) return this.#firstTimes.hopedMs(nowMs)
     return this.#firstTimes.lastMs ?? UNKNOWN_FIRST_MS
   }
 
-  /** Forgets all that closes it; what is under way still counts. For a credential that was replaced, or mended. */
+  /** Ends every block; active calls still count. For a credential that was replaced or repaired. */
   reset(): void {
     this.#breaker = new Breaker()
-    this.#own = new OwnBreakers()
+    this.#accountBreakers = new OwnBreakers()
     this.#credential = new Closing(CREDENTIAL)
     this.#quota = new Limited(QUOTA)
-    this.#refusedInRow = 0
+    this.#refusalsInRow = 0
     this.#lastFailure = undefined
     for (const model of this.#models.all()) model.reset()
   }
 
-  /** Of all its models together: what closes one of them is told where nothing else is. */
+  /** Sums up all models. A block of one model is shown if nothing blocks the whole channel. */
   snapshot(nowMs: number): HealthSnapshot {
     const last = this.#lastFailure
     let [state, opensInMs, limit] = [this.standing(0, nowMs), this.opensInMs(0, nowMs), Infinity]
@@ -209,8 +212,9 @@ export class Health {
     }
     const { lastMs } = this.#firstTimes
     return {
-      ...{ state, opensInMs },
-      underWay: this.#turns.size,
+      state,
+      opensInMs,
+      underWay: this.#uses.size,
       limit: limit === Infinity ? null : limit,
       firstMs: lastMs === undefined ? null : Math.round(lastMs),
       lastFailure: last === undefined ? null : { verdict: last.verdict, agoMs: nowMs - last.atMs },
@@ -218,142 +222,144 @@ export class Health {
     }
   }
 
-  /** Only for its own turns, once each. */
-  noteAnswer(turn: OneTurn, { firstMs, told }: Pick<Fate, 'firstMs' | 'told'>, nowMs: number): void {
-    const { at, step, accountId } = turn
-    const { limit, underWay } = at
-    if (told !== undefined) at.told.tell(told, nowMs)
+  /** Called once by each of its attempts. */
+  noteAnswer(use: ActiveUse, { firstMs, told }: Pick<Fate, 'firstMs' | 'told'>, nowMs: number): void {
+    const { modelHealth, step, accountId } = use
+    const { limit, underWay } = modelHealth
+    if (told !== undefined) modelHealth.told.tell(told, nowMs)
     this.#unanswered--
     if (firstMs !== undefined) {
       this.#firstTimes.note(firstMs, nowMs)
-      const tells = underWay >= SLOW_FROM && limit.tells(step)
-      if (tells && this.#firstTimes.surges) limit.slow(nowMs, { underWay, step: this.#steps })
+      const isSignal = underWay >= SLOW_CALLS_MIN && limit.tells(step)
+      if (isSignal && this.#firstTimes.surges) limit.slow(nowMs, { underWay, step: this.#steps })
     }
     limit.well(underWay)
     this.#breaker.noteWell(nowMs)
-    this.#own.of(accountId)?.noteWell(nowMs)
-    this.#others.note(accountId, nowMs)
-    this.#refusedInRow = 0
-    this.#noteThere(turn)
-    at.rate.well(step)
+    this.#accountBreakers.of(accountId)?.noteWell(nowMs)
+    this.#answeredAccounts.note(accountId, nowMs)
+    this.#refusalsInRow = 0
+    this.#noteThere(use)
+    modelHealth.rate.well(step)
     if (this.#quota.well(step)) this.#parts.onWellAgain?.()
     if (!this.#credential.isBefore(step)) return
     this.#credential.open()
     this.#parts.onWellAgain?.()
   }
 
-  /** Only for its own turns, once each. */
-  noteEnd(turn: OneTurn, fate: Fate, nowMs: number): void {
-    const { verdict } = fate
-    const { at } = turn
-    const load = { underWay: at.underWay, step: this.#steps }
-    this.#turns.remove(turn.place!)
-    turn.place = undefined
-    at.underWay--
-    if (!turn.isAnswered) this.#unanswered--
-    const isOwnProbe = this.#own.of(turn.accountId)?.leave(turn) ?? false
-    const isProbe = this.#breaker.leave(turn) || isOwnProbe
-    this.#credential.leave(turn)
+  /** Called once by each of its attempts. */
+  noteEnd(use: ActiveUse, result: Fate, nowMs: number): void {
+    const { verdict } = result
+    const { modelHealth } = use
+    const load = { underWay: modelHealth.underWay, step: this.#steps }
+    this.#uses.remove(use.node!)
+    use.node = undefined
+    modelHealth.underWay--
+    if (!use.isAnswered) this.#unanswered--
+    const isAccountProbe = this.#accountBreakers.of(use.accountId)?.leave(use) ?? false
+    const isProbe = this.#breaker.leave(use) || isAccountProbe
+    this.#credential.leave(use)
     const isUsed = verdict === 'answered' || verdict === 'left'
-    const used = fate.tokens ?? (isUsed ? turn.tokens : 0)
-    this.#allowance.correct(turn, used, nowMs)
-    at.told.correct(used - turn.tokens, nowMs)
-    if (fate.told !== undefined) at.told.tell(fate.told, nowMs)
+    const used = result.tokens ?? (isUsed ? use.tokens : 0)
+    this.#capUsage.correct(use, used, nowMs)
+    modelHealth.told.correct(used - use.tokens, nowMs)
+    if (result.told !== undefined) modelHealth.told.tell(result.told, nowMs)
     if (isUsed) return
-    const isTooMuch = fate.overloaded === true || verdict === 'rate_limited' || verdict === 'too_slow'
-    if (isTooMuch && at.limit.tells(turn.step)) at.limit.overloaded(nowMs, load)
+    const isOverload = result.overloaded === true || verdict === 'rate_limited' || verdict === 'too_slow'
+    if (isOverload && modelHealth.limit.tells(use.step)) modelHealth.limit.overloaded(nowMs, load)
     if (verdict !== 'caller_at_fault') this.#lastFailure = { verdict, atMs: nowMs }
-    if (verdict === 'broken' || verdict === 'too_slow') this.#noteBroken(turn, isProbe, nowMs)
-    else this.#noteThere(turn)
-    if (verdict === 'credential_bad' || verdict === 'forbidden') this.#noteRefused(turn, verdict, nowMs)
-    if (verdict === 'rate_limited' || verdict === 'quota_spent') this.#noteLimited(turn, fate, nowMs)
+    if (verdict === 'broken' || verdict === 'too_slow') this.#noteBroken(use, isProbe, nowMs)
+    else this.#noteThere(use)
+    if (verdict === 'credential_bad' || verdict === 'forbidden') this.#noteRefused(use, verdict, nowMs)
+    if (verdict === 'rate_limited' || verdict === 'quota_spent') this.#noteLimited(use, result, nowMs)
   }
 
-  /** It answers, whatever it says. */
-  #noteThere(turn: OneTurn): void {
-    this.#breaker.noteThere(turn)
-    this.#own.of(turn.accountId)?.noteThere(turn)
+  /** The upstream has answered, be it with an error. */
+  #noteThere(use: ActiveUse): void {
+    this.#breaker.noteThere(use)
+    this.#accountBreakers.of(use.accountId)?.noteThere(use)
   }
 
-  #noteBroken(turn: OneTurn, isProbe: boolean, nowMs: number): void {
-    const answersOthers = (accountId: number): boolean => this.#others.areThere(accountId, nowMs)
+  #noteBroken(use: ActiveUse, isProbe: boolean, nowMs: number): void {
+    const answersOthers = (accountId: number): boolean => this.#answeredAccounts.areThere(accountId, nowMs)
     const failure: Failure = { isProbe, steps: this.#steps, spread: this.#spread(), answersOthers }
-    if (this.#own.noteFailed(turn, failure, nowMs)) return
-    const culprit = this.#breaker.noteFailed(turn, failure, nowMs)
-    if (culprit === undefined || this.#own.open(culprit, failure, nowMs)) return
+    if (this.#accountBreakers.noteFailed(use, failure, nowMs)) return
+    const culprit = this.#breaker.noteFailed(use, failure, nowMs)
+    if (culprit === undefined || this.#accountBreakers.open(culprit, failure, nowMs)) return
     this.#breaker.close(failure, nowMs)
   }
 
-  /** One account alone does not switch off what answers others. */
-  #noteRefused({ step, accountId }: OneTurn, verdict: Verdict, nowMs: number): void {
-    this.#refusedOf = this.#refusedInRow === 0 || this.#refusedOf === accountId ? accountId : undefined
-    this.#refusedInRow++
-    if (verdict === 'forbidden' && this.#refusedInRow < FORBIDDEN_IN_A_ROW) return
-    if (this.#refusedOf !== undefined && this.#others.areThere(accountId, nowMs)) return
+  /** Blocks the credential, unless one account alone is refused while others are answered. */
+  #noteRefused({ step, accountId }: ActiveUse, verdict: Verdict, nowMs: number): void {
+    this.#refusedAccount = this.#refusalsInRow === 0 || this.#refusedAccount === accountId ? accountId : undefined
+    this.#refusalsInRow++
+    if (verdict === 'forbidden' && this.#refusalsInRow < FORBIDDEN_IN_A_ROW) return
+    if (this.#refusedAccount !== undefined && this.#answeredAccounts.areThere(accountId, nowMs)) return
     const isNew = !this.#credential.isClosed
     if (!isNew && !this.#credential.isBefore(step)) return
     this.#credential.close(nowMs, { step: this.#steps, spread: this.#spread() })
     if (isNew) this.#parts.onCredentialOff?.()
   }
 
-  #noteLimited({ step, at }: OneTurn, { verdict, retryAfterMs }: Fate, nowMs: number): void {
-    const refused = { step, steps: this.#steps, retryAfterMs, spread: this.#spread() }
-    if (verdict === 'rate_limited') at.rate.refuse(refused, nowMs)
-    else if (this.#quota.refuse(refused, nowMs)) this.#parts.onQuotaSpent?.()
+  #noteLimited({ step, modelHealth }: ActiveUse, { verdict, retryAfterMs }: Fate, nowMs: number): void {
+    const refusal = { step, steps: this.#steps, retryAfterMs, spread: this.#spread() }
+    if (verdict === 'rate_limited') modelHealth.rate.refuse(refusal, nowMs)
+    else if (this.#quota.refuse(refusal, nowMs)) this.#parts.onQuotaSpent?.()
   }
 
-  #reap(nowMs: number): void {
-    for (let turn = this.#turns.first; turn !== undefined && turn.expiresMs <= nowMs; turn = this.#turns.first) {
+  /** Removes attempts that have lasted longer than any call may. */
+  #removeExpired(nowMs: number): void {
+    for (let use = this.#uses.first; use !== undefined && use.expiresMs <= nowMs; use = this.#uses.first) {
       this.#lost++
-      turn.end({ verdict: 'left' }, nowMs)
+      use.end({ verdict: 'left' }, nowMs)
     }
   }
 
+  /** A random factor about 1, so that many channels do not recover at the same moment. */
   #spread(): number {
     return 0.8 + 0.4 * this.#parts.chance()
   }
 }
 
-interface TurnRow {
+interface UseFields {
   readonly step: number
   readonly accountId: number
-  /** What is known of its model here. */
-  readonly at: ModelHealth
+  /** The health of its model. */
+  readonly modelHealth: ModelHealth
   readonly tokens: number
   readonly taken: Taken | undefined
   readonly expiresMs: number
 }
 
-class OneTurn implements Turn {
+class ActiveUse implements Turn {
   readonly #health: Health
   readonly step: number
   readonly accountId: number
-  readonly at: ModelHealth
+  readonly modelHealth: ModelHealth
   readonly tokens: number
   readonly taken: Taken | undefined
   readonly expiresMs: number
-  place: Place<OneTurn> | undefined
+  node: Place<ActiveUse> | undefined
   isAnswered = false
 
-  constructor(health: Health, { step, accountId, at, tokens, taken, expiresMs }: TurnRow) {
+  constructor(health: Health, { step, accountId, modelHealth, tokens, taken, expiresMs }: UseFields) {
     this.#health = health
     this.step = step
     this.accountId = accountId
-    this.at = at
+    this.modelHealth = modelHealth
     this.tokens = tokens
     this.taken = taken
     this.expiresMs = expiresMs
   }
 
-  answered(heard: Pick<Fate, 'firstMs' | 'told'>, nowMs: number): void {
-    if (this.isAnswered || this.place === undefined) return
+  answered(result: Pick<Fate, 'firstMs' | 'told'>, nowMs: number): void {
+    if (this.isAnswered || this.node === undefined) return
     this.isAnswered = true
-    this.#health.noteAnswer(this, heard, nowMs)
+    this.#health.noteAnswer(this, result, nowMs)
   }
 
-  end(fate: Fate, nowMs: number): void {
-    if (this.place === undefined) return
-    if (fate.verdict === 'answered') this.answered({ firstMs: fate.firstMs }, nowMs)
-    this.#health.noteEnd(this, fate, nowMs)
+  end(result: Fate, nowMs: number): void {
+    if (this.node === undefined) return
+    if (result.verdict === 'answered') this.answered({ firstMs: result.firstMs }, nowMs)
+    this.#health.noteEnd(this, result, nowMs)
   }
 }

@@ -1,5 +1,5 @@
-// What is known of one model on one credential. Providers limit and run each model by itself: that one of them has
-// enough for now must not close the others, or whoever asks for the scarcest model would close a credential for all.
+// The health of one model on one channel. Providers limit each model separately: a rate limit of one model must not block
+// the others, or calls for the scarcest model would block the channel for everybody.
 
 import { bounds } from '../../base/bounds.ts'
 import { Told } from '../upstream-limits/upstream-limits.ts'
@@ -14,7 +14,7 @@ export class ModelHealth {
   rate = new Limited(RATE)
   underWay = 0
 
-  /** As if nothing had ever been seen of it, but for what is under way. */
+  /** Forgets everything except the active calls. */
   reset(): void {
     this.limit = new AdaptiveLimit()
     this.told = new Told()
@@ -30,13 +30,13 @@ export class ModelHealth {
     return Math.max(this.rate.leftMs(nowMs), this.told.waitMs(tokens, nowMs))
   }
 
-  /** Nothing would be lost with it. */
+  /** Whether it can be deleted without losing anything. */
   isIdle(nowMs: number): boolean {
     return this.underWay === 0 && this.closedBy(0, nowMs) === undefined && this.limit.at(nowMs) === Infinity
   }
 }
 
-/** Callers may name any number of models at some providers: those beyond the bound are one to us. */
+/** The health of each model on a channel. At some providers callers may name any model; those beyond the bound share one. */
 export class ModelHealths {
   readonly #known = new Map<string, ModelHealth>()
   readonly #rest = new ModelHealth()
@@ -45,7 +45,7 @@ export class ModelHealths {
     return this.#known.get(model) ?? this.#rest
   }
 
-  /** For a call that begins. */
+  /** For a call that begins: creates the entry if there is room. */
   of(model: string, nowMs: number): ModelHealth {
     const known = this.#known.get(model)
     if (known !== undefined) return known
@@ -66,7 +66,7 @@ export class ModelHealths {
     const [model, health] = oldest
     this.#known.delete(model)
     if (health.isIdle(nowMs)) return true
-    this.#known.set(model, health) // the next time another is looked at
+    this.#known.set(model, health) // at the end of the order, so that the next time another model is checked
     return false
   }
 }

@@ -1,4 +1,4 @@
-// What a credential may be asked for, by its operator and by its upstream.
+// Tests the caps of a channel, by its operator and by its upstream.
 
 import { describe, expect, test } from 'bun:test'
 import type { Fate, HealthParts } from './health.ts'
@@ -19,7 +19,7 @@ describe('caps', () => {
     return taken
   }
 
-  test('of requests and of tokens are a burst of all, refilled evenly', () => {
+  test('of requests and of tokens allow a burst of the whole cap and refill evenly', () => {
     const requests = healthOf({ caps: { requestsPerMinute: 60 } })
     expect(asked(requests, 100, 0)).toBe(60)
     expect(requests.standing(10, 0)).toBe('requests_capped')
@@ -31,7 +31,7 @@ describe('caps', () => {
     expect(asked(tokens, 100, 10_000)).toBe(10)
   })
 
-  test('count tokens by what was used in the end', () => {
+  test('count the tokens that were used in the end', () => {
     const health = healthOf({ caps: { tokensPerMinute: 1_000 } })
     const turn = health.begin(1_000, 0)
     expect(health.standing(500, 0)).toBe('tokens_capped')
@@ -41,7 +41,7 @@ describe('caps', () => {
     expect(health.standing(700, 0)).toBe('open')
   })
 
-  test('may be changed, and a call larger than its cap waits only until all is there', () => {
+  test('may be changed, and a call larger than the cap waits only until the cap is full', () => {
     const health = healthOf({ caps: { tokensPerMinute: 1_000 } })
     expect(health.standing(5_000, 0)).toBe('open')
     health.begin(5_000, 0)
@@ -54,7 +54,7 @@ describe('caps', () => {
 })
 
 describe('what an upstream tells of its limits', () => {
-  test('closes it while nothing is left', () => {
+  test('blocks the channel while nothing is left', () => {
     const health = healthOf()
     const told = [{ resource: 'requests', remaining: 0, resetMs: 20_000 }] as const
     health.begin(1, 0).end({ ...well, told }, 0)
@@ -62,7 +62,7 @@ describe('what an upstream tells of its limits', () => {
     expect(health.standing(1, 20_000)).toBe('open')
   })
 
-  test('opens it as soon as one more is there, where the limit is known', () => {
+  test('admits a call as soon as one more is available, if the limit is known', () => {
     const health = healthOf()
     const told = [{ resource: 'requests', limit: 60, remaining: 0, resetMs: 60_000 }] as const
     health.begin(1, 0).end({ ...well, told }, 0)
@@ -71,7 +71,7 @@ describe('what an upstream tells of its limits', () => {
     expect(health.standing(1, 1_001)).toBe('open')
   })
 
-  test('counts what was begun since', () => {
+  test('counts calls that began since the headers', () => {
     const health = healthOf()
     const told = [{ resource: 'tokens', limit: 1_000, remaining: 300, resetMs: 42_000 }] as const
     health.begin(1, 0).end({ ...well, told }, 0)
@@ -80,7 +80,7 @@ describe('what an upstream tells of its limits', () => {
     expect([health.standing(100, 0), health.standing(102, 0)]).toEqual(['open', 'told_limit'])
   })
 
-  test('is nothing while most of it is left, or when it makes no sense', () => {
+  test('is ignored while most of it is left, or when it is invalid', () => {
     const health = healthOf()
     for (const row of [
       { limit: 4_000, remaining: 3_999, resetMs: 1_000 },

@@ -1,9 +1,9 @@
-// What a credential may still be asked for by its operator's caps.
+// Counts the use of a channel against the caps that its operator has configured.
 
 import type { Taken } from '../../base/collections/gcra.ts'
 import { Debt, rateOf, spansMs } from '../../base/collections/gcra.ts'
 
-/** What an operator says that a credential may be asked for; what is absent is not capped. */
+/** The caps of a channel as its operator configures them; an absent one does not limit. */
 export interface Caps {
   readonly requestsPerMinute?: number
   readonly tokensPerMinute?: number
@@ -14,15 +14,15 @@ export class Allowance {
   #requests: Debt | undefined
   #tokens: Debt | undefined
 
-  /** What it took of a cap of tokens, to be corrected. */
+  /** Counts a call. Returns what it took of the token cap, which is corrected when its real usage is known. */
   take(caps: Caps, tokens: number, nowMs: number): Taken | undefined {
     this.#pay(caps, nowMs)
     this.#requests?.add(1)
     return this.#tokens?.take(wholeOf(tokens))
   }
 
-  /** So many were used. */
-  correct({ taken, tokens }: TakenTokens, used: number, nowMs: number): void {
+  /** Replaces the estimated tokens of a call by those that it used. */
+  correct({ taken, tokens }: { readonly tokens: number; readonly taken: Taken | undefined }, used: number, nowMs: number): void {
     if (used === tokens || taken === undefined || this.#tokens === undefined) return
     this.#tokens.pay(nowMs)
     this.#tokens.correct(taken, wholeOf(used))
@@ -41,21 +41,16 @@ export class Allowance {
     return Math.max(this.#requests?.waitMs(1) ?? 0, tokensMs)
   }
 
-  /** As the caps are now: an operator may change them at any time. */
+  /** Applies the current caps, which an operator may change at any time, and refills them up to now. */
   #pay({ requestsPerMinute, tokensPerMinute }: Caps, nowMs: number): void {
-    if (this.#requests?.rate.amount !== requestsPerMinute) this.#requests = changed(this.#requests, requestsPerMinute)
-    if (this.#tokens?.rate.amount !== tokensPerMinute) this.#tokens = changed(this.#tokens, tokensPerMinute)
+    if (this.#requests?.rate.amount !== requestsPerMinute) this.#requests = updateRate(this.#requests, requestsPerMinute)
+    if (this.#tokens?.rate.amount !== tokensPerMinute) this.#tokens = updateRate(this.#tokens, tokensPerMinute)
     this.#requests?.pay(nowMs)
     this.#tokens?.pay(nowMs)
   }
 }
 
-export interface TakenTokens {
-  readonly tokens: number
-  readonly taken: Taken | undefined
-}
-
-function changed(debt: Debt | undefined, perMinute: number | undefined): Debt | undefined {
+function updateRate(debt: Debt | undefined, perMinute: number | undefined): Debt | undefined {
   if (perMinute === undefined) return undefined
   const rate = rateOf(perMinute, spansMs.minute)
   if (debt === undefined) return new Debt(rate)
@@ -65,5 +60,5 @@ function changed(debt: Debt | undefined, perMinute: number | undefined): Debt | 
 
 const wholeOf = (tokens: number): number => Math.max(0, Math.ceil(tokens))
 
-/** A call that is larger than its cap goes when all of it is there, or it never would. */
+/** A call that is larger than the whole cap passes when the cap is full; otherwise it would never pass. */
 const atMost = ({ rate }: Debt, tokens: number): number => Math.min(wholeOf(tokens), rate.amount)

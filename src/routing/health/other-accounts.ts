@@ -1,21 +1,21 @@
-// Whether others than one account are there, too: the last two that were seen tell it.
+// Tells whether accounts other than a given one were seen lately. Remembering the last two accounts is enough.
 
-/** What was longer ago proves nothing. */
-const LATELY_MS = 10_000
+/** An account counts for this long after it was seen. */
+const RECENT_MS = 10_000
 
 export class Others {
-  #last = Number.NaN
+  #lastAccount = Number.NaN
   #lastMs = -Infinity
-  /** Of the last other than that. */
-  #beforeMs = -Infinity
+  /** When the last account other than #lastAccount was seen. */
+  #otherMs = -Infinity
 
   note(accountId: number, nowMs: number): void {
-    if (accountId !== this.#last) this.#beforeMs = this.#lastMs
-    this.#last = accountId
+    if (accountId !== this.#lastAccount) this.#otherMs = this.#lastMs
+    this.#lastAccount = accountId
     this.#lastMs = nowMs
   }
 
   areThere(accountId: number, nowMs: number): boolean {
-    return nowMs - (accountId === this.#last ? this.#beforeMs : this.#lastMs) < LATELY_MS
+    return nowMs - (accountId === this.#lastAccount ? this.#otherMs : this.#lastMs) < RECENT_MS
   }
 }

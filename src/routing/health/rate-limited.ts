@@ -1,29 +1,30 @@
-// Closed because the upstream says that it was asked for too much: for as long as it says, else longer each time.
+// Blocks a channel after the upstream has refused calls for a rate limit or a quota: for as long as the upstream asks, or
+// else twice as long after each refusal.
 
 import { bounds } from '../../base/bounds.ts'
 import { Until } from './until.ts'
 
 export interface LimitedTimes {
   readonly firstMs: number
-  /** Each time that it is refused again it stays closed twice as long, up to this. */
+  /** Each further refusal doubles the time, up to this. */
   readonly mostMs: number
 }
 
 export interface RefusedTurn {
-  /** Of the turn that was refused, and of the credential at this time. */
+  /** The number of the refused attempt, and of the latest attempt on the channel. */
   readonly step: number
   readonly steps: number
-  /** What the upstream asked for, as far as it can be believed. */
+  /** How long the upstream asks to wait, limited to a plausible time. */
   readonly retryAfterMs: number | undefined
-  /** About 1. */
+  /** A random factor about 1. */
   readonly spread: number
 }
 
 export class Limited {
   readonly #times: LimitedTimes
   readonly #until = new Until()
-  #sinceStep = 0
-  #refused = 0
+  #refusedStep = 0
+  #refusals = 0
 
   constructor(times: LimitedTimes) {
     this.#times = times
@@ -33,24 +34,24 @@ export class Limited {
     return this.#until.leftMs(nowMs)
   }
 
-  /** Whether it is the first since it was well. */
+  /** Returns whether this is the first refusal since the last success. */
   refuse({ step, steps, retryAfterMs, spread }: RefusedTurn, nowMs: number): boolean {
-    const isFirst = this.#refused === 0
-    // Many that were under way together are refused together: that is one refusal.
-    if (isFirst || step > this.#sinceStep) {
-      this.#refused++
-      this.#sinceStep = steps
+    const isFirst = this.#refusals === 0
+    // Attempts that ran at the same time are refused together. They count as one refusal.
+    if (isFirst || step > this.#refusedStep) {
+      this.#refusals++
+      this.#refusedStep = steps
     }
     const { firstMs, mostMs } = this.#times
-    const doubledMs = Math.min(firstMs * 2 ** (this.#refused - 1), mostMs) * spread
+    const doubledMs = Math.min(firstMs * 2 ** (this.#refusals - 1), mostMs) * spread
     this.#until.extend(Math.min(retryAfterMs ?? doubledMs, bounds.channelClosedMsMax), nowMs)
     return isFirst
   }
 
-  /** One was answered: whether that ends it. */
+  /** An attempt was answered. Returns whether that ends the block. */
   well(step: number): boolean {
-    if (this.#refused === 0 || step <= this.#sinceStep) return false
-    this.#refused = 0
+    if (this.#refusals === 0 || step <= this.#refusedStep) return false
+    this.#refusals = 0
     this.#until.clear()
     return true
   }

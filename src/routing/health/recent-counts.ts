@@ -1,17 +1,17 @@
-// How often two things happened in the last ten seconds, by the second.
+// Counts good and bad events of the last ten seconds, in slots of one second.
 
 const SECONDS = 10
 
 export class Recent {
   readonly #counts = new Uint32Array(SECONDS * 2)
-  /** The second that was last written to. */
-  #atS = -Infinity
+  /** The current second. */
+  #second = -Infinity
   #good = 0
   #bad = 0
 
   note(isBad: boolean, nowMs: number): void {
-    this.#turnTo(nowMs)
-    const slot = (Math.max(0, this.#atS) % SECONDS) * 2
+    this.#advanceTo(nowMs)
+    const slot = (Math.max(0, this.#second) % SECONDS) * 2
     if (isBad) {
       this.#counts[slot + 1]!++
       this.#bad++
@@ -22,12 +22,12 @@ export class Recent {
   }
 
   good(nowMs: number): number {
-    this.#turnTo(nowMs)
+    this.#advanceTo(nowMs)
     return this.#good
   }
 
   bad(nowMs: number): number {
-    this.#turnTo(nowMs)
+    this.#advanceTo(nowMs)
     return this.#bad
   }
 
@@ -36,17 +36,17 @@ export class Recent {
     this.#good = this.#bad = 0
   }
 
-  /** Forgets what is older. A clock that goes back adds to the second it was at. */
-  #turnTo(nowMs: number): void {
+  /** Moves on to the current second and forgets older ones. If the clock goes back a little, events count in #second. */
+  #advanceTo(nowMs: number): void {
     const second = Math.floor(nowMs / 1_000)
-    if (second <= this.#atS && second > this.#atS - SECONDS) return
-    if (second < this.#atS || second - this.#atS >= SECONDS) {
+    if (second <= this.#second && second > this.#second - SECONDS) return
+    if (second < this.#second || second - this.#second >= SECONDS) {
       this.clear()
-      this.#atS = second
+      this.#second = second
       return
     }
-    while (this.#atS < second) {
-      const slot = (++this.#atS % SECONDS) * 2
+    while (this.#second < second) {
+      const slot = (++this.#second % SECONDS) * 2
       this.#good -= this.#counts[slot]!
       this.#bad -= this.#counts[slot + 1]!
       this.#counts[slot] = this.#counts[slot + 1] = 0

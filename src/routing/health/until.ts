@@ -1,21 +1,21 @@
-// How long something still holds. A clock that went back far ends it: to be too early once costs one attempt, to be
-// late by a jump of the clock would cost many.
+// A time until which something is blocked. If the clock jumps back far, the block ends: ending it too early costs one
+// attempt, while a block that lasts too long costs many.
 
-/** By so much a clock may be behind itself before that is taken for a jump. */
+/** A clock that goes back by less than this has not jumped. */
 const JUMP_MS = 1_000
 
 export class Until {
-  #sinceMs = 0
+  #startedMs = 0
   #untilMs = 0
 
   leftMs(nowMs: number): number {
-    return nowMs > this.#sinceMs - JUMP_MS ? Math.max(0, this.#untilMs - nowMs) : 0
+    return nowMs > this.#startedMs - JUMP_MS ? Math.max(0, this.#untilMs - nowMs) : 0
   }
 
-  /** An end that is further off stays. */
-  extend(forMs: number, nowMs: number): void {
-    this.#untilMs = nowMs + Math.max(forMs, this.leftMs(nowMs))
-    this.#sinceMs = nowMs
+  /** Blocks for at least this long from now. A later end stays. */
+  extend(durationMs: number, nowMs: number): void {
+    this.#untilMs = nowMs + Math.max(durationMs, this.leftMs(nowMs))
+    this.#startedMs = nowMs
   }
 
   clear(): void {

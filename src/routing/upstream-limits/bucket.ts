@@ -1,10 +1,10 @@
-// What an upstream is believed to have left of one of its limits, from what it last told: so much in so long, refilled
-// evenly. An estimate in broken numbers, unlike the limits that operators lay down (base/collections/gcra.ts).
+// Estimates what is left of one rate limit of an upstream, from its last headers: an amount per period, refilled evenly.
+// The estimate uses fractions, unlike the limits that operators configure (base/collections/gcra.ts).
 
 export class ToldBucket {
   #limit: number
   #periodMs: number
-  /** When all of it is there again. */
+  /** When the bucket is full again. */
   #fullMs = 0
 
   constructor(limit: number, periodMs: number) {
@@ -12,34 +12,34 @@ export class ToldBucket {
     this.#periodMs = periodMs
   }
 
-  /** The debt is kept in time. */
+  /** Changes the limit. The time until the bucket is full stays. */
   resize(limit: number, periodMs: number): void {
     this.#limit = limit
     this.#periodMs = periodMs
   }
 
-  /** Until so much is there; 0 when it is. What is more than all of it waits until all of it is there. */
+  /** The time until this amount is available; 0 when it is. An amount above the limit waits for a full bucket. */
   waitMs(amount: number, nowMs: number): number {
-    return Math.max(0, this.#aheadMs(nowMs) + this.#inMs(Math.min(amount, this.#limit)) - this.#periodMs)
+    return Math.max(0, this.#untilFullMs(nowMs) + this.#durationOf(Math.min(amount, this.#limit)) - this.#periodMs)
   }
 
-  /** Below zero is a debt, of one whole burst at most. */
+  /** Takes an amount; a negative one is given back. The bucket may go below empty, by one whole limit at most. */
   add(amount: number, nowMs: number): void {
-    const aheadMs = this.#aheadMs(nowMs) + this.#inMs(amount)
-    this.#fullMs = nowMs + Math.min(Math.max(0, aheadMs), 2 * this.#periodMs)
+    const fullInMs = this.#untilFullMs(nowMs) + this.#durationOf(amount)
+    this.#fullMs = nowMs + Math.min(Math.max(0, fullInMs), 2 * this.#periodMs)
   }
 
-  /** Somebody who knows says that it takes this long until all of it is there. */
+  /** The upstream says how long it takes until the bucket is full. */
   atLeast(untilFullMs: number, nowMs: number): void {
-    this.#fullMs = nowMs + Math.max(this.#aheadMs(nowMs), untilFullMs)
+    this.#fullMs = nowMs + Math.max(this.#untilFullMs(nowMs), untilFullMs)
   }
 
-  /** A clock that went back far is not waited for. */
-  #aheadMs(nowMs: number): number {
+  /** The time until the bucket is full, limited so that a clock that jumps back causes no long wait. */
+  #untilFullMs(nowMs: number): number {
     return Math.min(Math.max(0, this.#fullMs - nowMs), 2 * this.#periodMs)
   }
 
-  #inMs(amount: number): number {
+  #durationOf(amount: number): number {
     return (amount * this.#periodMs) / this.#limit
   }
 }

@@ -1,4 +1,4 @@
-// What an upstream's own headers say of its limits.
+// Reads the rate-limit headers of an upstream.
 
 import type { Header } from './times.ts'
 import { EPOCH_S_MIN, readDate, readDuration, readNumber, upstreamNowMs } from './times.ts'
@@ -10,49 +10,49 @@ export interface ToldLimit {
   readonly resetMs?: number
 }
 
-/** How headers are named; of several that speak of the same, the first that is there counts. */
-const FAMILIES: readonly (readonly [ToldLimit['resource'], (what: string) => string])[] = [
-  ['requests', what => `x-ratelimit-${what}-requests`],
-  ['tokens', what => `x-ratelimit-${what}-tokens`],
-  ['requests', what => `anthropic-ratelimit-requests-${what}`],
-  ['tokens', what => `anthropic-ratelimit-tokens-${what}`],
-  ['tokens', what => `anthropic-ratelimit-input-tokens-${what}`],
+/** The header names of providers. If several name the same resource, the first one that is present counts. */
+const FAMILIES: readonly (readonly [ToldLimit['resource'], (field: string) => string])[] = [
+  ['requests', field => `x-ratelimit-${field}-requests`],
+  ['tokens', field => `x-ratelimit-${field}-tokens`],
+  ['requests', field => `anthropic-ratelimit-requests-${field}`],
+  ['tokens', field => `anthropic-ratelimit-tokens-${field}`],
+  ['tokens', field => `anthropic-ratelimit-input-tokens-${field}`],
 ]
 const ROWS = FAMILIES.map(([resource, name]) => {
   return { resource, limit: name('limit'), remaining: name('remaining'), reset: name('reset') }
 })
 
-/** Beyond that nothing is limited. */
+/** A larger number means: no limit. */
 const LIMIT_MAX = 1e10
 
-/** Undefined when nothing is said. `nowDateMs`: for an upstream that tells a date and not what time it is there. */
+/** Undefined without such headers. `nowDateMs`: our clock, used for reset dates of an upstream that sends no `date`. */
 export function readToldLimits(header: Header, nowDateMs?: number): readonly ToldLimit[] | undefined {
-  let told: ToldLimit[] | undefined
+  let limits: ToldLimit[] | undefined
   for (const row of ROWS) {
     const remaining = readNumber(header(row.remaining))
-    if (remaining === undefined || told?.some(({ resource }) => resource === row.resource)) continue
+    if (remaining === undefined || limits?.some(({ resource }) => resource === row.resource)) continue
     const limit = readNumber(header(row.limit))
     const resetMs = readReset(header(row.reset)?.trim(), header, nowDateMs)
-    const known = limit !== undefined && limit > 0 && limit <= LIMIT_MAX
-    told ??= []
-    told.push({
+    const isLimitKnown = limit !== undefined && limit > 0 && limit <= LIMIT_MAX
+    limits ??= []
+    limits.push({
       resource: row.resource,
       remaining,
-      ...(known && { limit }),
+      ...(isLimitKnown && { limit }),
       ...(resetMs !== undefined && { resetMs }),
     })
   }
-  return told
+  return limits
 }
 
-/** A span, or a date; a plain number is of seconds. */
+/** Reads a duration or a date. A plain number is a number of seconds. */
 function readReset(text: string | undefined, header: Header, nowDateMs: number | undefined): number | undefined {
   if (!text) return undefined
   const seconds = readNumber(text)
   if (seconds !== undefined && seconds < EPOCH_S_MIN) return seconds * 1_000
-  const spanMs = readDuration(text)
-  if (spanMs !== undefined) return spanMs
-  // Since 1970, and in milliseconds if it would else be a date in thirty thousand years.
+  const durationMs = readDuration(text)
+  if (durationMs !== undefined) return durationMs
+  // A Unix time in seconds, or in milliseconds if as seconds it would be thousands of years ahead.
   const dateMs = seconds === undefined ? readDate(text) : seconds < EPOCH_S_MIN * 1_000 ? seconds * 1_000 : seconds
   const nowMs = upstreamNowMs(header, nowDateMs ?? Number.NaN)
   return dateMs === undefined || Number.isNaN(nowMs) ? undefined : Math.max(0, dateMs - nowMs)

@@ -1,4 +1,4 @@
-// What upstreams have been seen to write about when to come back, and what is made of it.
+// Tests how retry times are read, with values that real upstreams have sent.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -52,7 +52,7 @@ describe('Retry-After', () => {
     expect(readRetryAfter(from({ 'retry-after': text }), NOW)).toBeUndefined()
   })
 
-  test('in milliseconds goes before, if it can be used', () => {
+  test('in milliseconds comes first, if it is usable', () => {
     expect(readRetryAfter(from({ 'retry-after-ms': '250', 'retry-after': '9' }), NOW)).toBe(250)
     expect(readRetryAfter(from({ 'retry-after-ms': 'x', 'retry-after': '9' }), NOW)).toBe(9_000)
     expect(readRetryAfter(from({ 'retry-after-ms': '99999999999' }), NOW)).toBe(HOUR_MS)
@@ -63,12 +63,12 @@ describe('Retry-After', () => {
     const headers = { 'date': httpDate(NOW), 'retry-after': httpDate(NOW + 8_000) }
     expect(readRetryAfter(from(headers), NOW + off)).toBe(8_000)
     expect(readRetryAfter(from({ 'retry-after': '8' }), NOW + off)).toBe(8_000)
-    // Without the upstream's own clock it is never more than an hour.
+    // Without the upstream's own clock the wait is never more than an hour.
     const blind = readRetryAfter(from({ 'retry-after': httpDate(NOW + 8_000) }), NOW + off)
     expect(blind ?? 1).toBeWithin(0, HOUR_MS + 1)
   })
 
-  test('whatever comes, it is undefined or within an hour', () => {
+  test('for any text, the wait is undefined or within an hour', () => {
     const text = fc.oneof(fc.string(), fc.stringMatching(/^[0-9smhdGMT:, .-]{1,20}$/), fc.date().map(String))
     fc.assert(
       fc.property(text, text, fc.integer(), (after, date, now) => {
@@ -127,7 +127,7 @@ describe('limits that upstreams tell', () => {
     expect(readToldLimits(from(headers)) as unknown).toEqual(told)
   })
 
-  test('a date without the clock of the upstream is held against ours, if it is given', () => {
+  test('a date without the clock of the upstream is compared with our clock, if it is given', () => {
     const headers = {
       'anthropic-ratelimit-requests-remaining': '0',
       'anthropic-ratelimit-requests-reset': new Date(NOW + 5_000).toISOString(),

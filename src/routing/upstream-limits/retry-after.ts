@@ -1,76 +1,77 @@
-// How long an upstream wants to be left alone, from whatever it says about that.
+// Reads how long an upstream asks callers to wait before they retry, from its headers and its error.
 //
-// Nothing that it says is believed beyond an hour. What makes no sense, is over, or is no time at all is as if it had
-// not been said: then the gateway's own patience counts. Dates are held against the upstream's own clock where it
-// tells it, so that a jump of ours changes nothing.
+// A wait is limited to an hour. Values that are invalid, zero or in the past are ignored; then the gateway's own backoff
+// applies. Dates are compared with the upstream's own clock (its `date` header) where it sends one, so that a jump of
+// our clock changes nothing.
 
 import { bounds } from '../../base/bounds.ts'
 import { readToldLimits } from './headers.ts'
 import type { Header } from './times.ts'
 import { EPOCH_S_MIN, readDate, readDuration, readNumber, upstreamNowMs } from './times.ts'
 
-/** What an upstream refuses a call with. */
+/** The answer of an upstream that refuses a call. */
 export interface RefusedWith {
   readonly header: Header
-  /** What its error says of a wait, and its sentence. */
+  /** Its error: the wait that it names, and its message. */
   readonly words: { readonly status: number; readonly retryAfter?: string; readonly message: string }
 }
 
-/** Statuses that say that it is too much now, so that what else is said of limits is about this. */
-const LATER: ReadonlySet<number> = new Set([429, 503, 529])
+/** Statuses of overload and rate limits. Only with these do the message and the limit headers name a wait. */
+const RETRY_LATER: ReadonlySet<number> = new Set([429, 503, 529])
 
 /**
- * From all that a refusal says: its headers, then its error, then the sentence of that, and at last when the limits
- * that are used up begin anew. Undefined when nothing usable is said.
+ * Looks at the retry headers, then at the error's own field, then at its message, and last at the reset times of limits
+ * that are used up. Undefined when none of them names a usable wait.
  */
 export function readWait({ header, words }: RefusedWith, nowDateMs: number): number | undefined {
-  const said = readRetryAfter(header, nowDateMs) ?? readWaitText(words.retryAfter, header, nowDateMs)
-  if (said !== undefined || !LATER.has(words.status)) return said
-  return readSentence(words.message) ?? readReset(header, nowDateMs)
+  const statedMs = readRetryAfter(header, nowDateMs) ?? readWaitText(words.retryAfter, header, nowDateMs)
+  if (statedMs !== undefined || !RETRY_LATER.has(words.status)) return statedMs
+  return readMessage(words.message) ?? readReset(header, nowDateMs)
 }
 
-/** Only the first words: further on a sentence may repeat what the caller wrote. */
-const SENTENCE_CHARS = 300
-const IN_SENTENCE =
+/** Only the start of a message is read, because the rest may quote the caller's own text. */
+const MESSAGE_CHARS = 300
+const WAIT_IN_MESSAGE =
   /\b(?:try again|retry|wait)(?: in| after| for)? ((?:\d+(?:\.\d+)?(?:ms|[hms]))+|\d+(?:\.\d+)?)\b ?(\w*)/i
-const WORDS_MS: Readonly<Record<string, number>> = { milli: 1, minut: 60_000, hours: 3_600_000, hour: 3_600_000 }
+const UNIT_WORDS_MS: Readonly<Record<string, number>> = { milli: 1, minut: 60_000, hours: 3_600_000, hour: 3_600_000 }
 
-/** As in `Please try again in 6m0s.` or `Please retry in 34.4s.`; no more than callers are told to wait. */
-function readSentence(message: string): number | undefined {
-  const [, span, word = ''] = IN_SENTENCE.exec(message.slice(0, SENTENCE_CHARS)) ?? []
-  if (span === undefined) return undefined
-  const each = WORDS_MS[word.toLowerCase().slice(0, 5)] ?? 1_000
-  const ms = readDuration(span) ?? Number(span) * each
-  return believed(Math.min(ms, bounds.retryAfterSecondsMax * 1_000))
+/** As in `Please try again in 6m0s.` or `Please retry in 34.4s.`; at most the longest Retry-After that callers get. */
+function readMessage(message: string): number | undefined {
+  const [, amount, unit = ''] = WAIT_IN_MESSAGE.exec(message.slice(0, MESSAGE_CHARS)) ?? []
+  if (amount === undefined) return undefined
+  const unitMs = UNIT_WORDS_MS[unit.toLowerCase().slice(0, 5)] ?? 1_000
+  const ms = readDuration(amount) ?? Number(amount) * unitMs
+  return clampWait(Math.min(ms, bounds.retryAfterSecondsMax * 1_000))
 }
 
-/** When the limits that are used up begin anew: the last of them, since all must. */
+/** The longest time until the limits that are used up are reset. */
 function readReset(header: Header, nowDateMs: number): number | undefined {
   let longest: number | undefined
   for (const { remaining, resetMs } of readToldLimits(header, nowDateMs) ?? []) {
     if (remaining === 0 && resetMs !== undefined) longest = Math.max(longest ?? 0, resetMs)
   }
-  return believed(longest)
+  return clampWait(longest)
 }
 
-/** Undefined when nothing usable is said. */
+/** Reads the retry headers alone. Undefined when they name no usable wait. */
 export function readRetryAfter(header: Header, nowDateMs: number): number | undefined {
-  const ms = believed(readNumber(header('retry-after-ms')))
+  const ms = clampWait(readNumber(header('retry-after-ms')))
   return ms ?? readWaitText(header('retry-after'), header, nowDateMs)
 }
 
-/** A span, of seconds where it has no unit, or a date. */
+/** Reads a duration, in seconds where it has no unit, or a date. */
 function readWaitText(value: string | null | undefined, header: Header, nowDateMs: number): number | undefined {
   const text = value?.trim()
   if (!text) return undefined
   const seconds = readNumber(text)
-  if (seconds !== undefined && seconds < EPOCH_S_MIN) return believed(seconds * 1_000)
-  const spanMs = seconds === undefined ? readDuration(text) : undefined
-  if (spanMs !== undefined) return believed(spanMs)
+  if (seconds !== undefined && seconds < EPOCH_S_MIN) return clampWait(seconds * 1_000)
+  const durationMs = seconds === undefined ? readDuration(text) : undefined
+  if (durationMs !== undefined) return clampWait(durationMs)
   const dateMs = seconds === undefined ? readDate(text) : seconds * 1_000
-  return dateMs === undefined ? undefined : believed(dateMs - upstreamNowMs(header, nowDateMs))
+  return dateMs === undefined ? undefined : clampWait(dateMs - upstreamNowMs(header, nowDateMs))
 }
 
-function believed(ms: number | undefined): number | undefined {
+/** Drops a wait that is not positive, and limits it to an hour. */
+function clampWait(ms: number | undefined): number | undefined {
   return ms !== undefined && ms > 0 ? Math.min(ms, bounds.channelClosedMsMax) : undefined
 }

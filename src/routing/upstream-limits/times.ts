@@ -1,10 +1,11 @@
-// Spans and dates as upstreams write them into headers and errors.
+// Parses durations and dates as upstreams write them into headers and errors.
 
 export type Header = (name: string) => string | null | undefined
 
-/** Some write a date as seconds since 1970; as a span that would be thirty years. */
+/** A number of seconds from here on is a Unix time, not a duration: as a duration it would be thirty years. */
 export const EPOCH_S_MIN = 1_000_000_000
 
+/** The upstream's clock by its `date` header, else ours. */
 export function upstreamNowMs(header: Header, nowDateMs: number): number {
   return readDate(header('date')?.trim()) ?? nowDateMs
 }
@@ -16,8 +17,14 @@ export function readNumber(text: string | null | undefined): number | undefined 
 }
 
 const UNITS_MS: Readonly<Record<string, number>> = {
-  ...{ d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000 },
-  ...{ ms: 1, us: 0.001, µs: 0.001, ns: 0.000_001 },
+  d: 86_400_000,
+  h: 3_600_000,
+  m: 60_000,
+  s: 1_000,
+  ms: 1,
+  us: 0.001,
+  µs: 0.001,
+  ns: 0.000_001,
 }
 
 /** As in `6m0s`, `1.5s`, `20ms`. */
@@ -30,7 +37,7 @@ export function readDuration(text: string): number | undefined {
   return ms
 }
 
-/** As HTTP and RFC 3339 write it. */
+/** Reads an HTTP date or an RFC 3339 date. */
 export function readDate(text: string | null | undefined): number | undefined {
   if (!text || text.length > 40 || !/^([A-Za-z]{3,9},? |\d{4}-\d\d-\d\dT)/.test(text)) return undefined
   const ms = Date.parse(text)
