@@ -1,4 +1,4 @@
-// What follows from a finding: once, for the right account, and again when it could not be done.
+// Tests what the auditor does with a finding: it acts once, for the right account, and again after a failure.
 
 import { expect, test } from 'bun:test'
 import { buildLog } from '../base/log.ts'
@@ -24,7 +24,7 @@ function setUp(freeze?: (id: number) => Promise<void>) {
 
 const off = (owner: bigint | undefined, key: string): Finding => finding({ check: 'balance', owner, key, text: 'off' })
 
-test('a finding is acted upon once, another one of the same account again', async () => {
+test('a finding is acted on once, and another finding of the same account again', async () => {
   const { auditor, lines, frozen } = setUp()
   expect(auditor.state).toEqual({ drift: 0, auditedMs: null })
   await auditor.judge(reportOf([off(9n, '5')]))
@@ -38,13 +38,13 @@ test('a finding is acted upon once, another one of the same account again', asyn
   expect(auditor.state.drift).toBe(0)
 })
 
-test("what is nobody's, or the operator's, is told and freezes nobody", async () => {
+test("a finding without an account, or of the operator's account, is reported and freezes no account", async () => {
   const { auditor, lines, frozen } = setUp()
   await auditor.judge(reportOf([off(undefined, 'a'), off(1n, 'b'), off(4n, 'c'), off(5n, 'd')]))
   expect([frozen, lines.length, auditor.state.drift]).toEqual([[5], 4, 4])
 })
 
-test('an account that could not be frozen is tried again, and does not keep the next from it', async () => {
+test('freezing an account is tried again after a failure, and the failure does not stop other accounts from being frozen', async () => {
   const asked: number[] = []
   const { auditor, lines } = setUp(async id => {
     asked.push(id)
@@ -59,7 +59,7 @@ test('an account that could not be frozen is tried again, and does not keep the 
   expect(asked).toEqual([9, 10, 9])
 })
 
-test('looks again and again, also after one that failed, until it is closed', async () => {
+test('passes repeat, also after a failed one, until the auditor is closed', async () => {
   const lines: string[] = []
   const third = Promise.withResolvers<void>()
   let looks = 0
@@ -78,7 +78,7 @@ test('looks again and again, also after one that failed, until it is closed', as
   await third.promise
   auditor.close()
   expect(lines.filter(line => line.includes('audit failed'))).toHaveLength(1)
-  expect(lines.filter(line => line.includes('do not agree'))).toHaveLength(1)
+  expect(lines.filter(line => line.includes('the ledger is inconsistent'))).toHaveLength(1)
   const seen = looks
   await new Promise(resolve => setTimeout(resolve, 20))
   expect(looks).toBe(seen)

@@ -1,5 +1,5 @@
-// What follows from an audit: an account whose books do not agree is frozen, once, and it is said in the log, in the
-// readiness answer and in the metrics. Nothing is ever repaired: that is for a person who has understood it.
+// Runs ledger audits and acts on their findings: freezes an account whose figures are inconsistent, and reports it in the
+// log, in the readiness answer and in the metrics. It never repairs anything; that needs a person who understands the cause.
 
 import { textId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
@@ -8,87 +8,87 @@ import { OPERATOR_ID_MAX } from '../store/ledger/operator-accounts.ts'
 import type { AuditReport, Finding } from '../store/ledger-audit/findings.ts'
 
 export interface AuditorParts {
-  /** One look at what is new. */
+  /** Audits what is new since the last pass. */
   pass(): Promise<AuditReport>
   freeze(accountId: number): Promise<void>
-  /** Told once of each thing that does not agree. */
+  /** Called once for each finding. */
   tell?(finding: Finding): Promise<void>
-  /** Zero: only when asked. */
+  /** The time between passes. Zero: audits run only on request. */
   readonly everyMs: number
   readonly log: Log
 }
 
 export interface LedgerState {
-  /** How many things do not agree. */
+  /** The number of findings. */
   readonly drift: number
-  /** When the last look was; null before the first. */
+  /** When the last audit ended; null before the first. */
   readonly auditedMs: number | null
 }
 
 export interface Auditor {
   readonly state: LedgerState
-  /** What does not agree, as far as it was looked for. */
+  /** What the last pass and the last full audit have found. */
   readonly findings: readonly Finding[]
-  /** Looks again and again from now on. */
+  /** Starts the regular passes. */
   start(): void
-  /** Takes the report of an audit of everything, which somebody asked for. */
+  /** Acts on the report of a full audit, which runs on request. */
   judge(report: AuditReport): Promise<void>
   close(): void
 }
 
 export function buildAuditor({ pass, freeze, tell, everyMs, log }: AuditorParts): Auditor {
-  /** What was acted upon. An account that is unfrozen by hand stays so until something else is found. */
-  const known = new Set<string>()
-  /** What the last look found, and what the last audit of everything found: each knows what the other may not. */
-  const current = { look: [] as readonly Finding[], whole: [] as readonly Finding[] }
-  const found = (): readonly Finding[] => [
-    ...new Map([...current.look, ...current.whole].map(finding => [finding.key, finding])).values(),
+  /** Findings that were acted on. An account that is unfrozen by hand stays unfrozen until a new finding. */
+  const handled = new Set<string>()
+  /** Findings of the last pass and of the last full audit. Each may contain findings that the other does not see. */
+  const current = { pass: [] as readonly Finding[], full: [] as readonly Finding[] }
+  const allFindings = (): readonly Finding[] => [
+    ...new Map([...current.pass, ...current.full].map(finding => [finding.key, finding])).values(),
   ]
   let auditedMs: number | null = null
 
   async function act(finding: Finding): Promise<void> {
     const { accountId, key, check, text } = finding
-    if (known.has(key)) return
+    if (handled.has(key)) return
     const account = accountId === null ? null : textId('acc', accountId)
-    log.error('the books do not agree', { check, account, finding: text })
-    // The operator's own accounts serve no calls, so there is nothing to freeze.
+    log.error('the ledger is inconsistent', { check, account, finding: text })
+    // The operator's own accounts make no calls, so there is nothing to freeze.
     if (accountId !== null && accountId > OPERATOR_ID_MAX) await freeze(accountId)
     await tell?.(finding)
-    known.add(key)
+    handled.add(key)
   }
 
-  async function judge(kind: keyof typeof current, { findings, atMs }: AuditReport): Promise<void> {
+  async function handleReport(kind: keyof typeof current, { findings, atMs }: AuditReport): Promise<void> {
     current[kind] = findings
     auditedMs = atMs
     for (const finding of findings) {
-      await act(finding).catch(fault => log.error('cannot freeze', { fault: describeFault(fault) }))
+      await act(finding).catch(fault => log.error('cannot freeze the account', { fault: describeFault(fault) }))
     }
   }
 
-  async function look(): Promise<void> {
+  async function runPass(): Promise<void> {
     try {
-      await judge('look', await pass())
+      await handleReport('pass', await pass())
     } catch (fault) {
-      if (!closed) log.error('audit failed', { fault: describeFault(fault) })
+      if (!isClosed) log.error('audit failed', { fault: describeFault(fault) })
     }
-    if (!closed) timer = setTimeout(look, everyMs)
+    if (!isClosed) timer = setTimeout(runPass, everyMs)
   }
 
-  let closed = false
+  let isClosed = false
   let timer: ReturnType<typeof setTimeout> | undefined
   return {
     get state() {
-      return { drift: found().length, auditedMs }
+      return { drift: allFindings().length, auditedMs }
     },
     get findings() {
-      return found()
+      return allFindings()
     },
     start() {
-      if (everyMs > 0) timer = setTimeout(look, everyMs)
+      if (everyMs > 0) timer = setTimeout(runPass, everyMs)
     },
-    judge: report => judge('whole', report),
+    judge: report => handleReport('full', report),
     close() {
-      closed = true
+      isClosed = true
       clearTimeout(timer)
     },
   }

@@ -1,5 +1,5 @@
-// Works out anew what calls of a range came to, newest first and for a while: sums, by model and by day, and how far
-// it came.
+// Recomputes the cost of recorded calls at another price, newest first and for a limited time. Returns sums in total, by
+// model and by day, and how far it got.
 
 import { msOfId } from '../base/ids.ts'
 import type { Price } from '../base/money/price.ts'
@@ -12,17 +12,17 @@ import { recompute } from './backtest.ts'
 import { readRow } from './price-book.ts'
 
 export interface BacktestAsk {
-  /** Of the database. */
+  /** The path of the database. */
   readonly path: string
   readonly filter: RecordFilter
-  /** Only calls of keys that are of this tier now. */
+  /** Only calls of keys that have this tier now. */
   readonly tier?: string
-  /** JSON of a price, or a multiplier in thousandths. */
+  /** The JSON of a price, or a multiplier in thousandths. */
   readonly proposal: { readonly price: string } | { readonly perMille: number }
   readonly msMax: number
 }
 
-/** Money in decimal digits. */
+/** Amounts are nanodollars in decimal digits. */
 export interface BacktestSums {
   readonly calls: number
   readonly was: string
@@ -31,11 +31,11 @@ export interface BacktestSums {
 
 export interface BacktestResult extends BacktestSums {
   readonly byModel: Readonly<Record<string, BacktestSums>>
-  /** Days of UTC. */
+  /** By day in UTC. */
   readonly byDay: Readonly<Record<string, BacktestSums>>
-  /** Calls that are in none of the sums. */
+  /** Calls that are not in the sums, by reason. */
   readonly leftOut: Readonly<Partial<Record<Unknown, number>>>
-  /** The oldest call that was looked at, where the time was over before the range was; null: all of it was. */
+  /** The oldest call that was read, if the time was over first; null: the whole range was read. */
   readonly reached: number | null
 }
 
@@ -45,7 +45,7 @@ interface Sum {
   wouldBe: bigint
 }
 
-/** Groups that are told one by one; the rest are under one name. */
+/** The most groups that are listed separately; the rest are summed up under one name. */
 const GROUPS_MAX = 1_000
 const OTHERS = 'others'
 
@@ -53,75 +53,75 @@ class Sums {
   readonly #groups = new Map<string, Sum>()
 
   add(name: string, was: bigint, wouldBe: bigint): void {
-    const known = this.#groups.has(name) || this.#groups.size < GROUPS_MAX ? name : OTHERS
-    let sum = this.#groups.get(known)
-    if (sum === undefined) this.#groups.set(known, (sum = { calls: 0, was: 0n, wouldBe: 0n }))
+    const group = this.#groups.has(name) || this.#groups.size < GROUPS_MAX ? name : OTHERS
+    let sum = this.#groups.get(group)
+    if (sum === undefined) this.#groups.set(group, (sum = { calls: 0, was: 0n, wouldBe: 0n }))
     sum.calls++
     sum.was += was
     sum.wouldBe += wouldBe
   }
 
-  tell(): Readonly<Record<string, BacktestSums>> {
-    const rows = [...this.#groups].map(([name, sum]): readonly [string, BacktestSums] => [name, tellSum(sum)])
+  toJson(): Readonly<Record<string, BacktestSums>> {
+    const rows = [...this.#groups].map(([name, sum]): readonly [string, BacktestSums] => [name, sumToJson(sum)])
     return Object.fromEntries(rows)
   }
 }
 
-const tellSum = ({ calls, was, wouldBe }: Sum): BacktestSums => ({ calls, was: `${was}`, wouldBe: `${wouldBe}` })
+const sumToJson = ({ calls, was, wouldBe }: Sum): BacktestSums => ({ calls, was: `${was}`, wouldBe: `${wouldBe}` })
 
-export function runBacktest(ask: BacktestAsk, nowMs: () => number): BacktestResult {
-  const calls = new BilledCalls(ask.path)
+export function runBacktest(request: BacktestAsk, nowMs: () => number): BacktestResult {
+  const calls = new BilledCalls(request.path)
   try {
-    return backtest(ask, calls, nowMs)
+    return backtest(request, calls, nowMs)
   } finally {
     calls.close()
   }
 }
 
-function backtest({ filter, tier, proposal, msMax }: BacktestAsk, from: BilledCalls, nowMs: () => number) {
-  const tried: Proposal =
-    'price' in proposal ? { price: priceIn(proposal.price) } : { perMille: BigInt(proposal.perMille) }
-  const prices = priceReader(from)
-  const [whole, byModel, byDay] = [{ calls: 0, was: 0n, wouldBe: 0n }, new Sums(), new Sums()]
+function backtest({ filter, tier, proposal, msMax }: BacktestAsk, calls: BilledCalls, nowMs: () => number) {
+  const proposed: Proposal =
+    'price' in proposal ? { price: parsePriceText(proposal.price) } : { perMille: BigInt(proposal.perMille) }
+  const readPrice = priceReader(calls)
+  const [total, byModel, byDay] = [{ calls: 0, was: 0n, wouldBe: 0n }, new Sums(), new Sums()]
   const leftOut: Partial<Record<Unknown, number>> = {}
   const endMs = nowMs() + msMax
   let after: number | undefined
   for (let more = true; more; ) {
-    const { rows, next } = from.page(filter, after)
+    const { rows, next } = calls.page(filter, after)
     for (const row of rows) {
       if (tier !== undefined && row.tier !== tier) continue
-      const price = row.priceVersion === null ? undefined : prices(row.priceVersion)
-      const wouldBe = recompute({ ...row, atMs: msOfId(row.callId), price }, tried)
+      const price = row.priceVersion === null ? undefined : readPrice(row.priceVersion)
+      const wouldBe = recompute({ ...row, atMs: msOfId(row.callId), price }, proposed)
       if (typeof wouldBe === 'string') {
         leftOut[wouldBe] = (leftOut[wouldBe] ?? 0) + 1
         continue
       }
-      whole.calls++
-      whole.was += row.amount
-      whole.wouldBe += wouldBe
+      total.calls++
+      total.was += row.amount
+      total.wouldBe += wouldBe
       byModel.add(row.model, row.amount, wouldBe)
       byDay.add(dayOf(row), row.amount, wouldBe)
     }
     after = next ?? undefined
     more = next !== null && nowMs() < endMs
   }
-  return { ...tellSum(whole), byModel: byModel.tell(), byDay: byDay.tell(), leftOut, reached: after ?? null }
+  return { ...sumToJson(total), byModel: byModel.toJson(), byDay: byDay.toJson(), leftOut, reached: after ?? null }
 }
 
 const dayOf = ({ callId }: BilledRow): string => new Date(msOfId(callId)).toISOString().slice(0, 10)
 
-function priceIn(text: string): Price {
+function parsePriceText(text: string): Price {
   return parsePrice(JSON.parse(text), problem => {
     throw new Error(problem)
   })
 }
 
-/** Each version is read once. */
-function priceReader(from: BilledCalls): (version: number) => Price | undefined {
+/** Reads prices by version, each version once. */
+function priceReader(calls: BilledCalls): (version: number) => Price | undefined {
   const known = new Map<number, Price | undefined>()
   return version => {
     if (known.has(version)) return known.get(version)
-    const row = from.price(version)
+    const row = calls.price(version)
     let price: Price | undefined
     try {
       price = row === undefined ? undefined : readRow(row.model, version, row.price)

@@ -1,5 +1,5 @@
-// Working out old bills anew: without a change they are what they were, to the last digit; with one they are what the
-// call would have been settled at; and what cannot be known is said.
+// Tests recomputed bills: without a change they are equal to the last digit; with a change they are what the call would
+// have cost; and the reason is given when a bill cannot be recomputed.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -53,7 +53,7 @@ describe('a bill', () => {
     serviceClass: fc.constantFrom(undefined, 'priority', 'flex'),
   })
 
-  test('of a price that stays is what it was, to the last digit', () => {
+  test('at the same price is the same, to the last digit', () => {
     fc.assert(
       fc.property(situation, ({ usage: used, from, perMille, serviceClass }) => {
         const billed = billOf(used, { price: from, version: 1, perMille, serviceClass, atMs: noon })
@@ -64,7 +64,7 @@ describe('a bill', () => {
     )
   })
 
-  test('of another price is what the call would have been settled at, where it is known', () => {
+  test('at another price is what the call would have cost, if it can be known', () => {
     let known = 0
     fc.assert(
       fc.property(situation, price, ({ usage: used, from, perMille, serviceClass }, to) => {
@@ -80,7 +80,7 @@ describe('a bill', () => {
     expect(known).toBeGreaterThan(20)
   })
 
-  test('with another multiplier is the same lines with it', () => {
+  test('with another multiplier has the same lines', () => {
     fc.assert(
       fc.property(situation, fc.integer({ min: 0, max: 5_000 }), ({ usage: used, from, perMille }, other) => {
         const at = (each: bigint) =>
@@ -97,14 +97,14 @@ describe('a bill', () => {
   const at = (used: { input: number; output: number }, perMille: bigint): Bill =>
     billOf(used, { price: plain, version: 1, perMille, serviceClass: undefined, atMs: noon })
 
-  test('follows from its own digits where the tier of its key has changed', () => {
+  test('shows its own multiplier when the tier of its key has changed', () => {
     const billed = at({ input: 1_000_000, output: 1_000 }, 1_250n)
     const call = callOf(billed, { price: plain, perMille: 1_000n })
     expect(recompute(call, { price: plain })).toBe(billed.amount)
     expect(recompute({ ...call, perMille: undefined }, { price: plain })).toBe(billed.amount)
   })
 
-  test('that several multipliers could have made is not guessed', () => {
+  test('that fits several multipliers is not guessed', () => {
     const call = callOf(at({ input: 1, output: 0 }, 1_250n), { price: priceOf({ input: '0.000001', output: '8' }) })
     const tiny = { ...call, amount: 1n, lines: '[["input",1,"0.000001"]]' }
     expect(recompute(tiny, { price: plain })).toBe('multiplier_unknown')
@@ -120,7 +120,7 @@ describe('a bill', () => {
     expect(recompute({ ...call, price: undefined }, { price: plain })).toBe('price_gone')
   })
 
-  test('of nothing stays one, and of what was free is not known', () => {
+  test('without usage stays zero, and of a free call is unknown', () => {
     const nothing = { atMs: noon, amount: 0n, lines: null, price: plain, used: false, perMille: 1_000n }
     expect(recompute(nothing, { price: dearer })).toBe(0n)
     expect(recompute({ ...nothing, price: undefined, used: true }, { price: dearer })).toBe('was_free')

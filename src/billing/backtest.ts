@@ -1,8 +1,8 @@
-// What calls of the past would have cost at another price, or with another multiplier: worked out from what their
-// records say was used, by the same bill that they were settled with.
+// Computes what a past call would have cost at another price or with another multiplier, from the usage in its record
+// and with the same function that billed it.
 //
-// A record does not tell the multiplier nor the class of service that its call was billed by. Both follow from what it
-// does tell, the lines of its bill and what they came to; where they do not, the call is counted and left out.
+// A record contains neither the multiplier nor the service class of the bill. Both are derived from the lines of the bill
+// and its amount; a call for which this is not possible is counted and left out.
 
 import type { Line, Nanos, NanosPerMillion } from '../base/money/money.ts'
 import { BILLION, bill, parseUsd } from '../base/money/money.ts'
@@ -13,51 +13,51 @@ import { buckets, units } from '../base/money/usage.ts'
 import type { CostLine, Priced } from './price.ts'
 import { billOf } from './price.ts'
 
-/** What a record tells of the bill of its call. */
+/** The bill of a call as its record has it. */
 export interface BilledCall {
   readonly atMs: number
-  /** All that it came to, also what its account could not pay. */
+  /** The whole amount, including what the account could not pay. */
   readonly amount: bigint
-  /** Undefined: it was free. */
+  /** Undefined: the call was free. */
   readonly price: Price | undefined
-  /** JSON: [what, how many, USD for a million of it]; null where nothing was used. */
+  /** JSON of lines: [what, count, USD per million]; null when nothing was used. */
   readonly lines: string | null
-  /** Whether any tokens were used. */
+  /** Whether the call used any tokens. */
   readonly used: boolean
-  /** What the tier of its key asks now; undefined where there is no such key any more. */
+  /** The current multiplier of the key's tier; undefined when the key no longer exists. */
   readonly perMille: bigint | undefined
 }
 
-/** What is tried: another price, or another multiplier. */
+/** The change to test: another price, or another multiplier. */
 export type Proposal = { readonly price: Price } | { readonly perMille: bigint }
 
-/** Why a call cannot be worked out anew. */
+/** Why the cost of a call cannot be recomputed. */
 export const unknowns = {
-  was_free: 'it was free, so what it used is not told in full',
-  price_gone: 'the price that it was billed by cannot be read',
-  billed_otherwise: 'what it was charged does not follow from its price, for instance after a crash',
-  multiplier_unknown: 'more than one multiplier could have made its bill, and that of its tier is none of them',
-  class_unknown: 'more than one class of service could have made its bill, and they differ at the new price',
-  units_uncounted: 'the new price has a fee for what was not counted at the old one',
+  was_free: 'the call was free, so its record does not contain its whole usage',
+  price_gone: 'the price of its bill cannot be read',
+  billed_otherwise: 'its charge does not follow from its price, for instance after a crash',
+  multiplier_unknown: 'several multipliers fit its bill, and the one of its tier is not among them',
+  class_unknown: 'several service classes fit its bill, and they differ at the new price',
+  units_uncounted: 'the new price has a fee for units that were not counted under the old price',
 } as const
 
 export type Unknown = keyof typeof unknowns
 
-/** What it would have come to, or why nobody knows. */
+/** The cost of the call under the proposal, or why it cannot be computed. */
 export function recompute(call: BilledCall, proposal: Proposal): bigint | Unknown {
-  if (call.lines === null) return recomputeNothing(call, proposal)
+  if (call.lines === null) return recomputeWithoutLines(call, proposal)
   const lines = readLines(call.lines)
   if (lines === undefined) return 'price_gone'
-  const perMille = multiplierOf(lines, call)
+  const perMille = findMultiplier(lines, call)
   if (perMille === undefined) return 'billed_otherwise'
   if (perMille === 'several') return 'multiplier_unknown'
   if ('perMille' in proposal) return bill(lines, proposal.perMille)
   const { price: from } = call
-  return from === undefined ? 'price_gone' : atPrice(call, { lines, perMille, from, to: proposal.price })
+  return from === undefined ? 'price_gone' : recomputeAtPrice(call, { lines, perMille, from, to: proposal.price })
 }
 
-/** Where nothing was charged for nothing, nothing is. */
-function recomputeNothing({ amount, used, price }: BilledCall, proposal: Proposal): bigint | Unknown {
+/** A call without lines that was charged nothing costs nothing again. */
+function recomputeWithoutLines({ amount, used, price }: BilledCall, proposal: Proposal): bigint | Unknown {
   if (amount !== 0n) return 'billed_otherwise'
   return used && price === undefined && 'price' in proposal ? 'was_free' : 0n
 }
@@ -66,7 +66,7 @@ function readLines(text: string): readonly CostLine[] | undefined {
   try {
     return (JSON.parse(text) as [CostLine['what'], number, string][]).map(([what, count, usd]) => {
       const rate: bigint | undefined = parseUsd(usd)
-      if (rate === undefined || !Number.isSafeInteger(count)) throw new Error('no line')
+      if (rate === undefined || !Number.isSafeInteger(count)) throw new Error('invalid line')
       return { what, count, rate: rate as NanosPerMillion }
     })
   } catch {
@@ -74,17 +74,17 @@ function readLines(text: string): readonly CostLine[] | undefined {
   }
 }
 
-/** The multiplier of the bill: that of the key's tier where it fits, else the only one that does. */
-function multiplierOf(lines: readonly Line[], { amount, perMille }: BilledCall): bigint | 'several' | undefined {
-  const fits = (one: bigint): boolean => bill(lines, one) === amount
+/** The multiplier of the bill: the one of the key's tier if it fits, else the only one that fits. */
+function findMultiplier(lines: readonly Line[], { amount, perMille }: BilledCall): bigint | 'several' | undefined {
+  const fits = (multiplier: bigint): boolean => bill(lines, multiplier) === amount
   if (perMille !== undefined && fits(perMille)) return perMille
   let sum = 0n
   for (const { count, rate } of lines) sum += BigInt(count) * rate
   if (sum === 0n) return amount === 0n ? 'several' : undefined
-  const most = (amount * BILLION) / sum
-  // What was not charged at all says nothing of a multiplier.
-  if (most === 0n || !fits(most)) return undefined
-  return fits(most - 1n) ? 'several' : most
+  const largest = (amount * BILLION) / sum
+  // A charge of zero says nothing about the multiplier.
+  if (largest === 0n || !fits(largest)) return undefined
+  return fits(largest - 1n) ? 'several' : largest
 }
 
 interface Repricing {
@@ -94,28 +94,33 @@ interface Repricing {
   readonly to: Price
 }
 
-function atPrice({ atMs }: BilledCall, { lines, perMille, from, to }: Repricing): bigint | Unknown {
+function recomputeAtPrice({ atMs }: BilledCall, { lines, perMille, from, to }: Repricing): bigint | Unknown {
   if (hasUncounted(from, to)) return 'units_uncounted'
   const usage = usageOf(lines)
   const priced = (price: Price, serviceClass: string | undefined): Priced => ({
-    ...{ price, version: 0, perMille, serviceClass, atMs },
+    price,
+    version: 0,
+    perMille,
+    serviceClass,
+    atMs,
   })
-  // What the old price does not name was billed as the standard class, and is again.
+  // A class that the old price does not name was billed as the standard class, and is again.
   const classes = new Set([undefined, ...from.cases.map(one => one.class)])
-  const fitting = [...classes].filter(one => isSame(billOf(usage, priced(from, one)).lines, lines))
+  const fitting = [...classes].filter(one => areEqual(billOf(usage, priced(from, one)).lines, lines))
   const [amount, ...others] = new Set(fitting.map(one => billOf(usage, priced(to, one)).amount))
   if (amount === undefined) return 'billed_otherwise'
   return others.length > 0 ? 'class_unknown' : amount
 }
 
-/** A fee that was not there left no line, and so no count. Searches always leave one. */
+/** Whether the new price has a fee for units that the old price had no fee for: those left no line, so no count. */
 const hasUncounted = (from: Price, to: Price): boolean =>
   units.some(unit => unit !== 'searches' && feeOf(to, unit) > 0n && feeOf(from, unit) === 0n)
 
+/** The highest fee for a unit among all cases of a price. */
 const feeOf = (price: Price, unit: Unit): Nanos =>
-  [price.rates, ...price.cases.map(one => one.rates)].reduce<Nanos>((most, rates) => {
+  [price.rates, ...price.cases.map(one => one.rates)].reduce<Nanos>((highest, rates) => {
     const fee = rates[unitFees[unit]] ?? (0n as Nanos)
-    return fee > most ? fee : most
+    return fee > highest ? fee : highest
   }, 0n as Nanos)
 
 function usageOf(lines: readonly CostLine[]): Usage {
@@ -128,9 +133,9 @@ function usageOf(lines: readonly CostLine[]): Usage {
   return { input: 0, output: 0, ...usage }
 }
 
-const isSame = (some: readonly CostLine[], others: readonly CostLine[]): boolean =>
-  some.length === others.length &&
-  some.every(({ what, count, rate }, at) => {
-    const other = others[at]!
+const areEqual = (lines: readonly CostLine[], others: readonly CostLine[]): boolean =>
+  lines.length === others.length &&
+  lines.every(({ what, count, rate }, index) => {
+    const other = others[index]!
     return what === other.what && count === other.count && rate === other.rate
   })

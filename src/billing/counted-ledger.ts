@@ -1,4 +1,4 @@
-// A ledger that tells how each call ended and what it came to, once that is durable.
+// Wraps a ledger: calls a function with the record and the cost of each call as soon as they are durable.
 
 import type { Nanos } from '../base/money/money.ts'
 import { noMoney } from '../base/money/money.ts'
@@ -12,10 +12,10 @@ export function countedLedger(ledger: Ledger, count: CountSettled): Ledger {
   return {
     ...ledger,
     async settle(record, cost, extras) {
-      const done = await ledger.settle(record, cost, extras)
-      // One that is known already and now fails is about to be taken back.
-      count(record, done === 'exists' && isUndelivered(record) ? noMoney : cost)
-      return done
+      const result = await ledger.settle(record, cost, extras)
+      // A call that was settled before and now failed is about to be refunded.
+      count(record, result === 'exists' && isUndelivered(record) ? noMoney : cost)
+      return result
     },
     async record(record) {
       await ledger.record(record)

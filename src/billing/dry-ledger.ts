@@ -1,4 +1,4 @@
-// What the ledger would say to a hold, read and not written: for calls that are only explained.
+// Answers a hold request like the ledger, but only reads: for calls that are explained and not made.
 
 import type { AccountReader, AccountRow } from '../store/ledger/account-reader.ts'
 import type { Held, HoldRequest } from './ledger.ts'
@@ -9,21 +9,21 @@ export interface DryLedgerParts {
   dateMs(): number
 }
 
-/** What a call may use at most at this moment; null where nothing stops it. */
+/** The most that a call may use now; null when nothing limits it. */
 export function availableOf(row: AccountRow): bigint | null {
-  const left = row.budgets.map(({ cap, spent, held }) => cap - spent - held)
-  const own = row.kind === 'postpaid' ? [] : [row.balance + row.creditLimit - row.held]
-  const rooms = [...own, ...left]
-  return rooms.length === 0 ? null : rooms.reduce((least, room) => (room < least ? room : least))
+  const inBudgets = row.budgets.map(({ cap, spent, held }) => cap - spent - held)
+  const inAccount = row.kind === 'postpaid' ? [] : [row.balance + row.creditLimit - row.held]
+  const amounts = [...inAccount, ...inBudgets]
+  return amounts.length === 0 ? null : amounts.reduce((least, amount) => (amount < least ? amount : least))
 }
 
-/** In the order in which the ledger itself looks: budgets, the account, its balance. */
+/** Checks in the same order as the ledger: budgets, the account, its balance. */
 export function buildDryHold({ accounts, dateMs }: DryLedgerParts): (request: HoldRequest) => Promise<Held> {
   return async function dryHold({ keyId, amount, coarse }) {
     const row = accounts.ofKey(keyId, dateMs())
-    if (row === undefined) throw new Error(`no account of key ${keyId}`)
-    const short = amount > 0n ? shortBudget(row, amount) : undefined
-    if (short !== undefined) return short
+    if (row === undefined) throw new Error(`key ${keyId} has no account`)
+    const shortage = amount > 0n ? findShortBudget(row, amount) : undefined
+    if (shortage !== undefined) return shortage
     if (row.frozen) return { done: 'account_frozen' }
     const { kind, balance, creditLimit, held } = row
     if (kind === 'postpaid') return { done: 'held' }
@@ -34,8 +34,8 @@ export function buildDryHold({ accounts, dateMs }: DryLedgerParts): (request: Ho
   }
 }
 
-/** The one of which the least is left, if that is not enough. */
-function shortBudget({ budgets }: AccountRow, amount: bigint): Held | undefined {
+/** The budget with the least money left, if that is not enough for the amount. */
+function findShortBudget({ budgets }: AccountRow, amount: bigint): Held | undefined {
   let least: { readonly available: bigint; readonly budget: string } | undefined
   for (const { scope, span, cap, spent, held } of budgets) {
     const available = cap - spent - held

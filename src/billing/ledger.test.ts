@@ -1,4 +1,4 @@
-// What the ledger makes of the writer's verdicts.
+// Tests how the ledger maps the results of the writer.
 
 import { expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
@@ -6,7 +6,7 @@ import { nanos } from '../base/money/money.ts'
 import type { RecordRow } from '../store/ledger/hold-types.ts'
 import { buildLedger, refusalOfHold } from './ledger.ts'
 
-/** A writer that gives one answer and remembers what it was asked. */
+/** A writer that returns one result and records its inputs. */
 function writerOf(result: unknown) {
   const asked: unknown[] = []
   const run = (...args: readonly unknown[]): Promise<never> => {
@@ -29,7 +29,7 @@ const draft = {
 }
 const asks = (amount: bigint) => ({ callId: 7, accountId: 1, keyId: 2, amount: nanos(amount), draft })
 
-test('a hold passes what it needs, and ten times what a count could make smaller', async () => {
+test('a hold passes its amount, and ten times the part that a token count could make smaller', async () => {
   const { asked, ledger } = writerOf({ done: 'held' })
   expect(await ledger.hold(asks(9_007_199_254_740_993n))).toEqual({ done: 'held' })
   await ledger.hold({ ...asks(5n), coarse: nanos(3n) })
@@ -41,39 +41,39 @@ test('a hold passes what it needs, and ten times what a count could make smaller
 })
 
 test.each([
-  [{ done: 'balance_too_low', available: '1500000' }, 'balance_too_low', '$0.0015 is there.'],
-  [{ done: 'count_first', available: '1500000' }, 'balance_too_low', '$0.0015 is there.'],
+  [{ done: 'balance_too_low', available: '1500000' }, 'balance_too_low', '$0.0015 is available.'],
+  [{ done: 'count_first', available: '1500000' }, 'balance_too_low', '$0.0015 is available.'],
   [
     { done: 'budget_too_low', available: '-5', budget: 'key, day' },
     'budget_too_low',
-    '$0.00 of the budget (key, day) is there.',
+    '$0.00 of the budget (key, day) is available.',
   ],
-] as const)('%p tells what it needs and what is there', (held, code, there) => {
+] as const)('%p is refused with the amount that is needed and the amount that is available', (held, code, funds) => {
   const refusal = refusalOfHold(held, nanos(2_000_000_000n), 'Try less.')
   expect(refusal).toMatchObject({ code })
-  expect(refusal!.extras.hint).toBe(`It may cost up to $2.00; ${there} Try less.`)
+  expect(refusal!.extras.hint).toBe(`It may cost up to $2.00; ${funds} Try less.`)
 })
 
-test('a frozen account is refused, and what is held is not', () => {
+test('a frozen account is refused, and a successful hold is not', () => {
   expect(refusalOfHold({ done: 'account_frozen' }, nanos(1n))).toMatchObject({ code: 'account_frozen' })
   expect(refusalOfHold({ done: 'held' }, nanos(1n))).toBeUndefined()
 })
 
-test('an account that is not there is our own mistake, and no refusal', async () => {
+test('an unknown account is an internal error, not a refusal', async () => {
   const { ledger } = writerOf({ done: 'account_unknown' })
   const fault = await faultOf(ledger.hold(asks(1n)))
   expect(fault).toBeInstanceOf(Error)
   expect(fault).not.toBeInstanceOf(Refusal)
 })
 
-test('what the writer throws is passed on', async () => {
+test('errors of the writer are passed on', async () => {
   const lost = new Error('gone')
   const { ledger } = writerOf(lost)
   expect(await faultOf(ledger.hold(asks(1n)))).toBe(lost)
   expect(await faultOf(ledger.settle({} as RecordRow, nanos(1n)))).toBe(lost)
 })
 
-test('a settle passes the record and its cost, and tells of a shortfall', async () => {
+test('settle passes the record and its cost, and reports a shortfall', async () => {
   const record = { callId: 7 } as RecordRow
   const whole = writerOf({ done: 'settled', charged: '5', shortfall: '0' })
   await whole.ledger.settle(record, nanos(5n))

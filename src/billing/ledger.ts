@@ -1,4 +1,5 @@
-// Hold before the first upstream byte, settle before the last byte to the caller. Both resolve when durable.
+// The ledger as the pipeline sees it. A call holds money before its first byte goes upstream, and is settled before its
+// last byte goes to the caller. Both promises resolve when the data is durable.
 
 import { Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money/money.ts'
@@ -10,9 +11,9 @@ import { moneyText, readMoney } from '../store/ledger/money-text.ts'
 
 export interface HoldRequest extends Omit<HoldInput, 'amount' | 'wants' | 'kind'> {
   readonly amount: Nanos
-  /** Of a call, unless told: a task's outlives a crash. */
+  /** `call` by default. The hold of a task survives a crash. */
   readonly kind?: HoldInput['kind']
-  /** The part that a count of tokens could make smaller; none if they are counted. */
+  /** The part of the amount that counting the tokens could make smaller; absent when they are counted. */
   readonly coarse?: Nanos
 }
 
@@ -24,25 +25,25 @@ export interface SettleExtras {
 
 export interface Ledger {
   hold(request: HoldRequest): Promise<Held>
-  /** Gives `exists` for a call that has been settled before. */
+  /** Returns `exists` for a call that was settled before. */
   settle(record: RecordRow, cost: Nanos, extras?: SettleExtras): Promise<'settled' | 'exists'>
-  /** Gives back what a call was charged after its caller had been told that it failed. */
+  /** Refunds a call that was charged although its caller got an error. */
   takeBack(record: RecordRow): Promise<void>
-  /** What has been delivered so far: a crash charges no more than that. */
+  /** Writes what a call has used so far. After a crash, the call is charged no more than this. */
   checkpoint(callId: number, used: Nanos, known: RecordKnown): Promise<void>
-  /** Writes down a call that holds nothing. */
+  /** Writes the record of a call without a hold. */
   record(record: RecordRow): Promise<void>
 }
 
-/** A coarse bound may take up to this share of what is there before its tokens are counted. */
+/** If an uncounted estimate is more than a tenth of the available money, the tokens are counted first. */
 const COARSE_SHARE = 10n
 
-/** What must be there for so coarse a bound. */
+/** The money that must be available to accept an estimate without counting the tokens. */
 export const wantsOf = (coarse: Nanos = noMoney): bigint => coarse * COARSE_SHARE
 
 export interface LedgerParts {
   readonly writer: Pick<Writer, 'run'>
-  /** A provider went beyond the bound, and the caller could not pay for it. */
+  /** The cost was higher than the hold, and the account could not pay the difference. */
   onShortfall(callId: number, amount: Nanos): void
 }
 
@@ -51,7 +52,7 @@ export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
     async hold({ amount, coarse, kind = 'call', ...rest }) {
       const wants = `${wantsOf(coarse)}` as const
       const result = await writer.run('hold', { ...rest, kind, amount: moneyText(amount), wants })
-      if (result.done === 'account_unknown') throw new Error(`call ${rest.callId}: no account ${rest.accountId}`)
+      if (result.done === 'account_unknown') throw new Error(`call ${rest.callId}: account ${rest.accountId} does not exist`)
       return result
     },
     async settle(record, cost, { idempotency } = {}) {
@@ -61,8 +62,11 @@ export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
       return result.done
     },
     async takeBack({ callId, accountId }) {
-      const about = { reference: null, author: 'weir' }
-      await writer.run('post', { kind: 'refund', ref: callId, accountId, amount: 'all', ...about }, { actor: 'weir' })
+      await writer.run(
+        'post',
+        { kind: 'refund', ref: callId, accountId, amount: 'all', reference: null, author: 'weir' },
+        { actor: 'weir' },
+      )
     },
     async checkpoint(callId, used, known) {
       await writer.run('checkpoint', { callId, used: moneyText(used), known })
@@ -73,18 +77,18 @@ export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
   }
 }
 
-/** A mistake of ours of which the caller was told in place of an answer: what it was charged is given back. */
+/** Whether the caller got a gateway error instead of an answer, so that its charge is refunded. */
 export const isUndelivered = ({ outcome, rule }: RecordRow): boolean =>
   outcome === 'gateway_fault' && rule !== 'gateway_fault_delivered'
 
-/** Why nothing was held, for the caller; `hint` says what would help. */
+/** The refusal for a hold that failed; `hint` says what the caller can do. Undefined when the hold succeeded. */
 export function refusalOfHold(held: Held, amount: Nanos, hint = ''): Refusal | undefined {
   if (held.done === 'account_frozen') return new Refusal('account_frozen', 'hold')
   if (held.done !== 'balance_too_low' && held.done !== 'budget_too_low' && held.done !== 'count_first') return undefined
   const available = readMoney(held.available)
-  const there = formatUsd(available > 0n ? available : noMoney)
-  const of = held.done === 'budget_too_low' ? ` of the budget (${held.budget})` : ''
-  const needs = `It may cost up to $${formatUsd(amount)}; $${there}${of} is there.`
+  const availableUsd = formatUsd(available > 0n ? available : noMoney)
+  const source = held.done === 'budget_too_low' ? ` of the budget (${held.budget})` : ''
+  const needs = `It may cost up to $${formatUsd(amount)}; $${availableUsd}${source} is available.`
   const code = held.done === 'budget_too_low' ? 'budget_too_low' : 'balance_too_low'
   return new Refusal(code, `needs ${amount}`, { hint: hint === '' ? needs : `${needs} ${hint}` })
 }

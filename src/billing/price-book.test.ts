@@ -1,4 +1,4 @@
-// Versions of prices: what is shipped, what an operator puts before it, and what stays when that is taken back.
+// Tests price versions: shipped prices, prices of operators that override them, and withdrawals.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -17,7 +17,7 @@ const author = 'weir 1.0'
 const shippedAt = (prices: Record<string, string>): ReadonlyMap<string, Price> =>
   new Map(Object.entries(prices).map(([model, input]) => [model, priceOf(input)]))
 
-/** A start of a release that ships these prices, on a table of these rows. */
+/** Starts a release that ships these prices, on a table with these rows. */
 function start(prices: Record<string, string>, rows: readonly PriceRow[] = []) {
   const shipped = shippedAt(prices)
   let version = rows.at(-1)?.version ?? 0
@@ -26,7 +26,7 @@ function start(prices: Record<string, string>, rows: readonly PriceRow[] = []) {
   return { rows: all, book: buildPriceBook(shipped, all) }
 }
 
-/** The version and the input rate in force. */
+/** The current version and input rate. */
 function inForce(book: ReturnType<typeof start>['book'], model: string): readonly [number, string] | undefined {
   const current = book.current(model)
   return current && [current.version, `${current.price.rates.input / 1_000_000_000n}`]
@@ -39,7 +39,7 @@ const withdrawn = (version: number, model: string): PriceRow => ({
   ...{ version, model, origin: 'withdrawn', price: '', author: 'ann' },
 })
 
-describe('what is shipped', () => {
+describe('a shipped price', () => {
   test('has a version from the first start on, and no new one while it stays the same', () => {
     const first = start({ 'a/x': '1', 'a/y': '2' })
     expect(first.rows).toEqual([
@@ -61,15 +61,15 @@ describe('what is shipped', () => {
     ])
   })
 
-  test('is not known any more when it is no longer shipped', () => {
+  test('is unknown when it is no longer shipped', () => {
     const { rows } = start({ 'a/x': '1' })
     expect(inForce(start({}, rows).book, 'a/x')).toBeUndefined()
     expect(inForce(start({ 'a/x': '1' }, rows).book, 'a/x')).toEqual([1, '1'])
   })
 })
 
-describe('what an operator says', () => {
-  test('goes before what is shipped, also after that has changed, until it is taken back', () => {
+describe("an operator's price", () => {
+  test('overrides the shipped price, also after that has changed, until it is withdrawn', () => {
     const { rows } = start({ 'a/x': '1' })
     const set = [...rows, operator(2, 'a/x', '9')]
     expect(inForce(start({ 'a/x': '1' }, set).book, 'a/x')).toEqual([2, '9'])
@@ -79,7 +79,7 @@ describe('what an operator says', () => {
     expect(inForce(start({ 'a/x': '3' }, [...later.rows, withdrawn(4, 'a/x')]).book, 'a/x')).toEqual([3, '3'])
   })
 
-  test('may be said while we run, also of a model without a price', () => {
+  test('may be added while the gateway runs, also for a model without a price', () => {
     const { book } = start({ 'a/x': '1' })
     expect(inForce(book, 'b/open')).toBeUndefined()
     const { revision } = book
@@ -96,16 +96,16 @@ describe('what an operator says', () => {
     expect(book.revision).toBe(revision + 5)
   })
 
-  test('is refused when it is no price, and changes nothing', () => {
+  test('is refused when it is invalid, and changes nothing', () => {
     const { book } = start({ 'a/x': '1' })
     const bad = (price: string) => () => book.add({ ...operator(2, 'a/x', '1'), price })
     expect(bad('{"input":"-1","output":"1"}')).toThrow('"price.input" must be')
-    expect(bad('{"input":')).toThrow('version 2 of the prices, for a/x: not valid JSON')
+    expect(bad('{"input":')).toThrow('price version 2 of a/x: not valid JSON')
     expect(inForce(book, 'a/x')).toEqual([1, '1'])
   })
 })
 
-test('a book is opened on what it has written', async () => {
+test('opening the book writes the new prices and uses their versions', async () => {
   const asked: unknown[] = []
   const run = (...args: readonly unknown[]): Promise<never> => {
     asked.push(args)
@@ -125,11 +125,11 @@ test('a book is opened on what it has written', async () => {
   expect(asked).toHaveLength(1)
 })
 
-test('rows out of order are our own mistake', () => {
-  expect(() => syncRows(new Map(), [operator(2, 'a', '1'), operator(1, 'a', '1')], author)).toThrow('in order')
+test('rows out of order are an internal error', () => {
+  expect(() => syncRows(new Map(), [operator(2, 'a', '1'), operator(1, 'a', '1')], author)).toThrow('in the order of their versions')
 })
 
-test('any history of releases and operators leaves the last word in force', () => {
+test('for any history of releases and operators, the last change is current', () => {
   const model = fc.constantFrom('a/x', 'a/y', 'b/z')
   const input = fc.constantFrom('1', '2', '3')
   const step = fc.oneof(
@@ -165,7 +165,7 @@ test('any history of releases and operators leaves the last word in force', () =
   )
 })
 
-test('a book of many models opens at once', () => {
+test('a book of many models opens quickly', () => {
   const many = shippedAt(Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`a/${index}`, '1.5'])))
   const tookMs = leastCpuMs(() => {
     const rows = syncRows(shippedTexts(many), [], author).map((row, index) => ({ ...row, version: index + 1 }))

@@ -1,6 +1,6 @@
-// The prices in force, each with the version that a call pins. Versions are rows that are never changed: what is
-// shipped becomes a new row when it differs from the row before it, an operator's own price is a row that goes before
-// what is shipped, and taking it back is a row as well.
+// The current prices, each with the version that a call is billed by. A version is a row that never changes: a shipped
+// price becomes a new row when it differs from the last shipped row of its model; a price of an operator is a row that
+// overrides the shipped price; and its withdrawal is a row as well.
 
 import { assert } from '../base/assert.ts'
 import type { Price } from '../base/money/price.ts'
@@ -9,7 +9,7 @@ import type { PriceVersion } from '../store/engine/reader.ts'
 import type { Writer } from '../store/engine/writer.ts'
 import type { PriceInsert } from '../store/ledger/hold-types.ts'
 
-/** A row of the price table. Its model is named as callers name it, and the price of a withdrawal is empty. */
+/** A row of the price table. It has the model name that callers use; the price of a withdrawal is empty. */
 export type PriceRow = PriceVersion
 
 export interface CurrentPrice {
@@ -18,19 +18,19 @@ export interface CurrentPrice {
 }
 
 export interface PriceBook {
-  /** Undefined: nobody knows the price. */
+  /** Undefined: the price is unknown. */
   current(model: string): CurrentPrice | undefined
-  /** Takes a row that has been written while we run. Throws if its price cannot be read, and then stays as it was. */
+  /** Adds a row that was written while the gateway runs. Throws and changes nothing if its price cannot be read. */
   add(row: PriceRow): void
-  /** The rows to write before these are the shipped prices. */
+  /** The rows that have to be written before ship() can be called with these prices. */
   missing(shipped: ReadonlyMap<string, Price>, author: string): readonly PriceInsert[]
-  /** From now on these are the shipped prices: `rows` are those that were missing, by now written. */
+  /** Replaces the shipped prices. `rows`: the rows of missing(), written by now. */
   ship(shipped: ReadonlyMap<string, Price>, rows: readonly PriceRow[]): void
-  /** Grows with each row, so that what is made from the prices knows when it is out of date. */
+  /** Grows with each change, so that data derived from the prices knows when it is out of date. */
   readonly revision: number
 }
 
-/** The rows to write before a book is opened: every shipped price that differs from its last shipped version. */
+/** The rows to write before the price book is opened: every shipped price that differs from its last shipped version. */
 export function syncRows(
   shipped: ReadonlyMap<string, string>,
   rows: readonly PriceRow[],
@@ -39,7 +39,7 @@ export function syncRows(
   const last = new Map<string, string>()
   let version = 0
   for (const row of rows) {
-    assert(row.version > version, 'the rows of the price table come in order')
+    assert(row.version > version, 'price rows must be in the order of their versions')
     version = row.version
     if (row.origin === 'shipped') last.set(row.model, row.price)
   }
@@ -50,53 +50,53 @@ export function syncRows(
   return fresh
 }
 
-/** The texts that syncRows() compares. */
+/** Prices as the texts that are compared and stored. */
 export function shippedTexts(prices: ReadonlyMap<string, Price>): ReadonlyMap<string, string> {
   return new Map([...prices].map(([model, price]) => [model, priceText(price)]))
 }
 
 /**
- * `rows` are those of the table, synchronised and in order. Only what operators wrote is parsed: the shipped prices
- * are at hand, and a model that is no longer shipped with a price has none.
+ * `rows`: all rows of the table, in order, including the ones for `first`. Only rows of operators are parsed: shipped
+ * prices are already in memory, and a model that is no longer shipped with a price has none.
  */
 export function buildPriceBook(first: ReadonlyMap<string, Price>, rows: readonly PriceRow[]): PriceBook {
-  const ours = new Map<string, CurrentPrice>()
-  const operators = new Map<string, CurrentPrice>()
+  const shippedPrices = new Map<string, CurrentPrice>()
+  const operatorPrices = new Map<string, CurrentPrice>()
 
   let shipped = first
   let revision = 0
 
   function add({ version, model, origin, price: text }: PriceRow): void {
     if (origin === 'withdrawn') {
-      operators.delete(model)
+      operatorPrices.delete(model)
     } else if (origin === 'operator') {
-      operators.set(model, { version, price: readRow(model, version, text) })
+      operatorPrices.set(model, { version, price: readRow(model, version, text) })
     } else {
       const price = shipped.get(model)
-      if (price !== undefined) ours.set(model, { version, price })
+      if (price !== undefined) shippedPrices.set(model, { version, price })
     }
     revision++
   }
 
   function ship(prices: ReadonlyMap<string, Price>, fresh: readonly PriceRow[]): void {
     shipped = prices
-    for (const model of ours.keys()) if (!prices.has(model)) ours.delete(model)
+    for (const model of shippedPrices.keys()) if (!prices.has(model)) shippedPrices.delete(model)
     for (const row of fresh) add(row)
-    for (const model of prices.keys()) assert(ours.has(model), 'every shipped price has a version')
+    for (const model of prices.keys()) assert(shippedPrices.has(model), 'every shipped price must have a version')
     revision++
   }
 
   ship(first, rows)
   return {
-    current: model => operators.get(model) ?? ours.get(model),
+    current: model => operatorPrices.get(model) ?? shippedPrices.get(model),
     add,
     ship,
     missing(prices, author) {
-      const isKnown = ([model, price]: readonly [string, Price]): boolean => {
-        const known = ours.get(model)?.price
-        return known !== undefined && (known === price || priceText(known) === priceText(price))
+      const isWritten = ([model, price]: readonly [string, Price]): boolean => {
+        const current = shippedPrices.get(model)?.price
+        return current !== undefined && (current === price || priceText(current) === priceText(price))
       }
-      const fresh = [...prices].filter(row => !isKnown(row))
+      const fresh = [...prices].filter(row => !isWritten(row))
       return fresh.map(([model, price]) => ({ model, origin: 'shipped', price: priceText(price), author }))
     },
     get revision() {
@@ -107,14 +107,14 @@ export function buildPriceBook(first: ReadonlyMap<string, Price>, rows: readonly
 
 export interface PriceBookParts {
   readonly shipped: ReadonlyMap<string, Price>
-  /** Those of the table, in order. */
+  /** All rows of the table, in order. */
   readonly rows: readonly PriceRow[]
   readonly writer: Pick<Writer, 'run'>
-  /** Who ships. */
+  /** The author of shipped prices. */
   readonly author: string
 }
 
-/** Writes down what is newly shipped, and opens the book. */
+/** Writes shipped prices that are new, and opens the price book. */
 export async function openPriceBook({ shipped, rows, writer, author }: PriceBookParts): Promise<PriceBook> {
   const prices = syncRows(shippedTexts(shipped), rows, author)
   if (prices.length === 0) return buildPriceBook(shipped, rows)
@@ -123,10 +123,10 @@ export async function openPriceBook({ shipped, rows, writer, author }: PriceBook
   return buildPriceBook(shipped, [...rows, ...fresh])
 }
 
-/** What a row says. Throws where nobody can read it. */
+/** Parses the price of a row. Throws if it is invalid. */
 export function readRow(model: string, version: number, text: string): Price {
   const fail = (problem: string): never => {
-    throw new Error(`version ${version} of the prices, for ${model}: ${problem}`)
+    throw new Error(`price version ${version} of ${model}: ${problem}`)
   }
   let json: unknown
   try {

@@ -1,4 +1,4 @@
-// What counts as a disagreement between price lists.
+// Tests what counts as a disagreement between price lists.
 
 import { expect, test } from 'bun:test'
 import type { CheckedModel } from './price-check.ts'
@@ -11,7 +11,7 @@ function row(ours: CheckedModel['ours'], ...theirs: CheckedModel['ours'][]): Che
   return { model: 'river/one', when: '', ours, theirs: listings }
 }
 
-test('equal rates agree, and what only we name is not doubted', () => {
+test('equal rates agree, and rates that only we name are not checked', () => {
   const models = [row({ input: usd(2), output: usd(8), cacheRead: usd(0.5) }, { input: usd(2), output: usd(8) })]
   expect(checkPrices(models)).toEqual({ disagreements: [], unlisted: [] })
 })
@@ -30,7 +30,7 @@ test('a different rate is named with both values, and a lower one is marked', ()
   ])
 })
 
-test('of two lists either may be right, and one that does not name a kind has its neighbour', () => {
+test('one agreeing list is enough, and for a kind that a list does not name its neighbour counts', () => {
   const own = { input: usd(3), output: usd(9) }
   const maker = { input: usd(2), output: usd(8), cacheRead: usd(0.2) }
   expect(checkPrices([row({ ...own, cacheRead: usd(3) }, own, maker)]).disagreements).toEqual([])
@@ -43,7 +43,7 @@ test('a fee that we do not charge is cheaper, and has no neighbour', () => {
   expect(found).toMatchObject({ rate: 'perSearch', ours: undefined, isCheaper: true })
 })
 
-test('a reason is carried along, and a model that no list has is named once', () => {
+test('a reason is passed on, and a model that is in no list is named once', () => {
   const known = { ...row({ input: usd(1) }, { input: usd(2) }), reason: 'the vendor said so' }
   const unknown = { ...row({ input: usd(1) }), model: 'river/two' }
   const { disagreements, unlisted } = checkPrices([known, unknown, { ...unknown, when: 'at 01:00' }])
@@ -51,7 +51,7 @@ test('a reason is carried along, and a model that no list has is named once', ()
   expect(unlisted).toEqual(['river/two'])
 })
 
-test('a binary fraction is what was meant, and a third is rounded up', () => {
+test('a binary fraction gives the intended decimal, and a third is rounded up', () => {
   expect(listedRate(0.18000000000000002)).toBe(180_000_000n)
   expect(listedRate(0.07)).toBe(70_000_000n)
   expect(listedRate(0.08333333333333334)).toBe(83_333_334n)

@@ -1,4 +1,4 @@
-// Compares what we charge with what other price lists say, rate by rate. Reading the lists is the caller's.
+// Compares our prices with other price lists, rate by rate. The caller reads the lists.
 
 import type { Fee } from '../base/money/price.ts'
 import { neighbours } from '../base/money/price.ts'
@@ -6,23 +6,23 @@ import type { Bucket } from '../base/money/usage.ts'
 
 export type RateName = Bucket | Fee
 
-/** In billionths of USD, for a million tokens or for one request or search. */
+/** In nanodollars, for a million tokens or for one request or search. */
 export type ListedRates = Readonly<Partial<Record<RateName, bigint>>>
 
 export interface Listing {
-  /** Whose list it is. */
+  /** The name of the list. */
   readonly source: string
   readonly rates: ListedRates
 }
 
-/** One model in one situation. */
+/** One model under one condition. */
 export interface CheckedModel {
   readonly model: string
-  /** So much input, or such a time of the day; empty for the plain price. */
+  /** The condition: a length of the input or a time of day; empty for the base price. */
   readonly when: string
   readonly ours: ListedRates
   readonly theirs: readonly Listing[]
-  /** Why ours may differ: where it was found, if it is not what the lists have. */
+  /** Why our price may differ from the lists, for instance its source. */
   readonly reason?: string
 }
 
@@ -32,20 +32,21 @@ export interface Disagreement {
   readonly rate: RateName
   readonly ours: bigint | undefined
   readonly theirs: readonly { readonly source: string; readonly rate: bigint }[]
-  /** Some list has it dearer than we do: calls may cost us more than they bring in. */
+  /** Whether a list has a higher rate than we do, so that calls may cost us more than we charge. */
   readonly isCheaper: boolean
   readonly reason?: string
 }
 
 export interface CheckResult {
   readonly disagreements: readonly Disagreement[]
-  /** Models that no list has. */
+  /** Models that are in no list. */
   readonly unlisted: readonly string[]
 }
 
 /**
- * A rate agrees when it is that of one list: an aggregator's may be its own or the maker's. A list that does not name
- * a kind of token has the rate of its neighbour, as a price of ours has. What only we name is not doubted.
+ * A rate agrees when at least one list has the same: an aggregator may have its own rate or the one of the model's maker.
+ * For a kind of token that a list does not name, the neighbouring kind counts, as in our own prices. Rates that only we
+ * name are not checked.
  */
 export function checkPrices(models: readonly CheckedModel[]): CheckResult {
   const listed = new Set(models.filter(({ theirs }) => theirs.length > 0).map(({ model }) => model))
@@ -58,14 +59,14 @@ export function checkPrices(models: readonly CheckedModel[]): CheckResult {
 function disagreementsOf({ model, when, ours, theirs, reason }: CheckedModel): readonly Disagreement[] {
   const named = new Set(theirs.flatMap(({ rates }) => Object.keys(rates) as RateName[]))
   return [...named].flatMap(rate => {
-    const stated = theirs.flatMap(({ source, rates }) => {
+    const listed = theirs.flatMap(({ source, rates }) => {
       const value = rateIn(rates, rate)
       return value === undefined ? [] : [{ source, rate: value }]
     })
-    const mine = ours[rate]
-    if (stated.some(their => their.rate === mine)) return []
-    const isCheaper = stated.some(their => their.rate > (mine ?? 0n))
-    return [{ model, when, rate, ours: mine, theirs: stated, isCheaper, ...(reason !== undefined && { reason }) }]
+    const ourRate = ours[rate]
+    if (listed.some(their => their.rate === ourRate)) return []
+    const isCheaper = listed.some(their => their.rate > (ourRate ?? 0n))
+    return [{ model, when, rate, ours: ourRate, theirs: listed, isCheaper, ...(reason !== undefined && { reason }) }]
   })
 }
 
@@ -75,12 +76,10 @@ function rateIn(rates: ListedRates, name: RateName): bigint | undefined {
   return named && rates[named]
 }
 
-/**
- * A rate as such lists hold it, which is a binary fraction: 0.18000000000000002 means 0.18, and a third is rounded up.
- */
+/** Converts a rate of a list, which is a binary fraction: 0.18000000000000002 means 0.18, and a third is rounded up. */
 export const listedRate = (usd: number): bigint => BigInt(Math.ceil(usd * 1e9 - 1e-3))
 
-/** What the rates are called in the price data that the provider files are made from, and for how many it is stated. */
+/** The names of rates in the price data that the provider files are generated from, and how many units each is for. */
 export const dataRates: Readonly<Record<string, readonly [rate: RateName, per: number]>> = {
   input_mtok: ['input', 1],
   output_mtok: ['output', 1],

@@ -1,4 +1,4 @@
-// Arithmetic of money: exact, rounded up once, and never beyond what was held.
+// Tests bills and bounds: exact, rounded up once, and a bill is never above its bound.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -46,7 +46,7 @@ describe('a bill', () => {
     expect(cost({ input: 10, cacheRead: 20, output: 30 }, price)).toBe(1_500n + 1_500n + 18_000n)
   })
 
-  test('says what it is made of, and its lines come to its amount', () => {
+  test('lists its lines, and they add up to its amount', () => {
     const fees = pricedAs({ perRequest: '0.005', perSearch: '0.01' }, { perMille: 1_500n })
     const { amount, lines } = billOf({ input: 10, cacheRead: 2, output: 3, searches: 4 }, fees)
     const told: unknown = lines
@@ -61,12 +61,12 @@ describe('a bill', () => {
     expect<bigint>(amount).toBe((sum * 1_500n + 999_999_999n) / 1_000_000_000n)
   })
 
-  test('of nothing is nothing, without a fee, and of a free provider too', () => {
+  test('without usage is zero, without a fee, and so is that of a free provider', () => {
     expect(cost({}, pricedAs({ perRequest: '1' }))).toBe(0n)
     expect(cost({ input: 1e9, cacheRead: 1e9, output: 1e9 }, undefined)).toBe(0n)
   })
 
-  test('is rounded up, once for the whole of it', () => {
+  test('is rounded up once as a whole', () => {
     const tiny = pricedAs({ input: '0.000000001', output: '0.000000001' })
     expect(cost({ input: 1 }, tiny)).toBe(1n)
     expect(cost({ input: 400_000, cacheRead: 300_000, output: 300_000 }, tiny)).toBe(1n)
@@ -81,13 +81,13 @@ describe('a bill', () => {
     expect(cost({ input: 1, output: 1 }, { ...price, perMille: 0n })).toBe(0n)
   })
 
-  test('is exact where numbers are not', () => {
+  test('is exact where floating-point numbers are not', () => {
     expect(cost({ input: 1_200_001 }, pricedAs({ input: '15' }))).toBe(18_000_015_000n)
     expect(cost({ input: 999_999_999 }, pricedAs({ input: '0.001234567' }))).toBe(1_234_566_999n)
   })
 })
 
-test('a bucket without a rate has that of its neighbour, so that nothing is free by omission', () => {
+test('a bucket without a rate has the rate of its neighbour, so that an omission makes nothing free', () => {
   const rows: readonly (readonly [Bucket, object, bigint])[] = [
     ...inputBuckets.map(bucket => [bucket, {}, 150n] as const),
     ...outputBuckets.map(bucket => [bucket, {}, 600n] as const),
@@ -104,7 +104,7 @@ test('a bucket without a rate has that of its neighbour, so that nothing is free
 })
 
 describe('a case', () => {
-  test('of long input is that of all input buckets together, and holds for the whole call', () => {
+  test('of long input counts all input buckets together, and applies to the whole call', () => {
     const tiers = pricedAs({
       cases: [
         { inputAbove: 100, input: '1', output: '2' },
@@ -116,7 +116,7 @@ describe('a case', () => {
     expect(cost({ input: 201, output: 1 }, tiers)).toBe(201n * 4_000n + 2_000n)
   })
 
-  test('of a class applies to those who asked for it', () => {
+  test('of a service class applies to calls that asked for it', () => {
     const classes = {
       cases: [
         { class: 'priority', input: '1', output: '2' },
@@ -129,7 +129,7 @@ describe('a case', () => {
     expect(cost({ input: 1 }, pricedAs(classes, { serviceClass: 'batch' }))).toBe(150n)
   })
 
-  test('of hours goes over midnight, and is judged at the moment of admission', () => {
+  test('of hours may span midnight, and the time of admission decides', () => {
     const at = (hour: number, minute: number): number => Date.UTC(2026, 10, 15, hour, minute)
     const night = { cases: [{ hours: ['16:30', '00:30'], input: '0.05' }] }
     const day = { cases: [{ hours: ['08:00', '16:00'], input: '0.05' }] }
@@ -149,13 +149,13 @@ describe('a case', () => {
     }
   })
 
-  test('of a coming day begins on it', () => {
+  test('of a future day begins on that day', () => {
     const coming = { cases: [{ from: '2027-01-01', input: '1' }] }
     expect(cost({ input: 1 }, pricedAs(coming, { atMs: Date.UTC(2027, 0, 1) - 1 }))).toBe(150n)
     expect(cost({ input: 1 }, pricedAs(coming, { atMs: Date.UTC(2027, 0, 1) }))).toBe(1_000n)
   })
 
-  test('that stands later wins, and leaves alone what it does not name', () => {
+  test('that is listed later wins, and does not change rates that it does not name', () => {
     const both = {
       cases: [
         { inputAbove: 0, input: '1', output: '2' },
@@ -169,7 +169,7 @@ describe('a case', () => {
 describe('the class of service', () => {
   const priority = { cases: [{ class: 'priority', input: '1' }] }
 
-  test('has a price if it is standard, never dearer, or named', () => {
+  test('has a price if it is standard, never more expensive, or named', () => {
     for (const name of [undefined, 'auto', 'default', 'standard', 'on_demand', 'flex', 'batch']) {
       expect([name, hasClass(priceOf({}), name)]).toEqual([name, true])
     }
@@ -179,7 +179,7 @@ describe('the class of service', () => {
     expect([classOf('default'), classOf('flex')]).toEqual([undefined, 'flex'])
   })
 
-  test('that was really served can only make a bill smaller', () => {
+  test('that was served can only make a bill smaller', () => {
     const asked = pricedAs(priority, { serviceClass: 'priority' })
     expect(cost({ input: 1 }, asked, 'priority')).toBe(1_000n)
     expect(cost({ input: 1 }, asked, 'default')).toBe(150n)
@@ -190,7 +190,7 @@ describe('the class of service', () => {
   })
 })
 
-describe('what is counted one by one', () => {
+describe('a unit', () => {
   const spoken = { input: '0', output: '0', perCharacter: '0.000015' }
 
   test('is billed at its own rate, and only where the price has one', () => {
@@ -202,7 +202,7 @@ describe('what is counted one by one', () => {
     expect(billOf(used, pricedAs({})).lines).toEqual([])
   })
 
-  test('is no basis for a call that is counted in something else', () => {
+  test('is no basis for a call that is counted in other units', () => {
     const { price } = pricedAs(spoken)
     expect([hasBasis(price, { characters: 1 }), hasBasis(price, { images: 1 }), hasBasis(price, undefined)]).toEqual([
       ...[true, false, false],
@@ -252,7 +252,7 @@ const plus = (one: Usage, other: Usage): Usage =>
 const runs = (numRuns: number) => ({ numRuns })
 
 describe('for every usage and price', () => {
-  test('the parts of a bill add up, but for one rounding and one fee each', () => {
+  test('the parts of a bill add up, except for one rounding and one fee each', () => {
     fc.assert(
       fc.property(usages, usages, flat, (one, other, each) => {
         const [a, b, both] = [cost(one, each), cost(other, each), cost(plus(one, other), each)]
@@ -263,7 +263,7 @@ describe('for every usage and price', () => {
     )
   })
 
-  test('more tokens at the same rates never cost less, and none cost less than nothing', () => {
+  test('more tokens at the same rates never cost less, and no bill is negative', () => {
     fc.assert(
       fc.property(usages, usages, flat, (one, other, each) => {
         const a = cost(one, each)
@@ -298,7 +298,7 @@ describe('for every usage and price', () => {
   const spare = fc.constantFrom(0, 0, 1, 500)
   const sizes = fc.record({ choices: fc.integer({ min: 1, max: 4 }), spare })
 
-  /** The smallest size that a usage keeps to, and a little more. */
+  /** The smallest size that covers a usage, and a little more. */
   function sizeOf(used: Usage, each: { choices: number; spare: number }): CallSize {
     const written = outputBuckets.reduce((sum, bucket) => sum + (used[bucket] ?? 0), 0)
     return {
@@ -311,7 +311,7 @@ describe('for every usage and price', () => {
     }
   }
 
-  test('the bound covers every usage that keeps to it, whatever was served', () => {
+  test('the bound covers every usage within the size, whatever class was served', () => {
     fc.assert(
       fc.property(usages, priceds, fc.tuple(sizes, served), (used, each, [some, named]) => {
         const size = sizeOf(used, some)
@@ -339,14 +339,14 @@ describe('for every usage and price', () => {
 describe('the bound', () => {
   const size = { inputTokensMax: 100, outputTokensMax: 10, choices: 1, searchesMax: 0 }
 
-  test('is every byte a token, and every token that may be written', () => {
+  test('counts every byte as a token, and every token that may be written', () => {
     expect(bound(size, price)).toBe(100n * 150n + 10n * 600n)
     expect(bound({ ...size, choices: 3 }, price)).toBe(100n * 150n + 30n * 600n)
     expect<bigint>(inputBound(size, price)).toBe(100n * 150n)
     expect<bigint>(inputBound(size, { ...price, perMille: 3_000n })).toBe(3n * 100n * 150n)
   })
 
-  test('has what every choice may think beyond its cap, which no cap makes less', () => {
+  test('includes the reasoning of every choice beyond its maximum, which no maximum reduces', () => {
     const thinking = { ...size, choices: 2, thoughtTokensMax: 50 }
     expect(bound(thinking, price)).toBe(100n * 150n + 2n * 60n * 600n)
     expect<bigint>(inputBound(thinking, price)).toBe(100n * 150n)
@@ -354,25 +354,25 @@ describe('the bound', () => {
     expect(affordableOutput(thinking, price, 75_000n as Nanos)).toBe(0)
   })
 
-  test('takes the dearest kind of input, and that of sound and pictures only where there may be some', () => {
+  test('takes the highest input rate, and the rates of audio and images only if there may be some', () => {
     const audio = pricedAs({ cacheWrite: '0.40', inputAudio: '2' })
     expect(bound(size, audio)).toBe(100n * 2_000n + 6_000n)
     expect(bound({ ...size, textOnly: true }, audio)).toBe(100n * 400n + 6_000n)
   })
 
-  test('holds fees, too', () => {
+  test('includes fees', () => {
     const fees = pricedAs({ perRequest: '0.005', perSearch: '0.01' })
     expect(bound({ ...size, searchesMax: 2 }, fees)).toBe(100n * 150n + 6_000n + 25_000_000n)
     expect<bigint>(inputBound({ ...size, searchesMax: 2 }, fees)).toBe(100n * 150n + 25_000_000n)
   })
 
-  test('reckons with a tier only if the input can reach it', () => {
+  test('includes a case of long input only if the input can reach it', () => {
     const tiers = pricedAs({ cases: [{ inputAbove: 100, output: '2' }] })
     expect(bound(size, tiers)).toBe(100n * 150n + 6_000n)
     expect(bound({ ...size, inputTokensMax: 101 }, tiers)).toBe(101n * 150n + 20_000n)
   })
 
-  test('of a free call is nothing, and everything is affordable', () => {
+  test('of a free call is zero, and everything is affordable', () => {
     expect(bound(size, undefined)).toBe(0n)
     expect<bigint>(inputBound(size, undefined)).toBe(0n)
     expect(affordableOutput(size, undefined, 0n as Nanos)).toBe(10)

@@ -1,8 +1,8 @@
-// Usage and price to money, and the most that a call can come to.
+// Computes the bill of a call from its usage and price, and the most that a call can cost.
 //
-// A bill is the sum of its lines, multiplied by the tier and rounded up once. Which cases of a price apply depends on
-// the class of service, on the moment the call was admitted and on how long its input was; the whole call is billed
-// at the rates of its tier.
+// A bill is the sum of its lines, multiplied by the tier's multiplier and rounded up once. Which cases of a price apply
+// depends on the service class, on the time when the call was admitted and on the length of its input; the whole call is
+// billed at the rates of these cases.
 
 import { assert } from '../base/assert.ts'
 import type { Line, Nanos, NanosPerMillion } from '../base/money/money.ts'
@@ -12,21 +12,21 @@ import { fees, neighbours, tokensAreFree, unitFees, unitNames } from '../base/mo
 import type { Bucket, Unit, Units, Usage } from '../base/money/usage.ts'
 import { buckets, inputBuckets, inputTokens, outputBuckets, units } from '../base/money/usage.ts'
 
-/** What a call is billed by, pinned when it is admitted. */
+/** The price that a call is billed by. It is fixed when the call is admitted. */
 export interface Priced {
   readonly price: Price
   readonly version: number
   /** The tier's multiplier. */
   readonly perMille: bigint
-  /** The class that the caller asked for; undefined for the standard one, whatever it was called. */
+  /** The service class that the caller asked for; undefined: the standard class, under any of its names. */
   readonly serviceClass: string | undefined
   readonly atMs: number
 }
 
-/** Undefined: free of charge, as the provider's data says. */
+/** Undefined: the provider file says that the model is free. */
 export type PricedOrFree = Priced | undefined
 
-/** Fees are written as their rate for a million, so that every line of a bill reads alike. */
+/** Fees are written as a rate per million, so that all lines of a bill have the same form. */
 export interface CostLine extends Line {
   readonly what: Bucket | 'request' | (typeof unitNames)[Unit]
 }
@@ -36,45 +36,45 @@ export interface Bill {
   readonly lines: readonly CostLine[]
 }
 
-/** What callers write for the class that is served when nothing is asked for. */
+/** Names that callers use for the standard service class. */
 const STANDARD = ['auto', 'default', 'standard', 'standard_only', 'on_demand']
-/** Never dearer than the standard class, whose rates they have where a price does not name them. */
+/** Classes that never cost more than the standard class. If a price does not name them, they have its rates. */
 const NEVER_DEARER = ['flex', 'batch']
 
-/** The class as a price names it; undefined for the standard one. */
+/** The service class as prices name it; undefined for the standard class. */
 export function classOf(asked: string | undefined): string | undefined {
   return asked === undefined || STANDARD.includes(asked) ? undefined : asked
 }
 
-/** Whether the price of this class is known. One that may be dearer and has no case is not, and is not served. */
+/** Whether the price of this class is known. A class that may cost more and has no case of its own is not served. */
 export function hasClass(price: Price, serviceClass: string | undefined): boolean {
   const named = classOf(serviceClass)
   return named === undefined || NEVER_DEARER.includes(named) || price.cases.some(one => one.class === named)
 }
 
-/** Whether it says what a search costs, be it nothing: each one, or a call with any. */
+/** Whether the price names a fee for searches, which may be 0: for each search, or for a call with any search. */
 export const hasSearch = ({ rates }: Price): boolean =>
   rates.perSearch !== undefined || rates.perGroundedCall !== undefined
 
-/** Whether it says what one of these costs, be it nothing. */
+/** Whether the price names a fee for this unit, which may be 0. */
 export const hasUnit = ({ rates }: Price, unit: Unit): boolean => rates[unitFees[unit]] !== undefined
 
 /**
- * Whether it says what a call comes to that is counted in these units besides its tokens: by one of them, or by tokens.
- * A price that has only what another kind of call is counted in would make this one free.
+ * Whether the price can bill a call that is counted in these units besides its tokens: it charges for tokens or for one
+ * of the units. A price with fees for other units only would make the call free.
  */
 export function hasBasis(price: Price, counted: Units | undefined): boolean {
   return !tokensAreFree(price) || hasFee(price, counted)
 }
 
-/** Whether it has a fee for one of these units. */
+/** Whether the price has a fee for one of these units. */
 export function hasFee(price: Price, counted: Units | undefined): boolean {
   return units.some(unit => counted?.[unit] !== undefined && (price.rates[unitFees[unit]] ?? 0n) > 0n)
 }
 
 const noBill: Bill = { amount: noMoney, lines: [] }
 
-/** `served` is the class that the answer names. It can make a bill smaller than what was asked for, never larger. */
+/** `served`: the service class that the answer names. It can make the bill smaller than the requested class, not larger. */
 export function billOf(usage: Usage, priced: PricedOrFree, served?: string): Bill {
   if (priced === undefined) return noBill
   const asked = billAs(usage, priced)
@@ -98,78 +98,78 @@ function billAs(usage: Usage, priced: Priced): Bill {
       lines.push({ what: unitNames[unit], count, rate: eachAsRate(each) })
     }
   }
-  if (lines.length === 0) return noBill // where nothing is charged there is no fee either
+  if (lines.length === 0) return noBill // without any usage there is no fee per request either
   if (rates.perRequest > 0n) lines.push({ what: 'request', count: 1, rate: eachAsRate(rates.perRequest) })
   return { amount: bill(lines, priced.perMille), lines }
 }
 
 export interface CallSize {
-  /** Bytes of text, or more where not all input is in the request. */
+  /** The bytes of the text, or more when not all input is in the request. */
   readonly inputTokensMax: number
-  /** The cap on one choice: the caller's, or the model's own. */
+  /** The maximum for one choice: the caller's, or the model's own. */
   readonly outputTokensMax: number
-  /** Where that cap is not on what the model thinks: how much one choice may think on top. */
+  /** How many reasoning tokens one choice may use on top, where outputTokensMax does not include them. */
   readonly thoughtTokensMax?: number
   readonly choices: number
   readonly searchesMax: number
-  /** What else is counted one by one. */
+  /** Other units that are counted one by one. */
   readonly units?: Units | undefined
-  /** No input is heard or seen, so that its rates need not be feared. */
+  /** The input has no audio and no images, so that their rates cannot apply. */
   readonly textOnly?: boolean
 }
 
 /**
- * The most a call can cost, by the limits we know. A token of a byte-level vocabulary is at least a byte long, so a
- * body of text bounds its own input; nothing bounds the output but its cap. Every token is taken at the dearest rate
- * that could still apply, also that of the standard class: a provider may serve it instead of the one asked for.
+ * The most that a call can cost. A token is at least one byte long, so the bytes of a text bound its input tokens; the
+ * output is bounded by its maximum only. Every token counts at the highest rate that could apply, also of the standard
+ * class, because a provider may serve it instead of the requested class.
  */
 export function upperBound(size: CallSize, priced: PricedOrFree): Nanos {
   if (priced === undefined) return noMoney
-  const top = topFor(priced, size)
-  const output = { count: size.outputTokensMax * size.choices, rate: top.output }
-  return bill([...fixedLines(size, top), thoughtLine(size, top), output], priced.perMille)
+  const highest = highestFor(priced, size)
+  const output = { count: size.outputTokensMax * size.choices, rate: highest.output }
+  return bill([...fixedLines(size, highest), thoughtLine(size, highest), output], priced.perMille)
 }
 
-/** The part of the bound that is for the input, and for what a call costs whatever it says. */
+/** The part of the upper bound for the input and for fees that do not depend on the answer. */
 export function inputBound(size: CallSize, priced: PricedOrFree): Nanos {
-  return priced === undefined ? noMoney : bill(fixedLines(size, topFor(priced, size)), priced.perMille)
+  return priced === undefined ? noMoney : bill(fixedLines(size, highestFor(priced, size)), priced.perMille)
 }
 
-/** The largest cap on the output, up to that of `size`, whose bound fits; 0 if none does. */
+/** The largest output maximum, up to that of `size`, whose upper bound fits into `available`; 0 if none fits. */
 export function affordableOutput(size: CallSize, priced: PricedOrFree, available: Nanos): number {
   if (priced === undefined) return size.outputTokensMax
-  const top = topFor(priced, size)
+  const highest = highestFor(priced, size)
   let fixed = 0n
-  for (const { count, rate } of [...fixedLines(size, top), thoughtLine(size, top)]) fixed += BigInt(count) * rate
+  for (const { count, rate } of [...fixedLines(size, highest), thoughtLine(size, highest)]) fixed += BigInt(count) * rate
   const room = available * BILLION - fixed * priced.perMille
   if (room < 0n) return 0
-  const each = BigInt(size.choices) * top.output * priced.perMille
-  const most = each === 0n ? BigInt(size.outputTokensMax) : room / each
-  return most < size.outputTokensMax ? Number(most) : size.outputTokensMax
+  const each = BigInt(size.choices) * highest.output * priced.perMille
+  const affordable = each === 0n ? BigInt(size.outputTokensMax) : room / each
+  return affordable < size.outputTokensMax ? Number(affordable) : size.outputTokensMax
 }
 
-function fixedLines(size: CallSize, top: Top): readonly Line[] {
+function fixedLines(size: CallSize, highest: HighestRates): readonly Line[] {
   const lines: Line[] = [
-    { count: size.inputTokensMax, rate: size.textOnly ? top.text : top.input },
-    { count: 1, rate: eachAsRate(top.perRequest) },
-    { count: size.searchesMax, rate: eachAsRate(top.perSearch) },
+    { count: size.inputTokensMax, rate: size.textOnly ? highest.text : highest.input },
+    { count: 1, rate: eachAsRate(highest.perRequest) },
+    { count: size.searchesMax, rate: eachAsRate(highest.perSearch) },
   ]
-  if (size.units === undefined) return lines // as of most calls, and money is slow to multiply
-  for (const unit of units) lines.push({ count: size.units[unit] ?? 0, rate: eachAsRate(top[unitFees[unit]]) })
+  if (size.units === undefined) return lines // most calls have none, and bigint multiplication is slow
+  for (const unit of units) lines.push({ count: size.units[unit] ?? 0, rate: eachAsRate(highest[unitFees[unit]]) })
   return lines
 }
 
-const thoughtLine = ({ thoughtTokensMax = 0, choices }: CallSize, top: Top): Line => ({
+const thoughtLine = ({ thoughtTokensMax = 0, choices }: CallSize, highest: HighestRates): Line => ({
   count: thoughtTokensMax * choices,
-  rate: top.output,
+  rate: highest.output,
 })
 
 const BYTES_PER_TOKEN = 4
 
 /**
- * A count of our own, for where the provider reported none that can be believed. Bytes and not characters: a Chinese
- * character is three bytes and most of a token. Of an answer they are bytes of prose, to which numbers, signs and other
- * scripts were converted. Marked as estimated in the record.
+ * Our own token count, for a provider that reports none or an implausible one; the record says `estimated`. It counts
+ * bytes, not characters: a Chinese character is three bytes and most of a token. For an answer, `bytes` are the
+ * equivalent bytes of prose: digits, punctuation and other scripts were converted before.
  */
 export const estimateTokens = (bytes: number): number => Math.ceil(bytes / BYTES_PER_TOKEN)
 
@@ -177,30 +177,30 @@ type Fees = Readonly<Record<Fee, Nanos>>
 
 type FullRates = Readonly<Record<Bucket, NanosPerMillion>> & Fees
 
-/** The dearest of the rates that stand in one place of a price. */
-interface Top extends Fees {
+/** The highest rates of one part of a price: its base rates or one case. */
+interface HighestRates extends Fees {
   readonly text: NanosPerMillion
   readonly input: NanosPerMillion
   readonly output: NanosPerMillion
 }
 
-/** What follows from a price and is worked out once. */
-interface Sheet {
-  /** By which cases apply, each a bit. */
+/** Values derived from a price, computed once. */
+interface DerivedRates {
+  /** By the cases that apply, as a bit set. */
   readonly rates: Map<number, FullRates>
-  readonly base: Top
-  readonly cases: readonly Top[]
+  readonly base: HighestRates
+  readonly cases: readonly HighestRates[]
 }
 
-const sheets = new WeakMap<Price, Sheet>()
+const derived = new WeakMap<Price, DerivedRates>()
 
-function sheetOf(price: Price): Sheet {
-  let sheet = sheets.get(price)
-  if (sheet === undefined) {
-    sheet = { rates: new Map(), base: topOf(price.rates), cases: price.cases.map(one => topOf(one.rates)) }
-    sheets.set(price, sheet)
+function derive(price: Price): DerivedRates {
+  let known = derived.get(price)
+  if (known === undefined) {
+    known = { rates: new Map(), base: highestOf(price.rates), cases: price.cases.map(one => highestOf(one.rates)) }
+    derived.set(price, known)
   }
-  return sheet
+  return known
 }
 
 function ratesFor(priced: Priced, input: number): FullRates {
@@ -209,7 +209,7 @@ function ratesFor(priced: Priced, input: number): FullRates {
   for (let index = 0; index < price.cases.length; index++) {
     if (mayApply(price.cases[index]!, priced, input)) applying |= 1 << index
   }
-  const { rates } = sheetOf(price)
+  const { rates } = derive(price)
   let full = rates.get(applying)
   if (full === undefined) {
     full = fullRates(price, applying)
@@ -218,7 +218,7 @@ function ratesFor(priced: Priced, input: number): FullRates {
   return full
 }
 
-/** Whether a case applies to a call of this much input, or could to one of at most this much. */
+/** Whether a case applies to a call with this many input tokens, or could apply to one with at most this many. */
 function mayApply(one: PriceCase, { serviceClass, atMs }: Priced, input: number): boolean {
   if (one.class !== undefined && one.class !== serviceClass) return false
   if (one.inputAbove !== undefined && input <= one.inputAbove) return false
@@ -237,7 +237,7 @@ function fullRates(price: Price, applying: number): FullRates {
   const full: Partial<Record<Bucket, NanosPerMillion>> = {}
   for (const bucket of buckets) {
     const named = [bucket, ...neighbours[bucket]].find(one => stated[one] !== undefined)
-    assert(named !== undefined, 'a price names input and output')
+    assert(named !== undefined, 'a price must name input and output rates')
     full[bucket] = stated[named]!
   }
   return { ...(full as Record<Bucket, NanosPerMillion>), ...feesOf(stated) }
@@ -251,34 +251,32 @@ function feesOf(rates: Rates): Fees {
 
 const textBuckets = inputBuckets.filter(bucket => !/Audio|Image/.test(bucket))
 
-/** Neighbours of an input are inputs, and of a text are texts, so what is not stated cannot be dearer. */
-function topOf(rates: Rates): Top {
-  const dearest = (some: readonly Bucket[]): NanosPerMillion =>
-    some.reduce((most, bucket) => dearer(most, rates[bucket] ?? most), 0n as NanosPerMillion)
+/** A kind without a rate has the rate of a neighbour of the same group, so that it cannot be higher than these. */
+function highestOf(rates: Rates): HighestRates {
+  const highest = (group: readonly Bucket[]): NanosPerMillion =>
+    group.reduce((most, bucket) => larger(most, rates[bucket] ?? most), 0n as NanosPerMillion)
   return {
-    text: dearest(textBuckets),
-    input: dearest(inputBuckets),
-    output: dearest(outputBuckets),
+    text: highest(textBuckets),
+    input: highest(inputBuckets),
+    output: highest(outputBuckets),
     ...feesOf(rates),
   }
 }
 
-const dearer = <T extends bigint>(one: T, other: T): T => (one > other ? one : other)
+const larger = <T extends bigint>(a: T, b: T): T => (a > b ? a : b)
 
-function dearerOf(top: Top, one: Top): Top {
-  const dearest: Record<string, bigint> = {}
-  for (const name in top) dearest[name] = dearer(top[name as keyof Top], one[name as keyof Top] as Nanos)
-  return dearest as unknown as Top
+function mergeHighest(a: HighestRates, b: HighestRates): HighestRates {
+  const highest: Record<string, bigint> = {}
+  for (const name in a) highest[name] = larger(a[name as keyof HighestRates], b[name as keyof HighestRates] as Nanos)
+  return highest as unknown as HighestRates
 }
 
-/** A case that could apply may make a call cheaper; the bound takes the dearer of with and without it. */
-function topFor(priced: Priced, { inputTokensMax }: CallSize): Top {
-  const { base, cases } = sheetOf(priced.price)
-  let top = base
+/** A case that could apply may also make a call cheaper. So the bound takes the higher rate of with and without it. */
+function highestFor(priced: Priced, { inputTokensMax }: CallSize): HighestRates {
+  const { base, cases } = derive(priced.price)
+  let highest = base
   for (let index = 0; index < cases.length; index++) {
-    const one = cases[index]!
-    if (!mayApply(priced.price.cases[index]!, priced, inputTokensMax)) continue
-    top = dearerOf(top, one)
+    if (mayApply(priced.price.cases[index]!, priced, inputTokensMax)) highest = mergeHighest(highest, cases[index]!)
   }
-  return top
+  return highest
 }

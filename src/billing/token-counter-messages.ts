@@ -4,7 +4,7 @@ export interface FromCounter extends TokenCount {
   readonly id: number
 }
 
-/** Bytes of UTF-8 in memory of the thread's own. What is begun after `dueMs`, by the wall clock, is not counted. */
+/** `text`: UTF-8, transferred to the thread. After `dueMs` (wall clock) the thread counts no further piece. */
 export interface ToCounter {
   readonly id: number
   readonly text: Uint8Array
@@ -13,8 +13,8 @@ export interface ToCounter {
 
 export interface TokenCount {
   readonly tokens: number
-  /** What a vocabulary may need on top that knows the scripts of the text less well. */
+  /** Tokens that a vocabulary may need on top if it supports the scripts of the text less well. */
   readonly spare: number
-  /** What there was no time to count; each byte may be a token. */
+  /** Bytes that were not counted for lack of time. Each of them may be a token. */
   readonly uncountedBytes: number
 }

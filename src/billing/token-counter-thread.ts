@@ -1,8 +1,8 @@
-// Counts tokens in a thread of its own: a megabyte of prose takes a fifth of a second.
+// Counts tokens, in a worker thread because a megabyte of prose takes 0.2 seconds.
 //
-// Byte-pair merging takes time by the square of the longest word, and a word may be megabytes of one letter. So the
-// text is counted in short pieces. Where a piece ends inside a word, its halves may need a token more than the whole:
-// about one in a hundred, on the safe side.
+// The time of byte-pair merging grows with the square of the longest word, and a word may be megabytes of one letter. So
+// the text is counted in short pieces. A word that is split between two pieces may need one token more, which makes the
+// count about 1 % too high, on the safe side.
 
 import { countTokens, setMergeCacheSize } from 'gpt-tokenizer/encoding/o200k_base'
 import type { FromCounter, ToCounter } from './token-counter-messages.ts'
@@ -10,33 +10,33 @@ import type { FromCounter, ToCounter } from './token-counter-messages.ts'
 declare const self: Worker
 
 const PIECE_BYTES = 512
-/** Words that are remembered. By default there are a hundred thousand, each of which may be as long as a piece. */
-const WORDS_KEPT = 2_000
+/** The size of the tokenizer's word cache. The default of 100,000 is too large: a word may be as long as a piece. */
+const WORDS_CACHED = 2_000
 
-/** A caller may write the names of special tokens, which are text like any other here. */
+/** A caller may write the names of special tokens. They count as ordinary text. */
 const asText = { disallowedSpecial: new Set<string>() }
 const decoder = new TextDecoder()
 
-setMergeCacheSize(WORDS_KEPT)
+setMergeCacheSize(WORDS_CACHED)
 
 self.onmessage = ({ data }: MessageEvent<ToCounter>) => {
   const { id, text, dueMs } = data
   let tokens = 0
   let spare = 0
-  let at = 0
-  while (at < text.length && Date.now() < dueMs) {
-    const end = pieceEnd(text, at)
-    const piece = text.subarray(at, end)
+  let position = 0
+  while (position < text.length && Date.now() < dueMs) {
+    const end = pieceEnd(text, position)
+    const piece = text.subarray(position, end)
     tokens += countTokens(decoder.decode(piece), asText)
     spare += spareOf(piece)
-    at = end
+    position = end
   }
-  postMessage({ id, tokens, spare, uncountedBytes: text.length - at } satisfies FromCounter)
+  postMessage({ id, tokens, spare, uncountedBytes: text.length - position } satisfies FromCounter)
 }
 
 /**
- * The first byte of a character tells its script, roughly: those that begin with 0xe0 or 0xe1 are mostly of South Asia,
- * of which older vocabularies know hardly more than the bytes; of others beyond ASCII they know half as much as ours.
+ * The first UTF-8 byte of a character shows its script, roughly. 0xe0 and 0xe1 are mostly scripts of South Asia, which
+ * older vocabularies encode almost byte by byte; other scripts beyond ASCII need about half a token more per character.
  */
 function spareOf(piece: Uint8Array): number {
   let spare = 0
@@ -47,7 +47,7 @@ function spareOf(piece: Uint8Array): number {
   return spare
 }
 
-/** Never inside a character, which is at most four bytes. */
+/** A piece never ends inside a character, which has at most four bytes. */
 function pieceEnd(text: Uint8Array, start: number): number {
   let end = Math.min(start + PIECE_BYTES, text.length)
   while (end < text.length && end > start + PIECE_BYTES - 4 && (text[end]! & 0xc0) === 0x80) end--

@@ -1,4 +1,4 @@
-// The thread that counts tokens: right, bounded whatever it is fed, and gone when nobody needs it.
+// Tests the thread that counts tokens: correct, bounded for any input, and stopped when idle.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
@@ -13,7 +13,7 @@ const bytes = (text: string): Uint8Array => Buffer.from(text)
 const faults: string[] = []
 const opened: TokenCounter[] = []
 
-/** With all the time that a busy machine may take, unless told otherwise. */
+/** By default with enough time for a busy machine. */
 function open(options: Partial<TokenCounterOptions> = {}): TokenCounter {
   const counter = new TokenCounter(detail => faults.push(detail), { startMs: 30_000, countMs: 30_000, ...options })
   opened.push(counter)
@@ -32,12 +32,12 @@ describe('counts', () => {
     expect(await counter.count(bytes(''))).toMatchObject({ tokens: 0, uncountedBytes: 0 })
   })
 
-  test('the names of special tokens as the text that they are', async () => {
+  test('the names of special tokens as ordinary text', async () => {
     const count = await counter.count(bytes('<|endoftext|>'))
     expect(count!.tokens).toBeGreaterThan(1)
   })
 
-  test('long texts in pieces, at hardly more than the whole, and no character in two', async () => {
+  test('long texts in pieces, at hardly more than the whole, without splitting a character', async () => {
     const text = 'The river rose in the night, and by the morning it had come to the mill. '.repeat(1_000)
     const { tokens } = (await counter.count(bytes(text)))!
     expect(tokens / countTokens(text)).toBeWithin(1, 1.03)
@@ -61,13 +61,13 @@ describe('counts', () => {
     expect(most).toBeLessThan(Buffer.byteLength(text))
   })
 
-  test('several texts at once, each for its own', async () => {
+  test('several texts at once, each separately', async () => {
     const texts = ['one', 'one two', 'one two three']
     const counts = await Promise.all(texts.map(text => counter.count(bytes(text))))
     expect(counts.map(count => count!.tokens)).toEqual([1, 2, 3])
   })
 
-  test('the text as it was, whatever becomes of it later', async () => {
+  test('the text as it was, even if it is changed later', async () => {
     const text = Buffer.from('one two three')
     const counting = counter.count(text)
     text.fill('x')
@@ -80,7 +80,7 @@ describe('counts', () => {
     expect(count!.tokens).toBeLessThan(bounds.tokenCountBytesMax / 4)
   })
 
-  test('not more than it can hold, all together', async () => {
+  test('no more bytes at once than the bound', async () => {
     const first = counter.count(Buffer.alloc(bounds.tokenCountBytesMax - 2, 'a'))
     expect(await counter.count(bytes('abc'))).toBeUndefined()
     expect((await first)!.uncountedBytes).toBe(0)
@@ -92,7 +92,7 @@ describe('counts', () => {
 })
 
 describe('is bounded in time', () => {
-  test('what cannot be counted is left, byte by byte', async () => {
+  test('bytes that are not counted in time are reported', async () => {
     const counter = open({ countMs: 500 })
     await counter.count(bytes('abc'))
     const text = Buffer.from(randomBytes(4_500_000).toString('base64'))
@@ -110,7 +110,7 @@ describe('is bounded in time', () => {
 const script = (text: string): string => URL.createObjectURL(new Blob([text], { type: 'application/javascript' }))
 
 describe('the thread', () => {
-  test('starts at the first need, and goes when idle', async () => {
+  test('starts on first use, and stops when idle', async () => {
     const counter = open({ idleMs: 50 })
     expect(counter.running).toBe(false)
     await counter.count(bytes('abc'))
@@ -119,14 +119,14 @@ describe('the thread', () => {
     expect((await counter.count(bytes('abc')))!.tokens).toBe(1)
   })
 
-  test('leaves nobody waiting when it is closed', async () => {
+  test('resolves waiting counts when it is closed', async () => {
     const counter = open()
     const waiting = counter.count(bytes('abc'))
     counter.close()
     expect(await waiting).toBeUndefined()
   })
 
-  test('leaves nobody waiting when it dies, which is said, and another follows', async () => {
+  test('resolves waiting counts when it dies, reports that, and is started again', async () => {
     faults.splice(0)
     const counter = open({ thread: script("onmessage = () => { throw new Error('out of vocabulary') }") })
     for (let death = 1; death <= 2; death++) {

@@ -1,20 +1,20 @@
-// The near side of the thread that counts tokens, for the few calls whose bytes would hold too much of what their
-// callers have. It is started when first needed, which takes a few tenths of a second, and let go when nobody needs
-// it, because its vocabulary takes about a hundred megabytes.
+// Starts and uses the thread that counts tokens. Few calls need it: those for which a hold by bytes would take too much of
+// the account's money. The thread is started on first use, which takes a few tenths of a second, and stopped when idle,
+// because its vocabulary takes about 100 MB.
 //
-// A count is a help and never a need: whoever gets none goes on with what is known without it.
+// A count is optional: a caller that gets none continues with its estimate.
 
 import { bounds } from '../base/bounds.ts'
 import type { FromCounter, ToCounter, TokenCount } from './token-counter-messages.ts'
 
 /**
- * Other vocabularies need more tokens than the one we count with: for English prose about as many, up to a third more
- * for code, and several times as many for scripts that they hardly know. What a text needs beyond that is charged if
- * it can be paid, and is else the operator's shortfall.
+ * Other vocabularies may need more tokens than ours: about the same for English prose, up to a third more for code, and
+ * several times as many for scripts that they hardly support. If a text needs even more, the account is charged as far
+ * as it can pay, and the rest is the operator's shortfall.
  */
 const COUNT_MARGIN = 1.3
 
-/** In any vocabulary that is in use, as far as we know. */
+/** An upper estimate for all vocabularies that we know to be in use. */
 export const tokensAtMost = ({ tokens, spare, uncountedBytes }: TokenCount): number =>
   Math.ceil(tokens * COUNT_MARGIN + spare) + uncountedBytes
 
@@ -22,9 +22,9 @@ export type CountTokens = (text: Uint8Array) => Promise<TokenCount | undefined>
 
 export interface TokenCounterOptions {
   readonly countMs: number
-  /** What is granted on top while the thread starts. */
+  /** Extra time for the start of the thread. */
   readonly startMs: number
-  /** After so long without need, the thread is let go. */
+  /** The thread is stopped after this time without work. */
   readonly idleMs: number
   readonly thread: string
 }
@@ -36,10 +36,10 @@ const defaults: TokenCounterOptions = {
   thread: new URL('./token-counter-thread.ts', import.meta.url).href,
 }
 
-/** Later than the thread gives up, so that what it did until then is heard of. */
+/** We wait longer than the thread works, so that its partial count still arrives. */
 const GRACE_MS = 500
 
-interface Waiting {
+interface PendingCount {
   readonly bytes: number
   readonly timer: ReturnType<typeof setTimeout>
   resolve(count: TokenCount | undefined): void
@@ -49,13 +49,13 @@ export class TokenCounter {
   readonly #onFault: (detail: string) => void
   readonly #options: TokenCounterOptions
   #thread: Worker | undefined
-  #started = false
+  #hasStarted = false
   #idle: ReturnType<typeof setTimeout> | undefined
-  readonly #waiting = new Map<number, Waiting>()
-  #waitingBytes = 0
+  readonly #pending = new Map<number, PendingCount>()
+  #pendingBytes = 0
   #lastId = 0
 
-  /** `onFault` hears when the thread died; the next need starts another. */
+  /** `onFault` is called when the thread has died. The next count starts another one. */
   constructor(onFault: (detail: string) => void, options: Partial<TokenCounterOptions> = {}) {
     this.#onFault = onFault
     this.#options = { ...defaults, ...options }
@@ -65,39 +65,39 @@ export class TokenCounter {
     return this.#thread !== undefined
   }
 
-  /** Undefined when it would take too long, or too many wait already. */
+  /** Undefined when the count takes too long or too many bytes are waiting already. */
   readonly count: CountTokens = text => {
     const bytes = text.byteLength
-    if (this.#waitingBytes + bytes > bounds.tokenCountBytesMax) return Promise.resolve(undefined)
+    if (this.#pendingBytes + bytes > bounds.tokenCountBytesMax) return Promise.resolve(undefined)
     const id = ++this.#lastId
     const copy = new Uint8Array(text)
     this.#thread ??= this.#start()
     clearTimeout(this.#idle)
     const { countMs, startMs } = this.#options
-    const withinMs = this.#started ? countMs : startMs + countMs
+    const timeoutMs = this.#hasStarted ? countMs : startMs + countMs
     return new Promise(resolve => {
-      const timer = setTimeout(() => this.#finish(id, undefined), withinMs + GRACE_MS)
-      this.#waiting.set(id, { bytes, timer, resolve })
-      this.#waitingBytes += bytes
-      const job: ToCounter = { id, text: copy, dueMs: Date.now() + withinMs }
+      const timer = setTimeout(() => this.#finish(id, undefined), timeoutMs + GRACE_MS)
+      this.#pending.set(id, { bytes, timer, resolve })
+      this.#pendingBytes += bytes
+      const job: ToCounter = { id, text: copy, dueMs: Date.now() + timeoutMs }
       this.#thread!.postMessage(job, [copy.buffer])
     })
   }
 
-  /** Whoever waits gets nothing. */
+  /** Stops the thread. Waiting counts resolve to undefined. */
   close(): void {
     clearTimeout(this.#idle)
     this.#thread?.terminate()
     this.#thread = undefined
-    this.#started = false
-    for (const id of this.#waiting.keys()) this.#finish(id, undefined)
+    this.#hasStarted = false
+    for (const id of this.#pending.keys()) this.#finish(id, undefined)
   }
 
   #start(): Worker {
     const thread = new Worker(this.#options.thread)
     thread.onmessage = (event: MessageEvent<FromCounter>) => {
       if (this.#thread !== thread) return
-      this.#started = true
+      this.#hasStarted = true
       this.#finish(event.data.id, event.data)
     }
     thread.onerror = event => {
@@ -109,13 +109,13 @@ export class TokenCounter {
   }
 
   #finish(id: number, count: TokenCount | undefined): void {
-    const waiting = this.#waiting.get(id)
-    if (waiting === undefined) return // it was too late
-    this.#waiting.delete(id)
-    this.#waitingBytes -= waiting.bytes
-    clearTimeout(waiting.timer)
-    waiting.resolve(count)
-    if (this.#waiting.size > 0 || this.#thread === undefined) return
+    const pending = this.#pending.get(id)
+    if (pending === undefined) return // it has timed out
+    this.#pending.delete(id)
+    this.#pendingBytes -= pending.bytes
+    clearTimeout(pending.timer)
+    pending.resolve(count)
+    if (this.#pending.size > 0 || this.#thread === undefined) return
     this.#idle = setTimeout(() => this.close(), this.#options.idleMs)
     this.#idle.unref()
   }

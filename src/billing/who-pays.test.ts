@@ -1,4 +1,4 @@
-// The table of who pays, cell by cell.
+// Tests every row of the table that decides charges.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -13,7 +13,7 @@ const estimated: Usage = { input: 70, output: 50 }
 
 type Charged = 'none' | 'reported' | 'estimated' | 'input' | 'mixed' | 'thought' | 'counted thought' | 'input thought'
 
-/** What may have been thought unseen, where anything may. */
+/** The unseen reasoning tokens in cases that may have some. */
 const HIDDEN = 20
 
 const charged: Readonly<Record<Charged, readonly [Usage, UsageSource]>> = {
@@ -112,12 +112,12 @@ test('a completed answer is charged as reported, or estimated under a rule of it
   expect(chargedUsage(seenAs('completed', '<', undefined))).toEqual(expected('completed_unreported', 'estimated'))
 })
 
-test('a result of a task is charged as reported, or by its size under a rule of its own', () => {
+test('the result of a task is charged as reported, or by its size under a rule of its own', () => {
   expect(chargedUsage(seenAs('task_succeeded', '<', reported))).toEqual(expected('task_reported', 'reported'))
   expect(chargedUsage(seenAs('task_succeeded', '<', undefined))).toEqual(expected('task_unreported', 'estimated'))
 })
 
-test('a report that came before the first word, or knows of none, does not make the words free', () => {
+test('a report that came before the first content, or has no output, does not make the content free', () => {
   expect(chargedUsage(seenAs('completed', '<', early))).toEqual(expected('completed', 'mixed'))
   expect(chargedUsage(seenAs('completed', '<<', early))).toEqual(expected('completed_fallback', 'mixed'))
   expect(chargedUsage(seenAs('client_left', '<', early))).toEqual(expected('left_reading', 'mixed'))
@@ -125,7 +125,7 @@ test('a report that came before the first word, or knows of none, does not make 
   expect(chargedUsage(seenAs('client_left', '>', early)).usage).toEqual(early)
 })
 
-test('of words after the last report, what it does not know is counted', () => {
+test('content after the last report is estimated', () => {
   const stale = (usage: Usage): Delivered => ({ ...seenAs('completed', '<', usage), stale: true })
   expect(chargedUsage(stale(reported))).toMatchObject({ usage: { ...reported, output: 50 }, source: 'estimated' })
   const thought = { input: 7, output: 5, reasoning: 20 }
@@ -142,7 +142,7 @@ describe('always', () => {
     ...{ stale: fc.boolean(), wasWritten: fc.boolean(), tools: fc.boolean() },
   })
 
-  test('an error without output is free, an upstream that failed is never estimated, but for calls with tools', () => {
+  test('an error without output is free, and a failed upstream is never estimated, except for calls with tools', () => {
     fc.assert(
       fc.property(ended, ({ wasWritten, ...rest }) => {
         const seen = { ...rest, delivered: rest.content && wasWritten, estimate: () => estimated, hidden: () => HIDDEN }
@@ -153,7 +153,7 @@ describe('always', () => {
     )
   })
 
-  test('what was written to a caller is never free, unless the upstream failed and reported nothing', () => {
+  test('content that was sent to a caller is never free, unless the upstream failed and reported nothing', () => {
     fc.assert(
       fc.property(ended, fc.constantFrom('client_left', 'revoked', ...failures), (seen, outcome) => {
         const written = { ...seen, outcome, forwarded: true, content: true, delivered: true }
@@ -167,7 +167,7 @@ describe('always', () => {
     for (const { onPurpose } of rules) expect(onPurpose).toMatch(/\w.*\.$/s)
   })
 
-  test('nothing is estimated that is not needed', () => {
+  test('estimates are made only when they are needed', () => {
     const estimate = (): never => {
       throw new Error('estimated')
     }
@@ -176,11 +176,11 @@ describe('always', () => {
     }
   })
 
-  test('a crash is charged by its recovery and nowhere else', () => {
+  test('a crash is charged by the recovery and nowhere else', () => {
     expect(() => chargedUsage(seenAs('gateway_crash', '<', reported))).toThrow('recovery')
   })
 
-  test('every outcome has a last rule that takes what is left, and every rule a name of its own', () => {
+  test('every outcome has a last rule without a condition, and every rule has its own id', () => {
     for (const outcome of Object.keys(outcomes)) expect(rules.some(rule => rule.outcome === outcome)).toBe(true)
     expect(new Set(rules.map(({ id }) => id)).size).toBe(rules.length)
   })

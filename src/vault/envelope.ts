@@ -1,4 +1,4 @@
-// What the parts of the vault share: words into an envelope that opens only in its own row, and out of it again.
+// Encrypts and decrypts what the vault stores. An envelope can be opened only for the row that it was sealed for.
 
 import { bounds } from '../base/bounds.ts'
 import type { Seal } from '../base/secrets/seal.ts'
@@ -12,14 +12,14 @@ export interface VaultParts {
   readonly reader: { readonly kept: KeptReader }
   readonly seal: Seal
   dateMs(): number
-  /** Told of what was not kept, or does not open. */
+  /** Called when something could not be stored or decrypted. */
   onTrouble(detail: string): void
 }
 
 type Table = 'kept_response' | 'kept_reasoning' | 'task'
 
 export const placeOf = (table: Table, row: number | string) => ({ table, row, column: 'sealed' })
-/** An envelope opens for its account alone, whoever has moved it about. */
+/** Contains the account, so that an envelope that was moved to another account's row does not open. */
 export const rowOf = ({ accountId, id }: KeptId): string => `${accountId}/${id}`
 
 export const isId = (id: string): boolean => id !== '' && id.length <= bounds.keptIdCharsMax
@@ -27,7 +27,7 @@ export const isId = (id: string): boolean => id !== '' && id.length <= bounds.ke
 export const close = (seal: Seal, place: ReturnType<typeof placeOf>, bytes: Uint8Array): string =>
   seal.close(place, bytes).toString('base64')
 
-/** Undefined for what does not open: it was kept under another key, or is damaged. Nobody can have it back. */
+/** Undefined when the envelope does not open: it was sealed with another key, or is damaged. It cannot be recovered. */
 export function openOrSay(
   { seal, onTrouble }: VaultParts,
   place: ReturnType<typeof placeOf>,

@@ -1,5 +1,5 @@
-// How many tokens a provider reports for each one that we count, learned from calls that are over. Kept in memory and
-// written down from time to time: what a crash takes away is learned again.
+// Learns from finished calls how many tokens a provider reports for each token that we count. The factors are kept in
+// memory and stored from time to time; what a crash loses is learned again.
 
 import { bounds } from '../base/bounds.ts'
 import type { Spread } from '../base/collections/mean-variance.ts'
@@ -7,34 +7,34 @@ import { deviationOf, fadeSpread, mergeSpreads, spreadOf } from '../base/collect
 import type { VaultParts } from './envelope.ts'
 
 export interface Factor {
-  /** Of our count, to what the provider will say. */
+  /** Our count times this factor is what the provider will report. */
   readonly factor: number
-  /** Nineteen of twenty are no further off than this share of the corrected count. */
+  /** In 95 % of calls the corrected count is off by no more than this part of it. */
   readonly band: number
-  /** How many calls it was learned from. */
+  /** The number of calls that the factor was learned from. */
   readonly samples: number
 }
 
 export interface Factors {
   learn(model: string, counted: number, reported: number): void
   factor(model: string): Factor
-  /** Writes down what was learned since it last did. */
+  /** Stores what was learned since the last flush. */
   flush(): Promise<void>
 }
 
-/** Few say nothing of the next. */
+/** With fewer samples the default is used. */
 const SAMPLES_MIN = 8
-/** Of a short prompt, what is around it counts more than what is in it. */
+/** In a shorter prompt, the tokens that the provider adds around it distort the ratio. */
 const COUNTED_MIN = 32
-/** Beyond that, one of the two is not a count of the same thing. */
+/** With a larger ratio, the two counts are not of the same text. */
 const RATIO_MAX = 8
-const UNLEARNED: Omit<Factor, 'samples'> = { factor: 1, band: 0.3 }
+const DEFAULT: Omit<Factor, 'samples'> = { factor: 1, band: 0.3 }
 const BAND_MIN = 0.01
-const EVERY_MS = 10_000
+const FLUSH_MS = 10_000
 
 export function openFactors({ writer, reader, onTrouble }: VaultParts): Factors {
   const known = new Map(reader.kept.factors())
-  let fresh = new Map<string, Spread>()
+  let unsaved = new Map<string, Spread>()
   let timer: ReturnType<typeof setTimeout> | undefined
 
   function add(to: Map<string, Spread>, model: string, spread: Spread): void {
@@ -44,15 +44,15 @@ export function openFactors({ writer, reader, onTrouble }: VaultParts): Factors 
   async function flush(): Promise<void> {
     clearTimeout(timer)
     timer = undefined
-    if (fresh.size === 0) return
-    const written = fresh
-    fresh = new Map()
-    const factors = [...written].map(([model, spread]) => ({ model, ...spread }))
+    if (unsaved.size === 0) return
+    const saving = unsaved
+    unsaved = new Map()
+    const factors = [...saving].map(([model, spread]) => ({ model, ...spread }))
     try {
       await writer.run('learnFactors', { factors })
     } catch (fault) {
-      for (const [model, spread] of written) add(fresh, model, spread)
-      onTrouble(`factors are not written down: ${(fault as Error).message}`)
+      for (const [model, spread] of saving) add(unsaved, model, spread)
+      onTrouble(`token count factors could not be stored: ${(fault as Error).message}`)
     }
   }
 
@@ -62,12 +62,12 @@ export function openFactors({ writer, reader, onTrouble }: VaultParts): Factors 
       if (!(counted >= COUNTED_MIN && ratio >= 1 / RATIO_MAX && ratio <= RATIO_MAX)) return
       if (!known.has(model) && known.size >= bounds.countFactorsMax) return
       add(known, model, spreadOf(ratio))
-      add(fresh, model, spreadOf(ratio))
-      timer ??= setTimeout(() => void flush(), EVERY_MS).unref()
+      add(unsaved, model, spreadOf(ratio))
+      timer ??= setTimeout(() => void flush(), FLUSH_MS).unref()
     },
     factor(model) {
       const spread = known.get(model)
-      if (spread === undefined || spread.n < SAMPLES_MIN) return { ...UNLEARNED, samples: spread?.n ?? 0 }
+      if (spread === undefined || spread.n < SAMPLES_MIN) return { ...DEFAULT, samples: spread?.n ?? 0 }
       const band = Math.max(BAND_MIN, (2 * deviationOf(spread)) / spread.mean)
       return { factor: spread.mean, band, samples: spread.n }
     },

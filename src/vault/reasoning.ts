@@ -1,6 +1,6 @@
-// Reasoning state of tool calls, for callers whose dialect has no place for it. The next turn may come before the disk
-// has it, so it is in memory at once; the disk is for the turn after a restart. Best effort: a turn whose state is gone
-// goes on without it.
+// Stores the reasoning state of tool calls, for callers whose dialect cannot carry it. The next turn may come before the
+// state is on disk, so it is kept in memory as well; the disk is for turns after a restart. Best effort: a turn whose
+// state is lost continues without it.
 
 import { bounds } from '../base/bounds.ts'
 import type { KeptId } from '../store/vault/kept.ts'
@@ -8,32 +8,32 @@ import type { VaultParts } from './envelope.ts'
 import { close, isId, openOrSay, placeOf, rowOf } from './envelope.ts'
 
 export interface Reasoning {
-  /** Each text is one state, packed with its origin. `id` is the tool call's. The newest counts. */
+  /** Each text is one state, packed with its origin. `owner.id` is the id of the tool call. A newer state replaces it. */
   keep(owner: KeptId, packed: readonly string[]): void
   recall(owner: KeptId): readonly string[] | undefined
-  /** Lets go of the half in memory that was used least recently. */
+  /** Drops half of the memory, the least recently used states first. */
   shrink(): void
   /** How many did not get to the disk. */
   readonly dropped: number
 }
 
-interface Remembered {
+interface CachedState {
   readonly packed: readonly string[]
   readonly bytes: number
-  readonly untilMs: number
+  readonly expiresMs: number
 }
 
-/** Of a name and its place in memory. */
+/** The memory of an entry besides its text. */
 const ENTRY_BYTES = 256
 
 export function openReasoning(parts: VaultParts): Reasoning {
   const { writer, reader, seal, dateMs, onTrouble } = parts
-  const memory = new Memory(bounds.reasoningCachedBytesMax)
-  let waitingBytes = 0
+  const cache = new StateCache(bounds.reasoningCachedBytesMax)
+  let pendingBytes = 0
   let dropped = 0
   let isDropping = false
 
-  /** Told once in a row: a disk that is away is away for everybody. */
+  /** Reports only the first failure in a row, because a failed disk affects every call. */
   function drop(detail: string): void {
     dropped++
     if (!isDropping) onTrouble(`reasoning state is kept in memory only: ${detail}`)
@@ -42,8 +42,8 @@ export function openReasoning(parts: VaultParts): Reasoning {
 
   function write(owner: KeptId, text: Buffer): void {
     const bytes = text.length
-    if (waitingBytes + bytes > bounds.reasoningWaitingBytesMax) return drop('too much at once')
-    waitingBytes += bytes
+    if (pendingBytes + bytes > bounds.reasoningWaitingBytesMax) return drop('too many bytes are waiting to be written')
+    pendingBytes += bytes
     const { accountId, id } = owner
     const sealed = close(seal, placeOf('kept_reasoning', rowOf(owner)), text)
     const expiresMs = dateMs() + bounds.keptReasoningMsMax
@@ -53,7 +53,7 @@ export function openReasoning(parts: VaultParts): Reasoning {
         () => void (isDropping = false),
         (fault: unknown) => drop((fault as Error).message),
       )
-      .finally(() => void (waitingBytes -= bytes))
+      .finally(() => void (pendingBytes -= bytes))
   }
 
   return {
@@ -61,38 +61,38 @@ export function openReasoning(parts: VaultParts): Reasoning {
       const text = Buffer.from(JSON.stringify(packed))
       if (!isId(owner.id) || text.length > bounds.keptReasoningBytesMax) {
         dropped++
-        return onTrouble('reasoning state that is too large is not kept')
+        return onTrouble('reasoning state is not stored because it is too large')
       }
-      memory.put(rowOf(owner), { packed, bytes: text.length, untilMs: dateMs() + bounds.keptReasoningMsMax })
+      cache.put(rowOf(owner), { packed, bytes: text.length, expiresMs: dateMs() + bounds.keptReasoningMsMax })
       write(owner, text)
     },
     recall(owner) {
       if (!isId(owner.id)) return undefined
       const nowMs = dateMs()
-      const remembered = memory.get(rowOf(owner))
-      if (remembered !== undefined) return remembered.untilMs > nowMs ? remembered.packed : undefined
+      const cached = cache.get(rowOf(owner))
+      if (cached !== undefined) return cached.expiresMs > nowMs ? cached.packed : undefined
       const sealed = reader.kept.reasoning(owner, nowMs)
       const text = sealed && openOrSay(parts, placeOf('kept_reasoning', rowOf(owner)), sealed)
       return text && (JSON.parse(text.toString()) as string[])
     },
-    shrink: () => memory.shrink(),
+    shrink: () => cache.shrink(),
     get dropped() {
       return dropped
     },
   }
 }
 
-/** Lets go of what was used least recently. */
-class Memory {
+/** A cache of limited bytes that drops the least recently used entries. */
+class StateCache {
   readonly #bytesMax: number
-  readonly #entries = new Map<string, Remembered>()
+  readonly #entries = new Map<string, CachedState>()
   #bytes = 0
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax
   }
 
-  get(name: string): Remembered | undefined {
+  get(name: string): CachedState | undefined {
     const entry = this.#entries.get(name)
     if (entry === undefined) return undefined
     this.#entries.delete(name)
@@ -100,18 +100,18 @@ class Memory {
     return entry
   }
 
-  put(name: string, entry: Remembered): void {
+  put(name: string, entry: CachedState): void {
     this.#drop(name)
     this.#entries.set(name, entry)
     this.#bytes += entry.bytes + ENTRY_BYTES
-    this.#dropDown(this.#bytesMax)
+    this.#shrinkTo(this.#bytesMax)
   }
 
   shrink(): void {
-    this.#dropDown(this.#bytes / 2)
+    this.#shrinkTo(this.#bytes / 2)
   }
 
-  #dropDown(bytes: number): void {
+  #shrinkTo(bytes: number): void {
     while (this.#bytes > bytes) this.#drop(this.#entries.keys().next().value as string)
   }
 

@@ -1,9 +1,9 @@
-// Tasks that an upstream works on after their call was answered.
+// Stores tasks, on which an upstream works after their call was answered.
 //
-// A task is created before its hold, so that no hold is ever without one; then comes the hold, then the upstream, then
-// the upstream's id. Whatever is due is looked at again: what is over is settled first, which happens once, and then
-// changed to be over. Killed in between, it is due again. One without an upstream id that is due was never begun, or
-// its beginning was never heard of.
+// A task is created before its hold, so that every hold has a task. Then the gateway holds the money, sends the request
+// and stores the upstream's id. Tasks that are due are polled. A finished task is settled first, exactly once, and then
+// marked as finished; after a crash between these steps the task is due again. A due task without an upstream id was
+// never started, or the answer to its start was lost.
 
 import { bounds } from '../base/bounds.ts'
 import type { KeptId, TaskChange, TaskFacts } from '../store/vault/kept.ts'
@@ -12,39 +12,39 @@ import type { VaultParts } from './envelope.ts'
 import { close, isId, openOrSay, placeOf } from './envelope.ts'
 
 export interface Task extends Omit<TaskRow, 'sealed'> {
-  /** What the upstream last said of it. */
+  /** The upstream's last answer about the task. */
   readonly body?: Buffer
 }
 
 export interface Tasks {
   create(facts: TaskFacts, dueMs: number): Promise<'created' | 'exists' | 'too_many'>
   get(owner: KeptId): Task | undefined
-  /** Newest first, and how many there are in all. */
+  /** The newest tasks first, and the number of all tasks. */
   list(accountId: number, filter: TaskFilter): { readonly tasks: readonly Task[]; readonly total: number }
-  /** A body that is too large is let go, not the change. */
+  /** A body that is too large is dropped; the change is still made. */
   change(change: TaskChange, body?: Uint8Array): Promise<'changed' | 'over' | 'unknown'>
-  /** Only one that is over. */
+  /** Deletes a finished task. */
   delete(owner: KeptId): Promise<'dropped' | 'under_way' | 'unknown'>
-  /** Some of those to look at now, of all accounts, the longest due first. */
+  /** Some of the tasks to poll now, of all accounts, the longest due first. */
   due(nowMs: number): readonly Task[]
-  /** Some of those that no upstream is known to have begun. */
+  /** Some of the tasks without an upstream id. */
   unbegun(): readonly Task[]
-  /** That which a call began. */
+  /** The task that a call has created. */
   ofCall(callId: number, accountId: number): Task | undefined
 }
 
 export function openTasks(parts: VaultParts): Tasks {
   const { writer, reader, seal, onTrouble } = parts
 
-  function read({ sealed, ...row }: TaskRow): Task {
+  function readRow({ sealed, ...row }: TaskRow): Task {
     const body = sealed === null ? undefined : openOrSay(parts, placeOf('task', row.callId), sealed)
     return body === undefined ? row : { ...row, body }
   }
 
-  function closed(callId: number, body: Uint8Array | undefined): string | null {
+  function sealBody(callId: number, body: Uint8Array | undefined): string | null {
     if (body === undefined) return null
     if (body.length <= bounds.taskBodyBytesMax) return close(seal, placeOf('task', callId), body)
-    onTrouble(`what an upstream said of task ${callId} is too large to be kept`)
+    onTrouble(`the upstream's answer about task ${callId} is not stored because it is too large`)
     return null
   }
 
@@ -55,24 +55,24 @@ export function openTasks(parts: VaultParts): Tasks {
     },
     get(owner) {
       const row = isId(owner.id) ? reader.kept.task(owner) : undefined
-      return row === undefined ? undefined : read(row)
+      return row === undefined ? undefined : readRow(row)
     },
     list(accountId, filter) {
       const limit = Math.min(filter.limit, bounds.tasksListedMax)
       const [rows, total] = reader.kept.tasks(accountId, { ...filter, limit })
-      return { tasks: rows.map(read), total }
+      return { tasks: rows.map(readRow), total }
     },
     async change(change, body) {
-      return (await writer.run('changeTask', { ...change, sealed: closed(change.callId, body) })).done
+      return (await writer.run('changeTask', { ...change, sealed: sealBody(change.callId, body) })).done
     },
     async delete({ accountId, id }) {
       return isId(id) ? (await writer.run('dropTask', { accountId, id })).done : 'unknown'
     },
-    unbegun: () => reader.kept.unbegunTasks(bounds.tasksDueMax).map(read),
+    unbegun: () => reader.kept.unbegunTasks(bounds.tasksDueMax).map(readRow),
     ofCall(callId, accountId) {
       const row = reader.kept.taskOfCall(callId, accountId)
-      return row === undefined ? undefined : read(row)
+      return row === undefined ? undefined : readRow(row)
     },
-    due: nowMs => reader.kept.dueTasks(nowMs, bounds.tasksDueMax).map(read),
+    due: nowMs => reader.kept.dueTasks(nowMs, bounds.tasksDueMax).map(readRow),
   }
 }

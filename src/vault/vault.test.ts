@@ -1,4 +1,4 @@
-// The vault over a real file and its writer thread: what comes back, to whom, after a restart, and for how long.
+// Tests the vault with a real file and writer thread: what it returns, to which account, after a restart, and for how long.
 
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
@@ -59,7 +59,7 @@ async function restart(secret?: string): Promise<void> {
   await open(secret)
 }
 
-/** By somebody who has the file. */
+/** Changes made by somebody who has access to the file. */
 function spoil(sql: string): void {
   const db = new Database(path, { readwrite: true })
   db.run(sql)
@@ -81,7 +81,7 @@ const body = (text: string): ResponseBody => ({
 const of = (id: string, accountId = alice) => ({ accountId, id })
 
 describe('a response', () => {
-  test('comes back after a restart, to its account alone, and its words are not in the file', async () => {
+  test('is returned after a restart, to its account only, and its text is not readable in the file', async () => {
     expect(await vault.responses.put(facts('resp_1'), body('a secret word'))).toBe('kept')
     await restart()
     expect(vault.responses.get(of('resp_1'))).toEqual({
@@ -109,13 +109,13 @@ describe('a response', () => {
     expect(troubles.at(-1)).toContain('an encryption key that is not configured')
   })
 
-  test('of an upstream that keeps it has a place and no words', async () => {
+  test('that the upstream stores has a row and no body', async () => {
     await vault.responses.put(facts('resp_up', { upstreamId: 'resp_up' }))
     const kept = vault.responses.get(of('resp_up'))
     expect([kept?.channel, kept?.upstreamId, kept?.body]).toEqual(['p#1', 'resp_up', undefined])
   })
 
-  test('in the background changes until it is over', async () => {
+  test('in the background changes until it is finished', async () => {
     await vault.responses.put(facts('resp_1', { status: 'queued' }), body('queued'))
     expect(await vault.responses.change(of('resp_1'), 'in_progress')).toBe('changed')
     expect(vault.responses.get(of('resp_1'))).toMatchObject({ status: 'in_progress', body: body('queued') })
@@ -125,7 +125,7 @@ describe('a response', () => {
     expect(vault.responses.get(of('resp_1'))).toMatchObject({ status: 'completed', body: body('done') })
   })
 
-  test('is gone after thirty days', async () => {
+  test('is deleted after thirty days', async () => {
     await vault.responses.put(facts('resp_1'), body('x'))
     nowMs += 30 * DAY_MS - 1
     expect(vault.responses.get(of('resp_1'))).toBeDefined()
@@ -133,7 +133,7 @@ describe('a response', () => {
     expect(vault.responses.get(of('resp_1'))).toBeUndefined()
   })
 
-  test('that is too large, or is called something endless, is not kept', async () => {
+  test('that is too large, or has a too long id, is not stored', async () => {
     expect(await vault.responses.put(facts('resp_1'), body('x'.repeat(bounds.keptResponseBytesMax)))).toBe('too_large')
     const endless = 'x'.repeat(bounds.keptIdCharsMax + 1)
     expect(await vault.responses.put(facts(endless), body('x'))).toBe('too_large')
@@ -145,7 +145,7 @@ describe('a chain of responses', () => {
   const link = (at: number, more: Partial<ResponseFacts> = {}, text = String(at)) =>
     vault.responses.put(facts(`resp_${at}`, { previousId: at === 0 ? null : `resp_${at - 1}`, ...more }), body(text))
 
-  test('is told from its beginning', async () => {
+  test('is returned from its beginning', async () => {
     for (let at = 0; at < 3; at++) await link(at)
     const chain = await vault.responses.chain(of('resp_2'))
     expect(chain.done === 'found' && chain.links.map(({ id }) => id)).toEqual(['resp_0', 'resp_1', 'resp_2'])
@@ -158,7 +158,7 @@ describe('a chain of responses', () => {
     expect(await vault.responses.chain(of('resp_9'))).toEqual({ done: 'missing', id: 'resp_9' })
   })
 
-  test('is no longer than it may be, and a circle ends', async () => {
+  test('is limited in length, and a circle ends', async () => {
     await Promise.all(Array.from({ length: bounds.responseChainMax + 1 }, (_, at) => link(at)))
     const whole = await vault.responses.chain(of(`resp_${bounds.responseChainMax - 1}`))
     expect(whole.done === 'found' && whole.links.length).toBe(bounds.responseChainMax)
@@ -167,7 +167,7 @@ describe('a chain of responses', () => {
     expect(await vault.responses.chain(of('resp_5'))).toEqual({ done: 'too_long' })
   })
 
-  test('holds no more than it may', async () => {
+  test('is limited in bytes', async () => {
     const size = 7 * 1024 * 1024
     for (let at = 0; at < 5; at++) await link(at, {}, 'x'.repeat(size / 3))
     expect((await vault.responses.chain(of('resp_3'))).done).toBe('found')
@@ -176,7 +176,7 @@ describe('a chain of responses', () => {
 })
 
 describe('reasoning state', () => {
-  test('is there at once, for its account, and the newest counts', async () => {
+  test('is available at once, for its account, and the newest replaces older ones', async () => {
     vault.reasoning.keep(of('call_1'), ['d2VpcjF7old'])
     vault.reasoning.keep(of('call_1'), ['d2VpcjF7a', 'd2VpcjF7b'])
     expect(vault.reasoning.recall(of('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
@@ -190,13 +190,13 @@ describe('reasoning state', () => {
     expect([vault.reasoning.dropped, troubles]).toEqual([0, []])
   })
 
-  test('has its time in memory, too', () => {
+  test('expires in memory, too', () => {
     vault.reasoning.keep(of('call_1'), ['x'])
     nowMs += bounds.keptReasoningMsMax
     expect(vault.reasoning.recall(of('call_1'))).toBeUndefined()
   })
 
-  test('that comes faster than the disk is in memory only, and that is said once', () => {
+  test('that comes faster than the disk writes is kept in memory only, and this is reported once', () => {
     const text = 'x'.repeat(200_000)
     const fit = Math.floor(bounds.reasoningWaitingBytesMax / (text.length + 4))
     for (let at = 0; at < fit + 3; at++) vault.reasoning.keep(of(`call_${at}`), [text])
@@ -204,7 +204,7 @@ describe('reasoning state', () => {
     expect(vault.reasoning.recall(of(`call_${fit + 2}`))).toEqual([text])
   })
 
-  test('takes a bounded part of the memory, and the rest from the disk', async () => {
+  test('uses limited memory, and is read from the disk otherwise', async () => {
     const text = 'x'.repeat(200_000)
     const many = Math.ceil(bounds.reasoningCachedBytesMax / text.length) + 10
     for (let at = 0; at < many; at++) {
@@ -219,7 +219,7 @@ describe('reasoning state', () => {
     expect(vault.reasoning.recall(of(`call_${many - 1}`))?.[1]).toBe(String(many - 1))
   })
 
-  test('that is too large is not kept', () => {
+  test('that is too large is not stored', () => {
     vault.reasoning.keep(of('call_1'), ['x'.repeat(bounds.keptReasoningBytesMax)])
     expect([vault.reasoning.recall(of('call_1')), vault.reasoning.dropped]).toEqual([undefined, 1])
   })
@@ -232,7 +232,7 @@ describe('a task', () => {
   }
   const said = Buffer.from('{"status":"running","content":"a secret word"}')
 
-  test('is looked at until it is over, also after a restart', async () => {
+  test('is polled until it is finished, also after a restart', async () => {
     expect(await vault.tasks.create(task, nowMs + 10)).toBe('created')
     expect(await vault.tasks.create(task, nowMs + 10)).toBe('exists')
     const change = { callId: 7_000, updatedMs: nowMs, polledMs: nowMs }
@@ -251,7 +251,7 @@ describe('a task', () => {
     expect(await vault.tasks.delete(of('cgt-1'))).toBe('dropped')
   })
 
-  test('keeps its id from being given again', async () => {
+  test('keeps its id from being used again', async () => {
     await vault.tasks.create({ ...task, callId: 2 ** 50 }, nowMs)
     await close()
     const [again, start] = await Writer.open({ path, ballastBytes: 0 }, () => {})
@@ -260,7 +260,7 @@ describe('a task', () => {
     await open()
   })
 
-  test('of which far too much was said changes without it', async () => {
+  test('changes without the body when the body is too large', async () => {
     await vault.tasks.create(task, nowMs)
     const change = { callId: 7_000, status: 'failed', dueMs: null, updatedMs: nowMs } as const
     expect(await vault.tasks.change(change, Buffer.alloc(bounds.taskBodyBytesMax + 1))).toBe('changed')
@@ -269,7 +269,7 @@ describe('a task', () => {
   })
 })
 
-test("a file is its account's, at its channel", async () => {
+test("a file belongs to its account and its channel", async () => {
   await vault.files.own(of('file-1'), { channel: 'p#2', bytes: 3 })
   expect([vault.files.owns(of('file-1')), vault.files.owns(of('file-1', bob))]).toEqual(['p#2', undefined])
   expect([vault.files.sum(alice), vault.files.sum(bob)]).toEqual([
@@ -281,7 +281,7 @@ test("a file is its account's, at its channel", async () => {
   expect(vault.files.owns(of('file-1'))).toBeUndefined()
 })
 
-test("an id of an answer is its account's, at its channel, for its time and after a restart", async () => {
+test("an id of an answer belongs to its account and channel until it expires, also after a restart", async () => {
   await vault.references.own(alice, ['container:c1', 'item:i1'], 'p#2')
   await vault.references.own(alice, ['container:c1', 'x'.repeat(bounds.keptIdCharsMax + 1)], 'p#3')
   const ids = ['container:c1', 'item:i1', 'item:c1', 'x'.repeat(bounds.keptIdCharsMax + 1)]
@@ -299,7 +299,7 @@ test("an id of an answer is its account's, at its channel, for its time and afte
 })
 
 describe('a count factor', () => {
-  test('is one until there is something to learn from, then the mean, and is known after a restart', async () => {
+  test('is one until there are enough samples, then their mean, and survives a restart', async () => {
     expect(vault.factors.factor('p/m')).toEqual({ factor: 1, band: 0.3, samples: 0 })
     for (let at = 0; at < 7; at++) vault.factors.learn('p/m', 100, 150)
     expect(vault.factors.factor('p/m')).toEqual({ factor: 1, band: 0.3, samples: 7 })
@@ -329,7 +329,7 @@ describe('a count factor', () => {
     expect(vault.factors.factor('p/m').samples).toBe(0)
   })
 
-  test('that could not be written down is written later', async () => {
+  test('that could not be stored is stored later', async () => {
     let isAway = true
     const run = ((...args: Parameters<Writer['run']>) =>
       isAway ? Promise.reject(new Error('away')) : writer.run(...args)) as Writer['run']

@@ -1,5 +1,6 @@
-// What must outlive a call, each kind with its own part: responses, reasoning state, tasks, files, count factors. All
-// of it is an account's, sealed, bounded and kept for a while. Knows no HTTP, no dialect and no money.
+// The vault stores what outlives a call: responses, reasoning state, tasks, files, references and token count factors.
+// Stored content belongs to an account, is encrypted, limited in size and deleted after a time. The vault knows no HTTP,
+// no dialect and no money.
 
 import { bounds } from '../base/bounds.ts'
 import type { KeptId } from '../store/vault/kept.ts'
@@ -15,24 +16,24 @@ import { openResponses } from './responses.ts'
 import type { Tasks } from './tasks.ts'
 import { openTasks } from './tasks.ts'
 
-/** Files that callers have put at an upstream. They mean nothing on another channel. */
+/** Files that callers have uploaded to an upstream. A file can be used only on the channel that it was uploaded to. */
 export interface Files {
   own(owner: KeptId, at: { readonly channel: string; readonly bytes: number }): Promise<'kept' | 'too_large'>
-  /** How many an account has, and how large they are together. */
+  /** The number and the total size of an account's files. */
   sum(accountId: number): FilesSum
-  /** The channel that it lies at; undefined when it is not this account's. */
+  /** The channel of a file; undefined when it does not belong to this account. */
   owns(owner: KeptId): string | undefined
-  /** The newest first. */
+  /** The newest files first. */
   list(accountId: number): readonly FileRow[]
-  /** Whether it was this account's. */
+  /** Returns whether the file belonged to this account. */
   disown(owner: KeptId): Promise<boolean>
 }
 
-/** Ids that upstreams gave in answers, such as those of containers. They mean nothing on another channel. */
+/** Ids from answers of upstreams, for instance of containers. An id can be used only on the channel that it came from. */
 export interface References {
   /** Each id begins with its kind and a colon. */
   own(accountId: number, ids: readonly string[], channel: string): Promise<void>
-  /** The channel of each of these ids that is the account's, of uploaded files as well. */
+  /** The channel of each of these ids that belongs to the account, including uploaded files. */
   owned(accountId: number, ids: readonly string[]): ReadonlyMap<string, string>
 }
 
@@ -43,7 +44,7 @@ export interface Vault {
   readonly files: Files
   readonly references: References
   readonly factors: Factors
-  /** Before the writer is closed. */
+  /** Stores unsaved data. To be called before the writer is closed. */
   close(): Promise<void>
 }
 
@@ -76,22 +77,22 @@ function openFiles({ writer, reader, dateMs }: VaultParts): Files {
   }
 }
 
-const FILE = 'file:'
+const FILE_PREFIX = 'file:'
 
 function openReferences({ writer, reader, dateMs }: VaultParts): References {
   return {
     async own(accountId, ids, channel) {
-      const kept = ids.filter(isId).slice(0, bounds.referencesOfAnswerMax)
-      if (kept.length === 0) return
+      const storable = ids.filter(isId).slice(0, bounds.referencesOfAnswerMax)
+      if (storable.length === 0) return
       const expiresMs = dateMs() + bounds.keptReferenceMsMax
-      await writer.run('keepReferences', { accountId, ids: kept, channel, expiresMs })
+      await writer.run('keepReferences', { accountId, ids: storable, channel, expiresMs })
     },
     owned(accountId, ids) {
       const nowMs = dateMs()
       const found = new Map(reader.kept.references(accountId, nowMs, ids.filter(isId)))
       for (const id of ids) {
-        if (!id.startsWith(FILE) || found.has(id)) continue
-        const channel = isId(id) ? reader.kept.file({ accountId, id: id.slice(FILE.length) }, nowMs) : undefined
+        if (!id.startsWith(FILE_PREFIX) || found.has(id)) continue
+        const channel = isId(id) ? reader.kept.file({ accountId, id: id.slice(FILE_PREFIX.length) }, nowMs) : undefined
         if (channel !== undefined) found.set(id, channel)
       }
       return found

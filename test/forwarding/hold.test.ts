@@ -190,7 +190,7 @@ describe('a 402 names the cap that would fit', () => {
 
   test('of a budget as of a balance', async () => {
     const said = await refused(funded.keys.cappedBudget, small, 'budget_too_low')
-    expect(said).toContain('of the budget (key, total) is there. With max_tokens of at most 777 it would fit.')
+    expect(said).toContain('of the budget (key, total) is available. With max_tokens of at most 777 it would fit.')
   })
 
   test('for each choice', async () => {

@@ -71,8 +71,8 @@ test('one account is frozen, the others are served, and a person lets it go agai
   const account = await accountOf(wrong)
   spoilFolder('UPDATE account SET held = held + 5 WHERE id = (SELECT account_id FROM api_key ORDER BY id LIMIT 1)')
   const spoilt = balances()
-  await until(() => harness.logs.some(line => line.includes('the books do not agree')), 'it is logged')
-  const logged = JSON.parse(harness.logs.find(line => line.includes('the books do not agree'))!)
+  await until(() => harness.logs.some(line => line.includes('the ledger is inconsistent')), 'it is logged')
+  const logged = JSON.parse(harness.logs.find(line => line.includes('the ledger is inconsistent'))!)
   expect(logged).toMatchObject({ level: 'error', check: 'held', account })
   await nextAudit()
 
@@ -91,7 +91,7 @@ test('one account is frozen, the others are served, and a person lets it go agai
   // What a person has seen is not held against the account again, and is still there to be seen.
   expect((await call(harness, wrong)).status).toBe(200)
   expect((await ready()).ledger.drift).toBe(1)
-  expect(harness.logs.filter(line => line.includes('the books do not agree'))).toHaveLength(1)
+  expect(harness.logs.filter(line => line.includes('the ledger is inconsistent'))).toHaveLength(1)
   const heldOf = (rows: unknown): unknown[] => (rows as { held: bigint }[]).map(({ held }) => held)
   expect(heldOf(balances())).toEqual(heldOf(spoilt))
 })
