@@ -1,4 +1,4 @@
-// What people write as a base URL, and where calls go then.
+// Tests base URLs as people enter them, and where calls go then.
 
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Providers and the environment become channels.
+// Tests how providers and the environment become channels.
 
 import { describe, expect, test } from 'bun:test'
 import { Secret } from '../base/secrets/secret.ts'
@@ -25,7 +25,7 @@ function channelsOf(more: object, env: Record<string, string>, builtInUrl?: stri
 }
 
 describe('a channel', () => {
-  test('exists where there is a key', () => {
+  test('exists when there is a key', () => {
     expect(channelsOf({}, {})).toEqual([])
     expect(channelsOf({}, { ACME_KEY: ' ' })).toEqual([])
     expect(channelsOf({}, { ACME_KEY: 'k' })).toMatchObject([
@@ -42,7 +42,7 @@ describe('a channel', () => {
     ])
   })
 
-  test('moves with its address, loopback included', () => {
+  test('uses another base URL, including loopback', () => {
     const moved = channelsOf({}, { ACME_KEY: 'k', ACME_URL: ' http://127.0.0.1:9/x// ' })
     expect(moved[0]!.baseUrl).toBe('http://127.0.0.1:9/x')
     expect(channelsOf({}, { ACME_URL: 'http://127.0.0.1:9' })).toEqual([])
@@ -52,7 +52,7 @@ describe('a channel', () => {
     expect(() => channelsOf({}, { ACME_KEY: 'k', ACME_URL: url })).toThrow(ProviderFileError)
   })
 
-  test('needs no key where the provider needs none, but an address', () => {
+  test('needs only an address when the provider needs no key', () => {
     expect(channelsOf({ keyless: true }, {})).toEqual([])
     const env = { ACME_URL: 'http://127.0.0.1:9' }
     const signed = (more: object) => {
@@ -63,13 +63,13 @@ describe('a channel', () => {
     expect(signed({ ACME_KEY: 'k' })).toEqual({ authorization: 'Bearer k' })
   })
 
-  test('of a built-in provider is where this process answers', () => {
+  test('of a built-in provider has the address of this process', () => {
     const builtIn = { builtIn: true, keyless: true }
     expect(channelsOf(builtIn, {}, 'http://127.0.0.1:7')).toMatchObject([{ baseUrl: 'http://127.0.0.1:7/v1' }])
     expect(channelsOf(builtIn, {})).toEqual([])
   })
 
-  test('has its address from variables, or not at all', () => {
+  test('takes its address from variables, and does not exist without them', () => {
     const at = { baseUrl: 'https://api.{ACME_PLACE}.example/{ACME_2}' }
     expect(channelsOf(at, { ACME_KEY: 'k', ACME_PLACE: 'eu-1' })).toEqual([])
     const env = { ACME_KEY: 'k', ACME_PLACE: ' eu-1 ', ACME_2: 'a' }
@@ -80,7 +80,7 @@ describe('a channel', () => {
     }
   })
 
-  test('signs each dialect in its way', async () => {
+  test('signs each dialect with its method', async () => {
     const speaks = { one: '/1', two: '/2', three: '/3' }
     const sign = { one: 'bearer', two: 'x-goog-api-key', three: 'none' }
     const [channel] = channelsOf({ speaks, sign }, { ACME_KEY: 'k' })
@@ -93,7 +93,7 @@ describe('a channel', () => {
     expect(() => signed('toString')).toThrow('does not speak')
   })
 
-  test('signs nothing where there is no key', async () => {
+  test('signs nothing without a key', async () => {
     const [channel] = channelsOf({ keyless: true }, { ACME_URL: 'http://127.0.0.1:9' })
     const request = { url: 'http://127.0.0.1:9/', headers: {}, body: Buffer.alloc(0) }
     expect(await signRequest(channel!, 'openai-chat', request)).toEqual({})
@@ -119,7 +119,7 @@ test('a later file replaces a provider', () => {
   expect(catalogue.channelsOf('nobody')).toEqual([])
 })
 
-test('a credential that was given for one place is used for no other, whoever wrote that row', () => {
+test('a credential that was set for one origin is used for no other, whoever wrote the row', () => {
   const files = [{ name: 'acme.json', text: JSON.stringify(base) }]
   const catalogue = buildCatalogue({ files, env: {}, builtInUrl: undefined })
   const own = { name: 'a', baseUrl: null, headers: {}, parameters: {}, times: {}, fingerprint: 'aaaaaa' }

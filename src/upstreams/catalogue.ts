@@ -1,8 +1,8 @@
-// All providers and their channels: those of provider files and the environment, which stay as they are, and those that
-// an operator lays down while calls go on.
+// The catalogue of all providers and channels: those from provider files and the environment, which do not change, and
+// those that operators configure at run time.
 //
-// What it gives is true for the moment. Whoever has a channel in hand keeps it, also when it is changed or gone; what
-// is not changed is the same as before, so that its connections and what is known of it stay.
+// Lookups return the current state. A call that has a channel keeps using it, even if the channel is changed or deleted.
+// A channel that did not change stays the same object, so that its connections and its health are kept.
 
 import { systemClock } from '../base/clock.ts'
 import type { Price } from '../base/money/price.ts'
@@ -25,17 +25,17 @@ import { readStoredProvider } from './stored-providers.ts'
 export interface CatalogueParts {
   readonly files: readonly { readonly name: string; readonly text: string }[]
   readonly env: Readonly<Record<string, string | undefined>>
-  /** Where built-in providers answer; undefined leaves them out. */
+  /** The address of the built-in providers; undefined: there are none. */
   readonly builtInUrl: string | undefined
-  /** Hosts that files of providers may lead to although they are private. */
+  /** Private hosts that provider files may point to. */
   readonly privateHosts?: PrivateHosts
-  /** The way out of channels that have no proxy of their own, but for those whose hosts are private. */
+  /** The proxy of channels without a proxy of their own, except those with private hosts. */
   readonly proxy?: Secret | undefined
-  /** What it takes to sign where a key alone is not enough; by default the clock and the network of this machine. */
+  /** For signatures that need more than a key; by default the clock and the network of this machine. */
   readonly signing?: Pick<SigningParts, 'send' | 'dateMs'>
 }
 
-/** What an operator lays down while calls go on. */
+/** The providers and channels that operators have configured at run time. */
 export interface Laid {
   readonly providers: readonly StoredProvider[]
   readonly stored: readonly StoredChannel[]
@@ -43,63 +43,67 @@ export interface Laid {
 
 export interface Catalogue extends Channels {
   readonly providers: ReadonlyMap<string, Provider>
-  /** Every price that is known, by the name that callers use for its model. */
+  /** Every known price, by the model name that callers use. */
   prices(): ReadonlyMap<string, Price>
-  /** The same, if these were the definitions that are laid down. */
+  /** The prices as they would be with these provider definitions. */
   pricesWith(providers: readonly StoredProvider[]): ReadonlyMap<string, Price>
-  /** From the next look-up on. */
-  lay(laid: Laid): void
-  /** Of what was laid down and cannot be used, by its id, why not. */
+  /** Replaces what operators have configured, from the next lookup on. */
+  lay(configured: Laid): void
+  /** Why a configured provider or channel cannot be used, by its id. */
   readonly problems: ReadonlyMap<string, string>
-  /** The file of a provider, of which one that is laid down may be another version; undefined: there is none. */
+  /** The shipped file of a provider, which a configured definition may replace; undefined: there is none. */
   fileOf(providerId: string): string | undefined
-  /** Where channels of that file go that have no address of their own; null where that cannot be known. */
+  /** The origin of the shipped file's channels that have no address of their own; null when it is unknown. */
   shippedOrigin(providerId: string): string | null
-  /** What a definition would be. Throws a ProviderFileError where it cannot be one. */
+  /** Parses a provider definition. Throws a ProviderFileError if it is invalid. */
   read(definition: string): ReadDefinition
-  /** Where a channel would go. Throws an Unusable where it may not. */
+  /** The address of a channel with this base URL. Throws an UnusableChannel if the address is not allowed. */
   placeOf(providerId: string, baseUrl: string | null): FoundAddress
-  /** Throws an Unusable where it could not be used. */
+  /** Throws an UnusableChannel if the channel cannot be used. */
   tryChannel(stored: StoredChannel): void
 }
 
 export interface ReadDefinition {
   readonly provider: Provider
-  /** Where channels go that have no address of their own; null where that cannot be known. */
+  /** The origin of channels that have no address of their own; null when it is unknown. */
   readonly origin: string | null
 }
 
-export function buildCatalogue(given: CatalogueParts): Catalogue {
-  const { privateHosts = noPrivateHosts, proxy } = given
-  const signing = given.signing ?? { send: openClient({ privateHosts }).send, dateMs: systemClock.dateMs }
+export function buildCatalogue(options: CatalogueParts): Catalogue {
+  const { privateHosts = noPrivateHosts, proxy } = options
+  const signing = options.signing ?? { send: openClient({ privateHosts }).send, dateMs: systemClock.dateMs }
   const proxyOf = (id: string): Secret | undefined => channels.channelNamed(id)?.road.proxy
-  const parts: ChannelParts = { env: given.env, builtInUrl: given.builtInUrl, privateHosts, proxy, signing, proxyOf }
-  const shipped = readFiles(given)
-  const found = new Map<Source, readonly Channel[]>()
-  for (const source of shipped.values()) found.set(source, foundChannels(source, parts))
-  const opening = new Opening(parts)
-  const reading = new Reading(shipped, parts)
+  const parts: ChannelParts = { env: options.env, builtInUrl: options.builtInUrl, privateHosts, proxy, signing, proxyOf }
+  const shipped = readFiles(options)
+  const shippedChannels = new Map<Source, readonly Channel[]>()
+  for (const source of shipped.values()) shippedChannels.set(source, foundChannels(source, parts))
+  const channelOpener = new ChannelOpener(parts)
+  const providerReader = new ProviderReader(shipped, parts)
   const channels = openChannels()
   let sources: ReadonlyMap<string, Source> = shipped
   let providers: ReadonlyMap<string, Provider> = new Map()
   let problems: ReadonlyMap<string, string> = new Map()
 
-  function lay(laid: Laid): void {
-    const read = reading.all(laid.providers)
-    const opened = opening.all(laid.stored, read.sources)
+  function configure(configured: Laid): void {
+    const read = providerReader.readAll(configured.providers)
+    const opened = channelOpener.openAll(configured.stored, read.sources)
     sources = read.sources
     providers = providersIn(sources)
     problems = new Map([...read.problems, ...opened.problems])
-    channels.setFleets([...sources.values()].map(source => fleetOf(source, reading.found(source, found), opened)))
+    channels.setFleets(
+      [...sources.values()].map(source => {
+        return fleetOf(source, providerReader.environmentChannels(source, shippedChannels), opened)
+      }),
+    )
   }
 
-  function placeNow(providerId: string, baseUrl: string | null): FoundAddress {
+  function addressFor(providerId: string, baseUrl: string | null): FoundAddress {
     const source = sources.get(providerId)
     if (source === undefined) throw new Unusable('There is no such provider.')
     return placeOf(baseUrl, source, parts)
   }
 
-  lay({ providers: [], stored: [] })
+  configure({ providers: [], stored: [] })
   return {
     ...channels,
     get providers() {
@@ -109,12 +113,12 @@ export function buildCatalogue(given: CatalogueParts): Catalogue {
       return problems
     },
     prices: () => pricesOf(providers),
-    pricesWith: laid => pricesOf(providersIn(reading.all(laid).sources)),
-    lay,
+    pricesWith: definitions => pricesOf(providersIn(providerReader.readAll(definitions).sources)),
+    lay: configure,
     fileOf: id => shipped.get(id)?.file,
-    shippedOrigin: id => reading.originOf(shipped.get(id)),
-    read: definition => reading.definition(definition),
-    placeOf: placeNow,
+    shippedOrigin: id => providerReader.originOf(shipped.get(id)),
+    read: definition => providerReader.readDefinition(definition),
+    placeOf: addressFor,
     tryChannel: stored => void openStored(stored, sources.get(stored.provider), parts),
   }
 }
@@ -124,7 +128,7 @@ function readFiles({ files, builtInUrl }: CatalogueParts): ReadonlyMap<string, S
   for (const { name, text } of files) {
     const provider = parseProvider(text, name)
     if (provider.builtIn && builtInUrl === undefined) continue
-    // A later folder may replace a provider that we ship.
+    // A later folder may replace a shipped provider.
     sources.set(provider.id, { provider, file: name, hasEnvironment: true })
   }
   return sources
@@ -143,29 +147,29 @@ function pricesOf(providers: ReadonlyMap<string, Provider>): ReadonlyMap<string,
   return prices
 }
 
-/** Those whose keys are in the environment come first, as they always have. */
-function fleetOf({ provider: { id, tags } }: Source, found: readonly Channel[], { channels }: OpenedAll): Fleet {
-  return { providerId: id, tags, listed: [...found, ...(channels.get(id) ?? [])] }
+/** Channels whose keys are in the environment come first: callers may name them by their position. */
+function fleetOf({ provider: { id, tags } }: Source, fromEnvironment: readonly Channel[], { channels }: OpenedChannels): Fleet {
+  return { providerId: id, tags, listed: [...fromEnvironment, ...(channels.get(id) ?? [])] }
 }
 
-interface ReadAll {
+interface ReadProviders {
   readonly sources: ReadonlyMap<string, Source>
   readonly problems: ReadonlyMap<string, string>
 }
 
-/** Definitions, each read once. */
-class Reading {
+/** Reads provider definitions, each text once. */
+class ProviderReader {
   readonly #shipped: ReadonlyMap<string, Source>
   readonly #parts: ChannelParts
-  #known: ReadonlyMap<string, Source> = new Map()
-  #found = new WeakMap<Source, readonly Channel[]>()
+  #byDefinition: ReadonlyMap<string, Source> = new Map()
+  #environmentChannels = new WeakMap<Source, readonly Channel[]>()
 
   constructor(shipped: ReadonlyMap<string, Source>, parts: ChannelParts) {
     this.#shipped = shipped
     this.#parts = parts
   }
 
-  definition(text: string): ReadDefinition {
+  readDefinition(text: string): ReadDefinition {
     const source = readStoredProvider(text, this.#shipped)
     const { provider, hasEnvironment } = source
     try {
@@ -180,15 +184,15 @@ class Reading {
     return (source && addressOf(source, this.#parts)?.address.origin) ?? null
   }
 
-  /** One that cannot be read leaves its provider without any: the file that it replaced may mean another place. */
-  all(laid: readonly StoredProvider[]): ReadAll {
+  /** An invalid definition removes its provider. The shipped file is not used instead: it may have another address. */
+  readAll(definitions: readonly StoredProvider[]): ReadProviders {
     const sources = new Map(this.#shipped)
     const problems = new Map<string, string>()
-    const known = new Map<string, Source>()
-    for (const { id, definition } of laid) {
+    const byDefinition = new Map<string, Source>()
+    for (const { id, definition } of definitions) {
       try {
-        const source = this.#known.get(definition) ?? readStoredProvider(definition, this.#shipped)
-        known.set(definition, source)
+        const source = this.#byDefinition.get(definition) ?? readStoredProvider(definition, this.#shipped)
+        byDefinition.set(definition, source)
         sources.set(id, source)
       } catch (fault) {
         if (!(fault instanceof ProviderFileError)) throw fault
@@ -196,35 +200,35 @@ class Reading {
         sources.delete(id)
       }
     }
-    this.#known = known
+    this.#byDefinition = byDefinition
     return { sources, problems }
   }
 
-  found(source: Source, shipped: ReadonlyMap<Source, readonly Channel[]>): readonly Channel[] {
-    const known = shipped.get(source) ?? this.#found.get(source)
+  environmentChannels(source: Source, shipped: ReadonlyMap<Source, readonly Channel[]>): readonly Channel[] {
+    const known = shipped.get(source) ?? this.#environmentChannels.get(source)
     if (known !== undefined) return known
     const channels = foundChannels(source, this.#parts)
-    this.#found.set(source, channels)
+    this.#environmentChannels.set(source, channels)
     return channels
   }
 }
 
-interface OpenedAll {
+interface OpenedChannels {
   /** By provider. */
   readonly channels: ReadonlyMap<string, readonly Channel[]>
   readonly problems: ReadonlyMap<string, string>
 }
 
-/** Channels, each made once for what its row and its provider say. */
-class Opening {
+/** Opens configured channels, each once for the same row and provider. */
+class ChannelOpener {
   readonly #parts: ChannelParts
-  readonly #known = new WeakMap<StoredChannel, { readonly source: Source; readonly channel: Channel }>()
+  readonly #opened = new WeakMap<StoredChannel, { readonly source: Source; readonly channel: Channel }>()
 
   constructor(parts: ChannelParts) {
     this.#parts = parts
   }
 
-  all(stored: readonly StoredChannel[], sources: ReadonlyMap<string, Source>): OpenedAll {
+  openAll(stored: readonly StoredChannel[], sources: ReadonlyMap<string, Source>): OpenedChannels {
     const channels = new Map<string, Channel[]>()
     const problems = new Map<string, string>()
     for (const row of stored) {
@@ -242,10 +246,10 @@ class Opening {
   }
 
   #open(row: StoredChannel, source: Source | undefined): Channel {
-    const known = this.#known.get(row)
-    if (known !== undefined && known.source === source) return known.channel
+    const opened = this.#opened.get(row)
+    if (opened !== undefined && opened.source === source) return opened.channel
     const channel = openStored(row, source, this.#parts)
-    this.#known.set(row, { source: source!, channel })
+    this.#opened.set(row, { source: source!, channel })
     return channel
   }
 }

@@ -1,4 +1,4 @@
-// A channel: a provider and one credential, as calls are sent through it.
+// A channel: a provider and one credential, through which calls are sent.
 
 import type { Road } from '../http/client/network-path.ts'
 import type { Overrides } from './overrides.ts'
@@ -9,10 +9,10 @@ export interface Channel extends OpenedKey {
   readonly id: string
   readonly providerId: string
   readonly baseUrl: string
-  /** How that address is reached; the key goes nowhere else. */
+  /** The network path to this address. The key is sent nowhere else. */
   readonly road: Road
-  /** What is sent otherwise than callers ask. */
+  /** Headers and fields that this channel changes in requests. */
   readonly overrides?: Overrides
-  /** Where they are others than its provider's and its models'. */
+  /** Timeouts that differ from those of the provider and the model. */
   readonly times?: ChannelTimes
 }

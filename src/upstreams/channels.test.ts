@@ -1,4 +1,4 @@
-// Channels by name: the same whatever the order of their keys, and what an operator says of each.
+// Tests channel ids, which do not depend on the order of keys, and the rules of channels.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -13,7 +13,7 @@ const row = (channel: string, more: Partial<ChannelRow> = {}): ChannelRow => ({
   ...{ concurrency: null, proxy: null, tags: [], foreignIds: false, ...more },
 })
 
-/** As a catalogue makes them: one object for each key, as often as the key is listed. */
+/** Channels as the catalogue builds them: one object for each key, repeated if the key is listed twice. */
 function listed(providerId: string, keys: readonly string[]): readonly Channel[] {
   const road = { origin: 'https://x.example', permitted: true }
   const made = new Map([...nameChannels(providerId, keys)].map(([key, id]) => [key, { id, providerId, road }]))
@@ -29,14 +29,14 @@ const open = (keys: readonly string[], tags: readonly string[] = []): Channels =
 const of = (key: string): string => channelId('river', key)
 const ids = (channels: readonly Channel[]): readonly string[] => channels.map(({ id }) => id)
 
-describe('the name of a channel', () => {
-  test('is its provider and a fingerprint of its key, which says nothing of the key', () => {
+describe('the id of a channel', () => {
+  test('is its provider and a fingerprint that does not reveal the key', () => {
     expect(channelId('river', 'sk-secret')).toMatch(/^river#[0-9a-z]{6}$/)
     expect(channelId('river', '')).toBe('river#open')
     expect(channelId('lake', 'sk-secret').slice(5)).not.toBe(channelId('river', 'sk-secret').slice(6))
   })
 
-  test('does not depend on where the key stands', () => {
+  test('does not depend on the position of the key', () => {
     const keys = fc.uniqueArray(fc.string({ minLength: 1 }), { maxLength: 20 })
     fc.assert(
       fc.property(keys, fc.integer(), (some, turn) => {
@@ -49,7 +49,7 @@ describe('the name of a channel', () => {
     )
   })
 
-  test('is longer for a key whose fingerprint another has', () => {
+  test('is longer for a key whose fingerprint is already used', () => {
     const seen = new Map<string, string>()
     let pair: [string, string] | undefined
     for (let at = 0; pair === undefined && at < 1_000_000; at++) {
@@ -64,8 +64,8 @@ describe('the name of a channel', () => {
   })
 })
 
-describe('found', () => {
-  test('by its name, or by its place in the list, twice listed or not', () => {
+describe('a channel is found', () => {
+  test('by its id, or by its position in the list, also when it is listed twice', () => {
     const channels = open(['a', 'b', 'a', 'c'])
     expect(ids(channels.channelsOf('river'))).toEqual([of('a'), of('b'), of('c')])
     for (const key of ['a', 'b', 'c']) expect(channels.channelNamed(of(key))?.id).toBe(of(key))
@@ -75,7 +75,7 @@ describe('found', () => {
     for (const id of strangers) expect([id, channels.channelNamed(id)]).toEqual([id, undefined])
   })
 
-  test('as the heir of a key that was renewed, where there is no doubt', () => {
+  test('for a renewed key, if the provider has only one channel', () => {
     const [one, two] = [open(['new']), open(['new', 'second'])]
     expect(one.channelNamed(of('old'))).toBeUndefined()
     expect(one.heirOf(of('old'))?.id).toBe(of('new'))
@@ -86,8 +86,8 @@ describe('found', () => {
   })
 })
 
-describe('what is said of a channel', () => {
-  test('is what is plain where nothing is said, with the tags of its provider', () => {
+describe('the rules of a channel', () => {
+  test('are the defaults with the tags of its provider, if nothing is configured', () => {
     const channels = open(['a'], ['eu'])
     expect(channels.ruleOf(of('a'))).toEqual(row(of('a'), { tags: ['eu'] }))
     expect(channels.ruleOf('nobody#1')).toEqual(row('nobody#1'))
@@ -97,7 +97,7 @@ describe('what is said of a channel', () => {
     expect(channels.ruleOf(of('a')).weight).toBe(1)
   })
 
-  test('takes it out of those that may be used, and leaves what it keeps', () => {
+  test('disable it for calls, but it can still be found', () => {
     const channels = open(['a', 'b'])
     channels.setRules([row(of('a'), { disabled: true })])
     expect(ids(channels.channelsOf('river'))).toEqual([of('b')])
@@ -108,7 +108,7 @@ describe('what is said of a channel', () => {
     expect(ids(channels.channelsOf('river'))).toEqual([of('a'), of('b')])
   })
 
-  test('gives it a proxy on its road, which stays the same road until that changes', () => {
+  test('set its proxy, and the network path object stays the same until the proxy changes', () => {
     const channels = open(['a', 'b'])
     const road = (key: string) => channels.channelsOf('river').find(({ id }) => id === of(key))!.road
     const plain = [road('a'), road('b')]
@@ -126,7 +126,7 @@ describe('what is said of a channel', () => {
     expect(road('a') === plain[0]).toBe(true)
   })
 
-  test('closes it altogether where its proxy is lost', () => {
+  test('make it unavailable when its proxy cannot be decrypted', () => {
     const channels = open(['a'])
     channels.setRules([row(of('a'), { disabled: true, proxyLost: true })])
     expect(channels.channelsOf('river')).toEqual([])

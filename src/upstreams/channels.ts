@@ -1,8 +1,8 @@
-// The channels of all providers: what each is called, how one is found, and what an operator has said of it.
+// The channels of all providers: their ids, lookups, and the rules that operators have configured for them.
 //
-// A channel whose key is in the environment is named by its credential and not by its place in the list of keys: what
-// is kept at it, and what an operator says of it, stays with the credential when the list is put into another order.
-// One that is laid down by an operator has an id of its own, and keeps it when its credential is replaced.
+// The id of a channel from the environment is derived from its credential, not from its position in the list of keys. So
+// its rules, and what is stored at its upstream, stay with the credential when the order of the list changes. A channel
+// that an operator configures has its own id, and keeps it when its credential is replaced.
 
 import { createHash } from 'node:crypto'
 import { textId } from '../base/ids.ts'
@@ -11,60 +11,60 @@ import type { ChannelRow } from '../store/rules/rules.ts'
 import type { Channel } from './channel.ts'
 
 export interface Channels {
-  /** Those of a provider that may be used, in the order of their keys. */
+  /** The enabled channels of a provider, in the order of their keys. */
   channelsOf(providerId: string): readonly Channel[]
-  /** All of all providers, those that are disabled, too. */
+  /** All channels of all providers, including disabled ones. */
   all(): readonly Channel[]
   /**
-   * By its name, or by the place of its key in the list, which was its name in earlier versions. Also one that is
-   * disabled: what it keeps can still be asked for.
+   * Finds a channel by its id, or by the position of its key in the list, which was its id in earlier versions. Also
+   * finds disabled channels, because what is stored at their upstream can still be fetched.
    */
   channelNamed(id: string): Channel | undefined
-  /** The same; and where its credential is gone and its provider has one alone, that one: a key that was renewed. */
+  /** The same; if the channel is gone and its provider has only one channel, returns that one: its key was renewed. */
   heirOf(id: string): Channel | undefined
-  /** What is said of it, with its provider's tags. */
+  /** The rules of a channel, with the tags of its provider. */
   ruleOf(id: string): ChannelRow
-  /** From the next look-up on. */
+  /** Replaces the rules, from the next lookup on. */
   setRules(rows: readonly ChannelRow[]): void
 }
 
 const FINGERPRINT_CHARS = 6
-/** For a credential whose fingerprint is another's, too. */
+/** For a credential whose short fingerprint is already used by another. */
 const FINGERPRINT_CHARS_MAX = 9
 
-/** From which nobody learns anything of the key. */
+/** The id does not reveal anything about the key. */
 export function channelId(providerId: string, key: string, chars = FINGERPRINT_CHARS): string {
   if (key === '') return `${providerId}#open`
   const digest = createHash('sha256').update(`${providerId}\n${key}`).digest()
   return `${providerId}#${textId('', digest.readUIntBE(0, 6)).slice(-chars)}`
 }
 
-/** All that is shown of a credential. */
+/** The only thing that is shown of a credential. */
 export const fingerprintOf = (providerId: string, credential: Secret): string =>
   channelId(providerId, credential.reveal()).split('#')[1]!
 
-/** The names of the channels of a provider, of each of its keys. */
+/** The channel id for each key of a provider. */
 export function nameChannels(providerId: string, keys: readonly string[]): ReadonlyMap<string, string> {
-  const names = new Map<string, string>()
+  const ids = new Map<string, string>()
   const taken = new Set<string>()
   for (const key of new Set(keys)) {
     const short = channelId(providerId, key)
-    const name = taken.has(short) ? channelId(providerId, key, FINGERPRINT_CHARS_MAX) : short
-    names.set(key, name)
-    taken.add(name)
+    const id = taken.has(short) ? channelId(providerId, key, FINGERPRINT_CHARS_MAX) : short
+    ids.set(key, id)
+    taken.add(id)
   }
-  return names
+  return ids
 }
 
 /** The channels of one provider. */
 export interface Fleet {
   readonly providerId: string
   readonly tags: readonly string[]
-  /** As their keys are listed: a key that stands there twice is one channel. */
+  /** In the order of their keys. A key that is listed twice is one channel. */
   readonly listed: readonly Channel[]
 }
 
-const plain: Omit<ChannelRow, 'channel' | 'tags'> = {
+const defaultRules: Omit<ChannelRow, 'channel' | 'tags'> = {
   disabled: false,
   weight: 1,
   priority: 0,
@@ -75,36 +75,36 @@ const plain: Omit<ChannelRow, 'channel' | 'tags'> = {
   foreignIds: false,
 }
 
-/** The same, where there may be others at any time. */
+/** Channels that can be replaced at any time. */
 export interface LiveChannels extends Channels {
   setFleets(fleets: readonly Fleet[]): void
 }
 
 export function openChannels(first: readonly Fleet[] = []): LiveChannels {
-  const proxied = new WeakMap<Channel, Channel>()
+  const withProxies = new WeakMap<Channel, Channel>()
   let fleets = first
   let rows: readonly ChannelRow[] = []
   let byProvider = new Map<string, Fleet>()
-  let everyOne: readonly Channel[] = []
+  let allChannels: readonly Channel[] = []
   let byId = new Map<string, Channel>()
   let rules = new Map<string, ChannelRow>()
   let usable = new Map<string, readonly Channel[]>()
 
   function ruleOf(id: string): ChannelRow {
-    return rules.get(id) ?? { channel: id, ...plain, tags: byProvider.get(providerOf(id))?.tags ?? [] }
+    return rules.get(id) ?? { channel: id, ...defaultRules, tags: byProvider.get(providerOf(id))?.tags ?? [] }
   }
 
-  function renew(): void {
+  function rebuild(): void {
     byProvider = new Map(fleets.map(fleet => [fleet.providerId, fleet]))
-    everyOne = fleets.flatMap(({ listed }) => [...new Set(listed)])
-    const given = new Map(rows.map(row => [row.channel, row]))
+    allChannels = fleets.flatMap(({ listed }) => [...new Set(listed)])
+    const configured = new Map(rows.map(row => [row.channel, row]))
     rules = new Map(
-      everyOne.map(({ id, providerId }) => {
-        const row = given.get(id) ?? { channel: id, ...plain, tags: [] }
+      allChannels.map(({ id, providerId }) => {
+        const row = configured.get(id) ?? { channel: id, ...defaultRules, tags: [] }
         return [id, { ...row, tags: [...new Set([...byProvider.get(providerId)!.tags, ...row.tags])] }]
       }),
     )
-    byId = new Map(everyOne.map(channel => [channel.id, byProxy(channel, rules.get(channel.id)!.proxy)]))
+    byId = new Map(allChannels.map(channel => [channel.id, withProxy(channel, rules.get(channel.id)!.proxy)]))
     usable = new Map(
       fleets.map(({ providerId, listed }) => {
         const ids = [...new Set(listed.map(({ id }) => id))]
@@ -113,44 +113,44 @@ export function openChannels(first: readonly Fleet[] = []): LiveChannels {
     )
   }
 
-  /** Whoever has connections by its road must find it to be the same as before. */
-  function byProxy(channel: Channel, proxy: Secret | null): Channel {
+  /** Returns the same object for the same proxy, because connections are pooled by the network path object. */
+  function withProxy(channel: Channel, proxy: Secret | null): Channel {
     if (proxy === null) return channel
-    const known = proxied.get(channel)
+    const known = withProxies.get(channel)
     if (known?.road.proxy === proxy) return known
-    const moved = { ...channel, road: { ...channel.road, proxy } }
-    proxied.set(channel, moved)
-    return moved
+    const proxied = { ...channel, road: { ...channel.road, proxy } }
+    withProxies.set(channel, proxied)
+    return proxied
   }
 
   function channelNamed(id: string): Channel | undefined {
-    const place = Number(/^[^#]+#([1-9]\d{0,3})$/.exec(id)?.[1])
-    const name = byId.has(id) ? id : byProvider.get(providerOf(id))?.listed[place - 1]?.id
-    return name === undefined || ruleOf(name).proxyLost ? undefined : byId.get(name)
+    const position = Number(/^[^#]+#([1-9]\d{0,3})$/.exec(id)?.[1])
+    const currentId = byId.has(id) ? id : byProvider.get(providerOf(id))?.listed[position - 1]?.id
+    return currentId === undefined || ruleOf(currentId).proxyLost ? undefined : byId.get(currentId)
   }
 
-  renew()
+  rebuild()
   return {
     channelsOf: providerId => usable.get(providerId) ?? [],
-    all: () => everyOne,
+    all: () => allChannels,
     channelNamed,
     heirOf(id) {
-      const named = channelNamed(id)
-      if (named !== undefined) return named
-      const [only, ...others] = everyOne.filter(({ providerId }) => providerId === providerOf(id))
+      const channel = channelNamed(id)
+      if (channel !== undefined) return channel
+      const [only, ...others] = allChannels.filter(({ providerId }) => providerId === providerOf(id))
       return only !== undefined && others.length === 0 ? channelNamed(only.id) : undefined
     },
     ruleOf,
-    setRules(given) {
-      rows = given
-      renew()
+    setRules(newRows) {
+      rows = newRows
+      rebuild()
     },
-    setFleets(given) {
-      fleets = given
-      renew()
+    setFleets(newFleets) {
+      fleets = newFleets
+      rebuild()
     },
   }
 }
 
-/** No provider has a `#` in its id. */
+/** The provider id in a channel id. A provider id has no `#`. */
 const providerOf = (channel: string): string => channel.slice(0, Math.max(0, channel.indexOf('#')))

@@ -1,5 +1,5 @@
-// The channels whose keys are in the environment: under the vendor's own variable name, or, for a server that needs no
-// key, an address.
+// Builds the channels that are configured by environment variables: a key under the vendor's own variable name or, for a
+// server that needs no key, an address.
 
 import { Secret } from '../base/secrets/secret.ts'
 import type { Trust, WrittenAddress } from '../http/address/operator-address.ts'
@@ -15,47 +15,48 @@ import { foundKey, openKey } from './signing.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
-/** What every channel is made with, wherever its key comes from. */
+/** What every channel is built with, wherever its key comes from. */
 export interface ChannelParts {
   readonly env: Env
   readonly builtInUrl: string | undefined
   readonly privateHosts: PrivateHosts
   readonly proxy: Secret | undefined
   readonly signing: Pick<SigningParts, 'send' | 'dateMs'>
-  /** Of the channel of that id, as the rules have it now. */
+  /** The current proxy of a channel, by its rules. */
   proxyOf(id: string): Secret | undefined
 }
 
-/** One that was laid down here, and how far the environment is its own. */
+/** A provider definition, and whether it may use the environment. */
 export interface Source {
   readonly provider: Provider
-  /** For who must mend it. */
+  /** Where the definition is written, for error messages. */
   readonly file: string
-  /** Its keys and its address may stand in the environment; else nothing there is looked at. */
+  /** Whether its keys and address may come from the environment. */
   readonly hasEnvironment: boolean
 }
 
 export function foundChannels({ provider, file, hasEnvironment }: Source, parts: ChannelParts): readonly Channel[] {
   if (!hasEnvironment) return []
   const { env, signing, privateHosts } = parts
-  const found = addressOf({ provider, file, hasEnvironment }, parts)
-  if (found === undefined) return []
-  const { address, trust } = found
+  const located = addressOf({ provider, file, hasEnvironment }, parts)
+  if (located === undefined) return []
+  const { address, trust } = located
   const { connectMs, tlsMs } = provider.times
   const keys = keysOf(provider, env)
   if (keys.length === 0 && provider.keyless && trust === 'own') keys.push('')
   const proxy = isPrivate(address, privateHosts) ? undefined : parts.proxy
   const channels = [...nameChannels(provider.id, keys)].map(([key, id]) => {
-    const road = orSay(found.writtenAt, () => roadTo(address, { trust, privateHosts }))
+    const path = orFail(located.writtenAt, () => roadTo(address, { trust, privateHosts }))
     const sign = key === '' ? unsigned(provider.sign) : provider.sign
-    const bound = { ...signing, env, origin: road.origin, proxy: () => parts.proxyOf(id), readsFiles: true }
-    const opened = openKey(new Secret(key), sign, bound)
+    const signingParts = { ...signing, env, origin: path.origin, proxy: () => parts.proxyOf(id), readsFiles: true }
+    const opened = openKey(new Secret(key), sign, signingParts)
     if (opened === undefined) {
-      const names = `${provider.keyEnv}, or the variable that stands for it`
-      throw new ProviderFileError(`${file}: ${names}, does not hold a key of the kind that is needed`)
+      throw new ProviderFileError(
+        `${file}: the key in ${provider.keyEnv} (or in the vendor's own variable) does not have the format that "sign" needs`,
+      )
     }
-    const timed = { ...road, connectMs, tlsMs, ...(proxy !== undefined && { proxy }) }
-    return [key, { id, providerId: provider.id, baseUrl: address.base, road: timed, ...opened }] as const
+    const road = { ...path, connectMs, tlsMs, ...(proxy !== undefined && { proxy }) }
+    return [key, { id, providerId: provider.id, baseUrl: address.base, road, ...opened }] as const
   })
   const byKey = new Map<string, Channel>(channels)
   return keys.map(key => byKey.get(key)!)
@@ -63,32 +64,32 @@ export function foundChannels({ provider, file, hasEnvironment }: Source, parts:
 
 export interface FoundAddress {
   readonly address: WrittenAddress
-  /** For who must mend it. */
+  /** Where the address is written, for error messages. */
   readonly writtenAt: string
   readonly trust: Trust
 }
 
-/** Where a provider's channels go that have no address of their own; undefined where that is not known. */
+/** The address of a provider's channels that have none of their own; undefined when it is unknown. */
 export function addressOf(source: Source, { env, builtInUrl }: Pick<ChannelParts, 'env' | 'builtInUrl'>) {
   const { provider, file, hasEnvironment } = source
-  const writtenIn = `${file}: "baseUrl"`
+  const inFile = `${file}: "baseUrl"`
   const read = (text: string, writtenAt: string, trust: Trust): FoundAddress => ({
-    address: orSay(writtenAt, () => readAddress(text)),
+    address: orFail(writtenAt, () => readAddress(text)),
     writtenAt,
     trust,
   })
-  const meant = ({ address, ...found }: FoundAddress): FoundAddress => ({
-    ...found,
-    address: meantAddress(address, provider),
-  })
-  if (!hasEnvironment) return read(provider.baseUrl, writtenIn, 'listed')
-  const moved = env[provider.baseUrlEnv]?.trim()
-  if (moved) return meant(read(moved, provider.baseUrlEnv, 'own'))
-  const text = provider.builtIn ? `${builtInUrl}/v1` : filledAddress(provider.baseUrl, env)
-  return text === undefined ? undefined : read(text, writtenIn, provider.builtIn ? 'own' : 'file')
+  if (!hasEnvironment) return read(provider.baseUrl, inFile, 'listed')
+  const fromEnv = env[provider.baseUrlEnv]?.trim()
+  if (fromEnv) {
+    const entered = read(fromEnv, provider.baseUrlEnv, 'own')
+    return { ...entered, address: meantAddress(entered.address, provider) }
+  }
+  const text = provider.builtIn ? `${builtInUrl}/v1` : fillVariables(provider.baseUrl, env)
+  return text === undefined ? undefined : read(text, inFile, provider.builtIn ? 'own' : 'file')
 }
 
-function orSay<T>(writtenAt: string, read: () => T): T {
+/** Turns a BadAddress into a ProviderFileError that names where the address is written. */
+function orFail<T>(writtenAt: string, read: () => T): T {
   try {
     return read()
   } catch (fault) {
@@ -96,35 +97,35 @@ function orSay<T>(writtenAt: string, read: () => T): T {
   }
 }
 
-/** For a channel without a key. */
+/** The signing methods of a channel without a key: none for each dialect. */
 export const unsigned = (sign: Provider['sign']): Provider['sign'] =>
   Object.fromEntries(Object.keys(sign).map(dialect => [dialect, 'none']))
 
-/** With the operator's variables in it; undefined where one of them is missing. */
-function filledAddress(baseUrl: string, env: Env): string | undefined {
-  let missing = false
+/** Replaces variables in braces by their values; undefined when one of them is not set. */
+function fillVariables(baseUrl: string, env: Env): string | undefined {
+  let isMissing = false
   const filled = baseUrl.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = env[name]?.trim() ?? ''
     if (value !== '' && !/^[A-Za-z0-9._-]+$/.test(value)) {
-      throw new ProviderFileError(`${name} must be a name that can stand in an address`)
+      throw new ProviderFileError(`${name} is used in an address and may contain only letters, digits, dots, dashes and underscores`)
     }
-    missing ||= value === ''
+    isMissing ||= value === ''
     return value
   })
-  return missing ? undefined : filled
+  return isMissing ? undefined : filled
 }
 
-/** Under the provider's own variable, else under the names that the vendor's tools read. */
+/** Keys in the provider's own variable, else in the variables that the vendor's tools read. */
 function keysOf({ keyEnv, sign }: Provider, env: Env): string[] {
   const own = listOf(env[keyEnv])
   if (own.length > 0) return own
   const found = Object.values(sign)
-    .map(way => foundKey(way, env))
+    .map(method => foundKey(method, env))
     .find(key => key !== undefined)
   return found === undefined ? [] : [found]
 }
 
-/** Several keys may be given with commas between: each is a channel. JSON is one key. */
+/** A comma separates several keys, each of which is a channel. JSON is one key. */
 function listOf(value: string | undefined): string[] {
   const text = value?.trim() ?? ''
   if (text.startsWith('{')) return [text]

@@ -1,5 +1,5 @@
-// Access tokens of Google for a service account: signed by its key, fetched when one is needed, kept until shortly
-// before they end. However many calls need one at once, one is fetched.
+// Fetches access tokens of Google for a service account. A token is fetched when a call needs one and cached until shortly
+// before it expires. Calls that need a token at the same time share one fetch.
 
 import { bounds } from '../base/bounds.ts'
 import type { Secret } from '../base/secrets/secret.ts'
@@ -15,13 +15,13 @@ export interface ServiceAccount {
   readonly privateKey: string
   readonly privateKeyId?: string
   readonly tokenUri: string
-  /** To where tokens are fetched, which is all that sees what the key has signed. */
+  /** The network path to the token endpoint. Assertions signed with the key are sent nowhere else. */
   readonly road: Road
 }
 
 export interface TokenParts {
   readonly send: Send
-  /** By which the endpoint is reached; one in our own network is reached without. */
+  /** The proxy to the token endpoint. Endpoints in the own network are reached without a proxy. */
   proxy(): Secret | undefined
   /** Milliseconds since 1970. */
   dateMs(): number
@@ -32,23 +32,23 @@ const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 const TOKEN_URI = 'https://oauth2.googleapis.com/token'
 const ASSERTION_SECONDS = 600
 const FETCH_MS_MAX = 10_000
-/** A token must outlive the call that it is sent with. */
-const SPARE_MS = 300_000
-/** What an endpoint says of how long a token lives is not trusted beyond this. */
-const LIFE_SECONDS_MAX = 3_600
+/** A token is renewed this long before it expires, because it must outlive the call that uses it. */
+const RENEW_BEFORE_MS = 300_000
+/** The longest lifetime of a token that is accepted from an endpoint. */
+const LIFETIME_SECONDS_MAX = 3_600
 
-/** The file that Google gives for a service account; undefined for any other. `trust`: of who has it from there. */
+/** Parses the JSON key file of a service account; undefined if it is not one. `trust`: how far its source is trusted. */
 export function parseServiceAccount(text: string, trust: Trust = 'file'): ServiceAccount | undefined {
-  const json = objectIn(text)
+  const json = parseObject(text)
   const { client_email: email, private_key: privateKey, private_key_id: id, token_uri: uri = TOKEN_URI } = json ?? {}
   if (typeof email !== 'string' || typeof privateKey !== 'string') return undefined
   if (!privateKey.includes('PRIVATE KEY')) return undefined
-  const road = typeof uri === 'string' ? roadOf(uri, trust) : undefined
+  const road = typeof uri === 'string' ? pathTo(uri, trust) : undefined
   if (road === undefined) return undefined
   return { email, privateKey, tokenUri: uri as string, road, ...(typeof id === 'string' && { privateKeyId: id }) }
 }
 
-function roadOf(uri: string, trust: Trust): Road | undefined {
+function pathTo(uri: string, trust: Trust): Road | undefined {
   try {
     return roadTo(readAddress(uri), { trust, privateHosts: noPrivateHosts })
   } catch {
@@ -68,12 +68,12 @@ export class GoogleTokens {
     this.#parts = parts
   }
 
-  /** The token in hand, or empty: what must not be shown to anybody. */
+  /** The current token, or empty. It is a secret. */
   get current(): string {
     return this.#token
   }
 
-  /** A token that is good for a while. Rejects when none can be had; the next call tries again. */
+  /** A token that is valid for a while. Rejects if none can be fetched; the next call tries again. */
   get(): string | Promise<string> {
     if (this.#parts.dateMs() < this.#freshUntilMs) return this.#token
     this.#fetching ??= this.#fetch().finally(() => (this.#fetching = undefined))
@@ -81,19 +81,19 @@ export class GoogleTokens {
   }
 
   async #fetch(): Promise<string> {
-    const sinceMs = this.#parts.dateMs()
-    const assertion = await this.#assertion(Math.floor(sinceMs / 1000))
-    const answer = await this.#ask(new URLSearchParams({ grant_type: GRANT, assertion }).toString())
-    const { access_token: token, expires_in: seconds } = objectIn(answer) ?? {}
-    // It becomes a header.
-    if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) throw new Error('no token in its answer')
-    const lifeSeconds = typeof seconds === 'number' && seconds > 0 ? Math.min(seconds, LIFE_SECONDS_MAX) : 0
+    const startedMs = this.#parts.dateMs()
+    const assertion = await this.#signAssertion(Math.floor(startedMs / 1000))
+    const answer = await this.#post(new URLSearchParams({ grant_type: GRANT, assertion }).toString())
+    const { access_token: token, expires_in: seconds } = parseObject(answer) ?? {}
+    // The token becomes a header.
+    if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) throw new Error('the answer of the token endpoint has no valid token')
+    const lifetimeSeconds = typeof seconds === 'number' && seconds > 0 ? Math.min(seconds, LIFETIME_SECONDS_MAX) : 0
     this.#token = token
-    this.#freshUntilMs = sinceMs + lifeSeconds * 1000 - SPARE_MS
+    this.#freshUntilMs = startedMs + lifetimeSeconds * 1000 - RENEW_BEFORE_MS
     return token
   }
 
-  async #assertion(nowSeconds: number): Promise<string> {
+  async #signAssertion(nowSeconds: number): Promise<string> {
     const { email, privateKey, privateKeyId, tokenUri } = this.#account
     const { importPKCS8, SignJWT } = await import('jose')
     return await new SignJWT({ scope: SCOPE })
@@ -106,29 +106,28 @@ export class GoogleTokens {
       .sign(await importPKCS8(privateKey, 'RS256'))
   }
 
-  async #ask(form: string): Promise<string> {
+  async #post(form: string): Promise<string> {
     const stop = new Stop<Error>()
     const timer = setTimeout(() => stop.stop(new Error('the token endpoint is too slow')), FETCH_MS_MAX)
     try {
       const headers = { 'content-type': 'application/x-www-form-urlencoded', 'accept': 'application/json' }
       const { tokenUri: url, road } = this.#account
       const proxy = road.permitted ? undefined : this.#parts.proxy()
-      const way = proxy === undefined ? road : { ...road, proxy }
-      const request = { url, road: way, headers, body: Buffer.from(form) }
-      const asked = this.#parts.send(request, stop).then(async incoming => {
+      const request = { url, road: proxy === undefined ? road : { ...road, proxy }, headers, body: Buffer.from(form) }
+      const response = this.#parts.send(request, stop).then(async incoming => {
         const body = await incoming.readWhole(bounds.errorBodyBytesMax)
-        // What it says of a failure may hold what we sent, so only the number is told.
+        // The body of an error may repeat the assertion, so the error names the status only.
         if (incoming.status !== 200) throw new Error(`the token endpoint answered with status ${incoming.status}`)
         return body?.toString('utf8') ?? ''
       })
-      return await stop.during(asked)
+      return await stop.during(response)
     } finally {
       clearTimeout(timer)
     }
   }
 }
 
-function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const json: unknown = JSON.parse(text)
     return typeof json === 'object' && json !== null ? (json as Record<string, unknown>) : undefined

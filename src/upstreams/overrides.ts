@@ -1,27 +1,27 @@
-// What an operator has one channel send otherwise than its callers ask: headers besides, and fields of requests that
-// are set, filled in or left out. Of a body every other byte stays as it was.
+// Applies the overrides that an operator configures for a channel: additional headers, and request fields that are set,
+// filled in by default or removed. All other bytes of a body stay unchanged.
 
 import { foldName } from '../base/text/json-bytes.ts'
 import type { FieldChanges, Parameters } from '../store/rules/rules.ts'
 import { bufferOf, rewriteFields, scanned } from './rewrite-fields.ts'
 
 export interface Overrides {
-  /** In lower case. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  /** By dialect, as they are applied one after the other. */
+  /** By dialect, in the order in which they are applied. */
   readonly fields: ReadonlyMap<string, readonly FieldOverride[]>
 }
 
-/** One field, or one of the object that lies in another. */
+/** An override of one top-level field, or of one field inside the top-level object `inside`. */
 export interface FieldOverride {
   readonly name: string
   readonly inside: string | undefined
   readonly how: keyof FieldChanges
-  /** JSON; empty where it is removed. */
+  /** JSON; empty for a field that is removed. */
   readonly value: string
 }
 
-/** Undefined where nothing is to be changed, so that nobody looks. */
+/** Undefined when there is nothing to change, so that calls do no extra work. */
 export function compileOverrides(
   headers: Readonly<Record<string, string>>,
   parameters: Parameters,
@@ -31,31 +31,32 @@ export function compileOverrides(
       .map(([dialect, changes]) => [dialect, fieldsOf(changes)] as const)
       .filter(([, list]) => list.length > 0),
   )
-  const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
-  return fields.size === 0 && Object.keys(lower).length === 0 ? undefined : { headers: lower, fields }
+  const lowerCased = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+  return fields.size === 0 && Object.keys(lowerCased).length === 0 ? undefined : { headers: lowerCased, fields }
 }
 
 export function fieldsOf(changes: FieldChanges): readonly FieldOverride[] {
-  const row = (how: keyof FieldChanges, path: string, value = ''): FieldOverride => {
+  const override = (how: keyof FieldChanges, path: string, value = ''): FieldOverride => {
     const dot = path.indexOf('.')
     return { name: path.slice(dot + 1), inside: dot < 0 ? undefined : path.slice(0, dot), how, value }
   }
-  const valued = (how: 'set' | 'default'): readonly FieldOverride[] =>
-    Object.entries(changes[how] ?? {}).map(([path, value]) => row(how, path, JSON.stringify(value)))
-  return [...(changes.remove ?? []).map(path => row('remove', path)), ...valued('default'), ...valued('set')]
+  const withValue = (how: 'set' | 'default'): readonly FieldOverride[] =>
+    Object.entries(changes[how] ?? {}).map(([path, value]) => override(how, path, JSON.stringify(value)))
+  return [...(changes.remove ?? []).map(path => override('remove', path)), ...withValue('default'), ...withValue('set')]
 }
 
 export interface Overridden {
   readonly body: Uint8Array
-  /** What is not as the caller had it. */
+  /** The names of the fields that were changed. */
   readonly names: readonly string[]
 }
 
-/** Undefined where the body already is as it should be. */
+/** Undefined when the body needs no change. */
 export function overrideFields(body: Uint8Array, fields: readonly FieldOverride[]): Overridden | undefined {
   const bytes = bufferOf(body)
   const scan = scanned(bytes)
-  const nameIn = (name: string): string =>
+  // The name as the caller wrote it, which may differ in case.
+  const nameInBody = (name: string): string =>
     scan.fields.has(name) ? name : ([...scan.fields.keys()].find(other => foldName(other) === foldName(name)) ?? name)
   const textOf = (name: string): string | undefined => {
     const span = scan.fields.get(name)
@@ -63,23 +64,23 @@ export function overrideFields(body: Uint8Array, fields: readonly FieldOverride[
   }
   const edits = new Map<string, string | undefined>()
   const names: string[] = []
-  const own = fields.filter(({ inside }) => inside === undefined)
-  for (const field of own) {
-    const name = nameIn(field.name)
+  const topLevel = fields.filter(({ inside }) => inside === undefined)
+  for (const field of topLevel) {
+    const name = nameInBody(field.name)
     const before = edits.has(name) ? edits.get(name) : textOf(name)
     const after = valueOf(field, before)
     if (after === before && !(field.how !== 'default' && scan.duplicates.has(name))) continue
     edits.set(name, after)
     names.push(field.name)
   }
-  for (const written of new Set(fields.flatMap(({ inside }) => inside ?? []))) {
-    const inner = fields.filter(({ inside }) => inside === written).map(field => ({ ...field, inside: undefined }))
-    const outer = nameIn(written)
+  for (const parent of new Set(fields.flatMap(({ inside }) => inside ?? []))) {
+    const inner = fields.filter(({ inside }) => inside === parent).map(field => ({ ...field, inside: undefined }))
+    const outer = nameInBody(parent)
     const before = textOf(outer)
     const changed = overrideFields(Buffer.from(isObject(before) ? before : '{}'), inner)
     if (changed === undefined) continue
     edits.set(outer, bufferOf(changed.body).toString('utf8'))
-    names.push(...changed.names.map(name => `${written}.${name}`))
+    names.push(...changed.names.map(name => `${parent}.${name}`))
   }
   return edits.size === 0 ? undefined : { body: rewriteFields(bytes, edits, scan), names }
 }

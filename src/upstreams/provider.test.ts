@@ -13,7 +13,7 @@ const files = readdirSync(folder)
 const readProvider = (file: string): Provider => parseProvider(readFileSync(join(folder, file), 'utf8'), file)
 const providers = files.map(readProvider)
 
-/** A dialect of calls that are not chats. */
+/** A dialect of passthrough calls. */
 const isSide = (dialect: string): boolean =>
   /-(completions|embeddings|embed|images|image-edits|speech|transcription|moderations)$/.test(dialect)
 
@@ -32,7 +32,7 @@ test('no two providers share a variable', () => {
   for (const name of names) expect(name).toMatch(/^[A-Z][A-Z0-9_]+$/)
 })
 
-test('only servers of one’s own are free, and only they and the built-in one go without a key', () => {
+test('only self-hosted servers are free, and only they and the built-in provider need no key', () => {
   for (const { id, baseUrl, free, keyless, builtIn } of providers) {
     const local = baseUrl.startsWith('http://127.0.0.1:')
     expect([id, free, keyless]).toEqual([id, local && !builtIn, local])
@@ -40,7 +40,7 @@ test('only servers of one’s own are free, and only they and the built-in one g
   }
 })
 
-test('nothing that has a price is given away', () => {
+test('no model with a price is free', () => {
   for (const { id, free, models } of providers) {
     for (const { id: model, price, speaks } of free ? [] : models.values()) {
       expect([id, model, price !== undefined && isOfNothing(price)]).toEqual([id, model, false])
@@ -62,7 +62,7 @@ test('a cached token never costs more than a fresh one', () => {
   }
 })
 
-test('every priced model of the large vendors says how long an answer can be', () => {
+test('every priced model of the large vendors has a maximum output', () => {
   for (const file of ['anthropic', 'bedrock', 'openai', 'deepseek', 'groq', 'xai', 'mistral', 'google', 'vertex']) {
     for (const { id, price, outputTokensMax, speaks } of readProvider(`${file}.json`).models.values()) {
       if (speaks?.every(isSide)) continue // it does not chat
@@ -79,7 +79,7 @@ test('an answer is never longer than the context', () => {
   }
 })
 
-test('the limits of answers are those of the vendors', () => {
+test('maximum outputs are those of the vendors', () => {
   const rows = [
     ['openai.json', 'gpt-4.1', 32_768],
     ['openai.json', 'gpt-4o-2024-05-13', 4_096],
@@ -110,7 +110,7 @@ test('the built-in provider has its models', () => {
   expect([...demo.models.keys()]).toEqual(['echo', 'lorem', 'slow', 'think', 'json', 'see'])
 })
 
-test('dialects stand in the order in which they are spoken best, each signed in its way', () => {
+test('the best supported dialect comes first, and each has its signing method', () => {
   const rows = [
     ['openai', { 'openai-responses': 'bearer', 'openai-chat': 'bearer' }],
     ['google', { 'gemini': 'x-goog-api-key', 'openai-chat': 'bearer' }],
@@ -129,12 +129,12 @@ test('dialects stand in the order in which they are spoken best, each signed in 
   }
 })
 
-test('a model may answer in some of the dialects only', () => {
+test('a model may support only some of the dialects', () => {
   expect(readProvider('openai.json').models.get('gpt-audio')!.speaks).toEqual(['openai-chat'])
   expect(readProvider('openai.json').models.get('gpt-5')!.speaks).toBeUndefined()
 })
 
-test('what another vendor serves of Claude has the quirks of that vendor', () => {
+test('Claude at another vendor has the quirks of that vendor', () => {
   const body = Buffer.from('{"model":"m","stream":true,"max_tokens":9}')
   const request = { url: 'https://x.example/model/a:0/invoke', headers: {}, body }
   const bedrock = readProvider('bedrock.json')
@@ -146,7 +146,7 @@ test('what another vendor serves of Claude has the quirks of that vendor', () =>
   expect(String(vertex.body)).toBe('{"stream":true,"max_tokens":9,"anthropic_version":"vertex-2023-10-16"}')
 })
 
-test('what a model does not say of itself its provider says for it', () => {
+test('a model takes over the traits of its provider', () => {
   const models = [{ id: 'a', traits: { sampling: false } }, { id: 'b' }]
   const traits = { sampling: true, thinking: 'none' }
   const provider = parseProvider(JSON.stringify({ ...good, traits, models }), 'good.json')
@@ -155,7 +155,7 @@ test('what a model does not say of itself its provider says for it', () => {
   expect(provider.traits).toEqual({ sampling: true, thinking: 'none' })
 })
 
-test('what a model does not say of its times its provider says for it, and else they are the usual ones', () => {
+test('a model takes over the timeouts of its provider, and a provider the defaults', () => {
   const models = [{ id: 'a', times: { firstContentSeconds: 300, totalSeconds: 900 } }, { id: 'b' }]
   const times = { connectSeconds: 2, betweenChunksSeconds: 90 }
   const provider = parseProvider(JSON.stringify({ ...good, times, models }), 'good.json')
@@ -169,7 +169,7 @@ test('what a model does not say of its times its provider says for it, and else 
   })
 })
 
-test('models that think for long are given the time', () => {
+test('models with long reasoning have longer timeouts', () => {
   const of = (file: string, model: string) => readProvider(file).models.get(model)!.times
   expect(of('openai.json', 'gpt-5')).toMatchObject({ firstContentMs: 300_000, totalMs: 1_800_000 })
   expect(of('openai.json', 'gpt-4o')).toBeUndefined()
@@ -177,7 +177,7 @@ test('models that think for long are given the time', () => {
   expect(readProvider('deepseek.json').times.firstContentMs).toBe(600_000)
 })
 
-test('tags are words, none if nothing is said', () => {
+test('tags are words, and there are none by default', () => {
   const tagsOf = (more: object) => parseProvider(JSON.stringify({ ...good, ...more }), 'good.json').tags
   expect([tagsOf({}), tagsOf({ tags: ['eu', 'no-training', '2026'] })]).toEqual([[], ['eu', 'no-training', '2026']])
 })

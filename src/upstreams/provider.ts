@@ -1,5 +1,5 @@
-// What one file of providers/ says, checked once when it is read. A provider is data: whatever code needs to know
-// of it is a flag here with a documented default, and no code asks for its id.
+// Parses and checks a provider file. A provider is data: everything that code needs to know about a provider is a field
+// here with a documented default, and no code depends on a provider's id.
 
 import type { Traits } from '../base/money/model-traits.ts'
 import { noTraits } from '../base/money/model-traits.ts'
@@ -14,19 +14,19 @@ import type { Times } from './timeouts.ts'
 import { defaultTimes, parseTimes } from './timeouts.ts'
 
 export interface Capabilities {
-  /** Reports usage at the end of a stream when asked by `stream_options.include_usage`. Default true. */
+  /** Whether it reports usage at the end of a stream for `stream_options.include_usage`. Default true. */
   readonly streamUsage: boolean
-  /** Where it reads a cap on its output. Default `max_tokens`, the older name, which most servers still read. */
+  /** The field that limits its output. Default `max_tokens`, the older name, which most servers still read. */
   readonly outputCap: 'max_tokens' | 'max_completion_tokens'
-  /** A cap on its output is also one on what the model thinks before it answers. Default true. */
+  /** Whether the limit of the output includes reasoning tokens. Default true. */
   readonly capsThought: boolean
-  /** Keeps its answers in the Responses dialects, to be asked for and gone on from. Default false. */
+  /** Whether it stores answers of the Responses dialect, so that they can be fetched and continued. Default false. */
   readonly keepsResponses: boolean
-  /** It keeps threads of messages, which `thread` creates and continues. */
+  /** Whether it stores threads of messages, which the field `thread` creates and continues. Default false. */
   readonly keepsThreads: boolean
   /**
-   * Bills all of an answer when it is hung up on, as it goes on making it. Then a call goes on without its caller,
-   * within bounds, to its reported usage. Default false.
+   * Whether it continues and bills an answer after the connection is closed. If so, the gateway reads on without its
+   * caller, within bounds, to get the reported usage. Default false.
    */
   readonly billsWhenLeft: boolean
 }
@@ -36,21 +36,21 @@ export interface Model {
   readonly name?: string
   readonly contextTokens?: number
   readonly outputTokensMax?: number
-  /** The dialects in which it answers, of those that its provider speaks; all of them if absent. */
+  /** The dialects of its provider that the model supports; all of them if absent. */
   readonly speaks?: readonly string[]
-  /** Its provider asks nothing for it, as for a moderation. Default false. */
+  /** Whether the model is free, for instance a moderation model. Default false. */
   readonly free?: boolean
-  /** Absent: not known, so the model is not served (never $0 by default). */
+  /** Absent: the price is unknown, and the model is not served. A missing price never means free. */
   readonly price?: Price
-  /** Otherwise than its provider; also of use for a model that thinks in secret, which no estimate could count. */
+  /** If different from its provider. Also useful for a model with hidden reasoning, which cannot be estimated. */
   readonly billsWhenLeft?: boolean
-  /** What it takes: its own, and for what they do not tell its provider's. */
+  /** Its own traits, merged with those of its provider. */
   readonly traits?: Traits
-  /** How long its calls may take, where that is not as its provider's. */
+  /** Its timeouts, if different from those of its provider. */
   readonly times?: Times
 }
 
-/** Where calls of one dialect are posted, below the base URL. `{model}` in a path is the model's id. */
+/** The paths of one dialect below the base URL. `{model}` is replaced by the model's id. */
 export interface SpokenAt {
   readonly plain: string
   readonly stream: string
@@ -61,39 +61,39 @@ export interface Provider {
   readonly name: string
   readonly website?: string
   /**
-   * Where the paths below begin, without a trailing slash. A variable of the environment may stand in it in braces, for
-   * what only the operator knows; without that variable, the address must be moved for a channel to exist.
+   * The address that all paths are appended to, without a trailing slash. It may contain an environment variable in
+   * braces. If that variable is not set, a channel exists only if another address is configured.
    */
   readonly baseUrl: string
-  /** Paths that people write where the path of the base URL belongs, such as those of another interface. */
+  /** Paths that people enter by mistake instead of the path of the base URL, such as those of another interface. */
   readonly basePathAliases: readonly string[]
-  /** The environment variables under which the vendor's users keep the key and move the address. */
+  /** The environment variables for the key and for another base URL, as users of the vendor know them. */
   readonly keyEnv: string
   readonly baseUrlEnv: string
-  /** The dialects it speaks, those that it speaks best first, each with the paths to post to. */
+  /** The dialects that it supports, the best supported first, each with its paths. */
   readonly speaks: Readonly<Record<string, SpokenAt>>
-  /** Where it counts the tokens of requests in those dialects, without answering them. Default nowhere. */
+  /** The paths of token counting, by dialect. Default none. */
   readonly counts: Readonly<Record<string, string>>
-  /** How each of them is signed. */
+  /** The signing method of each dialect. */
   readonly sign: Readonly<Record<string, string>>
-  /** What it does otherwise than its dialects. Default none. */
+  /** Its differences from its dialects. Default none. */
   readonly quirks: readonly NamedQuirk[]
-  /** What all its models take where they do not say otherwise, those that are not listed too. */
+  /** The traits of its models, unless a model says otherwise; also of models that are not listed. */
   readonly traits: Traits
-  /** How long calls of its models may take, unless they say otherwise. */
+  /** The timeouts of its models, unless a model says otherwise. */
   readonly times: Times
   readonly can: Capabilities
-  /** Its tools and fields of requests that cost nothing beyond its models' prices. Default none. */
+  /** Tools and request fields that cost nothing besides the model's price. Default none. */
   readonly included: readonly string[]
-  /** What may be said of data that goes there, such as `eu` or `no-training`. Default none. */
+  /** Properties of its data handling, such as `eu` or `no-training`. Default none. */
   readonly tags: readonly string[]
-  /** Serves models that are not listed here (a local server, an aggregator). Default false. */
+  /** Whether it serves models that are not listed here (a local server, an aggregator). Default false. */
   readonly openModels: boolean
-  /** Costs nothing, as a server of one's own does. Default false. */
+  /** Whether all its models are free, as on a self-hosted server. Default false. */
   readonly free: boolean
-  /** Needs no key; a channel exists as soon as the base URL variable is set. Default false. */
+  /** Whether it needs no key; then a channel exists as soon as the base URL variable is set. Default false. */
   readonly keyless: boolean
-  /** Answered by this process itself, at an address it finds when it starts. Default false. */
+  /** Whether this process itself answers, at an address that is known after its start. Default false. */
   readonly builtIn: boolean
   readonly models: ReadonlyMap<string, Model>
 }
@@ -103,15 +103,14 @@ export class ProviderFileError extends Error {}
 type Json = Record<string, unknown>
 
 const PROVIDER_FIELDS = [
-  ...['id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'counts', 'sign', 'quirks'],
-  'basePathAliases',
-  ...['can', 'traits', 'times', 'included', 'tags', 'openModels', 'free', 'keyless', 'builtIn', 'models'],
+  'id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'counts', 'sign', 'quirks', 'basePathAliases',
+  'can', 'traits', 'times', 'included', 'tags', 'openModels', 'free', 'keyless', 'builtIn', 'models',
 ]
 const MODEL_FIELDS = [
-  ...['id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits', 'times', 'billsWhenLeft'],
+  'id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits', 'times', 'billsWhenLeft',
 ]
 
-/** Names end up in the X-Pipeline-Route header, so only visible ASCII passes. */
+/** Names are written into the X-Pipeline-Route header, so only visible ASCII is allowed. */
 const isVisible = (text: string): boolean => /^[\x21-\x7e]{1,200}$/.test(text)
 
 export function parseProvider(text: string, file: string): Provider {
@@ -124,33 +123,33 @@ export function parseProvider(text: string, file: string): Provider {
   } catch {
     return fail('not valid JSON')
   }
-  return readProvider(record(json, { what: 'the file', known: PROVIDER_FIELDS }, fail), fail)
+  return readProvider(readObject(json, { what: 'the file', known: PROVIDER_FIELDS }, fail), fail)
 }
 
 type Fail = (problem: string) => never
 
-/** A JSON object with no fields but known ones: a misspelt flag must not pass for its default. */
-function record(value: unknown, { what, known }: { what: string; known: readonly string[] }, fail: Fail): Json {
+/** A JSON object with known fields only. A misspelt field must not silently keep its default. */
+function readObject(value: unknown, { what, known }: { what: string; known: readonly string[] }, fail: Fail): Json {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail(`${what} must be an object`)
-  const stranger = Object.keys(value).find(field => !known.includes(field))
-  return stranger === undefined ? (value as Json) : fail(`${what} has an unknown field "${stranger}"`)
+  const unknown = Object.keys(value).find(field => !known.includes(field))
+  return unknown === undefined ? (value as Json) : fail(`${what} has an unknown field "${unknown}"`)
 }
 
 function readProvider(json: Json, fail: Fail): Provider {
   const string = (field: string): string => {
     const value = json[field]
-    return typeof value === 'string' && value !== '' ? value : fail(`"${field}" must be a text`)
+    return typeof value === 'string' && value !== '' ? value : fail(`"${field}" must be a non-empty string`)
   }
   const flag = (field: string): boolean => {
     const value = json[field] ?? false
     return typeof value === 'boolean' ? value : fail(`"${field}" must be true or false`)
   }
-  const shown = (text: string): string =>
+  const checkName = (text: string): string =>
     text.length <= 200 && !/\p{Cc}/u.test(text) ? text : fail('"name" must be one line of 200 characters at most')
-  const webAddress = (text: string): string =>
+  const checkWebsite = (text: string): string =>
     /^https?:\/\/[\x21-\x7e]{1,500}$/.test(text) ? text : fail('"website" must be an http(s) address')
   const id = string('id')
-  if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(id)) fail('"id" must be lower-case letters, digits and dashes')
+  if (!/^[a-z0-9][a-z0-9-]{0,39}$/.test(id)) fail('"id" must be 1 to 40 lower-case letters, digits and dashes')
   const baseUrl = string('baseUrl')
   checkAddress(baseUrl, fail)
   const free = flag('free')
@@ -159,8 +158,8 @@ function readProvider(json: Json, fail: Fail): Provider {
   const times = parseTimes(json.times ?? {}, { otherwise: defaultTimes, of: 'provider', fail })
   return {
     id,
-    name: shown(string('name')),
-    ...(json.website !== undefined && { website: webAddress(string('website')) }),
+    name: checkName(string('name')),
+    ...(json.website !== undefined && { website: checkWebsite(string('website')) }),
     baseUrl,
     basePathAliases: parseAliases(json.basePathAliases ?? [], fail),
     keyEnv: string('keyEnv'),
@@ -182,11 +181,11 @@ function readProvider(json: Json, fail: Fail): Provider {
   }
 }
 
-/** Variables may stand in it, in braces. */
+/** The address may contain variables in braces. */
 function checkAddress(text: string, fail: Fail): void {
   const filled = text.replace(/\{[A-Z][A-Z0-9_]*\}/g, 'x')
-  if (/[{}]/.test(filled)) fail('"baseUrl" may hold variables such as {AWS_REGION}, and no other braces')
-  if (filled.endsWith('/')) fail('"baseUrl" must be without a trailing slash')
+  if (/[{}]/.test(filled)) fail('"baseUrl" may contain braces only around variables such as {AWS_REGION}')
+  if (filled.endsWith('/')) fail('"baseUrl" must not end with a slash')
   try {
     readAddress(filled)
   } catch (fault) {
@@ -202,10 +201,10 @@ function parseAliases(value: unknown, fail: Fail): readonly string[] {
 
 function parseCan(value: unknown, fail: Fail): Capabilities {
   const known = ['streamUsage', 'outputCap', 'capsThought', 'keepsResponses', 'keepsThreads', 'billsWhenLeft']
-  const can = record(value, { what: '"can"', known }, fail)
-  const flag = (name: string, unsaid: boolean): boolean => {
-    const given = can[name] ?? unsaid
-    return typeof given === 'boolean' ? given : fail(`"can.${name}" must be true or false`)
+  const can = readObject(value, { what: '"can"', known }, fail)
+  const flag = (name: string, byDefault: boolean): boolean => {
+    const value = can[name] ?? byDefault
+    return typeof value === 'boolean' ? value : fail(`"can.${name}" must be true or false`)
   }
   const outputCap = can.outputCap ?? 'max_tokens'
   if (outputCap !== 'max_tokens' && outputCap !== 'max_completion_tokens') {
@@ -221,16 +220,18 @@ function parseCan(value: unknown, fail: Fail): Capabilities {
   }
 }
 
-/** One way for all dialects, or each with its own. */
+/** One signing method for all dialects, or one for each. */
 function parseSign(value: unknown, dialects: readonly string[], fail: Fail): Readonly<Record<string, string>> {
   const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
-  const given = isMap ? record(value, { what: '"sign"', known: dialects }, fail) : {}
+  const byDialect = isMap ? readObject(value, { what: '"sign"', known: dialects }, fail) : {}
   return Object.fromEntries(
     dialects.map(dialect => {
-      const way = isMap ? given[dialect] : value
-      if (typeof way !== 'string' || way === '') return fail('"sign" must be a text, or one for each dialect')
-      if (!isWayToSign(way)) fail(`"sign" is not a way we know: ${way}`)
-      return [dialect, way]
+      const method = isMap ? byDialect[dialect] : value
+      if (typeof method !== 'string' || method === '') {
+        return fail('"sign" must be a signing method, or an object with one for each dialect')
+      }
+      if (!isWayToSign(method)) fail(`"sign" has an unknown signing method: ${method}`)
+      return [dialect, method]
     }),
   )
 }
@@ -239,7 +240,7 @@ function parseQuirks(value: unknown, fail: Fail): readonly NamedQuirk[] {
   if (!Array.isArray(value)) return fail('"quirks" must be a list')
   return value.map((name: unknown) => {
     const quirk = typeof name === 'string' ? readQuirk(name) : undefined
-    return quirk ?? fail(`"quirks" has one that we do not know: ${String(name)}`)
+    return quirk ?? fail(`"quirks" has an unknown quirk: ${String(name)}`)
   })
 }
 
@@ -247,17 +248,17 @@ export const isTag = (text: unknown): boolean => typeof text === 'string' && /^[
 
 function parseTags(value: unknown, fail: Fail): readonly string[] {
   const isList = Array.isArray(value) && value.every(isTag)
-  return isList ? (value as string[]) : fail('"tags" must be a list of words of lower-case letters, digits and dashes')
+  return isList ? (value as string[]) : fail('"tags" must be a list of words of at most 40 lower-case letters, digits and dashes')
 }
 
-/** Each dialect with one path, or with two where streams have their own. */
+/** Each dialect has one path, or two if streams have their own. */
 function parseSpeaks(value: unknown, fail: Fail): Readonly<Record<string, SpokenAt>> {
   const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
   const entries: [string, unknown][] = isMap ? Object.entries(value) : []
   if (entries.length === 0) fail('"speaks" must name a dialect and its path')
   return Object.fromEntries(
-    entries.map(([dialect, given]) => {
-      const paths: readonly unknown[] = Array.isArray(given) ? given : [given, given]
+    entries.map(([dialect, path]) => {
+      const paths: readonly unknown[] = Array.isArray(path) ? path : [path, path]
       if (paths.length !== 2 || !paths.every(isPath)) fail(`"speaks.${dialect}" must be ${PATH}, or a list of two`)
       return [dialect, { plain: paths[0] as string, stream: paths[1] as string }]
     }),
@@ -265,43 +266,44 @@ function parseSpeaks(value: unknown, fail: Fail): Readonly<Record<string, Spoken
 }
 
 function parseCounts(value: unknown, dialects: readonly string[], fail: Fail): Readonly<Record<string, string>> {
-  const counts = record(value, { what: '"counts"', known: dialects }, fail)
+  const counts = readObject(value, { what: '"counts"', known: dialects }, fail)
   for (const dialect of Object.keys(counts)) if (!isPath(counts[dialect])) fail(`"counts.${dialect}" must be ${PATH}`)
   return counts as Record<string, string>
 }
 
 const PATH = 'a path below the base URL, such as /chat/completions'
 
-/** Below the base URL: no segment is empty or made of dots, which would lead out of it. */
+/** A path must stay below the base URL: no segment is empty or consists of dots. */
 const isPath = (path: unknown): boolean =>
   typeof path === 'string' &&
   /^(\/[A-Za-z0-9._:{}-]+)+(\?[A-Za-z0-9=&._-]+)?$/.test(path) &&
   !/\/\.+(?=[/?]|$)/.test(path) &&
   !/[{}]/.test(path.replace('{model}', ''))
 
-interface Shared {
+/** What models take over from their provider. */
+interface ProviderDefaults {
   readonly free: boolean
   readonly traits: Traits
   readonly times: Times
   readonly dialects: readonly string[]
 }
 
-function parseModels(value: unknown, shared: Shared, fail: Fail): ReadonlyMap<string, Model> {
+function parseModels(value: unknown, defaults: ProviderDefaults, fail: Fail): ReadonlyMap<string, Model> {
   if (!Array.isArray(value)) return fail('"models" must be a list')
   const models = new Map<string, Model>()
   for (const entry of value) {
-    const json = record(entry, { what: 'a model', known: MODEL_FIELDS }, fail)
-    const model = parseModel(json, shared, fail)
-    if (models.has(model.id)) fail(`model "${model.id}" stands twice`)
+    const json = readObject(entry, { what: 'a model', known: MODEL_FIELDS }, fail)
+    const model = parseModel(json, defaults, fail)
+    if (models.has(model.id)) fail(`model "${model.id}" is listed twice`)
     models.set(model.id, model)
   }
   return models
 }
 
-function parseModel(entry: Json, shared: Shared, fail: Fail): Model {
+function parseModel(entry: Json, defaults: ProviderDefaults, fail: Fail): Model {
   const { id, name } = entry
-  if (typeof id !== 'string' || !isVisible(id)) return fail('a model needs an "id" of visible characters')
-  if (name !== undefined && typeof name !== 'string') fail(`model "${id}": "name" must be a text`)
+  if (typeof id !== 'string' || !isVisible(id)) return fail('a model needs an "id" of 1 to 200 visible ASCII characters')
+  if (name !== undefined && typeof name !== 'string') fail(`model "${id}": "name" must be a string`)
   const count = (field: string): number | undefined => {
     const value = entry[field]
     const isCount = Number.isSafeInteger(value) && (value as number) > 0
@@ -311,15 +313,15 @@ function parseModel(entry: Json, shared: Shared, fail: Fail): Model {
   const [contextTokens, outputTokensMax] = [count('contextTokens'), count('outputTokensMax')]
   const failModel = (problem: string): never => fail(`model "${id}": ${problem}`)
   const price = entry.price === undefined ? undefined : parsePrice(entry.price, failModel)
-  const speaks = entry.speaks === undefined ? undefined : parseDialects(entry.speaks, shared.dialects, failModel)
-  const traits = { ...shared.traits, ...(entry.traits !== undefined && parseTraits(entry.traits, failModel)) }
-  const timing = { otherwise: shared.times, of: 'model', fail: failModel } as const
+  const speaks = entry.speaks === undefined ? undefined : parseDialects(entry.speaks, defaults.dialects, failModel)
+  const traits = { ...defaults.traits, ...(entry.traits !== undefined && parseTraits(entry.traits, failModel)) }
+  const timing = { otherwise: defaults.times, of: 'model', fail: failModel } as const
   const times = entry.times === undefined ? undefined : parseTimes(entry.times, timing)
   for (const name of ['free', 'billsWhenLeft']) {
     if (entry[name] !== undefined && typeof entry[name] !== 'boolean') failModel(`"${name}" must be true or false`)
   }
-  const isGivenAway = price !== undefined && !shared.free && isOfNothing(price)
-  if (isGivenAway) failModel('a price of nothing needs "free" on the provider')
+  const isUnmarkedFree = price !== undefined && !defaults.free && isOfNothing(price)
+  if (isUnmarkedFree) failModel('a price of 0 is allowed only if the provider has "free"')
   return {
     id,
     ...(typeof name === 'string' && { name }),
@@ -334,7 +336,7 @@ function parseModel(entry: Json, shared: Shared, fail: Fail): Model {
   }
 }
 
-function parseDialects(value: unknown, spoken: readonly string[], fail: Fail): readonly string[] {
-  const isList = Array.isArray(value) && value.length > 0 && value.every(dialect => spoken.includes(dialect as string))
+function parseDialects(value: unknown, dialects: readonly string[], fail: Fail): readonly string[] {
+  const isList = Array.isArray(value) && value.length > 0 && value.every(dialect => dialects.includes(dialect as string))
   return isList ? (value as string[]) : fail('"speaks" must be a list of dialects of the provider')
 }

@@ -1,4 +1,4 @@
-// Each quirk on a request, and what none of them may do: change a byte of what it does not concern.
+// Tests each quirk on a request, and that no quirk changes other bytes.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -24,21 +24,21 @@ test('every quirk is named here', () => {
   ])
 })
 
-test('a provider without quirks gets the very same request', () => {
+test('without quirks the same request object is returned', () => {
   expect(applyQuirks({ quirks: [] }, request)).toBe(request)
 })
 
 describe('a quirk', () => {
-  test('bodyWithoutModel takes the model out', () => {
+  test('bodyWithoutModel removes the model', () => {
     expect(sent(['bodyWithoutModel']).body).toBe('{"stream":true, "max_tokens":1.50, "messages":[ {"role":"user"} ]}')
   })
 
-  test('bodyWithoutStream takes the flag out', () => {
+  test('bodyWithoutStream removes the flag', () => {
     const without = '{ "model" : "m", "max_tokens":1.50, "messages":[ {"role":"user"} ]}'
     expect(sent(['bodyWithoutStream']).body).toBe(without)
   })
 
-  test('anthropicVersionInBody moves the version, and is the only one to say it', () => {
+  test('anthropicVersionInBody moves the version from the header to the body', () => {
     const twice = { ...request, body: Buffer.from('{"anthropic_version":"x","a":1}') }
     const { headers, body } = sent(['anthropicVersionInBody:v-1'], twice)
     expect(body).toBe('{"anthropic_version":"v-1","a":1}')
@@ -53,11 +53,11 @@ describe('a quirk', () => {
     expect(sent(['anthropicBetaInBody'], without).body).toBe('{"a":1}')
   })
 
-  test('colonsEscaped escapes those of the path only', () => {
+  test('colonsEscaped escapes colons of the path only', () => {
     expect(sent(['colonsEscaped']).url).toBe('https://host.example:8080/a/b%3Ac?x=1:2')
   })
 
-  test('awsEventStream asks for binary messages where it streams, and reads them', () => {
+  test('awsEventStream asks for binary messages in streams, and reads them', () => {
     expect(sent(['awsEventStream']).headers.accept).toBe('application/vnd.amazon.eventstream')
     const plain = { ...request, headers: { ...request.headers, accept: 'application/json' } }
     expect(sent(['awsEventStream'], plain).headers.accept).toBe('application/json')
@@ -67,14 +67,14 @@ describe('a quirk', () => {
   })
 })
 
-test('streams are server-sent events where no quirk says otherwise', () => {
+test('streams are server-sent events by default', () => {
   const format = streamFormat({ quirks: [readQuirk('bodyWithoutModel')!] })
   expect(format.contentType).toBe('text/event-stream')
   expect(format.open(1024).push(Buffer.from('data: 1\n\n')).map(String)).toEqual(['data: 1\n\n'])
 })
 
-test('the request itself is left alone', () => {
-  sent(Object.entries(quirks).map(([name, { argued }]) => (argued ? `${name}:x` : name)))
+test('the original request is not changed', () => {
+  sent(Object.entries(quirks).map(([name, { hasArgument }]) => (hasArgument ? `${name}:x` : name)))
   expect(String(request.body)).toBe(body)
   expect(request.headers['anthropic-version']).toBe('2023-06-01')
 })
@@ -84,7 +84,7 @@ test.each(['{}', '{"model":1}', ' { } '])('a body of %s stays an object', text =
   expect(sent(['anthropicVersionInBody:x'], { ...request, body: Buffer.from('{}') }).body).toInclude('{"anthropic')
 })
 
-test('all other fields keep their meaning, whatever they are', () => {
+test('all other fields keep their values, whatever they are', () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 8 }), fields => {
       const all = { ...fields, model: 'm', stream: true }

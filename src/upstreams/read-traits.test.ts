@@ -1,4 +1,4 @@
-// Every trait, once as it should be and once as it should not.
+// Tests every trait with a valid and an invalid value.
 
 import { describe, expect, test } from 'bun:test'
 import { parseTraits } from './read-traits.ts'
@@ -47,7 +47,7 @@ describe.each(Object.keys(good))('%s', name => {
     for (const value of good[name]!) expect(read({ [name]: value })).toEqual({ [name]: value })
   })
 
-  test('is refused by name when it makes no sense', () => {
+  test('is refused by name when its value is invalid', () => {
     for (const value of bad[name]!) expect(() => read({ [name]: value })).toThrow(`"traits.${name}" must be `)
   })
 })
@@ -60,6 +60,6 @@ test.each(['thinks', 'toString', '__proto__x'])('a trait named %s is refused', n
   expect(() => read({ [name]: true })).toThrow(`unknown field "${name}"`)
 })
 
-test('a least budget above the most is refused', () => {
+test('a minimum budget above the maximum is refused', () => {
   expect(() => read({ budgetMin: 2, budgetMax: 1 })).toThrow('budgetMin')
 })

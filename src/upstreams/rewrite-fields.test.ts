@@ -1,4 +1,4 @@
-// Fields of a request are changed, and no other byte of it is.
+// Tests that fields of a request are changed and no other byte is.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -32,14 +32,14 @@ const value = fc.jsonValue({ maxDepth: 2 }).map(json => JSON.stringify(json))
 const fieldText = ([key, json, before, after]: readonly [string, string, string, string]): string =>
   `${before}${JSON.stringify(key)}${after}:${before}${json}${after}`
 
-/** JSON objects with blanks wherever there may be any. */
+/** JSON objects with white space wherever it is allowed. */
 const objects = fc
   .array(fc.tuple(name, value, spaces, spaces), { maxLength: 6 })
   .map(rows => rows.filter(([key], at) => rows.findIndex(([other]) => other === key) === at))
   .map(rows => `{${rows.map(fieldText).join()}}`)
 
-describe('whatever the request is', () => {
-  test('the fields that are named are as they should be, and the others as they were', () => {
+describe('for any request', () => {
+  test('the named fields have the new values, and the others are unchanged', () => {
     fc.assert(
       fc.property(objects, fc.dictionary(name, fc.option(value, { nil: undefined })), (text, edits) => {
         const { ...expected } = JSON.parse(text) as Record<string, unknown>
@@ -52,7 +52,7 @@ describe('whatever the request is', () => {
     )
   })
 
-  test('what is set, filled in and left out is, once and for all', () => {
+  test('set, default and remove give the same result when applied again', () => {
     const changes = { set: { 'a': 1, 'o.s': [2] }, default: { 'b': 3, 'o.d': 4 }, remove: ['c', 'o.r'] }
     const fields = fieldsOf(changes)
     const number = fc.integer()

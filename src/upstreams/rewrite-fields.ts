@@ -1,31 +1,31 @@
-// Changes top-level fields of a request that is a JSON object, and leaves every other byte as it was.
+// Changes top-level fields of a JSON object. Every other byte stays unchanged.
 
 import { assert } from '../base/assert.ts'
 import type { ObjectScan } from '../base/text/json-bytes.ts'
 import { scanObject } from '../base/text/json-bytes.ts'
 
-/** Of each field its new value as JSON; undefined: it is left out. */
+/** The new value of each field as JSON; undefined: the field is removed. */
 export type Edits = ReadonlyMap<string, string | undefined>
 
-const anything = { depthMax: Infinity, valuesMax: Infinity }
+const noLimits = { depthMax: Infinity, valuesMax: Infinity }
 const [BRACE_OPEN, COMMA] = [0x7b, 0x2c]
 
-/** Of what was read as an object before. */
+/** Scans a body that was parsed as an object before. */
 export function scanned(bytes: Buffer): ObjectScan {
-  const scan = scanObject(bytes, anything)
-  assert(typeof scan !== 'string', 'a request is a JSON object')
+  const scan = scanObject(bytes, noLimits)
+  assert(typeof scan !== 'string', 'a request body must be a JSON object')
   return scan
 }
 
 export const bufferOf = (body: Uint8Array): Buffer => Buffer.from(body.buffer, body.byteOffset, body.byteLength)
 
-/** Fields that were not there are added at the end. */
+/** New fields are added at the end. */
 export function rewriteFields(bytes: Buffer, edits: Edits, scan = scanned(bytes)): Buffer {
   if (edits.size === 0) return bytes
-  for (const name of edits.keys()) if (scan.duplicates.has(name)) return rebuilt(bytes, edits, scan)
-  const from = bytes.indexOf(BRACE_OPEN) + 1
+  for (const name of edits.keys()) if (scan.duplicates.has(name)) return rebuildObject(bytes, edits, scan)
+  const first = bytes.indexOf(BRACE_OPEN) + 1
   const kept: Buffer[] = []
-  let [at, end] = [from, from]
+  let [position, end] = [first, first]
   const fields = inOrder(scan)
   const last = fields.at(-1)?.[0]
   for (const [name, span] of fields) {
@@ -33,29 +33,29 @@ export function rewriteFields(bytes: Buffer, edits: Edits, scan = scanned(bytes)
     const upTo = name === last ? end : bytes.indexOf(COMMA, end)
     const value = edits.get(name)
     if (value !== undefined) {
-      kept.push(Buffer.concat([bytes.subarray(at, span.start), Buffer.from(value), bytes.subarray(end, upTo)]))
-    } else if (!edits.has(name)) kept.push(bytes.subarray(at, upTo))
-    at = upTo + 1
+      kept.push(Buffer.concat([bytes.subarray(position, span.start), Buffer.from(value), bytes.subarray(end, upTo)]))
+    } else if (!edits.has(name)) kept.push(bytes.subarray(position, upTo))
+    position = upTo + 1
   }
   const added = [...edits].flatMap(([name, value]) =>
-    value === undefined || scan.fields.has(name) ? [] : [fieldOf(name, value)],
+    value === undefined || scan.fields.has(name) ? [] : [writeField(name, value)],
   )
-  return Buffer.concat([bytes.subarray(0, from), ...joined([...kept, ...added]), bytes.subarray(end)])
+  return Buffer.concat([bytes.subarray(0, first), ...joinWithCommas([...kept, ...added]), bytes.subarray(end)])
 }
 
 type Field = readonly [name: string, span: { readonly start: number; readonly end: number }]
 
-/** A name that stands twice is told by where it stands last. */
+/** Fields by position. A duplicate field counts at its last position. */
 const inOrder = ({ fields, duplicates }: ObjectScan): readonly Field[] =>
-  duplicates.size === 0 ? [...fields] : [...fields].sort(([, one], [, other]) => one.start - other.start)
+  duplicates.size === 0 ? [...fields] : [...fields].sort(([, a], [, b]) => a.start - b.start)
 
-const fieldOf = (name: string, value: string): Buffer => Buffer.from(`${JSON.stringify(name)}:${value}`)
+const writeField = (name: string, value: string): Buffer => Buffer.from(`${JSON.stringify(name)}:${value}`)
 
-const joined = (parts: readonly Buffer[]): readonly Buffer[] =>
-  parts.flatMap((part, at) => (at === 0 ? [part] : [Buffer.of(COMMA), part]))
+const joinWithCommas = (parts: readonly Buffer[]): readonly Buffer[] =>
+  parts.flatMap((part, index) => (index === 0 ? [part] : [Buffer.of(COMMA), part]))
 
-/** Each field once, for a body that has one of those that are changed several times. */
-function rebuilt(bytes: Buffer, edits: Edits, scan: ObjectScan): Buffer {
+/** Writes each field once. For a body in which a changed field occurs several times. */
+function rebuildObject(bytes: Buffer, edits: Edits, scan: ObjectScan): Buffer {
   const values = new Map<string, string>()
   for (const [name, { start, end }] of scan.fields) values.set(name, bytes.toString('utf8', start, end))
   for (const [name, value] of edits) {

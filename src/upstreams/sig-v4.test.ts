@@ -1,4 +1,4 @@
-// Our signatures are those that the vendor's own signer makes.
+// Compares our signatures with those of the vendor's own signer.
 
 import { describe, expect, test } from 'bun:test'
 import { Sha256 } from '@aws-crypto/sha256-js'
@@ -8,7 +8,7 @@ import { openSigV4, parseAwsCredentials, regionOf } from './sig-v4.ts'
 
 const credentials = { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY' }
 
-// Few signs and short words, so that one name often begins with another.
+// Few characters and short words, so that one name often begins with another.
 const signs = fc.constantFrom(...'ab', '=', '-', ..."zA9._~:%+/ *()!'@,é")
 const word = fc.string({ unit: signs, minLength: 1, maxLength: 4 })
 const segment = fc.string({ unit: fc.constantFrom(...'abzAZ019_-~:@é%'), minLength: 1, maxLength: 9 })
@@ -52,7 +52,7 @@ test('any request is signed as the vendor signs it', async () => {
   )
 })
 
-test('the key of a day is not used on the next', () => {
+test('the signing key of one day is not used on the next', () => {
   let dateMs = Date.parse('2026-11-15T23:59:59Z')
   const parts = { credentials, region: 'us-east-1', service: 'bedrock' }
   const kept = openSigV4({ ...parts, dateMs: () => dateMs })

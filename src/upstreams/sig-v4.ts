@@ -1,5 +1,5 @@
-// Signs requests as AWS wants it (Signature Version 4), for services that escape their paths twice, which is every one
-// but object storage. The key for signing is derived once a day.
+// Signs requests with AWS Signature Version 4, for services that escape paths twice, which are all services except S3.
+// The signing key is derived once a day.
 
 import { createHash, createHmac } from 'node:crypto'
 
@@ -17,9 +17,9 @@ export interface SigV4Parts {
   dateMs(): number
 }
 
-/** A request that is about to be sent. */
+/** A request that is ready to be signed. */
 export interface Signable {
-  /** POST if not given, as all our calls are. */
+  /** POST by default. */
   readonly method?: string
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
@@ -31,23 +31,23 @@ const ALGORITHM = 'AWS4-HMAC-SHA256'
 const sha256 = (data: string | Uint8Array): string => createHash('sha256').update(data).digest('hex')
 const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest()
 
-/** `ACCESS_KEY_ID:SECRET` with `:SESSION_TOKEN` behind it or not. */
+/** Parses `ACCESS_KEY_ID:SECRET` or `ACCESS_KEY_ID:SECRET:SESSION_TOKEN`. */
 export function parseAwsCredentials(text: string): AwsCredentials | undefined {
   const [, accessKeyId, secretAccessKey, sessionToken] = /^([\w]+):([^\s:]+)(?::([^\s:]+))?$/.exec(text) ?? []
   if (accessKeyId === undefined || secretAccessKey === undefined) return undefined
   return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) }
 }
 
-/** The region that a host of AWS names, as `us-east-1` in `service.us-east-1.amazonaws.com`. */
+/** The region in an AWS host name, such as `us-east-1` in `service.us-east-1.amazonaws.com`. */
 export function regionOf(url: string): string | undefined {
   return /\.([a-z]{2,}(?:-[a-z]+)+-\d+)\.amazonaws\.com(?:\.cn)?$/.exec(new URL(url).hostname)?.[1]
 }
 
-/** The headers that sign a request. Of those that it has, the type of its content is signed with it. */
+/** Returns a function that makes the signature headers of a request. Of its own headers only content-type is signed. */
 export function openSigV4(parts: SigV4Parts): (request: Signable) => Record<string, string> {
   const { accessKeyId, secretAccessKey, sessionToken } = parts.credentials
   let derived: { readonly day: string; readonly key: Buffer } | undefined
-  function keyOf(day: string): Buffer {
+  function signingKey(day: string): Buffer {
     if (derived?.day !== day) {
       const scope = [parts.region, parts.service, 'aws4_request']
       derived = { day, key: scope.reduce(hmac, hmac(`AWS4${secretAccessKey}`, day)) }
@@ -56,11 +56,11 @@ export function openSigV4(parts: SigV4Parts): (request: Signable) => Record<stri
   }
   return ({ method = 'POST', url, headers, body }) => {
     const target = new URL(url)
-    const moment = new Date(parts.dateMs()).toISOString().replace(/[-:]|\.\d+/g, '')
-    const day = moment.slice(0, 8)
+    const timestamp = new Date(parts.dateMs()).toISOString().replace(/[-:]|\.\d+/g, '')
+    const day = timestamp.slice(0, 8)
     const hash = sha256(body)
     const added = {
-      'x-amz-date': moment,
+      'x-amz-date': timestamp,
       'x-amz-content-sha256': hash,
       ...(sessionToken !== undefined && { 'x-amz-security-token': sessionToken }),
     }
@@ -71,25 +71,24 @@ export function openSigV4(parts: SigV4Parts): (request: Signable) => Record<stri
     }).sort(byText)
     const names = signed.map(([name]) => name).join(';')
     const lines = signed.map(([name, value]) => `${name}:${value.trim().replace(/\s+/g, ' ')}\n`).join('')
-    const place = [canonicalPath(target.pathname), canonicalQuery(target.search)]
-    const request = [method, ...place, lines, names, hash].join('\n')
+    const path = canonicalPath(target.pathname)
+    const request = [method, path, canonicalQuery(target.search), lines, names, hash].join('\n')
     const scope = `${day}/${parts.region}/${parts.service}/aws4_request`
-    const signature = hmac(keyOf(day), [ALGORITHM, moment, scope, sha256(request)].join('\n')).toString('hex')
+    const signature = hmac(signingKey(day), [ALGORITHM, timestamp, scope, sha256(request)].join('\n')).toString('hex')
     const credential = `Credential=${accessKeyId}/${scope}`
     return { ...added, authorization: `${ALGORITHM} ${credential}, SignedHeaders=${names}, Signature=${signature}` }
   }
 }
 
-const byText = ([one]: readonly [string, string], [other]: readonly [string, string]): number =>
-  one < other ? -1 : one > other ? 1 : 0
+const byText = ([a]: readonly [string, string], [b]: readonly [string, string]): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** What RFC 3986 reserves, all of it: JavaScript leaves five signs as they are. */
-const escaped = (text: string): string =>
+/** Escapes everything that RFC 3986 reserves. encodeURIComponent leaves out five characters. */
+const escape3986 = (text: string): string =>
   encodeURIComponent(text).replace(/[!'()*]/g, sign => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`)
 
-const canonicalPath = (path: string): string => path.split('/').map(escaped).join('/')
+const canonicalPath = (path: string): string => path.split('/').map(escape3986).join('/')
 
-/** By name, then by value. */
+/** Query parameters sorted by name, then by value. */
 function canonicalQuery(search: string): string {
   const pairs = search
     .slice(1)
@@ -97,10 +96,10 @@ function canonicalQuery(search: string): string {
     .filter(pair => pair !== '')
   return pairs
     .map(pair => {
-      const [name = '', ...value] = pair.split('=').map(part => escaped(decodeURIComponent(part)))
+      const [name = '', ...value] = pair.split('=').map(part => escape3986(decodeURIComponent(part)))
       return [name, value.join('%3D')] as const
     })
-    .sort((one, other) => byText(one, other) || byText([one[1], ''], [other[1], '']))
+    .sort((a, b) => byText(a, b) || byText([a[1], ''], [b[1], '']))
     .map(pair => pair.join('='))
     .join('&')
 }

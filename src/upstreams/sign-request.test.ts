@@ -1,4 +1,4 @@
-// A request that is signed stays below the address that its credential is for.
+// Tests that a signed request stays below the base URL of its credential.
 
 import { expect, test } from 'bun:test'
 import { isBelow } from './sign-request.ts'

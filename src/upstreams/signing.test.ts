@@ -1,4 +1,4 @@
-// The ways to sign, with real keys of a test's own and a token endpoint on loopback.
+// Tests the signing methods, with test keys and a token endpoint on loopback.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,7 +19,7 @@ const client = openClient()
 const folder = mkdtempSync(join(tmpdir(), 'weir-signing-'))
 let keys: Awaited<ReturnType<typeof generateKeyPair>>
 let privateKey = ''
-/** What the endpoint was asked, and how it answers. */
+/** The requests to the endpoint, and how it answers. */
 const asked: URLSearchParams[] = []
 let answer = (): Response | Promise<Response> => new Response('{}', { status: 500 })
 const endpoint = Bun.serve({
@@ -51,7 +51,7 @@ function channels(sign: string, env: Record<string, string>, dateMs: () => numbe
   return buildCatalogue({ files, env, builtInUrl: undefined, signing }).channelsOf('acme')
 }
 
-test('each way that sends the key sends it in one header', () => {
+test('each method that sends the key sends it in one header', () => {
   expect(Object.values(signers).map(sign => sign(new Secret('k')))).toEqual([
     { 'authorization': 'Bearer k' },
     { 'api-key': 'k' },
@@ -61,7 +61,7 @@ test('each way that sends the key sends it in one header', () => {
   ] as never)
 })
 
-test.each(['wax', 'constructor', 'sigv4', 'sigv4:', 'google-token:x', 'bearer:x', ''])('%p is no way to sign', way => {
+test.each(['wax', 'constructor', 'sigv4', 'sigv4:', 'google-token:x', 'bearer:x', ''])('%p is not a signing method', way => {
   expect(isWayToSign(way)).toBe(false)
 })
 
@@ -70,12 +70,12 @@ describe('sigv4', () => {
   const expected = (region: string) =>
     openSigV4({ credentials, service: 'river', region, dateMs: () => START_MS })(request)
 
-  test('signs with the key of its variable, for the service of the file and the region of the address', async () => {
+  test('signs with the key of its variable, for the service in the file and the region in the address', async () => {
     const [channel] = channels('sigv4:river', { ACME_KEY: 'AK:very/secret:session' })
     expect(await signRequest(channel!, 'chat', request)).toEqual(expected('us-west-2'))
   })
 
-  test('signs with the keys of the vendor’s own variables, where its own has none', async () => {
+  test('signs with the keys of the vendor’s own variables, if its own is not set', async () => {
     const own = { AWS_ACCESS_KEY_ID: 'AK', AWS_SECRET_ACCESS_KEY: 'very/secret', AWS_SESSION_TOKEN: 'session' }
     const [channel] = channels('sigv4:river', own)
     expect(await signRequest(channel!, 'chat', request)).toEqual(expected('us-west-2'))
@@ -83,7 +83,7 @@ describe('sigv4', () => {
     expect(channels('bearer', own)).toEqual([])
   })
 
-  test('takes the region from a variable where the address has none', async () => {
+  test('takes the region from a variable if the address has none', async () => {
     const local = { ...request, url: 'http://127.0.0.1:9/a' }
     const env = { ACME_KEY: 'AK:very/secret:session', ACME_URL: 'http://127.0.0.1:9', AWS_REGION: 'eu-north-1' }
     const [channel] = channels('sigv4:river', env)
@@ -91,13 +91,13 @@ describe('sigv4', () => {
     expect(authorization).toInclude('/20261115/eu-north-1/river/aws4_request'.slice(1))
   })
 
-  test('does not repeat what it was signed with', () => {
+  test('scrubs its keys from texts', () => {
     const [channel] = channels('sigv4:river', { ACME_KEY: 'AK:very/secret:session' })
     expect(channel!.key.scrub('AK, then very/secret, and session')).toBe('AK, then [secret], and [secret]')
     expect(Bun.inspect(channel)).not.toMatch(/very|session/)
   })
 
-  test('refuses what is no pair of keys when it starts, and does not say it', () => {
+  test('refuses an invalid pair of keys at the start, without repeating it', () => {
     expect(() => channels('sigv4:river', { ACME_KEY: 'only-one' })).toThrow(ProviderFileError)
     expect(() => channels('sigv4:river', { ACME_KEY: 'only-one' })).toThrow(/^(?!.*only-one)/)
   })
@@ -122,7 +122,7 @@ describe('google-token', () => {
     return { channel: channel!, sign: async () => (await signRequest(channel!, 'chat', request)).authorization }
   }
 
-  test('signs with a token that the account vouched for', async () => {
+  test('signs with a token that was fetched with the account', async () => {
     const { sign } = open()
     expect(await sign()).toBe('Bearer token-1')
     expect(asked).toHaveLength(1)
@@ -136,7 +136,7 @@ describe('google-token', () => {
     expect(payload).toMatchObject({ scope: 'https://www.googleapis.com/auth/cloud-platform', iat: START_MS / 1000 })
   })
 
-  test('keeps a token until shortly before its end', async () => {
+  test('caches a token until shortly before it expires', async () => {
     let nowMs = START_MS
     const { sign } = open(() => nowMs)
     await sign()
@@ -147,14 +147,14 @@ describe('google-token', () => {
     expect(asked).toHaveLength(2)
   })
 
-  test('asks once, however many calls need it', async () => {
+  test('fetches once, however many calls need a token', async () => {
     const { sign } = open()
     const all = await Promise.all(Array.from({ length: 20 }, sign))
     expect(new Set(all)).toEqual(new Set(['Bearer token-1']))
     expect(asked).toHaveLength(1)
   })
 
-  test('a refusal fails this call and no other, and its words stay here', async () => {
+  test('a refusal fails this call only, and its text is not passed on', async () => {
     const { sign } = open()
     answer = () => new Response('{"error":"invalid_grant: very-private"}', { status: 400 })
     await expect(sign()).rejects.toThrow(/^the token endpoint answered with status 400$/)
@@ -167,10 +167,10 @@ describe('google-token', () => {
     ['no token', '{"expires_in":3600}'],
     ['a token that is no header', '{"access_token":"a\\r\\nb","expires_in":3600}'],
     ['null', 'null'],
-  ])('an answer with %s is no token', async (_, text) => {
+  ])('an answer with %s is refused', async (_, text) => {
     const { sign } = open()
     answer = () => new Response(text)
-    await expect(sign()).rejects.toThrow('no token')
+    await expect(sign()).rejects.toThrow('no valid token')
   })
 
   test.each([{ expires_in: 0 }, { expires_in: 'soon' }, { expires_in: -1 }, { expires_in: 299 }])(
@@ -183,7 +183,7 @@ describe('google-token', () => {
     },
   )
 
-  test('a token is not believed to live for days', async () => {
+  test('a lifetime of days is limited', async () => {
     let nowMs = START_MS
     const { sign } = open(() => nowMs)
     answer = give({ expires_in: 1e9 })
@@ -192,12 +192,12 @@ describe('google-token', () => {
     expect(await sign()).toBe('Bearer token-2')
   })
 
-  test('an endpoint that is gone fails the call', async () => {
+  test('an unreachable endpoint fails the call', async () => {
     const { sign } = open(() => START_MS, account({ token_uri: 'http://127.0.0.1:1/token' }))
     await expect(sign()).rejects.toThrow()
   })
 
-  test('does not repeat its token or its key', async () => {
+  test('scrubs its token and its key from texts', async () => {
     const { channel, sign } = open()
     await sign()
     const clean = channel.key.scrub(`you said token-1 and ${privateKey}`)
@@ -205,7 +205,7 @@ describe('google-token', () => {
     expect(Bun.inspect(channel)).not.toInclude('PRIVATE')
   })
 
-  test('the account may stand in a file, named in either variable', async () => {
+  test('the account may be in a file that either variable names', async () => {
     const file = join(folder, 'account.json')
     writeFileSync(file, account())
     answer = give()

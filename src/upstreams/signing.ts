@@ -1,5 +1,5 @@
-// How a provider wants to see that it is us, one row each. A row is named in a provider file, with what it needs to
-// know of the provider behind a colon.
+// The methods by which requests are signed, one row each. A provider file names the method of each dialect; an argument
+// follows a colon.
 
 import { readFileSync } from 'node:fs'
 import { bounds } from '../base/bounds.ts'
@@ -14,10 +14,10 @@ export type { Signable } from './sig-v4.ts'
 type Headers = Readonly<Record<string, string>>
 type Env = Readonly<Record<string, string | undefined>>
 
-/** The headers that sign a request, besides those that it has. */
+/** Returns the headers that sign a request. */
 export type Sign = (request: Signable) => Headers | Promise<Headers>
 
-/** Ways in which the key itself is sent. */
+/** Methods that send the key itself. */
 export const signers = {
   'bearer': key => ({ authorization: `Bearer ${key.reveal()}` }),
   'api-key': key => ({ 'api-key': key.reveal() }),
@@ -30,36 +30,36 @@ type Signer = keyof typeof signers
 
 export interface SigningParts {
   readonly env: Env
-  /** Of the host that the key was given for: nothing is signed for another. */
+  /** The origin that the key is for. Requests to other origins are not signed. */
   readonly origin: string
   readonly send: Send
-  /** By which what must be fetched is fetched. */
+  /** The proxy for requests that fetch tokens. */
   proxy(): Secret | undefined
   /** Milliseconds since 1970. */
   dateMs(): number
-  /** A key may be the name of a file of this machine that holds it. */
+  /** Whether a key may be the path of a local file that contains it. */
   readonly readsFiles: boolean
 }
 
-interface Way {
-  /** Whether a provider file must say more behind a colon. */
-  readonly argued: boolean
-  /** A key that the vendor's tools would find under other names, for where the provider's own variable has none. */
+interface SigningMethod {
+  /** Whether the method needs an argument. */
+  readonly hasArgument: boolean
+  /** Finds the key in the variables of the vendor's own tools, when the provider's own variable is not set. */
   found?(env: Env): string | undefined
-  /** Undefined for what is no key of this way. */
-  open(key: Secret, argument: string, parts: SigningParts): Opened | undefined
+  /** Undefined when the key does not have the format of this method. */
+  open(key: Secret, argument: string, parts: SigningParts): OpenedMethod | undefined
 }
 
-interface Opened {
+interface OpenedMethod {
   readonly sign: Sign
-  /** What else must not be shown when an upstream repeats it. */
+  /** Other secrets, such as tokens, that must be removed from texts of the upstream. */
   alsoSecret?(): readonly string[]
 }
 
-/** Ways in which something else is sent that the key vouches for. */
-const ways: Readonly<Record<string, Way>> = {
+/** Methods that send something derived from the key: a signature or a token. */
+const methods: Readonly<Record<string, SigningMethod>> = {
   'sigv4': {
-    argued: true,
+    hasArgument: true,
     found({ AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret, AWS_SESSION_TOKEN: token }) {
       return id && secret ? [id, secret, ...(token ? [token] : [])].join(':') : undefined
     },
@@ -81,7 +81,7 @@ const ways: Readonly<Record<string, Way>> = {
     },
   },
   'google-token': {
-    argued: false,
+    hasArgument: false,
     found: ({ GOOGLE_APPLICATION_CREDENTIALS: file }) => file,
     open(key, _argument, parts) {
       const text = key.reveal()
@@ -99,7 +99,7 @@ const ways: Readonly<Record<string, Way>> = {
   },
 }
 
-/** The text itself, or what stands in the file that it names. */
+/** The text itself, or the content of the file that it names. */
 function textOrFile(text: string): string {
   if (text.startsWith('{')) return text
   try {
@@ -109,119 +109,119 @@ function textOrFile(text: string): string {
   }
 }
 
-function readWay(text: string): readonly [way: Way, argument: string] | undefined {
+function readMethod(text: string): readonly [method: SigningMethod, argument: string] | undefined {
   const [name = '', ...rest] = text.split(':')
-  const way = Object.hasOwn(ways, name) ? ways[name] : undefined
+  const method = Object.hasOwn(methods, name) ? methods[name] : undefined
   const argument = rest.join(':')
-  return way !== undefined && way.argued === (argument !== '') ? [way, argument] : undefined
+  return method !== undefined && method.hasArgument === (argument !== '') ? [method, argument] : undefined
 }
 
-/** Whether the key itself is what is sent. */
+/** Whether the method sends the key itself. */
 function isSigner(text: string): text is Signer {
   return Object.hasOwn(signers, text)
 }
 
 export function isWayToSign(text: string): boolean {
-  return isSigner(text) || readWay(text) !== undefined
+  return isSigner(text) || readMethod(text) !== undefined
 }
 
-/** A key under the names that the vendor's own tools read. */
-export function foundKey(way: string, env: Env): string | undefined {
-  return readWay(way)?.[0].found?.(env)
+/** The key in the variables that the vendor's own tools read. */
+export function foundKey(method: string, env: Env): string | undefined {
+  return readMethod(method)?.[0].found?.(env)
 }
 
-/** It becomes a header, or is JSON of which a part does. */
+/** Whether a key can be sent in a header, or is JSON that contains such a part. */
 export function isSendable(key: Secret): boolean {
   const text = key.reveal()
   const isPlain = text.startsWith('{') ? !text.includes('\0') : /^[\x21-\x7e]+$/.test(text)
   return isPlain && text.length <= bounds.credentialCharsMax
 }
 
-/** A key with the ways that it signs in for one host, opened once each. Undefined for what is no key of them. */
+/** Opens a key for the signing methods of one origin. Undefined when the key does not fit one of the methods. */
 export function openKey(
   key: Secret,
-  waysByDialect: Readonly<Record<string, string>>,
+  methodsByDialect: Readonly<Record<string, string>>,
   parts: SigningParts,
 ): OpenedKey | undefined {
-  const opened = new Map<string, Opened>()
-  for (const way of new Set(Object.values(waysByDialect))) {
-    const one = isSigner(way) ? { sign: () => signers[way](key) } : openWay(way, key, parts)
-    if (one === undefined) return undefined
-    opened.set(way, one)
+  const opened = new Map<string, OpenedMethod>()
+  for (const name of new Set(Object.values(methodsByDialect))) {
+    const method = isSigner(name) ? { sign: () => signers[name](key) } : openMethod(name, key, parts)
+    if (method === undefined) return undefined
+    opened.set(name, method)
   }
   const others = [...opened.values()].flatMap(({ alsoSecret }) => alsoSecret ?? [])
-  const byDialect = (signOf: (way: string) => Sign): OpenedKey['signs'] =>
-    Object.fromEntries(Object.entries(waysByDialect).map(([dialect, way]) => [dialect, signOf(way)]))
-  const bound = (way: string): Sign => boundTo(parts.origin, opened.get(way)!.sign)
+  const byDialect = (signOf: (method: string) => Sign): OpenedKey['signs'] =>
+    Object.fromEntries(Object.entries(methodsByDialect).map(([dialect, method]) => [dialect, signOf(method)]))
+  const bound = (method: string): Sign => bindToOrigin(parts.origin, opened.get(method)!.sign)
   return {
-    key: others.length === 0 ? key : new SecretWithOthers(key, () => others.flatMap(other => other())),
+    key: others.length === 0 ? key : new SecretWithDerived(key, () => others.flatMap(list => list())),
     signs: byDialect(bound),
-    masked: byDialect(way => () => maskedSignature(way)),
+    masked: byDialect(method => () => maskedSignature(method)),
   }
 }
 
-/** Behind an origin a slash ends the name of the host, whatever comes then. */
-function boundTo(origin: string, sign: Sign): Sign {
+/** Refuses URLs of other origins. The slash after the origin makes sure that the host name ends there. */
+function bindToOrigin(origin: string, sign: Sign): Sign {
   const start = `${origin}/`
   return request => {
-    if (!request.url.startsWith(start)) throw new Error('a key signs for no host but its own')
+    if (!request.url.startsWith(start)) throw new Error('a key must not sign requests to another origin')
     return sign(request)
   }
 }
 
-function openWay(text: string, key: Secret, parts: SigningParts): Opened | undefined {
-  const [way, argument] = readWay(text) ?? []
-  return way?.open(key, argument!, parts)
+function openMethod(text: string, key: Secret, parts: SigningParts): OpenedMethod | undefined {
+  const [method, argument] = readMethod(text) ?? []
+  return method?.open(key, argument!, parts)
 }
 
-const OTHERS_KNOWN_MAX = 8
+const SECRETS_CACHED_MAX = 8
 
-/** Also takes out of a text what was made of the secret, and was sent in its place. */
-class SecretWithOthers extends Secret {
-  readonly #others: () => readonly string[]
-  readonly #known = new Map<string, Secret>()
+/** A secret that also scrubs the secrets that were derived from it, such as tokens. */
+class SecretWithDerived extends Secret {
+  readonly #derived: () => readonly string[]
+  readonly #cached = new Map<string, Secret>()
 
-  constructor(secret: Secret, others: () => readonly string[]) {
+  constructor(secret: Secret, derived: () => readonly string[]) {
     super(secret.reveal())
-    this.#others = others
+    this.#derived = derived
   }
 
   override scrub(text: string): string {
-    return this.#others().reduce((clean, other) => this.#secretOf(other).scrub(clean), super.scrub(text))
+    return this.#derived().reduce((clean, secret) => this.#secretOf(secret).scrub(clean), super.scrub(text))
   }
 
-  /** Each is prepared once: a private key has many parts. */
+  /** Caches the Secret objects, because preparing a long private key is expensive. */
   #secretOf(text: string): Secret {
-    const known = this.#known.get(text)
+    const known = this.#cached.get(text)
     if (known !== undefined) return known
-    if (this.#known.size >= OTHERS_KNOWN_MAX) this.#known.clear() // tokens that have had their time
+    if (this.#cached.size >= SECRETS_CACHED_MAX) this.#cached.clear() // most of them are expired tokens
     const secret = new Secret(text)
-    this.#known.set(text, secret)
+    this.#cached.set(text, secret)
     return secret
   }
 }
 
 export interface OpenedKey {
   readonly key: Secret
-  /** How each dialect is signed. */
+  /** The signing function of each dialect. */
   readonly signs: Readonly<Record<string, Sign>>
-  /** The same by its looks, for whoever may see what would be sent. */
+  /** The same with masked signatures, for people who may see what would be sent. */
   readonly masked: Readonly<Record<string, Sign>>
 }
 
-function maskedSignature(way: string): Headers {
-  return isSigner(way) ? signers[way](new Secret('[secret]')) : { authorization: '[secret]' }
+function maskedSignature(method: string): Headers {
+  return isSigner(method) ? signers[method](new Secret('[secret]')) : { authorization: '[secret]' }
 }
 
-/** What `signRequest` needs of a channel. */
+/** The part of a channel that signRequest needs. */
 export interface SigningChannel {
   readonly id: string
   readonly signs: Readonly<Record<string, Sign>>
 }
 
 /**
- * The headers to add to a request that is otherwise ready: nothing of it may change afterwards. A promise only where
- * something must be fetched first; it rejects when that fails.
+ * The headers to add to a request that is otherwise finished: nothing of it may change afterwards. Returns a promise only
+ * if something must be fetched first; it rejects when that fails.
  */
 export function signRequest(channel: SigningChannel, dialect: string, request: Signable): Headers | Promise<Headers> {
   if (!Object.hasOwn(channel.signs, dialect)) throw new Error(`${channel.id} does not speak ${dialect}`)

@@ -1,6 +1,6 @@
-// A channel that an operator laid down while calls go on. Whoever does that need not be who sets the environment: its
-// address may lead into a private network only where the environment says so, its credential is no name of a file, and
-// is used for nothing but the place that it was given for.
+// Opens a channel that an operator has configured at run time. Such an operator may have fewer rights than the person who
+// sets the environment. So the address may be in a private network only if the environment allows it, a credential is
+// never a file name, and it is used only for the origin that it was entered for.
 
 import { bounds } from '../base/bounds.ts'
 import { Secret } from '../base/secrets/secret.ts'
@@ -16,35 +16,37 @@ import { isSendable, openKey } from './signing.ts'
 import type { ChannelTimes } from './timeouts.ts'
 import { parseChannelTimes } from './timeouts.ts'
 
-/** Why a channel cannot be used, in a sentence. */
+/** Says in a sentence why a channel cannot be used. */
 export class Unusable extends Error {}
 
-/** Throws an Unusable where it cannot be. */
+/** Throws an UnusableChannel. */
 export function openStored(stored: StoredChannel, source: Source | undefined, parts: ChannelParts): Channel {
   if (source === undefined) throw new Unusable('There is no such provider.')
   const { provider } = source
   const { id } = stored
   const { address, trust } = placeOf(stored.baseUrl, source, parts)
-  if (stored.credentialLost) throw new Unusable('Its credential cannot be read any more. Give it again.')
-  if (stored.credential === null && !provider.keyless) throw new Unusable('It has no credential. Give it one.')
+  if (stored.credentialLost) throw new Unusable('The credential cannot be decrypted any more. Set it again.')
+  if (stored.credential === null && !provider.keyless) throw new Unusable('The channel has no credential. Set one.')
   if (stored.credential !== null && stored.origin !== address.origin) {
-    throw new Unusable(`Its credential was given for ${stored.origin}, and not for ${address.origin}. Give it again.`)
+    throw new Unusable(`The credential was set for ${stored.origin}, not for ${address.origin}. Set it again.`)
   }
-  const road = orSay(() => roadTo(address, { trust, privateHosts: parts.privateHosts }))
+  const road = orFail(() => roadTo(address, { trust, privateHosts: parts.privateHosts }))
   const { env, signing, privateHosts } = parts
   const proxy = isPrivate(address, privateHosts) ? undefined : parts.proxy
-  const bound = { ...signing, env, origin: road.origin, proxy: () => parts.proxyOf(id), readsFiles: false }
+  const signingParts = { ...signing, env, origin: road.origin, proxy: () => parts.proxyOf(id), readsFiles: false }
   const sign = stored.credential === null ? unsigned(provider.sign) : provider.sign
   if (stored.credential !== null && !isSendable(stored.credential)) {
-    throw new Unusable(`A credential is visible characters, or JSON: ${bounds.credentialCharsMax} of them at most.`)
+    throw new Unusable(`A credential must be visible ASCII characters or JSON, at most ${bounds.credentialCharsMax} characters.`)
   }
-  const opened = openKey(stored.credential ?? new Secret(''), sign, bound)
-  if (opened === undefined) throw new Unusable('Its credential is not of the kind that its provider needs.')
-  const times = timesOf(stored)
+  const opened = openKey(stored.credential ?? new Secret(''), sign, signingParts)
+  if (opened === undefined) throw new Unusable('The credential does not have the format that the provider needs.')
+  const times = parseTimes(stored)
   const { connectMs, tlsMs } = { ...provider.times, ...times }
   const overrides = compileOverrides(stored.headers, stored.parameters)
   return {
-    ...{ id, providerId: provider.id, baseUrl: address.base },
+    id,
+    providerId: provider.id,
+    baseUrl: address.base,
     road: { ...road, connectMs, tlsMs, ...(proxy !== undefined && { proxy }) },
     ...opened,
     ...(overrides !== undefined && { overrides }),
@@ -52,17 +54,17 @@ export function openStored(stored: StoredChannel, source: Source | undefined, pa
   }
 }
 
-/** Its own address, or its provider's. Throws an Unusable where there is none that may be used. */
+/** The channel's own address, or its provider's. Throws an UnusableChannel if there is none or it is not allowed. */
 export function placeOf(
   baseUrl: string | null,
   source: Source,
   parts: Pick<ChannelParts, 'env' | 'builtInUrl' | 'privateHosts'>,
 ): FoundAddress {
-  return orSay(() => {
-    const found = baseUrl === null ? addressOf(source, parts) : ownAddress(baseUrl, source)
-    if (found === undefined) throw new Unusable(`Nobody knows where ${source.provider.name} is. Give an address.`)
-    roadTo(found.address, { trust: found.trust, privateHosts: parts.privateHosts })
-    return found
+  return orFail(() => {
+    const located = baseUrl === null ? addressOf(source, parts) : ownAddress(baseUrl, source)
+    if (located === undefined) throw new Unusable(`The address of ${source.provider.name} is not known. Set a base URL.`)
+    roadTo(located.address, { trust: located.trust, privateHosts: parts.privateHosts })
+    return located
   })
 }
 
@@ -72,17 +74,18 @@ const ownAddress = (baseUrl: string, { provider }: Source): FoundAddress => ({
   trust: 'listed',
 })
 
-function timesOf({ times }: StoredChannel): ChannelTimes {
+function parseTimes({ times }: StoredChannel): ChannelTimes {
   return parseChannelTimes(times, problem => {
-    throw new Unusable(`Its times cannot be used: ${problem}.`)
+    throw new Unusable(`The times of the channel are invalid: ${problem}.`)
   })
 }
 
-function orSay<T>(read: () => T): T {
+/** Turns address and provider file errors into an UnusableChannel. */
+function orFail<T>(read: () => T): T {
   try {
     return read()
   } catch (fault) {
-    if (fault instanceof BadAddress) throw new Unusable(`Its address ${fault.message}.`)
+    if (fault instanceof BadAddress) throw new Unusable(`The base URL ${fault.message}.`)
     throw fault instanceof ProviderFileError ? new Unusable(fault.message) : fault
   }
 }

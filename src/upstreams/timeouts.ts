@@ -1,17 +1,17 @@
-// How long an upstream may take for each step of an answer, as provider files say it, in whole seconds.
+// Parses the timeouts of provider files and channels, which are in whole seconds.
 
 import { bounds } from '../base/bounds.ts'
 
 export interface Times {
-  /** Until it is connected. */
+  /** To open the connection. */
   readonly connectMs: number
-  /** For the handshake after that. */
+  /** For the TLS handshake. */
   readonly tlsMs: number
-  /** Of a stream: until there is something that its caller waits for. */
+  /** For streams: until the first content. */
   readonly firstContentMs: number
-  /** Of a stream from then on: between two pieces of it, whatever is in them. */
+  /** For streams, after the first content: between two chunks of any kind. */
   readonly betweenChunksMs: number
-  /** For a call in all, with every attempt; a plain answer may take all of it. */
+  /** For the whole call with all attempts. An answer without a stream may take all of it. */
   readonly totalMs: number
 }
 
@@ -26,28 +26,28 @@ export const defaultTimes: Times = {
 const HANDSHAKE_SECONDS_MAX = 60
 const CALL_SECONDS_MAX = bounds.longCallMsMax / 1_000
 
-interface Field {
+interface TimeoutField {
   readonly name: string
-  readonly to: keyof Times
+  readonly target: keyof Times
   readonly secondsMax: number
 }
 
-const ofConnection: readonly Field[] = [
-  { name: 'connectSeconds', to: 'connectMs', secondsMax: HANDSHAKE_SECONDS_MAX },
-  { name: 'tlsSeconds', to: 'tlsMs', secondsMax: HANDSHAKE_SECONDS_MAX },
+const connectionFields: readonly TimeoutField[] = [
+  { name: 'connectSeconds', target: 'connectMs', secondsMax: HANDSHAKE_SECONDS_MAX },
+  { name: 'tlsSeconds', target: 'tlsMs', secondsMax: HANDSHAKE_SECONDS_MAX },
 ]
-const ofAnswer: readonly Field[] = [
-  { name: 'firstContentSeconds', to: 'firstContentMs', secondsMax: CALL_SECONDS_MAX },
-  { name: 'betweenChunksSeconds', to: 'betweenChunksMs', secondsMax: CALL_SECONDS_MAX },
-  { name: 'totalSeconds', to: 'totalMs', secondsMax: CALL_SECONDS_MAX },
+const answerFields: readonly TimeoutField[] = [
+  { name: 'firstContentSeconds', target: 'firstContentMs', secondsMax: CALL_SECONDS_MAX },
+  { name: 'betweenChunksSeconds', target: 'betweenChunksMs', secondsMax: CALL_SECONDS_MAX },
+  { name: 'totalSeconds', target: 'totalMs', secondsMax: CALL_SECONDS_MAX },
 ]
 
 type Fail = (problem: string) => never
 
 export interface TimesParts {
-  /** What holds where nothing is said. */
+  /** The values of fields that are not set. */
   readonly otherwise: Times
-  /** A connection is to a provider, whichever model it is for. */
+  /** A model cannot set the timeouts of the connection, which models share. */
   readonly of: 'provider' | 'model'
   fail(problem: string): never
 }
@@ -56,41 +56,41 @@ export function parseTimes(value: unknown, { otherwise, of, fail }: TimesParts):
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail('"times" must be an object')
   const times = { ...otherwise }
   for (const [name, seconds] of Object.entries(value)) {
-    const field = fieldNamed(name, of, fail)
-    times[field.to] = msOf(field, seconds, fail)
+    const field = findField(name, of, fail)
+    times[field.target] = parseSeconds(field, seconds, fail)
   }
-  for (const { name, to } of ofAnswer) {
-    if (times[to] > times.totalMs) fail(`"times.${name}" is longer than a call may take: raise "times.totalSeconds"`)
+  for (const { name, target } of answerFields) {
+    if (times[target] > times.totalMs) fail(`"times.${name}" is longer than the whole call: raise "times.totalSeconds"`)
   }
   return times
 }
 
-function fieldNamed(name: string, of: TimesParts['of'], fail: Fail): Field {
-  const isNamed = (field: Field): boolean => field.name === name
-  const field = ofAnswer.find(isNamed) ?? ofConnection.find(isNamed)
+function findField(name: string, of: TimesParts['of'], fail: Fail): TimeoutField {
+  const hasName = (field: TimeoutField): boolean => field.name === name
+  const field = answerFields.find(hasName) ?? connectionFields.find(hasName)
   if (field === undefined) return fail(`"times" has an unknown field "${name}"`)
-  if (of === 'model' && !ofAnswer.includes(field)) return fail(`"times.${name}" may stand on the provider only`)
+  if (of === 'model' && !answerFields.includes(field)) return fail(`"times.${name}" can be set for a provider only, not for a model`)
   return field
 }
 
-/** What a channel may be told of it besides; of the rest, what its provider and its model say. */
+/** The timeouts that a channel sets. The others are those of its provider and model. */
 export type ChannelTimes = Partial<Times>
 
 export function parseChannelTimes(value: unknown, fail: Fail): ChannelTimes {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail('"times" must be an object')
   const times: { -readonly [Name in keyof Times]?: number } = {}
   for (const [name, seconds] of Object.entries(value)) {
-    const field = fieldNamed(name, 'provider', fail)
-    times[field.to] = msOf(field, seconds, fail)
+    const field = findField(name, 'provider', fail)
+    times[field.target] = parseSeconds(field, seconds, fail)
   }
   return times
 }
 
-function msOf({ name, secondsMax }: Field, seconds: unknown, fail: Fail): number {
-  const isSpan = Number.isSafeInteger(seconds) && (seconds as number) >= 1 && (seconds as number) <= secondsMax
-  return isSpan ? (seconds as number) * 1_000 : fail(`"times.${name}" must be whole seconds from 1 to ${secondsMax}`)
+function parseSeconds({ name, secondsMax }: TimeoutField, seconds: unknown, fail: Fail): number {
+  const isValid = Number.isSafeInteger(seconds) && (seconds as number) >= 1 && (seconds as number) <= secondsMax
+  return isValid ? (seconds as number) * 1_000 : fail(`"times.${name}" must be a whole number of seconds from 1 to ${secondsMax}`)
 }
 
-/** For calls of this model. */
+/** The timeouts of a model's calls. */
 export const timesOf = (provider: { readonly times: Times }, model: { readonly times?: Times }): Times =>
   model.times ?? provider.times
