@@ -1,4 +1,4 @@
-// Reads config, builds the parts, listens. The only file that knows everything.
+// Starts the gateway: builds its parts and listens. The only file that knows all parts.
 
 import packageJson from '../package.json'
 import type { FakeUpstream } from '../tools/fake-upstream/server.ts'
@@ -57,27 +57,27 @@ import type { Catalogue } from './upstreams/catalogue.ts'
 
 const { version } = packageJson
 
-/** The demo answers on the thread that serves calls. */
+/** The demo upstream runs on the thread that serves calls, so it keeps little. */
 const DEMO_BOUNDS = { keepRequests: 0, bodyBytesMax: 1024 * 1024 }
 
 export interface Gateway {
   readonly url: string
   readonly operator: Commands
   readonly underWay: number
-  /** No start before this one has made the first key. */
+  /** Whether no earlier start has created the first key. */
   readonly firstStart: boolean
-  /** Somebody has set it up. */
+  /** Whether an owner has been set up. */
   readonly hasOwner: boolean
-  /** After the delay takes no more calls, lets all end, ends the rest after its window, closes. Again: hurries. */
+  /** Refuses new calls after the delay, waits for active calls, ends the rest, closes. A second call skips the waiting. */
   drain(delayMs?: number): Promise<void>
 }
 
-export async function startGateway(config: Config, replaced: Partial<World> = {}): Promise<Gateway> {
-  const world: World = { ...realWorld, ...replaced }
+export async function startGateway(config: Config, overrides: Partial<World> = {}): Promise<Gateway> {
+  const world: World = { ...realWorld, ...overrides }
   const opened: Closable[] = []
   try {
     const store = await openStore(config, world)
-    opened.push(store, keepHouse(store, config, world))
+    opened.push(store, startHousekeeping(store, config, world))
     const demo = config.demo ? await startDemo() : undefined
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
     const { privateHosts } = config
@@ -87,8 +87,10 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
     const catalogue = readCatalogue(config, demo?.url, signing)
     applyRules(store, catalogue, buildLog(config.logLevel, world.writeLog))
     const prices = await openPriceBook({
-      ...{ shipped: catalogue.prices(), rows: store.reader.prices() },
-      ...{ writer: store.writer, author: `weir ${version}` },
+      shipped: catalogue.prices(),
+      rows: store.reader.prices(),
+      writer: store.writer,
+      author: `weir ${version}`,
     })
     opened.push(listenControl(store.folder.socket, buildControl(store.operator)))
     return openGateway({ config, world, store, catalogue, prices, upstreams, opened })
@@ -98,24 +100,24 @@ export async function startGateway(config: Config, replaced: Partial<World> = {}
   }
 }
 
-/** The fake upstream is loaded only for a demo: a gateway in production never reads its code. */
+/** The fake upstream is loaded only for a demo; a gateway in production never loads its code. */
 async function startDemo(): Promise<FakeUpstream> {
   const { startFakeUpstream } = await import('../tools/fake-upstream/server.ts')
   return await startFakeUpstream(DEMO_BOUNDS)
 }
 
-/** What cannot be understood stops the start; of what is not there any more, only the calls that need it suffer. */
+/** Invalid rules stop the start. A rule for something that no longer exists affects only the calls that need it. */
 function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
   store.useCatalogue(catalogue)
   const { problem, notes } = checkRules(store.rules.current, catalogue)
-  const unusable = store.rules.problem ?? problem
-  if (unusable !== undefined) throw new ConfigError(unusable)
-  for (const note of notes) log.warn('a rule is for what is not there', { note })
-  for (const [id, why] of catalogue.problems) log.warn('what was laid down cannot be used', { id, why })
+  const invalid = store.rules.problem ?? problem
+  if (invalid !== undefined) throw new ConfigError(invalid)
+  for (const note of notes) log.warn('a rule refers to something that does not exist', { note })
+  for (const [id, why] of catalogue.problems) log.warn('a configured provider or channel cannot be used', { id, why })
 }
 
-/** Runs beside the calls: what is kept only for a while goes. */
-function keepHouse({ writer, bodies, deleting }: Store, { logLevel }: Config, { clock, writeLog }: World): Closable {
+/** Deletes expired data while the gateway runs. */
+function startHousekeeping({ writer, bodies, deleting }: Store, { logLevel }: Config, { clock, writeLog }: World): Closable {
   const log = buildLog(logLevel, writeLog)
   const onTrouble = (fault: unknown): void => log.warn('housekeeping failed', { fault: describeFault(fault) })
   return new Housekeeping({ writer, bodies, deleting, dateMs: clock.dateMs, onTrouble })
@@ -125,7 +127,7 @@ interface Closable {
   close(): Promise<void> | void
 }
 
-/** What was opened last is closed first. */
+/** Closes in the reverse order of opening. */
 async function closeAll(opened: readonly Closable[]): Promise<void> {
   for (const part of [...opened].reverse()) await part.close()
 }
@@ -154,14 +156,27 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const [deadlines, drain] = [new Deadlines(world.clock.nowMs), new Drain()]
   const gate = openGate(config, { store, world, log, closeIdle: () => upstreams.close() })
   const metrics = openMetrics(config, { catalogue, rules: store.rules })
-  const written = metrics === undefined ? ledger : countedLedger(ledger, metrics.calls.settled)
-  const served = { catalogue, prices, upstreams, ledger: written, store }
+  const countingLedger = metrics === undefined ? ledger : countedLedger(ledger, metrics.calls.settled)
   const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
   const answersHeldBytesMax = answersHeldBytes(config)
-  const parts = { ...served, underWay, gate, deadlines, world, log, silence, attemptsMax, answersHeldBytesMax, onEnd }
-  const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls(parts)
+  const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls({
+    catalogue,
+    prices,
+    upstreams,
+    ledger: countingLedger,
+    store,
+    underWay,
+    gate,
+    deadlines,
+    world,
+    log,
+    silence,
+    attemptsMax,
+    answersHeldBytesMax,
+    onEnd,
+  })
   opened.push(dayNotes)
-  const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isWell(store)
+  const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isStoreHealthy(store)
   const publicData = openPublicData({ store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
   const onFault = (detail: string): void => log.error('the thread for large bodies failed', { detail })
@@ -169,23 +184,49 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const inflow = new Inflow(inflowBounds(config.memoryBytesMax ?? memoryBytesMax()))
   const answer = buildFrontDoor({
     endpoints: buildEndpoints({
-      ...{ publicData, reportKey, countCall, responses, tasks, files, isReady },
+      publicData,
+      reportKey,
+      countCall,
+      responses,
+      tasks,
+      files,
+      isReady,
       ledgerState: () => store.auditor.state,
-      ...{ answerWeb: openWebApp(store.management), pages: openPages() },
+      answerWeb: openWebApp(store.management),
+      pages: openPages(),
       overloadLevel: () => gate.level,
     }),
     ...calls,
-    ...{ gate, drain, onRefused },
+    gate,
+    drain,
+    onRefused,
     recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs: world.clock.dateMs }),
     checkSession: buildSessionCheck(store.management),
-    ...{ trustedProxies: config.trustedProxies, corsOrigin: config.corsOrigin },
-    ...{ inflow, largeJson, decodings: openDecodings() },
-    ...{ bodyBounds: world.bodyBounds, deadlines, log, mintId: store.mintId, ...world.clock },
+    trustedProxies: config.trustedProxies,
+    corsOrigin: config.corsOrigin,
+    inflow,
+    largeJson,
+    decodings: openDecodings(),
+    bodyBounds: world.bodyBounds,
+    deadlines,
+    log,
+    mintId: store.mintId,
+    ...world.clock,
   })
-  const watched = { metrics, store, gate, inflow, underWay, settling, world, isReady, ...calls }
-  const watch = watchGateway(config, { ...watched, requestsOpen: () => server.pending })
-  const metricsUrl = tellMetrics(config, watch, { log, opened })
-  const server = orSay(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
+  const watch = watchGateway(config, {
+    metrics,
+    store,
+    gate,
+    inflow,
+    underWay,
+    settling,
+    world,
+    isReady,
+    ...calls,
+    requestsOpen: () => server.pending,
+  })
+  const metricsUrl = startMetricsServer(config, watch, { log, opened })
+  const server = listenOrFail(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`
   store.follow({ keyEnds, state: () => watch.state({ url, metricsUrl }) })
   store.auditor.start()
@@ -195,7 +236,12 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   log.info('listening', { address: url, providers: catalogue.providers.size })
 
   drain.follow({
-    ...{ windowMs: config.drainMs, underWay, tasks, server, settling, log },
+    windowMs: config.drainMs,
+    underWay,
+    tasks,
+    server,
+    settling,
+    log,
     async close() {
       gate.close()
       counter.close()
@@ -215,7 +261,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   }
 }
 
-/** People come seldom: what answers them is loaded by the first of them. */
+/** The management interface is loaded by its first request, because few requests need it. */
 function openWebApp(parts: ManagementParts): AnswerWeb {
   let app: Promise<AnswerWeb> | undefined
   return async ask => {
@@ -224,7 +270,7 @@ function openWebApp(parts: ManagementParts): AnswerWeb {
   }
 }
 
-/** The same of those who read what there is about the gateway. */
+/** The documentation pages are built by their first request. */
 function openPages(): () => Promise<Pages> {
   let pages: Promise<Pages> | undefined
   return () => (pages ??= import('./management/openapi/pages.ts').then(({ buildPages }) => buildPages(version)))
@@ -234,24 +280,26 @@ type PublicSources = Pick<GatewayParts, 'store' | 'catalogue' | 'prices'> & Pick
 
 const openPublicData = ({ store, ...parts }: PublicSources): PublicData =>
   buildPublicData({
-    ...{ ...parts, rules: store.rules, tiers: () => store.reader.tiers() },
+    ...parts,
+    rules: store.rules,
+    tiers: () => store.reader.tiers(),
     site() {
       const { siteName, notice, registration } = store.management.site.current
       return { name: siteName, notice: notice || null, registration: registration === 'open', version }
     },
   })
 
-/** An eighth of the memory there is: what is read of an answer takes several times as much while it is. */
+/** An eighth of the memory, because parsing an answer takes several times its size. */
 function answersHeldBytes(config: Config): number {
   const bytesMax = config.memoryBytesMax ?? memoryBytesMax()
   return Math.max(bounds.frameBytesMax, Math.min(bounds.answersHeldBytesMax, Math.floor(bytesMax / 8)))
 }
 
-interface GateWorld extends Pick<CallParts, 'store' | 'world' | 'log'> {
+interface GateSources extends Pick<CallParts, 'store' | 'world' | 'log'> {
   closeIdle(): void
 }
 
-function openGate(config: Config, { store, world, log, closeIdle }: GateWorld): Gate {
+function openGate(config: Config, { store, world, log, closeIdle }: GateSources): Gate {
   const bytesMax = config.memoryBytesMax ?? memoryBytesMax()
   return new Gate({
     callsMax: config.callsMax,
@@ -264,7 +312,7 @@ function openGate(config: Config, { store, world, log, closeIdle }: GateWorld): 
       closeIdle()
       store.keys.forget()
       store.vault.reasoning.shrink()
-      // A gateway that refuses all calls makes no garbage, and would not collect what it has.
+      // A gateway that refuses all calls allocates nothing, so the garbage collector would not run by itself.
       Bun.gc(true)
     },
   })
@@ -281,26 +329,26 @@ const buildControl =
   (operator: Store['operator']): Handle =>
   async (command, input) => {
     const run = Object.hasOwn(operator, command) ? operator[command] : undefined
-    if (run === undefined) throw new Error(`There is no command "${command}".`)
+    if (run === undefined) throw new Error(`Unknown command "${command}".`)
     return await run(input as Record<string, unknown>)
   }
 
-/** Where metrics are wanted, tells them from now on, and says where. */
-function tellMetrics({ metrics: at }: Config, { listen }: GatewayWatch, { log, opened }: Telling): string | null {
-  if (at === undefined || listen === undefined) return null
-  const server = orSay(at, listen)
+/** Starts the metrics server and returns its URL; null when metrics are off. */
+function startMetricsServer(
+  { metrics }: Config,
+  { listen }: GatewayWatch,
+  { log, opened }: Pick<GatewayParts, 'opened'> & { readonly log: Log },
+): string | null {
+  if (metrics === undefined || listen === undefined) return null
+  const server = listenOrFail(metrics, listen)
   opened.push(server)
-  const address = `http://${inUrl(at.host)}:${server.port}/metrics`
+  const address = `http://${inUrl(metrics.host)}:${server.port}/metrics`
   log.info('metrics', { address })
   return address
 }
 
-interface Telling extends Pick<GatewayParts, 'opened'> {
-  readonly log: Log
-}
-
-/** Reads, and writes in time: a gateway that cannot reserve can serve nobody. */
-function isWell({ reader, writer }: Store): boolean {
+/** Whether the store can be read, and written in time. Without holds the gateway cannot serve any call. */
+function isStoreHealthy({ reader, writer }: Store): boolean {
   try {
     reader.ping()
     return writer.well
@@ -311,10 +359,10 @@ function isWell({ reader, writer }: Store): boolean {
 
 const inUrl = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
-/** An address that is taken or not ours is the operator's to mend. */
-function orSay<T>({ host, port }: { host: string; port: number }, listens: () => T): T {
+/** An address that cannot be used is a mistake in the configuration. */
+function listenOrFail<T>({ host, port }: { host: string; port: number }, start: () => T): T {
   try {
-    return listens()
+    return start()
   } catch (fault) {
     throw new ConfigError(`Cannot listen on ${inUrl(host)}:${port}: ${(fault as Error).message}`)
   }

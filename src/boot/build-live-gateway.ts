@@ -1,5 +1,5 @@
-// What only a running gateway can tell and do for those who manage it: how channels are, a trial of one, the models
-// that an upstream has.
+// Builds what management can ask of a running gateway: the health of channels, a test of a channel, and the models of an
+// upstream.
 
 import type { Deadlines } from '../base/deadlines.ts'
 import type { PriceBook } from '../billing/price-book.ts'
@@ -27,17 +27,17 @@ export interface RunningParts {
   nowMs(): number
 }
 
-/** What an attempt came to, and what an operator can do about it. */
+/** What an operator can do about the result of a channel test. */
 const advice: Readonly<Record<Tried['verdict'], string>> = {
   answered: 'It works.',
-  caller_at_fault: 'The upstream refused the request itself. Look at what it says, and at what the channel changes.',
-  credential_bad: 'The upstream refuses the credential. Give the channel another.',
-  forbidden: 'The credential may not do this. Look at its rights at the provider, or try another model.',
-  rate_limited: 'The upstream has had enough for now. It will be well again by itself.',
-  quota_spent: 'Nothing is left to spend for this credential. Pay the provider, or raise its budget there.',
-  not_here: 'The upstream does not have this model for this credential. Fetch its models, or try another.',
-  broken: 'No usable answer came. Look at the address, at the proxy, and whether the provider is well.',
-  too_slow: 'No answer came in time. Try again, or give the channel more time.',
+  caller_at_fault: 'The upstream refused the request. Check its error message and the overrides of the channel.',
+  credential_bad: 'The upstream refuses the credential. Set another credential for the channel.',
+  forbidden: 'The credential is not allowed to do this. Check its rights at the provider, or try another model.',
+  rate_limited: 'The upstream limits the rate of calls. Wait and try again.',
+  quota_spent: 'The quota or the funds of this credential are used up. Pay the provider, or raise its budget there.',
+  not_here: 'The upstream does not offer this model for this credential. List its models, or try another model.',
+  broken: 'The upstream gave no usable answer. Check the base URL, the proxy, and the status of the provider.',
+  too_slow: 'The upstream did not answer in time. Try again, or raise the timeouts of the channel.',
 }
 
 export function buildRunning({ catalogue, prices, lanes, send, deadlines, nowMs }: RunningParts): Running {
@@ -50,24 +50,32 @@ export function buildRunning({ catalogue, prices, lanes, send, deadlines, nowMs 
     const channel = catalogue.channelNamed(id)
     if (channel !== undefined) return { channel, provider: catalogue.providers.get(channel.providerId)! }
     const problem = catalogue.problems.get(id)
-    throw new Unfit(problem ?? 'There is no such channel, or it cannot be used.')
+    throw new Unfit(problem ?? 'The channel does not exist or cannot be used.')
   }
 
   return {
     prices,
     health: id => lanes.healthOf(id)?.snapshot(nowMs()),
     resetHealth: id => lanes.healthOf(id)?.reset(),
-    async tryChannel(id, wanted) {
+    async tryChannel(id, modelName) {
       const { channel, provider } = find(id)
-      const model = modelOf(provider, wanted, prices)
+      const model = findModel(provider, modelName, prices)
       const spoken = talkOf(provider, model)
-      if (spoken === undefined) throw new OperatorError('This model does not talk: name one that does.')
-      const { sent, headMs, totalMs, verdict, ...tried } = await tryChannel({ provider, channel, model, spoken })
-      const shown = await shownRequest(sent, { provider, channel, dialect: spoken.name })
+      if (spoken === undefined) throw new OperatorError('This model does not support chat. Name a chat model.')
+      const { sent, headMs, totalMs, verdict, ...result } = await tryChannel({ provider, channel, model, spoken })
+      const maskedSent = await maskRequest(sent, { provider, channel, dialect: spoken.name })
       return {
-        ...{ channel: channel.id, ok: verdict === 'answered', verdict, advice: advice[verdict] },
-        ...{ model: tried.model, dialect: tried.dialect, status: tried.status, timings: { headMs, totalMs } },
-        ...{ sent: { ...shown, overrides: tried.overrides }, received: tried.received, fault: tried.fault },
+        channel: channel.id,
+        ok: verdict === 'answered',
+        verdict,
+        advice: advice[verdict],
+        model: result.model,
+        dialect: result.dialect,
+        status: result.status,
+        timings: { headMs, totalMs },
+        sent: { ...maskedSent, overrides: result.overrides },
+        received: result.received,
+        fault: result.fault,
       }
     },
     async listModels(id) {
@@ -81,24 +89,24 @@ export function buildRunning({ catalogue, prices, lanes, send, deadlines, nowMs 
   }
 }
 
-/** By its id, or as callers name it. */
-function modelOf(provider: Provider, wanted: string | undefined, prices: PriceBook): Model {
-  const id = wanted?.startsWith(`${provider.id}/`) ? wanted.slice(provider.id.length + 1) : wanted
-  const found = id === undefined ? cheapestOf(provider, prices) : provider.models.get(id)
-  if (found !== undefined) return found
-  if (id === undefined) throw new OperatorError(`${provider.name} lists no model that talks: name one.`)
+/** Finds a model by its id or by the name that callers use; without a name, the cheapest chat model. */
+function findModel(provider: Provider, name: string | undefined, prices: PriceBook): Model {
+  const id = name?.startsWith(`${provider.id}/`) ? name.slice(provider.id.length + 1) : name
+  const model = id === undefined ? cheapestOf(provider, prices) : provider.models.get(id)
+  if (model !== undefined) return model
+  if (id === undefined) throw new OperatorError(`${provider.name} lists no chat model. Name a model.`)
   if (provider.openModels && /^[\x21-\x7e]{1,200}$/.test(id)) return { id }
-  throw new OperatorError(`${provider.name} has no such model.`)
+  throw new OperatorError(`${provider.name} has no model "${id}".`)
 }
 
-interface Destination {
+interface RequestTarget {
   readonly provider: Provider
   readonly channel: Channel
   readonly dialect: string
 }
 
-/** As it was sent, without what proves that it is us. */
-async function shownRequest(sent: OutgoingRequest, to: Destination): Promise<Omit<Trial['sent'], 'overrides'>> {
+/** The request as it was sent, without secrets. */
+async function maskRequest(sent: OutgoingRequest, to: RequestTarget): Promise<Omit<Trial['sent'], 'overrides'>> {
   const { channel } = to
   const clean = (text: string): string => channel.key.scrub(text)
   const { method = 'POST', url, headers, body } = await maskedRequest(sent, to)

@@ -1,4 +1,4 @@
-// Puts the stages of a call together: what each is made with, and nothing of what it does.
+// Builds the stages of a call and their parts. It contains no logic of the stages themselves.
 
 import { bounds } from '../base/bounds.ts'
 import type { EndedCall } from '../base/call-summary.ts'
@@ -73,14 +73,15 @@ export interface CallParts {
   readonly deadlines: Deadlines
   readonly world: World
   readonly log: Log
-  /** How often a call is tried, at most. */
+  /** The most attempts of one call. */
   readonly attemptsMax: number
-  /** Of the answers of all calls together what is held in memory. */
+  /** The most bytes of answers that all calls together hold in memory. */
   readonly answersHeldBytesMax: number
-  /** Told of each call that is over, where somebody wants to know. */
+  /** Called for each finished call; undefined without metrics and access log. */
   readonly onEnd: ((call: EndedCall) => void) | undefined
 }
 
+/** Builds everything that answers calls. */
 export function buildCalls(parts: CallParts) {
   const { catalogue, prices, upstreams, ledger, store, underWay, gate, deadlines, world, log, silence } = parts
   const { nowMs, dateMs } = world.clock
@@ -97,7 +98,14 @@ export function buildCalls(parts: CallParts) {
   const references = new ReferenceCheck({ references: vault.references, catalogue })
   const { lanes, picking, lines, channels, standing } = buildChoice(parts)
   const files = new FileService({
-    ...{ files: vault.files, catalogue, lanes, limitRate, gate, accounts: store.reader.accounts, askUpstream, dateMs },
+    files: vault.files,
+    catalogue,
+    lanes,
+    limitRate,
+    gate,
+    accounts: store.reader.accounts,
+    askUpstream,
+    dateMs,
   })
   const stages = {
     authenticate,
@@ -122,48 +130,75 @@ export function buildCalls(parts: CallParts) {
     }),
   }
   const stallMs = world.attemptTimes?.betweenChunksMs ?? bounds.betweenChunksMsMax
-  const heard = world.silence ?? silence
+  const silenceTimes = world.silence ?? silence
   const leaving = new Leaving(deadlines)
-  const owning = owningSettle(settling.settle, { references: vault.references, log })
-  const settle = keepingSettle(owning, { responses: vault.responses, log })
-  const answering = buildAnswering({ settle, log, silence: heard, deadlines, leaving, stallMs })
-  const background = buildBackground({ responses: vault.responses, log, heartbeatMs: heard.heartbeatMs })
-  const shared = { underWay, gate, settling, nowMs, dateMs, onEnd: teller(parts) }
+  const settleReferences = owningSettle(settling.settle, { references: vault.references, log })
+  const settle = keepingSettle(settleReferences, { responses: vault.responses, log })
+  const answering = buildAnswering({ settle, log, silence: silenceTimes, deadlines, leaving, stallMs })
+  const background = buildBackground({ responses: vault.responses, log, heartbeatMs: silenceTimes.heartbeatMs })
+  const shared = { underWay, gate, settling, nowMs, dateMs, onEnd: summarizeCalls(parts) }
   const runCall = buildExplained({
-    pipeline: { ...shared, stages, answering, background, leaving: allOver({ leaving, picking, learning }) },
-    ...{ lanes, picking, countTokens: counter.count, reasoning: vault.reasoning, log, dateMs },
+    pipeline: { ...shared, stages, answering, background, leaving: notifyEnd({ leaving, picking, learning }) },
+    lanes,
+    picking,
+    countTokens: counter.count,
+    reasoning: vault.reasoning,
+    log,
+    dateMs,
     accounts: store.reader.accounts,
     lookAtLimits,
     countExplanation: buildExplanationLimit({ limits, nowMs }),
   })
   const countCall = buildCounting({
-    ...{ lanes, limitRate, countTokens: counter.count, send: upstreams.send },
-    ...{ factors: vault.factors, following, learning, references, dateMs },
-    onFailed: (channel, detail) => log.warn('no count from the provider', { channel, detail }),
+    lanes,
+    limitRate,
+    countTokens: counter.count,
+    send: upstreams.send,
+    factors: vault.factors,
+    following,
+    learning,
+    references,
+    dateMs,
+    onFailed: (channel, detail) => log.warn('the provider did not count tokens', { channel, detail }),
   })
   const responses = buildResponsesAsking({
-    ...{ responses: vault.responses, background, following, compacting, dateMs },
+    responses: vault.responses,
+    background,
+    following,
+    compacting,
+    dateMs,
     upstreams: buildUpstreamAsking({ catalogue, send: upstreams.send, deadlines }),
   })
   const tasks = new TaskService({
-    ...{ tasks: vault.tasks, ledger, catalogue, log, nowMs, dateMs },
-    ...{ limitRate, refuseUnread, askUpstream, route: stages.route, lanes, references },
-    ...{ everyMs: world.tasksEveryMs, chance: world.chance },
-    priceOf: version => priceOf(store, version),
+    tasks: vault.tasks,
+    ledger,
+    catalogue,
+    log,
+    nowMs,
+    dateMs,
+    limitRate,
+    refuseUnread,
+    askUpstream,
+    route: stages.route,
+    lanes,
+    references,
+    everyMs: world.tasksEveryMs,
+    chance: world.chance,
+    priceOf: version => readPrice(store, version),
   })
   const served = { authenticate, runCall, countCall, responses, tasks, files }
   const watched = { channels, standing, waiting: () => lines.standing }
   return { ...served, ...watched, limits, dayNotes, limitRate, settling, counter }
 }
 
-interface Overs {
+interface EndListeners {
   readonly leaving: Leaving
   readonly picking: Picking
   readonly learning: ReturnType<typeof buildLearning>
 }
 
-/** That a call is over is told to all that have something of it. */
-const allOver = ({ leaving, picking, learning }: Overs): PipelineParts['leaving'] => ({
+/** When a call ends, every part that holds state of it is notified. */
+const notifyEnd = ({ leaving, picking, learning }: EndListeners): PipelineParts['leaving'] => ({
   left: exchange => leaving.left(exchange),
   over(exchange) {
     leaving.over(exchange)
@@ -172,15 +207,15 @@ const allOver = ({ leaving, picking, learning }: Overs): PipelineParts['leaving'
   },
 })
 
-const teller = ({ onEnd }: CallParts) => onEnd && ((exchange: Exchange): void => onEnd(endedCall(exchange)))
+const summarizeCalls = ({ onEnd }: CallParts) => onEnd && ((exchange: Exchange): void => onEnd(endedCall(exchange)))
 
-/** How much may be called. */
+/** Builds the limits of calls and tokens. */
 function buildLimits({ store, world, log }: CallParts) {
   const { nowMs, dateMs } = world.clock
   const { writer, reader } = store
   const limits = new Limits(rememberedDebts(reader.kept.limitDebts(), { nowMs: nowMs(), dateMs: dateMs() }))
   store.rules.follow(rules => limits.setRules([...rules.limits, ...rules.tierLimits]))
-  const onTrouble = (fault: unknown): void => log.warn('day limits are not noted', { fault: describeFault(fault) })
+  const onTrouble = (fault: unknown): void => log.warn('the use of day limits could not be stored', { fault: describeFault(fault) })
   const dayNotes = new DayNotes({ limits, writer, nowMs, dateMs, onTrouble })
   const parts = { limits, nowMs }
   return {
@@ -192,28 +227,33 @@ function buildLimits({ store, world, log }: CallParts) {
   }
 }
 
-/** Where calls may go, and where each goes. */
+/** Builds the parts that choose a target and a channel for each attempt. */
 function buildChoice(parts: CallParts) {
   const { catalogue, prices, store, world, log, deadlines, attemptsMax } = parts
   const { clock, chance } = world
   const { raise } = store.webhooks
   const onCredentialOff = (channel: string): void => {
-    log.error('a provider refuses this credential: it is left alone', { channel })
+    log.error('the provider refuses the credential of this channel; the channel is blocked for a while', { channel })
     raise('channel.down', { channel, reason: 'credential_refused' })
   }
   const onQuotaSpent = (channel: string): void => {
-    log.error('a provider says that this credential has nothing left to spend: it is left alone', { channel })
+    log.error('the quota or the funds of this channel are used up; the channel is blocked for a while', { channel })
     raise('channel.down', { channel, reason: 'quota_spent' })
   }
   const onWellAgain = (channel: string): void => {
-    log.info('a credential works again', { channel })
+    log.info('the credential of this channel works again', { channel })
     raise('channel.up', { channel })
   }
   const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff, onQuotaSpent, onWellAgain })
   const lines = new WaitingLines(deadlines)
   const picking = new Picking({
-    ...{ attemptsMax, chance, nowMs: clock.nowMs, pause: world.pause },
-    ...{ lines, affinity: new Affinity(), retries: new RetryBudget() },
+    attemptsMax,
+    chance,
+    nowMs: clock.nowMs,
+    pause: world.pause,
+    lines,
+    affinity: new Affinity(),
+    retries: new RetryBudget(),
   })
   store.rules.follow(rules => lanes.setRules(rules))
   store.follow({
@@ -223,7 +263,7 @@ function buildChoice(parts: CallParts) {
     },
     running: buildRunning({ catalogue, prices, lanes, send: parts.upstreams.send, deadlines, nowMs: clock.nowMs }),
   })
-  /** Each as it is at the moment. */
+  /** All channels with their current health. */
   const channels = () =>
     catalogue.all().map(({ id }) => {
       const health = lanes.healthOf(id)
@@ -234,9 +274,9 @@ function buildChoice(parts: CallParts) {
   return { lanes, picking, lines, channels, standing }
 }
 
-/** What was admitted under it is billed by it, however long ago that was. */
-function priceOf({ reader }: Store, version: number): Price {
+/** Reads the price version that a task was admitted with. The task is billed by it, also when it is old. */
+function readPrice({ reader }: Store, version: number): Price {
   const row = reader.price(version)
-  if (row === undefined) throw new Error(`there is no version ${version} of the prices`)
+  if (row === undefined) throw new Error(`price version ${version} does not exist`)
   return readRow(row.model, version, row.price)
 }

@@ -1,4 +1,4 @@
-// Who is told of each call that is over: those who count, and those who log. Where there is neither, nobody is.
+// Passes each finished or refused call to the metrics and to the access log, if there are any.
 
 import type { EndedCall } from '../base/call-summary.ts'
 import { buildLog } from '../base/log.ts'
@@ -10,7 +10,7 @@ import { doorStage } from '../pipeline/lifetime/call-summary.ts'
 import type { RefusedRequest } from '../server/dispatch.ts'
 import type { World } from './runtime.ts'
 
-/** A line for each call where that is set, and with everything else that is for whoever looks for a mistake. */
+/** One log line for each call, if the access log is on or the log level is debug. */
 export function accessLog({ accessLog: isOn, logLevel }: Config, { writeLog }: Pick<World, 'writeLog'>) {
   if (isOn) return buildAccessLog(buildLog('info', writeLog).info)
   return logLevel === 'debug' ? buildAccessLog(buildLog('debug', writeLog).debug) : undefined

@@ -1,5 +1,5 @@
-// How the gateway stops: it says at once that it is not ready, takes calls for a while longer, then no more; lets those
-// under way end, ends the rest when its window is over, and closes when all are settled.
+// Stops the gateway gracefully. It reports at once that it is not ready, accepts calls for a short delay, then refuses new
+// calls, lets active calls end, ends the rest when the drain window is over, and closes when all calls are settled.
 
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
@@ -9,14 +9,14 @@ import type { UnderWay } from '../pipeline/lifetime/active-calls.ts'
 import type { Settling } from '../pipeline/settle/settle.ts'
 
 export interface DrainParts {
-  /** From the signal on: how long calls under way may last. */
+  /** How long active calls may last, counted from the signal. */
   readonly windowMs: number
   readonly underWay: UnderWay
   readonly tasks: Pick<TaskService, 'hurry' | 'close'>
   readonly server: Listening
   readonly settling: Settling
   readonly log: Log
-  /** Everything is settled, and nobody will call again. */
+  /** Called when everything is settled and no call can come any more. */
   close(): Promise<void>
 }
 
@@ -31,12 +31,12 @@ export class Drain {
   #isHurried = false
   #endDelay: (() => void) | undefined
 
-  /** It is about to stop: whoever can should call elsewhere. */
+  /** Whether the gateway is stopping, so that clients should use another one. */
   get isLeaving(): boolean {
     return this.#drained !== undefined
   }
 
-  /** No new call is taken. */
+  /** Whether new calls are refused. */
   get isClosed(): boolean {
     return this.#isClosed
   }
@@ -45,7 +45,7 @@ export class Drain {
     this.#parts = parts
   }
 
-  /** Calls are taken for `delayMs` more. Told a second time, it waits for nothing that it can end itself. */
+  /** Accepts calls for `delayMs` more, then drains. A second call skips all waiting that it can end itself. */
   begin(delayMs: number): Promise<void> {
     const { windowMs } = this.#parts!
     if (this.#drained !== undefined) this.#hurry()
@@ -61,27 +61,27 @@ export class Drain {
 
   #endRest(): void {
     const { underWay, tasks } = this.#parts!
-    underWay.endAll({ outcome: 'drained', refusal: new Refusal('draining', 'the window is over') })
+    underWay.endAll({ outcome: 'drained', refusal: new Refusal('draining', 'the drain window is over') })
     tasks.hurry()
   }
 
   async #run(parts: DrainParts, delayMs: number): Promise<void> {
     const { windowMs, underWay, tasks, server, settling, log } = parts
-    log.info('draining', { underWay: underWay.size })
+    log.info('draining', { activeCalls: underWay.size })
     await this.#delay(delayMs)
     this.#isClosed = true
     const timer = setTimeout(() => this.#endRest(), windowMs - delayMs)
     if (this.#isHurried) this.#endRest()
     const isIdle = Promise.all([underWay.whenIdle(), tasks.close()])
-    // A listener that is closed drops the connections that wait for their next call, with a call that is on its way on
-    // one of them. So whoever calls is first told, for a moment, that this was the last on its connection.
+    // Closing the listener drops idle connections, and with them a request that is just arriving. So for a moment answers
+    // say `connection: close` first.
     await Promise.race([isIdle, sleep(LAST_CALLS_MS)])
     server.stop()
     await isIdle
     clearTimeout(timer)
     await server.kill()
     await settling.close()
-    if (settling.owing > 0) log.error('calls left to the next start', { count: settling.owing })
+    if (settling.owing > 0) log.error('unsettled calls are left to the next start', { count: settling.owing })
     await parts.close()
     log.info('stopped')
   }

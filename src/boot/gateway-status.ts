@@ -1,4 +1,4 @@
-// How the gateway is, read from its parts when somebody asks: for its metrics, and for a doctor.
+// Reads the current state of the gateway from its parts, for the metrics and for `weir doctor`.
 
 import packageJson from '../../package.json'
 import type { LedgerState } from '../billing/auditor.ts'
@@ -24,7 +24,7 @@ export interface WatchedGateway extends Pick<CallParts, 'store' | 'gate' | 'unde
 }
 
 export interface GatewayWatch {
-  /** Undefined where nobody wants metrics. */
+  /** Starts the metrics server; undefined when metrics are off. */
   readonly listen: (() => TextServer) | undefined
   state(at: Pick<GatewayState, 'url' | 'metricsUrl'>): GatewayState
 }
@@ -33,17 +33,28 @@ export function watchGateway({ auditMs }: Config, parts: WatchedGateway): Gatewa
   const { metrics, store, gate, world, isReady, waiting, channels, requestsOpen } = parts
   const { writer, books, auditor, bodies } = store
   const { dateMs } = world.clock
-  const read = {
-    ...{ writer, gate, channels, startedMs: dateMs() },
+  const readings = {
+    writer,
+    gate,
+    channels,
+    startedMs: dateMs(),
     ledgerState: (): LedgerState => auditor.state,
     callsUnderWay: () => parts.underWay.size,
     owing: () => parts.settling.owing,
     bodiesDropped: () => bodies.dropped,
   }
-  const more = { bodiesReplaced: () => bodies.replaced, requestBodiesGivenUp: () => parts.inflow.givenUp }
-  const measured = { ...read, ...more, books, waiting, requestsOpen, dateMs, schema: readMigrations().length }
+  const measured = {
+    ...readings,
+    bodiesReplaced: () => bodies.replaced,
+    requestBodiesGivenUp: () => parts.inflow.givenUp,
+    books,
+    waiting,
+    requestsOpen,
+    dateMs,
+    schema: readMigrations().length,
+  }
   return {
     listen: metrics && (() => metrics.listen(measured)),
-    state: at => readState({ ...read, ...at, version, isReady, auditEveryMs: auditMs }),
+    state: at => readState({ ...readings, ...at, version, isReady, auditEveryMs: auditMs }),
   }
 }

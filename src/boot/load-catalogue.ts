@@ -1,4 +1,4 @@
-// The provider files that ship and those of the operator's folders, with the environment: what can be called.
+// Reads the shipped provider files and those of the operator's folders, and builds the catalogue from them.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ type Signing = NonNullable<CatalogueParts['signing']>
 
 export type ProviderFile = CatalogueParts['files'][number]
 
-/** A later one replaces providers of the same id. */
+/** A provider in a later folder replaces one with the same id. */
 export const providerFolders = (config: Pick<Config, 'providerFolders'>): readonly string[] => [
   SHIPPED_PROVIDERS,
   ...config.providerFolders,

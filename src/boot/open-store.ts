@@ -1,5 +1,5 @@
-// Takes the data folder for this process alone: the ledger's thread, readers, keys, bodies, the auditor, and what an
-// operator can do with them. The same for a running gateway and for a command that finds none.
+// Opens the data folder for this process alone: writer thread, readers, keys, bodies, auditor, and the operator's commands.
+// Used by a running gateway, and by a command when no gateway runs.
 
 import packageJson from '../../package.json'
 import { bounds } from '../base/bounds.ts'
@@ -53,10 +53,10 @@ import { realWorld } from './runtime.ts'
 
 const { version } = packageJson
 
-/** A call has its hold long before; a record that is younger is left to the auditor's next look. */
+/** The auditor skips records that are younger than this and checks them in a later pass. */
 const AUDIT_LAG_MS = 2 * bounds.bodyMsMax
 
-/** Where built-in providers answer is known only while a gateway runs. */
+/** The address of built-in providers is known only while a gateway runs. */
 const UNKNOWN_URL = 'http://127.0.0.1'
 
 export interface Store {
@@ -65,7 +65,7 @@ export interface Store {
   readonly reader: Reader
   readonly keys: KeyDirectory
   readonly operator: Commands
-  /** What people manage over the web is made with this. */
+  /** The parts of the management interface. */
   readonly management: ManagementParts
   readonly books: BooksReader
   readonly auditor: Auditor
@@ -77,25 +77,25 @@ export interface Store {
   readonly rotation: Rotation
   readonly deleting: RecordDeleting
   mintId(): number
-  /** From now on these are told, and tell. */
-  follow(listeners: Partial<Told>): void
-  /** What an operator's words are held against; until then, what the files and the environment say. */
+  /** Connects the parts of a running gateway. */
+  follow(listeners: Partial<GatewayListeners>): void
+  /** Sets the catalogue that operators' input is checked against. Until then it is read from files and environment. */
   useCatalogue(catalogue: Catalogue): void
   close(): Promise<void>
 }
 
 export interface StoreOptions {
-  /** What rests on secrets that are not there any more does not stop it. */
+  /** Opens the store even if data was encrypted with secrets that are lost. */
   readonly givesUp?: boolean
 }
 
-/** Brings the data up to date and recovers what a crash left. */
+/** Migrates the data and settles the calls that a crash left open. */
 export async function openStore(
   config: Config,
-  replaced: Partial<World> = {},
+  overrides: Partial<World> = {},
   { givesUp = false }: StoreOptions = {},
 ): Promise<Store> {
-  const world: World = { ...realWorld, ...replaced }
+  const world: World = { ...realWorld, ...overrides }
   const folder = openFolder(config.dataFolder, config.env, givesUp)
   const lock = lockFolder(folder.path)
   if (lock === undefined) throw new ConfigError(`Another Weir is using the data folder ${folder.path}.`)
@@ -107,34 +107,52 @@ export async function openStore(
   })
   const reader = new Reader(folder.database)
   const books = new BooksReader(folder.database)
-  const watch = buildBooksWatch({
-    ...{ folder, writer, version, everyMs: config.auditMs, lagMs: AUDIT_LAG_MS },
-    log,
-  })
+  const watch = buildBooksWatch({ folder, writer, version, everyMs: config.auditMs, lagMs: AUDIT_LAG_MS, log })
   const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
   const { keys, finder } = openKeys({ reader, writer, pepper: folder.secrets.pepper }, world)
   const { dateMs } = world.clock
-  const { bodies, seal, vault } = openKept(config, { folder, writer, reader, log, dateMs })
+  const { bodies, seal, vault } = openVaultAndBodies(config, { folder, writer, reader, log, dateMs })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
-  const told: Told = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
+  const listeners: GatewayListeners = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
   const desk = new Desk(folder.database)
   const site = new SiteBook(reader, config.siteName)
   const retentionDays = (): number => site.current.retentionDays
-  const kept = { folder, writer, desk, bodies, reader, log, dateMs, retentionDays }
-  const { rolling, deleting, ...records } = openRecords(kept)
+  const recordParts = { folder, writer, desk, bodies, reader, log, dateMs, retentionDays }
+  const { rolling, deleting, ...records } = openRecords(recordParts)
   const { providerFolders } = config
   const priceTrials = new PriceTrials({ path: folder.database, providerFolders, dateMs })
   const webhooks = openWebhooks(config, { reader, writer, seal, world, log })
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
-    ...{ desk, writer, reader, bodies, books, mintId, dateMs, rolling, deleting, webhooks, priceTrials },
-    ...{ pepper: folder.secrets.pepper, jwtSecret: folder.secrets.jwt, seal, log, nowMs: world.clock.nowMs },
-    ...{ site, secureCookies: config.secureCookies },
+    desk,
+    writer,
+    reader,
+    bodies,
+    books,
+    mintId,
+    dateMs,
+    rolling,
+    deleting,
+    webhooks,
+    priceTrials,
+    pepper: folder.secrets.pepper,
+    jwtSecret: folder.secrets.jwt,
+    seal,
+    log,
+    nowMs: world.clock.nowMs,
+    site,
+    secureCookies: config.secureCookies,
     passwords: new PasswordDesk(hashingAt(world.passwordCost)),
     onKeyChanged: () => keys.forget(),
-    ...telling(told),
-    ...{ audit: watch.audit, backUp: watch.backUp, auditor: watch.auditor },
-    ...{ rules, rotation, catalogue, inTurn: buildTurns(), readProviderFile },
+    ...forwardTo(listeners),
+    audit: watch.audit,
+    backUp: watch.backUp,
+    auditor: watch.auditor,
+    rules,
+    rotation,
+    catalogue,
+    inTurn: buildTurns(),
+    readProviderFile,
   }
   const operator = buildOperator(management)
   async function close(): Promise<void> {
@@ -148,27 +166,43 @@ export async function openStore(
     await bodies.close()
     books.close()
     desk.close()
-    reader.close() // before the writer: the last one to close the file folds its log into it, and a reader cannot
+    reader.close() // before the writer: the last connection merges the write-ahead log, and a reader cannot write
     await writer.close()
     lock?.release()
   }
   return {
-    ...{ folder, writer, reader, books, auditor: watch.auditor, keys, bodies, vault, seal, operator, mintId, close },
-    ...{ rules, rotation, useCatalogue, management, deleting, webhooks },
-    follow: listeners => void Object.assign(told, listeners),
+    folder,
+    writer,
+    reader,
+    books,
+    auditor: watch.auditor,
+    keys,
+    bodies,
+    vault,
+    seal,
+    operator,
+    mintId,
+    close,
+    rules,
+    rotation,
+    useCatalogue,
+    management,
+    deleting,
+    webhooks,
+    follow: connected => void Object.assign(listeners, connected),
   }
 }
 
-/** Whoever is told by then: it is not known yet. */
-const telling = (told: Told) => ({
+/** Functions that use the listeners of the moment, because the gateway connects them later. */
+const forwardTo = (listeners: GatewayListeners) => ({
   keyEnds: {
-    end: (id: number) => told.keyEnds.end(id),
-    expires: (id: number, expiresMs: number) => told.keyEnds.expires(id, expiresMs),
-    renewed: (id: number, untilMs: number) => told.keyEnds.renewed(id, untilMs),
+    end: (id: number) => listeners.keyEnds.end(id),
+    expires: (id: number, expiresMs: number) => listeners.keyEnds.expires(id, expiresMs),
+    renewed: (id: number, untilMs: number) => listeners.keyEnds.renewed(id, untilMs),
   },
-  onPriceAdded: (row: PriceRow) => told.price(row),
-  running: () => told.running,
-  state: () => told.state(),
+  onPriceAdded: (row: PriceRow) => listeners.price(row),
+  running: () => listeners.running,
+  state: () => listeners.state(),
 })
 
 const noCalls: KeyEnding = { end: () => {}, expires: () => {}, renewed: () => {} }
@@ -178,23 +212,25 @@ interface RecordParts extends Omit<DeletingParts, 'rolling'> {
   readonly log: Log
 }
 
-/** What becomes of records after they were written: summed up, and deleted by rule. */
+/** Opens what happens to records after they were written: statistics and deletion by retention rules. */
 function openRecords({ folder, log, ...parts }: RecordParts) {
   const { database, statistics } = folder
   const rolling = new Rolling({
-    ...{ database, statistics, writer: parts.writer },
-    onTrouble: detail => log.warn('statistics are late', { detail }),
+    database,
+    statistics,
+    writer: parts.writer,
+    onTrouble: detail => log.warn('statistics could not be updated yet', { detail }),
   })
   const deleting = new RecordDeleting({ ...parts, rolling })
   async function close(): Promise<void> {
-    const halted = deleting.close()
-    await rolling.close() // whoever waits for it is told so
-    await halted
+    const deletionEnded = deleting.close()
+    await rolling.close() // a deletion that waits for the statistics ends with an error
+    await deletionEnded
   }
   return { rolling, deleting, close }
 }
 
-interface Opening {
+interface WriterParts {
   readonly folder: DataFolder
   readonly log: Log
   readonly givesUp: boolean
@@ -202,27 +238,34 @@ interface Opening {
   onLost(detail: string): void
 }
 
-interface Keeping extends Pick<Store, 'folder' | 'writer' | 'reader'> {
+interface StorageParts extends Pick<Store, 'folder' | 'writer' | 'reader'> {
   readonly log: Log
   dateMs(): number
 }
 
-/** What is kept of callers' words, all of it sealed. */
-function openKept(config: Config, { folder, writer, reader, log, dateMs }: Keeping) {
+/** Opens the stores of callers' content, which is encrypted: bodies and the vault. */
+function openVaultAndBodies(config: Config, { folder, writer, reader, log, dateMs }: StorageParts) {
   const { encryption } = folder.secrets
   const bodies = new Bodies({
-    ...{ path: folder.bodies, encryption, days: config.bodiesDays, dateMs },
-    onTrouble: detail => log.warn('bodies dropped', { detail }),
+    path: folder.bodies,
+    encryption,
+    days: config.bodiesDays,
+    dateMs,
+    onTrouble: detail => log.warn('bodies were not stored', { detail }),
   })
   const seal = new Seal(encryption)
   const vault = openVault({
-    ...{ writer, reader, seal, days: config.responsesDays, dateMs },
-    onTrouble: detail => log.warn('not kept', { detail }),
+    writer,
+    reader,
+    seal,
+    days: config.responsesDays,
+    dateMs,
+    onTrouble: detail => log.warn('the vault could not store or read something', { detail }),
   })
   return { bodies, seal, vault }
 }
 
-interface WebhookWorld {
+interface WebhookParts {
   readonly reader: Reader
   readonly writer: Writer
   readonly seal: Seal
@@ -230,26 +273,32 @@ interface WebhookWorld {
   readonly log: Log
 }
 
-function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, log }: WebhookWorld): Webhooks {
+function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, log }: WebhookParts): Webhooks {
   const outside = openGuardedPost({ ...world.webhooks, privateHosts, nowMs: world.clock.nowMs })
   return buildWebhooks({
-    ...{ reader: reader.webhooks, writer, seal, outside, log, everyMs: world.webhooksEveryMs },
-    ...{ dateMs: world.clock.dateMs, chance: world.chance },
+    reader: reader.webhooks,
+    writer,
+    seal,
+    outside,
+    log,
+    everyMs: world.webhooksEveryMs,
+    dateMs: world.clock.dateMs,
+    chance: world.chance,
   })
 }
 
-/** The ledger, if the secrets are those that its data was made with. */
-async function openWriter(config: Config, opening: Opening): Promise<[Writer, WriterStart]> {
-  const { folder, log, givesUp, onLost, ledgerWaitMs } = opening
-  if (folder.lacksDatabase) log.error('no database beside the secrets: an empty one is made', { folder: folder.path })
-  for (const file of folder.closedFiles) log.warn('others could read a secret until now', { file })
+/** Opens the ledger and checks that the secrets fit its data. */
+async function openWriter(config: Config, parts: WriterParts): Promise<[Writer, WriterStart]> {
+  const { folder, log, givesUp, onLost, ledgerWaitMs } = parts
+  if (folder.lacksDatabase) log.error('there are secrets but no database: an empty database is created', { folder: folder.path })
+  for (const file of folder.closedFiles) log.warn('other users could read this secret file; its permissions are now restricted', { file })
   const { ballastBytes, databaseBytesMax, responsesBytesMax } = config
   const options = { path: folder.database, ballastBytes, databaseBytesMax, responsesBytesMax }
   const opened = await Writer.open(options, onLost, ledgerWaitMs)
   try {
     const by = { actor: `weir ${version}` }
     const rotated = await checkSecrets({ ...folder, folder: folder.path, writer: opened[0], givesUp, by })
-    for (const kind of rotated) log.info('another secret than before', { kind, mark: folder.secrets[kind].newestMark })
+    for (const kind of rotated) log.info('a secret has changed since the last start', { kind, mark: folder.secrets[kind].newestMark })
     return opened
   } catch (fault) {
     await opened[0].close()
@@ -269,16 +318,18 @@ function openKeys(parts: KeyFinderParts, { clock }: World): { keys: KeyDirectory
   return { keys, finder }
 }
 
-interface RotationWorld extends Pick<Store, 'folder' | 'writer' | 'bodies' | 'reader' | 'keys'> {
+interface RotationParts extends Pick<Store, 'folder' | 'writer' | 'bodies' | 'reader' | 'keys'> {
   readonly world: World
   readonly log: Log
   readonly finder: KeyFinder
 }
 
-function openRotation(config: Config, { world, log, reader, keys, finder, ...parts }: RotationWorld): Rotation {
+function openRotation(config: Config, { world, log, reader, keys, finder, ...parts }: RotationParts): Rotation {
   return new Rotation({
     ...parts,
-    ...{ carriedDays: config.responsesDays, dateMs: world.clock.dateMs, pause: world.pause },
+    carriedDays: config.responsesDays,
+    dateMs: world.clock.dateMs,
+    pause: world.pause,
     marks: kind => reader.marks(kind),
     onChanged(kind) {
       log.info('secrets changed', { kind, marks: parts.folder.secrets[kind].marks })
@@ -286,19 +337,19 @@ function openRotation(config: Config, { world, log, reader, keys, finder, ...par
       finder.forget()
       keys.forget()
     },
-    onTrouble: fault => log.warn('not all is sealed with the newest key yet', { fault: describeFault(fault) }),
+    onTrouble: fault => log.warn('some data is not encrypted with the newest key yet', { fault: describeFault(fault) }),
   })
 }
 
-/** Who hears of it and who tells, once there is somebody: until then the next start reads it. */
-interface Told {
-  /** A price that an operator adds. */
+/** Parts of a running gateway that management uses. Until they are connected, the next start reads the changes. */
+interface GatewayListeners {
+  /** An operator has added a price. */
   price(row: PriceRow): void
-  /** What becomes of the calls of a key that ends. */
+  /** Ends the calls of a key that is revoked or expires. */
   keyEnds: KeyEnding
-  /** How the gateway is. */
+  /** The state of the gateway. */
   state(): GatewayState | undefined
-  /** What only a running gateway knows and can do. */
+  /** What only a running gateway can answer. */
   running: Running | undefined
 }
 
@@ -308,25 +359,26 @@ interface RuleParts {
   readonly log: Log
 }
 
-/** The rules, and the channels that they are for. */
+/** Opens the rules, and keeps the channels of the catalogue up to date with them. */
 function openRules(config: Config, { reader, seal, log }: RuleParts) {
   const rules = new RuleBook({
-    ...{ reader: reader.rules, seal },
-    onTrouble: detail => log.error('a channel is not used: what is sealed of it does not open', { detail }),
+    reader: reader.rules,
+    seal,
+    onTrouble: detail => log.error('a channel is not used: its stored credential cannot be decrypted', { detail }),
   })
   rules.renew()
   let catalogue: Catalogue | undefined
-  function useCatalogue(used: Catalogue): Catalogue {
-    useRules(used, rules.current)
-    return (catalogue = used)
+  function useCatalogue(newCatalogue: Catalogue): Catalogue {
+    applyRules(newCatalogue, rules.current)
+    return (catalogue = newCatalogue)
   }
-  // Before all others: the channels that they look at must be as the rules are.
-  rules.follow(current => catalogue && useRules(catalogue, current))
-  const found = (): Catalogue => readCatalogue(config, config.demo ? UNKNOWN_URL : undefined)
-  return { rules, useCatalogue, catalogue: () => catalogue ?? useCatalogue(found()) }
+  // This listener must be the first, because later listeners read the channels.
+  rules.follow(current => catalogue && applyRules(catalogue, current))
+  const readFromFiles = (): Catalogue => readCatalogue(config, config.demo ? UNKNOWN_URL : undefined)
+  return { rules, useCatalogue, catalogue: () => catalogue ?? useCatalogue(readFromFiles()) }
 }
 
-function useRules(catalogue: Catalogue, rules: Rules): void {
+function applyRules(catalogue: Catalogue, rules: Rules): void {
   catalogue.lay(rules)
   catalogue.setRules(rules.channels)
 }

@@ -1,4 +1,5 @@
-// What the gateway gets from outside itself: time, memory, its log, how long it waits. A test may replace any of it.
+// What the gateway gets from outside: clock, random numbers, memory, log, network options, intervals. Tests replace parts
+// of it.
 
 import { readFileSync } from 'node:fs'
 import { totalmem } from 'node:os'
@@ -19,41 +20,41 @@ import { passwordCost } from '../store/people/hash-password.ts'
 
 export interface World {
   readonly clock: Clock
-  /** In place of what is known of each upstream. */
+  /** Timeouts that replace those of every upstream. */
   readonly attemptTimes?: AttemptTimes
-  /** How many calls may be over and not written down before new ones are refused. */
+  /** The most unsettled calls; with more, new calls are refused. */
   readonly owedMax?: number
-  /** How upstreams are found and trusted; what the settings say stands. */
+  /** DNS and certificates for upstreams. */
   readonly upstreams?: Pick<ClientOptions, 'resolve' | 'ca'>
-  /** How what callers name by an address is fetched. */
+  /** How media that callers name by URL are fetched. */
   readonly media?: GuardedFetchOptions
-  /** How webhooks are found and trusted; what the settings say stands. */
+  /** DNS, certificates and timeout for webhooks. */
   readonly webhooks?: Pick<GuardedPostOptions, 'resolve' | 'ca' | 'msMax'>
-  /** How often it is looked for what they are to be told. */
+  /** The interval at which due webhook deliveries are looked for. */
   readonly webhooksEveryMs: number
-  /** Else as the settings say. */
+  /** Replaces the silence times of the settings. */
   readonly silence?: Silence
-  /** How often it is looked for tasks that are due. */
+  /** The interval at which due tasks are looked for. */
   readonly tasksEveryMs: number
   readonly bodyBounds: BodyBounds
-  /** How long one event of an answer may be. */
+  /** The most bytes of one stream event. */
   readonly eventBytesMax: number
-  /** What it costs to try a password. */
+  /** The cost of hashing a password. */
   readonly passwordCost: PasswordCost
   /** How long a connection may be idle after an answer. */
   readonly answeredSeconds: number
-  /** How late the event loop is with what was due then. */
+  /** How late the event loop is with work that was due at this time. */
   lateMs(dueMs: number): number
-  /** How long an operation has waited for the ledger that was queued then. */
+  /** How long an operation that was queued at this time has waited for the ledger. */
   ledgerWaitMs(sinceMs: number): number
-  /** What this process has taken of the memory. */
+  /** The resident memory of this process. */
   memoryBytes(): number
-  /** From 0 to 1, for waits that must not fall together. */
+  /** A random number from 0 to 1. */
   chance(): number
-  /** Resolves after so many milliseconds. */
+  /** Resolves after this time. */
   pause(ms: number): Promise<void>
   writeLog(line: string): void
-  /** The ledger's thread is gone: nothing can be promised any more. */
+  /** The thread of the ledger has died, so that no call can be settled any more. */
   onLedgerLost(detail: string): void
 }
 
@@ -74,20 +75,20 @@ export const realWorld: World = {
   onLedgerLost: () => process.exit(1),
 }
 
-/** What this process may take: the machine's memory, or less where a control group says so. */
+/** The memory that this process may use: the machine's memory, or less if a control group limits it. */
 export function memoryBytesMax(): number {
   let least = totalmem()
   for (const file of limitFiles()) {
-    const bytes = Number(readOrNothing(file))
+    const bytes = Number(readOrEmpty(file))
     if (bytes > 0 && bytes < least) least = bytes
   }
   return least
 }
 
-/** Of this process's group and of all above it, in both versions. */
+/** The limit files of this process's control group and all groups above it, in versions 1 and 2. */
 function limitFiles(): readonly string[] {
   const files: string[] = []
-  for (const line of readOrNothing('/proc/self/cgroup').split('\n')) {
+  for (const line of readOrEmpty('/proc/self/cgroup').split('\n')) {
     const [, kinds, path] = /^\d+:([^:]*):(.*)$/.exec(line) ?? []
     if (path === undefined || (kinds !== '' && kinds !== 'memory')) continue
     const [root, name] = kinds === '' ? ['', 'memory.max'] : ['memory', 'memory.limit_in_bytes']
@@ -99,7 +100,7 @@ function limitFiles(): readonly string[] {
   return files
 }
 
-function readOrNothing(file: string): string {
+function readOrEmpty(file: string): string {
   try {
     return readFileSync(file, 'utf8').trim()
   } catch {

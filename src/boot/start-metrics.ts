@@ -1,4 +1,4 @@
-// The numbers of a gateway that wants to be watched: what counts its calls, and the port on which all is told.
+// Creates the metrics of the gateway and the HTTP server that exposes them.
 
 import { readdirSync } from 'node:fs'
 import packageJson from '../../package.json'
@@ -16,9 +16,9 @@ import type { Catalogue } from '../upstreams/catalogue.ts'
 const { version } = packageJson
 
 export interface GatewayMetrics {
-  /** Counts calls, from now on. */
+  /** Counts finished and refused calls. */
   readonly calls: CallMetrics
-  /** Adds what is read from the parts of the gateway, once all of them are there, and listens. */
+  /** Adds the metrics that are read from the gateway's parts, once they all exist, and starts the server. */
   listen(parts: Omit<MeasuredParts, 'build' | 'process'> & { readonly schema: number }): TextServer
 }
 
@@ -33,9 +33,9 @@ const CONTENT_TYPES = {
   openmetrics: `${OPEN_METRICS}; version=1.0.0; charset=utf-8`,
 }
 
-/** Undefined when nobody wants them: then nothing is counted either. */
-export function openMetrics({ metrics: at }: Pick<Config, 'metrics'>, named: Named): GatewayMetrics | undefined {
-  if (at === undefined) return undefined
+/** Undefined when metrics are off; then nothing is counted either. */
+export function openMetrics({ metrics: address }: Pick<Config, 'metrics'>, named: Named): GatewayMetrics | undefined {
+  if (address === undefined) return undefined
   const metrics = new Metrics()
   return {
     calls: new CallMetrics(metrics, knowsModels(named)),
@@ -43,7 +43,8 @@ export function openMetrics({ metrics: at }: Pick<Config, 'metrics'>, named: Nam
       const build = { version, runtime: process.versions.bun ?? '', schema }
       addGatewayMetrics(metrics, { ...parts, build, process: readProcess })
       return listenText({
-        ...{ ...at, path: '/metrics' },
+        ...address,
+        path: '/metrics',
         write(accepts) {
           const format = accepts.includes(OPEN_METRICS) ? 'openmetrics' : 'prometheus'
           return { text: metrics.write(format), contentType: CONTENT_TYPES[format] }
@@ -53,11 +54,11 @@ export function openMetrics({ metrics: at }: Pick<Config, 'metrics'>, named: Nam
   }
 }
 
-/** In a provider's file, or among what a name of the operator's stands for. */
+/** Whether a model is in a provider file or a member of a configured model name. Other models get no label of their own. */
 function knowsModels({ catalogue, rules }: Named): KnowsModel {
-  let routed: ReadonlySet<string> = new Set()
-  rules.follow(({ routes }) => (routed = new Set(routes.flatMap(({ members }) => members.map(({ model }) => model)))))
-  return (provider, model) => catalogue.providers.get(provider)?.models.has(model) || routed.has(`${provider}/${model}`)
+  let aliased: ReadonlySet<string> = new Set()
+  rules.follow(({ routes }) => (aliased = new Set(routes.flatMap(({ members }) => members.map(({ model }) => model)))))
+  return (provider, model) => catalogue.providers.get(provider)?.models.has(model) || aliased.has(`${provider}/${model}`)
 }
 
 function readProcess(): ProcessReading {

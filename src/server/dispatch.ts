@@ -1,7 +1,8 @@
-// From the socket to the endpoint: who may knock, who answers, and in which dialect a stranger is turned away.
+// Dispatches a request to its endpoint: finds the endpoint, checks the credential, and writes refusals in the dialect of
+// the path.
 //
-// Under a prefix that asks for a credential, that credential comes before everything: without it nobody learns which
-// paths exist. The head is judged here, bodies are not touched.
+// Under a prefix that needs a credential, the credential is checked first: without it a client cannot learn which paths
+// exist. Only the head of a request is checked here; the endpoint reads the body.
 
 import { bounds } from '../base/bounds.ts'
 import type { FairTurns } from '../base/collections/fair-queue.ts'
@@ -53,9 +54,9 @@ export interface FrontDoorParts {
   readonly log: Log
   readonly gate: Gate
   readonly recognise: Recognise
-  /** Whether the gateway is shutting down, and whether it takes no new call any more. */
+  /** Whether the gateway is shutting down, and whether it already refuses new calls. */
   readonly drain: { readonly isLeaving: boolean; readonly isClosed: boolean }
-  /** Told of what is refused here, where somebody wants to know. */
+  /** Called for requests that are refused here; undefined without metrics and access log. */
   readonly onRefused: ((refused: RefusedRequest) => void) | undefined
   mintId(): number
   nowMs(): number
@@ -66,172 +67,174 @@ export interface RefusedRequest {
   readonly requestId: string
   readonly status: number
   readonly code: ErrorCode
-  /** Of a call; other requests have none. */
+  /** Only calls have a dialect. */
   readonly dialect?: string
 }
 
 export type AnswerArrival = (arrival: Arrival) => Promise<Response>
 
 export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
-  const whole = new Map<string, Endpoint[]>()
-  for (const endpoint of parts.endpoints) whole.set(endpoint.path, [...(whole.get(endpoint.path) ?? []), endpoint])
-  const familiesOf = new Map(Array.from(whole.keys(), path => [path, familyOf(path)]))
-  const turnAwayEarly = buildTurnAway(parts)
-  const below = parts.endpoints.filter(endpoint => endpoint.path.endsWith('/*'))
+  const byPath = new Map<string, Endpoint[]>()
+  for (const endpoint of parts.endpoints) byPath.set(endpoint.path, [...(byPath.get(endpoint.path) ?? []), endpoint])
+  const groupsByPath = new Map(Array.from(byPath.keys(), path => [path, familyOf(path)]))
+  const refuseEarly = buildTurnAway(parts)
+  const wildcards = parts.endpoints.filter(endpoint => endpoint.path.endsWith('/*'))
   const endpointsAt = (path: string): readonly Endpoint[] =>
-    whole.get(path) ?? below.filter(endpoint => isBelow(path, endpoint))
+    byPath.get(path) ?? wildcards.filter(endpoint => isBelow(path, endpoint))
 
-  async function answerIn(family: Family, arrival: Arrival, visit: Visit): Promise<Response> {
+  async function answerRequest(group: Family, arrival: Arrival, context: RequestContext): Promise<Response> {
     const candidates = endpointsAt(arrival.path)
     const method = arrival.method === 'HEAD' ? 'GET' : arrival.method
     const endpoint = candidates.find(candidate => candidate.method === method)
     const call = endpoint?.call
-    visit.kind = (endpoint ?? candidates[0])?.kind
+    context.kind = (endpoint ?? candidates[0])?.kind
     if (call !== undefined) {
-      const knocking = { dialect: family.dialect, requestId: visit.requestId, tellsStages: !call.quiet }
-      const refused = turnAwayEarly(new Arriving(arrival, parts, visit), knocking)
+      const request = { dialect: group.dialect, requestId: context.requestId, tellsStages: !call.quiet }
+      const refused = refuseEarly(new ArrivalIngress(arrival, parts, context), request)
       if (refused !== undefined) {
         const { status } = refused
-        parts.onRefused?.({ requestId: visit.requestId, status, code: 'overloaded', dialect: call.name })
+        parts.onRefused?.({ requestId: context.requestId, status, code: 'overloaded', dialect: call.name })
         return refused
       }
     }
-    const unfit = unfitness(arrival, call !== undefined && parts.drain.isClosed)
-    if (call !== undefined && unfit === undefined) return await parts.runCall(new Arriving(arrival, parts, visit), call)
-    const admitted = await admit(endpoint?.auth ?? candidates[0]?.auth ?? family.auth, arrival, {
+    const headRefusal = checkHead(arrival, call !== undefined && parts.drain.isClosed)
+    if (call !== undefined && headRefusal === undefined) {
+      return await parts.runCall(new ArrivalIngress(arrival, parts, context), call)
+    }
+    const admitted = await admit(endpoint?.auth ?? candidates[0]?.auth ?? group.auth, arrival, {
       parts,
-      visit,
+      context,
       isCall: candidates.some(candidate => candidate.call !== undefined && !candidate.call.quiet),
     })
-    if (unfit !== undefined) throw unfit
+    if (headRefusal !== undefined) throw headRefusal
     if (arrival.headers['x-weir-explain'] !== undefined && arrival.method === 'POST') {
-      throw new Refusal('explain_invalid', arrival.path) // it must not be done for whoever only wants to know
+      throw new Refusal('explain_invalid', arrival.path) // only calls can be explained; this request would be carried out
     }
-    if (endpoint === undefined) throw notThere(arrival, candidates)
-    const arriving = new Arriving(arrival, parts, visit)
+    if (endpoint === undefined) throw refusalOfPath(arrival, candidates)
+    const ingress = new ArrivalIngress(arrival, parts, context)
     if (endpoint.counted && admitted.caller !== undefined) {
       const { quotas } = parts.limitRate(admitted.caller, looking)
-      const dialect = errorDialects[dialectOf(family, arriving)]
-      addQuotas(visit.headers, quotas, { dialect, dateMs: parts.dateMs() })
+      const dialect = errorDialects[dialectOf(group, ingress)]
+      addQuotas(context.headers, quotas, { dialect, dateMs: parts.dateMs() })
     }
-    const reply = await answerOf(endpoint, { arrival, arriving, visit, admitted, gate: parts.gate })
+    const reply = await runEndpoint(endpoint, { arrival, ingress, context, admitted, gate: parts.gate })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
-    if (reply instanceof Response) return withHeaders(reply, visit.headers)
-    const headers = { 'content-type': reply.contentType ?? 'application/json', ...visit.headers, ...reply.headers }
+    if (reply instanceof Response) return setHeaders(reply, context.headers)
+    const headers = { 'content-type': reply.contentType ?? 'application/json', ...context.headers, ...reply.headers }
     return new Response(reply.body, { status: reply.status ?? 200, headers })
   }
 
   return async function answerArrival(arrival) {
-    const family = familiesOf.get(arrival.path) ?? familyOf(arrival.path)
-    const visit = visitOf(parts.mintId(), family)
-    const cors = family.cors ? corsHeaders(arrival.headers.origin, parts.corsOrigin) : undefined
+    const group = groupsByPath.get(arrival.path) ?? familyOf(arrival.path)
+    const context = buildContext(parts.mintId(), group)
+    const cors = group.cors ? corsHeaders(arrival.headers.origin, parts.corsOrigin) : undefined
     if (cors !== undefined && arrival.method === 'OPTIONS') {
-      const allowed = preflight(arrival.headers, { ...cors, ...visit.headers })
+      const allowed = preflight(arrival.headers, { ...cors, ...context.headers })
       if (allowed !== undefined) return allowed
     }
-    const response = await answerIn(family, arrival, visit).catch(fault => {
-      const dialect = dialectOf(family, new Arriving(arrival, parts, visit))
-      return turnAway(fault, dialect, { visit, parts })
+    const response = await answerRequest(group, arrival, context).catch(fault => {
+      const dialect = dialectOf(group, new ArrivalIngress(arrival, parts, context))
+      return writeRefusal(fault, dialect, context, parts)
     })
     if (parts.drain.isLeaving) response.headers.set('connection', 'close')
-    return cors === undefined ? response : withHeaders(response, cors)
+    return cors === undefined ? response : setHeaders(response, cors)
   }
 }
 
-function visitOf(callId: number, { headers: more }: Family): Visit {
+function buildContext(callId: number, { headers: groupHeaders }: Family): RequestContext {
   const requestId = textId('req', callId)
-  const named = { 'x-request-id': requestId, 'request-id': requestId }
-  return { callId, requestId, headers: more === undefined ? named : { ...named, ...more } }
+  return { callId, requestId, headers: { 'x-request-id': requestId, 'request-id': requestId, ...groupHeaders } }
 }
 
-function withHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
+function setHeaders(response: Response, headers: Readonly<Record<string, string>>): Response {
   for (const [name, value] of Object.entries(headers)) response.headers.set(name, value)
   return response
 }
 
-interface Admitting {
+interface AdmittedRequest {
   readonly arrival: Arrival
-  readonly arriving: Arriving
-  readonly visit: Visit
+  readonly ingress: ArrivalIngress
+  readonly context: RequestContext
   readonly admitted: Admitted
   readonly gate: FrontDoorParts['gate']
 }
 
-async function answerOf({ answer }: Endpoint, admitting: Admitting): Promise<Answered> {
-  const { arrival, arriving, visit, admitted, gate } = admitting
+async function runEndpoint({ answer }: Endpoint, request: AdmittedRequest): Promise<Answered> {
+  const { arrival, ingress, context, admitted, gate } = request
   let isRead = false
   const ask: Ask = {
-    callId: visit.callId,
+    callId: context.callId,
     method: arrival.method,
     path: arrival.path,
     search: arrival.search,
-    address: () => arriving.address(),
-    query: name => arriving.query(name),
-    header: name => arriving.header(name),
-    requestId: visit.requestId,
+    address: () => ingress.address(),
+    query: name => ingress.query(name),
+    header: name => ingress.header(name),
+    requestId: context.requestId,
     queries: name => arrival.queries(name),
     lingers: () => arrival.done(),
     readBody(type = 'json') {
       if (gate.isShut) return Promise.reject(gate.refuse('shut'))
       isRead = true
-      return arriving.read(type, ownerOf(ask))
+      return ingress.read(type, ownerOf(ask))
     },
     ...admitted,
   }
   try {
     return await answer?.(ask)
   } finally {
-    if (isRead) arriving.done()
+    if (isRead) ingress.done()
   }
 }
 
 type Admitted = Pick<Ask, 'holder' | 'caller'>
 
-const callersBody = ({ accountId }: Caller): BodyOwner => ({ class: 'caller', name: `account ${accountId}` })
+const callerAsOwner = ({ accountId }: Caller): BodyOwner => ({ class: 'caller', name: `account ${accountId}` })
 
-/** Whose budget for request bodies a body counts in. */
+/** The owner in whose body budget a request body counts. */
 function ownerOf({ caller, holder, address }: Pick<Ask, 'caller' | 'holder' | 'address'>): BodyOwner {
-  if (caller !== undefined) return callersBody(caller)
+  if (caller !== undefined) return callerAsOwner(caller)
   if (holder !== undefined) return { class: 'person', name: `person ${holder.personId}` }
   return { class: 'stranger', name: networkOf(address()) }
 }
 
-/** Whether a path is one of those that an endpoint with `/*` stands for. */
-export function isBelow(path: string, { path: above, ending = '', named }: Endpoint): boolean {
-  const root = above.slice(0, -1)
+/** Whether a path matches an endpoint whose path ends in `/*`. */
+export function isBelow(path: string, { path: pattern, ending = '', named }: Endpoint): boolean {
+  const root = pattern.slice(0, -1)
   if (!path.startsWith(root) || !path.endsWith(ending)) return false
   return !named || /^[^/]+$/.test(path.slice(root.length, path.length - ending.length))
 }
 
-interface Visit {
+/** What dispatch knows about one request. */
+interface RequestContext {
   readonly callId: number
   readonly requestId: string
-  /** On every answer; what admission has to say is added. */
+  /** Headers of every answer to the request; admission adds to them. */
   readonly headers: Record<string, string>
-  /** Of what is asked for, once that is known. */
+  /** The kind of the endpoint, once it is known. */
   kind?: EndpointKind | undefined
 }
 
 interface Admission {
   readonly parts: FrontDoorParts
-  readonly visit: Visit
-  /** Whether this is the path of a generating call, whose answers all tell what each stage did. */
+  readonly context: RequestContext
+  /** Whether this is the path of a call whose answers have X-Pipeline-* headers. */
   readonly isCall: boolean
 }
 
-async function admit(auth: Endpoint['auth'], arrival: Arrival, { parts, visit, isCall }: Admission): Promise<Admitted> {
+async function admit(auth: Endpoint['auth'], arrival: Arrival, { parts, context, isCall }: Admission): Promise<Admitted> {
   if (auth === 'nobody') return {}
   if (auth === 'token') return { holder: await admitHolder(arrival, parts) }
   const timings = new Timings(parts.nowMs)
   timings.enter('Auth')
   try {
-    const caller = await parts.authenticate(new Arriving(arrival, parts, visit))
+    const caller = await parts.authenticate(new ArrivalIngress(arrival, parts, context))
     timings.pass(`tier=${caller.tier}`)
-    if (isCall) timings.writeTo(visit.headers)
+    if (isCall) timings.writeTo(context.headers)
     return { caller }
   } catch (fault) {
     timings.fail('')
-    timings.writeTo(visit.headers)
+    timings.writeTo(context.headers)
     throw fault
   }
 }
@@ -243,15 +246,15 @@ async function admitHolder(arrival: Arrival, parts: FrontDoorParts): Promise<Act
   return holder
 }
 
-/** An arrival as the pipeline sees it. */
-class Arriving implements Ingress {
+/** An incoming request as the pipeline sees it. */
+class ArrivalIngress implements Ingress {
   readonly callId: number
   readonly requestId: string
   readonly endpoint: EndpointName | undefined
   readonly #arrival: Arrival
   readonly #parts: FrontDoorParts
 
-  constructor(arrival: Arrival, parts: FrontDoorParts, { callId, requestId, kind }: Visit) {
+  constructor(arrival: Arrival, parts: FrontDoorParts, { callId, requestId, kind }: RequestContext) {
     this.callId = callId
     this.requestId = requestId
     this.endpoint = kind === 'own' ? undefined : kind
@@ -291,7 +294,7 @@ class Arriving implements Ingress {
   }
 
   readBody(type: BodyType, caller: Caller): Promise<Buffer> {
-    return this.read(type, callersBody(caller))
+    return this.read(type, callerAsOwner(caller))
   }
 
   async read(type: BodyType, owner: BodyOwner): Promise<Buffer> {
@@ -301,36 +304,36 @@ class Arriving implements Ingress {
     const lease = inflow.enter(owner)
     try {
       this.#arrival.takeTime()
-      const reading = { limits: lesser(rule, bodyBounds), readsMin: rule.readsMin, deadlines, type, lease }
-      const body = await readBody(this.#arrival, { ...reading, decodings: rule.decodes ? decodings : undefined })
+      const options = { limits: lesserOf(rule, bodyBounds), readsMin: rule.readsMin, deadlines, type, lease }
+      const body = await readBody(this.#arrival, { ...options, decodings: rule.decodes ? decodings : undefined })
       if (body.length <= bounds.smallBodyBytesMax || owner.class !== 'caller') return body
       const formType = type === 'multipart' ? this.#arrival.headers['content-type'] : undefined
       return await largeJson.look(body, { name: owner.name, throwIfGone: () => signal.throwIfAborted() }, formType)
     } catch (fault) {
-      // That somebody hangs up is no fault of ours, and nothing for the log.
+      // A client that disconnects is no error of the gateway and is not logged.
       if (fault instanceof Refusal || !signal.aborted) throw fault
-      throw new Refusal('body_too_slow', 'its sender has left')
+      throw new Refusal('body_too_slow', 'the client has disconnected')
     } finally {
       lease.leave()
     }
   }
 }
 
-const lesser = (one: BodyBounds, other: BodyBounds): BodyBounds => ({
-  bytesMax: Math.min(one.bytesMax, other.bytesMax),
-  msMax: Math.min(one.msMax, other.msMax),
+const lesserOf = (a: BodyBounds, b: BodyBounds): BodyBounds => ({
+  bytesMax: Math.min(a.bytesMax, b.bytesMax),
+  msMax: Math.min(a.msMax, b.msMax),
 })
 
-function notThere(arrival: Arrival, candidates: readonly Endpoint[]): Refusal {
-  // A verb of Google's that we do not have is no model that it could be read as.
+function refusalOfPath(arrival: Arrival, candidates: readonly Endpoint[]): Refusal {
+  // A path with an unsupported verb of the Gemini dialect must not be read as a model name.
   const isVerb = arrival.method === 'POST' && /:[A-Za-z]+$/.test(arrival.path)
   if (candidates.length === 0 || isVerb) return new Refusal('path_unknown', arrival.path)
   const allow = candidates.map(candidate => candidate.method).join(', ')
   return new Refusal('method_not_allowed', arrival.path, { headers: { allow } })
 }
 
-/** Why an arrival is not answered, whatever it asks for; told only after its credential. */
-function unfitness(arrival: Arrival, isTooLate: boolean): Refusal | undefined {
+/** Refuses a request by its head alone. The refusal is sent only after the credential was checked. */
+function checkHead(arrival: Arrival, isTooLate: boolean): Refusal | undefined {
   if (headBytes(arrival) > bounds.headBytesMax) return new Refusal('head_too_large', arrival.path)
   if (arrival.headers.upgrade?.toLowerCase() === 'websocket') return new Refusal('upgrade_refused', arrival.path)
   return isTooLate ? new Refusal('draining', arrival.path) : undefined
@@ -342,15 +345,18 @@ function headBytes({ request, headers }: Arrival): number {
   return bytes
 }
 
-type Turning = Pick<Admission, 'visit' | 'parts'>
-
-function turnAway(fault: unknown, dialect: ErrorDialectName, { visit, parts }: Turning): Response {
-  const meant = fault instanceof Refusal
-  if (!meant) parts.log.error('answer failed', { request: visit.requestId, fault: describeFault(fault) })
-  const refusal = meant ? fault : new Refusal('gateway_fault', describeFault(fault))
-  const { status, body } = errorDialects[dialect].writeError(speakRefusal(refusal, visit.requestId))
-  parts.onRefused?.({ requestId: visit.requestId, status, code: refusal.code })
-  const headers = { 'content-type': 'application/json', ...visit.headers, ...errorHeaders(refusal) }
+function writeRefusal(
+  fault: unknown,
+  dialect: ErrorDialectName,
+  context: RequestContext,
+  parts: FrontDoorParts,
+): Response {
+  const isRefusal = fault instanceof Refusal
+  if (!isRefusal) parts.log.error('request failed', { request: context.requestId, fault: describeFault(fault) })
+  const refusal = isRefusal ? fault : new Refusal('gateway_fault', describeFault(fault))
+  const { status, body } = errorDialects[dialect].writeError(speakRefusal(refusal, context.requestId))
+  parts.onRefused?.({ requestId: context.requestId, status, code: refusal.code })
+  const headers = { 'content-type': 'application/json', ...context.headers, ...errorHeaders(refusal) }
   const { quotas = [] } = refusal.extras
   addQuotas(headers, quotas, { dialect: errorDialects[dialect], dateMs: parts.dateMs() })
   return new Response(body, { status, headers })

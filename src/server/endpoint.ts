@@ -1,4 +1,4 @@
-// What one URL is that we answer: how it is asked, who may, and who answers.
+// An endpoint: its method and path, the credential that it needs, and the function that answers.
 
 import type { StateAsk } from '../features/stored-responses/requests.ts'
 import type { BodyType } from '../http/server/body.ts'
@@ -6,10 +6,10 @@ import type { EndpointName } from '../identity/key-rights.ts'
 import type { Actor } from '../management/actor.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 
-/** `key`: an API key; `token`: a management token; `nobody`: no one is asked. */
+/** The credential that an endpoint needs. `key`: an API key; `token`: a session token; `nobody`: none. */
 export type Auth = 'key' | 'token' | 'nobody'
 
-/** `own`: what every key may ask, about itself. */
+/** `own`: an endpoint about the key itself, which every key may use. */
 export type EndpointKind = EndpointName | 'own'
 
 export type Endpoint = EndpointRow &
@@ -17,20 +17,20 @@ export type Endpoint = EndpointRow &
 
 interface EndpointRow {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** Whole, or ending in `/*` for everything below. */
+  /** A full path, or a pattern that ends in `/*` and matches every path below. */
   readonly path: string
-  /** What a path below must end with, for dialects whose paths end in a verb. */
+  /** What a path that matches `/*` must end with, for dialects whose paths end in a verb. */
   readonly ending?: string
-  /** Below it stands one name, without a slash. */
+  /** Whether `/*` matches one path segment only. */
   readonly named?: boolean
-  /** It is one of its key's calls a minute. A call looks after that itself. */
+  /** Whether a request counts in the key's limit of requests. Calls are counted in the pipeline. */
   readonly counted?: boolean
-  /** A call is forwarded through the pipeline in this dialect; anything else is answered here. */
+  /** The dialect of a call, which runs through the pipeline. Other endpoints have `answer`. */
   readonly call?: Protocol
   readonly answer?: Answer
 }
 
-/** Undefined for something that is not there: a 404 in the dialect of the prefix. */
+/** Returns undefined for something that does not exist: a 404 in the dialect of the path. */
 export type Answer = (ask: Ask) => Answered | Promise<Answered>
 
 export type Answered = Reply | Response | undefined
@@ -38,13 +38,13 @@ export type Answered = Reply | Response | undefined
 export interface Ask extends StateAsk {
   readonly callId: number
   readonly method: string
-  /** What stands behind the question mark. */
+  /** The query string. */
   readonly search: string
-  /** Where the caller is. */
+  /** The IP address of the client. */
   address(): string
-  /** The body within the bounds that hold for whoever asks, a JSON text unless told. */
+  /** Reads the body within the bounds for this client; JSON by default. */
   readBody(type?: BodyType): Promise<Buffer>
-  /** Who has the management token, or the API key; only where the endpoint asks for one. */
+  /** The person of the session token, if the endpoint needs one. */
   readonly holder?: Actor
 }
 

@@ -1,5 +1,5 @@
-// Every URL we answer, as one table, each row with its mandatory `auth`. What is not here does not exist: the family
-// of its prefix decides who may learn that, and in which dialect.
+// The table of all endpoints. Each row says which credential it needs. For paths that are not in the table, the path group
+// of their prefix decides which credential is needed to learn that, and the dialect of the error.
 
 import type { LedgerState } from '../billing/auditor.ts'
 import type { FileService } from '../features/files/files.ts'
@@ -18,24 +18,25 @@ import { pageEndpoints } from './page-endpoints.ts'
 import { sideEndpoints } from './passthrough-endpoints.ts'
 import { countEndpoints } from './token-count-endpoints.ts'
 
+/** The paths with one prefix: their credential, error dialect and headers. */
 export interface Family {
   readonly prefix: string
-  /** Only paths that end in one of Gemini's verbs, which win over any longer prefix. */
+  /** Only paths that end in a verb of the Gemini dialect. Such a group wins over any longer prefix. */
   readonly verbs?: boolean
   readonly auth: Auth
   readonly dialect: ErrorDialectName
-  /** Its answers, and so its errors, are in the dialect of whoever asks. */
+  /** Whether answers and errors are in the dialect that the headers of the request show. */
   readonly negotiates?: boolean
   /** Whether browsers of other origins may call it. */
   readonly cors: boolean
-  /** On all that it answers, refusals as well. */
+  /** Headers of all answers, including refusals. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What is for one pair of eyes stays nowhere, and is nothing but what it says it is. */
-const unkept = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
+/** Personal data must not be cached, and its content type must not be guessed. */
+const privateHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
 
-/** The longest prefix that fits decides. */
+/** The longest matching prefix decides. */
 export const families: readonly Family[] = [
   { prefix: '/v1/models', auth: 'nobody', dialect: 'openai-chat', negotiates: true, cors: true },
   { prefix: '/v1/messages', auth: 'key', dialect: 'anthropic-messages', cors: true },
@@ -47,8 +48,8 @@ export const families: readonly Family[] = [
   { prefix: '/v1beta', auth: 'key', dialect: 'gemini', cors: true },
   { prefix: '/api/v3', auth: 'key', dialect: 'ark', cors: true },
   { prefix: '/api/public', auth: 'nobody', dialect: 'openai-chat', cors: true },
-  { prefix: '/api/web', auth: 'token', dialect: 'openai-chat', cors: false, headers: unkept },
-  { prefix: '/api/auth', auth: 'nobody', dialect: 'openai-chat', cors: false, headers: unkept },
+  { prefix: '/api/web', auth: 'token', dialect: 'openai-chat', cors: false, headers: privateHeaders },
+  { prefix: '/api/auth', auth: 'nobody', dialect: 'openai-chat', cors: false, headers: privateHeaders },
   { prefix: '', auth: 'nobody', dialect: 'openai-chat', cors: false },
 ]
 
@@ -60,7 +61,7 @@ export interface EndpointParts {
   readonly tasks: TaskService
   readonly files: FileService
   readonly answerWeb: AnswerWeb
-  /** Made by the first who reads one of them. */
+  /** Built by the first request for one of them. */
   pages(): Promise<Pages>
   isReady(): boolean
   overloadLevel(): number
@@ -69,10 +70,10 @@ export interface EndpointParts {
 
 export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
   const { publicData, reportKey, countCall } = parts
-  const data =
+  const json =
     (body: () => string): Answer =>
     () => ({ body: body() })
-  const key: Answer = ({ caller }) => found(caller && reportKey(caller))
+  const ownKey: Answer = ({ caller }) => replyOrNotFound(caller && reportKey(caller))
   return [
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', kind: 'chat', call: protocols['openai-chat'] },
     { method: 'POST', path: '/v1/messages', auth: 'key', kind: 'messages', call: protocols['anthropic-messages'] },
@@ -86,20 +87,20 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
 
     ...ownedEndpoints(parts),
 
-    { method: 'GET', path: '/v1/key', auth: 'key', kind: 'own', answer: key },
+    { method: 'GET', path: '/v1/key', auth: 'key', kind: 'own', answer: ownKey },
     ...modelEndpoints(publicData),
     ...pageEndpoints(publicData, parts.pages),
 
     ...managementEndpoints(parts.answerWeb),
 
-    { method: 'GET', path: '/health/live', auth: 'nobody', answer: data(() => '{"status":"live"}') },
+    { method: 'GET', path: '/health/live', auth: 'nobody', answer: json(() => '{"status":"live"}') },
     { method: 'GET', path: '/health/ready', auth: 'nobody', answer: () => readiness(parts) },
   ]
 }
 
-/** What is there, and who may ask for it, is a table of its own: management/resources/table.ts. */
+/** The management endpoints are a table of their own: management/resources/table.ts. */
 function managementEndpoints(answerWeb: AnswerWeb): readonly Endpoint[] {
-  // Bounded before it is read: under /api/auth nobody has said yet who they are.
+  // The body is limited before it is read, because under /api/auth the client is not authenticated yet.
   const answer: Answer = async ({ holder, readBody, ...ask }) => {
     return await answerWeb({ ...ask, address: ask.address(), actor: holder, readBody: () => readBody('json') })
   }
@@ -110,59 +111,59 @@ function managementEndpoints(answerWeb: AnswerWeb): readonly Endpoint[] {
   ])
 }
 
-/** What lies at an upstream and is one account's. */
+/** Endpoints of tasks and files, which are stored at an upstream and belong to an account. */
 function ownedEndpoints({ tasks, files }: EndpointParts): readonly Endpoint[] {
-  const [task, file] = ['/api/v3/contents/generations/tasks', '/api/v3/files']
+  const [taskPath, filePath] = ['/api/v3/contents/generations/tasks', '/api/v3/files']
   const ofTasks = { auth: 'key', kind: 'tasks' } as const
   const ofFiles = { auth: 'key', kind: 'files' } as const
   return [
-    { ...ofTasks, method: 'POST', path: task, answer: ask => tasks.create(ask) },
-    { ...ofTasks, counted: true, method: 'GET', path: task, answer: ask => tasks.list(ask) },
-    { ...ofTasks, counted: true, method: 'GET', path: `${task}/*`, answer: ask => tasks.get(ask) },
-    { ...ofTasks, counted: true, method: 'DELETE', path: `${task}/*`, answer: ask => tasks.delete(ask) },
-    { ...ofFiles, method: 'POST', path: file, answer: ask => files.upload(ask) },
-    { ...ofFiles, counted: true, method: 'GET', path: file, answer: ask => files.list(ask) },
-    { ...ofFiles, counted: true, method: 'GET', path: `${file}/*`, answer: ask => files.get(ask) },
-    { ...ofFiles, counted: true, method: 'DELETE', path: `${file}/*`, answer: ask => files.delete(ask) },
+    { ...ofTasks, method: 'POST', path: taskPath, answer: ask => tasks.create(ask) },
+    { ...ofTasks, counted: true, method: 'GET', path: taskPath, answer: ask => tasks.list(ask) },
+    { ...ofTasks, counted: true, method: 'GET', path: `${taskPath}/*`, answer: ask => tasks.get(ask) },
+    { ...ofTasks, counted: true, method: 'DELETE', path: `${taskPath}/*`, answer: ask => tasks.delete(ask) },
+    { ...ofFiles, method: 'POST', path: filePath, answer: ask => files.upload(ask) },
+    { ...ofFiles, counted: true, method: 'GET', path: filePath, answer: ask => files.list(ask) },
+    { ...ofFiles, counted: true, method: 'GET', path: `${filePath}/*`, answer: ask => files.get(ask) },
+    { ...ofFiles, counted: true, method: 'DELETE', path: `${filePath}/*`, answer: ask => files.delete(ask) },
   ]
 }
 
 const geminiCall = { method: 'POST', auth: 'key', kind: 'gemini', call: protocols.gemini } as const
 const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const
 
-const found = (body: string | undefined): Reply | undefined => (body === undefined ? undefined : { body })
+const replyOrNotFound = (body: string | undefined): Reply | undefined => (body === undefined ? undefined : { body })
 
-/** Responses that are kept, in both dialects that have them. */
-function responsesEndpoints(asking: ResponsesAsking): readonly Endpoint[] {
+/** Endpoints of stored responses, in both dialects that have them. */
+function responsesEndpoints(responses: ResponsesAsking): readonly Endpoint[] {
   const roots = { '/v1/responses': protocols['openai-responses'], '/api/v3/responses': protocols['ark-responses'] }
   return Object.entries(roots).flatMap(([root, protocol]): readonly Endpoint[] => {
     const kind = protocol === protocols['openai-responses'] ? 'responses' : 'ark'
     const counted = { auth: 'key', kind, counted: true } as const
     const one = { ...counted, path: `${root}/*`, named: true } as const
-    const asks =
+    const answerWith =
       (name: keyof ResponsesAsking): Answer =>
       ask =>
-        asking[name](ask, protocol)
+        responses[name](ask, protocol)
     return [
-      { ...counted, method: 'POST', path: `${root}/compact`, answer: asks('compact') },
-      { ...one, method: 'GET', ending: '/input_items', answer: asks('inputItems') },
-      { ...one, method: 'POST', ending: '/cancel', answer: asks('cancel') },
-      { ...one, method: 'GET', answer: asks('retrieve') },
-      { ...one, method: 'DELETE', answer: asks('delete') },
+      { ...counted, method: 'POST', path: `${root}/compact`, answer: answerWith('compact') },
+      { ...one, method: 'GET', ending: '/input_items', answer: answerWith('inputItems') },
+      { ...one, method: 'POST', ending: '/cancel', answer: answerWith('cancel') },
+      { ...one, method: 'GET', answer: answerWith('retrieve') },
+      { ...one, method: 'DELETE', answer: answerWith('delete') },
     ]
   })
 }
 
-/** Books that do not agree freeze their own account; all others must be served. */
+/** Findings of the ledger audit do not make the gateway unready: they freeze their own account, and others are served. */
 function readiness({ isReady, ledgerState, overloadLevel }: EndpointParts): Reply {
   const ready = isReady()
-  const told = { status: ready ? 'ready' : 'not ready', overload: overloadLevel(), ledger: ledgerState() }
-  return { status: ready ? 200 : 503, body: JSON.stringify(told) }
+  const body = { status: ready ? 'ready' : 'not ready', overload: overloadLevel(), ledger: ledgerState() }
+  return { status: ready ? 200 : 503, body: JSON.stringify(body) }
 }
 
-/** In which dialect it speaks to whoever asks. */
-export function dialectOf({ dialect, negotiates }: Family, asked: Pick<Ask, 'header' | 'query'>): ErrorDialectName {
-  return (negotiates ? listDialect(asked) : undefined) ?? dialect
+/** The dialect of errors for a request. */
+export function dialectOf({ dialect, negotiates }: Family, ask: Pick<Ask, 'header' | 'query'>): ErrorDialectName {
+  return (negotiates ? listDialect(ask) : undefined) ?? dialect
 }
 
 const GEMINI_VERB = /:(generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$/
@@ -170,10 +171,10 @@ const GEMINI_VERB = /:(generateContent|streamGenerateContent|countTokens|embedCo
 export function familyOf(path: string): Family {
   let best = families.at(-1)!
   const hasVerb = path.includes(':') && GEMINI_VERB.test(path)
-  for (const family of families) {
-    const fits = path === family.prefix || path.startsWith(`${family.prefix}/`)
-    if (!fits || (family.verbs && !hasVerb)) continue
-    if (family.verbs === best.verbs ? family.prefix.length >= best.prefix.length : family.verbs) best = family
+  for (const group of families) {
+    const matches = path === group.prefix || path.startsWith(`${group.prefix}/`)
+    if (!matches || (group.verbs && !hasVerb)) continue
+    if (group.verbs === best.verbs ? group.prefix.length >= best.prefix.length : group.verbs) best = group
   }
   return best
 }

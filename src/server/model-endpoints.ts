@@ -1,11 +1,11 @@
-// The URLs of the list of models. One path serves three kinds of clients, which are told apart by what they send.
+// The endpoints of model lists. /v1/models serves clients of three dialects, which it distinguishes by their headers.
 
 import type { ListShape } from '../management/public/model-lists.ts'
 import { findListed, listShapes } from '../management/public/model-lists.ts'
 import type { PublicData } from '../management/public/public-data.ts'
 import type { Answer, Ask, Endpoint } from './endpoint.ts'
 
-/** Whose list it is that somebody wants of /v1/models, where it is not OpenAI's. */
+/** The dialect of the model list that the client wants; undefined: OpenAI's. */
 export function listDialect(ask: Pick<Ask, 'header' | 'query'>): keyof typeof listShapes | undefined {
   if (ask.header('anthropic-version') !== undefined) return 'anthropic-messages'
   return ask.header('x-goog-api-key') !== undefined || ask.query('key') !== null ? 'gemini' : undefined

@@ -1,5 +1,5 @@
-// Turns calls away for overload, at the front door and for next to nothing: by keys that are in memory, in words that
-// were put together before. Where it cannot tell at once, the call goes its ordinary way, and is refused there.
+// Refuses calls under overload at very little cost: it uses keys that are in memory and bodies that were written before.
+// If a key is not in memory, the call goes on and is refused later.
 
 import type { Refusal } from '../base/errors.ts'
 import { speakRefusal } from '../base/errors.ts'
@@ -17,47 +17,47 @@ export interface TurningAwayParts {
 export interface Knocking {
   readonly dialect: ErrorDialectName
   readonly requestId: string
-  /** Whether answers tell what each stage did. */
+  /** Whether answers have X-Pipeline-* headers. */
   readonly tellsStages: boolean
 }
 
 export type TurnAway = (bearer: Bearer, knocking: Knocking) => Response | undefined
 
-/** A refusal in one dialect, but for the request's id. */
-interface Words {
+/** A refusal in one dialect. The request id goes between `before` and `after`. */
+interface RefusalTemplate {
   readonly status: number
   readonly before: string
   readonly after: string
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Stands where the id will be. */
-const MARK = '\u0000'
-const MARKED = JSON.stringify(MARK).slice(1, -1)
+/** A placeholder for the request id. */
+const PLACEHOLDER = '\u0000'
+const ESCAPED_PLACEHOLDER = JSON.stringify(PLACEHOLDER).slice(1, -1)
 
 export function buildTurnAway({ gate, recognise }: TurningAwayParts): TurnAway {
-  /** As many as there are refusals, which are made once. */
-  const said = new Map<Refusal, Map<ErrorDialectName, Words>>()
-  function wordsOf(refusal: Refusal, dialect: ErrorDialectName): Words {
-    let words = said.get(refusal)?.get(dialect)
-    if (words !== undefined) return words
-    const { status, body } = errorDialects[dialect].writeError(speakRefusal(refusal, MARK))
-    const [before = '', after = ''] = body.split(MARKED)
-    words = { status, before, after, headers: { 'content-type': 'application/json', ...errorHeaders(refusal) } }
-    said.set(refusal, (said.get(refusal) ?? new Map<ErrorDialectName, Words>()).set(dialect, words))
-    return words
+  /** Bounded, because the gate creates each of its refusals once. */
+  const templates = new Map<Refusal, Map<ErrorDialectName, RefusalTemplate>>()
+  function templateOf(refusal: Refusal, dialect: ErrorDialectName): RefusalTemplate {
+    let template = templates.get(refusal)?.get(dialect)
+    if (template !== undefined) return template
+    const { status, body } = errorDialects[dialect].writeError(speakRefusal(refusal, PLACEHOLDER))
+    const [before = '', after = ''] = body.split(ESCAPED_PLACEHOLDER)
+    template = { status, before, after, headers: { 'content-type': 'application/json', ...errorHeaders(refusal) } }
+    templates.set(refusal, (templates.get(refusal) ?? new Map<ErrorDialectName, RefusalTemplate>()).set(dialect, template))
+    return template
   }
 
-  return function turnAway(bearer, { dialect, requestId, tellsStages }) {
+  return function refuseEarly(bearer, { dialect, requestId, tellsStages }) {
     if (!gate.isPicky) return undefined
-    // When all are refused, nobody is asked who they are.
-    const visitor = gate.isShut ? undefined : recognise(bearer)
-    const refusal = gate.isShut ? gate.refuse('shut') : visitor && gate.turnsAway(visitor)
+    // When all calls are refused, keys are not looked up.
+    const caller = gate.isShut ? undefined : recognise(bearer)
+    const refusal = gate.isShut ? gate.refuse('shut') : caller && gate.turnsAway(caller)
     if (refusal === undefined) return undefined
-    const { status, before, after, headers: own } = wordsOf(refusal, dialect)
-    const headers: Record<string, string> = { ...own, 'x-request-id': requestId, 'request-id': requestId }
-    if (tellsStages && visitor !== undefined) {
-      headers['X-Pipeline-Auth'] = `pass (0ms, tier=${visitor.tier})`
+    const { status, before, after, headers: templateHeaders } = templateOf(refusal, dialect)
+    const headers: Record<string, string> = { ...templateHeaders, 'x-request-id': requestId, 'request-id': requestId }
+    if (tellsStages && caller !== undefined) {
+      headers['X-Pipeline-Auth'] = `pass (0ms, tier=${caller.tier})`
       headers['X-Pipeline-RateLimit'] = 'fail (0ms, reason=overloaded)'
     }
     return new Response(after === '' ? before : before + requestId + after, { status, headers })

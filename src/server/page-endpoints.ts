@@ -1,4 +1,4 @@
-// The URLs of what anybody may read: public data, the description of the interface, and a word of welcome.
+// The endpoints that need no credential: public data, the description of the API, and the welcome page.
 
 import type { KeptPage } from '../http/server/cached-page.ts'
 import { keepPage, replyWith } from '../http/server/cached-page.ts'
@@ -6,26 +6,26 @@ import type { Pages } from '../management/openapi/pages.ts'
 import type { PublicData } from '../management/public/public-data.ts'
 import type { Answer, Endpoint } from './endpoint.ts'
 
-const open = { method: 'GET', auth: 'nobody' } as const
+const publicGet = { method: 'GET', auth: 'nobody' } as const
 
-const kept =
+const cachedPage =
   (page: () => KeptPage | Promise<KeptPage>): Answer =>
   async ({ header }) =>
     replyWith(await page(), header('if-none-match'))
 
-/** `pages` are made by the first who reads one of them. */
+/** `pages`: built by the first request for one of them. */
 export function pageEndpoints(data: PublicData, pages: () => Promise<Pages>): readonly Endpoint[] {
   const pricing: Answer = ({ header, query }) => replyWith(data.pricing(query('tier')), header('if-none-match'))
   return [
-    { ...open, path: '/api/public/models', answer: kept(() => data.models) },
-    { ...open, path: '/api/public/providers', answer: kept(() => data.providers) },
-    { ...open, path: '/api/public/pricing', answer: pricing },
-    { ...open, path: '/api/public/settings', answer: kept(() => data.settings) },
+    { ...publicGet, path: '/api/public/models', answer: cachedPage(() => data.models) },
+    { ...publicGet, path: '/api/public/providers', answer: cachedPage(() => data.providers) },
+    { ...publicGet, path: '/api/public/pricing', answer: pricing },
+    { ...publicGet, path: '/api/public/settings', answer: cachedPage(() => data.settings) },
 
-    { ...open, path: '/openapi.json', answer: kept(async () => (await pages()).openapi) },
-    { ...open, path: '/docs', answer: kept(async () => (await pages()).docs) },
-    { ...open, path: '/llms.txt', answer: kept(async () => (await pages()).llms) },
-    { ...open, path: '/', answer: kept(() => welcome) },
+    { ...publicGet, path: '/openapi.json', answer: cachedPage(async () => (await pages()).openapi) },
+    { ...publicGet, path: '/docs', answer: cachedPage(async () => (await pages()).docs) },
+    { ...publicGet, path: '/llms.txt', answer: cachedPage(async () => (await pages()).llms) },
+    { ...publicGet, path: '/', answer: cachedPage(() => welcome) },
   ]
 }
 

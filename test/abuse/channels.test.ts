@@ -51,7 +51,7 @@ test.each<[string, Script]>([
   const poison = (round: number): Promise<unknown> =>
     Promise.all(Array.from({ length: 12 }, (_, at) => tenants.ask(attacker, `poison ${round} ${at}`)))
   expect(await moves(8, poison)).toBe(0)
-  expect(tenants.logs.filter(line => line.includes('refuses this credential'))).toEqual([])
+  expect(tenants.logs.filter(line => line.includes('refuses the credential'))).toEqual([])
 })
 
 test('a credential that is refused whoever asks is off all the same', async () => {

@@ -46,9 +46,9 @@ test('channels and providers are there again, bound to where they were', async (
   const third = await open()
   expect((await third.ask('GET', at(id!))).body).toMatchObject({
     state: 'unusable',
-    problem: expect.stringContaining('cannot be read any more'),
+    problem: expect.stringContaining('cannot be decrypted any more'),
   })
-  expect(third.harness.logs.join('\n')).toContain('what is sealed of it does not open')
+  expect(third.harness.logs.join('\n')).toContain('its stored credential cannot be decrypted')
   expect((await say(third, 'brook/echo')).status).toBe(503)
   await third.stop()
 

@@ -11,7 +11,7 @@ test('it is said when there are secrets and no database, and only then', async (
   const said: boolean[] = []
   const start = async (): Promise<void> => {
     const harness = await startHarness({ folder })
-    said.push(harness.logs.some(line => line.includes('no database beside the secrets')))
+    said.push(harness.logs.some(line => line.includes('there are secrets but no database')))
     await harness.stop()
   }
   await start()

@@ -115,7 +115,7 @@ describe('after all that', () => {
     expect(db.query('PRAGMA foreign_key_check').values()).toEqual([])
     db.close()
     expect((await all.ask.owner('GET', 'web/audit-log/check')).body.brokenAt).toBeNull()
-    expect(all.harness.logs.filter(line => line.includes('answer failed'))).toEqual([])
+    expect(all.harness.logs.filter(line => line.includes('request failed'))).toEqual([])
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   })
 

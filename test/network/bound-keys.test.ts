@@ -131,10 +131,10 @@ describe('by any way to sign,', () => {
     for (const url of othersThan(home.url, thief.url)) {
       const [request, dialect] = [{ url, headers: {}, body }, 'openai-chat']
       const ready = async () => await readyRequest(request, { ...made, dialect })
-      await expect(ready()).rejects.toThrow('a request with a credential stays below the address of its channel')
+      await expect(ready()).rejects.toThrow('the URL of a request must be below the base URL of its channel')
       // And by itself, whoever asks it.
       const signed = async () => await signRequest(made.channel, dialect, request)
-      await expect(signed()).rejects.toThrow('a key signs for no host but its own')
+      await expect(signed()).rejects.toThrow('a key must not sign requests to another origin')
     }
   })
 })

@@ -75,7 +75,7 @@ describe('a credential', () => {
     )
     for (let call = 0; call < 12; call++) expect((await asks(key, `question ${call}`)).status).toBe(200)
     expect(harness.upstream.requests.filter(one => one.headers.get('authorization') === 'Bearer bad')).toHaveLength(1)
-    expect(harness.logs.filter(line => line.includes('refuses this credential'))).toHaveLength(1)
+    expect(harness.logs.filter(line => line.includes('refuses the credential'))).toHaveLength(1)
     const { channels } = (await harness.gateway.operator['channels-list']!({})) as { channels: object[] }
     const bad = { channel: channelId('openai', 'bad'), health: 'credential_bad' }
     expect(channels).toContainEqual(expect.objectContaining(bad))

@@ -57,7 +57,7 @@ async function ask(name: string): Promise<unknown[]> {
 const fileOf = (kind: Kind): string => join(folder, files[kind])
 const other = 'o'.repeat(40)
 
-describe('another secret than before', () => {
+describe('a secret that has changed since the last start', () => {
   test.each([
     ['pepper', 'WEIR_PEPPER', 'keys or codes in the database were made with'],
     ['encryption', 'WEIR_ENCRYPTION_KEY', 'content in the database was encrypted with'],
@@ -85,7 +85,7 @@ describe('another secret than before', () => {
   test('of tokens does not: it is told in the log and in the audit log', async () => {
     writeFileSync(fileOf('jwt'), other)
     await start()
-    expect(harness!.logs.join('')).toContain('another secret than before')
+    expect(harness!.logs.join('')).toContain('a secret has changed since the last start')
     const rows = read<{ actor: string }>(folder, "SELECT actor FROM audit WHERE action = 'noteSecrets'")
     expect(rows).toEqual([{ actor: expect.stringMatching(/^weir \d/) }])
     expect(harness!.logs.join('')).not.toContain(other)
