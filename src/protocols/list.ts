@@ -1,4 +1,4 @@
-// Every dialect, one line each.
+// The table of all dialects.
 
 import { anthropicMessages } from './anthropic-messages/dialect.ts'
 import { ark } from './ark/protocol.ts'
@@ -13,7 +13,7 @@ import { arkFlavour, openaiFlavour } from './openai-responses/flavour.ts'
 import { sideProtocols } from './passthrough-list.ts'
 import type { ErrorDialect, Protocol } from './protocol.ts'
 
-/** Dialects in which calls are served. */
+/** Dialects that calls can be translated from and to. */
 export const protocols = {
   'openai-chat': openaiChat,
   'openai-responses': responsesProtocol(openaiFlavour, { passes: ['openai-beta'], writeError: writeResponsesError }),
@@ -23,11 +23,11 @@ export const protocols = {
   'ark-responses': responsesProtocol(arkFlavour, { passes: arkHeaders, writeError: writeArkResponsesError }),
 } as const satisfies Record<string, Protocol>
 
-const all: Readonly<Record<string, Protocol>> = { ...protocols, ...sideProtocols }
+const byName: Readonly<Record<string, Protocol>> = { ...protocols, ...sideProtocols }
 
-export const protocolNamed = (name: string): Protocol | undefined => (Object.hasOwn(all, name) ? all[name] : undefined)
+export const protocolNamed = (name: string): Protocol | undefined => (Object.hasOwn(byName, name) ? byName[name] : undefined)
 
-/** Dialects in which errors are spoken. */
+/** Dialects in which errors are written. */
 export const errorDialects = {
   'openai-chat': protocols['openai-chat'],
   'openai-responses': protocols['openai-responses'],

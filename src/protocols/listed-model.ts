@@ -1,4 +1,4 @@
-// One model as lists of models tell of it, before any dialect has put it into its own form.
+// One model of the list of models, before a dialect writes it in its own form.
 
 import type { Traits } from '../base/money/model-traits.ts'
 
@@ -10,9 +10,9 @@ export interface ListedModel {
   readonly contextTokens?: number
   readonly outputTokensMax?: number
   readonly traits?: Traits
-  /** What it answers to, where that is no talk: the dialects of such calls. */
+  /** The passthrough dialects that the model serves, if it serves no conversations. */
   readonly sideOnly?: readonly string[]
 }
 
-/** Nobody wrote down when a model was made. */
+/** Lists require a creation date, and the gateway does not know it. */
 export const unknownDate = { seconds: 0, text: '1970-01-01T00:00:00Z' } as const

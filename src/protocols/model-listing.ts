@@ -1,18 +1,19 @@
-// Where an upstream tells which models it has, and how it says so, by the dialect in which it is spoken to.
+// Where the upstreams of each dialect list their models, and how to read such a list.
 
 import { isObject } from './request/json-object.ts'
 
 interface Listing {
-  /** What a path ends in at which calls are posted; in its place the models are listed. */
+  /** The end of the path for calls. `models` in its place gives the path of the list. */
   readonly calls: string
   readonly models: string
-  readonly asks: string
+  /** The query of every request. */
+  readonly query: string
   read(json: unknown): ListedPage | undefined
 }
 
 export interface ListedPage {
   readonly ids: readonly string[]
-  /** What to ask for the next page with; undefined: that was all. */
+  /** The query parameter that asks for the next page. Undefined: this was the last page. */
   readonly next?: string
 }
 
@@ -24,7 +25,7 @@ function idsIn(list: unknown, read: (row: Row) => unknown): readonly string[] | 
   return ids.filter(id => typeof id === 'string')
 }
 
-/** OpenAI's list, which most servers have; some give the bare list. */
+/** OpenAI's format, which most servers use. Some servers send the array without the object around it. */
 function readOpenai(json: unknown): ListedPage | undefined {
   const ids = idsIn(isObject(json) ? json.data : json, ({ id }) => id)
   return ids && { ids }
@@ -44,31 +45,31 @@ function readGemini(json: unknown): ListedPage | undefined {
   return typeof token === 'string' && token !== '' ? { ids, next: `pageToken=${encodeURIComponent(token)}` } : { ids }
 }
 
-const openai = { models: '/models', asks: '', read: readOpenai }
+const openai = { models: '/models', query: '', read: readOpenai }
 
 const listings: Readonly<Record<string, Listing>> = {
   'openai-chat': { ...openai, calls: '/chat/completions' },
   'openai-responses': { ...openai, calls: '/responses' },
   'ark': { ...openai, calls: '/chat/completions' },
   'ark-responses': { ...openai, calls: '/responses' },
-  'anthropic-messages': { calls: '/messages', models: '/models', asks: 'limit=1000', read: readAnthropic },
-  'gemini': { calls: '/models/{model}:generateContent', models: '/models', asks: 'pageSize=1000', read: readGemini },
+  'anthropic-messages': { calls: '/messages', models: '/models', query: 'limit=1000', read: readAnthropic },
+  'gemini': { calls: '/models/{model}:generateContent', models: '/models', query: 'pageSize=1000', read: readGemini },
 }
 
 export interface ModelListing {
   readonly dialect: string
-  /** Below the base address. */
+  /** Relative to the base URL. */
   path(next?: string): string
   read(json: unknown): ListedPage | undefined
 }
 
-/** Undefined for a provider of which nobody knows where it would tell. `speaks`: the paths of its dialects. */
-export function modelListing(speaks: Readonly<Record<string, { readonly plain: string }>>): ModelListing | undefined {
-  for (const [dialect, { plain }] of Object.entries(speaks)) {
+/** `dialects` has the path for calls of each dialect. Undefined: no known dialect lists models. */
+export function modelListing(dialects: Readonly<Record<string, { readonly plain: string }>>): ModelListing | undefined {
+  for (const [dialect, { plain }] of Object.entries(dialects)) {
     const listing = listings[dialect]
     if (listing === undefined || !plain.endsWith(listing.calls)) continue
     const path = plain.slice(0, -listing.calls.length) + listing.models
-    const query = (next: string | undefined): string => [listing.asks, next ?? ''].filter(part => part !== '').join('&')
+    const query = (next: string | undefined): string => [listing.query, next ?? ''].filter(part => part !== '').join('&')
     return { dialect, path: next => (query(next) === '' ? path : `${path}?${query(next)}`), read: listing.read }
   }
   return undefined

@@ -1,5 +1,5 @@
-// What calls have in common that are only ever passed on, in one dialect: the model is replaced, and the rest is
-// metered as it passes.
+// What all passthrough calls share: the gateway replaces the model in the request, and meters the answer while it
+// forwards it.
 
 import type { UpstreamWords } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
@@ -29,13 +29,17 @@ import { runsAtProvider, sideServices } from './request/services.ts'
 import { spliced } from './request/splice.ts'
 import { readEndUser } from './request/tags.ts'
 
-/** A call that reads text and writes none, unless it says otherwise. */
-export function sideCall(dialect: string, body: Buffer, { json, fields, model, values = json }: Said): Call {
+/** Builds a call with the defaults of a call that reads text and generates none. */
+export function sideCall(dialect: string, body: Buffer, { json, fields, model, values = json }: ReadRequest): Call {
   const endUser = readEndUser(json.user, json.safety_identifier)
   const serviceClass = optional(json, 'service_tier', 'word')
   const services = sideServices(values)
   return {
-    ...{ dialect, body, fields, json, model },
+    dialect,
+    body,
+    fields,
+    json,
+    model,
     bodyBytes: body.byteLength,
     textOnly: true,
     inputBytes: body.byteLength,
@@ -52,18 +56,18 @@ export function sideCall(dialect: string, body: Buffer, { json, fields, model, v
   }
 }
 
-/** Fields of every call that billing rests on. */
+/** Fields that routing and billing of every call depend on. */
 const COMMON_FIELDS = ['model', 'service_tier', ...postponingFields] as const
 
-interface Said {
+interface ReadRequest {
   readonly json: Json
   readonly fields: ReadonlyMap<string, FieldSpan>
   readonly model: string
-  /** Where an upstream may read more out of the fields than stands in `json`. */
+  /** The values as an upstream may read them, if it may read them otherwise than `json`. */
   readonly values?: Json
 }
 
-/** `readFields` are those besides the model that routing and billing rest on. */
+/** `readFields` are the fields of this dialect that routing and billing depend on. A duplicate of one is refused. */
 export function readJsonCall(dialect: string, body: Buffer, readFields: readonly string[]): Call {
   const { json, fields } = readJsonObject(body, [...COMMON_FIELDS, ...otherModels, ...readFields])
   refuseFields(json, otherModels)
@@ -75,27 +79,27 @@ export function writeModel(call: Call, { model }: CallTarget): Uint8Array {
   return spliced(call.body, [{ ...call.fields.get('model')!, text: JSON.stringify(model) }])
 }
 
-/** The same in a form, where values are bare. */
+/** Replaces the model in a form, where values have no quotes. */
 export function writeFormModel(call: Call, { model }: CallTarget): Uint8Array {
   return spliced(call.body, [{ ...call.fields.get('model')!, text: model }])
 }
 
-/** Each text may be JSON, which is parsed on the thread that serves calls. */
+/** The limit of all text fields together: each may be JSON, which is parsed on the thread that serves calls. */
 const FORM_TEXT_BYTES_MAX = 1024 * 1024
 
 export interface FormCall {
   readonly call: Call
-  /** Those with a file's name, or too long for a field. */
+  /** Parts that have a file name, or are too long for a text field. */
   readonly files: readonly FormPart[]
 }
 
-/** A form whose fields are `json`, as texts. `readFields` may stand once each. */
-export function readFormCall(dialect: string, body: Buffer, { asked, readFields }: FormReading): FormCall {
-  const contentType = asked.header('content-type') ?? ''
+/** Reads a form. `json` of the call has its text fields. Each of `readFields` may occur only once. */
+export function readFormCall(dialect: string, body: Buffer, { asked: request, readFields }: FormReading): FormCall {
+  const contentType = request.header('content-type') ?? ''
   const boundary = /^[\x20-\x7e]{1,4096}$/.test(contentType) ? boundaryOf(contentType) : undefined
-  if (boundary === undefined) throw new Refusal('form_invalid', 'no boundary', { hint: 'Its boundary is not usable.' })
+  if (boundary === undefined) throw new Refusal('form_invalid', 'no boundary', { hint: 'The Content-Type header has no valid boundary.' })
   const parts = partsOf(body, boundary)
-  if (typeof parts === 'string') throw new Refusal('form_invalid', parts, { hint: `In short: ${parts}.` })
+  if (typeof parts === 'string') throw new Refusal('form_invalid', parts, { hint: `Problem: ${parts}.` })
   const json: Record<string, string> = Object.create(null) as Record<string, string>
   const fields = new Map<string, FieldSpan>()
   const files: FormPart[] = []
@@ -104,7 +108,7 @@ export function readFormCall(dialect: string, body: Buffer, { asked, readFields 
   for (const part of parts) {
     const lower = part.name.toLowerCase()
     if (once.includes(lower) && (lower !== part.name || fields.has(part.name))) {
-      throw new Refusal('field_duplicate', lower, { param: lower, hint: `"${lower}" may stand once.` })
+      throw new Refusal('field_duplicate', lower, { param: lower, hint: `"${lower}" must not occur more than once.` })
     }
     fields.set(part.name, part)
     if (isFile(part)) {
@@ -114,33 +118,34 @@ export function readFormCall(dialect: string, body: Buffer, { asked, readFields 
     }
     textBytes += part.end - part.start
     if (textBytes > FORM_TEXT_BYTES_MAX) {
-      const hint = `Its fields may have ${FORM_TEXT_BYTES_MAX} bytes together, without its files.`
+      const hint = `The text fields together may have ${FORM_TEXT_BYTES_MAX} bytes.`
       throw new Refusal('form_invalid', 'too much text', { hint })
     }
     const text = body.toString('utf8', part.start, part.end)
-    // An upstream may read the first of two where we read the last.
+    // Of two fields with one name an upstream may read the first, and the gateway reads the last.
     if (part.name in json && [text, json[part.name]!].some(one => isLookedAt(part.name) || JSON_TEXT.test(one))) {
-      throw new Refusal('field_duplicate', 'of a form', { param: part.name, hint: `"${part.name}" may stand once.` })
+      const hint = `"${part.name}" must not occur more than once.`
+      throw new Refusal('field_duplicate', 'in a form', { param: part.name, hint })
     }
     json[part.name] = text
   }
   if (json.model === undefined) throw missing('model')
-  // Without its provider's name before it, it could become a boundary.
-  if (json.model.includes(boundary)) throw invalid('model', 'must not hold the boundary of the form')
+  // The model is written into the form without the name of its provider. The rest must not be a boundary.
+  if (json.model.includes(boundary)) throw invalid('model', 'must not contain the boundary of the form')
   const values = formValues(json)
   return { call: sideCall(dialect, body, { json, fields, model: json.model, values }), files }
 }
 
-/** A list or an object in a text, which some servers read as if it were the field's value. */
+/** A list or an object in JSON. Some servers parse such a text field. */
 const JSON_TEXT = /^\s*[[{]/
-/** What only a model reads. */
-const WORDS: ReadonlySet<string> = new Set(['prompt', 'negative_prompt', 'instructions', 'text', 'user'])
+/** Fields that only the model reads. */
+const PROMPT_FIELDS: ReadonlySet<string> = new Set(['prompt', 'negative_prompt', 'instructions', 'text', 'user'])
 
-/** The fields of a form as some servers read them: what is JSON in a text as that value. */
+/** The fields of a form as some servers read them: texts that are JSON are parsed. */
 export function formValues(fields: Json): Json {
   const values = Object.create(null) as Record<string, unknown>
   for (const [name, text] of Object.entries(fields)) {
-    const isJson = typeof text === 'string' && !WORDS.has(name) && JSON_TEXT.test(text)
+    const isJson = typeof text === 'string' && !PROMPT_FIELDS.has(name) && JSON_TEXT.test(text)
     values[name] = isJson ? valueOfText(name, text) : text
   }
   return values
@@ -149,13 +154,13 @@ export function formValues(fields: Json): Json {
 function valueOfText(name: string, text: string): unknown {
   const found = findObject(Buffer.from(`{"value":${text.trim()}}`))
   if ('json' in found && found.dropped === undefined) return found.json.value
-  // Not all servers are as strict as we are.
+  // Some servers accept JSON that the gateway does not. Text that cannot hold an id or a URL does no harm.
   const isHarmless = 'code' in found && found.code === 'json_invalid' && !/id|ur[il]|:\/\//i.test(text)
   if (isHarmless) return text
-  throw invalid(name, 'must be JSON with no field twice, or must not begin with a bracket')
+  throw invalid(name, 'must be JSON without duplicate fields, or must not start with "[" or "{"')
 }
 
-/** Names something that is kept, and never holds it: unlike `audio`, which may be a file. */
+/** Whether a field can only hold an id. `audio`, for example, can be an id or a file. */
 const isNameOnly = (name: string): boolean => isReferenceName(name) && /ids?\]*$/i.test(name)
 
 export interface FormReading {
@@ -163,16 +168,16 @@ export interface FormReading {
   readonly readFields: readonly string[]
 }
 
-/** Text of a form that says a number. */
-export function formCount(json: Json, field: string, most: number): number | undefined {
+/** Reads a form field that is a number from 1 to `max`. */
+export function formCount(json: Json, field: string, max: number): number | undefined {
   const text = json[field]
   if (text === undefined || text === '') return undefined
   const value = typeof text === 'string' && /^[1-9]\d{0,8}$/.test(text) ? Number(text) : Number.NaN
-  if (!(value <= most)) throw invalid(field, `must be an integer from 1 to ${most}`)
+  if (!(value <= max)) throw invalid(field, `must be an integer from 1 to ${max}`)
   return value
 }
 
-/** Text of a form that says yes or no. */
+/** Reads a form field that is `true` or `false`. */
 export function formFlag(json: Json, field: string): boolean {
   const text = json[field]
   if (text === undefined || text === '' || text === 'false') return false
@@ -180,7 +185,7 @@ export function formFlag(json: Json, field: string): boolean {
   throw new Refusal('field_invalid', field, at(field, 'must be true or false'))
 }
 
-/** Undefined for what is no JSON object. */
+/** Undefined if the body is no JSON object. */
 export function parseAnswer(body: Buffer | string): Json | undefined {
   try {
     const json: unknown = parseText(body.toString('utf8'))
@@ -190,14 +195,14 @@ export function parseAnswer(body: Buffer | string): Json | undefined {
   }
 }
 
-/** An error in the clothes of an answer: under `error`, or with its fields at the top. */
+/** Finds an error in an answer with a status of success: under `error`, or with its fields at the top level. */
 export function saidError(json: Json, status = 502): UpstreamWords | undefined {
   const isBare = typeof json.message === 'string' && json.usage === undefined && json.data === undefined
   const error = json.error ?? (isBare ? json : undefined)
   return error ? readError(error, status) : undefined
 }
 
-/** What an answer holds and what it says of usage; undefined for what is none. */
+/** Reads the size and usage of an answer. Undefined if `json` is no answer. */
 type ReadJson = (json: Json) => Pick<AnswerReading, 'outputBytes' | 'usage'> | undefined
 
 export function answerReader(read: ReadJson): (body: Buffer) => AnswerReading | undefined {
@@ -213,20 +218,20 @@ export function answerReader(read: ReadJson): (body: Buffer) => AnswerReading | 
 
 export const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
 export const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
-/** The last words of a stream that needs none. */
-const over: FrameReading = { kind: 'terminal', outputBytes: 0, finishes: 0 }
+/** `[DONE]`, which some upstreams send although their dialect does not need it. */
+const doneFrame: FrameReading = { kind: 'terminal', outputBytes: 0, finishes: 0 }
 
-/** For calls that are never streamed. */
+/** For dialects without streams. */
 export const noFrames = (): FrameReading => garbage
 
-/** The events of a stream by their `type`, each with what it holds. */
+/** Returns a reader of events that are distinguished by their `type`. */
 export function frameReader(read: ReadEvent): ReadFrame {
   return (data, earlier) => {
     if (data === undefined) return aside
-    if (data === '[DONE]') return over
+    if (data === '[DONE]') return doneFrame
     const json = parseAnswer(data)
     if (json === undefined) return garbage
-    // What is known may hold an error of its own, as one picture of several that was not drawn.
+    // A known event may contain an error of its own: one image of several has failed, for example.
     const known = typeof json.type === 'string' ? read(json, json.type, earlier) : undefined
     if (known !== undefined) return known.usage === 'nonsense' ? { ...known, json } : known
     const error = saidError(json)
@@ -234,6 +239,6 @@ export function frameReader(read: ReadEvent): ReadFrame {
   }
 }
 
-/** `earlier` is what its stream has reported before. */
+/** `earlier` is the usage that the stream has reported so far. */
 type ReadEvent = (json: Json, type: string, earlier?: Usage) => FrameReading | undefined
 type ReadFrame = (data: string | undefined, earlier?: Usage) => FrameReading

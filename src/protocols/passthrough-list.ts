@@ -1,4 +1,4 @@
-// Every dialect that is only ever passed on, one line each.
+// The table of passthrough dialects: calls in them are forwarded and never translated.
 
 import { bots, contextChat } from './ark-passthrough/bots.ts'
 import { images as arkImages } from './ark-passthrough/images.ts'

@@ -1,5 +1,6 @@
-// The seam between the pipeline and a wire dialect. A dialect never sees another dialect: where two are needed, they
-// meet in conversation.ts (requests) and answer.ts (answers).
+// The interface between the pipeline and a wire dialect. Dialects do not know each other: a translation reads the
+// caller's dialect into the neutral conversation (neutral/conversation.ts) and writes the upstream's dialect from it.
+// Answers go the other way through neutral/answer.ts.
 
 import type { SpokenError, ToldQuota } from '../base/errors.ts'
 import type { Traits } from '../base/money/model-traits.ts'
@@ -12,80 +13,83 @@ import type { Losses } from './neutral/losses.ts'
 import type { Sealed } from './neutral/reasoning-state.ts'
 import type { TranslationNotes } from './neutral/translation-notes.ts'
 
-/** What is native: the same dialect on both sides, whose bytes pass. */
+/**
+ * A dialect as the pipeline uses it when caller and upstream speak the same dialect: the bytes are forwarded, and only
+ * a few fields are read and replaced.
+ */
 export interface Protocol extends ErrorDialect {
-  /** The last event of a stream, for an upstream that forgets it; empty where the end of the bytes is the end. */
+  /** The last event of a stream, added when the upstream leaves it out. Empty if streams just end. */
   readonly lastEvent: string
-  /** An event of its own that says nothing, for a caller that waits; a comment unless told. */
+  /** An event without content that keeps a waiting caller connected. Default: an SSE comment. */
   readonly ping?: string
-  /** A stream of nothing but usage is a whole answer, of nothing. */
+  /** A stream that has only usage counts as a complete, empty answer. */
   readonly emptyIsWhole?: boolean
-  /** What its requests are; JSON unless told. */
+  /** The content type of request bodies. Default: JSON. */
   readonly takes?: 'json' | 'multipart' | 'nothing'
-  /** It generates no text for a caller to read, so that its answers do not tell what each stage did. */
+  /** Calls of this dialect generate no text, and their answers have no X-Pipeline-* headers. */
   readonly quiet?: boolean
-  /** A whole usage tells how often the provider searched, and says nothing where it did not. */
+  /** A complete usage report includes the number of searches, and leaves it out only if there were none. */
   readonly tellsSearches?: boolean
-  /** What a stream shows of a model's thoughts is a summary of them. */
+  /** The thoughts that a stream shows are a summary, and shorter than the thoughts that are billed. */
   readonly sumsUpThoughts?: boolean
-  /** A model that can be told not to think does so only if it is asked to. */
+  /** A model that can switch its thinking off thinks only if the request asks for it. */
   readonly thinksOnlyIfAsked?: boolean
-  /** Whether a native request asks the model to think; undefined where it leaves that to the model. */
+  /** Whether a request asks the model to think. Undefined: the request leaves this to the model. */
   thinks?(json: Call['json']): boolean | undefined
-  /** Nobody pays for its calls, whatever the model costs. */
+  /** Calls of this dialect are free, whatever the model costs. */
   readonly free?: boolean
-  /** An answer that is neither JSON nor events is as good; it is passed on as it comes. */
+  /** An answer may be neither JSON nor events (audio, for example). Such an answer is forwarded unread. */
   readonly passesBytes?: boolean
-  /** The upstream decides whether it streams, whatever was asked for. */
+  /** The upstream may answer without a stream although the request asked for one. */
   readonly mayNotStream?: boolean
-  /** The caller's own name of a cap on the output; `max_tokens` unless told. */
+  /** The request field that caps the output. Default: `max_tokens`. */
   readonly capName?: string
-  /** The caller's own name of the list of turns; `messages` unless told. */
+  /** The request field that has the list of messages. Default: `messages`. */
   readonly turnsName?: string
-  /** Headers of the caller that go to an upstream of this dialect, in lower case. */
+  /** Request headers that are forwarded to an upstream of this dialect, in lower case. */
   readonly passes?: readonly string[]
-  /** Headers that every upstream of this dialect wants; those that pass win. */
+  /** Headers that every upstream of this dialect requires. Forwarded headers override them. */
   readonly headers?: Readonly<Record<string, string>>
-  /** Checks the body as far as routing, limits and billing need it. Throws a Refusal. */
-  readCall(body: Buffer, asked: Asked): Call
-  /** The request for an upstream of this same dialect. */
+  /** Reads what routing, limits and billing need from the body. Throws a Refusal. */
+  readCall(body: Buffer, request: Asked): Call
+  /** Writes the request for an upstream of the same dialect. */
   writeCall(call: Call, target: CallTarget): Uint8Array
   /**
-   * Names the conversation that a call is a turn of, as a short text: its turns have the same, others hardly ever.
-   * `json` is a call's that `readCall` took.
+   * Returns a short text that identifies the conversation of a call, for affinity: all turns of one conversation have
+   * the same text, and other conversations almost never do. `readCall` has accepted `json`.
    */
   begins?(json: Call['json']): string
-  /** For how long the caller wants its prompt cached, where it says. */
+  /** For how long the caller wants the prompt cached. Undefined: the request does not say. */
   cacheMs?(json: Call['json']): number | undefined
-  /** Undefined for what is not an answer of this dialect at all. */
+  /** Reads usage, size and errors of a whole answer. Undefined: the body is no answer of this dialect. */
   readAnswer(body: Buffer): AnswerReading | undefined
-  /** For calls whose stream is not one of server-sent events. */
+  /** How to write the stream of a call that does not use server-sent events. Undefined: it uses them. */
   openFraming?(call: Call): Framing | undefined
   /**
-   * `data` is the text of one server-sent event. `earlier` is what its stream last reported of usage, for dialects
-   * whose later reports only tell what has changed.
+   * Reads one event of a stream. `data` is the text of the event. `earlier` is the last usage that the stream has
+   * reported, for dialects whose later reports contain only what has changed.
    */
   readFrame(data: string | undefined, earlier?: Usage): FrameReading
-  /** How its meaning is read and written; absent for one that is only ever passed on. */
+  /** Translates to and from the neutral conversation. Absent for passthrough dialects. */
   readonly codec?: Codec
-  /** The same, of what makes vectors of texts. */
+  /** Translates requests for embeddings. */
   readonly vectors?: VectorCodec
 }
 
-/** How the data of events travel without being events. It has state: one for each stream. */
+/** Writes the events of a stream in a format other than server-sent events. Has state: one object per stream. */
 export interface Framing {
   readonly contentType: string
   element(data: string): string
-  /** What stands where events would have a comment. */
+  /** Written where a stream of server-sent events would have a comment. */
   readonly comment: string
-  /** An event that says nothing, where nothing would reach a caller that waits. */
+  /** An element without content that keeps a waiting caller connected, if a comment would not reach the caller. */
   readonly heartbeat?: string
   end(): string
-  /** An answer that is an error and never was a stream. */
+  /** Writes an error that comes before the stream has started. */
   error(body: string): string
 }
 
-/** The rest of the request, for dialects that say something there. */
+/** The parts of an HTTP request besides the body, for dialects that put parameters there. */
 export interface Asked {
   /** Percent-decoded once. */
   readonly path: string
@@ -93,18 +97,18 @@ export interface Asked {
   header(name: string): string | undefined
 }
 
-/** What is translated: another dialect on the other side. */
+/** Translates between one dialect and the neutral conversation and answer. */
 export interface Codec {
-  /** All that the caller means. `call.json` is there. Throws a Refusal for what makes no sense in its own dialect. */
+  /** Reads a request. `call.json` is present. Throws a Refusal if the request is invalid in its own dialect. */
   readConversation(call: Call): Conversation
-  /** A request for an upstream of this dialect. Throws a Refusal for what could only be sent as another wish. */
+  /** Writes a request for an upstream of this dialect. Throws a Refusal if that would change what was asked for. */
   writeConversation(conversation: Conversation, target: ConversationTarget): string
-  /** `json` is a whole answer that `readAnswer` took for one. Throws a Refusal. */
+  /** Reads a whole answer. `readAnswer` has accepted `json`. Throws a Refusal. */
   readWhole(json: unknown, source: AnswerSource): Answer
   openReader(source: AnswerSource): EventReader
-  writeWhole(answer: Answer, to: AnswerAsk): string
-  openWriter(to: AnswerAsk): EventWriter
-  /** Whether what lies at an address must be in the request itself; absent: the upstream fetches everything. */
+  writeWhole(answer: Answer, target: AnswerAsk): string
+  openWriter(target: AnswerAsk): EventWriter
+  /** Whether media at a URL must be sent inside the request. Absent: the upstream fetches every URL itself. */
   mustHold?(source: Source, kind: MediaPart['kind']): boolean
 }
 
@@ -112,15 +116,15 @@ export interface Codec {
 export interface ConversationTarget {
   readonly model: string
   readonly traits: Traits
-  /** The model's own bound on its output, for dialects that must be told one. */
+  /** The model's own limit of output tokens, for dialects that require the field. */
   readonly outputTokensMax: number | undefined
-  /** A cap that the funds impose on each choice. */
+  /** A cap on the output of each choice, because the balance allows no more. */
   readonly cap: number | undefined
   readonly capField: CallTarget['capField']
   readonly askUsage: boolean
-  /** Names its credential and model: only reasoning state of this origin goes to it. */
+  /** Identifies the credential and the model. Only reasoning state of the same origin is sent to the upstream. */
   readonly origin: string
-  /** What lies at the addresses that the conversation names, for dialects that must hold it themselves. */
+  /** Media that were fetched from the URLs of the conversation, for dialects that must send them inline. */
   readonly media: ReadonlyMap<string, { readonly mime: string; readonly base64: string }>
   readonly notes: TranslationNotes
 }
@@ -129,42 +133,43 @@ export interface ConversationTarget {
 export interface AnswerSource {
   readonly origin: string
   readonly notes: TranslationNotes
-  /** For calls to which the upstream gave no name; each is another. */
+  /** Returns a new id for a tool call to which the upstream gave none. */
   mintCallId(): string
 }
 
 /** The caller that an answer is written for. */
 export interface AnswerAsk {
-  /** Ours: the upstream's own is not the caller's to use. */
+  /** The gateway's id. Callers do not see the upstream's id. */
   readonly requestId: string
-  /** As the caller named it. */
+  /** The model name as the caller wrote it. */
   readonly model: string
   readonly createdS: number
-  /** The present time, in seconds of Unix time and never before `createdS`. */
+  /** The present time in Unix seconds, never before `createdS`. */
   nowS?(): number
   readonly wantsUsage: boolean
   readonly choices: number
-  /** The caller's own request, for dialects whose answers repeat it; gone once a writer is open and has content. */
+  /** The caller's request, for dialects whose answers repeat it. Released when a writer is open and has content. */
   json: Readonly<Record<string, unknown>>
   readonly losses: Losses
   /**
-   * Keeps reasoning state for a caller who cannot carry it, or forgets it: once for each call of a tool that has any,
-   * the state of the thoughts before it in its choice, after the call before, and last its own unless it is carried.
+   * Stores the reasoning state that belongs to a tool call, because callers of this dialect cannot send it back or may
+   * lose it. Called once per tool call that has any state: first the state of the thoughts between the previous call
+   * of the choice and this one, then the call's own state unless the answer carries it.
    */
   keep?(callId: string, sealed: readonly Sealed[]): void
 }
 
-/** Every prefix answers errors in its dialect, also where calls in that dialect are not served. */
+/** Writes errors of one dialect. Every URL prefix uses its dialect's errors, also for URLs that serve no calls. */
 export interface ErrorDialect {
   readonly name: string
   writeError(error: SpokenError): WrittenError
-  /** What is left of a limit of requests or tokens, in headers of its own beside those that all have. */
+  /** The dialect's own rate-limit headers, in addition to those that all dialects have. */
   quotaHeaders?(quota: ToldQuota, dateMs: number): Readonly<Record<string, string>>
 }
 
 export interface WrittenError {
   readonly status: number
   readonly body: string
-  /** The same as the last events of a stream that had already begun. */
+  /** The error as the last events of a stream that has already started. */
   readonly events: string
 }

@@ -1,4 +1,5 @@
-// Between the two forms of an answer: events are collected into a whole one, and a whole one is told as events.
+// Converts between the two forms of a neutral answer: collects events into a whole answer, and turns a whole answer
+// into events.
 
 import { assert } from '../../base/assert.ts'
 import type { Answer, AnswerChoice, AnswerEvent, AnswerPart, Opening, TokenProb } from './answer.ts'
@@ -13,7 +14,7 @@ export function collectAnswer(events: Iterable<AnswerEvent>): Answer {
 
 type OpenEvent = AnswerEvent & { readonly kind: 'open' }
 
-interface Growing {
+interface PartialPart {
   readonly choice: number
   readonly opening: OpenEvent | undefined
   readonly whole: MediaPart | NativePart | undefined
@@ -26,11 +27,11 @@ interface Growing {
 type Head = Pick<Answer, 'id' | 'model' | 'createdS' | 'usage' | 'serviceClass'>
 type Ending = Omit<AnswerChoice, 'parts'>
 
-/** Takes events one by one. */
+/** Collects the events of one stream. */
 export class AnswerCollector {
   #head: Head = {}
-  /** By their index, which is the order in which they were opened. */
-  readonly #parts: Growing[] = []
+  /** By index, which is the order in which they were opened. */
+  readonly #parts: PartialPart[] = []
   readonly #endings = new Map<number, Ending>()
 
   take(event: AnswerEvent): void {
@@ -71,14 +72,14 @@ export class AnswerCollector {
     }
   }
 
-  /** What has come so far; a choice that did not finish did not say why. */
+  /** The answer so far. A choice without a `finish` event has the reason `other`. */
   answer(): Answer {
     const byChoice = new Map<number, AnswerPart[]>()
     for (const choice of this.#endings.keys()) byChoice.set(choice, [])
     for (const part of this.#parts) {
       const parts = byChoice.get(part.choice)
-      if (parts === undefined) byChoice.set(part.choice, [grown(part)])
-      else parts.push(grown(part))
+      if (parts === undefined) byChoice.set(part.choice, [completePart(part)])
+      else parts.push(completePart(part))
     }
     const choices = Array.from({ length: Math.max(-1, ...byChoice.keys()) + 1 }, (_, choice): AnswerChoice => {
       return { parts: byChoice.get(choice) ?? [], ...(this.#endings.get(choice) ?? { finish: 'other' }) }
@@ -86,44 +87,44 @@ export class AnswerCollector {
     return { ...this.#head, choices }
   }
 
-  #part(index: number): Growing {
+  #part(index: number): PartialPart {
     const part = this.#parts[index]
-    assert(part !== undefined, 'a part is opened before it grows')
+    assert(part !== undefined, 'a part is opened before its first delta')
     return part
   }
 
   #add(index: number, choice: number, from: { opening?: OpenEvent; whole?: MediaPart | NativePart }): void {
-    assert(index === this.#parts.length, 'parts are counted in the order of opening')
+    assert(index === this.#parts.length, 'the index of a part is its position in the order of opening')
     const { opening, whole } = from
     const sealed = opening?.part === 'call' ? opening.sealed : undefined
     this.#parts.push({ choice, opening, whole, text: '', sealed, logprobs: undefined, citations: undefined })
   }
 }
 
-function grown({ opening, whole, text, sealed, logprobs, citations }: Growing): AnswerPart {
+function completePart({ opening, whole, text, sealed, logprobs, citations }: PartialPart): AnswerPart {
   if (whole !== undefined) return whole
   assert(opening !== undefined, 'a part is opened or whole')
-  const seal = sealed === undefined ? {} : { sealed }
+  const withState = sealed === undefined ? {} : { sealed }
   switch (opening.part) {
     case 'text':
       return { kind: 'text', text, ...(citations && { citations }), ...(logprobs && { logprobs }) }
     case 'refusal':
       return { kind: 'refusal', text }
     case 'reasoning':
-      return { kind: 'reasoning', text, ...(opening.raw !== undefined && { raw: opening.raw }), ...seal }
+      return { kind: 'reasoning', text, ...(opening.raw !== undefined && { raw: opening.raw }), ...withState }
     case 'call': {
       const { id, name, custom } = opening
-      return { kind: 'call', id, name, arguments: text, ...(custom !== undefined && { custom }), ...seal }
+      return { kind: 'call', id, name, arguments: text, ...(custom !== undefined && { custom }), ...withState }
     }
   }
 }
 
-/** A whole answer as the events of a stream: each part after the other, choice by choice. */
+/** Returns the events of a whole answer: choice by choice, one part after the other. */
 export function eventsOf({ choices, usage, serviceClass, ...head }: Answer): AnswerEvent[] {
   const events: AnswerEvent[] = [{ kind: 'start', ...head }]
   let index = 0
   choices.forEach(({ parts, ...ending }, choice) => {
-    for (const part of parts) tellPart(part, { index: index++, choice }, events)
+    for (const part of parts) addPartEvents(part, { index: index++, choice }, events)
     events.push({ kind: 'finish', choice, ...ending })
   })
   if (serviceClass !== undefined) events.push({ kind: 'class', serviceClass })
@@ -131,19 +132,14 @@ export function eventsOf({ choices, usage, serviceClass, ...head }: Answer): Ans
   return events
 }
 
-interface Place {
-  readonly index: number
-  readonly choice: number
-}
-
-function tellPart(part: AnswerPart, place: Place, events: AnswerEvent[]): void {
-  const { index } = place
+function addPartEvents(part: AnswerPart, position: { index: number; choice: number }, events: AnswerEvent[]): void {
+  const { index } = position
   const opening = openingOf(part)
   if (opening === undefined) {
-    events.push({ kind: 'whole', ...place, part: part as MediaPart | NativePart })
+    events.push({ kind: 'whole', ...position, part: part as MediaPart | NativePart })
     return
   }
-  events.push({ kind: 'open', ...place, ...opening })
+  events.push({ kind: 'open', ...position, ...opening })
   const text = part.kind === 'call' ? part.arguments : (part as { readonly text: string }).text
   const logprobs = part.kind === 'text' ? part.logprobs : undefined
   if (text !== '' || logprobs !== undefined) events.push({ kind: 'delta', index, text, ...(logprobs && { logprobs }) })
@@ -153,7 +149,7 @@ function tellPart(part: AnswerPart, place: Place, events: AnswerEvent[]): void {
   events.push({ kind: 'close', index, ...(sealed && { sealed }) })
 }
 
-/** Undefined for a part that comes in one piece. */
+/** Undefined for a part that is sent in one piece. */
 function openingOf(part: AnswerPart): Opening | undefined {
   switch (part.kind) {
     case 'text':

@@ -1,10 +1,10 @@
-// The neutral answer: whole, or as the events of a stream. Every dialect reads its upstream's answers into them and
-// writes them for its own callers.
+// The neutral answer, whole or as the events of a stream. Each dialect reads the answers of its upstreams into it, and
+// writes it for its callers.
 //
-// The law of the events: `start` first; each part is opened once, grows by deltas, and is closed once; several parts
-// may be open at a time; `index` is one for each part of the answer, counted from 0 in the order of opening; then a
-// `finish` for each choice; `usage` at any time, the last one counts; nothing after the end of the stream. A reader
-// obeys this whatever the upstream does, or throws.
+// Order of the events: `start` comes first. Each part is opened once, gets deltas, and is closed once; several parts
+// may be open at the same time. Each part of the answer has its own `index`, counted from 0 in the order of opening.
+// Then each choice has one `finish`. `usage` may come at any time, and the last one counts. A reader keeps to this
+// order whatever the upstream sends, or throws.
 
 import type { Usage } from '../../base/money/usage.ts'
 import type { CallPart, Citation, MediaPart, NativePart, ReasoningPart, RefusalPart, TextPart } from './conversation.ts'
@@ -12,10 +12,16 @@ import type { Sealed } from './reasoning-state.ts'
 
 /**
  * Why the model stopped:
- * `stop` it was done · `stop_sequence` it wrote a text that was to stop it · `length` its cap · `context` its window
- * `calls` it waits for tools · `filtered` it, or its provider, refused · `paused` it wants to be called again
- * `malformed` it wrote a call that is none, or more calls than it may · `failed` the upstream failed in the middle
- * `other` any other end that is not known to be a good one: it did not say why, or said something new
+ * - `stop`: the answer is complete
+ * - `stop_sequence`: the model wrote a stop sequence
+ * - `length`: the answer reached the cap on output
+ * - `context`: the context window is full
+ * - `calls`: the model waits for the results of tool calls
+ * - `filtered`: the model or its provider refused
+ * - `paused`: the model wants to be called again
+ * - `malformed`: a tool call is invalid, or there are too many
+ * - `failed`: the upstream failed in the middle of the answer
+ * - `other`: the reason is missing or unknown, so the answer may be incomplete
  */
 export type Finish =
   | 'stop'
@@ -45,7 +51,7 @@ export type AnswerPart =
   | NativePart
 
 export interface Answer {
-  /** The upstream's own name for it, if it gave one. */
+  /** The upstream's id of the answer. */
   readonly id?: string
   readonly model?: string
   readonly createdS?: number
@@ -57,7 +63,7 @@ export interface Answer {
 export interface AnswerChoice {
   readonly parts: readonly AnswerPart[]
   readonly finish: Finish
-  /** The upstream's own word for it, where some dialect cannot say the same. */
+  /** The upstream's own reason, if some dialect has no equal of `finish`. */
   readonly reason?: string | undefined
   readonly stopSequence?: string
 }
@@ -67,12 +73,18 @@ export type AnswerEvent =
   | ({ readonly kind: 'open'; readonly index: number; readonly choice: number } & Opening)
   | { readonly kind: 'delta'; readonly index: number; readonly text: string; readonly logprobs?: readonly TokenProb[] }
   | { readonly kind: 'cite'; readonly index: number; readonly citation: Citation }
-  | { readonly kind: 'close'; readonly index: number; readonly sealed?: Sealed }
-  /** A part that comes in one piece; it has an index of its own and is neither opened nor closed. */
+  | PartCloseEvent
+  /** A part that comes in one piece. It has its own index and is neither opened nor closed. */
   | { readonly kind: 'whole'; readonly index: number; readonly choice: number; readonly part: MediaPart | NativePart }
   | ({ readonly kind: 'finish'; readonly choice: number } & Omit<AnswerChoice, 'parts'>)
   | { readonly kind: 'usage'; readonly usage: Usage }
   | { readonly kind: 'class'; readonly serviceClass: string }
+
+interface PartCloseEvent {
+  readonly kind: 'close'
+  readonly index: number
+  readonly sealed?: Sealed
+}
 
 export type Opening =
   | { readonly part: 'text' }
@@ -85,22 +97,22 @@ export interface CallOpening {
   readonly id: string
   readonly name: string
   readonly custom?: boolean
-  /** Where it is known from the first; else it is told when the part is closed. */
+  /** Present if it is known when the part is opened. Otherwise it comes when the part is closed. */
   readonly sealed?: Sealed
 }
 
-/** Reads the events of one stream. It has state: one for each stream. */
+/** Reads the events of a stream. Has state: one object per stream. */
 export interface EventReader {
-  /** `json` is the parsed data of one server-sent event that is of the dialect and no error. Throws a Refusal. */
+  /** `json` is the parsed data of an event that belongs to the dialect and is no error. Throws a Refusal. */
   read(json: unknown): readonly AnswerEvent[]
-  /** The stream is over: closes what is still open. */
+  /** Ends the stream: closes all open parts. */
   end(): readonly AnswerEvent[]
 }
 
-/** Writes the events of one stream. It has state: one for each stream. */
+/** Writes the events of a stream. Has state: one object per stream. */
 export interface EventWriter {
-  /** What goes out now, as text of server-sent events; may be empty. Finish and usage wait for `end`. */
+  /** Returns the text to send now, as server-sent events. May be empty. Finish and usage are written by `end`. */
   write(event: AnswerEvent): string
-  /** What goes out when the call is settled: everything from the reason for stopping to the last event. */
+  /** Returns the text to send when the call is settled: from the finish reason to the last event. */
   end(): string
 }

@@ -1,15 +1,15 @@
-// A text that comes in many small pieces and is held to its end. Each piece alone would take many times the room of its
-// letters, so that they are put together again and again, every letter twice at most.
+// Buffers a text that arrives in many small pieces. A short string takes many times the memory of its characters, so
+// the pieces are joined now and then. Each character is copied at most twice.
 
-/** What is put together at a time: a few, so that the pieces themselves never take much room. */
+/** So many pieces are joined at a time. */
 const PIECES_MAX = 64
 
 export class HeldText {
-  readonly #joined: string[] = []
+  readonly #blocks: string[] = []
   #pieces: string[] = []
   #length = 0
 
-  /** In UTF-16 units. */
+  /** In UTF-16 code units. */
   get length(): number {
     return this.#length
   }
@@ -18,11 +18,11 @@ export class HeldText {
     this.#length += text.length
     this.#pieces.push(text)
     if (this.#pieces.length < PIECES_MAX) return
-    this.#joined.push(this.#pieces.join(''))
+    this.#blocks.push(this.#pieces.join(''))
     this.#pieces = []
   }
 
   whole(): string {
-    return this.#joined.join('') + this.#pieces.join('')
+    return this.#blocks.join('') + this.#pieces.join('')
   }
 }

@@ -1,7 +1,7 @@
-// The neutral call, and what is read from an answer as it passes.
+// A call as all dialects read it, and what the gateway reads from an answer while it forwards it.
 //
-// The native path (same dialect in and out) sends the caller's own bytes, so a call keeps them and remembers where
-// in them the few values lie that we may replace.
+// If caller and upstream speak the same dialect, the upstream gets the caller's bytes. A call therefore keeps the bytes
+// and the positions of the few values that the gateway may replace.
 
 import type { UpstreamWords } from '../../base/errors.ts'
 import type { Units, UsageReport } from '../../base/money/usage.ts'
@@ -12,146 +12,146 @@ import type { Losses } from './losses.ts'
 import type { Sealed } from './reasoning-state.ts'
 
 export interface Call {
-  /** The caller's bytes, never changed; gone once no further attempt can need them. */
+  /** The request body, never changed. Released when no further attempt can need it. */
   body: Buffer
   fields: ReadonlyMap<string, FieldSpan>
-  /** The same, parsed; gone with them. */
+  /** The parsed body. Released together with `body`. */
   json: Readonly<Record<string, unknown>>
-  /** The dialect that it came in. */
+  /** The dialect of the request. */
   readonly dialect: string
   readonly bodyBytes: number
-  /** All of its input is text in the body, so that its bytes bound its tokens. */
+  /** The whole input is text in the body, so the number of bytes limits the number of tokens. */
   readonly textOnly: boolean
-  /** For an estimate: the body's bytes, with an image or a file in it taken as some text. */
+  /** For an estimate of the input: the size of the body, with each image or file counted as some text. */
   readonly inputBytes: number
-  /** How often the provider may search while it answers. */
+  /** How many searches the provider may run while it answers. */
   readonly searchesMax: number
-  /** What else it asks of the provider besides the work of the model. */
+  /** Paid services of the provider that the request uses besides the model. */
   readonly services?: readonly Service[]
-  /** It lets the model use tools that run at the provider's, also where none of them is a search. */
+  /** The model may use tools that run at the provider. Also true if none of them is a search. */
   readonly serverTools?: boolean
-  /** As the caller named it: `<provider>/<model>`. */
+  /** The model name as the caller wrote it: `<provider>/<model>`. */
   readonly model: string
   readonly stream: boolean
   /**
-   * How its stream is cut, where not into server-sent events: Gemini's is one JSON array unless SSE is asked for.
-   * `bare` is events without comments, for readers that know none.
+   * The format of the stream, if it is not ordinary server-sent events. `array`: one JSON array (Gemini's default).
+   * `bare`: server-sent events without comments, for clients that do not understand comments.
    */
   readonly framing?: 'array' | 'bare'
-  /** Whether the caller asked to see usage in the stream. */
+  /** The caller asked for usage in the stream. */
   readonly wantsUsage: boolean
-  /** The caller's own cap on output, for each choice. */
+  /** The caller's cap on the output tokens of each choice. */
   readonly outputTokensMax?: number
   readonly choices: number
-  /** What its input comes to at most, where the bytes of its body do not tell. */
+  /** The upper limit of input tokens, if the size of the body does not give one. */
   readonly inputTokensMax?: number
-  /** What it is counted in besides tokens, at most. */
+  /** The upper limit of other units than tokens. */
   readonly units?: Units
-  /** The same as far as it can be guessed, where that is less; for an answer that does not say. */
+  /** An estimate of these units, if it is lower. Used when the answer does not report them. */
   readonly unitsGuess?: Units
-  /** As much as is said in a second of sound, in bytes: what is heard lasted at least as long as its words. */
+  /** How many bytes of text are spoken in one second. Gives the shortest duration of audio from its transcript. */
   readonly secondTextBytes?: number
-  /** What its answer is taken to be in tokens where it does not say and its bytes do not tell: sound, or a picture. */
+  /** An estimate of output tokens for audio and images, used when the answer does not report them. */
   readonly outputTokensGuess?: number
-  /** What these are tokens of, where not of text. */
+  /** The kind of these tokens. Default: text. */
   readonly outputGuessKind?: 'outputImage' | 'outputAudio'
-  /** Nothing in it makes its answer shorter. */
+  /** No field of the request can make the answer shorter. */
   readonly uncapped?: boolean
-  /** The class of service, as the caller wrote it. */
+  /** The service tier, as the caller wrote it. */
   readonly serviceClass?: string
-  /** Whom the caller calls for, as the caller names them. */
+  /** The caller's own id of its end user. */
   readonly endUser?: string
-  /** What the caller wants its costs to be sorted by. */
+  /** Labels by which the caller groups its costs. */
   readonly tags?: Tags
-  /** The caller's own request, where what it follows was put into `json`: its answer repeats this. */
+  /** The request without the earlier responses that were merged into `json`. The answer repeats this request. */
   asked?: Readonly<Record<string, unknown>>
-  /** What it wants kept, and what kept before it builds on; for dialects that keep anything. */
+  /** What the call stores, and which stored response or conversation it continues. For dialects with storage. */
   readonly state?: CallState
-  /** What `AnswerAsk.keep` was given for this call of a tool, for dialects that cannot carry it. */
+  /** Returns the reasoning state that `AnswerTarget.saveReasoningState` stored for a tool call. */
   recall?(callId: string): readonly Sealed[]
 }
 
 export interface CallState {
-  /** The answer that it follows, by the name that the caller was given. */
+  /** The id of the previous response, as the caller knows it. */
   readonly previous?: string
   readonly conversation?: string
   readonly store: boolean
   readonly background: boolean
 }
 
-const nothing = Buffer.alloc(0)
-const unsaid: Readonly<Record<string, unknown>> = {}
-const nowhere: ReadonlyMap<string, FieldSpan> = new Map()
+const noBytes = Buffer.alloc(0)
+const noJson: Readonly<Record<string, unknown>> = {}
+const noFields: ReadonlyMap<string, FieldSpan> = new Map()
 
-/** Lets go of the caller's bytes: an answer may stream for minutes, and a prompt may be megabytes. */
+/** Frees the memory of the request: an answer may stream for minutes, and a prompt may have megabytes. */
 export function releaseBody(call: Call): void {
-  call.body = nothing
-  call.json = unsaid
-  if (call.asked !== undefined) call.asked = unsaid
-  call.fields = nowhere
+  call.body = noBytes
+  call.json = noJson
+  if (call.asked !== undefined) call.asked = noJson
+  call.fields = noFields
 }
 
-/** What the call must become for one upstream. */
+/** What the gateway replaces in a request for one upstream of the same dialect. */
 export interface CallTarget {
   readonly model: string
-  /** Ask for usage in the stream, whether or not the caller did. */
+  /** Ask the upstream for usage in the stream, even if the caller did not. */
   readonly askUsage: boolean
-  /** A cap on the output of each choice that we impose; it stands in the caller's own fields, or else in `capField`. */
+  /** The gateway's cap on the output of each choice. Lowers the caller's own cap fields, or else sets `capField`. */
   readonly cap?: number
   readonly capField: OutputCapField
-  /** The upstream's own name of the answer that the call follows. */
+  /** The upstream's id of the previous response. */
   readonly previous?: string
-  /** Names its credential and model, as in `ConversationTarget`. */
+  /** Identifies the credential and the model, as in `ConversationTarget`. */
   readonly origin?: string
-  /** Takes what the upstream is not told of the request. */
+  /** Collects what the upstream does not get. */
   readonly losses?: Losses
 }
 
-/** Where an upstream of OpenAI's dialect reads its cap. */
+/** The field in which an upstream of the chat dialect expects the cap on output. */
 export type OutputCapField = 'max_tokens' | 'max_completion_tokens'
 
-/** What a plain answer says. */
+/** What the gateway reads from a whole answer, or from one event of a stream. */
 export interface AnswerReading {
-  /** Of an event that is neither an error nor garbage nor the last word of chat: its parsed data. */
+  /** The parsed data of an event. Absent for errors, garbage and `[DONE]`. */
   readonly json?: unknown
   readonly usage?: UsageReport | undefined
-  /** Written text, for where no usage came, in bytes of prose: four are taken for a token (`textBytes`). */
+  /** The size of the output, for an estimate if no usage is reported. Four bytes count as one token (`textBytes`). */
   readonly outputBytes: number
-  /** How much of that are thoughts that the model shows. */
+  /** How much of the output is visible thoughts. */
   readonly thoughtBytes?: number
-  /** How much of that stands for pictures and for sound, each by the tokens that it is taken to be. */
+  /** How much of the output is images and audio, by the estimate of their tokens. */
   readonly pictureBytes?: number
   readonly soundBytes?: number
-  /** The class of service that it was served at, where the upstream says so. */
+  /** The service tier that the upstream reports. */
   readonly serviceClass?: string | undefined
-  /** What the provider's own tools did in it, counted by what can be seen of that. */
+  /** Uses of the provider's own tools, counted from the content of the answer. */
   readonly uses?: Units
-  /** The names of the services that ran something on a machine of the provider's. */
+  /** Names of the services that ran code on a machine of the provider. */
   readonly machines?: readonly string[]
   readonly error?: UpstreamWords
-  /** The upstream's own words for having failed in the middle of an answer that is otherwise one. */
+  /** The upstream's message if it failed in the middle of an answer. */
   readonly failed?: string | undefined
-  /** The error that it names for it, if it names one. */
+  /** The error object that belongs to `failed`, if there is one. */
   readonly failure?: UpstreamWords
 }
 
 /**
- * What one event of a stream is:
- * - `aside`: a comment or ping; passes, means nothing
- * - `opening`: comes before any content (a role chunk)
- * - `content`: something the caller waits for
- * - `usage`: nothing but usage
- * - `error`: the upstream says that it failed
- * - `closing`: the model is done, and whatever follows is the end; for dialects that have no last event
+ * The kind of one event of a stream:
+ * - `aside`: a comment or ping, forwarded without effect
+ * - `opening`: an event before any content (a role chunk, for example)
+ * - `content`: content that the caller waits for
+ * - `usage`: only usage
+ * - `error`: the upstream reports a failure
+ * - `closing`: the model is done; used by dialects without a last event
  * - `terminal`: the last event
- * - `garbage`: not this dialect
+ * - `garbage`: not an event of this dialect
  */
 export type FrameKind = 'aside' | 'opening' | 'content' | 'usage' | 'error' | 'closing' | 'terminal' | 'garbage'
 
 export interface FrameReading extends AnswerReading {
   readonly kind: FrameKind
-  /** How many choices the model said are done; the terminal event may follow or be missing. */
+  /** How many choices this event finishes. The terminal event may follow or be missing. */
   readonly finishes: number
-  /** One of them is done for a reason with which no answer of nothing is good. */
+  /** A choice ended for a reason that makes an empty answer a failure. */
   readonly badEnd?: boolean
 }

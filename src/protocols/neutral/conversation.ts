@@ -1,23 +1,22 @@
-// The neutral request: what a caller means, in no dialect. Every dialect reads its own requests into it and writes it
-// as its own, so that two dialects meet here and nowhere else.
+// The neutral conversation: a request in no particular dialect. Each dialect reads its requests into it and writes its
+// requests from it, so no dialect needs to know another one.
 //
-// Nothing is in it that no dialect could carry; what one dialect has and no other knows stays `native`, with the name
-// of the dialect that knows it.
+// Something that only one dialect has is a `native` part or tool, with the name of that dialect.
 
 import type { Effort } from '../../base/money/model-traits.ts'
 import type { Sealed } from './reasoning-state.ts'
 
 export interface Conversation {
-  /** System turns stand where they stood; results of tools are turns of the role `tool`. */
+  /** System messages keep their positions. Results of tools are messages with the role `tool`. */
   readonly turns: readonly Turn[]
   readonly tools: readonly Tool[]
   readonly toolChoice?: ToolChoice
-  /** False: at most one tool is called at a time. */
+  /** False: the model may call only one tool at a time. */
   readonly parallelCalls?: boolean
   readonly format?: OutputFormat
   readonly reasoning?: ReasoningWish
   readonly settings: Settings
-  /** Fields of the request that nobody else could be told of, by their path in it. Each is a loss. */
+  /** Paths of request fields that no other dialect can carry. Each one is a loss. */
   readonly unread: readonly string[]
 }
 
@@ -31,26 +30,26 @@ export interface Turn {
 
 export type Part = TextPart | MediaPart | ReasoningPart | CallPart | ResultPart | RefusalPart | NativePart
 
-/** The prompt up to and with the part that bears it is to be kept by the provider. */
+/** Asks the provider to cache the prompt up to and including the part that has the breakpoint. */
 export interface CacheMark {
   readonly ttl?: '5m' | '30m' | '1h' | '12h'
 }
 
-interface Markable {
+interface Cacheable {
   readonly cache?: CacheMark
 }
 
-export interface TextPart extends Markable {
+export interface TextPart extends Cacheable {
   readonly kind: 'text'
   readonly text: string
   readonly citations?: readonly Citation[]
 }
 
-/** An image, a sound, a film or a document. */
-export interface MediaPart extends Markable {
+/** An image, audio, a video or a document. */
+export interface MediaPart extends Cacheable {
   readonly kind: 'image' | 'audio' | 'video' | 'file'
   readonly source: Source
-  /** How closely an image is to be looked at. */
+  /** The resolution at which the model sees an image. */
   readonly detail?: 'auto' | 'low' | 'high' | 'original'
   /** The name of a file, or the title of a document. */
   readonly name?: string
@@ -59,35 +58,35 @@ export interface MediaPart extends Markable {
 export type Source =
   | { readonly at: 'url'; readonly url: string; readonly mime?: string }
   | { readonly at: 'inline'; readonly base64: string; readonly mime: string }
-  /** A document that is plain text. */
+  /** A plain-text document. */
   | { readonly at: 'text'; readonly text: string; readonly mime: string }
-  /** Kept by the provider, whose alone this name is. */
+  /** A file that is stored at a provider. Other providers do not know the id. */
   | { readonly at: 'provider'; readonly id: string; readonly mime?: string }
 
-/** What a model thought. `sealed` is what its provider wants to see again. */
+/** Thoughts of the model, with the reasoning state that the provider wants to get back. */
 export interface ReasoningPart {
   readonly kind: 'reasoning'
   readonly text: string
-  /** A summary, as most providers show, or the thoughts themselves. */
+  /** True: the thoughts themselves. Otherwise a summary, which is what most providers show. */
   readonly raw?: boolean
   readonly sealed?: Sealed
 }
 
-export interface CallPart extends Markable {
+export interface CallPart extends Cacheable {
   readonly kind: 'call'
-  /** Pairs it with its result. */
+  /** The result of the call has the same id. */
   readonly id: string
   readonly name: string
-  /** JSON text of an object, as the model wrote it; of a custom tool, free text. */
+  /** An object as JSON text, as the model wrote it. Free text for a custom tool. */
   readonly arguments: string
   readonly custom?: boolean
   readonly sealed?: Sealed
 }
 
-export interface ResultPart extends Markable {
+export interface ResultPart extends Cacheable {
   readonly kind: 'result'
   readonly callId: string
-  /** Of the tool; readers that are not told look it up by the call. */
+  /** The name of the tool. If the request leaves it out, the reader takes it from the call. */
   readonly name?: string
   readonly parts: readonly (TextPart | MediaPart)[]
   readonly failed?: boolean
@@ -99,11 +98,11 @@ export interface RefusalPart {
   readonly text: string
 }
 
-/** What only one dialect knows, as it stood there. */
+/** Content that only one dialect has, unchanged. */
 export interface NativePart {
   readonly kind: 'native'
   readonly dialect: string
-  /** A short name of what it is, for the list of losses. */
+  /** Names the content in the list of losses. */
   readonly what: string
   readonly value: unknown
 }
@@ -112,31 +111,31 @@ export interface Citation {
   readonly url?: string
   readonly title?: string
   readonly citedText?: string
-  /** Where in the text, in UTF-16 code units. */
+  /** The range in the text, in UTF-16 code units. */
   readonly start?: number
   readonly end?: number
 }
 
 export type Tool = FunctionTool | CustomTool | SearchTool | NativeTool
 
-export interface FunctionTool extends Markable {
+export interface FunctionTool extends Cacheable {
   readonly kind: 'function'
   readonly name: string
   readonly description?: string
-  /** JSON Schema of its arguments; absent for none. */
+  /** The JSON Schema of the arguments. Absent: the tool has no arguments. */
   readonly schema?: Readonly<Record<string, unknown>>
   readonly strict?: boolean
 }
 
-/** Takes free text, maybe of a grammar. */
-export interface CustomTool extends Markable {
+/** A tool whose input is free text, or text that follows a grammar. */
+export interface CustomTool extends Cacheable {
   readonly kind: 'custom'
   readonly name: string
   readonly description?: string
   readonly grammar?: { readonly syntax: string; readonly definition: string }
 }
 
-/** Where the searcher is, roughly. */
+/** The approximate location of the user, for a web search. */
 export interface Place {
   readonly city?: string
   readonly country?: string
@@ -144,8 +143,8 @@ export interface Place {
   readonly zone?: string
 }
 
-/** The provider's own search of the web. */
-export interface SearchTool extends Markable {
+/** The provider's own web search. */
+export interface SearchTool extends Cacheable {
   readonly kind: 'search'
   readonly domains?: readonly string[]
   readonly contextSize?: 'low' | 'medium' | 'high'
@@ -160,7 +159,7 @@ export interface NativeTool {
   readonly value: unknown
 }
 
-/** `names`: only these; one name and `required` is that one. */
+/** `names`: only these tools may be called. `required` with one name forces that tool. */
 export interface ToolChoice {
   readonly mode: 'auto' | 'none' | 'required'
   readonly names?: readonly string[]
@@ -177,18 +176,18 @@ export type OutputFormat =
     }
 
 export interface ReasoningWish {
-  /** `none` turns it off. */
+  /** `none` switches thinking off. */
   readonly effort?: Effort
-  /** In tokens; 0 turns it off. */
+  /** In tokens. 0 switches thinking off. */
   readonly budget?: number
-  /** As much as the model likes. */
+  /** The model decides how much it thinks. */
   readonly adaptive?: boolean
-  /** Whether thoughts are to be shown, and how. */
+  /** Whether and how the answer shows the thoughts. */
   readonly show?: 'none' | 'auto' | 'concise' | 'detailed'
 }
 
 export interface Settings {
-  /** The cap on output, with thoughts. */
+  /** The cap on output tokens, including thoughts. */
   readonly outputTokensMax?: number
   readonly temperature?: number
   readonly topP?: number
@@ -198,7 +197,7 @@ export interface Settings {
   readonly frequencyPenalty?: number
   readonly presencePenalty?: number
   readonly choices?: number
-  /** So many likely others are told with each token. */
+  /** How many alternatives to list for each token. */
   readonly logprobs?: number
   readonly logitBias?: Readonly<Record<string, number>>
   readonly verbosity?: 'low' | 'medium' | 'high'
@@ -206,7 +205,7 @@ export interface Settings {
   readonly endUser?: string
   readonly metadata?: Readonly<Record<string, string>>
   readonly cacheKey?: string
-  /** All of the prompt, up to its last part that can be. */
+  /** Asks the provider to cache the whole prompt. */
   readonly cache?: CacheMark
   readonly stream: boolean
 }

@@ -1,5 +1,5 @@
-// Embeddings in no dialect: texts go in, and a vector for each comes out. Dialects of vectors meet here, as those of
-// talk do in conversation.ts.
+// The neutral form of a request for embeddings: texts in, one vector per text out. Dialects for embeddings are
+// translated through it, as dialects for conversations are translated through conversation.ts.
 
 import { Refusal } from '../../base/errors.ts'
 import type { Call } from './call.ts'
@@ -8,15 +8,15 @@ import type { Losses } from './losses.ts'
 export interface VectorAsk {
   readonly inputs: readonly string[]
   readonly dimensions?: number
-  /** What the vectors are for, in the words of the dialect that has them. */
+  /** The purpose of the vectors, as the dialect that has this field names it. */
   readonly taskType?: string
-  /** Fields of the request that nobody else could be told of. Each is a loss. */
+  /** Request fields that no other dialect can carry. Each one is a loss. */
   readonly unread: readonly string[]
 }
 
 export interface Vectors {
   readonly vectors: readonly (readonly number[])[]
-  /** Of all inputs, where it is known. */
+  /** The tokens of all inputs, if they are known. */
   readonly tokens?: number
 }
 
@@ -26,16 +26,16 @@ export interface VectorTarget {
 }
 
 export interface VectorCodec {
-  /** Throws a Refusal for what is no text, which only its own dialect knows to read. */
+  /** Throws a Refusal for inputs other than text, which cannot be translated. */
   readAsk(call: Call): VectorAsk
-  writeAsk(ask: VectorAsk, target: VectorTarget): string
-  /** Throws a Refusal for what is no answer. */
+  writeAsk(request: VectorAsk, target: VectorTarget): string
+  /** Throws a Refusal if the body has no vectors. */
   readVectors(body: Buffer): Vectors
-  /** For the call that asked. */
-  writeVectors(found: Vectors, call: Call): string
+  /** Writes the answer in the form that `call` asked for. */
+  writeVectors(result: Vectors, call: Call): string
 }
 
-export const noVectors = (): Refusal => new Refusal('upstream_unusable', 'no vectors')
+export const noVectors = (): Refusal => new Refusal('upstream_unusable', 'the answer has no vectors')
 
 export function requireNumbers(value: unknown): readonly number[] {
   if (!Array.isArray(value) || value.length === 0 || !value.every(Number.isFinite)) throw noVectors()

@@ -1,28 +1,28 @@
-// The one table of why an answer ended: every reason of every dialect and of the vendors that are compatible with one,
-// what it means, and what callers of each dialect get for it. docs/finish-reasons.md is generated from this table.
+// The table of finish reasons: each reason of each dialect and of compatible vendors, what it means, and what callers
+// of each dialect get for it. docs/finish-reasons.md is generated from this table.
 //
-// An answer that was cut must never look whole. A reason that is not in the table, or that is missing, therefore means
-// `other`, which no dialect writes as a good end, and the original reason is listed as a loss.
+// An incomplete answer must never look complete. A missing or unknown reason therefore means `other`, which no dialect
+// writes as a normal end, and the upstream's reason is listed as a loss.
 
 import type { Finish } from './answer.ts'
 import type { Losses } from './losses.ts'
 import type { TranslationNotes } from './translation-notes.ts'
 
-/** A field in which an upstream says why its answer ended. Ark says it as chat does. */
+/** A field in which upstreams give the finish reason. Ark uses the reasons of chat. */
 export type ReasonField = 'openai-chat' | 'anthropic-messages' | 'gemini' | 'gemini-block' | 'openai-responses'
 
 export interface ReasonRow {
   readonly field: ReasonField
   readonly reason: string
   readonly finish: Finish
-  /** Who sends it, where that is not the dialect's own maker. */
+  /** The vendors that send the reason, if it is not part of the dialect itself. */
   readonly by?: string
 }
 
-type Listed = Readonly<Partial<Record<Finish, readonly (string | readonly [reason: string, by: string])[]>>>
+type ReasonTable = Readonly<Partial<Record<Finish, readonly (string | readonly [reason: string, by: string])[]>>>
 
-/** Reasons of OpenAI's chat, and of the many who speak it. All dialects know these, because relays mix them up. */
-const chat: Listed = {
+/** Reasons of OpenAI's chat and of compatible vendors. Accepted in all dialects, because relays mix them up. */
+const chat: ReasonTable = {
   stop: ['stop', ['eos', 'Together'], ['eos_token', 'TGI'], ['complete', 'Cohere'], ['end_turn', 'xAI, relays']],
   stop_sequence: [['stop_sequence', 'TGI, Cohere']],
   length: ['length', ['max_tokens', 'Cohere, relays'], ['max_output', 'MiniMax'], ['max_output_tokens', 'relays']],
@@ -63,42 +63,59 @@ const chat: Listed = {
   ],
 }
 
-const messages: Listed = {
+const messages: ReasonTable = {
   stop: ['end_turn'],
   stop_sequence: ['stop_sequence'],
   length: ['max_tokens'],
   context: ['model_context_window_exceeded'],
   calls: ['tool_use'],
   filtered: ['refusal'],
-  // After a compaction the model waits to be called with the summary that it wrote.
+  // After a compaction the model expects another call with the summary that it wrote.
   paused: ['pause_turn', 'compaction'],
 }
 
-const gemini: Listed = {
+const gemini: ReasonTable = {
   stop: ['STOP'],
-  // At CONTINUATION the model would go on if it were asked again.
+  // CONTINUATION: the model would continue in another call.
   length: ['MAX_TOKENS', 'CONTINUATION'],
   filtered: [
-    ...['SAFETY', 'RECITATION', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII'],
-    ...['IMAGE_SAFETY', 'IMAGE_PROHIBITED_CONTENT', 'IMAGE_RECITATION', ['MODEL_ARMOR', 'Vertex AI'] as const],
+    'SAFETY',
+    'RECITATION',
+    'LANGUAGE',
+    'BLOCKLIST',
+    'PROHIBITED_CONTENT',
+    'SPII',
+    'IMAGE_SAFETY',
+    'IMAGE_PROHIBITED_CONTENT',
+    'IMAGE_RECITATION',
+    ['MODEL_ARMOR', 'Vertex AI'],
   ],
   malformed: [
-    ...['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS'],
-    ...['MISSING_THOUGHT_SIGNATURE', 'MALFORMED_RESPONSE'],
+    'MALFORMED_FUNCTION_CALL',
+    'UNEXPECTED_TOOL_CALL',
+    'TOO_MANY_TOOL_CALLS',
+    'MISSING_THOUGHT_SIGNATURE',
+    'MALFORMED_RESPONSE',
   ],
   other: ['OTHER', 'FINISH_REASON_UNSPECIFIED', 'NO_IMAGE', 'IMAGE_OTHER'],
 }
 
-/** `promptFeedback.blockReason`: whatever it says, the prompt was blocked. */
-const block: Listed = {
+/** `promptFeedback.blockReason`: with any value, the prompt was blocked. */
+const block: ReasonTable = {
   filtered: [
-    ...['SAFETY', 'OTHER', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'IMAGE_SAFETY', 'MODEL_ARMOR', 'JAILBREAK'],
+    'SAFETY',
+    'OTHER',
+    'BLOCKLIST',
+    'PROHIBITED_CONTENT',
+    'IMAGE_SAFETY',
+    'MODEL_ARMOR',
+    'JAILBREAK',
     'BLOCKED_REASON_UNSPECIFIED',
   ],
 }
 
-/** The status, or `incomplete` with the reason in its details. */
-const responses: Listed = {
+/** The status of a response. For `incomplete`, followed by the reason in `incomplete_details`. */
+const responses: ReasonTable = {
   stop: ['completed'],
   length: ['incomplete/max_output_tokens'],
   filtered: ['incomplete/content_filter'],
@@ -107,7 +124,7 @@ const responses: Listed = {
   other: ['incomplete', 'incomplete/steered', 'cancelled', 'in_progress', 'queued'],
 }
 
-const fields: Readonly<Record<ReasonField, Listed>> = {
+const fields: Readonly<Record<ReasonField, ReasonTable>> = {
   'openai-chat': chat,
   'anthropic-messages': messages,
   'gemini': gemini,
@@ -128,7 +145,7 @@ const meanings: ReadonlyMap<string, Finish> = new Map(
   reasonRows.map(({ field, reason, finish }) => [`${field} ${reason.toLowerCase()}`, finish]),
 )
 
-/** `other` for a reason that is unknown or no text. Some put more behind a colon: `content_filter: RECITATION`. */
+/** `other` if the reason is unknown or no text. Some vendors add text after a colon: `content_filter: RECITATION`. */
 export function meaningOf(field: ReasonField, reason: unknown): Finish {
   if (field === 'gemini-block') return 'filtered'
   if (typeof reason !== 'string') return 'other'
@@ -141,15 +158,15 @@ export function meaningOf(field: ReasonField, reason: unknown): Finish {
   return 'other'
 }
 
-/** Whether the table has it. */
+/** Whether the table has the reason. */
 export const isListed = (field: ReasonField, reason: string): boolean =>
   meanings.has(`${field} ${reason.toLowerCase()}`)
 
-/** Whether the reason says that the upstream itself failed in the middle of its answer. */
+/** Whether the reason means that the upstream failed in the middle of its answer. */
 export const isFailure = (field: ReasonField, reason: unknown): boolean =>
   typeof reason === 'string' && reason !== '' && meaningOf(field, reason) === 'failed'
 
-/** Ends at which an answer without any content is none. */
+/** With these reasons, an answer without content is a failure. */
 export const badEnds: ReadonlySet<Finish> = new Set(['malformed', 'failed', 'other'])
 
 export const isBadEnd = (field: ReasonField, reason: unknown): boolean =>
@@ -157,92 +174,120 @@ export const isBadEnd = (field: ReasonField, reason: unknown): boolean =>
 
 export interface Ended {
   readonly finish: Finish
-  /** The upstream's own word, where some dialect cannot say the same. */
+  /** The upstream's own reason, if some dialect has no equal of `finish`. */
   readonly reason?: string | undefined
 }
 
-/** What else is known of a choice when it ends. */
+/** What a choice contains when it ends. */
 export interface EndedWith {
+  /** It has tool calls. */
   readonly calls: boolean
-  /** It said something in words. */
+  /** It has text. */
   readonly words: boolean
-  /** It refused in words of its own. */
+  /** It has a refusal. */
   readonly refused?: boolean
 }
 
 const REASON_CHARS_MAX = 48
 const MISSING = 'missing'
 
-const named: ReadonlySet<Finish> = new Set(['context', 'paused', 'malformed', 'failed', 'other'])
+const finishesWithReason: ReadonlySet<Finish> = new Set(['context', 'paused', 'malformed', 'failed', 'other'])
 
-/** Why a choice ended. What a model says of its calls is checked against the calls that are there. */
-export function endedBy(field: ReasonField, said: unknown, has: EndedWith, notes: TranslationNotes): Ended {
-  const finish = meaningOf(field, said)
-  const given = typeof said === 'string' && said !== '' ? { reason: said.slice(0, REASON_CHARS_MAX) } : {}
+/** Returns why a choice ended. Checks the reason against what the choice contains, because upstreams contradict it. */
+export function endedBy(field: ReasonField, reason: unknown, has: EndedWith, notes: TranslationNotes): Ended {
+  const finish = meaningOf(field, reason)
+  const original = typeof reason === 'string' && reason !== '' ? { reason: reason.slice(0, REASON_CHARS_MAX) } : {}
   if (finish === 'stop' && has.calls) return { finish: 'calls' }
   if (finish === 'stop' && has.refused) return { finish: 'filtered' }
   if (finish === 'calls' && !has.calls) {
-    // The one call may have been the tool that holds an answer to its schema: then its arguments are the answer.
+    // The only call may be the tool that stands for the answer's schema. Its arguments are then the answer.
     if (has.words && notes.schemaTool !== undefined) return { finish: 'stop' }
-    if (!has.words) return { finish: 'other', ...given }
-    notes.losses.add(lossCode(given.reason))
+    if (!has.words) return { finish: 'other', ...original }
+    notes.losses.add(lossCode(original.reason))
     return { finish: 'stop' }
   }
-  return named.has(finish) ? { finish, ...given } : { finish }
+  return finishesWithReason.has(finish) ? { finish, ...original } : { finish }
 }
 
 const lossCode = (reason = MISSING): string => `finish_reason.${reason}`
 
-/** Dialects that callers read, as far as they say differently why an answer ended. Ark says it as chat does. */
+/** The dialects of callers that have their own finish reasons. Ark uses the reasons of chat. */
 export type CallerDialect = 'openai-chat' | 'anthropic-messages' | 'openai-responses' | 'gemini'
 
 interface Written {
   readonly says: string
-  /** It means the same; else the upstream's own reason is listed as a loss. */
+  /** The reason means the same. Otherwise the upstream's reason is listed as a loss. */
   readonly exact: boolean
 }
 
 const exact = (says: string): Written => ({ says, exact: true })
 const nearest = (says: string): Written => ({ says, exact: false })
 
-const CUT = 'incomplete/max_output_tokens'
+const CUT_OFF = 'incomplete/max_output_tokens'
 
 /**
- * What callers get. An end that their dialect has no word for becomes the one after which an agent does the least
- * harm: it takes the answer for cut, and neither for whole nor for forbidden. The Responses dialect always gives a
- * reason with `incomplete`, because clients read `incomplete` without a reason as a good end.
+ * The finish reason that callers get. If their dialect has no equal, the answer is written as cut off: agents then take
+ * it neither for complete nor for forbidden. The Responses dialect always has a reason with `incomplete`, because
+ * clients take `incomplete` without a reason for a normal end.
  */
 export const writtenReasons: Readonly<Record<CallerDialect, Readonly<Record<Finish, Written>>>> = {
   'openai-chat': {
-    ...{ stop: exact('stop'), stop_sequence: exact('stop'), length: exact('length'), calls: exact('tool_calls') },
-    ...{ filtered: exact('content_filter'), context: nearest('length'), paused: nearest('length') },
-    ...{ malformed: nearest('length'), failed: nearest('length'), other: nearest('length') },
+    stop: exact('stop'),
+    stop_sequence: exact('stop'),
+    length: exact('length'),
+    calls: exact('tool_calls'),
+    filtered: exact('content_filter'),
+    context: nearest('length'),
+    paused: nearest('length'),
+    malformed: nearest('length'),
+    failed: nearest('length'),
+    other: nearest('length'),
   },
   'anthropic-messages': {
-    ...{ stop: exact('end_turn'), stop_sequence: exact('stop_sequence'), length: exact('max_tokens') },
-    ...{ calls: exact('tool_use'), filtered: exact('refusal'), context: exact('model_context_window_exceeded') },
-    ...{ paused: exact('pause_turn'), malformed: nearest('max_tokens'), failed: nearest('max_tokens') },
+    stop: exact('end_turn'),
+    stop_sequence: exact('stop_sequence'),
+    length: exact('max_tokens'),
+    calls: exact('tool_use'),
+    filtered: exact('refusal'),
+    context: exact('model_context_window_exceeded'),
+    paused: exact('pause_turn'),
+    malformed: nearest('max_tokens'),
+    failed: nearest('max_tokens'),
     other: nearest('max_tokens'),
   },
   'openai-responses': {
-    ...{ stop: exact('completed'), stop_sequence: exact('completed'), calls: exact('completed'), length: exact(CUT) },
-    ...{ filtered: exact('incomplete/content_filter'), context: nearest(CUT), paused: nearest(CUT) },
-    ...{ malformed: nearest(CUT), failed: nearest(CUT), other: nearest(CUT) },
+    stop: exact('completed'),
+    stop_sequence: exact('completed'),
+    calls: exact('completed'),
+    length: exact(CUT_OFF),
+    filtered: exact('incomplete/content_filter'),
+    context: nearest(CUT_OFF),
+    paused: nearest(CUT_OFF),
+    malformed: nearest(CUT_OFF),
+    failed: nearest(CUT_OFF),
+    other: nearest(CUT_OFF),
   },
   'gemini': {
-    ...{ stop: exact('STOP'), stop_sequence: exact('STOP'), calls: exact('STOP'), length: exact('MAX_TOKENS') },
-    ...{ filtered: exact('SAFETY'), context: nearest('MAX_TOKENS'), paused: nearest('OTHER') },
-    ...{ malformed: exact('MALFORMED_FUNCTION_CALL'), failed: nearest('OTHER'), other: nearest('OTHER') },
+    stop: exact('STOP'),
+    stop_sequence: exact('STOP'),
+    calls: exact('STOP'),
+    length: exact('MAX_TOKENS'),
+    filtered: exact('SAFETY'),
+    context: nearest('MAX_TOKENS'),
+    paused: nearest('OTHER'),
+    malformed: exact('MALFORMED_FUNCTION_CALL'),
+    failed: nearest('OTHER'),
+    other: nearest('OTHER'),
   },
 }
 
-/** Lists the end of an answer as lost where a caller of this dialect cannot be told the same reason. */
+/** Adds a loss if this dialect cannot express how the choice ended. */
 export function addLossOfEnd(losses: Losses, dialect: CallerDialect, ended: Ended): void {
   const code = lossOfEnd(dialect, ended)
   if (code !== undefined) losses.add(code)
 }
 
-/** The code to list as lost when a caller of this dialect is told of this end; undefined where nothing is lost. */
+/** Returns the loss code for the end of a choice in this dialect. Undefined: nothing is lost. */
 export function lossOfEnd(dialect: CallerDialect, { finish, reason }: Ended): string | undefined {
   return writtenReasons[dialect][finish].exact ? undefined : lossCode(reason ?? (finish === 'other' ? MISSING : finish))
 }

@@ -1,4 +1,5 @@
-// What a translation could not carry. Codes are short, of lower case, digits, `_` and `.`, and are told to the caller.
+// Collects the losses of a call: short codes for what a translation could not carry. Callers get the codes. A code has
+// lower-case letters, digits, `_` and `.`.
 
 import { Refusal } from '../../base/errors.ts'
 
@@ -20,14 +21,14 @@ export class Losses {
     for (const code of codes) this.add(code)
   }
 
-  /** Throws where something was lost and the caller forbade that. */
+  /** Throws a Refusal if there is a loss and the caller allows none. */
   throwIf(strict: boolean | undefined): void {
     if (!strict || this.#codes.size === 0) return
     const codes = this.codes.join(', ')
-    throw new Refusal('translation_loses', codes, { hint: `It would lose: ${codes}.` })
+    throw new Refusal('translation_loses', codes, { hint: `Losses: ${codes}.` })
   }
 
-  /** In the order in which they were noticed, each once. */
+  /** Each code once, in the order of the first `add`. */
   get codes(): readonly string[] {
     return [...this.#codes]
   }

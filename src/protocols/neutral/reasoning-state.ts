@@ -1,47 +1,50 @@
-// Reasoning state: what a provider signs or encrypts and wants to see again, byte for byte, and nobody else can use.
-// Carried through another dialect it becomes one text that names its origin, so that it comes back to the provider that
+// Reasoning state: data that a provider signs or encrypts and wants back unchanged, and that no other provider can use.
+// In another dialect it travels as one packed text that names its origin. It is returned only to that origin, and is
+// removed from requests to any other upstream.
+
 import { parseText } from '../request/json-object.ts'
-// made it and is taken away before it could reach any other.
 
 export interface Sealed {
-  /** Who made it: one credential and model. Undefined for one that came without a name, in a dialect of its own. */
+  /** The credential and model that created the state. Undefined if the caller sent it in the provider's own form. */
   readonly origin?: string
   /**
-   * `signature` signs thoughts that are shown (Anthropic) · `redacted` are thoughts that are not shown (Anthropic)
-   * `encrypted` is the content of a reasoning item (OpenAI, Ark) · `thought` signs a part (Gemini)
-   * `shown` are thoughts that prove nothing, and have no value: it only says whose they are (chat)
+   * - `signature`: signs visible thoughts (Anthropic)
+   * - `redacted`: encrypted thoughts without a visible text (Anthropic)
+   * - `encrypted`: the encrypted content of a reasoning item (OpenAI, Ark)
+   * - `thought`: signs a part (Gemini)
+   * - `shown`: visible thoughts without state; the value is empty and only the origin matters (chat)
    */
   readonly form: 'signature' | 'redacted' | 'encrypted' | 'thought' | 'shown'
   readonly value: string
-  /** The item that it belonged to, where items have names. */
+  /** The id of the item that the state belongs to, in dialects where items have ids. */
   readonly id?: string
-  /** The thoughts that it is of, where it is kept for a caller that brings back neither. */
+  /** The thoughts that belong to the state, if both are stored for a caller that sends neither back. */
   readonly text?: string
 }
 
-/** How every packed state begins: base64 of `weir1{`. No provider's own state does. */
+/** Each packed state starts with this: base64 of `weir1{`. No provider's own state does. */
 export const packedMark = 'd2VpcjF7'
 
-/** In the alphabet of base64, because some SDKs decode the field that it travels in. */
+/** Returns base64, because some SDKs decode the field that carries the state. */
 export function packSealed({ origin, form, value, id, text }: Sealed): string {
   return Buffer.from(`weir1${JSON.stringify({ o: origin, f: form, v: value, i: id, t: text })}`).toString('base64')
 }
 
 const forms: readonly unknown[] = ['signature', 'redacted', 'encrypted', 'thought', 'shown']
 
-/** Undefined for what is not ours, or is broken. */
+/** Undefined if the text was not packed by the gateway, or is damaged. */
 export function unpackSealed(text: unknown): Sealed | undefined {
   if (typeof text !== 'string' || !text.startsWith(packedMark)) return undefined
   try {
     const packed = parseText(Buffer.from(text, 'base64').toString('utf8').slice('weir1'.length)) as Packed
-    const { o: origin, f: form, v: value, i: id, t: said } = packed
+    const { o: origin, f: form, v: value, i: id, t: thoughts } = packed
     if (!forms.includes(form) || typeof value !== 'string') return undefined
     return {
       form: form as Sealed['form'],
       value,
       ...(typeof origin === 'string' && { origin }),
       ...(typeof id === 'string' && { id }),
-      ...(typeof said === 'string' && { text: said }),
+      ...(typeof thoughts === 'string' && { text: thoughts }),
     }
   } catch {
     return undefined

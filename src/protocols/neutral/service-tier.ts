@@ -1,21 +1,21 @@
-// The service tier of an answer, in the words of the caller's dialect. SDKs check this field against a closed list and
-// some of them raise on any other word, so a word of another provider is replaced by the nearest one on the list.
+// Translates the service tier of an answer into the caller's dialect. SDKs check this field against a closed list, and
+// some throw on any other value. The name of another provider is therefore replaced by the nearest one on the list.
 
 import type { Losses } from './losses.ts'
 
-/** Words that mean the same tier at different providers. The first one that a dialect knows is used. */
+/** Names of the same tier at different providers. The first name that the dialect knows is used. */
 const sameTier: readonly (readonly string[])[] = [
   ['default', 'standard', 'standard_only', 'auto', 'on_demand', 'ondemand', 'regular', 'unspecified'],
   ['priority', 'fast', 'scale', 'ultrafast', 'performance', 'premium', 'on_demand_priority', 'provisioned_throughput'],
   ['flex', 'flexible', 'on_demand_flex', 'on_demand_offpeak'],
 ]
 
-/** Not `service_tier`, which says that the request could not ask for its tier, and has a meaning for the bill. */
+/** Differs from `service_tier`, the loss of the tier in a request, which changes the price. */
 export const SERVED_TIER_LOSS = 'answer.service_tier'
 
-/** Undefined for a tier that has no counterpart among the words that the dialect knows; this is reported as a loss. */
-export function servedTier(said: string, known: readonly string[], losses: Losses): string | undefined {
-  const word = said
+/** Undefined if the dialect has no equal of the tier. This is reported as a loss. */
+export function servedTier(reported: string, known: readonly string[], losses: Losses): string | undefined {
+  const word = reported
     .toLowerCase()
     .replace(/^service_tier_/, '')
     .replaceAll('-', '_')

@@ -1,14 +1,14 @@
-// What one translation remembers between the request and its answer.
+// What a translation keeps from the request for the answer.
 
 import type { Losses } from './losses.ts'
 
-/** What the writer of a request leaves for the reader of its answer, and both for the caller. */
+/** Written by the writer of the request, used by the reader of the answer. */
 export interface TranslationNotes {
   readonly losses: Losses
-  /** Names of tools that had to be changed for this upstream: as written → as the caller has it. */
+  /** Tool names that were changed for this upstream: new name → caller's name. */
   readonly renamed: Map<string, string>
-  /** The answer is held to a schema by a tool of this name: its arguments are the text of the answer. */
+  /** The tool that stands for the answer's schema. The arguments of its call are the text of the answer. */
   schemaTool?: string
-  /** Custom tools, by their names as written, that this upstream was given as functions of one text, `input`. */
+  /** Custom tools that were written as functions with one text argument, `input`. By their names in the request. */
   wrapped?: Set<string>
 }

@@ -1,4 +1,4 @@
-// Checks of a request body that every dialect makes, and what it says when one fails.
+// Checks of request bodies that all dialects share, and the refusals for fields that fail them.
 
 import { Refusal } from '../../base/errors.ts'
 import { isObject } from './json-object.ts'
@@ -18,7 +18,7 @@ function isCount(value: unknown): boolean {
 
 export const rules = {
   object: { check: isObject, says: 'must be an object' },
-  word: { check: value => typeof value === 'string' && value.length <= 64, says: 'must be a short text' },
+  word: { check: value => typeof value === 'string' && value.length <= 64, says: 'must be a text of at most 64 characters' },
   text: { check: value => typeof value === 'string', says: 'must be a text' },
   boolean: { check: value => typeof value === 'boolean', says: 'must be true or false' },
   count: { check: isCount, says: 'must be a positive integer' },
@@ -41,7 +41,7 @@ interface Checked {
   readonly choices: number
 }
 
-/** The field's value, if it is there and not null. Throws where it is something else than the rule says. */
+/** Returns the value of a field, or undefined if it is missing or null. Throws a Refusal if it breaks the rule. */
 export function optional<Name extends keyof Checked>(json: Json, field: string, rule: Name): Checked[Name] | undefined {
   const value = json[field] ?? undefined
   const { check, says }: Rule = rules[rule]
@@ -49,7 +49,7 @@ export function optional<Name extends keyof Checked>(json: Json, field: string, 
   return value as Checked[Name] | undefined
 }
 
-/** The model as the caller named it. */
+/** Returns the model name as the caller wrote it. */
 export function requireModel(json: Json): string {
   const { model } = json
   if (model === undefined || model === null) throw missing('model')
@@ -58,12 +58,12 @@ export function requireModel(json: Json): string {
 }
 
 /**
- * Name models that an upstream may serve instead, or who may serve them: at the price of what was asked for, a dearer
- * one.
+ * Fields that let an upstream use another model or another provider. It could be more expensive than the model that the
+ * call is priced for.
  */
 export const otherModels = ['models', 'fallbacks', 'preset', 'provider', 'route'] as const
 
-/** Throws where one of these is there and says something; `within` names the field that holds them. */
+/** Throws a Refusal if one of the fields is present and not empty. `within` names the object that has the fields. */
 export function refuseFields(json: Json, fields: readonly string[], within?: string): void {
   for (const field of fields) {
     const value = json[field] ?? undefined
@@ -73,10 +73,10 @@ export function refuseFields(json: Json, fields: readonly string[], within?: str
   }
 }
 
-/** Their answer would be that there is none yet, and whoever asked for it then would not be asked to pay. */
+/** Fields that defer the answer. The answer would be fetched later, outside the call, and not be billed. */
 export const postponingFields = ['deferred', 'background'] as const
 
-/** Throws where one of these is there and is not false: the answer to the call would be that there is none yet. */
+/** Throws a Refusal if one of the fields is present and not false. */
 export function refusePostponed(json: Json, fields: readonly string[]): void {
   for (const field of fields) {
     const value = json[field] ?? false
@@ -84,25 +84,25 @@ export function refusePostponed(json: Json, fields: readonly string[]): void {
   }
 }
 
-/** What is no tool at all would be taken for one that is paid for. `kind` is what it is where it need not say. */
-export function checkTools({ tools }: Json, kind?: string): void {
+/** Refuses tools without a type, because an unknown tool counts as a paid one. `defaultType`: the type if left out. */
+export function checkTools({ tools }: Json, defaultType?: string): void {
   if (!Array.isArray(tools)) return
   tools.forEach((tool: unknown, index) => {
     if (!isObject(tool)) throw invalid(`tools[${index}]`, 'must be an object')
-    const type = tool.type ?? (isObject(tool.function) ? 'function' : kind)
+    const type = tool.type ?? (isObject(tool.function) ? 'function' : defaultType)
     if (typeof type !== 'string' || type === '') throw invalid(`tools[${index}].type`, 'must be a text')
   })
 }
 
-/** Messages of the dialects that have them: a list of objects with roles. */
+/** Checks that messages are a list of objects with roles. */
 export function checkMessages(messages: unknown): void {
   if (messages === undefined || messages === null) throw missing('messages')
   if (!Array.isArray(messages) || messages.length === 0) {
     throw invalid('messages', 'must be a list with at least one message')
   }
   messages.forEach((message: unknown, index) => {
-    const ok = isObject(message) && typeof message.role === 'string'
-    if (!ok) throw invalid(`messages[${index}]`, 'must be an object with a role')
+    const isMessage = isObject(message) && typeof message.role === 'string'
+    if (!isMessage) throw invalid(`messages[${index}]`, 'must be an object with a role')
   })
 }
 
@@ -110,7 +110,7 @@ export const missing = (field: string): Refusal => new Refusal('field_missing', 
 
 export const invalid = (field: string, says: string): Refusal => new Refusal('field_invalid', field, at(field, says))
 
-/** Which field is at fault, for dialects that have a place for it, and in words. */
+/** The field that an error is about, as `param` for dialects that have it, and as a sentence. */
 export function at(param: string, says = 'is required'): { param: string; hint: string } {
   return { param, hint: `"${param}" ${says}.` }
 }

@@ -1,16 +1,17 @@
-// How a conversation begins, as a short text: every turn of it begins the same, and others begin otherwise. It is only
-// ever compared, so that turns which share a prompt cache can go where that cache is.
+// Identifies a conversation by how it starts, for affinity: all turns of a conversation start the same, so they can go
+// to the channel whose provider has their prompt in a cache. Also reads for how long a prompt should be cached.
+
 import { isObject } from './json-object.ts'
 import type { Json } from './json-type.ts'
 
 export interface Beginning {
-  /** The caller's own name for what is cached, which says more than any text. */
+  /** The caller's own cache key. If present, nothing else matters. */
   readonly key?: unknown
-  /** Whom the call is for: many conversations of one user begin alike. */
+  /** The end user. Conversations of different users may start with the same text. */
   readonly user?: unknown
   readonly tools?: readonly unknown[] | undefined
   readonly system: unknown
-  /** What the user said first. */
+  /** The content of the first user message. */
   readonly first: unknown
 }
 
@@ -23,55 +24,55 @@ const VALUES_MAX = 64
 interface Sample {
   readonly textsMax: number
   readonly charsMax: number
-  /** Of a long text its end and length as well: what differs often comes after a preamble. */
+  /** How many characters of the end of a long text to use, with its length. Some texts differ only after a preamble. */
   readonly tailChars: number
 }
 
-/** Often tells the time at its end, which is cached up to there all the same. */
+/** Without the end: system prompts often end with the time, and the text before it is cached all the same. */
 const systemSample: Sample = { textsMax: 3, charsMax: 256, tailChars: 0 }
 const firstSample: Sample = { textsMax: 4, charsMax: 192, tailChars: 64 }
 
 export function beginningText({ key, user, tools, system, first }: Beginning): string {
   if (typeof key === 'string' && key !== '') return `key\n${key.slice(0, KEY_CHARS_MAX)}`
-  const whom = typeof user === 'string' ? user.slice(0, USER_CHARS_MAX) : ''
-  return `${whom}\n${toolsText(tools)}\n${textsOf(system, systemSample)}\n${textsOf(first, firstSample)}`
+  const userText = typeof user === 'string' ? user.slice(0, USER_CHARS_MAX) : ''
+  return `${userText}\n${toolsText(tools)}\n${textsOf(system, systemSample)}\n${textsOf(first, firstSample)}`
 }
 
 function toolsText(tools: readonly unknown[] | undefined): string {
   if (tools === undefined || tools.length === 0) return ''
   let text = String(tools.length)
-  for (let at = 0; at < tools.length && at < TOOLS_MAX; at++) text += `,${nameOf(tools[at])}`
+  for (let index = 0; index < tools.length && index < TOOLS_MAX; index++) text += `,${toolName(tools[index])}`
   return text
 }
 
-function nameOf(tool: unknown): string {
+function toolName(tool: unknown): string {
   if (!isObject(tool)) return ''
   const inner = isObject(tool.function) ? tool.function : isObject(tool.custom) ? tool.custom : tool
   const name = inner.name ?? tool.type
   return typeof name === 'string' ? name.slice(0, TOOL_CHARS_MAX) : ''
 }
 
-/** The texts in a value, wherever they are: a text by itself is the same as a list of one part with it. */
+/** Collects the texts in a value at any depth. A text alone gives the same result as a list with one text part. */
 function textsOf(value: unknown, sample: Sample): string {
   const found = { text: '', texts: 0, values: 0 }
-  gather(value, sample, found)
+  collectTexts(value, sample, found)
   return found.text
 }
 
-function gather(value: unknown, sample: Sample, found: { text: string; texts: number; values: number }): void {
+function collectTexts(value: unknown, sample: Sample, found: { text: string; texts: number; values: number }): void {
   if (found.texts >= sample.textsMax || ++found.values > VALUES_MAX) return
   if (typeof value === 'string') {
     found.texts++
     found.text += `${sampled(value, sample)}\n`
   } else if (Array.isArray(value)) {
-    for (let at = 0; at < value.length && found.values <= VALUES_MAX; at++) gather(value[at], sample, found)
+    for (let index = 0; index < value.length && found.values <= VALUES_MAX; index++) collectTexts(value[index], sample, found)
   } else if (isObject(value)) {
-    for (const name in value) if (!isAside(name)) gather(value[name], sample, found)
+    for (const name in value) if (!isIgnoredField(name)) collectTexts(value[name], sample, found)
   }
 }
 
-/** The same in all parts, or set anew in each turn. */
-const isAside = (name: string): boolean =>
+/** Fields that are the same in all parts, or that change from turn to turn. */
+const isIgnoredField = (name: string): boolean =>
   name === 'type' || name === 'role' || name === 'cache_control' || name === 'prompt_cache_breakpoint'
 
 function sampled(text: string, { charsMax, tailChars }: Sample): string {
@@ -80,7 +81,7 @@ function sampled(text: string, { charsMax, tailChars }: Sample): string {
   return `${head}${text.length}${text.slice(Math.max(charsMax, text.length - tailChars))}`
 }
 
-/** Of messages with roles: what stands before the user's first one, and that one. */
+/** Returns the content of the first user message, and of the system messages before it. */
 export function firstMessages(messages: unknown, systemRoles: readonly string[]): Pick<Beginning, 'system' | 'first'> {
   const system: unknown[] = []
   for (const message of Array.isArray(messages) ? (messages as readonly unknown[]) : []) {
@@ -94,7 +95,7 @@ export function firstMessages(messages: unknown, systemRoles: readonly string[])
 export const listOf = (value: unknown): readonly unknown[] | undefined => (Array.isArray(value) ? value : undefined)
 
 const MINUTE_MS = 60_000
-const keptMs: ReadonlyMap<unknown, number> = new Map([
+const ttlMs: ReadonlyMap<unknown, number> = new Map([
   ['5m', 5 * MINUTE_MS],
   ['30m', 30 * MINUTE_MS],
   ['1h', 60 * MINUTE_MS],
@@ -102,35 +103,37 @@ const keptMs: ReadonlyMap<unknown, number> = new Map([
   ['24h', 24 * 60 * MINUTE_MS],
 ])
 
-/** Marks stand on what is long and stays, which is first, and on what was said last. */
-const EDGE = 8
+/**
+ * How many elements at each end of a list are searched: breakpoints are on stable content at the start, or at the end.
+ */
+const ENDS_SEARCHED = 8
 
-/** How long such a word asks for; undefined where it says nothing. */
-export const spanMs = (word: unknown): number | undefined => keptMs.get(word)
+/** Converts a TTL such as `5m` to milliseconds. Undefined: it is no known TTL. */
+export const spanMs = (word: unknown): number | undefined => ttlMs.get(word)
 
 export const longer = (one: number | undefined, other: number | undefined): number | undefined =>
   one === undefined || (other !== undefined && other > one) ? other : one
 
-/** The longest that a mark on one of these objects asks for. */
+/** The longest TTL of the cache breakpoints on the objects of a list. */
 export function markedMs(list: unknown): number | undefined {
   let longest: number | undefined
   if (!Array.isArray(list)) return longest
-  for (let at = 0; at < list.length; at = nextEdge(at, list.length)) longest = longer(longest, markMs(list[at]))
+  for (let index = 0; index < list.length; index = nextPosition(index, list.length)) longest = longer(longest, markMs(list[index]))
   return longest
 }
 
-/** The same of messages and their parts. */
+/** The longest TTL of the cache breakpoints on messages and their parts. */
 export function markedMessagesMs(messages: unknown): number | undefined {
   let longest: number | undefined
   if (!Array.isArray(messages)) return longest
-  for (let at = 0; at < messages.length; at = nextEdge(at, messages.length)) {
-    const message: unknown = messages[at]
+  for (let index = 0; index < messages.length; index = nextPosition(index, messages.length)) {
+    const message: unknown = messages[index]
     if (isObject(message)) longest = longer(longer(longest, markMs(message)), markedMs(message.content))
   }
   return longest
 }
 
-const nextEdge = (at: number, length: number): number => (at + 1 === EDGE ? Math.max(EDGE, length - EDGE) : at + 1)
+const nextPosition = (index: number, length: number): number => (index + 1 === ENDS_SEARCHED ? Math.max(ENDS_SEARCHED, length - ENDS_SEARCHED) : index + 1)
 
 export function markMs(value: unknown): number | undefined {
   if (!isObject(value)) return undefined
@@ -138,7 +141,7 @@ export function markMs(value: unknown): number | undefined {
   return isObject(mark) ? spanMs(mark.ttl) : undefined
 }
 
-/** What OpenAI's dialects ask for beside their messages. */
+/** The TTL in the cache options of a request in one of OpenAI's dialects. */
 export function askedMs(json: Json): number | undefined {
   const { prompt_cache_retention: retention, prompt_cache_options: options } = json
   return longer(spanMs(retention), isObject(options) ? spanMs(options.ttl) : undefined)

@@ -1,34 +1,35 @@
-// Which fields of an object a reader carries, as a table: a field that is in none is known to be lost, by construction.
+// Tables of the fields that a translation carries. A field that is not in the table is reported as a loss.
 
 /**
- * `read`: its meaning is carried · `moot`: nothing is lost without it, whatever it says · `lost`: no other dialect
- * could be told. A field that is not in the table is lost as well.
+ * - `read`: the translation carries the field
+ * - `moot`: nothing is lost without the field, whatever its value
+ * - `lost`: no other dialect can carry the field, as for all fields that are not in the table
  */
 export type FieldTable = Readonly<Record<string, 'read' | 'moot' | 'lost'>>
 
-/** The paths of the fields that are there and not carried. Null is absent. */
+/** Returns the paths of present fields that are not carried. Null counts as absent. */
 export function unreadFields(json: Readonly<Record<string, unknown>>, table: FieldTable, path = ''): string[] {
   const unread: string[] = []
   for (const name in json) {
     if (json[name] === null || json[name] === undefined) continue
-    const fate = Object.hasOwn(table, name) ? table[name] : 'lost'
-    if (fate === 'lost') unread.push(path === '' ? name : `${path}.${name}`)
+    const rule = Object.hasOwn(table, name) ? table[name] : 'lost'
+    if (rule === 'lost') unread.push(path === '' ? name : `${path}.${name}`)
   }
   return unread
 }
 
-/** A table of fields that all have the same fate. */
-export const fields = <Fate extends 'read' | 'moot' | 'lost'>(fate: Fate, names: string): Record<string, Fate> =>
-  Object.fromEntries(names.split(' ').map(name => [name, fate]))
+/** Builds a table in which all fields have the same rule. `names` are separated by spaces. */
+export const fields = <Rule extends 'read' | 'moot' | 'lost'>(rule: Rule, names: string): Record<string, Rule> =>
+  Object.fromEntries(names.split(' ').map(name => [name, rule]))
 
 /**
- * Lists what an answer has and a translation does not carry. In an answer whatever is empty, zero or false is absent:
- * vendors write fields that say nothing into every answer. `path` is where the object stands.
+ * Adds a loss for each field of an answer that the translation does not carry. Empty values, zero and false count as
+ * absent, because vendors write such fields into every answer. `path` is the path of the object.
  */
 export function noteLost(json: Readonly<Record<string, unknown>>, table: FieldTable, { path, losses }: LostAt): void {
   for (const name in json) {
-    const fate = Object.hasOwn(table, name) ? table[name] : 'lost'
-    if (fate === 'lost' && !isEmpty(json[name])) losses.add(`answer.${path === '' ? '' : `${path}.`}${name}`)
+    const rule = Object.hasOwn(table, name) ? table[name] : 'lost'
+    if (rule === 'lost' && !isEmpty(json[name])) losses.add(`answer.${path === '' ? '' : `${path}.`}${name}`)
   }
 }
 

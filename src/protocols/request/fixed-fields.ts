@@ -1,5 +1,5 @@
-// Fields of requests that nobody may change behind a caller's back: what is called, what is billed by or held for, what
-// is said, and what an upstream keeps. Whatever else an operator may set for a channel.
+// Request fields that an operator cannot override for a channel: the model, the conversation, and all fields that
+// billing, holds and storage at the upstream depend on. All other fields can be overridden.
 
 import { foldName } from '../../base/text/json-bytes.ts'
 import { readFields as anthropic } from '../anthropic-messages/request.ts'
@@ -8,20 +8,20 @@ import { readFields as chat } from '../openai-chat/request.ts'
 import { readFields as responses } from '../openai-responses/request.ts'
 import { otherModels } from './checks.ts'
 
-interface Fixed {
+interface FixedFields {
   readonly fields: readonly string[]
-  /** An object of which some fields may be changed, though not the object; and which of them may not. */
+  /** An object of which single fields can be overridden, and its fields that cannot. */
   readonly open?: { readonly name: string; readonly fields: readonly string[] }
 }
 
-const ofChat: Fixed = { fields: [...chat, 'functions', 'audio', 'modalities', 'store', 'prediction', 'prompt'] }
-const ofResponses: Fixed = { fields: [...responses, 'instructions', 'prompt', 'context_management'] }
+const chatFields: FixedFields = { fields: [...chat, 'functions', 'audio', 'modalities', 'store', 'prediction', 'prompt'] }
+const responsesFields: FixedFields = { fields: [...responses, 'instructions', 'prompt', 'context_management'] }
 
-const byDialect: Readonly<Record<string, Fixed>> = {
-  'openai-chat': ofChat,
-  'ark': ofChat,
-  'openai-responses': ofResponses,
-  'ark-responses': ofResponses,
+const byDialect: Readonly<Record<string, FixedFields>> = {
+  'openai-chat': chatFields,
+  'ark': chatFields,
+  'openai-responses': responsesFields,
+  'ark-responses': responsesFields,
   'anthropic-messages': { fields: [...anthropic, ...otherModels, 'system', 'anthropic_version', 'anthropic_beta'] },
   'gemini': {
     fields: gemini,
@@ -29,15 +29,15 @@ const byDialect: Readonly<Record<string, Fixed>> = {
   },
 }
 
-/** In whose requests something may be changed. */
+/** The dialects in which request fields can be overridden. */
 export const changeableDialects: readonly string[] = Object.keys(byDialect)
 
-const has = (names: readonly string[], name: string): boolean => names.some(one => foldName(one) === foldName(name))
+const includesName = (names: readonly string[], name: string): boolean => names.some(one => foldName(one) === foldName(name))
 
-/** `path` is a field, or `a.b` for a field of the object in another. */
+/** `path` is a field, or `a.b` for field `b` of the object `a`. */
 export function isFixed(dialect: string, path: string): boolean {
   const { fields, open } = byDialect[dialect] ?? { fields: [path] }
   const [outer = '', inner] = path.split('.')
-  if (inner === undefined || open === undefined || foldName(outer) !== foldName(open.name)) return has(fields, outer)
-  return has(open.fields, inner)
+  if (inner === undefined || open === undefined || foldName(outer) !== foldName(open.name)) return includesName(fields, outer)
+  return includesName(open.fields, inner)
 }

@@ -1,5 +1,5 @@
-// A request body as a JSON object: bounded in depth before it is parsed, strict in its encoding, and without
-// duplicates of the fields that the dialect reads, or of those that may name something kept at an upstream.
+// Parses a request body as a JSON object. Checks its depth and size before parsing, and its encoding. Refuses
+// duplicates of fields that the dialect reads, and of fields that may contain a reference.
 
 import { bounds } from '../../base/bounds.ts'
 import type { ErrorCode } from '../../base/errors.ts'
@@ -28,15 +28,15 @@ export interface JsonObject {
   readonly fields: ReadonlyMap<string, FieldSpan>
 }
 
-/** What is found in a body, whichever dialect reads it. Plain data, which can come from another thread. */
+/** A parsed body, in any dialect. Plain data, because it may come from another thread. */
 export interface FoundObject extends JsonObject {
   readonly duplicates: ReadonlySet<string>
   readonly counts: Readonly<ScanCounts>
-  /** Large objects at its top, by where they start. */
+  /** Large objects at the top level, by their start in the body. */
   readonly inside: ReadonlyMap<number, FoundInside>
-  /** What a large one may name of what is kept at an upstream. */
+  /** All references in a large body. */
   readonly references?: readonly Reference[]
-  /** A field that JSON.parse has dropped, and that may name something kept at an upstream which reads it. */
+  /** A duplicate field that JSON.parse has dropped. An upstream may read it, and it may contain a reference. */
   readonly dropped?: string
 }
 
@@ -53,12 +53,12 @@ export interface FoundProblem {
 export type Found = FoundObject | FoundProblem
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
-const none: FoundObject['inside'] = new Map()
+const noObjects: FoundObject['inside'] = new Map()
 
-/** Names are counted only where there is room for too many. */
+/** Only large bodies can have too many names, so names are counted only there. */
 const largeBounds: ScanBounds = { ...scanBounds, namesMax: bounds.jsonNamesMax, nameBytesMax: bounds.jsonNameBytesMax }
 
-/** All that is looked at in a body before a dialect reads it. */
+/** Parses and checks a body before a dialect reads it. */
 export function findObject(body: Buffer): Found {
   const isLarge = body.length > bounds.smallBodyBytesMax
   const scan = scanObject(body, isLarge ? largeBounds : scanBounds)
@@ -71,22 +71,22 @@ export function findObject(body: Buffer): Found {
   if (hasLoneSurrogate(body)) return { code: 'json_invalid', detail: 'half a surrogate pair' }
   const { names, ...found } = scan
   const dropped = scan.counts.fields === countFields(json) ? undefined : droppedField(body, json, scan)
-  const more = isLarge ? { inside: findInside(body, json, scan), references: allReferences(json) } : { inside: none }
-  return { json, ...found, ...more, ...(dropped !== undefined && { dropped }) }
+  const extra = isLarge ? { inside: findLargeObjects(body, json, scan), references: allReferences(json) } : { inside: noObjects }
+  return { json, ...found, ...extra, ...(dropped !== undefined && { dropped }) }
 }
 
 const allReferences = (json: JsonObject['json']): readonly Reference[] =>
   findReferences(json, () => true, bounds.referencesFoundMax)
 
 /**
- * Of fields with the same name in one object JSON.parse keeps the last, with all that is in it; an upstream may read
- * another one. Which names were dropped is told by how often they stand in the text and in what was parsed.
+ * Returns a name that JSON.parse has dropped. If an object has two fields with one name, JSON.parse keeps the last one,
+ * and an upstream may read the first one. A dropped name occurs in the text more often than in the parsed value.
  */
 function droppedField(body: Buffer, json: unknown, { fields, duplicates, names }: ObjectScan): string | undefined {
   for (const name of duplicates) if (isLookedAt(name)) return name
   if (names === undefined) {
-    const again = scanObject(body, { ...scanBounds, namesMax: bounds.jsonNamesMax })
-    return typeof again === 'string' ? 'an object' : droppedField(body, json, again)
+    const rescan = scanObject(body, { ...scanBounds, namesMax: bounds.jsonNamesMax })
+    return typeof rescan === 'string' ? 'an object' : droppedField(body, json, rescan)
   }
   const written = new Map<string, number>()
   for (const name of fields.keys()) written.set(name, 1)
@@ -94,12 +94,12 @@ function droppedField(body: Buffer, json: unknown, { fields, duplicates, names }
     const name = writtenName(key) ?? key
     written.set(name, (written.get(name) ?? 0) + count)
   }
-  const kept = countNames(json)
-  for (const [name, count] of written) if (count !== kept.get(name) && isLookedAt(name)) return name
+  const parsedNames = countNames(json)
+  for (const [name, count] of written) if (count !== parsedNames.get(name) && isLookedAt(name)) return name
   return undefined
 }
 
-function findInside(body: Buffer, json: JsonObject['json'], { fields }: ObjectScan): FoundObject['inside'] {
+function findLargeObjects(body: Buffer, json: JsonObject['json'], { fields }: ObjectScan): FoundObject['inside'] {
   const inside = new Map<number, FoundInside>()
   for (const [name, { start, end }] of fields) {
     const value = json[name]
@@ -112,61 +112,62 @@ function findInside(body: Buffer, json: JsonObject['json'], { fields }: ObjectSc
 
 const BRACE_OPEN = 0x7b
 
-/** What was found in large bodies, off the thread that serves calls, before anybody reads them. */
-const foundBefore = new WeakMap<Buffer, Found>()
+/** Large bodies that another thread has parsed. */
+const parsedBodies = new WeakMap<Buffer, Found>()
 
 export function noteFound(body: Buffer, found: Found): void {
-  foundBefore.set(body, found)
+  parsedBodies.set(body, found)
   if ('json' in found && found.references !== undefined) noteReferences(found.json, found.references)
 }
 
 const hintOf: Partial<Record<ErrorCode, string>> = {
-  json_too_deep: `It may have ${bounds.jsonDepthMax} levels.`,
+  json_too_deep: `The limit is ${bounds.jsonDepthMax} levels.`,
   json_too_many:
-    `It may hold ${bounds.jsonValuesMax} values, ${bounds.jsonContainersMax} of them lists or objects, ` +
-    `and ${bounds.jsonNamesMax} different names of fields, of ${bounds.jsonNameBytesMax} bytes each.`,
+    `The limits are ${bounds.jsonValuesMax} values, ${bounds.jsonContainersMax} of them lists or objects, ` +
+    `and ${bounds.jsonNamesMax} different field names of ${bounds.jsonNameBytesMax} bytes each.`,
 }
 
 export function readJsonObject(body: Buffer, readFields: readonly string[]): JsonObject {
-  const found = foundBefore.get(body) ?? findObject(body)
+  const found = parsedBodies.get(body) ?? findObject(body)
   if ('code' in found) {
     const hint = hintOf[found.code]
     throw new Refusal(found.code, found.detail, hint === undefined ? {} : { hint })
   }
-  const twice = readFields.find(field => found.duplicates.has(field)) ?? sameButForCase(found.fields, readFields)
-  if (twice !== undefined) {
-    throw new Refusal('field_duplicate', twice, { param: twice, hint: `"${twice}" may stand once.` })
+  const duplicate = readFields.find(field => found.duplicates.has(field)) ?? sameButForCase(found.fields, readFields)
+  if (duplicate !== undefined) {
+    throw new Refusal('field_duplicate', duplicate, { param: duplicate, hint: `"${duplicate}" must not occur more than once.` })
   }
   if (found.dropped !== undefined) {
-    const hint = `An object in it has the same field twice, and "${found.dropped}" is one of them or in one of them.`
+    const hint = `An object has two fields with the same name: "${found.dropped}", or a field that contains it.`
     throw new Refusal('field_duplicate', 'in an object', { param: found.dropped.slice(0, 64), hint })
   }
   return { json: found.json, fields: found.fields }
 }
 
-/** The object that is the value of a field at the top of a body that was read. */
+/** Scans the object in a top-level field of a parsed body. */
 export function scanField(body: Buffer, { start, end }: FieldSpan): ObjectScan | ScanProblem {
   return foundInside(body, start)?.scan ?? scanObject(body.subarray(start, end), scanBounds)
 }
 
 function foundInside(body: Buffer, start: number): FoundInside | undefined {
-  const found = foundBefore.get(body)
+  const found = parsedBodies.get(body)
   return found !== undefined && 'inside' in found ? found.inside.get(start) : undefined
 }
 
-/** The same as a body of its own, which is not scanned or parsed again where it is large. */
+/** Returns the object in a top-level field as a body. A large object is not scanned or parsed again. */
 export function bodyInside(body: Buffer, span: FieldSpan, json: Readonly<Record<string, unknown>>): Buffer {
   const inner = body.subarray(span.start, span.end)
   const scan = scanField(body, span)
-  const before = foundInside(body, span.start)
-  const references = before && { references: before.references }
-  if (typeof scan !== 'string') noteFound(inner, { json, ...scan, inside: none, ...references })
+  const parsedField = foundInside(body, span.start)
+  const references = parsedField && { references: parsedField.references }
+  if (typeof scan !== 'string') noteFound(inner, { json, ...scan, inside: noObjects, ...references })
   return inner
 }
 
 /**
- * Some servers read `Model` as `model`, and the last one wins: then we would have priced another call. They fold as
- * Unicode does, so that the long s of `max_tokenſ` is an s: its capital is.
+ * Returns a field of `readFields` that is also present in another case. Some servers read `Model` as `model`, and the
+ * gateway would price another call than the upstream serves. They fold case as Unicode does: the long s in
+ * `max_tokenſ` is an s, because its capital is S.
  */
 export function sameButForCase(
   fields: ReadonlyMap<string, FieldSpan>,
@@ -179,7 +180,7 @@ export function sameButForCase(
   return undefined
 }
 
-/** Undefined for what is no JSON, or no UTF-8. */
+/** Undefined if the body is not valid JSON or not valid UTF-8. */
 function parse(body: Buffer): unknown {
   try {
     return JSON.parse(decoder.decode(body))
@@ -188,14 +189,14 @@ function parse(body: Buffer): unknown {
   }
 }
 
-/** What an upstream says, parsed. Throws for what is no JSON, or as deep as no answer is. */
+/** Parses JSON from an upstream. Throws if it is invalid or nested too deeply. */
 export const parseAnswer = (text: string): unknown => parseShallow(text, bounds.jsonDepthMax)
 
-/** The bound that this text is beyond, if that is why it could not be parsed. */
+/** Explains the limit that the text exceeds, if this is why it could not be parsed. */
 export function boundOfAnswer(text: string): string | undefined {
-  return isTooDeep(text, bounds.jsonDepthMax) ? `It is nested more than ${bounds.jsonDepthMax} levels deep.` : undefined
+  return isTooDeep(text, bounds.jsonDepthMax) ? `The answer is nested more than ${bounds.jsonDepthMax} levels deep.` : undefined
 }
 
-/** JSON inside of a text, such as the arguments of a call, which no scan of the body around it has seen. */
+/** Parses JSON inside a text, such as the arguments of a tool call. The scan of the body does not cover it. */
 export const parseText = (text: string, revive?: Parameters<typeof parseShallow>[2]): unknown =>
   parseShallow(text, bounds.jsonDepthMax, revive)

@@ -1,3 +1,3 @@
-// JSON that was parsed and not checked yet.
+// The type of a parsed JSON object whose fields are not checked yet.
 
 export type Json = Readonly<Record<string, unknown>>

@@ -1,24 +1,25 @@
-// A form as it is read beside the thread that serves calls, where it is large: its parts, and how long its sounds last.
+// Parses forms: their parts, and the duration of their audio files. Large forms are parsed in another thread, and the
+// result is cached here.
 
 import type { FormPart } from '../../http/server/multipart.ts'
 import { boundaryOf, readForm } from '../../http/server/multipart.ts'
 import { soundLength } from '../openai-passthrough/sound-length.ts'
 
-/** Longer texts are files, whatever they are called. */
+/** A longer text counts as a file, even without a file name. */
 const TEXT_BYTES_MAX = 64 * 1024
 
 export const isFile = ({ filename, start, end }: FormPart): boolean =>
   filename !== undefined || end - start > TEXT_BYTES_MAX
 
-/** Plain data, which can come from another thread. */
+/** A parsed form. Plain data, because it may come from another thread. */
 export interface FoundForm {
-  /** Or why the body is no form. */
+  /** A string says why the body is no form. */
   readonly parts: readonly FormPart[] | string
-  /** Of each file, by where it starts, in seconds. */
+  /** The duration of each audio file in seconds, by the start of the file in the body. */
   readonly sounds: ReadonlyMap<number, number>
 }
 
-/** Undefined where the content type names no boundary that could be used. */
+/** Undefined if the content type has no valid boundary. */
 export function findForm(body: Buffer, contentType: string): FoundForm | undefined {
   const boundary = boundaryOf(contentType)
   if (boundary === undefined) return undefined
@@ -27,13 +28,13 @@ export function findForm(body: Buffer, contentType: string): FoundForm | undefin
   return { parts, sounds: new Map(files.map(({ start, end }) => [start, soundLength(body.subarray(start, end))])) }
 }
 
-const foundBefore = new WeakMap<Buffer, FoundForm>()
+const parsedForms = new WeakMap<Buffer, FoundForm>()
 
-export const noteForm = (body: Buffer, found: FoundForm): void => void foundBefore.set(body, found)
+export const noteForm = (body: Buffer, found: FoundForm): void => void parsedForms.set(body, found)
 
 export const partsOf = (body: Buffer, boundary: string): readonly FormPart[] | string =>
-  foundBefore.get(body)?.parts ?? readForm(body, boundary)
+  parsedForms.get(body)?.parts ?? readForm(body, boundary)
 
-/** How many seconds the sound in a file lasts. */
+/** Returns the duration of an audio file in seconds. */
 export const soundOf = (body: Buffer, { start, end }: FormPart): number =>
-  foundBefore.get(body)?.sounds.get(start) ?? soundLength(body.subarray(start, end))
+  parsedForms.get(body)?.sounds.get(start) ?? soundLength(body.subarray(start, end))

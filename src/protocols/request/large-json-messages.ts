@@ -1,19 +1,19 @@
-// The messages between the reader of large bodies and its thread.
+// The messages between the reader of large bodies and its worker thread.
 
 import type { Found } from './json-object.ts'
 import type { FoundForm } from './large-form.ts'
 
 export interface FromLargeJson extends Pick<ToLargeJson, 'id' | 'bytes'> {
-  /** Of JSON. */
+  /** Present for JSON. */
   readonly found?: Found
   readonly form?: FoundForm | undefined
-  /** SHA-256, in hex. */
+  /** The SHA-256 of the body in hex. */
   readonly hash: string
 }
 
 export interface ToLargeJson {
   readonly id: number
   readonly bytes: Uint8Array
-  /** Of a form; undefined for JSON. */
+  /** The content type of a form. Undefined for JSON. */
   readonly formType: string | undefined
 }

@@ -1,4 +1,4 @@
-// Looks at large bodies in a thread of its own: 32 MiB can take the better part of a second.
+// The worker thread that parses large bodies: 32 MiB can take most of a second.
 
 import { hash } from 'node:crypto'
 import { readlinkSync } from 'node:fs'
@@ -9,26 +9,26 @@ import type { FromLargeJson, ToLargeJson } from './large-json-messages.ts'
 
 declare const self: Worker
 
-const LESS_URGENT = 10
-/** The system knows none beyond. */
-const LEAST_URGENT = 19
+const NICE_INCREMENT = 10
+/** The highest nice value of the system. */
+const NICE_MAX = 19
 
-/** Where there are fewer cores than threads, calls come first. A system on which that cannot be said is left alone. */
-function stepBack(): void {
+/** Lowers the priority of this thread, so that serving calls comes first if there are fewer cores than threads. */
+function lowerPriority(): void {
   try {
     const thread = Number(readlinkSync('/proc/thread-self').split('/').at(-1))
-    setPriority(thread, Math.min(LEAST_URGENT, getPriority(thread) + LESS_URGENT))
+    setPriority(thread, Math.min(NICE_MAX, getPriority(thread) + NICE_INCREMENT))
   } catch {
-    // It only takes longer for others.
+    // Not possible on this system. Other work then only takes longer.
   }
 }
 
-stepBack()
+lowerPriority()
 
 self.onmessage = ({ data }: MessageEvent<ToLargeJson>) => {
   const { id, bytes, formType } = data
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const said = formType === undefined ? { found: findObject(body) } : { form: findForm(body, formType) }
-  const done: FromLargeJson = { id, ...said, bytes, hash: hash('sha256', bytes, 'hex') }
+  const result = formType === undefined ? { found: findObject(body) } : { form: findForm(body, formType) }
+  const done: FromLargeJson = { id, ...result, bytes, hash: hash('sha256', bytes, 'hex') }
   postMessage(done, [bytes.buffer as ArrayBuffer])
 }

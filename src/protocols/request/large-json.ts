@@ -1,9 +1,8 @@
-// The near side of the thread that looks at large bodies, of JSON and of forms. What comes back is built on the thread
-// that serves calls, which takes time by what the body holds and not by its length: so it is estimated from what was
-// counted, and charged to the account that sent it. One account has a tenth of that thread for its large bodies, all
-// together have half.
+// Reads large bodies, JSON and forms, in a worker thread. The result is rebuilt on the thread that serves calls, which
+// takes time that depends on the number of values. This time is estimated and charged to the account that sent the
+// body: large bodies of one account get at most a tenth of that thread, those of all accounts at most half.
 //
-// The thread is started when first needed and let go when nobody needs it.
+// The worker starts when it is needed and ends when it is idle.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Rest } from '../../base/collections/fair-queue.ts'
@@ -17,36 +16,36 @@ import type { FromLargeJson, ToLargeJson } from './large-json-messages.ts'
 
 const hashes = new WeakMap<Uint8Array, string>()
 
-/** The SHA-256 of a large body, in hex, where it was taken beside the thread that serves calls. */
+/** The SHA-256 of a large body in hex, if the worker has computed it. */
 export const hashTaken = (body: Uint8Array): string | undefined => hashes.get(body)
 
 export interface LargeJsonParts {
   readonly deadlines: Deadlines
-  /** Hears when the thread died; the next need starts another. */
+  /** Called when the worker has died. The next large body starts another one. */
   onFault(detail: string): void
 }
 
-/** Whose body it is, and whether anybody still waits for it. */
+/** The account that a body belongs to, and a check whether the caller still waits. */
 export interface LargeBodyOwner {
   readonly name: string
   throwIfGone(): void
 }
 
-interface Waiting {
+interface PendingRead {
   resolve(done: FromLargeJson): void
   reject(fault: Error): void
 }
 
 const IDLE_MS = 60_000
-const OWN_REST = 9
-const ALL_REST = 1
+const ACCOUNT_REST = 9
+const TOTAL_REST = 1
 
 export class LargeJson {
   readonly #parts: LargeJsonParts
-  readonly #turns = new FairTurns(1, 1)
-  readonly #waiting = new Map<number, Waiting>()
-  #thread: Worker | undefined
-  #idle: ReturnType<typeof setTimeout> | undefined
+  readonly #queue = new FairTurns(1, 1)
+  readonly #pending = new Map<number, PendingRead>()
+  #worker: Worker | undefined
+  #idleTimer: ReturnType<typeof setTimeout> | undefined
   #lastId = 0
 
   constructor(parts: LargeJsonParts) {
@@ -54,78 +53,80 @@ export class LargeJson {
   }
 
   get running(): boolean {
-    return this.#thread !== undefined
+    return this.#worker !== undefined
   }
 
-  /** The same bytes, at which has been looked when a dialect reads them. What is given here is gone. */
+  /**
+   * Returns the same bytes, with their parsed form cached. `body` is unusable afterwards: its memory is transferred.
+   */
   async look(body: Buffer, owner: LargeBodyOwner, formType?: string): Promise<Buffer> {
-    const turn = this.#turns.take(owner.name, {
+    const reply = this.#queue.take(owner.name, {
       throwIfUnwanted: () => owner.throwIfGone(),
       run: () => this.#ask(body, formType),
       restAfter: ({ found }) => restAfter(found, body.length),
     })
-    const late = (): Refusal => new Refusal('overloaded', 'large bodies wait for their turn', { retryAfterMs: 2_000 })
-    const { bytes, found, form, hash } = await this.#parts.deadlines.within(bounds.bodyTurnMsMax, turn, late)
-    const back = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    if (found !== undefined) noteFound(back, found)
-    if (form !== undefined) noteForm(back, form)
-    hashes.set(back, hash)
-    return back
+    const timeout = (): Refusal => new Refusal('overloaded', 'large bodies wait too long in their queue', { retryAfterMs: 2_000 })
+    const { bytes, found, form, hash } = await this.#parts.deadlines.within(bounds.bodyTurnMsMax, reply, timeout)
+    const parsedBody = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    if (found !== undefined) noteFound(parsedBody, found)
+    if (form !== undefined) noteForm(parsedBody, form)
+    hashes.set(parsedBody, hash)
+    return parsedBody
   }
 
   close(): void {
-    clearTimeout(this.#idle)
-    this.#thread?.terminate()
-    this.#thread = undefined
-    for (const { reject } of this.#waiting.values()) reject(new Refusal('draining', 'large bodies'))
-    this.#waiting.clear()
+    clearTimeout(this.#idleTimer)
+    this.#worker?.terminate()
+    this.#worker = undefined
+    for (const { reject } of this.#pending.values()) reject(new Refusal('draining', 'large bodies'))
+    this.#pending.clear()
   }
 
   #ask(body: Buffer, formType: string | undefined): Promise<FromLargeJson> {
-    clearTimeout(this.#idle)
-    this.#thread ??= this.#start()
+    clearTimeout(this.#idleTimer)
+    this.#worker ??= this.#start()
     const id = ++this.#lastId
-    // Its memory changes hands. A body that fills most of it has it alone, also where there was room for more.
-    const isAlone = body.byteLength * 2 >= body.buffer.byteLength
-    const bytes = isAlone ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength) : new Uint8Array(body)
+    // The memory is transferred to the worker. If the body fills most of its buffer, the whole buffer is transferred.
+    const ownsBuffer = body.byteLength * 2 >= body.buffer.byteLength
+    const bytes = ownsBuffer ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength) : new Uint8Array(body)
     return new Promise((resolve, reject) => {
-      this.#waiting.set(id, { resolve, reject })
-      this.#thread!.postMessage({ id, bytes, formType } satisfies ToLargeJson, [bytes.buffer as ArrayBuffer])
+      this.#pending.set(id, { resolve, reject })
+      this.#worker!.postMessage({ id, bytes, formType } satisfies ToLargeJson, [bytes.buffer as ArrayBuffer])
     })
   }
 
   #start(): Worker {
-    const thread = new Worker(new URL('./large-json-thread.ts', import.meta.url).href)
-    thread.onmessage = (event: MessageEvent<FromLargeJson>) => {
+    const worker = new Worker(new URL('./large-json-thread.ts', import.meta.url).href)
+    worker.onmessage = (event: MessageEvent<FromLargeJson>) => {
       const done = event.data
-      this.#waiting.get(done.id)?.resolve(done)
-      this.#waiting.delete(done.id)
-      if (this.#waiting.size > 0) return
-      clearTimeout(this.#idle)
-      this.#idle = setTimeout(() => this.close(), IDLE_MS)
-      this.#idle.unref()
+      this.#pending.get(done.id)?.resolve(done)
+      this.#pending.delete(done.id)
+      if (this.#pending.size > 0) return
+      clearTimeout(this.#idleTimer)
+      this.#idleTimer = setTimeout(() => this.close(), IDLE_MS)
+      this.#idleTimer.unref()
     }
-    thread.onerror = event => {
-      if (this.#thread !== thread) return
+    worker.onerror = event => {
+      if (this.#worker !== worker) return
       this.close()
       this.#parts.onFault(event.message)
     }
-    return thread
+    return worker
   }
 }
 
-/** What it costs to build, to read and to check each, roughly, in microseconds. */
+/** The approximate time to rebuild and check one of each, in microseconds. */
 const COST_US = { names: 3, containers: 0.5, values: 0.1, bytes: 0.0005 }
 
-/** In milliseconds of the thread that serves calls. */
+/** Estimates how long a body occupies the thread that serves calls, in milliseconds. */
 export function servingCostMs(found: Found | undefined, bytes: number): number {
-  const none = { names: 0, containers: 0, values: 0 }
-  const { names, containers, values } = found !== undefined && 'counts' in found ? found.counts : none
-  const us = names * COST_US.names + containers * COST_US.containers + values * COST_US.values + bytes * COST_US.bytes
-  return us / 1_000
+  const noCounts = { names: 0, containers: 0, values: 0 }
+  const { names, containers, values } = found !== undefined && 'counts' in found ? found.counts : noCounts
+  const costUs = names * COST_US.names + containers * COST_US.containers + values * COST_US.values + bytes * COST_US.bytes
+  return costUs / 1_000
 }
 
 function restAfter(found: Found | undefined, bytes: number): Rest {
   const costMs = servingCostMs(found, bytes)
-  return { ownMs: OWN_REST * costMs, allMs: ALL_REST * costMs }
+  return { ownMs: ACCOUNT_REST * costMs, allMs: TOTAL_REST * costMs }
 }

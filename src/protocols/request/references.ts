@@ -1,6 +1,6 @@
-// The fields of requests that name something kept at an upstream: a file, a container, a stored item. One credential
-// of an upstream serves all accounts, so that the upstream gives each of them whatever the others have made. Which ids
-// an account may use is decided in pipeline/route/references.ts; this file only finds them.
+// Finds the references in a request: ids of things that an upstream stores, such as files, containers and items. All
+// accounts share one credential, so the upstream would give each account what the others have stored there. Which ids
+// an account may use is decided in pipeline/route/references.ts.
 //
 // docs/kept-state.md lists `referenceFields`; a test compares the two.
 
@@ -31,31 +31,31 @@ export type ReferenceKind =
 export interface Reference {
   readonly kind: ReferenceKind
   readonly id: string
-  /** As the caller wrote it, such as `input[0].content[1].file_id`. Made when it is asked for. */
+  /** The steps to the field. `pathText` writes them as `input[0].content[1].file_id`. */
   readonly path: readonly (string | number)[]
-  /** Of an address that anybody may fetch: it names something kept only where this is the upstream's own host. */
+  /** The host of a public URL. Such a URL is a reference only if it is the upstream's own host. */
   readonly host?: string
-  /** Means something only to an upstream of the caller's own dialect that keeps responses. */
+  /** Only an upstream of the caller's dialect that stores responses reads this reference. */
   readonly isOptional?: true
 }
 
 export interface ReferenceField {
   readonly kind: ReferenceKind
   readonly fields: readonly string[]
-  /** Where official schemas have it. */
+  /** Where the official schemas have the fields. */
   readonly where: string
-  /** The ids in a value; none where the value names nothing. */
+  /** Returns the ids in a value. */
   readonly read: (value: unknown) => readonly string[]
 }
 
-/** Ids, also in lists of them, and in objects that have an id or a name. */
+/** Reads ids, lists of ids, and objects with an `id` or a `name`. */
 function texts(value: unknown): readonly string[] {
   const found: string[] = []
   addTexts(value, found)
   return found
 }
 
-/** Into one list: lists may lie in each other hundreds of levels deep. */
+/** Adds to one list instead of joining lists, because lists may be nested hundreds of levels deep. */
 function addTexts(value: unknown, found: string[], fields: readonly string[] = ['id', 'name']): void {
   if (typeof value === 'string' && value !== '') found.push(value)
   if (typeof value === 'number') found.push(String(value))
@@ -67,9 +67,9 @@ function addFields(holder: Json, fields: readonly string[], found: string[]): vo
   for (const field of fields) for (const one of valuesOf(holder, field)) if (!isObject(one)) addTexts(one, found)
 }
 
-/** An id, or an object that has one. */
+/** Reads an id, or the `id` of an object. */
 const textOrId = (value: unknown): readonly string[] => (isObject(value) ? objectId(value) : texts(value))
-/** The ids of objects. */
+/** Reads the `id` of objects. */
 function objectId(value: unknown): readonly string[] {
   const found: string[] = []
   const add = (one: unknown): void => {
@@ -79,27 +79,29 @@ function objectId(value: unknown): readonly string[] {
   add(value)
   return found
 }
-/** Whatever stands there names something. */
+/** Any value that is not empty is a reference. */
 const anything = (value: unknown): readonly string[] => {
   const isEmpty = value === undefined || value === null || value === false || value === ''
   return isEmpty ? [] : [typeof value === 'string' ? value : 'an object']
 }
 
-/** Skills of the provider are there for everybody, under words (`xlsx`, `openai-sheets`); others have random ids. */
-const PUBLISHED = /^[a-z]{2,16}(?:-[a-z]{2,32})*$/
-const skills = (value: unknown): readonly string[] => texts(value).filter(id => !PUBLISHED.test(id))
+/** Skills that the provider publishes have words as ids (`xlsx`, `openai-sheets`). Others have random ids. */
+const PUBLIC_SKILL = /^[a-z]{2,16}(?:-[a-z]{2,32})*$/
+const skills = (value: unknown): readonly string[] => texts(value).filter(id => !PUBLIC_SKILL.test(id))
 
-/** Voices that everybody may use have plain names; SiliconFlow names those of its users by this scheme. */
+/** Public voices have plain names. SiliconFlow's ids of custom voices start with `speech:`. */
 const voices = (value: unknown): readonly string[] =>
   typeof value === 'string' ? (/^\s*speech:/i.test(value) ? [value.trim()] : []) : objectId(value)
 
-/** The values of a field in all spellings: some servers read `File_ID` and `fileId` as `file_id`. */
+/** Returns the values of a field in all spellings: some servers read `File_ID` and `fileId` as `file_id`. */
 export function valuesOf(holder: Json, name: string): readonly unknown[] {
   const plain = foldName(name)
   const values: unknown[] = []
   for (const one in holder) if (one === name || readName(one).plain === plain) values.push(holder[one])
   return values
 }
+
+const words = (names: string): readonly string[] => names.split(' ')
 
 export const referenceFields: readonly ReferenceField[] = [
   {
@@ -113,11 +115,10 @@ export const referenceFields: readonly ReferenceField[] = [
   },
   {
     kind: 'file',
-    fields: [
-      ...['file', 'files', 'image_file', 'image_files', 'input_file', 'input_files', 'video_file', 'audio_file'],
-      ...['document_file', 'image', 'images', 'input_image', 'video', 'input_video', 'input_audio', 'media'],
-      ...['image_url', 'video_url', 'audio_url'],
-    ],
+    fields: words(
+      'file files image_file image_files input_file input_files video_file audio_file document_file image images ' +
+        'input_image video input_video input_audio media image_url video_url audio_url',
+    ),
     where: 'an `id` in the object: `file.id`, `image_file.id`; the `id` of a part whose type is one of these',
     read: objectId,
   },
@@ -191,14 +192,13 @@ export const referenceFields: readonly ReferenceField[] = [
   },
   {
     kind: 'other',
-    fields: [
-      ...['agent_id', 'assistant_id', 'asset', 'assets', 'asset_id', 'asset_ids', 'batch_id', 'bot_id', 'cache_id'],
-      ...['context_cache_id', 'corpus_id', 'corpora_id', 'data_store', 'datastore', 'datastore_id', 'dataset_id'],
-      ...['document_id', 'document_ids', 'index_id', 'index_ids', 'interaction_id', 'knowledge_base_id'],
-      ...['knowledge_base_ids', 'knowledge_id', 'knowledge_ids', 'library_id', 'library_ids', 'memory_id'],
-      ...['memory_ids', 'memory_store_id', 'memory_store_ids', 'prompt_template_name', 'rag_corpus'],
-      ...['rag_file_ids', 'response_template_name', 'store_id', 'store_ids', 'tunnel_id', 'upload_id'],
-    ],
+    fields: words(
+      'agent_id assistant_id asset assets asset_id asset_ids batch_id bot_id cache_id context_cache_id corpus_id ' +
+        'corpora_id data_store datastore datastore_id dataset_id document_id document_ids index_id index_ids ' +
+        'interaction_id knowledge_base_id knowledge_base_ids knowledge_id knowledge_ids library_id library_ids ' +
+        'memory_id memory_ids memory_store_id memory_store_ids prompt_template_name rag_corpus rag_file_ids ' +
+        'response_template_name store_id store_ids tunnel_id upload_id',
+    ),
     where: 'fields of other providers, wherever they stand',
     read: texts,
   },
@@ -208,60 +208,63 @@ const byName: ReadonlyMap<string, ReferenceField> = new Map(
   referenceFields.flatMap(row => row.fields.map(field => [foldName(field), row] as const)),
 )
 
-/** Whose texts may be addresses with a scheme of the provider's own, such as `asset://` and `gs://`. */
+/** Names of fields whose texts may be URLs with a provider's own scheme, such as `asset://` and `gs://`. */
 const HOLDS_ADDRESS = /(?:ur[il]|image|video|audio|media|mask|frame)s?$/
 const SCHEME = /^([a-z][a-z0-9+.-]{0,30}):/i
 const OPEN_SCHEMES: ReadonlySet<string> = new Set(['http', 'https', 'data'])
 const OPEN_ADDRESS = /^(?:https?|data):/i
-/** The id of a file after its scheme, wherever it stands in a text: Qwen takes it for the file's content. */
+/** The id of a file anywhere in a text. Qwen replaces it by the content of the file. */
 const FILE_IN_TEXT = /fileid:\/\/([\w.-]{1,256})/gi
-/** A field for media, and what its address may stand in. */
+/** Names of fields for media, and of objects that contain the URL of media. */
 const HOLDS_MEDIA = /(?:image|video|audio|media|mask|frame|(?<!pro)file)s?(?:ur[il]s?)?$/
-const MEDIA_AROUND = /image|video|audio|media|mask|frame|file|source/
-/** Neither an address nor the media themselves, nor a word such as `auto`: an id, which may go without its scheme. */
+const MEDIA_CONTAINER = /image|video|audio|media|mask|frame|file|source/
+/** An id without a scheme: neither a URL nor media in base64, nor a word such as `auto`. */
 const BARE_ID = /^(?![a-z0-9]{0,15}$)[\w.:/@-]{1,256}$/i
-/** How pictures and sounds begin in Base64. The smallest are as short as an id. */
+/** The start of images and audio in base64. The smallest ones are as short as an id. */
 const MEDIA_BYTES = /^(?:iVBOR|\/9j\/|R0lGOD|UklGR)/
-/** What servers may leave out before they read a text: blanks, control characters, and what nobody sees. */
+/** Invisible characters that servers may trim from the start of a text. */
 const UNSEEN = /^[\s\p{Cc}\p{Cf}\p{Z}\p{Default_Ignorable_Code_Point}]+/u
-/** Left out of an address wherever they stand. */
-const BREAKS = /[\t\r\n]+/g
-/** Longer texts are no ids: of these only the beginning is looked at, so that their length costs nothing. */
+/** Characters that are removed from anywhere in a URL. */
+const LINE_BREAKS = /[\t\r\n]+/g
+/** Ids are never longer. Only the start of a longer text is searched, so its length costs no time. */
 const ID_CHARS_MAX = 4_096
 
-/** The beginning of a text without what nobody sees; empty if there is nothing else in it. */
-function beginning(text: string): string {
+/** Returns the start of a text without leading invisible characters. */
+function startOf(text: string): string {
   const first = text.charCodeAt(0)
   const head = text.slice(0, ID_CHARS_MAX)
   return first > 0x20 && first < 0x7f ? head : head.replace(UNSEEN, '')
 }
 
-/** The caller's own words: schemas, arguments of its tools, labels. No upstream takes anything in them for an id. */
-const OWN_WORDS: ReadonlySet<string> = new Set(
-  [
-    ...['metadata', 'labels', 'parameters', 'input_schema', 'parameters_json_schema', 'schema', 'response_schema'],
-    ...['response_json_schema', '_response_json_schema', 'output_schema', 'args', 'arguments', 'function_call'],
-    ...['function_declarations', 'logit_bias'],
-  ].map(foldName),
+/** Fields with the caller's own data: schemas, arguments of tools, labels. No upstream looks for ids in them. */
+const CALLER_DATA: ReadonlySet<string> = new Set(
+  words(
+    'metadata labels parameters input_schema parameters_json_schema schema response_schema response_json_schema ' +
+      '_response_json_schema output_schema args arguments function_call function_declarations logit_bias',
+  ).map(foldName),
 )
 
-/** Items of Responses that hold all that they mean: their `id` is only a label. */
-const WHOLE_ITEMS: ReadonlySet<unknown> = new Set([
-  ...['function_call', 'function_call_output', 'custom_tool_call', 'custom_tool_call_output', 'local_shell_call'],
-  ...['local_shell_call_output', 'shell_call', 'shell_call_output', 'apply_patch_call', 'apply_patch_call_output'],
-  ...['mcp_approval_response', 'computer_call_output', 'tool_search_output', 'additional_tools'],
-])
+/** Items of Responses that contain all of their content. Their `id` is no reference. */
+const WHOLE_ITEMS: ReadonlySet<unknown> = new Set(
+  words(
+    'function_call function_call_output custom_tool_call custom_tool_call_output local_shell_call ' +
+      'local_shell_call_output shell_call shell_call_output apply_patch_call apply_patch_call_output ' +
+      'mcp_approval_response computer_call_output tool_search_output additional_tools',
+  ),
+)
 
-/** Items that hold all that they mean in `encrypted_content`, if they have it. */
-const SEALED_ITEMS: ReadonlySet<unknown> = new Set(['reasoning', 'compaction', 'compaction_summary'])
+/** Items that contain all of their content if they have `encrypted_content`. */
+const ENCRYPTED_ITEMS: ReadonlySet<unknown> = new Set(['reasoning', 'compaction', 'compaction_summary'])
 
-/** Parts of messages that are a file: an `id` in them is the file's. */
-const FILE_PARTS: ReadonlySet<string> = new Set([
-  ...['file', 'input_file', 'image_file', 'input_image', 'video_file', 'input_video', 'audio_file', 'input_audio'],
-  ...['asset', 'image', 'image_url', 'video', 'video_url', 'audio', 'audio_url', 'media'],
-])
+/** Types of message parts that are a file. The `id` of such a part is the id of a file. */
+const FILE_PARTS: ReadonlySet<string> = new Set(
+  words(
+    'file input_file image_file input_image video_file input_video audio_file input_audio asset image image_url ' +
+      'video video_url audio audio_url media',
+  ),
+)
 
-/** What the model reads, in whichever dialect: in translation it may become the text of a message. */
+/** Fields that the model reads, in any dialect. A translation may turn them into the text of a message. */
 const TEXT_FIELDS: ReadonlySet<string> = new Set([
   'content',
   'text',
@@ -272,39 +275,39 @@ const TEXT_FIELDS: ReadonlySet<string> = new Set([
   'prompt',
 ])
 
-/** Besides the fields of the table: what decides whether something is named. */
+/** Fields besides the table that decide whether there is a reference. */
 const DECIDING: ReadonlySet<string> = new Set(['id', 'type', 'encrypted_content'].map(foldName))
 
-/** What a field's name says of its value. */
-interface Name {
+/** What the name of a field says about its value. */
+interface FieldName {
   readonly plain: string
   readonly row: ReferenceField | undefined
   readonly holdsAddress: boolean
   readonly holdsMedia: boolean
   readonly holdsText: boolean
-  readonly holdsOwnWords: boolean
+  readonly holdsCallerData: boolean
 }
 
-const names = new Map<string, Name>()
+const names = new Map<string, FieldName>()
 const NAMES_MAX = 10_000
 const NAME_CHARS_MAX = 64
 
-/** Most names come again and again. */
-function readName(name: string): Name {
+/** Cached, because most names occur again and again. */
+function readName(name: string): FieldName {
   const known = names.get(name)
   if (known !== undefined) return known
-  // No name that matters is longer; the last part of a form's `image[0][file_id]` and `image.0.file_id` is.
+  // Known names are shorter. Of a form field such as `image[0][file_id]` or `image.0.file_id`, the last part counts.
   const end = name.slice(-NAME_CHARS_MAX)
   const words = /[[.]/.test(end) ? end.split(/[[\].]+/) : [end]
   const part = words.findLast(one => one !== '' && !/^\d+$/.test(one)) ?? ''
   const plain = foldName(part)
-  const read: Name = {
+  const read: FieldName = {
     plain,
     row: byName.get(plain),
     holdsAddress: HOLDS_ADDRESS.test(plain) && plain !== 'fileuri',
     holdsMedia: HOLDS_MEDIA.test(plain),
     holdsText: TEXT_FIELDS.has(plain),
-    holdsOwnWords: words.length === 1 && OWN_WORDS.has(plain),
+    holdsCallerData: words.length === 1 && CALLER_DATA.has(plain),
   }
   if (names.size >= NAMES_MAX) names.clear()
   if (name.length <= NAME_CHARS_MAX) names.set(name, read)
@@ -313,75 +316,75 @@ function readName(name: string): Name {
 
 export const isReferenceName = (name: string): boolean => readName(name).row !== undefined
 
-/** Whether a field of this name is read here: if it stands twice in an object, an upstream may read another one. */
+/** Whether the search reads fields of this name. A duplicate is refused, because an upstream may read the other one. */
 export function isLookedAt(name: string): boolean {
   const { plain, row, holdsAddress, holdsText } = readName(name)
   return row !== undefined || holdsAddress || holdsText || DECIDING.has(plain)
 }
 
-/** Names that we gave to items, which no upstream knows. */
+/** Item ids that the gateway created. No upstream knows them. */
 export const OUR_ITEM = /^[a-z]+_(req)?([0-9a-z]{11})(\d{4})$/
 
-/** Hosts that read what they are given with the credential of the one who asks, and one at which anybody may. */
+/** Hosts whose URLs are read with the caller's credential, and one of them that is public. */
 const CREDENTIALED_HOST = /(?:^|\.)(?:googleapis|google)\.com$/
 const PUBLIC_HOST = 'storage.googleapis.com'
-/** Where Google keeps files of its users, whatever host is written before it. */
-const KEPT_FILE = /(?:^|\/)files\/[a-z0-9-]{1,64}(?::[a-z]{1,32})?\/*$/i
-/** What readers of addresses do not agree on. */
+/** The path of a file that Google stores for a user, on any host. */
+const STORED_FILE = /(?:^|\/)files\/[a-z0-9-]{1,64}(?::[a-z]{1,32})?\/*$/i
+/** Characters that URL parsers treat differently. */
 const UNCLEAR = /[\\\s\p{Cc}\p{Cf}]/u
 
-/** The host of an address that anybody could fetch; undefined where its credential may count. */
+/** Returns the host of a public URL. Undefined: reading the URL may depend on the credential. */
 function publicHost(address: string): string | undefined {
   if (UNCLEAR.test(address)) return undefined
   const url = URL.parse(address)
   if (url === null || url.username !== '' || url.password !== '') return undefined
   const host = url.hostname.replace(/\.$/, '').toLowerCase()
-  const isKept = CREDENTIALED_HOST.test(host) || KEPT_FILE.test(url.pathname.replaceAll(/%2f/gi, '/'))
-  return host === PUBLIC_HOST || !isKept ? host : undefined
+  const isPrivate = CREDENTIALED_HOST.test(host) || STORED_FILE.test(url.pathname.replaceAll(/%2f/gi, '/'))
+  return host === PUBLIC_HOST || !isPrivate ? host : undefined
 }
 
-/** Whether something is kept at an upstream. Its path may be used only within the call. */
+/** Tells whether a candidate counts as a reference. `reference.path` is valid only during the function call. */
 export type Keeps = (reference: Reference) => boolean
 
-/** What `json` names of what is kept, each thing once: at most one more than a call may name. */
+/** Finds the references in `json`, each one once, and at most one more than `max`. */
 export function findReferences(
   json: Json,
   keeps: Keeps = () => true,
-  most: number = bounds.referencesOfCallMax,
+  max: number = bounds.referencesOfCallMax,
 ): readonly Reference[] {
-  const search = new Search(keeps, most)
+  const search = new Search(keeps, max)
   search.object(json, '')
   return search.found
 }
 
-/** What was found in large bodies beside the thread that serves calls, by what they were parsed to. */
-const foundBefore = new WeakMap<Json, readonly Reference[]>()
+/** References of large bodies that another thread has found, by the parsed body. */
+const cachedReferences = new WeakMap<Json, readonly Reference[]>()
 
-export const noteReferences = (json: Json, found: readonly Reference[]): void => void foundBefore.set(json, found)
+export const noteReferences = (json: Json, found: readonly Reference[]): void => void cachedReferences.set(json, found)
 
-export const referencesFound = (json: Json): readonly Reference[] | undefined => foundBefore.get(json)
+export const referencesFound = (json: Json): readonly Reference[] | undefined => cachedReferences.get(json)
 
 class Search {
   readonly found: Reference[] = []
   readonly #keeps: Keeps
-  readonly #most: number
+  readonly #max: number
   readonly #seen = new Set<string>()
   readonly #path: (string | number)[] = []
 
-  constructor(keeps: Keeps, most: number) {
+  constructor(keeps: Keeps, max: number) {
     this.#keeps = keeps
-    this.#most = most
+    this.#max = max
   }
 
   get #isOver(): boolean {
-    return this.found.length > this.#most
+    return this.found.length > this.#max
   }
 
   object(holder: Json, under: string): void {
     for (const name in holder) {
       const value = holder[name]
-      const isNothing = value === null || value === undefined || typeof value === 'boolean'
-      if (isNothing) continue
+      const isEmpty = value === null || value === undefined || typeof value === 'boolean'
+      if (isEmpty) continue
       if (this.#isOver) return
       this.#path.push(name)
       this.#field(readName(name), value, { holder, under })
@@ -389,7 +392,7 @@ class Search {
     }
   }
 
-  #field(name: Name, value: unknown, { holder, under }: Place): void {
+  #field(name: FieldName, value: unknown, { holder, under }: Position): void {
     const { plain, row } = name
     if (row !== undefined) for (const id of row.read(value)) this.#add(row.kind, id, plain)
     if (typeof value === 'string') {
@@ -397,16 +400,16 @@ class Search {
       if (plain === 'id' && value !== '' && isFilePart(holder)) this.#add('file', value)
     }
     if (typeof value !== 'object' || value === null) return
-    const isOwn =
-      name.holdsOwnWords ||
+    const isCallerData =
+      name.holdsCallerData ||
       (plain === 'input' && under !== '' && isToolUse(holder)) ||
       (plain === 'response' && under === 'functionresponse')
-    if (isOwn) return
+    if (isCallerData) return
     if (Array.isArray(value)) this.#list(value, name, under)
     else this.object(value as Json, plain)
   }
 
-  #list(list: readonly unknown[], name: Name, under: string): void {
+  #list(list: readonly unknown[], name: FieldName, under: string): void {
     const areItems = name.plain === 'input' && under === ''
     const holdsText = name.holdsAddress || name.holdsText
     for (let at = 0; at < list.length; at++) {
@@ -432,13 +435,13 @@ class Search {
     this.#path.pop()
   }
 
-  #text({ holdsText, holdsAddress, holdsMedia }: Name, text: string, under: string): void {
+  #text({ holdsText, holdsAddress, holdsMedia }: FieldName, text: string, under: string): void {
     if (holdsText && text.includes('://')) this.#filesIn(text)
     if (!(holdsAddress || holdsMedia) || OPEN_ADDRESS.test(text)) return
-    const head = beginning(text).replace(BREAKS, '')
+    const head = startOf(text).replace(LINE_BREAKS, '')
     const scheme = SCHEME.exec(head)?.[1]?.toLowerCase()
     const isHidden = head === '' && text.length > ID_CHARS_MAX
-    const isMedia = holdsMedia || MEDIA_AROUND.test(under)
+    const isMedia = holdsMedia || MEDIA_CONTAINER.test(under)
     if (isHidden || (scheme !== undefined && !OPEN_SCHEMES.has(scheme))) this.#add('url', head.trim())
     else if (isMedia && BARE_ID.test(head.trim()) && !MEDIA_BYTES.test(head)) this.#add('file', head.trim())
   }
@@ -446,7 +449,7 @@ class Search {
   #filesIn(text: string): void {
     let left = bounds.referencesOfCallMax
     for (const [, id] of text.matchAll(FILE_IN_TEXT)) {
-      // To look for the next one costs time, though it may be the same one again.
+      // Each further search costs time, even if it finds the same id again. At the limit, report too many references.
       const isLast = left-- === 0
       if (isLast) while (!this.#isOver) this.found.push({ kind: 'file', id: id!, path: [...this.#path] })
       if (this.#isOver) return
@@ -454,7 +457,7 @@ class Search {
     }
   }
 
-  /** An item of Responses that stands for one that is kept. */
+  /** Adds an item of Responses that stands for a stored item. */
   #item(item: Json): void {
     const ids = valuesOf(item, 'id').flatMap(id => (typeof id === 'string' && id !== '' ? [id] : []))
     if (ids.length === 0) return
@@ -469,14 +472,14 @@ class Search {
     if (plain === 'fileuri') {
       const isAddress = /^https?:/i.test(id)
       if (/^data:/i.test(id)) return
-      this.#push({ kind, id: isAddress ? id : beginning(id).trim() }, isAddress)
+      this.#push({ kind, id: isAddress ? id : startOf(id).trim() }, isAddress)
     } else this.#push({ kind, id, ...(this.#path[0] === 'diagnostics' && { isOptional: true }) })
   }
 
   #push({ kind, id: written, isOptional }: Omit<Reference, 'path'>, isAddress = false): void {
     if (this.#isOver || (kind === 'item' && OUR_ITEM.test(written))) return
     const id = written.slice(0, ID_CHARS_MAX)
-    const key = `${kind}:${isOptional === true}:${placeOf(this.#path)}:${id}`
+    const key = `${kind}:${isOptional === true}:${placeOfPath(this.#path)}:${id}`
     if (this.#seen.has(key)) return
     const host = isAddress ? publicHost(id) : undefined
     const more = { ...(host !== undefined && { host }), ...(isOptional && { isOptional }) }
@@ -486,16 +489,16 @@ class Search {
   }
 }
 
-/** Whether a thing is kept may hang on where it is named: at the top, or as a draft. The same elsewhere is another. */
-const placeOf = (path: Reference['path']): string =>
+/** The place of a reference, because an id counts differently at the top level, in a draft task, and elsewhere. */
+const placeOfPath = (path: Reference['path']): string =>
   path.length === 1 ? 'top' : path.length === 3 && path[0] === 'content' && path[2] === 'draft_task' ? 'draft' : ''
 
-/** Whether an item of this type has all that it means in it, so that nobody need look for its `id`. */
+/** Whether an item contains all of its content, so that its `id` is no reference. */
 function isWhole(type: unknown, item: Json): boolean {
   if (WHOLE_ITEMS.has(type)) return true
-  if (SEALED_ITEMS.has(type)) {
-    const sealed = valuesOf(item, 'encrypted_content')
-    return sealed.length > 0 && sealed.every(one => typeof one === 'string' && one !== '')
+  if (ENCRYPTED_ITEMS.has(type)) {
+    const encrypted = valuesOf(item, 'encrypted_content')
+    return encrypted.length > 0 && encrypted.every(one => typeof one === 'string' && one !== '')
   }
   const isFilled = (content: unknown): boolean =>
     content !== undefined && content !== null && !(Array.isArray(content) && content.length === 0)
@@ -503,9 +506,9 @@ function isWhole(type: unknown, item: Json): boolean {
   return type === 'message' && contents.length > 0 && contents.every(isFilled)
 }
 
-interface Place {
+interface Position {
   readonly holder: Json
-  /** The name of the field that the holder stands in; empty for the request itself. */
+  /** The name of the field that contains `holder`. Empty for the request itself. */
   readonly under: string
 }
 
@@ -522,7 +525,7 @@ function isToolUse(holder: Json): boolean {
   return typeof holder.type === 'string' && holder.type.endsWith('tool_use')
 }
 
-/** `input[0].content[1].file_id`. */
+/** Writes a path as `input[0].content[1].file_id`. */
 export function pathText(path: readonly (string | number)[]): string {
   let text = ''
   for (const step of path.slice(0, 16)) {

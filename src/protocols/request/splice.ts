@@ -1,4 +1,4 @@
-// Replaces byte ranges and leaves every other byte as it was.
+// Replaces byte ranges of a body and leaves all other bytes unchanged.
 
 import { assert } from '../../base/assert.ts'
 
@@ -11,12 +11,12 @@ export interface Splice {
 export function spliced(body: Uint8Array, splices: readonly Splice[]): Uint8Array {
   const ordered = [...splices].sort((a, b) => a.start - b.start)
   const parts: Uint8Array[] = []
-  let at = 0
+  let position = 0
   for (const { start, end, text } of ordered) {
-    assert(start >= at && end >= start && end <= body.byteLength, 'splices lie in order inside the body')
-    parts.push(body.subarray(at, start), Buffer.from(text, 'utf8'))
-    at = end
+    assert(start >= position && end >= start && end <= body.byteLength, 'splices do not overlap and are inside the body')
+    parts.push(body.subarray(position, start), Buffer.from(text, 'utf8'))
+    position = end
   }
-  parts.push(body.subarray(at))
+  parts.push(body.subarray(position))
   return Buffer.concat(parts)
 }

@@ -1,6 +1,5 @@
-// What callers tell us for their records alone: whom a call is for, and what its cost is to be sorted by. None of it
-// changes a call, so nothing here is ever a reason to refuse one: what cannot be used is left out, what is too long is
-// cut.
+// Reads the labels that callers set for their own records: the end user of a call, and tags that group its costs.
+// Labels do not change a call, so a call is never refused for them. Invalid labels are left out, and long ones are cut.
 
 export type Tags = Readonly<Record<string, string>>
 
@@ -8,11 +7,11 @@ const TAGS_MAX = 16
 const TAG_CHARS_MAX = 64
 export const END_USER_CHARS_MAX = 256
 
-/** Controls, marks of direction and halves of pairs have no place in a list that people read. */
+/** Control characters, direction marks and lone surrogates, which must not be shown to people. */
 const INVISIBLE = /[\p{C}\p{Zl}\p{Zp}]/gu
 
 function visible(text: string, charsMax: number): string {
-  // Cut first: a text may be megabytes. Twice the length leaves room for what is taken out.
+  // Cut first, because a text may have megabytes. Twice the length leaves enough after characters are removed.
   return text
     .slice(0, charsMax * 2)
     .replace(INVISIBLE, '')
@@ -21,13 +20,13 @@ function visible(text: string, charsMax: number): string {
     .replace(/\p{Cs}$/u, '')
 }
 
-/** The first that is a text. */
-export function readEndUser(...given: readonly unknown[]): string | undefined {
-  const text = given.find(value => typeof value === 'string')
+/** Uses the first value that is a text. */
+export function readEndUser(...values: readonly unknown[]): string | undefined {
+  const text = values.find(value => typeof value === 'string')
   return text === undefined ? undefined : visible(text as string, END_USER_CHARS_MAX) || undefined
 }
 
-/** The texts of an object; anything else in it is none of ours. */
+/** Reads the text fields of an object. Other fields are ignored. */
 export function readTags(metadata: unknown): Tags | undefined {
   if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) return undefined
   const tags = new Map<string, string>()
@@ -39,7 +38,7 @@ export function readTags(metadata: unknown): Tags | undefined {
   return asTags(tags)
 }
 
-/** `X-Weir-Tags: team=search, beta`: names with values, or plain words. */
+/** Reads `X-Weir-Tags: team=search, beta`: names with values, or names alone. */
 function readTagHeader(header: string): Tags | undefined {
   const tags = new Map<string, string>()
   for (const part of header.split(',')) {
@@ -51,7 +50,7 @@ function readTagHeader(header: string): Tags | undefined {
   return asTags(tags)
 }
 
-/** As JSON, for the record. The header was written for us, so its tags come first and win over those of the body. */
+/** Returns the tags of a call as JSON, for its record. Tags of the header come first and override those of the body. */
 export function tagText(fromBody: Tags | undefined, header: string | undefined): string | undefined {
   if (header === undefined) return fromBody === undefined ? undefined : JSON.stringify(fromBody)
   const fromHeader = readTagHeader(header)
@@ -60,8 +59,8 @@ export function tagText(fromBody: Tags | undefined, header: string | undefined):
 }
 
 function add(tags: Map<string, string>, name: string, value: string): void {
-  const shown = visible(name, TAG_CHARS_MAX)
-  if (shown !== '') tags.set(shown, visible(value, TAG_CHARS_MAX))
+  const visibleName = visible(name, TAG_CHARS_MAX)
+  if (visibleName !== '') tags.set(visibleName, visible(value, TAG_CHARS_MAX))
 }
 
 const asTags = (tags: ReadonlyMap<string, string>): Tags | undefined =>

@@ -1,21 +1,23 @@
-// Whether a request that turns thinking off in one field asks for it in another: vendors differ in which one they obey.
+// Checks that a request which switches thinking off in one field does not ask for it in another. Vendors differ in
+// which field they obey.
+
 import { isObject } from './json-object.ts'
 import type { Json } from './json-type.ts'
 
 const OFF: ReadonlySet<unknown> = new Set([undefined, null, false, 0, '', 'none', 'off', 'disabled', 'false'])
 
-/** Fields whose own fields are as good as those of the request. */
-const WITHIN: ReadonlySet<string> = new Set(['chat_template_kwargs', 'extra_body', 'output_config', 'parameters'])
+/** Objects whose fields count like fields of the request. */
+const OBJECT_FIELDS: ReadonlySet<string> = new Set(['chat_template_kwargs', 'extra_body', 'output_config', 'parameters'])
 
-/** Fields that only say whether thoughts are shown. */
-const SHOWING: ReadonlySet<string> = new Set(['include_reasoning', 'reasoning_format', 'reasoning_split'])
+/** Fields that only control whether thoughts are shown. */
+const DISPLAY_FIELDS: ReadonlySet<string> = new Set(['include_reasoning', 'reasoning_format', 'reasoning_split'])
 
-/** No field but this one says anything of thinking other than that it is off. */
-export function nothingElseThinks(json: Json, judged: string): boolean {
+/** Whether no field except `checkedField` asks for thinking. */
+export function nothingElseThinks(json: Json, checkedField: string): boolean {
   for (const name in json) {
-    if (name === judged || SHOWING.has(name)) continue
+    if (name === checkedField || DISPLAY_FIELDS.has(name)) continue
     const value = json[name]
-    if (WITHIN.has(name) && isObject(value) && !nothingElseThinks(value, '')) return false
+    if (OBJECT_FIELDS.has(name) && isObject(value) && !nothingElseThinks(value, '')) return false
     if (/think|reason|effort/i.test(name) && !isOff(value)) return false
   }
   return true

@@ -1,5 +1,5 @@
-// How a dialect asks how long a request is. It is the same request, without what only an answer needs; nothing is
-// generated for it, and nobody pays.
+// The interface of a dialect for token counts. The request is an ordinary request without the fields that only matter
+// for an answer. Nothing is generated, and the count is free.
 
 import type { Call, CallTarget } from '../neutral/call.ts'
 import type { Conversation } from '../neutral/conversation.ts'
@@ -7,23 +7,23 @@ import type { Asked, Codec, ConversationTarget, Protocol } from '../protocol.ts'
 import { parseAnswer } from '../request/json-object.ts'
 
 export interface CountDialect {
-  /** The dialect of the requests that it counts; an upstream of it is signed and refuses as for any other call. */
+  /** The dialect of the requests that are counted. Signing and errors are the same as for its calls. */
   readonly protocol: Protocol
   /** Throws a Refusal. */
-  readCall(body: Buffer, asked: Asked): Call
-  /** The request for an upstream of this same dialect. */
+  readCall(body: Buffer, request: Asked): Call
+  /** Writes the request for an upstream of the same dialect. */
   writeCall(call: Call, target: CallTarget): Uint8Array
-  /** The same, of what a caller of another dialect means; absent where there is no place for all of that. */
+  /** Writes the request of a caller of another dialect. Absent: the dialect cannot count conversations. */
   writeConversation?(conversation: Conversation, target: ConversationTarget): string
-  /** What an upstream answered. Undefined for what is no count. */
+  /** Reads the answer of an upstream. Undefined if it has no count. */
   readCount(body: Buffer): number | undefined
   writeCounts(counts: readonly number[], call: Call): string
-  /** Each is counted for itself, where a request is texts and no talk. */
+  /** The texts that are counted one by one, if the request is a list of texts and no conversation. */
   texts?(call: Call): readonly string[]
   readonly codec?: Codec
 }
 
-/** JSON, or undefined for what is none. */
+/** Undefined if the body is no valid JSON. */
 export function parsed(body: Buffer): unknown {
   try {
     return parseAnswer(body.toString('utf8'))

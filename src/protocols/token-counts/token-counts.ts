@@ -1,4 +1,4 @@
-// Every way to ask for a count, one row each.
+// The table of dialects that can count tokens.
 
 import { writeCountConversation as writeMessagesConversation } from '../anthropic-messages/conversation-writer.ts'
 import { readCount, readCountCall, writeCall, writeCount } from '../anthropic-messages/request.ts'
@@ -35,7 +35,7 @@ export const countDialects = {
     codec: responses.codec,
     readCall: responses.readCall,
     writeCall: responses.writeCall,
-    writeConversation: (said, target) => writeResponsesConversation(said, { flavour: openaiFlavour, target }),
+    writeConversation: (conversation, target) => writeResponsesConversation(conversation, { flavour: openaiFlavour, target }),
     readCount: body => readInputTokens(parsed(body)),
     writeCounts: ([count = 0]) => inputTokensBody(count),
   },

@@ -1,15 +1,14 @@
-// Usage as calls report it that are not chats. A report that contradicts itself is nonsense, and nothing of it is
-// believed.
+// Reads the usage reports of passthrough calls. A report that contradicts itself is `nonsense` and is not used.
 
 import type { Units, Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
 import { isObject } from '../request/json-object.ts'
 
-/** What is absent is zero; what is no count is NaN, with which no comparison holds. */
+/** A missing value is 0. An invalid one is NaN, so that all later comparisons fail. */
 const count = (value: unknown): number =>
   value === undefined || value === null ? 0 : (tokenCount(value) ?? Number.NaN)
 
-/** The first of these fields that is there, as a count. */
+/** Reads the first of the fields that is present. */
 function firstOf(report: Readonly<Record<string, unknown>>, ...fields: readonly string[]): number | undefined {
   const field = fields.find(name => report[name] !== undefined && report[name] !== null)
   return field === undefined ? undefined : count(report[field])
@@ -23,7 +22,7 @@ function checked(usage: Usage): UsageReport | undefined {
   return all.some(value => value > 0) ? usage : undefined
 }
 
-/** `prompt_tokens` and `total_tokens`, which are the same, for what is only read. */
+/** Reads a report of a call without output, where `prompt_tokens` and `total_tokens` are equal. */
 export function readInputUsage(report: unknown, units: Units = {}): UsageReport | undefined {
   if (report === undefined || report === null) return checked({ input: 0, output: 0, ...units })
   if (!isObject(report)) return 'nonsense'
@@ -31,15 +30,15 @@ export function readInputUsage(report: unknown, units: Units = {}): UsageReport 
   const total = firstOf(report, 'total_tokens') ?? read
   if (read === undefined || total === undefined || !(total >= read)) return 'nonsense'
   const details = detailsOf(report.prompt_tokens_details)
-  // Frames of a video are seen like images. Some count them as neither, so that what is no text was seen.
+  // Video frames are billed like images, and some vendors list them in no detail. All that is no text counts as images.
   const image = details.text_tokens === undefined ? count(details.image_tokens) : total - count(details.text_tokens)
   return checked({ input: total - image, output: 0, ...(image !== 0 && { inputImage: image }), ...units })
 }
 
-/** What is written is this, where nobody says. */
+/** The kind of the output tokens, if the report does not say. */
 export type Written = 'output' | 'outputImage' | 'outputAudio'
 
-/** `input_tokens`, `output_tokens` and their total, with what of it was seen, heard or drawn. */
+/** Reads `input_tokens`, `output_tokens` and their total, with the details for images and audio. */
 export function readBothUsage(report: unknown, written: Written, units: Units = {}): UsageReport | undefined {
   if (report === undefined || report === null) return checked({ input: 0, output: 0, ...units })
   if (!isObject(report)) return 'nonsense'
@@ -49,7 +48,7 @@ export function readBothUsage(report: unknown, written: Written, units: Units = 
   const input = detailsOf(report.input_tokens_details ?? report.input_token_details ?? report.prompt_tokens_details)
   const output = detailsOf(report.output_tokens_details ?? report.completion_tokens_details)
   const [image, audio, cached] = [count(input.image_tokens), count(input.audio_tokens), count(input.cached_tokens)]
-  const drawn = count(output.image_tokens)
+  const outputImage = count(output.image_tokens)
   const hasDetails = Object.keys(output).length > 0
   const usage: Usage = {
     input: (read ?? 0) - image - audio - cached,
@@ -57,7 +56,7 @@ export function readBothUsage(report: unknown, written: Written, units: Units = 
     ...(image !== 0 && { inputImage: image }),
     ...(audio !== 0 && { inputAudio: audio }),
     output: 0,
-    ...(hasDetails ? { outputImage: drawn, output: (wrote ?? 0) - drawn } : { [written]: wrote ?? 0 }),
+    ...(hasDetails ? { outputImage, output: (wrote ?? 0) - outputImage } : { [written]: wrote ?? 0 }),
     ...units,
   }
   const total = firstOf(report, 'total_tokens')
@@ -65,7 +64,7 @@ export function readBothUsage(report: unknown, written: Written, units: Units = 
   return agrees ? checked(usage) : 'nonsense'
 }
 
-/** For reports that each tell of a part. */
+/** Adds reports that each cover a part of the answer. */
 export function addUsage(earlier: Usage | undefined, report: UsageReport | undefined): UsageReport | undefined {
   if (earlier === undefined || report === undefined || report === 'nonsense') return report
   const sum: Record<string, number> = { ...earlier }
@@ -73,7 +72,7 @@ export function addUsage(earlier: Usage | undefined, report: UsageReport | undef
   return sum as unknown as Usage
 }
 
-/** Seconds as a number or a text of one, rounded up; undefined for what is none. */
+/** Reads seconds from a number or a text, rounded up. Undefined if the value is invalid. */
 export function readSeconds(value: unknown): number | undefined {
   const seconds = typeof value === 'string' && value !== '' ? Number(value) : value
   return typeof seconds === 'number' && seconds >= 0 ? tokenCount(Math.ceil(seconds)) : undefined

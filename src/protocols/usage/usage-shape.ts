@@ -1,4 +1,4 @@
-// What a report of usage looks like, for the log: the names of its fields and its numbers, and nothing that is a text.
+// Describes a usage report for the log: names of fields and numbers, but no texts.
 
 import { isObject } from '../request/json-object.ts'
 
@@ -6,7 +6,7 @@ const DEPTH_MAX = 3
 const FIELDS_MAX = 64
 const LIST_MAX = 8
 
-/** As one line of JSON; undefined where there is no report in this answer or event. */
+/** Returns one line of JSON. Undefined if the answer or event has no usage report. */
 export function usageShape(json: unknown): string | undefined {
   const report = reportIn(json)
   if (report === undefined) return undefined
@@ -21,8 +21,8 @@ export function usageShape(json: unknown): string | undefined {
     const shape: Record<string, unknown> = {}
     for (const name in value) {
       if (++fields > FIELDS_MAX) break
-      const named = /^[A-Za-z0-9_.-]{1,40}$/.test(name) ? name : '?'
-      shape[named] = shapeOf((value as Record<string, unknown>)[name], depth + 1)
+      const safeName = /^[A-Za-z0-9_.-]{1,40}$/.test(name) ? name : '?'
+      shape[safeName] = shapeOf((value as Record<string, unknown>)[name], depth + 1)
     }
     return shape
   }
@@ -30,7 +30,7 @@ export function usageShape(json: unknown): string | undefined {
   return JSON.stringify(shapeOf(report, 0))
 }
 
-/** Where each dialect has it. */
+/** Finds the report in an answer or event of any dialect. */
 function reportIn(json: unknown): unknown {
   if (!isObject(json)) return undefined
   const choice: unknown = Array.isArray(json.choices) ? json.choices[0] : undefined
