@@ -1,5 +1,5 @@
-// Which fields of a chat answer reach a caller of another dialect, object by object. Those that tell nothing but how
-// the upstream worked are moot; what says something of the answer is carried or listed as lost.
+// Tables of the fields of a chat answer that reach a caller of another dialect. Fields that only describe how the
+// upstream works are moot. Fields with content of the answer are carried, or reported as lost.
 
 import type { FieldTable } from '../request/fields.ts'
 import { fields } from '../request/fields.ts'
@@ -7,7 +7,7 @@ import { isObject } from '../request/json-object.ts'
 
 export const answerFields: FieldTable = {
   ...fields('read', 'id object created model choices usage service_tier citations search_results web_search error'),
-  // Read by those who look for failures.
+  // Vendor fields that report failures, read in response.ts.
   ...fields('read', 'x_groq base_resp'),
   ...fields('moot', 'system_fingerprint provider time_info obfuscation request_id type'),
   ...fields('moot', 'prompt_filter_results content_filter_results'),
@@ -31,7 +31,7 @@ export const innerCallFields: FieldTable = fields('read', 'name arguments input 
 
 const FILTERS = ['prompt_filter_results', 'content_filter_results', 'content_filter_result'] as const
 
-/** What a filter says of an answer is lost only where it found something: most find nothing in every answer. */
+/** Whether a content filter has found something. Only then its result is a loss, because most answers have one. */
 export function findsSomething(json: Readonly<Record<string, unknown>>): boolean {
   return FILTERS.some(name => json[name] !== undefined && isFlagged(json[name], 4))
 }

@@ -1,4 +1,4 @@
-// Which conversation a chat is a turn of, and for how long its prompt is to be cached.
+// Identifies the conversation of a chat request, for affinity, and reads for how long its prompt should be cached.
 
 import {
   askedMs,

@@ -1,13 +1,13 @@
-// Citations as the annotations of a chat message.
+// Reads and writes citations, which are annotations of a chat message.
 
 import type { Citation } from '../neutral/conversation.ts'
 import type { Losses } from '../neutral/losses.ts'
 import { isObject } from '../request/json-object.ts'
 
-/** Of one message. */
+/** The limit for one message. */
 export const CITATIONS_MAX = 256
 
-/** What is no citation of an address is lost. */
+/** Annotations that cite nothing are losses. */
 export function readCitations(annotations: unknown, losses?: Losses): Citation[] {
   if (!Array.isArray(annotations)) return []
   const citations: Citation[] = []
@@ -20,7 +20,7 @@ export function readCitations(annotations: unknown, losses?: Losses): Citation[]
   return citations
 }
 
-/** A file is cited by its name, or by its id where it has none. */
+/** A cited file has its name as title, or its id if it has no name. */
 function readCitation(annotation: unknown): Citation | undefined {
   if (!isObject(annotation)) return undefined
   const cited = annotation.url_citation ?? annotation.file_citation ?? annotation.file_path ?? annotation.file
@@ -38,19 +38,19 @@ function readCitation(annotation: unknown): Citation | undefined {
 
 const isIndex = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
-/** Where the part that cites stands in the text of its message. */
+/** The range of a text part in the text of its message. */
 export interface CitedText {
   readonly start: number
   readonly end: number
 }
 
-/** Undefined for what has no address: chat can cite nothing else. */
+/** Undefined for a citation without a URL, because chat can cite only URLs. */
 export function writeAnnotation(citation: Citation, text: CitedText): object | undefined {
   const { url, title = '', start, end } = citation
   if (url === undefined) return undefined
-  const place =
+  const range =
     start === undefined || end === undefined
       ? { start_index: text.start, end_index: text.end }
       : { start_index: text.start + start, end_index: text.start + end }
-  return { type: 'url_citation', url_citation: { ...place, title, url } }
+  return { type: 'url_citation', url_citation: { ...range, title, url } }
 }

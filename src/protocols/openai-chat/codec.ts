@@ -1,4 +1,4 @@
-// The codec of chat, of any flavour.
+// Builds the codec of chat for a flavour.
 
 import type { Codec } from '../protocol.ts'
 import type { Flavour } from './flavour.ts'
@@ -14,8 +14,8 @@ export function buildCodec(flavour: Flavour): Codec {
     writeConversation: (conversation, target) => writeConversation(conversation, target, flavour),
     readWhole,
     openReader: source => new ChatEventReader(source),
-    writeWhole: (answer, to) => writeWhole(answer, to, flavour),
-    openWriter: to => new ChatEventWriter(to, flavour),
+    writeWhole: (answer, target) => writeWhole(answer, target, flavour),
+    openWriter: target => new ChatEventWriter(target, flavour),
     mustHold: (_source, kind) => !flavour.fetchesFiles && (kind === 'audio' || kind === 'file'),
   }
 }

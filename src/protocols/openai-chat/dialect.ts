@@ -1,4 +1,4 @@
-// The chat dialect of OpenAI.
+// The dialect of OpenAI's Chat Completions.
 
 import type { Protocol } from '../protocol.ts'
 import { nothingElseThinks } from '../request/thinking-off.ts'

@@ -1,4 +1,5 @@
-// Errors as the OpenAI SDKs read them: {"error":{message,type,param,code}}. They choose their exception by status.
+// Writes errors as the OpenAI SDKs expect them: {"error":{message,type,param,code}}. The SDKs choose the exception by
+// the HTTP status.
 
 import type { ErrorCode, ErrorKind, SpokenError } from '../../base/errors.ts'
 import type { WrittenError } from '../protocol.ts'
@@ -19,7 +20,7 @@ const types: Readonly<Record<ErrorKind, string>> = {
   internal: 'server_error',
 }
 
-/** Where this dialect's users know a code by another name than ours. */
+/** Error codes that have another name in this dialect. */
 const codes: Partial<Record<ErrorCode, string>> = {
   key_missing: 'invalid_api_key',
   key_invalid: 'invalid_api_key',

@@ -1,4 +1,4 @@
-// Gathers the events that a reader makes, and counts the parts of the answer.
+// Collects the events of a reader and numbers the parts of the answer.
 
 import type { AnswerEvent, Opening } from '../neutral/answer.ts'
 import type { MediaPart } from '../neutral/conversation.ts'
@@ -11,7 +11,7 @@ export class EventList {
     this.#events.push(event)
   }
 
-  /** The index of the part. */
+  /** Opens a part and returns its index. */
   open(choice: number, opening: Opening): number {
     const index = this.#parts++
     this.#events.push({ kind: 'open', index, choice, ...opening })
@@ -22,7 +22,7 @@ export class EventList {
     this.#events.push({ kind: 'whole', index: this.#parts++, choice, part })
   }
 
-  /** Those since it was last asked. */
+  /** Returns the events since the last call of this function. */
   taken(): AnswerEvent[] {
     const events = this.#events
     this.#events = []

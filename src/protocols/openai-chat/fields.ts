@@ -1,68 +1,68 @@
-// Which fields of a chat request are carried into another dialect, object by object.
+// Tables of the fields of a chat request that a translation carries into another dialect.
 
 import type { FieldTable } from '../request/fields.ts'
 
-const all = <Fate extends 'read' | 'moot' | 'lost'>(fate: Fate, ...names: readonly string[]): Record<string, Fate> =>
-  Object.fromEntries(names.map(name => [name, fate]))
+const withRule = <Rule extends 'read' | 'moot' | 'lost'>(rule: Rule, ...names: readonly string[]): Record<string, Rule> =>
+  Object.fromEntries(names.map(name => [name, rule]))
 
-/** What is `read` with care is lost only for some of its values: see read-conversation.ts. */
+/** Some values of `read` fields are lost all the same: see read-conversation.ts. */
 export const requestFields: FieldTable = {
-  ...all('read', 'messages', 'model', 'stream', 'n', 'max_tokens', 'max_completion_tokens', 'service_tier'),
-  ...all('read', 'temperature', 'top_p', 'top_k', 'frequency_penalty', 'presence_penalty', 'seed', 'stop'),
-  ...all('read', 'logprobs', 'top_logprobs', 'logit_bias', 'verbosity', 'user', 'safety_identifier', 'metadata'),
-  ...all('read', 'tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call', 'web_search_options'),
-  ...all('read', 'response_format', 'prompt_cache_key', 'prompt_cache_options', 'store', 'modalities'),
-  ...all('read', 'stream_options'),
-  ...all('read', 'reasoning_effort', 'reasoning', 'thinking', 'enable_thinking', 'thinking_budget', 'extra_body'),
-  ...all('lost', 'audio', 'moderation', 'prediction', 'prompt_cache_retention', 'min_p', 'repetition_penalty'),
+  ...withRule('read', 'messages', 'model', 'stream', 'n', 'max_tokens', 'max_completion_tokens', 'service_tier'),
+  ...withRule('read', 'temperature', 'top_p', 'top_k', 'frequency_penalty', 'presence_penalty', 'seed', 'stop'),
+  ...withRule('read', 'logprobs', 'top_logprobs', 'logit_bias', 'verbosity', 'user', 'safety_identifier', 'metadata'),
+  ...withRule('read', 'tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call', 'web_search_options'),
+  ...withRule('read', 'response_format', 'prompt_cache_key', 'prompt_cache_options', 'store', 'modalities'),
+  ...withRule('read', 'stream_options'),
+  ...withRule('read', 'reasoning_effort', 'reasoning', 'thinking', 'enable_thinking', 'thinking_budget', 'extra_body'),
+  ...withRule('lost', 'audio', 'moderation', 'prediction', 'prompt_cache_retention', 'min_p', 'repetition_penalty'),
 }
 
-/** Usage is told as the caller asked, and padding against eavesdroppers is not ours. */
-export const streamFields: FieldTable = { ...all('read', 'include_usage'), ...all('moot', 'include_obfuscation') }
+/** The gateway writes usage itself. It adds no padding against eavesdroppers. */
+export const streamFields: FieldTable = { ...withRule('read', 'include_usage'), ...withRule('moot', 'include_obfuscation') }
 
 export const messageFields: Readonly<Record<string, FieldTable>> = {
-  system: all('read', 'role', 'content', 'name', 'cache_control'),
-  developer: all('read', 'role', 'content', 'name', 'cache_control'),
-  user: all('read', 'role', 'content', 'name', 'cache_control'),
+  system: withRule('read', 'role', 'content', 'name', 'cache_control'),
+  developer: withRule('read', 'role', 'content', 'name', 'cache_control'),
+  user: withRule('read', 'role', 'content', 'name', 'cache_control'),
   assistant: {
-    ...all('read', 'role', 'content', 'name', 'refusal', 'tool_calls', 'function_call', 'audio', 'cache_control'),
-    ...all('read', 'reasoning_content', 'reasoning', 'annotations'),
-    // Ark's state of thoughts; a caller of plain chat has none.
-    ...all('read', 'encrypted_content'),
-    // What the SDKs' helpers leave in a message that is sent back.
-    ...all('moot', 'parsed'),
+    ...withRule('read', 'role', 'content', 'name', 'refusal', 'tool_calls', 'function_call', 'audio', 'cache_control'),
+    ...withRule('read', 'reasoning_content', 'reasoning', 'annotations'),
+    // Ark's reasoning state. OpenAI's chat has none.
+    ...withRule('read', 'encrypted_content'),
+    // Left by SDK helpers in messages that are sent back.
+    ...withRule('moot', 'parsed'),
   },
-  tool: all('read', 'role', 'content', 'tool_call_id', 'name', 'cache_control'),
-  function: all('read', 'role', 'content', 'name'),
+  tool: withRule('read', 'role', 'content', 'tool_call_id', 'name', 'cache_control'),
+  function: withRule('read', 'role', 'content', 'name'),
 }
 
-const marks = all('read', 'type', 'cache_control', 'prompt_cache_breakpoint')
+const commonPartFields = withRule('read', 'type', 'cache_control', 'prompt_cache_breakpoint')
 
-/** A part, and what is in it under the name of its type. */
+/** The fields of a part, and of the object in its field with the name of its type. */
 export const partFields: Readonly<Record<string, readonly [part: FieldTable, inner: FieldTable]>> = {
-  text: [{ ...marks, ...all('read', 'text') }, {}],
-  refusal: [{ ...marks, ...all('read', 'refusal') }, {}],
-  image_url: [{ ...marks, ...all('read', 'image_url') }, all('read', 'url', 'detail', 'file_id')],
-  video_url: [{ ...marks, ...all('read', 'video_url') }, all('read', 'url', 'file_id')],
-  input_audio: [{ ...marks, ...all('read', 'input_audio') }, all('read', 'data', 'format', 'url', 'file_id')],
-  file: [{ ...marks, ...all('read', 'file') }, all('read', 'file_id', 'file_data', 'file_url', 'filename')],
+  text: [{ ...commonPartFields, ...withRule('read', 'text') }, {}],
+  refusal: [{ ...commonPartFields, ...withRule('read', 'refusal') }, {}],
+  image_url: [{ ...commonPartFields, ...withRule('read', 'image_url') }, withRule('read', 'url', 'detail', 'file_id')],
+  video_url: [{ ...commonPartFields, ...withRule('read', 'video_url') }, withRule('read', 'url', 'file_id')],
+  input_audio: [{ ...commonPartFields, ...withRule('read', 'input_audio') }, withRule('read', 'data', 'format', 'url', 'file_id')],
+  file: [{ ...commonPartFields, ...withRule('read', 'file') }, withRule('read', 'file_id', 'file_data', 'file_url', 'filename')],
 }
 
 export const callFields: FieldTable = {
-  ...all('read', 'id', 'type', 'function', 'custom', 'extra_content'),
-  ...all('moot', 'index'),
+  ...withRule('read', 'id', 'type', 'function', 'custom', 'extra_content'),
+  ...withRule('moot', 'index'),
 }
 
-export const innerCallFields: FieldTable = all('read', 'name', 'arguments', 'input')
+export const innerCallFields: FieldTable = withRule('read', 'name', 'arguments', 'input')
 
 export const functionFields: FieldTable = {
-  ...all('read', 'name', 'description', 'parameters', 'strict', 'cache_control'),
+  ...withRule('read', 'name', 'description', 'parameters', 'strict', 'cache_control'),
 }
 
-export const customFields: FieldTable = all('read', 'name', 'description', 'format', 'cache_control')
+export const customFields: FieldTable = withRule('read', 'name', 'description', 'format', 'cache_control')
 
-export const toolFields: FieldTable = all('read', 'type', 'function', 'custom', ...Object.keys(marks))
+export const toolFields: FieldTable = withRule('read', 'type', 'function', 'custom', ...Object.keys(commonPartFields))
 
-export const searchFields: FieldTable = all('read', 'search_context_size', 'user_location')
+export const searchFields: FieldTable = withRule('read', 'search_context_size', 'user_location')
 
-export const formatFields: FieldTable = all('read', 'name', 'description', 'schema', 'strict')
+export const formatFields: FieldTable = withRule('read', 'name', 'description', 'schema', 'strict')

@@ -1,23 +1,23 @@
-// What differs between the dialects that are chat at heart. Everything else of a codec is shared by all of them.
+// The differences between the dialects that are variants of chat. They share the rest of the codec.
 
 export interface Flavour {
   readonly dialect: string
-  /** An assistant's message bears the state of its thoughts, as `encrypted_content`. */
+  /** Assistant messages carry reasoning state in `encrypted_content`. */
   readonly bearsState: boolean
-  /** `max_tokens` bounds what is shown of an answer, and its thoughts come on top of that. */
+  /** `max_tokens` limits only the visible output. Thoughts are not included. */
   readonly capsShownAlone: boolean
-  /** Thinking is switched by `thinking.type`, beside the word of effort. */
+  /** `thinking.type` switches thinking on and off, in addition to `reasoning_effort`. */
   readonly switchesThinking: boolean
-  /** Has what OpenAI added to chat: tools of free text, searches, refusals, verbosity, a key and marks to cache by. */
+  /** Has OpenAI's additions: custom tools, web search, refusals, verbosity, cache keys and cache breakpoints. */
   readonly isFull: boolean
-  /** The word for looking at an image as closely as can be. */
+  /** The value of `detail` for the highest resolution of an image. */
   readonly closestDetail: string
-  /** Fetches sounds and files by itself, as every chat upstream does with images. */
+  /** The upstream fetches audio and files from URLs. Every chat upstream fetches images. */
   readonly fetchesFiles: boolean
   readonly choicesMax: number
-  /** The classes of service that it can be asked for. */
+  /** The service tiers that a request can ask for. */
   readonly serviceClasses: readonly string[]
-  /** The tiers that its answers name. OpenAI answers `priority` where `fast` was asked for. */
+  /** The service tiers in answers. OpenAI answers `priority` to a request for `fast`. */
   readonly servedTiers: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-// What a chat request gives the model to read, as far as a bound and an estimate of it need to know.
+// Estimates the input of a chat request, and finds the paid services that it uses.
 
 import { postponingFields } from '../request/checks.ts'
 import { isObject } from '../request/json-object.ts'
@@ -15,37 +15,37 @@ import {
 import { requestFields } from './fields.ts'
 
 export interface ChatInput {
-  /** All of its input is text in the body. */
+  /** The whole input is text in the body. */
   readonly textOnly: boolean
   readonly searchesMax: number
-  /** The body's bytes, as if all of it were text. */
+  /** The size of the body, with each image or file counted as some text. */
   readonly inputBytes: number
   readonly services?: readonly Service[]
-  /** The provider runs tools for it. */
+  /** The provider runs tools for the model. */
   readonly serverTools?: boolean
 }
 
-/** Ask the upstream to fetch what is not in the request. Not every upstream knows each of them. */
+/** Fields that make the upstream add content which is not in the request. Not every upstream has all of them. */
 export const fetchingFields = ['web_search_options', 'search_parameters', 'enable_search', 'plugins', 'tools'] as const
 
-/** May name what lies elsewhere: a kept cache, or whatever a proxy makes of it. */
+/** Fields that may refer to content outside the request: a stored cache, or options of a proxy. */
 export const hidingFields = ['extra_body', 'cached_content'] as const
 
-/** Ask for a search, at the price of one. */
-const SEARCHING: readonly string[] = ['web_search_options', 'search_parameters', 'enable_search']
+/** Fields that ask for a web search, which is billed. */
+const SEARCH_FIELDS: readonly string[] = ['web_search_options', 'search_parameters', 'enable_search']
 
-const { extra_body: _hides, ...known } = requestFields
-const READ: FieldsRead = {
+const { extra_body: _extra, ...known } = requestFields
+const REQUEST_FIELDS: FieldsRead = {
   judged: [...fetchingFields, ...postponingFields, 'service_tier', 'parallel_tool_calls'],
   known: new Set(Object.keys(known)),
 }
-/** Of the caller's own tools: what else stands beside them may be a service. */
-const TOOL_READ: FieldsRead = { judged: [], known: new Set(['function', 'custom', 'parameters', 'format']) }
+/** Fields of the caller's own tools. Any other field of such a tool may be a paid service. */
+const TOOL_FIELDS: FieldsRead = { judged: [], known: new Set(['function', 'custom', 'parameters', 'format']) }
 
-/** Nobody says how often a model may search in one answer; the provider bills each. */
+/** The limit of searches in one answer. No request field limits them, and the provider bills each one. */
 const SEARCHES_MAX = 10
 
-/** An image or a minute of sound is about a thousand tokens, whatever its bytes; so many bytes of text are as many. */
+/** The estimate for an image or a minute of audio, whatever its size: about a thousand tokens, as bytes of text. */
 const PART_BYTES = 4_000
 
 interface Part {
@@ -56,13 +56,13 @@ type Json = Readonly<Record<string, unknown>>
 
 interface Message {
   readonly content?: unknown
-  /** An earlier answer that was spoken, by its id. */
+  /** Refers to an earlier audio answer by its id. */
   readonly audio?: unknown
 }
 
 export function weighInput(json: Json, bodyBytes: number): ChatInput {
   const found = servicesOf(json)
-  const searches = SEARCHING.some(field => isOn(json[field])) || found.some(({ name }) => isWebSearch(name))
+  const searches = SEARCH_FIELDS.some(field => isOn(json[field])) || found.some(({ name }) => isWebSearch(name))
   const services = distinct(found.filter(({ name }) => !isWebSearch(name)))
   let textOnly = !searches && services.length === 0 && !hidingFields.some(field => Boolean(json[field]))
   let inputBytes = bodyBytes
@@ -90,33 +90,33 @@ export function weighInput(json: Json, bodyBytes: number): ChatInput {
   }
 }
 
-/** A search may be switched off where it is spoken of. */
-const isOn = (wish: unknown): boolean => Boolean(wish) && !(isObject(wish) && wish.mode === 'off')
+/** Search options can contain an explicit `off`. */
+const isOn = (option: unknown): boolean => Boolean(option) && !(isObject(option) && option.mode === 'off')
 
-/** Functions run at the caller's. Whatever else is a tool runs at the provider's, and adds what it finds. */
+/** Functions run at the caller. All other tools run at the provider and add their results to the input. */
 function servicesOf(json: Json): readonly Service[] {
   const tools = allTools(json.tools).flatMap(toolServices)
   const plugins = Array.isArray(json.plugins) ? json.plugins : json.plugins ? [json.plugins] : []
   return [
     ...tools,
     ...(plugins as readonly unknown[]).map(pluginService),
-    ...paidFields(json, READ),
+    ...paidFields(json, REQUEST_FIELDS),
     ...searchServices(json.web_search_options),
     ...reasoningServices(json),
   ]
 }
 
 function toolServices(tool: Json): readonly Service[] {
-  const { type, function: called } = tool
-  const isCallers = type === 'function' || type === 'custom' || ((type ?? undefined) === undefined && isObject(called))
-  if (isCallers) return paidFields(tool, TOOL_READ)
+  const { type, function: inner } = tool
+  const isCallerTool = type === 'function' || type === 'custom' || ((type ?? undefined) === undefined && isObject(inner))
+  if (isCallerTool) return paidFields(tool, TOOL_FIELDS)
   if (type === 'namespace') return []
   if (typeof type !== 'string') return [{ name: 'tools' }]
-  const own = isObject(called) && typeof called.name === 'string' ? `${type}:${called.name}`.slice(0, 64) : undefined
-  return [{ name: own ?? toolName(type) }]
+  const namedTool = isObject(inner) && typeof inner.name === 'string' ? `${type}:${inner.name}`.slice(0, 64) : undefined
+  return [{ name: namedTool ?? toolName(type) }]
 }
 
-/** Of a search these change what it finds, and not what it costs. */
+/** Search options that do not change the price. */
 const SEARCH_OPTIONS: readonly string[] = ['search_context_size', 'user_location', 'filters']
 
 function searchServices(options: unknown): readonly Service[] {
@@ -130,7 +130,7 @@ function pluginService(plugin: unknown): Service {
   return { name, param: 'plugins' }
 }
 
-/** The texts of a part, such as the image in its `image_url.url`. */
+/** The length of the texts in a part, such as an image in `image_url.url`. */
 function inlineBytes(part: unknown, depth = 0): number {
   if (typeof part === 'string') return part.length
   if (!isObject(part) || depth > 2) return 0

@@ -1,4 +1,4 @@
-// A chat request as a conversation: its messages, its tools, and everything that is said beside them.
+// Reads a chat request into the neutral conversation: messages, tools and settings.
 
 import type { Call } from '../neutral/call.ts'
 import type { CacheMark, Conversation, OutputFormat, Settings } from '../neutral/conversation.ts'
@@ -45,12 +45,12 @@ function readFormat(json: Json, reading: Reading): OutputFormat | undefined {
   if (format !== undefined) noteUnread(reading, format, [wrapperFields, 'response_format'])
   if (format === undefined || format.type === 'text') return undefined
   if (format.type === 'json_object') return { kind: 'json' }
-  const given = format.json_schema
-  if (format.type !== 'json_schema' || !isObject(given)) {
+  const wrapper = format.json_schema
+  if (format.type !== 'json_schema' || !isObject(wrapper)) {
     throw invalid('response_format', 'must be of the type "text", "json_object" or "json_schema"')
   }
-  noteUnread(reading, given, [formatFields, 'response_format.json_schema'])
-  const { name, description, schema = {}, strict } = given
+  noteUnread(reading, wrapper, [formatFields, 'response_format.json_schema'])
+  const { name, description, schema = {}, strict } = wrapper
   if (!isObject(schema)) throw invalid('response_format.json_schema.schema', 'must be an object')
   return {
     kind: 'schema',
@@ -61,7 +61,7 @@ function readFormat(json: Json, reading: Reading): OutputFormat | undefined {
   }
 }
 
-/** What the neutral settings call it, and the field that is a number. */
+/** The settings that are plain numbers, with their fields in chat. */
 const numbers = {
   temperature: 'temperature',
   topP: 'top_p',
@@ -78,20 +78,20 @@ function readSettings(call: Call, reading: Reading): Settings {
     const value = optional(json, numbers[name], 'number')
     if (value !== undefined) settings[name] = value
   }
-  const put = <Name extends keyof Settings>(name: Name, value: Settings[Name] | undefined): void => {
+  const set = <Name extends keyof Settings>(name: Name, value: Settings[Name] | undefined): void => {
     if (value !== undefined) settings[name] = value
   }
-  put('outputTokensMax', optional(json, 'max_completion_tokens', 'count') ?? optional(json, 'max_tokens', 'count'))
-  put('stop', readStop(json.stop))
+  set('outputTokensMax', optional(json, 'max_completion_tokens', 'count') ?? optional(json, 'max_tokens', 'count'))
+  set('stop', readStop(json.stop))
   if (call.choices > 1) settings.choices = call.choices
-  put('logprobs', readLogprobs(json))
-  put('logitBias', readBias(json))
-  put('verbosity', readVerbosity(json.verbosity))
-  put('serviceClass', call.serviceClass)
-  put('endUser', textOf(json.safety_identifier) ?? textOf(json.user))
-  put('metadata', readMetadata(json.metadata, reading))
-  put('cacheKey', textOf(json.prompt_cache_key))
-  put('cache', readCaching(json.prompt_cache_options))
+  set('logprobs', readLogprobs(json))
+  set('logitBias', readBias(json))
+  set('verbosity', readVerbosity(json.verbosity))
+  set('serviceClass', call.serviceClass)
+  set('endUser', textOf(json.safety_identifier) ?? textOf(json.user))
+  set('metadata', readMetadata(json.metadata, reading))
+  set('cacheKey', textOf(json.prompt_cache_key))
+  set('cache', readCaching(json.prompt_cache_options))
   const options = optional(json, 'stream_options', 'object')
   if (options !== undefined) noteUnread(reading, options, [streamFields, 'stream_options'])
   if (json.store === true) reading.unread.add('store')
@@ -111,10 +111,10 @@ function readStop(stop: unknown): readonly string[] | undefined {
 }
 
 function readLogprobs(json: Json): number | undefined {
-  const wanted = optional(json, 'logprobs', 'boolean')
+  const isRequested = optional(json, 'logprobs', 'boolean')
   const count = optional(json, 'top_logprobs', 'number') ?? 0
   if (!Number.isInteger(count) || count < 0) throw invalid('top_logprobs', 'must be a count')
-  return wanted === true ? count : undefined
+  return isRequested === true ? count : undefined
 }
 
 function readBias(json: Json): Settings['logitBias'] {
@@ -141,7 +141,7 @@ function readMetadata(metadata: unknown, { unread }: Reading): Settings['metadat
   return texts.length === 0 ? undefined : (Object.fromEntries(texts) as Record<string, string>)
 }
 
-/** Where the caller only wants its own marks heeded, they are all that is said. */
+/** In the mode `explicit` only the breakpoints of the request count, and nothing is cached automatically. */
 function readCaching(options: unknown): CacheMark | undefined {
   if (!isObject(options) || options.mode === 'explicit') return undefined
   return options.ttl === '30m' ? { ttl: '30m' } : {}

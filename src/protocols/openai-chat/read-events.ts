@@ -1,8 +1,8 @@
-// Reads the chunks of a chat stream, or a whole answer as one chunk, into neutral events.
+// Reads the chunks of a chat stream into neutral events. A whole answer is read as a stream of one chunk.
 //
-// Chat says neither when a text begins nor when it ends, nor in which order its kinds of content stand: what comes is
-// taken in the order in which it comes. Texts, thoughts and refusals follow each other; calls stay open until the end,
-// because upstreams send the pieces of several by turns.
+// Chat marks neither the start nor the end of a text, and defines no order of content. Content is therefore taken in
+// the order of arrival. Texts, thoughts and refusals follow each other. Tool calls stay open until the end, because
+// upstreams mix the pieces of several calls.
 
 import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerEvent, EventReader, TokenProb } from '../neutral/answer.ts'
@@ -34,7 +34,6 @@ import { readUsage, usageIn } from './usage.ts'
 
 const CHOICES_MAX = 128
 
-/** A whole answer is a stream of one chunk. */
 export function readWhole(json: unknown, source: AnswerSource): Answer {
   const reader = new ChatEventReader(source, true)
   return collectAnswer([...reader.read(json), ...reader.end()])
@@ -95,30 +94,36 @@ export class ChatEventReader implements EventReader {
     })
   }
 
-  /** All choices up to the one that is asked for are there: none may be missing between two. */
+  /** Returns a choice. Creates all choices before it too, because no index may be missing. */
   #choice(index: unknown, position: number): ChoiceReader | undefined {
     const number = Number.isSafeInteger(index) ? (index as number) : position
     if (number < 0 || number >= CHOICES_MAX) return undefined
     const known = this.#choices[number]
     if (known !== undefined) return known
-    const shared = { list: this.#list, ids: this.#ids, sources: this.#sources }
-    const made = { ...shared, source: this.#source, isWhole: this.#isWhole }
-    while (this.#choices.length <= number) this.#choices.push(new ChoiceReader(this.#choices.length, made))
+    const shared: SharedState = {
+      list: this.#list,
+      source: this.#source,
+      ids: this.#ids,
+      sources: this.#sources,
+      isWhole: this.#isWhole,
+    }
+    while (this.#choices.length <= number) this.#choices.push(new ChoiceReader(this.#choices.length, shared))
     return this.#choices[number]
   }
 }
 
-interface Said {
+interface OpenPart {
   readonly kind: 'text' | 'reasoning' | 'refusal'
   readonly index: number
 }
 
-interface Made {
+/** What all choices of an answer share. */
+interface SharedState {
   readonly list: EventList
   readonly source: AnswerSource
   readonly ids: Set<string>
   readonly sources: Sources
-  /** It comes in one piece. */
+  /** The answer is not streamed. */
   readonly isWhole: boolean
 }
 
@@ -127,54 +132,54 @@ class ChoiceReader {
   readonly #list: EventList
   readonly #source: AnswerSource
   readonly #calls: CallReader
-  readonly #sound = new SoundReader()
+  readonly #audio = new SoundReader()
   readonly #sources: Sources
   readonly #isWhole: boolean
-  /** Addresses that were cited. */
+  /** URLs that are already cited. */
   readonly #cited = new Set<string>()
-  /** Of the text that is open. */
+  /** The source markers in the open text. */
   #markers = new Markers()
   #textLength = 0
-  /** Where that begins in the text of the message. */
+  /** The start of the open text in the text of the message. */
   #textStart = 0
   /** Citations that came before any text. */
-  #early: Citation[] = []
-  /** The text that is open. */
-  #said: Said | undefined
-  /** Of thoughts that are open, or that nothing was shown of. */
+  #earlyCitations: Citation[] = []
+  /** The open part: text, thoughts or refusal. */
+  #openPart: OpenPart | undefined
+  /** The reasoning state of the open thoughts, or of thoughts without visible text. */
   #encrypted = ''
   #finish = ''
   #stopSequence: string | undefined
   #isRefused = false
   #hasWords = false
-  #hasSaid = false
+  #hasContent = false
 
-  constructor(choice: number, made: Made) {
+  constructor(choice: number, shared: SharedState) {
     this.#choice = choice
-    this.#list = made.list
-    this.#source = made.source
-    this.#sources = made.sources
-    this.#isWhole = made.isWhole
-    this.#calls = new CallReader(choice, made.list, made)
+    this.#list = shared.list
+    this.#source = shared.source
+    this.#sources = shared.sources
+    this.#isWhole = shared.isWhole
+    this.#calls = new CallReader(choice, shared.list, shared)
   }
 
   read(choice: Json): void {
-    // Some repeat all that was said in each piece of a stream, or put an empty piece beside a whole message.
+    // Some upstreams repeat the whole message in each chunk of a stream, or add an empty delta to a whole message.
     const [first, second] = this.#isWhole ? [choice.message, choice.delta] : [choice.delta, choice.message]
     const message = isObject(first) ? first : isObject(second) ? second : {}
     const isPiece = message === choice.delta
     this.#sources.note(message)
-    this.#noteLost(choice, message)
-    const detailed = this.#detailed(message)
-    this.#say('reasoning', textOf(message.reasoning_content) || textOf(message.reasoning) || detailed)
+    this.#noteLostFields(choice, message)
+    const details = this.#readDetails(message)
+    this.#addText('reasoning', textOf(message.reasoning_content) || textOf(message.reasoning) || details)
     if (typeof message.encrypted_content === 'string') this.#encrypted += message.encrypted_content
     this.#readContent(message.content, readLogprobs(choice.logprobs))
     if (isObject(message.audio)) {
-      this.#say('text', textOf(message.audio.transcript))
-      this.#sound.take(message.audio.data, isPiece)
+      this.#addText('text', textOf(message.audio.transcript))
+      this.#audio.take(message.audio.data, isPiece)
     }
-    this.#cite(message.annotations)
-    this.#say('refusal', textOf(message.refusal))
+    this.#readAnnotations(message.annotations)
+    this.#addText('refusal', textOf(message.refusal))
     for (const image of readImages(message.images)) {
       this.#close()
       this.#list.whole(this.#choice, image)
@@ -182,20 +187,20 @@ class ChoiceReader {
     this.#readCalls(message)
     const { finish_reason: finish } = choice
     if (typeof finish === 'string' && finish !== '') this.#finish = finish
-    // The text that stopped it, which some tell beside the reason; a number is the token for it.
-    const stopped = choice.stop_reason ?? choice.matched_stop
-    if (typeof stopped === 'string' && stopped !== '') this.#stopSequence = stopped
+    // The stop sequence, which some upstreams report beside the reason. A number is the id of a token.
+    const stopText = choice.stop_reason ?? choice.matched_stop
+    if (typeof stopText === 'string' && stopText !== '') this.#stopSequence = stopText
   }
 
-  #noteLost(choice: Json, message: Json): void {
+  #noteLostFields(choice: Json, message: Json): void {
     const { losses } = this.#source.notes
     noteLost(choice, choiceFields, { path: 'choices', losses })
     noteLost(message, messageFields, { path: 'message', losses })
     if (findsSomething(choice)) losses.add('answer.content_filter_results')
   }
 
-  /** Reasoning in pieces. Most repeat it as a text; what is signed or encrypted has no place in another dialect. */
-  #detailed({ reasoning_details: details }: Json): string {
+  /** Reads `reasoning_details`. Signed or encrypted details are lost, because they cannot be translated. */
+  #readDetails({ reasoning_details: details }: Json): string {
     if (!Array.isArray(details)) return ''
     let text = ''
     for (const detail of details as readonly unknown[]) {
@@ -208,25 +213,25 @@ class ChoiceReader {
 
   end(): void {
     this.#close()
-    if (this.#early.length > 0 || (!this.#sources.isEmpty && this.#cited.size === 0)) {
+    if (this.#earlyCitations.length > 0 || (!this.#sources.isEmpty && this.#cited.size === 0)) {
       this.#source.notes.losses.add('citations')
     }
     if (this.#encrypted !== '') {
       const index = this.#list.open(this.#choice, { part: 'reasoning' })
-      this.#list.push({ kind: 'close', index, sealed: this.#thoughtSeal() })
+      this.#list.push({ kind: 'close', index, sealed: this.#takeReasoningState() })
     }
     this.#calls.end()
-    const isNothing = this.#calls.isEmpty && this.#calls.hasUnknown && !this.#hasSaid
-    if (isNothing) throw new Refusal('upstream_failed', 'nothing but calls of an unknown kind')
-    const sound = this.#sound.end()
+    const hasOnlyUnknownCalls = this.#calls.isEmpty && this.#calls.hasUnknown && !this.#hasContent
+    if (hasOnlyUnknownCalls) throw new Refusal('upstream_failed', 'the answer has only tool calls of an unknown type')
+    const sound = this.#audio.end()
     if (sound !== undefined) this.#list.whole(this.#choice, sound)
-    const stopped = this.#stopSequence === undefined ? {} : { stopSequence: this.#stopSequence }
-    this.#list.push({ kind: 'finish', choice: this.#choice, ...this.#ended(), ...stopped })
+    const stopText = this.#stopSequence === undefined ? {} : { stopSequence: this.#stopSequence }
+    this.#list.push({ kind: 'finish', choice: this.#choice, ...this.#readEnd(), ...stopText })
   }
 
-  /** A text, or a list of parts, as some upstreams write it when they show thoughts. */
+  /** Reads a text, or a list of parts, which some upstreams send when they show thoughts. */
   #readContent(content: unknown, logprobs: readonly TokenProb[] | undefined): void {
-    if (typeof content === 'string') return this.#say('text', content, logprobs)
+    if (typeof content === 'string') return this.#addText('text', content, logprobs)
     if (!Array.isArray(content)) return
     for (const part of content as readonly unknown[]) {
       if (!isObject(part)) continue
@@ -237,9 +242,9 @@ class ChoiceReader {
         this.#close()
         this.#list.whole(this.#choice, image)
       }
-      this.#say('reasoning', textOf(part.thinking))
-      this.#say('text', textOf(part.text))
-      this.#say('refusal', textOf(part.refusal))
+      this.#addText('reasoning', textOf(part.thinking))
+      this.#addText('text', textOf(part.text))
+      this.#addText('refusal', textOf(part.refusal))
     }
   }
 
@@ -248,14 +253,14 @@ class ChoiceReader {
     if (pieces.length === 0 && !isObject(legacy)) return
     this.#close()
     for (const piece of pieces) {
-      this.#noteLostOfCall(piece)
+      this.#noteLostCallFields(piece)
       this.#calls.take(piece)
     }
-    // Of these there is one in an answer, and it has neither an index nor an id.
+    // The legacy form: at most one call per answer, without an index and an id.
     if (isObject(legacy)) this.#calls.take({ index: -1, function: legacy })
   }
 
-  #noteLostOfCall(piece: unknown): void {
+  #noteLostCallFields(piece: unknown): void {
     if (!isObject(piece)) return
     const { losses } = this.#source.notes
     noteLost(piece, callFields, { path: 'tool_calls', losses })
@@ -264,16 +269,16 @@ class ChoiceReader {
     }
   }
 
-  #say(kind: Said['kind'], text: string, logprobs?: readonly TokenProb[]): void {
-    if (text === '' && (logprobs === undefined || this.#said?.kind !== kind)) return
-    if (this.#said?.kind !== kind) {
+  #addText(kind: OpenPart['kind'], text: string, logprobs?: readonly TokenProb[]): void {
+    if (text === '' && (logprobs === undefined || this.#openPart?.kind !== kind)) return
+    if (this.#openPart?.kind !== kind) {
       this.#close()
-      this.#hasSaid = true
-      this.#said = { kind, index: this.#list.open(this.#choice, { part: kind }) }
+      this.#hasContent = true
+      this.#openPart = { kind, index: this.#list.open(this.#choice, { part: kind }) }
       if (kind === 'refusal') this.#isRefused = true
       if (kind === 'text') this.#beginText()
     }
-    const { index } = this.#said!
+    const { index } = this.#openPart!
     if (kind === 'text') {
       this.#markers.add(text)
       this.#textLength += text.length
@@ -285,58 +290,58 @@ class ChoiceReader {
     this.#hasWords = true
     this.#textStart = this.#textLength
     this.#markers = new Markers()
-    this.#push(this.#early.splice(0))
+    this.#sendCitations(this.#earlyCitations.splice(0))
   }
 
-  /** What is cited before any text waits for one; a text that is over can be told of nothing more. */
-  #cite(annotations: unknown): void {
+  /** Citations before any text wait for the text. Citations after a text has ended are lost. */
+  #readAnnotations(annotations: unknown): void {
     const read = readCitations(annotations, this.#source.notes.losses)
-    const citations = read.map(citation => this.#placed(citation))
-    if (this.#said?.kind === 'text') return this.#push(citations)
-    const room = CITATIONS_MAX - this.#early.length
+    const citations = read.map(citation => this.#toPartRange(citation))
+    if (this.#openPart?.kind === 'text') return this.#sendCitations(citations)
+    const room = CITATIONS_MAX - this.#earlyCitations.length
     if (this.#hasWords || citations.length > room) this.#source.notes.losses.add('citations')
-    if (!this.#hasWords) this.#early.push(...citations.slice(0, room))
+    if (!this.#hasWords) this.#earlyCitations.push(...citations.slice(0, room))
   }
 
-  /** Places count in the text of the message, and here in the text of the part. */
-  #placed({ start, end, ...citation }: Citation): Citation {
+  /** Converts a range in the text of the message to a range in the text of the part. */
+  #toPartRange({ start, end, ...citation }: Citation): Citation {
     if (start === undefined || end === undefined || start < this.#textStart) return citation
     return { ...citation, start: start - this.#textStart, end: end - this.#textStart }
   }
 
-  #push(citations: readonly Citation[]): void {
-    if (this.#said === undefined) return
+  #sendCitations(citations: readonly Citation[]): void {
+    if (this.#openPart === undefined) return
     for (const citation of citations) {
       if (citation.url !== undefined) this.#cited.add(citation.url)
-      this.#list.push({ kind: 'cite', index: this.#said.index, citation })
+      this.#list.push({ kind: 'cite', index: this.#openPart.index, citation })
     }
   }
 
   #close(): void {
-    if (this.#said === undefined) return
-    const { kind, index } = this.#said
+    if (this.#openPart === undefined) return
+    const { kind, index } = this.#openPart
     if (kind === 'text' && !this.#sources.isEmpty) {
-      this.#push(citeSources(this.#sources.list(), this.#markers, this.#cited))
+      this.#sendCitations(citeSources(this.#sources.list(), this.#markers, this.#cited))
     }
-    this.#said = undefined
-    this.#list.push({ kind: 'close', index, ...(kind === 'reasoning' && { sealed: this.#thoughtSeal() }) })
+    this.#openPart = undefined
+    this.#list.push({ kind: 'close', index, ...(kind === 'reasoning' && { sealed: this.#takeReasoningState() }) })
   }
 
-  #thoughtSeal(): Sealed {
+  #takeReasoningState(): Sealed {
     const { origin } = this.#source
     const value = this.#encrypted
     this.#encrypted = ''
     return value === '' ? { form: 'shown', value, origin } : { form: 'encrypted', value, origin }
   }
 
-  #ended(): Ended {
+  #readEnd(): Ended {
     const has = { calls: !this.#calls.isEmpty, words: this.#hasWords, refused: this.#isRefused }
     const ended = endedBy('openai-chat', this.#finish, has, this.#source.notes)
     return ended.finish === 'stop' && this.#stopSequence !== undefined ? { finish: 'stop_sequence' } : ended
   }
 }
 
-/** A text, or the texts of a list of parts. */
+/** Returns a text, or the joined texts of a list of parts. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   if (!Array.isArray(value)) return ''

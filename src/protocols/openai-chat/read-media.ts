@@ -1,4 +1,5 @@
-// Images and sounds in a chat answer. Chat has no official place for images; upstreams that make some list them.
+// Reads images and audio of a chat answer. Chat has no official field for images. Upstreams that create images send a
+// list of them.
 
 import type { MediaPart } from '../neutral/conversation.ts'
 import { isObject } from '../request/json-object.ts'
@@ -18,10 +19,10 @@ function sourceOf(url: string): MediaPart['source'] {
   return { at: 'inline', mime: head[1] || 'image/png', base64: url.slice(head[0].length) }
 }
 
-/** The pieces of a sound, each of which is base64 by itself. */
+/** Joins the pieces of an audio answer. Each piece is valid base64. */
 export class SoundReader {
   readonly #pieces: Buffer[] = []
-  /** A stream sends bare samples, a whole answer a file. */
+  /** A whole answer has an audio file. A stream sends raw samples. */
   #mime = 'audio/wav'
 
   take(data: unknown, isPiece: boolean): void {

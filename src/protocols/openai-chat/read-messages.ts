@@ -1,5 +1,5 @@
-// The messages of a chat request as turns. Chat pairs a call with its result by an id and by their order: each call is
-// answered before anything else is said. What breaks that makes no sense to chat either, and is refused.
+// Reads the messages of a chat request. A tool call and its result have the same id, and each call must have its result
+// before the next other message. Chat itself does not accept any other order, so it is refused.
 
 import type { Call } from '../neutral/call.ts'
 import type { CallPart, Part, ResultPart, Role, TextPart, Turn } from '../neutral/conversation.ts'
@@ -18,24 +18,24 @@ export interface MessageReading extends Reading {
 }
 
 export function readTurns(messages: readonly unknown[], reading: MessageReading): Turn[] {
-  const turns = new TurnReader(reading)
-  messages.forEach((message, index) => turns.take(message as Json, `messages[${index}]`))
-  return turns.end()
+  const reader = new MessageReader(reading)
+  messages.forEach((message, index) => reader.take(message as Json, `messages[${index}]`))
+  return reader.end()
 }
 
-/** A call that waits for its result: the caller's name of it is found here, ours is in the part. */
-type Waiting = Map<string, CallPart>
+/** Calls without a result so far, by the caller's id. The part has the neutral id. */
+type PendingCalls = Map<string, CallPart>
 
-/** The one call of a message that is of the kind before tools, which had no ids. */
+/** The id of a legacy `function_call`, which has none. A message has at most one. */
 const LEGACY = ''
 
-class TurnReader {
+class MessageReader {
   readonly #reading: MessageReading
-  readonly #turns: Turn[] = []
-  /** Of the turn that is being answered. */
+  readonly #messages: Turn[] = []
+  /** The results of the calls of the last assistant message. */
   #results: ResultPart[] = []
-  #waiting: Waiting = new Map()
-  /** How often each was met. */
+  #pending: PendingCalls = new Map()
+  /** How often each id has occurred. */
   readonly #ids = new Map<string, number>()
 
   constructor(reading: MessageReading) {
@@ -44,47 +44,47 @@ class TurnReader {
 
   take(message: Json, at: string): void {
     const role = message.role as string
-    if (!Object.hasOwn(messageFields, role)) throw invalid(`${at}.role`, 'is not a role of a message')
+    if (!Object.hasOwn(messageFields, role)) throw invalid(`${at}.role`, `must be one of ${Object.keys(messageFields).join(', ')}`)
     noteUnread(this.#reading, message, [messageFields[role]!, 'messages'])
-    if (role === 'tool' || role === 'function') return this.#answer(message, at)
-    this.#settle(at)
-    if (role === 'assistant') return this.#add(message, role, this.#assistant(message, at))
+    if (role === 'tool' || role === 'function') return this.#readResult(message, at)
+    this.#addResults(at)
+    if (role === 'assistant') return this.#add(message, role, this.#readAssistant(message, at))
     const parts = markLast(readContent(message.content, `${at}.content`, this.#reading), readMark(message))
     if (role === 'user' && parts.length === 0) throw invalid(`${at}.content`, 'must not be empty')
     this.#add(message, role as Role, parts)
   }
 
   end(): Turn[] {
-    this.#settle('messages')
-    if (!this.#turns.some(turn => turn.role !== 'system' && turn.role !== 'developer')) {
-      throw invalid('messages', 'must hold something that is not an instruction')
+    this.#addResults('messages')
+    if (!this.#messages.some(({ role }) => role !== 'system' && role !== 'developer')) {
+      throw invalid('messages', 'must contain a message that is not a system or developer message')
     }
-    return this.#turns
+    return this.#messages
   }
 
-  /** A turn that says nothing is none. */
+  /** Adds a message unless it is empty. */
   #add(message: Json, role: Role, parts: readonly Part[]): void {
     const { name } = message
-    if (parts.length > 0) this.#turns.push({ role, ...(typeof name === 'string' && name !== '' && { name }), parts })
+    if (parts.length > 0) this.#messages.push({ role, ...(typeof name === 'string' && name !== '' && { name }), parts })
   }
 
-  /** All calls have their results, or the caller has lost one. */
-  #settle(at: string): void {
-    if (this.#results.length > 0) this.#turns.push({ role: 'tool', parts: this.#results })
+  /** Adds the message with the results. Throws if a call has no result. */
+  #addResults(at: string): void {
+    if (this.#results.length > 0) this.#messages.push({ role: 'tool', parts: this.#results })
     this.#results = []
-    for (const [id, { name }] of this.#waiting) {
-      throw invalid(at, id === LEGACY ? `must first answer the call of ${name}` : `must first answer the call ${id}`)
+    for (const [id, { name }] of this.#pending) {
+      throw invalid(at, id === LEGACY ? `must come after the result of the call of ${name}` : `must come after the result of the call ${id}`)
     }
   }
 
-  #answer(message: Json, at: string): void {
+  #readResult(message: Json, at: string): void {
     const isTool = message.role === 'tool'
     const id = isTool ? requireName(message.tool_call_id, `${at}.tool_call_id`) : LEGACY
-    const call = this.#waiting.get(id)
+    const call = this.#pending.get(id)
     if (call === undefined) {
-      throw invalid(isTool ? `${at}.tool_call_id` : at, 'answers no call of the message before it')
+      throw invalid(isTool ? `${at}.tool_call_id` : at, 'must be the result of a call in the message before it')
     }
-    this.#waiting.delete(id)
+    this.#pending.delete(id)
     const parts = readContent(message.content, `${at}.content`, this.#reading)
     const cache = readMark(message) ?? parts.findLast(part => part.cache !== undefined)?.cache
     this.#results.push({
@@ -97,14 +97,14 @@ class TurnReader {
     })
   }
 
-  #assistant(message: Json, at: string): Part[] {
-    const said: Part[] = [...this.#said(message, at)]
+  #readAssistant(message: Json, at: string): Part[] {
+    const content: Part[] = [...this.#content(message, at)]
     const { refusal, audio } = message
-    if (typeof refusal === 'string' && refusal !== '') said.push({ kind: 'refusal', text: refusal })
-    if (isObject(audio)) said.push(this.#native('audio', audio))
-    const calls = this.#calls(message, at)
+    if (typeof refusal === 'string' && refusal !== '') content.push({ kind: 'refusal', text: refusal })
+    if (isObject(audio)) content.push(this.#native('audio', audio))
+    const calls = this.#readCalls(message, at)
     return withState(
-      said,
+      content,
       calls,
       readState(
         message,
@@ -117,7 +117,7 @@ class TurnReader {
     return { kind: 'native', dialect: this.#reading.dialect, what, value }
   }
 
-  #said(message: Json, at: string): Part[] {
+  #content(message: Json, at: string): Part[] {
     const { content } = message
     if (!Array.isArray(content)) {
       const texts = readContent(content, `${at}.content`, this.#reading) as TextPart[]
@@ -130,29 +130,29 @@ class TurnReader {
       if (isObject(part) && part.type === 'refusal') {
         return { kind: 'refusal', text: requireText(part.refusal, `${at}.content[${index}].refusal`) }
       }
-      if (!isObject(part) || typeof part.type !== 'string') throw invalid(`${at}.content[${index}]`, 'must be a part')
+      if (!isObject(part) || typeof part.type !== 'string') throw invalid(`${at}.content[${index}]`, 'must be an object with a type')
       return this.#native(`messages.content.${part.type}`, part)
     })
-    const kept = parts.filter(part => part.kind !== 'text' || part.text !== '')
-    return kept.every(part => part.kind === 'text') ? markLast(kept as TextPart[], readMark(message)) : kept
+    const filled = parts.filter(part => part.kind !== 'text' || part.text !== '')
+    return filled.every(part => part.kind === 'text') ? markLast(filled as TextPart[], readMark(message)) : filled
   }
 
-  #calls(message: Json, at: string): { readonly id: string; readonly part: CallPart }[] {
+  #readCalls(message: Json, at: string): { readonly id: string; readonly part: CallPart }[] {
     const { tool_calls: given, function_call: legacy } = message
-    const listed = given ?? []
-    if (!Array.isArray(listed)) throw invalid(`${at}.tool_calls`, 'must be a list')
-    const calls = listed.map((call: unknown, index) => this.#call(call, `${at}.tool_calls[${index}]`))
+    const list = given ?? []
+    if (!Array.isArray(list)) throw invalid(`${at}.tool_calls`, 'must be a list')
+    const calls = list.map((call: unknown, index) => this.#readCall(call, `${at}.tool_calls[${index}]`))
     if (isObject(legacy)) {
       const name = requireName(legacy.name, `${at}.function_call.name`)
       const text = requireText(legacy.arguments ?? '', `${at}.function_call.arguments`)
-      const part: CallPart = { kind: 'call', id: this.#ownId('function_call'), name, arguments: text || '{}' }
-      this.#waiting.set(LEGACY, part)
+      const part: CallPart = { kind: 'call', id: this.#uniqueId('function_call'), name, arguments: text || '{}' }
+      this.#pending.set(LEGACY, part)
       calls.push({ id: LEGACY, part })
     }
     return calls
   }
 
-  #call(call: unknown, at: string): { id: string; part: CallPart } {
+  #readCall(call: unknown, at: string): { id: string; part: CallPart } {
     if (!isObject(call)) throw invalid(at, 'must be an object')
     noteUnread(this.#reading, call, [callFields, 'messages.tool_calls'])
     const custom = isObject(call.custom)
@@ -160,19 +160,19 @@ class TurnReader {
     if (!isObject(inner)) throw missing(`${at}.function`)
     noteUnread(this.#reading, inner, [innerCallFields, 'messages.tool_calls.function'])
     const id = requireName(call.id, `${at}.id`)
-    if (this.#waiting.has(id)) throw invalid(`${at}.id`, 'is the id of another call of this message')
+    if (this.#pending.has(id)) throw invalid(`${at}.id`, 'is the id of another call of this message')
     const [kind, field] = custom ? ['custom', 'input'] : ['function', 'arguments']
     const name = requireName(inner.name, `${at}.${kind}.name`)
     const text = requireText(inner[field!] ?? '', `${at}.${kind}.${field}`)
-    const own = { kind: 'call', id: this.#ownId(id), name } as const
+    const own = { kind: 'call', id: this.#uniqueId(id), name } as const
     const part: CallPart = custom ? { ...own, arguments: text, custom: true } : { ...own, arguments: text || '{}' }
     const sealed = readThought(call.extra_content)
-    this.#waiting.set(id, part)
+    this.#pending.set(id, part)
     return { id, part: sealed === undefined ? part : { ...part, sealed } }
   }
 
-  /** Some callers count their ids anew in each message; elsewhere an id stands for one call. */
-  #ownId(id: string): string {
+  /** Makes an id unique. Some callers start counting again in each message, and other dialects need unique ids. */
+  #uniqueId(id: string): string {
     let count = this.#ids.get(id) ?? 0
     let own = id
     while (this.#ids.has(own)) own = `${id}_${++count}`

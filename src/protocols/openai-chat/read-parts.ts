@@ -1,4 +1,4 @@
-// The content of a chat message: texts, and media by address or inline.
+// Reads the content of a chat message: texts, and media by URL or inline.
 
 import type { CacheMark, MediaPart, Source, TextPart } from '../neutral/conversation.ts'
 import { invalid } from '../request/checks.ts'
@@ -8,7 +8,7 @@ import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 import { partFields } from './fields.ts'
 
-/** Where a reader stands, for what it refuses, and what it could not carry. */
+/** Shared by the readers of one request: the fields that the translation cannot carry. */
 export interface Reading {
   readonly unread: Set<string>
 }
@@ -23,11 +23,11 @@ export function requireText(value: unknown, at: string): string {
 }
 
 export function requireName(value: unknown, at: string): string {
-  if (typeof value !== 'string' || value === '') throw invalid(at, 'must be a text that is not empty')
+  if (typeof value !== 'string' || value === '') throw invalid(at, 'must be a text and not be empty')
   return value
 }
 
-/** A text or a list of parts; texts that are empty say nothing and are left out. */
+/** Reads a text or a list of parts. Empty texts are left out. */
 export function readContent(content: unknown, at: string, reading: Reading): (TextPart | MediaPart)[] {
   if (content === undefined || content === null) return []
   if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }]
@@ -40,7 +40,7 @@ export function readPart(part: unknown, at: string, reading: Reading): TextPart 
   if (!isObject(part)) throw invalid(at, 'must be an object')
   const type = typeof part.type === 'string' && Object.hasOwn(partFields, part.type) ? part.type : ''
   const read = Object.hasOwn(readers, type) ? readers[type] : undefined
-  if (read === undefined) throw invalid(`${at}.type`, 'is not a kind of content that a message of this role may hold')
+  if (read === undefined) throw invalid(`${at}.type`, 'is not a type of content that a message of this role may contain')
   const [outer, inside] = partFields[type]!
   noteUnread(reading, part, [outer, 'messages.content'])
   const inner = part[type]
@@ -54,33 +54,33 @@ type PartReader = (inner: unknown, at: string, reading: Reading) => TextPart | M
 const readers: Readonly<Record<string, PartReader>> = {
   text: (text, at) => ({ kind: 'text', text: requireText(text, at) }),
   image_url(inner, at, reading) {
-    const image = addressed(inner, at)
+    const image = asObject(inner, at)
     const detail = readDetail(image.detail, reading)
-    return { kind: 'image', source: readAddressed(image, at), ...(detail && { detail }) }
+    return { kind: 'image', source: readObjectSource(image, at), ...(detail && { detail }) }
   },
-  video_url: (inner, at) => ({ kind: 'video', source: readAddressed(addressed(inner, at), at) }),
+  video_url: (inner, at) => ({ kind: 'video', source: readObjectSource(asObject(inner, at), at) }),
   input_audio(inner, at) {
-    const audio = addressed(inner, at)
-    if (audio.data === undefined) return { kind: 'audio', source: readAddressed(audio, at) }
+    const audio = asObject(inner, at)
+    if (audio.data === undefined) return { kind: 'audio', source: readObjectSource(audio, at) }
     const format = requireName(audio.format, `${at}.format`).toLowerCase()
     const mime = format === 'mp3' ? 'audio/mpeg' : `audio/${format}`
     return { kind: 'audio', source: readInline(requireText(audio.data, `${at}.data`), mime, `${at}.data`) }
   },
   file(inner, at) {
-    const file = addressed(inner, at)
+    const file = asObject(inner, at)
     const name = typeof file.filename === 'string' && file.filename !== '' ? file.filename : undefined
     return { kind: 'file', source: readFile(file, name, at), ...(name !== undefined && { name }) }
   },
 }
 
-/** Some write the address alone where an object is wanted. */
-function addressed(inner: unknown, at: string): Json {
+/** Some callers send the URL instead of an object with it. */
+function asObject(inner: unknown, at: string): Json {
   if (typeof inner === 'string') return { url: inner }
   if (!isObject(inner)) throw invalid(at, 'must be an object')
   return inner
 }
 
-function readAddressed(json: Json, at: string): Source {
+function readObjectSource(json: Json, at: string): Source {
   if (typeof json.file_id === 'string' && json.url === undefined) return { at: 'provider', id: json.file_id }
   return readUrl(json.url, `${at}.url`)
 }
@@ -90,7 +90,7 @@ function readFile(file: Json, name: string | undefined, at: string): Source {
   if (typeof data === 'string') return readInline(data, mimeOf(name), `${at}.file_data`)
   if (url !== undefined && url !== null) return readUrl(url, `${at}.file_url`)
   if (typeof id === 'string') return { at: 'provider', id }
-  throw invalid(at, 'must hold "file_data" or "file_id"')
+  throw invalid(at, 'must have "file_data" or "file_id"')
 }
 
 const mimeTypes: Readonly<Record<string, string>> = {
@@ -101,46 +101,46 @@ const mimeTypes: Readonly<Record<string, string>> = {
   json: 'application/json',
 }
 
-/** Of a file that comes without its type: what its name says, or the one kind that every provider reads. */
+/** The type of a file by the extension of its name. Default: PDF, which every provider reads. */
 const mimeOf = (name: string | undefined): string => mimeTypes[name?.split('.').at(-1) ?? ''] ?? 'application/pdf'
 
 function readUrl(value: unknown, at: string): Source {
   const url = requireText(value, at)
   if (/^data:/i.test(url)) return readInline(url, 'application/octet-stream', at)
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw invalid(at, 'must be an http address or a data URL')
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw invalid(at, 'must be an http or https URL, or a data URL')
   return { at: 'url', url }
 }
 
 const DATA_HEAD_CHARS_MAX = 256
 
-/** A data URL, or bare base64 of a type that is known otherwise. */
+/** Reads a data URL, or plain base64 of the type `mime`. */
 function readInline(text: string, mime: string, at: string): Source {
   if (!/^data:/i.test(text)) return { at: 'inline', base64: requireBase64(text, at), mime }
   const comma = text.slice(0, DATA_HEAD_CHARS_MAX).indexOf(',')
   const [type, ...options] = text.slice('data:'.length, comma).split(';')
-  if (comma < 0 || options.at(-1)?.trim().toLowerCase() !== 'base64') throw invalid(at, 'must be a data URL of base64')
+  if (comma < 0 || options.at(-1)?.trim().toLowerCase() !== 'base64') throw invalid(at, 'must be a data URL with base64')
   return { at: 'inline', base64: requireBase64(text.slice(comma + 1), at), mime: type?.trim().toLowerCase() || mime }
 }
 
-/** Not decoded: an image may be megabytes, and its bytes are not ours to look at. */
+/** Checks base64 without decoding it, because an image may have megabytes. */
 function requireBase64(text: string, at: string): string {
   if (text === '' || text.length % 4 !== 0 || !/^[A-Za-z0-9+/]*={0,2}$/.test(text)) throw invalid(at, 'is not base64')
   return text
 }
 
 const details = ['auto', 'low', 'high', 'original'] as const
-/** As Ark calls it. */
-const CLOSEST = 'xhigh'
+/** Ark's name for the highest resolution. */
+const HIGHEST_DETAIL = 'xhigh'
 
 function readDetail(detail: unknown, { unread }: Reading): MediaPart['detail'] {
-  const known = detail === CLOSEST ? 'original' : details.find(word => word === detail)
+  const known = detail === HIGHEST_DETAIL ? 'original' : details.find(word => word === detail)
   if (known === undefined && detail !== undefined && detail !== null) unread.add('messages.content.image_url.detail')
   return known
 }
 
 const ttls = ['5m', '30m', '1h', '12h'] as const
 
-/** A breakpoint of OpenAI's, or the mark of Anthropic's that chat clients write as well. */
+/** Reads OpenAI's cache breakpoint, or Anthropic's `cache_control`, which chat clients send as well. */
 export function readMark(json: Json): CacheMark | undefined {
   const mark = isObject(json.prompt_cache_breakpoint) ? json.prompt_cache_breakpoint : json.cache_control
   if (!isObject(mark)) return undefined
@@ -148,12 +148,12 @@ export function readMark(json: Json): CacheMark | undefined {
   return ttl === undefined ? {} : { ttl }
 }
 
-interface Markable {
+interface Cacheable {
   readonly cache?: CacheMark
 }
 
-/** A mark of all of a message stands on its last part. */
-export function markLast<Marked extends Markable>(parts: Marked[], mark: CacheMark | undefined): Marked[] {
+/** Puts the cache breakpoint of a message on its last part. */
+export function markLast<Marked extends Cacheable>(parts: Marked[], mark: CacheMark | undefined): Marked[] {
   const last = parts.at(-1)
   return mark === undefined || last === undefined ? parts : [...parts.slice(0, -1), { ...last, cache: mark }]
 }

@@ -1,5 +1,5 @@
-// How much a model is to think, in all the ways in which chat clients say it: OpenAI's word of effort, and what the
-// providers of other models added to chat.
+// Reads how much the model should think, from OpenAI's `reasoning_effort` and from the fields that other providers have
+// added to chat.
 
 import type { Effort } from '../../base/money/model-traits.ts'
 import { efforts } from '../../base/money/model-traits.ts'
@@ -11,23 +11,22 @@ import type { Reading } from './read-parts.ts'
 import { noteUnread } from './read-parts.ts'
 
 /**
- * Of several wishes each says what those before it left open. OpenAI's chat shows no thoughts; those who added other
- * ways to ask for them show them unless told not to.
+ * Merges all fields. If fields contradict each other, the first one in this list wins. The answer shows thoughts unless
+ * the request says otherwise: OpenAI's chat has no field for this, and upstreams that have thoughts in chat show them.
  */
 export function readReasoning(json: Json, reading: Reading): ReasoningWish | undefined {
   const effort = readEffort(json.reasoning_effort, 'reasoning_effort')
-  const wishes: ReasoningWish[] = [
+  const requests: ReasoningWish[] = [
     effort === undefined ? {} : { effort },
     readNested(json, reading),
     readSwitch(json.thinking, reading),
     readFlags(json),
     readGoogle(json.extra_body, reading),
   ]
-  const wish: ReasoningWish = Object.assign({}, ...wishes.reverse())
-  // Whatever is said beside an effort of none, it is none.
-  if (wish.effort === 'none') return { effort: 'none' }
-  // Chat has no word for it: who serves thoughts in chat shows them.
-  return Object.keys(wish).length === 0 ? undefined : { show: 'auto', ...wish }
+  const merged: ReasoningWish = Object.assign({}, ...requests.reverse())
+  // An effort of none overrides all other fields.
+  if (merged.effort === 'none') return { effort: 'none' }
+  return Object.keys(merged).length === 0 ? undefined : { show: 'auto', ...merged }
 }
 
 function readEffort(value: unknown, at: string): Effort | undefined {
@@ -43,8 +42,8 @@ function readBudget(value: unknown, at: string): number | undefined {
   return value as number
 }
 
-/** A budget below zero is as much as the model likes. */
-const budgetWish = (tokens: number | undefined): ReasoningWish =>
+/** A negative budget lets the model decide. */
+const fromBudget = (tokens: number | undefined): ReasoningWish =>
   tokens === undefined ? {} : tokens < 0 ? { adaptive: true } : tokens === 0 ? { effort: 'none' } : { budget: tokens }
 
 const nestedFields = { effort: 'read', max_tokens: 'read', exclude: 'read', enabled: 'read' } as const
@@ -57,7 +56,7 @@ function readNested(json: Json, reading: Reading): ReasoningWish {
   if (nested.enabled === false) return { effort: 'none' }
   const effort = readEffort(nested.effort, 'reasoning.effort')
   return {
-    ...budgetWish(readBudget(nested.max_tokens, 'reasoning.max_tokens')),
+    ...fromBudget(readBudget(nested.max_tokens, 'reasoning.max_tokens')),
     ...(effort !== undefined && { effort }),
     show: nested.exclude === true ? 'none' : 'auto',
   }
@@ -75,7 +74,7 @@ function readSwitch(thinking: unknown, reading: Reading): ReasoningWish {
     case 'disabled':
       return { effort: 'none' }
     case 'enabled':
-      return budget === undefined ? { adaptive: true } : budgetWish(budget)
+      return budget === undefined ? { adaptive: true } : fromBudget(budget)
     case 'auto':
     case 'adaptive':
       return { adaptive: true }
@@ -89,7 +88,7 @@ function readFlags(json: Json): ReasoningWish {
   const enabled = optional(json, 'enable_thinking', 'boolean')
   const budget = readBudget(json.thinking_budget, 'thinking_budget')
   if (enabled === false) return { effort: 'none' }
-  if (budget !== undefined) return budgetWish(budget)
+  if (budget !== undefined) return fromBudget(budget)
   return enabled === true ? { adaptive: true } : {}
 }
 
@@ -107,7 +106,7 @@ function readGoogle(extra: unknown, reading: Reading): ReasoningWish {
   const { thinking_level: level, include_thoughts: shows } = config
   const effort = readEffort(typeof level === 'string' ? level.toLowerCase() : level, `${at}.thinking_level`)
   return {
-    ...budgetWish(readBudget(config.thinking_budget, `${at}.thinking_budget`)),
+    ...fromBudget(readBudget(config.thinking_budget, `${at}.thinking_budget`)),
     ...(effort !== undefined && { effort }),
     ...(typeof shows === 'boolean' && { show: shows ? 'auto' : 'none' }),
   }

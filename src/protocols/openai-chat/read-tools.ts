@@ -1,4 +1,4 @@
-// The tools of a chat request, those of the time before tools included, and which of them may be called.
+// Reads the tools of a chat request, including legacy `functions`, and which of them the model may call.
 
 import type { CustomTool, FunctionTool, Place, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
 import { invalid, optional } from '../request/checks.ts'
@@ -14,8 +14,8 @@ export interface ToolReading extends Reading {
 
 export function readTools(json: Json, reading: ToolReading): Tool[] {
   const tools = (optional(json, 'tools', 'list') ?? []).map((tool, index) => readTool(tool, `tools[${index}]`, reading))
-  const functions = (optional(json, 'functions', 'list') ?? []).map((given, index) =>
-    readFunction(given, `functions[${index}]`, reading),
+  const functions = (optional(json, 'functions', 'list') ?? []).map((tool, index) =>
+    readFunction(tool, `functions[${index}]`, reading),
   )
   const search = optional(json, 'web_search_options', 'object')
   return [...tools, ...functions, ...(search === undefined ? [] : [readSearch(search, reading)])]
@@ -35,33 +35,33 @@ function readTool(tool: unknown, at: string, reading: ToolReading): Tool {
   return { kind: 'native', dialect: reading.dialect, what: `tools.${type}`, value: tool }
 }
 
-function readFunction(given: unknown, at: string, reading: Reading): FunctionTool {
-  if (!isObject(given)) throw invalid(at, 'must be an object')
-  noteUnread(reading, given, [functionFields, 'tools.function'])
-  const description = text(given.description, `${at}.description`)
-  const { parameters, strict } = given
+function readFunction(tool: unknown, at: string, reading: Reading): FunctionTool {
+  if (!isObject(tool)) throw invalid(at, 'must be an object')
+  noteUnread(reading, tool, [functionFields, 'tools.function'])
+  const description = text(tool.description, `${at}.description`)
+  const { parameters, strict } = tool
   if (parameters !== undefined && parameters !== null && !isObject(parameters)) {
     throw invalid(`${at}.parameters`, 'must be an object')
   }
   return {
     kind: 'function',
-    name: requireName(given.name, `${at}.name`),
+    name: requireName(tool.name, `${at}.name`),
     ...(description !== undefined && { description }),
     ...(isObject(parameters) && { schema: parameters }),
     ...(typeof strict === 'boolean' && { strict }),
   }
 }
 
-function readCustom(given: unknown, at: string, reading: Reading): CustomTool {
-  if (!isObject(given)) throw invalid(at, 'must be an object')
-  noteUnread(reading, given, [customFields, 'tools.custom'])
-  const description = text(given.description, `${at}.description`)
-  const inner = isObject(given.format) ? given.format.grammar : undefined
+function readCustom(tool: unknown, at: string, reading: Reading): CustomTool {
+  if (!isObject(tool)) throw invalid(at, 'must be an object')
+  noteUnread(reading, tool, [customFields, 'tools.custom'])
+  const description = text(tool.description, `${at}.description`)
+  const inner = isObject(tool.format) ? tool.format.grammar : undefined
   const grammar = isObject(inner) ? inner : undefined
   const { syntax, definition } = grammar ?? {}
   return {
     kind: 'custom',
-    name: requireName(given.name, `${at}.name`),
+    name: requireName(tool.name, `${at}.name`),
     ...(description !== undefined && { description }),
     ...(typeof syntax === 'string' && typeof definition === 'string' && { grammar: { syntax, definition } }),
   }

@@ -1,4 +1,4 @@
-// POST /v1/chat/completions: what we read of the body, and what we replace in it for an upstream.
+// Reads the body of POST /v1/chat/completions, and writes it for an upstream of the same dialect.
 
 import { Refusal } from '../../base/errors.ts'
 import type { FieldSpan } from '../../base/text/json-bytes.ts'
@@ -25,12 +25,21 @@ import { openaiChat } from './flavour.ts'
 import { fetchingFields, hidingFields, weighInput } from './input.ts'
 import { withoutState } from './reasoning-state.ts'
 
-/** An upstream may heed either; the hold must bound both. */
+/** An upstream may use either field, so the hold covers the larger one. */
 const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
 
-/** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
+/**
+ * Fields that routing and billing depend on. A duplicate is refused, because an upstream could read the other value.
+ */
 export const readFields: readonly string[] = [
-  ...['model', 'messages', 'stream', 'stream_options', 'n', 'service_tier', 'thinking', 'reasoning_effort'],
+  'model',
+  'messages',
+  'stream',
+  'stream_options',
+  'n',
+  'service_tier',
+  'thinking',
+  'reasoning_effort',
   ...otherModels,
   ...CAP_FIELDS,
   ...fetchingFields,
@@ -38,7 +47,6 @@ export const readFields: readonly string[] = [
   ...postponingFields,
 ]
 
-/** What differs between the dialects that are chat at heart. */
 export type NativeFlavour = Pick<Flavour, 'dialect' | 'capsShownAlone'>
 
 export const readCall = (body: Buffer): Call => readChatCall(body, openaiChat)
@@ -55,8 +63,8 @@ export function readChatCall(body: Buffer, { dialect, capsShownAlone }: NativeFl
   checkOnce(body, fields.get('stream_options'))
   const stream = optional(json, 'stream', 'boolean')
   const choices = optional(json, 'n', 'choices')
-  const [whole = 0, shown = 0] = CAP_FIELDS.map(field => optional(json, field, 'count'))
-  const cap = capsShownAlone && mayThink(json) ? whole : Math.max(whole, shown)
+  const [totalCap = 0, visibleCap = 0] = CAP_FIELDS.map(field => optional(json, field, 'count'))
+  const cap = capsShownAlone && mayThink(json) ? totalCap : Math.max(totalCap, visibleCap)
   const serviceClass = optional(json, 'service_tier', 'word')
   const endUser = readEndUser(json.user, json.safety_identifier)
   const tags = readTags(json.metadata)
@@ -87,8 +95,8 @@ export function writeChatCall(call: Call, target: CallTarget, { capsShownAlone }
   const splices: Splice[] = [{ ...model, text: JSON.stringify(target.model) }]
   if (call.stream && target.askUsage && !call.wantsUsage) splices.push(usageSplice(call))
   if (target.cap !== undefined) {
-    const isApart = capsShownAlone && mayThink(call.json)
-    splices.push(...(isApart ? wholeCapSplices(call, target.cap) : capSplices(call, target.cap, target.capField)))
+    const capsVisibleOnly = capsShownAlone && mayThink(call.json)
+    splices.push(...(capsVisibleOnly ? wholeCapSplices(call, target.cap) : capSplices(call, target.cap, target.capField)))
   }
   const messages = withoutState(call)
   if (messages !== undefined) target.losses?.add('reasoning_state')
@@ -96,46 +104,46 @@ export function writeChatCall(call: Call, target: CallTarget, { capsShownAlone }
   return spliced(call.body, splices)
 }
 
-/** Only `max_completion_tokens` bounds what is paid for, and it may not stand beside the other. */
+/** Only `max_completion_tokens` limits all paid output. The upstream refuses both fields together. */
 function wholeCapSplices(call: Call, tokens: number): readonly Splice[] {
-  const [whole, shown] = CAP_FIELDS.map(name => call.fields.get(name))
-  const own = optional(call.json, 'max_completion_tokens', 'count')
-  if (own !== undefined) return own > tokens ? [{ ...whole!, text: String(tokens) }] : []
+  const [totalCap, visibleCap] = CAP_FIELDS.map(name => call.fields.get(name))
+  const callerCap = optional(call.json, 'max_completion_tokens', 'count')
+  if (callerCap !== undefined) return callerCap > tokens ? [{ ...totalCap!, text: String(tokens) }] : []
   const text = String(tokens)
-  const cap = whole === undefined ? fieldSplice(call, CAP_FIELDS[0], text) : { ...whole, text }
-  return shown === undefined ? [cap] : [cap, { ...shown, text: 'null' }]
+  const cap = totalCap === undefined ? fieldSplice(call, CAP_FIELDS[0], text) : { ...totalCap, text }
+  return visibleCap === undefined ? [cap] : [cap, { ...visibleCap, text: 'null' }]
 }
 
-/** Into each field in which the caller gave a larger cap; where none is given, into the one that the upstream reads. */
+/** Lowers each cap of the caller that is too high. If the caller has none, sets the field that the upstream reads. */
 function capSplices(call: Call, tokens: number, field: OutputCapField): readonly Splice[] {
-  const own = (name: string): number => {
+  const callerCap = (name: string): number => {
     const span = call.fields.get(name)
-    return span === undefined ? 0 : Number(call.body.toString('latin1', span.start, span.end)) || 0 // it may be null
+    return span === undefined ? 0 : Number(call.body.toString('latin1', span.start, span.end)) || 0 // the value may be null
   }
   const text = String(tokens)
-  const given = CAP_FIELDS.filter(name => own(name) > 0)
+  const given = CAP_FIELDS.filter(name => callerCap(name) > 0)
   if (given.length === 0) {
-    const none = call.fields.get(field)
-    return [none === undefined ? fieldSplice(call, field, text) : { ...none, text }]
+    const nullField = call.fields.get(field)
+    return [nullField === undefined ? fieldSplice(call, field, text) : { ...nullField, text }]
   }
-  return given.filter(name => own(name) > tokens).map(name => ({ ...call.fields.get(name)!, text }))
+  return given.filter(name => callerCap(name) > tokens).map(name => ({ ...call.fields.get(name)!, text }))
 }
 
 export function usageSplice(call: Call): Splice {
   const given = call.fields.get('stream_options')
   if (given === undefined) return fieldSplice(call, 'stream_options', '{"include_usage":true}')
   const options = scanField(call.body, given)
-  if (typeof options === 'string') return { ...given, text: '{"include_usage":true}' } // it is null
-  const own = options.fields.get('include_usage')
-  if (own !== undefined) return { start: given.start + own.start, end: given.start + own.end, text: 'true' }
+  if (typeof options === 'string') return { ...given, text: '{"include_usage":true}' } // the value is null
+  const option = options.fields.get('include_usage')
+  if (option !== undefined) return { start: given.start + option.start, end: given.start + option.end, text: 'true' }
   const open = given.start + 1
   return { start: open, end: open, text: options.fields.size === 0 ? '"include_usage":true' : '"include_usage":true,' }
 }
 
-/** The one option that we read must not stand twice either. */
+/** Refuses a duplicate of the stream option that the gateway reads. */
 export function checkOnce(body: Buffer, span: FieldSpan | undefined): void {
   const scan = span === undefined ? 'malformed' : scanField(body, span)
   if (typeof scan === 'string') return
   if (!scan.duplicates.has('include_usage') && sameButForCase(scan.fields, ['include_usage']) === undefined) return
-  throw new Refusal('field_duplicate', 'include_usage', at('stream_options.include_usage', 'may stand once'))
+  throw new Refusal('field_duplicate', 'include_usage', at('stream_options.include_usage', 'must not occur more than once'))
 }

@@ -1,4 +1,4 @@
-// A plain chat completion: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
+// Reads a whole chat completion: usage, size of the output, and errors that have the HTTP status 200.
 
 import type { UpstreamWords } from '../../base/errors.ts'
 import { statusIn } from '../error-status.ts'
@@ -16,7 +16,7 @@ export interface ChatMessage {
   readonly refusal?: unknown
   readonly reasoning_content?: unknown
   readonly reasoning?: unknown
-  /** Spoken words, beside which stands what was said. */
+  /** Audio output with its transcript. */
   readonly audio?: { readonly transcript?: unknown; readonly data?: unknown } | null
   readonly images?: unknown
   readonly function_call?: WrittenCall | null
@@ -63,33 +63,33 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   return { json: answer, outputBytes, ...mediaOf(media), usage, serviceClass, ...failure }
 }
 
-/** How the upstream says that it failed in the middle: by a reason, or in fields that vendors have for it. */
+/** Finds a failure in the middle of an answer: an error, a finish reason, or a field of some vendors. */
 export function readFailed({ choices, x_groq: groq, base_resp: minimax }: ChatAnswer): Failure | undefined {
   for (const choice of Array.isArray(choices) ? (choices as readonly ChatChoice[]) : []) {
     if (choice?.error) {
-      const failure = readError(choice.error, UNNAMED)
+      const failure = readError(choice.error, DEFAULT_STATUS)
       return { failed: failure.message, failure }
     }
     if (isFailure('openai-chat', choice?.finish_reason)) {
-      return { failed: `It ended with "${String(choice.finish_reason)}".` }
+      return { failed: `The finish reason is "${String(choice.finish_reason)}".` }
     }
   }
   if (isObject(groq) && typeof groq.error === 'string' && groq.error !== '') {
-    return { failed: groq.error, failure: { status: UNNAMED, message: groq.error, code: groq.error } }
+    return { failed: groq.error, failure: { status: DEFAULT_STATUS, message: groq.error, code: groq.error } }
   }
   if (!isObject(minimax) || typeof minimax.status_code !== 'number' || minimax.status_code === 0) return undefined
-  return { failed: `Its status is ${minimax.status_code}: ${String(minimax.status_msg)}` }
+  return { failed: `The status is ${minimax.status_code}: ${String(minimax.status_msg)}` }
 }
 
 type Failure = Pick<AnswerReading, 'failure'> & { readonly failed: string }
 
-/** Of an error that names no status. */
-const UNNAMED = 502
+/** The status of an error that names none. */
+const DEFAULT_STATUS = 502
 
-/** Some write the status beside the error. */
-export const statusBeside = (answer: ChatAnswer): number => statusIn(answer as Json, UNNAMED)
+/** Some upstreams write the status beside the error object. */
+export const statusBeside = (answer: ChatAnswer): number => statusIn(answer as Json, DEFAULT_STATUS)
 
-/** Most name it `error`; some that call themselves compatible put its fields at the top. */
+/** Finds the error of an answer. Some compatible servers put its fields at the top level. */
 export const errorIn = (answer: ChatAnswer): unknown =>
   answer.error ?? (answer.choices === undefined && isBareError(answer) ? answer : undefined)
 
@@ -112,7 +112,7 @@ export function writtenBytes(message: ChatMessage | undefined): number {
 
 const noMedia: MediaBytes = { pictureBytes: 0, soundBytes: 0 }
 
-/** Pictures and sound, which stand in fields of their own or among the parts of the content. */
+/** Counts images and audio, in their own fields and among the parts of the content. */
 export function mediaBytes(
   message: ChatMessage | null | undefined,
   soundOf: (audio: { readonly data?: unknown; readonly transcript?: unknown }) => number = ({ data }) =>
@@ -128,7 +128,7 @@ export function mediaBytes(
 export const thoughtBytes = (message: ChatMessage | null | undefined): number =>
   partsBytes(message?.reasoning_content) || partsBytes(message?.reasoning)
 
-/** A text, or a list of parts that hold texts (or, for reasoning, lists of such parts). */
+/** Counts a text, or a list of parts with texts. Parts of reasoning may contain such lists again. */
 function partsBytes(value: unknown): number {
   if (!Array.isArray(value)) return textBytes(value)
   let bytes = 0
@@ -147,7 +147,7 @@ interface WrittenCall {
 const callBytes = (call: WrittenCall | null | undefined): number =>
   call ? textBytes(call.name) + textBytes(call.arguments) + textBytes(call.input) : 0
 
-/** The error object of this dialect, as far as it has one. Some write the status that they mean into it. */
+/** Reads an error object of this dialect. Some upstreams write the status into it. */
 export function readError(value: unknown, status: number): UpstreamWords {
   const error = (typeof value === 'object' && value !== null ? value : { message: value }) as Record<string, unknown>
   const text = (field: string): string | undefined =>

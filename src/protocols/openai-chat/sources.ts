@@ -1,5 +1,6 @@
-// Sources that a vendor lists beside its answer and not in it: `citations` and `search_results` of Perplexity and
-// others, `web_search` of Zhipu. The text points at them by markers such as `[1]`.
+// Reads sources that a vendor lists beside the message: `citations` and `search_results` of Perplexity and others,
+// `web_search` of Zhipu. The text refers to them by markers such as `[1]`.
+
 import type { Citation } from '../neutral/conversation.ts'
 import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
@@ -11,7 +12,7 @@ const MARKER = /\[((?:ref_)?\d{1,3})\]/g
 const MARKER_CHARS_MAX = 9
 
 interface Source {
-  /** What stands between the brackets of its markers. */
+  /** The text between the brackets of its markers. */
   readonly marker: string
   readonly url: string
   readonly title?: string
@@ -21,42 +22,42 @@ interface Source {
 const text = (...values: readonly unknown[]): string | undefined =>
   values.find((value): value is string => typeof value === 'string' && value !== '')
 
-/** All that an answer has named so far; streams name all of them again and again. */
+/** The sources of an answer. Streams repeat the whole list. */
 export class Sources {
-  #named: readonly unknown[] = []
-  #found: readonly unknown[] = []
+  #citations: readonly unknown[] = []
+  #results: readonly unknown[] = []
 
   /** `json` is the whole answer, a chunk of it, or a message. */
   note({ citations, search_results: results, web_search: searched }: Json): void {
-    if (Array.isArray(citations) && citations.length > 0) this.#named = citations.slice(0, SOURCES_MAX)
+    if (Array.isArray(citations) && citations.length > 0) this.#citations = citations.slice(0, SOURCES_MAX)
     for (const found of [results, searched]) {
-      if (Array.isArray(found) && found.length > 0) this.#found = found.slice(0, SOURCES_MAX)
+      if (Array.isArray(found) && found.length > 0) this.#results = found.slice(0, SOURCES_MAX)
     }
   }
 
   get isEmpty(): boolean {
-    return this.#named.length === 0 && this.#found.length === 0
+    return this.#citations.length === 0 && this.#results.length === 0
   }
 
-  /** What was searched tells the titles of what was cited, and is cited itself where nothing else is. */
+  /** Search results add titles to the citations. Without citations, the search results are the sources. */
   list(): readonly Source[] {
-    const found = this.#found.flatMap((one, at) => sourceOf(one, at) ?? [])
-    if (this.#named.length === 0) return found
+    const found = this.#results.flatMap((entry, index) => sourceOf(entry, index) ?? [])
+    if (this.#citations.length === 0) return found
     const byUrl = new Map(found.map(source => [source.url, source]))
-    return this.#named.flatMap((one, at): readonly Source[] => {
-      const named = sourceOf(typeof one === 'string' ? { url: one } : one, at)
-      return named === undefined ? [] : [{ ...byUrl.get(named.url), ...named }]
+    return this.#citations.flatMap((entry, index): readonly Source[] => {
+      const cited = sourceOf(typeof entry === 'string' ? { url: entry } : entry, index)
+      return cited === undefined ? [] : [{ ...byUrl.get(cited.url), ...cited }]
     })
   }
 }
 
-function sourceOf(value: unknown, at: number): Source | undefined {
+function sourceOf(value: unknown, index: number): Source | undefined {
   if (!isObject(value)) return undefined
   const url = text(value.url, value.link)
   if (url === undefined) return undefined
   const [title, citedText] = [text(value.title, value.name), text(value.snippet, value.content)]
   return {
-    marker: text(value.refer) ?? String(at + 1),
+    marker: text(value.refer) ?? String(index + 1),
     url,
     ...(title !== undefined && { title }),
     ...(citedText !== undefined && { citedText }),
@@ -68,12 +69,12 @@ interface Range {
   readonly end: number
 }
 
-/** Where the markers of one text stand; the text itself is not kept. */
+/** Finds the positions of markers in a text that arrives in pieces, without keeping the text. */
 export class Markers {
   readonly #ranges = new Map<string, Range[]>()
   #count = 0
   #length = 0
-  /** The last letters, where they may be the beginning of a marker. */
+  /** The end of the text, if it may be the start of a marker. */
   #tail = ''
 
   add(piece: string): void {
@@ -88,8 +89,8 @@ export class Markers {
       else known.push(range)
     }
     const open = joined.lastIndexOf('[')
-    const isCut = open >= 0 && joined.length - open < MARKER_CHARS_MAX && !joined.includes(']', open)
-    this.#tail = isCut ? joined.slice(open) : ''
+    const isUnfinished = open >= 0 && joined.length - open < MARKER_CHARS_MAX && !joined.includes(']', open)
+    this.#tail = isUnfinished ? joined.slice(open) : ''
   }
 
   of(name: string): readonly Range[] {
@@ -97,7 +98,9 @@ export class Markers {
   }
 }
 
-/** Each source where its markers stand; one without a marker is of the whole text, unless it was cited before. */
+/**
+ * Cites each source at its markers. A source without markers is cited for the whole text, unless it is cited already.
+ */
 export function citeSources(sources: readonly Source[], markers: Markers, cited: Set<string>): readonly Citation[] {
   const citations: Citation[] = []
   for (const { marker, ...source } of sources) {

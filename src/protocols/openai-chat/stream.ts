@@ -1,4 +1,4 @@
-// One event of a streamed chat completion, read as it passes.
+// Reads one event of a streamed chat completion.
 
 import type { FrameReading } from '../neutral/call.ts'
 import { isBadEnd } from '../neutral/finish-reasons.ts'
@@ -35,8 +35,10 @@ export function readFrame(data: string | undefined): FrameReading {
   if (error) return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(error, statusBeside(chunk)) }
   const choices = Array.isArray(chunk.choices) ? chunk.choices : []
   let outputBytes = 0
-  let [thoughts, finishes] = [0, 0]
-  let [pictureBytes, soundBytes] = [0, 0]
+  let thoughts = 0
+  let finishes = 0
+  let pictureBytes = 0
+  let soundBytes = 0
   let badEnd = false
   for (const choice of choices) {
     const media = mediaBytes(choice?.delta)
@@ -44,17 +46,23 @@ export function readFrame(data: string | undefined): FrameReading {
     pictureBytes += media.pictureBytes
     soundBytes += media.soundBytes
     thoughts += thoughtBytes(choice?.delta)
-    // Some write an empty reason into every chunk until there is one.
+    // Some upstreams write an empty reason into each chunk before the last.
     if (typeof choice?.finish_reason === 'string' && choice.finish_reason !== '') finishes++
     badEnd ||= isBadEnd('openai-chat', choice?.finish_reason)
   }
   const report = usageIn(chunk)
   const isContent = outputBytes > 0 || finishes > 0
   const kind = isContent ? 'content' : choices.length === 0 && report ? 'usage' : 'opening'
-  const [usage, serviceClass] = [readUsage(report), readServiceClass(chunk)]
+  const usage = readUsage(report)
+  const serviceClass = readServiceClass(chunk)
   const failure = readFailed(chunk)
   return {
-    ...{ kind, outputBytes, finishes, json: chunk, usage, serviceClass },
+    kind,
+    outputBytes,
+    finishes,
+    json: chunk,
+    usage,
+    serviceClass,
     ...mediaOf({ pictureBytes, soundBytes }),
     ...(thoughts > 0 && { thoughtBytes: thoughts }),
     ...failure,

@@ -1,4 +1,5 @@
-// Names of tools and ids of calls within what chat allows: another dialect's may be longer or hold other letters.
+// Converts tool names and call ids of other dialects to what chat allows: they may be too long or have other
+// characters.
 
 import { createHash } from 'node:crypto'
 import type { Tool } from '../neutral/conversation.ts'
@@ -7,9 +8,9 @@ import type { TranslationNotes } from '../neutral/translation-notes.ts'
 const NAME_CHARS_MAX = 64
 const ID_CHARS_MAX = 40
 
-const isFit = (name: string): boolean => /^[a-zA-Z0-9_-]{1,64}$/.test(name)
+const isAllowed = (name: string): boolean => /^[a-zA-Z0-9_-]{1,64}$/.test(name)
 
-/** As written, by the caller's names; those that fit are themselves. */
+/** Converts the tool names of one request. Valid names stay unchanged. */
 export class ToolNames {
   readonly #written = new Map<string, string>()
   readonly #taken: Set<string>
@@ -18,15 +19,15 @@ export class ToolNames {
   constructor(tools: readonly Tool[], notes: TranslationNotes) {
     this.#notes = notes
     const names = tools.flatMap(tool => ('name' in tool ? [tool.name] : []))
-    this.#taken = new Set(names.filter(isFit))
+    this.#taken = new Set(names.filter(isAllowed))
   }
 
-  /** Also of a tool that is in the history alone. */
+  /** Also for tools that occur only in earlier messages. */
   write(name: string): string {
-    if (isFit(name)) return name
+    if (isAllowed(name)) return name
     let written = this.#written.get(name)
     if (written === undefined) {
-      written = this.#free(name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, NAME_CHARS_MAX))
+      written = this.#unusedName(name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, NAME_CHARS_MAX))
       this.#written.set(name, written)
       this.#taken.add(written)
       this.#notes.renamed.set(written, name)
@@ -34,14 +35,14 @@ export class ToolNames {
     return written
   }
 
-  #free(name: string): string {
+  #unusedName(name: string): string {
     if (name !== '' && !this.#taken.has(name)) return name
     const hash = createHash('sha256').update(`${this.#taken.size} ${name}`).digest('hex').slice(0, 12)
     return `${name.slice(0, NAME_CHARS_MAX - hash.length - 1)}_${hash}`
   }
 }
 
-/** The same id becomes the same, so that calls and results still find each other. */
+/** Equal ids give equal results, so that calls and their results still match. */
 export function writeCallId(id: string): string {
   if (id.length <= ID_CHARS_MAX) return id
   return `call_${createHash('sha256').update(id).digest('hex').slice(0, 32)}`

@@ -1,19 +1,19 @@
-// Usage as chat answers report it, taken apart into buckets that do not overlap and whose sum is the provider's total.
+// Reads the usage of a chat answer into buckets that do not overlap. Their sum is the provider's total.
 //
-// prompt_tokens holds everything that was read, and completion_tokens everything that was written, but for what some
-// vendors leave out: token-sums.ts tells which. Details say how much of it was what. A report that adds up in no way
-// that somebody documents is nonsense, and nothing of it is believed.
+// prompt_tokens includes all input and completion_tokens all output, except what some vendors leave out (see
+// token-sums.ts). The details split them by kind. A report that is consistent in no documented way is `nonsense` and is
+// not used.
 
 import type { Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
 import { sumsOf } from '../usage/token-sums.ts'
 
-/** A field of what may be anything. */
+/** Reads a field of a value that may be no object. */
 function field(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 }
 
-/** What is absent is zero; what is no count is NaN, with which no comparison holds. */
+/** A missing value is 0. An invalid one is NaN, so that all later comparisons fail. */
 const count = (value: unknown): number =>
   value === undefined || value === null ? 0 : (tokenCount(value) ?? Number.NaN)
 
@@ -26,13 +26,17 @@ export function readUsage(report: unknown): UsageReport | undefined {
   if (prompt === undefined || completion === undefined) return 'nonsense'
   const { cached, written } = cachePartsOf(report)
   const miss = field(report, 'prompt_cache_miss_tokens') ?? undefined
-  // Where hits and misses are told, they are all that was read; one vendor's totals leave the hits out.
+  // Cache hits and misses together are all input. One vendor leaves the hits out of its totals.
   const input = miss === undefined || prompt !== count(miss) ? prompt : prompt + cached
   if (miss !== undefined && count(miss) + cached !== input) return 'nonsense'
   const total = field(report, 'total_tokens') ?? undefined
   const reasoning = count(field(field(report, 'completion_tokens_details'), 'reasoning_tokens'))
   const sums = sumsOf({
-    ...{ input, output: completion, cached, written, reasoning },
+    input,
+    output: completion,
+    cached,
+    written,
+    reasoning,
     total: total === undefined ? undefined : count(total) + (input - prompt),
   })
   if (sums === undefined) return 'nonsense'
@@ -41,16 +45,16 @@ export function readUsage(report: unknown): UsageReport | undefined {
   readOutput(report, usage, reasoning)
   readTools(report, usage)
   for (const name in usage) if (!(usage[name as keyof Usage]! >= 0)) return 'nonsense'
-  // Every request is read: one that says nothing was has nothing to say, or not yet.
+  // Each request has input. A report without any tokens is empty, or comes too early.
   return inputTokens(usage) + outputTokens(usage) > 0 ? usage : undefined
 }
 
-/** Buckets that are empty are left out. */
-function put(usage: Buckets, name: keyof Usage, tokens: number): void {
+/** Sets a bucket unless it is empty. */
+function setBucket(usage: Buckets, name: keyof Usage, tokens: number): void {
   if (tokens !== 0) usage[name] = tokens
 }
 
-/** What was read from the cache and what was written to it, wherever a vendor says so. */
+/** Reads cache reads and cache writes, from the fields of all vendors. */
 function cachePartsOf(report: unknown): { readonly cached: number; readonly written: number } {
   const details = field(report, 'prompt_tokens_details')
   const first = (holders: readonly unknown[], names: readonly string[]): number => {
@@ -73,42 +77,42 @@ function readInput(report: unknown, usage: Buckets): void {
   const [audio, image] = [count(field(details, 'audio_tokens')), count(field(details, 'image_tokens'))]
   const written1h = count(field(field(details, 'cache_creation'), 'ephemeral_1h_input_tokens'))
   const text = prompt - audio - image
-  // Where nobody says what was cached, it is text as far as there is any.
+  // Without details of the cached tokens, they are text first.
   const cachedKinds = field(details, 'cached_tokens_details')
   const beyondText = Math.max(0, cached + written - text)
-  const saidAudio = field(details, 'audio_cached_tokens') ?? field(cachedKinds, 'audio_tokens')
-  const cachedAudio = count(saidAudio ?? Math.min(beyondText, audio))
+  const reportedAudio = field(details, 'audio_cached_tokens') ?? field(cachedKinds, 'audio_tokens')
+  const cachedAudio = count(reportedAudio ?? Math.min(beyondText, audio))
   const cachedImage = count(field(cachedKinds, 'image_tokens') ?? Math.max(0, beyondText - cachedAudio))
   const cachedText = cached - cachedAudio - cachedImage
   usage.input = text - cachedText - written
-  put(usage, 'cacheRead', cachedText)
-  put(usage, 'cacheWrite', written - written1h)
-  put(usage, 'cacheWrite1h', written1h)
-  put(usage, 'inputAudio', audio - cachedAudio)
-  put(usage, 'cacheReadAudio', cachedAudio)
-  put(usage, 'inputImage', image - cachedImage)
-  put(usage, 'cacheReadImage', cachedImage)
+  setBucket(usage, 'cacheRead', cachedText)
+  setBucket(usage, 'cacheWrite', written - written1h)
+  setBucket(usage, 'cacheWrite1h', written1h)
+  setBucket(usage, 'inputAudio', audio - cachedAudio)
+  setBucket(usage, 'cacheReadAudio', cachedAudio)
+  setBucket(usage, 'inputImage', image - cachedImage)
+  setBucket(usage, 'cacheReadImage', cachedImage)
 }
 
 function readOutput(report: unknown, usage: Buckets, inside: number): void {
   const details = field(report, 'completion_tokens_details')
   const [audio, image] = [count(field(details, 'audio_tokens')), count(field(details, 'image_tokens'))]
-  // One that counts citations beside its totals counts its reasoning there, too.
+  // A vendor that counts citations outside its totals counts reasoning outside them, too.
   const beside = field(report, 'citation_tokens') === undefined ? 0 : count(field(report, 'reasoning_tokens'))
   usage.output -= inside + audio + image
-  put(usage, 'reasoning', inside + beside)
-  put(usage, 'outputAudio', audio)
-  put(usage, 'outputImage', image)
+  setBucket(usage, 'reasoning', inside + beside)
+  setBucket(usage, 'outputAudio', audio)
+  setBucket(usage, 'outputImage', image)
 }
 
-/** What the provider's own tools read, and the searches that it bills one by one. */
+/** Reads the tokens of the provider's own tools, and the number of searches. */
 function readTools(report: unknown, usage: Buckets): void {
   const requests = field(field(report, 'server_tool_use'), 'web_search_requests')
-  put(usage, 'toolUse', count(field(report, 'citation_tokens')))
-  put(usage, 'searches', count(field(report, 'num_search_queries') ?? requests))
+  setBucket(usage, 'toolUse', count(field(report, 'citation_tokens')))
+  setBucket(usage, 'searches', count(field(report, 'num_search_queries') ?? requests))
 }
 
-/** Where a chunk has it: most have it at the top, one in a field of its own, one in its choice. */
+/** Finds the report in a chunk: at the top level, in a vendor field, or in the first choice. */
 export function usageIn(chunk: unknown): unknown {
   const own = field(chunk, 'usage') ?? field(field(chunk, 'x_groq'), 'usage') ?? undefined
   if (own !== undefined) return own

@@ -1,4 +1,4 @@
-// What a whole chat answer and its stream have in common: names, the reason for stopping, media, state that is kept.
+// What writers of whole chat answers and of chat streams share: ids, finish reasons, media and stored reasoning state.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Finish } from '../neutral/answer.ts'
@@ -9,79 +9,79 @@ import { packSealed } from '../neutral/reasoning-state.ts'
 import type { AnswerAsk } from '../protocol.ts'
 import { thoughtField } from './reasoning-state.ts'
 
-/** Ours, in the form that chat clients know. */
+/** The gateway's id of an answer, in the form that chat clients expect. */
 export const answerId = ({ requestId }: AnswerAsk): string => `chatcmpl-${requestId}`
 
-/** Asked by a client from before tools, which looks for its answer elsewhere. */
+/** Whether the request uses legacy `functions`, so that the answer must use `function_call`. */
 export const isLegacy = ({ json }: AnswerAsk): boolean => Array.isArray(json.functions) && !Array.isArray(json.tools)
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'function_call'
 
-/** Clients know these five and no other. Calls are there or not, whatever was said of them. */
+/** Clients know only five reasons. Whether there are calls decides between `stop` and `tool_calls`. */
 export function finishReason(finish: Finish, has: { calls: boolean; refusal: boolean; legacy: boolean }): FinishReason {
   const reason = writtenReasons['openai-chat'][finish].says as FinishReason
   if (has.calls && (reason === 'stop' || reason === 'tool_calls')) return has.legacy ? 'function_call' : 'tool_calls'
   if (reason === 'tool_calls') return 'stop'
-  // A refusal that is said in words is an answer like any other.
+  // A refusal in the message is a complete answer.
   return has.refusal && reason === 'content_filter' ? 'stop' : reason
 }
 
-/** A signature that Google's clients bring back with the call. */
+/** The signature of a call, in the field that Google's clients send back. */
 export const sealedCall = (sealed: Sealed | undefined): object =>
   sealed?.form === 'thought' ? { extra_content: thoughtField(packSealed(sealed)) } : {}
 
-const SOUND_KEPT_S = 3_600
+const AUDIO_EXPIRES_S = 3_600
 
-/** The fields of a message that hold it; none where chat has no place for it. */
-export function writeMedia(part: MediaPart | NativePart, to: AnswerAsk): Record<string, unknown> {
+/** Returns the message fields for media. No fields, and a loss, if chat cannot carry the media. */
+export function writeMedia(part: MediaPart | NativePart, target: AnswerAsk): Record<string, unknown> {
   const source = part.kind === 'native' ? undefined : part.source
   if (part.kind === 'image' && (source?.at === 'inline' || source?.at === 'url')) {
     const url = source.at === 'url' ? source.url : `data:${source.mime};base64,${source.base64}`
     return { images: [{ type: 'image_url', image_url: { url } }] }
   }
   if (part.kind === 'audio' && source?.at === 'inline') {
-    const id = `audio_${to.requestId}`
-    return { audio: { id, data: source.base64, transcript: '', expires_at: to.createdS + SOUND_KEPT_S } }
+    const id = `audio_${target.requestId}`
+    return { audio: { id, data: source.base64, transcript: '', expires_at: target.createdS + AUDIO_EXPIRES_S } }
   }
-  to.losses.add(part.kind === 'native' ? part.what : part.kind)
+  target.losses.add(part.kind === 'native' ? part.what : part.kind)
   return {}
 }
 
-/** One part of a choice, in the order of opening: a call, or thoughts. */
+/** A tool call or thoughts of a choice, in the order of opening. */
 export interface Step {
   readonly callId?: string
   sealed?: Sealed | undefined
-  /** The thoughts that are sealed. */
+  /** The thoughts that belong to the state. */
   text?: string
 }
 
-/** As much text as fits what is kept of one call, in the base64 that it is packed in. */
-const KEPT_TEXT_BYTES_MAX = Math.floor(bounds.keptReasoningBytesMax / 2)
+/** How much text fits into the stored state of one call, which is packed in base64. */
+const STORED_TEXT_BYTES_MAX = Math.floor(bounds.keptReasoningBytesMax / 2)
 
-/** The state of thoughts is kept with the call that follows them, or else with the last one. */
+/** Stores the state of thoughts with the call after them, or else with the last call. */
 export function keepState(steps: readonly Step[], { keep }: AnswerAsk): void {
   if (keep === undefined) return
-  const kept: { readonly callId: string; readonly sealed: Sealed[] }[] = []
+  const byCall: { readonly callId: string; readonly sealed: Sealed[] }[] = []
   let thoughts: Sealed[] = []
   for (const { callId, sealed, text = '' } of steps) {
     const own = sealed === undefined ? [] : [withText(sealed, text)]
     if (callId === undefined) thoughts.push(...own)
     else {
-      kept.push({ callId, sealed: [...thoughts, ...own] })
+      byCall.push({ callId, sealed: [...thoughts, ...own] })
       thoughts = []
     }
   }
-  kept.at(-1)?.sealed.unshift(...thoughts)
-  for (const { callId, sealed } of kept) if (sealed.length > 0) keep(callId, fitting(sealed))
+  byCall.at(-1)?.sealed.unshift(...thoughts)
+  for (const { callId, sealed } of byCall) if (sealed.length > 0) keep(callId, withinLimit(sealed))
 }
 
-/** The thoughts go with their seal: most callers bring back neither, and their maker wants both as they were. */
+/** Adds the thoughts to their state. Most callers send neither back, and the provider wants both unchanged. */
 export const withText = (sealed: Sealed, text: string): Sealed =>
   text === '' || text.length > bounds.keptReasoningBytesMax ? sealed : { ...sealed, text }
 
-/** Seals without their thoughts are better than nothing. */
-function fitting(sealed: readonly Sealed[]): readonly Sealed[] {
+/** Drops the thoughts if they are too long, and keeps the state alone. */
+function withinLimit(sealed: readonly Sealed[]): readonly Sealed[] {
   let bytes = 0
   for (const { text = '' } of sealed) bytes += Buffer.byteLength(text)
-  return bytes <= KEPT_TEXT_BYTES_MAX ? sealed : sealed.map(({ text: _text, ...seal }) => seal)
+  return bytes <= STORED_TEXT_BYTES_MAX ? sealed : sealed.map(({ text: _text, ...stateOnly }) => stateOnly)
 }

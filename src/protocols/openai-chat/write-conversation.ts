@@ -1,4 +1,4 @@
-// A conversation as a chat request.
+// Writes a neutral conversation as a chat request.
 
 import type { Effort } from '../../base/money/model-traits.ts'
 import { efforts } from '../../base/money/model-traits.ts'
@@ -11,50 +11,50 @@ import { writeMessages } from './write-messages.ts'
 import type { Writing } from './write-parts.ts'
 import { writeTools } from './write-tools.ts'
 
-export function writeConversation(said: Conversation, target: ConversationTarget, flavour: Flavour): string {
-  const writing = { flavour, target, names: new ToolNames(said.tools, target.notes) }
-  const tools = writeTools(said.tools, said.toolChoice, writing)
-  if (tools.tools === undefined && said.toolChoice?.mode === 'required') target.notes.losses.add('tool_choice')
-  const { format, turns } = writeFormat(said, writing)
+export function writeConversation(conversation: Conversation, target: ConversationTarget, flavour: Flavour): string {
+  const writing = { flavour, target, names: new ToolNames(conversation.tools, target.notes) }
+  const tools = writeTools(conversation.tools, conversation.toolChoice, writing)
+  if (tools.tools === undefined && conversation.toolChoice?.mode === 'required') target.notes.losses.add('tool_choice')
+  const { format, turns } = writeFormat(conversation, writing)
   return JSON.stringify({
     model: target.model,
     messages: writeMessages(turns, writing),
     ...tools,
-    ...(tools.tools !== undefined && { parallel_tool_calls: said.parallelCalls }),
+    ...(tools.tools !== undefined && { parallel_tool_calls: conversation.parallelCalls }),
     response_format: format,
-    ...writeReasoning(said.reasoning, writing),
-    ...writeSampling(said, target),
-    ...writeSettings(said.settings, writing),
+    ...writeReasoning(conversation.reasoning, writing),
+    ...writeSampling(conversation, target),
+    ...writeSettings(conversation.settings, writing),
   })
 }
 
 const SCHEMA_NAME = 'answer'
 
-/** A model that cannot be held to a schema is told of it. */
-function writeFormat(said: Conversation, { target }: Writing): { format?: object; turns: readonly Turn[] } {
-  const { format, turns, tools } = said
+/** A model without support for schemas gets the schema in a system message. */
+function writeFormat(conversation: Conversation, { target }: Writing): { format?: object; turns: readonly Turn[] } {
+  const { format, turns, tools } = conversation
   if (format === undefined) return { turns }
   if (format.kind === 'json') return { format: { type: 'json_object' }, turns }
   const { traits, notes } = target
   if (traits.schema !== false && (traits.schemaWithTools !== false || tools.length === 0)) {
     const { name, description, schema, strict } = format
-    const held = { name: schemaName(name), description, schema, strict }
-    return { format: { type: 'json_schema', json_schema: held }, turns }
+    const wrapper = { name: schemaName(name), description, schema, strict }
+    return { format: { type: 'json_schema', json_schema: wrapper }, turns }
   }
   notes.losses.add('response_format.json_schema')
-  return { format: { type: 'json_object' }, turns: [schemaTurn(format), ...turns] }
+  return { format: { type: 'json_object' }, turns: [schemaMessage(format), ...turns] }
 }
 
 const schemaName = (name: string | undefined): string =>
   name?.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || SCHEMA_NAME
 
-function schemaTurn({ schema }: OutputFormat & { readonly kind: 'schema' }): Turn {
+function schemaMessage({ schema }: OutputFormat & { readonly kind: 'schema' }): Turn {
   const text = `Answer with nothing but a JSON object that matches this JSON schema:\n${JSON.stringify(schema)}`
   return { role: 'system', parts: [{ kind: 'text', text }] }
 }
 
-/** The words for a number of tokens, each up to so many. */
-const budgetWords: readonly (readonly [Effort, number])[] = [
+/** The efforts for budgets in tokens, each up to its limit. */
+const budgetEfforts: readonly (readonly [Effort, number])[] = [
   ['none', 0],
   ['low', 2_000],
   ['medium', 8_000],
@@ -63,31 +63,31 @@ const budgetWords: readonly (readonly [Effort, number])[] = [
 
 function effortOf({ effort, budget }: ReasoningWish): Effort | undefined {
   if (effort !== undefined || budget === undefined) return effort
-  return budgetWords.find(([, most]) => budget <= most)?.[0] ?? 'xhigh'
+  return budgetEfforts.find(([, max]) => budget <= max)?.[0] ?? 'xhigh'
 }
 
-/** Chat says effort by a word and knows no other way; what a model likes best is what it does unasked. */
-function writeReasoning(wish: ReasoningWish | undefined, { flavour, target }: Writing): object {
+/** Chat has only `reasoning_effort`. It is left out if the model should decide, which is the default. */
+function writeReasoning(reasoning: ReasoningWish | undefined, { flavour, target }: Writing): object {
   const { traits, notes } = target
-  const asked = wish === undefined ? undefined : effortOf(wish)
-  if (asked === undefined) return {}
+  const requested = reasoning === undefined ? undefined : effortOf(reasoning)
+  if (requested === undefined) return {}
   if (traits.thinking === 'none') {
-    if (asked !== 'none') notes.losses.add('reasoning_effort')
+    if (requested !== 'none') notes.losses.add('reasoning_effort')
     return {}
   }
-  if (asked === 'none' && traits.stopsThinking === false) notes.losses.add('reasoning_effort.none')
+  if (requested === 'none' && traits.stopsThinking === false) notes.losses.add('reasoning_effort.none')
   const known = traits.efforts ?? efforts
-  const effort = nearest(asked, traits.stopsThinking === false ? known.filter(word => word !== 'none') : known)
+  const effort = nearest(requested, traits.stopsThinking === false ? known.filter(word => word !== 'none') : known)
   if (effort === undefined) return {}
   if (!flavour.switchesThinking) return { reasoning_effort: effort }
   if (effort === 'none') return { thinking: { type: 'disabled' } }
   return { thinking: { type: 'enabled' }, reasoning_effort: effort }
 }
 
-/** The word that is closest, of two the stronger one. */
-function nearest(asked: Effort, known: readonly Effort[]): Effort | undefined {
+/** Returns the nearest effort, and the higher one of two that are equally near. */
+function nearest(requested: Effort, known: readonly Effort[]): Effort | undefined {
   const rank = (word: Effort): number => efforts.indexOf(word)
-  const distance = (word: Effort): number => Math.abs(rank(word) - rank(asked)) - (rank(word) > rank(asked) ? 0.5 : 0)
+  const distance = (word: Effort): number => Math.abs(rank(word) - rank(requested)) - (rank(word) > rank(requested) ? 0.5 : 0)
   return known.toSorted((a, b) => distance(a) - distance(b))[0]
 }
 
@@ -106,7 +106,7 @@ function writeSettings(settings: Settings, { flavour, target }: Writing): object
     ...(choices > 1 && { n: choices }),
     ...(logprobs !== undefined && { logprobs: true, ...(logprobs > 0 && { top_logprobs: logprobs }) }),
     logit_bias: settings.logitBias,
-    ...writeKnown(settings, { flavour, target }),
+    ...writeFlavourSettings(settings, { flavour, target }),
     user: settings.endUser,
     ...(stream && { stream: true, ...(target.askUsage && { stream_options: { include_usage: true } }) }),
   }
@@ -122,20 +122,20 @@ function writeSampling({ settings, reasoning }: Conversation, { traits, notes }:
   return {}
 }
 
-/** What not every flavour knows. */
-function writeKnown({ verbosity, cacheKey, serviceClass }: Settings, { flavour, target }: Writing): object {
+/** Writes the settings that not every flavour has. */
+function writeFlavourSettings({ verbosity, cacheKey, serviceClass }: Settings, { flavour, target }: Writing): object {
   const { losses } = target.notes
   if (!flavour.isFull) {
     if (cacheKey !== undefined) losses.add('prompt_cache_key')
     if (verbosity !== undefined) losses.add('verbosity')
   }
-  const tier = serviceClass === undefined ? undefined : asTier(serviceClass, flavour)
+  const tier = serviceClass === undefined ? undefined : toTier(serviceClass, flavour)
   if (serviceClass !== undefined && tier === undefined) losses.add('service_tier')
   return { ...(flavour.isFull && { verbosity, prompt_cache_key: cacheKey }), service_tier: tier }
 }
 
-/** Other dialects call the ordinary class by other names. */
-function asTier(serviceClass: string, { serviceClasses }: Flavour): string | undefined {
+/** Other dialects have other names for the default tier. */
+function toTier(serviceClass: string, { serviceClasses }: Flavour): string | undefined {
   const tier = serviceClass.toLowerCase()
   const own = tier === 'standard' || tier === 'standard_only' ? 'default' : tier
   return serviceClasses.includes(own) ? own : undefined

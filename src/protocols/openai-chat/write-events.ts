@@ -1,6 +1,6 @@
-// Neutral events as the chunks of a chat stream, as strict as the strictest client: each choice says its role once and
-// first, calls are counted for themselves and say their type once, every chunk has choices, and usage comes in a chunk
-// of its own to those alone who asked.
+// Writes neutral events as the chunks of a chat stream, in the form that the strictest clients accept: each choice has
+// its role once, in its first chunk. Calls have their own index and have their type once. Each chunk has choices. Usage
+// has its own chunk, only for callers that asked for it.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Usage } from '../../base/money/usage.ts'
@@ -18,20 +18,19 @@ import { writeUsage } from './write-usage.ts'
 
 interface ChoiceState {
   readonly index: number
-  isBegun: boolean
+  hasRole: boolean
   calls: number
   hasRefusal: boolean
   hasThoughts: boolean
-  /** How many states of thoughts were written. */
+  /** How many reasoning states were written. */
   states: number
-  /** In UTF-16 units, for citations. */
+  /** In UTF-16 code units, for citations. */
   textLength: number
   finish: Finish
   readonly steps: Step[]
-  /** Of all that was said, in order. */
   readonly annotations: object[]
   images: number
-  /** Texts, thoughts and refusals: chat has one of each, so that one part of a kind is told after the other. */
+  /** Chat has one text, one refusal and one field for thoughts, so parts of the same kind are written one by one. */
   readonly queues: Readonly<Record<Opening['part'], PartState[]>>
 }
 
@@ -39,49 +38,45 @@ interface PartState {
   readonly choice: ChoiceState
   readonly opening: Opening
   readonly step: Step | undefined
-  /** Of a call among the calls of its choice. */
+  /** The index of a call among the calls of its choice. */
   readonly call: number
-  /** Of its kind in its choice, those that are not done; the first of them speaks, calls all at once. */
+  /** The open parts of the same kind in the choice. Only the first one is written. Calls do not wait. */
   readonly queue: PartState[]
-  /** What waits until it is its turn. */
-  held: Growth[]
-  /** Where its text begins in that of the choice. */
+  /** Events that wait until this part is the first in the queue. */
+  held: PartEvent[]
+  /** The start of the part in the text of the choice. */
   start: number
   wrote: boolean
 }
 
-type Growth = Of<'delta'> | Of<'cite'> | Of<'close'>
+type PartEvent = EventOf<'delta'> | EventOf<'cite'> | EventOf<'close'>
 
-type Of<Kind extends AnswerEvent['kind']> = AnswerEvent & { readonly kind: Kind }
+type EventOf<Kind extends AnswerEvent['kind']> = AnswerEvent & { readonly kind: Kind }
 
-/** Thoughts that are too long are not kept, so nothing more of them need be held. */
-const joinedWithin = (held: string, more: string): string =>
+/** Thoughts that are too long are not stored, so they need not be buffered further. */
+const appendWithinLimit = (held: string, more: string): string =>
   held.length > bounds.keptReasoningBytesMax ? held : held + more
 
-type Own = Pick<ChoiceState, 'queues' | 'annotations' | 'images'>
-
-const own = (): Own => ({ queues: { text: [], refusal: [], reasoning: [], call: [] }, annotations: [], images: 0 })
-
 export class ChatEventWriter implements EventWriter {
-  readonly #to: AnswerAsk
+  readonly #target: AnswerAsk
   readonly #flavour: Flavour
   readonly #isLegacy: boolean
-  /** What all chunks begin and end with. */
+  /** The start and the end of each chunk. */
   readonly #head: string
   readonly #tail: string
   readonly #choices: ChoiceState[] = []
-  /** Those that are open. */
+  /** The open parts. */
   readonly #parts = new Map<number, PartState>()
   #usage: Usage | undefined
   #tier: string | undefined
 
-  constructor(to: AnswerAsk, flavour: Flavour) {
-    this.#to = to
+  constructor(target: AnswerAsk, flavour: Flavour) {
+    this.#target = target
     this.#flavour = flavour
-    this.#isLegacy = isLegacy(to)
-    const head = { id: answerId(to), object: 'chat.completion.chunk', created: to.createdS, model: to.model }
+    this.#isLegacy = isLegacy(target)
+    const head = { id: answerId(target), object: 'chat.completion.chunk', created: target.createdS, model: target.model }
     this.#head = `data: ${JSON.stringify(head).slice(0, -1)},"choices":[`
-    this.#tail = to.wantsUsage ? '],"usage":null}\n\n' : ']}\n\n'
+    this.#tail = target.wantsUsage ? '],"usage":null}\n\n' : ']}\n\n'
   }
 
   write(event: AnswerEvent): string {
@@ -98,14 +93,14 @@ export class ChatEventWriter implements EventWriter {
         const choice = this.#choice(event.choice)
         if (choice === undefined) return ''
         choice.finish = event.finish
-        addLossOfEnd(this.#to.losses, 'openai-chat', event)
+        addLossOfEnd(this.#target.losses, 'openai-chat', event)
         return ''
       }
       case 'usage':
         this.#usage = event.usage
         return ''
       case 'class':
-        this.#tier = servedTier(event.serviceClass, this.#flavour.servedTiers, this.#to.losses)
+        this.#tier = servedTier(event.serviceClass, this.#flavour.servedTiers, this.#target.losses)
         return ''
       case 'start':
         return ''
@@ -118,36 +113,48 @@ export class ChatEventWriter implements EventWriter {
     const tier = this.#tier === undefined ? '' : `"service_tier":${JSON.stringify(this.#tier)},`
     const head = this.#head.replace('"choices":[', () => `${tier}"choices":[`)
     for (const choice of this.#choices) {
-      keepState(choice.steps, this.#to)
+      keepState(choice.steps, this.#target)
       const has = { calls: choice.calls > 0, refusal: choice.hasRefusal, legacy: this.#isLegacy }
       const reason = finishReason(choice.finish, has)
       const last = `{"index":${choice.index},"delta":{},"logprobs":null,"finish_reason":"${reason}"}`
       const { annotations } = choice
-      text += annotations.length === 0 ? this.#begun(choice) : this.#chunk(choice, { annotations })
+      text += annotations.length === 0 ? this.#writeRole(choice) : this.#chunk(choice, { annotations })
       text += `${head}${last}${this.#tail}`
     }
-    const usage = this.#to.wantsUsage ? this.#usage : undefined
+    const usage = this.#target.wantsUsage ? this.#usage : undefined
     if (usage !== undefined) text += `${head}],"usage":${JSON.stringify(writeUsage(usage))}}\n\n`
     return `${text}data: [DONE]\n\n`
   }
 
-  /** Undefined for a choice that nobody asked for. */
+  /** Undefined for a choice beyond the number that the caller asked for. */
   #choice(index: number): ChoiceState | undefined {
-    if (index >= this.#to.choices) {
-      this.#to.losses.add('choices')
+    if (index >= this.#target.choices) {
+      this.#target.losses.add('choices')
       return undefined
     }
     while (this.#choices.length <= index) {
-      const fresh = { isBegun: false, calls: 0, hasRefusal: false, hasThoughts: false, states: 0, textLength: 0 }
-      this.#choices.push({ index: this.#choices.length, ...fresh, finish: 'other', steps: [], ...own() })
+      this.#choices.push({
+        index: this.#choices.length,
+        hasRole: false,
+        calls: 0,
+        hasRefusal: false,
+        hasThoughts: false,
+        states: 0,
+        textLength: 0,
+        finish: 'other',
+        steps: [],
+        annotations: [],
+        images: 0,
+        queues: { text: [], refusal: [], reasoning: [], call: [] },
+      })
     }
     return this.#choices[index]
   }
 
-  /** The role, once and before all else. */
-  #begun(choice: ChoiceState): string {
-    if (choice.isBegun) return ''
-    choice.isBegun = true
+  /** Returns the chunk with the role, if it is not written yet. */
+  #writeRole(choice: ChoiceState): string {
+    if (choice.hasRole) return ''
+    choice.hasRole = true
     const refusal = this.#flavour.isFull ? { refusal: null } : {}
     return this.#chunk(choice, { role: 'assistant', content: '', ...refusal })
   }
@@ -157,23 +164,23 @@ export class ChatEventWriter implements EventWriter {
   }
 
   #chunkOf(choice: ChoiceState, delta: string, logprobs = 'null'): string {
-    const begun = this.#begun(choice)
-    const said = `"index":${choice.index},"delta":${delta},"logprobs":${logprobs},"finish_reason":null`
-    return `${begun}${this.#head}{${said}}${this.#tail}`
+    const role = this.#writeRole(choice)
+    const fields = `"index":${choice.index},"delta":${delta},"logprobs":${logprobs},"finish_reason":null`
+    return `${role}${this.#head}{${fields}}${this.#tail}`
   }
 
-  /** A chunk of one text, of which there are hundreds: nothing else is turned into JSON. */
+  /** Writes a chunk with text. There are hundreds of them, so only the text is converted to JSON. */
   #textChunk(choice: ChoiceState, field: 'content' | 'refusal' | 'reasoning_content', text: string): string {
     return this.#chunkOf(choice, `{"${field}":${JSON.stringify(text)}}`)
   }
 
-  #open(event: Of<'open'>): string {
+  #open(event: EventOf<'open'>): string {
     const choice = this.#choice(event.choice)
     if (choice === undefined) return ''
     const isCall = event.part === 'call'
     const step: Step | undefined = isCall ? { callId: event.id, sealed: event.sealed } : {}
-    const seals = isCall || event.part === 'reasoning'
-    if (seals) choice.steps.push(step)
+    const hasState = isCall || event.part === 'reasoning'
+    if (hasState) choice.steps.push(step)
     const call = isCall ? choice.calls++ : 0
     const queue = isCall ? [] : choice.queues[event.part]
     const part = { choice, opening: event, step, call, queue, held: [], start: choice.textLength, wrote: false }
@@ -186,37 +193,37 @@ export class ChatEventWriter implements EventWriter {
     const { id, name, custom, sealed } = opening
     if (this.#isLegacy) {
       if (index === 0) return this.#chunk(choice, { function_call: { name, arguments: '' } })
-      this.#to.losses.add('tool_calls')
+      this.#target.losses.add('tool_calls')
       return ''
     }
-    const said = custom ? { custom: { name, input: '' } } : { function: { name, arguments: '' } }
+    const inner = custom ? { custom: { name, input: '' } } : { function: { name, arguments: '' } }
     const type = custom ? 'custom' : 'function'
-    return this.#chunk(choice, { tool_calls: [{ index, id, type, ...said, ...sealedCall(sealed) }] })
+    return this.#chunk(choice, { tool_calls: [{ index, id, type, ...inner, ...sealedCall(sealed) }] })
   }
 
-  #take(event: Growth): string {
+  #take(event: PartEvent): string {
     const part = this.#parts.get(event.index)
     if (part === undefined) return ''
     if (part.queue[0] !== part) {
       part.held.push(event)
       return ''
     }
-    let text = this.#tell(part, event)
-    // Whoever waited for its turn has it.
+    let text = this.#writePartEvent(part, event)
+    // If the first part is done, the next one is written.
     for (let [next] = part.queue; next !== undefined && next.held.length > 0; [next] = part.queue) {
       const { held } = next
       next.held = []
-      for (const waiting of held) text += this.#tell(next, waiting)
+      for (const heldEvent of held) text += this.#writePartEvent(next, heldEvent)
     }
     return text
   }
 
-  #tell(part: PartState, event: Growth): string {
-    if (event.kind === 'delta') return this.#grow(part, event)
+  #writePartEvent(part: PartState, event: PartEvent): string {
+    if (event.kind === 'delta') return this.#writeDelta(part, event)
     return event.kind === 'cite' ? this.#cite(part, event) : this.#close(part, event)
   }
 
-  #grow(part: PartState, { text, logprobs }: Of<'delta'>): string {
+  #writeDelta(part: PartState, { text, logprobs }: EventOf<'delta'>): string {
     if (text === '' && logprobs === undefined) return ''
     const { choice, opening } = part
     const isFirst = !part.wrote
@@ -231,33 +238,35 @@ export class ChatEventWriter implements EventWriter {
         choice.hasRefusal = true
         return this.#textChunk(choice, 'refusal', text)
       case 'reasoning': {
-        if (part.step !== undefined) part.step.text = joinedWithin(part.step.text ?? '', text)
+        if (part.step !== undefined) part.step.text = appendWithinLimit(part.step.text ?? '', text)
         const between = isFirst && choice.hasThoughts ? '\n\n' : ''
         choice.hasThoughts = true
         return this.#textChunk(choice, 'reasoning_content', between + text)
       }
       case 'call':
-        return this.#growCall(part, text)
+        return this.#writeArguments(part, text)
     }
   }
 
-  #growCall({ choice, call: index, opening }: PartState, text: string): string {
+  #writeArguments({ choice, call: index, opening }: PartState, text: string): string {
     if (this.#isLegacy) return index === 0 ? this.#chunk(choice, { function_call: { arguments: text } }) : ''
     const isCustom = opening.part === 'call' && opening.custom
-    const said = isCustom ? { custom: { input: text } } : { function: { arguments: text } }
-    return this.#chunk(choice, { tool_calls: [{ index, ...said }] })
+    const inner = isCustom ? { custom: { input: text } } : { function: { arguments: text } }
+    return this.#chunk(choice, { tool_calls: [{ index, ...inner }] })
   }
 
-  /** All of a choice go out at once before its end: clients take the last list for all, or refuse a second one. */
-  #cite({ start, choice }: PartState, { citation }: Of<'cite'>): string {
+  /**
+   * Collects citations. A choice sends them once, before its end: clients keep only the last list, or refuse a second.
+   */
+  #cite({ start, choice }: PartState, { citation }: EventOf<'cite'>): string {
     const { annotations } = choice
     const annotation = writeAnnotation(citation, { start, end: choice.textLength })
-    if (annotation === undefined || annotations.length >= CITATIONS_MAX) this.#to.losses.add('citations')
+    if (annotation === undefined || annotations.length >= CITATIONS_MAX) this.#target.losses.add('citations')
     else annotations.push(annotation)
     return ''
   }
 
-  #close(part: PartState, { index, sealed }: Of<'close'>): string {
+  #close(part: PartState, { index, sealed }: EventOf<'close'>): string {
     this.#parts.delete(index)
     const { choice, opening, step, queue } = part
     queue.shift()
@@ -269,21 +278,21 @@ export class ChatEventWriter implements EventWriter {
     return this.#chunk(choice, { encrypted_content: writeEncrypted(packed, choice.states++ === 0) })
   }
 
-  /** A call without arguments has an object without fields. A signature that came late still goes out. */
+  /** Writes `{}` for a call without arguments, and a signature that was not known when the call was opened. */
   #closeCall(part: PartState): string {
     const { opening, step, choice, call: index } = part
     if (opening.part !== 'call') return ''
-    const text = part.wrote || opening.custom ? '' : this.#growCall(part, '{}')
-    const late = opening.sealed === undefined ? sealedCall(step?.sealed) : {}
-    if (this.#isLegacy || Object.keys(late).length === 0) return text
-    const said = opening.custom ? { custom: { input: '' } } : { function: { arguments: '' } }
-    return text + this.#chunk(choice, { tool_calls: [{ index, ...said, ...late }] })
+    const text = part.wrote || opening.custom ? '' : this.#writeArguments(part, '{}')
+    const signature = opening.sealed === undefined ? sealedCall(step?.sealed) : {}
+    if (this.#isLegacy || Object.keys(signature).length === 0) return text
+    const inner = opening.custom ? { custom: { input: '' } } : { function: { arguments: '' } }
+    return text + this.#chunk(choice, { tool_calls: [{ index, ...inner, ...signature }] })
   }
 
-  #whole({ choice: index, part }: Of<'whole'>): string {
+  #whole({ choice: index, part }: EventOf<'whole'>): string {
     const choice = this.#choice(index)
-    const delta = choice === undefined ? {} : writeMedia(part, this.#to)
-    // Clients put the lists of several pieces together by the index of their members.
+    const delta = choice === undefined ? {} : writeMedia(part, this.#target)
+    // Clients merge the lists of several chunks by the index of the entries.
     if (choice !== undefined && Array.isArray(delta.images)) {
       delta.images = delta.images.map((image: object) => ({ index: choice.images++, ...image }))
     }

@@ -1,7 +1,7 @@
-// Turns of a conversation as chat messages.
+// Writes the messages of a neutral conversation as chat messages.
 //
-// Thoughts go back only to the origin that had them, and which therefore reads `reasoning_content`: others would refuse
-// the field, and cannot use what another model thought. The state of thoughts has a place in Ark's messages alone.
+// Thoughts are sent only to the origin that created them, which therefore accepts `reasoning_content`. Other upstreams
+// would refuse the field and cannot use foreign thoughts. Only Ark's messages can carry reasoning state.
 
 import type { CallPart, MediaPart, Part, ReasoningPart, ResultPart, TextPart, Turn } from '../neutral/conversation.ts'
 import { invalid } from '../request/checks.ts'
@@ -11,27 +11,27 @@ import type { Writing } from './write-parts.ts'
 import { writeContent, writePart } from './write-parts.ts'
 import type { ToolWriting } from './write-tools.ts'
 
-export function writeMessages(turns: readonly Turn[], made: ToolWriting): object[] {
-  const messages = turns.flatMap(turn => {
-    const results = turn.parts.filter(part => part.kind === 'result')
-    const answers = results.length === 0 ? [] : writeResults(results, made)
-    const rest = results.length === 0 ? turn : { ...turn, parts: turn.parts.filter(part => part.kind !== 'result') }
-    const message = rest.role === 'assistant' ? writeAssistant(rest, made) : writeSaid(rest, made)
-    return message === undefined ? answers : [...answers, message]
+export function writeMessages(messages: readonly Turn[], writing: ToolWriting): object[] {
+  const written = messages.flatMap(message => {
+    const results = message.parts.filter(part => part.kind === 'result')
+    const answers = results.length === 0 ? [] : writeResults(results, writing)
+    const rest = { ...message, parts: message.parts.filter(part => part.kind !== 'result') }
+    const other = rest.role === 'assistant' ? writeAssistant(rest, writing) : writeOtherMessage(rest, writing)
+    return other === undefined ? answers : [...answers, other]
   })
-  if (messages.length === 0) throw invalid('messages', 'hold nothing that this model could read')
-  return messages
+  if (written.length === 0) throw invalid('messages', 'must contain something that this model can read')
+  return written
 }
 
-/** Where a model has no place for instructions, they are said to it. */
-function writeSaid({ role, name, parts }: Turn, made: ToolWriting): object | undefined {
-  const said = parts.flatMap(part => sayable(part, made))
-  if (said.length === 0) return undefined
-  const isUser = role === 'user' || role === 'tool' || made.target.traits.system === false
-  return { role: isUser ? 'user' : 'system', content: writeContent(said, made), ...(name !== undefined && { name }) }
+/** A model without system messages gets instructions as user messages. */
+function writeOtherMessage({ role, name, parts }: Turn, writing: ToolWriting): object | undefined {
+  const content = parts.flatMap(part => toContent(part, writing))
+  if (content.length === 0) return undefined
+  const isUser = role === 'user' || role === 'tool' || writing.target.traits.system === false
+  return { role: isUser ? 'user' : 'system', content: writeContent(content, writing), ...(name !== undefined && { name }) }
 }
 
-function sayable(part: Part, { flavour, target }: Writing): (TextPart | MediaPart)[] {
+function toContent(part: Part, { flavour, target }: Writing): (TextPart | MediaPart)[] {
   if (part.kind === 'text') return part.text === '' ? [] : [part]
   if (part.kind === 'refusal') return [{ kind: 'text', text: part.text }]
   if ('source' in part) return [part]
@@ -39,17 +39,17 @@ function sayable(part: Part, { flavour, target }: Writing): (TextPart | MediaPar
   return []
 }
 
-function writeAssistant({ name, parts }: Turn, made: ToolWriting): object | undefined {
-  const { flavour } = made
+function writeAssistant({ name, parts }: Turn, writing: ToolWriting): object | undefined {
+  const { flavour } = writing
   const calls = parts.filter(part => part.kind === 'call')
   const refusals = parts.filter(part => part.kind === 'refusal').map(part => part.text)
-  const text = joinTexts(parts, made)
+  const text = joinTexts(parts, writing)
   const refusal = flavour.isFull && refusals.length > 0 ? refusals.join('\n\n') : undefined
-  const content = refusal === undefined ? [text, ...refusals].filter(said => said !== '').join('\n\n') : text
-  const marked = writeMarked(parts, made)
-  const native = nativeFields(parts, made)
-  const isSilent = content === '' && refusal === undefined
-  if (isSilent && calls.length === 0 && Object.keys(native).length === 0) return undefined
+  const content = refusal === undefined ? [text, ...refusals].filter(one => one !== '').join('\n\n') : text
+  const marked = writeMarked(parts, writing)
+  const native = nativeFields(parts, writing)
+  const isEmpty = content === '' && refusal === undefined
+  if (isEmpty && calls.length === 0 && Object.keys(native).length === 0) return undefined
   return {
     role: 'assistant',
     content: marked ?? (content === '' ? null : content),
@@ -57,36 +57,36 @@ function writeAssistant({ name, parts }: Turn, made: ToolWriting): object | unde
     ...(name !== undefined && { name }),
     ...writeThoughts(
       parts.filter(part => part.kind === 'reasoning'),
-      made,
+      writing,
     ),
     ...native,
-    ...(calls.length > 0 && { tool_calls: calls.map(call => writeCall(call, made)) }),
+    ...(calls.length > 0 && { tool_calls: calls.map(call => writeCall(call, writing)) }),
   }
 }
 
-/** One text: what stood between its parts in other dialects has no place between them here. */
+/** Joins the texts of a message. Parts between them in other dialects cannot be between texts in chat. */
 function joinTexts(parts: readonly Part[], { target }: Writing): string {
-  let [text, isApart] = ['', false]
+  let [text, isSeparate] = ['', false]
   for (const part of parts) {
-    if (part.kind !== 'text') isApart = true
+    if (part.kind !== 'text') isSeparate = true
     if ('source' in part) target.notes.losses.add(`messages.assistant.${part.kind}`)
     if (part.kind !== 'text' || part.text === '') continue
     if (part.citations !== undefined) target.notes.losses.add('citations')
-    text += isApart && text !== '' ? `\n\n${part.text}` : part.text
-    isApart = false
+    text += isSeparate && text !== '' ? `\n\n${part.text}` : part.text
+    isSeparate = false
   }
   return text
 }
 
-/** A list of texts, where one of them is marked and the upstream takes marks. */
-function writeMarked(parts: readonly Part[], made: Writing): object[] | undefined {
+/** Writes the texts as a list, if one has a cache breakpoint and the upstream accepts breakpoints. */
+function writeMarked(parts: readonly Part[], writing: Writing): object[] | undefined {
   const texts = parts.filter(part => part.kind === 'text' && part.text !== '') as TextPart[]
   if (!texts.some(part => part.cache !== undefined)) return undefined
-  const written = texts.map(part => writePart(part, made))
+  const written = texts.map(part => writePart(part, writing))
   return written.some(part => 'prompt_cache_breakpoint' in part) ? written : undefined
 }
 
-/** What this same dialect said, such as the name of a spoken answer. */
+/** Writes content that only this dialect has, such as the id of an audio answer. */
 function nativeFields(parts: readonly Part[], { flavour, target }: Writing): object {
   const fields: Record<string, unknown> = {}
   for (const part of parts) {
@@ -99,7 +99,7 @@ function nativeFields(parts: readonly Part[], { flavour, target }: Writing): obj
 
 function writeThoughts(thoughts: readonly ReasoningPart[], { flavour, target }: Writing): object {
   const own = thoughts.filter(({ sealed }) => sealed?.origin === target.origin)
-  // Thoughts are their own model's, whatever is shown of them.
+  // Thoughts of another origin are lost, with or without visible text.
   if (own.length < thoughts.length) target.notes.losses.add('reasoning_state')
   const text = own
     .map(part => part.text)
@@ -125,8 +125,10 @@ function writeCall(call: CallPart, { flavour, target, names }: ToolWriting): obj
   return { id, type: 'function', function: { name, arguments: args }, ...extra }
 }
 
-/** A result is text. What else was in it follows in a message of its own, behind all results: nothing may part them. */
-function writeResults(results: readonly ResultPart[], made: ToolWriting): object[] {
+/**
+ * Writes results as text. Media of results follow in one user message after all results, which must not be separated.
+ */
+function writeResults(results: readonly ResultPart[], writing: ToolWriting): object[] {
   const messages: object[] = []
   const shown: (TextPart | MediaPart)[] = []
   for (const { callId, name, parts, failed, cache } of results) {
@@ -134,15 +136,15 @@ function writeResults(results: readonly ResultPart[], made: ToolWriting): object
     const texts = parts.filter(part => part.kind === 'text').map(part => part.text)
     const mark = cache ?? parts.findLast(part => part.cache !== undefined)?.cache
     if (media.length > 0) {
-      const what = `The result of ${name === undefined ? 'the call' : made.names.write(name)} (${writeCallId(callId)})`
+      const what = `The result of ${name === undefined ? 'the call' : writing.names.write(name)} (${writeCallId(callId)})`
       if (texts.length === 0) texts.push(`${what} is in the next message.`)
       shown.push({ kind: 'text', text: `${what}:` }, ...media.map(({ cache: _cache, ...part }) => part))
     }
     const text = texts.join('\n')
-    const said = failed && !/^error/i.test(text) ? `Error: ${text}` : text
-    const content = writeContent([{ kind: 'text', text: said, ...(mark && { cache: mark }) }], made)
+    const resultText = failed && !/^error/i.test(text) ? `Error: ${text}` : text
+    const content = writeContent([{ kind: 'text', text: resultText, ...(mark && { cache: mark }) }], writing)
     messages.push({ role: 'tool', tool_call_id: writeCallId(callId), content })
   }
-  if (shown.length > 0) messages.push({ role: 'user', content: writeContent(shown, made) })
+  if (shown.length > 0) messages.push({ role: 'user', content: writeContent(shown, writing) })
   return messages
 }

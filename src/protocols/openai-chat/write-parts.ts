@@ -1,4 +1,4 @@
-// Parts of a conversation as the content of a chat message.
+// Writes parts of a neutral conversation as the content of a chat message.
 
 import { Refusal } from '../../base/errors.ts'
 import type { CacheMark, MediaPart, Source, TextPart } from '../neutral/conversation.ts'
@@ -10,10 +10,10 @@ export interface Writing {
   readonly target: ConversationTarget
 }
 
-/** A breakpoint lives longer than a mark of another dialect asks for, or as long. */
+/** The TTL of a chat breakpoint for the TTLs of other dialects: the same, or the next longer one. */
 const breakpointTtls: Readonly<Record<string, string>> = { '5m': '30m', '30m': '30m', '1h': '12h', '12h': '12h' }
 
-/** The fields that mark a part; a loss where the upstream takes none. */
+/** Returns the fields of a cache breakpoint. A loss if the upstream accepts none. */
 function writeMark(cache: CacheMark | undefined, { flavour, target }: Writing): object {
   if (cache === undefined) return {}
   if (!flavour.isFull || target.traits.cacheMarks === false) {
@@ -31,10 +31,10 @@ export function writePart(part: TextPart | MediaPart, writing: Writing): object 
       return { type: 'text', text: part.text, ...mark }
     case 'image': {
       const detail = part.detail === 'original' ? writing.flavour.closestDetail : part.detail
-      return { type: 'image_url', image_url: { url: addressOf(part), ...(detail && { detail }) }, ...mark }
+      return { type: 'image_url', image_url: { url: urlOf(part), ...(detail && { detail }) }, ...mark }
     }
     case 'video':
-      return { type: 'video_url', video_url: { url: addressOf(part) }, ...mark }
+      return { type: 'video_url', video_url: { url: urlOf(part) }, ...mark }
     case 'audio':
       return { type: 'input_audio', input_audio: writeAudio(part, writing), ...mark }
     case 'file':
@@ -42,7 +42,7 @@ export function writePart(part: TextPart | MediaPart, writing: Writing): object 
   }
 }
 
-/** A text alone, where that says all: not every upstream reads lists. */
+/** Writes a single text without a list, because not every upstream accepts lists. */
 export function writeContent(parts: readonly (TextPart | MediaPart)[], writing: Writing): string | object[] {
   const written = parts.map(part => writePart(part, writing))
   const [only] = parts
@@ -50,30 +50,29 @@ export function writeContent(parts: readonly (TextPart | MediaPart)[], writing: 
   return isPlain ? (only as TextPart).text : written
 }
 
-/** What is kept by one provider is not there for another. */
-function refuseSource(kind: string, says: string): Refusal {
-  return new Refusal('field_invalid', kind, { hint: `This upstream cannot be given ${kind} ${says}.` })
+function refuseSource(kind: string, form: string): Refusal {
+  return new Refusal('field_invalid', kind, { hint: `This model does not accept ${kind} ${form}.` })
 }
 
-function addressOf({ kind, source }: MediaPart): string {
+function urlOf({ kind, source }: MediaPart): string {
   if (source.at === 'url') return source.url
   if (source.at === 'inline') return dataUrl(source.mime, source.base64)
   if (source.at === 'text') return dataUrl(source.mime, Buffer.from(source.text).toString('base64'))
-  throw refuseSource(kind, 'that another provider keeps')
+  throw refuseSource(kind, 'by the id of a file at another provider')
 }
 
 const dataUrl = (mime: string, base64: string): string => `data:${mime};base64,${base64}`
 
-/** Inline, where the address was fetched for us. */
-function heldSource(source: Source, { target }: Writing): Source {
-  const held = source.at === 'url' ? target.media.get(source.url) : undefined
-  return held === undefined ? source : { at: 'inline', ...held }
+/** Returns the fetched content of a URL, if the gateway has fetched it. */
+function fetchedSource(source: Source, { target }: Writing): Source {
+  const fetched = source.at === 'url' ? target.media.get(source.url) : undefined
+  return fetched === undefined ? source : { at: 'inline', ...fetched }
 }
 
 function writeAudio(part: MediaPart, writing: Writing): object {
-  const source = heldSource(part.source, writing)
+  const source = fetchedSource(part.source, writing)
   if (source.at === 'url' && writing.flavour.fetchesFiles) return { url: source.url }
-  if (source.at !== 'inline') throw refuseSource('audio', 'by an address')
+  if (source.at !== 'inline') throw refuseSource('audio', 'by a URL')
   return { data: source.base64, format: audioFormat(source.mime) }
 }
 
@@ -82,15 +81,15 @@ function audioFormat(mime: string): string {
   return type === 'mpeg' ? 'mp3' : type === 'wave' ? 'wav' : type
 }
 
-/** A document of plain text is text: chat reads nothing but PDF as a file. */
+/** Writes a plain-text document as text, because chat accepts only PDF as a file. */
 function writeFile(part: MediaPart, writing: Writing): object {
   const { name } = part
-  const source = heldSource(part.source, writing)
+  const source = fetchedSource(part.source, writing)
   if (source.at === 'text') return { type: 'text', text: [name ?? [], source.text].flat().join('\n\n') }
   if (source.at === 'url' && writing.flavour.fetchesFiles) {
     return { type: 'file', file: { file_url: source.url, ...(name !== undefined && { filename: name }) } }
   }
-  if (source.at === 'url') throw refuseSource('a file', 'by an address')
+  if (source.at === 'url') throw refuseSource('a file', 'by a URL')
   const filename = name ?? `document.${source.mime?.split('/').at(-1) ?? 'pdf'}`
-  return { type: 'file', file: { filename, file_data: addressOf({ ...part, source }) } }
+  return { type: 'file', file: { filename, file_data: urlOf({ ...part, source }) } }
 }

@@ -1,4 +1,4 @@
-// The tools of a conversation, and which may be called, as chat has them.
+// Writes the tools of a neutral conversation, and which of them the model may call.
 
 import type { CustomTool, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
 import type { ToolNames } from './tool-names.ts'
@@ -10,15 +10,15 @@ export interface WrittenTools {
   readonly web_search_options?: object
 }
 
-/** Where only some may be called, the others are not told of: not every upstream knows lists of allowed tools. */
-export function writeTools(tools: readonly Tool[], choice: ToolChoice | undefined, made: ToolWriting): WrittenTools {
+/** If only some tools are allowed, the others are left out: not every upstream has lists of allowed tools. */
+export function writeTools(tools: readonly Tool[], choice: ToolChoice | undefined, writing: ToolWriting): WrittenTools {
   const allowed = choice?.names === undefined ? undefined : new Set(choice.names)
-  const told = tools.filter(tool => allowed === undefined || !('name' in tool) || allowed.has(tool.name))
-  const written = told.flatMap(tool => writeTool(tool, made))
+  const offered = tools.filter(tool => allowed === undefined || !('name' in tool) || allowed.has(tool.name))
+  const written = offered.flatMap(tool => writeTool(tool, writing))
   const search = tools.find(tool => tool.kind === 'search')
   return {
-    ...(written.length > 0 && { tools: written, ...writeChoice(choice, told, made) }),
-    ...(search !== undefined && writeSearch(search, made)),
+    ...(written.length > 0 && { tools: written, ...writeChoice(choice, offered, writing) }),
+    ...(search !== undefined && writeSearch(search, writing)),
   }
 }
 
@@ -26,19 +26,19 @@ export interface ToolWriting extends Writing {
   readonly names: ToolNames
 }
 
-function writeTool(tool: Tool, made: ToolWriting): object[] {
-  const { flavour, target, names } = made
-  // Tools stand before all parts, and only parts can be marked.
+function writeTool(tool: Tool, writing: ToolWriting): object[] {
+  const { flavour, target, names } = writing
+  // Chat has cache breakpoints only on parts of messages, which come after the tools.
   if (tool.kind !== 'native' && tool.cache !== undefined) target.notes.losses.add('cache_control')
   switch (tool.kind) {
     case 'function': {
       const { description, schema, strict } = tool
       const name = names.write(tool.name)
-      const said = { name, description, parameters: schema, strict }
-      return [{ type: 'function', function: said }]
+      const definition = { name, description, parameters: schema, strict }
+      return [{ type: 'function', function: definition }]
     }
     case 'custom':
-      return [flavour.isFull ? writeCustom(tool, made) : wrapCustom(tool, made)]
+      return [flavour.isFull ? writeCustom(tool, writing) : wrapCustom(tool, writing)]
     case 'search':
       return []
     case 'native':
@@ -48,36 +48,36 @@ function writeTool(tool: Tool, made: ToolWriting): object[] {
   }
 }
 
-function writeCustom({ name, description, grammar }: CustomTool, made: ToolWriting): object {
+function writeCustom({ name, description, grammar }: CustomTool, writing: ToolWriting): object {
   const format = grammar === undefined ? undefined : { type: 'grammar', grammar }
-  return { type: 'custom', custom: { name: made.names.write(name), description, format } }
+  return { type: 'custom', custom: { name: writing.names.write(name), description, format } }
 }
 
-/** A function of one text, which the reader of the answer takes out again. */
-function wrapCustom({ name, description, grammar }: CustomTool, made: ToolWriting): object {
-  const written = made.names.write(name)
-  const { notes } = made.target
+/** Writes a custom tool as a function with one text argument. The reader of the answer converts its calls back. */
+function wrapCustom({ name, description, grammar }: CustomTool, writing: ToolWriting): object {
+  const written = writing.names.write(name)
+  const { notes } = writing.target
   ;(notes.wrapped ??= new Set()).add(written)
   if (grammar !== undefined) notes.losses.add('tools.custom.grammar')
   const parameters = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
   return { type: 'function', function: { name: written, description, parameters } }
 }
 
-function writeChoice(choice: ToolChoice | undefined, told: readonly Tool[], made: ToolWriting): object {
+function writeChoice(choice: ToolChoice | undefined, offered: readonly Tool[], writing: ToolWriting): object {
   if (choice === undefined) return {}
-  const { target, names, flavour } = made
+  const { target, names, flavour } = writing
   if (choice.mode === 'required' && target.traits.forcedTool === false) {
     target.notes.losses.add('tool_choice')
     return { tool_choice: 'auto' }
   }
   const [name, ...others] = choice.names ?? []
   if (choice.mode !== 'required' || name === undefined || others.length > 0) return { tool_choice: choice.mode }
-  const isCustom = flavour.isFull && told.some(tool => tool.kind === 'custom' && tool.name === name)
-  const named = { name: names.write(name) }
-  return { tool_choice: isCustom ? { type: 'custom', custom: named } : { type: 'function', function: named } }
+  const isCustom = flavour.isFull && offered.some(tool => tool.kind === 'custom' && tool.name === name)
+  const reference = { name: names.write(name) }
+  return { tool_choice: isCustom ? { type: 'custom', custom: reference } : { type: 'function', function: reference } }
 }
 
-/** The provider's own search is asked for beside the tools, of models that can; nobody can be asked in its place. */
+/** Chat has an own field for the provider's web search. It is a loss if the model has no web search. */
 function writeSearch({ contextSize, place, domains, usesMax }: SearchTool, { flavour, target }: ToolWriting): object {
   const { losses } = target.notes
   if (!flavour.isFull || target.traits.searches !== true) {

@@ -1,5 +1,5 @@
-// Usage as chat reports it: whatever was read is in prompt_tokens, cached or not, and whatever was written is in
-// completion_tokens, thoughts included. The details say how much of it was what.
+// Writes usage in chat's form: prompt_tokens includes cached input, and completion_tokens includes thoughts. The
+// details split them by kind.
 
 import type { Usage } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens } from '../../base/money/usage.ts'

@@ -1,4 +1,4 @@
-// A whole answer as a chat completion.
+// Writes a whole neutral answer as a chat completion.
 
 import type { Answer, AnswerChoice, AnswerPart } from '../neutral/answer.ts'
 import type { CallPart } from '../neutral/conversation.ts'
@@ -13,48 +13,43 @@ import type { Step } from './write-answer.ts'
 import { answerId, finishReason, isLegacy, keepState, sealedCall, withText, writeMedia } from './write-answer.ts'
 import { writeUsage } from './write-usage.ts'
 
-export function writeWhole(answer: Answer, to: AnswerAsk, flavour: Flavour): string {
+export function writeWhole(answer: Answer, target: AnswerAsk, flavour: Flavour): string {
   const { usage, serviceClass } = answer
-  const tier = serviceClass === undefined ? undefined : servedTier(serviceClass, flavour.servedTiers, to.losses)
-  if (answer.choices.length > to.choices) to.losses.add('choices')
+  const tier = serviceClass === undefined ? undefined : servedTier(serviceClass, flavour.servedTiers, target.losses)
+  if (answer.choices.length > target.choices) target.losses.add('choices')
   return JSON.stringify({
-    id: answerId(to),
+    id: answerId(target),
     object: 'chat.completion',
-    created: to.createdS,
-    model: to.model,
-    choices: answer.choices.slice(0, to.choices).map((choice, index) => writeChoice(choice, index, { to, flavour })),
+    created: target.createdS,
+    model: target.model,
+    choices: answer.choices.slice(0, target.choices).map((choice, index) => writeChoice(choice, index, target, flavour)),
     ...(usage && { usage: writeUsage(usage) }),
     ...(tier !== undefined && { service_tier: tier }),
   })
 }
 
-interface WholeWriting {
-  readonly to: AnswerAsk
-  readonly flavour: Flavour
-}
-
-function writeChoice(choice: AnswerChoice, index: number, { to, flavour }: WholeWriting): object {
+function writeChoice(choice: AnswerChoice, index: number, target: AnswerAsk, flavour: Flavour): object {
   const { parts, finish } = choice
-  addLossOfEnd(to.losses, 'openai-chat', choice)
-  const legacy = isLegacy(to)
+  addLossOfEnd(target.losses, 'openai-chat', choice)
+  const legacy = isLegacy(target)
   const calls = parts.filter(part => part.kind === 'call')
-  const refused = parts.map(part => (part.kind === 'refusal' ? part.text : '')).join('')
-  const refusal = flavour.isFull && refused !== '' ? refused : null
+  const refusalText = parts.map(part => (part.kind === 'refusal' ? part.text : '')).join('')
+  const refusal = flavour.isFull && refusalText !== '' ? refusalText : null
   const texts = parts.filter(part => part.kind === 'text')
   const logprobs = texts.flatMap(part => part.logprobs ?? [])
-  const content = texts.map(part => part.text).join('') + (flavour.isFull ? '' : refused)
-  keepState(parts.flatMap(stepOf), to)
-  const isSilent = texts.length === 0 && flavour.isFull && (calls.length > 0 || refusal !== null)
+  const content = texts.map(part => part.text).join('') + (flavour.isFull ? '' : refusalText)
+  keepState(parts.flatMap(stepOf), target)
+  const hasNoText = texts.length === 0 && flavour.isFull && (calls.length > 0 || refusal !== null)
   return {
     index,
     message: {
       role: 'assistant',
-      content: isSilent ? null : content,
+      content: hasNoText ? null : content,
       ...(flavour.isFull && { refusal }),
       ...writeThoughts(parts, flavour),
-      ...writeAnnotations(parts, to),
-      ...(calls.length > 0 && writeCalls(calls, { to, legacy })),
-      ...writeOthers(parts, to),
+      ...writeAnnotations(parts, target),
+      ...(calls.length > 0 && writeCalls(calls, target, legacy)),
+      ...writeMediaFields(parts, target),
     },
     logprobs: logprobs.length === 0 ? null : writeLogprobs(logprobs),
     finish_reason: finishReason(finish, { calls: calls.length > 0, refusal: refusal !== null, legacy }),
@@ -78,7 +73,7 @@ function writeThoughts(parts: readonly AnswerPart[], { bearsState }: Flavour): o
   return { ...(text !== '' && { reasoning_content: text }), ...(encrypted !== '' && { encrypted_content: encrypted }) }
 }
 
-function writeAnnotations(parts: readonly AnswerPart[], to: AnswerAsk): object {
+function writeAnnotations(parts: readonly AnswerPart[], target: AnswerAsk): object {
   const annotations: object[] = []
   let start = 0
   for (const part of parts) {
@@ -86,7 +81,7 @@ function writeAnnotations(parts: readonly AnswerPart[], to: AnswerAsk): object {
     const end = start + part.text.length
     for (const citation of part.citations ?? []) {
       const annotation = writeAnnotation(citation, { start, end })
-      if (annotation === undefined) to.losses.add('citations')
+      if (annotation === undefined) target.losses.add('citations')
       else annotations.push(annotation)
     }
     start = end
@@ -94,10 +89,10 @@ function writeAnnotations(parts: readonly AnswerPart[], to: AnswerAsk): object {
   return annotations.length === 0 ? {} : { annotations }
 }
 
-function writeCalls(calls: readonly CallPart[], { to, legacy }: { to: AnswerAsk; legacy: boolean }): object {
+function writeCalls(calls: readonly CallPart[], target: AnswerAsk, legacy: boolean): object {
   const [first, ...others] = calls
   if (legacy) {
-    if (others.length > 0) to.losses.add('tool_calls')
+    if (others.length > 0) target.losses.add('tool_calls')
     return { function_call: { name: first!.name, arguments: first!.arguments || '{}' } }
   }
   const written = calls.map(({ id, name, arguments: text, custom, sealed }) => ({
@@ -110,11 +105,11 @@ function writeCalls(calls: readonly CallPart[], { to, legacy }: { to: AnswerAsk;
   return { tool_calls: written }
 }
 
-function writeOthers(parts: readonly AnswerPart[], to: AnswerAsk): object {
+function writeMediaFields(parts: readonly AnswerPart[], target: AnswerAsk): object {
   const fields: Record<string, unknown> = {}
   for (const part of parts) {
     if (!('source' in part) && part.kind !== 'native') continue
-    const { images, ...rest } = writeMedia(part, to)
+    const { images, ...rest } = writeMedia(part, target)
     if (Array.isArray(images)) fields.images = [...((fields.images as unknown[] | undefined) ?? []), ...images]
     Object.assign(fields, rest)
   }
