@@ -1,4 +1,4 @@
-// Which fields of a response reach a caller of another dialect, object by object.
+// Tables of the fields of a response that reach a caller of another dialect. Reports the other fields as losses.
 
 import type { Losses } from '../neutral/losses.ts'
 import type { FieldTable } from '../request/fields.ts'
@@ -6,10 +6,10 @@ import { fields, noteLost } from '../request/fields.ts'
 import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 
-/** Most of a response repeats its request. */
+/** Most fields of a response repeat the request, and are moot. */
 const responseFields: FieldTable = {
   ...fields('read', 'id object created_at model status output incomplete_details usage service_tier error output_text'),
-  ...fields('read', 'tool_usage'), // for what searches cost
+  ...fields('read', 'tool_usage'), // has the number of searches
   ...fields('moot', 'background completed_at instructions max_output_tokens max_tool_calls metadata store prompt user'),
   ...fields('moot', 'parallel_tool_calls previous_response_id prompt_cache_key prompt_cache_retention reasoning'),
   ...fields('moot', 'safety_identifier temperature text tool_choice tools top_logprobs top_p truncation conversation'),
@@ -35,7 +35,7 @@ const parts: Readonly<Record<string, FieldTable>> = {
 export const noteResponse = (response: Json, losses: Losses): void =>
   noteLost(response, responseFields, { path: '', losses })
 
-/** An item or a part of another type is told as a whole, and lost as such. */
+/** Items and parts of other types become native parts, which are lost as a whole elsewhere. */
 export function noteItem(item: Json, losses: Losses): void {
   const { type, content } = item
   if (typeof type !== 'string' || !Object.hasOwn(items, type)) return
@@ -48,7 +48,9 @@ export function noteItem(item: Json, losses: Losses): void {
   }
 }
 
-/** An unknown part of a message is told as a whole; thoughts are texts alone. */
+/**
+ * Unknown parts of a message become native parts. Unknown parts of thoughts are lost, because thoughts are only text.
+ */
 function notePart(part: Json, item: string, losses: Losses): void {
   const { type } = part
   if (typeof type !== 'string' || !Object.hasOwn(parts, type)) {
@@ -64,12 +66,12 @@ const eventFields: FieldTable = {
   ...fields('moot', 'sequence_number obfuscation'),
 }
 
-/** What grows of items that only this dialect knows is told of with the item. */
+/** Only checks events of items that other dialects have. Other items become native parts when they are done. */
 export function noteEvent(event: Json, losses: Losses): void {
   const { type } = event
-  if (typeof type !== 'string' || !GROWS.test(type)) return
+  if (typeof type !== 'string' || !TRANSLATED_EVENTS.test(type)) return
   noteLost(event, eventFields, { path: 'event', losses })
   if (isObject(event.part)) notePart(event.part, 'event', losses)
 }
 
-const GROWS = /^response\.(created|in_progress|output_|content_part|reasoning_|refusal|function_|custom_|comp|incomp)/
+const TRANSLATED_EVENTS = /^response\.(created|in_progress|output_|content_part|reasoning_|refusal|function_|custom_|comp|incomp)/

@@ -1,4 +1,4 @@
-// Which conversation a response is a turn of, and for how long its prompt is to be cached.
+// Identifies the conversation of a request, for affinity, and reads for how long its prompt should be cached.
 
 import {
   askedMs,
@@ -15,13 +15,13 @@ const systemRoles = ['system', 'developer']
 
 export function begins(json: Json): string {
   const { conversation, input, instructions, prompt } = json
-  const said = typeof input === 'string' ? { system: [], first: input } : firstMessages(input, systemRoles)
+  const start = typeof input === 'string' ? { system: [], first: input } : firstMessages(input, systemRoles)
   return beginningText({
     key: json.prompt_cache_key ?? (isObject(conversation) ? conversation.id : conversation),
     user: json.safety_identifier ?? json.user,
     tools: listOf(json.tools),
-    system: [instructions, isObject(prompt) ? prompt.id : undefined, said.system],
-    first: said.first,
+    system: [instructions, isObject(prompt) ? prompt.id : undefined, start.system],
+    first: start.first,
   })
 }
 

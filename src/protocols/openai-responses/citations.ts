@@ -1,11 +1,12 @@
-// Where a text was cited from: annotations here, citations everywhere else.
+// Reads and writes citations, which are annotations in this dialect.
+
 import type { Citation } from '../neutral/conversation.ts'
 import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 
 const CITATIONS_MAX = 256
 
-/** What is no citation is lost. */
+/** Annotations that cite nothing are losses. */
 export function readCitations(annotations: unknown, losses: { add(code: string): void }): readonly Citation[] {
   if (!Array.isArray(annotations)) return []
   const citations = annotations.slice(0, CITATIONS_MAX).flatMap(annotation => readCitation(annotation) ?? [])
@@ -16,7 +17,7 @@ export function readCitations(annotations: unknown, losses: { add(code: string):
 export function readCitation(annotation: unknown): Citation | undefined {
   if (!isObject(annotation)) return undefined
   const { url, start_index: start, end_index: end } = annotation
-  // A file is cited by its name, or by its id where it has none.
+  // A cited file has its name as title, or its id if it has no name.
   const title = annotation.title ?? annotation.filename ?? annotation.file_id
   const citation: Citation = {
     ...(typeof url === 'string' && { url }),
@@ -27,7 +28,7 @@ export function readCitation(annotation: unknown): Citation | undefined {
   return citation.url === undefined && citation.title === undefined ? undefined : citation
 }
 
-/** Undefined for what has no address: nothing else can be pointed at here. */
+/** Undefined for a citation without a URL. */
 export function writeAnnotation({ url, title, start, end }: Citation, textLength: number): Json | undefined {
   if (url === undefined) return undefined
   return {

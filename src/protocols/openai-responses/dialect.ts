@@ -1,4 +1,4 @@
-// The dialect behind the seam, in each of its flavours.
+// Builds the Responses dialect for a flavour: OpenAI's or Ark's.
 
 import type { SpokenError } from '../../base/errors.ts'
 import type { Codec, Protocol, WrittenError } from '../protocol.ts'
@@ -16,15 +16,16 @@ import { readFrame } from './stream.ts'
 import { writeConversation } from './write-conversation.ts'
 import { writeWhole } from './write-whole.ts'
 
-interface Speech {
+interface ResponsesOptions {
+  /** Request headers that are forwarded. */
   readonly passes: readonly string[]
   writeError(error: SpokenError): WrittenError
 }
 
-export function responsesProtocol(flavour: Flavour, { passes, writeError }: Speech): Protocol & { codec: Codec } {
+export function responsesProtocol(flavour: Flavour, { passes, writeError }: ResponsesOptions): Protocol & { codec: Codec } {
   return {
     name: flavour.name,
-    // Its last event is the end.
+    // No event comes after the last response event.
     lastEvent: '',
     tellsSearches: true,
     sumsUpThoughts: true,
@@ -47,13 +48,13 @@ export function responsesProtocol(flavour: Flavour, { passes, writeError }: Spee
       writeConversation: (conversation, target) => writeConversation(conversation, { flavour, target }),
       readWhole: (json, source) => readWhole(json, { flavour, source }),
       openReader: source => openReader({ flavour, source }),
-      writeWhole: (answer, to) => writeWhole(answer, to, flavour),
-      openWriter: to => openWriter(to, flavour),
+      writeWhole: (answer, target) => writeWhole(answer, target, flavour),
+      openWriter: target => openWriter(target, flavour),
     },
   }
 }
 
-/** Betas of Ark are asked for tool by tool. */
+/** Headers that switch on Ark's beta tools. */
 export const arkHeaders: readonly string[] = [
   'ark-beta-web-search',
   'ark-beta-mcp',

@@ -1,7 +1,7 @@
-// Neutral events as the stream that a caller of this dialect reads. Its readers are strict: every item and part is
-// begun before it grows and is ended once, numbers only go up, and the last event says everything again.
+// Writes neutral events as a Responses stream. Clients are strict: each item and part is added before its first delta
+// and is done once, sequence numbers rise, and the last event repeats the whole output.
 //
-// What was written is held for that last event: as text while a part grows, then once as the JSON of its item.
+// The output is kept for the last event: as text while a part is open, then as the JSON of its item.
 
 import { beyondBound } from '../../base/errors.ts'
 import type { AnswerEvent, CallOpening, EventWriter, Finish, Opening, TokenProb } from '../neutral/answer.ts'
@@ -29,23 +29,23 @@ import {
   writeProbs,
 } from './write-output.ts'
 
-/** Open Responses requires it. OpenAI sends none, and all official SDKs stop at it or ignore it. */
+/** Open Responses requires this event. OpenAI does not send it, and all official SDKs stop at it or ignore it. */
 export const LAST_EVENT = 'data: [DONE]\n\n'
 
-/** More than any model writes in one answer. */
-const HELD_CHARS_MAX = 32 * 1024 * 1024
+/** The limit of kept characters. No model writes so much in one answer. */
+const CHARS_MAX = 32 * 1024 * 1024
 
-/** Where an item stands, and how it is called. */
-interface Place {
+/** The id of an item and its index in the output. */
+interface ItemPosition {
   readonly id: string
   readonly at: number
 }
 
-/** Writes an item that is done, as JSON text. */
+/** Writes a finished item as JSON text. */
 type WriteDone = (isCut: boolean) => string
 
-interface Message extends Place {
-  /** Each part as JSON text once it is done. */
+interface Message extends ItemPosition {
+  /** Each part as JSON text. Undefined while the part is open. */
   readonly content: (string | undefined)[]
   open: number
 }
@@ -55,63 +55,63 @@ interface Part {
   readonly text: HeldText
   readonly annotations: Json[]
   readonly probs: Json[]
-  /** Undefined until there is something to show. */
-  place?: Place
+  /** Undefined until the part has content. */
+  position?: ItemPosition
   message?: Message
   contentIndex: number
-  /** As JSON, in each of its deltas. */
-  where?: string
+  /** The position fields of its deltas, as JSON. */
+  positionFields?: string
 }
 
-export function openWriter(ask: AnswerAsk, flavour: Flavour): EventWriter {
-  return new Writer(ask, flavour)
+export function openWriter(target: AnswerAsk, flavour: Flavour): EventWriter {
+  return new Writer(target, flavour)
 }
 
 class Writer implements EventWriter {
-  readonly #ask: AnswerAsk
+  readonly #target: AnswerAsk
   readonly #echo: string
-  readonly #asked: string
+  readonly #requestedTier: string
   readonly #items: OutputItems
   readonly #parts = new Map<number, Part>()
-  /** Items as JSON text, each in its place once it is done. */
+  /** The finished items as JSON text, by their index in the output. */
   readonly #output: string[] = []
-  /** The message that further words belong to: nothing else has begun since. */
+  /** The current message. Further text is added to it until another item starts. */
   #message: Message | undefined
-  /** The last item, which is done. Whether it was cut off is known only when another one begins, or at the end. */
-  #waiting: { readonly place: Place; readonly write: WriteDone } | undefined
-  #places = 0
+  /** The last finished item. Whether it was cut off is known when another item starts, or at the end. */
+  #lastItem: { readonly position: ItemPosition; readonly write: WriteDone } | undefined
+  #itemCount = 0
   #sequence = 0
-  #heldChars = 0
-  #out = ''
+  #charCount = 0
+  #text = ''
   #started = false
-  #refused = false
+  #hasRefusal = false
   #finish: Finish = 'other'
   #usage: Json | undefined
   #serviceClass: string | undefined
 
-  constructor(ask: AnswerAsk, flavour: Flavour) {
-    this.#ask = ask
-    this.#echo = writeEcho(ask)
-    this.#asked = askedTier(ask.json)
-    this.#items = new OutputItems(ask.requestId, ask.losses, flavour)
+  constructor(target: AnswerAsk, flavour: Flavour) {
+    this.#target = target
+    this.#echo = writeEcho(target)
+    this.#requestedTier = askedTier(target.json)
+    this.#items = new OutputItems(target.requestId, target.losses, flavour)
   }
 
   write(event: AnswerEvent): string {
     this.#start()
     if ('choice' in event && event.choice !== 0) this.#items.lose('choices')
     else this.#writeEvent(event)
-    return this.#take()
+    return this.#takeText()
   }
 
   end(): string {
     this.#start()
     for (const index of [...this.#parts.keys()]) this.#close(index)
-    this.#leaveMessage()
-    const ending = endingOf(this.#finish, this.#refused)
-    this.#tellWaiting(ending.status === 'incomplete')
+    this.#endMessage()
+    const ending = endingOf(this.#finish, this.#hasRefusal)
+    this.#flushLastItem(ending.status === 'incomplete')
     const type = ending.status === 'incomplete' ? 'response.incomplete' : 'response.completed'
     this.#emitJson(type, {}, ['response', this.#body(ending, this.#output)])
-    return this.#take() + LAST_EVENT
+    return this.#takeText() + LAST_EVENT
   }
 
   #writeEvent(event: AnswerEvent): void {
@@ -119,9 +119,9 @@ class Writer implements EventWriter {
       case 'open':
         return this.#open(event.index, event)
       case 'delta':
-        return this.#grow(event.index, event.text, event.logprobs)
+        return this.#writeDelta(event.index, event.text, event.logprobs)
       case 'cite':
-        return this.#cite(event.index, event.citation)
+        return this.#addCitation(event.index, event.citation)
       case 'close':
         return this.#close(event.index, event.sealed)
       case 'whole':
@@ -141,21 +141,21 @@ class Writer implements EventWriter {
     }
   }
 
-  #take(): string {
-    const out = this.#out
-    this.#out = ''
-    return out
+  #takeText(): string {
+    const text = this.#text
+    this.#text = ''
+    return text
   }
 
   #emit(type: string, event: Json): void {
     const numbered = { type, sequence_number: this.#sequence++, ...event }
-    this.#out += `event: ${type}\ndata: ${JSON.stringify(numbered)}\n\n`
+    this.#text += `event: ${type}\ndata: ${JSON.stringify(numbered)}\n\n`
   }
 
-  /** With a last field that is JSON text already. */
+  /** Writes an event whose last field is already JSON text. */
   #emitJson(type: string, event: Json, [name, json]: readonly [string, string]): void {
     const head = JSON.stringify({ type, sequence_number: this.#sequence++, ...event }).slice(0, -1)
-    this.#out += `event: ${type}\ndata: ${head},"${name}":${json}}\n\n`
+    this.#text += `event: ${type}\ndata: ${head},"${name}":${json}}\n\n`
   }
 
   #start(): void {
@@ -167,123 +167,126 @@ class Writer implements EventWriter {
   }
 
   #body(ending: Ending, output: readonly string[]): string {
-    const isBegun = ending.status === 'in_progress'
+    const isStart = ending.status === 'in_progress'
     return writeBody({
       echo: this.#echo,
       ending,
       output,
       usage: this.#usage,
-      serviceTier: isBegun ? this.#asked : tierOf(this.#serviceClass, this.#ask),
-      nowS: nowOf(this.#ask),
+      serviceTier: isStart ? this.#requestedTier : tierOf(this.#serviceClass, this.#target),
+      nowS: nowOf(this.#target),
     })
   }
 
-  #addItem(id: string, item: Json): Place {
-    this.#tellWaiting(false)
-    const place = { id, at: this.#places++ }
-    this.#emit('response.output_item.added', { output_index: place.at, item })
-    return place
+  #addItem(id: string, item: Json): ItemPosition {
+    this.#flushLastItem(false)
+    const position = { id, at: this.#itemCount++ }
+    this.#emit('response.output_item.added', { output_index: position.at, item })
+    return position
   }
 
-  #itemDone(place: Place, write: WriteDone): void {
-    if (place.at === this.#places - 1) this.#waiting = { place, write }
-    else this.#tellDone(place, write(false))
+  #itemDone(position: ItemPosition, write: WriteDone): void {
+    if (position.at === this.#itemCount - 1) this.#lastItem = { position, write }
+    else this.#emitItemDone(position, write(false))
   }
 
-  #tellWaiting(isCut: boolean): void {
-    const waiting = this.#waiting
-    this.#waiting = undefined
-    if (waiting !== undefined) this.#tellDone(waiting.place, waiting.write(isCut))
+  #flushLastItem(isCut: boolean): void {
+    const lastItem = this.#lastItem
+    this.#lastItem = undefined
+    if (lastItem !== undefined) this.#emitItemDone(lastItem.position, lastItem.write(isCut))
   }
 
-  #tellDone({ at }: Place, json: string): void {
+  #emitItemDone({ at }: ItemPosition, json: string): void {
     this.#output[at] = json
     this.#emitJson('response.output_item.done', { output_index: at }, ['item', json])
   }
 
-  #open(index: number, asked: Opening): void {
+  #open(index: number, upstreamOpening: Opening): void {
     if (this.#parts.has(index)) return
-    const opening = asked.part === 'call' ? { ...asked, id: this.#items.callId(asked.id) } : asked
+    const opening =
+      upstreamOpening.part === 'call'
+        ? { ...upstreamOpening, id: this.#items.callId(upstreamOpening.id) }
+        : upstreamOpening
     const part: Part = { opening, text: new HeldText(), annotations: [], probs: [], contentIndex: 0 }
     this.#parts.set(index, part)
-    if (opening.part === 'refusal') this.#refused = true
+    if (opening.part === 'refusal') this.#hasRefusal = true
     if (opening.part !== 'call') return
-    this.#leaveMessage()
+    this.#endMessage()
     const call = writtenCall(opening)
     const id = this.#items.mint(callPrefix(call.custom))
-    part.place = this.#addItem(id, callItem(id, call, undefined))
+    part.position = this.#addItem(id, callItem(id, call, undefined))
   }
 
-  /** Words and thoughts begin when there is something of them: a message without words breaks some readers. */
-  #begin(part: Part): void {
-    if (part.place !== undefined) return
-    if (part.opening.part === 'reasoning') return this.#beginThought(part, part.opening.raw === true)
-    const message = this.#message ?? this.#beginMessage()
-    part.place = message
+  /** Adds the item of text or thoughts when the first content arrives. Some clients fail at an empty message. */
+  #addPart(part: Part): void {
+    if (part.position !== undefined) return
+    if (part.opening.part === 'reasoning') return this.#addThoughtItem(part, part.opening.raw === true)
+    const message = this.#message ?? this.#addMessageItem()
+    part.position = message
     part.message = message
     part.contentIndex = message.content.length
     message.content.push(undefined)
     message.open++
     const empty = part.opening.part === 'refusal' ? refusalPart('') : textPart('', [], [])
-    this.#emit('response.content_part.added', { ...where(part), part: empty })
+    this.#emit('response.content_part.added', { ...positionFields(part), part: empty })
     for (const [at, annotation] of part.annotations.entries()) this.#annotate(part, at, annotation)
   }
 
-  #beginMessage(): Message {
+  #addMessageItem(): Message {
     const id = this.#items.mint('msg')
-    const place = this.#addItem(id, messageItem(id, 'in_progress', []))
-    this.#message = { ...place, content: [], open: 0 }
+    const position = this.#addItem(id, messageItem(id, 'in_progress', []))
+    this.#message = { ...position, content: [], open: 0 }
     return this.#message
   }
 
-  #beginThought(part: Part, raw: boolean): void {
-    this.#leaveMessage()
+  #addThoughtItem(part: Part, raw: boolean): void {
+    this.#endMessage()
     const id = this.#items.mint('rs')
-    part.place = this.#addItem(id, reasoningItem(id, { text: '', raw }))
+    part.position = this.#addItem(id, reasoningItem(id, { text: '', raw }))
   }
 
-  #beginParagraph(part: Part, raw: boolean): void {
+  #addParagraph(part: Part, raw: boolean): void {
     const [type, kind] = raw ? ['response.content_part.added', 'reasoning_text'] : [PARAGRAPH_ADDED, 'summary_text']
-    this.#emit(type, { ...where(part), part: { type: kind, text: '' } })
+    this.#emit(type, { ...positionFields(part), part: { type: kind, text: '' } })
   }
 
-  #grow(index: number, text: string, probs: readonly TokenProb[] | undefined): void {
+  #writeDelta(index: number, text: string, probs: readonly TokenProb[] | undefined): void {
     const part = this.#parts.get(index)
     if (part === undefined || text === '') return
-    this.#hold(text.length)
-    this.#begin(part)
+    this.#countChars(text.length)
+    this.#addPart(part)
     const { opening } = part
-    if (opening.part === 'reasoning' && part.text.length === 0) this.#beginParagraph(part, opening.raw === true)
+    if (opening.part === 'reasoning' && part.text.length === 0) this.#addParagraph(part, opening.raw === true)
     part.text.add(text)
     const written = writeProbs(probs)
     for (const prob of written) part.probs.push(prob)
     this.#emitDelta(part, text, opening.part === 'text' ? `,"logprobs":${JSON.stringify(written)}` : '')
   }
 
-  /** As `#emit` writes it, for what there are hundreds of: only the text is turned into JSON. */
+  /** Writes the same as `#emit`. There are hundreds of deltas, so only the text is converted to JSON. */
   #emitDelta(part: Part, text: string, rest: string): void {
     const type = deltaType(part.opening)
-    part.where ??= JSON.stringify(where(part)).slice(1, -1)
+    part.positionFields ??= JSON.stringify(positionFields(part)).slice(1, -1)
     const numbered = `"type":"${type}","sequence_number":${this.#sequence++}`
-    this.#out += `event: ${type}\ndata: {${numbered},${part.where},"delta":${JSON.stringify(text)}${rest}}\n\n`
+    this.#text += `event: ${type}\ndata: {${numbered},${part.positionFields},"delta":${JSON.stringify(text)}${rest}}\n\n`
   }
 
-  #hold(chars: number): void {
-    this.#heldChars += chars
-    if (this.#heldChars > HELD_CHARS_MAX) throw beyondBound('It is too long to be repeated in its last event.')
+  #countChars(chars: number): void {
+    this.#charCount += chars
+    if (this.#charCount > CHARS_MAX) throw beyondBound('The answer is too long to be repeated in the last event.')
   }
 
-  #cite(index: number, citation: Citation): void {
+  #addCitation(index: number, citation: Citation): void {
     const part = this.#parts.get(index)
     if (part?.opening.part !== 'text') return
     const annotation = this.#items.annotation(citation, part.text.length)
     if (annotation === undefined) return
     part.annotations.push(annotation)
-    if (part.place !== undefined) this.#annotate(part, part.annotations.length - 1, annotation)
+    if (part.position !== undefined) this.#annotate(part, part.annotations.length - 1, annotation)
   }
 
   #annotate(part: Part, at: number, annotation: Json): void {
-    this.#emit('response.output_text.annotation.added', { ...where(part), annotation_index: at, annotation })
+    this.#emit('response.output_text.annotation.added', { ...positionFields(part), annotation_index: at, annotation })
   }
 
   #close(index: number, sealed?: Sealed): void {
@@ -292,20 +295,20 @@ class Writer implements EventWriter {
     this.#parts.delete(index)
     const { opening } = part
     if (opening.part === 'call') return this.#closeCall(part, opening, sealed ?? opening.sealed)
-    if (opening.part === 'reasoning' && sealed !== undefined) this.#begin(part)
-    if (part.place === undefined) return
+    if (opening.part === 'reasoning' && sealed !== undefined) this.#addPart(part)
+    if (part.position === undefined) return
     const text = part.text.whole()
     if (opening.part === 'reasoning') this.#closeThought(part, { text, raw: opening.raw === true, sealed })
-    else this.#closeSpoken(part, text)
+    else this.#closeContent(part, text)
   }
 
-  #closeSpoken(part: Part, text: string): void {
+  #closeContent(part: Part, text: string): void {
     const { annotations, probs, message } = part
     const isRefusal = part.opening.part === 'refusal'
     const done = isRefusal ? { refusal: text } : { text, logprobs: probs }
-    this.#emit(isRefusal ? 'response.refusal.done' : 'response.output_text.done', { ...where(part), ...done })
+    this.#emit(isRefusal ? 'response.refusal.done' : 'response.output_text.done', { ...positionFields(part), ...done })
     const json = JSON.stringify(isRefusal ? refusalPart(text) : textPart(text, annotations, probs))
-    this.#emitJson('response.content_part.done', where(part), ['part', json])
+    this.#emitJson('response.content_part.done', positionFields(part), ['part', json])
     if (message === undefined) return
     message.content[part.contentIndex] = json
     message.open--
@@ -316,37 +319,37 @@ class Writer implements EventWriter {
     const { text, raw } = thought
     if (text !== '') {
       const shown = { type: raw ? 'reasoning_text' : 'summary_text', text }
-      this.#emit(raw ? 'response.reasoning_text.done' : SUMMARY_DONE, { ...where(part), text })
-      this.#emit(raw ? 'response.content_part.done' : PARAGRAPH_DONE, { ...where(part), part: shown })
+      this.#emit(raw ? 'response.reasoning_text.done' : SUMMARY_DONE, { ...positionFields(part), text })
+      this.#emit(raw ? 'response.content_part.done' : PARAGRAPH_DONE, { ...positionFields(part), part: shown })
     }
-    const place = part.place!
-    this.#itemDone(place, isCut => writeDone(reasoningItem(place.id, thought), isCut))
+    const position = part.position!
+    this.#itemDone(position, isCut => writeDone(reasoningItem(position.id, thought), isCut))
   }
 
   #closeCall(part: Part, opening: CallOpening, sealed: Sealed | undefined): void {
     const call = writtenCall(opening)
     const written = part.text.whole()
     const text = argumentsOf(written, call.custom)
-    const place = part.place!
+    const position = part.position!
     if (text !== written) this.#emitDelta(part, text, '')
-    if (call.custom) this.#emit('response.custom_tool_call_input.done', { ...where(part), input: text })
-    else this.#emit('response.function_call_arguments.done', { ...where(part), name: call.name, arguments: text })
-    this.#itemDone(place, isCut => writeDone(callItem(place.id, call, text), isCut))
+    if (call.custom) this.#emit('response.custom_tool_call_input.done', { ...positionFields(part), input: text })
+    else this.#emit('response.function_call_arguments.done', { ...positionFields(part), name: call.name, arguments: text })
+    this.#itemDone(position, isCut => writeDone(callItem(position.id, call, text), isCut))
     if (sealed === undefined) return
     const id = this.#items.mint('rs')
     this.#writeWhole(signatureItem(id, sealed, call.callId))
   }
 
-  /** An item that comes in one piece. */
+  /** Writes an item that comes in one piece. */
   #writeWhole(item: Json | undefined): void {
     if (item === undefined) return
-    this.#leaveMessage()
-    this.#hold(JSON.stringify(item).length)
+    this.#endMessage()
+    this.#countChars(JSON.stringify(item).length)
     this.#itemDone(this.#addItem(item.id as string, item), isCut => writeDone(item, isCut))
   }
 
-  /** What is said from here on is another message. */
-  #leaveMessage(): void {
+  /** Ends the current message. Further text starts another one. */
+  #endMessage(): void {
     const message = this.#message
     this.#message = undefined
     if (message !== undefined) this.#messageDone(message)
@@ -356,7 +359,7 @@ class Writer implements EventWriter {
     if (message.open > 0) return
     this.#itemDone(message, isCut => {
       const empty = JSON.stringify(messageItem(message.id, isCut ? 'incomplete' : 'completed', []))
-      // Its content stands last, as an empty list.
+      // The JSON ends with the content, which is an empty list here.
       return `${empty.slice(0, -'[]}'.length)}[${message.content.join(',')}]}`
     })
   }
@@ -383,9 +386,9 @@ function deltaType(opening: Opening): string {
   }
 }
 
-/** Which item an event is about, and which part of it. */
-function where({ place, opening, contentIndex }: Part): Json {
-  const item = { item_id: place!.id, output_index: place!.at }
+/** The position fields of an event: its item, and the part of the item. */
+function positionFields({ position, opening, contentIndex }: Part): Json {
+  const item = { item_id: position!.id, output_index: position!.at }
   if (opening.part === 'call') return item
   const isSummary = opening.part === 'reasoning' && opening.raw !== true
   return isSummary ? { ...item, summary_index: 0 } : { ...item, content_index: contentIndex }

@@ -1,4 +1,5 @@
-// Which fields of a request, its items, parts and tools the reader carries. A field that is in no table is lost.
+// Tables of the fields of a request, and of its items, parts and tools, that a translation carries. A field that is in
+// no table is lost.
 
 import type { FieldTable } from '../request/fields.ts'
 
@@ -20,10 +21,10 @@ const common: FieldTable = {
   service_tier: 'read',
   safety_identifier: 'read',
   prompt_cache_key: 'read',
-  // Kept by us, whoever answers.
+  // The gateway stores responses itself.
   store: 'moot',
   max_tool_calls: 'lost',
-  // By the time a call is translated, what it builds on has been put into its input.
+  // Before a call is translated, the previous response has been merged into its input.
   previous_response_id: 'lost',
   context_management: 'lost',
 }
@@ -31,7 +32,7 @@ const common: FieldTable = {
 export const openaiFields: FieldTable = {
   ...common,
   background: 'moot',
-  // In Open Responses, not in OpenAI's own.
+  // Fields of Open Responses that OpenAI does not have.
   frequency_penalty: 'read',
   presence_penalty: 'read',
   metadata: 'read',
@@ -72,7 +73,7 @@ export const cacheOptionFields: FieldTable = {
   prewarm: 'lost',
 }
 
-/** Of any item: its own name and how far it had come mean nothing to anybody else. */
+/** Fields of all items. Other dialects do not need the id and the status of an item. */
 const item: FieldTable = { type: 'read', id: 'moot', status: 'moot', created_by: 'moot' }
 
 const result: FieldTable = {
@@ -128,7 +129,7 @@ export const toolFields: Readonly<Record<string, FieldTable>> = {
     description: 'read',
     parameters: 'read',
     strict: 'read',
-    // Who besides the model may call it is nobody's business where only the model can.
+    // In other dialects only the model can call tools.
     allowed_callers: 'moot',
     defer_loading: 'moot',
     async: 'lost',

@@ -1,26 +1,26 @@
-// Two dialects are spoken with the same words: OpenAI's own, and Ark's under /api/v3. What differs is data, here.
+// The differences between the two variants of the Responses dialect: OpenAI's, and Ark's under /api/v3.
 
 export interface Flavour {
   readonly name: 'openai-responses' | 'ark-responses'
-  /** Fields of a request that an upstream of it does not know. */
+  /** Request fields that upstreams of this flavour do not have. */
   readonly lacks: ReadonlySet<string>
-  /** Classes of service that an upstream of it knows. */
+  /** Service tiers that upstreams of this flavour have. */
   readonly classes: readonly string[]
-  /** Has a role for developers beside the one for the system. */
+  /** Has the role `developer` in addition to `system`. */
   readonly developers: boolean
-  /** Parts of a prompt may bear marks of where its cache is to be cut. */
+  /** Parts of the prompt may have cache breakpoints. */
   readonly cacheMarks: boolean
-  /** Has tools that take free text. */
+  /** Has custom tools, which take free text. */
   readonly customTools: boolean
-  /** A choice may be among some of the tools. */
+  /** `tool_choice` may be a list of allowed tools. */
   readonly allowedTools: boolean
-  /** Reads thoughts that nobody has signed. */
+  /** Accepts thoughts without reasoning state. */
   readonly plainThoughts: boolean
-  /** Has a switch for thinking beside the word for its effort, and shows thoughts unasked. */
+  /** Has a switch for thinking in addition to the effort, and shows thoughts by default. */
   readonly thinkingSwitch: boolean
-  /** Takes sounds and films by their address. */
+  /** Accepts audio and video by URL. */
   readonly films: boolean
-  /** A search may be told how wide and where to look. */
+  /** A web search has options for its domains and the size of its context. */
   readonly searchOptions: boolean
 }
 

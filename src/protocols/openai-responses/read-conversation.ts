@@ -1,4 +1,4 @@
-// A request of this dialect, read into the neutral conversation.
+// Reads a Responses request into the neutral conversation.
 
 import type { Effort } from '../../base/money/model-traits.ts'
 import { efforts } from '../../base/money/model-traits.ts'
@@ -18,9 +18,12 @@ import { readFormat, readToolChoice, readTools } from './read-tools.ts'
 
 const LOGPROBS = 'message.output_text.logprobs'
 
-/** Change what an answer holds, not what it says: another upstream's answers hold it always, or never had it. */
-const MOOT_INCLUDES: readonly unknown[] = [
-  ...[LOGPROBS, 'reasoning.encrypted_content', 'message.input_image.image_url', 'message.input_audio.audio_url'],
+/** Values of `include` that are no loss: other upstreams always send this data, or do not have it. */
+const IGNORED_INCLUDES: readonly unknown[] = [
+  LOGPROBS,
+  'reasoning.encrypted_content',
+  'message.input_image.image_url',
+  'message.input_audio.audio_url',
   'computer_call_output.output.image_url',
 ]
 
@@ -30,12 +33,12 @@ export function readConversation({ json, stream }: Call, flavour: Flavour): Conv
   const tools = readTools(json.tools, reading)
   const toolChoice = readToolChoice(json.tool_choice, reading)
   const parallelCalls = optional(json, 'parallel_tool_calls', 'boolean')
-  const words = optional(json, 'text', 'object') ?? {}
-  for (const path of unreadFields(words, textFields, 'text')) reading.unread.add(path)
-  const format = readFormat(words.format, reading)
+  const textOptions = optional(json, 'text', 'object') ?? {}
+  for (const path of unreadFields(textOptions, textFields, 'text')) reading.unread.add(path)
+  const format = readFormat(textOptions.format, reading)
   const reasoning = readReasoning(json, reading)
   if ((json.truncation ?? 'disabled') !== 'disabled') reading.unread.add('truncation')
-  if ((words.verbosity ?? verbosityOf(words)) !== verbosityOf(words)) reading.unread.add('text.verbosity')
+  if ((textOptions.verbosity ?? verbosityOf(textOptions)) !== verbosityOf(textOptions)) reading.unread.add('text.verbosity')
   return {
     turns: readTurns(json, reading),
     tools,
@@ -43,12 +46,12 @@ export function readConversation({ json, stream }: Call, flavour: Flavour): Conv
     ...(parallelCalls !== undefined && { parallelCalls }),
     ...(format !== undefined && { format }),
     ...(reasoning !== undefined && { reasoning }),
-    settings: { ...readSettings(json, words), ...readProbs(json, reading), ...readCache(json, reading), stream },
+    settings: { ...readSettings(json, textOptions), ...readProbs(json, reading), ...readCache(json, reading), stream },
     unread: [...reading.unread],
   }
 }
 
-/** What it builds on by name is not seen here, so that a result may belong to a call of which nothing is known. */
+/** If the request refers to stored content, results may belong to calls that are not in the request. */
 function readTurns(json: Json, reading: Reading): readonly Turn[] {
   const input = json.input ?? undefined
   const isPartial = storedFields.some(field => (json[field] ?? undefined) !== undefined)
@@ -59,20 +62,20 @@ function readTurns(json: Json, reading: Reading): readonly Turn[] {
   return [{ role: 'system', parts: [{ kind: 'text', text: instructions }] }, ...turns]
 }
 
-function readSettings(json: Json, words: Json): Omit<Settings, 'stream'> {
-  const given = {
+function readSettings(json: Json, textOptions: Json): Omit<Settings, 'stream'> {
+  const fields = {
     outputTokensMax: optional(json, 'max_output_tokens', 'count'),
     temperature: optional(json, 'temperature', 'number'),
     topP: optional(json, 'top_p', 'number'),
     frequencyPenalty: optional(json, 'frequency_penalty', 'number'),
     presencePenalty: optional(json, 'presence_penalty', 'number'),
-    verbosity: verbosityOf(words),
+    verbosity: verbosityOf(textOptions),
     serviceClass: optional(json, 'service_tier', 'word'),
     endUser: optional(json, 'safety_identifier', 'text') ?? optional(json, 'user', 'text'),
     cacheKey: optional(json, 'prompt_cache_key', 'text'),
     metadata: readMetadata(json),
   }
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
 
 const verbosityOf = ({ verbosity }: Json): Settings['verbosity'] =>
@@ -88,11 +91,11 @@ function readMetadata(json: Json): Readonly<Record<string, string>> | undefined 
   return isEmpty ? undefined : (metadata as Readonly<Record<string, string>>)
 }
 
-/** A number asks for as many others with each token; the wish alone for the tokens' own. */
+/** `top_logprobs` is the number of alternatives for each token. `include` asks for the tokens' own values. */
 function readProbs(json: Json, reading: Reading): Pick<Settings, 'logprobs'> {
   const includes = optional(json, 'include', 'list') ?? []
-  for (const wish of includes) {
-    if (!MOOT_INCLUDES.includes(wish)) reading.unread.add(typeof wish === 'string' ? `include.${wish}` : 'include')
+  for (const value of includes) {
+    if (!IGNORED_INCLUDES.includes(value)) reading.unread.add(typeof value === 'string' ? `include.${value}` : 'include')
   }
   const top = optional(json, 'top_logprobs', 'number')
   if (top !== undefined && !(Number.isInteger(top) && top >= 0 && top <= 20)) {
@@ -101,7 +104,7 @@ function readProbs(json: Json, reading: Reading): Pick<Settings, 'logprobs'> {
   return top !== undefined && top > 0 ? { logprobs: top } : includes.includes(LOGPROBS) ? { logprobs: top ?? 0 } : {}
 }
 
-/** How long all of the prompt is to be kept, where that is said. */
+/** Reads the TTL for caching the whole prompt. */
 function readCache(json: Json, reading: Reading): Pick<Settings, 'cache'> {
   const options = optional(json, 'prompt_cache_options', 'object')
   if (options === undefined) return {}
@@ -110,26 +113,26 @@ function readCache(json: Json, reading: Reading): Pick<Settings, 'cache'> {
   return options.mode === 'explicit' || cache?.ttl === undefined ? {} : { cache }
 }
 
-const shows: readonly unknown[] = ['auto', 'concise', 'detailed']
+const summaryModes: readonly unknown[] = ['auto', 'concise', 'detailed']
 
 function readReasoning(json: Json, reading: Reading): ReasoningWish | undefined {
-  const given = optional(json, 'reasoning', 'object') ?? {}
-  for (const path of unreadFields(given, reasoningFields, 'reasoning')) reading.unread.add(path)
-  const effort = given.effort ?? undefined
+  const fields = optional(json, 'reasoning', 'object') ?? {}
+  for (const path of unreadFields(fields, reasoningFields, 'reasoning')) reading.unread.add(path)
+  const effort = fields.effort ?? undefined
   if (effort !== undefined && !efforts.includes(effort as Effort)) {
     throw invalid('reasoning.effort', `must be one of ${efforts.join(', ')}`)
   }
-  const show = given.summary ?? given.generate_summary
-  if ((show ?? undefined) !== undefined && !shows.includes(show)) reading.unread.add('reasoning.summary')
-  const wish: ReasoningWish = {
+  const show = fields.summary ?? fields.generate_summary
+  if ((show ?? undefined) !== undefined && !summaryModes.includes(show)) reading.unread.add('reasoning.summary')
+  const reasoning: ReasoningWish = {
     ...(reading.flavour.thinkingSwitch && readSwitch(json, effort)),
     ...(effort !== undefined && { effort: effort as Effort }),
-    ...(shows.includes(show) && { show: show as 'auto' }),
+    ...(summaryModes.includes(show) && { show: show as 'auto' }),
   }
-  return Object.keys(wish).length === 0 ? undefined : wish
+  return Object.keys(reasoning).length === 0 ? undefined : reasoning
 }
 
-/** Here thoughts are shown unasked. */
+/** Reads Ark's switch for thinking. Ark shows thoughts by default. */
 function readSwitch(json: Json, effort: unknown): ReasoningWish {
   const { thinking } = json
   const type = isObject(thinking) ? thinking.type : undefined

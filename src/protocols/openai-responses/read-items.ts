@@ -1,5 +1,5 @@
-// The items of a request's input, gathered into turns: what the model said, thought and called one after another is
-// one turn, and so are the results of several calls.
+// Reads the items of the input into messages. Consecutive items of the model (texts, thoughts and calls) become one
+// message, and so do the results of several calls.
 
 import type {
   CallPart,
@@ -25,18 +25,18 @@ const roles: ReadonlySet<unknown> = new Set(['user', 'assistant', 'system', 'dev
 
 interface ItemReading extends Reading {
   readonly turns: { role: Role; parts: Part[] }[]
-  /** By id, for their results. */
+  /** By id, to find the call of a result. */
   readonly calls: Map<string, CallPart>
-  /** Something stands for items that we do not see, so that a result may belong to a call that we do not know. */
-  partial: boolean
+  /** The request refers to items that are stored elsewhere, so a result may belong to an unknown call. */
+  isPartial: boolean
 }
 
-export function readItems(input: unknown, reading: Reading, partial = false): readonly Turn[] {
+export function readItems(input: unknown, reading: Reading, isPartial = false): readonly Turn[] {
   if (typeof input === 'string') return [{ role: 'user', parts: [{ kind: 'text', text: input }] }]
   if (!Array.isArray(input)) throw invalid('input', 'must be a text or a list of items')
-  const items: ItemReading = { ...reading, turns: [], calls: new Map(), partial }
+  const items: ItemReading = { ...reading, turns: [], calls: new Map(), isPartial }
   input.forEach((item: unknown, index) => readItem(item, `input[${index}]`, items))
-  return items.turns.map(({ role, parts }) => ({ role, parts: signed(parts) }))
+  return items.turns.map(({ role, parts }) => ({ role, parts: withSignatures(parts) }))
 }
 
 function readItem(item: unknown, at: string, items: ItemReading): void {
@@ -49,27 +49,27 @@ function readItem(item: unknown, at: string, items: ItemReading): void {
     case 'message':
       return readMessage(item, at, items)
     case 'reasoning':
-      noteThoughts(item, items)
-      return add(items, 'assistant', readReasoning(item, at))
+      noteLostThoughts(item, items)
+      return addParts(items, 'assistant', readReasoning(item, at))
     case 'function_call':
       return addCall(items, readCall(item, at, 'arguments'))
     case 'custom_tool_call':
       return addCall(items, { ...readCall(item, at, 'input'), custom: true })
     case 'function_call_output':
-      return add(items, 'tool', [readResult(item, at, items)])
+      return addParts(items, 'tool', [readResult(item, at, items)])
     case 'custom_tool_call_output':
-      return add(items, 'tool', [{ ...readResult(item, at, items), custom: true }])
+      return addParts(items, 'tool', [{ ...readResult(item, at, items), custom: true }])
     default:
-      items.partial = true
-      add(items, /_(output|response)$/.test(type) ? 'tool' : 'assistant', [nativePart(type, item, items)])
+      items.isPartial = true
+      addParts(items, /_(output|response)$/.test(type) ? 'tool' : 'assistant', [nativePart(type, item, items)])
   }
 }
 
-/** To the turn under way, if it is of this role; each message of another role than the model's is its own. */
-function add({ turns }: ItemReading, role: Role, parts: readonly Part[]): void {
+/** Adds parts to the last message if it has the same role. Only roles `assistant` and `tool` are joined. */
+function addParts({ turns }: ItemReading, role: Role, parts: readonly Part[]): void {
   const last = turns.at(-1)
-  const joins = last?.role === role && (role === 'assistant' || role === 'tool')
-  if (joins) last.parts.push(...parts)
+  const isJoined = last?.role === role && (role === 'assistant' || role === 'tool')
+  if (isJoined) last.parts.push(...parts)
   else if (parts.length > 0) turns.push({ role, parts: [...parts] })
 }
 
@@ -77,7 +77,7 @@ function readMessage(item: Json, at: string, items: ItemReading): void {
   const { role } = item
   if (!roles.has(role)) throw invalid(`${at}.role`, 'must be user, assistant, system or developer')
   if (item.content === undefined || item.content === null) throw invalid(`${at}.content`, 'is required')
-  add(items, role as Role, readContent(item.content, `${at}.content`, items))
+  addParts(items, role as Role, readContent(item.content, `${at}.content`, items))
 }
 
 function readCall(item: Json, at: string, field: 'arguments' | 'input'): CallPart {
@@ -86,24 +86,24 @@ function readCall(item: Json, at: string, field: 'arguments' | 'input'): CallPar
 
 function addCall(items: ItemReading, call: CallPart): void {
   items.calls.set(call.id, call)
-  add(items, 'assistant', [call])
+  addParts(items, 'assistant', [call])
 }
 
 function readResult(item: Json, at: string, items: ItemReading): ResultPart {
   const callId = text(item, 'call_id', at)
   const call = items.calls.get(callId)
-  if (call === undefined && !items.partial) throw invalid(`${at}.call_id`, 'names no call that came before it')
+  if (call === undefined && !items.isPartial) throw invalid(`${at}.call_id`, 'must be the id of a call before it')
   const name = call?.name ?? (typeof item.name === 'string' ? item.name : undefined)
   const parts = readContent(item.output, `${at}.output`, items)
-  const said = parts.filter((part): part is TextPart | MediaPart => isSaid(part))
+  const content = parts.filter((part): part is TextPart | MediaPart => isContent(part))
   for (const part of parts) if (part.kind === 'native') items.unread.add(`function_call_output.${part.what}`)
-  return { kind: 'result', callId, parts: said, ...(name !== undefined && { name }) }
+  return { kind: 'result', callId, parts: content, ...(name !== undefined && { name }) }
 }
 
-const isSaid = ({ kind }: Part): boolean => ['text', 'image', 'audio', 'video', 'file'].includes(kind)
+const isContent = ({ kind }: Part): boolean => ['text', 'image', 'audio', 'video', 'file'].includes(kind)
 
-/** Thoughts are texts; what else stands among them is lost. */
-function noteThoughts({ summary, content }: Json, { unread }: Reading): void {
+/** Notes losses: thoughts are only text, and all other parts are lost. */
+function noteLostThoughts({ summary, content }: Json, { unread }: Reading): void {
   for (const part of [summary, content].flatMap(list => (Array.isArray(list) ? (list as readonly unknown[]) : []))) {
     if (!isObject(part)) continue
     if (typeof part.text !== 'string') unread.add(`reasoning.${typeof part.type === 'string' ? part.type : 'part'}`)
@@ -111,11 +111,11 @@ function noteThoughts({ summary, content }: Json, { unread }: Reading): void {
   }
 }
 
-/** Thoughts themselves and a summary of them may both be there; what seals them stands with the last. */
 function readReasoning(item: Json, at: string): readonly ReasoningPart[] {
   return reasoningParts(item, sealedOf(item, at))
 }
 
+/** An item may have thoughts and a summary of them. The reasoning state goes to the last part. */
 export function reasoningParts(item: Json, sealed: Sealed | undefined): readonly ReasoningPart[] {
   const [raw, summary] = [joinTexts(item.content), joinTexts(item.summary)]
   const parts: ReasoningPart[] = []
@@ -126,7 +126,9 @@ export function reasoningParts(item: Json, sealed: Sealed | undefined): readonly
   return [...parts, { ...last, sealed }]
 }
 
-/** One that we packed says where it is from; any other is of this dialect, from a place that nobody has told us. */
+/**
+ * A state that the gateway packed names its origin. Any other state is in the form of this dialect, of unknown origin.
+ */
 function sealedOf(item: Json, at: string): Sealed | undefined {
   const { encrypted_content: value, id } = item
   if (value === undefined || value === null || value === '') return undefined
@@ -134,7 +136,7 @@ function sealedOf(item: Json, at: string): Sealed | undefined {
   return unpackSealed(value) ?? { form: 'encrypted', value, ...(typeof id === 'string' && { id }) }
 }
 
-/** Paragraphs, as they are shown. */
+/** Joins texts as paragraphs. */
 export function joinTexts(parts: unknown): string {
   if (!Array.isArray(parts)) return ''
   const texts = parts.flatMap(part => (isObject(part) && typeof part.text === 'string' ? [part.text] : []))
@@ -143,8 +145,10 @@ export function joinTexts(parts: unknown): string {
 
 export const PARAGRAPH = '\n\n'
 
-/** What signs a call has no place in its item, so it stands in one of its own that names the call. */
-function signed(parts: readonly Part[]): readonly Part[] {
+/**
+ * Moves signatures to their calls. A call item cannot carry one, so it is in a reasoning item with the id of the call.
+ */
+function withSignatures(parts: readonly Part[]): readonly Part[] {
   const calls = new Set(parts.flatMap(part => (part.kind === 'call' ? [part.id] : [])))
   const signatures = new Map<string, Sealed>()
   const rest = parts.filter(part => {

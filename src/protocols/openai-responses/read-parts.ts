@@ -1,4 +1,4 @@
-// Parts of messages and of the results of tools, as the caller wrote them.
+// Reads the parts of messages and of results of tools.
 
 import type { CacheMark, MediaPart, NativePart, Part, RefusalPart, Source, TextPart } from '../neutral/conversation.ts'
 import { invalid } from '../request/checks.ts'
@@ -9,13 +9,13 @@ import { readCitations } from './citations.ts'
 import { partFields } from './fields.ts'
 import type { Flavour } from './flavour.ts'
 
-/** What is noticed on the way: fields that nobody else could be told of, each by its path once. */
+/** Shared by the readers of one request: the fields that the translation cannot carry. */
 export interface Reading {
   readonly flavour: Flavour
   readonly unread: Set<string>
 }
 
-/** A text, or a list of parts. `at` is where it stands in the request. */
+/** Reads a text or a list of parts. `at` is its path in the request. */
 export function readContent(content: unknown, at: string, reading: Reading): readonly Part[] {
   if (content === undefined || content === null) return []
   if (typeof content === 'string') return [{ kind: 'text', text: content }]
@@ -98,34 +98,34 @@ function readFile(part: Json, at: string): MediaPart {
   return { kind: 'file', source, ...(name !== undefined && { name }), ...readDetail(part.detail) }
 }
 
-/** A data URL, or the bare base64 of a file whose name says what it is. */
+/** Reads a data URL, or plain base64 of a file. The name of the file gives its type. */
 function readFileData(data: string, name: string | undefined, at: string): Source {
   if (data.startsWith('data:')) return readDataUrl(data, at)
   const mime = name?.toLowerCase().endsWith('.pdf') === false ? 'application/octet-stream' : 'application/pdf'
   return { at: 'inline', base64: checkBase64(data, at), mime }
 }
 
-const soundTypes: ReadonlyMap<string, string> = new Map([
+const audioTypes: ReadonlyMap<string, string> = new Map([
   ['wav', 'audio/wav'],
   ['mp3', 'audio/mpeg'],
 ])
 
 function readAudio(part: Json, at: string): MediaPart {
-  const sound = part.input_audio
-  if (!isObject(sound)) return { kind: 'audio', source: readSource(part, 'audio_url', at) }
-  const format = text(sound, 'format', `${at}.input_audio`)
-  const base64 = checkBase64(text(sound, 'data', `${at}.input_audio`), `${at}.input_audio.data`)
-  return { kind: 'audio', source: { at: 'inline', base64, mime: soundTypes.get(format) ?? `audio/${format}` } }
+  const audio = part.input_audio
+  if (!isObject(audio)) return { kind: 'audio', source: readSource(part, 'audio_url', at) }
+  const format = text(audio, 'format', `${at}.input_audio`)
+  const base64 = checkBase64(text(audio, 'data', `${at}.input_audio`), `${at}.input_audio.data`)
+  return { kind: 'audio', source: { at: 'inline', base64, mime: audioTypes.get(format) ?? `audio/${format}` } }
 }
 
-/** By its address, in a data URL, or by the name that the provider gave it. */
+/** Reads a URL, a data URL, or the id of a file at the provider. */
 function readSource(part: Json, field: string, at: string): Source {
   const { [field]: url, file_id: id } = part
   if (typeof url === 'string' && url !== '') {
     return url.startsWith('data:') ? readDataUrl(url, `${at}.${field}`) : { at: 'url', url }
   }
   if (typeof id === 'string' && id !== '') return { at: 'provider', id }
-  throw invalid(`${at}.${field}`, 'must be an address or a data URL')
+  throw invalid(`${at}.${field}`, 'must be a URL or a data URL')
 }
 
 const DATA_HEAD_CHARS_MAX = 256
@@ -133,7 +133,7 @@ const DATA_HEAD_CHARS_MAX = 256
 function readDataUrl(url: string, at: string): Source {
   const comma = url.slice(0, DATA_HEAD_CHARS_MAX).indexOf(',')
   const head = url.slice('data:'.length, Math.max(comma, 0))
-  if (comma < 0 || !head.endsWith(';base64')) throw invalid(at, 'must hold its data in base64')
+  if (comma < 0 || !head.endsWith(';base64')) throw invalid(at, 'must be a data URL with base64')
   const mime = head.slice(0, head.indexOf(';')).toLowerCase()
   return { at: 'inline', base64: checkBase64(url.slice(comma + 1), at), mime: mime || 'application/octet-stream' }
 }

@@ -1,4 +1,4 @@
-// Tools, the choice among them, and the form of the answer, as the caller wrote them.
+// Reads tools, the choice of tools, and the format of the answer.
 
 import type {
   CustomTool,
@@ -81,8 +81,8 @@ function readSearch(tool: Json, reading: Reading): SearchTool {
 function readPlace(location: unknown): Place | undefined {
   if (!isObject(location)) return undefined
   const { city, country, region, timezone: zone } = location
-  const given = Object.entries({ city, country, region, zone }).filter(([, value]) => typeof value === 'string')
-  return Object.fromEntries(given) as Place
+  const texts = Object.entries({ city, country, region, zone }).filter(([, value]) => typeof value === 'string')
+  return Object.fromEntries(texts) as Place
 }
 
 const modes: readonly unknown[] = ['auto', 'none', 'required']
@@ -92,10 +92,10 @@ export function readToolChoice(choice: unknown, reading: Reading): ToolChoice | 
   if (modes.includes(choice)) return { mode: choice as 'auto' }
   if (!isObject(choice)) throw invalid('tool_choice', 'must be auto, none, required or an object')
   const { type, mode, tools } = choice
-  const isOne = type === 'function' || type === 'custom'
-  if (isOne) return { mode: 'required', names: [text(choice, 'name', 'tool_choice')] }
+  const isSingleTool = type === 'function' || type === 'custom'
+  if (isSingleTool) return { mode: 'required', names: [text(choice, 'name', 'tool_choice')] }
   if (type !== 'allowed_tools') {
-    // A tool of the provider's own: nobody else has it under this name.
+    // A tool of the provider. Other providers do not have it.
     reading.unread.add(typeof type === 'string' ? `tool_choice.${type}` : 'tool_choice')
     return undefined
   }

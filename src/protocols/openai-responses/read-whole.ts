@@ -1,4 +1,4 @@
-// A whole answer of an upstream, read into the neutral answer.
+// Reads a whole response into the neutral answer. The reader of streams shares its functions.
 
 import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerPart, TokenProb } from '../neutral/answer.ts'
@@ -22,9 +22,9 @@ export interface Source {
 }
 
 export function readWhole(json: unknown, from: Source): Answer {
-  if (!isObject(json)) throw broken('no object')
+  if (!isObject(json)) throw broken('the answer is no object')
   const failure = failureOf(json)
-  if (failure !== undefined) throw new Refusal('upstream_failed', 'a failed answer', { upstream: failure })
+  if (failure !== undefined) throw new Refusal('upstream_failed', 'the response has failed', { upstream: failure })
   noteResponse(json, from.source.notes.losses)
   const output = Array.isArray(json.output) ? json.output : []
   const parts = output.flatMap(item => readOutputItem(item, from))
@@ -57,13 +57,13 @@ export function readHead({ id, model, created_at: createdS }: Json): Pick<Answer
   }
 }
 
-/** Nothing says why it stopped but its status, the reason that goes with that, and what is there. */
+/** Derives the finish reason from the status, the details of an incomplete response, and its content. */
 export function endedOf(response: Json, kinds: readonly AnswerPart['kind'][], { source }: Source): Ended {
   const { status, incomplete_details: details } = response
   const reason = status === 'incomplete' && isObject(details) ? details.reason : undefined
-  const said = typeof reason === 'string' && reason !== '' ? `incomplete/${reason}` : status
+  const fullReason = typeof reason === 'string' && reason !== '' ? `incomplete/${reason}` : status
   const has = { calls: kinds.includes('call'), words: kinds.includes('text'), refused: kinds.includes('refusal') }
-  return endedBy('openai-responses', said, has, source.notes)
+  return endedBy('openai-responses', fullReason, has, source.notes)
 }
 
 function readOutputItem(item: unknown, from: Source): readonly AnswerPart[] {
@@ -71,7 +71,7 @@ function readOutputItem(item: unknown, from: Source): readonly AnswerPart[] {
   noteItem(item, from.source.notes.losses)
   switch (item.type) {
     case 'message':
-      return Array.isArray(item.content) ? item.content.flatMap(part => readSpoken(part, from) ?? []) : []
+      return Array.isArray(item.content) ? item.content.flatMap(part => readContentPart(part, from) ?? []) : []
     case 'reasoning':
       return reasoningParts(item, sealedOf(item, from))
     case 'function_call':
@@ -82,7 +82,7 @@ function readOutputItem(item: unknown, from: Source): readonly AnswerPart[] {
   }
 }
 
-/** Byte for byte what the upstream wants to see again, and whose it is; or only the latter, where it wants no proof. */
+/** Returns the state of a reasoning item, or only its origin if the upstream accepts thoughts without state. */
 export function sealedOf(item: Json, { flavour, source }: Source): Sealed | undefined {
   const { encrypted_content: value, id } = item
   if (typeof value !== 'string' || value === '') {
@@ -91,7 +91,7 @@ export function sealedOf(item: Json, { flavour, source }: Source): Sealed | unde
   return { origin: source.origin, form: 'encrypted', value, ...(typeof id === 'string' && { id }) }
 }
 
-function readSpoken(part: unknown, { source, flavour }: Source): AnswerPart | undefined {
+function readContentPart(part: unknown, { source, flavour }: Source): AnswerPart | undefined {
   if (!isObject(part)) return undefined
   if (part.type === 'refusal') return part.refusal ? { kind: 'refusal', text: wordsOf(part.refusal) } : undefined
   if (!isSpoken(part.type)) return unknownPart(part, flavour)
@@ -105,13 +105,13 @@ function readSpoken(part: unknown, { source, flavour }: Source): AnswerPart | un
   }
 }
 
-/** Some that call themselves compatible leave out what a part is. */
+/** Some compatible servers leave out the type of a text part. */
 export const isSpoken = (type: unknown): boolean => type === 'output_text' || type === 'text' || type === undefined
 
-/** A part of a message that only this dialect knows. */
+/** Wraps a part of a message that only this dialect has. */
 export function unknownPart(part: Json, { name }: Flavour): NativePart {
-  const what = typeof part.type === 'string' && part.type !== '' ? part.type : 'part'
-  return { kind: 'native', dialect: name, what: `message.${what}`, value: { type: 'message', content: [part] } }
+  const type = typeof part.type === 'string' && part.type !== '' ? part.type : 'part'
+  return { kind: 'native', dialect: name, what: `message.${type}`, value: { type: 'message', content: [part] } }
 }
 
 export const wordsOf = (value: unknown): string => (typeof value === 'string' ? value : '')
@@ -131,12 +131,12 @@ function readProb(prob: unknown): TokenProb | undefined {
   }
 }
 
-/** A custom tool that was given as a function answers with its text as the one argument. */
+/** Reads a call. A custom tool that was sent to the upstream as a function has its text in one argument. */
 function readOutputCall(item: Json, from: Source): Extract<AnswerPart, { kind: 'call' }> {
   const head = callHead(item, from)
   const isCustom = item.type === 'custom_tool_call'
-  const given = wordsOf(isCustom ? item.input : item.arguments)
-  return { kind: 'call', ...head, arguments: head.custom && !isCustom ? unwrapped(given) : given }
+  const text = wordsOf(isCustom ? item.input : item.arguments)
+  return { kind: 'call', ...head, arguments: head.custom && !isCustom ? unwrapped(text) : text }
 }
 
 export interface CallHead {
@@ -145,7 +145,7 @@ export interface CallHead {
   readonly custom?: boolean
 }
 
-/** Of a call that has a name. */
+/** Reads the id and the name of a call. The name is not empty. */
 export function callHead(item: Json, { source }: Source): CallHead {
   const name = wordsOf(item.name)
   const isCustom = item.type === 'custom_tool_call' || source.notes.wrapped?.has(name) === true
@@ -156,16 +156,16 @@ export function callHead(item: Json, { source }: Source): CallHead {
   }
 }
 
-export function unwrapped(given: string): string {
+export function unwrapped(text: string): string {
   try {
-    const { input } = parseText(given) as { input?: unknown }
-    return typeof input === 'string' ? input : given
+    const { input } = parseText(text) as { input?: unknown }
+    return typeof input === 'string' ? input : text
   } catch {
-    return given
+    return text
   }
 }
 
-/** A picture is one for everybody; what else the provider's own tools did means something only here. */
+/** Reads an item of another type. All dialects have images. Other items are native parts of this dialect. */
 export function readOther(item: Json, type: string, { flavour }: Source): MediaPart | NativePart {
   const { result, output_format: format } = item
   if (type === 'image_generation_call' && typeof result === 'string' && result !== '') {

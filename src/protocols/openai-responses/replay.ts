@@ -1,117 +1,120 @@
-// The events of an answer that is over, told again from what it came to.
+// Recreates the events of a stream from a finished response.
+
 import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 import { LAST_EVENT } from './event-writer.ts'
 import { argumentsOf } from './write-output.ts'
 
-type Said = readonly [type: string, fields: Json]
+type StreamEvent = readonly [type: string, fields: Json]
 
-/** Those after the one of this number; the last one is always told, for it ends the stream. */
+/**
+ * Returns the events after the sequence number `after`. The last event is always included, because it ends the stream.
+ */
 export function replayEvents(response: Json, after: number): string {
   const { status: _status, output: _output, ...rest } = response
-  const nothing = { completed_at: null, error: null, incomplete_details: null, output: [], usage: null }
-  const begun = { ...rest, ...nothing, status: 'in_progress' }
+  const emptyFields = { completed_at: null, error: null, incomplete_details: null, output: [], usage: null }
+  const started = { ...rest, ...emptyFields, status: 'in_progress' }
   const output = Array.isArray(response.output) ? response.output.filter(isObject) : []
-  const events: readonly Said[] = [
-    ['response.created', { response: begun }],
-    ['response.in_progress', { response: begun }],
+  const events: readonly StreamEvent[] = [
+    ['response.created', { response: started }],
+    ['response.in_progress', { response: started }],
     ...output.flatMap((item, at) => itemEvents(item, at)),
   ]
-  const told = events.map((event, number) => (number > after ? write(event, number) : ''))
+  const repeated = events.map((event, number) => (number > after ? write(event, number) : ''))
   const last = write([lastType(response.status), { response }], Math.max(events.length, after + 1))
-  return told.join('') + last + LAST_EVENT
+  return repeated.join('') + last + LAST_EVENT
 }
 
-const write = ([type, fields]: Said, number: number): string =>
+const write = ([type, fields]: StreamEvent, number: number): string =>
   `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number, ...fields })}\n\n`
 
 const lastType = (status: unknown): string =>
   status === 'completed' || status === 'incomplete' ? `response.${status}` : 'response.failed'
 
-function itemEvents(item: Json, at: number): readonly Said[] {
-  const added = (empty: Json): Said => ['response.output_item.added', { output_index: at, item: { ...item, ...empty } }]
-  const last: Said = ['response.output_item.done', { output_index: at, item }]
-  const where = { item_id: item.id, output_index: at }
+function itemEvents(item: Json, at: number): readonly StreamEvent[] {
+  const added = (empty: Json): StreamEvent => ['response.output_item.added', { output_index: at, item: { ...item, ...empty } }]
+  const last: StreamEvent = ['response.output_item.done', { output_index: at, item }]
+  const itemFields = { item_id: item.id, output_index: at }
   switch (item.type) {
     case 'message':
-      return [added({ status: 'in_progress', content: [] }), ...partsOf(item.content, contentEvents, where), last]
+      return [added({ status: 'in_progress', content: [] }), ...partsOf(item.content, contentEvents, itemFields), last]
     case 'reasoning':
       return [
         added({ summary: [], ...(item.content !== undefined && { content: [] }) }),
-        ...partsOf(item.summary, summaryEvents, where),
-        ...partsOf(item.content, thoughtEvents, where),
+        ...partsOf(item.summary, summaryEvents, itemFields),
+        ...partsOf(item.content, thoughtEvents, itemFields),
         last,
       ]
     case 'function_call': {
       const text = argumentsOf(typeof item.arguments === 'string' ? item.arguments : '', false)
       const done = { arguments: text, name: item.name }
-      const grown = growth('function_call_arguments', where, { delta: text, done })
-      return [added({ status: 'in_progress', arguments: '' }), ...grown, last]
+      const deltaEvents = deltaAndDone('function_call_arguments', itemFields, { delta: text, done })
+      return [added({ status: 'in_progress', arguments: '' }), ...deltaEvents, last]
     }
     case 'custom_tool_call': {
       const text = typeof item.input === 'string' ? item.input : ''
-      const grown = growth('custom_tool_call_input', where, { delta: text, done: { input: text } })
-      return [added({ status: 'in_progress', input: '' }), ...grown, last]
+      const deltaEvents = deltaAndDone('custom_tool_call_input', itemFields, { delta: text, done: { input: text } })
+      return [added({ status: 'in_progress', input: '' }), ...deltaEvents, last]
     }
     default:
       return [added({}), last]
   }
 }
 
-type PartEvents = (part: Json, where: Json, index: number) => readonly Said[]
+type PartEvents = (part: Json, itemFields: Json, index: number) => readonly StreamEvent[]
 
-const partsOf = (parts: unknown, events: PartEvents, where: Json): readonly Said[] =>
-  Array.isArray(parts) ? parts.filter(isObject).flatMap((part, index) => events(part, where, index)) : []
+const partsOf = (parts: unknown, events: PartEvents, itemFields: Json): readonly StreamEvent[] =>
+  Array.isArray(parts) ? parts.filter(isObject).flatMap((part, index) => events(part, itemFields, index)) : []
 
-interface Grown {
+interface DeltaAndDone {
   readonly delta: unknown
   readonly done: Json
 }
 
-/** All of it in one piece. */
-function growth(name: string, where: Json, { delta, done }: Grown): readonly Said[] {
+/** Returns one delta with the whole text, and the event that it is done. */
+function deltaAndDone(name: string, itemFields: Json, { delta, done }: DeltaAndDone): readonly StreamEvent[] {
   return [
-    [`response.${name}.delta`, { ...where, delta }],
-    [`response.${name}.done`, { ...where, ...done }],
+    [`response.${name}.delta`, { ...itemFields, delta }],
+    [`response.${name}.done`, { ...itemFields, ...done }],
   ]
 }
 
-function contentEvents(part: Json, where: Json, index: number): readonly Said[] {
-  const place = { ...where, content_index: index }
+function contentEvents(part: Json, itemFields: Json, index: number): readonly StreamEvent[] {
+  const position = { ...itemFields, content_index: index }
   const isRefusal = part.type === 'refusal'
   const empty = isRefusal ? { refusal: '' } : { text: '', annotations: [] }
   const { refusal, text, logprobs = [], annotations } = part
-  const grown = isRefusal
-    ? growth('refusal', place, { delta: refusal, done: { refusal } })
-    : growth('output_text', { ...place, logprobs }, { delta: text, done: { text } })
+  const deltaEvents = isRefusal
+    ? deltaAndDone('refusal', position, { delta: refusal, done: { refusal } })
+    : deltaAndDone('output_text', { ...position, logprobs }, { delta: text, done: { text } })
   return [
-    ['response.content_part.added', { ...place, part: { ...part, ...empty } }],
-    grown[0]!,
+    ['response.content_part.added', { ...position, part: { ...part, ...empty } }],
+    deltaEvents[0]!,
     ...(Array.isArray(annotations) ? annotations : []).map(
-      (annotation, at): Said => [
+      (annotation, at): StreamEvent => [
         'response.output_text.annotation.added',
-        { ...place, annotation_index: at, annotation },
+        { ...position, annotation_index: at, annotation },
       ],
     ),
-    grown[1]!,
-    ['response.content_part.done', { ...place, part }],
+    deltaEvents[1]!,
+    ['response.content_part.done', { ...position, part }],
   ]
 }
 
-function thoughtEvents(part: Json, where: Json, index: number): readonly Said[] {
-  const place = { ...where, content_index: index }
+function thoughtEvents(part: Json, itemFields: Json, index: number): readonly StreamEvent[] {
+  const position = { ...itemFields, content_index: index }
   return [
-    ['response.content_part.added', { ...place, part: { ...part, text: '' } }],
-    ...growth('reasoning_text', place, { delta: part.text, done: { text: part.text } }),
-    ['response.content_part.done', { ...place, part }],
+    ['response.content_part.added', { ...position, part: { ...part, text: '' } }],
+    ...deltaAndDone('reasoning_text', position, { delta: part.text, done: { text: part.text } }),
+    ['response.content_part.done', { ...position, part }],
   ]
 }
 
-function summaryEvents(part: Json, where: Json, index: number): readonly Said[] {
-  const place = { ...where, summary_index: index }
+function summaryEvents(part: Json, itemFields: Json, index: number): readonly StreamEvent[] {
+  const position = { ...itemFields, summary_index: index }
   return [
-    ['response.reasoning_summary_part.added', { ...place, part: { ...part, text: '' } }],
-    ...growth('reasoning_summary_text', place, { delta: part.text, done: { text: part.text } }),
-    ['response.reasoning_summary_part.done', { ...place, part }],
+    ['response.reasoning_summary_part.added', { ...position, part: { ...part, text: '' } }],
+    ...deltaAndDone('reasoning_summary_text', position, { delta: part.text, done: { text: part.text } }),
+    ['response.reasoning_summary_part.done', { ...position, part }],
   ]
 }

@@ -1,4 +1,4 @@
-// POST /v1/responses: what we read of the body, and what we replace in it for an upstream.
+// Reads the body of POST /v1/responses, and writes it for an upstream of the same dialect.
 
 import type { Call, CallState, CallTarget } from '../neutral/call.ts'
 import { packedMark, unpackSealed } from '../neutral/reasoning-state.ts'
@@ -15,9 +15,20 @@ import { placeOfItem } from './response-body.ts'
 
 const CAP = 'max_output_tokens'
 
-/** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
+/**
+ * Fields that routing and billing depend on. A duplicate is refused, because an upstream could read the other value.
+ */
 export const readFields: readonly string[] = [
-  ...['model', 'input', 'stream', 'service_tier', 'reasoning', 'tools', 'max_tool_calls', 'store', 'background', CAP],
+  'model',
+  'input',
+  'stream',
+  'service_tier',
+  'reasoning',
+  'tools',
+  'max_tool_calls',
+  'store',
+  'background',
+  CAP,
   ...otherModels,
   ...storedFields,
 ]
@@ -43,7 +54,7 @@ export function readCall(body: Buffer, flavour: Flavour): Call {
     ...weighInput(json, body.byteLength),
     model,
     stream: optional(json, 'stream', 'boolean') ?? false,
-    wantsUsage: true, // it is part of the last event
+    wantsUsage: true, // usage is part of the last event
     choices: 1,
     state,
     ...(cap !== undefined && { outputTokensMax: cap }),
@@ -57,8 +68,8 @@ function readState(json: Json): CallState {
   const previous = optional(json, 'previous_response_id', 'text')
   const { conversation } = json
   const id = isObject(conversation) ? conversation.id : (conversation ?? undefined)
-  if (id !== undefined && typeof id !== 'string') throw invalid('conversation', 'must be an id, or an object with one')
-  if (previous !== undefined && id !== undefined) throw invalid('conversation', 'excludes previous_response_id')
+  if (id !== undefined && typeof id !== 'string') throw invalid('conversation', 'must be an id, or an object with an id')
+  if (previous !== undefined && id !== undefined) throw invalid('conversation', 'must not be used together with "previous_response_id"')
   return {
     store: optional(json, 'store', 'boolean') ?? true,
     background: optional(json, 'background', 'boolean') ?? false,
@@ -77,8 +88,8 @@ function checkInput(json: Json, state: CallState): void {
   if (typeof input === 'string') return
   if (!Array.isArray(input)) throw invalid('input', 'must be a text or a list of items')
   input.forEach((item: unknown, index) => {
-    const ok = isObject(item) && (typeof item.type === 'string' || typeof item.role === 'string')
-    if (!ok) throw invalid(`input[${index}]`, 'must be an object with a type or a role')
+    const isItem = isObject(item) && (typeof item.type === 'string' || typeof item.role === 'string')
+    if (!isItem) throw invalid(`input[${index}]`, 'must be an object with a type or a role')
   })
 }
 
@@ -92,8 +103,8 @@ export function writeCall(call: Call, target: CallTarget): Uint8Array {
     splices.push(span === undefined ? fieldSplice(call, 'previous_response_id', text) : { ...span, text })
   }
   const input = call.fields.get('input')
-  const known = input === undefined ? undefined : knownInput(call, target)
-  if (known !== undefined) splices.push({ ...input!, text: JSON.stringify(known) })
+  const changed = input === undefined ? undefined : inputForUpstream(call, target)
+  if (changed !== undefined) splices.push({ ...input!, text: JSON.stringify(changed) })
   return spliced(call.body, splices)
 }
 
@@ -101,28 +112,28 @@ function capSplice(call: Call, tokens: number): readonly Splice[] {
   const text = String(tokens)
   const span = call.fields.get(CAP)
   if (span === undefined) return [fieldSplice(call, CAP, text)]
-  const own = call.outputTokensMax
-  return own !== undefined && own <= tokens ? [] : [{ ...span, text }]
+  const callerCap = call.outputTokensMax
+  return callerCap !== undefined && callerCap <= tokens ? [] : [{ ...span, text }]
 }
 
 /**
- * The input as the upstream knows it: state that we packed is unpacked for the one that made it, and taken away before
- * it could reach any other. An item without it is one that the upstream has never seen. Undefined where nothing is to
- * be changed, so that a caller's bytes stay as they are.
+ * Returns the input for one upstream. State that the gateway packed is unpacked for the upstream that created it, and
+ * removed for any other. Reasoning items of the gateway without state are removed, because no upstream knows them.
+ * Undefined if nothing changes, so that the caller's bytes can stay unchanged.
  */
-function knownInput({ body, json: { input } }: Call, target: CallTarget): readonly unknown[] | undefined {
+function inputForUpstream({ body, json: { input } }: Call, target: CallTarget): readonly unknown[] | undefined {
   if (!Array.isArray(input)) return undefined
   const items = input as readonly unknown[]
-  if (!body.includes(packedMark) && !items.some(isOurThought)) return undefined
-  const known = items.flatMap(item => knownItem(item, target))
-  const isSame = known.length === items.length && known.every((item, at) => item === items[at])
-  return isSame ? undefined : known
+  if (!body.includes(packedMark) && !items.some(isGatewayThought)) return undefined
+  const changed = items.flatMap(item => itemForUpstream(item, target))
+  const isSame = changed.length === items.length && changed.every((item, at) => item === items[at])
+  return isSame ? undefined : changed
 }
 
-function knownItem(item: unknown, { origin, losses }: CallTarget): readonly unknown[] {
+function itemForUpstream(item: unknown, { origin, losses }: CallTarget): readonly unknown[] {
   const packed = isObject(item) ? item.encrypted_content : undefined
   const isPacked = typeof packed === 'string' && packed.startsWith(packedMark)
-  if (!isPacked && !isOurThought(item)) return [item]
+  if (!isPacked && !isGatewayThought(item)) return [item]
   const sealed = unpackSealed(packed)
   const isOwn = sealed?.form === 'encrypted' && sealed.origin !== undefined && sealed.origin === origin
   if (!isOwn) {
@@ -132,6 +143,6 @@ function knownItem(item: unknown, { origin, losses }: CallTarget): readonly unkn
   return [{ ...(item as Json), ...(sealed.id !== undefined && { id: sealed.id }), encrypted_content: sealed.value }]
 }
 
-/** A reasoning item with a name of ours and without its state, which some clients drop. No upstream knows the name. */
-const isOurThought = (item: unknown): boolean =>
+/** A reasoning item with an id of the gateway and without its state, which some clients drop. */
+const isGatewayThought = (item: unknown): boolean =>
   isObject(item) && item.type === 'reasoning' && !item.encrypted_content && placeOfItem(item.id) !== undefined

@@ -1,4 +1,4 @@
-// The object that an answer is here: what the caller asked, said again, around what came of it.
+// Writes the response object: the fields of the request again, with the output, the status and the usage.
 
 import type { Finish } from '../neutral/answer.ts'
 import { writtenReasons } from '../neutral/finish-reasons.ts'
@@ -8,17 +8,17 @@ import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 import { OUR_ITEM } from '../request/references.ts'
 
-/** Our own name for an answer, made of the name of its request. */
+/** The gateway's id of a response, made from the id of the request. */
 export const responseId = (requestId: string): string => `resp_${idBody(requestId)}`
 
-/** Without its prefix, and of letters and digits alone. */
+/** Removes the prefix of an id, and all characters except letters and digits. */
 const idBody = (requestId: string): string => requestId.slice(requestId.indexOf('_') + 1).replace(/[^A-Za-z0-9]/g, '')
 
-/** Names for the items of one answer, each another and the same whenever the same answer is written. */
+/** The id of an item: unique in its response, and the same whenever the response is written again. */
 export const itemId = (prefix: string, requestId: string, index: number): string =>
   `${prefix}_${idBody(requestId)}${index.toString().padStart(4, '0')}`
 
-/** The response that an item of ours is in, by its name: in what was said to the model, or in what it said. */
+/** Finds the response of an item by an id that the gateway created, and whether the item is in its input or output. */
 export function placeOfItem(id: unknown): { readonly response: string; readonly of: 'input' | 'output' } | undefined {
   const [, isInput, request] = (typeof id === 'string' && OUR_ITEM.exec(id)) || []
   return request === undefined ? undefined : { response: `resp_${request}`, of: isInput ? 'input' : 'output' }
@@ -29,7 +29,7 @@ export interface Ending {
   readonly reason?: 'max_output_tokens' | 'content_filter'
 }
 
-/** A refusal that was spoken is an answer. */
+/** A refusal in the output is a complete answer. */
 export function endingOf(finish: Finish, refused: boolean): Ending {
   if (finish === 'filtered' && refused) return { status: 'completed' }
   const [status, reason] = writtenReasons['openai-responses'][finish].says.split('/')
@@ -41,20 +41,19 @@ const oneOf = (value: unknown, known: readonly string[]): string | null =>
   known.includes(value as string) ? (value as string) : null
 
 /**
- * All that does not change while the answer comes, as JSON text without its outer braces. Every field that the official
- * SDKs and the Open Responses schema require is there, with the default that OpenAI documents where the caller said
- * nothing.
+ * Writes all fields that do not change during the stream, as JSON text without the outer braces. Has each field that the
+ * official SDKs and the Open Responses schema require. Fields that the request leaves out have OpenAI's defaults.
  */
-export function writeEcho(ask: AnswerAsk): string {
-  const { json } = ask
+export function writeEcho(target: AnswerAsk): string {
+  const { json } = target
   const { conversation } = json
-  const words = isObject(json.text) ? json.text : {}
+  const textOptions = isObject(json.text) ? json.text : {}
   const reasoning = isObject(json.reasoning) ? json.reasoning : {}
   const echo = {
-    id: responseId(ask.requestId),
+    id: responseId(target.requestId),
     object: 'response',
-    created_at: ask.createdS,
-    model: ask.model,
+    created_at: target.createdS,
+    model: target.model,
     access_programs: null,
     background: json.background === true,
     frequency_penalty: json.frequency_penalty ?? 0,
@@ -70,7 +69,7 @@ export function writeEcho(ask: AnswerAsk): string {
     safety_identifier: orNull(json.safety_identifier),
     store: json.store !== false,
     temperature: json.temperature ?? 1,
-    text: { format: echoFormat(words.format), verbosity: oneOf(words.verbosity, verbosities) ?? 'medium' },
+    text: { format: echoFormat(textOptions.format), verbosity: oneOf(textOptions.verbosity, verbosities) ?? 'medium' },
     tool_choice: json.tool_choice ?? 'auto',
     tools: Array.isArray(json.tools) ? json.tools.map(echoTool) : [],
     top_logprobs: json.top_logprobs ?? 0,
@@ -93,7 +92,7 @@ function echoFormat(format: unknown): unknown {
   return { ...format, description: format.description ?? null, strict: format.strict ?? false }
 }
 
-/** What opens doors elsewhere is not said again. */
+/** Leaves out credentials for other servers. */
 function echoTool(tool: unknown): unknown {
   if (!isObject(tool)) return tool
   const { authorization: _authorization, headers: _headers, ...rest } = tool
@@ -109,24 +108,24 @@ export interface Body {
   readonly output: readonly string[]
   readonly usage: Json | undefined
   readonly serviceTier: string
-  /** When the answer was whole, in seconds of Unix time. */
+  /** The time when the answer was complete, in Unix seconds. */
   readonly nowS: number
 }
 
-/** The tiers that an answer may name; `fast` and `ultrafast` are answered as `priority`, as OpenAI does. */
-const tiers: readonly string[] = ['auto', 'default', 'flex', 'scale', 'priority']
+/** The service tiers in answers. OpenAI answers `priority` to requests for `fast` and `ultrafast`. */
+const servedTiers: readonly string[] = ['auto', 'default', 'flex', 'scale', 'priority']
 
-/** Before the answer, what the caller asked for stands here. */
-export const askedTier = ({ service_tier: asked }: Json): string => oneOf(asked, tiers) ?? 'auto'
+/** The tier at the start of a stream: the tier of the request. */
+export const askedTier = ({ service_tier: requested }: Json): string => oneOf(requested, servedTiers) ?? 'auto'
 
-/** An upstream without tiers has only the ordinary one. `auto` stands for a tier that has no word here. */
+/** The tier of a finished answer: `default` if the upstream reports none, and `auto` if this dialect has no equal. */
 export const tierOf = (serviceClass: string | undefined, { losses }: AnswerAsk): string =>
-  serviceClass === undefined ? 'default' : (servedTier(serviceClass, tiers, losses) ?? 'auto')
+  serviceClass === undefined ? 'default' : (servedTier(serviceClass, servedTiers, losses) ?? 'auto')
 
-/** An answer that is written without a clock was there at once. */
-export const nowOf = (ask: AnswerAsk): number => ask.nowS?.() ?? ask.createdS
+/** Without a clock, the time of completion is the time of creation. */
+export const nowOf = (target: AnswerAsk): number => target.nowS?.() ?? target.createdS
 
-/** The whole object. Items are put in as they were written before, so that nothing long is written twice. */
+/** Writes the whole object. The items are JSON text already, so that long texts are converted only once. */
 export function writeBody({ echo, ending, output, usage, serviceTier, nowS }: Body): string {
   const rest = {
     status: ending.status,

@@ -1,4 +1,4 @@
-// A plain answer: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
+// Reads a whole response: usage, size of the output, and errors that have the HTTP status 200.
 
 import type { UpstreamWords } from '../../base/errors.ts'
 import type { AnswerReading } from '../neutral/call.ts'
@@ -31,42 +31,48 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
     outputBytes += itemBytes(item) + pictureBytes + soundBytes
   }
   const machines = machinesOf(answer.output)
-  const [serviceClass, ran] = [readServiceClass(answer), machines === undefined ? {} : { machines }]
-  return { json: answer, outputBytes, ...mediaOf(media), usage, serviceClass, ...ran }
+  return {
+    json: answer,
+    outputBytes,
+    ...mediaOf(media),
+    usage,
+    serviceClass: readServiceClass(answer),
+    ...(machines !== undefined && { machines }),
+  }
 }
 
 export const readServiceClass = ({ service_tier: tier }: Json): string | undefined =>
   typeof tier === 'string' ? tier : undefined
 
-/** Codes of a failed answer that are the caller's doing; any other is the upstream's. */
-const CALLERS_FAULT = /^(invalid_|bio_policy|misalignment_|image_|empty_image|unsupported_image|failed_to_download_)/
+/** Error codes that the request has caused. The upstream has caused all others. */
+const CALLER_ERRORS = /^(invalid_|bio_policy|misalignment_|image_|empty_image|unsupported_image|failed_to_download_)/
 
-/** The error of an answer or of a body that is nothing else; undefined where there is none. */
+/** Finds the error of a failed response, or of a body that is only an error. */
 export function failureOf(answer: Json): UpstreamWords | undefined {
   const error = answer.error ?? (answer.output === undefined && answer.message !== undefined ? answer : undefined)
   const failed = answer.status === 'failed'
   return error || failed ? readFailure(error) : undefined
 }
 
-/** `unnamed` is the status of one that names none. */
-export function readFailure(error: unknown, unnamed = 502): UpstreamWords {
+/** `defaultStatus` is for errors that name no status. */
+export function readFailure(error: unknown, defaultStatus = 502): UpstreamWords {
   const code = isObject(error) ? error.code : undefined
   if (code === 'rate_limit_exceeded') return readError(error, 429)
-  return readError(error, typeof code === 'string' && CALLERS_FAULT.test(code) ? 400 : unnamed)
+  return readError(error, typeof code === 'string' && CALLER_ERRORS.test(code) ? 400 : defaultStatus)
 }
 
-/** A picture that a tool of the provider made, and pictures and sound among the parts of a message. */
+/** Counts images that the provider's tool has created, and images and audio in a message. */
 export function mediaBytes(item: unknown): MediaBytes {
   if (!isObject(item)) return { pictureBytes: 0, soundBytes: 0 }
-  const isDrawn = item.type === 'image_generation_call'
-  const pictures = (isDrawn ? 1 : 0) + (item.type === 'message' ? countPictures(item.content) : 0)
+  const isImage = item.type === 'image_generation_call'
+  const pictures = (isImage ? 1 : 0) + (item.type === 'message' ? countPictures(item.content) : 0)
   const parts = Array.isArray(item.content) ? (item.content as readonly unknown[]) : []
   let soundBytes = 0
   for (const part of parts) if (isObject(part)) soundBytes += wholeSoundBytes(part)
   return { pictureBytes: pictures * BYTES_PER_PICTURE, soundBytes }
 }
 
-/** What the model wrote: words, thoughts that are shown, and calls. */
+/** Counts the output of the model: text, visible thoughts and calls. */
 function itemBytes(item: unknown): number {
   if (!isObject(item)) return 0
   let bytes = 0

@@ -1,5 +1,5 @@
-// Bodies around kept answers, for those who keep them: the input of a call as named items, what was kept as input
-// again, and the answers of the endpoints that list, delete, count and compact.
+// Reads and writes the bodies for stored responses: the input of a call as items with ids, stored output as the input
+// of the next call, and the answers of the endpoints that list, delete, count and compact.
 
 import type { Usage } from '../../base/money/usage.ts'
 import { packedMark, packSealed } from '../neutral/reasoning-state.ts'
@@ -20,8 +20,8 @@ const prefixes: ReadonlyMap<unknown, string> = new Map([
 ])
 
 /**
- * The input of a request as its items, each with a name and in its long form: a text is a message of the user, and a
- * message without a type has one. Names that the caller gave stay.
+ * Returns the input of a request as items with ids, in their long form: a text becomes a user message, and a message
+ * without a type gets one. Ids of the caller stay.
  */
 export function itemsOfInput(json: Json, requestId: string): readonly Json[] {
   const { input } = json
@@ -33,28 +33,28 @@ export function itemsOfInput(json: Json, requestId: string): readonly Json[] {
     const type = item.type ?? 'message'
     const id = typeof item.id === 'string' ? item.id : itemId(prefixes.get(type) ?? 'item', `in_${requestId}`, index)
     if (type !== 'message') return { ...item, id }
-    const isModels = item.role === 'assistant'
-    const form = isModels ? { type: 'output_text', annotations: [] } : { type: 'input_text' }
-    const content = typeof item.content === 'string' ? [{ ...form, text: item.content }] : item.content
+    const isAssistant = item.role === 'assistant'
+    const partFields = isAssistant ? { type: 'output_text', annotations: [] } : { type: 'input_text' }
+    const content = typeof item.content === 'string' ? [{ ...partFields, text: item.content }] : item.content
     return { ...item, type, id, content, status: item.status ?? 'completed' }
   })
 }
 
-/** What is told of a response that nobody has begun to make. */
-export function waitingResponse(ask: AnswerAsk): Json {
-  const echo = JSON.parse(`{${writeEcho(ask)}}`) as Json
-  const nothing = { completed_at: null, error: null, incomplete_details: null, usage: null, output: [] }
-  return { ...echo, ...nothing, status: 'queued', service_tier: askedTier(ask.json) }
+/** The response object of a background call that has not started. */
+export function waitingResponse(target: AnswerAsk): Json {
+  const echo = JSON.parse(`{${writeEcho(target)}}`) as Json
+  const emptyFields = { completed_at: null, error: null, incomplete_details: null, usage: null, output: [] }
+  return { ...echo, ...emptyFields, status: 'queued', service_tier: askedTier(target.json) }
 }
 
-/** A response that came to nothing, and why where that can be told. */
+/** The response object of a call that failed or was cancelled. */
 export function endedResponse(response: Json, status: 'failed' | 'cancelled', message: string): Json {
   return { ...response, status, error: status === 'failed' ? { code: 'server_error', message } : null, output: [] }
 }
 
 /**
- * What the next turn needs of an answer that an upstream of this dialect gave. State goes back only to the one that
- * made it; thoughts without it are known by a name that nobody else knows.
+ * Returns the output of an upstream of this dialect as input of the next turn. State is packed with its origin, because
+ * it may go back only to that origin. Thoughts without state are left out: other upstreams do not know their ids.
  */
 export function outputToFollow(output: unknown, origin: string): readonly Json[] {
   const items = Array.isArray(output) ? output.filter(isObject) : []
@@ -69,8 +69,8 @@ export function outputToFollow(output: unknown, origin: string): readonly Json[]
 }
 
 /**
- * Items for an upstream that has never seen them. Our names for what is known by its content would only confuse one of
- * this dialect, and thoughts without their state are nothing to it.
+ * Returns items for an upstream that does not store them. Removes the ids of items that contain their content, because
+ * the upstream does not know the gateway's ids, and removes thoughts without state.
  */
 export function itemsForStranger(items: readonly Json[]): readonly Json[] {
   return items.flatMap((item): readonly Json[] => {
@@ -83,7 +83,7 @@ export function itemsForStranger(items: readonly Json[]): readonly Json[] {
 
 export const deletedBody = (id: string): string => JSON.stringify({ id, object: 'response', deleted: true })
 
-/** One page of a list; items know their own names. */
+/** Writes one page of a list. */
 function listBody(items: readonly Json[], hasMore: boolean): string {
   return JSON.stringify({
     object: 'list',
@@ -100,11 +100,11 @@ export interface PageAsk {
   readonly order: 'asc' | 'desc'
 }
 
-/** The page of these items (in the order in which they came) that a caller asks for. */
+/** Writes the requested page. `items` are in the order in which they were created. */
 export function pageOf(items: readonly Json[], { after, limit, order }: PageAsk): string {
   const ordered = order === 'asc' ? items : [...items].reverse()
   const from = after === undefined ? 0 : ordered.findIndex(({ id }) => id === after) + 1
-  if (after !== undefined && from === 0) throw invalid('after', 'names no item of this list')
+  if (after !== undefined && from === 0) throw invalid('after', 'must be the id of an item in this list')
   const page = ordered.slice(from, from + limit)
   return listBody(page, from + page.length < ordered.length)
 }
@@ -112,7 +112,7 @@ export function pageOf(items: readonly Json[], { after, limit, order }: PageAsk)
 export const inputTokensBody = (tokens: number): string =>
   JSON.stringify({ object: 'response.input_tokens', input_tokens: tokens })
 
-/** Of an upstream's own count; undefined for what is none. */
+/** Reads the token count of an upstream. Undefined if there is none. */
 export function readInputTokens(json: unknown): number | undefined {
   const tokens = isObject(json) ? json.input_tokens : undefined
   return Number.isSafeInteger(tokens) && (tokens as number) >= 0 ? (tokens as number) : undefined
@@ -121,9 +121,9 @@ export function readInputTokens(json: unknown): number | undefined {
 export interface Compaction {
   readonly requestId: string
   readonly createdS: number
-  /** Messages of the user that stay as they are. */
+  /** User messages that stay unchanged. */
   readonly kept: readonly Json[]
-  /** What stands for all the rest, opaque to its caller. */
+  /** The compacted rest, opaque to the caller. */
   readonly content: string
   readonly usage: Usage
 }

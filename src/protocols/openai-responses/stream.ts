@@ -1,4 +1,4 @@
-// One event of a streamed answer, read as it passes.
+// Reads one event of a streamed response.
 
 import { statusIn } from '../error-status.ts'
 import type { FrameReading } from '../neutral/call.ts'
@@ -13,14 +13,14 @@ import { machinesOf, readUsage, usesOf } from './usage.ts'
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
 const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
 
-/** Sound in base64. */
-const SOUND: ReadonlySet<string> = new Set(['response.audio.delta', 'response.output_audio.delta'])
+/** Events with audio in base64. */
+const AUDIO_EVENTS: ReadonlySet<string> = new Set(['response.audio.delta', 'response.output_audio.delta'])
 
-/** After these nothing comes. */
-const LAST: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.cancelled'])
+/** The last event of a stream. */
+const LAST_EVENTS: ReadonlySet<string> = new Set(['response.completed', 'response.incomplete', 'response.cancelled'])
 
 export function readFrame(data: string | undefined): FrameReading {
-  // Nothing ends with it here; some servers write it all the same.
+  // `[DONE]` does not end a stream of this dialect, but some servers send it.
   if (data === undefined || data === '[DONE]') return aside
   let event: unknown
   try {
@@ -31,21 +31,24 @@ export function readFrame(data: string | undefined): FrameReading {
   if (!isObject(event)) return garbage
   const { type } = event
   if (type === 'error' || (event.error && typeof type !== 'string')) {
-    // Nested on the wire, flat in the documentation.
+    // The error is nested on the wire, and at the top level in the documentation.
     const error = isObject(event.error) ? event.error : { ...event, type: undefined }
-    const unnamed = statusIn({ status: event.status, code: event.code }, 502)
-    return { kind: 'error', outputBytes: 0, finishes: 0, error: readFailure(error, unnamed) }
+    const defaultStatus = statusIn({ status: event.status, code: event.code }, 502)
+    return { kind: 'error', outputBytes: 0, finishes: 0, error: readFailure(error, defaultStatus) }
   }
   if (typeof type !== 'string') return garbage
   if (type === 'keepalive') return { ...aside, json: event }
-  if (type === 'response.failed' || LAST.has(type)) return readLast(type, event.response, event)
+  if (type === 'response.failed' || LAST_EVENTS.has(type)) return readLast(type, event.response, event)
   const media = mediaIn(type, event)
   const outputBytes = deltaBytes(type, event.delta) + media.pictureBytes + media.soundBytes
   const uses = type === 'response.output_item.done' ? usesOf([event.item]) : undefined
   const machines = type === 'response.output_item.done' ? machinesOf([event.item]) : undefined
   const kind = outputBytes > 0 ? 'content' : 'opening'
   return {
-    ...({ kind, outputBytes, finishes: 0, json: event } as const),
+    kind,
+    outputBytes,
+    finishes: 0,
+    json: event,
     ...mediaOf(media),
     ...(uses !== undefined && { uses }),
     ...(machines !== undefined && { machines }),
@@ -53,15 +56,15 @@ export function readFrame(data: string | undefined): FrameReading {
   }
 }
 
-/** Sound comes in deltas. Pictures are told whole, in the item that is done, or in part: each is one to look at. */
+/** Audio comes in deltas. An image comes in a finished item. Each partial image counts as an image. */
 function mediaIn(type: string, { item, delta }: Json): MediaBytes {
-  if (SOUND.has(type)) return { pictureBytes: 0, soundBytes: soundBytesOf(delta) }
-  const isPart = type === 'response.image_generation_call.partial_image'
-  const drawn = type === 'response.output_item.done' ? mediaBytes(item).pictureBytes : 0
-  return { pictureBytes: isPart ? BYTES_PER_PICTURE : drawn, soundBytes: 0 }
+  if (AUDIO_EVENTS.has(type)) return { pictureBytes: 0, soundBytes: soundBytesOf(delta) }
+  const isPartial = type === 'response.image_generation_call.partial_image'
+  const imageBytes = type === 'response.output_item.done' ? mediaBytes(item).pictureBytes : 0
+  return { pictureBytes: isPartial ? BYTES_PER_PICTURE : imageBytes, soundBytes: 0 }
 }
 
-/** Usage counts however the answer ended. */
+/** Reads the last event. Its usage counts for failed responses, too. */
 function readLast(type: string, response: unknown, event: unknown): FrameReading {
   if (!isObject(response)) return garbage
   const usage = readUsage(response)
@@ -71,12 +74,16 @@ function readLast(type: string, response: unknown, event: unknown): FrameReading
   }
   const machines = machinesOf(response.output)
   return {
-    ...({ kind: 'terminal', outputBytes: 0, finishes: 1, json: event, usage } as const),
+    kind: 'terminal',
+    outputBytes: 0,
+    finishes: 1,
+    json: event,
+    usage,
     serviceClass: readServiceClass(response),
     ...(machines !== undefined && { machines }),
   }
 }
 
-/** What was written comes in deltas, and what is done only says it again. Sound is base64, its words come beside it. */
+/** Counts text in deltas. `done` events repeat it. Audio has its own events for the transcript. */
 const deltaBytes = (type: string, delta: unknown): number =>
-  type.endsWith('.delta') && !SOUND.has(type) ? textBytes(delta) : 0
+  type.endsWith('.delta') && !AUDIO_EVENTS.has(type) ? textBytes(delta) : 0

@@ -1,7 +1,8 @@
+// Converts tool names of other dialects to what this dialect allows. Changed names are noted, so that the answer can
+// use the caller's names.
+
 import type { TranslationNotes } from '../neutral/translation-notes.ts'
 
-// Names of tools as this dialect allows them. One that had to be changed is noted, so that the answer can name the tool
-// as its caller does.
 const ALLOWED = /^[a-zA-Z0-9_-]{1,64}$/
 const NAME_CHARS_MAX = 64
 
@@ -9,7 +10,7 @@ export class ToolNames {
   readonly #notes: TranslationNotes
   readonly #written = new Map<string, string>()
 
-  /** `known` are names that stay as they are, so that no other is changed into one of them. */
+  /** No name is changed to one of the valid names in `known`. */
   constructor(notes: TranslationNotes, known: readonly string[]) {
     this.#notes = notes
     for (const name of known) if (ALLOWED.test(name)) this.#written.set(name, name)

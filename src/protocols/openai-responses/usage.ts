@@ -1,9 +1,8 @@
-// Usage as answers of this dialect report it, taken apart into buckets that do not overlap and whose sum is the
-// provider's total; and the same put together again for callers.
+// Reads the usage of a response into buckets that do not overlap, and writes the buckets for callers. The sum of the
+// buckets is the provider's total.
 //
-// input_tokens holds everything that was read, cached and written-to-cache parts included; output_tokens everything
-// that was written, reasoning included; but for what some vendors leave out (token-sums.ts). A report that adds up in
-// no way that somebody documents is nonsense, and nothing of it is believed.
+// input_tokens includes cache reads and cache writes, and output_tokens includes reasoning, except what some vendors
+// leave out (see token-sums.ts). A report that is consistent in no documented way is `nonsense` and is not used.
 
 import type { Unit, Units, Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
@@ -14,11 +13,11 @@ type Buckets = { -readonly [Name in keyof Usage]: Usage[Name] }
 
 const field = (value: unknown, name: string): unknown => (isObject(value) ? value[name] : undefined)
 
-/** What is absent is zero; what is no count is NaN, with which no comparison holds. */
+/** A missing value is 0. An invalid one is NaN, so that all later comparisons fail. */
 const count = (value: unknown): number =>
   value === undefined || value === null ? 0 : (tokenCount(value) ?? Number.NaN)
 
-/** `response` is the whole answer: searches are counted beside its usage, or are items of its output. */
+/** `response` is the whole response: searches are counted outside `usage`, or are items of the output. */
 export function readUsage(response: unknown): UsageReport | undefined {
   const report = field(response, 'usage') ?? undefined
   if (report === undefined) return undefined
@@ -29,7 +28,10 @@ export function readUsage(response: unknown): UsageReport | undefined {
   const reasoning = count(field(field(report, 'output_tokens_details'), 'reasoning_tokens'))
   const total = field(report, 'total_tokens') ?? undefined
   const sums = sumsOf({
-    ...{ input, output, reasoning, total: total === undefined ? undefined : count(total) },
+    input,
+    output,
+    reasoning,
+    total: total === undefined ? undefined : count(total),
     cached: count(field(details, 'cached_tokens')),
     written: count(field(details, 'cache_write_tokens')),
   })
@@ -37,88 +39,83 @@ export function readUsage(response: unknown): UsageReport | undefined {
   const usage: Buckets = { ...sums }
   splitInput(usage, details)
   usage.output -= reasoning
-  put(usage, 'reasoning', reasoning)
-  put(usage, 'searches', searches(response, report))
-  const { searches: _said, ...uses } = usesOf(field(response, 'output')) ?? {}
-  Object.assign(usage, uses)
+  setBucket(usage, 'reasoning', reasoning)
+  setBucket(usage, 'searches', searches(response, report))
+  const { searches: _searches, ...units } = usesOf(field(response, 'output')) ?? {}
+  Object.assign(usage, units)
   for (const name in usage) if (!(usage[name as keyof Usage]! >= 0)) return 'nonsense'
-  // Every request is read: one that says nothing was has nothing to say, or not yet.
+  // Each request has input. A report without any tokens is empty, or comes too early.
   return inputTokens(usage) + outputTokens(usage) > 0 ? usage : undefined
 }
 
-/** Buckets that are empty are left out. */
-function put(usage: Buckets, name: keyof Usage, tokens: number): void {
+/** Sets a bucket unless it is empty. */
+function setBucket(usage: Buckets, name: keyof Usage, tokens: number): void {
   if (tokens !== 0) usage[name] = tokens
 }
 
 function splitInput(usage: Buckets, details: unknown): void {
   const cached = count(field(details, 'cached_tokens'))
   const written = count(field(details, 'cache_write_tokens'))
-  const kept = count(field(field(details, 'cache_write_tokens_details'), 'ttl_12h_tokens'))
+  const longTtl = count(field(field(details, 'cache_write_tokens_details'), 'ttl_12h_tokens'))
   const audio = count(field(details, 'audio_tokens'))
   const cachedAudio = count(field(details, 'audio_cached_tokens'))
   usage.input -= cached + written + audio - cachedAudio
-  put(usage, 'cacheRead', cached - cachedAudio)
-  put(usage, 'cacheWrite', written - kept)
-  put(usage, 'cacheWrite1h', kept)
-  put(usage, 'inputAudio', audio - cachedAudio)
-  put(usage, 'cacheReadAudio', cachedAudio)
+  setBucket(usage, 'cacheRead', cached - cachedAudio)
+  setBucket(usage, 'cacheWrite', written - longTtl)
+  setBucket(usage, 'cacheWrite1h', longTtl)
+  setBucket(usage, 'inputAudio', audio - cachedAudio)
+  setBucket(usage, 'cacheReadAudio', cachedAudio)
 }
 
-/** What each item of this type tells of a tool of the provider's. */
-const USES: ReadonlyMap<unknown, Unit> = new Map<unknown, Unit>([
-  ...([
-    ['web_search_call', 'searches'],
-    ['file_search_call', 'fileSearches'],
-  ] as const),
-  ...([
-    ['image_generation_call', 'images'],
-    ['code_interpreter_call', 'codeSessions'],
-  ] as const),
-  ...([['shell_call', 'codeSessions']] as const),
+/** The unit that each type of item counts as. */
+const UNITS: ReadonlyMap<unknown, Unit> = new Map<unknown, Unit>([
+  ['web_search_call', 'searches'],
+  ['file_search_call', 'fileSearches'],
+  ['image_generation_call', 'images'],
+  ['code_interpreter_call', 'codeSessions'],
+  ['shell_call', 'codeSessions'],
 ])
 
-/** What the provider's tools did, by the items of an answer; undefined where nothing was done. */
-const MACHINES: ReadonlyMap<unknown, string> = new Map([
-  ...([
-    ['code_interpreter_call', 'code_interpreter'],
-    ['shell_call', 'shell'],
-  ] as const),
+/** The service that each type of item has run in a container. */
+const CONTAINER_SERVICES: ReadonlyMap<unknown, string> = new Map([
+  ['code_interpreter_call', 'code_interpreter'],
+  ['shell_call', 'shell'],
 ])
 
-/** The services that ran something on a machine of theirs. */
+/** Returns the services that ran code in a container. Undefined if there are none. */
 export function machinesOf(items: unknown): readonly string[] | undefined {
   if (!Array.isArray(items)) return undefined
-  const names = (items as readonly unknown[]).flatMap(item => MACHINES.get(field(item, 'type')) ?? [])
+  const names = (items as readonly unknown[]).flatMap(item => CONTAINER_SERVICES.get(field(item, 'type')) ?? [])
   return names.length > 0 ? [...new Set(names)] : undefined
 }
 
+/** Counts the uses of the provider's tools from the items of a response. Undefined if there are none. */
 export function usesOf(items: unknown): Units | undefined {
-  let uses: Partial<Record<Unit, number>> | undefined
+  let units: Partial<Record<Unit, number>> | undefined
   for (const item of Array.isArray(items) ? (items as readonly unknown[]) : []) {
-    const unit = USES.get(field(item, 'type'))
-    if (unit !== undefined) (uses ??= {})[unit] = (uses[unit] ?? 0) + 1
+    const unit = UNITS.get(field(item, 'type'))
+    if (unit !== undefined) (units ??= {})[unit] = (units[unit] ?? 0) + 1
   }
-  return uses
+  return units
 }
 
 function searches(response: unknown, report: unknown): number {
-  const said = field(field(field(response, 'tool_usage'), 'web_search'), 'num_requests')
-  const arks = field(field(report, 'tool_usage'), 'web_search')
-  if ((said ?? arks ?? undefined) !== undefined) return count(said ?? arks)
+  const reported = field(field(field(response, 'tool_usage'), 'web_search'), 'num_requests')
+  const arkReported = field(field(report, 'tool_usage'), 'web_search')
+  if ((reported ?? arkReported ?? undefined) !== undefined) return count(reported ?? arkReported)
   return usesOf(field(response, 'output'))?.searches ?? 0
 }
 
 export function writeUsage(usage: Usage): Readonly<Record<string, unknown>> {
   const [input, output] = [inputTokens(usage), outputTokens(usage)]
-  const [written, kept] = [usage.cacheWrite ?? 0, usage.cacheWrite1h ?? 0]
+  const [written, longTtl] = [usage.cacheWrite ?? 0, usage.cacheWrite1h ?? 0]
   const cached = (usage.cacheRead ?? 0) + (usage.cacheReadAudio ?? 0) + (usage.cacheReadImage ?? 0)
   return {
     input_tokens: input,
     input_tokens_details: {
       cached_tokens: cached,
-      cache_write_tokens: written + kept,
-      ...(kept > 0 && { cache_write_tokens_details: { ttl_30m_tokens: written, ttl_12h_tokens: kept } }),
+      cache_write_tokens: written + longTtl,
+      ...(longTtl > 0 && { cache_write_tokens_details: { ttl_30m_tokens: written, ttl_12h_tokens: longTtl } }),
     },
     output_tokens: output,
     output_tokens_details: { reasoning_tokens: usage.reasoning ?? 0 },

@@ -1,5 +1,5 @@
-// The neutral conversation as a request for an upstream of this dialect. Nothing is to be kept there: what a call
-// builds on is in the call, and what the model thought comes back sealed.
+// Writes a neutral conversation as a Responses request. The upstream stores nothing: the request has the whole
+// conversation, and thoughts come back with encrypted reasoning state.
 
 import { createHash } from 'node:crypto'
 import type { Conversation, Settings, Turn } from '../neutral/conversation.ts'
@@ -15,40 +15,47 @@ import { writeFormat, writeTools } from './write-tools.ts'
 
 const NAME_CHARS_MAX = 64
 
-interface Target {
+interface ResponsesTarget {
   readonly flavour: Flavour
   readonly target: ConversationTarget
 }
 
-export const writeConversation = (conversation: Conversation, target: Target): string =>
+export const writeConversation = (conversation: Conversation, target: ResponsesTarget): string =>
   JSON.stringify(requestOf(conversation, target))
 
-/** What a count has a place for. */
-const COUNTED = [
-  ...['model', 'input', 'instructions', 'tools', 'tool_choice', 'parallel_tool_calls', 'reasoning', 'text'],
+/** The fields of a request for a token count. */
+const COUNT_FIELDS = [
+  'model',
+  'input',
+  'instructions',
+  'tools',
+  'tool_choice',
+  'parallel_tool_calls',
+  'reasoning',
+  'text',
 ] as const
 
-/** The same, to be counted and not answered. */
-export function writeCountConversation(conversation: Conversation, target: Target): string {
+/** Writes a request for a token count. */
+export function writeCountConversation(conversation: Conversation, target: ResponsesTarget): string {
   const body = requestOf(conversation, target)
-  return JSON.stringify(Object.fromEntries(COUNTED.map(field => [field, body[field]])))
+  return JSON.stringify(Object.fromEntries(COUNT_FIELDS.map(field => [field, body[field]])))
 }
 
-function requestOf(conversation: Conversation, { flavour, target }: Target): Json {
+function requestOf(conversation: Conversation, { flavour, target }: ResponsesTarget): Json {
   const { settings, tools, format, parallelCalls } = conversation
   const { losses } = target.notes
   losses.addAll(conversation.unread)
-  if ((settings.choices ?? 1) > 1) throw invalid('n', 'must be 1: this model answers once')
+  if ((settings.choices ?? 1) > 1) throw invalid('n', 'must be 1 for this model')
   const known = tools.flatMap(tool => (tool.kind === 'function' || tool.kind === 'custom' ? [tool.name] : []))
   const writing: Writing = { flavour, target, names: new ToolNames(target.notes, known) }
   const reasoning = writeReasoning(conversation.reasoning, writing)
   const { instructions, turns } = splitInstructions(conversation.turns)
   const written = writeTools(conversation, writing)
-  const form = format && writeFormat(format, writing, tools.length > 0)
+  const writtenFormat = format && writeFormat(format, writing, tools.length > 0)
   const input = writeItems(turns, writing)
-  if (input.length === 0) throw invalid('messages', 'hold nothing that this model could read')
-  const mustSayJson = form?.type === 'json_object' && !saysJson(conversation.turns)
-  const text = { ...(form && { format: form }), ...verbosity(settings, writing) }
+  if (input.length === 0) throw invalid('messages', 'must contain something that this model can read')
+  const needsJsonMessage = writtenFormat?.type === 'json_object' && !mentionsJson(conversation.turns)
+  const text = { ...(writtenFormat && { format: writtenFormat }), ...verbosity(settings, writing) }
   const include = [
     ...(reasoning.thinks ? ['reasoning.encrypted_content'] : []),
     ...(settings.logprobs !== undefined && !flavour.lacks.has('top_logprobs') ? ['message.output_text.logprobs'] : []),
@@ -56,7 +63,7 @@ function requestOf(conversation: Conversation, { flavour, target }: Target): Jso
   return {
     model: target.model,
     ...(instructions !== undefined && { instructions }),
-    input: mustSayJson ? [...input, sayJson(flavour)] : input,
+    input: needsJsonMessage ? [...input, jsonMessage(flavour)] : input,
     ...written,
     ...(parallelCalls !== undefined && tools.length > 0 && { parallel_tool_calls: parallelCalls }),
     ...(Object.keys(text).length > 0 && { text }),
@@ -68,7 +75,7 @@ function requestOf(conversation: Conversation, { flavour, target }: Target): Jso
   }
 }
 
-/** The first words of the system have a field of their own, unless something else hangs on them. */
+/** The first system message becomes `instructions`, if it is only text without cache breakpoints. */
 function splitInstructions(turns: readonly Turn[]): { instructions?: string; turns: readonly Turn[] } {
   const [first, ...rest] = turns
   if (first?.role !== 'system' || first.name !== undefined || rest.length === 0) return { turns }
@@ -78,25 +85,25 @@ function splitInstructions(turns: readonly Turn[]): { instructions?: string; tur
   return instructions === '' ? { turns } : { instructions, turns: rest }
 }
 
-/** JSON without a schema is refused where nothing in the conversation asks for it in words. */
-const saysJson = (turns: readonly Turn[]): boolean =>
+/** Upstreams refuse the JSON mode without a schema unless the conversation contains the word JSON. */
+const mentionsJson = (turns: readonly Turn[]): boolean =>
   turns.some(({ parts }) => parts.some(part => part.kind === 'text' && /json/i.test(part.text)))
 
-const sayJson = (flavour: Flavour): Json => ({
+const jsonMessage = (flavour: Flavour): Json => ({
   type: 'message',
   role: flavour.developers ? 'developer' : 'system',
   content: [{ type: 'input_text', text: 'Answer with a JSON object.' }],
 })
 
-function verbosity({ verbosity: asked }: Settings, { flavour, target }: Writing): Json {
-  if (asked === undefined) return {}
-  if (!flavour.lacks.has('verbosity')) return { verbosity: asked }
+function verbosity({ verbosity: requested }: Settings, { flavour, target }: Writing): Json {
+  if (requested === undefined) return {}
+  if (!flavour.lacks.has('verbosity')) return { verbosity: requested }
   target.notes.losses.add('verbosity')
   return {}
 }
 
-/** What this dialect has no word for, by the name that most callers know it by. */
-const wordless: readonly (readonly [keyof Settings, string])[] = [
+/** Settings that this dialect does not have, with their loss codes. */
+const unsupported: readonly (readonly [keyof Settings, string])[] = [
   ['stop', 'stop'],
   ['seed', 'seed'],
   ['topK', 'top_k'],
@@ -108,12 +115,12 @@ const wordless: readonly (readonly [keyof Settings, string])[] = [
 function writeSettings(settings: Settings, writing: Writing, thinks: boolean): Json {
   const { flavour, target } = writing
   const { losses } = target.notes
-  for (const [name, code] of wordless) {
+  for (const [name, code] of unsupported) {
     const value = settings[name]
     if (value !== undefined && !(Array.isArray(value) && value.length === 0)) losses.add(code)
   }
-  const given: Record<string, unknown> = {
-    max_output_tokens: leastOf(settings.outputTokensMax, target.cap),
+  const fields: Record<string, unknown> = {
+    max_output_tokens: minOf(settings.outputTokensMax, target.cap),
     temperature: settings.temperature,
     top_p: settings.topP,
     top_logprobs: settings.logprobs || undefined,
@@ -123,40 +130,40 @@ function writeSettings(settings: Settings, writing: Writing, thinks: boolean): J
     safety_identifier: shortened(settings.endUser),
     metadata: settings.metadata,
   }
-  const isSampled = target.traits.sampling !== false && !(target.traits.samplingWithoutThinking && thinks)
+  const hasSampling = target.traits.sampling !== false && !(target.traits.samplingWithoutThinking && thinks)
   const lacks = (name: string): boolean =>
-    flavour.lacks.has(name) || (!isSampled && (name === 'temperature' || name === 'top_p'))
-  for (const name in given) {
-    if (given[name] === undefined || !lacks(name)) continue
+    flavour.lacks.has(name) || (!hasSampling && (name === 'temperature' || name === 'top_p'))
+  for (const name in fields) {
+    if (fields[name] === undefined || !lacks(name)) continue
     losses.add(name)
-    given[name] = undefined
+    fields[name] = undefined
   }
   if (settings.logprobs !== undefined && flavour.lacks.has('top_logprobs')) losses.add('logprobs')
-  return given
+  return fields
 }
 
-/** Other dialects have other words for what is usual. */
-const usual: readonly string[] = ['standard', 'standard_only']
+/** Names of the default tier in other dialects. */
+const defaultTiers: readonly string[] = ['standard', 'standard_only']
 
-function writeClass(asked: string, { flavour, target }: Writing): string | undefined {
-  const name = usual.includes(asked) ? 'default' : asked
+function writeClass(requested: string, { flavour, target }: Writing): string | undefined {
+  const name = defaultTiers.includes(requested) ? 'default' : requested
   if (flavour.classes.includes(name)) return name
   target.notes.losses.add('service_tier')
   return undefined
 }
 
-/** Longer names are refused; what they are for is to be the same each time, and a hash is. */
+/** Upstreams refuse longer names. A hash serves the same purpose: it is the same for each call. */
 const shortened = (name: string | undefined): string | undefined =>
   name === undefined || name.length <= NAME_CHARS_MAX ? name : createHash('sha256').update(name).digest('hex')
 
-const leastOf = (own: number | undefined, cap: number | undefined): number | undefined =>
-  own === undefined || cap === undefined ? (own ?? cap) : Math.min(own, cap)
+const minOf = (callerCap: number | undefined, cap: number | undefined): number | undefined =>
+  callerCap === undefined || cap === undefined ? (callerCap ?? cap) : Math.min(callerCap, cap)
 
-/** A prompt is kept for a while without being asked; only a longer while must be said. */
+/** Prompts are cached by default. Options are needed only for a TTL. */
 function cacheOptions({ cache }: Settings, { flavour, target }: Writing): Json | undefined {
   if (cache?.ttl === undefined) return undefined
-  const isMarked = flavour.cacheMarks && target.traits.cacheMarks !== false
-  if (isMarked) return { mode: 'implicit', ttl: keptFor(cache.ttl) }
+  const hasBreakpoints = flavour.cacheMarks && target.traits.cacheMarks !== false
+  if (hasBreakpoints) return { mode: 'implicit', ttl: keptFor(cache.ttl) }
   target.notes.losses.add('cache')
   return undefined
 }

@@ -1,4 +1,5 @@
-// Turns of a conversation as items of a request.
+// Writes the messages of a neutral conversation as items of a Responses request.
+
 import type {
   CacheMark,
   CallPart,
@@ -27,25 +28,25 @@ export function writeItems(turns: readonly Turn[], writing: Writing): readonly J
   for (const turn of turns) {
     if (turn.name !== undefined) writing.target.notes.losses.add('name')
     if (turn.role === 'assistant') items.push(...writeAssistant(turn.parts, writing))
-    else items.push(...writeOther(turn, writing))
+    else items.push(...writeOtherMessage(turn, writing))
   }
   return items
 }
 
-/** Results are items of their own; what stands beside them is said by the user. */
-function writeOther({ role, parts }: Turn, writing: Writing): readonly Json[] {
+/** Results are their own items. Other parts of the message become a user message. */
+function writeOtherMessage({ role, parts }: Turn, writing: Writing): readonly Json[] {
   const items: Json[] = []
   let content: Json[] = []
-  const spoken = role === 'tool' ? 'user' : role === 'developer' && !writing.flavour.developers ? 'system' : role
+  const writtenRole = role === 'tool' ? 'user' : role === 'developer' && !writing.flavour.developers ? 'system' : role
   const flush = (): void => {
-    if (content.length > 0) items.push({ type: 'message', role: spoken, content })
+    if (content.length > 0) items.push({ type: 'message', role: writtenRole, content })
     content = []
   }
   for (const part of parts) {
-    const isItem = part.kind === 'result' || (part.kind === 'native' && isOwnItem(part.value))
+    const isOwnItem = part.kind === 'result' || (part.kind === 'native' && isItem(part.value))
     const written = part.kind === 'result' ? writeResult(part, writing) : writeInputPart(part, writing)
     if (written === undefined) continue
-    if (!isItem) content.push(written)
+    if (!isOwnItem) content.push(written)
     else {
       flush()
       items.push(written)
@@ -55,7 +56,7 @@ function writeOther({ role, parts }: Turn, writing: Writing): readonly Json[] {
   return items
 }
 
-function isOwnItem(value: unknown): boolean {
+function isItem(value: unknown): boolean {
   const type = isObject(value) ? value.type : undefined
   return typeof type !== 'string' || !type.startsWith('input_')
 }
@@ -64,7 +65,7 @@ function writeInputPart(part: Part, writing: Writing): Json | undefined {
   const { losses } = writing.target.notes
   switch (part.kind) {
     case 'text':
-      // An empty text says nothing, and some refuse it.
+      // Some upstreams refuse empty texts.
       return part.text === '' ? undefined : { type: 'input_text', text: part.text, ...mark(part.cache, writing) }
     case 'image':
     case 'audio':
@@ -83,7 +84,7 @@ function writeInputPart(part: Part, writing: Writing): Json | undefined {
   }
 }
 
-/** The dialect knows two; the shorter is its own default. */
+/** The dialect has two TTLs. The shorter one is its default. */
 export const keptFor = (ttl: NonNullable<CacheMark['ttl']>): string => (ttl === '1h' || ttl === '12h' ? '12h' : '30m')
 
 export function mark(cache: CacheMark | undefined, { flavour, target }: Writing): Json {
@@ -108,17 +109,17 @@ function writeMedia(part: MediaPart, writing: Writing): Json | undefined {
     return { type: 'input_text', text: `${name}${source.text}`, ...mark(part.cache, writing) }
   }
   const url = source.at === 'url' ? source.url : `data:${source.mime};base64,${source.base64}`
-  const marked = mark(part.cache, writing)
+  const breakpoint = mark(part.cache, writing)
   if (part.kind === 'image') {
-    return { type: 'input_image', image_url: url, detail: imageDetail(part, writing), ...marked }
+    return { type: 'input_image', image_url: url, detail: imageDetail(part, writing), ...breakpoint }
   }
   if (part.kind === 'audio') return writeAudio(part, url, writing)
   if (part.kind === 'file') {
-    const place = source.at === 'url' ? { file_url: url } : { file_data: url }
+    const location = source.at === 'url' ? { file_url: url } : { file_data: url }
     const filename = part.name ?? (source.at === 'url' ? undefined : fileName(source.mime))
-    return { type: 'input_file', ...place, ...(filename !== undefined && { filename }), ...marked }
+    return { type: 'input_file', ...location, ...(filename !== undefined && { filename }), ...breakpoint }
   }
-  if (writing.flavour.films) return { type: 'input_video', video_url: url, ...marked }
+  if (writing.flavour.films) return { type: 'input_video', video_url: url, ...breakpoint }
   losses.add('video')
   return undefined
 }
@@ -126,14 +127,14 @@ function writeMedia(part: MediaPart, writing: Writing): Json | undefined {
 const imageDetail = ({ detail = 'auto' }: MediaPart, { flavour }: Writing): string =>
   detail === 'original' && flavour.films ? 'high' : detail
 
-const formats: ReadonlyMap<string, string> = new Map([
+const audioFormats: ReadonlyMap<string, string> = new Map([
   ...['audio/wav', 'audio/x-wav', 'audio/wave'].map(mime => [mime, 'wav'] as const),
   ...['audio/mpeg', 'audio/mp3'].map(mime => [mime, 'mp3'] as const),
 ])
 
 function writeAudio({ source }: MediaPart, url: string, { flavour, target }: Writing): Json | undefined {
   if (flavour.films) return { type: 'input_audio', audio_url: url }
-  const format = source.at === 'inline' ? formats.get(source.mime) : undefined
+  const format = source.at === 'inline' ? audioFormats.get(source.mime) : undefined
   if (source.at === 'inline' && format !== undefined) {
     return { type: 'input_audio', input_audio: { data: source.base64, format } }
   }
@@ -141,28 +142,28 @@ function writeAudio({ source }: MediaPart, url: string, { flavour, target }: Wri
   return undefined
 }
 
-/** A file without a name is refused. */
+/** Upstreams refuse files without a name. */
 const fileName = (mime: string): string => `file.${/^[a-z]+\/([a-z0-9]{1,8})$/.exec(mime)?.[1] ?? 'bin'}`
 
-/** Nothing says that a tool failed but its words. */
+/** The dialect has no field for the failure of a tool, so the text says it. */
 const FAILED = 'The tool failed:'
 
 function writeResult({ callId, parts, failed, custom, cache }: ResultPart, writing: Writing): Json {
   const type = custom && writing.flavour.customTools ? 'custom_tool_call_output' : 'function_call_output'
-  const marked = mark(cache, writing)
+  const breakpoint = mark(cache, writing)
   const [first] = parts
-  if (parts.length <= 1 && (first === undefined || isPlain(first)) && Object.keys(marked).length === 0) {
+  if (parts.length <= 1 && (first === undefined || isPlain(first)) && Object.keys(breakpoint).length === 0) {
     return { type, call_id: callId, output: `${failed ? `${FAILED}\n` : ''}${first?.text ?? ''}` }
   }
-  const rich = writing.target.traits.richResults !== false
+  const acceptsMedia = writing.target.traits.richResults !== false
   const output: Json[] = failed ? [{ type: 'input_text', text: FAILED }] : []
   for (const part of parts) {
-    const written = rich || part.kind === 'text' ? writeInputPart(part, writing) : undefined
+    const written = acceptsMedia || part.kind === 'text' ? writeInputPart(part, writing) : undefined
     if (written !== undefined) output.push(written)
     else if (part.kind !== 'text') writing.target.notes.losses.add(`result.${part.kind}`)
   }
   const last = output.pop() ?? { type: 'input_text', text: ' ' }
-  return { type, call_id: callId, output: [...output, { ...last, ...marked }] }
+  return { type, call_id: callId, output: [...output, { ...last, ...breakpoint }] }
 }
 
 const isPlain = (part: TextPart | MediaPart): part is TextPart => part.kind === 'text' && part.cache === undefined
@@ -176,10 +177,10 @@ function writeAssistant(parts: readonly Part[], writing: Writing): readonly Json
   }
   for (const part of parts) {
     if (part.kind === 'text' || part.kind === 'refusal') {
-      if (part.text !== '') content.push(writeSpoken(part, writing))
+      if (part.text !== '') content.push(writeContentPart(part, writing))
       continue
     }
-    const item = writeOwnItem(part, writing)
+    const item = writeAssistantItem(part, writing)
     if (item === undefined) continue
     flush()
     items.push(item)
@@ -188,7 +189,7 @@ function writeAssistant(parts: readonly Part[], writing: Writing): readonly Json
   return items
 }
 
-function writeSpoken(part: Extract<Part, { kind: 'text' | 'refusal' }>, { target }: Writing): Json {
+function writeContentPart(part: Extract<Part, { kind: 'text' | 'refusal' }>, { target }: Writing): Json {
   if (part.kind === 'refusal') return { type: 'refusal', refusal: part.text }
   const { text, citations = [], cache } = part
   // Marks of the cache stand only in what the model reads, not in what it said.
@@ -198,7 +199,7 @@ function writeSpoken(part: Extract<Part, { kind: 'text' | 'refusal' }>, { target
   return { type: 'output_text', text, annotations }
 }
 
-function writeOwnItem(part: Part, writing: Writing): Json | undefined {
+function writeAssistantItem(part: Part, writing: Writing): Json | undefined {
   const { losses } = writing.target.notes
   switch (part.kind) {
     case 'reasoning':
@@ -210,37 +211,37 @@ function writeOwnItem(part: Part, writing: Writing): Json | undefined {
       losses.add(part.what)
       return undefined
     default:
-      // What a model drew or spoke cannot be given back to it as its own.
+      // Assistant messages cannot contain images or audio.
       losses.add(`assistant.${part.kind}`)
       return undefined
   }
 }
 
-/** Only thoughts that this very upstream sealed are known to it; those of another would be refused. */
+/** Writes thoughts if their state is from this upstream, because an upstream refuses foreign state. */
 function writeReasoning({ text, raw, sealed }: ReasoningPart, { flavour, target }: Writing): Json | undefined {
-  const isOurs = sealed?.origin !== undefined && sealed.origin === target.origin
-  const isOwn = isOurs && sealed.form === 'encrypted'
-  const isPlain = flavour.plainThoughts && text !== '' && (sealed === undefined || (isOurs && sealed.form === 'shown'))
-  if (!isOwn && !isPlain) {
+  const isSameOrigin = sealed?.origin !== undefined && sealed.origin === target.origin
+  const hasOwnState = isSameOrigin && sealed.form === 'encrypted'
+  const isPlain = flavour.plainThoughts && text !== '' && (sealed === undefined || (isSameOrigin && sealed.form === 'shown'))
+  if (!hasOwnState && !isPlain) {
     target.notes.losses.add(sealed === undefined ? 'reasoning' : 'reasoning_state')
     return undefined
   }
   const shown = text === '' ? [] : [{ type: raw ? 'reasoning_text' : 'summary_text', text }]
   return {
     type: 'reasoning',
-    ...(isOwn && sealed.id !== undefined && { id: sealed.id }),
+    ...(hasOwnState && sealed.id !== undefined && { id: sealed.id }),
     summary: raw && !flavour.plainThoughts ? [] : shown.map(part => ({ ...part, type: 'summary_text' })),
     ...(raw && !flavour.plainThoughts && shown.length > 0 && { content: shown }),
-    ...(isOwn && { encrypted_content: sealed.value }),
+    ...(hasOwnState && { encrypted_content: sealed.value }),
   }
 }
 
-function writeCall({ id, name, arguments: given, custom, sealed, cache }: CallPart, writing: Writing): Json {
+function writeCall({ id, name, arguments: text, custom, sealed, cache }: CallPart, writing: Writing): Json {
   const { losses } = writing.target.notes
   if (sealed !== undefined) losses.add('reasoning_state')
   if (cache !== undefined) losses.add('cache')
   const written = writing.names.write(name)
-  if (!custom) return { type: 'function_call', call_id: id, name: written, arguments: given === '' ? '{}' : given }
-  if (writing.flavour.customTools) return { type: 'custom_tool_call', call_id: id, name: written, input: given }
-  return { type: 'function_call', call_id: id, name: written, arguments: JSON.stringify({ input: given }) }
+  if (!custom) return { type: 'function_call', call_id: id, name: written, arguments: text === '' ? '{}' : text }
+  if (writing.flavour.customTools) return { type: 'custom_tool_call', call_id: id, name: written, input: text }
+  return { type: 'function_call', call_id: id, name: written, arguments: JSON.stringify({ input: text }) }
 }

@@ -1,5 +1,5 @@
-// The parts of an answer as items of its output: one for each thought and each call, and one message for what is said
-// without anything between.
+// Writes the parts of a neutral answer as output items: one item for each thought and each call, and one message for
+// consecutive texts.
 
 import type { AnswerPart, TokenProb } from '../neutral/answer.ts'
 import type { Citation, MediaPart, NativePart } from '../neutral/conversation.ts'
@@ -14,13 +14,13 @@ import { writeAnnotation } from './citations.ts'
 import type { Flavour } from './flavour.ts'
 import { itemId } from './response-body.ts'
 
-/** Kinds of items that know that they were cut off. */
-const CUT: readonly unknown[] = ['message', 'function_call', 'custom_tool_call', 'reasoning']
+/** Types of items that can have the status `incomplete`. */
+const INCOMPLETE_TYPES: readonly unknown[] = ['message', 'function_call', 'custom_tool_call', 'reasoning']
 
-/** The last item of an answer that was cut off. */
-export const asIncomplete = (item: Json): Json => (CUT.includes(item.type) ? { ...item, status: 'incomplete' } : item)
+/** Marks the last item of an incomplete answer. */
+export const asIncomplete = (item: Json): Json => (INCOMPLETE_TYPES.includes(item.type) ? { ...item, status: 'incomplete' } : item)
 
-/** Gives items their names, in the order in which they begin. */
+/** Creates the ids of items in the order of their start, and collects the losses. */
 export class OutputItems {
   readonly #requestId: string
   readonly #losses: Losses
@@ -38,7 +38,7 @@ export class OutputItems {
     return itemId(prefix, this.#requestId, this.#count++)
   }
 
-  /** Readers refuse two calls of the same name in one answer, which some upstreams give. */
+  /** Makes the id of a call unique. Some upstreams repeat ids in one answer, and clients refuse that. */
   callId(id: string): string {
     let unique = id
     for (let n = 2; this.#callIds.has(unique); n++) unique = `${id}_${n}`
@@ -54,7 +54,7 @@ export class OutputItems {
     addLossOfEnd(this.#losses, 'openai-responses', ended)
   }
 
-  /** Undefined for what has no form here. */
+  /** Writes media, or a part of this dialect. Undefined, and a loss, if this dialect has no item for it. */
   whole(part: MediaPart | NativePart): Json | undefined {
     if (part.kind === 'native') {
       if (part.dialect === this.#flavour.name && isObject(part.value)) return { id: this.mint('item'), ...part.value }
@@ -99,7 +99,7 @@ export interface Thought {
   readonly sealed?: Sealed | undefined
 }
 
-/** What seals it travels with its origin, so that it finds back. */
+/** The reasoning state is packed with its origin, so that it can be sent back there. */
 export function reasoningItem(id: string, { text, raw, sealed }: Thought): Json {
   return {
     id,
@@ -126,15 +126,15 @@ export function callItem(id: string, { callId, name, custom }: WrittenCall, writ
     : { id, type: 'function_call', status, call_id: callId, name, arguments: text }
 }
 
-/** What signs a call has no place in its item, so it stands behind it in one of its own that names the call. */
+/** A call item cannot carry a signature. It follows in a reasoning item with the id of the call. */
 export const signatureItem = (id: string, sealed: Sealed, callId: string): Json =>
   reasoningItem(id, { text: '', raw: false, sealed: { ...sealed, id: callId } })
 
-const noProbs: readonly Json[] = []
+const noLogprobs: readonly Json[] = []
 
 export function writeProbs(probs: readonly TokenProb[] | undefined): readonly Json[] {
   return probs === undefined
-    ? noProbs
+    ? noLogprobs
     : probs.map(prob => ({
         ...writeProb(prob),
         top_logprobs: (prob.top ?? []).map(writeProb),
@@ -147,7 +147,7 @@ const writeProb = ({ token, logprob, bytes }: TokenProb): Json => ({
   bytes: bytes ?? [...Buffer.from(token)],
 })
 
-/** An empty call has no arguments, which is an object as well. */
+/** A function call without arguments has an empty object. */
 export const argumentsOf = (text: string, custom: boolean): string => (text === '' && !custom ? '{}' : text)
 
 export function writeOutput(parts: readonly AnswerPart[], items: OutputItems): readonly Json[] {
@@ -155,13 +155,13 @@ export function writeOutput(parts: readonly AnswerPart[], items: OutputItems): r
   let message: { readonly id: string; readonly content: Json[] } | undefined
   for (const part of parts) {
     if (part.kind === 'text' || part.kind === 'refusal') {
-      const spoken = writeSpoken(part, items)
-      if (spoken === undefined) continue
+      const contentPart = writeContentPart(part, items)
+      if (contentPart === undefined) continue
       if (message === undefined) {
         message = { id: items.mint('msg'), content: [] }
         output.push(messageItem(message.id, 'completed', message.content))
       }
-      message.content.push(spoken)
+      message.content.push(contentPart)
       continue
     }
     const written = writeItem(part, items)
@@ -171,7 +171,7 @@ export function writeOutput(parts: readonly AnswerPart[], items: OutputItems): r
   return output
 }
 
-function writeSpoken(part: Extract<AnswerPart, { kind: 'text' | 'refusal' }>, items: OutputItems): Json | undefined {
+function writeContentPart(part: Extract<AnswerPart, { kind: 'text' | 'refusal' }>, items: OutputItems): Json | undefined {
   if (part.text === '') return undefined
   if (part.kind === 'refusal') return refusalPart(part.text)
   const { text, citations = [], logprobs } = part

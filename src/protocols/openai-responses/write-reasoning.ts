@@ -1,4 +1,4 @@
-// How much a model is to think, in the words of this dialect.
+// Writes how much the model should think.
 
 import type { Effort, Traits } from '../../base/money/model-traits.ts'
 import { efforts } from '../../base/money/model-traits.ts'
@@ -6,7 +6,7 @@ import type { ReasoningWish } from '../neutral/conversation.ts'
 import type { Json } from '../request/json-type.ts'
 import type { Writing } from './write-items.ts'
 
-/** A budget in tokens as a word: the first whose bound is above it. */
+/** The efforts for budgets in tokens: the first one whose limit is above the budget. */
 const budgetBounds: readonly (readonly [tokens: number, effort: Effort])[] = [
   [1, 'none'],
   [2_048, 'low'],
@@ -15,46 +15,46 @@ const budgetBounds: readonly (readonly [tokens: number, effort: Effort])[] = [
   [Number.POSITIVE_INFINITY, 'xhigh'],
 ]
 
-const ofBudget = (tokens: number): Effort => budgetBounds.find(([bound]) => tokens < bound)![1]
+const effortOfBudget = (tokens: number): Effort => budgetBounds.find(([bound]) => tokens < bound)![1]
 
 export interface WrittenReasoning {
   readonly fields: Json
-  /** The model may think, so that there may be state to carry to the next turn. */
+  /** The model may think, so the answer may have reasoning state for the next turn. */
   readonly thinks: boolean
 }
 
-export function writeReasoning(wish: ReasoningWish | undefined, { flavour, target }: Writing): WrittenReasoning {
+export function writeReasoning(request: ReasoningWish | undefined, { flavour, target }: Writing): WrittenReasoning {
   const { traits, notes } = target
-  const asked = wish?.effort ?? (wish?.budget === undefined ? undefined : ofBudget(wish.budget))
-  const isWanted = asked === undefined ? wish?.adaptive === true : asked !== 'none'
+  const requested = request?.effort ?? (request?.budget === undefined ? undefined : effortOfBudget(request.budget))
+  const isRequested = requested === undefined ? request?.adaptive === true : requested !== 'none'
   if (traits.thinking === 'none') {
-    if (isWanted) notes.losses.add('reasoning')
+    if (isRequested) notes.losses.add('reasoning')
     return { fields: {}, thinks: false }
   }
-  const effort = asked === undefined ? undefined : knownEffort(asked, traits)
-  if (effort !== asked) notes.losses.add('reasoning.effort')
-  const isTold = effort !== undefined || isWanted || isShown(wish)
-  const thinks = effort !== 'none' && (traits.thinking !== undefined || isTold)
-  if (flavour.thinkingSwitch) return { fields: switched(effort, wish), thinks }
-  const summary = isShown(wish) && effort !== 'none' ? wish!.show : undefined
+  const effort = requested === undefined ? undefined : knownEffort(requested, traits)
+  if (effort !== requested) notes.losses.add('reasoning.effort')
+  const hasOptions = effort !== undefined || isRequested || isShown(request)
+  const thinks = effort !== 'none' && (traits.thinking !== undefined || hasOptions)
+  if (flavour.thinkingSwitch) return { fields: switchFields(effort, request), thinks }
+  const summary = isShown(request) && effort !== 'none' ? request!.show : undefined
   const reasoning = { ...(effort !== undefined && { effort }), ...(summary !== undefined && { summary }) }
   return { fields: Object.keys(reasoning).length === 0 ? {} : { reasoning }, thinks }
 }
 
-const isShown = (wish: ReasoningWish | undefined): boolean => wish?.show !== undefined && wish.show !== 'none'
+const isShown = (request: ReasoningWish | undefined): boolean => request?.show !== undefined && request.show !== 'none'
 
-function switched(effort: Effort | undefined, wish: ReasoningWish | undefined): Json {
+function switchFields(effort: Effort | undefined, request: ReasoningWish | undefined): Json {
   if (effort === 'none') return { thinking: { type: 'disabled' } }
   if (effort !== undefined) return { reasoning: { effort } }
-  return wish?.adaptive ? { thinking: { type: 'auto' } } : {}
+  return request?.adaptive ? { thinking: { type: 'auto' } } : {}
 }
 
-/** The nearest word that the model knows; the lesser one of two that are as near. */
-function knownEffort(asked: Effort, traits: Traits): Effort {
+/** Returns the nearest effort that the model has, and the lower one of two that are equally near. */
+function knownEffort(requested: Effort, traits: Traits): Effort {
   const stops = traits.stopsThinking !== false
   const known = (traits.efforts ?? efforts).filter(effort => effort !== 'none' || stops)
-  if (asked === 'none' && stops) return asked
-  const at = efforts.indexOf(asked)
+  if (requested === 'none' && stops) return requested
+  const at = efforts.indexOf(requested)
   const near = [...known].sort((a, b) => Math.abs(efforts.indexOf(a) - at) - Math.abs(efforts.indexOf(b) - at))
-  return near[0] ?? asked
+  return near[0] ?? requested
 }

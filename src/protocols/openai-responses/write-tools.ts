@@ -1,4 +1,5 @@
-// Tools, the choice among them, and the form of the answer, as fields of a request.
+// Writes tools, the choice of tools, and the format of the answer.
+
 import type { Conversation, FunctionTool, OutputFormat, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
 import type { Json } from '../request/json-type.ts'
 import type { Writing } from './write-items.ts'
@@ -8,19 +9,19 @@ const emptySchema: Json = { type: 'object', properties: {} }
 export function writeTools({ tools, toolChoice }: Conversation, writing: Writing): Json {
   if (tools.length === 0) return {}
   const { flavour, target } = writing
-  const only = flavour.allowedTools ? undefined : toolChoice?.names
-  const offered = only === undefined ? tools : tools.filter(tool => !isNamed(tool) || only.includes(tool.name))
+  const allowedNames = flavour.allowedTools ? undefined : toolChoice?.names
+  const offered = allowedNames === undefined ? tools : tools.filter(tool => !isNamed(tool) || allowedNames.includes(tool.name))
   const written = offered.flatMap(tool => writeTool(tool, writing) ?? [])
   if (written.length === 0) return {}
   const choice = toolChoice && writeChoice(toolChoice, tools, writing)
   const uses = offered.flatMap(tool => (tool.kind === 'search' && tool.usesMax !== undefined ? [tool.usesMax] : []))
-  const isAlone = offered.every(tool => tool.kind !== 'native')
-  if (uses.length > 0 && !isAlone) target.notes.losses.add('tools.search.uses')
+  const isOnlySearch = offered.every(tool => tool.kind !== 'native')
+  if (uses.length > 0 && !isOnlySearch) target.notes.losses.add('tools.search.uses')
   return {
     tools: written,
     ...(choice !== undefined && { tool_choice: choice }),
-    // It counts all calls of the provider's own tools, which is the same where searching is the only one.
-    ...(uses.length > 0 && isAlone && { max_tool_calls: Math.min(...uses) }),
+    // The field limits all tools of the provider. It is exact only if the search is the only one.
+    ...(uses.length > 0 && isOnlySearch && { max_tool_calls: Math.min(...uses) }),
   }
 }
 
@@ -56,7 +57,7 @@ function writeTool(tool: Tool, writing: Writing): Json | undefined {
   }
 }
 
-/** Here a function is strict unless it is said not to be. */
+/** In this dialect a function is strict by default. */
 function writeFunction({ description, schema, strict }: FunctionTool, name: string): Json {
   return {
     type: 'function',
@@ -70,35 +71,35 @@ function writeFunction({ description, schema, strict }: FunctionTool, name: stri
 function writeSearch(tool: SearchTool, { flavour, target }: Writing): Json {
   const { domains, contextSize, place } = tool
   const location = place && { type: 'approximate', city: place.city, country: place.country, region: place.region }
-  const where = location && { user_location: { ...location, timezone: place.zone } }
+  const locationFields = location && { user_location: { ...location, timezone: place.zone } }
   if (!flavour.searchOptions) {
     if (domains !== undefined) target.notes.losses.add('tools.search.domains')
     if (contextSize !== undefined) target.notes.losses.add('tools.search.context_size')
-    return { type: 'web_search', ...where }
+    return { type: 'web_search', ...locationFields }
   }
   return {
     type: 'web_search',
     ...(domains !== undefined && { filters: { allowed_domains: domains } }),
     ...(contextSize !== undefined && { search_context_size: contextSize }),
-    ...where,
+    ...locationFields,
   }
 }
 
 function writeChoice({ mode, names }: ToolChoice, tools: readonly Tool[], writing: Writing): unknown {
   const { flavour, target } = writing
-  const forced = mode === 'required' && target.traits.forcedTool === false
-  if (forced) target.notes.losses.add('tool_choice')
-  const asked = forced ? 'auto' : mode
-  if (names === undefined || names.length === 0 || asked === 'none') return asked
+  const cannotForce = mode === 'required' && target.traits.forcedTool === false
+  if (cannotForce) target.notes.losses.add('tool_choice')
+  const written = cannotForce ? 'auto' : mode
+  if (names === undefined || names.length === 0 || written === 'none') return written
   const named = names.map(name => {
     const isCustom = flavour.customTools && tools.some(tool => tool.kind === 'custom' && tool.name === name)
     return { type: isCustom ? 'custom' : 'function', name: writing.names.write(name) }
   })
-  if (named.length === 1 && asked === 'required') return named[0]
-  return flavour.allowedTools ? { type: 'allowed_tools', mode: asked, tools: named } : asked
+  if (named.length === 1 && written === 'required') return named[0]
+  return flavour.allowedTools ? { type: 'allowed_tools', mode: written, tools: named } : written
 }
 
-/** Held to a schema, or at least to JSON where the model knows no schemas. */
+/** Uses the JSON mode if the model has no support for schemas. */
 export function writeFormat(format: OutputFormat, { target }: Writing, hasTools: boolean): Json {
   if (format.kind === 'json') return { type: 'json_object' }
   const { traits, notes } = target
