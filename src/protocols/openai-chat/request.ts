@@ -47,11 +47,9 @@ export const readFields: readonly string[] = [
   ...postponingFields,
 ]
 
-export type NativeFlavour = Pick<Flavour, 'dialect' | 'capsShownAlone'>
-
 export const readCall = (body: Buffer): Call => readChatCall(body, openaiChat)
 
-export function readChatCall(body: Buffer, { dialect, capsShownAlone }: NativeFlavour): Call {
+export function readChatCall(body: Buffer, { dialect, capsShownAlone }: Flavour): Call {
   const { json, fields } = readJsonObject(body, readFields)
   const model = requireModel(json)
   refuseFields(json, otherModels)
@@ -90,7 +88,7 @@ const mayThink = ({ thinking }: Json): boolean => !isObject(thinking) || thinkin
 
 export const writeCall = (call: Call, target: CallTarget): Uint8Array => writeChatCall(call, target, openaiChat)
 
-export function writeChatCall(call: Call, target: CallTarget, { capsShownAlone }: NativeFlavour): Uint8Array {
+export function writeChatCall(call: Call, target: CallTarget, { capsShownAlone }: Flavour): Uint8Array {
   const model = call.fields.get('model')!
   const splices: Splice[] = [{ ...model, text: JSON.stringify(target.model) }]
   if (call.stream && target.askUsage && !call.wantsUsage) splices.push(usageSplice(call))

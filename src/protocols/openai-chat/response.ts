@@ -52,7 +52,7 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   if (error) return { outputBytes: 0, error: readError(error, statusBeside(answer)) }
   if (!Array.isArray(answer.choices)) return undefined
   let outputBytes = 0
-  const media = { pictureBytes: 0, soundBytes: 0 }
+  const media: { -readonly [Name in keyof MediaBytes]: number } = { pictureBytes: 0, soundBytes: 0 }
   for (const choice of answer.choices) {
     const { pictureBytes, soundBytes } = mediaBytes(choice?.message, wholeSoundBytes)
     media.pictureBytes += pictureBytes

@@ -23,7 +23,7 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   if (error !== undefined) return { outputBytes: 0, usage, error }
   if (!Array.isArray(answer.output)) return undefined
   let outputBytes = 0
-  const media = { pictureBytes: 0, soundBytes: 0 }
+  const media: { -readonly [Name in keyof MediaBytes]: number } = { pictureBytes: 0, soundBytes: 0 }
   for (const item of answer.output as readonly unknown[]) {
     const { pictureBytes, soundBytes } = mediaBytes(item)
     media.pictureBytes += pictureBytes

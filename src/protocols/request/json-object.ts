@@ -151,7 +151,7 @@ export function scanField(body: Buffer, { start, end }: FieldSpan): ObjectScan |
 
 function foundInside(body: Buffer, start: number): FoundInside | undefined {
   const found = parsedBodies.get(body)
-  return found !== undefined && 'inside' in found ? found.inside.get(start) : undefined
+  return found !== undefined && 'json' in found ? found.inside.get(start) : undefined
 }
 
 /** Returns the object in a top-level field as a body. A large object is not scanned or parsed again. */
