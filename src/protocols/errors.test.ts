@@ -1,4 +1,5 @@
-// Every error row in every dialect: the shape that its SDKs read, status, request id, and a legal end of stream.
+// Writes each row of the error table in each dialect: the form that the SDKs read, the status, the request id, and a
+// valid end of a stream.
 
 import { describe, expect, test } from 'bun:test'
 import type { ErrorCode } from '../base/errors.ts'
@@ -29,7 +30,7 @@ describe('each dialect writes each row', () => {
     expect(body).toContain(requestId)
     expect(body).not.toContain('the detail is for the log')
     if (row.status === 401) expect(told.error.type).toBe('authentication_error')
-    // The same words as an event, and nothing left open behind it.
+    // The event has the same message, and the stream ends after it.
     expect(events).toEndWith('\n\n')
     expect(events).toContain(JSON.stringify(row.message).slice(1, -1))
     for (const block of events.slice(0, -2).split('\n\n')) expect(block).toMatch(/^(event: error\n)?data: .+$/)
@@ -39,7 +40,7 @@ describe('each dialect writes each row', () => {
 const other = new Refusal('upstream_too_slow', 'x')
 
 describe('as the SDKs read it', () => {
-  test('OpenAI: message, type, param and code, and [DONE] behind the event', () => {
+  test('OpenAI: message, type, param and code, and [DONE] after the event', () => {
     const odd = new Refusal('field_invalid', 'x', { param: 'n', hint: '"n" is odd.' })
     const { told, events } = write('openai-chat', odd)
     expect(told).toEqual({
@@ -53,7 +54,7 @@ describe('as the SDKs read it', () => {
     expect(events.endsWith(protocols['openai-chat'].lastEvent)).toBe(true)
   })
 
-  test('OpenAI: a refusal of the upstream keeps its words, and its codes are not ours', () => {
+  test('OpenAI: an error of the upstream keeps its message and its own codes', () => {
     const words = { status: 422, message: 'No.', type: 'their_type', code: 'their_code', param: 'their_param' }
     const full = write('openai-chat', new Refusal('upstream_refused', 'x', { upstream: words }))
     expect(full.status).toBe(422)
@@ -63,7 +64,7 @@ describe('as the SDKs read it', () => {
     expect(bare.told.error).toEqual({ message: 'No.', type: 'invalid_request_error', code: null, param: null })
   })
 
-  test('OpenAI Responses: a named event, flat and nested at once', () => {
+  test('OpenAI Responses: a named event with the fields at the top level and nested', () => {
     const { events, told } = write('openai-responses', other)
     const [name, data] = events.trimEnd().split('\n')
     expect(name).toBe('event: error')
@@ -71,7 +72,7 @@ describe('as the SDKs read it', () => {
     expect(JSON.parse(data!.slice(6))).toEqual({ ...told.error, type: 'error', error: told.error, ...number })
   })
 
-  test('Anthropic: type error around it, and a named event', () => {
+  test('Anthropic: an object of the type error, and a named event', () => {
     const { told, events } = write('anthropic-messages', other)
     expect(told).toEqual({
       type: 'error',
@@ -98,7 +99,7 @@ describe('as the SDKs read it', () => {
     })
   })
 
-  test('Ark: its own types and codes, and every field a text', () => {
+  test('Ark: its own types and codes, and each field is a text', () => {
     const { told } = write('ark', new Refusal('model_unknown', 'x', { param: 'model' }))
     expect(told.error).toEqual({
       message: errorRows.model_unknown.message,
@@ -108,7 +109,7 @@ describe('as the SDKs read it', () => {
   })
 })
 
-test('codes that callers of OpenAI know by another name', () => {
+test('some codes have other names in the OpenAI dialect', () => {
   const codeOf = (code: ErrorCode): unknown => write('openai-chat', new Refusal(code, 'x')).told.error.code
   expect([codeOf('key_missing'), codeOf('key_invalid')]).toEqual(['invalid_api_key', 'invalid_api_key'])
   expect([codeOf('model_unknown'), codeOf('provider_unknown')]).toEqual(['model_not_found', 'model_not_found'])

@@ -1,4 +1,4 @@
-// Collecting events, telling answers as events, and the law of both.
+// Tests collecting events into answers, turning answers into events, and the order of events.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -16,15 +16,15 @@ const delta: AnswerEvent = { kind: 'delta', index: 0, text: 'x' }
 const call: AnswerEvent = { kind: 'open', index: 0, choice: 0, part: 'call', id: 'c', name: 'f' }
 
 describe('an answer', () => {
-  test('told as events and collected is itself', () => {
+  test('is unchanged after it is turned into events and collected', () => {
     fc.assert(fc.property(anyAnswer(), answer => expect(collectAnswer(eventsOf(answer))).toEqual(answer)))
   })
 
-  test('told as events obeys the law', () => {
+  test('has events in the right order', () => {
     fc.assert(fc.property(anyAnswer(), answer => lawful(eventsOf(answer))))
   })
 
-  test('is the same in whatever pieces it comes', () => {
+  test('is the same for deltas of any size', () => {
     fc.assert(
       fc.property(anyEvents(), events => {
         lawful(events)
@@ -34,7 +34,7 @@ describe('an answer', () => {
     )
   })
 
-  test('so far has what came so far', () => {
+  test('contains what has arrived so far', () => {
     const collector = new AnswerCollector()
     for (const event of [start, open, delta]) collector.take(event)
     const parts = [{ kind: 'text', text: 'x' }]
@@ -44,7 +44,7 @@ describe('an answer', () => {
     expect(collector.answer().usage).toEqual({ input: 1, output: 2 })
   })
 
-  test('of many pieces is collected in time', () => {
+  test('with many deltas is collected fast enough', () => {
     const tookMs = leastCpuMs(() => {
       const collector = new AnswerCollector()
       for (const event of [start, open]) collector.take(event)
@@ -55,7 +55,7 @@ describe('an answer', () => {
   })
 })
 
-describe('the law', () => {
+describe('the order of events', () => {
   const seal = { form: 'thought', value: 'v' } as const
   const cite: AnswerEvent = { kind: 'cite', index: 0, citation: {} }
   const broken: readonly (readonly [string, readonly AnswerEvent[]])[] = [
@@ -79,11 +79,11 @@ describe('the law', () => {
     ['a sealed text', [start, open, { ...close, sealed: seal }, finish]],
   ]
 
-  test.each(broken)('is broken by %s', (_name, events) => {
+  test.each(broken)('is violated by %s', (_name, events) => {
     expect(() => lawful(events)).toThrow('assertion failed')
   })
 
-  test('is kept', () => {
+  test('is accepted', () => {
     lawful([start, open, delta, cite, close, finish])
     lawful([start, call, { ...close, sealed: seal }, finish, { kind: 'usage', usage: { input: 1, output: 1 } }])
     lawful([start])

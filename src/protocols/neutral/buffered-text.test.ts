@@ -2,7 +2,7 @@ import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
 import { HeldText } from './buffered-text.ts'
 
-test('a text in pieces is the same in one', () => {
+test('the joined text equals the pieces', () => {
   for (const count of [0, 1, 63, 64, 65, 129, 5_000]) {
     const text = new HeldText()
     const pieces = Array.from({ length: count }, (_, at) => ` ü${at}`)
@@ -14,7 +14,7 @@ test('a text in pieces is the same in one', () => {
   }
 })
 
-test('a text of many pieces is not many strings', () => {
+test('many pieces do not stay separate strings', () => {
   Bun.gc(true)
   const before = heapStats().objectTypeCounts.string ?? 0
   const texts = Array.from({ length: 10 }, () => {

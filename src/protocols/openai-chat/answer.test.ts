@@ -1,4 +1,4 @@
-// What is read of chat answers and of the events of a stream.
+// Tests what is read from whole chat answers and from events of a stream.
 
 import { describe, expect, test } from 'bun:test'
 import type { AnswerReading } from '../neutral/call.ts'
@@ -15,7 +15,7 @@ const delta = (fields: unknown, finish: string | null = null) =>
   frameOf({ choices: [{ index: 0, delta: fields, finish_reason: finish }] })
 
 describe('an answer', () => {
-  test('tells what was written and what was used', () => {
+  test('reports the size of the output and the usage', () => {
     const message = { role: 'assistant', content: 'four' }
     expect(answerOf({ choices: [{ message }], usage: { prompt_tokens: 7, completion_tokens: 5 } })).toEqual({
       outputBytes: 4,
@@ -25,26 +25,26 @@ describe('an answer', () => {
     expect(answerOf({ choices: [], usage: null, service_tier: null })).toEqual({ outputBytes: 0 })
   })
 
-  test('is parsed once, for whoever translates it', () => {
+  test('is parsed once, and the translation uses the result', () => {
     expect(wholeOf({ choices: [], more: 1 })?.json).toEqual({ choices: [], more: 1 })
   })
 
-  test('tells the class it was served at', () => {
+  test('reports its service tier', () => {
     expect(answerOf({ choices: [], service_tier: 'default' })?.serviceClass).toBe('default')
     expect(frameOf({ choices: [], service_tier: 'flex' }).serviceClass).toBe('flex')
     expect(frameOf({ choices: [], service_tier: 5 }).serviceClass).toBeUndefined()
   })
 
-  test('is counted by what its characters come to', () => {
+  test('is estimated by its characters', () => {
     expect(answerOf({ choices: [{ message: { content: '江河 é' } }] })?.outputBytes).toBe(11)
     expect(delta({ content: '江河' }).outputBytes).toBe(8)
   })
 
-  test.each(['hello', '{"choices":[', '', 'null', '5', '{"a":1}', '{"choices":{}}'])('is none: %p', body => {
+  test.each(['hello', '{"choices":[', '', 'null', '5', '{"a":1}', '{"choices":{}}'])('is not recognized: %p', body => {
     expect(readAnswer(Buffer.from(body))).toBeUndefined()
   })
 
-  test('may be an error in disguise', () => {
+  test('may be an error with the status 200', () => {
     expect(answerOf({ error: { message: 'm', type: 't', code: 'c', param: 'p' } })?.error).toEqual({
       ...{ status: 502, message: 'm', type: 't', code: 'c', param: 'p' },
     })
@@ -54,7 +54,7 @@ describe('an answer', () => {
     expect(answerOf({ error: null, choices: [] })?.error).toBeUndefined()
   })
 
-  test('counts everything that was written', () => {
+  test('counts all output', () => {
     const call = { function: { name: 'four', arguments: '{}' } }
     const message = { content: 'ab', refusal: 'cd', reasoning_content: 'efgh', tool_calls: [call] }
     expect(answerOf({ choices: [{ message }, { message: { content: 'ij' } }] })?.outputBytes).toBe(17)
@@ -64,7 +64,7 @@ describe('an answer', () => {
 })
 
 describe('an event', () => {
-  test('that means nothing', () => {
+  test('without a meaning', () => {
     expect(readFrame(undefined).kind).toBe('aside')
   })
 
@@ -72,7 +72,7 @@ describe('an event', () => {
     expect(readFrame('[DONE]')).toMatchObject({ kind: 'terminal' })
   })
 
-  test('that opens it', () => {
+  test('that opens the stream', () => {
     expect(delta({ role: 'assistant', content: '' })).toMatchObject({ kind: 'opening', finishes: 0, outputBytes: 0 })
     expect(delta({ role: 'assistant', content: null })).toMatchObject({ kind: 'opening' })
     expect(delta({ tool_calls: [] })).toMatchObject({ kind: 'opening' })
@@ -98,7 +98,7 @@ describe('an event', () => {
     expect(delta(fields)).toMatchObject({ kind: 'content', outputBytes: bytes, finishes: 0 })
   })
 
-  test('that finishes', () => {
+  test('with a finish reason', () => {
     for (const reason of ['stop', 'length', 'tool_calls', 'content_filter', 'eos']) {
       expect(delta({}, reason)).toMatchObject({ kind: 'content', finishes: 1 })
     }
@@ -106,7 +106,7 @@ describe('an event', () => {
     expect(delta({ role: 'assistant' }, '')).toMatchObject({ kind: 'opening', finishes: 0 })
   })
 
-  test('of usage alone', () => {
+  test('with usage only', () => {
     const usage = { prompt_tokens: 7, completion_tokens: 5 }
     const read = { input: 7, output: 5 }
     expect(frameOf({ choices: [], usage })).toMatchObject({ kind: 'usage', usage: read })
@@ -115,18 +115,18 @@ describe('an event', () => {
     expect(frameOf({ choices: [], usage: { prompt_tokens: -1 } })).toMatchObject({ kind: 'usage', usage: 'nonsense' })
   })
 
-  test('of an error', () => {
+  test('with an error', () => {
     const error = { message: 'm', type: 't' }
     expect(frameOf({ error })).toMatchObject({ kind: 'error', error })
     expect(frameOf({ error: 'words' })).toMatchObject({ kind: 'error', error: { message: 'words' } })
     expect(frameOf({ error: null, choices: [] }).kind).toBe('opening')
   })
 
-  test.each(['', '{', 'null', '5', '"x"', 'hello', '{"choices":[', '[DONE'])('that is none: %p', data => {
+  test.each(['', '{', 'null', '5', '"x"', 'hello', '{"choices":[', '[DONE'])('that is garbage: %p', data => {
     expect(readFrame(data).kind).toBe('garbage')
   })
 
-  test('of odd shapes does no harm', () => {
+  test('of an unexpected form does not throw', () => {
     const deltas = [5, { tool_calls: [null] }, { tool_calls: [{ function: 5 }] }, { content: 5 }, { refusal: [] }]
     const choices = [null, 5, ...deltas.map(fields => ({ delta: fields }))]
     expect(frameOf({ choices })).toMatchObject({ kind: 'opening', outputBytes: 0 })

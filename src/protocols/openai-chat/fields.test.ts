@@ -1,4 +1,4 @@
-// The tables of fields: each field of a chat request is carried, or said to be lost.
+// Tests that each field of a chat request is carried or reported as lost.
 
 import { describe, expect, test } from 'bun:test'
 import type { ChatCompletionCreateParamsBase } from 'openai/resources/chat/completions/completions'
@@ -7,7 +7,7 @@ import { arkChat } from '../ark/protocol.ts'
 import type { Flavour } from './flavour.ts'
 import { openaiChat } from './flavour.ts'
 
-describe('every field is carried or said to be lost', () => {
+describe('each field is carried or reported as lost', () => {
   const schema = { type: 'object', properties: {} }
   const tool = { type: 'function', function: { name: 'f', parameters: schema } }
   type Samples = { readonly [Name in keyof Required<ChatCompletionCreateParamsBase>]: unknown }
@@ -98,7 +98,7 @@ describe('every field is carried or said to be lost', () => {
   test.each(Object.entries({ ...samples, ...extensions }))('%s', (field, value) => fed(field, value, openaiChat))
   test.each(Object.entries(ark))('of Ark: %s', (field, value) => fed(field, value, arkChat))
 
-  test('and those of messages, parts, calls and tools as well', () => {
+  test('also fields of messages, parts, calls and tools', () => {
     const said = readChat({
       messages: [
         { role: 'system', content: 'x', new_of_system: 1 },

@@ -1,4 +1,4 @@
-// What of a chat request can be bounded by its bytes, and what an estimate should make of the rest.
+// Tests which chat requests are limited by their size, the estimate of other input, and the paid services.
 
 import { describe, expect, test } from 'bun:test'
 import type { Call } from '../neutral/call.ts'
@@ -32,7 +32,7 @@ describe('all input is text in the body', () => {
   })
 })
 
-describe('input comes from elsewhere', () => {
+describe('some input is not text in the body', () => {
   const parts: readonly (readonly [string, unknown])[] = [
     ['an image by its address', image('https://x.example/cat.png')],
     ['an image in the body', image('data:image/png;base64,AAAA')],
@@ -47,7 +47,7 @@ describe('input comes from elsewhere', () => {
     expect(withPart(text, part)).toMatchObject({ textOnly: false, searchesMax: 0 })
   })
 
-  test('an earlier answer that was spoken', () => {
+  test('an earlier audio answer', () => {
     expect(read({ messages: [{ role: 'assistant', audio: { id: 'audio_1' } }] }).textOnly).toBe(false)
   })
 
@@ -87,7 +87,7 @@ describe('input comes from elsewhere', () => {
     [{ parameters: { enable_search: true, top_k: 3 } }, 'parameters.enable_search'],
   ]
 
-  test.each(serving)('%j asks the provider for more than its model', (more, ...names) => {
+  test.each(serving)('%j uses a paid service', (more, ...names) => {
     const { textOnly, searchesMax, services } = read(more)
     expect([textOnly, searchesMax]).toEqual([false, 0])
     expect(services?.map(({ name }) => name)).toEqual(names)
@@ -106,24 +106,24 @@ describe('input comes from elsewhere', () => {
     { stream_options: { include_usage: true }, usage: { include: true }, safety_settings: [{ category: 'A' }] },
     { temperature: 1, chat_template_kwargs: { enable_thinking: true }, cache_prompt: true, service_tier: 'flex' },
   ]
-  test.each(modest)('%j does not', more => expect(read(more).services).toBeUndefined())
+  test.each(modest)('%j uses no paid service', more => expect(read(more).services).toBeUndefined())
 
-  test('a field with too many names in it to look at does, and one with many numbers does not', () => {
+  test('a field with too many names to search counts as a service, and one with many numbers does not', () => {
     const numbers = Array.from({ length: 3_000 }, (_none, at) => at)
     expect(read({ x: numbers }).services).toBeUndefined()
     const names = Object.fromEntries(numbers.map(at => [`f${at}`, 1]))
     expect(read({ x: names }).services).toEqual([{ name: 'x', param: 'x' }])
   })
 
-  test.each(['deferred', 'background'])('an answer that would come later is refused: %s', field => {
+  test.each(['deferred', 'background'])('a deferred answer is refused: %s', field => {
     expect(() => read({ [field]: true })).toThrow('field_invalid')
     expect(() => read({ [field]: 'yes' })).toThrow('field_invalid')
     expect(() => read({ [field.toUpperCase()]: true })).toThrow('field_duplicate')
   })
 })
 
-describe('for an estimate', () => {
-  test('an image is some text, however many bytes it has', () => {
+describe('the estimate', () => {
+  test('counts an image as a fixed amount of text, whatever its size', () => {
     const small = withPart(text, image('data:image/png;base64,AAAA'))
     const large = withPart(text, image(`data:image/png;base64,${'A'.repeat(1_000_000)}`))
     expect(large.bodyBytes).toBeGreaterThan(1_000_000)
@@ -131,14 +131,14 @@ describe('for an estimate', () => {
     expect(small.inputBytes).toBeWithin(4_000, 4_200)
   })
 
-  test('every one of them counts, and the text beside them as it is', () => {
+  test('counts each image, and the text beside them', () => {
     const one = withPart(image('x'), { type: 'text', text: 'a'.repeat(10_000) })
     const two = withPart(image('x'), image('y'), { type: 'text', text: 'a'.repeat(10_000) })
     expect(one.inputBytes).toBeWithin(14_000, 14_300)
     expect(two.inputBytes - one.inputBytes).toBeWithin(4_000, 4_100)
   })
 
-  test('a part that nests without end is no riddle', () => {
+  test('handles a deeply nested part', () => {
     let part: unknown = 'x'
     for (let depth = 0; depth < 200; depth++) part = { deeper: part }
     expect(withPart(part).inputBytes).toBeGreaterThan(0)

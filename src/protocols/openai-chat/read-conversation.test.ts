@@ -1,4 +1,4 @@
-// What a chat request says beside its messages, and that nothing in it breaks its reader.
+// Tests reading a chat request besides its messages, and that no request breaks the reader.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -52,7 +52,7 @@ describe('tools', () => {
     expect(readChat({ tool_choice: given }).toolChoice).toEqual(meant as Conversation['toolChoice'])
   })
 
-  test.each(['any', 5, {}, { type: 'function' }, { type: 'allowed_tools' }])('may not be called as %p says', choice => {
+  test.each(['any', 5, {}, { type: 'function' }, { type: 'allowed_tools' }])('have no valid choice in %p', choice => {
     expect(refusedParam({ tool_choice: choice })).toStartWith('tool_choice')
   })
 })
@@ -81,7 +81,7 @@ describe('how much to think', () => {
     expect(readChat(fields).reasoning).toEqual(wish as Conversation['reasoning'])
   })
 
-  test('Ark shows what is thought', () => {
+  test('Ark shows thoughts', () => {
     expect(readChat({ reasoning_effort: 'high' }, arkChat).reasoning).toEqual({ effort: 'high', show: 'auto' })
     expect(readChat({ reasoning_effort: 'none' }, arkChat).reasoning).toEqual({ effort: 'none' })
   })
@@ -94,7 +94,7 @@ describe('how much to think', () => {
   )
 })
 
-test('nothing but a refusal is thrown, whatever a request says', () => {
+test('any request is read, or throws a Refusal', () => {
   const names = ['model', 'messages', 'role', 'content', 'tool_calls', 'tools', 'type', 'function', 'tool_choice']
   const more = ['response_format', 'thinking', 'extra_body', 'stop', 'image_url', 'url', 'file', 'user', 'assistant']
   const key = fc.oneof(fc.constantFrom(...names, ...more), fc.string({ maxLength: 3 }))

@@ -1,4 +1,4 @@
-// What chat answers mean, whole and in pieces, from upstreams that are careful and from those that are not.
+// Tests reading chat answers, whole and streamed, from correct and from careless upstreams.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -56,12 +56,12 @@ describe('calls', () => {
   const grow = (index: number, text: string) => piece({ index, function: { arguments: text } })
   const both = [call('a', 'f', '{"x":1}'), call('b', 'g', '{"y":2}')]
 
-  test('P2: are counted for themselves, whatever their index', () => {
+  test('P2: have their own index, whatever the upstream sends', () => {
     const pieces = [open(7, 'a', 'f'), grow(7, '{"x":1}'), open(9, 'b', 'g'), grow(9, '{"y":2}')]
     expect(partsOf({ content: 'hm' }, ...pieces)).toEqual([{ kind: 'text', text: 'hm' }, ...both])
   })
 
-  test('P3: whose pieces come by turns, with text between them, are whole', () => {
+  test('P3: are complete if their pieces are mixed, with text between them', () => {
     const pieces = [open(0, 'a', 'f'), open(1, 'b', 'g'), grow(1, '{"y"'), grow(0, '{"x"')]
     expect(partsOf(...pieces, { content: 'text' }, grow(1, ':2}'), grow(0, ':1}'))).toEqual([
       ...both,
@@ -75,19 +75,19 @@ describe('calls', () => {
     expect(partsOf(again('{"x"'), again(':1'), again('}'))).toEqual([call('a', 'f', '{"x":1}')])
   })
 
-  test('without an index are told apart by their ids', () => {
+  test('without an index are distinguished by their ids', () => {
     const bare = (id: string | undefined, name: string | undefined, text: string) =>
       piece({ id, function: { name, arguments: text } })
     expect(partsOf(bare('a', 'f', '{"x"'), bare(undefined, undefined, ':1}'), bare('b', 'g', '{"y":2}'))).toEqual(both)
   })
 
-  test('that are all at the same index are told apart by their ids', () => {
+  test('with the same index are distinguished by their ids', () => {
     const whole = (id: string, name: string, text: string) =>
       piece({ index: 0, id, function: { name, arguments: text } })
     expect(partsOf(whole('a', 'f', '{"x":1}'), whole('b', 'g', '{"y":2}'))).toEqual(both)
   })
 
-  test('without ids are given some', () => {
+  test('without ids get new ids', () => {
     const whole = (name: string, text: string) => piece({ function: { name, arguments: text } })
     expect(partsOf(whole('f', '{"x":1}'), whole('g', '{"y":2}'))).toEqual([
       call('call_m0', 'f', '{"x":1}'),
@@ -95,20 +95,20 @@ describe('calls', () => {
     ])
   })
 
-  test('of one id twice are given another', () => {
+  test('with a repeated id get another id', () => {
     expect(partsOf(open(0, 'a', 'f'), open(1, 'a', 'g'))).toEqual([call('a', 'f', '{}'), call('call_m0', 'g', '{}')])
   })
 
-  test('whose name comes late wait for it', () => {
+  test('whose name arrives late are opened then', () => {
     const late = [piece({ index: 0, id: 'a' }), grow(0, '{"x"'), piece({ index: 0, function: { name: 'f' } })]
     expect(partsOf(...late, grow(0, ':1}'))).toEqual([call('a', 'f', '{"x":1}')])
   })
 
-  test('that never say a name are no answer', () => {
+  test('without a name are no answer', () => {
     expect(() => eventsFrom(deltasOf(grow(0, '{}')))).toThrow(Refusal)
   })
 
-  test('with an object where a text should be, with nothing, and of the time before tools', () => {
+  test('with an object as arguments, without arguments, and in the legacy form', () => {
     expect(partsOf(piece({ index: 0, id: 'a', function: { name: 'f', arguments: { x: 1 } } }))).toEqual([
       call('a', 'f', '{"x":1}'),
     ])
@@ -118,7 +118,7 @@ describe('calls', () => {
     expect(partsOf(piece({}), piece({ index: 0, function: { arguments: '' } }))).toEqual([])
   })
 
-  test('of free text, in their own form and wrapped as a function', () => {
+  test('of custom tools, in their own form and as a function', () => {
     const custom = { ...call('a', 'f', 'free "text"'), custom: true }
     const pieces = [
       piece({ index: 0, id: 'a', type: 'custom', custom: { name: 'f', input: 'free ' } }),
@@ -132,7 +132,7 @@ describe('calls', () => {
     ])
   })
 
-  test('bear the signature that is on them', () => {
+  test('keep their signature', () => {
     const extra_content = { google: { thought_signature: 'sig' } }
     const sealed = { form: 'thought', value: 'sig', origin: ORIGIN } as const
     const events = eventsFrom(deltasOf(piece({ index: 0, id: 'a', function: { name: 'f' }, extra_content })))
@@ -143,8 +143,8 @@ describe('calls', () => {
   })
 })
 
-describe('what is said', () => {
-  test('is taken in the order in which it comes', () => {
+describe('content', () => {
+  test('is read in the order of arrival', () => {
     const deltas = [{ reasoning: 'r' }, { content: 'a' }, { content: 'b' }, { reasoning_content: 's' }]
     expect(partsOf(...deltas, { refusal: 'no' })).toEqual([
       { kind: 'reasoning', text: 'r', sealed: shown },
@@ -154,7 +154,7 @@ describe('what is said', () => {
     ])
   })
 
-  test('in lists of parts, as some show their thoughts', () => {
+  test('in lists of parts, as some upstreams show thoughts', () => {
     const content = [
       { type: 'thinking', thinking: [{ type: 'text', text: 'r' }] },
       { type: 'text', text: 'a' },
@@ -165,7 +165,7 @@ describe('what is said', () => {
     ])
   })
 
-  test('with the state of thoughts, early or late', () => {
+  test('with reasoning state, early or late', () => {
     const sealed = { form: 'encrypted', value: 'eeff', origin: ORIGIN } as const
     const state = [{ encrypted_content: 'ee' }, { encrypted_content: 'ff' }]
     const early = partsOf({ reasoning_content: 'r' }, ...state, { content: 'a' })
@@ -173,7 +173,7 @@ describe('what is said', () => {
     expect(partsOf({ content: 'a' }, ...state)[1]).toEqual({ kind: 'reasoning', text: '', sealed })
   })
 
-  test('with citations, probabilities, images and sounds', () => {
+  test('with citations, probabilities, images and audio', () => {
     const cited = { start_index: 0, end_index: 1, title: 't', url: 'http://x/' }
     const token = { token: 'a', logprob: -1, bytes: [97], top_logprobs: [{ token: 'b', logprob: -2 }] }
     const logprobs = { content: [token] }
@@ -197,7 +197,7 @@ describe('what is said', () => {
     expect(partsOf(...sound)[1]).toEqual({ kind: 'audio', source: { at: 'inline', mime: 'audio/pcm', base64: 'AAE=' } })
   })
 
-  test('in several choices, none of which is missing', () => {
+  test('in several choices, without missing indexes', () => {
     const chunk = (index: number, content: string, finish: string | null = null) => ({
       choices: [{ index, delta: { content }, finish_reason: finish }],
     })
@@ -210,7 +210,7 @@ describe('what is said', () => {
   })
 })
 
-describe('why it stopped', () => {
+describe('the finish reason', () => {
   const finishOf = (reason: unknown, message: object = { content: 'a' }) =>
     readWhole({ choices: [{ message, finish_reason: reason }] }, sourceOf()).choices[0]?.finish
   const calling = { tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }] }
@@ -231,12 +231,12 @@ describe('why it stopped', () => {
     expect(finishOf(reason, calling)).toBe(withCalls)
   })
 
-  test('a refusal is one', () => {
+  test('a refusal is filtered', () => {
     expect(finishOf('stop', { refusal: 'no' })).toBe('filtered')
   })
 })
 
-test('P19: usage is read wherever it stands, and nonsense is not believed', () => {
+test('P19: usage is read from all known fields, and nonsense is not used', () => {
   const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 }
   const [first] = deltasOf({ content: 'a' })
   const read = (...chunks: readonly object[]) => collectAnswer(eventsFrom(chunks)).usage
@@ -247,7 +247,7 @@ test('P19: usage is read wherever it stands, and nonsense is not believed', () =
   expect(read(first!, { choices: [], usage: { prompt_tokens: -1, completion_tokens: 5 } })).toBeUndefined()
 })
 
-test('an upstream that says nothing still has a lawful end', () => {
+test('an empty stream has a valid end', () => {
   expect(collectAnswer(eventsFrom([])).choices).toEqual([{ parts: [], finish: 'other' }])
   expect(collectAnswer(eventsFrom([null, 5, 'x', [], {}])).choices).toEqual([{ parts: [], finish: 'other' }])
 })
@@ -294,7 +294,7 @@ describe('whatever an upstream sends', () => {
     ),
   )
 
-  test('its events obey the law, or it is refused', () => {
+  test('its events are in the right order, or it is refused', () => {
     fc.assert(
       fc.property(fc.array(chunk, { maxLength: 8 }), chunks => {
         try {

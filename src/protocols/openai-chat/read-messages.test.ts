@@ -1,4 +1,4 @@
-// What the messages of a chat request mean, and what in them makes no sense.
+// Tests reading the messages of a chat request, and which messages are refused.
 
 import { describe, expect, test } from 'bun:test'
 import { hello, readChat, refusedParam } from '../../../test/support/chat-requests.ts'
@@ -13,7 +13,7 @@ const turnsOf = (...messages: readonly object[]) => readChat({ messages }).turns
 const partsOf = (...content: readonly object[]) => turnsOf({ role: 'user', content })[0]?.parts
 
 describe('messages', () => {
-  test('keep their roles and places', () => {
+  test('keep their roles and their order', () => {
     const said = turnsOf(
       { role: 'developer', content: 'd' },
       { role: 'user', content: 'u', name: 'Ada' },
@@ -43,7 +43,7 @@ describe('messages', () => {
     ])
   })
 
-  test('P26: results of several calls are one turn, in the order in which they came', () => {
+  test('P26: results of several calls become one message, in their order', () => {
     const call = (id: string, name: string) => ({ id, type: 'function', function: { name, arguments: '{"a":1.0}' } })
     const custom = { id: 'c', type: 'custom', custom: { name: 'h', input: 'free' } }
     const said = turnsOf(
@@ -70,7 +70,7 @@ describe('messages', () => {
     expect(said).toHaveLength(4)
   })
 
-  test('with ids that are counted anew in each message have ids of their own', () => {
+  test('with ids that repeat in each message get unique ids', () => {
     const step = [
       { role: 'assistant', tool_calls: [{ id: 'call_0', function: { name: 'f', arguments: '' } }] },
       { role: 'tool', tool_call_id: 'call_0', content: 'x' },
@@ -82,7 +82,7 @@ describe('messages', () => {
     expect(results).toEqual(calls)
   })
 
-  test('of the time before tools', () => {
+  test('in the legacy form, before tools', () => {
     const said = turnsOf(
       hello,
       { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } },
@@ -123,11 +123,11 @@ describe('messages', () => {
     ['a part that is none', [{ role: 'user', content: [null] }], 'messages[0].content[0]'],
   ]
 
-  test.each(nonsense)('make no sense: %s', (_name, messages, param) => {
+  test.each(nonsense)('are refused: %s', (_name, messages, param) => {
     expect(refusedParam({ messages })).toBe(param)
   })
 
-  test('of many calls with one id are read in time', () => {
+  test('with many calls of one id are read fast enough', () => {
     const step = [
       { role: 'assistant', tool_calls: [{ id: 'x', function: { name: 'f', arguments: '' } }] },
       { role: 'tool', tool_call_id: 'x', content: 'x' },
@@ -138,7 +138,7 @@ describe('messages', () => {
 })
 
 describe('media', () => {
-  test('by address and inline', () => {
+  test('by URL and inline', () => {
     expect(
       partsOf(
         { type: 'image_url', image_url: { url: 'https://x/y.png', detail: 'low' } },
@@ -168,12 +168,12 @@ describe('media', () => {
     expect(refusedParam(image(url))).toBe('messages[0].content[0].image_url.url')
   })
 
-  test('that is broken is found in time', () => {
+  test('that is invalid is refused fast enough', () => {
     const long = image(`data:image/png;base64,${'A'.repeat(10_000_003)}!`)
     expect(leastCpuMs(() => expect(refusedParam(long)).toBeDefined())).toBeLessThan(1_000)
   })
 
-  test('bears marks of the cache', () => {
+  test('has cache breakpoints', () => {
     expect(
       partsOf(
         { type: 'text', text: 'a', cache_control: { type: 'ephemeral', ttl: '1h' } },
@@ -191,7 +191,7 @@ describe('media', () => {
   })
 })
 
-describe('the state of thoughts', () => {
+describe('reasoning state', () => {
   const own: Sealed = { form: 'thought', value: 'sig', origin: 'here' }
   const call = (id: string, extra = {}) => ({ id, function: { name: 'f', arguments: '{}' }, ...extra })
   const step = (fields: object, ...ids: readonly string[]) => [
@@ -202,7 +202,7 @@ describe('the state of thoughts', () => {
   const said = (messages: readonly object[], flavour?: Flavour, recall?: Call['recall']) =>
     readChat({ messages }, flavour, recall).turns[1]?.parts
 
-  test('is on a call, packed by us or as its provider wrote it', () => {
+  test('is on a call, packed by the gateway or in the form of its provider', () => {
     const signed = (value: string) => call('a', { extra_content: { google: { thought_signature: value } } })
     expect(said(step({ tool_calls: [signed(packSealed(own))] }, 'a'))).toMatchObject([{ sealed: own }])
     const raw: Sealed = { form: 'thought', value: 'raw' }
@@ -210,7 +210,7 @@ describe('the state of thoughts', () => {
     expect(said(step({ tool_calls: [signed('d2VpcjF7broken')] }, 'a'))?.[0]).not.toHaveProperty('sealed')
   })
 
-  test('is recalled for a call, before what is said', () => {
+  test('is loaded for a call, and comes before the content', () => {
     const thought: Sealed = { form: 'encrypted', value: 'e', origin: 'here', id: 'rs_1' }
     const later: Sealed = { form: 'encrypted', value: 'f', origin: 'here' }
     const kept: Record<string, readonly Sealed[]> = { a: [thought, own], b: [later] }
@@ -224,7 +224,7 @@ describe('the state of thoughts', () => {
     ])
   })
 
-  test('belongs to the thoughts that a caller brings back', () => {
+  test('belongs to the thoughts that a caller sends back', () => {
     const signed: Sealed = { form: 'signature', value: 's', origin: 'here' }
     const messages = step({ reasoning_content: 'hm', tool_calls: [call('a')] }, 'a')
     expect(said(messages, undefined, () => [signed])?.[0]).toEqual({ kind: 'reasoning', text: 'hm', sealed: signed })
@@ -235,7 +235,7 @@ describe('the state of thoughts', () => {
     ])
   })
 
-  test("is in Ark's messages, and not twice if it was kept as well", () => {
+  test("is in Ark's messages, and not twice if it is also stored", () => {
     const one: Sealed = { form: 'encrypted', value: 'e', origin: 'here' }
     const two: Sealed = { form: 'redacted', value: 'r', origin: 'here' }
     const fields = { encrypted_content: `${packSealed(one)}.${packSealed(two)}`, tool_calls: [call('a')] }

@@ -1,5 +1,5 @@
-// Thoughts before calls come back to their maker with text and seal, through callers that bring back either, both or
-// neither.
+// Tests that thoughts before calls return to their origin with text and state, for callers that send back the text, the
+// state, both or neither.
 
 import { describe, expect, test } from 'bun:test'
 import { askOf } from '../../../test/support/translation.ts'
@@ -28,7 +28,7 @@ const parts: readonly AnswerPart[] = [
 type Message = Record<string, unknown>
 type Kept = ReadonlyMap<string, readonly string[]>
 
-/** What a caller is told, and what is kept for it, packed as a vault has it. */
+/** The answer that the caller gets, and the stored state, packed as in the vault. */
 function told(said: readonly AnswerPart[], codec: Codec, stream: boolean): { message: Message; kept: Kept } {
   const answer: Answer = { choices: [{ parts: said, finish: 'calls' }] }
   const kept = new Map<string, readonly string[]>()
@@ -82,7 +82,7 @@ describe.each(rows)('%s, streamed: %p', (dialect, stream) => {
     expect<readonly unknown[]>(back).toEqual(parts)
   })
 
-  test('thoughts that are too long to be kept leave their seal', () => {
+  test('of thoughts that are too long to be stored, the state is stored alone', () => {
     const long = 'x'.repeat(bounds.keptReasoningBytesMax)
     const { kept } = told([thought(long, 'S1'), call('a')], codec, stream)
     expect(kept.get('a')!.map(unpackSealed)).toEqual([{ form: 'signature', value: 'S1', origin: 'o' }])

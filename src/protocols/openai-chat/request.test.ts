@@ -1,4 +1,4 @@
-// What is read of a chat request, what is refused, and what is spliced into it.
+// Tests which fields of a chat request are read, which requests are refused, and which fields are replaced.
 
 import { describe, expect, test } from 'bun:test'
 import type { ErrorCode } from '../../base/errors.ts'
@@ -21,7 +21,7 @@ function refusalOf(body: string | Buffer): Refusal {
 }
 
 describe('reads', () => {
-  test('the least that a call is', () => {
+  test('a minimal call', () => {
     expect(read()).toMatchObject({ model: 'a/b', stream: false, wantsUsage: false, choices: 1 })
     expect(read().outputTokensMax).toBeUndefined()
   })
@@ -39,22 +39,22 @@ describe('reads', () => {
     expect(read({ n: 3 }).choices).toBe(3)
   })
 
-  test('the larger of two caps: upstreams differ in which of them they heed', () => {
+  test('the larger of two caps, because upstreams differ in which one they use', () => {
     expect(read({ max_tokens: 5, max_completion_tokens: 7 }).outputTokensMax).toBe(7)
     expect(read({ max_tokens: 7, max_completion_tokens: 5 }).outputTokensMax).toBe(7)
   })
 
-  test('the class of service, as it is written', () => {
+  test('the service tier, unchanged', () => {
     expect(read({ service_tier: 'priority' }).serviceClass).toBe('priority')
     expect(read({ service_tier: null }).serviceClass).toBeUndefined()
     expect(read().serviceClass).toBeUndefined()
   })
 
-  test('whom it is for, and what its cost is to be sorted by', () => {
+  test('the end user and the tags', () => {
     expect(read({ user: 'u-1', safety_identifier: 's-1' }).endUser).toBe('u-1')
     expect(read({ safety_identifier: 's-1' }).endUser).toBe('s-1')
     expect(read({ metadata: { team: 'search', run: 5 } }).tags).toEqual({ team: 'search' })
-    // Of the record's fields none is a reason to refuse a call.
+    // A call is never refused for its labels.
     const odd = read({ user: 5, metadata: [], safety_identifier: {} })
     expect([odd.endUser, odd.tags]).toEqual([undefined, undefined])
   })
@@ -132,11 +132,11 @@ describe('refuses', () => {
     expect(`${code} ${extras.param ?? ''}`.trimEnd()).toBe(told)
   })
 
-  test('no lists of other models that are empty', () => {
+  test('no empty lists of other models', () => {
     expect(read({ models: [], fallbacks: null }).model).toBe('a/b')
   })
 
-  test('nothing of what it does not read', () => {
+  test('no fields that it does not read', () => {
     expect(read({ temperature: 'hot', user: 7, __proto__: null, constructor: {} }).model).toBe('a/b')
   })
 
@@ -157,7 +157,7 @@ describe('writes', () => {
     expect(written(`{"model":"a/b",${rest}`, { model: 'q"\\é', askUsage: true })).toBe(`{"model":"q\\"\\\\é",${rest}`)
   })
 
-  test('a wish for usage only into a stream, and only when wanted', () => {
+  test('the option for usage only into a stream, and only when needed', () => {
     const stream = `{"stream":true,"model":"a/b",${rest}`
     const plain = stream.replace('true', 'false')
     expect(written(stream, { model: 'a/b', askUsage: true })).toBe(
@@ -167,7 +167,7 @@ describe('writes', () => {
     expect(written(plain, { model: 'a/b', askUsage: true })).toBe(plain)
   })
 
-  test('the wish into options that are already there', () => {
+  test('the option for usage into existing options', () => {
     const into = (options: string): string =>
       written(`{"stream_options":${options},"stream":true,"model":"a/b",${rest}`, { model: 'a/b', askUsage: true })
         .slice('{"stream_options":'.length)
@@ -181,11 +181,11 @@ describe('writes', () => {
     expect(into('{"include_usage":true}')).toBe('{"include_usage":true}')
   })
 
-  describe('a cap that is imposed', () => {
+  describe('a cap of the gateway', () => {
     const capped = (fields: string, capField: OutputCapField = 'max_tokens'): string =>
       written(`{${fields}"model":"a/b",${rest}`, { model: 'b', askUsage: true, capField, cap: 300 })
 
-    test('as a field of its own, where the upstream reads it, when the caller gave none', () => {
+    test('as a new field that the upstream reads, if the caller has no cap', () => {
       expect(capped('')).toBe(`{"max_tokens":300,"model":"b",${rest}`)
       expect(capped('', 'max_completion_tokens')).toBe(`{"max_completion_tokens":300,"model":"b",${rest}`)
       expect(capped('"max_tokens": null ,')).toBe(`{"max_tokens": 300 ,"model":"b",${rest}`)
@@ -194,7 +194,7 @@ describe('writes', () => {
       )
     })
 
-    test("in the caller's own field, in both of them, and never above what the caller said", () => {
+    test("in the caller's own fields, and never above the caller's cap", () => {
       expect(capped('"max_tokens": 5000 ,', 'max_completion_tokens')).toBe(`{"max_tokens": 300 ,"model":"b",${rest}`)
       expect(capped('"max_completion_tokens":5e3,')).toBe(`{"max_completion_tokens":300,"model":"b",${rest}`)
       expect(capped('"max_tokens":5000,"max_completion_tokens":4000,')).toBe(
@@ -205,13 +205,13 @@ describe('writes', () => {
       )
     })
 
-    test('beside a wish for usage', () => {
+    test('together with the option for usage', () => {
       const both = JSON.parse(capped('"stream":true,')) as object
       expect(both).toMatchObject({ max_tokens: 300, stream_options: { include_usage: true }, model: 'b', stream: true })
     })
   })
 
-  test('never into the bytes that it was given', () => {
+  test('never into the original bytes', () => {
     const body = bytes(`{"stream":true,"model":"a/b",${rest}`)
     const before = Buffer.from(body)
     writeCall(readCall(body), { model: 'x', askUsage: true, capField: 'max_tokens' })

@@ -1,4 +1,4 @@
-// Reports of usage as providers really send them, as they might, and as they must not.
+// Tests usage reports: real ones of providers, possible ones, and inconsistent ones.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -163,11 +163,11 @@ test('a report is found where each vendor puts it', () => {
   expect(readFrame('{"choices":[],"usage":null,"x_groq":{"id":"x"}}').usage).toBeUndefined()
 })
 
-test('a report of nothing at all is none', () => {
+test('a report without tokens counts as no report', () => {
   expect(readUsage({ prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 })).toBeUndefined()
 })
 
-test('none is reported by nothing', () => {
+test('a missing report counts as no report', () => {
   expect([readUsage(undefined), readUsage(null)]).toEqual([undefined, undefined])
 })
 

@@ -1,4 +1,4 @@
-// Conversations of other dialects as chat requests, and what chat cannot be told.
+// Tests writing conversations as chat requests, and their losses.
 
 import { describe, expect, test } from 'bun:test'
 import { ORIGIN, targetOf } from '../../../test/support/translation.ts'
@@ -34,7 +34,7 @@ const messagesOf = (turns: readonly Turn[], traits: Traits = {}, flavour?: Flavo
   write({ turns }, { traits }, flavour).body.messages
 
 describe('messages', () => {
-  test('of all roles, with instructions where they stood', () => {
+  test('of all roles, with instructions in their positions', () => {
     const turns: readonly Turn[] = [
       { role: 'system', parts: [text('s')] },
       { role: 'developer', parts: [text('d'), text('e')] },
@@ -58,7 +58,7 @@ describe('messages', () => {
     expect(messagesOf(turns, { system: false }).map(message => message.role)).not.toContain('system')
   })
 
-  test('P26: results follow their calls at once, and what is no text in them follows all of them', () => {
+  test('P26: results follow their calls directly, and media of results follow after all of them', () => {
     const image: MediaPart = { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } }
     const call = (id: string): Part => ({ kind: 'call', id, name: 'f', arguments: '{"a": 1.0}' })
     const long = 'x'.repeat(60)
@@ -119,7 +119,7 @@ describe('messages', () => {
     expect(() => write({ turns: [user(kept)] })).toThrow(Refusal)
   })
 
-  test('with marks of the cache, where they are taken', () => {
+  test('with cache breakpoints, if the upstream accepts them', () => {
     const marked: Part = { kind: 'text', text: 'm', cache: { ttl: '1h' } }
     const result: Part = { kind: 'result', callId: 'a', parts: [{ kind: 'text', text: 'r' }], cache: {} }
     const call: Part = { kind: 'call', id: 'a', name: 'f', arguments: '' }
@@ -139,7 +139,7 @@ describe('messages', () => {
     expect(write({ turns }, {}, arkChat).losses).toEqual(['cache_control'])
   })
 
-  test('with a refusal, in its field or in words', () => {
+  test('with a refusal, in its field or as text', () => {
     const turns: Turn[] = [hello, { role: 'assistant', parts: [{ kind: 'refusal', text: 'no' }] }]
     expect(messagesOf(turns)[1]).toEqual({ role: 'assistant', content: null, refusal: 'no' })
     expect(messagesOf(turns, {}, arkChat)[1]).toEqual({ role: 'assistant', content: 'no' })
@@ -154,7 +154,7 @@ describe('thoughts', () => {
   })
   const turns = (...parts: readonly Part[]): Turn[] => [hello, { role: 'assistant', parts: [...parts, text('a')] }]
 
-  test('go back to their origin, and to nobody else', () => {
+  test('go back only to their origin', () => {
     const own = write({ turns: turns(thought(ORIGIN, 'shown')) })
     expect(own.body.messages[1]).toEqual({ role: 'assistant', content: 'a', reasoning_content: 'hm' })
     const foreign: Part[] = [thought('other', 'signature'), { kind: 'reasoning', text: 'of nobody' }]
@@ -163,7 +163,7 @@ describe('thoughts', () => {
     expect([own.losses, others.losses]).toEqual([[], ['reasoning_state']])
   })
 
-  test('have their state in messages of Ark alone', () => {
+  test('have reasoning state only in messages of Ark', () => {
     const said = turns(thought(ORIGIN, 'encrypted'))
     expect(write({ turns: said }, {}, arkChat).body.messages[1]).toMatchObject({
       reasoning_content: 'hm',
@@ -197,7 +197,7 @@ describe('tools', () => {
     { kind: 'native', dialect: 'gemini', what: 'code_execution', value: {} },
   ]
 
-  test('are told by names that fit, which are known again', () => {
+  test('have valid names, which are converted back in the answer', () => {
     const { body, losses, target } = write({ tools })
     const names = (body.tools as { type: string; function?: { name: string }; custom?: { name: string } }[]).map(
       tool => tool.function?.name ?? tool.custom?.name ?? '',
@@ -209,13 +209,13 @@ describe('tools', () => {
     expect(body).not.toHaveProperty('web_search_options')
   })
 
-  test('may search where the model can', () => {
+  test('include a web search if the model has one', () => {
     const { body, losses } = write({ tools }, { traits: { searches: true } })
     expect(body.web_search_options).toEqual({ search_context_size: 'low' })
     expect(losses).toEqual(['code_execution', 'web_search.domains'])
   })
 
-  test('of free text are functions where there are no others', () => {
+  test('that are custom become functions if the flavour has no custom tools', () => {
     const call: Part = { kind: 'call', id: 'a', name: 'free', arguments: 'x "y"', custom: true }
     const turns: Turn[] = [hello, { role: 'assistant', parts: [call] }]
     const { body, target } = write({ tools: tools.slice(3, 4), turns }, {}, arkChat)
@@ -275,7 +275,7 @@ describe('how much to think', () => {
     expect(thinking(wish, traits)).toEqual([effort, undefined, losses])
   })
 
-  test('is a switch and a word to Ark', () => {
+  test('is a switch and an effort for Ark', () => {
     expect(thinking({ effort: 'high' }, {}, arkChat)).toEqual(['high', { type: 'enabled' }, []])
     expect(thinking({ budget: 0 }, {}, arkChat)).toEqual([undefined, { type: 'disabled' }, []])
     expect(thinking({ adaptive: true }, {}, arkChat)).toEqual([undefined, undefined, []])
@@ -283,7 +283,7 @@ describe('how much to think', () => {
 })
 
 describe('settings', () => {
-  test('P36: are all carried that chat knows', () => {
+  test('P36: that chat has are all carried', () => {
     const { body, losses } = set({
       stream: true,
       outputTokensMax: 100,
@@ -311,7 +311,7 @@ describe('settings', () => {
     expect(losses).toEqual([])
   })
 
-  test('that chat or its model does not know are losses', () => {
+  test('that chat or the model does not have are losses', () => {
     const { losses } = set({ topK: 5, metadata: { a: 'b' }, serviceClass: 'ultrafast' })
     expect(losses.toSorted()).toEqual(['metadata', 'service_tier', 'top_k'])
     const cold = set({ temperature: 1, topP: 1 }, { traits: { sampling: false } })
@@ -325,7 +325,7 @@ describe('settings', () => {
     expect(ark.losses).toEqual(['prompt_cache_key', 'verbosity', 'service_tier'])
   })
 
-  test('bound the output by the lesser of two caps, in the field that the upstream reads', () => {
+  test('limit the output to the lower of two caps, in the field that the upstream reads', () => {
     const capField = 'max_completion_tokens'
     expect(set({ outputTokensMax: 100 }, { cap: 50, capField }).body).toMatchObject({ max_completion_tokens: 50 })
     expect(set({ outputTokensMax: 10 }, { cap: 50 }).body).toMatchObject({ max_tokens: 10 })
@@ -334,7 +334,7 @@ describe('settings', () => {
     expect(() => set({ choices: 6 }, {}, arkChat)).toThrow(Refusal)
   })
 
-  test('hold the answer to a schema, or tell of it', () => {
+  test('ask for a schema, or describe it in a message', () => {
     const schema = { type: 'object', properties: { a: {} } }
     const format = { kind: 'schema', name: 'a b', schema, strict: true } as const
     expect(write({ format }).body.response_format).toEqual({

@@ -1,4 +1,4 @@
-// Answers as chat clients get them, whole and streamed: judged by the strictest of them, and read back.
+// Tests writing chat answers, whole and streamed: with the strictest clients, and by reading them again.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -56,7 +56,7 @@ const wholeOf = (answer: Answer, ask = askOf(), flavour: Flavour = openaiChat) =
 
 const reasons = ['stop', 'length', 'tool_calls', 'content_filter', 'function_call']
 
-/** The rules of the strict helpers, chunk by chunk. */
+/** Checks the rules of the strict SDK helpers for each chunk. */
 function checkLegal(chunks: readonly Chunk[], { choices, wantsUsage }: AnswerAsk): void {
   const [roles, finishes, types] = [new Set<number>(), new Map<number, string>(), new Set<string>()]
   chunks.forEach((chunk, at) => {
@@ -81,8 +81,8 @@ function checkLegal(chunks: readonly Chunk[], { choices, wantsUsage }: AnswerAsk
   for (const reason of finishes.values()) expect(reasons).toContain(reason)
 }
 
-describe('any lawful stream', () => {
-  test('becomes a legal one', () => {
+describe('any valid stream of events', () => {
+  test('becomes a valid chat stream', () => {
     fc.assert(
       fc.property(anyEvents(), fc.boolean(), fc.constantFrom(openaiChat, arkChat), (events, wantsUsage, flavour) => {
         const ask = askOf({ wantsUsage, choices: 3 })
@@ -92,7 +92,7 @@ describe('any lawful stream', () => {
     )
   })
 
-  test('is taken by the strict helper, and says the same as the whole answer', async () => {
+  test('is accepted by the strict SDK helper, and equals the whole answer', async () => {
     await fc.assert(
       fc.asyncProperty(anyEvents(1), async events => {
         const lines = chunksOf(events).map(chunk => `${JSON.stringify(chunk)}\n`)
@@ -108,7 +108,7 @@ describe('any lawful stream', () => {
     )
   })
 
-  test('means the same when it is read again, but for what chat cannot say', () => {
+  test('is the same when it is read again, except for losses', () => {
     fc.assert(
       fc.property(anyEvents(1), events => {
         const reader = new ChatEventReader(sourceOf())
@@ -152,14 +152,14 @@ test('P15: usage adds up to the same buckets when it is read again', () => {
   })
 })
 
-test('P19: usage is told to those who asked, and to nobody else', () => {
+test('P19: usage is sent only to callers that asked for it', () => {
   const answer = answerOf([{ kind: 'text', text: 'a' }], { usage: { input: 1, output: 2 } })
   expect(chunksOf(eventsOf(answer)).at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 1 } })
   expect(textOf(eventsOf(answer), askOf({ wantsUsage: false }))).not.toContain('usage')
   expect(wholeOf(answer, askOf({ wantsUsage: false })).usage).toMatchObject({ total_tokens: 3 })
 })
 
-describe('P37: the reason for stopping', () => {
+describe('P37: the finish reason', () => {
   const call: AnswerPart = { kind: 'call', id: 'a', name: 'f', arguments: '' }
   const rows = [
     ['stop', 'stop', 'tool_calls'],
@@ -188,7 +188,7 @@ describe('P37: the reason for stopping', () => {
     expect(tell([call], legacy)).toBe(withCalls === 'tool_calls' ? 'function_call' : withCalls)
   })
 
-  test('of a refusal in words is like any other', () => {
+  test('of a refusal with text is like any other', () => {
     const answer: Answer = { choices: [{ parts: [{ kind: 'refusal', text: 'no' }], finish: 'filtered' }] }
     const [choice] = wholeOf(answer).choices
     expect(choice).toMatchObject({ finish_reason: 'stop', message: { refusal: 'no', content: null } })
@@ -196,7 +196,7 @@ describe('P37: the reason for stopping', () => {
 })
 
 describe('a message', () => {
-  test('holds what was said, thought, cited and called', () => {
+  test('contains text, thoughts, citations and calls', () => {
     const thought: AnswerPart = { kind: 'reasoning', text: 'hm' }
     const answer = answerOf([
       thought,
@@ -231,7 +231,7 @@ describe('a message', () => {
     )
   })
 
-  test('to a client from before tools has one call, where that client looks', () => {
+  test('for a legacy client has one call in `function_call`', () => {
     const ask = askOf({ json: { functions: [{ name: 'f' }] } })
     const calls = ['f', 'g'].map((name): AnswerPart => ({ kind: 'call', id: name, name, arguments: '{"a":1}' }))
     expect(wholeOf(answerOf(calls), ask).choices[0]?.message).toMatchObject({
@@ -244,7 +244,7 @@ describe('a message', () => {
     ])
   })
 
-  test('is not of a choice that nobody asked for', () => {
+  test('is left out for a choice beyond the requested number', () => {
     const choice = { parts: [{ kind: 'text', text: 'a' }], finish: 'stop' } as const
     const ask = askOf()
     expect(wholeOf({ choices: [choice, choice] }, ask).choices).toHaveLength(1)
@@ -254,7 +254,7 @@ describe('a message', () => {
   })
 })
 
-describe('the state of thoughts', () => {
+describe('reasoning state', () => {
   const sealed = (value: string, form: Sealed['form'] = 'encrypted'): Sealed => ({ form, value, origin: 'o' })
   const thought = (value: string): AnswerPart => ({ kind: 'reasoning', text: 't', sealed: sealed(value) })
   const call = (id: string, own?: Sealed): AnswerPart => ({
@@ -275,7 +275,7 @@ describe('the state of thoughts', () => {
     ['c', ['4', '3']],
   ] as const
 
-  test.each(['whole', 'streamed'])('is kept with the call that follows it: %s', way => {
+  test.each(['whole', 'streamed'])('is stored with the call after it: %s', way => {
     const calls: (readonly [string, readonly string[]])[] = []
     const ask = askOf({ keep: (id, states) => calls.push([id, states.map(state => state.value)]) })
     if (way === 'whole') writeWhole(answer, ask, openaiChat)
@@ -283,7 +283,7 @@ describe('the state of thoughts', () => {
     expect(calls).toEqual([...kept])
   })
 
-  test('of a signed call goes with it', () => {
+  test('of a signed call is sent with the call', () => {
     const extra_content = { google: { thought_signature: packSealed(sealed('sig', 'thought')) } }
     expect(wholeOf(answer).choices[0]?.message.tool_calls).toMatchObject([{ id: 'a', extra_content }, {}, {}])
     const first = deltasOf(answer).find(delta => delta.tool_calls !== undefined)
@@ -298,7 +298,7 @@ describe('the state of thoughts', () => {
     expect(deltas.at(-2)?.tool_calls).toEqual([{ index: 0, function: { arguments: '' }, extra_content }])
   })
 
-  test("is in Ark's messages, all of it", () => {
+  test("is complete in Ark's messages", () => {
     const message = wholeOf(answer, askOf(), arkChat).choices[0]!.message
     const streamed = deltasOf(answer, askOf(), arkChat)
       .map(delta => delta.encrypted_content ?? '')

@@ -1,4 +1,4 @@
-// What is read of answers and of the events of a stream as they pass, and of their usage.
+// Tests what is read from whole responses, from events of a stream, and from their usage.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -13,7 +13,7 @@ const frameOf = (json: unknown) => readFrame(JSON.stringify(json))
 const usage = { input_tokens: 100, output_tokens: 40, total_tokens: 140 }
 
 describe('an answer', () => {
-  test('tells what was written and what was used', () => {
+  test('reports the size of the output and the usage', () => {
     const output = [
       { type: 'reasoning', summary: [{ type: 'summary_text', text: 'four' }] },
       {
@@ -36,7 +36,7 @@ describe('an answer', () => {
     })
   })
 
-  test.each(['hello', '{"output":[', '', 'null', '[]', '{"a":1}', '{"output":{}}'])('is none: %p', body => {
+  test.each(['hello', '{"output":[', '', 'null', '[]', '{"a":1}', '{"output":{}}'])('is not recognized: %p', body => {
     expect(readAnswer(Buffer.from(body))).toBeUndefined()
   })
 
@@ -59,7 +59,7 @@ describe('an answer', () => {
       { message: 'top', code: 'c' },
       { status: 502, message: 'top', code: 'c' },
     ],
-  ])('P8: is an error in disguise: %j', (json, error) => {
+  ])('P8: is an error with the status 200: %j', (json, error) => {
     expect(answerOf({ ...json, usage })).toMatchObject({ error, usage: { input: 100, output: 40 } })
   })
 })
@@ -102,7 +102,7 @@ describe('an event', () => {
     expect(frameOf({ type }).kind).toBe('garbage')
   })
 
-  test('P8: that it failed is an error, with its usage', () => {
+  test('P8: of a failed response is an error with usage', () => {
     const response = { status: 'failed', error: { code: 'server_error', message: 'm' }, usage }
     const reading = frameOf({ type: 'response.failed', response })
     expect(reading).toMatchObject({
@@ -117,7 +117,7 @@ describe('an event', () => {
     { type: 'error', code: 'rate_limit_exceeded', message: 'm', param: null, sequence_number: 3 },
     { type: 'error', error: { type: 'tokens', code: 'rate_limit_exceeded', message: 'm', param: null } },
     { error: { code: 'rate_limit_exceeded', message: 'm' } },
-  ])('P7: is an error, flat or nested: %j', event => {
+  ])('P7: is an error, at the top level or nested: %j', event => {
     expect(frameOf(event)).toMatchObject({
       kind: 'error',
       error: { status: 429, code: 'rate_limit_exceeded', message: 'm' },
@@ -129,12 +129,12 @@ describe('an event', () => {
     expect(readFrame(data).kind).toBe('garbage')
   })
 
-  test('that means nothing', () => {
+  test('without a meaning', () => {
     expect(readFrame(undefined).kind).toBe('aside')
     expect(readFrame('[DONE]').kind).toBe('aside')
   })
 
-  test('of noise is read in time', () => {
+  test('with random content is read fast enough', () => {
     const noise = [`{"type":"${'{["'.repeat(20_000)}`, '['.repeat(64 * 1024), `"${'\\u0000'.repeat(10_000)}"`]
     const readAll = () => {
       for (const data of noise) readFrame(data)
@@ -187,11 +187,11 @@ describe('usage', () => {
   })
 
   const unsaid = { usage: { input_tokens: 0, output_tokens: 0 } }
-  test.each([{}, null, 5, { usage: null }, unsaid])('is none: %j', response => {
+  test.each([{}, null, 5, { usage: null }, unsaid])('is missing: %j', response => {
     expect(readUsage(response)).toBeUndefined()
   })
 
-  test('the buckets’ sum is the provider’s total, and what is written is read as the same', () => {
+  test('the sum of the buckets is the provider’s total, and written usage is read as the same', () => {
     const count = fc.nat(1e6)
     const buckets = fc.record({
       input: fc.integer({ min: 1, max: 1e6 }),

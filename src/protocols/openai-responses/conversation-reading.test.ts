@@ -1,4 +1,4 @@
-// Requests read into neutral conversations.
+// Tests reading requests into neutral conversations.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -7,7 +7,7 @@ import { leastCpuMs } from '../../../test/support/cpu.ts'
 import { read, readItems, readPart, refusedParam, write } from '../../../test/support/responses-wire.ts'
 import { Refusal } from '../../base/errors.ts'
 
-/** Each field that the SDK knows, with a value that is no default, and what becomes of it. */
+/** Each field of the SDK with a value other than the default, and whether it is carried or lost. */
 type Fate = 'read' | 'moot' | string
 const every: Record<keyof ResponseCreateParams, readonly [value: unknown, fate: Fate]> = {
   access_programs: [{ cyber: 'standard' }, 'access_programs'],
@@ -45,7 +45,7 @@ const every: Record<keyof ResponseCreateParams, readonly [value: unknown, fate: 
   user: ['someone', 'read'],
 }
 
-describe('every field of the SDK', () => {
+describe('each field of the SDK', () => {
   const plain = read({})
 
   test.each(Object.entries(every))('%s', (field, [value, fate]) => {
@@ -56,7 +56,7 @@ describe('every field of the SDK', () => {
     else expect(carried).toEqual(before)
   })
 
-  test('and one that nobody knows', () => {
+  test('an unknown field', () => {
     expect(read({ brand_new: 1, nothing: null }).unread).toEqual(['brand_new'])
     expect(read({ metadata: { a: 'b' } }, 'ark-responses').unread).toEqual(['metadata'])
     expect(read({ caching: { type: 'enabled' }, session: { id: 's' } }, 'ark-responses').unread).toEqual([
@@ -88,7 +88,7 @@ describe('every field of the SDK', () => {
 })
 
 describe('items', () => {
-  test('become turns: what the model said, thought and called is one, and so are results', () => {
+  test('become messages: texts, thoughts and calls of the model become one, and so do results', () => {
     const turns = readItems(
       { role: 'developer', content: 'rules' },
       { role: 'user', content: [{ type: 'input_text', text: 'hi' }] },
@@ -202,7 +202,7 @@ describe('items', () => {
     expect(refusedParam(() => readItems(item))).toBe(param)
   })
 
-  test('a result may belong to a call that is kept elsewhere', () => {
+  test('a result may belong to a call that is stored elsewhere', () => {
     const input = [{ type: 'function_call_output', call_id: 'kept', output: 'x' }]
     expect(read({ input, previous_response_id: 'resp_1' }).turns).toHaveLength(1)
     expect(readItems({ type: 'item_reference', id: 'fc_1' }, ...input)).toHaveLength(2)
@@ -262,7 +262,7 @@ describe('any JSON at all', () => {
     )
   })
 
-  test('a long picture is read in time', () => {
+  test('a large image is read fast enough', () => {
     const url = `data:image/png;base64,${'A'.repeat(10 * 1024 * 1024)}`
     const readUrl = () => expect(readPart({ type: 'input_image', image_url: url })).toMatchObject({ kind: 'image' })
     expect(leastCpuMs(readUrl)).toBeLessThan(1_500)

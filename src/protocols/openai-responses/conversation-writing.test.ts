@@ -1,4 +1,4 @@
-// Requests written from neutral conversations.
+// Tests writing neutral conversations as requests.
 
 import { describe, expect, test } from 'bun:test'
 import type { Wire } from '../../../test/support/responses-wire.ts'
@@ -22,7 +22,7 @@ describe('written again', () => {
     { type: 'code_interpreter', container: 'c' },
   ]
 
-  test('a request says the same, statelessly', () => {
+  test('a request is the same, and stores nothing', () => {
     const input = [
       {
         type: 'message',
@@ -100,11 +100,11 @@ describe('written again', () => {
     expect(write(say({ settings: { stream: false, ...settings } })).losses).toEqual([code])
   })
 
-  test('several answers are refused, naming n', () => {
+  test('several choices are refused, with the field n', () => {
     expect(refusedParam(() => write(say({ settings: { stream: false, choices: 2 } })))).toBe('n')
   })
 
-  test('the cap is the least of the caller’s and ours', () => {
+  test('the cap is the lower one of the caller’s and the gateway’s', () => {
     const capped = (own: number | undefined, cap: number | undefined) =>
       write(say({ settings: { stream: false, ...(own !== undefined && { outputTokensMax: own }) } }), { cap }).json
         .max_output_tokens
@@ -112,12 +112,12 @@ describe('written again', () => {
     expect(capped(undefined, undefined)).toBeUndefined()
   })
 
-  test('a long name of a user becomes a hash', () => {
+  test('a long id of an end user becomes a hash', () => {
     const { safety_identifier: id } = write(say({ settings: { stream: false, endUser: 'u'.repeat(200) } })).json
     expect(id).toMatch(/^[0-9a-f]{64}$/)
   })
 
-  test('usual service has its own word', () => {
+  test('the default tier has its own name', () => {
     expect(write(say({ settings: { stream: false, serviceClass: 'standard_only' } })).json.service_tier).toBe('default')
   })
 
@@ -144,13 +144,13 @@ describe('written again', () => {
     expect([...notes.renamed]).toEqual([['a_b_2', 'a.b']])
   })
 
-  test('P30: a result that failed says so in words', () => {
+  test('P30: a failed result says so in its text', () => {
     const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'boom' }], failed: true } as const
     const items = write(say({ turns: [{ role: 'tool', parts: [result] }] })).json.input
     expect(items).toEqual([{ type: 'function_call_output', call_id: 'c', output: 'The tool failed:\nboom' }])
   })
 
-  test('JSON without a schema is asked for in words as well, unless somebody did', () => {
+  test('the JSON mode adds a message about JSON, unless a message mentions it', () => {
     const plain = write(say({ format: { kind: 'json' } })).json
     expect(plain.text).toEqual({ format: { type: 'json_object' } })
     expect((plain.input as Wire[]).at(-1)).toMatchObject({ role: 'developer' })
@@ -158,7 +158,7 @@ describe('written again', () => {
     expect(write(say({ turns, format: { kind: 'json' } })).json.input).toHaveLength(1)
   })
 
-  test('marks of the cache stand on results, and are lost where the model takes none', () => {
+  test('results have cache breakpoints, which are lost if the model has none', () => {
     const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'x' }], cache: { ttl: '1h' } } as const
     const conversation = say({ turns: [{ role: 'tool', parts: [result] }] })
     expect(write(conversation).json.input).toEqual([
@@ -193,14 +193,14 @@ describe('thinking', () => {
     expect(json.include !== undefined).toBe(sealed)
   })
 
-  test('that cannot be had as wished is said to be lost', () => {
+  test('that the model does not support is a loss', () => {
     const lost = (traits: Traits) => write(say({ reasoning: { effort: 'max' } }), { traits }).losses
     expect(lost({})).toEqual([])
     expect(lost({ efforts: ['low'] })).toEqual(['reasoning.effort'])
     expect(lost({ thinking: 'none' })).toEqual(['reasoning'])
   })
 
-  test('goes without sampling where the model wants that', () => {
+  test('has no sampling settings if the model allows none', () => {
     const settings = { stream: false, temperature: 1 }
     expect(write(say({ settings }), { traits: { sampling: false } })).toMatchObject({ losses: ['temperature'] })
     const traits = { thinking: 'effort', samplingWithoutThinking: true } as const
@@ -231,7 +231,7 @@ describe('thinking', () => {
     expect(carried('gRaw')).toEqual([])
   })
 
-  test('what signs a call comes back to it', () => {
+  test('the signature of a call returns to the call', () => {
     const thought = { origin: 'o', form: 'thought', value: 'sig' } as const
     const answer = {
       choices: [{ parts: [{ kind: 'call', id: 'c', name: 'f', arguments: '{}', sealed: thought }], finish: 'calls' }],
@@ -251,7 +251,7 @@ describe('thinking', () => {
 })
 
 describe('Ark', () => {
-  test('has its own words', () => {
+  test('has its own fields and values', () => {
     const { json, losses, notes } = write(
       say({
         turns: [
@@ -293,7 +293,7 @@ describe('Ark', () => {
     expect([...notes.wrapped!]).toEqual(['shell'])
   })
 
-  test('is read as it means it', () => {
+  test('is read with its own meaning', () => {
     expect(read({ thinking: { type: 'disabled' } }, 'ark-responses').reasoning).toEqual({ effort: 'none' })
     expect(read({ thinking: { type: 'auto' } }, 'ark-responses').reasoning).toEqual({ adaptive: true, show: 'auto' })
     expect(read({ reasoning: { effort: 'low' } }, 'ark-responses').reasoning).toEqual({ effort: 'low', show: 'auto' })

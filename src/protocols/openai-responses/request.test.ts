@@ -1,4 +1,4 @@
-// What is read of a request, and which of its bytes change on the way to an upstream of the same dialect.
+// Tests which fields of a request are read, and which bytes change for an upstream of the same dialect.
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
@@ -81,7 +81,7 @@ describe('a call', () => {
   )
 })
 
-describe('the weight of an input', () => {
+describe('the estimate of the input', () => {
   const image = { type: 'input_image', image_url: `data:image/png;base64,${'A'.repeat(100_000)}` }
 
   test.each([
@@ -115,11 +115,11 @@ describe('the weight of an input', () => {
     expect(call.services?.map(({ name }) => name.split(':')[0]!)).toEqual(isNamed ? [tool.type] : undefined)
   })
 
-  test('takes an image for some text', () => {
+  test('counts an image as a fixed amount of text', () => {
     expect(read({ ...base, input: [{ role: 'user', content: [image] }] }).inputBytes).toBeLessThan(5_000)
   })
 
-  test('bounds searches by the calls that the caller allows', () => {
+  test('limits searches to the tool calls that the caller allows', () => {
     expect(read({ ...base, tools: [{ type: 'web_search' }], max_tool_calls: 3 }).searchesMax).toBe(3)
     expect(read({ ...base, tools: [{ type: 'web_search' }], max_tool_calls: 99 }).searchesMax).toBe(99)
     expect(read({ ...base, tools: [{ type: 'web_search' }], max_tool_calls: 5_000 }).searchesMax).toBe(1_000)
@@ -128,7 +128,7 @@ describe('the weight of an input', () => {
 })
 
 describe('the bytes for an upstream', () => {
-  test('are the caller’s but for the model', () => {
+  test('are the caller’s, except for the model', () => {
     const text = '{ "input" : "\\u00e9", "model":"p/m","seed":12345678901234567890, "x":{"model":1}}'
     expect(written(text)).toBe(text.replace('"p/m"', '"m"'))
   })
@@ -142,13 +142,13 @@ describe('the bytes for an upstream', () => {
     expect(written(text, { cap: 7 })).toBe(expected)
   })
 
-  test('name the answer before as the upstream does', () => {
+  test('have the upstream’s id of the previous response', () => {
     const text = '{"previous_response_id":"resp_ours","model":"p/m"}'
     expect(written(text, { previous: 'resp_theirs' })).toBe('{"previous_response_id":"resp_theirs","model":"m"}')
     expect(written(text)).toBe('{"previous_response_id":"resp_ours","model":"m"}')
   })
 
-  test('P33: hold no reasoning state of another origin, and that of their own as it was', () => {
+  test('P33: have no reasoning state of another origin, and their own state unchanged', () => {
     const own = packSealed({ origin: 'here', form: 'encrypted', value: 'gAAA+/=', id: 'rs_theirs' })
     const foreign = packSealed({ origin: 'there', form: 'encrypted', value: 'gBBB' })
     const signature = packSealed({ origin: 'here', form: 'signature', value: 'Er' })

@@ -1,4 +1,4 @@
-// What is written for callers, read by their own SDKs: two of OpenAI's and Vercel's.
+// Tests that SDKs read the written responses: two of OpenAI's SDKs and Vercel's.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { createOpenAI } from '@ai-sdk/openai'
@@ -50,7 +50,7 @@ const errors = {
   'error-503': new Refusal('no_channel', 'x'),
 }
 
-/** Answers a model of each name with the case of that name; `broken` breaks off in the middle. */
+/** Answers with the case that has the name of the model. `broken` ends in the middle. */
 async function answer(request: Request): Promise<Response> {
   const { model, stream } = (await request.json()) as { model: string; stream?: boolean }
   const error = errors[model as keyof typeof errors]
@@ -79,7 +79,7 @@ afterAll(() => server.stop(true))
 
 const options = () => ({ baseURL, apiKey: 'wk-x', maxRetries: 0 })
 
-/** The two differ in types that mean the same here. */
+/** The types of the two SDKs differ in ways that do not matter here. */
 const clients = {
   'openai 7': () => new OpenAI(options()),
   'openai 6': () => new OpenAI6(options()) as unknown as OpenAI,
@@ -119,7 +119,7 @@ describe.each(Object.entries(clients))('%s', (_, client) => {
     expect((failure as Error).message).toContain(model === 'error-400' ? 'It is n.' : ' ')
   })
 
-  test('P7: raises what breaks off a stream', async () => {
+  test('P7: throws the error that ends a stream', async () => {
     const run = async (): Promise<void> => {
       for await (const _ of await client().responses.create({ model: 'broken', input: 'hi', stream: true }));
     }
@@ -165,7 +165,7 @@ describe('AI SDK', () => {
     expect<string>(plain.finishReason).toBe(reason)
   })
 
-  test('P8: tells what breaks off a stream', async () => {
+  test('P8: reports the error that ends a stream', async () => {
     const faults: unknown[] = []
     const stream = streamText({ model: model('broken'), ...common, onError: ({ error }) => void faults.push(error) })
     await stream.consumeStream()

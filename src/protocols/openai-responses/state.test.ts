@@ -1,4 +1,4 @@
-// Items and bodies for those who keep answers.
+// Tests the items and bodies of stored responses.
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
@@ -8,7 +8,7 @@ import { compactionBody, deletedBody, inputTokensBody, itemsOfInput, pageOf, rea
 const ids = (items: readonly Json[]): readonly unknown[] => items.map(({ id }) => id)
 
 describe('items of an input', () => {
-  test('have names and their long form', () => {
+  test('have ids and their long form', () => {
     expect(itemsOfInput({ input: 'hi' }, 'req_1')).toEqual([
       {
         ...{ id: 'msg_req10000', type: 'message', role: 'user', status: 'completed' },
@@ -44,11 +44,11 @@ describe('bodies', () => {
     expect<unknown>(page(after, limit, order)).toMatchObject({ object: 'list', ...expected })
   })
 
-  test('a page after an item that is not there is refused', () => {
+  test('a page after an unknown item is refused', () => {
     expect(() => page('z', 1, 'asc')).toThrow(Refusal)
   })
 
-  test('of what is deleted, counted and compacted', () => {
+  test('of the endpoints that delete, count and compact', () => {
     expect(JSON.parse(deletedBody('resp_1'))).toEqual({ id: 'resp_1', object: 'response', deleted: true })
     expect(readInputTokens(JSON.parse(inputTokensBody(5)))).toBe(5)
     expect([readInputTokens(null), readInputTokens({ input_tokens: -1 })]).toEqual([undefined, undefined])

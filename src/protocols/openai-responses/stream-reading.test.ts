@@ -1,4 +1,4 @@
-// Answers of upstreams, whole and streamed, read into neutral ones.
+// Tests reading responses, whole and streamed, into neutral answers.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -73,12 +73,12 @@ describe('the golden answer', () => {
     expect(collect(rotated)).toEqual(expected)
   })
 
-  test('is the same with events twice', () => {
+  test('is the same with repeated events', () => {
     const twice = (event: Wire): readonly Wire[] => (String(event.type).endsWith('.delta') ? [event] : [event, event])
     expect(collect(events.flatMap(twice))).toEqual(expected)
   })
 
-  test('is what came of it when it breaks off', () => {
+  test('contains what has arrived if the stream breaks off', () => {
     const cut = events.slice(0, 11)
     expect(collect(cut).choices).toMatchObject([
       { finish: 'other', parts: [{ text: 'Let me think.' }, { kind: 'text', text: 'Hello' }] },
@@ -114,7 +114,7 @@ describe('an answer', () => {
     expect(bothWays(output, rest).choices[0]!.finish).toBe(finish)
   })
 
-  test('P30: keeps refusals, citations, probabilities, pictures and what only this dialect knows', () => {
+  test('P30: keeps refusals, citations, probabilities, images and native parts', () => {
     const annotations = [
       { type: 'url_citation', url: 'https://a.example', title: 't', start_index: 0, end_index: 1 },
       { type: 'file_citation', file_id: 'f', filename: 'a.pdf', index: 0 },
@@ -145,7 +145,7 @@ describe('an answer', () => {
     ])
   })
 
-  test('names tools as the caller does, and calls that have no name', () => {
+  test('has the caller’s tool names, and ids for calls without one', () => {
     const own = notes()
     own.renamed.set('a_b', 'a.b')
     own.wrapped = new Set(['shell'])
@@ -167,13 +167,13 @@ describe('an answer', () => {
     expect<unknown>(streamed.choices[0]!.parts).toEqual(parts)
   })
 
-  test('does not grow once it is done', () => {
+  test('ignores deltas after it is done', () => {
     const delta = { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'x' }
     const done = { type: 'response.content_part.done', output_index: 0, content_index: 0, part: text.content[0] }
     expect(collect([delta, done, delta, last([text])]).choices[0]!.parts).toEqual([{ kind: 'text', text: 'x' }])
   })
 
-  test('keeps paragraphs apart as they come', () => {
+  test('separates paragraphs', () => {
     const delta = (at: number, text: string): Wire => ({
       ...{ type: 'response.reasoning_summary_text.delta', output_index: 0, summary_index: at, delta: text },
     })
@@ -195,7 +195,7 @@ describe('an answer', () => {
     expect(() => codec.readWhole(null, source())).toThrow(Refusal)
   })
 
-  test('is read in time however many items it claims', () => {
+  test('is read fast enough, whatever the number of items', () => {
     const reader = codec.openReader(source())
     const flood = (): void => {
       const delta = { type: 'response.output_text.delta', delta: 'x' }
@@ -249,7 +249,7 @@ describe('any JSON at all', () => {
     fc.assert(fc.property(fc.array(item), output => refusedOr(() => codec.readWhole({ output }, source()))))
   })
 
-  test('is read as lawful events or refused', () => {
+  test('is read as valid events or refused', () => {
     fc.assert(fc.property(fc.array(fc.jsonValue()), events => refusedOr(() => read(events))))
     fc.assert(
       fc.property(fc.array(anyEvent, { maxLength: 12 }), events => refusedOr(() => read(events))),

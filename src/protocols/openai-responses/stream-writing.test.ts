@@ -1,4 +1,4 @@
-// What is written for callers, whole and as a stream, and that the two say the same.
+// Tests writing responses, whole and as a stream, and that both are the same.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -36,7 +36,7 @@ const answerOf = (parts: readonly AnswerPart[], finish: Finish = 'stop'): Answer
 const finalOf = (events: readonly Wire[]): Wire => events.at(-1)!.response as Wire
 const call: AnswerPart = { kind: 'call', id: 'call_a', name: 'f', arguments: '{"a":1}' }
 
-/** Numbers, lifecycles and places, as the strictest official reader checks them. */
+/** Checks sequence numbers, item lifecycles and positions as the strictest official SDK does. */
 function checkLegal(events: readonly Wire[]): void {
   expect(events.map(event => event.sequence_number)).toEqual(events.map((_, index) => index))
   expect(events.slice(0, 2).map(({ type }) => type)).toEqual(['response.created', 'response.in_progress'])
@@ -56,7 +56,7 @@ function checkLegal(events: readonly Wire[]): void {
   for (const event of events) expect(event.response === undefined || checkBody(event.response as Wire)).toBe(true)
 }
 
-/** P6: what readers of Rust and Python want to be there. */
+/** P6: fields that Rust and Python SDKs require. */
 function checkBody(body: Wire): boolean {
   expect(body).toMatchObject({ object: 'response', error: null, text: { format: {} }, parallel_tool_calls: true })
   for (const field of ['id', 'model', 'created_at', 'status', 'output', 'tools', 'tool_choice', 'metadata', 'usage']) {
@@ -66,7 +66,7 @@ function checkBody(body: Wire): boolean {
 }
 
 describe('a stream', () => {
-  test('P5: begins and ends each item and each part, and P6: numbers every event from 0', () => {
+  test('P5: starts and ends each item and each part, and P6: numbers all events from 0', () => {
     const parts: readonly AnswerPart[] = [
       { kind: 'reasoning', text: 'think', sealed: { origin: 'o', form: 'encrypted', value: 'gA', id: 'rs_x' } },
       { kind: 'text', text: 'Hello', citations: [{ url: 'https://a.example', title: 't' }] },
@@ -90,7 +90,7 @@ describe('a stream', () => {
     expect((finalOf(events).output as Wire[]).map(({ type }) => type)).toEqual(['function_call'])
   })
 
-  test('is legal whatever lawful events it is made of', () => {
+  test('is valid for any valid events', () => {
     fc.assert(
       fc.property(anyEvents(1), events => {
         lawful(events)
@@ -99,7 +99,7 @@ describe('a stream', () => {
     )
   })
 
-  test('says at its end what the whole answer says', () => {
+  test('ends with the same object as the whole answer', () => {
     fc.assert(
       fc.property(anyAnswer(1), answer => {
         expect(finalOf(streamed(eventsOf(answer)))).toEqual(whole(answer))
@@ -107,7 +107,7 @@ describe('a stream', () => {
     )
   })
 
-  test('says only what the first choice says', () => {
+  test('contains only the first choice', () => {
     fc.assert(
       fc.property(anyEvents(3), events => {
         const to = ask()
@@ -118,7 +118,7 @@ describe('a stream', () => {
     )
   })
 
-  test('interleaves parts that grow side by side', () => {
+  test('interleaves parts that are open at the same time', () => {
     const events: readonly AnswerEvent[] = [
       { kind: 'start' },
       { kind: 'open', index: 0, choice: 0, part: 'call', id: 'a', name: 'f' },
@@ -138,13 +138,13 @@ describe('a stream', () => {
     ])
   })
 
-  test('gives calls of the same name names of their own', () => {
+  test('makes repeated call ids unique', () => {
     const stream = streamed(eventsOf(answerOf([call, call])))
     checkLegal(stream)
     expect((finalOf(stream).output as Wire[]).map(item => item.call_id)).toEqual(['call_a', 'call_a_2'])
   })
 
-  test('of many pieces is written in time, each piece once until the end', () => {
+  test('with many deltas is written fast enough, each delta once until the end', () => {
     const tookMs = leastCpuMs(() => {
       const writer = codec.openWriter(ask())
       writer.write({ kind: 'start' })
@@ -160,7 +160,7 @@ describe('a stream', () => {
     expect(tookMs).toBeLessThan(2_000)
   })
 
-  test('that grows without end is broken off', () => {
+  test('that is too long is ended', () => {
     const writer = codec.openWriter(ask())
     writer.write({ kind: 'open', index: 0, choice: 0, part: 'text' })
     const text = 'x'.repeat(8 * 1024 * 1024)
@@ -189,14 +189,14 @@ describe('a whole answer', () => {
     expect(finalOf(events).incomplete_details).toEqual(details)
   })
 
-  test('that is a refusal is complete', () => {
+  test('with a refusal is complete', () => {
     const answer = answerOf([{ kind: 'refusal', text: 'no' }], 'filtered')
     const message = { type: 'message', role: 'assistant', content: [{ type: 'refusal', refusal: 'no' }] }
     expect(whole(answer)).toMatchObject({ status: 'completed', output: [message] })
     expect(finalOf(streamed(eventsOf(answer)))).toMatchObject({ status: 'completed', output: [message] })
   })
 
-  test('repeats what was asked, without what opens doors', () => {
+  test('repeats the request, without credentials', () => {
     const tools = [
       { type: 'function', name: 'f' },
       { type: 'mcp', server_label: 's', authorization: 'secret', headers: { k: 'secret' } },
@@ -226,7 +226,7 @@ describe('a whole answer', () => {
     expect(body.id).toBe('resp_0123456789a')
   })
 
-  test('says what it could not carry', () => {
+  test('reports its losses', () => {
     const to = ask()
     const parts: readonly AnswerPart[] = [
       { kind: 'audio', source: { at: 'inline', base64: 'AA', mime: 'audio/wav' } },
@@ -246,7 +246,7 @@ describe('a whole answer', () => {
     expect([...to.losses.codes].sort()).toEqual(lost)
   })
 
-  test('shows a picture as one that was generated', () => {
+  test('writes an image as a generated image', () => {
     const parts: readonly AnswerPart[] = [
       { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } },
     ]
@@ -254,9 +254,9 @@ describe('a whole answer', () => {
   })
 })
 
-describe('what was written', () => {
-  /** As far as this dialect can say it: no empty parts, calls that have arguments, packed state. */
-  test('is read as what it was', () => {
+describe('a written answer', () => {
+  /** Limited to what this dialect can express: no empty parts, calls with arguments, packed state. */
+  test('is the same when it is read again', () => {
     const sealed = { origin: 'o', form: 'signature', value: 'Er+/=' } as const
     const parts: readonly AnswerPart[] = [
       { kind: 'reasoning', text: 'raw thought', raw: true },

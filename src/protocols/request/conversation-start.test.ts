@@ -1,4 +1,4 @@
-// Every turn of a conversation has the same name in every dialect, and other conversations have others.
+// Tests that all turns of a conversation have the same start in each dialect, and other conversations another one.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -8,12 +8,14 @@ interface Talk {
   readonly system: string
   readonly tools: readonly string[]
   readonly image: string
-  /** The user's and the model's, by turns; the user begins. */
+  /** Messages of the user and the model in turn, starting with the user. */
   readonly said: readonly string[]
 }
 
 type Json = Readonly<Record<string, unknown>>
-/** `marked`: with the marks that clients set anew on the last message of each turn, and parts instead of a text. */
+/**
+ * `marked`: with the cache breakpoints that clients move to the last message of each turn, and with parts as content.
+ */
 type Speak = (talk: Talk, marked: boolean) => Json
 
 const roleAt = (at: number, model = 'assistant'): string => (at % 2 === 0 ? 'user' : model)
@@ -93,7 +95,7 @@ describe.each(Object.keys(speakers) as (keyof typeof protocols)[])('in %s', dial
   const speak = speakers[dialect]
   const begins = (json: Json): string => protocols[dialect].begins!(json)
 
-  test('every turn begins the same, however it is written', () => {
+  test('all turns have the same start, in any form', () => {
     fc.assert(
       fc.property(talks, fc.array(fc.boolean(), { minLength: 9, maxLength: 9 }), (talk, marked) => {
         const turns = talk.said.map((_text, at) => ({ ...talk, said: talk.said.slice(0, at + 1) }))
@@ -103,7 +105,7 @@ describe.each(Object.keys(speakers) as (keyof typeof protocols)[])('in %s', dial
     )
   })
 
-  test('another first word, system, tool or picture is another conversation', () => {
+  test('another first message, system prompt, tool or image is another conversation', () => {
     fc.assert(
       fc.property(talks, fc.string({ minLength: 1, maxLength: 20 }), (talk, other) => {
         const own = begins(speak(talk, false))
@@ -121,14 +123,14 @@ describe.each(Object.keys(speakers) as (keyof typeof protocols)[])('in %s', dial
     )
   })
 
-  test('it is short, whatever is said', () => {
+  test('the text is short for any request', () => {
     const long = 'x'.repeat(100_000)
     const tools = Array.from({ length: 1_000 }, (_none, at) => `${at}${long}`)
     const talk: Talk = { system: long, tools, image: long, said: Array.from({ length: 99 }, () => long) }
     expect(begins(speak(talk, true)).length).toBeLessThan(4_096)
   })
 
-  test('what makes no sense is no conversation, and no fault', () => {
+  test('invalid requests do not throw', () => {
     fc.assert(fc.property(fc.dictionary(fc.constantFrom(...strange), fc.jsonValue()), json => void begins(json)))
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom(...strange), fc.jsonValue()), json => {
@@ -143,7 +145,7 @@ const strange = [
   ...['cache_control', 'prompt_cache_options', 'prompt_cache_retention', 'cachedContent'],
 ]
 
-test('the caller names its conversation where its dialect lets it', () => {
+test('the caller can set a key in dialects that have one', () => {
   const alike = (dialect: keyof typeof protocols, one: Json, other: Json): boolean =>
     protocols[dialect].begins!(one) === protocols[dialect].begins!(other)
   const [hi, ho] = [{ messages: [{ role: 'user', content: 'hi' }] }, { messages: [{ role: 'user', content: 'ho' }] }]
@@ -165,7 +167,7 @@ test('the caller names its conversation where its dialect lets it', () => {
   expect(alike('anthropic-messages', { ...hi, ...asJson }, { ...ho, ...session(a) })).toBe(true)
 })
 
-test('a user is no conversation, and two users are two', () => {
+test('conversations of one user differ, and so do those of two users', () => {
   const { begins } = protocols['openai-chat']
   const said = (content: string, user: string): Json => ({ user, messages: [{ role: 'user', content }] })
   expect(begins(said('hi', 'ann'))).not.toBe(begins(said('ho', 'ann')))
@@ -175,7 +177,7 @@ test('a user is no conversation, and two users are two', () => {
   expect(messagesBegin(told('hi'))).not.toBe(messagesBegin(told('ho')))
 })
 
-describe('a prompt is cached for as long as its caller says', () => {
+describe('the TTL of the prompt cache is read from the request', () => {
   const minuteMs = 60_000
   const marked = (ttl: string): Json => ({ type: 'text', text: 'x', cache_control: { type: 'ephemeral', ttl } })
   const later = Array.from({ length: 200 }, () => ({ role: 'user', content: 'x' }))

@@ -1,4 +1,4 @@
-// What a request names of what is kept at an upstream, where it is found beside the thread that serves calls.
+// Tests the references in large bodies, which another thread has found.
 
 import { describe, expect, test } from 'bun:test'
 import { protocols } from '../list.ts'
@@ -10,7 +10,7 @@ import { findReferences, referencesFound } from './references.ts'
 const pad = 'x'.repeat(70_000)
 const asked = (path: string): Asked => ({ path, header: () => undefined, query: () => null })
 
-describe('what a large body names is not looked for again by whoever reads it:', () => {
+describe('references of a large body are not searched again:', () => {
   const turn = { role: 'user', content: [{ type: 'text', text: pad }, { file_id: 'file-1' }] }
   const contents = [{ role: 'user', parts: [{ text: pad }, { fileData: { fileUri: 'files/1' } }] }]
   const talk = { model: 'a/b', max_tokens: 1, messages: [turn] }
@@ -27,7 +27,7 @@ describe('what a large body names is not looked for again by whoever reads it:',
 
   test.each(rows)('%s', (_name, json, path, readCall) => {
     const body = Buffer.from(JSON.stringify(json))
-    // As it comes from another thread.
+    // As the other thread sends it.
     noteFound(body, structuredClone(findObject(body)))
     const call = readCall(body, asked(path))
     const found = referencesFound(call.json)
@@ -36,7 +36,7 @@ describe('what a large body names is not looked for again by whoever reads it:',
   })
 })
 
-test('the same thing counts once, but where it is named decides who looks after it', () => {
+test('the same id counts once for each kind of place', () => {
   const places = (json: object) => findReferences(json as never).map(({ path }) => path.join('.'))
   const id = 'resp_1'
   expect(
@@ -46,7 +46,7 @@ test('the same thing counts once, but where it is named decides who looks after 
   expect(places({ content: [draft, draft], extra: draft })).toEqual(['content.0.draft_task', 'extra.draft_task'])
 })
 
-test('an address has its host only where anybody may fetch it', () => {
+test('a URL has a host only if it is public', () => {
   const host = (fileUri: string) => findReferences({ fileData: { fileUri } } as never).map(found => found.host)
   expect(host('https://x.example/a.mp4')).toEqual(['x.example'])
   expect(host('https://storage.googleapis.com/b/files/a')).toEqual(['storage.googleapis.com'])

@@ -1,4 +1,4 @@
-// Replacing ranges of bytes.
+// Tests replacing byte ranges.
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -30,7 +30,7 @@ test('ranges are replaced and everything else stays', () => {
   expect(text(body)).toBe('0123456789')
 })
 
-test('ranges that overlap or lie outside are our own mistake', () => {
+test('ranges that overlap or are outside the body are a programming error', () => {
   const body = Buffer.from('0123456789')
   const overlap = [
     { start: 2, end: 5, text: '' },
@@ -41,7 +41,7 @@ test('ranges that overlap or lie outside are our own mistake', () => {
   expect(() => spliced(body, [{ start: 5, end: 4, text: '' }])).toThrow('assertion failed')
 })
 
-test('any splices, in any order, are what replacing from the back gives', () => {
+test('any splices in any order give the same as replacing from the end', () => {
   const cuts = fc.uniqueArray(fc.nat(40), { maxLength: 8 }).map(places => [...places].sort((a, b) => a - b))
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 40, maxLength: 60 }), cuts, fc.string(), (body, places, put) => {

@@ -1,17 +1,17 @@
-// What callers say for their records: cut, cleaned and bounded, and never a reason to refuse.
+// Tests the labels of callers: cleaned and cut, and never refused.
 
 import { describe, expect, test } from 'bun:test'
 import { readEndUser, readTags, tagText } from './tags.ts'
 
 describe('the end user', () => {
-  test('is the first text that is given', () => {
+  test('is the first value that is a text', () => {
     expect(readEndUser('u-1', 's-1')).toBe('u-1')
     expect(readEndUser(undefined, 's-1')).toBe('s-1')
     expect(readEndUser(5, null)).toBeUndefined()
     expect(readEndUser('')).toBeUndefined()
   })
 
-  test('is what can be seen of it, and not too much', () => {
+  test('has only visible characters, and is cut', () => {
     expect(readEndUser('  a\u0000b\u202ec\r\n\u2028d\ud800 ')).toBe('abcd')
     expect(readEndUser('x'.repeat(10_000_000))).toBe('x'.repeat(256))
     expect(readEndUser('Zoë 水 🌊')).toBe('Zoë 水 🌊')
@@ -21,7 +21,7 @@ describe('the end user', () => {
 })
 
 describe('tags of the body', () => {
-  test('are the texts of an object', () => {
+  test('are the text fields of an object', () => {
     expect(readTags({ team: 'search', run: 5, deep: { a: 'b' }, none: null, empty: '' })).toEqual({
       team: 'search',
       empty: '',
@@ -29,7 +29,7 @@ describe('tags of the body', () => {
     for (const none of [undefined, null, 'x', 5, [], ['a'], {}, { a: 1 }]) expect(readTags(none)).toBeUndefined()
   })
 
-  test('are bounded in number and in length', () => {
+  test('are limited in number and length', () => {
     const many = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`tag-${at}`, 'x'.repeat(1_000)]))
     const tags = readTags(many)!
     expect(Object.keys(tags)).toHaveLength(16)
@@ -37,7 +37,7 @@ describe('tags of the body', () => {
     expect(Object.keys(readTags({ ['y'.repeat(100)]: 'v' })!)).toEqual(['y'.repeat(64)])
   })
 
-  test('may be called what they like', () => {
+  test('may have any name', () => {
     const tags = readTags(JSON.parse('{"__proto__":"a","constructor":"b"}'))!
     expect(JSON.stringify(tags)).toBe('{"__proto__":"a","constructor":"b"}')
   })
@@ -58,13 +58,13 @@ describe('as text for the record', () => {
     expect(tagText(undefined, header)).toBe(text)
   })
 
-  test('both sources are one, and the header wins', () => {
+  test('header and body are merged, and the header wins', () => {
     expect(tagText({ team: 'search', run: '7' }, undefined)).toBe('{"team":"search","run":"7"}')
     expect(tagText({ team: 'search', run: '7' }, 'team=ads')).toBe('{"team":"ads","run":"7"}')
     expect(tagText(undefined, undefined)).toBeUndefined()
   })
 
-  test('sixteen in all, those of the header first', () => {
+  test('at most sixteen, those of the header first', () => {
     const body = Object.fromEntries(Array.from({ length: 16 }, (_, at) => [`b${at}`, '']))
     const header = Array.from({ length: 40 }, (_, at) => `h${at}`).join(',')
     expect(Object.keys(JSON.parse(tagText(body, header)!) as object)).toEqual(

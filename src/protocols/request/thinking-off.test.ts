@@ -1,4 +1,4 @@
-// Thinking counts as turned off only where no other field of the request asks for it.
+// Tests that thinking counts as switched off only if no other field asks for it.
 
 import { expect, test } from 'bun:test'
 import { ark } from '../ark/protocol.ts'

@@ -1,4 +1,4 @@
-// Reports of calls that are not chats, as they come, as they might, and as they must not.
+// Tests usage reports of passthrough calls: real ones, possible ones, and inconsistent ones.
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -65,12 +65,12 @@ test.each(rows)('%s', (_name, found, expected) => {
   expect(found).toEqual(expected as never)
 })
 
-test('seconds are rounded up, and are none where they are no number', () => {
+test('seconds are rounded up, and undefined if they are no number', () => {
   const said = [0, 1.01, '12.5', '', 'x', -1, Number.NaN, Infinity, null, undefined, {}]
   expect(said.map(readSeconds)).toEqual([0, 2, 13, ...Array<undefined>(8).fill(undefined)])
 })
 
-test('any report at all is nonsense, nothing, or adds up', () => {
+test('any report is nonsense, empty or consistent', () => {
   const count = fc.oneof({ weight: 6, arbitrary: fc.nat(20) }, { weight: 1, arbitrary: fc.anything() })
   const some = (...names: readonly string[]) =>
     fc.record(Object.fromEntries(names.map(name => [name, count])), { requiredKeys: [] })
@@ -93,7 +93,7 @@ test('any report at all is nonsense, nothing, or adds up', () => {
   )
 })
 
-test('no answer and no event makes a reader throw, or takes it long', () => {
+test('readers do not throw and are fast for any answer or event', () => {
   const noise = [...'{["0:,}]'].map(piece => piece.repeat(64 * 1024))
   const readAll = () => {
     for (const { readAnswer, readFrame } of Object.values(sideProtocols)) {
@@ -113,7 +113,7 @@ test('no answer and no event makes a reader throw, or takes it long', () => {
   expect(leastCpuMs(readAll, 1)).toBeLessThan(5_000)
 })
 
-test('any answer with fields of the right names is read without a throw', () => {
+test('any answer with known field names is read without an error', () => {
   const names = ['data', 'results', 'choices', 'usage', 'text', 'meta', 'error', 'type', 'bot_usage', 'id', 'duration']
   const answers = fc.record(Object.fromEntries(names.map(name => [name, fc.jsonValue()])), { requiredKeys: [] })
   fc.assert(

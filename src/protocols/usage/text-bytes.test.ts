@@ -1,11 +1,11 @@
-// What a text comes to in an estimate, beside what a vocabulary makes of it: never less than half of that nor more than
-// twice as much, whether it comes in one piece or token by token.
+// Compares the estimate of a text with a real tokenizer: at least half and at most twice as many tokens, for a whole
+// text and token by token.
 
 import { expect, test } from 'bun:test'
 import { decode, encode } from 'gpt-tokenizer/encoding/o200k_base'
 import { textBytes } from './text-bytes.ts'
 
-/** The same in every run, and spread over all bytes. */
+/** The same in each run, with all byte values. */
 const bytes = Uint8Array.from({ length: 3_000 }, (_, at) => (Math.imul(at + 1, 0x9e3779b1) >>> 13) & 0xff)
 const drawn = (from: string): string => Array.from(bytes, byte => from[byte % from.length]).join('')
 
@@ -32,7 +32,7 @@ const texts = {
   symbols: '∑∫√≤≥≠∞→←∀∃∈⊂∪∩'.repeat(8),
 } as const
 
-/** As a stream brings them; what is half a character comes with its other half. */
+/** The pieces of a stream. Half a character comes together with its other half. */
 function* piecesOf(text: string): Iterable<string> {
   let tokens: number[] = []
   for (const token of encode(text)) {
@@ -64,12 +64,12 @@ test('digits are never more than three a token, nor Chinese characters more than
   expect(textBytes('江河') / 4).toBe(2)
 })
 
-test('what is no text is nothing, and the least text is something', () => {
+test('a value that is no text is 0, and the shortest text is above 0', () => {
   expect([undefined, null, 7, {}, ''].map(textBytes)).toEqual([0, 0, 0, 0, 0])
   expect(textBytes('a')).toBe(2)
 })
 
-test('of a long text every part is looked at, and not all of it', () => {
+test('a long text is sampled in all of its parts', () => {
   const long = 'x'.repeat(100_000) + '江'.repeat(100_000)
   const half = 100_000 + 4 * 100_000
   expect(Math.abs(textBytes(long) / half - 1)).toBeLessThan(0.1)
