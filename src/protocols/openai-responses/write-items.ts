@@ -192,7 +192,7 @@ function writeAssistant(parts: readonly Part[], writing: Writing): readonly Json
 function writeContentPart(part: Extract<Part, { kind: 'text' | 'refusal' }>, { target }: Writing): Json {
   if (part.kind === 'refusal') return { type: 'refusal', refusal: part.text }
   const { text, citations = [], cache } = part
-  // Marks of the cache stand only in what the model reads, not in what it said.
+  // Only input can have cache breakpoints, not the output of the model.
   if (cache !== undefined) target.notes.losses.add('cache')
   const annotations = citations.flatMap(citation => writeAnnotation(citation, text.length) ?? [])
   if (annotations.length < citations.length) target.notes.losses.add('citations')

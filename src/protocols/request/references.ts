@@ -141,12 +141,12 @@ export const referenceFields: readonly ReferenceField[] = [
   },
   { kind: 'context', fields: ['context_id'], where: 'Ark `/context/chat/completions`', read: texts },
   { kind: 'message', fields: ['previous_message_id'], where: 'Messages `thread`, `diagnostics`', read: texts },
-  { kind: 'thread', fields: ['thread', 'thread_id'], where: 'an id of a thread, wherever it stands', read: textOrId },
+  { kind: 'thread', fields: ['thread', 'thread_id'], where: 'the id of a thread, in any object', read: textOrId },
   { kind: 'audio', fields: ['audio'], where: 'Chat `messages[].audio.id`', read: objectId },
   {
     kind: 'voice',
     fields: ['voice'],
-    where: 'Chat `audio.voice.id`, speech `voice.id`: custom ones; a text that begins with `speech:`',
+    where: 'Chat `audio.voice.id`, speech `voice.id`: custom voices; a text that starts with `speech:`',
     read: voices,
   },
   {
@@ -158,7 +158,7 @@ export const referenceFields: readonly ReferenceField[] = [
     read: texts,
   },
   { kind: 'prompt', fields: ['prompt'], where: 'Responses `prompt.id`', read: objectId },
-  { kind: 'prompt', fields: ['prompt_id'], where: 'an id of a prompt, wherever it stands', read: texts },
+  { kind: 'prompt', fields: ['prompt_id'], where: 'the id of a prompt, in any object', read: texts },
   {
     kind: 'vector store',
     fields: ['vector_store_id', 'vector_store_ids', 'file_search_store_names', 'collection_ids', 'collection_id'],
@@ -199,7 +199,7 @@ export const referenceFields: readonly ReferenceField[] = [
         'memory_id memory_ids memory_store_id memory_store_ids prompt_template_name rag_corpus rag_file_ids ' +
         'response_template_name store_id store_ids tunnel_id upload_id',
     ),
-    where: 'fields of other providers, wherever they stand',
+    where: 'fields of other providers, in any object',
     read: texts,
   },
 ]
@@ -325,7 +325,7 @@ export function isLookedAt(name: string): boolean {
 /** Item ids that the gateway created. No upstream knows them. */
 export const OUR_ITEM = /^[a-z]+_(req)?([0-9a-z]{11})(\d{4})$/
 
-/** Hosts whose URLs are read with the caller's credential, and one of them that is public. */
+/** Hosts whose URLs an upstream may read with its own credential, and one of them that is public. */
 const CREDENTIALED_HOST = /(?:^|\.)(?:googleapis|google)\.com$/
 const PUBLIC_HOST = 'storage.googleapis.com'
 /** The path of a file that Google stores for a user, on any host. */
