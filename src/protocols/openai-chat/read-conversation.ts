@@ -9,6 +9,7 @@ import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 import { formatFields, requestFields, streamFields } from './fields.ts'
 import type { Flavour } from './flavour.ts'
+import type { MessageReading } from './read-messages.ts'
 import { readTurns } from './read-messages.ts'
 import type { Reading } from './read-parts.ts'
 import { noteUnread } from './read-parts.ts'
@@ -18,7 +19,7 @@ import { readToolChoice, readTools } from './read-tools.ts'
 export function readConversation(call: Call, { dialect }: Flavour): Conversation {
   const { json } = call
   const unread = new Set(unreadFields(json, requestFields))
-  const reading = { unread, dialect, recall: (callId: string) => call.recall?.(callId) ?? [] }
+  const reading: MessageReading = { unread, dialect, recall: callId => call.recall?.(callId) ?? [] }
   const toolChoice = readToolChoice(json)
   const format = readFormat(json, reading)
   const reasoning = readReasoning(json, reading)

@@ -23,7 +23,7 @@ const hello = user(text('hello'))
 
 function write(said: Partial<Conversation>, fields?: Partial<ConversationTarget>, flavour = openaiChat): Written {
   const target = targetOf(fields)
-  const whole = { turns: [hello], tools: [], settings: { stream: false }, unread: [], ...said }
+  const whole: Conversation = { turns: [hello], tools: [], settings: { stream: false }, unread: [], ...said }
   const body = JSON.parse(writeConversation(whole, target, flavour)) as Written['body']
   return { body, losses: target.notes.losses.codes, target }
 }

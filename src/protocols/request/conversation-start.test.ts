@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { protocols } from '../list.ts'
+import type { Protocol } from '../protocol.ts'
 
 interface Talk {
   readonly system: string
@@ -168,13 +169,15 @@ test('the caller can set a key in dialects that have one', () => {
 })
 
 test('conversations of one user differ, and so do those of two users', () => {
-  const { begins } = protocols['openai-chat']
+  const chat: Protocol = protocols['openai-chat']
+  const chatStart = (json: Json): string => chat.begins!(json)
   const said = (content: string, user: string): Json => ({ user, messages: [{ role: 'user', content }] })
-  expect(begins(said('hi', 'ann'))).not.toBe(begins(said('ho', 'ann')))
-  expect(begins(said('hi', 'ann'))).not.toBe(begins(said('hi', 'bob')))
-  const { begins: messagesBegin } = protocols['anthropic-messages']
+  expect(chatStart(said('hi', 'ann'))).not.toBe(chatStart(said('ho', 'ann')))
+  expect(chatStart(said('hi', 'ann'))).not.toBe(chatStart(said('hi', 'bob')))
+  const messages: Protocol = protocols['anthropic-messages']
+  const messagesStart = (json: Json): string => messages.begins!(json)
   const told = (content: string): Json => ({ metadata: { user_id: 'ann' }, messages: [{ role: 'user', content }] })
-  expect(messagesBegin(told('hi'))).not.toBe(messagesBegin(told('ho')))
+  expect(messagesStart(told('hi'))).not.toBe(messagesStart(told('ho')))
 })
 
 describe('the TTL of the prompt cache is read from the request', () => {

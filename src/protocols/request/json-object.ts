@@ -71,8 +71,13 @@ export function findObject(body: Buffer): Found {
   if (hasLoneSurrogate(body)) return { code: 'json_invalid', detail: 'half a surrogate pair' }
   const { names, ...found } = scan
   const dropped = scan.counts.fields === countFields(json) ? undefined : droppedField(body, json, scan)
-  const extra = isLarge ? { inside: findLargeObjects(body, json, scan), references: allReferences(json) } : { inside: noObjects }
-  return { json, ...found, ...extra, ...(dropped !== undefined && { dropped }) }
+  return {
+    json,
+    ...found,
+    inside: isLarge ? findLargeObjects(body, json, scan) : noObjects,
+    ...(isLarge && { references: allReferences(json) }),
+    ...(dropped !== undefined && { dropped }),
+  }
 }
 
 const allReferences = (json: JsonObject['json']): readonly Reference[] =>
