@@ -1,5 +1,5 @@
-// Explains a call with `X-Weir-Explain: dry`: every stage runs as for a real call, except those that count, reserve, send
-// and write. The explanation says what they would have done.
+// Explains a call with `X-Weir-Explain: dry`: every stage runs as for a real call, except those that count, reserve,
+// send and write. The explanation says what they would have done.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal, speakRefusal } from '../../base/errors.ts'

@@ -1,6 +1,6 @@
 // Serves files that callers upload to an upstream. A file is stored at one channel, whose credential all callers share,
-// so the gateway itself remembers which account owns it. The list comes from that memory, and a call that names the file
-// of another account is refused before anything goes upstream (references.ts).
+// so the gateway itself remembers which account owns it. The list comes from that memory, and a call that names the
+// file of another account is refused before anything goes upstream (references.ts).
 //
 // An upload is work for an upstream. So it is admitted like a call, by the rights of its key, the limits, the gate and
 // the funds of its account, all before its body is read.

@@ -1,5 +1,5 @@
-// Runs calls in the background (`background: true`): the caller gets a queued response at once, and the call runs to its
-// end without a caller. Its events are kept while it runs, for callers that stream them later.
+// Runs calls in the background (`background: true`): the caller gets a queued response at once, and the call runs to
+// its end without a caller. Its events are kept while it runs, for callers that stream them later.
 
 import { bounds } from '../../base/bounds.ts'
 import { beyondBound, Refusal } from '../../base/errors.ts'

@@ -45,7 +45,7 @@ const TOKEN_BYTES = 4
 
 const noRequest: Asked = { path: '', query: () => null, header: () => undefined }
 
-/** The channel whose upstream also stores the response. A response that the vault has, too, uses no replacement channel. */
+/** The channel whose upstream also stores the response. If the vault has it, too, no replacement channel is used. */
 export function keeperOf(response: StoredResponse, catalogue: FollowingParts['catalogue']): Channel | undefined {
   const { channel, upstreamId, body } = response
   if (channel === null || upstreamId === null) return undefined

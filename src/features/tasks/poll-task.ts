@@ -1,8 +1,8 @@
-// Polls a task: asks its upstream for the state, writes it, and settles the task when it is over. Each task is polled by
-// one at a time. The time of the next poll depends only on the age of the task, so that a restart changes nothing.
+// Polls a task: asks its upstream for the state, writes it, and settles the task when it is over. Each task has one
+// poll at a time. The time of the next poll depends only on the age of the task, so that a restart changes nothing.
 //
-// A failed poll does not end a task: the upstream may still work on it and will bill it. A task is given up only when no
-// result can come any more, and then no caller got one.
+// A failed poll does not end a task: the upstream may still work on it and will bill it. A task is given up only when
+// no result can come any more, and then no caller got one.
 
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'

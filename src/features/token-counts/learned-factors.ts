@@ -1,5 +1,5 @@
 // Learns how many tokens a provider reports for each token that the gateway counts, for models whose counts were asked
-// for: from their first calls, later from every 50th. Nobody waits for it; a call that is not counted in time is skipped.
+// for: from their first calls, later from every 50th. Nobody waits for it; a call that is counted too late is skipped.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'

@@ -1,5 +1,5 @@
-// Writes what a model reads of a conversation as one text, for counting. Providers build their prompts in ways that they
-// do not publish; what that adds is learned from the usage that they report.
+// Writes what a model reads of a conversation as one text, for counting. Providers build their prompts in ways that
+// they do not publish; what that adds is learned from the usage that they report.
 
 import type { Conversation, MediaPart, Part, Tool } from '../../protocols/neutral/conversation.ts'
 

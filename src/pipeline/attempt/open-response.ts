@@ -330,7 +330,7 @@ const LIMITED = 429
 /** The current date, without another look at the clock. */
 const dateOf = ({ createdMs, startedMs, timings }: Exchange): number => createdMs + timings.nowMs() - startedMs
 
-/** Error types and codes belong to the upstream's dialect; in another dialect only status and message have a meaning. */
+/** Error types and codes belong to the upstream's dialect; other dialects get only the status and the message. */
 export function wordsFor(exchange: Exchange, { status, message, ...names }: UpstreamWords): UpstreamWords {
   const isSame = exchange.translation === undefined && exchange.vectors === undefined
   return isSame ? { status, message, ...names } : { status, message }

@@ -1,5 +1,5 @@
-// Reads a streamed answer frame by frame and meters it. The bytes of a frame are the upstream's own, or their translation
-// into the caller's dialect.
+// Reads a streamed answer frame by frame and meters it. The bytes of a frame are the upstream's own, or their
+// translation into the caller's dialect.
 
 import { bounds } from '../../base/bounds.ts'
 import type { UpstreamWords } from '../../base/errors.ts'

@@ -37,8 +37,8 @@ export const defaultSilence: Silence = { headMs: 20_000, heartbeatMs: 10_000 }
 const COMMENT = ': \n\n'
 
 /**
- * The heartbeat of a waiting stream: an empty event of the caller's dialect where there is one, else a comment. A caller
- * that wants no comments gets nothing.
+ * The heartbeat of a waiting stream: an empty event of the caller's dialect where there is one, else a comment. A
+ * caller that wants no comments gets nothing.
  */
 function heartbeatOf({ framing, protocol, comments }: Exchange): string {
   if (framing !== undefined) return framing.heartbeat ?? COMMENT // the framing replaces comments by its own

@@ -29,7 +29,7 @@ const outcomes: Partial<Record<ErrorCode, Outcome>> = {
 export const outcomeOf = ({ code, extras }: Pick<Refusal, 'code' | 'extras'>): Outcome =>
   extras.ending ?? outcomes[code] ?? 'refused'
 
-/** The refusal for the caller: why the call was stopped, else what was thrown. Anything unexpected is a gateway fault. */
+/** The caller's refusal: why the call was stopped, else what was thrown. Anything unexpected is a gateway fault. */
 export function refusalOf(exchange: Exchange, fault: unknown): Refusal {
   const stopped = exchange.stop.reason?.refusal
   if (stopped !== undefined) return stopped

@@ -1,5 +1,5 @@
-// Estimates reasoning that a model does not show. A stream reports it only at its end, so a call that is stopped earlier
-// is charged by the time that it took.
+// Estimates reasoning that a model does not show. A stream reports it only at its end, so a call that is stopped
+// earlier is charged by the time that it took.
 
 import type { Traits } from '../../base/money/model-traits.ts'
 import { noTraits, tokensPerSecondDefault } from '../../base/money/model-traits.ts'

@@ -1,8 +1,8 @@
 // Settles every call exactly once: cost, record, deduction. The first ending decides how the call ended; all later ones
 // wait for the same promise.
 //
-// A settlement that cannot be written is kept as an unsettled call and retried until it succeeds. By then its caller has
-// got an error, so a call that delivered nothing is not charged. An unsettled call keeps only its record and its cost.
+// A settlement that cannot be written is kept as an unsettled call and retried until it succeeds. By then its caller
+// has got an error, so a call that delivered nothing is not charged. An unsettled call keeps only its record and its cost.
 // When there are too many of them, new calls are refused.
 
 import { bounds } from '../../base/bounds.ts'

@@ -1,4 +1,4 @@
-// Counts how often a provider's own tools are used in a call, where each use is billed: the maximum, and the final count.
+// Counts how often a call uses the provider's own tools, where each use is billed: the maximum, and the final count.
 
 import type { Unit, Units, Usage } from '../../base/money/usage.ts'
 import { outputTokens } from '../../base/money/usage.ts'
@@ -8,7 +8,7 @@ import type { Service } from '../../protocols/request/services.ts'
 import { timesOf } from '../../upstreams/timeouts.ts'
 import type { Exchange, Way } from '../exchange.ts'
 
-/** The billed services of a call on a candidate; undefined if there are none. Tools are never sent to another dialect. */
+/** The billed services of a call on a candidate; undefined if there are none. Other dialects never get tools. */
 function billedServices({ spoken, provider, price }: Way, { services, dialect }: Call): readonly Service[] | undefined {
   if (services === undefined || spoken.name !== dialect) return undefined
   const included = [...provider.included, ...(price?.price.included ?? [])]
@@ -35,8 +35,8 @@ const sessionsIn = ({ sessionSeconds }: Service, seconds: number): number =>
   sessionSeconds === undefined ? 1 : Math.max(1, Math.ceil(seconds / sessionSeconds))
 
 /**
- * Adds the uses of tools: as reported, else as seen in the answer. An answer that was not read to its end may hide some,
- * so a tool then counts as used at least once.
+ * Adds the uses of tools: as reported, else as seen in the answer. An answer that was not read to its end may hide
+ * some, so a tool then counts as used at least once.
  */
 export function withUses(usage: Usage, exchange: Exchange, isWhole: boolean): Usage {
   const { call, route, meter, startedMs, timings } = exchange
