@@ -67,7 +67,7 @@ export interface Call {
   asked?: Readonly<Record<string, unknown>>
   /** What the call stores, and which stored response or conversation it continues. For dialects with storage. */
   readonly state?: CallState
-  /** Returns the reasoning state that `AnswerTarget.saveReasoningState` stored for a tool call. */
+  /** Returns the reasoning state that `AnswerTarget.keep` stored for a tool call. */
   recall?(callId: string): readonly Sealed[]
 }
 
