@@ -1,4 +1,4 @@
-// Asks the running gateway, or opens the data folder when none runs.
+// Runs an operator command: in the running gateway, or on the data folder if no gateway runs.
 
 import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
@@ -8,20 +8,20 @@ import { hasData, socketIn } from '../store/engine/folder.ts'
 
 export type Fields = Record<string, unknown>
 
-/** A problem that the operator can mend, told in a sentence and without a stack. */
+/** An error that the user can fix. It is printed as one sentence, without a stack. */
 export class Problem extends Error {}
 
-/** The command is not written as it must be. */
+/** The arguments of the command are wrong. */
 export class UsageProblem extends Problem {}
 
-/** Only this may make a data folder, and only where it was told to. */
-const FIRST = 'keys-create'
+/** The only command that may create a data folder, and only if WEIR_DATA says where. */
+const CREATING_COMMAND = 'keys-create'
 
-/** With the wrong folder a command would else make data of its own, and say that its books agree. */
+/** Refuses a folder without data. Otherwise a wrong folder would get new, empty data, and its audit would pass. */
 function dataConfig(command: string): Config {
   const config = readConfig(process.env)
-  if (!hasData(config.dataFolder) && (command !== FIRST || process.env.WEIR_DATA === undefined)) {
-    throw new Problem(`There is no data of Weir in ${config.dataFolder}. Start it once, or say where with WEIR_DATA.`)
+  if (!hasData(config.dataFolder) && (command !== CREATING_COMMAND || process.env.WEIR_DATA === undefined)) {
+    throw new Problem(`There is no data of Weir in ${config.dataFolder}. Start Weir once, or set WEIR_DATA to its data folder.`)
   }
   return config
 }
@@ -43,11 +43,11 @@ export async function ask(command: string, input: Fields): Promise<Fields> {
   }
 }
 
-/** For a store that is closed again at once: a file of ballast would not even be whole by then. */
+/** For a store that is closed again at once: there is no time to write the ballast file. */
 export const briefly = (config: Config): Config => ({ ...config, ballastBytes: 0 })
 
-/** As the gateway, which has another working directory, must be told it. */
-export function folderOf(given: unknown, usage: string): string {
-  if (typeof given !== 'string' || given === '') throw new UsageProblem(`Say which folder: weir ${usage}`)
-  return resolve(given)
+/** Returns an absolute path, because the gateway has another working directory. */
+export function folderOf(path: unknown, usage: string): string {
+  if (typeof path !== 'string' || path === '') throw new UsageProblem(`The folder is missing. Usage: weir ${usage}`)
+  return resolve(path)
 }

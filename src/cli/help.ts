@@ -1,4 +1,4 @@
-// weir help: all commands in a line each, or how some of them are written.
+// weir help: lists all commands, one per line, or explains some of them.
 
 import { nearest } from '../base/text/nearest-name.ts'
 import type { Row } from './commands/command.ts'
@@ -7,38 +7,38 @@ import { UsageProblem } from './connect.ts'
 
 const COLUMNS = 92
 
-const wordOf = (name: string): string => name.split(' ')[0]!
+const firstWord = (name: string): string => name.split(' ')[0]!
 
-/** What a command is for, without what else there is to know of it. */
-const briefly = (about: string): string => about.split(/[;:(]/)[0]!.trim()
+/** The first part of a description, before any details. */
+const shortDescription = (about: string): string => about.split(/[;:(]/)[0]!.trim()
 
-/** Those of a word; the one that is the word alone comes first. */
+/** The commands that begin with a word. The command that is the word alone comes first. */
 const rowsOf = (word: string): readonly (readonly [string, Row])[] => {
-  const own = Object.entries(rows).filter(([name]) => wordOf(name) === word)
-  return [...own.filter(([name]) => name === word), ...own.filter(([name]) => name !== word)]
+  const matching = Object.entries(rows).filter(([name]) => firstWord(name) === word)
+  return [...matching.filter(([name]) => name === word), ...matching.filter(([name]) => name !== word)]
 }
 
 export function helpLines(): readonly string[] {
   const width = Math.max(...Object.keys(rows).map(name => name.length)) + 2
   const lists = groups.flatMap(([title, words]) => {
-    const own = words.flatMap(rowsOf)
-    return ['', title, ...own.map(([name, { about }]) => `  ${name.padEnd(width)}${briefly(about)}`)]
+    const commands = words.flatMap(rowsOf)
+    return ['', title, ...commands.map(([name, { about }]) => `  ${name.padEnd(width)}${shortDescription(about)}`)]
   })
   return [
-    'weir <command>',
+    'Usage: weir <command>',
     ...lists,
     '',
-    'How one is written: weir help <command>, such as weir help keys. Commands that answer take --json.',
-    'A command ends with 0; with 1 if it could not be done or is bad news; with 2 if it is not written right.',
+    'Details of a command: weir help <command>, such as weir help keys. Commands that print an answer take --json.',
+    'Exit codes: 0 success; 1 the command failed or found a problem; 2 wrong usage.',
     'Settings come from the environment; .env.example lists them.',
   ]
 }
 
-/** Of one command, or of all that begin so. */
+/** Explains one command, or all commands that begin with these words. */
 export function helpOn(words: readonly string[]): readonly string[] {
-  const asked = words.join(' ')
-  const found = Object.entries(rows).filter(([name]) => name === asked || name.startsWith(`${asked} `))
-  if (found.length === 0) throw new UsageProblem('There is no such command. See: weir help')
+  const prefix = words.join(' ')
+  const found = Object.entries(rows).filter(([name]) => name === prefix || name.startsWith(`${prefix} `))
+  if (found.length === 0) throw new UsageProblem('Unknown command. See: weir help')
   return found.flatMap(([, row]) => usageLines(row))
 }
 
@@ -47,10 +47,10 @@ export const usageLines = ({ usage, about }: Row): readonly string[] => [
   ...wrapped(about, / /).map(line => `    ${line}`),
 ]
 
-/** Lines that a terminal has room for, broken only where `at` fits. */
-function wrapped(text: string, at: RegExp): readonly string[] {
+/** Breaks a text into lines that fit in a terminal, only where `separator` matches. */
+function wrapped(text: string, separator: RegExp): readonly string[] {
   const lines: string[] = []
-  for (const part of text.split(at)) {
+  for (const part of text.split(separator)) {
     const longer = `${lines.at(-1) ?? ''} ${part}`
     if (lines.length === 0 || longer.length > COLUMNS) lines.push(part)
     else lines[lines.length - 1] = longer
@@ -58,12 +58,14 @@ function wrapped(text: string, at: RegExp): readonly string[] {
   return lines
 }
 
-/** What to say of words that are no command. */
+/** The error for words that are not a command. It suggests a command with a similar name. */
 export function notACommand(argv: readonly string[]): UsageProblem {
   const [word = '', ...others] = argv
   const names = Object.keys(rows)
-  const isBegin = names.some(name => wordOf(name) === word)
-  if (isBegin && others.length === 0) return new UsageProblem(`Say which: weir help ${word}`)
+  const isFirstWord = names.some(name => firstWord(name) === word)
+  if (isFirstWord && others.length === 0) {
+    return new UsageProblem(`"weir ${word}" needs a second word. See: weir help ${word}`)
+  }
   const second = others[0] !== undefined && /^[a-z-]{1,20}$/.test(others[0]) ? others[0] : undefined
   const pair =
     second === undefined
@@ -73,19 +75,19 @@ export function notACommand(argv: readonly string[]): UsageProblem {
           names.filter(name => name.includes(' ')),
         )
   const isWord = /^[a-z-]{1,20}$/.test(word)
-  const alone = isBegin ? undefined : nearest(word, [...names, ...names.map(wordOf)])
-  const near = isWord ? (pair ?? alone) : undefined
+  const single = isFirstWord ? undefined : nearest(word, [...names, ...names.map(firstWord)])
+  const near = isWord ? (pair ?? single) : undefined
   if (near !== undefined) {
-    const written = pair === undefined ? word : `${word} ${second}`
-    const help = `See: weir help ${wordOf(near)}`
-    return new UsageProblem(`There is no command "${written}". Did you mean: weir ${near}? ${help}`)
+    const typed = pair === undefined ? word : `${word} ${second}`
+    const help = `See: weir help ${firstWord(near)}`
+    return new UsageProblem(`Unknown command "${typed}". Did you mean: weir ${near}? ${help}`)
   }
-  if (isBegin && second !== undefined) {
-    const own = names.filter(name => wordOf(name) === word).map(name => name.slice(word.length + 1))
-    return new UsageProblem(`There is no command "${word} ${second}". After "${word}" comes: ${own.join(', ')}.`)
+  if (isFirstWord && second !== undefined) {
+    const seconds = names.filter(name => firstWord(name) === word).map(name => name.slice(word.length + 1))
+    return new UsageProblem(`Unknown command "${word} ${second}". Commands of "${word}": ${seconds.join(', ')}.`)
   }
-  // What does not look like a command may be a key in the wrong place.
-  const named = isWord ? `command "${word}"` : 'such command'
-  const like = others.length > 0 ? ', or not like this' : ''
-  return new UsageProblem(`There is no ${named}${like}. See: weir help${isBegin ? ` ${word}` : ''}`)
+  // Text that does not look like a command may be a secret, such as a key, so the message does not repeat it.
+  const shown = isWord ? `Unknown command "${word}"` : 'Unknown command'
+  const hint = others.length > 0 ? ', or wrong arguments' : ''
+  return new UsageProblem(`${shown}${hint}. See: weir help${isFirstWord ? ` ${word}` : ''}`)
 }

@@ -1,4 +1,4 @@
-// Answers as text: fields one below the other, lists of rows as tables, or all of it as JSON.
+// Formats answers: fields one per line, lists of rows as tables, or everything as JSON.
 
 import { harmless, harmlessLines } from '../base/text/safe-text.ts'
 import type { Fields } from './connect.ts'
@@ -8,15 +8,15 @@ export { harmlessLines }
 const isRows = (value: unknown): value is readonly Fields[] =>
   Array.isArray(value) && value.every(row => typeof row === 'object' && row !== null && !Array.isArray(row))
 
-/** `usageSource` as `usage source`. */
+/** Turns `usageSource` into `usage source`. */
 const words = (name: string): string => name.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
 
-/** JSON that is still what it was when it is read. */
+/** Escapes control characters; a JSON parser still reads the same value. */
 export const jsonText = (answer: Fields): string => harmlessLines(JSON.stringify(answer, null, 2))
 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '-'
-  if (Array.isArray(value) && value.every(one => typeof one === 'string')) return harmless(value.join() || '-')
+  if (Array.isArray(value) && value.every(item => typeof item === 'string')) return harmless(value.join() || '-')
   return harmless(typeof value === 'object' ? JSON.stringify(value) : String(value))
 }
 
@@ -30,14 +30,14 @@ export function fieldLines(fields: Fields): readonly string[] {
   return lines
 }
 
-/** The first row names the columns; numbers and money stand to the right. */
+/** The fields of the first row are the columns. Numbers and money are aligned to the right. */
 export function tableLines(rows: readonly Fields[]): readonly string[] {
   const columns = Object.keys(rows[0] ?? {}).map(name => {
     const cells = rows.map(row => cell(row[name]))
     const width = Math.max(words(name).length, ...cells.map(text => text.length))
-    const right = cells.every(text => /^[+-]?[\d.]+$|^-$/.test(text))
-    const put = (text: string): string => (right ? text.padStart(width) : text.padEnd(width))
-    return [put(words(name)), ...cells.map(put)]
+    const isNumeric = cells.every(text => /^[+-]?[\d.]+$|^-$/.test(text))
+    const pad = (text: string): string => (isNumeric ? text.padStart(width) : text.padEnd(width))
+    return [pad(words(name)), ...cells.map(pad)]
   })
   return (columns[0] ?? []).map((_, at) =>
     columns
@@ -47,8 +47,8 @@ export function tableLines(rows: readonly Fields[]): readonly string[] {
   )
 }
 
-/** Rows, or a word where there are none, and how to go on where there are more. */
-export function listLines(rows: unknown, none: string, next: unknown = null): readonly string[] {
-  if ((rows as Fields[]).length === 0) return [none]
-  return [...tableLines(rows as Fields[]), ...(next === null ? [] : ['', `more with --after ${String(next)}`])]
+/** Prints the rows, or `emptyText` if there are none, and how to get the next page if there is one. */
+export function listLines(rows: unknown, emptyText: string, next: unknown = null): readonly string[] {
+  if ((rows as Fields[]).length === 0) return [emptyText]
+  return [...tableLines(rows as Fields[]), ...(next === null ? [] : ['', `more rows with --after ${String(next)}`])]
 }

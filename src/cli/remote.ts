@@ -1,5 +1,5 @@
-// A gateway elsewhere, as somebody who signed in there: what is kept of that between two commands, and how it is asked.
-// Kept is the cookie that renews the session, in a file of its owner's alone; tokens live for one command.
+// Sends requests to a remote gateway in the session of `weir login`. The cookie that renews the session is kept in a
+// file that only its owner can read; access tokens live for one command.
 
 import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
@@ -8,42 +8,44 @@ import { Secret } from '../base/secrets/secret.ts'
 import type { Fields } from './connect.ts'
 import { Problem } from './connect.ts'
 
-interface Kept {
+interface StoredSession {
   readonly url: string
   readonly cookie: Secret
 }
 
-interface Said {
+interface RemoteResponse {
   readonly status: number
   readonly text: string
   readonly cookie: Secret | undefined
 }
 
-const ASK_MS = 60_000
+const REQUEST_MS_MAX = 60_000
 
 const sessionFile = (): string =>
   join(process.env.XDG_CONFIG_HOME?.trim() || join(homedir(), '.config'), 'weir', 'session.json')
 
-/** An address of ours, without anything behind the host. */
-export function originOf(given: unknown): string {
-  const text = String(given ?? '')
+/** Parses the URL of a gateway and drops its path. */
+export function originOf(value: unknown): string {
+  const text = String(value ?? '')
   const url = URL.canParse(text) ? new URL(text) : undefined
-  const isOne = url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
-  if (!isOne) throw new Problem('Say where the gateway is: --url https://weir.example.com')
+  const isValid = url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
+  if (!isValid) throw new Problem('The URL of the gateway is missing or invalid. Example: --url https://weir.example.com')
   return url.origin
 }
 
 export async function signIn(url: string, body: Fields): Promise<Fields> {
-  const said = await send(url, { method: 'POST', path: '/api/auth/sign-in', body: JSON.stringify(body) })
-  const answer = parsed(said)
-  if (said.cookie === undefined) throw new Problem(`${url} did not sign you in as a gateway of this version does.`)
-  keep({ url, cookie: said.cookie })
+  const response = await send(url, { method: 'POST', path: '/api/auth/sign-in', body: JSON.stringify(body) })
+  const answer = parseResponse(response)
+  if (response.cookie === undefined) {
+    throw new Problem(`${url} did not return a session cookie. Is it a Weir gateway of this version?`)
+  }
+  saveSession({ url, cookie: response.cookie })
   return answer
 }
 
-/** Ends the session there, as far as it can be reached, and forgets it here. */
+/** Deletes the stored session, then ends it at the gateway. */
 export async function signOut(): Promise<string> {
-  const { url, cookie } = kept()
+  const { url, cookie } = loadSession()
   rmSync(sessionFile(), { force: true })
   await send(url, { method: 'POST', path: '/api/auth/sign-out', cookie })
   return url
@@ -55,61 +57,61 @@ export interface RemoteAsk {
   readonly body?: string | undefined
 }
 
-/** The text of the answer, as it came. */
+/** Returns the response body unchanged. */
 export async function askRemote(ask: RemoteAsk): Promise<string> {
-  const { url, cookie } = kept()
+  const { url, cookie } = loadSession()
   const renewed = await send(url, { method: 'POST', path: '/api/auth/refresh', cookie })
   if (renewed.status === 401) throw new Problem(`You are no longer signed in at ${url}. See: weir login`)
-  const { accessToken } = parsed(renewed)
-  if (renewed.cookie !== undefined) keep({ url, cookie: renewed.cookie })
-  const said = await send(url, { ...ask, token: new Secret(String(accessToken)) })
-  if (said.status >= 400) throw new Problem(problemOf(said))
-  return said.text
+  const { accessToken } = parseResponse(renewed)
+  if (renewed.cookie !== undefined) saveSession({ url, cookie: renewed.cookie })
+  const response = await send(url, { ...ask, token: new Secret(String(accessToken)) })
+  if (response.status >= 400) throw new Problem(errorText(response))
+  return response.text
 }
 
-interface Sent extends RemoteAsk {
+interface AuthorizedRequest extends RemoteAsk {
   readonly cookie?: Secret
   readonly token?: Secret
 }
 
-async function send(url: string, { method, path, body, cookie, token }: Sent): Promise<Said> {
+async function send(url: string, { method, path, body, cookie, token }: AuthorizedRequest): Promise<RemoteResponse> {
   const headers = {
     ...(body !== undefined && { 'content-type': 'application/json' }),
     ...(cookie !== undefined && { cookie: `weir_refresh=${cookie.reveal()}`, origin: url }),
     ...(token !== undefined && { authorization: `Bearer ${token.reveal()}` }),
   }
-  const signal = AbortSignal.timeout(ASK_MS)
+  const signal = AbortSignal.timeout(REQUEST_MS_MAX)
   try {
-    // No redirect is followed: what is sent is for this gateway alone.
+    // Redirects are refused: the password and the cookie are for this gateway only.
     const response = await fetch(`${url}${path}`, { method, headers, body: body ?? null, redirect: 'error', signal })
-    const set = /(?:^|,\s*)weir_refresh=([^;]+)/.exec(response.headers.get('set-cookie') ?? '')?.[1]
-    return { status: response.status, text: await response.text(), cookie: set ? new Secret(set) : undefined }
+    const newCookie = /(?:^|,\s*)weir_refresh=([^;]+)/.exec(response.headers.get('set-cookie') ?? '')?.[1]
+    return { status: response.status, text: await response.text(), cookie: newCookie ? new Secret(newCookie) : undefined }
   } catch (fault) {
-    throw new Problem(`${url} cannot be asked: ${(fault as Error).message}`)
+    throw new Problem(`The request to ${url} failed: ${(fault as Error).message}`)
   }
 }
 
-function parsed(said: Said): Fields {
-  if (said.status >= 400) throw new Problem(problemOf(said))
+function parseResponse(response: RemoteResponse): Fields {
+  if (response.status >= 400) throw new Problem(errorText(response))
   try {
-    return JSON.parse(said.text) as Fields
+    return JSON.parse(response.text) as Fields
   } catch {
-    throw new Problem('What answers there is no gateway of ours.')
+    throw new Problem('The response is not JSON. The server at this URL is not a Weir gateway.')
   }
 }
 
-function problemOf({ status, text }: Said): string {
+function errorText({ status, text }: RemoteResponse): string {
   try {
     const { error } = JSON.parse(text) as { error: { message: string; code?: string } }
     return `${status} ${error.code ?? ''}: ${error.message}`
   } catch {
-    return `${status}: what answers there is no gateway of ours.`
+    return `${status}: the server at this URL is not a Weir gateway.`
   }
 }
 
-function kept(): Kept {
+function loadSession(): StoredSession {
   const file = sessionFile()
-  if (!existsSync(file)) throw new Problem('You are signed in nowhere. See: weir login')
+  if (!existsSync(file)) throw new Problem('You are not signed in at any gateway. See: weir login')
   try {
     const { url, cookie } = JSON.parse(readFileSync(file, 'utf8')) as { url: string; cookie: string }
     return { url: originOf(url), cookie: new Secret(cookie) }
@@ -118,8 +120,8 @@ function kept(): Kept {
   }
 }
 
-/** Whole or not at all: half a cookie would sign its owner out. */
-function keep({ url, cookie }: Kept): void {
+/** Writes to another file and renames it, so that an interrupted write cannot destroy the session. */
+function saveSession({ url, cookie }: StoredSession): void {
   const file = sessionFile()
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   const part = `${file}.${process.pid}.part`

@@ -1,4 +1,4 @@
-// weir restore: judges a backup, puts it in place, opens it once, and judges it again where it now is.
+// weir restore: audits a backup, replaces the data with it, opens the data once, and audits it again.
 
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -24,25 +24,27 @@ export async function restore(args: readonly string[], write: Say): Promise<void
     options: { 'despite-findings': { type: 'boolean' }, 'progress': { type: 'boolean' }, 'json': { type: 'boolean' } },
   })
   if (positionals.length !== 1) throw new UsageProblem(`Usage: weir ${restoreUsage}`)
-  // As JSON, only the end of it is told.
+  // With --json only the final result is printed.
   const say: Say = values.json === true ? () => {} : write
   const backup = resolve(positionals[0]!)
   const config = readConfig(process.env)
   const during = openProgress(values.progress === true)
-  const place = { data: config.dataFolder, env: config.env }
-  const before = await during({ doing: 'auditing the backup' }, () => judgeBackup(backup, place))
-  if (before === undefined) say('The backup is from before the ledger: it is audited once it is up to date.')
-  else if (!tell(before, say) && values['despite-findings'] !== true) {
-    throw new Problem('The books of this backup do not agree. To restore it all the same, say --despite-findings.')
+
+  const report = await during({ doing: 'auditing the backup' }, () =>
+    judgeBackup(backup, { data: config.dataFolder, env: config.env }),
+  )
+  if (report === undefined) say('The backup is older than the ledger. It is audited after its migration.')
+  else if (!printReport(report, say) && values['despite-findings'] !== true) {
+    throw new Problem('The audit of this backup found contradictions. To restore it anyway, add --despite-findings.')
   }
   const data = makeFolder(config.dataFolder)
   const lock = lockFolder(data)
   if (lock === undefined) throw new Problem(`Weir is running on ${data}. Stop it first.`)
   let aside: string | undefined
   try {
-    const copying = { doing: 'putting it in place', more: () => writtenTo(restoringIn(data)) }
+    const copying = { doing: 'copying the backup', more: () => writtenTo(restoringIn(data)) }
     aside = await during(copying, () => putInPlace(backup, data))
-    if (aside !== undefined) say(`What was there is now in ${aside}`)
+    if (aside !== undefined) say(`The previous data is now in ${aside}`)
   } finally {
     lock.release()
   }
@@ -50,18 +52,18 @@ export async function restore(args: readonly string[], write: Say): Promise<void
   const givesUp = values['despite-findings'] === true
   const store = await openStore(briefly(config), { writeLog: () => {} }, { givesUp })
   try {
-    const seen = await during({ doing: 'auditing what was restored' }, () => store.operator.audit!({}))
-    say(`Restored to ${data}: ${seen.accounts} accounts, ${seen.transfers} transfers, ${seen.records} records.`)
-    for (const line of tableLines(seen.findings as Fields[])) say(line)
-    if (values.json === true) write(jsonText({ folder: data, before: aside ?? null, ...seen }))
-    if ((seen.findings as Fields[]).length > 0) process.exitCode = 1
+    const audit = await during({ doing: 'auditing the restored data' }, () => store.operator.audit!({}))
+    say(`Restored to ${data}: ${audit.accounts} accounts, ${audit.transfers} transfers, ${audit.records} records.`)
+    for (const line of tableLines(audit.findings as Fields[])) say(line)
+    if (values.json === true) write(jsonText({ folder: data, before: aside ?? null, ...audit }))
+    if ((audit.findings as Fields[]).length > 0) process.exitCode = 1
   } finally {
     await store.close()
   }
 }
 
-/** Whether the books agree. */
-function tell(report: AuditReport, say: Say): boolean {
+/** Prints the findings of an audit. Returns true if there are none. */
+function printReport(report: AuditReport, say: Say): boolean {
   const findings = showAudit(report).findings as Fields[]
   for (const line of tableLines(findings)) say(line)
   return findings.length === 0

@@ -1,4 +1,4 @@
-// weir serve: starts the gateway, says on the very first start what one needs to try it, and drains on a signal.
+// weir serve: starts the gateway, prints on the very first start how to try it, and drains on a signal.
 
 import type { Config } from '../config.ts'
 import type { Gateway } from '../main.ts'
@@ -12,12 +12,12 @@ const FIRST_CREDIT_USD = '10'
  */
 const SAME_SIGNAL_MS = 1_000
 
-/** How long it may take to settle and to close when the window is over; the next start ends what is left then. */
+/** The time to settle calls and to close after the drain period. The next start settles what is left. */
 const EXIT_MS = 4_500
 
 function endWithin(ms: number): void {
   setTimeout(() => {
-    process.stderr.write('weir: not everything could be settled in time; the next start will do it\n')
+    process.stderr.write('weir: not all calls could be settled in time; the next start settles them\n')
     process.exit(1)
   }, ms).unref()
 }
@@ -36,17 +36,17 @@ export async function serve(config: Config, say: (line: string) => void): Promis
       () => process.exit(1),
     )
   }
-  // The handlers are set before the start: whoever reads that the gateway listens may stop it a moment later.
+  // The handlers are set before the start: a signal may come right after the gateway prints that it listens.
   process.on('SIGTERM', () => stop(config.drainDelayMs))
   // In a terminal there is no load balancer that must first see that the gateway is not ready.
   process.on('SIGINT', () => stop(0))
-  // One call's mistake must not end all others. It is ours to mend all the same.
+  // An unhandled rejection is a bug, but a bug in one call must not end all other calls.
   process.on('unhandledRejection', fault => {
     process.stderr.write(`weir: unhandled rejection: ${fault instanceof Error ? fault.stack : String(fault)}\n`)
   })
   gateway = await startGateway(config)
   if (firstSignalMs !== undefined) {
-    // The signal came during the start, so no call is under way yet.
+    // The signal came during the start, so no call is running yet.
     firstSignalMs = undefined
     return stop(0)
   }
@@ -54,8 +54,8 @@ export async function serve(config: Config, say: (line: string) => void): Promis
 }
 
 /**
- * Secrets are said once: the key ever, as it is made and marked as made in one commit; the set-up token at each start
- * until there is an owner, another one each time.
+ * Prints secrets that cannot be shown again. The key is printed once: one transaction creates it and records that it
+ * exists. A new set-up token is printed at each start until there is an owner.
  */
 async function greet(gateway: Gateway, say: (line: string) => void): Promise<void> {
   const { url } = gateway
@@ -72,9 +72,9 @@ async function greet(gateway: Gateway, say: (line: string) => void): Promise<voi
 async function setUpLines({ url, operator }: Gateway): Promise<readonly string[]> {
   const { setupToken } = await operator.setup!({})
   return [
-    `  Set-up token (once, for one hour)   ${String(setupToken)}`,
+    `  Set-up token (one use, one hour)    ${String(setupToken)}`,
     '',
-    'Become its owner, with this or, in another terminal, with "bin/weir setup":',
+    'Create the owner with this request, or in another terminal with "bin/weir setup":',
     '',
     `  curl ${url}/api/auth/setup -H 'Content-Type: application/json' \\`,
     `    -d '{"token":"${String(setupToken)}","name":"…","email":"…","password":"…"}'`,
@@ -82,7 +82,7 @@ async function setUpLines({ url, operator }: Gateway): Promise<readonly string[]
 }
 
 const keyLines = (url: string, key: string): readonly string[] => [
-  `  API key (once, with $${FIRST_CREDIT_USD} of credit)  ${key}`,
+  `  API key (shown once, $${FIRST_CREDIT_USD} of credit)  ${key}`,
   '',
   'Try it:',
   '',

@@ -1,11 +1,11 @@
-// Asks whoever sits at the terminal. What is secret is not shown while it is typed, and never stands in the arguments,
-// where every process could read it.
+// Asks the user at the terminal. A secret is not shown while it is typed, and it is never an argument, because every
+// process can read arguments.
 
 import { createInterface } from 'node:readline/promises'
 import { Problem, UsageProblem } from './connect.ts'
 
 const ENTER = new Set(['\r', '\n'])
-const ENOUGH_BYTES = 4 * 1024
+const LINE_CHARACTERS_MAX = 4 * 1024
 
 export const isTerminal = (): boolean => process.stdin.isTTY === true
 
@@ -18,25 +18,25 @@ export async function askLine(question: string): Promise<string> {
   }
 }
 
-/** Typed twice at a terminal; else the first line of what is piped in. */
+/** Asks for a new password: twice at a terminal, else it reads the first line of standard input. */
 export async function askPassword(question: string): Promise<string> {
   if (!isTerminal()) return await firstLine()
   const typed = await askHidden(question)
-  if (typed !== (await askHidden(`${question}, again`))) throw new Problem('The two are not the same.')
+  if (typed !== (await askHidden(`${question}, again`))) throw new Problem('The two passwords are not the same.')
   return typed
 }
 
-/** One that is there already. */
+/** Asks for an existing password, once. */
 export const askOnce = (question: string): Promise<string> => (isTerminal() ? askHidden(question) : firstLine())
 
 async function firstLine(): Promise<string> {
   let text = ''
   for await (const chunk of process.stdin) {
     text += String(chunk)
-    if (text.includes('\n') || text.length > ENOUGH_BYTES) break
+    if (text.includes('\n') || text.length > LINE_CHARACTERS_MAX) break
   }
   const [line = ''] = text.split('\n')
-  if (line.trim() === '') throw new UsageProblem('Send the password on the standard input, or run it in a terminal.')
+  if (line.trim() === '') throw new UsageProblem('Send the password on standard input, or run the command in a terminal.')
   return line.replace(/\r$/, '')
 }
 
@@ -50,10 +50,10 @@ async function askHidden(question: string): Promise<string> {
     return await new Promise((resolve, reject) => {
       let typed: readonly string[] = []
       function read(chunk: string): void {
-        for (const mark of chunk) {
-          if (ENTER.has(mark)) return end(() => resolve(typed.join('')))
-          if (mark === '\u0003') return end(() => reject(new Problem('Given up.')))
-          typed = mark === '\u007f' || mark === '\b' ? typed.slice(0, -1) : [...typed, mark]
+        for (const character of chunk) {
+          if (ENTER.has(character)) return end(() => resolve(typed.join('')))
+          if (character === '\u0003') return end(() => reject(new Problem('Cancelled.')))
+          typed = character === '\u007f' || character === '\b' ? typed.slice(0, -1) : [...typed, character]
         }
       }
       function end(done: () => void): void {

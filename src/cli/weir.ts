@@ -1,5 +1,5 @@
-// weir <command>. Each command is a row; what it prints goes to stdout, what went wrong to stderr. It ends with 0, with
-// 1 if it could not be done or is bad news, and with 2 if it is not written as it must be.
+// The main program of the CLI: finds the command and runs it. Answers go to stdout, errors to stderr. Exit codes: 0
+// success, 1 the command failed or found a problem, 2 wrong usage.
 
 import { say } from './commands/command.ts'
 import { rows } from './commands/commands.ts'
@@ -27,30 +27,37 @@ async function main(argv: readonly string[]): Promise<void> {
   await row.run(args)
 }
 
-/** These say what to do; anything else is a bug and shows where it is. */
-const plain = new Set([
-  ...['ConfigError', 'Problem', 'OperatorError', 'ControlLost', 'FolderError', 'ProviderFileError', 'StoreError'],
-  ...['Refusal', 'UsageProblem'],
+/** Names of error classes whose messages tell the user what to do. Any other error is a bug and prints its stack. */
+const userErrors = new Set([
+  'ConfigError',
+  'Problem',
+  'OperatorError',
+  'ControlLost',
+  'FolderError',
+  'ProviderFileError',
+  'StoreError',
+  'Refusal',
+  'UsageProblem',
 ])
 
-/** parseArgs says what is wrong with the arguments in a TypeError of a code of its own. */
-const isAboutArguments = (fault: Error): boolean => 'code' in fault && String(fault.code).startsWith('ERR_PARSE_ARGS')
+/** parseArgs throws a TypeError with a code of its own. */
+const isArgumentError = (fault: Error): boolean => 'code' in fault && String(fault.code).startsWith('ERR_PARSE_ARGS')
 
-/** SQLite's own words for a file that it cannot read. */
-const isAboutDamage = (fault: Error & { readonly code?: unknown }): boolean =>
+/** The codes of SQLite for a damaged file. */
+const isDamagedDatabase = (fault: Error & { readonly code?: unknown }): boolean =>
   fault.code === 'SQLITE_CORRUPT' || fault.code === 'SQLITE_NOTADB'
 
-function tellingOf(fault: Error): string {
-  if (isAboutDamage(fault)) return `The database is damaged: ${fault.message}. Bring back a backup: weir restore.`
-  // What it says beyond the first sentence is about options that look like values.
-  if (isAboutArguments(fault)) return `${fault.message.split('. ')[0]!}. See: weir help`
-  return plain.has(fault.constructor.name) ? fault.message : String(fault.stack)
+function errorMessage(fault: Error): string {
+  if (isDamagedDatabase(fault)) return `The database is damaged: ${fault.message}. Restore a backup: weir restore <folder>`
+  // The other sentences of parseArgs explain values that look like options.
+  if (isArgumentError(fault)) return `${fault.message.split('. ')[0]!}. See: weir help`
+  return userErrors.has(fault.constructor.name) ? fault.message : String(fault.stack)
 }
 
-// Whoever reads only the first lines of a list has what they wanted.
+// EPIPE is no error: a reader such as `head` closed the pipe.
 process.stdout.on('error', (fault: { code?: string }) => process.exit(fault.code === 'EPIPE' ? 0 : 1))
-process.umask(0o077) // whatever is made in the data folder is its owner's alone
+process.umask(0o077) // only the owner may read new files of the data folder
 main(process.argv.slice(2)).catch((fault: Error) => {
-  process.stderr.write(`weir: ${harmlessLines(tellingOf(fault))}\n`)
-  process.exit(fault instanceof UsageProblem || isAboutArguments(fault) ? 2 : 1)
+  process.stderr.write(`weir: ${harmlessLines(errorMessage(fault))}\n`)
+  process.exit(fault instanceof UsageProblem || isArgumentError(fault) ? 2 : 1)
 })

@@ -1,34 +1,34 @@
-// Who asks for something at the desk, and how far that reaches.
+// The actor of a management request: a person's roles, and which accounts they may reach.
 
 import { Refusal } from '../base/errors.ts'
 import { textId } from '../base/ids.ts'
 import type { Scope } from '../store/queries/paging.ts'
 
-/** Of the whole site, each with all that the ones before it may. Support looks and changes nothing. */
+/** Roles for the whole site. Each role includes the rights of those before it. Support may read but not change. */
 export const siteRoles = ['member', 'support', 'admin', 'owner'] as const
 export type SiteRole = (typeof siteRoles)[number]
 
-/** In one account. */
+/** Roles in one account. Each role includes the rights of those before it. */
 export const accountRoles = ['viewer', 'developer', 'manager'] as const
 export type AccountRole = (typeof accountRoles)[number]
 
-/** As it stands in the table of members. */
+/** The number that the table of members stores for a role. */
 export const rankOf = (role: AccountRole): number => accountRoles.indexOf(role) + 1
 
 export interface Actor {
-  /** 0: the operator, who has the command line and is no person. */
+  /** 0: the operator at the command line, who is not a person in the database. */
   readonly personId: number
   readonly role: SiteRole
   readonly sessionId: number
 }
 
-/** As tokens and the audit log name them. */
+/** The name of an actor in tokens and in the audit log. */
 export const subjectOf = (personId: number): string => (personId === 0 ? 'cli' : textId('usr', personId))
 
 /**
- * Who may ask. `site`: this role of the site, or a higher one. `account`: this role in the account that it is about, or
- * a higher one; support may look at every account, admins and owners may change every one. `person`: whoever is signed
- * in. `nobody`: no one is asked who they are.
+ * Who may use an endpoint. `site`: people with this site role or a higher one. `account`: people with this role, or a
+ * higher one, in the account that the request is about; support may read every account, admins and owners may change
+ * every account. `person`: everybody who is signed in. `nobody`: everybody, without signing in.
  */
 export type Who =
   | { readonly site: Exclude<SiteRole, 'member'> }
@@ -39,7 +39,7 @@ export type Who =
 export const isAtLeast = (role: SiteRole, least: SiteRole): boolean =>
   siteRoles.indexOf(role) >= siteRoles.indexOf(least)
 
-/** Whose things they may see or change; throws where they may not ask at all. Null: everybody's. */
+/** The accounts that the actor may reach; null: all accounts. Throws if the actor may not use the endpoint at all. */
 export function scopeOf(who: Who, actor: Actor, isRead: boolean): Scope | null {
   if (who === 'nobody' || who === 'person') return { personId: actor.personId, rank: 1 }
   if ('site' in who) {

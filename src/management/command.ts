@@ -1,5 +1,5 @@
-// What a command of the operator is, and what all of them are made with. Inputs come as JSON from a socket that only
-// the operator can open, and are checked all the same; answers are plain fields and tables.
+// The type of an operator command, and the parts that all commands use. Inputs come as JSON from a socket that only
+// the operator can open; they are checked nevertheless. Answers are plain fields and tables.
 
 import type { Seal } from '../base/secrets/seal.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'
@@ -22,12 +22,12 @@ import type { PriceTrials } from './prices/trials.ts'
 import type { Turn } from './services/write-queue.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
-/** What becomes of the calls under way of a key. */
+/** Ends the running calls of a key when the key becomes invalid. */
 export interface KeyEnding {
-  /** It was revoked or disabled. */
+  /** The key was revoked or disabled. */
   end(keyId: number): void
   expires(keyId: number, expiresMs: number | null): void
-  /** Its text was renewed; the old one works until then. */
+  /** The text of the key was replaced; the old text works until this time. */
   renewed(keyId: number, untilMs: number): void
 }
 
@@ -40,33 +40,33 @@ export interface OperatorParts {
   readonly bodies: Pick<Bodies, 'read'>
   readonly seal: Pick<Seal, 'close'>
   readonly priceTrials: Pick<PriceTrials, 'backtest' | 'check'>
-  /** Who is told what happens. */
+  /** Writes events for webhooks. */
   readonly webhooks: Webhooks
   readonly pepper: SecretRing
   readonly jwtSecret: SecretRing
   readonly passwords: Pick<PasswordDesk, 'hash' | 'matches'>
   mintId(): number
   dateMs(): number
-  /** Told after a key or its account has changed, durably. */
+  /** Called after a change to a key or its account has been written. */
   onKeyChanged(): void
-  /** Told after onKeyChanged: nobody can begin a call with it any more. */
+  /** Called after onKeyChanged, when no new call can begin with the key. */
   readonly keyEnds: KeyEnding
-  /** Told of each price that has been written, durably. */
+  /** Called for each price that has been written. */
   onPriceAdded(row: PriceVersion): void
-  /** Looks at everything; what does not agree has been acted upon when it resolves. */
+  /** Audits the whole ledger. When it resolves, the accounts with findings are frozen and the events are written. */
   audit(): Promise<AuditReport>
   backUp(folder: string): Promise<BackupReport>
-  /** Renewed after each change to them. */
+  /** Commands call `renew` after each change to the rules. */
   readonly rules: Pick<RuleBook, 'current' | 'problem' | 'renew' | 'sealProxy' | 'sealCredential'>
   readonly rotation: Pick<Rotation, 'rotate' | 'status' | 'finish'>
   catalogue(): Catalogue
-  /** How the gateway says it is; undefined while none runs. */
+  /** The state of the gateway; undefined if no gateway runs. */
   state(): GatewayState | undefined
-  /** The text of a provider's file. */
+  /** Returns the text of a provider file. */
   readProviderFile(file: string): string
-  /** Undefined while no gateway runs. */
+  /** Undefined if no gateway runs. */
   running(): Running | undefined
-  /** For changes to rules, one after the other. */
+  /** Runs changes to the rules one after the other. */
   readonly inTurn: Turn
 }
 
@@ -75,6 +75,6 @@ export type Answer = Record<string, unknown>
 export type Command = (input: Input) => Promise<Answer>
 export type Commands = Readonly<Record<string, Command>>
 
-/** Who posted, in the books. */
+/** The author of the operator's postings in the ledger. */
 export const author = 'cli'
 export const by: By = { actor: author }

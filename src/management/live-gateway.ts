@@ -1,48 +1,48 @@
-// What only a running gateway can tell and do, for those who manage it.
+// What only a running gateway can do for management commands: channel tests, health, model lists of upstreams.
 
 import type { PriceBook } from '../billing/price-book.ts'
 import type { HealthSnapshot } from '../routing/health/health.ts'
 import { OperatorError } from './operator-error.ts'
 
-/** An upstream does not tell what it is asked for. */
+/** The upstream does not return a list of its models. */
 export class NotTold extends OperatorError {}
 
-/** A real call by one channel. */
+/** The result of a real call on one channel. */
 export interface Trial {
   readonly channel: string
   readonly model: string
   readonly dialect: string
   readonly ok: boolean
-  /** Null where no answer came. */
+  /** Null if there was no response. */
   readonly status: number | null
-  /** As attempts of calls are told: `answered`, `credential_bad`, `broken` and so on. */
+  /** The same words as for attempts of calls: `answered`, `credential_bad`, `broken` and so on. */
   readonly verdict: string
-  /** What it means, and what to do. */
+  /** What the result means, and what to do. */
   readonly advice: string
-  /** Until the head of the answer was there, and until all of it was. */
+  /** The time until the head of the response arrived, and until all of it arrived. */
   readonly timings: { readonly headMs: number | null; readonly totalMs: number }
-  /** Without what proves that it is us. */
+  /** The request, without the credential. */
   readonly sent: {
     readonly method: string
     readonly url: string
     readonly headers: Readonly<Record<string, string>>
     readonly body: string
-    /** What the channel changes of any request. */
+    /** The fields that the channel changes in every request. */
     readonly overrides: readonly string[]
   }
-  /** What came, without our secrets; null where nothing did. */
+  /** The response, without the credential; null if there was none. */
   readonly received: { readonly contentType: string; readonly body: string } | null
   readonly fault: string | null
 }
 
 export interface Running {
   readonly prices: PriceBook
-  /** Undefined for a channel that no call has come to. */
+  /** Undefined for a channel that has had no call. */
   health(channelId: string): HealthSnapshot | undefined
-  /** Forgets what closes it. */
+  /** Closes the circuit breaker of a channel and forgets its failures. */
   resetHealth(channelId: string): void
-  /** Without a model, the cheapest that talks. Throws an OperatorError for what cannot be tried. */
+  /** Without a model it uses the cheapest chat model. Throws an OperatorError if the channel cannot be tested. */
   tryChannel(channelId: string, model?: string): Promise<Trial>
-  /** The ids of the models that its upstream says it has. Throws a NotTold where it does not say. */
+  /** The ids of the models that the upstream lists. Throws a ModelListUnavailable if the upstream has no list. */
   listModels(channelId: string): Promise<readonly string[]>
 }

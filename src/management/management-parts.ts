@@ -1,4 +1,4 @@
-// What all resources are made with.
+// The parts that all resources use.
 
 import type { Log } from '../base/log.ts'
 import type { Seal } from '../base/secrets/seal.ts'

@@ -1,4 +1,4 @@
-// An operator's mistake, described in one sentence.
+// The error of operator commands.
 
-/** What the operator asked cannot be done, in a sentence for the terminal. */
+/** A command cannot be done. The message is one sentence for the operator. */
 export class OperatorError extends Error {}

@@ -1,4 +1,4 @@
-// What an operator is told when the ledger does not do what was asked.
+// What an operator command reports when the ledger refuses or fails.
 
 import { expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
@@ -11,16 +11,16 @@ const failing = (fault: Error): ManagementParts => {
   return { writer: { run: () => Promise.reject(fault) }, reader, dateMs: () => 0 } as unknown as ManagementParts
 }
 
-test('a ledger that is away is told in words, and that what was asked may have been done', async () => {
-  const asked = buildOperator(failing(new Refusal('storage_away', 'the ledger took too long'))).setup!({})
-  const fault = await asked.catch((thrown: Error) => thrown)
+test('an unavailable ledger becomes a sentence that warns that the change may have been made', async () => {
+  const answer = buildOperator(failing(new Refusal('storage_away', 'the ledger took too long'))).setup!({})
+  const fault = await answer.catch((thrown: Error) => thrown)
   expect(fault).toBeInstanceOf(OperatorError)
   expect((fault as Error).message).toBe(
     'The ledger does not answer at the moment. (storage_away: the ledger took too long) ' +
-      'Look whether it was done before you try again.',
+      'Check whether the change was made before you try again.',
   )
 })
 
-test('a mistake of ours stays one', async () => {
+test('a bug is not turned into an OperatorError', async () => {
   await expect(buildOperator(failing(new TypeError('oops'))).setup!({})).rejects.toThrow(TypeError)
 })

@@ -1,4 +1,4 @@
-// What an operator can do from the command line, on a running gateway or on its data folder alone.
+// Builds all operator commands of the command line. They run in a running gateway or on its data folder alone.
 
 import { errorRows, Refusal } from '../base/errors.ts'
 import type { Command, Commands } from './command.ts'
@@ -33,15 +33,15 @@ export function buildOperator(parts: ManagementParts): Commands {
     ...priceCommands(parts),
     ...bookCommands(parts),
     ...doctorCommands(parts),
-    ...inTurn(parts, { ...limitCommands(parts), ...routeCommands(parts), ...channelCommands(parts) }),
+    ...oneAtATime(parts, { ...limitCommands(parts), ...routeCommands(parts), ...channelCommands(parts) }),
     ...channelAskCommands(parts),
-    ...inTurn(parts, rotateCommands(parts)),
+    ...oneAtATime(parts, rotateCommands(parts)),
   }
-  return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, inWords(run)]))
+  return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, withOperatorErrors(run)]))
 }
 
-/** The ledger refuses in codes that are meant for callers. */
-const inWords =
+/** Turns refusals of the ledger, whose codes are for callers, into sentences for the operator. */
+const withOperatorErrors =
   (run: Command): Command =>
   async input => {
     try {
@@ -49,16 +49,16 @@ const inWords =
     } catch (fault) {
       if (!(fault instanceof Refusal)) throw fault
       throw new OperatorError(
-        `${errorRows[fault.code].message} (${fault.message}) Look whether it was done before you try again.`,
+        `${errorRows[fault.code].message} (${fault.message}) Check whether the change was made before you try again.`,
       )
     }
   }
 
-/** A rule is held against all others before it is written, a ring against its file: meanwhile none may change. */
-function inTurn({ inTurn: turn }: ManagementParts, commands: Commands): Commands {
-  const after =
+/** Runs these commands one after the other: each checks its change against the current rules before it is written. */
+function oneAtATime({ inTurn: enqueue }: ManagementParts, commands: Commands): Commands {
+  const queued =
     (run: Command): Command =>
     async input =>
-      await turn(() => run(input))
-  return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, after(run)]))
+      await enqueue(() => run(input))
+  return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, queued(run)]))
 }

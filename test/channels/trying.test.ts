@@ -182,7 +182,7 @@ describe('a name for models', () => {
     expect(group.status).toBe(200)
     expect((await desk.ask('GET', 'web/routes?name=team%2F')).body.data).toMatchObject([{ name: 'team/fast' }])
     const gone = await desk.ask('DELETE', route('smart'))
-    expect(gone.body.warnings).toEqual([expect.stringContaining('It is a member of')])
+    expect(gone.body.warnings).toEqual([expect.stringContaining('still lists this name')])
     expect((await desk.ask('GET', route('smart'))).status).toBe(404)
     expect((await desk.ask('DELETE', route('smart'))).status).toBe(404)
   })

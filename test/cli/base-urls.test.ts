@@ -92,7 +92,7 @@ describe('weir check and weir doctor', () => {
 
   test('it is said what an address is taken for', async () => {
     env.OLLAMA_BASE_URL = upstream.url
-    const says = `Calls of Ollama go to ${upstream.url}/v1, which is what ${upstream.url} means.`
+    const says = `${upstream.url} has no path, so calls to Ollama go to ${upstream.url}/v1.`
     expect(await troubles()).toEqual([{ weight: 'note', about: 'OLLAMA_BASE_URL', says, remedy: '' }])
   })
 
@@ -116,7 +116,7 @@ describe('weir check and weir doctor', () => {
       expect(others).toEqual([])
       const remedy = `Set OPENAI_BASE_URL=${origin}/v1`
       expect(found).toMatchObject({ weight: 'problem', about: 'OPENAI_BASE_URL', remedy })
-      expect(found!.says).toContain(`${origin}/openai answers 404.`)
+      expect(found!.says).toContain(`${origin}/openai returned status 404.`)
     } finally {
       await server.stop(true)
     }
@@ -136,9 +136,9 @@ describe('weir check and weir doctor', () => {
   })
 
   test.each([
-    ['a page', 200, '<html>', 'answers with no list of models'],
-    ['a server without a list', 404, 'no', 'answers 404'],
-    ['a server in trouble', 500, 'no', 'answers 500'],
+    ['a page', 200, '<html>', 'returned something that is not a list of models'],
+    ['a server without a list', 404, 'no', 'returned status 404'],
+    ['a server in trouble', 500, 'no', 'returned status 500'],
   ])('%s is a note', async (_name, status, text, says) => {
     const server = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response(text, { status }) })
     try {

@@ -83,17 +83,17 @@ test('nor with one that a start has made, and nothing in it is touched', async (
 })
 
 const rows: Record<string, readonly [bring: () => unknown, about: string | RegExp, remedy: RegExp]> = {
-  'a number that is none': [() => (env.WEIR_DRAIN_SECONDS = 'soon'), 'WEIR_DRAIN_SECONDS', /Change WEIR_DRAIN_SECONDS/],
-  'a level that is none': [() => (env.LOG_LEVEL = 'loud'), 'LOG_LEVEL', /Change LOG_LEVEL/],
-  'a proxy that is none': [() => (env.WEIR_PROXY = 'socks5://gate'), 'WEIR_PROXY', /Change WEIR_PROXY/],
-  'private hosts that are none': [() => (env.WEIR_PRIVATE_HOSTS = 'a b'), 'WEIR_PRIVATE_HOSTS', /Change/],
+  'a number that is none': [() => (env.WEIR_DRAIN_SECONDS = 'soon'), 'WEIR_DRAIN_SECONDS', /Correct WEIR_DRAIN_SECONDS/],
+  'a level that is none': [() => (env.LOG_LEVEL = 'loud'), 'LOG_LEVEL', /Correct LOG_LEVEL/],
+  'a proxy that is none': [() => (env.WEIR_PROXY = 'socks5://gate'), 'WEIR_PROXY', /Correct WEIR_PROXY/],
+  'private hosts that are none': [() => (env.WEIR_PRIVATE_HOSTS = 'a b'), 'WEIR_PRIVATE_HOSTS', /Correct WEIR_PRIVATE_HOSTS/],
   'a setting that is misspelt': [() => (env.WEIR_ATEMPTS = '2'), 'WEIR_ATEMPTS', /Did you mean WEIR_ATTEMPTS\?/],
-  'a setting that nobody knows': [() => (env.WEIR_FASTER = 'on'), 'WEIR_FASTER', /Take it away/],
+  'a setting that nobody knows': [() => (env.WEIR_FASTER = 'on'), 'WEIR_FASTER', /^Remove it/],
   "a vendor's variable that is misspelt": [() => (env.GEMINI_APIKEY = 'x'), 'GEMINI_APIKEY', /GEMINI_API_KEY\?/],
   'letters swapped in it': [() => (env.OPENAI_BASE_ULR = 'x'), 'OPENAI_BASE_ULR', /Did you mean OPENAI_BASE_URL\?/],
   'a folder of providers that is not there': [() => (env.WEIR_PROVIDERS = '/nowhere'), 'WEIR_PROVIDERS', /can read/],
   'a provider file that is no JSON': [() => providerFile('{'), /river\.json$/, /docs\/providers\.md/],
-  'an address that may not be used': [() => (env.OPENAI_BASE_URL = 'ftp://x'), /openai\.json$/, /Change what it names/],
+  'an address that may not be used': [() => (env.OPENAI_BASE_URL = 'ftp://x'), /openai\.json$/, /Correct the file, or remove it/],
   'a key whose address is not known': [
     () => {
       providerFile(JSON.stringify(river))
@@ -150,7 +150,7 @@ const rows: Record<string, readonly [bring: () => unknown, about: string | RegEx
       rmSync(join(folder, 'pepper'))
     },
     /pepper$/,
-    /Bring it back, or set WEIR_PEPPER/,
+    /Restore the file, or set WEIR_PEPPER/,
   ],
   'data of a later version': [
     async () => {
@@ -233,7 +233,7 @@ test('all at once, and the exit code says so', async () => {
   expect([well, about]).toEqual([false, ['LOG_LEVEL', 'WEIR_CALLS_MAX', 'WEIR_ATEMPTS', 'OPENAI_APIKEY']])
   const told = await weir(folder, 'check', bad)
   expect(told.code).toBe(1)
-  expect(told.stdout).toContain('✗ WEIR_ATEMPTS: There is no such setting')
+  expect(told.stdout).toContain('✗ WEIR_ATEMPTS: Weir has no setting of this name')
   expect(told.stdout).toContain('    Did you mean WEIR_ATTEMPTS?')
 })
 

@@ -287,14 +287,14 @@ describe('at the command line', () => {
     const served = await serve(folder, { WEIR_BALLAST_MB: '0', METRICS_PORT: '0' })
     const first = await weir(folder, 'doctor')
     expect([first.code, first.stderr]).toEqual([1, ''])
-    expect(first.stdout).toContain('✗ backup_old: There was never a backup of this data.\n    weir backup <folder>')
+    expect(first.stdout).toContain('✗ backup_old: This data has never been backed up.\n    Run this each day: weir backup <folder>')
     await weir(folder, `backup ${folder}-copy`)
     rmSync(`${folder}-copy`, { recursive: true })
     const db = new Database(join(folder, 'weir.db'))
     db.run(OWNER)
     db.close()
     const well = await weir(folder, 'doctor')
-    expect([well.code, well.stdout]).toEqual([0, 'Weir is well.\n'])
+    expect([well.code, well.stdout]).toEqual([0, 'No problems found.\n'])
     const json = JSON.parse((await weir(folder, 'doctor --json')).stdout) as Record<string, unknown>
     expect(json).toMatchObject({ well: true, troubles: [], running: { url: served.url, ready: true } })
     expect(await stopServed(served)).toBe(0)
@@ -328,8 +328,8 @@ describe('at the command line', () => {
     const restored = await weir(folder, `restore ${copy} --progress`)
     expect(restored.stderr.split('\n').map(line => line.split(' …')[0])).toEqual([
       'auditing the backup',
-      'putting it in place',
-      'auditing what was restored',
+      'copying the backup',
+      'auditing the restored data',
       '',
     ])
     expect((await weir(folder, 'audit')).stderr).toBe('')

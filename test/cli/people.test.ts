@@ -40,9 +40,9 @@ describe('weir setup', () => {
   test('makes the owner, with the password from the standard input', async () => {
     const weak = await weir(folder, 'setup --email olga@example.com', typed('short'))
     expect([weak.code, weak.stdout]).toEqual([1, ''])
-    expect(weak.stderr).toContain('This password will not do. It must have 10 to 200 characters.')
+    expect(weak.stderr).toContain('The password cannot be used. It must have 10 to 200 characters.')
     const none = await weir(folder, 'setup --email olga@example.com', { STDIN: '' })
-    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('Send the password on the standard input')])
+    expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('Send the password on standard input')])
     const wrong = await weir(folder, 'setup --email olga', typed('a river of words'))
     expect([wrong.code, wrong.stderr]).toEqual([1, 'weir: --email must be an address such as name@example.com.\n'])
     const said = await weirSays(folder, 'setup --email Olga@example.com --name Olga', typed('a river of words'))
@@ -55,7 +55,7 @@ describe('weir setup', () => {
     for (const command of ['setup', 'setup --token', 'setup --email other@example.com']) {
       const { code, stdout, stderr } = await weir(folder, command, typed('another river'))
       expect([code, stdout]).toEqual([1, ''])
-      expect(stderr).toContain('There is an owner already. For another password: weir users reset-password')
+      expect(stderr).toContain('There is an owner already. To set a new password: weir users reset-password')
     }
   })
 })
@@ -82,13 +82,13 @@ describe('weir users', () => {
   test('takes the last owner from nobody', async () => {
     for (const command of ['users disable olga@example.com', 'users role olga@example.com member']) {
       const { code, stderr } = await weir(folder, command)
-      expect([code, stderr]).toEqual([1, expect.stringContaining('There must be an owner: make another one first.')])
+      expect([code, stderr]).toEqual([1, expect.stringContaining('This is the last owner. Make another person an owner first.')])
     }
     const renamed = await weir(folder, 'users email olga@example.com olga')
     const must = 'weir: The new email must be an address such as name@example.com.\n'
     expect([renamed.code, renamed.stderr]).toEqual([1, must])
-    expect((await weir(folder, 'users role olga@example.com king')).stderr).toContain('A role is owner, admin')
-    expect((await weir(folder, 'users role nobody@example.com member')).stderr).toContain('There is nobody')
+    expect((await weir(folder, 'users role olga@example.com king')).stderr).toContain('The role must be owner, admin')
+    expect((await weir(folder, 'users role nobody@example.com member')).stderr).toContain('There is no person with this email address or id')
   })
 })
 

@@ -39,7 +39,7 @@ describe('a session elsewhere', () => {
   test('needs the right password, and leaves nothing without it', async () => {
     const { code, err } = await login('another password')
     expect([code, err]).toEqual([1, expect.stringContaining('sign_in_failed')])
-    expect((await weir(['api', 'GET', '/api/web/me'])).err).toContain('signed in nowhere')
+    expect((await weir(['api', 'GET', '/api/web/me'])).err).toContain('not signed in at any gateway')
   })
 
   test('is kept for its owner alone, and asks what its owner may', async () => {
@@ -63,6 +63,6 @@ describe('a session elsewhere', () => {
   test('ends there and here', async () => {
     expect(await weir(['logout'])).toMatchObject({ code: 0, out: `signed out at ${harness.url}\n` })
     const { err } = await weir(['api', 'GET', '/api/web/me'])
-    expect(err).toContain('signed in nowhere')
+    expect(err).toContain('not signed in at any gateway')
   })
 })

@@ -47,7 +47,7 @@ describe('nothing is kept', () => {
     const answer = await chat(harness, ordinary, bodyOf())
     await answer.text()
     expect(existsSync(file())).toBe(false)
-    expect(await refusal(kept(idOf(answer)))).toContain('No bodies are kept')
+    expect(await refusal(kept(idOf(answer)))).toContain('No bodies are stored')
   })
 
   test('of a call of a key that did not ask, beside one that did', async () => {
@@ -56,19 +56,19 @@ describe('nothing is kept', () => {
     const others = [await chat(harness, ordinary, bodyOf()), await ask({ harness, key: ordinary, name: freshName() })]
     await Promise.all([one, ...others].map(answer => answer.text()))
     expect((await kept(idOf(one))).request).toBe(bodyOf())
-    for (const other of others) expect(await refusal(kept(idOf(other)))).toContain('No bodies are kept')
+    for (const other of others) expect(await refusal(kept(idOf(other)))).toContain('No bodies are stored')
   })
 
   test('for what is no id', async () => {
     for (const id of ['', 'req_', 'key_00000000000', 7]) {
-      expect(await refusal(harness.gateway.operator.bodies!({ call: id }))).toContain('Name the call by its id')
+      expect(await refusal(harness.gateway.operator.bodies!({ call: id }))).toContain('Use the id of the call')
     }
   })
 
   test('of a call that was not admitted', async () => {
     const refused = await chat(harness, key, '{"model":')
     expect(refused.status).toBe(400)
-    expect(await refusal(kept(idOf(refused)))).toContain('No bodies are kept')
+    expect(await refusal(kept(idOf(refused)))).toContain('No bodies are stored')
   })
 })
 
@@ -76,7 +76,7 @@ describe('a wish', () => {
   const isKept = async (by: string): Promise<boolean> => {
     const answer = await chat(harness, by, bodyOf())
     await answer.text()
-    return !(await refusal(kept(idOf(answer)))).includes('No bodies are kept')
+    return !(await refusal(kept(idOf(answer)))).includes('No bodies are stored')
   }
 
   test.each([
@@ -138,7 +138,7 @@ describe('kept are', () => {
     // One that is kept comes behind them.
     const answer = await chat(harness, key, bodyOf())
     expect((await kept(idOf(answer))).request).toBe(bodyOf())
-    for (const one of refused) expect(await refusal(kept(idOf(one)))).toContain('No bodies are kept')
+    for (const one of refused) expect(await refusal(kept(idOf(one)))).toContain('No bodies are stored')
   })
 
   test('an answer that is given again', async () => {
@@ -205,7 +205,7 @@ describe('the operator', () => {
     expect(await weir(harness.folder, `bodies ${idOf(answer)}`)).toEqual(shown)
     const none = await weir(harness.folder, 'bodies req_00000000000')
     expect([none.code, none.stdout]).toEqual([1, ''])
-    expect(none.stderr).toContain('No bodies are kept')
+    expect(none.stderr).toContain('No bodies are stored')
     await harness.gateway.drain()
     expect(await weir(harness.folder, `bodies ${idOf(answer)}`, { WEIR_BALLAST_MB: '0' })).toEqual(shown)
     const env = { WEIR_BALLAST_MB: '0', WEIR_ENCRYPTION_KEY: 'another'.repeat(6) }

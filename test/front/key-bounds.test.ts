@@ -227,21 +227,21 @@ test('what an account may not use none of its keys may, from the next call on', 
 
 describe('what an operator writes wrongly is told in a sentence', () => {
   const wrong: readonly (readonly [command: string, input: object, says: string])[] = [
-    ['keys-set', { expires: '2001-01-01' }, '--expires must lie ahead'],
-    ['keys-set', { expires: '2999-01-01' }, '--expires must lie ahead'],
-    ['keys-set', { expires: 'soon' }, '--expires must lie ahead'],
-    ['keys-set', { endpoints: 'everything' }, '--endpoints must be of chat, '],
+    ['keys-set', { expires: '2001-01-01' }, '--expires must be in the future'],
+    ['keys-set', { expires: '2999-01-01' }, '--expires must be in the future'],
+    ['keys-set', { expires: 'soon' }, '--expires must be in the future'],
+    ['keys-set', { endpoints: 'everything' }, '--endpoints must be none, or a list of these, separated by commas: chat, '],
     ['keys-set', { addresses: '10.0.0.1/8' }, '--addresses: 10.0.0.1/8 has bits set after its prefix'],
     ['keys-set', { addresses: 'any' }, '--addresses: any is neither an IP address'],
-    ['keys-set', { disable: true, enable: true }, 'Either --disable or --enable'],
-    ['keys-set', { tier: 'none-such' }, 'There is no tier "none-such"'],
+    ['keys-set', { disable: true, enable: true }, 'Use either --disable or --enable'],
+    ['keys-set', { tier: 'none-such' }, 'Unknown tier "none-such"'],
     ['keys-set', { qpm: '0' }, '--qpm must be a whole number'],
-    ['keys-rotate', { overlap: '31d' }, '--overlap must be a time such as 90s'],
-    ['keys-rotate', { overlap: '5' }, '--overlap must be a time such as 90s'],
-    ['keys-rotate', { overlap: '-1h' }, '--overlap must be a time such as 90s'],
+    ['keys-rotate', { overlap: '31d' }, '--overlap must be a duration such as 90s'],
+    ['keys-rotate', { overlap: '5' }, '--overlap must be a duration such as 90s'],
+    ['keys-rotate', { overlap: '-1h' }, '--overlap must be a duration such as 90s'],
     ['keys-list', { state: 'gone' }, '--state must be one of active, disabled, expired, revoked'],
-    ['accounts-create', { tier: 'free' }, 'Say whose it is'],
-    ['accounts-create', { name: 'Delta', tier: 'none-such' }, 'There is no tier'],
+    ['accounts-create', { tier: 'free' }, 'The name of the account is missing'],
+    ['accounts-create', { name: 'Delta', tier: 'none-such' }, 'Unknown tier'],
   ]
   test.each(wrong)('%s %j', async (...[command, input, says]) => {
     const key = await harness.key()

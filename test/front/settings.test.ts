@@ -132,7 +132,7 @@ describe('stops the start', () => {
     const { page } = found as { page: number }
     const bytes = readFileSync(file)
     writeFileSync(file, bytes.fill(0xa5, (page - 1) * 4096, page * 4096))
-    expectSentence(await weir(folder, 'serve'), /The database is damaged: .*\. Bring back a backup: weir restore/)
+    expectSentence(await weir(folder, 'serve'), /The database is damaged: .*\. Restore a backup: weir restore/)
     writeFileSync(file, 'no database at all, and long enough to be looked at')
     expectSentence(await weir(folder, 'serve'), /The database cannot be used: file is not a database\./)
   })
@@ -151,16 +151,16 @@ describe('commands', () => {
   const folder = freshFolder()
 
   test.each([
-    ['keys create --tier nobody', /tier "nobody"/],
+    ['keys create --tier nobody', /Unknown tier "nobody"/],
     ['keys create --credit lots', /--credit/],
     ['keys create --credit=-5', /--credit/],
     ['keys create --qpm 0', /--qpm/],
     ['keys create --qpm 1.5', /--qpm/],
     ['keys create --name a\u001b[2J', /--name must have 1 to 200 characters, none of them a control character/],
     ['prices set demo/echo /', /neither JSON nor a file that can be read/],
-    ['keys revoke key_00000000001', /no such key/],
-    ['balance wk-nonsense', /no such key/],
-    ['balance key_00000000001', /no such key/],
+    ['keys revoke key_00000000001', /Unknown key/],
+    ['balance wk-nonsense', /Unknown key/],
+    ['balance key_00000000001', /Unknown key/],
   ] as const)('%s: a sentence', async (command, words) => {
     expectSentence(await weir(folder, command), words)
   })
@@ -196,12 +196,12 @@ describe('commands', () => {
     ['restore', /Usage: weir restore <backup folder>/],
     ['serve now', /Usage: weir serve/],
     ['prices check demo', /Usage: weir prices check/],
-    ['dance', /There is no command "dance"\. See: weir help/],
-    ['keys dance', /no command "keys dance"\. After "keys" comes: create, list, show, set, rotate, revoke\.$/m],
-    ['keys creat', /There is no command "keys creat"\. Did you mean: weir keys create\? See: weir help keys$/m],
-    ['kyes create', /There is no command "kyes create"\. Did you mean: weir keys create\? See: weir help keys$/m],
-    ['chanels', /There is no command "chanels"\. Did you mean: weir channels\? See: weir help channels$/m],
-    ['wk-0oYAcdndvX1aetSk5RxD8SUjNfvr8A4Om7Xs', /There is no such command\./],
+    ['dance', /Unknown command "dance"\. See: weir help/],
+    ['keys dance', /Unknown command "keys dance"\. Commands of "keys": create, list, show, set, rotate, revoke\.$/m],
+    ['keys creat', /Unknown command "keys creat"\. Did you mean: weir keys create\? See: weir help keys$/m],
+    ['kyes create', /Unknown command "kyes create"\. Did you mean: weir keys create\? See: weir help keys$/m],
+    ['chanels', /Unknown command "chanels"\. Did you mean: weir channels\? See: weir help channels$/m],
+    ['wk-0oYAcdndvX1aetSk5RxD8SUjNfvr8A4Om7Xs', /Unknown command\./],
   ] as const)('%s: a sentence, and the code for what is not written right', async (command, words) => {
     const { code, stdout, stderr } = await weir(folder, command)
     expect({ code, stdout, stderr }).toEqual({ code: 2, stdout: '', stderr: expect.stringMatching(words) })
@@ -209,6 +209,6 @@ describe('commands', () => {
   })
 
   test('a command that is asked for help tells how it is written', async () => {
-    expect(await weirSays(folder, 'top-up --help')).toMatch(/^weir top-up <account or key> <usd> .*\n +book money/)
+    expect(await weirSays(folder, 'top-up --help')).toMatch(/^weir top-up <account or key> <usd> .*\n +add money/)
   })
 })

@@ -112,8 +112,8 @@ describe('a backup under load', () => {
   test('brought back over other data leaves that beside it', async () => {
     const data = join(place, 'other')
     const key = await weirSays(data, 'keys create --credit 3')
-    expect(await weirSays(data, `restore ${backup}`)).toMatch(/^What was there is now in \S+\nRestored to /)
-    expect((await weir(data, `balance ${key}`)).stderr).toContain('There is no such key')
+    expect(await weirSays(data, `restore ${backup}`)).toMatch(/^The previous data is now in \S+\nRestored to /)
+    expect((await weir(data, `balance ${key}`)).stderr).toContain('Unknown key')
     expect(await weirSays(data, `balance ${keys[0]}`)).toContain('active')
     const aside = readdirSync(data).filter(name => name.startsWith('before-restore-'))
     expect(aside).toHaveLength(1)
@@ -196,7 +196,7 @@ describe('a restore that is killed before it moves anything', () => {
 
   test('nor does one whose note has no name yet make the next take what is there for its own', async () => {
     writeFileSync(join(data, 'restoring', 'aside'), '')
-    expect(await weirSays(data, `restore ${backup}`)).toMatch(/^What was there is now in \S+before-restore-\S+\n/)
+    expect(await weirSays(data, `restore ${backup}`)).toMatch(/^The previous data is now in \S+before-restore-\S+\n/)
     const [aside] = readdirSync(data).filter(name => name.startsWith('before-restore-'))
     const former = join(data, aside!, 'weir.db')
     expect(rowsOf(former, 'SELECT balance FROM account WHERE id > 4')).toEqual([[4_000_000_000n]])
@@ -236,7 +236,7 @@ describe('a backup from before the ledger', () => {
     oldBackup(join(place, 'old'))
     const data = join(place, 'data')
     expect(await weirSays(data, `restore ${join(place, 'old')}`)).toBe(
-      'The backup is from before the ledger: it is audited once it is up to date.\n' +
+      'The backup is older than the ledger. It is audited after its migration.\n' +
         `Restored to ${data}: 5 accounts, 1 transfers, 1 records.`,
     )
     expect(rowsOf(join(data, 'weir.db'), 'SELECT balance, held FROM account WHERE id = 9000001')).toEqual([
@@ -270,7 +270,7 @@ describe('what is no backup, or no place for one', () => {
     other.close()
     const exchanged = [
       ['weir.db', '', 'is not the database that was backed up: it has schema 0'],
-      ['weir.db', readFileSync(empty), 'The books of this backup do not agree'],
+      ['weir.db', readFileSync(empty), 'The audit of this backup found contradictions'],
       ['pepper', 'x', 'pepper is damaged: secret 1 of 1 has fewer than 32 characters'],
       ['backup.json', '{', 'backup.json of the backup is damaged'],
     ] as const
@@ -340,7 +340,7 @@ describe('what is no backup, or no place for one', () => {
 
     const target = join(folder, 'target')
     const refused = await weir(target, `restore ${copy}`)
-    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('say --despite-findings')])
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('add --despite-findings')])
     expect(existsSync(target)).toBeFalse()
     expect((await weir(target, `restore ${copy} --despite-findings`)).code).toBe(1)
     expect(await weirSays(target, `accounts show ${key}`)).toContain('frozen since')
@@ -359,6 +359,6 @@ describe('what is no backup, or no place for one', () => {
     writeFileSync(join(bad, 'weir.db'), bytes)
     const { code, stderr } = await weir(join(folder, 'target'), `restore ${bad}`)
     expect([code, existsSync(join(folder, 'target'))]).toEqual([1, false])
-    expect(stderr).toMatch(/^weir: (The books of this backup do not agree|The database of the backup cannot be read)/)
+    expect(stderr).toMatch(/^weir: (The audit of this backup found contradictions|The database of the backup cannot be read)/)
   })
 })

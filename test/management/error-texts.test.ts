@@ -52,7 +52,7 @@ test('a price that no call could meet is refused, over the web and on the comman
 
 test('a tier that does not exist is told with those that do', async () => {
   const said = await harness.gateway.operator['keys-create']!({ tier: 'gold' }).catch((fault: Error) => fault.message)
-  expect(said).toBe('There is no tier "gold". Tiers: free, pro, standard.')
+  expect(said).toBe('Unknown tier "gold". Tiers: free, pro, standard.')
 })
 
 test('lists for programs have null where there is nothing', async () => {

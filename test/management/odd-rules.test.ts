@@ -24,8 +24,8 @@ const [odd, known] = [
   ['opnai/*', 'openai/gpt-0'],
   ['openai/*', 'demo/echo', '*'],
 ]
-const names = 'No model has such a name at the moment: opnai/*, openai/gpt-0.'
-const tags = 'No channel has such a tag at the moment: mars.'
+const names = 'No model matches at the moment: opnai/*, openai/gpt-0.'
+const tags = 'No channel has this tag at the moment: mars.'
 let count = 0
 
 /** The warnings of a request that must go well. */
@@ -60,7 +60,7 @@ describe('over the web', () => {
   test('a limit tells of it when it is set, and when it is changed', async () => {
     const limit = { resource: 'requests', span: 'day', amount: 5 }
     const made = await ask('POST', 'web/limits', { ...limit, model: 'opnai/*' })
-    const says = ['No model has such a name at the moment: opnai/*.']
+    const says = ['No model matches at the moment: opnai/*.']
     expect([made.status, made.body.warnings]).toEqual([201, says])
     expect(await warned('PATCH', `web/limits/${String(made.body.id)}`, { amount: 6 })).toEqual(says)
     for (const model of [...known, 'ark/files', null]) {
@@ -73,7 +73,7 @@ describe('over the web', () => {
   test('a name for models tells of members that fit nothing', async () => {
     const put = (name: string, model: string) =>
       warned('PUT', `web/routes/${encodeURIComponent(name)}`, { members: [{ model, priority: 0, weight: 1 }] })
-    expect(await put('g-*', 'openai/gtp-*')).toEqual(['No model has such a name at the moment: openai/gtp-*.'])
+    expect(await put('g-*', 'openai/gtp-*')).toEqual(['No model matches at the moment: openai/gtp-*.'])
     expect(await put('g-*', 'openai/gpt-*')).toEqual([])
   })
 })

@@ -97,8 +97,8 @@ describe('there is always an owner', () => {
     const { operator } = harness.gateway
     const cli = async (name: string, input: Record<string, unknown>) =>
       operator[name]!({ user: owner.email, ...input }).then(String, (fault: Error) => fault.message)
-    expect(await cli('users-role', { role: 'member' })).toContain('There must be an owner')
-    expect(await cli('users-disable', {})).toContain('There must be an owner')
+    expect(await cli('users-role', { role: 'member' })).toContain('This is the last owner')
+    expect(await cli('users-disable', {})).toContain('This is the last owner')
     const byOperator = askAs(harness, String((await operator.token!({})).token))
     for (const change of [{ role: 'admin' }, { disabled: true }]) {
       expect(told(await byOperator('PATCH', `web/users/${owner.id}`, change))).toEqual([409, 'last_owner'])
@@ -337,7 +337,7 @@ describe('another password', () => {
     const { user } = await harness.gateway.operator['users-email']!({ user: member.id, email: 'by-cli@example.com' })
     expect(user).toBe(member.id)
     const taken = harness.gateway.operator['users-email']!({ user: member.id, email: owner.email })
-    expect(await taken.catch((fault: Error) => fault.message)).toBe('Another person signs in with this address.')
+    expect(await taken.catch((fault: Error) => fault.message)).toBe('Another person signs in with this email address.')
     expect((await signedIn(harness, 'by-cli@example.com')).id).toBe(member.id)
   })
 })

@@ -77,7 +77,7 @@ describe('a price', () => {
     [{ input: 1, output: '2' }, 'input'],
     [{ input: '1', output: '1e3' }, 'output'],
     [{ input: '1', output: '2', inptu: '1' }, 'inptu'],
-    [{ input: '0', output: '0' }, 'nothing'],
+    [{ input: '0', output: '0' }, 'a price of 0 is not allowed'],
     ['free', 'expected object'],
   ]
   test.each(wrong)('%j is refused, by name', async (price, says) => {

@@ -169,7 +169,7 @@ describe('a session goes on', () => {
     const stolen = await refresh(first.cookie)
     expect([stolen.status, stolen.error.code]).toEqual([401, 'session_over'])
     expect(stolen.headers.get('set-cookie')).toStartWith('weir_refresh=; ')
-    expect(harness.logs.join('')).toContain('renewed with a token that was used before')
+    expect(harness.logs.join('')).toContain('a refresh token was used twice')
     for (const person of [first, second, third]) expect(await isIn(person)).toBe(false)
     expect((await refresh(third.cookie)).status).toBe(401)
     expect(await isIn(owner)).toBe(true)

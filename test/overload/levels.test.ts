@@ -57,7 +57,7 @@ describe('at level 1', () => {
     expect(again.header('x-weir-replayed')).toBe(first.header('x-request-id')!)
     for (const answer of [first, plain]) {
       const asked = harness.gateway.operator.bodies!({ call: answer.header('x-request-id')! })
-      expect(String(await asked.catch(String))).toContain('No bodies are kept')
+      expect(String(await asked.catch(String))).toContain('No bodies are stored')
     }
     await until(() => harness.logs.some(line => line.includes('the gateway is overloaded')), 'it is told')
     const port = /127\.0\.0\.1:(\d+)\/metrics/.exec(harness.logs.find(line => line.includes('"metrics"'))!)![1]

@@ -46,7 +46,7 @@ describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
     const bytes = ask('POST', CHAT, { ...bearer(key), 'content-length': '5000' }, goodBody({ stream }))
     const asked = harness.upstream.requests.length
     const caller = openRaw(harness.url, bytes)
-    await until(() => harness.gateway.underWay === 1, 'it is under way')
+    await until(() => harness.gateway.underWay === 1, 'it is still running')
     caller.leave()
     await nothingStays()
     expect(harness.upstream.requests.length).toBe(asked)
@@ -57,7 +57,7 @@ describe.each([false, true])('streamed: %p; a caller that leaves', stream => {
     const db = new Database(join(harness.folder, 'weir.db'))
     db.run('BEGIN IMMEDIATE')
     const caller = openCall(harness, key, { stream })
-    await until(() => harness.gateway.underWay === 1, 'it is under way')
+    await until(() => harness.gateway.underWay === 1, 'it is still running')
     caller.leave()
     await caller.closed
     await Bun.sleep(100) // the hold is still asked for

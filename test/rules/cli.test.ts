@@ -68,10 +68,10 @@ describe('while a gateway runs', () => {
   test.each([
     ['limits set requests -5/minute', 1, /^weir: The amount of a limit must be a whole number from 1 to/],
     ['limits set requests', 2, /^weir: Usage: weir limits set/],
-    ['limits', 2, /^weir: Say which: weir help limits/],
+    ['limits', 2, /^weir: "weir limits" needs a second word\. See: weir help limits/],
     ['routes set smart', 2, /^weir: Usage: weir routes set <name>/],
-    ['routes set smart nobody/x', 1, /^weir: nobody\/x: there is no such provider, and no such route\.\n$/],
-    ['channels set openai#zzzzzz --weight 1', 1, /^weir: There is no such channel here/],
+    ['routes set smart nobody/x', 1, /^weir: nobody\/x: there is no such provider and no such model name\.\n$/],
+    ['channels set openai#zzzzzz --weight 1', 1, /^weir: Unknown channel/],
     ['channels set openai#1 --proxy hunter2', 1, /^weir: --proxy must be/],
   ] as const)('weir %s is refused', async (command, code, says) => {
     const ran = await weir(folder, command)
@@ -83,7 +83,7 @@ describe('while a gateway runs', () => {
   test('a warning does not get into what other programs read', async () => {
     const ran = await weir(folder, 'keys create --allow nobody/*')
     expect(ran.stdout).toMatch(/^wk-\w{36}\n$/)
-    expect(ran.stderr).toBe('weir: warning: No model has such a name at the moment: nobody/*.\n')
+    expect(ran.stderr).toBe('weir: warning: No model matches at the moment: nobody/*.\n')
     const json = await weir(folder, 'keys create --allow nobody/* --json')
     expect([JSON.parse(json.stdout).warning, json.stderr]).toEqual([expect.stringContaining('nobody/*'), ''])
   })

@@ -61,7 +61,7 @@ describe('limits', () => {
   test('for a model that nobody has are taken, and it is said', async () => {
     const some = { resource: 'requests', amount: '9/day', model: 'brok/*' }
     const { id, warning } = await desk.ask('limits-set', some)
-    expect(warning).toBe('No model has such a name at the moment: brok/*.')
+    expect(warning).toBe('No model matches at the moment: brok/*.')
     await desk.ask('limits-remove', { id })
   })
 
@@ -71,7 +71,7 @@ describe('limits', () => {
     ['a negative', of('-5/minute'), /whole number from 1 to/],
     ['a fraction', of('1.5/minute'), /whole number from 1 to/],
     ['far too much', of('99999999999999999999/minute'), /whole number from 1 to/],
-    ['no number', of('many/minute'), /^A limit must be a whole number with its window, such as 100\/minute/],
+    ['no number', of('many/minute'), /^A limit must be a whole number with its period, such as 100\/minute/],
     ['a number in another way', of('1e3/minute'), /^A limit must be/],
     ['nothing', of(undefined), /^A limit must be/],
     ['no window', of('100'), /needs a window: minute or day/],
@@ -82,15 +82,15 @@ describe('limits', () => {
     ['concurrency of 0', of('0', { resource: 'concurrency' }), /whole number from 1 to/],
     ['another resource', of('8/minute', { resource: 'dollars' }), /requests, tokens or concurrency/],
     ['no resource', { amount: '8/minute' }, /requests, tokens or concurrency/],
-    ['an unknown tier', of('8/minute', { tier: "gold' OR '1'='1" }), /^There is no such tier\.$/],
+    ['an unknown tier', of('8/minute', { tier: "gold' OR '1'='1" }), /^Unknown tier\.$/],
     ['a tier of nothing', of('8/minute', { tier: '' }), /--tier must have 1 to/],
-    ['an unknown key', of('8/minute', { key: 'key_zzzzzzzzzzz' }), /^There is no such key\./],
-    ['a key of nothing', of('8/minute', { key: '' }), /^There is no such key\./],
-    ['an unknown account', of('8/minute', { account: 'acc_zzzzzzzzzzz' }), /^There is no such account\./],
-    ["one of the operator's accounts", of('8/minute', { account: 'revenue' }), /one of your own/],
-    ['a key of another account', () => of('8/minute', { key: key.id, account: other.id }), /would be for no call/],
-    ['a key of another tier', () => of('8/minute', { key: key.id, tier: 'free' }), /would be for no call/],
-    ['per something else', of('8/minute', { per: 'tier' }), /^--per must be key, account or model/],
+    ['an unknown key', of('8/minute', { key: 'key_zzzzzzzzzzz' }), /^Unknown key\./],
+    ['a key of nothing', of('8/minute', { key: '' }), /^Unknown key\./],
+    ['an unknown account', of('8/minute', { account: 'acc_zzzzzzzzzzz' }), /^Unknown account\./],
+    ["one of the operator's accounts", of('8/minute', { account: 'revenue' }), /one of the operator's own accounts/],
+    ['a key of another account', () => of('8/minute', { key: key.id, account: other.id }), /would apply to no call/],
+    ['a key of another tier', () => of('8/minute', { key: key.id, tier: 'free' }), /would apply to no call/],
+    ['per something else', of('8/minute', { per: 'tier' }), /^--per must be a list of key, account and model/],
     ['per the same twice', of('8/minute', { per: 'key,key' }), /^--per must be/],
     ['a model of nothing', of('8/minute', { model: '' }), /^--model must have 1 to 256 visible ASCII characters/],
     ['a model with blanks', of('8/minute', { model: 'a b' }), /^--model must/],
@@ -102,7 +102,7 @@ describe('limits', () => {
   )
 
   test.each([undefined, '', '0', '-1', '1.5', 'x', '99'])('%p names no limit to remove', id =>
-    expectRefused('limits-remove', { id }, /^(The id of a limit must be|There is no such limit)/),
+    expectRefused('limits-remove', { id }, /^(The id of a limit must be|Unknown limit)/),
   )
 })
 
@@ -137,43 +137,43 @@ describe('names for models', () => {
     await set('fish-*', 'brook/* then pool/*')
     expect((await rows('routes')).map(({ name }) => name)).toEqual(['best', 'brook/trout', 'fast', 'fish-*'])
     const { warning } = await desk.ask('routes-remove', { name: 'fast' })
-    expect(warning).toBe('It is a member of "best", which now does without it.')
+    expect(warning).toBe('"best" still lists this name and now ignores it.')
     for (const name of ['best', 'brook/trout', 'fish-*']) await desk.ask('routes-remove', { name })
   })
 
   test('to what has no channel yet are taken, and it is said', async () => {
-    expect((await set('later', 'open/x')).warning).toMatch(/^There is no channel to any of them yet/)
+    expect((await set('later', 'open/x')).warning).toMatch(/^None of these models has a channel yet/)
     expect(await set('later', 'open/x then pool/trout')).not.toHaveProperty('warning')
     await desk.ask('routes-remove', { name: 'later' })
   })
 
   const many = Array.from({ length: bounds.routeMembersMax + 1 }, (_, at) => `open/m${at}`).join(' ')
   const bad: readonly (readonly [name: string, input: readonly [unknown, string, object?], says: RegExp])[] = [
-    ['a loop of one', ['a', 'a'], /^a: there is no such provider, and no such route\.$/],
-    ['an unknown provider', ['x', 'lake/trout'], /^lake\/trout: there is no such provider, and no such route\.$/],
+    ['a loop of one', ['a', 'a'], /^a: there is no such provider and no such model name\.$/],
+    ['an unknown provider', ['x', 'lake/trout'], /^lake\/trout: there is no such provider and no such model name\.$/],
     ['an unknown model', ['x', 'brook/salmon'], /^brook\/salmon: Brook has no such model\.$/],
     ['a model of nothing', ['x', 'brook/'], /^brook\/: Brook has no such model\.$/],
     ['a provider alone', ['x', 'brook'], /^brook: there is no such provider/],
-    ['an unknown route', ['x', 'smrt'], /^smrt: there is no such provider, and no such route/],
+    ['an unknown route', ['x', 'smrt'], /^smrt: there is no such provider and no such model name/],
     ['a member of nothing', ['x', ''], /^A model of x must have 1 to 256 visible ASCII characters/],
-    ['nothing but then', ['x', 'then'], /^"then" must stand between/],
-    ['then at the end', ['x', 'brook/trout then'], /^"then" must stand between/],
-    ['then twice', ['x', 'brook/trout then then pool/trout'], /^"then" must stand between/],
+    ['nothing but then', ['x', 'then'], /^"then" must be between/],
+    ['then at the end', ['x', 'brook/trout then'], /^"then" must be between/],
+    ['then twice', ['x', 'brook/trout then then pool/trout'], /^"then" must be between/],
     ['weights of 0', ['x', 'brook/trout=0 pool/trout=0'], /^The weights of x in priority 0 add up to 0; at least one must be larger\.$/],
     ['weights of 0 behind others', ['x', 'brook/trout then pool/trout=0'], /in priority 1 add up to 0/],
-    ['a weight beyond measure', ['x', 'brook/trout=1000001'], /^A weight may be 1000000 at most\.$/],
+    ['a weight beyond measure', ['x', 'brook/trout=1000001'], /^A weight must be at most 1000000\.$/],
     ['a negative weight', ['x', 'brook/trout=-1'], /Brook has no such model/],
-    ['a member twice', ['x', 'brook/trout then brook/trout=2'], /^brook\/trout stands there twice\.$/],
-    ['too many members', ['x', many], /^Name what it stands for: 1 to 32 members\.$/],
+    ['a member twice', ['x', 'brook/trout then brook/trout=2'], /^brook\/trout is listed twice\.$/],
+    ['too many members', ['x', many], /^A model name needs 1 to 32 members\.$/],
     ['a member of two stars', ['x*', 'brook/*a*'], /may contain only one \*/],
     ['a star where the name has none', ['x', 'brook/*'], /contains a \*, but the name has none/],
     ['a name of two stars', ['*x*', 'brook/trout'], /may contain only one \*/],
     ['no name', ['', 'brook/trout'], /^A name must have 1 to 256 visible ASCII characters/],
     ['a name of nobody', [undefined, 'brook/trout'], /^A name must have/],
-    ['a name with a comma', ['a,b', 'brook/trout'], /^A name for models has no comma/],
+    ['a name with a comma', ['a,b', 'brook/trout'], /^A model name must not contain a comma/],
     ['a name with blanks', ['a b', 'brook/trout'], /^A name must have/],
-    ['a name like a weight', ['a=3', 'brook/trout'], /^A name for models has no comma, no =number/],
-    ['the name then', ['then', 'brook/trout'], /^A name for models has .* not "then"\.$/],
+    ['a name like a weight', ['a=3', 'brook/trout'], /^A model name must not contain a comma, end in =number/],
+    ['the name then', ['then', 'brook/trout'], /^A model name must not .* be "then"\.$/],
     ['a name beyond measure', ['x'.repeat(257), 'brook/trout'], /^A name must have/],
     ['another policy', ['x', 'brook/trout', { policy: 'best' }], /^The policy of x must be one of balanced, w/],
   ]
@@ -196,7 +196,7 @@ describe('names for models', () => {
 
   test('a group whose channels are all disabled is refused, and says which', async () => {
     for (const channel of [one, two]) await desk.ask('channels-set', { channel, disable: true })
-    const says = `Nothing could answer: these channels are disabled: ${one}, ${two}.`
+    const says = `No channel can serve this name: these channels are disabled: ${one}, ${two}.`
     await expectRefused('routes-set', { name: 'x', members: ['brook/trout', 'brook/perch'] }, says)
     await set('x', 'brook/trout pool/trout')
     await desk.ask('routes-remove', { name: 'x' })
@@ -204,7 +204,7 @@ describe('names for models', () => {
   })
 
   test.each([undefined, '', 'nobody', "'; DROP TABLE model_route; --", '%'])('%p names no route to remove', name =>
-    expectRefused('routes-remove', { name }, /^There is no such name/),
+    expectRefused('routes-remove', { name }, /^Unknown model name/),
   )
 })
 
@@ -250,7 +250,7 @@ describe('channels', () => {
     const said = await set(three, { disable: true })
     expect(said.state).toBe('disabled')
     const none = 'pool has no channel left: calls to its models get 503.'
-    expect(said.warning).toBe(`${none} Nothing can answer any more: fish.`)
+    expect(said.warning).toBe(`${none} No channel can serve these model names any more: fish.`)
     expect(await set(one, { enable: true })).not.toHaveProperty('warning')
     for (const channel of [one, two, three]) await desk.ask('channels-reset', { channel })
     await desk.ask('routes-remove', { name: 'fish' })
@@ -258,7 +258,7 @@ describe('channels', () => {
 
   test('that all have weight 0 share calls, which is said', async () => {
     expect(await set(one, { weight: '0' })).not.toHaveProperty('warning')
-    expect((await set(two, { weight: '0' })).warning).toMatch(/have weight 0: they share calls equally/)
+    expect((await set(two, { weight: '0' })).warning).toMatch(/have weight 0, so they share calls equally/)
     expect(await set(two, { priority: '1' })).toHaveProperty('warning')
     for (const channel of [one, two]) await desk.ask('channels-reset', { channel })
   })
@@ -269,11 +269,11 @@ describe('channels', () => {
     const fresh = channelId('brook', 'new')
     expect(await row(one)).toMatchObject({ host: null, health: null, state: 'not there', weight: 7 })
     const move = { from: one, to: fresh }
-    await expectRefused('channels-move', { from: fresh, to: one }, /^There is no such channel here/)
-    await expectRefused('channels-move', { from: two, to: fresh }, /^Nothing is said of the first channel/)
+    await expectRefused('channels-move', { from: fresh, to: one }, /^Unknown channel/)
+    await expectRefused('channels-move', { from: two, to: fresh }, /^The first channel has no settings/)
     await set(two, { weight: '2' })
-    await expectRefused('channels-move', { from: one, to: two }, /^Something is said of the second channel/)
-    await expectRefused('channels-move', { from: two, to: two }, /^These are the same channel/)
+    await expectRefused('channels-move', { from: one, to: two }, /^The second channel has settings/)
+    await expectRefused('channels-move', { from: two, to: two }, /^The two channels are the same/)
     expect(await desk.ask('channels-move', move)).toMatchObject({ channel: fresh, weight: 7, proxy: 'set' })
     const moved = desk.store.rules.current.channels.find(({ channel }) => channel === fresh)
     expect(moved!.proxy!.reveal()).toBe('http://joe:hunter2@proxy')
@@ -296,11 +296,11 @@ describe('channels', () => {
   })
 
   test.each([
-    ['no channel', {}, /^There is no such channel here\. See: weir channels list/],
-    ['another channel', { channel: 'brook#zzzzzz', weight: '1' }, /^There is no such channel here/],
-    ['a place that is not there', { channel: 'brook#3', weight: '1' }, /^There is no such channel here/],
-    ['a provider', { channel: 'brook', weight: '1' }, /^There is no such channel here/],
-    ['nothing to set', { channel: one }, /^Say what to set: --weight/],
+    ['no channel', {}, /^Unknown channel\. See: weir channels list/],
+    ['another channel', { channel: 'brook#zzzzzz', weight: '1' }, /^Unknown channel/],
+    ['a place that is not there', { channel: 'brook#3', weight: '1' }, /^Unknown channel/],
+    ['a provider', { channel: 'brook', weight: '1' }, /^Unknown channel/],
+    ['nothing to set', { channel: one }, /^Nothing to change\. Options: --weight/],
     ['a negative weight', { channel: one, weight: '-1' }, /^--weight must be a whole number from 0 to 1000000\.$/],
     ['a weight of a half', { channel: one, weight: '0.5' }, /^--weight must/],
     ['a weight of nothing', { channel: one, weight: '' }, /^--weight must/],
@@ -308,15 +308,15 @@ describe('channels', () => {
     ['no calls a minute', { channel: one, rpm: '0' }, /^--rpm must be a whole number from 1 to 1000000000, or none\.$/],
     ['no tokens a minute', { channel: one, tpm: '-3' }, /^--tpm must/],
     ['no calls at once', { channel: one, concurrency: 'all' }, /^--concurrency must/],
-    ['a tag that is no word', { channel: one, tags: 'EU' }, /^--tags must be words of lower-case letters/],
+    ['a tag that is no word', { channel: one, tags: 'EU' }, /^--tags must be at most 20 words of lower-case letters/],
     ['a tag of SQL', { channel: one, tags: "x'y" }, /^--tags must/],
-    ['too many tags', { channel: one, tags: Array.from({ length: 21 }, (_, at) => `t${at}`).join() }, /20 at most/],
-    ['both', { channel: one, disable: true, enable: true }, /^Say either --disable or --enable\.$/],
+    ['too many tags', { channel: one, tags: Array.from({ length: 21 }, (_, at) => `t${at}`).join() }, /at most 20 words/],
+    ['both', { channel: one, disable: true, enable: true }, /^Use either --disable or --enable, not both\.$/],
     ['one good, one bad', { channel: one, weight: '3', rpm: 'x' }, /^--rpm must/],
   ] as const)('%s is refused', (_name, input, says) => expectRefused('channels-set', input, says))
 
   test.each(['brook#zzzzzz', '', "'--"])('of %p there is nothing to reset', channel =>
-    expectRefused('channels-reset', { channel }, /^Nothing is said of this channel/),
+    expectRefused('channels-reset', { channel }, /^This channel has no settings to reset/),
   )
 })
 
@@ -338,7 +338,7 @@ describe('what a key may use', () => {
   })
 
   test('is said to be odd where no model has such a name', async () => {
-    const says = 'No model has such a name at the moment: brok/*, brook/salmon.'
+    const says = 'No model matches at the moment: brok/*, brook/salmon.'
     expect((await set({ allow: 'brook/*,brok/*', deny: 'brook/salmon' })).warning).toBe(says)
     expect(await set({ allow: 'open/*,open/any,op*,*', deny: 'brook/tr*' })).not.toHaveProperty('warning')
     await set({ allow: '', deny: '' })
@@ -346,7 +346,7 @@ describe('what a key may use', () => {
 
   test('is said to be odd where no channel has such a tag', async () => {
     await desk.ask('channels-set', { channel: one, tags: 'eu' })
-    expect((await set({ require: 'eu,uo' })).warning).toBe('No channel has such a tag at the moment: uo.')
+    expect((await set({ require: 'eu,uo' })).warning).toBe('No channel has this tag at the moment: uo.')
     expect(await set({ require: 'eu' })).not.toHaveProperty('warning')
     await set({ require: 'none' })
     await desk.ask('channels-reset', { channel: one })
@@ -356,10 +356,10 @@ describe('what a key may use', () => {
     [{ allow: 'a b' }, /^Each name of --allow must have 1 to 256 visible ASCII characters/],
     [{ deny: 'é' }, /^Each name of --deny must/],
     [{ deny: 'x'.repeat(257) }, /^Each name of --deny must/],
-    [{ allow: Array.from({ length: 51 }, (_, at) => `m${at}`).join() }, /^--allow may have 50 names at most\.$/],
-    [{ require: 'EU' }, /^--require must be words/],
+    [{ allow: Array.from({ length: 51 }, (_, at) => `m${at}`).join() }, /^--allow may have at most 50 names\.$/],
+    [{ require: 'EU' }, /^--require must be at most 20 words/],
     [{ explain: 'yes' }, /^--explain must be on or off\.$/],
-    [{}, /^Say what to set: --clamp on\|off, .*--explain on\|off, --allow, --deny, --require, .*--enable\.$/],
+    [{}, /^Nothing to change\. Options: --clamp on\|off, .*--explain on\|off, --allow, --deny, --require, .*--enable\.$/],
   ])('%p is refused', (input, says) => expectRefused('keys-set', { key: key.key, ...input }, says))
 })
 

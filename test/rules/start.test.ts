@@ -56,7 +56,7 @@ describe('what nobody can understand stops the start, and can be mended without 
       `INSERT INTO model_route (name, policy, members, author, changed_ms)
        VALUES ('a', 'balanced', '[${member}]', 'x', 0),
          ('b', 'balanced', '[${member.replace('"b"', '"a"')}]', 'x', 0)`,
-      /^The names for models cannot be used\. .*See: weir routes\.$/,
+      /^The model names cannot be used\. .*See: weir routes\.$/,
       'routes-remove',
       { name: 'a' },
     ],
@@ -100,8 +100,8 @@ describe('what is not there any more is told, and nothing else suffers', () => {
     rmSync(providers, { recursive: true })
     harness = await startHarness({ folder })
     expect(warned().map(line => JSON.parse(line).note)).toEqual([
-      'route alone: brook/gpt-4o-mini: there is no such provider, and no such route.',
-      'route both: brook/gpt-4o-mini: there is no such provider, and no such route.',
+      'route alone: brook/gpt-4o-mini: there is no such provider and no such model name.',
+      'route both: brook/gpt-4o-mini: there is no such provider and no such model name.',
       `channel ${channelId('brook', 'k')}`,
     ])
     expect([await status('both'), await status('alone'), await status('openai/gpt-4o-mini')]).toEqual([200, 404, 200])

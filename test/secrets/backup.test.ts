@@ -54,5 +54,5 @@ test('a backup whose keys need another pepper is not put in place, unless by som
   expect((await weir(back, `restore ${copy} --despite-findings`, quiet)).stdout).toContain('Restored to')
   expect((await weir(back, 'serve', quiet)).stderr).toContain('weir rotate pepper --finish --force')
   await weirSays(back, 'rotate pepper --finish --force', quiet)
-  expect((await weir(back, `balance ${key}`, quiet)).stderr).toContain('There is no such key')
+  expect((await weir(back, `balance ${key}`, quiet)).stderr).toContain('Unknown key')
 })

@@ -55,7 +55,7 @@ describe('a pepper', () => {
       { mark: old, state: 'older', rests: { keys: 1 }, replaced: expect.stringMatching(/^20/) },
     ])
     laterMs = SOON_MS + 1_000
-    expect(await finish('pepper')).toStartWith(`Nothing was let go. ${old}: keys 1 still rest on it`)
+    expect(await finish('pepper')).toStartWith(`No secret was removed. ${old}: keys 1 still use it`)
     const waiting = (await rotate('pepper', { status: true })).keys as { key: string; mark: string; ends: string }[]
     expect(waiting).toMatchObject([{ mark: old, ends: `…${other.slice(-4)}` }])
     expect(await call(other)).toBe(200)
@@ -65,7 +65,7 @@ describe('a pepper', () => {
     expect(await Promise.all([one, other, revoked].map(call))).toEqual([200, 200, 401])
     await restart()
     expect(await Promise.all([one, other, revoked].map(call))).toEqual([200, 200, 401])
-    expect(await finish('pepper')).toBe('There is no old secret to let go.')
+    expect(await finish('pepper')).toBe('There is no old secret to remove.')
   })
 
   test('takes by force the keys with it that rest on it, and no others; and codes', async () => {
@@ -79,7 +79,7 @@ describe('a pepper', () => {
     expect(await finish('pepper', true)).toEqual({ dropped: [old], lost: ['keys 1, codes 2'] })
     expect(await Promise.all([dying, living].map(call))).toEqual([401, 200])
     const redeemed = harness.gateway.operator['codes-redeem']!({ code: codes[0], account: living })
-    expect(await redeemed.catch((fault: Error) => fault.message)).toBe('There is no such code.')
+    expect(await redeemed.catch((fault: Error) => fault.message)).toBe('Unknown code.')
     await restart()
     expect(await Promise.all([dying, living].map(call))).toEqual([401, 200])
   })
@@ -87,8 +87,8 @@ describe('a pepper', () => {
   test('does not go while something may still come that was made with it, not even by force', async () => {
     await rotate('pepper')
     laterMs = SOON_MS - 10_000
-    expect(await finish('pepper')).toContain('it can go from 20')
-    expect(await finish('pepper', true)).toContain('it can go from 20')
+    expect(await finish('pepper')).toContain('it can be removed from 20')
+    expect(await finish('pepper', true)).toContain('it can be removed from 20')
     expect(marksIn(folder, 'pepper')).toHaveLength(2)
   })
 
@@ -99,7 +99,7 @@ describe('a pepper', () => {
     await rotate('pepper')
     expect(await statusOf('pepper')).toMatchObject([{ rests: {} }, { mark: old, rests: { keys: 1 } }])
     laterMs = SOON_MS + 1_000
-    expect(await finish('pepper')).toContain('keys 1 still rest on it')
+    expect(await finish('pepper')).toContain('keys 1 still use it')
     expect(await call(key)).toBe(200)
     await until(() => keysWith(folder)[old] === undefined && keysWith(folder).null === undefined, 'digested anew')
     expect(await finish('pepper')).toEqual({ dropped: [old] })
@@ -111,7 +111,7 @@ describe('a secret of tokens', () => {
   test('goes when the longest token has ended', async () => {
     const [old] = marksIn(folder, 'jwt') as [string]
     await rotate('jwt')
-    expect(await finish('jwt')).toContain('What was made with it may still come')
+    expect(await finish('jwt')).toContain('Callers may still send tokens or keys that were made with it')
     laterMs = SOON_MS + 1_000
     expect(await finish('jwt')).toEqual({ dropped: [old] })
   })
@@ -133,7 +133,7 @@ describe('an encryption key', () => {
     const [fresh] = marksIn(folder, 'encryption') as [string]
     await until(() => sealedWith(folder)[fresh] === 3, 'all is sealed anew')
     laterMs = SOON_MS + 1_000
-    expect(await finish('encryption')).toContain('compacted with it: it can go from 20')
+    expect(await finish('encryption')).toContain('compacted with it: it can be removed from 20')
     laterMs = 30 * DAY_MS + 1_000
     expect(await finish('encryption')).toEqual({ dropped: [old] })
     expect(marksIn(folder, 'encryption')).toEqual([fresh])
@@ -150,7 +150,7 @@ describe('an encryption key', () => {
     const [old] = marksIn(folder, 'encryption') as [string]
     await rotate('encryption')
     laterMs = 30 * DAY_MS + 1_000
-    expect(await finish('encryption')).toContain('kept_answer 1 still rest on it')
+    expect(await finish('encryption')).toContain('kept_answer 1 still use it')
     expect(await finish('encryption', true)).toEqual({ dropped: [old], lost: ['kept_answer 1'] })
     await restart()
     expect(marksIn(folder, 'encryption')).toHaveLength(1)
@@ -161,7 +161,7 @@ describe('a rotation', () => {
   test('is refused when there are as many as may be', async () => {
     for (let count = 1; count < bounds.secretsMax; count++) await rotate('jwt')
     const refused = await rotate('jwt').catch((fault: Error) => fault.message)
-    expect(refused).toContain('Let the old ones go first: weir rotate jwt --finish')
+    expect(refused).toContain('Remove old ones first: weir rotate jwt --finish')
     await restart()
     expect(marksIn(folder, 'jwt')).toHaveLength(bounds.secretsMax)
   })
@@ -200,7 +200,7 @@ describe('a rotation', () => {
 
   test('says what it wants', async () => {
     const says = (kind: string, flags: object) => rotate(kind, flags).catch((fault: Error) => fault.message)
-    expect(await says('salt', {})).toBe('Say which secret: pepper, jwt, encryption.')
-    expect(await says('jwt', { force: true })).toBe('--force goes with --finish.')
+    expect(await says('salt', {})).toBe('The secret must be one of: pepper, jwt, encryption.')
+    expect(await says('jwt', { force: true })).toBe('--force can only be used with --finish.')
   })
 })

@@ -217,7 +217,7 @@ test('commands on the folder alone rotate, too, and the next start goes on from 
   expect(status).toMatchObject({ from: 'file', secrets: [{ state: 'newest' }, { mark: old, state: 'older' }] })
   expect(await weirSays(folder, 'rotate pepper --status')).toMatch(/older .* 1 keys\n\nkeys\n/)
   const { code, stderr } = await weir(folder, 'rotate encryption --finish')
-  expect([code, stderr]).toEqual([1, expect.stringMatching(/^weir: Nothing was let go\./)])
+  expect([code, stderr]).toEqual([1, expect.stringMatching(/^weir: No secret was removed\./)])
   await start()
   expect(await ask('a')).toEqual([200, true])
   await until(() => sealedWith(folder)[old] === undefined, 'it is sealed anew')

@@ -191,11 +191,11 @@ describe('a webhook', () => {
 
 describe('one that does not take what it is told', () => {
   const faults: readonly (readonly [name: string, answer: Receiver['answer'], error: RegExp])[] = [
-    ['answers 500', () => new Response('no', { status: 500 }), /^it answers 500$/],
+    ['answers 500', () => new Response('no', { status: 500 }), /^the response has status 500$/],
     [
       'sends us to where credentials are',
       () => Response.redirect('http://169.254.169.254/latest/meta-data/', 302),
-      /^it sends us elsewhere, where we do not go$/,
+      /^the response is a redirect, which Weir does not follow$/,
     ],
     ['never answers', () => new Promise<Response>(() => {}), /^it did not answer in time$/],
   ]
@@ -269,10 +269,10 @@ describe('one that does not take what it is told', () => {
       ask = await askAsOwner(harness)
     }
     const [row] = await deliveries(hookId)
-    expect(row).toMatchObject({ state: 'given up', error: 'it answers 503' })
+    expect(row).toMatchObject({ state: 'given up', error: 'the response has status 503' })
     expect(row!.attempts).toBeGreaterThan(25)
     expect(row!.attempts).toBeLessThanOrEqual(bounds.webhookAttemptsMax)
-    expect(harness.logs.join('')).toContain('a webhook was not told: given up')
+    expect(harness.logs.join('')).toContain('a webhook delivery was given up')
   })
 
   test('has a bounded queue, and it is said how much was dropped', async () => {
@@ -311,7 +311,7 @@ describe('a try', () => {
     expect(await isSignedWith(secret, receiver.came[0]!)).toBeTrue()
     receiver.answer = () => new Response(null, { status: 404 })
     expect((await ask('POST', `web/webhooks/${hookId}/test`)).body).toMatchObject({
-      ...{ delivered: false, status: 404, error: 'it answers 404' },
+      ...{ delivered: false, status: 404, error: 'the response has status 404' },
     })
     expect((await deliveries(hookId)).map(({ state }) => state)).toEqual(['given up', 'delivered'])
     const renewed = (await ask('POST', `web/webhooks/${hookId}/secret`)).body.secret as string

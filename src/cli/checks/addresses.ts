@@ -1,5 +1,5 @@
-// Tries the base URLs that the operator has set, by asking for the list of models: a wrong path is found here and not
-// by the first caller.
+// Checks the base URLs that the operator has set: requests the list of models from each. So a wrong path is found here
+// and not by the first caller.
 
 import { bounds } from '../../base/bounds.ts'
 import { Deadlines } from '../../base/deadlines.ts'
@@ -19,48 +19,59 @@ import { note, problem } from './problem.ts'
 
 const ANSWER_MS_MAX = 3_000
 
-/** Ways to sign that need nothing but the key. */
+/** Authentication methods that need only the key. */
 const SIMPLE = /^(none|bearer|api-key|x-api-key|x-goog-api-key)$/
 
-/** One base URL to be tried. */
-interface Tried {
+interface AddressCheck {
   readonly provider: Provider
   readonly channel: Channel
   readonly listing: ModelListing
-  /** As it is set. */
-  readonly given: string
+  /** The value of the environment variable, as the operator wrote it. */
+  readonly configured: string
 }
 
 export async function checkAddresses({ env }: Pick<Config, 'env'>, catalogue: Catalogue): Promise<readonly Trouble[]> {
-  const tried = [...catalogue.providers.values()].flatMap((provider): readonly Tried[] => {
-    const given = env[provider.baseUrlEnv]?.trim()
+  const checks = [...catalogue.providers.values()].flatMap((provider): readonly AddressCheck[] => {
+    const configured = env[provider.baseUrlEnv]?.trim()
     const [channel] = catalogue.all().filter(({ providerId }) => providerId === provider.id)
     const listing = modelListing(provider.speaks)
     const isSimple = listing !== undefined && SIMPLE.test(provider.sign[listing.dialect] ?? '')
-    return given && channel && isSimple ? [{ provider, channel, listing, given }] : []
+    return configured && channel && isSimple ? [{ provider, channel, listing, configured }] : []
   })
-  if (tried.length === 0) return []
+  if (checks.length === 0) return []
   const client = openClient()
   try {
     const ask = buildAskWhole(client.send, new Deadlines(() => performance.now()))
-    const found = await Promise.all(tried.map(one => tryAddress(ask, one)))
-    return found.flat()
+    const findings = await Promise.all(checks.map(check => checkAddress(ask, check)))
+    return findings.flat()
   } finally {
     client.close()
   }
 }
 
-/** `list`: it tells its models there. A number: the status of another answer. A text: why there was no answer. */
-type Answered = 'list' | 'other' | number | { readonly fault: string }
+/**
+ * `list`: a list of models. `other`: status 200 without a list of models. A number: another HTTP status.
+ * `fault`: why there was no response.
+ */
+type ListResponse = 'list' | 'other' | number | { readonly fault: string }
 
-async function askList(ask: AskWhole, { provider, channel, listing }: Tried, baseUrl: string): Promise<Answered> {
+async function requestList(
+  ask: AskWhole,
+  { provider, channel, listing }: AddressCheck,
+  baseUrl: string,
+): Promise<ListResponse> {
   const { dialect } = listing
-  // A request may go nowhere but below the address of its channel.
-  const there = { ...channel, baseUrl }
-  const asking = { provider, channel: there, dialect, bytesMax: bounds.modelListBytesMax, msMax: ANSWER_MS_MAX }
+  // A request may only go to URLs below the base URL of its channel, so the channel gets the URL that is tried.
+  const query = {
+    provider,
+    channel: { ...channel, baseUrl },
+    dialect,
+    bytesMax: bounds.modelListBytesMax,
+    msMax: ANSWER_MS_MAX,
+  }
   const headers = { 'accept': 'application/json', 'accept-encoding': 'identity', 'user-agent': 'weir' }
   try {
-    const { status, body } = await ask(asking, {
+    const { status, body } = await ask(query, {
       method: 'GET',
       url: baseUrl + listing.path(),
       headers: { ...headers, ...protocolNamed(dialect)?.headers },
@@ -82,56 +93,57 @@ function isList(listing: ModelListing, body: Buffer): boolean {
   }
 }
 
-async function tryAddress(ask: AskWhole, tried: Tried): Promise<readonly Trouble[]> {
-  const { provider, channel, given } = tried
+async function checkAddress(ask: AskWhole, check: AddressCheck): Promise<readonly Trouble[]> {
+  const { provider, channel, configured } = check
   const { baseUrlEnv, name, keyEnv } = provider
   const { baseUrl } = channel
-  const isChanged = given.replace(/\/+$/, '') !== baseUrl
-  const means = `Calls of ${name} go to ${baseUrl}, which is what ${given} means.`
-  const told = isChanged ? [note(baseUrlEnv, means, '')] : []
-  const answered = await askList(ask, tried, baseUrl)
-  if (answered === 'list') return told
-  if (typeof answered === 'object') {
-    const says = `Nothing answers at ${baseUrl}: ${answered.fault}.`
-    return [note(baseUrlEnv, says, `Start the server of ${name}, or correct ${baseUrlEnv}.`)]
+  const isChanged = configured.replace(/\/+$/, '') !== baseUrl
+  const expansion = `${configured} has no path, so calls to ${name} go to ${baseUrl}.`
+  const notes = isChanged ? [note(baseUrlEnv, expansion, '')] : []
+  const response = await requestList(ask, check, baseUrl)
+  if (response === 'list') return notes
+  if (typeof response === 'object') {
+    const message = `Nothing answers at ${baseUrl}: ${response.fault}.`
+    return [note(baseUrlEnv, message, `Start the server of ${name}, or correct ${baseUrlEnv}.`)]
   }
-  if (answered === 401 || answered === 403) {
-    return [...told, problem(keyEnv, `${baseUrl} refuses this key (${answered}).`, `Correct ${keyEnv}.`)]
+  if (response === 401 || response === 403) {
+    return [...notes, problem(keyEnv, `${baseUrl} refuses this key (status ${response}).`, `Correct ${keyEnv}.`)]
   }
-  const says = `${baseUrl} ${answered === 'other' ? 'answers with no list of models' : `answers ${answered}`}.`
-  if (answered !== 'other' && answered !== 404 && answered !== 405) {
-    return [...told, note(baseUrlEnv, says, `Look at what the server of ${name} says.`)]
+  const answer = response === 'other' ? 'something that is not a list of models' : `status ${response}`
+  const message = `A request for the list of models at ${baseUrl} returned ${answer}.`
+  if (response !== 'other' && response !== 404 && response !== 405) {
+    return [...notes, note(baseUrlEnv, message, `Look at the log of the server of ${name}.`)]
   }
-  const right = await findRight(ask, tried)
-  return [right === undefined ? unsure(tried, says) : misplaced(tried, says, right)]
+  const working = await findWorkingUrl(ask, check)
+  return [working === undefined ? noListFinding(check, message) : wrongUrlFinding(check, message, working)]
 }
 
-/** Another base URL at the same server that tells its models. */
-async function findRight(ask: AskWhole, tried: Tried): Promise<string | undefined> {
-  const { channel, provider } = tried
+/** Finds another base URL on the same server that returns a list of models. */
+async function findWorkingUrl(ask: AskWhole, check: AddressCheck): Promise<string | undefined> {
+  const { channel, provider } = check
   const { origin } = new URL(channel.baseUrl)
   const paths = [defaultPath(provider) ?? '', '/v1', '/api/v1', '/openai/v1', '']
   for (const base of new Set(paths.map(path => origin + path))) {
-    if (base !== channel.baseUrl && (await askList(ask, tried, base)) === 'list') return base
+    if (base !== channel.baseUrl && (await requestList(ask, check, base)) === 'list') return base
   }
   return undefined
 }
 
-function misplaced({ provider }: Tried, says: string, right: string): Trouble {
+function wrongUrlFinding({ provider }: AddressCheck, message: string, working: string): Trouble {
   const { baseUrlEnv, name } = provider
-  const isRoot = new URL(right).pathname === '/'
-  const own = defaultPath(provider)
-  // A server without a path means the provider's own path, so it cannot be said by the variable.
+  const isRoot = new URL(working).pathname === '/'
+  const providerPath = defaultPath(provider)
+  // A URL without a path gets the provider's default path, so the variable cannot express the root of a server.
   const remedy =
-    isRoot && own !== '' && own !== undefined
-      ? `Write a provider file with "baseUrl": "${right}" (docs/providers.md): in ${baseUrlEnv} it would mean ${own}.`
-      : `Set ${baseUrlEnv}=${right}`
-  return problem(baseUrlEnv, `${says} The interface of ${name} is at ${right}.`, remedy)
+    isRoot && providerPath !== '' && providerPath !== undefined
+      ? `Write a provider file with "baseUrl": "${working}" (docs/providers.md): ${baseUrlEnv} would add ${providerPath}.`
+      : `Set ${baseUrlEnv}=${working}`
+  return problem(baseUrlEnv, `${message} The API of ${name} is at ${working}.`, remedy)
 }
 
-function unsure({ provider }: Tried, says: string): Trouble {
+function noListFinding({ provider }: AddressCheck, message: string): Trouble {
   const { baseUrlEnv, name, baseUrl } = provider
   const usual = `${name} is usually at ${baseUrl}`
-  const remedy = `Some servers have no such list. If calls get 404, correct ${baseUrlEnv}: ${usual}.`
-  return note(baseUrlEnv, `${says} Its list of models was asked for.`, remedy)
+  const remedy = `Some servers have no list of models. If calls get 404, correct ${baseUrlEnv}: ${usual}.`
+  return note(baseUrlEnv, message, remedy)
 }

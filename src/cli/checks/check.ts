@@ -1,5 +1,5 @@
-// weir check: what a start would stumble over, all of it at once, without starting. Nothing is made or changed;
-// base URLs that are set are asked for their models.
+// weir check: reports everything that would stop the gateway from starting, all at once, without starting it. It
+// creates and changes nothing. It requests the list of models from the base URLs that are set.
 
 import { askControl } from '../../http/server/control-socket.ts'
 import { socketIn } from '../../store/engine/folder.ts'
@@ -13,15 +13,15 @@ import { checkProviders } from './providers.ts'
 import type { Environment } from './settings.ts'
 import { checkNames, checkSettings } from './settings.ts'
 
-/** Asked of a gateway only to learn whether one is there; it knows no such command. */
-const NOTHING = 'nothing'
+/** A command that no gateway knows. Any reply to it proves that a gateway is running. */
+const UNKNOWN_COMMAND = 'nothing'
 
 export async function findTroubles(env: Environment): Promise<readonly Trouble[]> {
   const settings = checkSettings(env)
   const { config, known } = settings
   const providers = checkProviders(config, known)
   for (const name of secretVariables) known.add(name)
-  const isRunning = await runsOn(config.dataFolder)
+  const isRunning = await isGatewayRunning(config.dataFolder)
   return [
     ...settings.troubles,
     ...checkNames(env, known),
@@ -32,10 +32,10 @@ export async function findTroubles(env: Environment): Promise<readonly Trouble[]
   ]
 }
 
-/** Its ports are taken by itself then. */
-async function runsOn(folder: string): Promise<boolean> {
+/** A running gateway occupies its own ports; that is no problem. */
+async function isGatewayRunning(folder: string): Promise<boolean> {
   try {
-    return (await askControl(socketIn(folder), NOTHING, {})) !== undefined
+    return (await askControl(socketIn(folder), UNKNOWN_COMMAND, {})) !== undefined
   } catch {
     return false
   }
@@ -43,9 +43,9 @@ async function runsOn(folder: string): Promise<boolean> {
 
 export async function check({ json }: Wanted, say: (line: string) => void): Promise<void> {
   const troubles = await findTroubles(process.env)
-  const isWell = !isBad(troubles)
-  if (json) say(jsonText({ well: isWell, troubles: inOrder(troubles) }))
+  const hasNoProblem = !isBad(troubles)
+  if (json) say(jsonText({ well: hasNoProblem, troubles: inOrder(troubles) }))
   else for (const line of troubleLines(troubles)) say(line)
-  if (!json && isWell) say('Weir can start with these settings.')
-  if (!isWell) process.exitCode = 1
+  if (!json && hasNoProblem) say('Weir can start with these settings.')
+  if (!hasNoProblem) process.exitCode = 1
 }

@@ -1,4 +1,4 @@
-// The data folder as a start would find it, without making or changing anything in it.
+// Checks the data folder as a start would read it, without creating or changing anything in it.
 
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -19,30 +19,32 @@ import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Trouble } from './problem.ts'
 import { note, problem } from './problem.ts'
 
-/** Read by the folder, and by nobody else. */
+/** Environment variables that only the data folder reads, so that `weir check` does not call them unknown. */
 export const secretVariables: readonly string[] = Object.values(secretHomes).map(({ variable }) => variable)
 
-const OTHERS = 0o077
+const GROUP_AND_OTHERS = 0o077
 
-type Rings = Readonly<Record<SecretKind, SecretRing | undefined>>
+type SecretRings = Readonly<Record<SecretKind, SecretRing | undefined>>
 
 export function checkFolder(config: Config, catalogue: Catalogue): readonly Trouble[] {
   const folder = resolve(config.dataFolder)
-  const [pathTroubles] = attempt('WEIR_DATA', () => void socketIn(folder))
+  const [pathTroubles] = catchFolderError('WEIR_DATA', () => void socketIn(folder))
   const troubles: Trouble[] = [...pathTroubles]
   if (existsSync(asideNoteIn(folder))) {
-    return [problem('WEIR_DATA', `A restore to ${folder} was cut off.`, 'Run it again: weir restore <backup folder>')]
+    return [problem('WEIR_DATA', `A restore to ${folder} was interrupted.`, 'Run it again: weir restore <backup folder>')]
   }
   const rings = checkSecrets(folder, config.env, troubles)
   if (!existsSync(folder)) return [...troubles, ...checkParent(folder)]
   troubles.push(...checkWritable(folder), ...checkFolderMode(folder))
-  const path = join(folder, 'weir.db')
+  const path = databaseIn(folder)
   if (!existsSync(path) || statSync(path).size === 0) return troubles
-  return [...troubles, ...checkDatabase(path, { folder, rings, catalogue })]
+  return [...troubles, ...checkDatabase(folder, rings, catalogue)]
 }
 
-/** What it says when it cannot be done; and what came of it. */
-function attempt<T>(about: string, run: () => T): [readonly Trouble[], T | undefined] {
+const databaseIn = (folder: string): string => join(folder, 'weir.db')
+
+/** Runs a check and returns its result. A FolderError becomes a finding. */
+function catchFolderError<T>(about: string, run: () => T): [readonly Trouble[], T | undefined] {
   try {
     return [[], run()]
   } catch (fault) {
@@ -51,7 +53,7 @@ function attempt<T>(about: string, run: () => T): [readonly Trouble[], T | undef
   }
 }
 
-/** It is made by the first start. */
+/** The first start creates a missing data folder, so the nearest existing folder above it must be writable. */
 function checkParent(folder: string): readonly Trouble[] {
   let above = dirname(folder)
   while (!existsSync(above)) above = dirname(above)
@@ -63,79 +65,74 @@ function checkWritable(folder: string): readonly Trouble[] {
     accessSync(folder, constants.W_OK | constants.X_OK)
     return []
   } catch (fault) {
-    const says = `Nothing can be written to ${folder}: ${(fault as Error).message}.`
-    return [problem('WEIR_DATA', says, `Give it to the user that runs Weir (chown), or name another folder.`)]
+    const message = `This user cannot write to ${folder}: ${(fault as Error).message}.`
+    return [problem('WEIR_DATA', message, `Give the folder to the user that runs Weir (chown), or set another folder.`)]
   }
 }
 
-/** Nobody comes to what is in it but through it. */
+/** The mode of the folder protects every file in it. */
 export const checkFolderMode = (folder: string): readonly Trouble[] => checkMode(folder, '700')
 
 function checkMode(path: string, wanted: string): readonly Trouble[] {
   const mode = statSync(path).mode & 0o777
-  if ((mode & OTHERS) === 0) return []
-  const says = `Others than its owner may use it (mode ${mode.toString(8)}).`
-  return [problem(path, says, `chmod ${wanted} ${path}`)]
+  if ((mode & GROUP_AND_OTHERS) === 0) return []
+  const message = `Users other than its owner may access it (mode ${mode.toString(8)}).`
+  return [problem(path, message, `chmod ${wanted} ${path}`)]
 }
 
-/** Those that are there and well. */
-function checkSecrets(folder: string, env: Config['env'], troubles: Trouble[]): Rings {
+/** Returns the secrets that exist and can be read; adds what is wrong with the others to `troubles`. */
+function checkSecrets(folder: string, env: Config['env'], troubles: Trouble[]): SecretRings {
   const read = (kind: SecretKind): SecretRing | undefined => {
     const { variable, file: name } = secretHomes[kind]
-    const [given, ring] = attempt(variable, () => readGivenSecrets(kind, env))
-    troubles.push(...given)
+    const [fromEnvironment, ring] = catchFolderError(variable, () => readGivenSecrets(kind, env))
+    troubles.push(...fromEnvironment)
     const file = join(folder, name)
-    if (ring !== undefined || given.length > 0 || !existsSync(file)) return ring
-    const [found, kept] = attempt(file, () => readSecretFile(file))
-    troubles.push(...checkMode(file, '600'), ...found)
-    return kept
+    if (ring !== undefined || fromEnvironment.length > 0 || !existsSync(file)) return ring
+    const [fromFile, ringInFile] = catchFolderError(file, () => readSecretFile(file))
+    troubles.push(...checkMode(file, '600'), ...fromFile)
+    return ringInFile
   }
-  return Object.fromEntries(secretKinds.map(kind => [kind, read(kind)])) as Rings
+  return Object.fromEntries(secretKinds.map(kind => [kind, read(kind)])) as SecretRings
 }
 
-interface Beside {
-  readonly folder: string
-  readonly rings: Rings
-  readonly catalogue: Catalogue
-}
-
-function checkDatabase(path: string, { folder, rings, catalogue }: Beside): readonly Trouble[] {
+function checkDatabase(folder: string, rings: SecretRings, catalogue: Catalogue): readonly Trouble[] {
+  const path = databaseIn(folder)
   try {
     const db = openReader(path)
     try {
       const [schema, known] = [schemaVersion(db), readMigrations().length]
       if (schema > known) {
-        const says = `It was written by a later version of Weir (schema ${schema}, this one knows ${known}).`
-        return [problem(path, says, 'Start that version, or restore a backup made before it.')]
+        const message = `A later version of Weir wrote it (schema ${schema}; this version knows ${known}).`
+        return [problem(path, message, 'Start that version, or restore a backup made before it.')]
       }
-      if (schema < known) return [note(path, `The next start brings it from schema ${schema} to ${known}.`, '')]
+      if (schema < known) return [note(path, `The next start migrates it from schema ${schema} to ${known}.`, '')]
       const { pepper, jwt, encryption } = rings
       if (pepper === undefined || jwt === undefined || encryption === undefined) return missingSecrets(folder, rings)
       const secrets = { pepper, jwt, encryption }
       const absent = findAbsent({ database: path, bodies: join(folder, 'bodies.db'), secrets })
       return [
-        ...absent.filter(({ needed }) => needed).map(one => problem(folder, absentSentence(one, folder), '')),
-        ...checkLaidRules(new RulesReader(db), new Seal(encryption), catalogue),
+        ...absent.filter(({ needed }) => needed).map(secret => problem(folder, absentSentence(secret, folder), '')),
+        ...checkStoredRules(new RulesReader(db), new Seal(encryption), catalogue),
       ]
     } finally {
       db.close()
     }
   } catch (fault) {
-    const remedy = 'Bring back a backup: weir restore <backup folder>'
+    const remedy = 'Restore a backup: weir restore <backup folder>'
     return [problem(path, `The database cannot be read: ${(fault as Error).message}.`, remedy)]
   }
 }
 
-/** One that cannot be read was told before. */
-const missingSecrets = (folder: string, rings: Rings): readonly Trouble[] =>
+/** A secret file that exists but cannot be read is reported by checkSecrets. */
+const missingSecrets = (folder: string, rings: SecretRings): readonly Trouble[] =>
   secretKinds
     .map(kind => ({ ring: rings[kind], ...secretHomes[kind] }))
     .filter(({ ring, file }) => ring === undefined && !existsSync(join(folder, file)))
     .map(({ file, variable, name }) =>
-      problem(join(folder, file), `The data is there, and ${name} is not.`, `Bring it back, or set ${variable}.`),
+      problem(join(folder, file), `The database exists, but ${name} is missing.`, `Restore the file, or set ${variable}.`),
     )
 
-function checkLaidRules(reader: RulesReader, seal: Seal, catalogue: Catalogue): readonly Trouble[] {
+function checkStoredRules(reader: RulesReader, seal: Seal, catalogue: Catalogue): readonly Trouble[] {
   const troubles: Trouble[] = []
   const onTrouble = (detail: string): void => void troubles.push(problem('rules', detail, 'weir channels set'))
   const rules = new RuleBook({ reader, seal, onTrouble })
@@ -146,7 +143,7 @@ function checkLaidRules(reader: RulesReader, seal: Seal, catalogue: Catalogue): 
   if (unusable !== undefined) troubles.push(problem('rules', unusable, ''))
   return [
     ...troubles,
-    ...Array.from(catalogue.problems, ([id, why]) => problem(id, `What was laid down cannot be used: ${why}`, '')),
-    ...notes.map(text => note('rules', `A rule is for what is not there: ${text}`, '')),
+    ...Array.from(catalogue.problems, ([id, why]) => problem(id, `Its stored configuration cannot be used: ${why}`, '')),
+    ...notes.map(text => note('rules', `A rule refers to something that does not exist: ${text}`, '')),
   ]
 }

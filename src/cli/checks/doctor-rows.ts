@@ -1,4 +1,4 @@
-// What a doctor looks for: a row for each thing that can be wrong, the heaviest first, each with what to do.
+// The checks of `weir doctor`: a row for each thing that can be wrong, the most serious first, each with a remedy.
 
 import type { ErrorCode } from '../../base/errors.ts'
 import type { ChannelState, GatewayState } from '../../management/metrics/gateway-state.ts'
@@ -9,22 +9,22 @@ export interface Seen {
   readonly dateMs: number
   readonly folder: string
   readonly hasData: boolean
-  /** What the gateway says of itself; undefined: none runs, `silent`: one does and does not answer. */
+  /** The state that the gateway reports; undefined: no gateway runs; `silent`: a gateway runs but does not answer. */
   readonly state: GatewayState | 'silent' | undefined
-  /** What it answers to whoever asks whether it is ready; undefined where nothing came. */
+  /** The status of /health/ready; undefined if there was no response. */
   readonly readyStatus: number | undefined
-  /** What is in the database, or why it cannot be read. */
+  /** Facts from the database, or the reason why it cannot be read. */
   readonly books: BookFacts | string | undefined
   readonly lastBackupMs: number | undefined
   readonly logBytes: number
   readonly metricsAnswer: boolean
-  /** Of the folder and of the disk, as `weir check` finds them. */
+  /** What `weir check` finds about the data folder and the disk. */
   readonly folderTroubles: readonly Trouble[]
-  /** Of the base URLs in the environment, as `weir check` finds them. */
+  /** What `weir check` finds about the base URLs in the environment. */
   readonly addressTroubles: readonly Trouble[]
 }
 
-/** One thing that is wrong, where there may be several of the kind. */
+/** One thing that is wrong. A check may find several, for example one for each channel. */
 export interface Symptom {
   readonly about?: string
   readonly says: string
@@ -44,22 +44,26 @@ const MEGABYTE = 1024 * 1024
 const LOG_BYTES_MAX = 256 * MEGABYTE
 const LATE_MS_MAX = 100
 const AUDITS_MISSED_MAX = 10
-/** A share of all calls beyond which errors of upstreams are more than an ordinary day. */
+/** Above this share of all calls, upstream errors are worth reporting. */
 const FAILING_SHARE = 0.05
 
 const stateOf = ({ state }: Seen): GatewayState | undefined => (typeof state === 'object' ? state : undefined)
 const booksOf = ({ books }: Seen) => (typeof books === 'object' ? books.seen : undefined)
 
-const when = (isSo: boolean, symptom: () => Symptom): readonly Symptom[] => (isSo ? [symptom()] : [])
+const when = (isTrue: boolean, symptom: () => Symptom): readonly Symptom[] => (isTrue ? [symptom()] : [])
 
-/** Those that are ours to mend. */
-const ourCodes = ['gateway_fault', 'settle_failed', 'storage_away', 'storage_full'] as const satisfies ErrorCode[]
-const isOurs = (code: string): boolean => (ourCodes as readonly string[]).includes(code)
+/** Errors that the gateway itself causes. */
+const gatewayCodes = ['gateway_fault', 'settle_failed', 'storage_away', 'storage_full'] as const satisfies ErrorCode[]
+const isGatewayError = (code: string): boolean => (gatewayCodes as readonly string[]).includes(code)
 
 const inMinutes = (ms: number): string => `${Math.max(1, Math.ceil(ms / MINUTE_MS))} min`
 
-function channels(seen: Seen, states: readonly ChannelState['state'][], tell: (one: ChannelState) => Symptom) {
-  return (stateOf(seen)?.channels ?? []).filter(({ state }) => states.includes(state)).map(tell)
+function channelSymptoms(
+  seen: Seen,
+  states: readonly ChannelState['state'][],
+  describe: (channel: ChannelState) => Symptom,
+) {
+  return (stateOf(seen)?.channels ?? []).filter(({ state }) => states.includes(state)).map(describe)
 }
 
 const failureOf = ({ lastFailure }: ChannelState): string =>
@@ -72,7 +76,7 @@ export const doctorRows: readonly DoctorRow[] = [
     look: ({ hasData, folder }) =>
       when(!hasData, () => ({
         says: `There is no data of Weir in ${folder}.`,
-        remedy: 'Start it once (weir serve), or say where its data is with WEIR_DATA.',
+        remedy: 'Start the gateway once (weir serve), or set WEIR_DATA to the folder that has its data.',
       })),
   },
   {
@@ -81,7 +85,7 @@ export const doctorRows: readonly DoctorRow[] = [
     look: ({ books, folder }) =>
       when(typeof books === 'string', () => ({
         says: `The database in ${folder} cannot be read: ${String(books)}`,
-        remedy: 'Bring back a backup: weir restore <backup folder>',
+        remedy: 'Restore a backup: weir restore <backup folder>',
       })),
   },
   {
@@ -92,7 +96,7 @@ export const doctorRows: readonly DoctorRow[] = [
         ? []
         : [
             {
-              says: `A later version of Weir wrote the data (schema ${books.schema}; this one: ${books.schemaKnown}).`,
+              says: `A later version of Weir wrote the data (schema ${books.schema}; this version knows ${books.schemaKnown}).`,
               remedy: 'Use that version, or restore a backup made before it: weir restore <backup folder>',
             },
           ],
@@ -111,10 +115,10 @@ export const doctorRows: readonly DoctorRow[] = [
     weight: 'problem',
     look: seen => {
       const { state, readyStatus } = seen
-      const isDeaf = stateOf(seen) !== undefined && readyStatus === undefined
-      return when(state === 'silent' || isDeaf, () => ({
-        says: isDeaf ? `The gateway does not answer at ${stateOf(seen)!.url}.` : 'A gateway runs and does not answer.',
-        remedy: 'Look at its log, then stop it and start it again: calls under way are settled by the next start.',
+      const isUnreachable = stateOf(seen) !== undefined && readyStatus === undefined
+      return when(state === 'silent' || isUnreachable, () => ({
+        says: isUnreachable ? `The gateway does not answer at ${stateOf(seen)!.url}.` : 'A gateway is running but does not answer.',
+        remedy: 'Look at its log, then stop it and start it again: the next start settles calls that were running.',
       }))
     },
   },
@@ -124,8 +128,8 @@ export const doctorRows: readonly DoctorRow[] = [
     look: seen => {
       const state = stateOf(seen)
       return when(state !== undefined && !state.ready && seen.readyStatus !== undefined, () => ({
-        says: `The gateway is not ready: it is stopping, or its ledger waits (${Math.round(state!.ledgerAgeMs)} ms).`,
-        remedy: 'Look at the disk and at the log. Whatever is in front of it should ask /health/ready.',
+        says: `The gateway is not ready: it is stopping, or writes to its ledger are ${Math.round(state!.ledgerAgeMs)} ms late.`,
+        remedy: 'Look at the disk and at the log. A load balancer in front of the gateway should check /health/ready.',
       }))
     },
   },
@@ -134,7 +138,7 @@ export const doctorRows: readonly DoctorRow[] = [
     weight: 'problem',
     look: seen =>
       when((stateOf(seen)?.ledger.drift ?? 0) > 0, () => ({
-        says: `${stateOf(seen)!.ledger.drift} things in the books do not agree.`,
+        says: `The ledger audit found ${stateOf(seen)!.ledger.drift} contradictions in the books.`,
         remedy: 'weir audit',
       })),
   },
@@ -143,7 +147,7 @@ export const doctorRows: readonly DoctorRow[] = [
     weight: 'problem',
     look: seen =>
       when(stateOf(seen)?.storeFull === true, () => ({
-        says: 'There was no room for the last write: new calls are refused.',
+        says: 'The last write failed because the disk or the database is full: new calls are refused.',
         remedy: 'Make room on the disk, or raise WEIR_DATABASE_MB.',
       })),
   },
@@ -152,8 +156,8 @@ export const doctorRows: readonly DoctorRow[] = [
     weight: 'problem',
     look: seen =>
       when((stateOf(seen)?.owing ?? 0) > 0, () => ({
-        says: `${stateOf(seen)!.owing} calls are over and could not be written down yet. It is tried each second.`,
-        remedy: 'Look at the disk. Do not delete anything of the data folder; the next start ends them, too.',
+        says: `${stateOf(seen)!.owing} finished calls could not be written to the ledger yet. The gateway retries each second.`,
+        remedy: 'Look at the disk. Do not delete anything in the data folder: the next start also settles these calls.',
       })),
   },
   {
@@ -185,8 +189,8 @@ export const doctorRows: readonly DoctorRow[] = [
     weight: 'problem',
     look: seen =>
       when((booksOf(seen)?.oldHolds ?? 0) > 0, () => ({
-        says: `${booksOf(seen)!.oldHolds} calls of more than two hours ago still have money set aside.`,
-        remedy: 'Start Weir again: each start settles what a crash left. Then: weir audit',
+        says: `${booksOf(seen)!.oldHolds} calls that began more than two hours ago still hold money.`,
+        remedy: 'Start Weir again: each start settles the calls that a crash left open. Then: weir audit',
       })),
   },
   {
@@ -194,10 +198,10 @@ export const doctorRows: readonly DoctorRow[] = [
     weight: 'problem',
     look: seen =>
       (booksOf(seen)?.errors ?? [])
-        .filter(({ code }) => isOurs(code))
+        .filter(({ code }) => isGatewayError(code))
         .map(({ code, count }) => ({
           about: code,
-          says: `${count} calls of the last hour ended so, which is the gateway's own fault.`,
+          says: `${count} calls of the last hour ended with this error, which the gateway itself caused.`,
           remedy: 'Look at its log (level error), and at the disk: weir records --outcome gateway_fault',
         })),
   },
@@ -207,37 +211,37 @@ export const doctorRows: readonly DoctorRow[] = [
     look: seen =>
       when((stateOf(seen)?.overloadLevel ?? 0) > 0, () => ({
         says: `The gateway is overloaded (level ${stateOf(seen)!.overloadLevel} of 3).`,
-        remedy: 'See docs/overload.md; the log says what was short (overload): memory, the processor, or the disk.',
+        remedy: 'See docs/overload.md. The log (overload) says what is short: memory, the processor, or the disk.',
       })),
   },
   {
     id: 'credential_bad',
     weight: 'problem',
     look: seen =>
-      channels(seen, ['credential_bad'], one => ({
-        about: one.id,
-        says: `Its provider refuses the credential.${failureOf(one)}`,
-        remedy: `Renew the key; it is tried again in ${inMinutes(one.opensInMs)}. weir channels list`,
+      channelSymptoms(seen, ['credential_bad'], channel => ({
+        about: channel.id,
+        says: `The provider refuses its credential.${failureOf(channel)}`,
+        remedy: `Replace the credential. The channel is tried again in ${inMinutes(channel.opensInMs)}. weir channels list`,
       })),
   },
   {
     id: 'quota_spent',
     weight: 'problem',
     look: seen =>
-      channels(seen, ['quota_spent'], one => ({
-        about: one.id,
-        says: `Its provider says that nothing is left to spend.${failureOf(one)}`,
-        remedy: `Pay the provider; it is tried again in ${inMinutes(one.opensInMs)}. weir channels list`,
+      channelSymptoms(seen, ['quota_spent'], channel => ({
+        about: channel.id,
+        says: `The provider says that its quota is used up.${failureOf(channel)}`,
+        remedy: `Pay the provider. The channel is tried again in ${inMinutes(channel.opensInMs)}. weir channels list`,
       })),
   },
   {
     id: 'channel_closed',
     weight: 'problem',
     look: seen =>
-      channels(seen, ['broken', 'rate_limited', 'told_limit'], one => ({
-        about: one.id,
-        says: `It takes no calls at the moment (${one.state}).${failureOf(one)}`,
-        remedy: `It opens by itself in ${inMinutes(one.opensInMs)}. weir channels list`,
+      channelSymptoms(seen, ['broken', 'rate_limited', 'told_limit'], channel => ({
+        about: channel.id,
+        says: `The channel takes no calls at the moment (${channel.state}).${failureOf(channel)}`,
+        remedy: `The channel is tried again in ${inMinutes(channel.opensInMs)}. weir channels list`,
       })),
   },
   {
@@ -246,7 +250,7 @@ export const doctorRows: readonly DoctorRow[] = [
     look: seen =>
       (booksOf(seen)?.unpriced ?? []).map(model => ({
         about: model,
-        says: 'It was asked for in the last day and refused: nobody knows its price.',
+        says: 'Calls to this model were refused in the last day, because it has no price.',
         remedy: `weir prices set ${model} '{"input":"…","output":"…"}'`,
       })),
   },
@@ -258,7 +262,7 @@ export const doctorRows: readonly DoctorRow[] = [
       const failed = errors.filter(({ code }) => code.startsWith('upstream_') && code !== 'upstream_refused')
       const sum = failed.reduce((all, { count }) => all + count, 0)
       return when(sum > calls * FAILING_SHARE, () => ({
-        says: `${sum} of ${calls} calls of the last hour failed at their upstreams (${toldCodes(failed)}).`,
+        says: `${sum} of ${calls} calls of the last hour failed at their upstreams (${codeCounts(failed)}).`,
         remedy: 'weir channels list; weir records --outcome upstream_failed',
       }))
     },
@@ -270,8 +274,8 @@ export const doctorRows: readonly DoctorRow[] = [
       const { ledger, auditEveryMs = 0, startedMs = 0 } = stateOf(seen) ?? {}
       const sinceMs = seen.dateMs - (ledger?.auditedMs ?? startedMs)
       return when(auditEveryMs > 0 && sinceMs > auditEveryMs * AUDITS_MISSED_MAX, () => ({
-        says: `The auditor has not looked at the books for ${inMinutes(sinceMs)}.`,
-        remedy: 'Look at the log (audit failed), and audit by hand: weir audit',
+        says: `The ledger has not been audited for ${inMinutes(sinceMs)}.`,
+        remedy: 'Look at the log (audit failed), and run an audit: weir audit',
       }))
     },
   },
@@ -280,8 +284,8 @@ export const doctorRows: readonly DoctorRow[] = [
     weight: 'problem',
     look: seen =>
       when((stateOf(seen)?.lateMs ?? 0) > LATE_MS_MAX, () => ({
-        says: `The gateway is ${Math.round(stateOf(seen)!.lateMs)} ms late with what it does: it needs more processor.`,
-        remedy: 'Give it a faster core, or fewer calls (WEIR_CALLS_MAX). See docs/overload.md.',
+        says: `The event loop is ${Math.round(stateOf(seen)!.lateMs)} ms late: the gateway needs more processor time.`,
+        remedy: 'Give the gateway a faster core, or allow fewer calls (WEIR_CALLS_MAX). See docs/overload.md.',
       })),
   },
   {
@@ -289,8 +293,8 @@ export const doctorRows: readonly DoctorRow[] = [
     weight: 'problem',
     look: ({ logBytes }) =>
       when(logBytes > LOG_BYTES_MAX, () => ({
-        says: `The database's log has grown to ${Math.round(logBytes / MEGABYTE)} MB: something reads for very long.`,
-        remedy: 'Look for exports and backups that do not end, and other programs that have weir.db open.',
+        says: `The database's write-ahead log has grown to ${Math.round(logBytes / MEGABYTE)} MB: a read runs for very long.`,
+        remedy: 'Look for exports and backups that do not end, and for other programs that have weir.db open.',
       })),
   },
   {
@@ -301,9 +305,9 @@ export const doctorRows: readonly DoctorRow[] = [
       return when(hasData && isOld, () => ({
         says:
           lastBackupMs === undefined
-            ? 'There was never a backup of this data.'
+            ? 'This data has never been backed up.'
             : `The last backup was ${Math.floor((dateMs - lastBackupMs) / DAY_MS)} days ago.`,
-        remedy: 'weir backup <folder>, each day',
+        remedy: 'Run this each day: weir backup <folder>',
       }))
     },
   },
@@ -313,7 +317,7 @@ export const doctorRows: readonly DoctorRow[] = [
     look: seen =>
       when(typeof stateOf(seen)?.metricsUrl === 'string' && !seen.metricsAnswer, () => ({
         says: `Metrics do not answer at ${stateOf(seen)!.metricsUrl}.`,
-        remedy: 'Look at METRICS_HOST and METRICS_PORT, and at what is between.',
+        remedy: 'Check METRICS_HOST and METRICS_PORT, and any firewall in between.',
       })),
   },
   {
@@ -321,7 +325,7 @@ export const doctorRows: readonly DoctorRow[] = [
     weight: 'problem',
     look: seen =>
       when(booksOf(seen)?.hasOwner === false, () => ({
-        says: 'Nobody owns this gateway yet: it has not been set up.',
+        says: 'This gateway has no owner yet: it has not been set up.',
         remedy: 'weir setup',
       })),
   },
@@ -333,8 +337,8 @@ export const doctorRows: readonly DoctorRow[] = [
         ? []
         : [
             {
-              says: `The data is of schema ${books.schema}; the next start brings it to ${books.schemaKnown}.`,
-              remedy: 'weir backup <folder> before, with the version that runs now',
+              says: `The data has schema ${books.schema}; the next start migrates it to ${books.schemaKnown}.`,
+              remedy: 'Before that, make a backup with the version that runs now: weir backup <folder>',
             },
           ],
   },
@@ -343,8 +347,8 @@ export const doctorRows: readonly DoctorRow[] = [
     weight: 'note',
     look: seen =>
       when((stateOf(seen)?.bodiesDropped ?? 0) > 0, () => ({
-        says: `${stateOf(seen)!.bodiesDropped} bodies that were to be kept were not, since the start.`,
-        remedy: 'The disk was too slow for them, or memory was short. See docs/bodies.md.',
+        says: `${stateOf(seen)!.bodiesDropped} request or response bodies could not be stored since the start.`,
+        remedy: 'The disk was too slow, or memory was short. See docs/bodies.md.',
       })),
   },
   {
@@ -352,19 +356,19 @@ export const doctorRows: readonly DoctorRow[] = [
     weight: 'note',
     look: seen => {
       const { errors = [], calls = 0 } = booksOf(seen) ?? {}
-      const others = errors.filter(({ code }) => !isOurs(code))
+      const others = errors.filter(({ code }) => !isGatewayError(code))
       return when(others.length > 0, () => ({
-        says: `Of ${calls} calls of the last hour some were refused: ${toldCodes(others)}.`,
-        remedy: 'docs/errors.md says what each means. weir records --outcome refused',
+        says: `Some of ${calls} calls of the last hour were refused: ${codeCounts(others)}.`,
+        remedy: 'docs/errors.md explains each error. weir records --outcome refused',
       }))
     },
   },
 ]
 
-const toldCodes = (errors: readonly { readonly code: string; readonly count: number }[]): string =>
+const codeCounts = (errors: readonly { readonly code: string; readonly count: number }[]): string =>
   errors.map(({ code, count }) => `${code} ${count}`).join(', ')
 
-/** The heaviest first. */
+/** The most serious finding comes first. */
 export function diagnose(seen: Seen): readonly Trouble[] {
   return doctorRows.flatMap(({ id, weight, look }) =>
     look(seen).map(({ about = id, says, remedy }) => ({ weight, about, says, remedy })),

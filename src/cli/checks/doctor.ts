@@ -1,4 +1,4 @@
-// weir doctor: looks at a gateway, whether it runs or not, and says what is wrong and what to do. It only looks.
+// weir doctor: examines a gateway, whether it runs or not, and reports what is wrong and what to do. It changes nothing.
 
 import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
@@ -25,13 +25,13 @@ const ANSWER_MS_MAX = 3_000
 export async function doctor({ json }: Wanted, say: (line: string) => void): Promise<void> {
   const seen = await examine(readConfig(process.env), Date.now())
   const troubles = diagnose(seen)
-  const isWell = !isBad(troubles)
-  if (json) say(jsonText({ well: isWell, troubles, ...summary(seen) }))
+  const hasNoProblem = !isBad(troubles)
+  if (json) say(jsonText({ well: hasNoProblem, troubles, ...summary(seen) }))
   else {
     for (const line of troubleLines(troubles)) say(line)
-    if (isWell) say('Weir is well.')
+    if (hasNoProblem) say('No problems found.')
   }
-  if (!isWell) process.exitCode = 1
+  if (!hasNoProblem) process.exitCode = 1
 }
 
 const summary = ({ state, books, folder }: Seen) => ({
@@ -42,37 +42,40 @@ const summary = ({ state, books, folder }: Seen) => ({
 
 export async function examine(config: Config, dateMs: number): Promise<Seen> {
   const folder = resolve(config.dataFolder)
-  const isThere = hasData(folder)
-  const state = isThere ? await askState(socketIn(folder)) : undefined
+  const exists = hasData(folder)
+  const state = exists ? await askState(socketIn(folder)) : undefined
   const running = typeof state === 'object' ? state : undefined
   const log = join(folder, 'weir.db-wal')
   return {
-    ...{ dateMs, folder, hasData: isThere, state },
+    dateMs,
+    folder,
+    hasData: exists,
+    state,
     readyStatus: running && (await statusAt(`${running.url}/health/ready`)),
-    books: isThere ? readBooks(join(folder, 'weir.db'), dateMs) : undefined,
+    books: exists ? readBooks(join(folder, 'weir.db'), dateMs) : undefined,
     lastBackupMs: lastBackupMs(folder),
     logBytes: existsSync(log) ? statSync(log).size : 0,
     metricsAnswer: typeof running?.metricsUrl === 'string' && (await statusAt(running.metricsUrl)) === 200,
     addressTroubles: await checkAddresses(config, checkProviders(config, new Set()).catalogue),
-    folderTroubles: isThere ? [...checkFolderMode(folder), ...checkDisk(config)] : [],
+    folderTroubles: exists ? [...checkFolderMode(folder), ...checkDisk(config)] : [],
   }
 }
 
 async function askState(socket: string): Promise<Seen['state']> {
-  const asked = askControl(socket, 'doctor', {}).catch(() => 'silent')
-  const late = new Promise<'silent'>(resolve => setTimeout(() => resolve('silent'), ANSWER_MS_MAX).unref())
-  const answer = await Promise.race([asked, late])
+  const reply = askControl(socket, 'doctor', {}).catch(() => 'silent')
+  const timeout = new Promise<'silent'>(resolve => setTimeout(() => resolve('silent'), ANSWER_MS_MAX).unref())
+  const answer = await Promise.race([reply, timeout])
   if (answer === undefined || answer === 'silent') return answer
   const { state = null } = answer as { readonly state?: GatewayState | null }
   return state ?? 'silent'
 }
 
-/** Undefined where nothing came in time. */
+/** Undefined if there was no response in time. */
 async function statusAt(url: string): Promise<number | undefined> {
   try {
-    const answer = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS_MAX) })
-    await answer.body?.cancel()
-    return answer.status
+    const response = await fetch(url, { signal: AbortSignal.timeout(ANSWER_MS_MAX) })
+    await response.body?.cancel()
+    return response.status
   } catch {
     return undefined
   }

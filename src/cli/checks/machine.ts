@@ -1,5 +1,4 @@
-// What the machine gives a gateway: its ports, room on the disk, open files, and the settings that only the launcher
-// can make.
+// Checks what the machine provides: free ports, disk space, open files, and the settings that only the launcher can make.
 
 import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -10,14 +9,15 @@ import type { Environment } from './settings.ts'
 
 const MEGABYTE = 1024 * 1024
 
-/** Below this the database, its log and kept bodies have little time left. */
+/** With less free space, the database, its log and stored bodies will soon fill the disk. */
 const DISK_BYTES_MIN = 256 * MEGABYTE
 
-/** A call has a connection to its caller and one to its upstream; the rest is for files and for all others. */
+/** A call needs a connection to its caller and one to its upstream. */
 const FILES_PER_CALL = 2
-const FILES_BESIDE = 256
+/** Database files, control socket, metrics and other connections. */
+const OTHER_FILES = 256
 
-/** As the launcher sets it. */
+/** bin/weir sets this value. */
 const FETCHES_MIN = 20_000
 
 export function checkMachine(config: Config, env: Environment, isRunning: boolean): readonly Trouble[] {
@@ -30,11 +30,11 @@ export function checkMachine(config: Config, env: Environment, isRunning: boolea
 }
 
 function checkPorts({ host, port, metrics }: Config): readonly Trouble[] {
-  const told = metrics === undefined ? [] : [checkPort('METRICS_PORT', metrics)]
+  const metricsFindings = metrics === undefined ? [] : [checkPort('METRICS_PORT', metrics)]
   if (metrics !== undefined && metrics.port === port && port !== 0) {
-    return [problem('METRICS_PORT', 'It is the same as PORT.', 'Choose another: metrics have a port of their own.')]
+    return [problem('METRICS_PORT', 'It has the same value as PORT.', 'Set another port: metrics need a port of their own.')]
   }
-  return [checkPort('PORT', { host, port }), ...told].flatMap(trouble => trouble ?? [])
+  return [checkPort('PORT', { host, port }), ...metricsFindings].flatMap(finding => finding ?? [])
 }
 
 function checkPort(about: string, { host, port }: { host: string; port: number }): Trouble | undefined {
@@ -43,12 +43,12 @@ function checkPort(about: string, { host, port }: { host: string; port: number }
     Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true)
     return undefined
   } catch (fault) {
-    const says = `Nothing can listen on ${host}:${port}: ${(fault as Error).message}`
-    return problem(about, says, `Stop what listens there (ss -ltnp 'sport = :${port}'), or set another ${about}.`)
+    const message = `The gateway cannot listen on ${host}:${port}: ${(fault as Error).message}`
+    return problem(about, message, `Stop the program there (ss -ltnp 'sport = :${port}'), or set another ${about}.`)
   }
 }
 
-/** Undefined where it cannot be told. */
+/** Undefined if the system does not report it. */
 export function freeBytes(folder: string): number | undefined {
   let at = resolve(folder)
   while (!existsSync(at) && dirname(at) !== at) at = dirname(at)
@@ -60,17 +60,18 @@ export function freeBytes(folder: string): number | undefined {
   }
 }
 
-type Kept = Pick<Config, 'dataFolder' | 'ballastBytes'>
-
-export function checkDisk({ dataFolder, ballastBytes }: Kept): readonly Trouble[] {
+export function checkDisk({
+  dataFolder,
+  ballastBytes,
+}: Pick<Config, 'dataFolder' | 'ballastBytes'>): readonly Trouble[] {
   const free = freeBytes(dataFolder)
   const ballast = existsSync(join(dataFolder, 'ballast')) ? 0 : ballastBytes
   if (free === undefined || free >= DISK_BYTES_MIN + ballast) return []
-  const says = `${Math.floor(free / MEGABYTE)} MB are free on the disk of ${resolve(dataFolder)}.`
-  return [problem('WEIR_DATA', says, 'Make room, or move the data: when the disk is full, new calls are refused.')]
+  const message = `Only ${Math.floor(free / MEGABYTE)} MB are free on the disk of ${resolve(dataFolder)}.`
+  return [problem('WEIR_DATA', message, 'Free some space, or move the data: a full disk means that calls are refused.')]
 }
 
-/** Undefined where the system does not tell, or sets no bound. */
+/** Undefined if the system does not report a limit, or has none. */
 function openFilesMax(): number | undefined {
   try {
     const line = /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))
@@ -81,16 +82,18 @@ function openFilesMax(): number | undefined {
 }
 
 export function checkFiles(callsMax: number, filesMax: number | undefined): readonly Trouble[] {
-  const needed = callsMax * FILES_PER_CALL + FILES_BESIDE
+  const needed = callsMax * FILES_PER_CALL + OTHER_FILES
   if (filesMax === undefined || filesMax >= needed) return []
-  // With one for each call it runs, until that many come at once.
-  const weigh = filesMax < callsMax + FILES_BESIDE ? problem : note
-  const says = `This process may open ${filesMax} files; ${callsMax} calls at once (WEIR_CALLS_MAX) need ${needed}.`
-  return [weigh('open files', says, `Allow more (ulimit -n ${needed}, LimitNOFILE=${needed}), or fewer calls.`)]
+  // With one file per call the gateway works until that many calls come at once, so this is only a note.
+  const finding = filesMax < callsMax + OTHER_FILES ? problem : note
+  const message = `This process may open ${filesMax} files; ${callsMax} calls at once (WEIR_CALLS_MAX) need ${needed}.`
+  const remedy = `Allow more files (ulimit -n ${needed}, LimitNOFILE=${needed}), or set a lower WEIR_CALLS_MAX.`
+  return [finding('open files', message, remedy)]
 }
 
 export function checkLauncher({ BUN_CONFIG_MAX_HTTP_REQUESTS: fetches = '' }: Environment): readonly Trouble[] {
   if (Number(fetches) >= FETCHES_MIN) return []
-  const says = fetches === '' ? 'It is not set.' : `It is ${fetches}; at least ${FETCHES_MIN} is needed.`
-  return [problem('BUN_CONFIG_MAX_HTTP_REQUESTS', says, 'Start with bin/weir, which sets it, and do not set it lower.')]
+  const message = fetches === '' ? 'It is not set.' : `It is ${fetches}; Weir needs at least ${FETCHES_MIN}.`
+  const remedy = 'Start Weir with bin/weir, which sets this variable, and do not set a lower value.'
+  return [problem('BUN_CONFIG_MAX_HTTP_REQUESTS', message, remedy)]
 }

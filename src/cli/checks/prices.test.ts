@@ -1,4 +1,4 @@
-// weir prices check, on a provider of the test's own and on a price list that knows it, differs, or is not there.
+// weir prices check, with a test provider and a public price list that agrees, differs, or is missing.
 
 import { expect, test } from 'bun:test'
 import type { ModelPrice } from '@pydantic/genai-prices'
@@ -37,7 +37,7 @@ function check(price: unknown, data: SourceCheckParts['data']): Checked {
   return { code, lines }
 }
 
-test('a list that says the same is silent, tiers and fees included', () => {
+test('equal prices print no line, also with tiers and fees', () => {
   const price = { input: '2.50', output: '15', perRequest: '0.012', cases: [{ inputAbove: 100, input: '5' }] }
   const tiered = { base: 2.5, tiers: [{ start: 100, price: 5 }] }
   const { code, lines } = check(price, list({ input_mtok: tiered as never, output_mtok: 15, requests_kcount: 12 }))
@@ -45,7 +45,7 @@ test('a list that says the same is silent, tiers and fees included', () => {
   expect(code).toBe(0)
 })
 
-test('a rate that differs is a line, and fails', () => {
+test('a rate that differs prints a line and the command fails', () => {
   const { code, lines } = check({ input: '2', output: '8' }, list({ input_mtok: 2.5, output_mtok: 8 }))
   expect(lines).toEqual([
     'river/one  input  ours 2.00  theirs 2.50 (atlas one)  CHEAPER',
@@ -60,7 +60,7 @@ test('a tier that only the list has is found', () => {
   expect(lines[0]).toBe('river/one  input, above 100 tokens  ours 2.00  theirs 4.00 (atlas one)  CHEAPER')
 })
 
-test('hours are compared where they begin and end', () => {
+test('prices by hour are compared at the start and the end of each period', () => {
   const price = { input: '1', output: '8', cases: [{ hours: ['08:00', '10:00'], input: '2' }] }
   const right = list(hour => ({ input_mtok: hour >= 8 && hour < 10 ? 2 : 1, output_mtok: 8 }))
   expect(check(price, right).code).toBe(0)
@@ -68,18 +68,18 @@ test('hours are compared where they begin and end', () => {
   expect(check(price, late).lines[0]).toBe('river/one  input, at 10:00  ours 1.00  theirs 2.00 (atlas one)  CHEAPER')
 })
 
-test('a price that says where it was found differs for a reason', () => {
+test('a price with a source may differ: the source is its reason', () => {
   const price = { input: '2', output: '8', source: 'river.test/prices' }
   const { code, lines } = check(price, list({ input_mtok: 1, output_mtok: 8 }))
   expect(lines[0]).toBe('river/one  input  ours 2.00  theirs 1.00 (atlas one)  reason: river.test/prices')
   expect(code).toBe(0)
 })
 
-test('without the list nothing is compared, and that is said', () => {
+test('without the public price list no price is compared, and the output says so', () => {
   const { code, lines } = check(undefined, undefined)
   expect(lines).toEqual([
     '@pydantic/genai-prices is not installed (it is a development dependency), so no price was compared.',
-    'without a price, so not served: river/one',
+    'no price, so not served: river/one',
   ])
   expect(code).toBe(0)
 })

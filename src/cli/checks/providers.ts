@@ -1,5 +1,5 @@
-// Every provider file by itself, with the keys and addresses that the environment gives it; and all that are well
-// together.
+// Checks every provider file by itself, with its keys and base URLs from the environment, and then builds a catalogue
+// of the valid ones.
 
 import type { ProviderFile } from '../../boot/load-catalogue.ts'
 import { providerFolders, readProviderFolder } from '../../boot/load-catalogue.ts'
@@ -17,8 +17,8 @@ export interface CheckedProviders {
   readonly troubles: readonly Trouble[]
 }
 
-/** Where built-in providers answer is known only while a gateway runs. */
-const UNKNOWN_URL = 'http://127.0.0.1'
+/** The real address of built-in providers is known only while a gateway runs. */
+const PLACEHOLDER_URL = 'http://127.0.0.1'
 
 export function checkProviders(config: Config, known: Set<string>): CheckedProviders {
   const troubles: Trouble[] = []
@@ -27,26 +27,26 @@ export function checkProviders(config: Config, known: Set<string>): CheckedProvi
       return readProviderFolder(folder)
     } catch (fault) {
       if (!(fault instanceof ConfigError)) throw fault
-      troubles.push(problem('WEIR_PROVIDERS', fault.message, 'Name folders that this user can read.'))
+      troubles.push(problem('WEIR_PROVIDERS', fault.message, 'Set it to folders that this user can read.'))
       return []
     }
   })
-  const well = files.filter(file => {
-    const found = checkFile(config, file, known)
-    troubles.push(...found)
-    return found.every(({ weight }) => weight !== 'problem')
+  const validFiles = files.filter(file => {
+    const findings = checkFile(config, file, known)
+    troubles.push(...findings)
+    return findings.every(({ weight }) => weight !== 'problem')
   })
-  const catalogue = catalogueOf(config, well)
+  const catalogue = catalogueOf(config, validFiles)
   const isOnlyDemo = catalogue.all().every(({ providerId }) => catalogue.providers.get(providerId)?.builtIn)
   if (isOnlyDemo) {
-    const remedy = "Set a key under its vendor's own name, such as those of .env.example."
-    troubles.push(note('providers', 'No key of any provider is set: only the demo can be called.', remedy))
+    const remedy = 'Set the API key of a provider, such as OPENAI_API_KEY. .env.example lists the names.'
+    troubles.push(note('providers', 'No API key of a provider is set: callers can only use the demo models.', remedy))
   }
   return { catalogue, troubles }
 }
 
 function catalogueOf({ env, privateHosts, proxy, demo }: Config, files: readonly ProviderFile[]): Catalogue {
-  return buildCatalogue({ files, env, privateHosts, proxy, builtInUrl: demo ? UNKNOWN_URL : undefined })
+  return buildCatalogue({ files, env, privateHosts, proxy, builtInUrl: demo ? PLACEHOLDER_URL : undefined })
 }
 
 function checkFile(config: Config, file: ProviderFile, known: Set<string>): readonly Trouble[] {
@@ -54,25 +54,25 @@ function checkFile(config: Config, file: ProviderFile, known: Set<string>): read
     const provider = parseProvider(file.text, file.name)
     for (const name of variablesOf(provider)) known.add(name)
     catalogueOf(config, [file])
-    return unreachable(provider, config.env)
+    return checkBaseUrl(provider, config.env)
   } catch (fault) {
     if (!(fault instanceof ProviderFileError)) throw fault
-    return [problem(file.name, fault.message, 'Change what it names, or take it away. See docs/providers.md.')]
+    return [problem(file.name, fault.message, 'Correct the file, or remove it. See docs/providers.md.')]
   }
 }
 
 const variablesOf = ({ keyEnv, baseUrlEnv, baseUrl }: Provider): readonly string[] => [
   keyEnv,
   baseUrlEnv,
-  ...placesIn(baseUrl),
+  ...variablesInUrl(baseUrl),
 ]
 
-const placesIn = (baseUrl: string): readonly string[] => Array.from(baseUrl.matchAll(/\{(\w+)\}/g), ([, name]) => name!)
+const variablesInUrl = (baseUrl: string): readonly string[] => Array.from(baseUrl.matchAll(/\{(\w+)\}/g), ([, name]) => name!)
 
-/** A key for an address that is not known. */
-function unreachable({ keyEnv, baseUrlEnv, baseUrl }: Provider, env: Config['env']): readonly Trouble[] {
-  const missing = placesIn(baseUrl).filter(name => !env[name]?.trim())
+/** Reports a key that is set while its base URL lacks a variable. */
+function checkBaseUrl({ keyEnv, baseUrlEnv, baseUrl }: Provider, env: Config['env']): readonly Trouble[] {
+  const missing = variablesInUrl(baseUrl).filter(name => !env[name]?.trim())
   if (!env[keyEnv]?.trim() || env[baseUrlEnv]?.trim() || missing.length === 0) return []
-  const says = `It is set, but where it is for is not known: ${missing.join(', ')}.`
-  return [problem(keyEnv, says, `Set ${missing.join(' and ')}, or ${baseUrlEnv}.`)]
+  const message = `It is set, but the base URL is incomplete without ${missing.join(' and ')}.`
+  return [problem(keyEnv, message, `Set ${missing.join(' and ')}, or ${baseUrlEnv}.`)]
 }

@@ -1,4 +1,4 @@
-// Every setting as a start would read it, and the names that look like one and are none.
+// Checks every setting as a start would read it, and finds environment variables that look like settings but are not.
 
 import { nearest } from '../../base/text/nearest-name.ts'
 import type { Config } from '../../config.ts'
@@ -9,17 +9,17 @@ import { problem } from './problem.ts'
 export type Environment = Readonly<Record<string, string | undefined>>
 
 export interface CheckedSettings {
-  /** With what holds by default in place of what cannot be read. */
+  /** Invalid settings have their default values here. */
   readonly config: Config
   readonly troubles: readonly Trouble[]
-  /** Every variable that is looked at; those that providers name are added while their files are read. */
+  /** Every variable that Weir reads. The check of the provider files adds their variables. */
   readonly known: Set<string>
 }
 
 const EXAMPLE = 'See .env.example.'
 
-/** The environment, and a note of what was asked of it. */
-function watched(env: Environment, known: Set<string>): Environment {
+/** Returns the environment, and adds the name of each variable that is read to `known`. */
+function trackReads(env: Environment, known: Set<string>): Environment {
   return new Proxy(env, {
     get(target, name) {
       if (typeof name === 'string') known.add(name)
@@ -31,35 +31,35 @@ function watched(env: Environment, known: Set<string>): Environment {
 export function checkSettings(env: Environment): CheckedSettings {
   const known = new Set<string>()
   const troubles: Trouble[] = []
-  const left: Record<string, string | undefined> = { ...env }
+  const remaining: Record<string, string | undefined> = { ...env }
   for (;;) {
     try {
-      return { config: readConfig(watched(left, known)), troubles, known }
+      return { config: readConfig(trackReads(remaining, known)), troubles, known }
     } catch (fault) {
-      // It begins with the name of what is wrong; without that, the rest can be looked at.
+      // The message begins with the name of the invalid setting. Without that setting, the others can be checked.
       const name = fault instanceof ConfigError ? /^[A-Z][A-Z_]+/.exec(fault.message)?.[0] : undefined
-      if (name === undefined || left[name] === undefined) throw fault
-      delete left[name]
-      troubles.push(problem(name, (fault as Error).message, `Change ${name}, or take it away. ${EXAMPLE}`))
+      if (name === undefined || remaining[name] === undefined) throw fault
+      delete remaining[name]
+      troubles.push(problem(name, (fault as Error).message, `Correct ${name}, or remove it. ${EXAMPLE}`))
     }
   }
 }
 
 const OURS = /^WEIR_/
-/** Of so few letters anything is near to anything. */
+/** Shorter names are too similar to each other for a suggestion. */
 const LETTERS_MIN = 8
 
-/** What is set and nobody reads. */
+/** Reports variables that are set but that nothing reads. */
 export function checkNames(env: Environment, known: ReadonlySet<string>): readonly Trouble[] {
   return Object.keys(env).flatMap(name => {
     if (known.has(name) || !env[name]) return []
-    const meant = name.length < LETTERS_MIN ? undefined : nearest(name, likeNames(name, known))
-    if (!OURS.test(name) && meant === undefined) return []
-    const remedy = meant === undefined ? `Take it away. ${EXAMPLE}` : `Did you mean ${meant}?`
-    return [problem(name, 'There is no such setting: what it says is not done.', remedy)]
+    const suggestion = name.length < LETTERS_MIN ? undefined : nearest(name, similarNames(name, known))
+    if (!OURS.test(name) && suggestion === undefined) return []
+    const remedy = suggestion === undefined ? `Remove it. ${EXAMPLE}` : `Did you mean ${suggestion}?`
+    return [problem(name, 'Weir has no setting of this name, so it has no effect.', remedy)]
   })
 }
 
-/** Vendors are told apart by how they begin: what begins otherwise is another's. */
-const likeNames = (name: string, known: ReadonlySet<string>): readonly string[] =>
-  [...known].filter(one => one.length >= LETTERS_MIN && one.slice(0, 3) === name.slice(0, 3))
+/** Only names with the same first letters: names of another vendor begin differently. */
+const similarNames = (name: string, known: ReadonlySet<string>): readonly string[] =>
+  [...known].filter(other => other.length >= LETTERS_MIN && other.slice(0, 3) === name.slice(0, 3))

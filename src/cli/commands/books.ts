@@ -1,4 +1,4 @@
-// Commands that look at the books or keep them safe: records, statements, prices, audit, backup, restore.
+// Commands about the books: records, statements, prices, audit, backup, restore.
 
 import { readFileSync } from 'node:fs'
 import { readConfig } from '../../config.ts'
@@ -41,7 +41,7 @@ export const bookRows: Readonly<Record<string, Row>> = {
   }),
   'bodies': asking({
     usage: 'bodies <call id>',
-    about: 'print the request and the answer of a call whose bodies are kept',
+    about: 'print the request body and the response body of a call, if they were stored',
     command: 'bodies',
     places: ['call'],
     print: ({ request, answer }) => [harmlessLines(String(request)), '', harmlessLines(String(answer))],
@@ -54,26 +54,26 @@ export const bookRows: Readonly<Record<string, Row>> = {
     print: ({ prices }) => pageLines(prices as Fields[], null),
   }),
   'prices set': asking({
-    usage: 'prices set <provider/model> <JSON, or a file of it>',
-    about: 'put a price of your own before the one that is shipped',
+    usage: 'prices set <provider/model> <JSON or file>',
+    about: 'set the price of a model; it replaces the price of the provider file',
     command: 'prices-set',
     places: ['model', 'price'],
     prepare: ({ price, model }) => ({ model, price: textOrFile(String(price)), author: 'cli' }),
   }),
   'prices withdraw': asking({
     usage: 'prices withdraw <provider/model>',
-    about: 'take your own price back',
+    about: 'remove the price that you set; the price of the provider file applies again',
     command: 'prices-withdraw',
     places: ['model'],
     prepare: ({ model }) => ({ model, author: 'cli' }),
   }),
   'prices backtest': asking({
     usage:
-      'prices backtest [<provider/model>] [<JSON of a price, or a file of it>] [--tier name --multiplier n] ' +
+      'prices backtest [<provider/model>] [<price as JSON or file>] [--tier name --multiplier n] ' +
       '[--days 30] [--account …]',
     about:
-      'work out what past calls would have cost: at another price of their model, or at another multiplier of their ' +
-      'tier (in thousandths)',
+      'calculate what past calls would have cost: with another price of their model, or with another multiplier of ' +
+      'their tier (in thousandths)',
     command: 'prices-backtest',
     places: ['model?', 'price?'],
     options: ['tier', 'multiplier', 'days', 'account'],
@@ -81,7 +81,7 @@ export const bookRows: Readonly<Record<string, Row>> = {
   }),
   'prices check': {
     usage: PRICES_CHECK,
-    about: 'compare the prices of the provider files with public price data; ends with 1 if they disagree',
+    about: 'compare the prices of the provider files with public price data; exit code 1 if they differ',
     run: async args => {
       const { json } = onlyJson(args, PRICES_CHECK)
       const { checkInstalledPrices } = await import('../checks/prices.ts')
@@ -90,14 +90,14 @@ export const bookRows: Readonly<Record<string, Row>> = {
   },
   'audit': asking({
     usage: 'audit [--progress]',
-    about: 'prove the books: balances, holds, charges, records; ends with 1 if anything does not agree',
+    about: 'check that balances, holds, charges and records agree; exit code 1 if they do not',
     command: 'audit',
     progress: () => ({ doing: 'reading the books' }),
     isBad: ({ findings }) => (findings as Fields[]).length > 0,
   }),
   'backup': asking({
     usage: 'backup <folder> [--progress]',
-    about: 'copy all data to a new folder, also while Weir runs, and audit the copy',
+    about: 'copy all data to a new folder and audit the copy; works while Weir runs',
     command: 'backup',
     places: ['folder'],
     prepare: ({ folder }) => ({ folder: folderOf(folder, 'backup <folder>') }),
@@ -106,21 +106,21 @@ export const bookRows: Readonly<Record<string, Row>> = {
   }),
   'restore': {
     usage: restoreUsage,
-    about: 'put a backup in place of the present data; that is kept beside it, and Weir must not be running',
+    about: 'replace the data with a backup; the old data is kept in a folder beside it; Weir must not be running',
     run: args => restore(args, say),
   },
 }
 
-function textOrFile(given: string): string {
-  if (given.trimStart().startsWith('{')) return given
+function textOrFile(argument: string): string {
+  if (argument.trimStart().startsWith('{')) return argument
   try {
-    return readFileSync(given, 'utf8')
+    return readFileSync(argument, 'utf8')
   } catch (fault) {
-    throw new Problem(`This is neither JSON nor a file that can be read: ${(fault as Error).message}.`)
+    throw new Problem(`The price is neither JSON nor a file that can be read: ${(fault as Error).message}.`)
   }
 }
 
-/** A page may be short of what was asked for, where much was looked at and little found. */
+/** Requests pages until there are enough rows. The gateway may return a short page if its filter matches few rows. */
 async function askPages(command: string, input: Fields, names: { rows: string; cursor: string }): Promise<Fields> {
   const wanted = input.limit === undefined ? ROWS_DEFAULT : Number(input.limit)
   let answer = await ask(command, input)
@@ -135,5 +135,5 @@ async function askPages(command: string, input: Fields, names: { rows: string; c
 
 function pageLines(rows: readonly Fields[], next: unknown): readonly string[] {
   if (rows.length === 0) return ['nothing found']
-  return [...tableLines(rows), ...(next === null ? [] : ['', `more from ${String(next)}`])]
+  return [...tableLines(rows), ...(next === null ? [] : ['', `more rows from ${String(next)}`])]
 }

@@ -1,4 +1,5 @@
-// A command is a row: how it is written, what it is for, and what it asks the gateway. Most need no code of their own.
+// Defines what a CLI command is: its usage, its description, and the command that it sends to the gateway. Most
+// commands need no code of their own.
 
 import { parseArgs } from 'node:util'
 import { nearest } from '../../base/text/nearest-name.ts'
@@ -19,20 +20,20 @@ export interface AskingRow {
   readonly usage: string
   readonly about: string
   readonly command: string
-  /** The names of what stands after the command; with `?` at the end it may be left out, with `…` it is a list. */
+  /** The names of the positional arguments. A `?` at the end: optional. A `…` at the end: a list. */
   readonly places?: readonly string[]
   readonly options?: readonly string[]
   /** Options without a value. */
   readonly flags?: readonly string[]
-  /** Changes what was written before it is asked. */
+  /** Changes the input before it is sent to the gateway. */
   prepare?(input: Fields): Fields | Promise<Fields>
-  /** Asks for more than one answer where one page is not enough. */
+  /** Sends more than one request, for example until there are enough rows. */
   ask?(input: Fields): Promise<Fields>
-  /** Only this is printed, unless as JSON. */
+  /** The lines to print, unless the user wants JSON. */
   print?(answer: Fields): readonly string[]
-  /** It may take long: what is told meanwhile. */
+  /** For commands that may take long: the progress to show meanwhile. */
   progress?(input: Fields): Step
-  /** Whether the answer is bad news: then the command ends with 1. */
+  /** True if the answer means a failure. Then the exit code is 1. */
   isBad?(answer: Fields): boolean
 }
 
@@ -43,25 +44,25 @@ export function asking(row: AskingRow): Row {
     usage: row.usage,
     about: row.about,
     async run(args) {
-      const { json, progress: isWanted, ...written } = readArgs(row, args)
-      const input = row.prepare === undefined ? written : await row.prepare(written)
-      const run = (): Promise<Fields> => (row.ask ?? (asked => ask(row.command, asked)))(input)
+      const { json, progress: isProgressWanted, ...given } = readArgs(row, args)
+      const input = row.prepare === undefined ? given : await row.prepare(given)
+      const run = (): Promise<Fields> => (row.ask ?? (fields => ask(row.command, fields)))(input)
       const step = row.progress?.(input)
-      const answer = await (step === undefined ? run() : openProgress(isWanted === true)(step, run))
+      const answer = await (step === undefined ? run() : openProgress(isProgressWanted === true)(step, run))
       if (json === true) say(jsonText(answer))
-      else tell(answer, row.print ?? fieldLines)
+      else printAnswer(answer, row.print ?? fieldLines)
       if (row.isBad?.(answer)) process.exitCode = 1
     },
   }
 }
 
-/** A warning is for whoever reads, and not for what reads on. */
-function tell({ warning, ...answer }: Fields, print: (answer: Fields) => readonly string[]): void {
+/** A warning goes to stderr, so that a program that reads stdout does not see it. */
+function printAnswer({ warning, ...answer }: Fields, print: (answer: Fields) => readonly string[]): void {
   for (const line of print(answer)) say(line)
   if (typeof warning === 'string') process.stderr.write(`weir: warning: ${harmlessLines(warning)}\n`)
 }
 
-/** For a command that takes nothing: what is written behind it is a mistake, and not to be passed over. */
+/** For a command without arguments: refuses arguments instead of ignoring them. */
 export function alone(usage: string, run: () => Promise<void>): Row['run'] {
   return async args => {
     if (args.length > 0) throw new UsageProblem(`Usage: weir ${usage}`)
@@ -69,21 +70,22 @@ export function alone(usage: string, run: () => Promise<void>): Row['run'] {
   }
 }
 
-/** For one that takes nothing but the wish for JSON. */
+/** For a command whose only argument is --json. */
 export function onlyJson(args: readonly string[], usage: string): Wanted {
   if (args.some(arg => arg !== '--json')) throw new UsageProblem(`Usage: weir ${usage}`)
   return { json: args.length > 0 }
 }
 
-/** Stands before a negative amount, which would else be taken for an option. */
+/** Put before a negative amount, which parseArgs would otherwise read as an option. */
 const GUARD = '\u0000'
 
-/** A value is written with `=` or behind its option, so that one that begins with two dashes is a mistake, too. */
+/** A value that begins with two dashes is refused, too: it can be written as --option=value. */
 function unknownOption(name: string, known: readonly string[], usage: string): UsageProblem {
   const near = nearest(name, known)
-  const told = /^[\w-]{1,40}$/.test(name) ? `--${name}` : 'that is written so'
+  // Text that does not look like an option may be a secret, so the message does not repeat it.
+  const shown = /^[\w-]{1,40}$/.test(name) ? `Unknown option --${name}.` : 'Unknown option.'
   const hint = near === undefined ? `Usage: weir ${usage}` : `Did you mean --${near}? Usage: weir ${usage}`
-  return new UsageProblem(`There is no option ${told}. ${hint}`)
+  return new UsageProblem(`${shown} ${hint}`)
 }
 
 function readArgs(row: AskingRow, args: readonly string[]): Fields {
@@ -91,9 +93,9 @@ function readArgs(row: AskingRow, args: readonly string[]): Fields {
   const guarded = args.map(arg => (/^-[\d.]/.test(arg) ? GUARD + arg : arg))
   const known = ['json', 'help', ...(progress ? ['progress'] : []), ...options, ...flags]
   const end = guarded.indexOf('--')
-  const written = (end < 0 ? guarded : guarded.slice(0, end)).flatMap(arg => /^--([^=]+)/.exec(arg)?.[1] ?? [])
-  const strange = written.find(name => !known.includes(name))
-  if (strange !== undefined) throw unknownOption(strange, known, usage)
+  const given = (end < 0 ? guarded : guarded.slice(0, end)).flatMap(arg => /^--([^=]+)/.exec(arg)?.[1] ?? [])
+  const unknown = given.find(name => !known.includes(name))
+  if (unknown !== undefined) throw unknownOption(unknown, known, usage)
   const { values, positionals } = parseArgs({
     args: guarded,
     allowPositionals: true,
@@ -105,13 +107,13 @@ function readArgs(row: AskingRow, args: readonly string[]): Fields {
     },
   })
   const needed = places.filter(name => !name.endsWith('?')).length
-  const list = places.at(-1)?.endsWith('…')
-  const isFit = positionals.length >= needed && (list || positionals.length <= places.length)
-  if (!isFit) throw new UsageProblem(`Usage: weir ${usage}`)
-  const bare = (value: unknown): unknown => (typeof value === 'string' ? value.replace(GUARD, '') : value)
-  const input: Fields = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, bare(value)]))
-  const alone = list ? places.slice(0, -1) : places
-  positionals.slice(0, alone.length).forEach((value, at) => (input[alone[at]!.replace('?', '')] = bare(value)))
-  if (list) input[places.at(-1)!.slice(0, -1)] = positionals.slice(alone.length).map(bare)
+  const endsInList = places.at(-1)?.endsWith('…')
+  const hasRightCount = positionals.length >= needed && (endsInList || positionals.length <= places.length)
+  if (!hasRightCount) throw new UsageProblem(`Usage: weir ${usage}`)
+  const unguarded = (value: unknown): unknown => (typeof value === 'string' ? value.replace(GUARD, '') : value)
+  const input: Fields = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, unguarded(value)]))
+  const single = endsInList ? places.slice(0, -1) : places
+  positionals.slice(0, single.length).forEach((value, at) => (input[single[at]!.replace('?', '')] = unguarded(value)))
+  if (endsInList) input[places.at(-1)!.slice(0, -1)] = positionals.slice(single.length).map(unguarded)
   return input
 }

@@ -1,4 +1,4 @@
-// Every command of weir, as one table.
+// The table of all weir commands.
 
 import { readConfig } from '../../config.ts'
 import { bookRows } from './books.ts'
@@ -32,7 +32,7 @@ export const rows: Readonly<Record<string, Row>> = {
   'fake-upstream': {
     usage:
       'fake-upstream [--fault F14] [--every n] [--dialect name] [--scale 0.01] [--port n] [--host address] [--list]',
-    about: 'be a provider that commits faults, to rehearse bad days with; --list says which. Ends on a signal',
+    about: 'run a fake provider that produces faults, for tests; --list lists the faults; runs until it gets a signal',
     run: async args => {
       const { fakeUpstream } = await import('../../../tools/fake-upstream/command.ts')
       await fakeUpstream(args, say)
@@ -40,16 +40,16 @@ export const rows: Readonly<Record<string, Row>> = {
   },
 }
 
-/** In which order they are told of, by their first word. */
+/** The order of the commands in `weir help`, by their first word. */
 export const groups: readonly (readonly [title: string, words: readonly string[]])[] = [
-  ['Running it', ['serve', 'setup', 'check', 'doctor', 'version']],
+  ['Running the gateway', ['serve', 'setup', 'check', 'doctor', 'version']],
   ['People', ['users', 'token']],
   ['Keys and accounts', ['keys', 'accounts']],
   ['Money', ['balance', 'top-up', 'topup', 'gift', 'adjust', 'refund', 'codes', 'budgets', 'statement', 'prices']],
   ['Calls', ['records', 'record', 'bodies']],
   ['Rules and channels', ['limits', 'routes', 'channels']],
-  ['Being told', ['webhooks']],
-  ['Safe keeping', ['audit', 'backup', 'restore', 'rotate']],
-  ['A gateway elsewhere', ['login', 'api', 'logout']],
-  ['Rehearsing', ['fake-upstream']],
+  ['Notifications', ['webhooks']],
+  ['Audit, backup and secrets', ['audit', 'backup', 'restore', 'rotate']],
+  ['Remote gateway', ['login', 'api', 'logout']],
+  ['Testing', ['fake-upstream']],
 ]

@@ -5,30 +5,41 @@ import type { Row } from './command.ts'
 import { asking } from './command.ts'
 
 const settings = [
-  ...['name', 'tier', 'qpm', 'expires', 'endpoints', 'addresses', 'allow', 'deny', 'require'],
-  ...['clamp', 'bodies', 'strict', 'explain'],
+  'name',
+  'tier',
+  'qpm',
+  'expires',
+  'endpoints',
+  'addresses',
+  'allow',
+  'deny',
+  'require',
+  'clamp',
+  'bodies',
+  'strict',
+  'explain',
 ]
 
 export const keyRows: Readonly<Record<string, Row>> = {
   'keys create': asking({
-    usage: 'keys create [--credit 5] [--account acc_…] [what keys set takes]',
-    about: 'make an API key, with an account of its own or of one that is there; prints the key, once',
+    usage: 'keys create [--credit 5] [--account acc_…] [options of keys set]',
+    about: 'create an API key, in a new account or in an existing one; prints the key, which is never shown again',
     command: 'keys-create',
     options: ['credit', 'account', ...settings],
     print: ({ key }) => [key as string],
   }),
   'keys list': asking({
     usage:
-      'keys list [--account acc_…] [--name begins] [--state active|disabled|expired|revoked] [--tier name] ' +
+      'keys list [--account acc_…] [--name prefix] [--state active|disabled|expired|revoked] [--tier name] ' +
       '[--ends abcd] [--limit n] [--after cursor]',
-    about: 'list API keys, newest first; --ends finds one by the last four characters of its text',
+    about: 'list API keys, newest first; --ends finds a key by its last four characters',
     command: 'keys-list',
     options: ['account', 'name', 'state', 'tier', 'ends', 'limit', 'after'],
     print: ({ keys, next }) => listLines(keys, 'no keys', next),
   }),
   'keys show': asking({
     usage: 'keys show <key or key id>',
-    about: 'show what a key is set to, and what it may use',
+    about: 'show the settings of a key and what it may use',
     command: 'keys-show',
     places: ['key'],
   }),
@@ -38,9 +49,10 @@ export const keyRows: Readonly<Record<string, Row>> = {
       "[--endpoints chat,…] [--addresses 10.0.0.0/8,…] [--allow 'a/*,b/*'] [--deny 'a/b*'] [--require tag,…] " +
       '[--clamp|--bodies|--strict|--explain on|off] [--disable|--enable]',
     about:
-      'set what a key may: until when, for what and from where, which models it may use, what a channel must be ' +
-      'tagged with; cut calls to what funds cover, keep bodies, refuse calls that would lose something in ' +
-      'translation, tell of channels',
+      'change the settings of a key: --expires, --endpoints and --addresses say until when, for what and from ' +
+      'where it works; --allow and --deny say which models it may use; --require names tags that a channel must ' +
+      'have; --clamp shortens calls to what the balance covers; --bodies stores requests and responses; --strict ' +
+      'refuses calls that lose something in translation; --explain shows the key which channels a call may use',
     command: 'keys-set',
     places: ['key'],
     options: settings,
@@ -49,7 +61,8 @@ export const keyRows: Readonly<Record<string, Row>> = {
   'keys rotate': asking({
     usage: 'keys rotate <key or key id> [--overlap 24h]',
     about:
-      'give a key another text; the old one works for as long as you say, else not any more; prints the new one, once',
+      'replace the secret text of a key; the old text works for the time of --overlap, otherwise no longer; prints ' +
+      'the new key, which is never shown again',
     command: 'keys-rotate',
     places: ['key'],
     options: ['overlap'],
@@ -57,7 +70,7 @@ export const keyRows: Readonly<Record<string, Row>> = {
   }),
   'keys revoke': asking({
     usage: 'keys revoke <key or key id>',
-    about: 'refuse the key from now on',
+    about: 'refuse a key from now on, for good',
     command: 'keys-revoke',
     places: ['key'],
   }),

@@ -1,4 +1,4 @@
-// Commands that move money or say what it may be spent on.
+// Commands that move money, and commands about accounts, codes and budgets.
 
 import type { Fields } from '../connect.ts'
 import { listLines } from '../print.ts'
@@ -10,7 +10,7 @@ const accountSettings = ['credit-limit', 'bodies', 'tier', 'allow', 'deny']
 
 const topUp: AskingRow = {
   usage: 'top-up <account or key> <usd> [--reference text]',
-  about: 'book money that came in; the same reference is booked once',
+  about: 'add money that was paid to an account; the same reference is booked only once',
   command: 'top-up',
   places: ['account', 'amount'],
   options: ['reference'],
@@ -24,15 +24,15 @@ export const moneyRows: Readonly<Record<string, Row>> = {
     places: ['key'],
   }),
   'accounts list': asking({
-    usage: 'accounts list [--name begins] [--limit n] [--after cursor]',
+    usage: 'accounts list [--name prefix] [--limit n] [--after cursor]',
     about: 'list accounts, newest first',
     command: 'accounts-list',
     options: ['name', 'limit', 'after'],
     print: ({ accounts, next }) => listLines(accounts, 'no accounts', next),
   }),
   'accounts create': asking({
-    usage: 'accounts create --name text [--personal] [what accounts set takes]',
-    about: 'make an account, for a team unless it is personal, without keys and money',
+    usage: 'accounts create --name text [--personal] [options of accounts set]',
+    about: 'create an account without keys and money; it is a team account unless --personal is set',
     command: 'accounts-create',
     options: ['name', ...accountSettings],
     flags: ['personal', 'prepaid', 'postpaid'],
@@ -48,8 +48,8 @@ export const moneyRows: Readonly<Record<string, Row>> = {
       'accounts set <account or key> [--credit-limit usd] [--prepaid|--postpaid] [--bodies on|off] [--name text] ' +
       "[--tier name|none] [--allow 'a/*,b/*'] [--deny 'a/b*']",
     about:
-      'set what an account may: go below zero to its credit limit, or postpaid, as far as its calls take it; ' +
-      'the tier of its new keys; which models all of its keys may use',
+      'change the settings of an account: a prepaid account may go below zero down to its credit limit, a postpaid ' +
+      'one without a limit; --tier is the tier of its new keys; --allow and --deny say which models its keys may use',
     command: 'accounts-set',
     places: ['account'],
     options: ['name', ...accountSettings],
@@ -57,13 +57,13 @@ export const moneyRows: Readonly<Record<string, Row>> = {
   }),
   'accounts freeze': asking({
     usage: 'accounts freeze <account or key>',
-    about: 'refuse the calls of an account',
+    about: 'refuse all calls of an account',
     command: 'accounts-freeze',
     places: ['account'],
   }),
   'accounts unfreeze': asking({
     usage: 'accounts unfreeze <account or key>',
-    about: 'serve an account again, for instance after its books have been checked',
+    about: 'serve the calls of a frozen account again',
     command: 'accounts-unfreeze',
     places: ['account'],
   }),
@@ -71,41 +71,41 @@ export const moneyRows: Readonly<Record<string, Row>> = {
   'topup': asking({ ...topUp, usage: topUp.usage.replace('top-up', 'topup'), about: 'the same as top-up' }),
   'gift': asking({
     usage: 'gift <account or key> <usd> [--reference text]',
-    about: 'give credit away',
+    about: 'add free credit to an account',
     command: 'gift',
     places: ['account', 'amount'],
     options: ['reference'],
   }),
   'adjust': asking({
     usage: 'adjust <account or key> <+usd or -usd> [--reference text]',
-    about: 'correct a balance, against revenue',
+    about: 'correct a balance; the other side of the booking is revenue',
     command: 'adjust',
     places: ['account', 'amount'],
     options: ['reference'],
   }),
   'refund': asking({
     usage: 'refund <call id> [<usd>] [--reference text]',
-    about: 'give back what a call was charged, or a part of it, once',
+    about: 'refund a call, in full or in part; a call can be refunded once',
     command: 'refund',
     places: ['call', 'amount?'],
     options: ['reference'],
   }),
   'codes create': asking({
     usage: 'codes create --count n --amount usd [--batch name] [--expires days]',
-    about: 'make redemption codes; prints them, once',
+    about: 'create redemption codes; prints the codes, which are never shown again',
     command: 'codes-create',
     options: ['count', 'amount', 'batch', 'expires'],
     print: ({ codes }) => codes as string[],
   }),
   'codes redeem': asking({
     usage: 'codes redeem <code> <account or key>',
-    about: 'turn a code into credit',
+    about: 'redeem a code: add its amount to an account',
     command: 'codes-redeem',
     places: ['code', 'account'],
   }),
   'codes list': asking({
     usage: 'codes list [<batch>] [--limit n]',
-    about: 'list the batches of codes, or the codes of one; never what is written on them',
+    about: 'list the batches of codes, or the codes of one batch; the codes themselves are never shown',
     command: 'codes-list',
     places: ['batch?'],
     options: ['limit'],
@@ -113,21 +113,21 @@ export const moneyRows: Readonly<Record<string, Row>> = {
   }),
   'codes void': asking({
     usage: 'codes void <batch or code id>',
-    about: 'take back a code, or those of a batch, that nobody has redeemed',
+    about: 'cancel a code, or all codes of a batch, that nobody has redeemed',
     command: 'codes-void',
     places: ['codes'],
   }),
   ...webhookRows,
   'budgets set': asking({
     usage: 'budgets set <key or account id> <total|day|month> <usd|none>',
-    about: 'bound what a key or an account may spend; days and months are UTC',
+    about: 'limit what a key or an account may spend in total, per day or per month (UTC); none removes the limit',
     command: 'budgets-set',
     places: ['scope', 'span', 'amount'],
     print: answer => budgetLines(answer),
   }),
   'budgets show': asking({
     usage: 'budgets show <key or account id>',
-    about: 'show its budgets; of an account, also those of its keys',
+    about: 'show the budgets of a key, or of an account and its keys',
     command: 'budgets-show',
     places: ['scope'],
     print: answer => budgetLines(answer),

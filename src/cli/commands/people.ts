@@ -1,4 +1,4 @@
-// Commands about people: the first owner, whoever forgot their password, and who may what.
+// Commands about people: creating the first owner, resetting passwords, changing roles.
 
 import type { Fields } from '../connect.ts'
 import { ask, UsageProblem } from '../connect.ts'
@@ -11,8 +11,8 @@ export const peopleRows: Readonly<Record<string, Row>> = {
   'setup': asking({
     usage: 'setup [--email name@example.com] [--name text] [--token]',
     about:
-      'become the owner: asks for a name, an address and a password (without a terminal, the password is the first ' +
-      'line of the standard input); --token prints a fresh one-time token for /api/auth/setup instead',
+      'create the first owner: asks for a name, an email address and a password (without a terminal, the password ' +
+      'is the first line of standard input); --token prints a new one-time token for /api/auth/setup instead',
     command: 'setup-owner',
     options: ['email', 'name'],
     flags: ['token'],
@@ -21,46 +21,46 @@ export const peopleRows: Readonly<Record<string, Row>> = {
   }),
   'token': asking({
     usage: 'token',
-    about: 'make a management token (JWT) of ten minutes for /api/web/*; it may do everything',
+    about: 'create a management token (JWT) for /api/web/*; it is valid for ten minutes and allows everything',
     command: 'token',
     print: ({ token }) => [token as string],
   }),
   'users list': asking({
     usage: 'users list [--limit n]',
-    about: 'list people, the latest first',
+    about: 'list people, newest first',
     command: 'users-list',
     options: ['limit'],
-    print: ({ users }) => ((users as Fields[]).length === 0 ? ['nobody yet'] : tableLines(users as Fields[])),
+    print: ({ users }) => ((users as Fields[]).length === 0 ? ['no people yet'] : tableLines(users as Fields[])),
   }),
   'users reset-password': asking({
     usage: 'users reset-password <email or usr_…> [--second-factor off]',
-    about: 'give somebody another password (asked for, or the first line of the standard input); their sessions end',
+    about: 'set a new password for a person (asks for it, or reads the first line of standard input); ends their sessions',
     command: 'users-reset-password',
     places: ['user'],
     options: ['second-factor'],
-    prepare: async input => ({ ...input, password: await askPassword('Another password') }),
+    prepare: async input => ({ ...input, password: await askPassword('New password') }),
   }),
   'users disable': asking({
     usage: 'users disable <email or usr_…>',
-    about: 'sign somebody out, and let them in no more',
+    about: 'end the sessions of a person and refuse new ones',
     command: 'users-disable',
     places: ['user'],
   }),
   'users enable': asking({
     usage: 'users enable <email or usr_…>',
-    about: 'let somebody in again',
+    about: 'let a disabled person sign in again',
     command: 'users-enable',
     places: ['user'],
   }),
   'users email': asking({
     usage: 'users email <email or usr_…> <new email>',
-    about: 'change the address that somebody signs in with',
+    about: 'change the email address that a person signs in with',
     command: 'users-email',
     places: ['user', 'email'],
   }),
   'users role': asking({
     usage: 'users role <email or usr_…> <owner|admin|support|member>',
-    about: 'change what somebody may; their sessions end',
+    about: 'change the role of a person; ends their sessions',
     command: 'users-role',
     places: ['user', 'role'],
   }),
@@ -68,10 +68,10 @@ export const peopleRows: Readonly<Record<string, Row>> = {
 
 async function setUp({ token, ...given }: Fields): Promise<Fields> {
   if (token === true) return await ask('setup', {})
-  // That there is an owner already is said before anything is asked for.
+  // This fails if there is an owner already, before the user types anything.
   await ask('setup-open', {})
   if (given.email === undefined && !isTerminal()) {
-    throw new UsageProblem('There is no terminal to ask at. Say --email, with the password as input, or --token.')
+    throw new UsageProblem('There is no terminal to ask for the email address. Use --email with the password on standard input, or --token.')
   }
   const email = given.email ?? (await askLine('Email'))
   const name = given.name ?? (isTerminal() ? await askLine('Name') : undefined)

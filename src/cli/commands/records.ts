@@ -1,4 +1,4 @@
-// Commands that take records out: into a file, or altogether.
+// Commands that export and delete records.
 
 import { createWriteStream } from 'node:fs'
 import { parseArgs } from 'node:util'
@@ -9,10 +9,23 @@ import { openProgress } from '../progress.ts'
 import type { Row } from './command.ts'
 import { asking } from './command.ts'
 
-/** What records are looked for by. */
+/** Options that filter records. */
 export const filterOptions = [
-  ...['account', 'key', 'model', 'provider', 'channel', 'outcome', 'error', 'status', 'user', 'streamed'],
-  ...['min-cost', 'max-cost', 'day', 'since', 'until'],
+  'account',
+  'key',
+  'model',
+  'provider',
+  'channel',
+  'outcome',
+  'error',
+  'status',
+  'user',
+  'streamed',
+  'min-cost',
+  'max-cost',
+  'day',
+  'since',
+  'until',
 ]
 export const filterUsage =
   '--account|--key|--model|--provider|--channel|--outcome|--error|--status|--user|--min-cost|--max-cost …] ' +
@@ -23,18 +36,18 @@ const EXPORT = `records export [${filterUsage}] [--format ndjson|csv] [--out fil
 export const recordRows: Readonly<Record<string, Row>> = {
   'records export': {
     usage: EXPORT,
-    about: 'print calls as NDJSON or CSV, or write them to a file, as many as there are',
+    about: 'export all matching calls as NDJSON or CSV, to standard output or to a file',
     run: exportRecords,
   },
   'records delete': asking({
     usage: 'records delete [--account|--key|--user …] [--day YYYY-MM-DD] [--since|--until time]',
-    about: 'delete records and bodies in the background; the money and the statistics stay as they are',
+    about: 'delete records and bodies in the background; money and statistics do not change',
     command: 'records-delete',
     options: ['account', 'key', 'user', 'day', 'since', 'until'],
   }),
   'records deletions': asking({
     usage: 'records deletions',
-    about: 'list what was ordered to be deleted, and how far that is',
+    about: 'list the deletions and their progress',
     command: 'records-deletions',
     print: ({ deletions }) =>
       (deletions as Fields[]).length === 0 ? ['nothing found'] : tableLines(deletions as Fields[]),
@@ -53,7 +66,7 @@ async function exportRecords(args: readonly string[]): Promise<void> {
   await during({ doing: 'exporting', more: () => `${rows} records` }, async () => {
     for (let next: unknown; next !== null; ) {
       const slice = await ask('records-export', next === undefined ? input : { ...input, next })
-      await written(target, String(slice.text))
+      await write(target, String(slice.text))
       rows += Number(slice.rows)
       next = slice.next
     }
@@ -61,8 +74,8 @@ async function exportRecords(args: readonly string[]): Promise<void> {
   if (target !== process.stdout) await new Promise<void>(resolve => target.end(resolve))
 }
 
-/** Only then is more asked for. */
-function written(target: NodeJS.WritableStream, text: string): Promise<void> {
+/** Waits until the text is written, so that the export does not run ahead of a slow reader. */
+function write(target: NodeJS.WritableStream, text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     const refuse = (fault: Error): void => reject(new Problem(`The file cannot be written: ${fault.message}.`))
     target.once('error', refuse)

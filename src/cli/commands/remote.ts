@@ -1,4 +1,4 @@
-// Commands for a gateway elsewhere: signing in there, and asking its management interface.
+// Commands for a remote gateway: signing in, signing out, and requests to its management interface.
 
 import { parseArgs } from 'node:util'
 import { UsageProblem } from '../connect.ts'
@@ -9,7 +9,7 @@ import type { Row } from './command.ts'
 import { say } from './command.ts'
 
 const loginUsage = 'login --url https://weir.example.com --email name@example.com [--code 123456]'
-const apiUsage = 'api <GET|POST|PUT|PATCH|DELETE> </api/web/…> [json, or - for the standard input]'
+const apiUsage = 'api <GET|POST|PUT|PATCH|DELETE> </api/web/…> [JSON, or - for standard input]'
 const jsonOption = { json: { type: 'boolean' } } as const
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -17,8 +17,8 @@ export const remoteRows: Readonly<Record<string, Row>> = {
   'login': {
     usage: loginUsage,
     about:
-      'sign in at a gateway, here or elsewhere, for weir api; asks for the password (without a terminal it is the ' +
-      'first line of the standard input)',
+      'sign in at a local or remote gateway, for weir api; asks for the password (without a terminal, the password ' +
+      'is the first line of standard input)',
     run: logIn,
   },
   'logout': {
@@ -28,7 +28,7 @@ export const remoteRows: Readonly<Record<string, Row>> = {
   },
   'api': {
     usage: apiUsage,
-    about: 'ask the management interface of the gateway that you are signed in at; prints its answer',
+    about: 'send a request to the management interface of the gateway that you are signed in at; prints the response',
     run: askApi,
   },
 }
@@ -38,7 +38,9 @@ async function logIn(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: { url: text, email: text, code: text, ...jsonOption } })
   if (values.url === undefined) throw new UsageProblem(`Usage: weir ${loginUsage}`)
   const url = originOf(values.url)
-  if (isOpen(url)) process.stderr.write(`weir: warning: ${url} is not encrypted: others can read what is sent there\n`)
+  if (isUnencrypted(url)) {
+    process.stderr.write(`weir: warning: ${url} is not encrypted: others can read the password and all requests\n`)
+  }
   if (values.email === undefined && !isTerminal()) throw new UsageProblem(`Usage: weir ${loginUsage}`)
   const email = values.email ?? (await askLine('Email'))
   const password = await askOnce('Password')
@@ -54,17 +56,17 @@ async function logOut(args: readonly string[]): Promise<void> {
   say(values.json === true ? jsonText({ url }) : `signed out at ${url}`)
 }
 
-/** Its answers are JSON in any case. */
+/** The response is always JSON, so --json changes nothing. */
 async function askApi(args: readonly string[]): Promise<void> {
   const [method = '', path = '', given, ...more] = args.filter(arg => arg !== '--json')
-  const isFit = METHODS.includes(method) && path.startsWith('/api/web/') && more.length === 0
-  if (!isFit) throw new UsageProblem(`Usage: weir ${apiUsage}`)
+  const isValid = METHODS.includes(method) && path.startsWith('/api/web/') && more.length === 0
+  if (!isValid) throw new UsageProblem(`Usage: weir ${apiUsage}`)
   const body = given === '-' ? await Bun.stdin.text() : given
   say(harmlessLines(await askRemote({ method, path, body })))
 }
 
-/** Whether what is sent there crosses a network for all to read. */
-function isOpen(url: string): boolean {
+/** Requests to this URL cross a network without encryption. */
+function isUnencrypted(url: string): boolean {
   const { protocol, hostname } = new URL(url)
   return protocol === 'http:' && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
 }

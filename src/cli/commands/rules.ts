@@ -1,4 +1,4 @@
-// Commands that lay down rules about calls: limits, names for models, channels.
+// Commands that configure the rules: limits, model names, channels.
 
 import type { Fields } from '../connect.ts'
 import { listLines } from '../print.ts'
@@ -8,12 +8,12 @@ import { asking } from './command.ts'
 const STDIN = '-'
 
 const switches = {
-  enable: 'let a channel take calls again',
-  disable: 'give a channel no more calls; what lies there can still be asked for',
-  delete: 'take a channel away that was laid down here; calls under way end on it',
+  enable: 'use a disabled channel for calls again',
+  disable: 'send no more calls to a channel; files and tasks that are kept there can still be read',
+  delete: 'delete a channel that was created with weir or the console; its running calls finish',
 }
 
-/** From a pipe or a file; nobody is asked to type one. */
+/** Reads the credentials from a pipe or a file. A terminal would show them, so it is not read. */
 const withCredentials = async (input: Fields): Promise<Fields> => ({
   ...input,
   credentials: process.stdin.isTTY ? '' : await Bun.stdin.text(),
@@ -24,33 +24,36 @@ export const ruleRows: Readonly<Record<string, Row>> = {
     usage: 'limits list',
     about: 'list the limits on calls',
     command: 'limits-list',
-    print: ({ limits }) => listLines(limits, 'no limits but the calls a minute of keys and tiers'),
+    print: ({ limits }) => listLines(limits, 'no limits except the calls per minute of keys and tiers'),
   }),
   'limits set': asking({
     usage:
       'limits set <requests|tokens> <n>/<minute|day>, or concurrency <n> [--per key,account,model] [--key …] ' +
       "[--account …] [--tier …] [--model 'a/*']",
-    about: 'limit the calls that are named, together or each key, account or model by itself; again: another amount',
+    about:
+      'limit calls; --key, --account, --tier and --model say which calls, --per says that each key, account or ' +
+      'model has a limit of its own; setting the same limit again changes its amount',
     command: 'limits-set',
     places: ['resource', 'amount'],
     options: ['per', 'key', 'account', 'tier', 'model'],
   }),
   'limits remove': asking({
     usage: 'limits remove <id>',
-    about: 'take a limit away',
+    about: 'remove a limit',
     command: 'limits-remove',
     places: ['id'],
   }),
   'routes list': asking({
     usage: 'routes list',
-    about: 'list the names that you gave to models',
+    about: 'list the model names that you defined',
     command: 'routes-list',
-    print: ({ routes }) => listLines(routes, 'no names but those of the models'),
+    print: ({ routes }) => listLines(routes, 'no model names defined'),
   }),
   'routes set': asking({
     usage: 'routes set <name> <provider/model or name>[=weight] … [then …] [--policy balanced]',
     about:
-      'let a name stand for a model or a group; those behind "then" only when none before it can; ' +
+      'define a name for a model or a group of models; models after "then" are used only if none before it can ' +
+      'serve the call; ' +
       'policies: balanced, weighted, least_busy, fastest, cheapest',
     command: 'routes-set',
     places: ['name', 'members…'],
@@ -58,13 +61,13 @@ export const ruleRows: Readonly<Record<string, Row>> = {
   }),
   'routes remove': asking({
     usage: 'routes remove <name>',
-    about: 'take a name away',
+    about: 'remove a model name',
     command: 'routes-remove',
     places: ['name'],
   }),
   'channels list': asking({
     usage: 'channels list',
-    about: 'list the channels: a provider and one credential each',
+    about: 'list the channels (a provider and one credential each)',
     command: 'channels-list',
     print: ({ channels }) => listLines(channels, 'no channels'),
   }),
@@ -73,9 +76,9 @@ export const ruleRows: Readonly<Record<string, Row>> = {
       'channels set <channel> [--weight n] [--priority n] [--rpm n] [--tpm n] [--concurrency n] [--proxy url] ' +
       '[--tags a,b] [--foreign-ids on|off] [--disable|--enable]',
     about:
-      'set how much a channel is given and what may be said of it; "none" takes a cap, a proxy or tags away; ' +
-      'with --proxy - the address is read from standard input; --foreign-ids on lets every caller name what is kept ' +
-      'at the provider, whoever made it',
+      'change the settings of a channel; "none" removes a limit, a proxy or tags; --proxy - reads the address ' +
+      'from standard input; --foreign-ids on lets every caller use the id of any file or response at the provider, ' +
+      'also one that another caller created',
     command: 'channels-set',
     places: ['channel'],
     options: ['weight', 'priority', 'rpm', 'tpm', 'concurrency', 'proxy', 'tags', 'foreign-ids'],
@@ -86,7 +89,7 @@ export const ruleRows: Readonly<Record<string, Row>> = {
     usage:
       'channels create <provider> [--name text] [--base-url https://…] [--weight n] [--priority n] [--rpm n] ' +
       '[--tpm n] [--concurrency n] [--tags a,b] [--foreign-ids on|off] [--disable] < credentials',
-    about: 'lay channels down, one for each line of standard input: no credential is ever an argument',
+    about: 'create a channel for each credential; reads the credentials from standard input, one per line',
     command: 'channels-create',
     places: ['provider'],
     options: ['name', 'base-url', 'weight', 'priority', 'rpm', 'tpm', 'concurrency', 'tags', 'foreign-ids'],
@@ -96,14 +99,14 @@ export const ruleRows: Readonly<Record<string, Row>> = {
   }),
   'channels credential': asking({
     usage: 'channels credential <channel> < credential',
-    about: 'replace the credential of a channel that was laid down here; its name and all that is said of it stay',
+    about: 'replace the credential of a channel; only for channels created with weir or the console; its name and settings stay',
     command: 'channels-credential',
     places: ['channel'],
     prepare: withCredentials,
   }),
   'channels test': asking({
     usage: 'channels test <channel> [--model id]',
-    about: 'try a channel by a real, tiny call that nobody is billed for',
+    about: 'test a channel with a real, small call that no account pays for; exit code 1 if it fails',
     command: 'channels-test',
     places: ['channel'],
     options: ['model'],
@@ -111,7 +114,7 @@ export const ruleRows: Readonly<Record<string, Row>> = {
   }),
   'channels models': asking({
     usage: 'channels models <channel>',
-    about: 'ask its upstream which models it has, and hold them against those that are known',
+    about: 'list the models of the upstream, and whether Weir knows them',
     command: 'channels-models',
     places: ['channel'],
     print: ({ models }) => listLines(models, 'no models'),
@@ -129,13 +132,13 @@ export const ruleRows: Readonly<Record<string, Row>> = {
   ),
   'channels move': asking({
     usage: 'channels move <channel> <channel>',
-    about: 'let all that was said of a channel hold for another, for instance when its key was renewed',
+    about: 'move the settings of a channel to another channel, for example after its key was renewed',
     command: 'channels-move',
     places: ['from', 'to'],
   }),
   'channels reset': asking({
     usage: 'channels reset <channel>',
-    about: 'forget all that was said of a channel',
+    about: 'reset the settings of a channel to the defaults',
     command: 'channels-reset',
     places: ['channel'],
   }),

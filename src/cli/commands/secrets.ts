@@ -1,4 +1,4 @@
-// Commands about the secrets that Weir keeps for itself.
+// Commands about the secrets of the gateway itself.
 
 import type { Fields } from '../connect.ts'
 import { fieldLines } from '../print.ts'
@@ -9,8 +9,8 @@ export const secretRows: Readonly<Record<string, Row>> = {
   'rotate': asking({
     usage: 'rotate <jwt|pepper|encryption> [--status | --finish [--force]]',
     about:
-      'make a new secret and go on accepting the old one; --status tells what still rests on which, --finish lets go ' +
-      'of old ones that nothing rests on, with --force also of those that something does',
+      'create a new secret and continue to accept the old ones; --status shows what still uses each secret, ' +
+      '--finish removes old secrets that nothing uses, --finish --force also those that are still in use',
     command: 'rotate',
     places: ['kind'],
     flags: ['status', 'finish', 'force'],
@@ -18,7 +18,7 @@ export const secretRows: Readonly<Record<string, Row>> = {
   }),
 }
 
-/** How many of what, in words. */
+/** Shows the uses of each secret as text, such as "3 keys". */
 function readable({ secrets, keys, ...answer }: Fields): Fields {
   if (secrets === undefined) return answer
   const rows = (secrets as Fields[]).map(row => ({ ...row, rests: countsIn(row.rests as Record<string, number>) }))

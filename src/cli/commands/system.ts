@@ -1,4 +1,4 @@
-// Commands about the gateway itself: whether it can start, what is wrong with it, which one it is.
+// Commands about the gateway itself: check, doctor, version.
 
 import packageJson from '../../../package.json'
 import { readMigrations } from '../../store/engine/database.ts'
@@ -16,24 +16,24 @@ export const systemRows: Readonly<Record<string, Row>> = {
   'check': {
     usage: CHECK_USAGE,
     about:
-      'say all that would keep Weir from starting: reads settings, provider files, secrets and rules as a start ' +
-      'does; ends with 1 if anything is wrong',
+      'report everything that would stop Weir from starting: reads settings, provider files, secrets and rules as a ' +
+      'start does; exit code 1 if there is a problem',
     run: async args => (await import('../checks/check.ts')).check(onlyJson(args, CHECK_USAGE), say),
   },
   'doctor': {
     usage: DOCTOR_USAGE,
-    about: 'look at the gateway and its data, say what is wrong and what to do; ends with 1 if anything is',
+    about: 'examine the gateway and its data, report what is wrong and what to do; exit code 1 if there is a problem',
     run: async args => (await import('../checks/doctor.ts')).doctor(onlyJson(args, DOCTOR_USAGE), say),
   },
   'version': {
     usage: VERSION_USAGE,
-    about: 'say which version this is, of Bun, and of the data that it keeps',
+    about: 'print the versions of Weir, of Bun and of the database schema',
     run: async args => printVersion(onlyJson(args, VERSION_USAGE)),
   },
 }
 
 function printVersion({ json }: Wanted): void {
-  const told: Fields = { weir: packageJson.version, bun: process.versions.bun, schema: readMigrations().length }
-  if (json) say(jsonText(told))
-  else for (const line of fieldLines(told)) say(line)
+  const versions: Fields = { weir: packageJson.version, bun: process.versions.bun, schema: readMigrations().length }
+  if (json) say(jsonText(versions))
+  else for (const line of fieldLines(versions)) say(line)
 }

@@ -1,4 +1,4 @@
-// Commands about who is told what happens.
+// Commands about webhooks.
 
 import type { Fields } from '../connect.ts'
 import { listLines } from '../print.ts'
@@ -15,29 +15,29 @@ export const webhookRows: Readonly<Record<string, Row>> = {
   }),
   'webhooks create': asking({
     usage: 'webhooks create <url> --events balance.low,… [--account …]',
-    about: 'have an address told what happens to an account, or to the site; prints its secret, once',
+    about: 'send events of an account, or of the site, to a URL; prints the signing secret, which is never shown again',
     command: 'webhooks-create',
     places: ['url'],
     options: ['events', 'account'],
   }),
   'webhooks deliveries': asking({
     usage: 'webhooks deliveries <webhook id> [--limit n]',
-    about: 'list what a webhook was told and is to be told, newest first',
+    about: 'list the deliveries of a webhook, newest first, also those still to come',
     command: 'webhooks-deliveries',
     places: ['webhook'],
     options: ['limit'],
-    print: ({ deliveries }) => listLines(deliveries as Fields[], 'nothing'),
+    print: ({ deliveries }) => listLines(deliveries as Fields[], 'no deliveries'),
   }),
   'webhooks test': asking({
     usage: 'webhooks test <webhook id>',
-    about: 'tell a webhook something that has not happened, now; ends with 1 if it did not take it',
+    about: 'send a test event to a webhook now; exit code 1 if the webhook did not accept it',
     command: 'webhooks-test',
     places: ['webhook'],
     isBad: ({ delivered }) => delivered !== true,
   }),
   'webhooks remove': asking({
     usage: 'webhooks remove <webhook id>',
-    about: 'remove a webhook, and what it was to be told with it',
+    about: 'remove a webhook and its pending deliveries',
     command: 'webhooks-remove',
     places: ['webhook'],
   }),

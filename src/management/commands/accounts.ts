@@ -1,4 +1,4 @@
-// Accounts: make, list, show, set, freeze, unfreeze. And their budgets, and those of keys.
+// Commands about accounts (create, list, show, set, freeze, unfreeze) and about budgets of accounts and keys.
 
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
@@ -61,12 +61,12 @@ function showAccount(parts: OperatorParts, account: AccountView): Answer {
 
 async function setAccount(parts: OperatorParts, input: Input): Promise<Answer> {
   if (input.postpaid === true && input.prepaid === true) {
-    throw new OperatorError('An account is either --prepaid or --postpaid.')
+    throw new OperatorError('Use either --prepaid or --postpaid, not both.')
   }
   const wanted = changeOf(input)
   if (Object.values(wanted).every(value => value === undefined)) {
     const money = '--credit-limit usd, --prepaid, --postpaid'
-    throw new OperatorError(`Say what to set: ${money}, --bodies on|off, --name, --tier, --allow or --deny.`)
+    throw new OperatorError(`Nothing to change. Options: ${money}, --bodies on|off, --name, --tier, --allow, --deny.`)
   }
   return { ...(await change(parts, input, wanted)), ...rightsWarning(parts, wanted) }
 }
@@ -77,7 +77,7 @@ const rightsWarning = (parts: OperatorParts, { allows, denies }: Change): Answer
     parts,
   )
 
-/** Undefined where nothing was said. */
+/** A field is undefined if its option was not used. */
 function changeOf(input: Input): Change {
   const limit = input['credit-limit'] === undefined ? undefined : usdOf(input['credit-limit'], '--credit-limit')
   return {
@@ -93,7 +93,7 @@ function changeOf(input: Input): Change {
 
 async function createAccount(parts: ManagementParts, input: Input): Promise<Answer> {
   const { name, ...wanted } = changeOf(input)
-  if (name === undefined) throw new OperatorError('Say whose it is: --name text.')
+  if (name === undefined) throw new OperatorError('The name of the account is missing: --name text.')
   const id = parts.mintId()
   const type = input.personal === true ? 'personal' : 'team'
   const { done } = await parts.writer.run('createAccount', { ...wanted, id, name, type }, by)
@@ -115,14 +115,14 @@ async function listAccounts(parts: ManagementParts, input: Input): Promise<Answe
 
 async function change(parts: OperatorParts, input: Input, wanted: Change): Promise<Answer> {
   const { id, kind } = accountOf(parts, input.account)
-  if (kind === 'operator') throw new OperatorError("This is one of the operator's own accounts: it has no settings.")
+  if (kind === 'operator') throw new OperatorError("This is one of the operator's own accounts, which have no settings.")
   const { done } = await parts.writer.run('setAccount', { id: Number(id), ...wanted }, by)
   if (done === 'balance_too_low') {
-    throw new OperatorError('What the account owes and holds is more than that: top it up, or leave it more credit.')
+    throw new OperatorError('The debt and the holds of the account exceed this credit limit. Top the account up, or set a higher credit limit.')
   }
   if (done === 'tier_unknown') throw await unknownTier(parts, String(wanted.tier))
-  if (done !== 'set') throw new OperatorError('There is no such account.')
-  parts.onKeyChanged() // what is remembered of a key has something of its account in it
+  if (done !== 'set') throw new OperatorError('Unknown account.')
+  parts.onKeyChanged() // cached keys contain fields of their account
   return showAccount(parts, parts.books.account(Number(id))!)
 }
 
@@ -131,7 +131,7 @@ const SPANS: readonly string[] = ['total', 'day', 'month'] satisfies readonly Bu
 async function setBudget(parts: OperatorParts, input: Input): Promise<Answer> {
   const scopeId = scopeOf(parts, input.scope)
   const span = String(input.span)
-  if (!SPANS.includes(span)) throw new OperatorError('A budget is for the total, a day or a month: total, day, month.')
+  if (!SPANS.includes(span)) throw new OperatorError('The period of a budget must be total, day or month.')
   const cap = input.amount === 'none' ? null : moneyText(usdOf(input.amount, 'The budget'))
   const { done } = await parts.writer.run('setBudget', { scopeId, span: span as BudgetSpan, cap }, by)
   if (done === 'scope_unknown') throw new OperatorError("The operator's own accounts have no budgets.")
@@ -141,7 +141,7 @@ async function setBudget(parts: OperatorParts, input: Input): Promise<Answer> {
 const budgetsOf = (parts: OperatorParts, scopeId: number): readonly Answer[] =>
   parts.books.budgets(scopeId).map(row => showBudget(parts, row))
 
-/** A period that is over has no spending any more; the next call will write that down. */
+/** After the end of a period its spending counts as 0; the next call resets the stored amount. */
 function showBudget(parts: OperatorParts, { scope_id: scope, span, cap, held, ...row }: BudgetView): Answer {
   const spent = periodOf(span, parts.dateMs()) > row.period ? 0n : row.spent
   const id = Number(scope)

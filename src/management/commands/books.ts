@@ -1,4 +1,4 @@
-// The books as a whole: the audit, and a copy of everything.
+// Commands about all of the books: audit and backup.
 
 import { isAbsolute } from 'node:path'
 import { textId } from '../../base/ids.ts'
@@ -11,7 +11,7 @@ export function bookCommands(parts: OperatorParts): Commands {
     audit: async () => showAudit(await parts.audit()),
     async backup(input) {
       const folder = String(input.folder ?? '')
-      if (!isAbsolute(folder)) throw new OperatorError('Say where to: weir backup <folder>.')
+      if (!isAbsolute(folder)) throw new OperatorError('The folder is missing or not absolute. Usage: weir backup <folder>')
       const { audit, ...backup } = await parts.backUp(folder)
       return { ...backup, ...showAudit(audit) }
     },

@@ -1,5 +1,4 @@
-// Channels: listed, laid down, tried, and what is to be known of them beyond their credential. In force from the next
-// call on.
+// Commands about channels: list, create, change, test. Changes apply from the next call on.
 
 import { bounds } from '../../base/bounds.ts'
 import { Secret } from '../../base/secrets/secret.ts'
@@ -30,7 +29,7 @@ export function channelCommands(parts: OperatorParts): Commands {
   }
 }
 
-/** These wait for an upstream, and nobody waits for them. */
+/** Commands that wait for an upstream. They change no rules, so they are not queued with the other commands. */
 export function channelAskCommands(parts: OperatorParts): Commands {
   return {
     'channels-test': async input => {
@@ -46,11 +45,11 @@ export function channelAskCommands(parts: OperatorParts): Commands {
 
 function runningOf({ running }: OperatorParts): Running {
   const now = running()
-  if (now === undefined) throw new OperatorError('Weir does not run: start it, and ask again.')
+  if (now === undefined) throw new OperatorError('This command needs a running gateway. Start it: weir serve')
   return now
 }
 
-/** Those that there are, and behind them what cannot be used and what is said of others. */
+/** Lists the usable channels, then unusable ones and settings of channels whose keys are gone. */
 function listChannels(parts: OperatorParts): Answer {
   const { channels: rows, stored } = rulesNow(parts)
   const there = parts.catalogue().all()
@@ -93,7 +92,7 @@ function showRow({ rules }: OperatorParts, row: ChannelRow, { host, ...state }: 
   }
 }
 
-/** Credentials come one to a line. */
+/** Reads one credential from each line of the input. */
 async function create(parts: OperatorParts, input: Input): Promise<Answer> {
   const { proxy: _proxy, ...rule } = readChange(input)
   const credentials = linesOf(input.credentials).map(line => new Secret(line))
@@ -116,7 +115,7 @@ const warningOf = (warnings: readonly string[]): Answer =>
 
 async function setCredential(parts: OperatorParts, input: Input): Promise<Answer> {
   const [line, ...others] = linesOf(input.credentials)
-  if (line === undefined || others.length > 0) throw new OperatorError('Give one credential, on standard input.')
+  if (line === undefined || others.length > 0) throw new OperatorError('Send exactly one credential on standard input.')
   return await change(parts, { channel: idOf(parts, input.channel), credential: new Secret(line) })
 }
 
@@ -126,7 +125,7 @@ async function setChannel(parts: OperatorParts, input: Input): Promise<Answer> {
   if (Object.keys(wanted).length === 0) {
     const options =
       '--weight, --priority, --rpm, --tpm, --concurrency, --proxy, --tags, --foreign-ids, --disable or --enable'
-    throw new OperatorError(`Say what to set: ${options}.`)
+    throw new OperatorError(`Nothing to change. Options: ${options}.`)
   }
   return await change(parts, { channel, ...wanted })
 }
@@ -147,7 +146,7 @@ async function change(parts: OperatorParts, wanted: ChangedChannel): Promise<Ans
 type Wanted = ChannelRule & Pick<ChangedChannel, 'proxy'>
 
 function readChange(input: Input): Wanted {
-  if (input.disable === true && input.enable === true) throw new OperatorError('Say either --disable or --enable.')
+  if (input.disable === true && input.enable === true) throw new OperatorError('Use either --disable or --enable, not both.')
   const given = {
     disabled: input.disable === true ? true : input.enable === true ? false : undefined,
     weight: countOf(input.weight, '--weight', bounds.weightMax),
@@ -162,7 +161,7 @@ function readChange(input: Input): Wanted {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Wanted
 }
 
-/** Also of one that cannot be used at the moment. */
+/** Also accepts a channel that is unusable at the moment. */
 function idOf({ catalogue, rules }: OperatorParts, given: unknown): string {
   const id = String(given ?? '')
   const named = catalogue().channelNamed(id)?.id
@@ -172,8 +171,8 @@ function idOf({ catalogue, rules }: OperatorParts, given: unknown): string {
       .some(one => one.id === id) || rules.current.stored.some(one => one.id === id)
   if (named !== undefined || isThere) return named ?? id
   throw new OperatorError(
-    'There is no such channel here. See: weir channels list. While Weir does not run, only those are seen whose keys ' +
-      'are in the environment of this command.',
+    'Unknown channel. See: weir channels list. While Weir does not run, this command only sees channels whose keys ' +
+      'are in its own environment.',
   )
 }
 
@@ -198,18 +197,18 @@ async function listModels(parts: OperatorParts, input: Input): Promise<Answer> {
   }
 }
 
-/** For a key that was renewed: what was said of the old one holds for the new one. */
+/** Moves the settings of a channel to another one, for example after its key was renewed. */
 async function moveRules(parts: OperatorParts, input: Input): Promise<Answer> {
   const { channels: rows } = rulesNow(parts)
   const from = String(input.from ?? '')
   const to = idOf(parts, input.to)
   const row = rows.find(({ channel }) => channel === from)
-  if (row === undefined) throw new OperatorError('Nothing is said of the first channel. See: weir channels list.')
-  if (from === to) throw new OperatorError('These are the same channel.')
+  if (row === undefined) throw new OperatorError('The first channel has no settings to move. See: weir channels list')
+  if (from === to) throw new OperatorError('The two channels are the same.')
   if (rows.some(({ channel }) => channel === to)) {
-    throw new OperatorError('Something is said of the second channel already. To forget it: weir channels reset.')
+    throw new OperatorError('The second channel has settings already. To remove them: weir channels reset <channel>')
   }
-  if (row.proxyLost) throw new OperatorError('The proxy of the first channel cannot be read. Set it again there first.')
+  if (row.proxyLost) throw new OperatorError('The proxy of the first channel cannot be decrypted. Set it again there first.')
   const { channel: _channel, ...said } = row
   const answer = await change(parts, { ...said, channel: to })
   await parts.writer.run('resetChannel', { channel: from, author }, by)
@@ -221,7 +220,7 @@ async function resetChannel(parts: OperatorParts, input: Input): Promise<Answer>
   const given = String(input.channel ?? '')
   const channel = parts.catalogue().channelNamed(given)?.id ?? given
   const { done } = await parts.writer.run('resetChannel', { channel, author }, by)
-  if (done === 'unknown') throw new OperatorError('Nothing is said of this channel. See: weir channels list.')
+  if (done === 'unknown') throw new OperatorError('This channel has no settings to reset. See: weir channels list')
   parts.rules.renew()
   return { channel, state: 'as any other' }
 }

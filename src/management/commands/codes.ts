@@ -1,4 +1,4 @@
-// Redemption codes from the command line: made, listed, redeemed, taken back.
+// Commands about redemption codes: create, list, redeem, void.
 
 import { bounds } from '../../base/bounds.ts'
 import { parseTextId, textId } from '../../base/ids.ts'
@@ -24,7 +24,7 @@ export function codeCommands(parts: OperatorParts): Commands {
   }
 }
 
-/** Of a batch, or the batches. */
+/** Lists the codes of one batch, or all batches. */
 async function listCodes(parts: OperatorParts, input: Input): Promise<Answer> {
   const [batch, limit] = [textOf(input.batch, 'The batch'), rowsOf(input.limit)]
   const timeOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
@@ -50,8 +50,8 @@ async function voidCodes(parts: OperatorParts, input: Input): Promise<Answer> {
   const id = parseTextId('code', text)
   const result = await parts.writer.run('voidCodes', id === undefined ? { batch: text } : { id }, by)
   if (result.done === 'voided') return { voided: result.codes }
-  if (result.done === 'unknown') throw new OperatorError('There is no such batch, and no code of this id (code_…).')
-  throw new OperatorError('It has been redeemed, or was taken back before.')
+  if (result.done === 'unknown') throw new OperatorError('There is no batch of this name and no code of this id (code_…).')
+  throw new OperatorError('The code has been redeemed or voided already.')
 }
 
 async function createCodes(parts: OperatorParts, input: Input): Promise<Answer> {
@@ -66,10 +66,10 @@ async function createCodes(parts: OperatorParts, input: Input): Promise<Answer> 
 }
 
 const codeRefusals = {
-  code_unknown: 'There is no such code.',
+  code_unknown: 'Unknown code.',
   code_used: 'This code has been redeemed already.',
   code_expired: 'This code has expired.',
-  code_void: 'This code was taken back.',
+  code_void: 'This code was voided.',
   account_unknown: 'A code cannot be redeemed to this account.',
 } as const
 

@@ -1,4 +1,4 @@
-// What the commands ask of the books, and how they read what they are given.
+// Which queries the commands send, and how they parse their input.
 
 import { expect, test } from 'bun:test'
 import { idAtMs, textId } from '../../base/ids.ts'
@@ -23,7 +23,7 @@ function filterOf(input: Record<string, unknown>): Promise<RecordFilter> {
   return asked.promise
 }
 
-test('a day is from its midnight to the next, whatever page of it is asked for', async () => {
+test('a day lasts from its midnight to the next, on every page', async () => {
   const [from, end] = [idAtMs(dayMs), idAtMs(dayMs + DAY_MS)]
   expect(await filterOf({ day: '2026-06-01' })).toMatchObject({ from, before: end })
   expect(await filterOf({ day: '2026-06-01', before: textId('req', end + 5) })).toMatchObject({ from, before: end })

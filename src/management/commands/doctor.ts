@@ -1,4 +1,4 @@
-// What a running gateway knows of itself and nobody else can look up.
+// The command that returns the state of a running gateway.
 
 import type { Commands, OperatorParts } from '../command.ts'
 

@@ -1,4 +1,4 @@
-// API keys: make, list, show, set, renew, revoke.
+// Commands about API keys: create, list, show, set, rotate, revoke.
 
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
@@ -41,11 +41,11 @@ export function keyCommands(parts: ManagementParts): Commands {
 }
 
 const refusals = {
-  unknown: 'There is no such key.',
-  account_unknown: 'A key cannot be of this account.',
-  name_taken: 'The account has another key of this name.',
+  unknown: 'Unknown key.',
+  account_unknown: 'This account cannot have keys.',
+  name_taken: 'The account has another key with this name.',
   revoked: 'This key is revoked.',
-  too_many: 'The account has too many keys.',
+  too_many: 'The account has too many keys. Revoke some first.',
 } as const
 
 async function createKey(parts: ManagementParts, input: Input): Promise<Answer> {
@@ -56,7 +56,7 @@ async function createKey(parts: ManagementParts, input: Input): Promise<Answer> 
   const funds = { accountId, existing: shared !== undefined, credit: moneyText(credit), creditRef: parts.mintId() }
   const making = makeKey(parts, { ...settings, ...funds, id, name, tier, qpm }, by)
   if (typeof input.setting === 'string') {
-    // Queued in the same turn, so that both are in one commit.
+    // Queued in the same tick, so that one commit writes both.
     parts.writer.run('setSetting', { name: input.setting, value: textId('key', id) }).catch(() => {})
   }
   const { text, result } = await making
@@ -73,14 +73,14 @@ async function refused(parts: OperatorParts, done: string, tier?: string | null)
 
 async function setKey(parts: ManagementParts, input: Input): Promise<Answer> {
   const id = keyIdOf(parts, input.key)
-  if (input.disable === true && input.enable === true) throw new OperatorError('Either --disable or --enable.')
+  if (input.disable === true && input.enable === true) throw new OperatorError('Use either --disable or --enable, not both.')
   const isSwitched = input.disable === true || input.enable === true
   const wanted = { ...settingsOf(parts, input), ...(isSwitched && { disabled: input.disable === true }) }
   if (Object.values(wanted).every(value => value === undefined)) {
     const switches = '--clamp on|off, --bodies on|off, --strict on|off, --explain on|off'
     const lists = '--allow, --deny, --require, --endpoints, --addresses'
     throw new OperatorError(
-      `Say what to set: ${switches}, ${lists}, --name, --tier, --qpm, --expires, --disable or --enable.`,
+      `Nothing to change. Options: ${switches}, ${lists}, --name, --tier, --qpm, --expires, --disable, --enable.`,
     )
   }
   const { done } = await changeKey(parts, { id, scope: null, by }, wanted)
@@ -118,7 +118,7 @@ async function listKeys(parts: ManagementParts, input: Input): Promise<Answer> {
   return { keys, next }
 }
 
-/** What is said of it; undefined where nothing was said, null for whichever. */
+/** The settings of a key. Undefined: the option was not used. Null: no restriction. */
 function settingsOf(parts: ManagementParts, input: Input): KeyChange {
   const name = textOf(input.name, '--name')?.slice(0, bounds.keyNameCharsMax)
   return {
@@ -142,14 +142,14 @@ function qpmOf(given: unknown): number | null | undefined {
   if (given === undefined || given === 'none') return given === undefined ? undefined : null
   const qpm = Number(given)
   if (Number.isSafeInteger(qpm) && qpm > 0 && qpm <= bounds.qpmMax) return qpm
-  throw new OperatorError(`--qpm must be a whole number from 1 to ${bounds.qpmMax}.`)
+  throw new OperatorError(`--qpm must be a whole number from 1 to ${bounds.qpmMax}, or none.`)
 }
 
 function endpointsOf(given: unknown): readonly string[] | undefined {
   if (given === undefined) return undefined
   const wanted = given === 'none' ? [] : [...new Set(listOf(given))]
   if (wanted.every(name => (endpointNames as readonly string[]).includes(name))) return wanted
-  throw new OperatorError(`--endpoints must be of ${endpointNames.join(', ')}, with commas between, or none.`)
+  throw new OperatorError(`--endpoints must be none, or a list of these, separated by commas: ${endpointNames.join(', ')}.`)
 }
 
 function addressesOf(given: unknown): readonly string[] | undefined {
@@ -157,7 +157,7 @@ function addressesOf(given: unknown): readonly string[] | undefined {
   try {
     const ranges = given === 'none' ? [] : [...new Set(listOf(given).map(rangeText))]
     if (ranges.length <= bounds.keyAddressesMax) return ranges
-    throw new BadRange(`There may be ${bounds.keyAddressesMax} at most.`)
+    throw new BadRange(`At most ${bounds.keyAddressesMax} addresses are allowed.`)
   } catch (fault) {
     if (!(fault instanceof BadRange)) throw fault
     throw new OperatorError(`--addresses: ${fault.message}`)
@@ -208,7 +208,7 @@ export function showKey(key: KeyView, nowMs: number): Answer {
   }
 }
 
-/** As it is kept, with commas between. */
+/** Splits a stored list, whose items have commas between. */
 export const listOrNull = (kept: string | null | undefined): readonly string[] | null => kept?.split(',') ?? null
 
 export const onOff = (flag: bigint): string => (flag === 1n ? 'on' : 'off')

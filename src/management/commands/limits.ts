@@ -1,4 +1,4 @@
-// Limits: laid down, listed, removed. In force from the next call on.
+// Commands about limits: set, list, remove. Changes apply from the next call on.
 
 import { textId } from '../../base/ids.ts'
 import { checkLimit } from '../../limits/validate.ts'
@@ -23,11 +23,11 @@ type Wanted = Omit<LimitRow, 'id'>
 type Done = RuleOperations['setLimit']['result']['done']
 
 export const limitRefusals: Readonly<Record<Exclude<Done, 'added' | 'changed' | 'exists'>, string>> = {
-  too_many: 'There are too many limits. Remove some first, or say what is the same for many keys with --per key.',
-  key_unknown: 'There is no such key.',
-  account_unknown: 'There is no such account, or it is one of your own.',
-  tier_unknown: 'There is no such tier.',
-  for_nobody: 'This key is not of that account or tier, so that the limit would be for no call.',
+  too_many: 'There are too many limits. Remove some first, or use one limit with --per key for many keys.',
+  key_unknown: 'Unknown key.',
+  account_unknown: "Unknown account, or one of the operator's own accounts.",
+  tier_unknown: 'Unknown tier.',
+  for_nobody: 'The key does not belong to this account or tier, so the limit would apply to no call.',
 }
 
 async function setLimit(parts: OperatorParts, input: Input): Promise<Answer> {
@@ -62,7 +62,7 @@ function readLimit(parts: OperatorParts, input: Input): Wanted {
 async function removeLimit(parts: OperatorParts, input: Input): Promise<Answer> {
   const id = wholeNumberOf(input.id, 'The id of a limit', { max: Number.MAX_SAFE_INTEGER })
   const { done } = await parts.writer.run('removeLimit', { id }, by)
-  if (done === 'unknown') throw new OperatorError('There is no such limit. See: weir limits list.')
+  if (done === 'unknown') throw new OperatorError('Unknown limit. See: weir limits list')
   parts.rules.renew()
   parts.onKeyChanged()
   return { id, state: 'removed' }

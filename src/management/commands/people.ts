@@ -1,4 +1,4 @@
-// People, from the command line: the first owner, whoever forgot their password, and a token for scripts.
+// Commands about people: create the first owner, list people, reset passwords, change roles; and a token for scripts.
 
 import { bounds } from '../../base/bounds.ts'
 import { parseTextId, textId } from '../../base/ids.ts'
@@ -29,7 +29,7 @@ export function peopleCommands(parts: OperatorParts): Commands {
   }
 }
 
-/** Of the operator, who may do everything here, and not of anybody who can sign in. */
+/** The token is for the operator, who may do everything and is not a person who can sign in. */
 async function token({ writer, jwtSecret, mintId, dateMs }: OperatorParts): Promise<Answer> {
   const [id, nowMs, lifeSeconds] = [mintId(), dateMs(), bounds.tokenSecondsMax]
   await writer.run('signInOperator', { id, nowMs, expiresMs: nowMs + lifeSeconds * 1_000 }, by)
@@ -37,7 +37,7 @@ async function token({ writer, jwtSecret, mintId, dateMs }: OperatorParts): Prom
   return { token: await mintToken(jwtSecret, mint), expiresInSeconds: lifeSeconds }
 }
 
-/** Whether anybody can still become the owner. A token that was printed stays good. */
+/** Throws if there is an owner. A set-up token that was printed stays valid. */
 function setUpOpen({ reader }: OperatorParts): Answer {
   if (reader.people.hasOwner) throw hasOwner()
   return {}
@@ -49,7 +49,7 @@ async function setUp(parts: OperatorParts): Promise<Answer> {
 }
 
 const hasOwner = (): OperatorError =>
-  new OperatorError('There is an owner already. For another password: weir users reset-password <email>.')
+  new OperatorError('There is an owner already. To set a new password: weir users reset-password <email>')
 
 async function createOwner(parts: OperatorParts, input: Input): Promise<Answer> {
   setUpOpen(parts)
@@ -58,7 +58,7 @@ async function createOwner(parts: OperatorParts, input: Input): Promise<Answer> 
   const owner = { email, name, password: await hashOf(parts, input.password, email) }
   const { done, personId } = await setUpOwner(parts, owner, { token: null, session: null, by: {} })
   if (done === 'owner_exists') throw hasOwner()
-  if (done !== 'set_up') throw new OperatorError('Somebody has this address already.')
+  if (done !== 'set_up') throw new OperatorError('Another person has this email address already.')
   return { owner: textId('usr', personId), email }
 }
 
@@ -74,13 +74,13 @@ async function listUsers({ desk }: OperatorParts, input: Input): Promise<Answer>
   return { users }
 }
 
-/** By their address or their id. */
+/** Finds a person by email address or id. */
 function userOf({ reader }: OperatorParts, given: unknown): SignInRow {
   const text = String(given ?? '')
   const id = parseTextId('usr', text)
   const person = id === undefined ? reader.people.byEmail(parseEmail(text) ?? '') : reader.people.byId(id)
   if (person !== undefined) return person
-  throw new OperatorError('There is nobody of this address or id. See: weir users list')
+  throw new OperatorError('There is no person with this email address or id. See: weir users list')
 }
 
 async function resetPassword(parts: OperatorParts, input: Input): Promise<Answer> {
@@ -93,9 +93,9 @@ async function resetPassword(parts: OperatorParts, input: Input): Promise<Answer
 }
 
 const refusals: Readonly<Record<string, string>> = {
-  unknown: 'There is nobody of this address or id any more.',
-  email_taken: 'Another person signs in with this address.',
-  last_owner: 'There must be an owner: make another one first.',
+  unknown: 'There is no person with this email address or id any more.',
+  email_taken: 'Another person signs in with this email address.',
+  last_owner: 'This is the last owner. Make another person an owner first.',
 }
 
 async function setUser(
@@ -112,18 +112,18 @@ async function setUser(
 
 function roleOf(given: unknown): SiteRole {
   const role = siteRoles.find(name => name === given)
-  if (role === undefined) throw new OperatorError('A role is owner, admin, support or member.')
+  if (role === undefined) throw new OperatorError('The role must be owner, admin, support or member.')
   return role
 }
 
 function emailOf(given: unknown, name: string): string {
   const email = parseEmail(String(given ?? ''))
-  if (email === undefined) throw new OperatorError(`${name} must be an address such as name@example.com.`)
+  if (email === undefined) throw new OperatorError(`${name} must be an email address such as name@example.com.`)
   return email
 }
 
 async function hashOf({ passwords }: OperatorParts, given: unknown, email: string): Promise<string> {
   const problem = passwordProblem(String(given ?? ''), email)
-  if (problem !== undefined) throw new OperatorError(`This password will not do. ${problem}`)
+  if (problem !== undefined) throw new OperatorError(`The password cannot be used. ${problem}`)
   return await passwords.hash(new Secret(String(given)))
 }

@@ -1,5 +1,5 @@
-// Money that moves by an operator's word: top-up, gift, adjustment, refund. Each is a transfer with an author; a
-// reference is taken once for each kind, so that the same payment cannot be booked twice.
+// Commands that move money: top-up, gift, adjustment, refund. Each is a transfer with an author. A reference can be used
+// once for each kind, so that the same payment cannot be booked twice.
 
 import { textId } from '../../base/ids.ts'
 import type { Nanos } from '../../base/money/money.ts'
@@ -46,7 +46,7 @@ async function adjust(parts: OperatorParts, input: Input): Promise<Answer> {
   })
 }
 
-/** The whole charge, or the part of it that is named; once a call. */
+/** Refunds the whole charge or a part of it. A call can be refunded once. */
 async function refund(parts: OperatorParts, input: Input): Promise<Answer> {
   const ref = callIdOf(input.call)
   const charge = parts.books.transfersOf(ref).find(({ kind }) => kind === 'charge')
@@ -59,12 +59,12 @@ async function refund(parts: OperatorParts, input: Input): Promise<Answer> {
 const referenceOf = (input: Input): string | null => textOf(input.reference, '--reference') ?? null
 
 const refusals = {
-  exists: 'It has been posted before: a reference is taken once, and a call is refunded once. Nothing was changed.',
+  exists: 'This was booked before: a reference can be used once, and a call can be refunded once. Nothing was changed.',
   account_unknown: "Money cannot be posted to this account: it is unknown, or the operator's own.",
-  balance_too_low: 'The balance does not cover that. Nothing was changed.',
-  balance_too_high: "The account, or the operator's own beside it, cannot hold that much. Nothing was changed.",
+  balance_too_low: 'The balance does not cover this amount. Nothing was changed.',
+  balance_too_high: "The amount is too large for this account or for the operator's own. Nothing was changed.",
   call_not_charged: 'This call was not charged anything.',
-  more_than_charged: 'That is more than the call was charged. Nothing was changed.',
+  more_than_charged: 'The amount is more than the call was charged. Nothing was changed.',
 } as const
 
 async function post(parts: OperatorParts, { amount, ...posting }: Posting): Promise<Answer> {

@@ -1,4 +1,4 @@
-// An operator's prices: checked as those of a file are, written as new versions, and told when they are durable.
+// The operator's own prices: checked like those of a provider file, written as new versions, then announced.
 
 import { expect, test } from 'bun:test'
 import type { PriceRow } from '../../billing/price-book.ts'
@@ -40,7 +40,7 @@ test('a price of the operator is a new version', async () => {
   expect(told[1]).toMatchObject({ model: 'a/b/c', author: 'operator' })
 })
 
-test('taking it back is one, too', async () => {
+test('withdrawing a price is a new version, too', async () => {
   const { told, withdraw } = desk()
   expect(await withdraw({ model: 'openai/gpt-x' })).toMatchObject({ state: 'as shipped' })
   expect(told).toEqual([{ version: 640, model: 'openai/gpt-x', origin: 'withdrawn', price: '', author: 'operator' }])

@@ -1,4 +1,4 @@
-// Prices: what holds and has held, what an operator says of them, and what a change would have come to.
+// Commands about prices: show all versions, set and withdraw the operator's own, and run backtests.
 
 import { bounds } from '../../base/bounds.ts'
 import type { Price } from '../../base/money/price.ts'
@@ -20,7 +20,7 @@ export function priceCommands(parts: OperatorParts): Commands {
     },
     async 'prices-withdraw'({ model, author }) {
       const [newest] = parts.books.prices(String(model))
-      if (newest?.origin !== 'operator') throw new OperatorError('There is no price of your own for this model.')
+      if (newest?.origin !== 'operator') throw new OperatorError('You have set no price for this model.')
       const own = subject(model, author)
       return told(own.model, await withdrawPrice(parts, own, by))
     },
@@ -32,29 +32,29 @@ async function orSay<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (fault) {
-    throw fault instanceof BadPrice ? new OperatorError(`The price cannot be taken: ${fault.message}.`) : fault
+    throw fault instanceof BadPrice ? new OperatorError(`The price is not valid: ${fault.message}.`) : fault
   }
 }
 
 function told(model: string, added: Awaited<ReturnType<typeof setPrice>>): Answer {
-  if (added.done === 'stale') throw new OperatorError('It has been changed meanwhile. Look at it again.')
+  if (added.done === 'stale') throw new OperatorError('The price has been changed meanwhile. Read it again.')
   if (added.price === '') return { model, version: added.version, state: 'as shipped' }
   return { model, version: added.version, price: JSON.parse(added.price) as unknown }
 }
 
 function subject(model: unknown, author: unknown): { readonly model: string; readonly author: string } {
   const name = typeof model === 'string' ? model : ''
-  if (!isModelName(name)) throw new OperatorError('The model must be named as <provider>/<model>.')
+  if (!isModelName(name)) throw new OperatorError('The model must have the form <provider>/<model>.')
   return { model: name, author: typeof author === 'string' && author !== '' ? author.slice(0, 100) : 'operator' }
 }
 
-/** As a provider file has it; a text is JSON. */
+/** Parses a price in the form of a provider file; a string is JSON. */
 function priceOf(value: unknown): Price {
   try {
     return readPrice(typeof value === 'string' ? parse(value) : value)
   } catch (fault) {
     if (!(fault instanceof BadPrice)) throw fault
-    throw new OperatorError(`The price cannot be taken: ${fault.message}.`)
+    throw new OperatorError(`The price is not valid: ${fault.message}.`)
   }
 }
 
@@ -69,7 +69,7 @@ function parse(text: string): unknown {
 function showPrices(parts: OperatorParts, input: Input): Answer {
   const model = textOf(input.model, 'The model')
   const prices = parts.books.prices(model)
-  if (model !== undefined && prices.length === 0) throw new OperatorError('There is no price for this model.')
+  if (model !== undefined && prices.length === 0) throw new OperatorError('This model has no price.')
   return { prices: prices.map(showPrice) }
 }
 
@@ -100,5 +100,5 @@ function triedOf({ price, tier, multiplier }: Input, model: string | undefined):
   if (typeof tier === 'string' && multiplier !== undefined) {
     return { tier, perMille: wholeNumberOf(multiplier, '--multiplier', { max: 1_000_000 }) }
   }
-  throw new OperatorError('Say a model and its price, or --tier and --multiplier (in thousandths: 1000 is as it is).')
+  throw new OperatorError('Give a model and its price, or --tier and --multiplier (in thousandths: 1000 changes nothing).')
 }

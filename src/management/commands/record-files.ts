@@ -1,4 +1,4 @@
-// Records as text, slice by slice, for a file; and orders to delete them.
+// Commands that export records as text, slice by slice, and that delete records.
 
 import { idAtMs, parseTextId, textId } from '../../base/ids.ts'
 import type { ExportFormat } from '../../base/text/export-lines.ts'
@@ -32,14 +32,14 @@ async function orderDeletion(parts: OperatorParts, input: Input): Promise<Answer
   const { accountId, keyId, endUser, from = 0, before } = filterOf(parts, input)
   const isAll = accountId === undefined && keyId === undefined && endUser === undefined
   if (isAll && before === undefined) {
-    throw new OperatorError('Say which: --account, --key, --user, or a time (--until, --day).')
+    throw new OperatorError('Say which records to delete: --account, --key, --user, --until or --day.')
   }
   const end = Math.min(before ?? Number.POSITIVE_INFINITY, idAtMs(parts.dateMs()))
-  if (from >= end) throw new OperatorError('There is no time between --since and --until.')
+  if (from >= end) throw new OperatorError('--since must be before --until and before now.')
   const rule = { accountId: accountId ?? null, keyId: keyId ?? null, endUser: endUser ?? null, from, before: end }
   const result = await parts.writer.run('orderDeletion', { ...rule, scope: null, author }, by)
-  if (!('id' in result)) throw new OperatorError('There is no such account, or the key is of another one.')
-  parts.deleting.sweep().catch(() => {}) // looked after again before long
+  if (!('id' in result)) throw new OperatorError('Unknown account, or the key belongs to another account.')
+  parts.deleting.sweep().catch(() => {}) // the next regular sweep tries again
   return { deletion: result.id, state: 'ordered: see weir records deletions' }
 }
 

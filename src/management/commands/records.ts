@@ -1,4 +1,4 @@
-// Looking at what has happened: records of calls, one call in full, and the statement of an account.
+// Commands that show call records, one call in full, stored bodies, and the statement of an account.
 
 import { idAtMs, textId } from '../../base/ids.ts'
 import { END_USER_CHARS_MAX } from '../../protocols/request/tags.ts'
@@ -33,7 +33,7 @@ async function listRecords(parts: OperatorParts, input: Input): Promise<Answer> 
   return { records: rows.map(shortRecord), next: next === null ? null : textId('req', next) }
 }
 
-/** What a search, an export and a deletion are for. */
+/** The filter of a search, an export or a deletion. */
 export function filterOf(parts: OperatorParts, input: Input): RecordFilter {
   const before = input.before === undefined ? undefined : callIdOf(input.before)
   const day = input.day === undefined ? undefined : dayOf(input.day)
@@ -72,14 +72,14 @@ function timeIdOf(given: unknown, name: string): number | undefined {
 /** `<provider>/<model>`, as callers write it. */
 function modelOf(text: string): NonNullable<RecordFilter['model']> {
   const slash = text.indexOf('/')
-  if (slash < 1) throw new OperatorError('--model must be as callers name it: <provider>/<model>.')
+  if (slash < 1) throw new OperatorError('--model must have the form <provider>/<model>.')
   return { provider: text.slice(0, slash), name: text.slice(slash + 1) }
 }
 
 function dayOf(given: unknown): number {
   const text = String(given)
   const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
-  // A month has no 31st by being written so.
+  // Date.parse accepts days that a month does not have, such as February 31.
   if (Number.isNaN(ms) || timeOf(ms).slice(0, 10) !== text) {
     throw new OperatorError('--day must be a day such as 2026-03-31 (UTC).')
   }
@@ -96,7 +96,7 @@ function shortRecord(row: RecordView): Answer {
 
 async function showCall({ desk }: OperatorParts, callId: number): Promise<Answer> {
   const found = await desk.ask('record', { callId, scope: null })
-  if (found === null) throw new OperatorError('There is no record of this call: it is under way, or never was.')
+  if (found === null) throw new OperatorError('There is no record of this call: it is still running, or it does not exist.')
   const { record, transfers } = found
   const { dialect, channel, streamed, error, asked, rule, usageSource, held, shortfall } = showWhole(record, true)
   return {
@@ -110,10 +110,10 @@ async function showCall({ desk }: OperatorParts, callId: number): Promise<Answer
   }
 }
 
-/** That they were seen is in the audit log. */
+/** Reading bodies leaves a row in the audit log. */
 async function showBodies({ bodies, desk, writer }: OperatorParts, callId: number): Promise<Answer> {
   const kept = await bodies.read(callId)
-  if (kept === undefined) throw new OperatorError('No bodies are kept of this call.')
+  if (kept === undefined) throw new OperatorError('No bodies are stored for this call.')
   const found = await desk.ask('record', { callId, scope: null })
   await writer.run('noteBodiesSeen', { callId, accountId: found?.record.accountId ?? 0 }, by)
   return { request: bodyText(kept.request), answer: bodyText(kept.answer) }
@@ -126,7 +126,7 @@ async function listStatement(parts: OperatorParts, input: Input): Promise<Answer
   const accountId = Number(accountOf(parts, input.account).id)
   const after = input.next === undefined ? undefined : String(input.next)
   if (after !== undefined && readStatementCursor(after) === undefined) {
-    throw new OperatorError('--next must be what the page before printed after "more from".')
+    throw new OperatorError('--next must be the cursor that the previous page printed after "more rows from".')
   }
   const told = await parts.desk.ask('statement', { accountId, scope: null, limit: rowsOf(input.limit), after })
   return { transfers: told!.lines.map(shortLine), next: told!.next }
@@ -156,5 +156,5 @@ function shortTransfer(line: TransferView, accountId: number): Answer {
   }
 }
 
-/** With a plus where money came in. */
+/** Incoming money has a plus sign. */
 const signed = (digits: string): string => `${digits.startsWith('-') ? '' : '+'}${usdText(digits)}`

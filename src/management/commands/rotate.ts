@@ -1,4 +1,5 @@
-// Secrets: replaced by new ones while calls go on, told by their marks, and let go when nothing rests on them any more.
+// The command that rotates the gateway's own secrets: replaces them while calls go on, shows what still uses them, and
+// removes old ones that nothing uses. Secrets are shown by their marks only.
 
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
@@ -14,7 +15,7 @@ export function rotateCommands({ rotation }: OperatorParts): Commands {
   return {
     async 'rotate'(input) {
       const kind = kindOf(input.kind)
-      if (input.force === true && input.finish !== true) throw new OperatorError('--force goes with --finish.')
+      if (input.force === true && input.finish !== true) throw new OperatorError('--force can only be used with --finish.')
       if (input.finish === true) return await finish(rotation, kind, input)
       return input.status === true ? showStatus(await rotation.status(kind)) : await rotate(rotation, kind)
     },
@@ -25,14 +26,14 @@ type Rotating = OperatorParts['rotation']
 
 function kindOf(given: unknown): SecretKind {
   const kind = secretKinds.find(name => name === given)
-  if (kind === undefined) throw new OperatorError(`Say which secret: ${secretKinds.join(', ')}.`)
+  if (kind === undefined) throw new OperatorError(`The secret must be one of: ${secretKinds.join(', ')}.`)
   return kind
 }
 
 const goesOn: Readonly<Record<SecretKind, string>> = {
-  pepper: 'Each key is digested anew when it next calls',
-  jwt: 'Tokens that were signed before are valid until they end',
-  encryption: 'What is kept is sealed anew beside the calls',
+  pepper: 'Each key moves to the new secret with its next call',
+  jwt: 'Tokens that were signed before stay valid until they expire',
+  encryption: 'Stored data is encrypted again in the background',
 }
 
 async function rotate(rotation: Rotating, kind: SecretKind): Promise<Answer> {
@@ -40,13 +41,13 @@ async function rotate(rotation: Rotating, kind: SecretKind): Promise<Answer> {
   const { variable } = secretHomes[kind]
   if (result.done === 'from_environment') {
     throw new OperatorError(
-      `This secret comes from ${variable}. Put a new one before it, with a comma between (${variable}=new,old), and ` +
-        `start Weir again; weir rotate ${kind} --status tells when the old one can go.`,
+      `This secret comes from ${variable}. Put the new one before it, separated by a comma (${variable}=new,old), and ` +
+        `start Weir again. weir rotate ${kind} --status shows when the old one can be removed.`,
     )
   }
   if (result.done === 'too_many') {
-    const most = `There are ${bounds.secretsMax} of this secret, and no more may be.`
-    throw new OperatorError(`${most} Let the old ones go first: weir rotate ${kind} --finish.`)
+    const most = `There are already ${bounds.secretsMax} versions of this secret, which is the maximum.`
+    throw new OperatorError(`${most} Remove old ones first: weir rotate ${kind} --finish`)
   }
   return { rotated: kind, mark: result.mark, older: result.older, next: `${goesOn[kind]}; see --status.` }
 }
@@ -58,7 +59,7 @@ function showStatus({ secrets, keys, underWay, fromEnvironment }: RotationStatus
       ...{ mark, state, since: timeOf(sinceMs), replaced: timeOf(replacedMs), rests },
     })),
     keys: keys.map(({ id, name, suffix, mark }) => ({ key: textId('key', id), name, ends: `…${suffix}`, mark })),
-    ...(underWay && { underWay: 'what is kept is being sealed anew' }),
+    ...(underWay && { underWay: 'stored data is being encrypted again' }),
   }
 }
 
@@ -78,8 +79,8 @@ async function finish(rotation: Rotating, kind: SecretKind, input: Input): Promi
   }))
   if (dropped.length === 0) {
     const [first] = reasons
-    if (first === undefined) throw new OperatorError('There is no old secret to let go.')
-    throw new OperatorError(`Nothing was let go. ${first.mark}: ${first.why}`)
+    if (first === undefined) throw new OperatorError('There is no old secret to remove.')
+    throw new OperatorError(`No secret was removed. ${first.mark}: ${first.why}`)
   }
   const lost = dropped.filter(({ rests }) => countsOf(rests) !== '-')
   return {
@@ -90,19 +91,19 @@ async function finish(rotation: Rotating, kind: SecretKind, input: Input): Promi
 }
 
 const takeOut = (kind: SecretKind): string =>
-  `Nothing rests on it: take it out of ${secretHomes[kind].variable} and start Weir again.`
+  `Nothing uses it: remove it from ${secretHomes[kind].variable} and start Weir again.`
 
 function whyKept(kind: SecretKind, { rests, replacedMs, dropMs }: SecretState): string {
   const counted = countsOf(rests)
   if (counted !== '-') {
-    const forced = kind === 'pepper' ? ' They die if you say --finish --force.' : ''
-    return `${counted} still rest on it; see --status.${forced}`
+    const forced = kind === 'pepper' ? ' They stop working with --finish --force.' : ''
+    return `${counted} still use it; see --status.${forced}`
   }
   if (replacedMs === null) return 'It is still in use.'
   const soonest = timeOf(replacedMs + bounds.secretReplacedMsMin)
-  if (kind !== 'encryption') return `What was made with it may still come: it can go from ${soonest} on.`
+  if (kind !== 'encryption') return `Callers may still send tokens or keys that were made with it: it can be removed from ${soonest} on.`
   return (
-    `Callers may still carry conversations that were compacted with it: it can go from ${timeOf(dropMs)} on, or with ` +
+    `Callers may still send conversations that were compacted with it: it can be removed from ${timeOf(dropMs)} on, or with ` +
     `--finish --force from ${soonest} on.`
   )
 }

@@ -1,4 +1,4 @@
-// Names for models: an alias has one member, a group several. In force from the next call on.
+// Commands about model names: an alias has one member, a group has several. Changes apply from the next call on.
 
 import type { PolicyName, RouteRow } from '../../store/rules/rules.ts'
 import type { Answer, Commands, Input, OperatorParts } from '../command.ts'

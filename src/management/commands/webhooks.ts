@@ -1,4 +1,4 @@
-// Webhooks from the command line: made, listed, tried, removed; and what they were told.
+// Commands about webhooks: create, list, test, remove; and their deliveries.
 
 import { parseTextId, textId } from '../../base/ids.ts'
 import type { ListAsk } from '../../store/queries/paging.ts'
@@ -32,7 +32,7 @@ export function webhookCommands(parts: OperatorParts): Commands {
   }
 }
 
-const absent = (): OperatorError => new OperatorError('There is no such webhook. Name it by its id (hook_…).')
+const absent = (): OperatorError => new OperatorError('Unknown webhook. Use its id (hook_…).')
 
 function webhookIdOf({ webhook }: Input): number {
   const id = parseTextId('hook', String(webhook ?? ''))
@@ -51,16 +51,16 @@ async function createWebhook(parts: OperatorParts, input: Input): Promise<Answer
     ),
   ]
   if (events.length === 0 || !events.every(event => known.includes(event))) {
-    throw new OperatorError(`--events must be some of these, with commas between: ${known.join(', ')}.`)
+    throw new OperatorError(`--events must be a list of these, separated by commas: ${known.join(', ')}.`)
   }
   try {
     const wanted = { accountId, scope: null, url: String(input.url ?? ''), events }
     const { id, secret, result } = await makeWebhook(parts, wanted, by)
-    if (result.done === 'too_many') throw new OperatorError('There are as many webhooks as there may be.')
-    if (result.done === 'account_unknown') throw new OperatorError('There is no such account.')
+    if (result.done === 'too_many') throw new OperatorError('There are too many webhooks. Remove some first.')
+    if (result.done === 'account_unknown') throw new OperatorError('Unknown account.')
     return { webhook: textId('hook', id), secret }
   } catch (fault) {
-    throw fault instanceof BadWebhook ? new OperatorError(`The address cannot be told: ${fault.message}.`) : fault
+    throw fault instanceof BadWebhook ? new OperatorError(`The URL cannot be used for a webhook: ${fault.message}.`) : fault
   }
 }
 

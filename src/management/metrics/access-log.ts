@@ -1,5 +1,5 @@
-// One line for each call that is over: how it ended, where it went, what it took. No word of it is the caller's, and
-// there is nothing in it of bodies, headers or queries.
+// Writes one log line for each finished call: its outcome, target, times and cost. The line contains no text from the
+// caller: nothing of bodies, headers or queries.
 
 import type { CallStage, EndedCall } from '../../base/call-summary.ts'
 import { textId } from '../../base/ids.ts'
@@ -24,12 +24,15 @@ const REFUSED_EVENT = 'request refused'
 
 const tenths = (ms: number): number => Math.round(ms * 10) / 10
 
-export function buildAccessLog(say: Log['info']): AccessLog {
+export function buildAccessLog(writeLine: Log['info']): AccessLog {
   return {
     ended(call) {
       const { provider, model, keyId, billed, error, firstMs, addedMs, attempts } = call
-      say(EVENT, {
-        ...{ request: call.requestId, status: call.status, outcome: call.outcome, dialect: call.dialect },
+      writeLine(EVENT, {
+        request: call.requestId,
+        status: call.status,
+        outcome: call.outcome,
+        dialect: call.dialect,
         ...(error !== undefined && { error: error.code, stage: error.stage }),
         ...(provider !== undefined && { model: `${provider}/${model}` }),
         ...(attempts.length > 0 && { channel: attempts.at(-1)!.channelId, attempts: attempts.length }),
@@ -37,14 +40,15 @@ export function buildAccessLog(say: Log['info']): AccessLog {
         ...(firstMs !== undefined && { firstMs: tenths(firstMs) }),
         ...(addedMs !== undefined && { addedMs: tenths(addedMs) }),
         ...(billed !== undefined && {
-          ...{ inputTokens: inputTokens(billed.usage), outputTokens: outputTokens(billed.usage) },
+          inputTokens: inputTokens(billed.usage),
+          outputTokens: outputTokens(billed.usage),
           usd: formatUsd(billed.amount),
         }),
         ...(keyId !== undefined && { key: textId('key', keyId) }),
       })
     },
     refused({ requestId, status, code, stage }) {
-      say(REFUSED_EVENT, { request: requestId, status, error: code, stage })
+      writeLine(REFUSED_EVENT, { request: requestId, status, error: code, stage })
     },
   }
 }

@@ -1,5 +1,5 @@
-// What is counted of calls. A call costs a few look-ups and additions: whatever a model's calls are counted in is made
-// once for each model and kept together.
+// The metrics of calls. Counting a call costs a few look-ups and additions, because all series of a model are created
+// once and kept together.
 
 import { bounds } from '../../base/bounds.ts'
 import type { CallStage, EndedCall } from '../../base/call-summary.ts'
@@ -9,20 +9,20 @@ import type { RecordRow } from '../../store/ledger/hold-types.ts'
 
 const NANOS_PER_USD = 1e9
 
-/** Seconds. Answers take from tens of milliseconds to minutes, */
+/** Buckets for answers, which take from tens of milliseconds to minutes. */
 const ANSWER_SECONDS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320, 640]
-/** and what the gateway adds should not be seen. */
+/** Buckets for the latency that the gateway adds, which should be very small. */
 const ADDED_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 
 const OTHER = 'other'
 const NONE = 'none'
 
-/** Whether a model has a name of the operator's making; all that callers make up are counted together. */
+/** True for models that the operator configured. Other names come from callers; they are counted together as `other`. */
 export type KnowsModel = (provider: string, model: string) => boolean
 
-/** All that the calls of one model are counted in. */
+/** All series of one model. */
 interface ModelSeries {
-  /** By dialect, status and outcome. */
+  /** Keyed by dialect, status and outcome. */
   readonly requests: Map<string, Cell>
   readonly provider: string
   readonly model: string
@@ -57,42 +57,43 @@ export class CallMetrics {
   constructor(metrics: Metrics, knows: KnowsModel) {
     this.#knows = knows
     const model = ['provider', 'model']
-    this.#requests = metrics.counters('weir_requests_total', 'LLM calls that were answered, refused or broken off.', [
+    this.#requests = metrics.counters('weir_requests_total', 'LLM calls that were answered, refused or cut off.', [
       'dialect',
       ...model,
       'status',
       'outcome',
     ])
-    this.#durations = metrics.histograms('weir_request_duration_seconds', 'From the arrival of a call to its end.', {
-      ...{ labels: model, upTo: ANSWER_SECONDS },
+    this.#durations = metrics.histograms('weir_request_duration_seconds', 'Time from the arrival of a call to its end.', {
+      labels: model,
+      upTo: ANSWER_SECONDS,
     })
     this.#firsts = metrics.histograms(
       'weir_time_to_first_token_seconds',
-      'From the arrival of a call to the first content of its stream.',
+      'Time from the arrival of a call to the first content of its stream.',
       { labels: model, upTo: ANSWER_SECONDS },
     )
     this.#added = metrics.histogram(
       'weir_added_latency_seconds',
-      'What calls with an answer took beyond their upstreams: to the first content of a stream, else to the end.',
+      'Time that the gateway added to answered calls: until the first content of a stream, else until the end.',
       ADDED_SECONDS,
     )
-    this.#errors = metrics.counters('weir_errors_total', 'Refused or broken off, by where and why.', ['stage', 'code'])
-    this.#attempts = metrics.counters('weir_attempts_total', 'Attempts, by their fate.', ['channel', 'verdict'])
-    this.#retries = metrics.counter('weir_retries_total', 'Attempts after the first of their call.')
-    this.#settled = metrics.counters('weir_calls_total', 'Calls and tasks written down in the ledger.', ['outcome'])
-    this.#tokens = metrics.counters('weir_tokens_total', 'Tokens billed; no token is of two kinds.', [...model, 'kind'])
+    this.#errors = metrics.counters('weir_errors_total', 'Calls that were refused or cut off, by stage and error code.', ['stage', 'code'])
+    this.#attempts = metrics.counters('weir_attempts_total', 'Attempts, by their result.', ['channel', 'verdict'])
+    this.#retries = metrics.counter('weir_retries_total', 'Attempts after the first one of a call.')
+    this.#settled = metrics.counters('weir_calls_total', 'Calls and tasks written to the ledger.', ['outcome'])
+    this.#tokens = metrics.counters('weir_tokens_total', 'Tokens billed; each token is counted in one kind only.', [...model, 'kind'])
     this.#costs = metrics.counters('weir_cost_usd_total', 'What callers were charged.', model)
     this.#disbelieved = metrics.counters(
       'weir_usage_disbelieved_total',
-      'Calls whose upstream reported usage that could not be believed.',
+      'Calls whose upstream reported implausible usage.',
       [...model, 'reason'],
     )
   }
 
-  /** A call is over. */
+  /** Counts a finished call. */
   readonly ended = (call: EndedCall): void => {
     const { provider = NONE, model = NONE, attempts, error } = call
-    const series = this.#of(provider, model)
+    const series = this.#seriesOf(provider, model)
     this.#request(series, call).value++
     series.duration.observe(call.durationMs / 1_000)
     if (call.firstMs !== undefined) series.first.observe(call.firstMs / 1_000)
@@ -103,16 +104,16 @@ export class CallMetrics {
     if (call.disbelieved !== undefined) this.#disbelieved(series.provider, series.model, call.disbelieved).value++
   }
 
-  /** A request was refused before it was known for a call. */
+  /** Counts a request that was refused before it became a call. */
   refused(stage: CallStage, code: string): void {
     this.#errors(stage, code).value++
   }
 
-  /** A call or a task is written down, durably. */
+  /** Counts a call or a task that has been written to the ledger. */
   readonly settled = (row: RecordRow, cost: Nanos): void => {
     this.#settled(row.outcome).value++
     if (row.inputTokens === 0 && row.outputTokens === 0 && cost === 0n) return
-    const series = this.#of(row.provider ?? NONE, row.model ?? NONE)
+    const series = this.#seriesOf(row.provider ?? NONE, row.model ?? NONE)
     series.cost.value += Number(cost) / NANOS_PER_USD
     series.input.value += row.inputTokens - row.cacheReadTokens - row.cacheWriteTokens
     series.cacheRead.value += row.cacheReadTokens
@@ -131,24 +132,29 @@ export class CallMetrics {
     return cell
   }
 
-  #of(provider: string, model: string): ModelSeries {
+  #seriesOf(provider: string, model: string): ModelSeries {
     const known = this.#series.get(provider)?.get(model)
     if (known !== undefined) return known
-    if (provider === NONE) return this.#open(NONE, NONE)
+    if (provider === NONE) return this.#createSeries(NONE, NONE)
     const isCounted = this.#models < bounds.metricModelsMax && this.#knows(provider, model)
-    if (isCounted) return this.#open(provider, model)
-    return this.#series.get(provider)?.get(OTHER) ?? this.#open(provider, OTHER)
+    if (isCounted) return this.#createSeries(provider, model)
+    return this.#series.get(provider)?.get(OTHER) ?? this.#createSeries(provider, OTHER)
   }
 
-  #open(provider: string, model: string): ModelSeries {
+  #createSeries(provider: string, model: string): ModelSeries {
     const tokens = (kind: TokenKind): Cell => this.#tokens(provider, model, kind)
     const series: ModelSeries = {
-      ...{ provider, model, requests: new Map() },
+      provider,
+      model,
+      requests: new Map(),
       duration: this.#durations(provider, model),
       first: this.#firsts(provider, model),
       cost: this.#costs(provider, model),
-      ...{ input: tokens('input'), cacheRead: tokens('cache_read'), cacheWrite: tokens('cache_write') },
-      ...{ output: tokens('output'), reasoning: tokens('reasoning') },
+      input: tokens('input'),
+      cacheRead: tokens('cache_read'),
+      cacheWrite: tokens('cache_write'),
+      output: tokens('output'),
+      reasoning: tokens('reasoning'),
     }
     const models = this.#series.get(provider) ?? new Map<string, ModelSeries>()
     this.#series.set(provider, models.set(model, series))

@@ -1,4 +1,4 @@
-// Each number of the gateway under its own name.
+// Every gateway metric is exported under its own name.
 
 import { expect, test } from 'bun:test'
 import { Metrics } from '../../base/metrics.ts'
@@ -39,7 +39,7 @@ function written(auditedMs: number | null): readonly string[] {
     .filter(line => line !== '' && !line.startsWith('#') && !line.includes('_bucket'))
 }
 
-test('everything is told under its name', () => {
+test('every value is exported under its name', () => {
   expect(written(7_000)).toEqual([
     'weir_calls_under_way 11',
     'weir_requests_open 13',
@@ -90,6 +90,6 @@ test('everything is told under its name', () => {
   ])
 })
 
-test('books that were never looked at have no age', () => {
+test('a ledger that was never audited has no audit age', () => {
   expect(written(null).filter(line => line.includes('audit_age'))).toEqual([])
 })

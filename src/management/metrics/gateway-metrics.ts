@@ -1,5 +1,5 @@
-// Which numbers the gateway tells of itself, beside those of its calls. All but the commits are read when they are
-// asked for.
+// The metrics of the gateway itself, beside those of its calls. Their values are read on each scrape, except those of
+// commits.
 
 import type { LabelledRead, Metrics } from '../../base/metrics.ts'
 import type { LedgerState } from '../../billing/auditor.ts'
@@ -8,11 +8,11 @@ import type { HealthSnapshot } from '../../routing/health/health.ts'
 import type { Writer } from '../../store/engine/writer.ts'
 import type { BooksReader } from '../../store/ledger/books-reader.ts'
 
-/** A channel as it is at the moment; undefined where nobody has used it yet. */
+/** The current state of a channel; `health` is undefined for a channel that has had no call. */
 export interface ChannelReading {
   readonly id: string
   readonly health: Pick<HealthSnapshot, 'state' | 'underWay' | 'lost'> | undefined
-  /** How long its breaker still holds it closed: 0 while a call tries it, undefined when it does not. */
+  /** How long its circuit breaker stays open: 0 if it is half-open, undefined if it is closed. */
   readonly brokenMs: number | undefined
 }
 
@@ -20,7 +20,7 @@ export interface ProcessReading {
   readonly residentBytes: number
   readonly heapBytes: number
   readonly cpuSeconds: number
-  /** Undefined where the system does not tell. */
+  /** Undefined if the system does not report it. */
   readonly openFiles: number | undefined
 }
 
@@ -34,10 +34,10 @@ export interface MeasuredParts {
   callsUnderWay(): number
   requestsOpen(): number
   waiting(): { readonly lines: number; readonly calls: number }
-  /** Calls that are over and not yet written down. */
+  /** The number of unsettled calls. */
   owing(): number
   channels(): readonly ChannelReading[]
-  /** Bodies that were to be kept and were not. */
+  /** Bodies that should have been stored and were not. */
   bodiesDropped(): number
   bodiesReplaced(): number
   requestBodiesGivenUp(): number
@@ -61,25 +61,25 @@ export function addGatewayMetrics(metrics: Metrics, parts: MeasuredParts): void 
 
 function addLoad(metrics: Metrics, { gate, ...parts }: MeasuredParts): void {
   metrics.gauge('weir_calls_under_way', 'Calls that have not ended.', parts.callsUnderWay)
-  metrics.gauge('weir_requests_open', 'Requests of any kind that are being answered.', parts.requestsOpen)
-  metrics.gauge('weir_waiting_calls', 'Calls in line for a channel.', () => parts.waiting().calls)
-  metrics.gauge('weir_waiting_lines', 'Lines in which they stand.', () => parts.waiting().lines)
-  metrics.gauge('weir_overload_level', 'From 0, as always, to 3, no new calls.', () => gate.level)
-  metrics.gauge('weir_paced_calls_per_second', 'Calls begun a second, while some wait.', () => gate.perSecond)
+  metrics.gauge('weir_requests_open', 'HTTP requests of any kind that are being answered.', parts.requestsOpen)
+  metrics.gauge('weir_waiting_calls', 'Calls that wait for a channel.', () => parts.waiting().calls)
+  metrics.gauge('weir_waiting_lines', 'Queues in which calls wait for a channel.', () => parts.waiting().lines)
+  metrics.gauge('weir_overload_level', 'From 0 (normal) to 3 (no new calls).', () => gate.level)
+  metrics.gauge('weir_paced_calls_per_second', 'Calls that the gateway admits per second while calls wait.', () => gate.perSecond)
   metrics.counted('weir_calls_turned_away_total', 'Calls refused for overload.', {
     labels: ['reason'],
     read: () => Object.entries(gate.turnedAway).map(([reason, sum]) => [[reason], sum]),
   })
-  const late = 'How late the event loop was, in all but one of a hundred looks of the last seconds.'
-  metrics.gauge('weir_event_loop_lag_seconds', late, () => gate.lateMs / 1_000)
-  metrics.counted('weir_bodies_dropped_total', 'Bodies that were to be kept and were not.', parts.bodiesDropped)
-  const replaced = 'Kept bodies that went before their time, for newer ones.'
+  const lag = 'Lag of the event loop, the 99th percentile of the last seconds.'
+  metrics.gauge('weir_event_loop_lag_seconds', lag, () => gate.lateMs / 1_000)
+  metrics.counted('weir_bodies_dropped_total', 'Bodies that should have been stored and were not.', parts.bodiesDropped)
+  const replaced = 'Stored bodies that were deleted early to make room for newer ones.'
   metrics.counted('weir_bodies_replaced_total', replaced, parts.bodiesReplaced)
-  const givenUp = 'Request bodies that were given up while they arrived, because there were too many.'
-  metrics.counted('weir_request_bodies_given_up_total', givenUp, parts.requestBodiesGivenUp)
+  const refused = 'Request bodies that were refused while they arrived, because there were too many.'
+  metrics.counted('weir_request_bodies_given_up_total', refused, parts.requestBodiesGivenUp)
 }
 
-/** 0 closed, as it should be; 1 half open, tried by one call; 2 open, left alone. */
+/** 0: closed, the normal state; 1: half-open, one call tries the channel; 2: open, no calls. */
 const breakerState = (brokenMs: number | undefined): number => (brokenMs === undefined ? 0 : brokenMs > 0 ? 2 : 1)
 
 function addChannels(metrics: Metrics, channels: MeasuredParts['channels']): void {
@@ -87,7 +87,7 @@ function addChannels(metrics: Metrics, channels: MeasuredParts['channels']): voi
     labels: ['channel'],
     read: () => channels().map(channel => [[channel.id], value(channel)]),
   })
-  const breaker = 'Its breaker: 0 closed (well), 1 half open, 2 open.'
+  const breaker = 'Circuit breaker of a channel: 0 closed (normal), 1 half-open, 2 open.'
   metrics.gauge(
     'weir_channel_breaker_state',
     breaker,
@@ -95,10 +95,10 @@ function addChannels(metrics: Metrics, channels: MeasuredParts['channels']): voi
   )
   metrics.gauge(
     'weir_channel_in_flight',
-    'Attempts under way.',
+    'Running attempts of a channel.',
     each(({ health }) => health?.underWay ?? 0),
   )
-  metrics.gauge('weir_channel_unavailable', '1 for why a channel takes no calls, or not all, at the moment.', {
+  metrics.gauge('weir_channel_unavailable', '1 for each reason why a channel takes no calls, or not all, at the moment.', {
     labels: ['channel', 'reason'],
     read: () =>
       channels().flatMap(({ id, health }) =>
@@ -109,41 +109,41 @@ function addChannels(metrics: Metrics, channels: MeasuredParts['channels']): voi
 
 function addLedger(metrics: Metrics, { writer, ledgerState, owing, dateMs }: MeasuredParts): void {
   metrics.gauge('weir_ledger_queue', 'Operations that wait for the writer.', () => writer.queued)
-  const age = 'How long the oldest operation has waited, in the queue or in the commit under way.'
+  const age = 'How long the oldest operation has waited, in the queue or in the running commit.'
   metrics.gauge('weir_ledger_queue_age_seconds', age, () => writer.ageMs / 1_000)
   const sizes = metrics.histogram('weir_ledger_batch_operations', 'Operations in a commit.', BATCH_OPERATIONS)
-  const times = metrics.histogram('weir_ledger_commit_seconds', 'What a commit takes, to the disk.', COMMIT_SECONDS)
+  const times = metrics.histogram('weir_ledger_commit_seconds', 'Duration of a commit, including the write to the disk.', COMMIT_SECONDS)
   writer.onBatch = (operations, ms) => {
     sizes.observe(operations)
     times.observe(ms / 1_000)
   }
-  metrics.gauge('weir_store_full', 'Whether there was no room for the last write.', () => Number(writer.full))
-  metrics.gauge('weir_settles_owing', 'Calls that are over and not yet written down.', owing)
-  metrics.gauge('weir_ledger_drift', 'Things in the books that do not agree.', () => ledgerState().drift)
-  metrics.gauge('weir_ledger_audit_age_seconds', 'Time since the auditor last looked.', () => {
+  metrics.gauge('weir_store_full', '1 if the last write failed because the disk or the database was full.', () => Number(writer.full))
+  metrics.gauge('weir_settles_owing', 'Finished calls that are not written to the ledger yet.', owing)
+  metrics.gauge('weir_ledger_drift', 'Contradictions that the ledger audit found.', () => ledgerState().drift)
+  metrics.gauge('weir_ledger_audit_age_seconds', 'Time since the last ledger audit.', () => {
     const { auditedMs } = ledgerState()
     return auditedMs === null ? undefined : (dateMs() - auditedMs) / 1_000
   })
 }
 
 function addBooks(metrics: Metrics, { books }: MeasuredParts): void {
-  metrics.gauge('weir_holds_open', 'Calls and tasks with money set aside.', () => books.totals().openHolds)
-  metrics.gauge('weir_held_usd', 'Money set aside.', () => usd(books.totals().held))
-  metrics.gauge('weir_balance_usd', 'What all customers have together.', () => usd(books.totals().balance))
-  metrics.gauge('weir_shortfall_usd', 'Costs beyond what callers had.', () => usd(books.totals().shortfall))
-  metrics.gauge('weir_tasks_under_way', 'Tasks that upstreams work on.', () => books.totals().tasks)
+  metrics.gauge('weir_holds_open', 'Calls and tasks that hold money.', () => books.totals().openHolds)
+  metrics.gauge('weir_held_usd', 'Money that calls and tasks hold.', () => usd(books.totals().held))
+  metrics.gauge('weir_balance_usd', 'Sum of the balances of all customers.', () => usd(books.totals().balance))
+  metrics.gauge('weir_shortfall_usd', 'Sum of costs that the balances of callers did not cover.', () => usd(books.totals().shortfall))
+  metrics.gauge('weir_tasks_under_way', 'Running tasks at upstreams.', () => books.totals().tasks)
 }
 
-/** Those that every process tells have the names that everybody gives them. */
+/** Metrics of the process have their conventional Prometheus names. */
 function addProcess(metrics: Metrics, { build, startedMs, dateMs, process }: MeasuredParts): void {
-  metrics.gauge('weir_build_info', 'What runs here.', {
+  metrics.gauge('weir_build_info', 'Versions of Weir, of Bun and of the database schema.', {
     labels: ['version', 'bun', 'schema'],
     read: () => [[[build.version, build.runtime, String(build.schema)], 1]],
   })
   metrics.gauge('weir_uptime_seconds', 'Time since the start.', () => (dateMs() - startedMs) / 1_000)
-  metrics.gauge('weir_heap_bytes', 'Memory of objects.', () => process().heapBytes)
-  metrics.gauge('process_resident_memory_bytes', 'Memory of the process.', () => process().residentBytes)
+  metrics.gauge('weir_heap_bytes', 'Size of the JavaScript heap.', () => process().heapBytes)
+  metrics.gauge('process_resident_memory_bytes', 'Resident memory of the process.', () => process().residentBytes)
   metrics.counted('process_cpu_seconds_total', 'Processor time of all threads.', () => process().cpuSeconds)
-  metrics.gauge('process_start_time_seconds', 'When it was started, since 1970.', () => startedMs / 1_000)
+  metrics.gauge('process_start_time_seconds', 'Start time of the process, in seconds since 1970.', () => startedMs / 1_000)
   metrics.gauge('process_open_fds', 'Open files and connections.', () => process().openFiles)
 }

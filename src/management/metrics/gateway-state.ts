@@ -1,4 +1,4 @@
-// How a running gateway says it is: what only itself knows, for whoever looks for what is wrong.
+// The state that a running gateway reports about itself, for `weir doctor`.
 
 import type { LedgerState } from '../../billing/auditor.ts'
 import type { Gate } from '../../limits/gate.ts'
@@ -7,7 +7,7 @@ import type { Writer } from '../../store/engine/writer.ts'
 
 export interface ChannelState {
   readonly id: string
-  /** `open`, or why it takes no calls, or not all. */
+  /** `open`, or the reason why the channel takes no calls or not all. */
   readonly state: HealthSnapshot['state']
   readonly opensInMs: number
   readonly lastFailure: HealthSnapshot['lastFailure']
@@ -22,21 +22,21 @@ export interface GatewayState {
   readonly lateMs: number
   readonly callsUnderWay: number
   readonly ledger: LedgerState
-  /** How often the auditor looks; 0: only when asked. */
+  /** The time between ledger audits; 0: only on demand. */
   readonly auditEveryMs: number
   readonly ledgerAgeMs: number
   readonly storeFull: boolean
   readonly owing: number
   readonly bodiesDropped: number
-  /** Those that calls have come to. */
+  /** Only channels that have had calls. */
   readonly channels: readonly ChannelState[]
-  /** Where metrics are told; null: nowhere. */
+  /** The URL of the metrics; null: no metrics. */
   readonly metricsUrl: string | null
 }
 
-type Given = 'version' | 'url' | 'startedMs' | 'auditEveryMs' | 'metricsUrl'
+type FixedField = 'version' | 'url' | 'startedMs' | 'auditEveryMs' | 'metricsUrl'
 
-export interface StateParts extends Pick<GatewayState, Given> {
+export interface StateParts extends Pick<GatewayState, FixedField> {
   readonly gate: Pick<Gate, 'level' | 'lateMs'>
   readonly writer: Pick<Writer, 'ageMs' | 'full'>
   isReady(): boolean
@@ -50,11 +50,20 @@ export interface StateParts extends Pick<GatewayState, Given> {
 export function readState({ gate, writer, ...parts }: StateParts): GatewayState {
   const { version, url, startedMs, auditEveryMs, metricsUrl } = parts
   return {
-    ...{ version, url, startedMs, auditEveryMs, metricsUrl },
+    version,
+    url,
+    startedMs,
+    auditEveryMs,
+    metricsUrl,
     ready: parts.isReady(),
-    ...{ overloadLevel: gate.level, lateMs: gate.lateMs, callsUnderWay: parts.callsUnderWay() },
-    ...{ ledger: parts.ledgerState(), ledgerAgeMs: writer.ageMs, storeFull: writer.full },
-    ...{ owing: parts.owing(), bodiesDropped: parts.bodiesDropped() },
+    overloadLevel: gate.level,
+    lateMs: gate.lateMs,
+    callsUnderWay: parts.callsUnderWay(),
+    ledger: parts.ledgerState(),
+    ledgerAgeMs: writer.ageMs,
+    storeFull: writer.full,
+    owing: parts.owing(),
+    bodiesDropped: parts.bodiesDropped(),
     channels: parts.channels().flatMap(({ id, health }) => {
       if (health === undefined) return []
       const { state, opensInMs, lastFailure } = health

@@ -1,22 +1,22 @@
-// The bodies of calls as far as we read them. Whatever else a dialect has passes, or is translated, or is said to be
-// lost; so each of them is open.
+// Schemas of the request bodies of calls, with the fields that the gateway reads. Other fields of a dialect are passed
+// on, translated, or reported as lost, so all of these schemas are open.
 
 import type { JsonSchema } from './operation.ts'
 import { count, flag, listOf, openObject, refTo, text } from './operation.ts'
 
-const model = text('The model, as `<provider>/<model>`, or a name that the operator gave.', { examples: ['demo/echo'] })
-const stream = flag('Whether the answer comes as server-sent events.')
-const serviceTier = text('The class of service, where the provider has several; each may have prices of its own.')
+const model = text('The model as `<provider>/<model>`, or a model name that the operator defined.', { examples: ['demo/echo'] })
+const stream = flag('True: the answer comes as server-sent events.')
+const serviceTier = text('The service class, if the provider has several; each may have its own prices.')
 const anything = (description: string): JsonSchema => ({ description })
 const objects = (description: string): JsonSchema => listOf({ type: 'object' }, description)
 const anyText = (description: string): JsonSchema => ({ description, type: ['string', 'array'], items: {} })
 
-const metadata = openObject({}, [], 'Texts by name; they are kept in the record of the call as its tags.')
+const metadata = openObject({}, [], 'Strings by name; they are stored in the record of the call as its tags.')
 
 const chatMessage = openObject(
   {
-    role: text('Who speaks.', { examples: ['user'] }),
-    content: { description: 'What is said: a text, or a list of parts.', type: ['string', 'array', 'null'], items: {} },
+    role: text('The role of the message.', { examples: ['user'] }),
+    content: { description: 'The content: a string, or a list of parts.', type: ['string', 'array', 'null'], items: {} },
   },
   ['role'],
 )
@@ -25,18 +25,18 @@ const chatFields = {
   model,
   messages: { ...listOf(refTo('ChatMessage'), 'The conversation so far.'), minItems: 1 },
   stream,
-  stream_options: openObject({ include_usage: flag('Whether the last chunk tells what was used.') }),
-  max_completion_tokens: count('How many tokens the answer may have, with what is thought before it.'),
-  max_tokens: count('The older name of the same.'),
-  n: count('How many answers.', { minimum: 1 }),
+  stream_options: openObject({ include_usage: flag('True: the last chunk contains the usage.') }),
+  max_completion_tokens: count('The largest number of tokens of the answer, including reasoning.'),
+  max_tokens: count('The older name of max_completion_tokens.'),
+  n: count('The number of answers.', { minimum: 1 }),
   service_tier: serviceTier,
   tools: objects('Functions that the model may call, and tools of the provider.'),
-  tool_choice: anything('Whether and what it must call.'),
+  tool_choice: anything('Whether the model may or must call a tool, and which one.'),
   response_format: openObject({ type: text('`text`, `json_object` or `json_schema`.') }),
-  reasoning_effort: text('How hard a model that thinks should think.'),
+  reasoning_effort: text('The reasoning effort of a reasoning model.'),
   temperature: { type: ['number', 'null'], description: 'From 0 to 2.' },
-  stop: anyText('Where the answer ends.'),
-  user: text('Who of your own users asks; kept in the record.'),
+  stop: anyText('The answer ends before one of these strings.'),
+  user: text('The id of your end user; it is stored in the record.'),
   metadata,
 }
 
@@ -50,15 +50,15 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
   MessagesRequest: openObject(
     {
       model,
-      max_tokens: count('How many tokens the answer may have.', { minimum: 1 }),
+      max_tokens: count('The largest number of tokens of the answer.', { minimum: 1 }),
       messages: { ...listOf(openObject({ role: text('`user` or `assistant`.') }, ['role'])), minItems: 1 },
-      system: anyText('Instructions.'),
+      system: anyText('The system prompt.'),
       stream,
       tools: objects('Tools that the model may use.'),
       tool_choice: openObject({ type: text('`auto`, `any`, `tool` or `none`.') }),
       thinking: openObject({ type: text('`enabled`, `disabled` or `adaptive`.') }),
       service_tier: serviceTier,
-      metadata: openObject({ user_id: text('Who of your own users asks; kept in the record.') }),
+      metadata: openObject({ user_id: text('The id of your end user; it is stored in the record.') }),
     },
     ['model', 'max_tokens', 'messages'],
   ),
@@ -66,7 +66,7 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
     {
       model,
       messages: { ...listOf(openObject({ role: text('`user` or `assistant`.') }, ['role'])), minItems: 1 },
-      system: anyText('Instructions.'),
+      system: anyText('The system prompt.'),
       tools: objects('Tools that the model may use.'),
     },
     ['model', 'messages'],
@@ -74,16 +74,16 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
   ResponsesRequest: openObject(
     {
       model,
-      input: anyText('A text, or a list of items.'),
-      instructions: { type: ['string', 'null'], description: 'What holds above the conversation.' },
+      input: anyText('A string, or a list of items.'),
+      instructions: { type: ['string', 'null'], description: 'Instructions for the model.' },
       stream,
-      max_output_tokens: count('How many tokens the answer may have, with what is thought before it.'),
-      store: flag('Whether the response can be asked for again. True unless told otherwise.'),
-      background: flag('Whether it is made while nobody waits; ask for it by its id.'),
-      previous_response_id: { type: ['string', 'null'], description: 'The response that this one follows.' },
+      max_output_tokens: count('The largest number of tokens of the answer, including reasoning.'),
+      store: flag('True (default): the response is stored and can be retrieved later.'),
+      background: flag('True: the response is created in the background; retrieve it by its id.'),
+      previous_response_id: { type: ['string', 'null'], description: 'The id of the previous response of the conversation.' },
       tools: objects('Functions that the model may call, and tools of the provider.'),
-      max_tool_calls: count('How many calls of tools of the provider.'),
-      reasoning: openObject({ effort: { type: ['string', 'null'] } }, [], 'How hard it should think.'),
+      max_tool_calls: count('The largest number of calls of tools of the provider.'),
+      reasoning: openObject({ effort: { type: ['string', 'null'] } }, [], 'The reasoning effort.'),
       service_tier: serviceTier,
       metadata,
     },
@@ -94,8 +94,8 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
       contents: { ...listOf(refTo('GeminiContent'), 'The conversation so far.'), minItems: 1 },
       systemInstruction: refTo('GeminiContent'),
       generationConfig: openObject({
-        maxOutputTokens: count('How many tokens the answer may have.'),
-        candidateCount: count('How many answers.', { minimum: 1 }),
+        maxOutputTokens: count('The largest number of tokens of the answer.'),
+        candidateCount: count('The number of answers.', { minimum: 1 }),
       }),
       tools: objects('Functions that the model may call, and tools of the provider.'),
       cachedContent: text('The name of a cache at the provider.'),
@@ -106,34 +106,37 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
   GeminiContent: openObject(
     {
       role: text('`user` or `model`.'),
-      parts: listOf(openObject({ text: { type: 'string' } }), 'Texts, media, calls.'),
+      parts: listOf(openObject({ text: { type: 'string' } }), 'Texts, media, function calls.'),
     },
     ['parts'],
   ),
   CompletionsRequest: openObject(
     {
-      ...{ model, prompt: anyText('What is to be gone on from.'), stream },
-      ...{ max_tokens: count('How many tokens the answer may have.'), n: count('How many answers.') },
+      model,
+      prompt: anyText('The text to continue.'),
+      stream,
+      max_tokens: count('The largest number of tokens of the answer.'),
+      n: count('The number of answers.'),
     },
     ['model', 'prompt'],
   ),
   EmbeddingsRequest: openObject(
     {
       model,
-      input: anyText('A text, or a list of texts or tokens.'),
-      dimensions: count('How many numbers each vector has.', { minimum: 1 }),
+      input: anyText('A string, or a list of strings or tokens.'),
+      dimensions: count('The number of dimensions of each vector.', { minimum: 1 }),
       encoding_format: text('`float` or `base64`.'),
     },
     ['model', 'input'],
   ),
-  MultimodalEmbeddingsRequest: openObject({ model, input: listOf(openObject({ type: text('Of the part.') })) }, [
+  MultimodalEmbeddingsRequest: openObject({ model, input: listOf(openObject({ type: text('The type of the part.') })) }, [
     ...['model', 'input'],
   ]),
   EmbedContentRequest: openObject(
     {
       content: refTo('GeminiContent'),
-      taskType: text('What the vector is for.'),
-      outputDimensionality: count('How many numbers it has.'),
+      taskType: text('The purpose of the vector.'),
+      outputDimensionality: count('The number of dimensions of the vector.'),
     },
     ['content'],
   ),
@@ -143,8 +146,8 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
   ImagesRequest: openObject(
     {
       model,
-      prompt: text('What is to be seen.'),
-      n: count('How many.', { minimum: 1 }),
+      prompt: text('A description of the image.'),
+      n: count('The number of images.', { minimum: 1 }),
       size: text('Such as `1024x1024`.'),
       quality: text('Such as `low`, `medium` or `high`.'),
       stream,
@@ -154,30 +157,30 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
   SpeechRequest: openObject(
     {
       model,
-      input: text('What is said.'),
-      voice: anything('Who says it.'),
-      speed: { type: 'number', minimum: 0.25, maximum: 4, description: 'How fast.' },
-      stream_format: text('`sse` for events, else bytes.'),
+      input: text('The text to speak.'),
+      voice: anything('The voice.'),
+      speed: { type: 'number', minimum: 0.25, maximum: 4, description: 'The speed of the speech.' },
+      stream_format: text('`sse` for server-sent events; otherwise the answer is audio bytes.'),
     },
     ['model', 'input'],
   ),
   RerankRequest: openObject(
-    { model, query: text('What is looked for.'), documents: listOf({}, 'Among what.'), top_n: count('How many.') },
+    { model, query: text('The query.'), documents: listOf({}, 'The documents to rank.'), top_n: count('The number of results.') },
     ['model', 'query', 'documents'],
   ),
-  ModerationsRequest: openObject({ model, input: anyText('What is judged.') }, ['model', 'input']),
+  ModerationsRequest: openObject({ model, input: anyText('The text to check.') }, ['model', 'input']),
   ContextRequest: openObject(
-    { model, messages: listOf(refTo('ChatMessage'), 'What every conversation begins with.'), ttl: count('Seconds.') },
+    { model, messages: listOf(refTo('ChatMessage'), 'The first messages of every conversation with this context.'), ttl: count('The lifetime in seconds.') },
     ['model', 'messages'],
   ),
-  ContextChatRequest: openObject({ ...chatFields, context_id: text('What /api/v3/context/create gave.') }, [
+  ContextChatRequest: openObject({ ...chatFields, context_id: text('The id that /api/v3/context/create returned.') }, [
     ...['model', 'messages', 'context_id'],
   ]),
-  TokenizationRequest: openObject({ model, text: anyText('A text, or a list of texts.') }, ['model', 'text']),
-  CompactRequest: openObject({ model, input: anyText('A text, or a list of items.') }, ['model']),
-  CountResponsesRequest: openObject({ model, input: anyText('A text, or a list of items.') }, ['model']),
+  TokenizationRequest: openObject({ model, text: anyText('A string, or a list of strings.') }, ['model', 'text']),
+  CompactRequest: openObject({ model, input: anyText('A string, or a list of items.') }, ['model']),
+  CountResponsesRequest: openObject({ model, input: anyText('A string, or a list of items.') }, ['model']),
   TaskRequest: openObject(
-    { model, content: listOf(openObject({ type: text('`text`, `image_url` …') }), 'What the film is made of.') },
+    { model, content: listOf(openObject({ type: text('`text`, `image_url` …') }), 'The texts and images from which the video is made.') },
     ['model', 'content'],
   ),
 }

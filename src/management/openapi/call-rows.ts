@@ -1,4 +1,4 @@
-// The LLM endpoints, one row each. A test holds them against the table of endpoints: none is missing, none is too much.
+// The LLM endpoints, one row each. A test compares them with the table of endpoints: none is missing or superfluous.
 
 import type { ErrorDialectName } from '../../protocols/list.ts'
 import type { Parameter } from './operation.ts'
@@ -11,19 +11,19 @@ export interface CallRow {
   readonly tag: string
   readonly about: string
   readonly dialect: ErrorDialectName
-  /** Whose answers tell by X-Pipeline-* what each stage did; others tell it only of a refused key. */
+  /** True: its answers have X-Pipeline-* headers of all stages; others have them only for a refused key. */
   readonly generates?: boolean
-  /** It is forwarded, held and billed. Anything else is answered here or asked of an upstream for nothing. */
+  /** True: the call is forwarded, holds money and is billed. Other endpoints are free. */
   readonly forwarded?: boolean
   readonly streams?: boolean
-  /** Its JSON is a list, unless events are asked for. */
+  /** True: its JSON answer is a list, unless the caller wants events. */
   readonly answersList?: boolean
   readonly parameters?: readonly Parameter[]
-  /** Of call-bodies.ts, and an example of it. */
+  /** The name of a schema of call-bodies.ts, and an example. */
   readonly body?: readonly [schema: string, example: unknown]
-  /** A form, by the fields that are read. */
+  /** The fields of a multipart form. */
   readonly form?: Readonly<Record<string, string>>
-  /** What the answer is, where it is no JSON. */
+  /** The content type of the answer if it is not JSON. */
   readonly answers?: string
   readonly auth?: 'nobody'
 }
@@ -38,10 +38,10 @@ const [openaiChat, responses, anthropic] = ['openai-chat', 'openai-responses', '
 const call = { tag: 'Calls', generates: true, forwarded: true, streams: true } as const
 const other = { tag: 'Other calls', forwarded: true } as const
 
-const inPath = [pathParameter('model', 'The model, as `<provider>/<model>`; its slash may be raw or `%2F`.')]
-const asEvents = queryParameter('alt', { type: 'string', enum: ['sse', 'json'], description: '`sse` for events.' })
+const inPath = [pathParameter('model', 'The model as `<provider>/<model>`; the slash may be written as `/` or `%2F`.')]
+const asEvents = queryParameter('alt', { type: 'string', enum: ['sse', 'json'], description: '`sse` for server-sent events.' })
 
-/** Google's paths begin with either. */
+/** Google's paths begin with /v1beta or /v1. */
 const google = (rows: (prefix: string, name: string) => readonly CallRow[]): readonly CallRow[] =>
   (
     [
@@ -50,62 +50,99 @@ const google = (rows: (prefix: string, name: string) => readonly CallRow[]): rea
     ] as const
   ).flatMap(([prefix, name]) => rows(`${prefix}/models/{model}`, name))
 
-const talks: readonly CallRow[] = [
+const generations: readonly CallRow[] = [
   {
-    ...{ ...call, path: '/v1/chat/completions', id: 'createChatCompletion', dialect: openaiChat },
+    ...call,
+    path: '/v1/chat/completions',
+    id: 'createChatCompletion',
+    dialect: openaiChat,
     about: "Answer a conversation, in OpenAI's chat dialect.",
     body: ['ChatRequest', chat],
   },
   {
-    ...{ ...call, path: '/v1/messages', id: 'createMessage', dialect: anthropic },
+    ...call,
+    path: '/v1/messages',
+    id: 'createMessage',
+    dialect: anthropic,
     about: "Answer a conversation, in Anthropic's dialect.",
     body: ['MessagesRequest', messages],
   },
   {
-    ...{ ...call, path: '/v1/responses', id: 'createResponse', dialect: responses },
+    ...call,
+    path: '/v1/responses',
+    id: 'createResponse',
+    dialect: responses,
     about: "Answer a conversation, in OpenAI's Responses dialect.",
     body: ['ResponsesRequest', { model, input: 'Hello' }],
   },
   ...google((path, name): readonly CallRow[] => [
     {
-      ...{ ...call, path: `${path}:generateContent`, id: `generateContent${name}`, dialect: 'gemini', streams: false },
-      ...{ about: "Answer a conversation, in Google's dialect.", parameters: inPath },
+      ...call,
+      path: `${path}:generateContent`,
+      id: `generateContent${name}`,
+      dialect: 'gemini',
+      streams: false,
+      about: "Answer a conversation, in Google's dialect.",
+      parameters: inPath,
       body: ['GeminiRequest', gemini],
     },
     {
-      ...{ ...call, path: `${path}:streamGenerateContent`, id: `streamGenerateContent${name}`, dialect: 'gemini' },
-      ...{ about: "Answer a conversation as a stream, in Google's dialect.", parameters: [...inPath, asEvents] },
-      ...{ body: ['GeminiRequest', gemini], answersList: true },
+      ...call,
+      path: `${path}:streamGenerateContent`,
+      id: `streamGenerateContent${name}`,
+      dialect: 'gemini',
+      about: "Answer a conversation as a stream, in Google's dialect.",
+      parameters: [...inPath, asEvents],
+      body: ['GeminiRequest', gemini],
+      answersList: true,
     },
   ]),
   {
-    ...{ ...call, path: '/api/v3/chat/completions', id: 'createArkChatCompletion', dialect: 'ark' },
+    ...call,
+    path: '/api/v3/chat/completions',
+    id: 'createArkChatCompletion',
+    dialect: 'ark',
     about: "Answer a conversation, in Volcengine Ark's dialect.",
     body: ['ArkChatRequest', chat],
   },
   {
-    ...{ ...call, path: '/api/v3/responses', id: 'createArkResponse', dialect: 'ark' },
+    ...call,
+    path: '/api/v3/responses',
+    id: 'createArkResponse',
+    dialect: 'ark',
     about: "Answer a conversation, in Ark's form of the Responses dialect.",
     body: ['ResponsesRequest', { model, input: 'Hello' }],
   },
   {
-    ...{ ...call, path: '/v1beta/openai/chat/completions', id: 'createChatCompletionBeta', dialect: openaiChat },
-    about: "The same as /v1/chat/completions, where clients of Google's look for it.",
+    ...call,
+    path: '/v1beta/openai/chat/completions',
+    id: 'createChatCompletionBeta',
+    dialect: openaiChat,
+    about: "The same as /v1/chat/completions, under the path of Google's OpenAI-compatible clients.",
     body: ['ChatRequest', chat],
   },
   {
-    ...{ ...call, path: '/v1/completions', id: 'createCompletion', dialect: openaiChat },
-    about: 'Go on from a text. For models that are made for it; not translated.',
+    ...call,
+    path: '/v1/completions',
+    id: 'createCompletion',
+    dialect: openaiChat,
+    about: 'Continue a text. Only for completion models; the request is not translated.',
     body: ['CompletionsRequest', { model: 'provider/model', prompt: 'Once upon a time' }],
   },
   {
-    ...{ ...call, path: '/api/v3/bots/chat/completions', id: 'createArkBotCompletion', dialect: 'ark' },
-    about: 'Ask a bot that was put together at Ark.',
+    ...call,
+    path: '/api/v3/bots/chat/completions',
+    id: 'createArkBotCompletion',
+    dialect: 'ark',
+    about: 'Answer a conversation with a bot that was built at Ark.',
     body: ['ChatRequest', { ...chat, model: 'provider/bot' }],
   },
   {
-    ...{ ...call, path: '/api/v3/context/chat/completions', id: 'createArkContextCompletion', dialect: 'ark' },
-    about: 'Answer a conversation that begins with a context.',
+    ...call,
+    path: '/api/v3/context/chat/completions',
+    id: 'createArkContextCompletion',
+    dialect: 'ark',
+    about: 'Answer a conversation that begins with a stored context.',
     body: ['ContextChatRequest', { ...chat, model: 'provider/model', context_id: context }],
   },
 ]
@@ -116,62 +153,117 @@ const picture = { model: 'provider/model', prompt: 'A weir in the morning mist' 
 const others: readonly CallRow[] = [
   ...['/v1', '/v1beta/openai'].flatMap((prefix, at): readonly CallRow[] => [
     {
-      ...{ ...other, path: `${prefix}/embeddings`, id: `createEmbedding${at ? 'Beta' : ''}`, dialect: openaiChat },
-      ...{ about: 'Turn texts into vectors.', body: ['EmbeddingsRequest', vectors] },
+      ...other,
+      path: `${prefix}/embeddings`,
+      id: `createEmbedding${at ? 'Beta' : ''}`,
+      dialect: openaiChat,
+      about: 'Create embeddings of texts.',
+      body: ['EmbeddingsRequest', vectors],
     },
     {
-      ...{ ...other, path: `${prefix}/images/generations`, id: `createImage${at ? 'Beta' : ''}`, dialect: openaiChat },
-      ...{ about: 'Draw pictures.', body: ['ImagesRequest', picture], streams: true },
+      ...other,
+      path: `${prefix}/images/generations`,
+      id: `createImage${at ? 'Beta' : ''}`,
+      dialect: openaiChat,
+      about: 'Create images.',
+      body: ['ImagesRequest', picture],
+      streams: true,
     },
   ]),
   {
-    ...{ ...other, path: '/v1/images/edits', id: 'editImage', dialect: openaiChat, streams: true },
-    ...{ about: 'Change pictures.', form: { model: 'text', image: 'file', prompt: 'text', n: 'text', stream: 'text' } },
+    ...other,
+    path: '/v1/images/edits',
+    id: 'editImage',
+    dialect: openaiChat,
+    streams: true,
+    about: 'Edit images.',
+    form: { model: 'text', image: 'file', prompt: 'text', n: 'text', stream: 'text' },
   },
   {
-    ...{ ...other, path: '/v1/audio/speech', id: 'createSpeech', dialect: openaiChat, answers: 'audio/*' },
-    ...{ about: 'Speak a text.', body: ['SpeechRequest', { model: 'provider/model', input: 'Hello', voice: 'alloy' }] },
+    ...other,
+    path: '/v1/audio/speech',
+    id: 'createSpeech',
+    dialect: openaiChat,
+    answers: 'audio/*',
+    about: 'Convert text to speech.',
+    body: ['SpeechRequest', { model: 'provider/model', input: 'Hello', voice: 'alloy' }],
   },
   {
-    ...{ ...other, path: '/v1/audio/transcriptions', id: 'createTranscription', dialect: openaiChat, streams: true },
-    about: 'Write down what is said.',
+    ...other,
+    path: '/v1/audio/transcriptions',
+    id: 'createTranscription',
+    dialect: openaiChat,
+    streams: true,
+    about: 'Transcribe speech to text.',
     form: { model: 'text', file: 'file', response_format: 'text', stream: 'text' },
   },
   {
-    ...{ ...other, path: '/v1/rerank', id: 'rerank', dialect: openaiChat, about: 'Put texts in order, by a question.' },
+    ...other,
+    path: '/v1/rerank',
+    id: 'rerank',
+    dialect: openaiChat,
+    about: 'Rank documents by their relevance to a query.',
     body: ['RerankRequest', { model: 'provider/model', query: 'Which is a river?', documents: ['Rhine', 'Oslo'] }],
   },
   {
-    ...{ ...other, path: '/v1/moderations', id: 'createModeration', dialect: openaiChat, about: 'Judge texts.' },
+    ...other,
+    path: '/v1/moderations',
+    id: 'createModeration',
+    dialect: openaiChat,
+    about: 'Classify texts as harmful or harmless.',
     body: ['ModerationsRequest', { model: 'provider/model', input: 'Hello' }],
   },
   ...google((path, name): readonly CallRow[] => [
     {
-      ...{ ...other, path: `${path}:embedContent`, id: `embedContent${name}`, dialect: 'gemini', parameters: inPath },
-      ...{ about: 'Turn a text into a vector.', body: ['EmbedContentRequest', { content: gemini.contents[0] }] },
+      ...other,
+      path: `${path}:embedContent`,
+      id: `embedContent${name}`,
+      dialect: 'gemini',
+      parameters: inPath,
+      about: 'Create an embedding of a text.',
+      body: ['EmbedContentRequest', { content: gemini.contents[0] }],
     },
     {
-      ...{ ...other, path: `${path}:batchEmbedContents`, id: `batchEmbedContents${name}`, dialect: 'gemini' },
-      ...{ about: 'Turn texts into vectors.', parameters: inPath },
+      ...other,
+      path: `${path}:batchEmbedContents`,
+      id: `batchEmbedContents${name}`,
+      dialect: 'gemini',
+      about: 'Create embeddings of texts.',
+      parameters: inPath,
       body: ['BatchEmbedContentsRequest', { requests: [{ content: gemini.contents[0] }] }],
     },
   ]),
   {
-    ...{ ...other, path: '/api/v3/embeddings', id: 'createArkEmbedding', dialect: 'ark' },
-    ...{ about: 'Turn texts into vectors.', body: ['EmbeddingsRequest', vectors] },
+    ...other,
+    path: '/api/v3/embeddings',
+    id: 'createArkEmbedding',
+    dialect: 'ark',
+    about: 'Create embeddings of texts.',
+    body: ['EmbeddingsRequest', vectors],
   },
   {
-    ...{ ...other, path: '/api/v3/embeddings/multimodal', id: 'createArkMultimodalEmbedding', dialect: 'ark' },
-    about: 'Turn texts and pictures into one vector.',
+    ...other,
+    path: '/api/v3/embeddings/multimodal',
+    id: 'createArkMultimodalEmbedding',
+    dialect: 'ark',
+    about: 'Create common embedding of texts and images.',
     body: ['MultimodalEmbeddingsRequest', { model: 'provider/model', input: [{ type: 'text', text: 'Hello' }] }],
   },
   {
-    ...{ ...other, path: '/api/v3/images/generations', id: 'createArkImage', dialect: 'ark', streams: true },
-    ...{ about: 'Draw pictures.', body: ['ImagesRequest', picture] },
+    ...other,
+    path: '/api/v3/images/generations',
+    id: 'createArkImage',
+    dialect: 'ark',
+    streams: true,
+    about: 'Create images.',
+    body: ['ImagesRequest', picture],
   },
   {
-    ...{ ...other, path: '/api/v3/context/create', id: 'createArkContext', dialect: 'ark' },
-    about: 'Keep the beginning of conversations at the provider.',
+    ...other,
+    path: '/api/v3/context/create',
+    id: 'createArkContext',
+    dialect: 'ark',
+    about: 'Store the beginning of conversations at the provider.',
     body: ['ContextRequest', { ...chat, model: 'provider/model', ttl: 3600 }],
   },
 ]
@@ -180,24 +272,38 @@ const counting = { tag: 'Counting' } as const
 
 const counts: readonly CallRow[] = [
   {
-    ...{ ...counting, path: '/v1/messages/count_tokens', id: 'countMessageTokens', dialect: anthropic },
-    about: 'Tell how many tokens a request to /v1/messages has.',
+    ...counting,
+    path: '/v1/messages/count_tokens',
+    id: 'countMessageTokens',
+    dialect: anthropic,
+    about: 'Count the tokens of a request to /v1/messages.',
     body: ['CountMessagesRequest', { model, messages: chat.messages }],
   },
   {
-    ...{ ...counting, path: '/v1/responses/input_tokens', id: 'countResponseTokens', dialect: responses },
-    about: 'Tell how many tokens a request to /v1/responses has.',
+    ...counting,
+    path: '/v1/responses/input_tokens',
+    id: 'countResponseTokens',
+    dialect: responses,
+    about: 'Count the tokens of a request to /v1/responses.',
     body: ['CountResponsesRequest', { model, input: 'Hello' }],
   },
   {
-    ...{ ...counting, path: '/api/v3/tokenization', id: 'countArkTokens', dialect: 'ark' },
-    about: 'Tell how many tokens texts have.',
+    ...counting,
+    path: '/api/v3/tokenization',
+    id: 'countArkTokens',
+    dialect: 'ark',
+    about: 'Count the tokens of texts.',
     body: ['TokenizationRequest', { model, text: ['Hello'] }],
   },
   ...google((path, name): readonly CallRow[] => [
     {
-      ...{ ...counting, path: `${path}:countTokens`, id: `countTokens${name}`, dialect: 'gemini', parameters: inPath },
-      ...{ about: 'Tell how many tokens a request has.', body: ['GeminiRequest', gemini] },
+      ...counting,
+      path: `${path}:countTokens`,
+      id: `countTokens${name}`,
+      dialect: 'gemini',
+      parameters: inPath,
+      about: 'Count the tokens of a request.',
+      body: ['GeminiRequest', gemini],
     },
   ]),
 ]
@@ -208,73 +314,106 @@ const stored = (
     ['/api/v3/responses', 'Ark', 'ark'],
   ] as const
 ).flatMap(([root, name, dialect]): readonly CallRow[] => {
-  const one = { tag: 'Stored responses', dialect, parameters: [pathParameter('id', 'Of a response.')] }
-  const again = [
-    queryParameter('stream', flag('Whether its events are told again.')),
-    queryParameter('starting_after', count('The number of the last event that you have heard.')),
+  const common = { tag: 'Stored responses', dialect, parameters: [pathParameter('id', 'The id of a response.')] }
+  const replay = [
+    queryParameter('stream', flag('True: the events of the response are sent again.')),
+    queryParameter('starting_after', count('The number of the last event that you have received.')),
   ]
   const paged = [
-    queryParameter('after', text('The id of the last item of the page before.')),
-    queryParameter('limit', count('How many.', { minimum: 1, maximum: 100 })),
+    queryParameter('after', text('The id of the last item of the previous page.')),
+    queryParameter('limit', count('Items per page.', { minimum: 1, maximum: 100 })),
     queryParameter('order', { type: 'string', enum: ['asc', 'desc'], description: 'Oldest or newest first.' }),
   ]
   return [
     {
-      ...{ tag: 'Stored responses', dialect, path: `${root}/compact`, id: `compact${name}Response` },
-      ...{ about: 'Press a conversation into one item.', body: ['CompactRequest', { model, input: 'Hello' }] },
+      tag: 'Stored responses',
+      dialect,
+      path: `${root}/compact`,
+      id: `compact${name}Response`,
+      about: 'Compact a conversation into one item.',
+      body: ['CompactRequest', { model, input: 'Hello' }],
     },
     {
-      ...{ ...one, method: 'GET', path: `${root}/{id}`, id: `get${name}Response`, streams: true },
-      ...{ about: 'Show a response, or tell its events again.', parameters: [...one.parameters, ...again] },
+      ...common,
+      method: 'GET',
+      path: `${root}/{id}`,
+      id: `get${name}Response`,
+      streams: true,
+      about: 'Show a response, or send its events again.',
+      parameters: [...common.parameters, ...replay],
     },
     {
-      ...{ ...one, method: 'GET', path: `${root}/{id}/input_items`, id: `list${name}ResponseInput` },
-      ...{ about: 'List what a response was asked.', parameters: [...one.parameters, ...paged] },
+      ...common,
+      method: 'GET',
+      path: `${root}/{id}/input_items`,
+      id: `list${name}ResponseInput`,
+      about: 'List the input items of a response.',
+      parameters: [...common.parameters, ...paged],
     },
     {
-      ...{ ...one, path: `${root}/{id}/cancel`, id: `cancel${name}Response` },
-      about: 'End a response that is being made in the background.',
+      ...common,
+      path: `${root}/{id}/cancel`,
+      id: `cancel${name}Response`,
+      about: 'Cancel a response that runs in the background.',
     },
     {
-      ...{ ...one, method: 'DELETE', path: `${root}/{id}`, id: `delete${name}Response` },
-      about: 'Forget a response, here and at its upstream.',
+      ...common,
+      method: 'DELETE',
+      path: `${root}/{id}`,
+      id: `delete${name}Response`,
+      about: 'Delete a response, here and at its upstream.',
     },
   ]
 })
 
 const TASKS = '/api/v3/contents/generations/tasks'
 const owned = { tag: 'Tasks and files', dialect: 'ark' } as const
-const ofTask = [pathParameter('id', 'Of a task.')]
-const ofFile = [pathParameter('id', 'Of a file.')]
+const ofTask = [pathParameter('id', 'The id of a task.')]
+const ofFile = [pathParameter('id', 'The id of a file.')]
 const listed = [
-  queryParameter('page_num', count('Which page.', { minimum: 1, maximum: 500 })),
-  queryParameter('page_size', count('How many rows a page has.', { minimum: 1, maximum: 500 })),
-  queryParameter('filter.status', text('Only those that are so.')),
-  queryParameter('filter.task_ids', listOf({ type: 'string' }, 'Only these.')),
-  queryParameter('filter.model', text('Only of this model.')),
+  queryParameter('page_num', count('The number of the page.', { minimum: 1, maximum: 500 })),
+  queryParameter('page_size', count('Rows per page.', { minimum: 1, maximum: 500 })),
+  queryParameter('filter.status', text('Only tasks with this status.')),
+  queryParameter('filter.task_ids', listOf({ type: 'string' }, 'Only tasks with these ids.')),
+  queryParameter('filter.model', text('Only tasks of this model.')),
 ]
 
 const ownedRows: readonly CallRow[] = [
   {
-    ...{ ...owned, path: TASKS, id: 'createTask', forwarded: true, about: 'Begin a film.' },
+    ...owned,
+    path: TASKS,
+    id: 'createTask',
+    forwarded: true,
+    about: 'Start a video generation task.',
     body: ['TaskRequest', { model: 'provider/model', content: [{ type: 'text', text: 'A river, seen from above' }] }],
   },
   { ...owned, method: 'GET', path: TASKS, id: 'listTasks', about: "List the account's tasks.", parameters: listed },
   { ...owned, method: 'GET', path: `${TASKS}/{id}`, id: 'getTask', about: 'Show a task.', parameters: ofTask },
   {
-    ...{ ...owned, method: 'DELETE', path: `${TASKS}/{id}`, id: 'deleteTask', parameters: ofTask },
-    about: 'Cancel a task that waits, or forget one that is over.',
+    ...owned,
+    method: 'DELETE',
+    path: `${TASKS}/{id}`,
+    id: 'deleteTask',
+    parameters: ofTask,
+    about: 'Cancel a waiting task, or delete a finished one.',
   },
   {
-    ...{ ...owned, path: '/api/v3/files', id: 'uploadFile', form: { file: 'file', purpose: 'text' } },
-    about: 'Put a file at the provider.',
+    ...owned,
+    path: '/api/v3/files',
+    id: 'uploadFile',
+    form: { file: 'file', purpose: 'text' },
+    about: 'Upload a file to the provider.',
   },
   { ...owned, method: 'GET', path: '/api/v3/files', id: 'listFiles', about: "List the account's files." },
   { ...owned, method: 'GET', path: '/api/v3/files/{id}', id: 'getFile', about: 'Show a file.', parameters: ofFile },
   {
-    ...{ ...owned, method: 'DELETE', path: '/api/v3/files/{id}', id: 'deleteFile', about: 'Remove a file.' },
+    ...owned,
+    method: 'DELETE',
+    path: '/api/v3/files/{id}',
+    id: 'deleteFile',
+    about: 'Delete a file.',
     parameters: ofFile,
   },
 ]
 
-export const callRows: readonly CallRow[] = [...talks, ...others, ...counts, ...stored, ...ownedRows]
+export const callRows: readonly CallRow[] = [...generations, ...others, ...counts, ...stored, ...ownedRows]

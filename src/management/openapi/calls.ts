@@ -1,4 +1,4 @@
-// The LLM endpoints as operations: their headers, their bodies, and the errors of their dialect.
+// Describes the LLM endpoints as OpenAPI operations: headers, bodies, and errors of their dialect.
 
 import type { ErrorCode } from '../../base/errors.ts'
 import { errorRows } from '../../base/errors.ts'
@@ -8,36 +8,44 @@ import type { Answer, Content, JsonSchema, Operation, Parameter } from './operat
 import { headerRef, JSON_TYPE, listOf, openObject, refTo, text } from './operation.ts'
 
 const header = (name: string, description: string, schema: JsonSchema = { type: 'string' }): Parameter => ({
-  ...{ name, in: 'header', description, schema },
+  name,
+  in: 'header',
+  description,
+  schema,
 })
 
 const callHeaders: readonly Parameter[] = [
-  header('Idempotency-Key', 'Sent again with the same request within a day: executed once, charged once.', {
-    ...{ type: 'string', minLength: 1, maxLength: 255 },
+  header('Idempotency-Key', 'A request that is sent again with the same key within a day is executed and charged once.', {
+    type: 'string',
+    minLength: 1,
+    maxLength: 255,
   }),
-  header('X-Weir-Tags', 'Words for the record, as `name=value` with commas between.'),
-  header('X-Weir-Translate', '`strict`: refuse what the upstream cannot be told, instead of leaving it out.', {
-    ...{ type: 'string', enum: ['strict'] },
+  header('X-Weir-Tags', 'Tags for the record of the call: `name=value`, separated by commas.'),
+  header('X-Weir-Translate', '`strict`: refuse a request that cannot be translated completely, instead of leaving fields out.', {
+    type: 'string',
+    enum: ['strict'],
   }),
-  header('X-Weir-Comments', '`on`: figures at the end of a stream as a comment. `off`: no comments while it waits.', {
-    ...{ type: 'string', enum: ['on', 'off'] },
+  header('X-Weir-Comments', '`on`: a comment with usage and cost at the end of a stream. `off`: no keep-alive comments.', {
+    type: 'string',
+    enum: ['on', 'off'],
   }),
-  header('X-Weir-Explain', '`dry`: tell what the call would meet, and do not make it.', {
-    ...{ type: 'string', enum: ['dry'] },
+  header('X-Weir-Explain', '`dry`: explain what would happen to the call, without making it.', {
+    type: 'string',
+    enum: ['dry'],
   }),
 ]
 
 const dialectHeaders: Readonly<Partial<Record<CallRow['dialect'], readonly Parameter[]>>> = {
   'anthropic-messages': [
-    header('anthropic-version', 'As the SDKs send it.', { type: 'string', examples: ['2023-06-01'] }),
-    header('anthropic-beta', 'Passed on to upstreams of the same dialect.'),
+    header('anthropic-version', 'The API version that the SDKs send.', { type: 'string', examples: ['2023-06-01'] }),
+    header('anthropic-beta', 'Forwarded to upstreams of the same dialect.'),
   ],
 }
 
 const stages = ['Auth', 'RateLimit', 'Route', 'Adapter', 'Breakdown'].map(stage => `X-Pipeline-${stage}`)
 
-/** Whose account it is, what lies there, or how it is asked makes these; no call does. */
-const OF_OTHERS: readonly ErrorCode[] = [
+/** Errors that a call cannot get: they belong to management, stored objects and other endpoints. */
+const NOT_OF_CALLS: readonly ErrorCode[] = [
   ...(['token_invalid', 'role_too_low', 'resource_unknown', 'version_stale', 'name_taken', 'state_unfit'] as const),
   ...(['field_unknown', 'path_unknown', 'method_not_allowed', 'upgrade_refused', 'form_invalid'] as const),
   ...(['response_unknown', 'response_unfit', 'task_unknown', 'tasks_too_many', 'file_unknown'] as const),
@@ -52,10 +60,10 @@ const BODY_CODES: readonly ErrorCode[] = [
 const LIMIT_CODES: readonly ErrorCode[] = ['qpm_exceeded', 'rpd_exceeded', 'explained_too_often']
 const MODEL_CODES: readonly ErrorCode[] = ['model_malformed', 'model_forbidden', 'provider_unknown', 'model_unknown']
 
-/** `managed`: what the management interface alone refuses with. */
+/** `managed`: errors that only the management interface returns. */
 function codesOf(row: CallRow, managed: ReadonlySet<ErrorCode>): readonly ErrorCode[] {
   if (row.forwarded) {
-    const all = (Object.keys(errorRows) as ErrorCode[]).filter(code => !OF_OTHERS.includes(code) && !managed.has(code))
+    const all = (Object.keys(errorRows) as ErrorCode[]).filter(code => !NOT_OF_CALLS.includes(code) && !managed.has(code))
     const form: readonly ErrorCode[] = row.form ? ['form_invalid'] : []
     const state: readonly ErrorCode[] =
       row.body?.[0] === 'ResponsesRequest' ? ['response_unknown', 'response_unfit'] : []
@@ -74,8 +82,14 @@ function codesOf(row: CallRow, managed: ReadonlySet<ErrorCode>): readonly ErrorC
 export function describeCall(row: CallRow, managed: ReadonlySet<ErrorCode>): Operation {
   const { path, id, tag, about, dialect, parameters = [], generates = false, forwarded = false } = row
   return {
-    ...{ method: row.method ?? 'POST', path, operationId: id, tag, summary: about, dialect },
-    ...{ auth: row.auth ?? 'key', who: 'an API key' },
+    method: row.method ?? 'POST',
+    path,
+    operationId: id,
+    tag,
+    summary: about,
+    dialect,
+    auth: row.auth ?? 'key',
+    who: 'an API key',
     parameters: [...parameters, ...(dialectHeaders[dialect] ?? []), ...(forwarded ? callHeaders : [])],
     ...(bodyOf(row) && { requestBody: { required: true, content: bodyOf(row)! } }),
     responses: {
@@ -90,7 +104,7 @@ function bodyOf({ body, form }: CallRow): Readonly<Record<string, Content>> | un
   if (form !== undefined) {
     const fields = Object.entries(form).map(([name, kind]) => {
       const file = { type: 'string', format: 'binary', description: 'A file.' }
-      return [name, kind === 'file' ? file : text('A text.')] as const
+      return [name, kind === 'file' ? file : text('A string.')] as const
     })
     const required = Object.keys(form).slice(0, 2)
     return { 'multipart/form-data': { schema: openObject(Object.fromEntries(fields), required) } }
@@ -103,9 +117,9 @@ function bodyOf({ body, form }: CallRow): Readonly<Record<string, Content>> | un
 function answerOf({ generates, forwarded, streams, answers, answersList, dialect }: CallRow): Answer {
   const own = ['X-Request-Id', ...(forwarded ? ['X-Weir-Attempts', 'X-Weir-Loss'] : [])]
   const names = [...own, ...(generates ? [...stages, 'X-Weir-Cap', 'X-Weir-Replayed'] : [])]
-  const one = openObject({}, [], `As the dialect has it (${dialect}).`)
-  const plain = { schema: answersList ? listOf(one) : one }
-  const events = { schema: text('Server-sent events, as the dialect has them; ours are comments.') }
+  const object = openObject({}, [], `The answer in the dialect ${dialect}.`)
+  const plain = { schema: answersList ? listOf(object) : object }
+  const events = { schema: text('Server-sent events of the dialect. The gateway itself only adds comments.') }
   const type = answers ?? JSON_TYPE
   return {
     description: 'The answer.',
@@ -117,7 +131,7 @@ function answerOf({ generates, forwarded, streams, answers, answersList, dialect
   }
 }
 
-/** A refused key says so by its header everywhere; what each stage did, a generating call says of every error. */
+/** Errors of generating calls have the headers of all stages. Other endpoints only have that of a refused key. */
 function withStages(answers: Readonly<Record<string, Answer>>, generates: boolean): Record<string, Answer> {
   return Object.fromEntries(
     Object.entries(answers).map(([status, answer]) => {

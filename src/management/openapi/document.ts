@@ -1,4 +1,4 @@
-// The whole interface as one OpenAPI 3.1 document: made from the rows that answer, so that it says what is so.
+// Builds the OpenAPI 3.1 document of the whole interface from the endpoint rows, so that it matches the code.
 
 import { createHash } from 'node:crypto'
 import type { ErrorCode } from '../../base/errors.ts'
@@ -23,30 +23,30 @@ export interface OpenApi {
   readonly tags: readonly Tag[]
   readonly paths: Readonly<Record<string, Readonly<Record<string, DocumentOperation>>>>
   readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>
-  /** Every code, with its status, whether the same request may succeed later, and its text. */
+  /** Every error code with its status, its text, and whether the same request may succeed later. */
   readonly 'x-weir-errors': typeof errorTable
 }
 
 export interface DocumentOperation extends Omit<Operation, 'method' | 'path' | 'tag' | 'auth' | 'who' | 'dialect'> {
   readonly tags: readonly [string]
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
-  /** Who may, in words. */
+  /** Who may use the operation, in words. */
   readonly 'x-weir-who': string
 }
 
 const ABOUT = `A gateway for calls to large language models. One key, any dialect, every model; each call is limited,
-priced, billed and written down.
+priced, billed and recorded.
 
 Calls are made with an API key (\`wk-…\`). The management interface takes a management token (JWT) and nothing else;
 the two are not interchangeable. Money is US dollars as decimal text. Times are UTC.
 
-Unknown fields are refused and named. Lists have pages: \`limit\`, \`after\`, \`sort\`. What can be changed has an
-\`ETag\`; send it as \`If-Match\`, and a change of somebody else in between is told as 412.`
+Unknown fields are refused by name. Lists have pages: \`limit\`, \`after\`, \`sort\`. Resources that can be changed have
+an \`ETag\`. Send it as \`If-Match\`: if another change came in between, the answer is 412.`
 
 export interface DocumentParts {
   readonly managed: readonly WebEndpoint[]
   readonly version: string
-  /** Waited for between the rows: there are many, and calls are served by the same thread. */
+  /** Awaited between the rows: there are many, and the same thread serves calls. */
   pause(): Promise<void>
 }
 
@@ -80,20 +80,23 @@ export async function buildDocument({ managed, version, pause }: DocumentParts):
   }
 }
 
-const carrier = (place: string, name: string): object => ({ type: 'apiKey', in: place, name })
+const keyScheme = (place: string, name: string): object => ({ type: 'apiKey', in: place, name })
 
 const securitySchemes: Readonly<Record<string, object>> = {
   key: {
-    ...{ type: 'http', scheme: 'bearer' },
-    description: 'An API key: `Authorization: Bearer wk-…`. The recommended way.',
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An API key: `Authorization: Bearer wk-…`. This is the recommended header.',
   },
-  xApiKey: { ...carrier('header', 'x-api-key'), description: 'An API key, as Anthropic’s clients send it.' },
-  googApiKey: { ...carrier('header', 'x-goog-api-key'), description: 'An API key, as Google’s clients send it.' },
-  apiKey: { ...carrier('header', 'api-key'), description: 'An API key, as Azure’s clients send it.' },
-  keyInQuery: { ...carrier('query', 'key'), description: 'An API key in the address, where others may log it.' },
+  xApiKey: { ...keyScheme('header', 'x-api-key'), description: 'An API key, as Anthropic’s clients send it.' },
+  googApiKey: { ...keyScheme('header', 'x-goog-api-key'), description: 'An API key, as Google’s clients send it.' },
+  apiKey: { ...keyScheme('header', 'api-key'), description: 'An API key, as Azure’s clients send it.' },
+  keyInQuery: { ...keyScheme('query', 'key'), description: 'An API key in the query string. Servers on the way may log it.' },
   token: {
-    ...{ type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
-    description: 'A management token, from `/api/auth`. An API key will not do.',
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'A management token from `/api/auth`. An API key is not accepted.',
   },
 }
 
@@ -103,37 +106,37 @@ const securityOf: Readonly<Record<Operation['auth'], DocumentOperation['security
   nobody: [],
 }
 
-const told = (description: string, example?: string): object => ({
+const describeHeader = (description: string, example?: string): object => ({
   description,
   schema: { type: 'string', ...(example !== undefined && { examples: [example] }) },
 })
 
 const headers: Readonly<Record<string, object>> = {
-  'X-Request-Id': told('The id of this request; `request-id` says the same.', 'req_00000000001'),
-  'X-Pipeline-Auth': told('The key: `pass (<n>ms, tier=<tier>)` or `fail (<n>ms)`.', 'pass (0ms, tier=pro)'),
-  'X-Pipeline-RateLimit': told('Limits: `pass (<n>ms)` or `fail (<n>ms, reason=<reason>)`.', 'pass (0ms)'),
-  'X-Pipeline-Route': told('Where to: `pass (<n>ms, <provider>→<model>)` or `fail (<n>ms)`.', 'pass (0ms, demo→echo)'),
-  'X-Pipeline-Adapter': told('The upstream: `done (<n>ms)` or `fail (<n>ms)`.', 'done (1ms)'),
-  'X-Pipeline-Breakdown': told('Milliseconds of each step.', 'fwd=12 cost=0 deduct=1 record=0 bodies=0'),
-  'X-Weir-Attempts': told('How often it was tried.', '1'),
-  'X-Weir-Loss': told('What the upstream could not be told, in short codes.', 'logit_bias'),
-  'X-Weir-Cap': told('To how many tokens the answer was cut, for a key that wants that.', '512'),
-  'X-Weir-Replayed': told('The id of the call whose answer is given again.', 'req_00000000001'),
-  'X-Weir-Clamped': told('That a page is smaller than was asked for.', 'limit=200'),
-  'ETag': told('What you have seen, for If-Match and If-None-Match.', '"3"'),
-  'Retry-After': told('Seconds to wait.', '1'),
+  'X-Request-Id': describeHeader('The id of this request; `request-id` has the same value.', 'req_00000000001'),
+  'X-Pipeline-Auth': describeHeader('The check of the key: `pass (<n>ms, tier=<tier>)` or `fail (<n>ms)`.', 'pass (0ms, tier=pro)'),
+  'X-Pipeline-RateLimit': describeHeader('The check of the limits: `pass (<n>ms)` or `fail (<n>ms, reason=<reason>)`.', 'pass (0ms)'),
+  'X-Pipeline-Route': describeHeader('The route: `pass (<n>ms, <provider>→<model>)` or `fail (<n>ms)`.', 'pass (0ms, demo→echo)'),
+  'X-Pipeline-Adapter': describeHeader('The request to the upstream: `done (<n>ms)` or `fail (<n>ms)`.', 'done (1ms)'),
+  'X-Pipeline-Breakdown': describeHeader('The milliseconds of each step.', 'fwd=12 cost=0 deduct=1 record=0 bodies=0'),
+  'X-Weir-Attempts': describeHeader('The number of attempts.', '1'),
+  'X-Weir-Loss': describeHeader('What the translation could not carry, as short codes.', 'logit_bias'),
+  'X-Weir-Cap': describeHeader('The number of tokens to which the answer was limited, for a key with clamping.', '512'),
+  'X-Weir-Replayed': describeHeader('The id of the earlier call whose answer is sent again.', 'req_00000000001'),
+  'X-Weir-Clamped': describeHeader('The page is smaller than requested.', 'limit=200'),
+  'ETag': describeHeader('The version of the resource, for If-Match and If-None-Match.', '"3"'),
+  'Retry-After': describeHeader('Seconds to wait.', '1'),
 }
 
 const sorted = <T>(named: Readonly<Record<string, T>>): Record<string, T> =>
   Object.fromEntries(Object.entries(named).sort(([a], [b]) => (a < b ? -1 : 1)))
 
-interface Shared extends Pick<OpenApi, 'paths'> {
+interface SharedAnswers extends Pick<OpenApi, 'paths'> {
   readonly responses: Readonly<Record<string, object>>
 }
 
-/** An answer that several operations have is told once. */
-async function sharedAnswers(operations: readonly Operation[], pause: () => Promise<void>): Promise<Shared> {
-  const seen = new Map<string, number>()
+/** Moves answers that several operations have to the components. */
+async function sharedAnswers(operations: readonly Operation[], pause: () => Promise<void>): Promise<SharedAnswers> {
+  const uses = new Map<string, number>()
   const keys = new Map<object, string>()
   const keyOf = (answer: object): string => {
     const key = keys.get(answer) ?? JSON.stringify(answer)
@@ -141,11 +144,11 @@ async function sharedAnswers(operations: readonly Operation[], pause: () => Prom
     return key
   }
   for (const { responses } of operations) {
-    for (const answer of Object.values(responses)) seen.set(keyOf(answer), (seen.get(keyOf(answer)) ?? 0) + 1)
+    for (const answer of Object.values(responses)) uses.set(keyOf(answer), (uses.get(keyOf(answer)) ?? 0) + 1)
     await pause()
   }
   const responses: Record<string, object> = {}
-  // Named by what it says: another operation must not rename it.
+  // The name depends on the contents, so that a new operation does not rename other answers.
   const nameOf = (status: string, answer: object): string => {
     const name = `Answer-${status}-${createHash('sha256').update(keyOf(answer)).digest('hex').slice(0, 6)}`
     responses[name] = answer
@@ -155,7 +158,7 @@ async function sharedAnswers(operations: readonly Operation[], pause: () => Prom
   for (const operation of operations) {
     const { method, path, tag, auth, who, dialect: _, responses: own, ...rest } = operation
     const answers = Object.entries(own).map(([status, answer]) => {
-      const isShared = seen.get(keyOf(answer))! > 1
+      const isShared = uses.get(keyOf(answer))! > 1
       return [status, isShared ? { $ref: `#/components/responses/${nameOf(status, answer)}` } : answer] as const
     })
     paths[path] = {

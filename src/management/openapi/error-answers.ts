@@ -1,5 +1,4 @@
-// The errors that an operation can answer with, by status, from the one table of errors, each with an example in the
-// words of its dialect.
+// Describes the errors of an operation by status, from the table of errors, each with an example in its dialect.
 
 import type { ErrorCode } from '../../base/errors.ts'
 import { errorRows, Refusal, speakRefusal } from '../../base/errors.ts'
@@ -17,16 +16,16 @@ export const errorSchemaOf: Readonly<Record<ErrorDialectName, string>> = {
 }
 
 const requestId = text('The id of the request, as in the header x-request-id.')
-const message = text('For a person to read.')
+const message = text('A text for people.')
 const orNull = { type: ['string', 'null'] }
 
 export const errorSchemas: Readonly<Record<string, JsonSchema>> = {
   Error: closedObject({
     error: closedObject({
       message,
-      type: text('The kind of error; authentication_error where a credential is missing or wrong.'),
-      param: { ...orNull, description: 'The field at fault.' },
-      code: { ...orNull, description: 'Stable, for programs.' },
+      type: text('The kind of error; authentication_error if a credential is missing or wrong.'),
+      param: { ...orNull, description: 'The field that is wrong.' },
+      code: { ...orNull, description: 'The error code, for programs; it does not change.' },
     }),
     request_id: requestId,
   }),
@@ -39,14 +38,17 @@ export const errorSchemas: Readonly<Record<string, JsonSchema>> = {
     error: closedObject({
       code: { type: 'integer', description: 'The status.' },
       message,
-      status: text('As Google names it, such as UNAUTHENTICATED.'),
-      type: text('authentication_error where the key is missing or wrong, else our own code.'),
-      details: listOf(openObject({ '@type': text('Which detail it is.') }, ['@type'])),
+      status: text("Google's status, such as UNAUTHENTICATED."),
+      type: text('authentication_error if the key is missing or wrong, otherwise the error code of Weir.'),
+      details: listOf(openObject({ '@type': text('The type of the detail.') }, ['@type'])),
     }),
   }),
   ArkError: closedObject({
     error: closedObject({
-      ...{ code: text('As Ark names it.'), message, param: text('The field.'), type: text('The kind.') },
+      code: text("Ark's error code."),
+      message,
+      param: text('The field that is wrong.'),
+      type: text('The kind of error.'),
     }),
     request_id: requestId,
   }),
@@ -54,7 +56,7 @@ export const errorSchemas: Readonly<Record<string, JsonSchema>> = {
 
 const REQUEST_ID = 'req_00000000001'
 
-function inWords(code: ErrorCode, dialect: ErrorDialectName): { status: number; body: unknown } {
+function writeExample(code: ErrorCode, dialect: ErrorDialectName): { status: number; body: unknown } {
   const { status, body } = errorDialects[dialect].writeError(speakRefusal(new Refusal(code, ''), REQUEST_ID))
   return { status, body: JSON.parse(body) as unknown }
 }
@@ -63,7 +65,7 @@ const RETRIED = [429, 503, 529]
 
 const known = new Map<string, Readonly<Record<string, Answer>>>()
 
-/** By status, lowest first. Most operations have the same, which is made once. */
+/** By status, lowest first. Cached, because most operations have the same errors. */
 export function errorAnswers(codes: readonly ErrorCode[], dialect: ErrorDialectName): Readonly<Record<string, Answer>> {
   const key = [dialect, ...codes].join()
   const answers = known.get(key) ?? makeAnswers(codes, dialect)
@@ -75,13 +77,13 @@ function makeAnswers(codes: readonly ErrorCode[], dialect: ErrorDialectName): Re
   const schema = refTo(errorSchemaOf[dialect])
   const byStatus = new Map<number, ErrorCode[]>()
   for (const code of new Set(codes)) {
-    const { status } = inWords(code, dialect)
+    const { status } = writeExample(code, dialect)
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])
   }
   const answers = [...byStatus]
     .sort(([a], [b]) => a - b)
     .map(([status, own]) => {
-      const example = { value: inWords(own[0]!, dialect).body }
+      const example = { value: writeExample(own[0]!, dialect).body }
       const answer: Answer = {
         description: own.length === 1 ? errorRows[own[0]!].message : own.map(code => `\`${code}\``).join(', '),
         ...(RETRIED.includes(status) && { headers: { 'Retry-After': headerRef('Retry-After') } }),
@@ -93,13 +95,13 @@ function makeAnswers(codes: readonly ErrorCode[], dialect: ErrorDialectName): Re
   return Object.fromEntries(answers)
 }
 
-/** Every error there is, once: answers name them by their codes. */
+/** The table of all errors; answers refer to it by their codes. */
 export const errorTable = Object.fromEntries(
   Object.entries(errorRows).map(([code, { status, retry, message: says }]) => [code, { status, retry, message: says }]),
 )
 
-/** For whatever went wrong that nobody foresaw. */
+/** For unexpected errors. */
 export const anyOther = (dialect: ErrorDialectName): Answer => ({
-  description: 'Any other error, in the same shape.',
+  description: 'Any other error, in the same form.',
   content: { [JSON_TYPE]: { schema: refTo(errorSchemaOf[dialect]) } },
 })

@@ -1,4 +1,4 @@
-// /llms.txt: what a program that reads needs to know first, in one screen.
+// Writes /llms.txt: the most important facts about the interface on one screen, for language models.
 
 import type { OpenApi } from './document.ts'
 
@@ -11,11 +11,11 @@ export function writeLlmsText({ info, paths }: OpenApi): string {
   return `# Weir
 
 > A self-hosted gateway for calls to large language models: one API key and any dialect for every model, each call
-> limited, priced, billed and written down. Version ${info.version}.
+> limited, priced, billed and recorded. Version ${info.version}.
 
 ## Call a model
 
-The model is named \`<provider>/<model>\`, for example \`demo/echo\`. \`GET /v1/models\` lists all; nobody is asked.
+The model is named \`<provider>/<model>\`, for example \`demo/echo\`. \`GET /v1/models\` lists all models, without a key.
 
     curl $WEIR/v1/chat/completions -H "Authorization: Bearer $KEY" -H "Content-Type: application/json" \\
       -d '{"model":"demo/echo","messages":[{"role":"user","content":"Hello"}]}'
@@ -31,8 +31,8 @@ The model is named \`<provider>/<model>\`, for example \`demo/echo\`. \`GET /v1/
 - Calls: an API key, \`wk-\` and 36 characters, as \`Authorization: Bearer <key>\` or \`x-api-key: <key>\`.
 - Management (\`/api/web/*\`: ${areas}):
   a token (JWT) from \`${signIn}\`, as \`Authorization: Bearer <token>\`. The two are not interchangeable.
-- Public (\`/api/public/models\`, \`/api/public/providers\`, \`/api/public/pricing\`, \`/api/public/settings\`): nobody
-  is asked.
+- Public (\`/api/public/models\`, \`/api/public/providers\`, \`/api/public/pricing\`, \`/api/public/settings\`): no
+  credential is needed.
 
 ## Read on
 

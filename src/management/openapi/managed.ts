@@ -1,4 +1,4 @@
-// The management interface, described from the very rows that answer it: what they read is what is described.
+// Describes the management interface from its endpoint rows, with the same schemas that parse the requests.
 
 import type { ErrorCode } from '../../base/errors.ts'
 import type { Who } from '../actor.ts'
@@ -15,16 +15,18 @@ const DIALECT = 'openai-chat'
 export function describeManaged(row: WebEndpoint, schemas: Schemas): Operation {
   const isAuth = row.path.startsWith('/api/auth/')
   const { method, who, about, reserved = {} } = row
-  const held = Object.entries(Object.groupBy(Object.entries(reserved), ([, role]) => role)).map(
+  const reservedTexts = Object.entries(Object.groupBy(Object.entries(reserved), ([, role]) => role)).map(
     ([role, fields]) => `Only ${role}s may set ${fields!.map(([field]) => `\`${field}\``).join(', ')}.`,
   )
   return {
-    ...{ method, path: row.path.replaceAll('*}', '}'), operationId: operationIdOf(row) },
+    method,
+    path: row.path.replaceAll('*}', '}'),
+    operationId: operationIdOf(row),
     tag: isAuth ? 'Sign in' : row.path.split('/')[3]!,
     summary: about,
-    ...(held.length > 0 && { description: held.join(' ') }),
+    ...(reservedTexts.length > 0 && { description: reservedTexts.join(' ') }),
     auth: who === 'nobody' ? 'nobody' : 'token',
-    who: inWords(who, method),
+    who: whoText(who, method),
     dialect: DIALECT,
     parameters: [...parametersOf(row, schemas), ...(isEdit(row) ? [ifMatch] : [])],
     ...(row.body && { requestBody: { required: true, content: { [JSON_TYPE]: bodyOf(row, schemas) } } }),
@@ -36,12 +38,12 @@ export function describeManaged(row: WebEndpoint, schemas: Schemas): Operation {
   }
 }
 
-/** Something that is there is changed or removed. */
+/** True if the endpoint changes or removes an existing resource. */
 const isEdit = ({ method, params }: WebEndpoint): boolean => method !== 'GET' && params !== undefined
 
-function inWords(who: Who, method: WebEndpoint['method']): string {
-  if (who === 'nobody') return 'anybody'
-  if (who === 'person') return 'whoever is signed in'
+function whoText(who: Who, method: WebEndpoint['method']): string {
+  if (who === 'nobody') return 'everybody'
+  if (who === 'person') return 'everybody who is signed in'
   if ('site' in who) return staff[who.site]
   const members = { viewer: 'members', developer: 'developers and managers', manager: 'managers' }[who.account]
   return `${members} of the account; ${staff[method === 'GET' ? 'support' : 'admin']}`
@@ -50,17 +52,19 @@ function inWords(who: Who, method: WebEndpoint['method']): string {
 const staff = { support: 'support, admins and owners', admin: 'admins and owners', owner: 'owners' } as const
 
 const ifMatch: Parameter = {
-  ...{ name: 'If-Match', in: 'header', schema: { type: 'string', examples: ['"3"'] } },
-  description: 'The ETag of what you have seen. If it has been changed since then, nothing is done: 412.',
+  name: 'If-Match',
+  in: 'header',
+  schema: { type: 'string', examples: ['"3"'] },
+  description: 'The ETag of the version that you have read. If the resource has changed since then, the answer is 412.',
 }
 
 function parametersOf({ params, query, path }: WebEndpoint, schemas: Schemas): readonly Parameter[] {
   const [inPath, inQuery] = [params, query].map(schema => schema && fieldsOf(schemas.describe(schema, 'input')))
-  const takesRest = path.endsWith('*}') ? ' It may hold slashes.' : ''
+  const takesRest = path.endsWith('*}') ? ' It may contain slashes.' : ''
   return [
     ...(inPath ?? []).map(({ name, description, schema }): Parameter => {
-      const about = `${description ?? ''}${takesRest}`.trim()
-      return { name, in: 'path', required: true, ...(about !== '' && { description: about }), schema }
+      const fullText = `${description ?? ''}${takesRest}`.trim()
+      return { name, in: 'path', required: true, ...(fullText !== '' && { description: fullText }), schema }
     }),
     ...(inQuery ?? []).map(({ required, ...field }): Parameter => {
       return { ...field, in: 'query', ...(required && { required }) }
@@ -100,7 +104,7 @@ function answerOf(row: WebEndpoint, schemas: Schemas): Answer {
     ...(isOne && { ETag: headerRef('ETag') }),
   }
   return {
-    description: row.status === 202 ? 'Begun.' : row.status === 201 ? 'Made.' : 'Done.',
+    description: row.status === 202 ? 'Started.' : row.status === 201 ? 'Created.' : 'Done.',
     ...(Object.keys(headers).length > 0 && { headers }),
     content: Object.fromEntries(typesOf(row).map(type => [type, type === JSON_TYPE ? { schema } : asText])),
   }
@@ -109,34 +113,34 @@ function answerOf(row: WebEndpoint, schemas: Schemas): Answer {
 const asText: Content = { schema: { type: 'string' } }
 const formats: Readonly<Record<string, string>> = { csv: 'text/csv', ndjson: 'application/x-ndjson', json: JSON_TYPE }
 
-/** Where one may choose, the query says among what. */
+/** The content types of the answer: those of the query parameter `format`, else JSON. */
 function typesOf({ query }: WebEndpoint): readonly string[] {
   const { format } = (query?.shape ?? {}) as { format?: { unwrap?(): { options?: readonly string[] } } }
   const options = format?.unwrap?.().options
   return options?.map(option => formats[option] ?? 'text/plain') ?? [JSON_TYPE]
 }
 
-/** What follows from the row itself, and what it says beyond that. */
+/** The errors that follow from the row, and those that refusals.ts adds. */
 function codesOf(row: WebEndpoint): readonly ErrorCode[] {
   const { method, who, params, query, body, reserved } = row
   const isNobody = who === 'nobody'
   const mayBeTooLow = (typeof who === 'object' && 'site' in who) || Object.keys(reserved ?? {}).length > 0
-  const asked: ErrorCode[] = ['field_unknown']
-  if (query !== undefined) asked.push('field_invalid', 'field_duplicate')
+  const codes: ErrorCode[] = ['field_unknown']
+  if (query !== undefined) codes.push('field_invalid', 'field_duplicate')
   if (body !== undefined) {
-    asked.push('field_invalid', 'json_invalid', 'body_not_object', 'body_too_large', 'body_too_slow')
-    asked.push('body_in_pieces', 'content_type_unsupported', 'encoding_refused', 'json_too_deep', 'json_too_many')
+    codes.push('field_invalid', 'json_invalid', 'body_not_object', 'body_too_large', 'body_too_slow')
+    codes.push('body_in_pieces', 'content_type_unsupported', 'encoding_refused', 'json_too_deep', 'json_too_many')
   }
-  if (!isNobody) asked.push('token_invalid')
-  if (!isNobody || body !== undefined) asked.push('concurrency_exceeded')
-  if (!isNobody && method !== 'GET') asked.push('tried_too_often')
-  if (mayBeTooLow) asked.push('role_too_low')
-  if (params !== undefined) asked.push('resource_unknown')
-  if (isEdit(row)) asked.push('version_stale')
-  asked.push('overloaded', 'storage_away')
-  if (method !== 'GET') asked.push('storage_full')
-  if (row.path.startsWith('/api/auth/')) asked.push(...refusalsOfStrangers)
-  return [...asked, ...(refusals[operationIdOf(row)] ?? [])]
+  if (!isNobody) codes.push('token_invalid')
+  if (!isNobody || body !== undefined) codes.push('concurrency_exceeded')
+  if (!isNobody && method !== 'GET') codes.push('tried_too_often')
+  if (mayBeTooLow) codes.push('role_too_low')
+  if (params !== undefined) codes.push('resource_unknown')
+  if (isEdit(row)) codes.push('version_stale')
+  codes.push('overloaded', 'storage_away')
+  if (method !== 'GET') codes.push('storage_full')
+  if (row.path.startsWith('/api/auth/')) codes.push(...refusalsOfStrangers)
+  return [...codes, ...(refusals[operationIdOf(row)] ?? [])]
 }
 
 const verbs = { GET: 'get', POST: 'post', PUT: 'set', PATCH: 'update', DELETE: 'delete' } as const
@@ -147,12 +151,12 @@ export function operationIdOf({ method, path, query, status }: WebEndpoint): str
   const isList = method === 'GET' && query !== undefined && 'after' in query.shape
   const isNew = method === 'POST' && status === 201
   const verb = isList ? 'list' : isNew ? 'create' : verbs[method]
-  const said = segments.flatMap((segment, at) => {
+  const words = segments.flatMap((segment, at) => {
     if (segment.startsWith('{')) return []
     const isOne = segments[at + 1]?.startsWith('{') === true || (isNew && at === segments.length - 1)
     return segment.split('-').map((word, index, all) => (isOne && index === all.length - 1 ? singular(word) : word))
   })
-  return [verb, ...said.map(word => word.charAt(0).toUpperCase() + word.slice(1))].join('')
+  return [verb, ...words.map(word => word.charAt(0).toUpperCase() + word.slice(1))].join('')
 }
 
 function singular(word: string): string {

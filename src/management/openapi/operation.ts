@@ -1,4 +1,4 @@
-// One operation of the interface as its description (OpenAPI 3.1) has it, and the few shapes that all of them share.
+// The type of one OpenAPI operation, and helpers for its schemas and parameters.
 
 import type { ErrorDialectName } from '../../protocols/list.ts'
 
@@ -21,22 +21,22 @@ export interface Answer {
   readonly description: string
   readonly headers?: Readonly<Record<string, object>>
   readonly content?: Readonly<Record<string, Content>>
-  /** Of base/errors.ts. */
+  /** Error codes of base/errors.ts. */
   readonly 'x-weir-codes'?: readonly string[]
 }
 
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
-  /** With `{name}` for what varies. */
+  /** Contains `{name}` for each path parameter. */
   readonly path: string
   readonly operationId: string
   readonly tag: string
   readonly summary: string
   readonly description?: string
   readonly auth: 'key' | 'token' | 'nobody'
-  /** Who may, in words. */
+  /** Who may use the operation, in words. */
   readonly who: string
-  /** In which its errors are spoken. */
+  /** The dialect of its errors. */
   readonly dialect: ErrorDialectName
   readonly parameters: readonly Parameter[]
   readonly requestBody?: { readonly required: true; readonly content: Readonly<Record<string, Content>> }
@@ -50,22 +50,26 @@ export const refTo = (schema: string): JsonSchema => ({ $ref: `#/components/sche
 export const headerRef = (header: string): object => ({ $ref: `#/components/headers/${header}` })
 
 export const text = (description: string, more: JsonSchema = {}): JsonSchema => ({
-  ...{ type: 'string', description },
+  type: 'string',
+  description,
   ...more,
 })
 export const flag = (description: string): JsonSchema => ({ type: 'boolean', description })
 export const count = (description: string, more: JsonSchema = {}): JsonSchema => ({
-  ...{ type: 'integer', minimum: 0, description },
+  type: 'integer',
+  minimum: 0,
+  description,
   ...more,
 })
 export const listOf = (items: JsonSchema, description?: string): JsonSchema => ({
-  ...{ type: 'array', items },
+  type: 'array',
+  items,
   ...(description !== undefined && { description }),
 })
 
 type Fields = Readonly<Record<string, JsonSchema>>
 
-/** What we do not read passes as well. */
+/** Other fields are allowed. */
 export const openObject = (properties: Fields, required: readonly string[] = [], description?: string): JsonSchema => ({
   ...(description !== undefined && { description }),
   type: 'object',
@@ -74,7 +78,7 @@ export const openObject = (properties: Fields, required: readonly string[] = [],
   additionalProperties: true,
 })
 
-/** Nothing else is in it. */
+/** Other fields are not allowed. */
 export const closedObject = (properties: Fields, optional: readonly string[] = []): JsonSchema => ({
   type: 'object',
   properties,
@@ -83,7 +87,10 @@ export const closedObject = (properties: Fields, optional: readonly string[] = [
 })
 
 export const pathParameter = (name: string, description: string): Parameter => ({
-  ...{ name, in: 'path', required: true, description },
+  name,
+  in: 'path',
+  required: true,
+  description,
   schema: { type: 'string' },
 })
 

@@ -1,4 +1,4 @@
-// One operation as a part of the page: who may, what is sent, an example for the terminal, and what comes back.
+// Writes one operation of the page: who may use it, its parameters and body, an example with curl, and its answers.
 
 import type { DocumentOperation, OpenApi } from './document.ts'
 import type { Answer, JsonSchema } from './operation.ts'
@@ -18,7 +18,7 @@ export function operationPart({ method, path, operation }: Told, document: OpenA
   const verb = method.toUpperCase()
   return `<details class="op" id="${operationId}">
 <summary><span class="verb ${method}">${verb}</span><code>${pathText(path)}</code><em>${marked(summary)}</em></summary>
-<div class="told">
+<div class="details">
 <p class="who">For ${escaped(operation['x-weir-who'])}.${description === undefined ? '' : ` ${marked(description)}`}</p>
 ${parametersPart(operation, resolve)}
 ${bodyPart(operation, resolve)}
@@ -39,13 +39,13 @@ export function resolverOf({ components }: OpenApi): Resolve {
 
 function parametersPart({ parameters }: DocumentOperation, resolve: Resolve): string {
   const places = [
-    ['path', 'In the path'],
-    ['query', 'In the address'],
+    ['path', 'Path parameters'],
+    ['query', 'Query parameters'],
     ['header', 'Headers'],
   ] as const
   return places
     .map(([place, title]) => {
-      const rows = parameters.filter(one => one.in === place)
+      const rows = parameters.filter(parameter => parameter.in === place)
       if (rows.length === 0) return ''
       const fields = rows.map(({ name, required = false, description = '', schema }) =>
         fieldRow({ name, type: typeText(schema, resolve), required, about: description }),
@@ -62,38 +62,38 @@ function bodyPart({ requestBody }: DocumentOperation, resolve: Resolve): string 
     .join('\n')
 }
 
-/** As it would be typed; `$WEIR` is the address of the gateway. */
+/** An example for a terminal; `$WEIR` is the address of the gateway. */
 export function curlLine({ method, path, operation }: Told, document: OpenApi): string {
   const verb = method.toUpperCase()
-  const [way] = operation.security
-  const credential = way === undefined ? '' : ` -H "Authorization: Bearer ${'token' in way ? '$TOKEN' : '$KEY'}"`
-  const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => exampleIn(operation, name, document))
-  const head = `curl "$WEIR${filled}"${verb === 'GET' || operation.requestBody ? '' : ` -X ${verb}`}${credential}`
+  const [scheme] = operation.security
+  const credential = scheme === undefined ? '' : ` -H "Authorization: Bearer ${'token' in scheme ? '$TOKEN' : '$KEY'}"`
+  const examplePath = path.replace(/\{(\w+)\}/g, (_, name: string) => exampleIn(operation, name, document))
+  const head = `curl "$WEIR${examplePath}"${verb === 'GET' || operation.requestBody ? '' : ` -X ${verb}`}${credential}`
   const json = operation.requestBody?.content['application/json']
   if (json === undefined) {
     const form = operation.requestBody?.content['multipart/form-data']
     return form === undefined ? head : `${head} \\\n  -F model=provider/model -F file=@file`
   }
   const [example] = Object.values(json.examples ?? {})
-  const written = JSON.stringify(example?.value ?? {}, undefined, 2).replaceAll("'", "'\\''")
-  const other = verb === 'POST' ? '' : ` -X ${verb}`
-  return `${head}${other} \\\n  -H "Content-Type: application/json" -d '${written}'`
+  const body = JSON.stringify(example?.value ?? {}, undefined, 2).replaceAll("'", "'\\''")
+  const methodOption = verb === 'POST' ? '' : ` -X ${verb}`
+  return `${head}${methodOption} \\\n  -H "Content-Type: application/json" -d '${body}'`
 }
 
-const filling: Readonly<Record<string, string>> = { model: 'demo/echo', tier: 'pro' }
+const pathExamples: Readonly<Record<string, string>> = { model: 'demo/echo', tier: 'pro' }
 
 function exampleIn({ parameters }: DocumentOperation, name: string, document: OpenApi): string {
-  const schema = resolverOf(document)(parameters.find(one => one.name === name)?.schema ?? {})
+  const schema = resolverOf(document)(parameters.find(parameter => parameter.name === name)?.schema ?? {})
   const prefix = /^\^([a-z]+)_/.exec(String(schema.pattern ?? ''))?.[1]
-  return filling[name] ?? (prefix === undefined ? name : `${prefix}_00000000001`)
+  return pathExamples[name] ?? (prefix === undefined ? name : `${prefix}_00000000001`)
 }
 
 function answersPart({ responses }: DocumentOperation, document: OpenApi): string {
   const shared = document.components.responses as Readonly<Record<string, Answer>>
   const resolve = resolverOf(document)
-  const rows = Object.entries(responses).flatMap(([status, told]) => {
+  const rows = Object.entries(responses).flatMap(([status, response]) => {
     if (status === 'default') return []
-    const answer = '$ref' in told ? shared[told.$ref.replace(/^.*\//, '')]! : told
+    const answer = '$ref' in response ? shared[response.$ref.replace(/^.*\//, '')]! : response
     const codes = answer['x-weir-codes']
     const about = codes === undefined ? marked(answer.description) : codes.map(codeLink).join(' ')
     return [`<div class="s${status[0]}"><dt>${status}</dt><dd>${about}${answerFields(answer, resolve)}</dd></div>`]
@@ -107,7 +107,7 @@ function answerFields({ content = {}, ...answer }: Answer, resolve: Resolve): st
   if (answer['x-weir-codes'] !== undefined) return ''
   return Object.entries(content)
     .map(([type, { schema }]) => {
-      const fields = fieldsTable(schema, resolve, 'shown')
+      const fields = fieldsTable(schema, resolve, 'answer')
       const folded = fields === '' ? '' : `<details><summary>fields</summary>${fields}</details>`
       return `<small>${escaped(type)}</small>${folded}`
     })

@@ -1,4 +1,4 @@
-// How the page looks: our own, small, by day and by night, on a desk and on a phone.
+// The style sheet of the page: small, with a light and a dark theme, for wide and narrow screens.
 
 export const style = `
 :root{--ink:#1b2733;--soft:#5b6b7a;--line:#dfe6ec;--page:#fff;--well:#f5f8fa;--deep:#0b5d7a;--accent:#0a7ea4;
@@ -29,9 +29,9 @@ nav li small{font-variant-numeric:tabular-nums}
 main{padding:2.25rem 2.5rem 6rem;min-width:0}
 h1{font-size:2rem;line-height:1.2;letter-spacing:-.02em;margin:0 0 .75rem}h1 small{font-size:.9rem;margin-left:.5rem}
 .intro{max-width:44rem;color:var(--soft)}.intro code{color:var(--ink)}
-.ways{display:grid;grid-template-columns:repeat(auto-fit,minmax(15rem,1fr));gap:.9rem;margin:1.75rem 0 .5rem}
-.ways div{border:1px solid var(--line);border-radius:.75rem;padding:.9rem 1.1rem;background:var(--well)}
-.ways h2{font-size:.95rem;margin:0}.ways p{font-size:.875rem;color:var(--soft);margin:.3rem 0 0}
+.cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(15rem,1fr));gap:.9rem;margin:1.75rem 0 .5rem}
+.cards div{border:1px solid var(--line);border-radius:.75rem;padding:.9rem 1.1rem;background:var(--well)}
+.cards h2{font-size:.95rem;margin:0}.cards p{font-size:.875rem;color:var(--soft);margin:.3rem 0 0}
 section{margin-top:2.75rem}section>h2{font-size:1.3rem;letter-spacing:-.01em;margin:0}
 section>p{color:var(--soft);margin:.2rem 0 .9rem;max-width:44rem}
 .op{border:1px solid var(--line);border-radius:.65rem;margin:.45rem 0;background:var(--page);overflow:hidden}
@@ -49,7 +49,7 @@ border-radius:.35rem;
 border:1px solid currentColor;padding:0 .3rem}
 .get{color:var(--get)}.post{color:var(--post)}.put{color:var(--put)}.patch{color:var(--patch)}
 .delete{color:var(--delete)}
-.told{padding:.35rem 1.1rem 1.1rem;border-top:1px solid var(--line)}
+.details{padding:.35rem 1.1rem 1.1rem;border-top:1px solid var(--line)}
 .who{font-size:.9rem;color:var(--soft)}
 h4{font-size:.82rem;margin:1.1rem 0 .35rem;font-weight:650}
 dl{margin:0}.fields{border-top:1px solid var(--line);font-size:.875rem}
@@ -78,12 +78,12 @@ nav ul{display:contents}nav li{margin-right:.2rem}nav li a{padding:.15rem .3rem}
 main{padding:1.4rem 1.1rem 4rem}h1{font-size:1.6rem}
 .op>summary{grid-template-columns:4.2rem minmax(0,1fr);gap:.2rem .6rem}.op>summary em{grid-column:1/-1;
 text-align:left}
-.told{padding:.25rem .85rem .9rem}.fields>div{grid-template-columns:minmax(7rem,42%) minmax(0,1fr);gap:.6rem}
+.details{padding:.25rem .85rem .9rem}.fields>div{grid-template-columns:minmax(7rem,42%) minmax(0,1fr);gap:.6rem}
 .answers>div{grid-template-columns:2.4rem minmax(0,1fr);gap:.5rem}.errors .wide{display:none}}
 @media print{nav{display:none}.op{break-inside:avoid}}
 `.trim()
 
-/** Water that is held, and flows over. */
+/** The logo: water that is held back and flows over a weir. */
 export const mark =
   '<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round">' +
   '<path d="M2 8c2.2-2 4.3-2 6.500 0s4.300 2 6.500 0"/><path d="M2 13c2.200-2 4.300-2 6.500 0s4.300 2 6.500 0"/>' +

@@ -1,4 +1,4 @@
-// /docs: the description as one page, written here and read without a script or anything from elsewhere.
+// Writes /docs: the description as one HTML page, without scripts and without anything from other servers.
 
 import { createHash } from 'node:crypto'
 import type { OpenApi } from './document.ts'
@@ -9,16 +9,16 @@ import { escaped, idOf, marked, paragraphs } from './page-text.ts'
 
 export interface WrittenPage {
   readonly html: string
-  /** What a browser may load for it: nothing but its own style and mark. */
+  /** The content security policy: the browser may only load the page's own style and logo. */
   readonly policy: Readonly<Record<string, string>>
 }
 
-/** `pause` is waited for between its sections: it is long, and calls are served by the same thread. */
+/** `pause` is awaited between the sections: the page is long, and the same thread serves calls. */
 export async function writePage(document: OpenApi, pause: () => Promise<void>): Promise<WrittenPage> {
-  const told = toldOf(document)
+  const operations = operationsByTag(document)
   const sections: string[] = []
   for (const tag of document.tags) {
-    sections.push(section(tag, told.get(tag.name) ?? [], document))
+    sections.push(section(tag, operations.get(tag.name) ?? [], document))
     await pause()
   }
   const html = `<!doctype html>
@@ -32,11 +32,11 @@ export async function writePage(document: OpenApi, pause: () => Promise<void>): 
 </head>
 <body>
 <div class="frame">
-${menu(document, told)}
+${menu(document, operations)}
 <main>
 <h1>${escaped(document.info.title)} API<small>${escaped(document.info.version)}</small></h1>
 <div class="intro">${paragraphs(document.info.description)}</div>
-${ways}
+${introCards}
 ${sections.join('\n')}
 ${errorsSection(document)}
 </main>
@@ -53,26 +53,26 @@ ${errorsSection(document)}
 const picture = mark.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" ').replace('currentColor', '#0a7ea4')
 const icon = `data:image/svg+xml,${encodeURIComponent(picture)}`
 
-function toldOf({ paths }: OpenApi): ReadonlyMap<string, readonly Told[]> {
+function operationsByTag({ paths }: OpenApi): ReadonlyMap<string, readonly Told[]> {
   const all = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({ method, path, operation })),
   )
   return Map.groupBy(all, ({ operation }) => operation.tags[0])
 }
 
-const GROUPS: readonly (readonly [title: string, fits: (told: Told) => boolean])[] = [
-  ['Calls', ({ operation }) => operation.security.some(way => 'key' in way)],
+const GROUPS: readonly (readonly [title: string, fits: (operation: Told) => boolean])[] = [
+  ['Calls', ({ operation }) => operation.security.some(scheme => 'key' in scheme)],
   ['Management', ({ path }) => path.startsWith('/api/auth/') || path.startsWith('/api/web/')],
-  ['Open to all', () => true],
+  ['Public', () => true],
 ]
 
-function menu({ info, tags }: OpenApi, told: ReadonlyMap<string, readonly Told[]>): string {
-  const groupOf = (name: string): string => GROUPS.find(([, fits]) => told.get(name)?.some(fits))?.[0] ?? ''
+function menu({ info, tags }: OpenApi, operations: ReadonlyMap<string, readonly Told[]>): string {
+  const groupOf = (name: string): string => GROUPS.find(([, fits]) => operations.get(name)?.some(fits))?.[0] ?? ''
   const lists = GROUPS.map(([title]) => {
-    const own = tags.filter(({ name }) => groupOf(name) === title)
-    const items = own.map(({ name }) => {
-      const many = told.get(name)?.length ?? 0
-      return `<li><a href="#${idOf(name)}">${escaped(name)}<small>${many}</small></a></li>`
+    const tagsOfGroup = tags.filter(({ name }) => groupOf(name) === title)
+    const items = tagsOfGroup.map(({ name }) => {
+      const count = operations.get(name)?.length ?? 0
+      return `<li><a href="#${idOf(name)}">${escaped(name)}<small>${count}</small></a></li>`
     })
     return items.length === 0 ? '' : `<h3>${title}</h3><ul>${items.join('')}</ul>`
   })
@@ -86,15 +86,15 @@ function menu({ info, tags }: OpenApi, told: ReadonlyMap<string, readonly Told[]
 <div class="all">${lists.join('\n')}<h3>More</h3><ul>${links}</ul></div></nav>`
 }
 
-const ways = `<div class="ways">
+const introCards = `<div class="cards">
 <div><h2>Call a model</h2>
 <p>With an API key, as <code>Authorization: Bearer wk-…</code> or <code>x-api-key</code>.</p></div>
-<div><h2>Manage</h2><p>With a token (JWT) from <code>/api/auth</code>. A key will not do.</p></div>
-<div><h2>Look around</h2><p>Models, prices and status are public: <code>/api/public</code>.</p></div>
+<div><h2>Manage</h2><p>With a token (JWT) from <code>/api/auth</code>. An API key is not accepted.</p></div>
+<div><h2>Public data</h2><p>Models, prices and status are public: <code>/api/public</code>.</p></div>
 </div>`
 
-function section({ name, description }: OpenApi['tags'][number], told: readonly Told[], document: OpenApi): string {
-  const parts = told.map(one => operationPart(one, document))
+function section({ name, description }: OpenApi['tags'][number], operations: readonly Told[], document: OpenApi): string {
+  const parts = operations.map(operation => operationPart(operation, document))
   return `<section id="${idOf(name)}"><h2>${escaped(name)}</h2><p>${marked(description)}</p>
 ${parts.join('\n')}
 </section>`
@@ -107,8 +107,8 @@ function errorsSection(document: OpenApi): string {
     return `<tr id="error-${code}">${cells.join('')}<td class="wide">${retry ? 'yes' : 'no'}</td></tr>`
   })
   return `<section id="errors"><h2>Errors</h2>
-<p>Each prefix answers in its own dialect, so that official clients raise their right exception. <i>Again</i>: whether
-the same request may succeed later.</p>
-<table class="errors"><thead><tr><th>Status</th><th>Code</th><th>Says</th><th class="wide">Again</th></tr></thead>
+<p>Each path prefix answers in its own dialect, so that official clients raise the right exception. <i>Retry</i>: the
+same request may succeed later.</p>
+<table class="errors"><thead><tr><th>Status</th><th>Code</th><th>Message</th><th class="wide">Retry</th></tr></thead>
 <tbody>${lines.join('\n')}</tbody></table></section>`
 }

@@ -1,5 +1,5 @@
-// What there is to read about the gateway: its description for programs, for people, and in one screen. Made by the
-// first who asks, and then kept: nothing of it changes while the gateway runs.
+// Builds the descriptions of the interface: OpenAPI, an HTML page, and llms.txt. They are built on the first request and
+// then cached, because they do not change while the gateway runs.
 
 import type { KeptPage } from '../../http/server/cached-page.ts'
 import { keepPage } from '../../http/server/cached-page.ts'
@@ -24,7 +24,7 @@ export async function buildPages(version: string): Promise<Pages> {
   }
 }
 
-/** Calls go on meanwhile. */
+/** Lets the event loop serve calls in between. */
 const pause = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
 const PLAIN = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }

@@ -1,5 +1,5 @@
-// What is answered to whoever asks for models, prices, providers and the like, as schemas. A test holds the answers of
-// a running gateway against them.
+// Schemas of the public answers: models, prices, providers, settings. A test checks the answers of a running gateway
+// against them.
 
 import { modalities } from '../../base/money/model-traits.ts'
 import { fees } from '../../base/money/price.ts'
@@ -15,28 +15,28 @@ const rates = Object.fromEntries(
 )
 
 function rateText(name: string): string {
-  return name.startsWith('per') ? 'USD each.' : 'USD for a million tokens.'
+  return name.startsWith('per') ? 'USD per unit.' : 'USD per million tokens.'
 }
 
 const priceFields = {
   free: { type: 'boolean' },
   ...rates,
-  cases: listOf(refTo('PriceCase'), 'When what is different. Of several that apply, later ones win.'),
+  cases: listOf(refTo('PriceCase'), 'Rates that differ in some cases. If several cases apply, the last one wins.'),
   convertedFrom: closedObject({ code: { type: 'string' }, unitsPerUsd: { type: 'string' } }),
 }
-const notAlways = [...Object.keys(rates), 'convertedFrom']
+const optionalFields = [...Object.keys(rates), 'convertedFrom']
 
-const contextTokens = orNull(count('How much it reads and writes in all; null: not known.'))
-const outputTokensMax = orNull(count('How much it writes at most; null: not known.'))
-const dialects = listOf({ type: 'string' }, 'The dialects in which it is served natively.')
+const contextTokens = orNull(count('The context size: input and output tokens together; null: not known.'))
+const outputTokensMax = orNull(count('The largest number of output tokens; null: not known.'))
+const dialects = listOf({ type: 'string' }, 'The dialects in which the provider serves it without translation.')
 
 export const publicSchemas: Readonly<Record<string, JsonSchema>> = {
   ModelCard: openObject(
     {
-      id: text('As it is named in a call.'),
+      id: text('The name of the model in a call.'),
       object: { const: 'model' },
       created: { type: 'integer' },
-      owned_by: text('The provider.'),
+      owned_by: text('The id of the provider.'),
       display_name: { type: 'string' },
     },
     ['id', 'object', 'owned_by'],
@@ -57,46 +57,47 @@ export const publicSchemas: Readonly<Record<string, JsonSchema>> = {
   ),
   Readiness: openObject({ status: { type: 'string' }, overload: { type: 'integer' } }, ['status', 'overload']),
   PublicModel: closedObject({
-    id: text('As it is named in a call.'),
+    id: text('The name of the model in a call.'),
     provider: { type: 'string' },
-    name: text('For people.'),
+    name: text('The name for people.'),
     contextTokens,
     outputTokensMax,
     speaks: dialects,
-    reads: orNull(listOf({ type: 'string', enum: [...modalities] }, 'What it takes; null: not known.')),
+    reads: orNull(listOf({ type: 'string', enum: [...modalities] }, 'The kinds of input; null: not known.')),
     can: closedObject({
-      think: orNull(flag('Thinks before it answers.')),
-      tools: orNull(flag('Can be made to call a tool.')),
-      schema: orNull(flag('Can be held to a JSON schema.')),
-      search: orNull(flag('Searches the web by itself, if asked.')),
+      think: orNull(flag('It can reason before it answers.')),
+      tools: orNull(flag('It can be forced to call a tool.')),
+      schema: orNull(flag('Its answers can be bound to a JSON schema.')),
+      search: orNull(flag('It can search the web itself.')),
     }),
     price: refTo('Price'),
   }),
-  PublicName: closedObject({ id: text('As it is named in a call.'), contextTokens, outputTokensMax }),
+  PublicName: closedObject({ id: text('The name of the model in a call.'), contextTokens, outputTokensMax }),
   PublicModels: closedObject({
     data: listOf(refTo('PublicModel')),
-    names: listOf(refTo('PublicName'), 'Names that the operator gave to one or more models.'),
+    names: listOf(refTo('PublicName'), 'Names that the operator defined for one or more models.'),
   }),
   PublicProvider: closedObject({
     id: { type: 'string' },
     name: { type: 'string' },
     website: { type: ['string', 'null'] },
     speaks: dialects,
-    models: count('How many of its models can be called.'),
+    models: count('The number of its models that can be called.'),
     status: {
-      ...{ type: 'string', enum: ['up', 'degraded', 'down'] },
-      description: 'Whether all, some or none of the ways to it are open.',
+      type: 'string',
+      enum: ['up', 'degraded', 'down'],
+      description: 'up: all of its channels work; degraded: some work; down: none works.',
     },
   }),
   PublicProviders: closedObject({ data: listOf(refTo('PublicProvider')) }),
-  Price: closedObject(priceFields, notAlways),
-  PublicPrice: closedObject({ model: text('As it is named in a call.'), ...priceFields }, notAlways),
+  Price: closedObject(priceFields, optionalFields),
+  PublicPrice: closedObject({ model: text('The name of the model in a call.'), ...priceFields }, optionalFields),
   PriceCase: closedObject(
     {
-      class: text('The class of service asked for.'),
-      inputAbove: count('More input tokens than this.'),
-      hours: { ...listOf({ type: 'string' }, 'From and up to, in UTC.'), minItems: 2, maxItems: 2 },
-      from: text('From this day on.'),
+      class: text('The service class of the request.'),
+      inputAbove: count('Applies to calls with more input tokens than this.'),
+      hours: { ...listOf({ type: 'string' }, 'Start and end time of day, in UTC.'), minItems: 2, maxItems: 2 },
+      from: text('Applies from this day on.'),
       ...rates,
     },
     ['class', 'inputAbove', 'hours', 'from', ...Object.keys(rates)],
@@ -104,17 +105,17 @@ export const publicSchemas: Readonly<Record<string, JsonSchema>> = {
   PublicPricing: closedObject({
     currency: { const: 'USD' },
     unit: { const: 'million tokens' },
-    tier: { type: ['string', 'null'], description: 'Whose prices these are; null: before any tier.' },
+    tier: { type: ['string', 'null'], description: 'The tier of these prices; null: prices without a tier.' },
     tiers: listOf(
-      closedObject({ name: { type: 'string' }, multiplier: text('What its keys pay of each price.') }),
-      'The tiers there are.',
+      closedObject({ name: { type: 'string' }, multiplier: text('The factor by which its keys pay each price.') }),
+      'All tiers.',
     ),
     data: listOf(refTo('PublicPrice')),
   }),
   PublicSettings: closedObject({
     name: { type: 'string' },
-    notice: { type: ['string', 'null'], description: 'What the operator has to say to everybody.' },
-    registration: flag('Whether anybody may make an account.'),
-    version: text('Of Weir.'),
+    notice: { type: ['string', 'null'], description: 'A notice of the operator for everybody.' },
+    registration: flag('True: everybody may register.'),
+    version: text('The version of Weir.'),
   }),
 }

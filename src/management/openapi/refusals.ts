@@ -1,9 +1,9 @@
-// What an operation of the management interface may refuse with, beyond what follows from its row: that a name is
-// taken, that things are not so that it can be done. A test tries them, and finds what is missing here.
+// Errors of management operations that do not follow from their rows, such as a name that is taken or a state that does
+// not allow the operation. A test tries the operations and finds errors that are missing here.
 
 import type { ErrorCode } from '../../base/errors.ts'
 
-/** Under /api/auth, where strangers knock. */
+/** Errors of all operations under /api/auth. */
 export const refusalsOfStrangers: readonly ErrorCode[] = ['origin_refused', 'setup_needed', 'tried_too_often']
 
 const ofPassword: readonly ErrorCode[] = ['password_wrong', 'tried_too_often', 'resource_unknown']

@@ -1,10 +1,10 @@
-// An example of what a schema asks for, made up from it: the fields that must be there, or all. Undefined where no
-// example can be made up that fits.
+// Generates an example for a schema: its required fields, or its first field if none is required. Undefined if no
+// example can be generated.
 
 import { textId } from '../../base/ids.ts'
 import type { JsonSchema } from './operation.ts'
 
-/** Tried in this order for what is a text, those of the field's own name first. */
+/** Example values by the name of the field. They are tried first. */
 const byName: Readonly<Record<string, readonly unknown[]>> = {
   email: ['ann@example.com'],
   password: ['correct horse battery staple'],
@@ -29,6 +29,7 @@ const byName: Readonly<Record<string, readonly unknown[]>> = {
   address: ['203.0.113.7'],
 }
 
+/** Example strings for all other fields, tried in this order. */
 const words: readonly string[] = [
   ...['example', 'Example', 'demo/echo', 'ann@example.com', 'https://example.com', '25.00', '2027-01-31T00:00:00Z'],
   ...['203.0.113.0/24', '2027-01-31', '16:30', 'EUR', '123456', 'pro', '1', 'a'.repeat(64)],
@@ -37,24 +38,24 @@ const words: readonly string[] = [
 export type Look = (ref: string) => JsonSchema | undefined
 
 export function sampleOf(schema: JsonSchema, look: Look, name = ''): unknown {
-  const { type, $ref, enum: allowed, anyOf, const: fixed } = schema as Told
+  const { type, $ref, enum: allowed, anyOf, const: fixed } = schema as KnownSchema
   if ($ref !== undefined) {
     const found = look($ref)
     return found === undefined ? undefined : sampleOf(found, look, name)
   }
   if (fixed !== undefined) return fixed
-  const given = (schema.examples as readonly unknown[] | undefined)?.[0] ?? schema.example ?? schema.default
-  if (given !== undefined) return given
+  const example = (schema.examples as readonly unknown[] | undefined)?.[0] ?? schema.example ?? schema.default
+  if (example !== undefined) return example
   if (allowed !== undefined) return allowed[0]
-  const known = (Object.hasOwn(byName, name) ? byName[name]! : []).find(value => fitsPlainly(value, schema))
+  const known = (Object.hasOwn(byName, name) ? byName[name]! : []).find(value => matchesSchema(value, schema))
   if (known !== undefined) return known
   if (anyOf !== undefined) {
-    return anyOf.map(one => sampleOf(one, look, name)).find(value => value !== undefined && value !== null)
+    return anyOf.map(choice => sampleOf(choice, look, name)).find(value => value !== undefined && value !== null)
   }
-  return sampleOfType(Array.isArray(type) ? type.find(one => one !== 'null') : type, schema, { look, name })
+  return sampleOfType(Array.isArray(type) ? type.find(name => name !== 'null') : type, schema, look, name)
 }
 
-interface Told {
+interface KnownSchema {
   readonly type?: string | readonly string[]
   readonly $ref?: string
   readonly enum?: readonly unknown[]
@@ -71,34 +72,29 @@ interface Told {
   readonly required?: readonly string[]
 }
 
-interface Within {
-  readonly look: Look
-  readonly name: string
-}
-
-function sampleOfType(type: unknown, schema: JsonSchema, { look, name }: Within): unknown {
-  const { items, properties = {}, required = [], minimum } = schema as Told
+function sampleOfType(type: unknown, schema: JsonSchema, look: Look, name: string): unknown {
+  const { items, properties = {}, required = [], minimum } = schema as KnownSchema
   if (type === 'boolean') return true
   if (type === 'integer' || type === 'number') return Math.max(1, minimum ?? 1)
-  if (type === 'string') return [...idsFor(schema), ...words].find(word => fitsPlainly(word, schema))
+  if (type === 'string') return [...idsFor(schema), ...words].find(word => matchesSchema(word, schema))
   if (type === 'array') {
-    const one = items === undefined ? undefined : sampleOf(items, look, name.replace(/s$/, ''))
-    return one === undefined ? [] : [one]
+    const item = items === undefined ? undefined : sampleOf(items, look, name.replace(/s$/, ''))
+    return item === undefined ? [] : [item]
   }
   if (type !== 'object') return undefined
   const sampled = (field: string) => [field, sampleOf(properties[field] ?? {}, look, field)] as const
   if (required.length === 0) {
-    // Whoever changes something changes something.
+    // A change must have at least one field.
     const [first] = Object.keys(properties)
       .map(sampled)
       .filter(([, value]) => value !== undefined)
     return first === undefined ? {} : Object.fromEntries([first])
   }
-  const made = required.map(sampled)
-  return made.some(([, value]) => value === undefined) ? undefined : Object.fromEntries(made)
+  const samples = required.map(sampled)
+  return samples.some(([, value]) => value === undefined) ? undefined : Object.fromEntries(samples)
 }
 
-function idsFor({ pattern }: Told): readonly string[] {
+function idsFor({ pattern }: KnownSchema): readonly string[] {
   const prefix = /^\^([a-z]+)_/.exec(pattern ?? '')?.[1]
   return prefix === undefined ? [] : [textId(prefix, 1)]
 }
@@ -111,8 +107,8 @@ const formats: Readonly<Record<string, RegExp>> = {
   'cidrv4': /\/24$/,
 }
 
-function fitsPlainly(value: unknown, schema: JsonSchema): boolean {
-  const { type, pattern, format, minLength = 0, maxLength = Infinity, minimum = -Infinity } = schema as Told
+function matchesSchema(value: unknown, schema: JsonSchema): boolean {
+  const { type, pattern, format, minLength = 0, maxLength = Infinity, minimum = -Infinity } = schema as KnownSchema
   const types = [type ?? []].flat()
   if (typeof value === 'number') return (types.includes('integer') || types.includes('number')) && value >= minimum
   if (typeof value !== 'string' || !types.includes('string')) return false

@@ -1,5 +1,5 @@
-// From the schemas that requests are read with to those that describe them. What has an id is described once, and
-// named wherever it is used.
+// Converts the zod schemas of requests and answers to JSON schemas. A schema with an id is described once and referenced
+// by its name.
 
 import * as z from 'zod'
 import type { JsonSchema } from './operation.ts'
@@ -9,7 +9,7 @@ type Direction = 'input' | 'output'
 type Described = Record<string, unknown>
 
 export class Schemas {
-  /** By the name under which they are found in the document. */
+  /** Keyed by the name of the schema in the document. */
   readonly named = new Map<string, JsonSchema>()
 
   describe(schema: z.ZodType, io: Direction): JsonSchema {
@@ -21,7 +21,7 @@ export class Schemas {
     return withRefs(readable(rest), renamed) as JsonSchema
   }
 
-  /** What is asked for and what is shown may differ, and then have two names. */
+  /** If the input and the output form of a schema differ, they get two names. */
   #nameOf(id: string, def: unknown, io: Direction): string {
     const known = this.named.get(id)
     const isSame = known === undefined || JSON.stringify(unnamed(known)) === JSON.stringify(unnamed(def))
@@ -31,37 +31,38 @@ export class Schemas {
 
 type Change = (value: Described) => unknown
 
-/** Changes every object in it, the outer ones first; examples are values and no schemas. */
+/** Applies `change` to every object of a schema, the outer ones first. Examples are values, so they stay unchanged. */
 function mapped(value: unknown, change: Change): unknown {
-  if (Array.isArray(value)) return value.map(one => mapped(one, change))
+  if (Array.isArray(value)) return value.map(item => mapped(item, change))
   if (typeof value !== 'object' || value === null) return value
   const changed = change(value as Described)
   if (typeof changed !== 'object' || changed === null) return changed
-  const inner = (name: string, one: unknown): unknown => (name === 'examples' ? one : mapped(one, change))
-  return Object.fromEntries(Object.entries(changed).map(([name, one]) => [name, inner(name, one)]))
+  const inner = (name: string, field: unknown): unknown => (name === 'examples' ? field : mapped(field, change))
+  return Object.fromEntries(Object.entries(changed).map(([name, field]) => [name, inner(name, field)]))
 }
 
-/** A pattern that says in five hundred signs what its format says in a word is no help, nor is the largest number. */
+/** Removes fields that do not help a reader: a long pattern beside a format, and the largest possible numbers. */
 const readable = (value: Described): Described =>
-  mapped(value, one =>
-    Object.fromEntries(Object.entries(one).filter(([name, told]) => !isNoise(name, told, one))),
+  mapped(value, object =>
+    Object.fromEntries(Object.entries(object).filter(([name, field]) => !isNoise(name, field, object))),
   ) as Described
 
-function isNoise(name: string, told: unknown, { format }: Described): boolean {
-  if (name === 'pattern') return typeof told === 'string' && typeof format === 'string'
-  if (name === 'id') return typeof told === 'string'
-  return told === Number.MAX_SAFE_INTEGER || told === Number.MIN_SAFE_INTEGER
+function isNoise(name: string, field: unknown, { format }: Described): boolean {
+  if (name === 'pattern') return typeof field === 'string' && typeof format === 'string'
+  if (name === 'id') return typeof field === 'string'
+  return field === Number.MAX_SAFE_INTEGER || field === Number.MIN_SAFE_INTEGER
 }
 
 const DEFS = '#/$defs/'
 
 const withRefs = (value: unknown, renamed: ReadonlyMap<string, string>): unknown =>
-  mapped(value, one => {
-    const { $ref } = one
-    if (typeof $ref !== 'string' || !$ref.startsWith(DEFS)) return one
+  mapped(value, object => {
+    const { $ref } = object
+    if (typeof $ref !== 'string' || !$ref.startsWith(DEFS)) return object
     const id = $ref.slice(DEFS.length)
-    return { ...one, $ref: `#/components/schemas/${renamed.get(id) ?? id}` }
+    return { ...object, $ref: `#/components/schemas/${renamed.get(id) ?? id}` }
   })
 
-/** To compare what is named otherwise on both sides. */
-const unnamed = (value: unknown): unknown => mapped(value, one => ('$ref' in one ? { ...one, $ref: '' } : one))
+/** Removes the names of references, to compare schemas that have different names for the same thing. */
+const unnamed = (value: unknown): unknown =>
+  mapped(value, object => ('$ref' in object ? { ...object, $ref: '' } : object))

@@ -1,36 +1,36 @@
 // The sections of the description, in the order in which they are shown.
 
-/** Of the management interface by the first word of a path; of everything else by the name that its rows give. */
+/** Tags of the management interface are the first word of the path; other rows name their tag. */
 const rows: readonly (readonly [tag: string, description: string])[] = [
-  ['Calls', 'A conversation in, an answer out, plain or streamed. Any model can be called in any of these dialects.'],
-  ['Other calls', 'Embeddings, images, sound, reranking and moderation, passed on to a provider of the same dialect.'],
-  ['Counting', 'How long a request is, without making it. It costs nothing.'],
-  ['Stored responses', 'Responses that were kept: looked at, heard again, cancelled, forgotten.'],
-  ['Tasks and files', 'What an upstream works on after its call was answered, and files that lie there.'],
-  ['Models and keys', 'Which models there are, and what a key may still use.'],
-  ['Public', 'What anybody may know of this site. Each answer has a strong ETag.'],
-  ['Health', 'For whoever watches the gateway, and for whoever reads this.'],
-  ['Sign in', 'How a management token (JWT) is obtained, renewed and given back.'],
-  ['me', 'Whoever is signed in, about themselves.'],
-  ['sessions', 'Where somebody is signed in, and how that ends.'],
+  ['Calls', 'Answer conversations, plain or streamed. Every model can be called in each of these dialects.'],
+  ['Other calls', 'Embeddings, images, audio, reranking and moderation, forwarded to a provider of the same dialect.'],
+  ['Counting', 'Count the tokens of a request without making it. Counting is free.'],
+  ['Stored responses', 'Stored responses: show, replay, cancel, delete.'],
+  ['Tasks and files', 'Tasks that run at an upstream after their call was answered, and files that are stored there.'],
+  ['Models and keys', 'The models that can be called, and the balance and limits of a key.'],
+  ['Public', 'Data that everybody may see. Each answer has a strong ETag.'],
+  ['Health', 'Health checks and documentation.'],
+  ['Sign in', 'Get, renew and end a management token (JWT).'],
+  ['me', 'The profile of the person who is signed in.'],
+  ['sessions', 'Your sessions: list and end them.'],
   ['users', 'People who may sign in.'],
-  ['invitations', 'People who were asked to join.'],
-  ['accounts', 'What holds a balance, personal or of a team.'],
-  ['members', 'Who looks after an account, in which role.'],
-  ['keys', 'API keys: shown once, limited, rotated, revoked.'],
-  ['tiers', 'What the keys of a kind may do and pay.'],
+  ['invitations', 'Invitations to the site and to accounts.'],
+  ['accounts', 'Accounts with a balance, personal or of a team.'],
+  ['members', 'The members of an account and their roles.'],
+  ['keys', 'API keys: create, change, rotate, revoke.'],
+  ['tiers', 'Tiers of keys: their limits and price multipliers.'],
   ['limits', 'Limits of calls and tokens for keys, accounts, tiers and models.'],
-  ['providers', 'Companies and servers that answer calls.'],
-  ['channels', 'A provider and one credential; what routing picks.'],
-  ['models', 'What can be called, and what is known of it.'],
-  ['routes', 'Names for models: aliases, and groups with weights and fallbacks.'],
-  ['prices', 'What models cost: now, before, and what a change would come to.'],
-  ['ledger', 'Statements, and money that is added, given, corrected and returned.'],
-  ['codes', 'Codes that are worth money to whoever redeems them.'],
-  ['webhooks', 'Who is told when a balance runs low.'],
-  ['records', 'What was written down of each call.'],
-  ['statistics', 'Calls, tokens, money and times, from rollups.'],
-  ['settings', 'How this site is set.'],
+  ['providers', 'Companies and servers that run models.'],
+  ['channels', 'A provider and one credential; routing picks a channel for each attempt.'],
+  ['models', 'The known models with capabilities, prices and channels.'],
+  ['routes', 'Model names: aliases, and groups with weights and fallbacks.'],
+  ['prices', 'Prices of models: current, history, and backtests of changes.'],
+  ['ledger', 'The trial balance and the audit of the ledger.'],
+  ['codes', 'Redemption codes that add money to an account.'],
+  ['webhooks', 'URLs that receive events, such as a low balance.'],
+  ['records', 'The records of calls.'],
+  ['statistics', 'Sums of calls, tokens, money and times.'],
+  ['settings', 'The settings of the site.'],
   ['audit-log', 'Who changed what, when and from where; hash-chained.'],
 ]
 
@@ -39,18 +39,18 @@ export interface Tag {
   readonly description: string
 }
 
-/** `Audit log`, for `audit-log`. */
+/** Returns `Audit log` for `audit-log`. */
 export const tagName = (tag: string): string => {
   const words = tag.replaceAll('-', ' ')
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-/** Those that are used, known ones first. */
+/** The tags that are used, those of the table first. */
 export function tagsOf(used: ReadonlySet<string>): readonly Tag[] {
   const known = rows.filter(([tag]) => used.has(tag))
-  const others = [...used].filter(tag => !rows.some(([own]) => own === tag)).sort()
+  const others = [...used].filter(tag => !rows.some(([known]) => known === tag)).sort()
   return [
     ...known.map(([tag, description]) => ({ name: tagName(tag), description })),
-    ...others.map(tag => ({ name: tagName(tag), description: `What is under /api/web/${tag}.` })),
+    ...others.map(tag => ({ name: tagName(tag), description: `The endpoints under /api/web/${tag}.` })),
   ]
 }

@@ -1,4 +1,4 @@
-// From what somebody wants to try to what is worked out, and back into words.
+// Translates a backtest request into its query, and the result into the fields of the interface.
 
 import { bounds } from '../../base/bounds.ts'
 import { idAtMs, msOfId } from '../../base/ids.ts'
@@ -16,17 +16,17 @@ export interface Range {
   readonly beforeMs: number
 }
 
-/** A range that can be looked at. */
+/** True if the range is not empty and not too long. */
 export const isFit = ({ fromMs, beforeMs }: Range): boolean =>
   fromMs < beforeMs && beforeMs - fromMs <= bounds.backtestDaysMax * DAY_MS
 
-export const RANGE = `it must lie before "before", by at most ${bounds.backtestDaysMax} days`
+export const RANGE = `it must be before "before", by at most ${bounds.backtestDaysMax} days`
 
 export type Tried = { readonly price: Price } | { readonly tier: string; readonly perMille: number }
 
 export interface Backtesting extends Range {
   readonly tried: Tried
-  /** As callers name it. */
+  /** The model name as callers write it. */
   readonly model?: string | undefined
   readonly accountId?: number | undefined
   readonly keyId?: number | undefined
@@ -35,13 +35,13 @@ export interface Backtesting extends Range {
 export function backtestAsk(wanted: Backtesting): Omit<BacktestAsk, 'path' | 'msMax'> {
   const { tried, fromMs, beforeMs, model, accountId, keyId } = wanted
   const slash = model?.indexOf('/') ?? 0
-  const named = model === undefined ? {} : { model: { provider: model.slice(0, slash), name: model.slice(slash + 1) } }
-  const filter = { from: idAtMs(fromMs), before: idAtMs(beforeMs), accountId, keyId, ...named }
+  const modelFilter = model === undefined ? {} : { model: { provider: model.slice(0, slash), name: model.slice(slash + 1) } }
+  const filter = { from: idAtMs(fromMs), before: idAtMs(beforeMs), accountId, keyId, ...modelFilter }
   if ('price' in tried) return { filter, proposal: { price: priceText(tried.price) } }
   return { filter, proposal: { perMille: tried.perMille }, tier: tried.tier }
 }
 
-function tellSums({ calls, was, wouldBe }: BacktestSums) {
+function formatSums({ calls, was, wouldBe }: BacktestSums) {
   const difference = formatUsd(nanos(BigInt(wouldBe) - BigInt(was)))
   return { calls, was: usdText(was), wouldBe: usdText(wouldBe), difference }
 }
@@ -52,11 +52,13 @@ export function tellBacktest(result: BacktestResult, { fromMs, beforeMs }: Range
   const { reached, leftOut } = result
   const reasons = Object.entries(leftOut) as [keyof typeof unknowns, number][]
   return {
-    ...tellSums(result),
-    ...{ from: timeOf(fromMs), before: timeOf(beforeMs), complete: reached === null },
+    ...formatSums(result),
+    from: timeOf(fromMs),
+    before: timeOf(beforeMs),
+    complete: reached === null,
     coveredFrom: timeOf(reached === null ? fromMs : msOfId(reached)),
-    byModel: Object.entries(result.byModel).map(([model, sums]) => ({ model, ...tellSums(sums) })),
-    byDay: Object.entries(result.byDay).map(([day, sums]) => ({ day, ...tellSums(sums) })),
+    byModel: Object.entries(result.byModel).map(([model, sums]) => ({ model, ...formatSums(sums) })),
+    byDay: Object.entries(result.byDay).map(([day, sums]) => ({ day, ...formatSums(sums) })),
     leftOut: reasons.map(([reason, calls]) => ({ reason, calls, about: unknowns[reason] })),
   }
 }

@@ -1,5 +1,5 @@
-// Holds the prices of the provider files against the public price data that they were made from, at today's date. The
-// data is a development dependency; where it is not installed, nothing is compared.
+// Compares the prices of the provider files with the public price data that they come from, at today's date. The data is
+// a development dependency; if it is not installed, nothing is compared.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -27,7 +27,7 @@ export interface SourceCheckParts {
 }
 
 export interface SourceCheck {
-  /** Whether there was anything to compare with. */
+  /** False if the public price data is not installed. */
   readonly compared: boolean
   /** How many models have a price. */
   readonly prices: number
@@ -49,7 +49,7 @@ export function checkSources({ providers, data, nowMs }: SourceCheckParts): Sour
   return { compared: true, prices, ...checkPrices(models), without }
 }
 
-/** The provider files that ship, and those of the operator's folders. */
+/** Reads the shipped provider files and those in the operator's folders. */
 export function readProviders(folders: readonly string[]): readonly Provider[] {
   const byId = new Map<string, Provider>()
   for (const folder of [SHIPPED, ...folders]) {
@@ -77,20 +77,20 @@ function checkedModels(provider: Provider, data: PriceData, nowMs: number): read
   )
 }
 
-interface Place {
+interface PricedModel {
   readonly data: PriceData
   readonly provider: Provider
   readonly id: string
   readonly nowMs: number
 }
 
-function checkedModel(price: Price, place: Place): readonly CheckedModel[] {
-  return momentsOf(price, place.nowMs).flatMap(([clock, atMs]) => {
-    const found = listedPrices(place, atMs)
-    const starts = found.flatMap(({ price }) => Object.values(price)).flatMap(one => tiersOf(one))
+function checkedModel(price: Price, model: PricedModel): readonly CheckedModel[] {
+  return momentsOf(price, model.nowMs).flatMap(([clock, atMs]) => {
+    const found = listedPrices(model, atMs)
+    const starts = found.flatMap(({ price }) => Object.values(price)).flatMap(rate => tiersOf(rate))
     const lengths = [0, ...new Set([...price.cases.flatMap(({ inputAbove }) => inputAbove ?? []), ...starts])]
     return lengths.map(above => ({
-      model: `${place.provider.id}/${place.id}`,
+      model: `${model.provider.id}/${model.id}`,
       when: [clock, above > 0 ? `above ${above} tokens` : ''].filter(part => part !== '').join(', '),
       ours: ourRates(price, { atMs, tokens: above + 1 }),
       theirs: found.map(({ source, price }): Listing => ({ source, rates: theirRates(price, above + 1) })),
@@ -99,7 +99,7 @@ function checkedModel(price: Price, place: Place): readonly CheckedModel[] {
   })
 }
 
-/** Now, or each time of this day at which the price changes. */
+/** Now, or each time of today at which the price changes. */
 function momentsOf(price: Price, nowMs: number): readonly (readonly [clock: string, atMs: number])[] {
   const minutes = [...new Set(price.cases.flatMap(({ hours }) => hours ?? []))].sort((a, b) => a - b)
   const midnightMs = nowMs - (nowMs % 86_400_000)
@@ -111,9 +111,9 @@ function momentsOf(price: Price, nowMs: number): readonly (readonly [clock: stri
 }
 
 function ourRates(price: Price, { atMs, tokens }: { atMs: number; tokens: number }): ListedRates {
-  // A token of each kind, and one of each unit: the lines of such a bill are the rates.
-  const one = Object.fromEntries([...buckets, ...units].map(each => [each, 1]))
-  const usage = { ...one, input: tokens, output: 1 }
+  // The bill for one token of each kind and one of each unit has the rates as its lines.
+  const oneOfEach = Object.fromEntries([...buckets, ...units].map(each => [each, 1]))
+  const usage = { ...oneOfEach, input: tokens, output: 1 }
   const priced = { price, version: 0, perMille: 1000n, serviceClass: undefined, atMs }
   const rates = billOf(usage, priced).lines.map(({ what, rate }) => {
     const unit = units.find(each => unitNames[each] === what)
@@ -123,23 +123,23 @@ function ourRates(price: Price, { atMs, tokens }: { atMs: number; tokens: number
   return Object.fromEntries(rates) as ListedRates
 }
 
-interface Found {
+interface ListedPrice {
   readonly source: string
   readonly price: ModelPrice
 }
 
-/** What the data has for this address, and for the maker of a model that another serves. */
-function listedPrices({ data, provider, id }: Place, atMs: number): readonly Found[] {
+/** The prices in the data for this provider, and for the maker of a model that another provider serves. */
+function listedPrices({ data, provider, id }: PricedModel, atMs: number): readonly ListedPrice[] {
   const timestamp = new Date(atMs)
   const [, name, host] = /^([^:]+)(?::(.+))?$/.exec(id) ?? []
-  // What only an operator knows of an address is of no matter to the list.
+  // The data does not depend on the variables in a base URL.
   const address = provider.baseUrl.replace(/\{\w+\}/g, 'x')
-  // A router's id may end in the host that answers, which then has a price of its own.
+  // The model id of a router may end in the host that serves the model, which has its own price.
   const providerApiUrl = host === undefined ? address : `${new URL(address).origin}/${host}`
-  const own = data.calcPrice({ input_tokens: 1 }, name ?? id, { providerApiUrl, timestamp })
-  if (own === null) return []
+  const direct = data.calcPrice({ input_tokens: 1 }, name ?? id, { providerApiUrl, timestamp })
+  if (direct === null) return []
   const maker = id.includes('/') ? data.calcPrice({ input_tokens: 1 }, id.replace(/^.*?\//, ''), { timestamp }) : null
-  return [own, ...(maker ? [maker] : [])].map(found => ({
+  return [direct, ...(maker ? [maker] : [])].map(found => ({
     source: `${found.provider.id} ${found.model.id}`,
     price: found.model_price,
   }))
@@ -153,7 +153,7 @@ function theirRates(price: ModelPrice, tokens: number): ListedRates {
     const [name, per] = dataRates[key] ?? []
     const reached = typeof value === 'object' ? value.tiers.filter(({ start }) => tokens > start).at(-1)?.price : value
     const usd = reached ?? (typeof value === 'object' ? value.base : 0)
-    // A price of 0 means that it is not known, or free to try; neither is charged.
+    // A price of 0 in the data means unknown or free to try, so it is not compared.
     return name === undefined || usd === 0 ? [] : [[name, listedRate(usd / per!)] as const]
   })
   return Object.fromEntries(rates) as ListedRates

@@ -1,4 +1,4 @@
-// The thread in which prices are tried: long work, begun for one question and ended with it.
+// The thread that runs backtests and price checks. It starts for one request and ends with it.
 
 import type { BacktestAsk, BacktestResult } from '../../billing/backtest-run.ts'
 import { runBacktest } from '../../billing/backtest-run.ts'
@@ -15,15 +15,15 @@ export type FromPrices =
 
 declare const self: Worker
 
-async function answer(ask: ToPrices): Promise<FromPrices> {
-  if ('backtest' in ask) return { backtest: runBacktest(ask.backtest, () => performance.now()) }
-  const { folders, nowMs } = ask.check
+async function handle(request: ToPrices): Promise<FromPrices> {
+  if ('backtest' in request) return { backtest: runBacktest(request.backtest, () => performance.now()) }
+  const { folders, nowMs } = request.check
   return { check: checkSources({ providers: readProviders(folders), data: await loadPriceData(), nowMs }) }
 }
 
 self.onmessage = async (event: MessageEvent<ToPrices>) => {
   try {
-    postMessage(await answer(event.data))
+    postMessage(await handle(event.data))
   } catch (fault) {
     postMessage({ failed: fault instanceof Error ? fault.message : 'unknown fault' } satisfies FromPrices)
   }

@@ -1,5 +1,5 @@
-// Tries prices without saying anything: what a change would have come to, and what others ask. In a thread of its own,
-// one question at a time, and not for long: calls have the other cores.
+// Runs backtests and price checks in a thread of their own, one at a time and for a limited time, so that calls keep the
+// other cores.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -8,15 +8,15 @@ import type { SourceCheck } from './public-sources.ts'
 import type { FromPrices, ToPrices } from './trial-thread.ts'
 
 export interface PriceTrialParts {
-  /** Of the database. */
+  /** The path of the database. */
   readonly path: string
-  /** Of provider files, besides those that ship. */
+  /** Folders with provider files, besides the shipped ones. */
   readonly providerFolders: readonly string[]
   dateMs(): number
 }
 
-/** For the thread to begin and for its answer to come. */
-const STARTED_MS = 2_500
+/** Additional time for the start of the thread and for its answer. */
+const START_MS = 2_500
 
 export class PriceTrials {
   readonly #parts: PriceTrialParts
@@ -28,14 +28,14 @@ export class PriceTrials {
 
   async backtest(ask: Omit<BacktestAsk, 'path' | 'msMax'>): Promise<BacktestResult> {
     const { path } = this.#parts
-    const told = await this.#ask({ backtest: { ...ask, path, msMax: bounds.backtestMsMax } })
-    return 'backtest' in told ? told.backtest : failed(told)
+    const answer = await this.#run({ backtest: { ...ask, path, msMax: bounds.backtestMsMax } })
+    return 'backtest' in answer ? answer.backtest : failed(answer)
   }
 
   async check(): Promise<SourceCheck> {
     const { providerFolders: folders, dateMs } = this.#parts
-    const told = await this.#ask({ check: { folders, nowMs: dateMs() } })
-    return 'check' in told ? told.check : failed(told)
+    const answer = await this.#run({ check: { folders, nowMs: dateMs() } })
+    return 'check' in answer ? answer.check : failed(answer)
   }
 
   close(): void {
@@ -43,14 +43,14 @@ export class PriceTrials {
     this.#thread = undefined
   }
 
-  async #ask(ask: ToPrices): Promise<FromPrices> {
-    if (this.#thread !== undefined) throw new Refusal('overloaded', 'prices are being tried', { retryAfterMs: 5_000 })
+  async #run(ask: ToPrices): Promise<FromPrices> {
+    if (this.#thread !== undefined) throw new Refusal('overloaded', 'another backtest or price check is running', { retryAfterMs: 5_000 })
     const thread = (this.#thread = new Worker(new URL('./trial-thread.ts', import.meta.url).href))
     const { promise, resolve, reject } = Promise.withResolvers<FromPrices>()
     thread.onmessage = (event: MessageEvent<FromPrices>) => resolve(event.data)
     thread.onerror = event => reject(new Error(event.message))
-    const late = (): void => reject(new Refusal('storage_away', 'prices took too long', { retryAfterMs: 5_000 }))
-    const timer = setTimeout(late, bounds.backtestMsMax + STARTED_MS)
+    const onTimeout = (): void => reject(new Refusal('storage_away', 'the backtest or price check took too long', { retryAfterMs: 5_000 }))
+    const timer = setTimeout(onTimeout, bounds.backtestMsMax + START_MS)
     thread.postMessage(ask)
     try {
       return await promise
@@ -61,6 +61,6 @@ export class PriceTrials {
   }
 }
 
-function failed(told: FromPrices): never {
-  throw new Error('failed' in told ? told.failed : 'another answer than was asked for')
+function failed(answer: FromPrices): never {
+  throw new Error('failed' in answer ? answer.failed : 'the thread answered another request')
 }

@@ -1,5 +1,5 @@
-// How models, providers and prices are shown to anybody. What is not named here is not shown: addresses, credentials,
-// channels, tags and how many there are of them are the operator's own.
+// The public view of models, providers and prices. Only the fields listed here are public: base URLs, credentials,
+// channels, tags and their numbers are private to the operator.
 
 import type { Price } from '../../base/money/price.ts'
 import { caseText, rateTexts } from '../../base/money/price.ts'
@@ -7,12 +7,12 @@ import type { ListedModel } from '../../protocols/listed-model.ts'
 import type { Standing } from '../../routing/health/health.ts'
 import type { Model, Provider } from '../../upstreams/provider.ts'
 
-/** A model that a call would reach. */
+/** A model that callers can use. */
 export interface Offer {
   readonly id: string
   readonly provider: Provider
   readonly model: Model
-  /** Undefined: free of charge. */
+  /** Undefined: the model is free. */
   readonly price: Price | undefined
 }
 
@@ -41,44 +41,49 @@ export function publicModel({ id, provider, model, price }: Offer): object {
   }
 }
 
-/** A name that an operator gave, and not what it stands for. */
+/** Shows a model name that the operator defined, but not the models behind it. */
 export const publicName = ({ id, contextTokens, outputTokensMax }: ListedModel): object => ({
-  ...{ id, contextTokens: contextTokens ?? null, outputTokensMax: outputTokensMax ?? null },
+  id,
+  contextTokens: contextTokens ?? null,
+  outputTokensMax: outputTokensMax ?? null,
 })
 
-/** `offers`: how many of its models can be called. */
-export const publicProvider = (provider: Provider, told: { offers: number; status: Status }): object => ({
+/** `offers`: the number of its models that callers can use. */
+export const publicProvider = (
+  provider: Provider,
+  { offers, status }: { offers: number; status: Status },
+): object => ({
   id: provider.id,
   name: provider.name,
   website: provider.website ?? null,
   speaks: Object.keys(provider.speaks),
-  models: told.offers,
-  status: told.status,
+  models: offers,
+  status,
 })
 
 export type Status = 'up' | 'degraded' | 'down'
 
-/** One that is merely busy, or that nobody has asked yet, is no trouble. */
-const TROUBLED: readonly (Standing | undefined)[] = ['broken', 'credential_bad', 'quota_spent']
+/** A channel that is only busy, or that has had no call yet, counts as up. */
+const DOWN_STATES: readonly (Standing | undefined)[] = ['broken', 'credential_bad', 'quota_spent']
 
 export function statusOf(standings: readonly (Standing | undefined)[]): Status {
-  const troubled = standings.filter(standing => TROUBLED.includes(standing)).length
-  return troubled === 0 ? 'up' : troubled < standings.length ? 'degraded' : 'down'
+  const down = standings.filter(standing => DOWN_STATES.includes(standing)).length
+  return down === 0 ? 'up' : down < standings.length ? 'degraded' : 'down'
 }
 
-const NOTHING = { input: '0.00', cacheRead: '0.00', output: '0.00' }
+const FREE_RATES = { input: '0.00', cacheRead: '0.00', output: '0.00' }
 
-/** Every rate and every case, in USD, fees each. A kind of token that is not named costs what its neighbour does. */
+/** All rates and cases in USD; fees are per unit. A missing kind of token costs the same as the related kind. */
 export function publicPrice(price: Price | undefined, perMille = 1000n): object {
-  if (price === undefined) return { free: true, ...NOTHING, cases: [] }
+  if (price === undefined) return { free: true, ...FREE_RATES, cases: [] }
   const { rates, cases, currency } = price
   return {
     free: false,
     ...rateTexts({ ...rates, cacheRead: rates.cacheRead ?? rates.input }, perMille),
-    cases: cases.map(one => caseText(one, perMille)),
+    cases: cases.map(priceCase => caseText(priceCase, perMille)),
     ...(currency && { convertedFrom: { code: currency.code, unitsPerUsd: currency.unitsPerUsd } }),
   }
 }
 
-/** `0.9` for 900. */
+/** Returns `0.9` for 900. */
 export const multiplierText = (perMille: number): string => String(perMille / 1000)

@@ -1,4 +1,4 @@
-// GET /v1/key: what a key may know of itself. Money is USD as decimal text, exact to the nano-dollar; times are UTC.
+// GET /v1/key: shows a caller its own key. Money is USD as decimal text, exact to the nano-dollar; times are UTC.
 
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
@@ -12,12 +12,12 @@ export interface ReportedKey extends KeyRights {
   readonly accountId: number
   readonly tier: string
   readonly qpm: number
-  /** By whose limits it is counted. */
+  /** The key whose limits count the calls of this key. */
   readonly limitsKeyId: number
   readonly hasOwnLimit: boolean
   readonly clamps: boolean
   readonly expiresMs: number | null
-  /** Of the text that was used. */
+  /** When the key text that the caller used stops working. */
   readonly untilMs: number | null
 }
 
@@ -35,14 +35,14 @@ export function buildKeyReport({ accounts, limits, nowMs, dateMs }: KeyReportPar
     const atMs = dateMs()
     const row = accounts.ofKey(key.keyId, atMs)
     const quotas = limits.ofKey({ ...key, keyId: key.limitsKeyId }, nowMs())
-    return row && JSON.stringify(keyReport(key, row, { atMs, quotas }))
+    return row && JSON.stringify(keyReport(key, row, atMs, quotas))
   }
 }
 
 const usd = (amount: bigint): string => formatUsd(nanos(amount))
 const notBelowZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n)
 
-function keyReport(key: ReportedKey, row: AccountRow, { atMs, quotas }: Now): object {
+function keyReport(key: ReportedKey, row: AccountRow, atMs: number, quotas: readonly Quota[]): object {
   const { keyId, tier, clamps, allows, accountAllows, denies, requires } = key
   const endMs = Math.min(key.expiresMs ?? Infinity, key.untilMs ?? Infinity)
   const { balance, held, creditLimit, kind } = row
@@ -62,24 +62,19 @@ function keyReport(key: ReportedKey, row: AccountRow, { atMs, quotas }: Now): ob
       balance: usd(balance),
       held: usd(held),
       credit_limit: usd(creditLimit),
-      // Nothing stops an account that is billed afterwards, but its budgets.
+      // Only budgets stop a postpaid account.
       available: kind === 'postpaid' ? null : usd(balance + creditLimit - held),
     },
     budgets: row.budgets.map(budget => budgetReport(budget, atMs)),
   }
 }
 
-interface Now {
-  readonly atMs: number
-  readonly quotas: readonly Quota[]
-}
-
-/** Those that hold whichever model it calls; the first is its own. */
+/** Limits that apply to every model. The first quota is the key's own calls per minute. */
 function limitsReport([own, ...others]: readonly Quota[]): object {
-  const told = others.map(({ resource, span, limit, remaining, resetMs, whose }) => {
+  const otherLimits = others.map(({ resource, span, limit, remaining, resetMs, whose }) => {
     return { of: whose, resource, span, limit, remaining, resets_in_ms: resetMs }
   })
-  return { requests_per_minute: own!.limit, remaining: own!.remaining, others: told }
+  return { requests_per_minute: own!.limit, remaining: own!.remaining, others: otherLimits }
 }
 
 function budgetReport({ scope, span, cap, spent, held }: BudgetRow, nowMs: number): object {

@@ -1,5 +1,5 @@
-// The list of models in the form of each dialect, page by page where the dialect has pages. Whoever does not ask for
-// pages gets as much as one may hold: a client that reads only the first must not miss a model.
+// Writes the list of models in the form of each dialect, in pages if the dialect has pages. A request without a page
+// size gets the largest page, so that a client that reads only the first page misses no model.
 
 import { Refusal } from '../../base/errors.ts'
 import { modelInfo, writeModelList as writeAnthropicList } from '../../protocols/anthropic-messages/models.ts'
@@ -30,17 +30,17 @@ export function findListed(models: Models, id: string): ListedModel {
   return found
 }
 
-/** `after_id` and `before_id` are names; a page before one ends right before it. */
+/** `after_id` and `before_id` are model ids. A page with `before_id` ends right before that model. */
 function anthropicPage(models: Models, query: Query): string {
   const limit = sizeOf(query, 'limit') ?? PAGE_MAX
-  const place = (field: string): number | undefined => {
+  const indexOf = (field: string): number | undefined => {
     const id = query(field)
     if (id === null) return undefined
     const at = models.findIndex(model => model.id === id)
-    if (at < 0) throw invalid(field, 'names no model of this list')
+    if (at < 0) throw invalid(field, 'is not a model of this list')
     return at
   }
-  const [after, before] = [place('after_id'), place('before_id')]
+  const [after, before] = [indexOf('after_id'), indexOf('before_id')]
   if (before !== undefined) {
     const from = Math.max(0, before - limit)
     return writeAnthropicList(models.slice(from, before), from > 0)
@@ -49,13 +49,13 @@ function anthropicPage(models: Models, query: Query): string {
   return writeAnthropicList(models.slice(from, from + limit), from + limit < models.length)
 }
 
-/** A token is the name of the last model of the page before. */
+/** A page token is the id of the last model of the previous page. */
 function geminiPage(models: Models, query: Query): string {
   const size = Math.min(sizeOf(query, 'pageSize') ?? PAGE_MAX, PAGE_MAX)
   const token = query('pageToken') || undefined
   const last = token === undefined ? undefined : Buffer.from(token, 'base64url').toString('utf8')
   const from = last === undefined ? 0 : models.findIndex(model => model.id === last) + 1
-  if (last !== undefined && from === 0) throw invalid('pageToken', 'is none of this list')
+  if (last !== undefined && from === 0) throw invalid('pageToken', 'is not a page token of this list')
   const page = models.slice(from, from + size)
   const isLast = from + page.length >= models.length
   return writeGeminiList(page, isLast ? {} : { nextPageToken: Buffer.from(page.at(-1)!.id).toString('base64url') })
@@ -65,7 +65,7 @@ function sizeOf(query: Query, field: string): number | undefined {
   const text = query(field)
   if (text === null || text === '' || text === '0') return undefined
   if (!/^[1-9]\d{0,5}$/.test(text)) throw invalid(field, 'must be a positive integer')
-  const most = field === 'limit' ? PAGE_MAX : Number.MAX_SAFE_INTEGER
-  if (Number(text) > most) throw invalid(field, `must be at most ${most}`)
+  const max = field === 'limit' ? PAGE_MAX : Number.MAX_SAFE_INTEGER
+  if (Number(text) > max) throw invalid(field, `must be at most ${max}`)
   return Number(text)
 }

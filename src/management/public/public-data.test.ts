@@ -1,4 +1,4 @@
-// The public price list: every rate and every case, and what an operator changed is shown at once.
+// The public data: the price list shows every rate and case, and changes of the operator appear at once.
 
 import { expect, test } from 'bun:test'
 import type { PriceBook } from '../../billing/price-book.ts'
@@ -13,7 +13,10 @@ import type { PublicData, PublicParts } from './public-data.ts'
 import { buildPublicData } from './public-data.ts'
 
 const dear = {
-  ...{ input: '8', output: '16', cacheWrite1h: '4', perRequest: '0.01' },
+  input: '8',
+  output: '16',
+  cacheWrite1h: '4',
+  perRequest: '0.01',
   cases: [
     { class: 'priority', input: '10' },
     { inputAbove: 1000, hours: ['16:30', '00:30'], output: '20' },
@@ -53,7 +56,12 @@ const pricing = (data: PublicData, tier: string | null = null): Rows => rowsOf(d
 test('shows every rate and every case, in dollars', () => {
   expect(pricing(open().data)).toEqual([
     {
-      ...{ model: 'paid/dear', free: false, input: '1.00', cacheRead: '1.00', cacheWrite1h: '0.50', output: '2.00' },
+      model: 'paid/dear',
+      free: false,
+      input: '1.00',
+      cacheRead: '1.00',
+      cacheWrite1h: '0.50',
+      output: '2.00',
       perRequest: '0.00125',
       cases: [
         { class: 'priority', input: '1.25' },
@@ -85,11 +93,12 @@ test('shows what an operator changed, and a model that has a price since then', 
   expect(data.models.body).toContain('"paid/no"')
 })
 
-test('lists the names that an operator gave, from the moment they hold, with what all of their models can hold', () => {
+test('lists model names of the operator as soon as they exist, with the smallest sizes of their models', () => {
   const rules: { current: Rules } = { current: noRules }
   const { data } = open({ rules })
   const route = (name: string, ...models: readonly string[]): RouteRow => ({
-    ...{ name, policy: 'balanced' },
+    name,
+    policy: 'balanced',
     members: models.map((model, priority) => ({ model, priority, weight: 1 })),
   })
   const ids = (): unknown => data.listed.map(({ id }) => id)
@@ -107,7 +116,7 @@ test('lists the names that an operator gave, from the moment they hold, with wha
   expect(ids()).toEqual(models)
 })
 
-test('lists nothing of a provider without a channel that may be used', () => {
+test('does not list a provider without a usable channel', () => {
   const [channel] = catalogue.channelsOf('own')
   const rules: { current: Rules } = { current: noRules }
   const { data } = open({ rules })
@@ -124,7 +133,10 @@ test('prices for a tier are exact to the last decimal, and follow its multiplier
   let perMille = 333
   const { data } = open({ tiers: () => [{ name: 'gold', pricePerMille: perMille }] })
   expect(pricing(data, 'gold')[0]).toMatchObject({
-    ...{ model: 'paid/dear', input: '0.333', output: '0.666', perRequest: '0.00041625' },
+    model: 'paid/dear',
+    input: '0.333',
+    output: '0.666',
+    perRequest: '0.00041625',
     cases: [{ class: 'priority', input: '0.41625' }, { output: '0.8325' }],
   })
   expect(JSON.parse(data.pricing('gold').body)).toMatchObject({ tier: 'gold', tiers: [{ multiplier: '0.333' }] })
@@ -136,7 +148,7 @@ test('prices for a tier are exact to the last decimal, and follow its multiplier
   expect(() => data.pricing('lead')).toThrow('resource_unknown')
 })
 
-test('tells in a word whether a provider answers', () => {
+test('shows the status of a provider', () => {
   const health = new Map<string, Standing>()
   const { data } = open({ standing: id => health.get(id) })
   const [channel] = catalogue.channelsOf('own')
@@ -163,7 +175,7 @@ test('tells in a word whether a provider answers', () => {
   expect(statusOf(['broken', 'broken'])).toBe('down')
 })
 
-test('is made once, for as long as nothing of it changes', () => {
+test('builds a page once and again only when its data changes', () => {
   const { data, prices } = open()
   const { models, providers, settings } = data
   expect([data.models, data.providers, data.settings, data.pricing(null)]).toEqual([
@@ -174,7 +186,7 @@ test('is made once, for as long as nothing of it changes', () => {
   expect(data.models).not.toBe(models)
 })
 
-test('is told from memory while the database is away', () => {
+test('serves the last known data while the database is unavailable', () => {
   let away = false
   const tiers = (): readonly { name: string; pricePerMille: number }[] => {
     if (away) throw new Error('away')

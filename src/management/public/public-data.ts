@@ -1,5 +1,5 @@
-// What anybody may know: models, providers, prices, the site's name. Made when it is asked for, and again when a price,
-// a rule, a tier, a setting or the health of a provider has changed.
+// The public data: models, providers, prices, the site's name. A page is built on the first request, and again after a
+// price, a rule, a tier, a setting or the health of a provider has changed.
 
 import { Refusal } from '../../base/errors.ts'
 import type { PriceBook } from '../../billing/price-book.ts'
@@ -21,20 +21,20 @@ export interface PublicData {
   readonly models: KeptPage
   readonly providers: KeptPage
   readonly settings: KeptPage
-  /** As keys of that tier pay; null: as they are. Throws for a tier that there is not. */
+  /** The prices that keys of this tier pay; null: the base prices. Throws if there is no such tier. */
   pricing(tier: string | null): KeptPage
   /** GET /v1/models, in a shape that readers of OpenAI's and of Anthropic's list both accept. */
   readonly modelList: string
-  /** The same, for lists of other shapes. */
+  /** The same models, for the lists of other dialects. */
   readonly listed: readonly ListedModel[]
-  /** GET /v1/models/{id}; undefined for a model that cannot be called. */
+  /** GET /v1/models/{id}; undefined for a model that callers cannot use. */
   modelById(id: string): string | undefined
 }
 
 export interface Site {
   readonly name: string
   readonly notice: string | null
-  /** Whether anybody may make an account. */
+  /** True if everybody may register. */
   readonly registration: boolean
   readonly version: string
 }
@@ -45,46 +45,46 @@ export interface PublicParts {
   readonly rules: Pick<RuleBook, 'current'>
   site(): Site
   tiers(): readonly PublicTier[]
-  /** Undefined of a channel that no call has come to. */
+  /** Undefined for a channel that has had no call. */
   standing(channelId: string): Standing | undefined
 }
 
 export function buildPublicData(parts: PublicParts): PublicData {
   const { prices, rules } = parts
   const [site, tiers] = [lastKnown(parts.site), lastKnown(parts.tiers)]
-  const offering = made(
-    () => makeOffering(parts),
+  const publicModels = cached(
+    () => buildPublicModels(parts),
     () => [prices.revision, rules.current],
   )
   const statuses = (): string =>
     [...parts.catalogue.providers.keys()].map(id => statusOf(standingsOf(id, parts))).join()
-  const models = made(
-    () => modelsPage(offering()),
-    () => [offering()],
+  const models = cached(
+    () => modelsPage(publicModels()),
+    () => [publicModels()],
   )
-  const providers = made(
-    () => providersPage(offering(), parts),
-    () => [offering(), statuses()],
+  const providers = cached(
+    () => providersPage(publicModels(), parts),
+    () => [publicModels(), statuses()],
   )
-  const settings = made(
+  const settings = cached(
     () => keepPage(JSON.stringify(site())),
     () => [JSON.stringify(site())],
   )
-  const priced = new Map<string | null, () => KeptPage>()
+  const pricingPages = new Map<string | null, () => KeptPage>()
   function pricing(tier: string | null): KeptPage {
     const known = tiers()
     if (tier !== null && !known.some(({ name }) => name === tier)) {
       throw new Refusal('resource_unknown', 'no such tier', { param: 'tier' })
     }
-    if (!priced.has(tier)) {
-      if (priced.size > TIERS_KEPT_MAX) priced.clear()
-      const make = (): KeptPage => pricingPage(offering(), tiers(), tier)
-      priced.set(
+    if (!pricingPages.has(tier)) {
+      if (pricingPages.size > TIERS_KEPT_MAX) pricingPages.clear()
+      const make = (): KeptPage => pricingPage(publicModels(), tiers(), tier)
+      pricingPages.set(
         tier,
-        made(make, () => [offering(), JSON.stringify(tiers())]),
+        cached(make, () => [publicModels(), JSON.stringify(tiers())]),
       )
     }
-    return priced.get(tier)!()
+    return pricingPages.get(tier)!()
   }
   return {
     get models() {
@@ -98,33 +98,33 @@ export function buildPublicData(parts: PublicParts): PublicData {
     },
     pricing,
     get modelList() {
-      return offering().modelList
+      return publicModels().modelList
     },
     get listed() {
-      return offering().listed
+      return publicModels().listed
     },
-    modelById: id => offering().modelById(id),
+    modelById: id => publicModels().modelById(id),
   }
 }
 
 const TIERS_KEPT_MAX = 16
 
-/** Made again when one of those that it is made of is another. */
-function made<T>(make: () => T, of: () => readonly unknown[]): () => T {
-  let last: { readonly value: T; readonly of: readonly unknown[] } | undefined
+/** Builds the value again when one of its inputs has changed. */
+function cached<T>(build: () => T, readInputs: () => readonly unknown[]): () => T {
+  let last: { readonly value: T; readonly inputs: readonly unknown[] } | undefined
   return () => {
-    const now = of()
-    if (last === undefined || now.some((one, at) => one !== last!.of[at])) last = { value: make(), of: now }
+    const inputs = readInputs()
+    if (last === undefined || inputs.some((input, at) => input !== last!.inputs[at])) last = { value: build(), inputs }
     return last.value
   }
 }
 
-/** While the database is away, what was so before still is. */
-function lastKnown<T>(look: () => T): () => T {
+/** Returns the last value that could be read while the database is unavailable. */
+function lastKnown<T>(read: () => T): () => T {
   let known: { readonly value: T } | undefined
   return () => {
     try {
-      known = { value: look() }
+      known = { value: read() }
     } catch (fault) {
       if (known === undefined) throw fault
     }
@@ -132,13 +132,13 @@ function lastKnown<T>(look: () => T): () => T {
   }
 }
 
-interface Offering extends Pick<PublicData, 'modelList' | 'listed' | 'modelById'> {
+interface PublicModels extends Pick<PublicData, 'modelList' | 'listed' | 'modelById'> {
   readonly offers: readonly Offer[]
-  /** Of `listed`, those that are names of models. */
+  /** The entries of `listed` that are model names of the operator. */
   readonly names: readonly ListedModel[]
 }
 
-function makeOffering(parts: PublicParts): Offering {
+function buildPublicModels(parts: PublicParts): PublicModels {
   const offers = [...parts.catalogue.providers.values()].flatMap(provider => offersOf(provider, parts))
   const models = offers.map(listedModel)
   const names = listedNames(parts.rules.current.routes, models)
@@ -160,23 +160,23 @@ function makeOffering(parts: PublicParts): Offering {
   }
 }
 
-const modelsPage = ({ offers, names }: Offering): KeptPage =>
+const modelsPage = ({ offers, names }: PublicModels): KeptPage =>
   keepPage(JSON.stringify({ data: offers.map(publicModel), names: names.map(publicName) }))
 
 const standingsOf = (providerId: string, { catalogue, standing }: PublicParts): readonly (Standing | undefined)[] =>
   catalogue.channelsOf(providerId).map(({ id }) => standing(id))
 
-/** Those that can be called. That an operator has others, or had, is nobody's business. */
-function providersPage({ offers }: Offering, parts: PublicParts): KeptPage {
+/** Lists only providers that callers can use. Others that the operator configured stay private. */
+function providersPage({ offers }: PublicModels, parts: PublicParts): KeptPage {
   const data = [...parts.catalogue.providers.values()].flatMap(provider => {
     const standings = standingsOf(provider.id, parts)
-    const own = offers.filter(offer => offer.provider.id === provider.id).length
-    return standings.length === 0 ? [] : [publicProvider(provider, { offers: own, status: statusOf(standings) })]
+    const count = offers.filter(offer => offer.provider.id === provider.id).length
+    return standings.length === 0 ? [] : [publicProvider(provider, { offers: count, status: statusOf(standings) })]
   })
   return keepPage(JSON.stringify({ data }))
 }
 
-function pricingPage({ offers }: Offering, tiers: readonly PublicTier[], tier: string | null): KeptPage {
+function pricingPage({ offers }: PublicModels, tiers: readonly PublicTier[], tier: string | null): KeptPage {
   const perMille = BigInt(tiers.find(({ name }) => name === tier)?.pricePerMille ?? 1000)
   return keepPage(
     JSON.stringify({
@@ -189,7 +189,7 @@ function pricingPage({ offers }: Offering, tiers: readonly PublicTier[], tier: s
   )
 }
 
-/** The models that a call would reach: there is a channel, and the price is known. */
+/** The models that callers can use: the provider has a channel, and the model has a price or is free. */
 function offersOf(provider: Provider, { catalogue, prices }: PublicParts): readonly Offer[] {
   if (catalogue.channelsOf(provider.id).length === 0) return []
   return [...provider.models.values()].flatMap(model => {
@@ -203,7 +203,7 @@ function offersOf(provider: Provider, { catalogue, prices }: PublicParts): reado
 function listedModel({ id, provider, model }: Offer): ListedModel {
   const traits = model.traits ?? provider.traits
   const served = model.speaks ?? Object.keys(provider.speaks)
-  const talks = served.some(name => protocolNamed(name)?.codec !== undefined)
+  const hasCodec = served.some(name => protocolNamed(name)?.codec !== undefined)
   const { contextTokens, outputTokensMax } = model
   return {
     id,
@@ -212,25 +212,30 @@ function listedModel({ id, provider, model }: Offer): ListedModel {
     ...(contextTokens !== undefined && { contextTokens }),
     ...(outputTokensMax !== undefined && { outputTokensMax }),
     ...(Object.keys(traits).length > 0 && { traits }),
-    ...(!talks && { sideOnly: served }),
+    ...(!hasCodec && { sideOnly: served }),
   }
 }
 
-/** The names that an operator gave, but for patterns: each as what it first stands for, with what all of it holds. */
+/**
+ * The model names that the operator defined, without patterns. Each name has the traits of its first model and the
+ * smallest sizes of all of its models.
+ */
 function listedNames(routes: readonly RouteRow[], models: readonly ListedModel[]): readonly ListedModel[] {
   const names = compileRoutes(routes)
   const byId = new Map(models.map(model => [model.id, model]))
   return routes.flatMap(({ name }) => {
     const members = names.resolve(name)!.members.flatMap(({ model }) => byId.get(model) ?? [])
     if (members.length === 0 || name.includes('*') || byId.has(name)) return []
-    const least = (sizes: readonly (number | undefined)[]): number | undefined =>
+    const smallest = (sizes: readonly (number | undefined)[]): number | undefined =>
       sizes.every(size => size !== undefined) ? Math.min(...sizes) : undefined
     const { contextTokens: _context, outputTokensMax: _output, ...first } = members[0]!
-    const contextTokens = least(members.map(member => member.contextTokens))
-    const outputTokensMax = least(members.map(member => member.outputTokensMax))
+    const contextTokens = smallest(members.map(member => member.contextTokens))
+    const outputTokensMax = smallest(members.map(member => member.outputTokensMax))
     return [
       {
-        ...{ ...first, id: name, name },
+        ...first,
+        id: name,
+        name,
         ...(contextTokens !== undefined && { contextTokens }),
         ...(outputTokensMax !== undefined && { outputTokensMax }),
       },

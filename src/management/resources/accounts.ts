@@ -1,4 +1,4 @@
-// Accounts: whose they are, how they pay, and what all of their keys may use.
+// Endpoints for accounts: their names, how they pay, and what their keys may use.
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
@@ -18,24 +18,34 @@ import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 import { boundUsd } from './money-input.ts'
 
 const type = z.enum(['personal', 'team'])
-const kind = z.enum(['prepaid', 'postpaid']).meta({ description: 'How it pays' })
+const kind = z.enum(['prepaid', 'postpaid']).meta({ description: 'prepaid: calls need a balance or credit; postpaid: calls are never refused for lack of money' })
 const settings = {
   name: label,
   kind,
   creditLimit: boundUsd,
   keepsBodies: z.boolean(),
-  tier: tierName.nullable().meta({ description: 'Of its new keys; null: the usual one' }),
-  allows: modelPatterns.meta({ description: 'Patterns of models that its keys may use; null: whichever' }),
+  tier: tierName.nullable().meta({ description: 'The tier of its new keys; null: the default tier' }),
+  allows: modelPatterns.meta({ description: 'Patterns of models that its keys may use; null: all models' }),
   denies: modelPatterns,
 }
 
 const Account = z
   .object({
-    ...{ id: z.string(), name: z.string(), type, kind },
-    ...{ balance: usd, held: usd, creditLimit: usd },
-    available: usd.nullable().meta({ description: 'Null: nothing stops an account that pays later' }),
-    ...{ keepsBodies: z.boolean(), tier: z.string().nullable(), allows: modelPatterns, denies: modelPatterns },
-    ...{ frozen: z.boolean(), frozenSince: time.nullable(), created: time },
+    id: z.string(),
+    name: z.string(),
+    type,
+    kind,
+    balance: usd,
+    held: usd,
+    creditLimit: usd,
+    available: usd.nullable().meta({ description: 'What calls may still spend; null for a postpaid account' }),
+    keepsBodies: z.boolean(),
+    tier: z.string().nullable(),
+    allows: modelPatterns,
+    denies: modelPatterns,
+    frozen: z.boolean(),
+    frozenSince: time.nullable(),
+    created: time,
   })
   .meta({ id: 'Account' })
 
@@ -51,9 +61,13 @@ function shown({ frozenMs, createdMs, version: _, ...account }: AccountRead): z.
   return {
     ...account,
     id: textId('acc', account.id),
-    ...{ balance: usdText(balance), held: usdText(held), creditLimit: usdText(creditLimit) },
+    balance: usdText(balance),
+    held: usdText(held),
+    creditLimit: usdText(creditLimit),
     available: account.kind === 'postpaid' ? null : available,
-    ...{ frozen: frozenMs !== null, frozenSince: timeOrNull(frozenMs), created: timeOf(createdMs) },
+    frozen: frozenMs !== null,
+    frozenSince: timeOrNull(frozenMs),
+    created: timeOf(createdMs),
   } as z.input<typeof Account>
 }
 
@@ -65,15 +79,15 @@ const changeOf = (change: z.output<typeof Change>): AccountChange => ({
 
 const Written = Account.extend({ warnings })
 
-const oddOf = (parts: ManagementParts, { allows, denies }: z.output<typeof Change>): readonly string[] =>
+const warningsFor = (parts: ManagementParts, { allows, denies }: z.output<typeof Change>): readonly string[] =>
   oddities({ patterns: [...(allows ?? []), ...(denies ?? [])] }, parts)
 
 const tierUnknown = (): Refusal =>
-  new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is none of this name.' })
-const tooLow = (): Refusal =>
-  new Refusal('state_unfit', 'balance', { hint: 'What the account owes and holds is more than that.' })
-const tooWide = (): Refusal =>
-  new Refusal('role_too_low', 'rights', { param: 'allows', hint: 'Only admins may let an account use more than now.' })
+  new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is no tier of this name.' })
+const creditLimitTooLow = (): Refusal =>
+  new Refusal('state_unfit', 'balance', { hint: 'The debt and the holds of the account exceed this credit limit.' })
+const rightsTooWide = (): Refusal =>
+  new Refusal('role_too_low', 'rights', { param: 'allows', hint: 'Only admins may allow an account more models than it has now.' })
 
 export function accountEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   return [...readEndpoints(parts), ...writeEndpoints(parts)]
@@ -95,11 +109,13 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/accounts',
       who: { account: 'viewer' },
-      about: 'List the accounts: all, or those of which you are a member.',
+      about: 'List accounts: all of them, or those of which you are a member.',
       query: listQuery(
         {
-          name: z.string().max(100).optional().meta({ description: 'What it begins with' }),
-          ...{ type: type.optional(), kind: kind.optional(), frozen: yesNo.optional() },
+          name: z.string().max(100).optional().meta({ description: 'The beginning of the name' }),
+          type: type.optional(),
+          kind: kind.optional(),
+          frozen: yesNo.optional(),
         },
         ['created', 'name'],
       ),
@@ -113,7 +129,7 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/accounts/{account}',
       who: { account: 'viewer' },
-      about: 'Show an account with what it has.',
+      about: 'Show an account with its balance and settings.',
       params,
       answer: Account,
       run: ({ params: { account }, scope }) => show(account, scope),
@@ -129,23 +145,23 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'POST',
       path: '/api/web/accounts',
       who: { site: 'admin' },
-      about: 'Make an account, without keys and money.',
+      about: 'Create an account, without keys and money.',
       body: Wanted,
       answer: Written,
       status: 201,
-      async run({ body: { type: whose, name, ...change }, by }) {
+      async run({ body: { type: accountType, name, ...change }, by }) {
         const id = mintId()
-        const result = await writer.run('createAccount', { ...changeOf(change), id, name, type: whose }, by)
+        const result = await writer.run('createAccount', { ...changeOf(change), id, name, type: accountType }, by)
         done(result, { tier_unknown: tierUnknown })
         const { body, version } = await show(id, null)
-        return { body: { ...body, warnings: oddOf(parts, change) }, version }
+        return { body: { ...body, warnings: warningsFor(parts, change) }, version }
       },
     }),
     endpoint({
       method: 'PATCH',
       path: '/api/web/accounts/{account}',
       who: { account: 'manager' },
-      about: 'Change an account. Managers may let its keys use less than now, admins also more.',
+      about: 'Change an account. Managers may restrict the models of its keys further; admins may also allow more.',
       params,
       body: Change,
       answer: Written,
@@ -153,12 +169,14 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       async run({ params: { account: id }, body, scope, by }) {
         const result = await writer.run('setAccount', { ...changeOf(body), id, scope }, by)
         done(result, {
-          ...{ account_unknown: unknown, tier_unknown: tierUnknown },
-          ...{ balance_too_low: tooLow, rights_wider: tooWide },
+          account_unknown: unknown,
+          tier_unknown: tierUnknown,
+          balance_too_low: creditLimitTooLow,
+          rights_wider: rightsTooWide,
         })
-        onKeyChanged() // what is remembered of a key has something of its account in it
+        onKeyChanged() // cached keys contain fields of their account
         const { body: account, version } = await show(id, scope)
-        return { body: { ...account, warnings: oddOf(parts, body) }, version }
+        return { body: { ...account, warnings: warningsFor(parts, body) }, version }
       },
     }),
   ]

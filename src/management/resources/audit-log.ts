@@ -1,4 +1,4 @@
-// The audit log: who changed what, when and from where; and whether the log itself is whole.
+// Endpoints for the audit log: who changed what, when and from where; and a check of its hash chain.
 
 import * as z from 'zod'
 import { textId } from '../../base/ids.ts'
@@ -20,7 +20,7 @@ const AuditRow = z
     action: z.string(),
     target: z.string(),
     account: z.string().nullable(),
-    changes: z.unknown().meta({ description: 'Field by field, what was and what is; or what else is to be told' }),
+    changes: z.unknown().meta({ description: 'For each field the old and the new value, or other details of the action' }),
     hash: z.string(),
   })
   .meta({ id: 'AuditRow' })
@@ -31,7 +31,7 @@ export function auditLogEndpoints({ desk }: ManagementParts): readonly WebEndpoi
       method: 'GET',
       path: '/api/web/audit-log',
       who: { account: 'manager' },
-      about: 'List what was changed, newest first: of all accounts, or of those that you manage.',
+      about: 'List changes, newest first: of all accounts, or of those that you manage.',
       query: listQuery(
         {
           actor: z.string().max(100).optional(),
@@ -46,11 +46,11 @@ export function auditLogEndpoints({ desk }: ManagementParts): readonly WebEndpoi
       answer: listOf(AuditRow),
       async run({ query, scope, actor }) {
         const ask = listAsk(query, scope, '-seq')
-        // Where somebody else was is for those who run the site.
-        const mayKnow = (by: string): boolean => scope === null || by === subjectOf(actor.personId)
+        // The address of another person is only for staff.
+        const maySeeAddress = (by: string): boolean => scope === null || by === subjectOf(actor.personId)
         return listAnswer(await desk.ask('auditLog', ask), ask, ({ madeMs, accountId, changes, ...row }) => ({
           ...row,
-          address: mayKnow(row.actor) ? row.address : null,
+          address: maySeeAddress(row.actor) ? row.address : null,
           changes: tellChanges(row.action, changes),
           made: new Date(madeMs).toISOString(),
           account: accountId === null ? null : textId('acc', accountId),
@@ -78,7 +78,7 @@ export function auditLogEndpoints({ desk }: ManagementParts): readonly WebEndpoi
   ]
 }
 
-/** Slice by slice, so that nobody else who asks the desk waits for all of it. `head` is `<seq>:<hash>`. */
+/** Checks slice by slice, so that other queries do not wait for the whole check. `head` is `<seq>:<hash>`. */
 async function checkAll(desk: ManagementParts['desk'], head: string | undefined): Promise<AuditChecked> {
   const [seq, hash = ''] = head?.split(':') ?? []
   const known = seq === undefined ? undefined : { seq: Number(seq), hash }

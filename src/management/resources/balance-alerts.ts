@@ -1,4 +1,4 @@
-// When an account is to be called low: what its webhooks are told of depends on it.
+// Endpoints for the balance threshold below which the webhooks of an account get balance.low.
 
 import * as z from 'zod'
 import { moneyText } from '../../store/ledger/money-text.ts'
@@ -14,8 +14,8 @@ const levels = ['fine', 'low', 'empty'] as const
 
 const BalanceAlert = z
   .object({
-    threshold: money.nullable().meta({ description: 'Null: it is never called low.' }),
-    state: z.enum(levels).nullable().meta({ description: 'As it was last told.' }),
+    threshold: money.nullable().meta({ description: 'Null: no threshold, so the balance is never low.' }),
+    state: z.enum(levels).nullable().meta({ description: 'The state of the last event.' }),
   })
   .meta({ id: 'BalanceAlert' })
 
@@ -30,16 +30,20 @@ export function balanceAlertEndpoints({ desk, writer }: ManagementParts): readon
   }
   return [
     endpoint({
-      ...{ method: 'GET', path, params },
+      method: 'GET',
+      path,
+      params,
       who: { account: 'viewer' },
-      about: 'Show when an account is called low, and whether it is.',
+      about: 'Show the balance threshold of an account and whether its balance is low.',
       answer: BalanceAlert,
       run: ({ params: { account }, scope }) => show(account, scope),
     }),
     endpoint({
-      ...{ method: 'PUT', path, params },
+      method: 'PUT',
+      path,
+      params,
       who: { account: 'manager' },
-      about: 'Say below which balance, with its credit limit, an account is low; if it is, that is told at once.',
+      about: 'Set the threshold for balance plus credit limit. If the account is already below it, the event is sent at once.',
       body: z.strictObject({ threshold: positiveUsd }),
       answer: BalanceAlert,
       async run({ params: { account }, body, scope, by }) {
@@ -49,9 +53,11 @@ export function balanceAlertEndpoints({ desk, writer }: ManagementParts): readon
       },
     }),
     endpoint({
-      ...{ method: 'DELETE', path, params },
+      method: 'DELETE',
+      path,
+      params,
       who: { account: 'manager' },
-      about: 'Never call an account low.',
+      about: 'Remove the balance threshold of an account.',
       answer: nothing,
       status: 204,
       async run({ params: { account }, scope, by }) {

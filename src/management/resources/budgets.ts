@@ -1,4 +1,4 @@
-// Budgets: what a key or an account may spend, in all, in a day or in a month.
+// Endpoints for budgets: what a key or an account may spend in total, in a day or in a month.
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
@@ -17,20 +17,26 @@ const span = z.enum(['total', 'day', 'month'])
 
 const Budget = z
   .object({
-    ...{ span, cap: usd, spent: usd, held: usd },
+    span,
+    cap: usd,
+    spent: usd,
+    held: usd,
     left: usd,
-    ends: time.nullable().meta({ description: 'When its day or month, by UTC, is over' }),
+    ends: time.nullable().meta({ description: 'The end of the current day or month (UTC); null for a total budget' }),
   })
   .meta({ id: 'Budget' })
 
 type Owner = 'key' | 'account'
-type Asked = Pick<EndpointAsk<Readonly<Record<string, unknown>>, unknown, unknown>, 'params' | 'scope'>
+type BudgetRequest = Pick<EndpointAsk<Readonly<Record<string, unknown>>, unknown, unknown>, 'params' | 'scope'>
 
 function shown({ cap, spent, held, ...budget }: BudgetRead, nowMs: number): z.input<typeof Budget> {
   const left = BigInt(cap) - BigInt(spent) - BigInt(held)
   return {
     span: budget.span as BudgetSpan,
-    ...{ cap: usdText(cap), spent: usdText(spent), held: usdText(held), left: usdText(String(left > 0n ? left : 0n)) },
+    cap: usdText(cap),
+    spent: usdText(spent),
+    held: usdText(held),
+    left: usdText(String(left > 0n ? left : 0n)),
     ends: timeOrNull(endOf(budget.span as BudgetSpan, nowMs)),
   }
 }
@@ -38,7 +44,7 @@ function shown({ cap, spent, held, ...budget }: BudgetRead, nowMs: number): z.in
 export const budgetEndpoints = (parts: ManagementParts): readonly WebEndpoint[] =>
   (['account', 'key'] as const).flatMap(of => endpointsOf(parts, of))
 
-const about = { account: 'an account, all its keys together', key: 'a key' }
+const ownerNames = { account: 'an account (all its keys together)', key: 'a key' }
 
 function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): readonly WebEndpoint[] {
   const path = `/api/web/${of}s/{${of}}/budgets` as const
@@ -46,14 +52,14 @@ function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): read
   const one = z.object({ ...owner.shape, span })
   const spanIn = (params: Readonly<Record<string, unknown>>): BudgetSpan => params.span as BudgetSpan
   const idIn = (params: Readonly<Record<string, unknown>>): number => params[of] as number
-  const read = async ({ params, scope }: Asked): Promise<readonly BudgetRead[]> =>
+  const read = async ({ params, scope }: BudgetRequest): Promise<readonly BudgetRead[]> =>
     found(await desk.ask('budgets', { id: idIn(params), of, scope, nowMs: dateMs() }))
   return [
     endpoint({
       method: 'GET',
       path,
       who: { account: 'viewer' },
-      about: `List the budgets of ${about[of]}.`,
+      about: `List the budgets of ${ownerNames[of]}.`,
       params: owner,
       answer: z.object({ data: z.array(Budget) }),
       run: async ask => ({ body: { data: (await read(ask)).map(budget => shown(budget, dateMs())) } }),
@@ -62,7 +68,7 @@ function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): read
       method: 'PUT',
       path: `${path}/{span}`,
       who: { account: 'manager' },
-      about: `Bound what may be spent by ${about[of]}. What is spent already counts.`,
+      about: `Set a budget of ${ownerNames[of]}. Money that is already spent in the period counts.`,
       params: one,
       body: z.strictObject({ cap: boundUsd }),
       answer: Budget,
@@ -74,10 +80,10 @@ function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): read
           by,
         } = ask
         const wanted = spanIn(params)
-        await read(ask) // an account's number, written as a key's, is no key
-        const what = { scopeId: idIn(params), scope, span: wanted, isThere: by.expects !== undefined }
-        const gone = (): Refusal => new Refusal('version_stale', 'removed')
-        done(await writer.run('setBudget', { ...what, cap }, by), { scope_unknown: unknown, none: gone })
+        await read(ask) // refuses the number of an account that is written as the id of a key
+        const budgetId = { scopeId: idIn(params), scope, span: wanted, isThere: by.expects !== undefined }
+        const removed = (): Refusal => new Refusal('version_stale', 'removed')
+        done(await writer.run('setBudget', { ...budgetId, cap }, by), { scope_unknown: unknown, none: removed })
         const budget = found((await read(ask)).find(row => row.span === wanted))
         return { body: shown(budget, dateMs()), version: budget.version }
       },
@@ -86,15 +92,15 @@ function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): read
       method: 'DELETE',
       path: `${path}/{span}`,
       who: { account: 'manager' },
-      about: `Take a budget of ${about[of]} away.`,
+      about: `Remove a budget of ${ownerNames[of]}.`,
       params: one,
       answer: nothing,
       status: 204,
       async run(ask) {
         const { params, scope, by } = ask
         await read(ask)
-        const what = { scopeId: idIn(params), scope, span: spanIn(params) }
-        const result = await writer.run('setBudget', { ...what, cap: null }, by)
+        const budgetId = { scopeId: idIn(params), scope, span: spanIn(params) }
+        const result = await writer.run('setBudget', { ...budgetId, cap: null }, by)
         done(result, { scope_unknown: unknown, none: unknown })
         return {}
       },

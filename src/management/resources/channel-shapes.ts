@@ -1,4 +1,4 @@
-// What is asked and answered of channels: their shapes.
+// The schemas of channels in requests and answers.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -9,7 +9,7 @@ export const channelId = z
   .string()
   .regex(/^[a-z0-9][a-z0-9-]{0,39}#[a-z0-9_]{1,40}$/)
   .meta({
-    description: 'A provider and, behind a #, the fingerprint of a key of the environment, or an id of its own',
+    description: 'The id of the provider, a #, and the fingerprint of its key (for keys in the environment) or an id',
   })
 
 const tag = z.string().regex(/^[a-z0-9-]{1,40}$/)
@@ -17,7 +17,7 @@ const cap = z.number().int().min(1).max(bounds.channelCapMax).nullable()
 const path = z.string().max(129)
 const fields = z.record(path, z.unknown())
 
-/** What may be said of any channel. */
+/** Settings that every channel has. */
 export const rule = {
   disabled: z.boolean(),
   weight: z.number().int().min(0).max(bounds.weightMax),
@@ -28,8 +28,8 @@ export const rule = {
   tags: z.array(tag).max(bounds.tagsMax),
   foreignIds: z.boolean().meta({
     description:
-      'Requests may name files, prompts and whatever else is kept there, also what their account has not ' +
-      'made through this gateway',
+      'Requests may use the ids of files, prompts and other objects at the provider, also of those that their ' +
+      'account has not created through this gateway',
   }),
 }
 
@@ -38,7 +38,7 @@ export const parameters = z
     z.string().max(40),
     z.strictObject({ set: fields.optional(), default: fields.optional(), remove: z.array(path).optional() }),
   )
-  .meta({ description: 'By the dialect of the upstream: fields of requests that are set, filled in or left out' })
+  .meta({ description: 'For each dialect of the upstream: request fields to set, to set if absent (default), and to remove' })
 export const headers = z.record(z.string().max(100), z.string().max(bounds.channelHeaderCharsMax))
 export const times = z.strictObject({
   connectSeconds: z.number().int().optional(),
@@ -48,11 +48,11 @@ export const times = z.strictObject({
   totalSeconds: z.number().int().optional(),
 })
 
-/** What a channel that is laid down here may be told besides, several at once too. */
+/** Further settings of channels that are stored in the database. A bulk change may contain them, too. */
 export const shared = { headers, parameters, times }
 export const name = z.string().min(1).max(bounds.channelNameCharsMax)
 export const baseUrl = z.string().min(1).max(bounds.baseUrlCharsMax).nullable()
-/** Written, never read. */
+/** Can be written but is never returned. */
 export const credential = z.string().min(1).max(bounds.credentialCharsMax).meta({ writeOnly: true })
 
 export const optional = <Shape extends Readonly<Record<string, z.ZodType>>>(shape: Shape) =>
@@ -86,21 +86,21 @@ export const Channel = z
     requestsPerMinute: cap,
     tokensPerMinute: cap,
     concurrency: cap,
-    proxy: z.boolean().meta({ description: 'Whether it has a proxy of its own' }),
+    proxy: z.boolean().meta({ description: 'True if the channel has its own proxy' }),
     tags: z.array(z.string()),
     foreignIds: z.boolean(),
     headers,
     parameters,
     times: z.record(z.string(), z.number()),
     health: Health.nullable(),
-    version: z.number().meta({ description: '0 where nothing is written of it yet' }),
+    version: z.number().meta({ description: '0 if the channel has no stored settings yet' }),
     author: z.string().nullable(),
     created: time.nullable(),
     changed: time.nullable(),
   })
   .meta({ id: 'Channel' })
 
-export const warnings = z.array(z.string()).readonly().meta({ description: 'What was done, and perhaps not meant' })
+export const warnings = z.array(z.string()).readonly().meta({ description: 'What was done but may be a mistake' })
 
 export const Trial = z
   .object({

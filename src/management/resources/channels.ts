@@ -1,4 +1,4 @@
-// Channels: a provider and one credential each, laid down, changed, tried and removed while calls go on.
+// Endpoints for channels (a provider and one credential each): create, change, test and remove them while calls go on.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -45,7 +45,7 @@ type Filters = { readonly [Name in keyof typeof filters]?: string | undefined }
 
 const Changed = z.object({ data: z.array(Channel), warnings })
 
-/** What is not given stays as it is. */
+/** Fields that are absent do not change. */
 const Change = z.strictObject({
   ...optional(rule),
   ...optional(shared),
@@ -70,30 +70,30 @@ const admin = { site: 'admin' } as const
 const support = { site: 'support' } as const
 
 export function channelEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  const showing = buildShow(parts)
-  const change: ChangeSome = (by, changes) => refusing(() => parts.inTurn(() => changeChannels(parts, by, changes)))
-  const ways = { ...showing, change }
+  const readers = buildShow(parts)
+  const change: ChangeFunction = (by, changes) => refusing(() => parts.inTurn(() => changeChannels(parts, by, changes)))
+  const helpers = { ...readers, change }
   return [
-    ...shownEndpoints(parts, ways),
-    ...madeEndpoints(parts, ways),
-    ...switchEndpoints(ways),
-    ...askingEndpoints(parts),
-    bulkEndpoint(parts, ways),
+    ...readEndpoints(parts, helpers),
+    ...writeEndpoints(parts, helpers),
+    ...switchEndpoints(helpers),
+    ...upstreamEndpoints(parts),
+    bulkEndpoint(parts, helpers),
   ]
 }
 
-function shownEndpoints(parts: ManagementParts, { show, one }: Ways): readonly WebEndpoint[] {
+function readEndpoints(parts: ManagementParts, { show, one }: ChannelHelpers): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/channels',
       who: support,
-      about: 'List the channels: those whose keys are in the environment, and those that are laid down here.',
+      about: 'List the channels: those whose keys are in the environment, and those that are stored in the database.',
       query: listQuery(filters, ['id']),
       answer: listOf(Channel),
       async run({ query }) {
         const ask = listAsk(query, null, 'id')
-        const page = memoryPage(fitting(channelViews(parts), query), ask, ({ id }) => id)
+        const page = memoryPage(filterViews(channelViews(parts), query), ask, ({ id }) => id)
         return listAnswer({ ...page, rows: await show(page.rows) }, ask, channel => channel)
       },
     }),
@@ -101,7 +101,7 @@ function shownEndpoints(parts: ManagementParts, { show, one }: Ways): readonly W
       method: 'GET',
       path: '/api/web/channels/{channel}',
       who: support,
-      about: 'Show a channel, and how it is.',
+      about: 'Show a channel with its health.',
       params,
       answer: Channel,
       run: ({ params: { channel } }) => one(channel),
@@ -109,13 +109,13 @@ function shownEndpoints(parts: ManagementParts, { show, one }: Ways): readonly W
   ]
 }
 
-function madeEndpoints(parts: ManagementParts, { show, one, change }: Ways): readonly WebEndpoint[] {
+function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHelpers): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'POST',
       path: '/api/web/channels',
       who: admin,
-      about: 'Lay channels down, one for each credential. Credentials are never shown again.',
+      about: 'Create channels, one for each credential. Credentials are never shown again.',
       body: z.strictObject({
         provider: providerId,
         name: name.optional(),
@@ -126,26 +126,27 @@ function madeEndpoints(parts: ManagementParts, { show, one, change }: Ways): rea
       }),
       answer: Changed,
       status: 201,
-      async run({ body: { provider, credentials, name: called, ...body }, by }) {
-        const { setting, ...said } = readChange(body)
-        const wanted = { ...said, provider, name: called, credentials: credentials.map(text => new Secret(text)) }
-        const made = await refusing(() =>
+      async run({ body: { provider, credentials, name: channelName, ...body }, by }) {
+        const { setting, ...rules } = readChange(body)
+        const secrets = credentials.map(text => new Secret(text))
+        const wanted = { ...rules, provider, name: channelName, credentials: secrets }
+        const created = await refusing(() =>
           parts.inTurn(() => createChannels(parts, by, { ...wanted, setting: setting ?? {} })),
         )
-        return { body: { data: await show(viewsOf(parts, made.ids)), warnings: made.warnings } }
+        return { body: { data: await show(viewsOf(parts, created.ids)), warnings: created.warnings } }
       },
     }),
     endpoint({
       method: 'PATCH',
       path: '/api/web/channels/{channel}',
       who: admin,
-      about: 'Change a channel. One that goes to another host forgets its credential, unless a new one is given.',
+      about: 'Change a channel. A change of its host removes its credential, unless the request has a new one.',
       params,
       body: Change,
       answer: Channel.extend({ warnings }),
       async run({ params: { channel }, body: { credential: text, ...body }, by }) {
-        const given = text === undefined ? {} : { credential: new Secret(text) }
-        const done = await change(by, [{ channel, version: by.expects, ...readChange(body), ...given }])
+        const newCredential = text === undefined ? {} : { credential: new Secret(text) }
+        const done = await change(by, [{ channel, version: by.expects, ...readChange(body), ...newCredential }])
         const { body: shown, version } = await one(channel)
         return { body: { ...shown, warnings: done.warnings }, version }
       },
@@ -154,7 +155,7 @@ function madeEndpoints(parts: ManagementParts, { show, one, change }: Ways): rea
       method: 'DELETE',
       path: '/api/web/channels/{channel}',
       who: admin,
-      about: 'Remove a channel that was laid down here. Calls under way end on it.',
+      about: 'Remove a channel that is stored in the database. Its running calls finish.',
       params,
       answer: nothing,
       status: 204,
@@ -166,7 +167,7 @@ function madeEndpoints(parts: ManagementParts, { show, one, change }: Ways): rea
   ]
 }
 
-const bulkEndpoint = (parts: ManagementParts, { show, change }: Ways): WebEndpoint =>
+const bulkEndpoint = (parts: ManagementParts, { show, change }: ChannelHelpers): WebEndpoint =>
   endpoint({
     method: 'POST',
     path: '/api/web/channels/bulk',
@@ -175,31 +176,31 @@ const bulkEndpoint = (parts: ManagementParts, { show, change }: Ways): WebEndpoi
     body: Bulk,
     answer: Changed,
     async run({ body, by }) {
-      const chosen = chosenBy(parts, body)
-      const { setting, ...said } = readChange(body.change)
-      const changes = chosen.map(one => ({ ...one, ...said, ...(setting && { setting }) }))
+      const chosen = selectChannels(parts, body)
+      const { setting, ...rules } = readChange(body.change)
+      const changes = chosen.map(channel => ({ ...channel, ...rules, ...(setting && { setting }) }))
       const done = await change(by, changes)
       const ids = chosen.map(({ channel }) => channel)
       return { body: { data: await show(viewsOf(parts, ids)), warnings: done.warnings } }
     },
   })
 
-type ChangeSome = (
+type ChangeFunction = (
   by: By & Partial<Seen>,
   changes: readonly ChangedChannel[],
 ) => Promise<{ readonly warnings: readonly string[] }>
 
-interface Ways extends ReturnType<typeof buildShow> {
-  readonly change: ChangeSome
+interface ChannelHelpers extends ReturnType<typeof buildShow> {
+  readonly change: ChangeFunction
 }
 
-function switchEndpoints({ one, change }: Ways): readonly WebEndpoint[] {
+function switchEndpoints({ one, change }: ChannelHelpers): readonly WebEndpoint[] {
   return (['enable', 'disable'] as const).map(verb =>
     endpoint({
       method: 'POST',
       path: `/api/web/channels/{channel}/${verb}`,
       who: admin,
-      about: verb === 'enable' ? 'Let a channel take calls.' : 'Give a channel no more calls.',
+      about: verb === 'enable' ? 'Use a channel for calls again.' : 'Send no more calls to a channel.',
       params,
       answer: Channel,
       async run({ params: { channel }, by }) {
@@ -210,15 +211,15 @@ function switchEndpoints({ one, change }: Ways): readonly WebEndpoint[] {
   )
 }
 
-/** These ask what only a running gateway knows, or an upstream itself. */
-function askingEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+/** Endpoints that need the running gateway or an upstream. */
+function upstreamEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const running = (): Running => found(parts.running())
   return [
     endpoint({
       method: 'POST',
       path: '/api/web/channels/{channel}/test',
       who: admin,
-      about: 'Try a channel by a real, tiny call that nobody is billed for, and show what was sent and what came back.',
+      about: 'Test a channel with a real, small call that no account pays for. Shows the request and the response.',
       params,
       body: z.strictObject({ model: z.string().max(bounds.modelNameCharsMax).optional() }),
       answer: Trial,
@@ -231,7 +232,7 @@ function askingEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'POST',
       path: '/api/web/channels/{channel}/fetch-models',
       who: admin,
-      about: 'Ask its upstream which models it has, and hold them against those that are known.',
+      about: 'Request the list of models from the upstream and compare it with the known models.',
       params,
       answer: Models,
       async run({ params: { channel } }) {
@@ -244,7 +245,7 @@ function askingEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'POST',
       path: '/api/web/channels/{channel}/reset-health',
       who: admin,
-      about: 'Forget what closes a channel: its breaker, its limits, a credential that was refused.',
+      about: 'Reset the health of a channel: its circuit breaker, its upstream limits, a refused credential.',
       params,
       answer: nothing,
       status: 204,
@@ -257,18 +258,20 @@ function askingEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   ]
 }
 
-/** With who wrote it, and when. */
+/** Adds version, author and dates from the database to the views. */
 function buildShow(parts: ManagementParts) {
   async function show(views: readonly ChannelView[]): Promise<z.input<typeof Channel>[]> {
-    const notes = await parts.desk.ask('channelNotes', { ids: views.map(({ id }) => id) })
-    const byId = new Map(notes.map(note => [note.id, note]))
+    const rows = await parts.desk.ask('channelNotes', { ids: views.map(({ id }) => id) })
+    const byId = new Map(rows.map(row => [row.id, row]))
     return views.map(view => {
-      const note = byId.get(view.id)
+      const row = byId.get(view.id)
       const date = (ms: number | undefined): string | null => (ms === undefined ? null : new Date(ms).toISOString())
       return {
         ...(view as unknown as z.input<typeof Channel>),
-        ...{ version: note?.version ?? 0, author: note?.author ?? null },
-        ...{ created: date(note?.createdMs), changed: date(note?.changedMs) },
+        version: row?.version ?? 0,
+        author: row?.author ?? null,
+        created: date(row?.createdMs),
+        changed: date(row?.changedMs),
       }
     })
   }
@@ -279,9 +282,9 @@ function buildShow(parts: ManagementParts) {
   return { show, one }
 }
 
-function fitting(views: readonly ChannelView[], asked: Filters): readonly ChannelView[] {
-  const { provider, from, state, tag, health, text } = asked
-  const words = text?.toLowerCase()
+function filterViews(views: readonly ChannelView[], filter: Filters): readonly ChannelView[] {
+  const { provider, from, state, tag, health, text } = filter
+  const search = text?.toLowerCase()
   return views.filter(
     view =>
       (provider === undefined || view.provider === provider) &&
@@ -289,7 +292,7 @@ function fitting(views: readonly ChannelView[], asked: Filters): readonly Channe
       (state === undefined || view.state === state) &&
       (tag === undefined || view.tags.includes(tag)) &&
       (health === undefined || (view.health?.state ?? 'unused') === health) &&
-      (words === undefined || `${view.id} ${view.name ?? ''}`.toLowerCase().includes(words)),
+      (search === undefined || `${view.id} ${view.name ?? ''}`.toLowerCase().includes(search)),
   )
 }
 
@@ -298,26 +301,27 @@ const viewsOf = (parts: ManagementParts, ids: readonly string[]): readonly Chann
   return channelViews(parts).filter(({ id }) => wanted.has(id))
 }
 
-interface Chosen {
+interface SelectedChannel {
   readonly channel: string
   readonly version?: number
 }
 
-function chosenBy(parts: ManagementParts, { channels, filter }: z.output<typeof Bulk>): readonly Chosen[] {
+function selectChannels(parts: ManagementParts, { channels, filter }: z.output<typeof Bulk>): readonly SelectedChannel[] {
   if ((channels === undefined) === (filter === undefined)) {
-    throw new Refusal('field_invalid', 'bulk', { param: 'channels', hint: 'Name either "channels" or a "filter".' })
+    throw new Refusal('field_invalid', 'bulk', { param: 'channels', hint: 'Give either "channels" or "filter", not both.' })
   }
-  if (filter !== undefined) return fitting(channelViews(parts), filter).map(({ id }) => ({ channel: id }))
+  if (filter !== undefined) return filterViews(channelViews(parts), filter).map(({ id }) => ({ channel: id }))
   return channels!.map(({ id, version }) => ({ channel: id, ...(version !== undefined && { version }) }))
 }
 
-type Given = Partial<z.output<typeof Change>>
+/** Separates settings that every channel has from those of channels in the database (`setting`). */
+function readChange(change: Partial<z.output<typeof Change>>) {
+  const { headers, parameters, times, name: channelName, baseUrl: url, ...others } = change
+  const setting: Partial<ChannelSetting> = withoutUndefined({ headers, parameters, times, name: channelName, baseUrl: url })
+  const rules = withoutUndefined(others) as ChannelRule
+  return { ...rules, ...(Object.keys(setting).length > 0 && { setting }) }
+}
 
-/** What is said of any channel, and what one is told that was laid down here. */
-function readChange({ headers, parameters, times, name: called, baseUrl: url, ...said }: Given) {
-  const told = { headers, parameters, times, name: called, baseUrl: url }
-  const given = Object.fromEntries(Object.entries(told).filter(([, value]) => value !== undefined))
-  const setting = given as Partial<ChannelSetting>
-  const rules = Object.fromEntries(Object.entries(said).filter(([, value]) => value !== undefined)) as ChannelRule
-  return { ...rules, ...(Object.keys(given).length > 0 && { setting }) }
+function withoutUndefined(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }

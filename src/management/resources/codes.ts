@@ -1,4 +1,4 @@
-// Redemption codes: made by the batch, listed without what is written on them, taken back, and turned into credit.
+// Endpoints for redemption codes: create a batch, list codes and batches, void codes.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -36,17 +36,18 @@ const Batch = z
     codes: z.number(),
     redeemed: z.number(),
     voided: z.number(),
-    worth: money.meta({ description: 'Of all its codes.' }),
+    worth: money.meta({ description: 'The sum of the amounts of all its codes.' }),
     made: time,
     expires: time.nullable(),
   })
   .meta({ id: 'CodeBatch' })
 
 const timeOf = (ms: number): string => new Date(ms).toISOString()
-const orNull = <T, U>(value: T | null, tell: (value: T) => U): U | null => (value === null ? null : tell(value))
+const orNull = <T, U>(value: T | null, convert: (value: T) => U): U | null =>
+  value === null ? null : convert(value)
 
-/** What a state is, as far as the desk can look for it. */
-const looks: Readonly<Record<CodeState, (nowMs: number) => Readonly<Record<string, boolean | number>>>> = {
+/** The filters of the query that find the codes of each state. */
+const stateFilters: Readonly<Record<CodeState, (nowMs: number) => Readonly<Record<string, boolean | number>>>> = {
   open: nowMs => ({ redeemed: false, voided: false, openAt: nowMs }),
   redeemed: () => ({ redeemed: true }),
   voided: () => ({ voided: true }),
@@ -56,7 +57,12 @@ const looks: Readonly<Record<CodeState, (nowMs: number) => Readonly<Record<strin
 function showCode({ id, batch, amount, author, accountId, ...code }: CodeView, nowMs: number) {
   const state = codeState(code, nowMs)
   return {
-    ...{ id: textId('code', id), batch, amount: usdText(amount), state, author, made: timeOf(code.madeMs) },
+    id: textId('code', id),
+    batch,
+    amount: usdText(amount),
+    state,
+    author,
+    made: timeOf(code.madeMs),
     expires: orNull(code.expiresMs, timeOf),
     redeemed: orNull(code.redeemedMs, timeOf),
     account: orNull(accountId, account => textId('acc', account)),
@@ -64,18 +70,18 @@ function showCode({ id, batch, amount, author, accountId, ...code }: CodeView, n
 }
 
 export const codeEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
-  ...listing(parts),
-  making(parts),
-  voiding(parts),
+  ...listEndpoints(parts),
+  createEndpoint(parts),
+  voidEndpoint(parts),
 ]
 
-function listing({ desk, dateMs }: ManagementParts): readonly WebEndpoint[] {
+function listEndpoints({ desk, dateMs }: ManagementParts): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/codes',
       who: { site: 'support' },
-      about: 'List redemption codes, newest first. What is written on them is not kept.',
+      about: 'List redemption codes, newest first. The codes themselves are not stored.',
       query: listQuery(
         { batch: label.optional(), account: idOf('acc').optional(), state: z.enum(codeStates).optional() },
         ['made'],
@@ -83,8 +89,8 @@ function listing({ desk, dateMs }: ManagementParts): readonly WebEndpoint[] {
       answer: listOf(Code),
       async run({ query: { state, ...query }, scope }) {
         const nowMs = dateMs()
-        const looked = state === undefined ? {} : looks[state](nowMs)
-        const ask = listAsk({ ...query, ...looked }, scope, '-made')
+        const filters = state === undefined ? {} : stateFilters[state](nowMs)
+        const ask = listAsk({ ...query, ...filters }, scope, '-made')
         return listAnswer(await desk.ask('codes', ask), ask, code => showCode(code, nowMs))
       },
     }),
@@ -102,7 +108,10 @@ function listing({ desk, dateMs }: ManagementParts): readonly WebEndpoint[] {
         const limit = Math.min(query.limit, bounds.pageRowsMax)
         const { rows, next } = await desk.ask('codeBatches', { after, limit })
         const data = rows.map(({ madeMs, expiresMs, worth, ...row }) => ({
-          ...{ ...row, worth: usdText(worth), made: timeOf(madeMs), expires: orNull(expiresMs, timeOf) },
+          ...row,
+          worth: usdText(worth),
+          made: timeOf(madeMs),
+          expires: orNull(expiresMs, timeOf),
         }))
         return { body: { data, next, limit } }
       },
@@ -110,13 +119,13 @@ function listing({ desk, dateMs }: ManagementParts): readonly WebEndpoint[] {
   ]
 }
 
-function making(parts: ManagementParts): WebEndpoint {
+function createEndpoint(parts: ManagementParts): WebEndpoint {
   const { mintId, dateMs } = parts
   return endpoint({
     method: 'POST',
     path: '/api/web/codes',
     who: { site: 'admin' },
-    about: 'Make a batch of redemption codes. They are told in this answer, and never again.',
+    about: 'Create a batch of redemption codes. The codes are in this answer and are never shown again.',
     query: z.strictObject({ format: z.enum(['json', 'csv']).default('json') }),
     body: z.strictObject({
       count: z.number().int().min(1).max(bounds.codesPerBatchMax),
@@ -129,13 +138,13 @@ function making(parts: ManagementParts): WebEndpoint {
     async run({ body: { count, amount, batch = textId('batch', mintId()), expires = null }, query: { format }, by }) {
       const expiresMs = orNull(expires, text => Date.parse(text))
       if (expiresMs !== null && expiresMs <= dateMs()) {
-        throw new Refusal('field_invalid', 'expires', { param: 'expires', hint: '"expires": it must lie ahead.' })
+        throw new Refusal('field_invalid', 'expires', { param: 'expires', hint: '"expires" must be in the future.' })
       }
       const codes = await makeCodes(parts, { count, amount, batch, isNew: true, expiresMs }, by)
       if (codes === undefined) throw new Refusal('name_taken', batch, { param: 'batch' })
-      const told = { batch, amount: formatUsd(amount), expires: orNull(expiresMs, timeOf) }
-      if (format === 'json') return { body: { ...told, codes: [...codes] } }
-      const lines = codes.map(code => csvLine([code, told.amount, batch, told.expires]))
+      const summary = { batch, amount: formatUsd(amount), expires: orNull(expiresMs, timeOf) }
+      if (format === 'json') return { body: { ...summary, codes: [...codes] } }
+      const lines = codes.map(code => csvLine([code, summary.amount, batch, summary.expires]))
       const type = { 'content-type': 'text/csv; charset=utf-8' }
       return new Response([csvLine(['code', 'amount', 'batch', 'expires']), ...lines].join(''), {
         status: 201,
@@ -145,21 +154,22 @@ function making(parts: ManagementParts): WebEndpoint {
   })
 }
 
-function voiding({ writer }: ManagementParts): WebEndpoint {
-  const hint = 'It has been redeemed, or was taken back before.'
+function voidEndpoint({ writer }: ManagementParts): WebEndpoint {
+  const hint = 'The code has been redeemed or voided already.'
   return endpoint({
     method: 'POST',
     path: '/api/web/codes/voids',
     who: { site: 'admin' },
-    about: 'Take back a code, or all codes of a batch, that nobody has redeemed.',
+    about: 'Void a code, or all codes of a batch, that nobody has redeemed.',
     body: z
       .strictObject({ batch: label.optional(), code: idOf('code').optional() })
-      .refine(({ batch, code }) => (batch === undefined) !== (code === undefined), 'say either "batch" or "code"'),
+      .refine(({ batch, code }) => (batch === undefined) !== (code === undefined), 'give either "batch" or "code"'),
     answer: z.object({ voided: z.number() }),
     async run({ body, by }) {
       const input = body.batch === undefined ? { id: body.code! } : { batch: body.batch }
       const result = done(await writer.run('voidCodes', input, by), {
-        ...{ unknown, code_used: () => new Refusal('state_unfit', 'used', { hint }) },
+        unknown,
+        code_used: () => new Refusal('state_unfit', 'used', { hint }),
       })
       return { body: { voided: 'codes' in result ? result.codes : 0 } }
     },

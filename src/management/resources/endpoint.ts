@@ -1,5 +1,5 @@
-// What a management endpoint is: one row with who may ask, what is asked and what is answered. The interface, its
-// description (OpenAPI) and the tests that try it as everybody are all made from these rows.
+// Defines a management endpoint: one row with who may use it, the schemas of its request and its answer. The HTTP
+// interface, its OpenAPI description and the access tests are all built from these rows.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -12,12 +12,12 @@ export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 export interface EndpointAsk<Params, Query, Body> {
   readonly actor: Actor
-  /** Whose things may be seen or changed: it goes into every read and write. Null: everybody's. */
+  /** The accounts that the request may reach; every read and write checks it. Null: all accounts. */
   readonly scope: Scope | null
   readonly params: Params
   readonly query: Query
   readonly body: Body
-  /** For whatever is written, with the version that the caller has seen, where they told one. */
+  /** The author of writes, with the version in If-Match if the caller sent one. */
   readonly by: By & Partial<Seen>
   readonly requestId: string
   readonly address: string
@@ -27,7 +27,7 @@ export interface EndpointAsk<Params, Query, Body> {
 export interface EndpointAnswer<Answer> {
   readonly body?: Answer
   readonly status?: number
-  /** Of what is shown, for those who want to change it. */
+  /** The version of the resource, for the ETag. */
   readonly version?: number
   readonly headers?: Readonly<Record<string, string>>
 }
@@ -38,24 +38,24 @@ type Out<S> = S extends z.ZodType ? z.output<S> : Record<string, never>
 
 export interface EndpointRow<P extends Shape | undefined, Q extends Shape | undefined, B, A extends Schema> {
   readonly method: Method
-  /** With `{name}` for each of the params. */
+  /** Contains `{name}` for each path parameter. */
   readonly path: `/api/${'web' | 'auth'}/${string}`
   readonly who: Who
-  /** One sentence. */
+  /** A summary in one sentence. */
   readonly about: string
-  /** Of ids: one that cannot be read is one that is not there. */
+  /** Path parameters. A malformed id gets the same answer as an unknown one. */
   readonly params?: P
   readonly query?: Q
   readonly body?: B
   readonly answer: A
-  /** Fields of the body that only those of this role of the site may set. */
+  /** Fields of the body that need this site role. */
   readonly reserved?: Readonly<Record<string, SiteRole>>
-  /** 200 unless told. */
+  /** Default 200. */
   readonly status?: 201 | 202 | 204
   run(ask: EndpointAsk<Out<P>, Out<Q>, Out<B>>): Promise<EndpointAnswer<z.input<A>> | Response>
 }
 
-/** A row whose schemas are known only when it is asked. */
+/** A row without the static types of its schemas. */
 export interface WebEndpoint extends Omit<EndpointRow<Shape, Shape, Schema, Schema>, 'run'> {
   run(ask: EndpointAsk<never, never, never>): Promise<EndpointAnswer<unknown> | Response>
 }
@@ -64,7 +64,7 @@ export const endpoint = <A extends Schema, P extends Shape | undefined, Q extend
   row: EndpointRow<P, Q, B, A>,
 ): WebEndpoint => row as unknown as WebEndpoint
 
-/** Ids are text outside and numbers inside. */
+/** Ids are text in the interface and numbers inside the gateway. */
 export const idOf = (prefix: string) =>
   z
     .string()
@@ -75,36 +75,36 @@ export const idOf = (prefix: string) =>
 
 export const LIST_LIMIT = 50
 
-/** What every list can be asked for, with the filters of its own. */
+/** The query parameters of every list, and the filters of this list. */
 export const listQuery = <F extends z.ZodRawShape, S extends readonly [string, ...string[]]>(filters: F, sorts: S) =>
   z.strictObject({
     ...filters,
     sort: z
       .enum(sorts.flatMap(name => [name, `-${name}`]) as [string, ...string[]])
       .optional()
-      .meta({ description: 'By what the list is in order; with a minus from the largest down.' }),
-    after: z.string().max(1_000).optional().meta({ description: 'The `next` of the page before.' }),
+      .meta({ description: 'The field to sort by; with a minus in descending order.' }),
+    after: z.string().max(1_000).optional().meta({ description: 'The `next` of the previous page.' }),
     limit: z.coerce
       .number()
       .int()
       .min(1)
       .default(LIST_LIMIT)
-      .meta({ description: `How many rows a page has, at most ${bounds.pageRowsMax}.` }),
+      .meta({ description: `Rows per page, at most ${bounds.pageRowsMax}.` }),
   })
 
 export const listOf = <T extends Schema>(item: T) =>
   z.object({
     data: z.array(item),
-    next: z.string().nullable().meta({ description: 'For `after`; null: there is no more.' }),
-    limit: z.number().meta({ description: 'How many rows a page has at most.' }),
+    next: z.string().nullable().meta({ description: 'The value of `after` for the next page; null: this is the last page.' }),
+    limit: z.number().meta({ description: 'The largest number of rows per page.' }),
   })
 
-/** Money is US dollars in decimals, as text: 12.5 */
+/** Money is US dollars as decimal text: 12.5 */
 export const usd = z
   .string()
   .regex(/^-?\d{1,9}(\.\d{1,9})?$/)
-  .meta({ description: 'US dollars, in decimals' })
+  .meta({ description: 'US dollars, as decimal text' })
 export const time = z.iso.datetime()
-/** The same as it is asked for: milliseconds since 1970. */
+/** A time in a request, parsed to milliseconds since 1970. */
 export const moment = z.iso.datetime().transform(text => Date.parse(text))
 export const nothing = z.null()

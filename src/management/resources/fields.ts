@@ -1,4 +1,4 @@
-// Fields that several resources have in common: how people write them, and what becomes of them.
+// Schemas of fields that several resources have in common.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -11,14 +11,14 @@ export const label = z
   .refine(text => !/\p{Cc}/u.test(text), 'no control characters')
 export const tierName = z.string().min(1).max(50)
 
-/** As callers name models, with any number of `*`. No comma: they are kept with commas between. */
+/** A model name as callers write it, with any number of `*`. No comma: lists are stored with commas between. */
 export const modelPattern = z
   .string()
   .min(1)
   .max(bounds.modelNameCharsMax)
-  .regex(/^[\x21-\x2b\x2d-\x7e]*$/, 'visible characters without a comma, in which * stands for any others')
+  .regex(/^[\x21-\x2b\x2d-\x7e]*$/, 'must be visible characters without a comma; * matches any characters')
 
-/** Null: whichever. */
+/** Null: no restriction. */
 export const listOrAll = <T extends z.ZodType<string>>(item: T, max: number) => z.array(item).min(1).max(max).nullable()
 
 export const modelPatterns = listOrAll(modelPattern, bounds.keyPatternsMax)
@@ -26,5 +26,5 @@ export const modelPatterns = listOrAll(modelPattern, bounds.keyPatternsMax)
 export const timeOf = (ms: number): string => new Date(ms).toISOString()
 export const timeOrNull = (ms: number | null): string | null => (ms === null ? null : timeOf(ms))
 
-/** From a filter's text. */
+/** The value of a filter in the query string. */
 export const yesNo = z.enum(['true', 'false']).transform(text => text === 'true')

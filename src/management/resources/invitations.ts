@@ -1,5 +1,5 @@
-// Invitations: whoever has the token of one comes in with its address and role. It is shown once; and it is worth no
-// more than whoever made it may still give when it is accepted.
+// Endpoints for invitations. The holder of the token joins with the address and role of the invitation. The token is
+// shown once. When it is accepted, the inviting person must still have the right to give that role.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -36,7 +36,7 @@ const Invitation = z
   .meta({ id: 'Invitation' })
 
 export const Invited = Invitation.extend({
-  token: z.string().meta({ description: 'Shown once. Whoever has it can come in.' }),
+  token: z.string().meta({ description: 'Shown once. Everybody who has it can join.' }),
 }).meta({ id: 'Invited' })
 
 function stateOf({ acceptedMs, revokedMs, expiresMs }: InvitationView, nowMs: number): z.infer<typeof state> {
@@ -58,9 +58,9 @@ export const showInvitation = (row: InvitationView, nowMs: number) => ({
   expires: new Date(row.expiresMs).toISOString(),
 })
 
-export const forbidden = (): Refusal => new Refusal('role_too_low', 'beyond what they have')
+export const forbidden = (): Refusal => new Refusal('role_too_low', 'the role is above their own')
 export const tooMany = (): Refusal =>
-  new Refusal('state_unfit', 'too many', { hint: 'Too many invitations are open. Revoke some.' })
+  new Refusal('state_unfit', 'too many', { hint: 'There are too many open invitations. Revoke some first.' })
 
 const days = z
   .number()
@@ -69,7 +69,7 @@ const days = z
   .max(bounds.invitationMsMax / DAY_MS)
   .default(DAYS)
 
-const asked = z
+const NewInvitation = z
   .strictObject({
     email,
     role: siteRole.default('member'),
@@ -78,7 +78,7 @@ const asked = z
     days,
   })
   .refine(({ account, accountRole: role }) => (account === undefined) === (role === undefined), {
-    message: 'an account and a role in it come together',
+    message: '"account" and "accountRole" must be given together',
     path: ['accountRole'],
   })
 
@@ -105,8 +105,8 @@ export function invitationEndpoints(parts: ManagementParts): readonly WebEndpoin
       method: 'POST',
       path: '/api/web/invitations',
       who: 'person',
-      about: 'Invite somebody: to the site, or to an account that you manage, in a role that is not above your own.',
-      body: asked,
+      about: 'Invite a person to the site, or to an account that you manage, with a role that is not above your own.',
+      body: NewInvitation,
       answer: Invited,
       status: 201,
       async run({ body, actor, by }) {
@@ -114,33 +114,33 @@ export function invitationEndpoints(parts: ManagementParts): readonly WebEndpoin
         const [id, secret] = [mintId(), mintOpaque()]
         const { account: accountId, accountRole: role } = body
         const member = accountId === undefined ? null : { accountId, rank: rankOf(role!) }
-        const made = { id, digest: digestOpaque(secret), email: body.email, role: body.role, member }
-        const timed = { nowMs: dateMs(), expiresMs: dateMs() + body.days * DAY_MS }
-        const result = await writer.run('invite', { actorId: actor.personId, ...made, ...timed }, by)
+        const invitation = { id, digest: digestOpaque(secret), email: body.email, role: body.role, member }
+        const times = { nowMs: dateMs(), expiresMs: dateMs() + body.days * DAY_MS }
+        const result = await writer.run('invite', { actorId: actor.personId, ...invitation, ...times }, by)
         done(result, { forbidden, too_many: tooMany, account_unknown: unknown })
         const { version, ...row } = found(await desk.ask('invitation', { id }))
         return { body: { ...showInvitation({ ...row, version }, dateMs()), token: secret }, version }
       },
     }),
-    ...answeringEndpoints(parts),
+    ...acceptAndRevokeEndpoints(parts),
   ]
 }
 
-function answeringEndpoints({ writer, dateMs }: ManagementParts): readonly WebEndpoint[] {
+function acceptAndRevokeEndpoints({ writer, dateMs }: ManagementParts): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'POST',
       path: '/api/web/invitations/accept',
       who: 'person',
-      about: 'Accept an invitation to an account, as who you are.',
+      about: 'Accept an invitation to an account as the person who is signed in.',
       body: z.strictObject({ token }),
       answer: nothing,
       status: 204,
       async run({ body, actor, by }) {
         const invalid = new Refusal('invitation_invalid', 'unknown, used, revoked, too old, or for another')
         const digest = digestOpaque(body.token)
-        const accepting = { digest, personId: actor.personId, newcomer: null, nowMs: dateMs() }
-        done(await writer.run('acceptInvitation', accepting, by), { invalid, email_taken: invalid })
+        const input = { digest, personId: actor.personId, newcomer: null, nowMs: dateMs() }
+        done(await writer.run('acceptInvitation', input, by), { invalid, email_taken: invalid })
         return {}
       },
     }),
@@ -148,13 +148,13 @@ function answeringEndpoints({ writer, dateMs }: ManagementParts): readonly WebEn
       method: 'DELETE',
       path: '/api/web/invitations/{invitation}',
       who: 'person',
-      about: 'Revoke an invitation that you have made, or that is to an account that you manage.',
+      about: 'Revoke an invitation that you made, or one to an account that you manage.',
       params: z.object({ invitation: idOf('inv') }),
       answer: nothing,
       status: 204,
       async run({ params, actor, by }) {
-        const revoking = { actorId: actor.personId, id: params.invitation, nowMs: dateMs() }
-        done(await writer.run('revokeInvitation', revoking, by), { unknown })
+        const input = { actorId: actor.personId, id: params.invitation, nowMs: dateMs() }
+        done(await writer.run('revokeInvitation', input, by), { unknown })
         return {}
       },
     }),

@@ -1,5 +1,5 @@
-// Coming in: with an invitation, or, where the site is open, without. And another password, for whoever was given a
-// token to choose one.
+// Endpoints for joining: with an invitation, or by registration if the site allows it. And for choosing a new password
+// with a reset token.
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
@@ -19,17 +19,17 @@ import { email, password, personName, SignedIn, token } from './people-fields.ts
 
 const invalid = (): Refusal => new Refusal('invitation_invalid', 'unknown, used, revoked or too old')
 const taken = (): Refusal =>
-  new Refusal('name_taken', 'email', { param: 'email', hint: 'Somebody has this address. Sign in.' })
+  new Refusal('name_taken', 'email', { param: 'email', hint: 'Another person has this email address. If it is yours, sign in.' })
 
 export function joiningEndpoints(parts: ManagementParts, signing: SigningIn): readonly WebEndpoint[] {
   const { reader, writer, dateMs, mintId, site } = parts
 
-  /** Guesses cost no hash, and are counted. */
-  function invited(kind: InvitationRow['kind'], secret: string, visit: Visit): InvitationRow {
-    const right = signing.guess(visit)
+  /** Checks the token before the password is hashed. Wrong tokens are counted. */
+  function findInvitation(kind: InvitationRow['kind'], secret: string, visit: Visit): InvitationRow {
+    const undoGuess = signing.guess(visit)
     const row = reader.people.invitation(digestOpaque(secret), dateMs())
     if (row?.kind !== kind) throw invalid()
-    right()
+    undoGuess()
     return row
   }
 
@@ -38,19 +38,19 @@ export function joiningEndpoints(parts: ManagementParts, signing: SigningIn): re
       method: 'POST',
       path: '/api/auth/invitation',
       who: 'nobody',
-      about: 'Accept an invitation as somebody new, and be signed in.',
+      about: 'Accept an invitation as a new person, and sign in.',
       body: z.strictObject({ token, name: personName, password }),
       answer: SignedIn,
       status: 201,
       async run({ body, by, ...visit }) {
-        const row = invited('join', body.token, visit)
+        const row = findInvitation('join', body.token, visit)
         const hash = await signing.hash(body.password, row.email)
         const [personId, { insert, refresh }] = [mintId(), signing.sessions.draft(visit)]
         const { defaultTier: tier } = site.current
         const account = { id: mintId(), tier, credit: '0', creditRef: mintId() } as const
         const newcomer = { name: body.name, password: hash, account, session: insert }
-        const asked = { digest: digestOpaque(body.token), personId, newcomer, nowMs: dateMs() }
-        const result = await writer.run('acceptInvitation', asked, { ...by, actor: subjectOf(personId) })
+        const input = { digest: digestOpaque(body.token), personId, newcomer, nowMs: dateMs() }
+        const result = await writer.run('acceptInvitation', input, { ...by, actor: subjectOf(personId) })
         done(result, { invalid, email_taken: taken })
         return signing.sessions.begun({ personId, sessionId: insert.id, ver: 1 }, refresh, visit)
       },
@@ -59,28 +59,28 @@ export function joiningEndpoints(parts: ManagementParts, signing: SigningIn): re
       method: 'POST',
       path: '/api/auth/password',
       who: 'nobody',
-      about: 'Choose another password, with the token that an admin has given to you. All sessions end.',
+      about: 'Choose a new password with a token from an admin. All sessions end.',
       body: z.strictObject({ token, password }),
       answer: nothing,
       status: 204,
       async run({ body, by, ...visit }) {
-        const row = invited('password', body.token, visit)
+        const row = findInvitation('password', body.token, visit)
         const hash = await signing.hash(body.password, row.email)
-        const asked = { digest: digestOpaque(body.token), password: hash, nowMs: dateMs() }
-        done(await writer.run('resetPassword', asked, by), { invalid })
+        const input = { digest: digestOpaque(body.token), password: hash, nowMs: dateMs() }
+        done(await writer.run('resetPassword', input, by), { invalid })
         return {}
       },
     }),
-    registering(parts, signing),
+    registrationEndpoint(parts, signing),
   ]
 }
 
-function registering({ writer, dateMs, mintId, site }: ManagementParts, signing: SigningIn): WebEndpoint {
+function registrationEndpoint({ writer, dateMs, mintId, site }: ManagementParts, signing: SigningIn): WebEndpoint {
   return endpoint({
     method: 'POST',
     path: '/api/auth/registration',
     who: 'nobody',
-    about: 'Register, where the site is open, and be signed in.',
+    about: 'Register, if the site allows it, and sign in.',
     body: z.strictObject({ name: personName, email, password }),
     answer: SignedIn,
     status: 201,
@@ -88,15 +88,15 @@ function registering({ writer, dateMs, mintId, site }: ManagementParts, signing:
       const { registration, allowedDomains, startingCredit, defaultTier: tier } = site.current
       if (registration === 'off') throw new Refusal('registration_closed', 'off')
       if (allowedDomains.length > 0 && !allowedDomains.includes(domainOf(body.email))) {
-        throw new Refusal('registration_closed', 'another domain', { hint: 'Not with this address.', param: 'email' })
+        throw new Refusal('registration_closed', 'another domain', { hint: 'Email addresses of this domain cannot register.', param: 'email' })
       }
       signing.register(visit)
       const hash = await signing.hash(body.password, body.email)
       const [personId, { insert, refresh }] = [mintId(), signing.sessions.draft(visit)]
       const account = { id: mintId(), tier, credit: moneyText(parseUsd(startingCredit)!), creditRef: mintId() }
       const person = { id: personId, email: body.email, name: body.name, password: hash }
-      const asked = { person, account, session: insert, nowMs: dateMs() }
-      const result = await writer.run('register', asked, { ...by, actor: subjectOf(personId) })
+      const input = { person, account, session: insert, nowMs: dateMs() }
+      const result = await writer.run('register', input, { ...by, actor: subjectOf(personId) })
       done(result, { email_taken: taken })
       return signing.sessions.begun({ personId, sessionId: insert.id, ver: 1 }, refresh, visit)
     },

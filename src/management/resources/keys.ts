@@ -1,4 +1,4 @@
-// API keys. The text of one is told when it is made or renewed, and never again.
+// Endpoints for API keys. The text of a key is shown when it is created or rotated, and never again.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -36,13 +36,13 @@ const range = z
 const settings = {
   name: label,
   tier: tierName,
-  qpm: z.number().int().min(1).max(bounds.qpmMax).nullable().meta({ description: "Null: its tier's" }),
-  expires: moment.refine(ms => ms < Date.UTC(2100, 0), 'before the year 2100').nullable(),
-  allows: modelPatterns.meta({ description: 'Patterns of models that it may use; null: whichever' }),
+  qpm: z.number().int().min(1).max(bounds.qpmMax).nullable().meta({ description: 'Calls per minute; null: the limit of its tier' }),
+  expires: moment.refine(ms => ms < Date.UTC(2100, 0), 'must be before the year 2100').nullable(),
+  allows: modelPatterns.meta({ description: 'Patterns of models that the key may use; null: all models' }),
   denies: modelPatterns,
-  requires: listOrAll(z.string().refine(isTag, 'a word of lower-case letters, digits and dashes'), bounds.tagsMax),
+  requires: listOrAll(z.string().refine(isTag, 'must be a word of lower-case letters, digits and dashes'), bounds.tagsMax),
   endpoints: listOrAll(z.enum(endpointNames), endpointNames.length),
-  addresses: listOrAll(range, bounds.keyAddressesMax).meta({ description: 'Addresses and ranges, as in 10.0.0.0/8' }),
+  addresses: listOrAll(range, bounds.keyAddressesMax).meta({ description: 'IP addresses and ranges, as in 10.0.0.0/8' }),
   clamps: z.boolean(),
   keepsBodies: z.boolean(),
   strict: z.boolean(),
@@ -51,18 +51,31 @@ const settings = {
 
 const Key = z
   .object({
-    ...{ id: z.string(), account: z.string(), name: z.string(), suffix: z.string(), tier: z.string() },
+    id: z.string(),
+    account: z.string(),
+    name: z.string(),
+    suffix: z.string(),
+    tier: z.string(),
     qpm: settings.qpm,
     state: z.enum(keyStates),
-    ...{ created: time, expires: time.nullable(), revoked: time.nullable(), disabled: z.boolean() },
-    oldTextUntil: time.nullable().meta({ description: 'How long the text before the last renewal still works' }),
-    ...{ allows: modelPatterns, denies: modelPatterns, requires: z.array(z.string()).nullable() },
-    ...{ endpoints: z.array(z.string()).nullable(), addresses: z.array(z.string()).nullable() },
-    ...{ clamps: z.boolean(), keepsBodies: z.boolean(), strict: z.boolean(), explains: z.boolean() },
+    created: time,
+    expires: time.nullable(),
+    revoked: time.nullable(),
+    disabled: z.boolean(),
+    oldTextUntil: time.nullable().meta({ description: 'Until when the text before the last rotation still works' }),
+    allows: modelPatterns,
+    denies: modelPatterns,
+    requires: z.array(z.string()).nullable(),
+    endpoints: z.array(z.string()).nullable(),
+    addresses: z.array(z.string()).nullable(),
+    clamps: z.boolean(),
+    keepsBodies: z.boolean(),
+    strict: z.boolean(),
+    explains: z.boolean(),
   })
   .meta({ id: 'Key' })
 
-/** With its text. */
+/** A key with its text. */
 const NewKey = Key.extend({ key: z.string() }).meta({ id: 'NewKey' })
 
 const params = z.object({ key: idOf('key') })
@@ -84,40 +97,47 @@ function shown(key: Omit<KeyRead, 'version'>, nowMs: number): z.input<typeof Key
   const { createdMs, expiresMs, revokedMs, disabledMs, oldUntilMs, accountId, ...rest } = key
   return {
     ...rest,
-    ...{ id: textId('key', key.id), account: textId('acc', accountId), state: stateOf(key, nowMs) },
-    ...{ created: timeOf(createdMs), expires: timeOrNull(expiresMs), revoked: timeOrNull(revokedMs) },
+    id: textId('key', key.id),
+    account: textId('acc', accountId),
+    state: stateOf(key, nowMs),
+    created: timeOf(createdMs),
+    expires: timeOrNull(expiresMs),
+    revoked: timeOrNull(revokedMs),
     oldTextUntil: oldUntilMs !== null && oldUntilMs > nowMs ? timeOf(oldUntilMs) : null,
     disabled: disabledMs !== null,
   } as z.input<typeof Key>
 }
 
-/** As the operations take it. */
+/** Converts a change to the input of the write operation. */
 function changeOf({ expires, ...change }: z.output<typeof Change>, nowMs: number): KeyChange {
   if (typeof expires === 'number' && expires <= nowMs) {
-    throw new Refusal('field_invalid', 'past', { param: 'expires', hint: '"expires": it must lie ahead.' })
+    throw new Refusal('field_invalid', 'past', { param: 'expires', hint: '"expires" must be in the future.' })
   }
   const { allows, denies, requires, endpoints, addresses } = change
   return {
     ...change,
     expiresMs: expires,
-    ...{ allows: listText(allows), denies: listText(denies), requires: listText(requires) },
-    ...{ endpoints: listText(endpoints), addresses: listText(addresses) },
+    allows: listText(allows),
+    denies: listText(denies),
+    requires: listText(requires),
+    endpoints: listText(endpoints),
+    addresses: listText(addresses),
   }
 }
 
-const oddOf = (parts: ManagementParts, { allows, denies, requires }: z.output<typeof Change>): readonly string[] =>
+const warningsFor = (parts: ManagementParts, { allows, denies, requires }: z.output<typeof Change>): readonly string[] =>
   oddities({ patterns: [...(allows ?? []), ...(denies ?? [])], tags: requires ?? [] }, parts)
 
 const tierUnknown = (): Refusal =>
-  new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is none of this name.' })
+  new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is no tier of this name.' })
 const nameTaken = (): Refusal => new Refusal('name_taken', 'key', { param: 'name' })
 const isRevoked = (): Refusal => new Refusal('state_unfit', 'revoked', { hint: 'This key is revoked.' })
 const tooMany = (): Refusal =>
-  new Refusal('state_unfit', 'keys', { hint: `An account has ${bounds.keysOfAccountMax} keys at most.` })
+  new Refusal('state_unfit', 'keys', { hint: `An account may have at most ${bounds.keysOfAccountMax} keys. Revoke some first.` })
 
 export const keyEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => {
   const show = buildShow(parts)
-  return [...readEndpoints(parts, show), ...writeEndpoints(parts, show), ...endingEndpoints(parts, show)]
+  return [...readEndpoints(parts, show), ...writeEndpoints(parts, show), ...rotateAndRevokeEndpoints(parts, show)]
 }
 
 function readEndpoints({ desk, dateMs }: ManagementParts, show: Shown): readonly WebEndpoint[] {
@@ -126,14 +146,14 @@ function readEndpoints({ desk, dateMs }: ManagementParts, show: Shown): readonly
       method: 'GET',
       path: '/api/web/keys',
       who: { account: 'viewer' },
-      about: 'List the API keys: of all accounts, or of yours.',
+      about: 'List API keys: of all accounts, or of yours.',
       query: listQuery(
         {
           account: idOf('acc').optional(),
-          name: z.string().max(100).optional().meta({ description: 'What it begins with' }),
+          name: z.string().max(100).optional().meta({ description: 'The beginning of the name' }),
           state: z.enum(keyStates).optional(),
           tier: tierName.optional(),
-          suffix: z.string().max(10).optional().meta({ description: 'The last four characters of its text' }),
+          suffix: z.string().max(10).optional().meta({ description: 'The last four characters of the key' }),
           from: moment.optional(),
           before: moment.optional(),
         },
@@ -169,7 +189,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       method: 'POST',
       path: '/api/web/keys',
       who: { account: 'developer' },
-      about: 'Make an API key. Its text is in this answer and nowhere else.',
+      about: 'Create an API key. Its text is in this answer and is never shown again.',
       body: Wanted,
       answer: NewKey.extend({ warnings }),
       reserved,
@@ -181,14 +201,14 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
         const { text, result } = await makeKey(parts, { ...change, ...funds, id, name, tier, qpm, scope }, by)
         done(result, { account_unknown: unknown, tier_unknown: tierUnknown, name_taken: nameTaken, too_many: tooMany })
         const { body, version } = await show(id, null)
-        return { body: { ...body, key: text, warnings: oddOf(parts, settings) }, version }
+        return { body: { ...body, key: text, warnings: warningsFor(parts, settings) }, version }
       },
     }),
     endpoint({
       method: 'PATCH',
       path: '/api/web/keys/{key}',
       who: { account: 'developer' },
-      about: 'Change an API key, or disable and enable it; in force from its next call on.',
+      about: 'Change, disable or enable an API key. The change applies from its next call on.',
       params,
       body: Change,
       answer: Key.extend({ warnings }),
@@ -197,13 +217,13 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
         const result = await changeKey(parts, { id, scope, by }, changeOf(body, parts.dateMs()))
         done(result, { unknown, revoked: isRevoked, tier_unknown: tierUnknown, name_taken: nameTaken })
         const { body: key, version } = await show(id, scope)
-        return { body: { ...key, warnings: oddOf(parts, body) }, version }
+        return { body: { ...key, warnings: warningsFor(parts, body) }, version }
       },
     }),
   ]
 }
 
-function endingEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoint[] {
+function rotateAndRevokeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoint[] {
   const overlapSeconds = z
     .number()
     .int()
@@ -215,7 +235,7 @@ function endingEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpo
       method: 'POST',
       path: '/api/web/keys/{key}/rotate',
       who: { account: 'developer' },
-      about: 'Give a key another text, in this answer and nowhere else. The old one works for as long as you say.',
+      about: 'Replace the text of a key. The new text is never shown again; the old one works for `overlapSeconds` more.',
       params,
       body: z.strictObject({ overlapSeconds }),
       answer: NewKey,
@@ -230,7 +250,7 @@ function endingEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpo
       method: 'DELETE',
       path: '/api/web/keys/{key}',
       who: { account: 'developer' },
-      about: 'Revoke an API key, for good. It stays in the list, and in the records of its calls.',
+      about: 'Revoke an API key for good. It stays in the list and in the records of its calls.',
       params,
       answer: nothing,
       status: 204,

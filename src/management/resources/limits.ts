@@ -1,4 +1,4 @@
-// Limits of calls, tokens and concurrency: laid down, changed and removed; in force from the next call on.
+// Endpoints for limits of calls, tokens and concurrency. Changes apply from the next call on.
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
@@ -17,15 +17,21 @@ import { modelPattern, tierName } from './fields.ts'
 import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 
 const resource = z.enum(['requests', 'tokens', 'concurrency'])
-const span = z.enum(['minute', 'day']).nullable().meta({ description: 'Null for concurrency, which has no window' })
+const span = z.enum(['minute', 'day']).nullable().meta({ description: 'Null for concurrency, which has no period' })
 const whole = z.number().int().min(1)
 const per = z.array(z.enum(limitScopes)).max(limitScopes.length)
 
 const Limit = z
   .object({
-    ...{ id: z.number(), resource, span, amount: whole },
-    ...{ key: z.string().nullable(), account: z.string().nullable() },
-    ...{ tier: z.string().nullable(), model: z.string().nullable(), per },
+    id: z.number(),
+    resource,
+    span,
+    amount: whole,
+    key: z.string().nullable(),
+    account: z.string().nullable(),
+    tier: z.string().nullable(),
+    model: z.string().nullable(),
+    per,
   })
   .meta({ id: 'Limit' })
 
@@ -37,7 +43,7 @@ const Wanted = z.strictObject({
   account: idOf('acc').nullable().default(null),
   tier: tierName.nullable().default(null),
   model: modelPattern.nullable().default(null),
-  per: per.default([]).meta({ description: 'What has a limit of its own under this one' }),
+  per: per.default([]).meta({ description: 'Each key, account or model that is listed here has this limit for itself' }),
 })
 
 const params = z.object({ limit: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER) })
@@ -74,7 +80,7 @@ const buildShow =
     return { body: shown(limit), version: limit.version }
   }
 
-/** As it is, with what is odd about it. */
+/** The limit with warnings about it. */
 const buildShowWritten = (parts: ManagementParts) => async (id: number) => {
   const { body, version } = await buildShow(parts)(id)
   const { warning } = limitWarning(body.model, parts)
@@ -91,8 +97,11 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       about: 'List the limits on calls.',
       query: listQuery(
         {
-          ...{ resource: resource.optional(), key: idOf('key').optional(), account: idOf('acc').optional() },
-          ...{ tier: tierName.optional(), model: modelPattern.optional() },
+          resource: resource.optional(),
+          key: idOf('key').optional(),
+          account: idOf('acc').optional(),
+          tier: tierName.optional(),
+          model: modelPattern.optional(),
         },
         ['id'],
       ),
@@ -122,17 +131,19 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'POST',
       path: '/api/web/limits',
       who: { site: 'admin' },
-      about: 'Limit the calls that are named, together or each key, account or model by itself.',
+      about: 'Create a limit for matching calls: for all of them together, or for each key, account or model (`per`).',
       body: Wanted,
       answer: Limit.extend({ warnings }),
       status: 201,
       async run({ body: { key: keyId, account: accountId, per: scopes, ...limit }, by }) {
-        const written = limitScopes.filter(scope => scopes.includes(scope)) // in the order in which they are kept
-        const wanted = checked({ ...limit, keyId, accountId, per: written })
+        const sortedScopes = limitScopes.filter(scope => scopes.includes(scope)) // the order in the database
+        const wanted = checked({ ...limit, keyId, accountId, per: sortedScopes })
         const result = done(await writer.run('setLimit', { ...wanted, author: by.actor, isNew: true }, by), {
-          ...{ key_unknown: unknown, account_unknown: unknown, tier_unknown: unfit('tier_unknown', 'tier') },
+          key_unknown: unknown,
+          account_unknown: unknown,
+          tier_unknown: unfit('tier_unknown', 'tier'),
           for_nobody: unfit('for_nobody', 'key'),
-          exists: () => new Refusal('name_taken', 'limit', { hint: 'These calls have such a limit: change that.' }),
+          exists: () => new Refusal('name_taken', 'limit', { hint: 'There is already such a limit for these calls. Change that limit.' }),
           too_many: () => new Refusal('state_unfit', 'limits', { hint: limitRefusals.too_many }),
         })
         rules.renew()
@@ -144,13 +155,13 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'PATCH',
       path: '/api/web/limits/{limit}',
       who: { site: 'admin' },
-      about: 'Change the amount of a limit. What it has counted so far stays.',
+      about: 'Change the amount of a limit. Calls that it has counted so far still count.',
       params,
       body: z.strictObject({ amount: whole }),
       answer: Limit.extend({ warnings }),
       async run({ params: { limit: id }, body: { amount }, by }) {
-        const { body: was } = await show(id)
-        checked({ ...was, amount, keyId: null, accountId: null })
+        const { body: current } = await show(id)
+        checked({ ...current, amount, keyId: null, accountId: null })
         done(await writer.run('changeLimit', { id, amount, author: by.actor }, by), { unknown })
         rules.renew()
         onKeyChanged()
@@ -161,7 +172,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'DELETE',
       path: '/api/web/limits/{limit}',
       who: { site: 'admin' },
-      about: 'Take a limit away.',
+      about: 'Remove a limit.',
       params,
       answer: nothing,
       status: 204,

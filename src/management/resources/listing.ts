@@ -1,19 +1,19 @@
-// From what a list is asked for to what the desk is asked, and back.
+// Translates the query parameters of a list into a query for the query worker, and its rows into an answer.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Stale } from '../../store/audit-log/audited.ts'
 import type { Bound, ListAsk, Page, Scope } from '../../store/queries/paging.ts'
 
-interface Asked {
+interface ListParameters {
   readonly sort?: string | undefined
   readonly after?: string | undefined
   readonly limit: number
 }
 
-/** The rest of what is asked is filters. */
-export function listAsk<Q extends Asked>(query: Q, scope: Scope | null, otherwise: string): ListAsk {
-  const { sort = otherwise, after, limit, ...filters } = query
+/** All parameters except sort, after and limit are filters. */
+export function listAsk<Q extends ListParameters>(query: Q, scope: Scope | null, defaultSort: string): ListAsk {
+  const { sort = defaultSort, after, limit, ...filters } = query
   return {
     scope,
     filters: filters as Record<string, Bound | undefined>,
@@ -33,7 +33,7 @@ export function found<T>(row: T | null | undefined): T {
   return row
 }
 
-/** What a write came to, where it was done; else it is told why not. */
+/** Returns the result of a write that was done; throws the refusal for any other result. */
 export function done<R extends { readonly done: string }>(
   result: R | Stale,
   refusals: Readonly<Partial<Record<Exclude<R['done'], 'stale'>, Refusal | (() => Refusal)>>>,

@@ -1,4 +1,4 @@
-// Whoever is signed in, about themselves.
+// Endpoints for the person who is signed in.
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
@@ -13,7 +13,7 @@ import { accountRole, email, password, personName, siteRole } from './people-fie
 
 const Me = z
   .object({
-    /** Null: the operator, who has the command line. */
+    /** Null: the operator at the command line. */
     id: z.string().nullable(),
     email: z.string().nullable(),
     name: z.string(),
@@ -27,8 +27,8 @@ const Me = z
 
 const taken = (): Refusal => new Refusal('name_taken', 'email', { param: 'email' })
 const notByMembers = (): Refusal =>
-  new Refusal('role_too_low', 'email', { param: 'email', hint: 'Ask an admin to change your address.' })
-const needed = { param: 'currentPassword', hint: 'It is "currentPassword".' }
+  new Refusal('role_too_low', 'email', { param: 'email', hint: 'Only an admin can change your email address.' })
+const passwordNeeded = { param: 'currentPassword', hint: 'Send your password in "currentPassword".' }
 
 export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonly WebEndpoint[] {
   const { desk, writer, dateMs } = parts
@@ -41,7 +41,8 @@ export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonl
     }
     const { version, createdMs, accounts, ...person } = found(await desk.ask('me', { id: personId }))
     const members = accounts.map(({ accountId, name, rank }) => ({
-      ...{ account: textId('acc', accountId), name },
+      account: textId('acc', accountId),
+      name,
       role: accountRoles[rank - 1]!,
     }))
     const created = new Date(createdMs).toISOString()
@@ -52,7 +53,7 @@ export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonl
       method: 'GET',
       path: '/api/web/me',
       who: 'person',
-      about: 'Show who you are.',
+      about: 'Show your own profile and accounts.',
       answer: Me,
       run: ({ actor }) => show(actor),
     }),
@@ -60,7 +61,7 @@ export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonl
       method: 'PATCH',
       path: '/api/web/me',
       who: 'person',
-      about: 'Change your name; or your address, with your present password. Members ask an admin for another address.',
+      about: 'Change your name, or your email address with your current password. Members must ask an admin for the latter.',
       body: z.strictObject({
         name: personName.optional(),
         email: email.optional(),
@@ -69,13 +70,13 @@ export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonl
       answer: Me,
       async run({ actor, body: { currentPassword, ...body }, by, ...visit }) {
         if (body.email !== undefined) {
-          // Before anything is compared: the answer must not depend on whether somebody has the address.
+          // Checked first, so that the answer does not depend on whether another person has the address.
           if (!isAtLeast(actor.role, 'support')) throw notByMembers()
-          if (currentPassword === undefined) throw new Refusal('password_wrong', 'none', needed)
+          if (currentPassword === undefined) throw new Refusal('password_wrong', 'none', passwordNeeded)
           await signing.confirm(actor.personId, currentPassword, visit)
         }
-        const asked = { id: actor.personId, ...body }
-        done(await writer.run('setProfile', asked, by), { unknown, email_taken: taken })
+        const input = { id: actor.personId, ...body }
+        done(await writer.run('setProfile', input, by), { unknown, email_taken: taken })
         return show(actor)
       },
     }),
@@ -83,15 +84,15 @@ export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonl
       method: 'POST',
       path: '/api/web/me/password',
       who: 'person',
-      about: 'Choose another password. All your other sessions end; this one goes on with its cookie.',
+      about: 'Choose a new password. All your other sessions end; this one stays valid.',
       body: z.strictObject({ currentPassword: password, password }),
       answer: nothing,
       status: 204,
       async run({ actor, body, by, ...visit }) {
         const person = await signing.confirm(actor.personId, body.currentPassword, visit)
         const hash = await signing.hash(body.password, person.email)
-        const asked = { id: person.id, password: hash, sessionId: actor.sessionId, nowMs: dateMs() }
-        done(await writer.run('setPassword', asked, by), { unknown })
+        const input = { id: person.id, password: hash, sessionId: actor.sessionId, nowMs: dateMs() }
+        done(await writer.run('setPassword', input, by), { unknown })
         return {}
       },
     }),

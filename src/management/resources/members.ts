@@ -1,4 +1,4 @@
-// Who looks after an account, and in which role.
+// Endpoints for the members of an account and their roles.
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
@@ -20,7 +20,9 @@ const account = idOf('acc')
 const one = z.object({ account, user: idOf('usr') })
 
 const show = (row: MemberView) => ({
-  ...{ user: textId('usr', row.personId), email: row.email, name: row.name },
+  user: textId('usr', row.personId),
+  email: row.email,
+  name: row.name,
   role: accountRoles[row.rank - 1]!,
   added: new Date(row.addedMs).toISOString(),
 })
@@ -37,7 +39,7 @@ export function memberEndpoints({ desk, writer, dateMs }: ManagementParts): read
       method: 'GET',
       path: '/api/web/accounts/{account}/members',
       who: { account: 'viewer' },
-      about: 'List who looks after an account.',
+      about: 'List the members of an account.',
       params: z.object({ account }),
       query: listQuery({}, ['added', 'email']),
       answer: listOf(Member),
@@ -51,16 +53,16 @@ export function memberEndpoints({ desk, writer, dateMs }: ManagementParts): read
       method: 'POST',
       path: '/api/web/accounts/{account}/members',
       who: { site: 'admin' },
-      about: 'Let somebody who is there look after an account. Managers invite instead.',
+      about: 'Add an existing person to an account. Managers send an invitation instead.',
       params: z.object({ account }),
       body: z.strictObject({ user: idOf('usr'), role: accountRole }),
       answer: Member,
       status: 201,
       async run({ params, body, actor, by }) {
         const added = { accountId: params.account, personId: body.user, rank: rankOf(body.role) }
-        const asked = { actorId: actor.personId, ...added, isNew: true, nowMs: dateMs() }
+        const input = { actorId: actor.personId, ...added, isNew: true, nowMs: dateMs() }
         const exists = new Refusal('name_taken', 'a member', { param: 'user' })
-        done(await writer.run('setMember', asked, by), { unknown, exists, forbidden })
+        done(await writer.run('setMember', input, by), { unknown, exists, forbidden })
         return showOne(params.account, body.user)
       },
     }),
@@ -74,8 +76,8 @@ export function memberEndpoints({ desk, writer, dateMs }: ManagementParts): read
       answer: Member,
       async run({ params, body, actor, by }) {
         const changed = { accountId: params.account, personId: params.user, rank: rankOf(body.role) }
-        const asked = { actorId: actor.personId, ...changed, isNew: false, nowMs: dateMs() }
-        done(await writer.run('setMember', asked, by), { unknown, forbidden })
+        const input = { actorId: actor.personId, ...changed, isNew: false, nowMs: dateMs() }
+        done(await writer.run('setMember', input, by), { unknown, forbidden })
         return showOne(params.account, params.user)
       },
     }),
@@ -83,13 +85,13 @@ export function memberEndpoints({ desk, writer, dateMs }: ManagementParts): read
       method: 'DELETE',
       path: '/api/web/accounts/{account}/members/{user}',
       who: { account: 'viewer' },
-      about: 'Take a member out of an account that you manage; or leave it yourself.',
+      about: 'Remove a member from an account that you manage, or leave an account yourself.',
       params: one,
       answer: nothing,
       status: 204,
       async run({ params, actor, by }) {
-        const asked = { actorId: actor.personId, accountId: params.account, personId: params.user }
-        done(await writer.run('removeMember', asked, by), { unknown, forbidden })
+        const input = { actorId: actor.personId, accountId: params.account, personId: params.user }
+        done(await writer.run('removeMember', input, by), { unknown, forbidden })
         return {}
       },
     }),

@@ -1,4 +1,4 @@
-// Pages of a list that is in memory: few rows, of which most is not in the database.
+// Pages of a list that is in memory, such as channels: it has few rows, and most of its data is not in the database.
 
 import type { ListAsk } from '../../store/queries/paging.ts'
 
@@ -7,16 +7,16 @@ export interface MemoryPage<T> {
   readonly next: string | null
 }
 
-/** In the order of `keyOf`, which is of each row alone. */
+/** Sorts by `keyOf`, which must be different for each row. */
 export function memoryPage<T>(rows: readonly T[], ask: ListAsk, keyOf: (row: T) => string): MemoryPage<T> {
-  const way = ask.descending ? -1 : 1
-  const compare = (one: string, other: string): number => (one < other ? -way : one > other ? way : 0)
-  const sorted = rows.toSorted((one, other) => compare(keyOf(one), keyOf(other)))
+  const direction = ask.descending ? -1 : 1
+  const compare = (a: string, b: string): number => (a < b ? -direction : a > b ? direction : 0)
+  const sorted = rows.toSorted((a, b) => compare(keyOf(a), keyOf(b)))
   const after = ask.after === undefined ? undefined : Buffer.from(ask.after, 'base64url').toString()
   const from = after === undefined ? 0 : sorted.findIndex(row => compare(keyOf(row), after) > 0)
   const rest = from < 0 ? [] : sorted.slice(from)
-  const shown = rest.slice(0, ask.limit)
-  const last = shown.at(-1)
-  const isMore = rest.length > shown.length && last !== undefined
-  return { rows: shown, next: isMore ? Buffer.from(keyOf(last)).toString('base64url') : null }
+  const page = rest.slice(0, ask.limit)
+  const last = page.at(-1)
+  const hasMore = rest.length > page.length && last !== undefined
+  return { rows: page, next: hasMore ? Buffer.from(keyOf(last)).toString('base64url') : null }
 }

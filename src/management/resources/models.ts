@@ -1,4 +1,4 @@
-// Models as they can be called at the moment, and the names that an operator gave to them.
+// Endpoints for models and for model names (routes).
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -18,17 +18,17 @@ const modelName = z.string().min(1).max(bounds.modelNameCharsMax)
 
 const Model = z
   .object({
-    id: modelName.meta({ description: 'As callers name it: <provider>/<model>' }),
+    id: modelName.meta({ description: 'The model name as callers write it: <provider>/<model>' }),
     provider: providerId,
     name: z.string(),
     contextTokens: z.number().nullable(),
     outputTokensMax: z.number().nullable(),
     speaks: z.array(z.string()).readonly(),
     capabilities: z.record(z.string(), z.unknown()),
-    /** USD for a million, before any multiplier; null where nobody knows, or it is free. */
+    /** USD per million tokens, before any multiplier; null if the model is free or has no price. */
     price: z.object({ version: z.number(), rates: z.record(z.string(), z.string()), cases: z.number() }).nullable(),
     free: z.boolean(),
-    /** Whether a call would be served: a channel is there, and a price. */
+    /** True if calls can be served: the model has a channel, and a price or is free. */
     available: z.boolean(),
     channels: z.array(z.string()),
   })
@@ -44,7 +44,7 @@ const Route = z
   .object({
     name: modelName,
     policy: z.string(),
-    members: z.unknown().meta({ description: 'model, priority and weight of each' }),
+    members: z.unknown().meta({ description: 'Each member has model, priority and weight' }),
     author: z.string(),
     changed: time,
   })
@@ -64,7 +64,7 @@ function shownModels(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/models',
       who: support,
-      about: 'List the models that are known, with what they can, what they cost and which channels lead to them.',
+      about: 'List the known models with their capabilities, prices and channels.',
       query: listQuery(
         {
           provider: providerId.optional(),
@@ -76,11 +76,11 @@ function shownModels(parts: ManagementParts): readonly WebEndpoint[] {
       answer: listOf(Model),
       async run({ query: { provider, available, text, ...query } }) {
         const ask = listAsk(query, null, 'id')
-        const isAsked = ({ id, ...row }: Row): boolean =>
+        const matches = ({ id, ...row }: Row): boolean =>
           (provider === undefined || row.provider.id === provider) &&
           (text === undefined || id.toLowerCase().includes(text.toLowerCase())) &&
           (available === undefined || shown(parts, { id, ...row }).available === available)
-        const page = memoryPage(modelRows(parts).filter(isAsked), ask, ({ id }) => id)
+        const page = memoryPage(modelRows(parts).filter(matches), ask, ({ id }) => id)
         return listAnswer(page, ask, row => shown(parts, row))
       },
     }),
@@ -118,7 +118,11 @@ function shown(parts: ManagementParts, { id, provider, model }: Row): z.input<ty
     .map(channel => channel.id)
   const { rates, cases } = current?.price ?? {}
   return {
-    ...{ id, provider: provider.id, name: model.name ?? model.id, free, channels },
+    id,
+    provider: provider.id,
+    name: model.name ?? model.id,
+    free,
+    channels,
     contextTokens: model.contextTokens ?? null,
     outputTokensMax: model.outputTokensMax ?? null,
     speaks: model.speaks ?? Object.keys(provider.speaks),
@@ -140,7 +144,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/routes',
       who: support,
-      about: 'List the names for models: aliases, patterns and groups.',
+      about: 'List the model names: aliases, patterns and groups.',
       query: listQuery({ name: modelName.optional(), policy: policy.optional() }, ['name', 'changed']),
       answer: listOf(Route),
       async run({ query }) {
@@ -155,7 +159,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/routes/{name*}',
       who: support,
-      about: 'Show a name for models.',
+      about: 'Show a model name.',
       params,
       answer: Route,
       run: ({ params: { name } }) => show(name),
@@ -164,7 +168,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'PUT',
       path: '/api/web/routes/{name*}',
       who: admin,
-      about: 'Let a name stand for a model, or for several: members of the lowest priority first.',
+      about: 'Define a name for one or more models. Members with the lowest priority number are tried first.',
       params,
       body: z.strictObject({
         policy: policy.default('balanced'),
@@ -181,7 +185,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'DELETE',
       path: '/api/web/routes/{name*}',
       who: admin,
-      about: 'Take a name away. Names that have it as a member do without it.',
+      about: 'Remove a model name. Other names that have it as a member ignore it.',
       params,
       answer: z.object({ warnings }),
       async run({ params: { name }, by }) {

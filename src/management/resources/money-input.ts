@@ -1,19 +1,19 @@
-// Money as people write it: US dollars in decimals, as text. Zero, signs where there may be none, exponents and a tenth
-// decimal are mistakes.
+// Schemas of money in requests: US dollars as decimal text. Exponents and more than nine decimals are refused, and
+// depending on the schema also zero and signs.
 
 import * as z from 'zod'
 import type { Nanos } from '../../base/money/money.ts'
 import { nanos, parseUsd } from '../../base/money/money.ts'
 import { moneyText } from '../../store/ledger/money-text.ts'
 
-/** Of answers. */
-export const money = z.string().meta({ description: 'US dollars, in decimals' })
+/** Money in answers. */
+export const money = z.string().meta({ description: 'US dollars, as decimal text' })
 
 const AMOUNT = 'US dollars as text, such as "5" or "0.25": more than 0, at most 999999999, at most nine decimals'
 
 const read = (text: string): Nanos => parseUsd(text) ?? nanos(0n)
 
-/** More than nothing. */
+/** More than zero. */
 export const positiveUsd = z
   .string({ error: AMOUNT })
   .regex(/^\d{1,9}(\.\d{1,9})?$/, AMOUNT)
@@ -23,7 +23,7 @@ export const positiveUsd = z
 
 const BOUND = AMOUNT.replace('more than 0', 'not negative')
 
-/** Also nothing: what may be spent, or owed. */
+/** Zero or more: a budget or a credit limit. */
 export const boundUsd = z
   .string({ error: BOUND })
   .max(20)
@@ -31,15 +31,15 @@ export const boundUsd = z
   .meta({ description: BOUND, examples: ['5', '0.25'] })
   .transform(text => moneyText(read(text)))
 
-/** The same with a sign: a correction may go either way. */
+/** An amount with a sign, for corrections. */
 export const signedUsd = z
   .string({ error: AMOUNT })
   .regex(/^[+-]?\d{1,9}(\.\d{1,9})?$/, AMOUNT)
   .refine(text => read(text.replace(/^[+-]/, '')) > 0n, AMOUNT)
-  .meta({ description: `${AMOUNT}; with a minus to take it away`, examples: ['5', '-0.25'] })
+  .meta({ description: `${AMOUNT}; a minus sign reduces the balance`, examples: ['5', '-0.25'] })
   .transform(text => (text.startsWith('-') ? nanos(-read(text.slice(1))) : read(text.replace(/^\+/, ''))))
 
-/** Of a payment or a batch: one line of it. */
+/** The name of a payment or a batch: one line of text. */
 export const label = z
   .string()
   .min(1)

@@ -1,4 +1,4 @@
-// What is told about people in more than one place.
+// Schemas of fields about people that several resources use.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -8,11 +8,11 @@ import { accountRoles, siteRoles } from '../actor.ts'
 export const siteRole = z.enum(siteRoles)
 export const accountRole = z.enum(accountRoles)
 
-/** In lower case from here on. */
+/** Converted to lower case. */
 export const email = z
   .string()
   .max(bounds.emailCharsMax)
-  .refine(text => parseEmail(text) !== undefined, 'not an email address')
+  .refine(text => parseEmail(text) !== undefined, 'must be an email address such as name@example.com')
   .transform(text => parseEmail(text)!)
 
 export const personName = z
@@ -22,12 +22,12 @@ export const personName = z
   .max(bounds.personNameCharsMax)
   .refine(text => !/\p{Cc}/u.test(text), 'no control characters')
 
-/** Whether it will do is told apart from this. */
+/** Only the length is checked here; weak passwords have an error of their own. */
 export const password = z
   .string()
   .min(1)
   .max(bounds.passwordCharsMax * 2)
-export const code = z.string().max(40).meta({ description: 'Six digits of an authenticator, or a recovery code' })
+export const code = z.string().max(40).meta({ description: 'The six digits of an authenticator app, or a recovery code' })
 export const token = z.string().max(100)
 
 export const SignedIn = z

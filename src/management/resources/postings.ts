@@ -1,5 +1,5 @@
-// Money that moves by somebody's word: top-ups, gifts, adjustments, refunds. Each has a reference that is taken once
-// for its kind, so that what is sent twice is posted once.
+// Endpoints that move money: top-ups, gifts, adjustments, refunds. A reference can be used once for each kind, so that a
+// request that is sent twice is booked once.
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
@@ -19,7 +19,7 @@ const Posting = z
     kind: z.enum(['top_up', 'gift', 'adjustment', 'refund']),
     account: z.string(),
     amount: money,
-    balance: money.meta({ description: 'Of the account, now.' }),
+    balance: money.meta({ description: 'The new balance of the account.' }),
     ref: z.string(),
     reference: z.string().nullable(),
   })
@@ -36,13 +36,13 @@ interface Wanted {
 }
 
 const unfit = (hint: string) => (): Refusal => new Refusal('state_unfit', hint, { hint })
-const NOT_CHARGED = 'This account was not charged for such a call.'
+const NOT_CHARGED = 'This account was not charged for a call of this id.'
 
-/** Of the body, or else the key by which programs mark what they may send again. */
+/** The reference in the body, or else the Idempotency-Key header. */
 function referenceOf({ body, header }: Pick<Ask, 'body' | 'header'>): string {
   const reference = body.reference ?? header('idempotency-key')
   if (reference === undefined) {
-    const hint = 'Say "reference", or send an Idempotency-Key: with it, what is sent twice is posted once.'
+    const hint = 'Send "reference" or the header Idempotency-Key, so that a request that is sent twice is booked once.'
     throw new Refusal('field_missing', 'reference', { param: 'reference', hint })
   }
   if (label.safeParse(reference).success) return reference
@@ -55,18 +55,18 @@ export function postingEndpoints(parts: ManagementParts): readonly WebEndpoint[]
     const input = { ...wanted, accountId: account, amount: text, author: by.actor }
     const result = done(await parts.writer.run('post', input, by), {
       account_unknown: unknown,
-      balance_too_low: unfit('The balance does not cover that.'),
-      balance_too_high: unfit('Neither this account nor ours beside it can hold that much.'),
+      balance_too_low: unfit('The balance does not cover this amount.'),
+      balance_too_high: unfit("The amount is too large for this account or for the operator's own."),
       call_not_charged: unfit(NOT_CHARGED),
-      more_than_charged: unfit('That is more than the call was charged.'),
+      more_than_charged: unfit('The amount is more than the call was charged.'),
     })
-    const before = result.done === 'exists' ? result : undefined
-    if (before?.same === false) throw new Refusal('posted_before', 'posted', { param: 'reference' })
+    const earlier = result.done === 'exists' ? result : undefined
+    if (earlier?.same === false) throw new Refusal('posted_before', 'posted', { param: 'reference' })
     const { kind, reference, ref } = wanted
-    const moved = before?.amount ?? ('amount' in result ? result.amount : '0')
-    const told = { kind, account: textId('acc', account), amount: usdText(moved), reference }
+    const moved = earlier?.amount ?? ('amount' in result ? result.amount : '0')
+    const summary = { kind, account: textId('acc', account), amount: usdText(moved), reference }
     const balance = usdText('balance' in result ? result.balance : '0')
-    return { status: before ? 200 : 201, body: { ...told, ref: refText(kind, before?.ref ?? ref), balance } }
+    return { status: earlier ? 200 : 201, body: { ...summary, ref: refText(kind, earlier?.ref ?? ref), balance } }
   }
   const common = { method: 'POST', who: { site: 'admin' }, params, answer: Posting, status: 201 } as const
   const body = z.strictObject({ amount: positiveUsd, reference: label.optional() })
@@ -74,28 +74,28 @@ export function postingEndpoints(parts: ManagementParts): readonly WebEndpoint[]
     endpoint({
       ...common,
       path: '/api/web/accounts/{account}/top-ups',
-      about: 'Book money that came in. Sent again with its reference, it is not booked again.',
+      about: 'Add money that was paid to the account. The same reference is booked only once.',
       body,
       run: ask => post(ask, { kind: 'top_up', ref: parts.mintId(), ...ask.body, reference: referenceOf(ask) }),
     }),
     endpoint({
       ...common,
       path: '/api/web/accounts/{account}/gifts',
-      about: 'Give credit away.',
+      about: 'Add free credit to the account.',
       body,
       run: ask => post(ask, { kind: 'gift', ref: parts.mintId(), ...ask.body, reference: referenceOf(ask) }),
     }),
     endpoint({
       ...common,
       path: '/api/web/accounts/{account}/adjustments',
-      about: 'Correct a balance, upwards or downwards, against revenue.',
+      about: 'Correct a balance upwards or downwards; the other side of the booking is revenue.',
       body: z.strictObject({ amount: signedUsd, reference: label.optional() }),
       run: ask => post(ask, { kind: 'adjustment', ref: parts.mintId(), ...ask.body, reference: referenceOf(ask) }),
     }),
     endpoint({
       ...common,
       path: '/api/web/accounts/{account}/refunds',
-      about: 'Give back what a call was charged, or a part of it, once.',
+      about: 'Refund a call in full or in part. A call can be refunded once.',
       body: z.strictObject({
         call: z.string().regex(/^req_\w{11}$/),
         amount: positiveUsd.optional(),

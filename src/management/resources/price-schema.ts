@@ -1,5 +1,5 @@
-// A price as it is written: the same fields as in a provider file, and no others. What they mean together is for
-// parsePrice() to judge.
+// The schema of a price in a request: the same fields as in a provider file, and no others. parsePrice() checks whether
+// they make sense together.
 
 import * as z from 'zod'
 import { fees } from '../../base/money/price.ts'
@@ -8,7 +8,7 @@ import { buckets } from '../../base/money/usage.ts'
 const rate = z
   .string()
   .max(30)
-  .meta({ description: 'US dollars for a million tokens, or for one', examples: ['0.15'] })
+  .meta({ description: 'US dollars per million tokens; fees: US dollars per unit', examples: ['0.15'] })
 
 type RateName = (typeof buckets)[number] | (typeof fees)[number]
 
@@ -40,4 +40,4 @@ export const writtenPrice = z
       .optional(),
     source: z.string().max(500).optional(),
   })
-  .meta({ id: 'WrittenPrice', description: 'As a provider file has it: docs/prices.md' })
+  .meta({ id: 'WrittenPrice', description: 'The form of a price in a provider file: docs/prices.md' })

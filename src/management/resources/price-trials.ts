@@ -1,4 +1,4 @@
-// Trying prices: what a change would have come to for calls of the past, and what public price data says.
+// Endpoints for trying prices: backtests with past calls, and a comparison with public price data.
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
@@ -19,7 +19,7 @@ const Backtest = Sums.extend({
   from: time,
   before: time,
   complete: z.boolean(),
-  coveredFrom: time.meta({ description: 'Later than `from` where the time was over first: the newest go first.' }),
+  coveredFrom: time.meta({ description: 'Later than `from` if the backtest ran out of time; the newest calls are calculated first.' }),
   byModel: z.array(Sums.extend({ model: z.string() })),
   byDay: z.array(Sums.extend({ day: z.string() })),
   leftOut: z.array(z.object({ reason: z.string(), calls: z.number(), about: z.string() })),
@@ -29,7 +29,7 @@ const body = z
   .strictObject({
     from: moment,
     before: moment.optional(),
-    model: z.string().max(300).refine(isModelName, 'as callers name it: <provider>/<model>').optional(),
+    model: z.string().max(300).refine(isModelName, 'must have the form <provider>/<model>').optional(),
     price: writtenPrice.optional(),
     tier: z.string().max(32).optional(),
     pricePerMille: z.number().int().min(0).max(1_000_000).optional(),
@@ -41,17 +41,17 @@ const body = z
       price !== undefined
         ? model !== undefined && pricePerMille === undefined
         : tier !== undefined && pricePerMille !== undefined,
-    'say a "model" and its "price", or a "tier" and its "pricePerMille"',
+    'give a "model" and its "price", or a "tier" and its "pricePerMille"',
   )
-type Asked = z.output<typeof body>
+type BacktestRequest = z.output<typeof body>
 
-function rangeOf({ from, before }: Asked, nowMs: number): Range {
+function rangeOf({ from, before }: BacktestRequest, nowMs: number): Range {
   const range = { fromMs: from, beforeMs: before ?? nowMs }
   if (isFit(range)) return range
   throw new Refusal('field_invalid', 'from', { param: 'from', hint: `"from": ${RANGE}.` })
 }
 
-const triedOf = ({ price, tier, pricePerMille }: Asked): Tried =>
+const triedOf = ({ price, tier, pricePerMille }: BacktestRequest): Tried =>
   price === undefined ? { tier: tier!, perMille: pricePerMille! } : { price: priceIn({ price }) }
 
 const Rate = z.object({ source: z.string(), rate: money })
@@ -62,13 +62,13 @@ export function priceTrialEndpoints({ priceTrials, dateMs }: ManagementParts): r
       method: 'POST',
       path: '/api/web/prices/backtest',
       who: { site: 'support' },
-      about: 'Work out what calls of a past range would have cost at another price, or with another multiplier.',
+      about: 'Calculate what past calls would have cost with another price or another multiplier.',
       body,
       answer: Backtest,
-      async run({ body: asked }) {
-        const range = rangeOf(asked, dateMs())
-        const { model, account: accountId, key: keyId } = asked
-        const wanted = { ...range, tried: triedOf(asked), model, accountId, keyId }
+      async run({ body: request }) {
+        const range = rangeOf(request, dateMs())
+        const { model, account: accountId, key: keyId } = request
+        const wanted = { ...range, tried: triedOf(request), model, accountId, keyId }
         const result = await priceTrials.backtest(backtestAsk(wanted))
         return { body: tellBacktest(result, range) }
       },
@@ -77,7 +77,7 @@ export function priceTrialEndpoints({ priceTrials, dateMs }: ManagementParts): r
       method: 'POST',
       path: '/api/web/prices/check',
       who: { site: 'support' },
-      about: 'Hold the prices of the provider files against public price data, as far as that is installed.',
+      about: 'Compare the prices of the provider files with public price data, if that is installed.',
       answer: z.object({
         compared: z.boolean(),
         prices: z.number(),
@@ -98,12 +98,16 @@ export function priceTrialEndpoints({ priceTrials, dateMs }: ManagementParts): r
       async run() {
         const { disagreements, unlisted, without, ...rest } = await priceTrials.check()
         const usd = (amount: bigint): string => formatUsd(nanos(amount))
-        const told = disagreements.map(({ model, when, rate, ours, theirs, isCheaper, reason }) => ({
-          ...{ model, when, rate, ours: ours === undefined ? null : usd(ours), cheaper: isCheaper },
+        const rows = disagreements.map(({ model, when, rate, ours, theirs, isCheaper, reason }) => ({
+          model,
+          when,
+          rate,
+          ours: ours === undefined ? null : usd(ours),
+          cheaper: isCheaper,
           theirs: theirs.map(their => ({ source: their.source, rate: usd(their.rate) })),
           reason: reason ?? null,
         }))
-        return { body: { ...rest, disagreements: told, unlisted: [...unlisted], without: [...without] } }
+        return { body: { ...rest, disagreements: rows, unlisted: [...unlisted], without: [...without] } }
       },
     }),
   ]

@@ -1,4 +1,4 @@
-// Prices: what each model costs now and has cost, and what an operator lays down instead of what is shipped.
+// Endpoints for prices: the current price and all versions of each model, and the operator's own prices.
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
@@ -10,7 +10,7 @@ import { endpoint, listOf, listQuery, nothing, time } from './endpoint.ts'
 import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 import { writtenPrice } from './price-schema.ts'
 
-const priceText = z.record(z.string(), z.unknown()).meta({ description: 'As a provider file has it: docs/prices.md' })
+const priceText = z.record(z.string(), z.unknown()).meta({ description: 'The form of a price in a provider file: docs/prices.md' })
 
 const ModelPrice = z
   .object({
@@ -19,7 +19,7 @@ const ModelPrice = z
     version: z.number(),
     price: priceText,
     made: time,
-    inUse: z.boolean().meta({ description: 'False for what was shipped once and is no longer.' }),
+    inUse: z.boolean().meta({ description: 'False for a price that an earlier version shipped and this version does not.' }),
   })
   .meta({ id: 'ModelPrice' })
 
@@ -33,7 +33,7 @@ const PriceVersion = z
   })
   .meta({ id: 'PriceVersion' })
 
-/** As callers name it, with its slashes. */
+/** The model name as callers write it, with its slashes. */
 const modelName = z
   .string()
   .max(300)
@@ -49,7 +49,7 @@ const modelName = z
 const params = z.object({ model: modelName })
 const timeOf = (ms: number): string => new Date(ms).toISOString()
 
-/** By name: a price that cannot be taken is a mistake of whoever wrote it. */
+/** Parses the price; an invalid price becomes a refusal of the field "price". */
 export function priceIn(body: { readonly price: unknown }) {
   try {
     return readPrice(body.price)
@@ -59,8 +59,8 @@ export function priceIn(body: { readonly price: unknown }) {
   }
 }
 
-/** A price that no call could meet is a mistake in the name of the model. */
-async function namingModel<T>(run: () => Promise<T>): Promise<T> {
+/** Turns an invalid model name into a refusal of the field "model". */
+async function refuseBadModel<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (fault) {
@@ -70,13 +70,16 @@ async function namingModel<T>(run: () => Promise<T>): Promise<T> {
 }
 
 export function priceEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  return [...listing(parts), ...changing(parts)]
+  return [...readEndpoints(parts), ...writeEndpoints(parts)]
 }
 
-function tellWith(parts: ManagementParts): (row: PriceTold) => z.input<typeof ModelPrice> {
+function showPriceWith(parts: ManagementParts): (row: PriceTold) => z.input<typeof ModelPrice> {
   const shipped = parts.catalogue().prices()
   return ({ model, origin, version, price, madeMs }) => ({
-    ...{ model, origin: origin as 'shipped' | 'operator', version, made: timeOf(madeMs) },
+    model,
+    origin: origin as 'shipped' | 'operator',
+    version,
+    made: timeOf(madeMs),
     price: price as Record<string, unknown>,
     inUse: origin === 'operator' || shipped.has(model),
   })
@@ -84,38 +87,41 @@ function tellWith(parts: ManagementParts): (row: PriceTold) => z.input<typeof Mo
 
 async function show(parts: ManagementParts, model: string) {
   const { newest, current } = await parts.desk.ask('price', { model })
-  return { body: tellWith(parts)(found(current)), version: newest }
+  return { body: showPriceWith(parts)(found(current)), version: newest }
 }
 
-function listing(parts: ManagementParts): readonly WebEndpoint[] {
+function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const { desk } = parts
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/prices',
       who: 'person',
-      about: 'List what models cost now.',
+      about: 'List the current prices of models.',
       query: listQuery({ model: z.string().max(300).optional(), origin: z.enum(['shipped', 'operator']).optional() }, [
         'model',
       ]),
       answer: listOf(ModelPrice),
       async run({ query }) {
         const ask = listAsk(query, null, 'model')
-        return listAnswer(await desk.ask('prices', ask), ask, tellWith(parts))
+        return listAnswer(await desk.ask('prices', ask), ask, showPriceWith(parts))
       },
     }),
     endpoint({
       method: 'GET',
       path: '/api/web/prices/history/{model*}',
       who: { site: 'support' },
-      about: 'List every price that a model ever had, newest first.',
+      about: 'List all price versions of a model, newest first.',
       params,
       query: listQuery({}, ['version']),
       answer: listOf(PriceVersion),
       async run({ params: { model }, query, scope }) {
         const ask = listAsk({ ...query, model }, scope, '-version')
         return listAnswer(await desk.ask('priceHistory', ask), ask, ({ version, origin, price, author, madeMs }) => ({
-          ...{ version, origin: origin as z.output<typeof PriceVersion>['origin'], author, made: timeOf(madeMs) },
+          version,
+          origin: origin as z.output<typeof PriceVersion>['origin'],
+          author,
+          made: timeOf(madeMs),
           price: price as Record<string, unknown> | null,
         }))
       },
@@ -124,7 +130,7 @@ function listing(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/prices/{model*}',
       who: 'person',
-      about: 'Show what a model costs now.',
+      about: 'Show the current price of a model.',
       params,
       answer: ModelPrice,
       run: ({ params: { model } }) => show(parts, model),
@@ -132,19 +138,19 @@ function listing(parts: ManagementParts): readonly WebEndpoint[] {
   ]
 }
 
-function changing(parts: ManagementParts): readonly WebEndpoint[] {
+function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'PUT',
       path: '/api/web/prices/{model*}',
       who: { site: 'admin' },
-      about: 'Put a price of your own before the one that is shipped, from the next call on.',
+      about: 'Set your own price of a model. It replaces the shipped price from the next call on.',
       params,
       body: z.strictObject({ price: writtenPrice }),
       answer: ModelPrice,
       async run({ params: { model }, body, by }) {
         const price = priceIn(body)
-        done(await namingModel(() => setPrice(parts, { model, author: by.actor, price }, by)), {})
+        done(await refuseBadModel(() => setPrice(parts, { model, author: by.actor, price }, by)), {})
         return show(parts, model)
       },
     }),
@@ -152,14 +158,14 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'DELETE',
       path: '/api/web/prices/{model*}',
       who: { site: 'admin' },
-      about: 'Take your own price back; what is shipped holds again.',
+      about: 'Remove your own price; the shipped price applies again.',
       params,
       answer: nothing,
       status: 204,
       async run({ params: { model }, by }) {
         const { current, newest } = await parts.desk.ask('price', { model })
         if (current?.origin !== 'operator') throw unknown()
-        // Not one that somebody else has put there meanwhile.
+        // Expects the version that was read, so that a price that another person sets meanwhile is not removed.
         done(await withdrawPrice(parts, { model, author: by.actor }, { expects: newest, ...by }), {})
         return {}
       },

@@ -1,4 +1,4 @@
-// Providers: those that are shipped, and definitions of one's own, which go before them.
+// Endpoints for providers: those that are shipped, and the operator's own definitions, which replace them.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -14,11 +14,16 @@ import { memoryPage } from './memory-pages.ts'
 
 const params = z.object({ provider: providerId })
 const definition = z.record(z.string(), z.unknown()).meta({
-  description: 'As a provider file has it: docs/providers.md',
+  description: 'The contents of a provider file: docs/providers.md',
   examples: [
     {
-      ...{ id: 'brook', name: 'Brook', baseUrl: 'https://api.brook.example/v1', keyEnv: 'BROOK_API_KEY' },
-      ...{ baseUrlEnv: 'BROOK_BASE_URL', sign: 'bearer', speaks: { 'openai-chat': '/chat/completions' } },
+      id: 'brook',
+      name: 'Brook',
+      baseUrl: 'https://api.brook.example/v1',
+      keyEnv: 'BROOK_API_KEY',
+      baseUrlEnv: 'BROOK_BASE_URL',
+      sign: 'bearer',
+      speaks: { 'openai-chat': '/chat/completions' },
       models: [{ id: 'trout', contextTokens: 128_000, price: { input: '0.50', output: '1.50' } }],
     },
   ],
@@ -43,7 +48,7 @@ const Written = Whole.extend({ cleared: z.array(z.string()).readonly(), warnings
 const admin = { site: 'admin' } as const
 const support = { site: 'support' } as const
 
-/** One that cannot be read is still somebody's. */
+/** `provider` is undefined for a stored definition that is not valid any more. */
 interface Row {
   readonly id: string
   readonly provider: Known | undefined
@@ -60,16 +65,16 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
       method: 'GET',
       path: '/api/web/providers',
       who: support,
-      about: 'List the providers: those that are shipped, and those of your own.',
+      about: 'List the providers: those that are shipped, and your own.',
       query: listQuery({ from: z.enum(['shipped', 'own']).optional(), text: z.string().max(100).optional() }, ['id']),
       answer: listOf(Provider),
       async run({ query: { from, text, ...query } }) {
         const ask = listAsk(query, null, 'id')
-        const isAsked = (row: Row): boolean =>
+        const matches = (row: Row): boolean =>
           (from === undefined || isOwn(parts, row.id) === (from === 'own')) &&
           (text === undefined || `${row.id} ${row.provider?.name ?? ''}`.toLowerCase().includes(text.toLowerCase()))
         return listAnswer(
-          memoryPage(rowsOf(parts).filter(isAsked), ask, ({ id }) => id),
+          memoryPage(rowsOf(parts).filter(matches), ask, ({ id }) => id),
           ask,
           row => shown(parts, row),
         )
@@ -88,7 +93,7 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
       method: 'POST',
       path: '/api/web/providers',
       who: admin,
-      about: 'Define a provider; one of the id of a shipped provider replaces that.',
+      about: 'Define a provider. A definition with the id of a shipped provider replaces it.',
       body: z.strictObject({ definition }),
       answer: Written,
       status: 201,
@@ -106,7 +111,7 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
       method: 'DELETE',
       path: '/api/web/providers/{provider}',
       who: admin,
-      about: 'Remove a definition of your own. What it replaced holds again.',
+      about: 'Remove your own definition. The shipped provider that it replaced applies again.',
       params,
       answer: z.object({ cleared: z.array(z.string()).readonly(), warnings }),
       async run({ params: { provider }, by }) {
@@ -117,15 +122,15 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
   ]
 }
 
-type WrittenAs = (id: string, cleared: readonly string[]) => Promise<{ body: z.input<typeof Written>; version: number }>
+type ShowWritten = (id: string, cleared: readonly string[]) => Promise<{ body: z.input<typeof Written>; version: number }>
 
-function changingEndpoints(parts: ManagementParts, written: WrittenAs): readonly WebEndpoint[] {
+function changingEndpoints(parts: ManagementParts, written: ShowWritten): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'PATCH',
       path: '/api/web/providers/{provider}',
       who: admin,
-      about: 'Change fields of a definition of your own; null takes one away. Another host clears credentials.',
+      about: 'Change fields of your own definition; null removes a field. A change of the host removes credentials.',
       params,
       body: z.strictObject({ definition }),
       answer: Written,
@@ -145,7 +150,7 @@ function changingEndpoints(parts: ManagementParts, written: WrittenAs): readonly
       method: 'POST',
       path: '/api/web/providers/{provider}/models',
       who: admin,
-      about: 'Take models over into a definition of your own, each as a provider file has it; the others stay.',
+      about: 'Add models to your own definition, in the form of a provider file. Its other models stay.',
       params,
       body: z.strictObject({
         models: z
@@ -163,7 +168,7 @@ function changingEndpoints(parts: ManagementParts, written: WrittenAs): readonly
   ]
 }
 
-const isOwn = ({ rules }: ManagementParts, id: string): boolean => rules.current.providers.some(one => one.id === id)
+const isOwn = ({ rules }: ManagementParts, id: string): boolean => rules.current.providers.some(row => row.id === id)
 
 function rowsOf(parts: ManagementParts): readonly Row[] {
   const { providers } = parts.catalogue()
@@ -175,7 +180,9 @@ function shown(parts: ManagementParts, { id, provider }: Row): z.input<typeof Pr
   const catalogue = parts.catalogue()
   const isShipped = catalogue.fileOf(id) !== undefined
   return {
-    ...{ id, name: provider?.name ?? id, baseUrl: provider?.baseUrl ?? '' },
+    id,
+    name: provider?.name ?? id,
+    baseUrl: provider?.baseUrl ?? '',
     from: !isOwn(parts, id) ? 'shipped' : isShipped ? 'own over shipped' : 'own',
     speaks: Object.keys(provider?.speaks ?? {}),
     tags: provider?.tags ?? [],
@@ -189,12 +196,12 @@ function shown(parts: ManagementParts, { id, provider }: Row): z.input<typeof Pr
 
 function buildShow(parts: ManagementParts) {
   return async function show(id: string) {
-    const row = found(rowsOf(parts).find(one => one.id === id))
-    const [note] = await parts.desk.ask('providerNotes', { ids: [id] })
+    const row = found(rowsOf(parts).find(other => other.id === id))
+    const [stored] = await parts.desk.ask('providerNotes', { ids: [id] })
     const json = JSON.parse(found(definitionOf(parts, id))) as Record<string, unknown>
-    return { body: { ...shown(parts, row), definition: json }, version: note?.version ?? 0 }
+    return { body: { ...shown(parts, row), definition: json }, version: stored?.version ?? 0 }
   }
 }
 
 const clearedText = (cleared: readonly string[]): readonly string[] =>
-  cleared.length === 0 ? [] : [`These go elsewhere now, and need their credential again: ${cleared.join(', ')}.`]
+  cleared.length === 0 ? [] : [`The address of these channels changed, so they need their credential again: ${cleared.join(', ')}.`]

@@ -1,5 +1,5 @@
-// Orders to delete records: of an account, a key, an end user, a time. Carried out in the background; the money and the
-// statistics stay as they are.
+// Endpoints for deleting records of an account, a key, an end user or a period. The deletion runs in the background;
+// money and statistics do not change.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -14,10 +14,15 @@ import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 const Deletion = z
   .object({
     id: z.number(),
-    ...{ account: z.string().nullable(), key: z.string().nullable(), ofEndUser: z.boolean() },
-    ...{ from: time.nullable(), before: time, deleted: z.number() },
-    ...{ author: z.string(), made: time },
-    /** Null while it goes on, also while calls that it is for are under way. */
+    account: z.string().nullable(),
+    key: z.string().nullable(),
+    ofEndUser: z.boolean(),
+    from: time.nullable(),
+    before: time,
+    deleted: z.number(),
+    author: z.string(),
+    made: time,
+    /** Null while the deletion runs, also while calls that it covers are running. */
     done: time.nullable(),
   })
   .meta({ id: 'RecordDeletion' })
@@ -30,18 +35,23 @@ function show({ accountId, keyId, from, before, madeMs, doneMs, ...row }: Deleti
     ...row,
     account: accountId === null ? null : textId('acc', accountId),
     key: keyId === null ? null : textId('key', keyId),
-    ...{ from: from === 0 ? null : timeOf(msOfId(from)), before: timeOf(msOfId(before)) },
-    ...{ made: timeOf(madeMs), done: doneMs === null ? null : timeOf(doneMs) },
+    from: from === 0 ? null : timeOf(msOfId(from)),
+    before: timeOf(msOfId(before)),
+    made: timeOf(madeMs),
+    done: doneMs === null ? null : timeOf(doneMs),
   }
 }
 
-const order = z.strictObject({
-  ...{ account: idOf('acc').optional(), key: idOf('key').optional(), endUser: z.string().min(1).max(1_000).optional() },
-  ...{ from: moment.optional(), before: moment.optional() },
+const NewDeletion = z.strictObject({
+  account: idOf('acc').optional(),
+  key: idOf('key').optional(),
+  endUser: z.string().min(1).max(1_000).optional(),
+  from: moment.optional(),
+  before: moment.optional(),
 })
 
 const tooMany = (): Refusal =>
-  new Refusal('state_unfit', 'open', { hint: `${bounds.deletionsOpenMax} orders are still to be carried out. Wait.` })
+  new Refusal('state_unfit', 'open', { hint: `There are ${bounds.deletionsOpenMax} unfinished deletions, which is the maximum. Wait until one is done.` })
 
 export function deletionEndpoints({ desk, writer, deleting, dateMs }: ManagementParts): readonly WebEndpoint[] {
   return [
@@ -49,7 +59,7 @@ export function deletionEndpoints({ desk, writer, deleting, dateMs }: Management
       method: 'GET',
       path: '/api/web/records/deletions',
       who: { account: 'manager' },
-      about: 'List orders to delete records, and how far they are.',
+      about: 'List deletions of records and their progress.',
       query: listQuery({}, ['id']),
       answer: listOf(Deletion),
       async run({ query, scope }) {
@@ -61,7 +71,7 @@ export function deletionEndpoints({ desk, writer, deleting, dateMs }: Management
       method: 'GET',
       path: '/api/web/records/deletions/{deletion}',
       who: { account: 'manager' },
-      about: 'Show an order to delete records, and how far it is.',
+      about: 'Show a deletion of records and its progress.',
       params: z.object({ deletion: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER) }),
       answer: Deletion,
       run: async ({ params: { deletion }, scope }) => ({
@@ -72,24 +82,27 @@ export function deletionEndpoints({ desk, writer, deleting, dateMs }: Management
       method: 'POST',
       path: '/api/web/records/deletions',
       who: { account: 'manager' },
-      about: 'Order that records and bodies be deleted. The money and the statistics stay as they are.',
-      body: order,
+      about: 'Delete records and bodies in the background. Money and statistics do not change.',
+      body: NewDeletion,
       answer: Deletion,
       status: 202,
       async run({ body: { account, key, endUser, from, before = dateMs() }, scope, by }) {
         const isAll = account === undefined && key === undefined && endUser === undefined && from === undefined
         if (isAll || (scope !== null && account === undefined)) {
-          const hint = 'Say whose records: an account, or, if you run the site, also a key, an end user or a time.'
+          const hint = 'Say which records: "account"; staff may instead use "key", "endUser" or "from".'
           throw new Refusal('field_missing', 'account', { param: 'account', hint })
         }
         if ((from ?? 0) >= before) throw new Refusal('field_invalid', 'from', { param: 'from' })
         const rule = {
-          ...{ accountId: account ?? null, keyId: key ?? null, endUser: endUser ?? null },
-          ...{ from: from === undefined ? 0 : idAtMs(from), before: idAtMs(Math.min(before, dateMs() + 1)) },
+          accountId: account ?? null,
+          keyId: key ?? null,
+          endUser: endUser ?? null,
+          from: from === undefined ? 0 : idAtMs(from),
+          before: idAtMs(Math.min(before, dateMs() + 1)),
         }
-        const asked = await writer.run('orderDeletion', { ...rule, scope, author: by.actor }, by)
-        const result = done(asked, { unknown, too_many: tooMany })
-        deleting.sweep().catch(() => {}) // looked after again before long
+        const written = await writer.run('orderDeletion', { ...rule, scope, author: by.actor }, by)
+        const result = done(written, { unknown, too_many: tooMany })
+        deleting.sweep().catch(() => {}) // the next regular sweep tries again
         const id = 'id' in result ? result.id : 0
         return { body: show(found(await desk.ask('deletion', { id, scope }))) }
       },

@@ -1,5 +1,5 @@
-// Records as a file that is written while it is read: the next slice is asked for only when the one before it is on
-// its way, and nobody is asked any more when the reader has left.
+// Exports records as a stream. The next slice is read only when the previous one has been taken, and reading stops when
+// the reader is gone.
 
 import { bounds } from '../../base/bounds.ts'
 import type { ExportFormat } from '../../base/text/export-lines.ts'
@@ -10,16 +10,16 @@ import type { ExportSlot } from '../web/export-slots.ts'
 
 export interface ExportAsk extends Omit<RecordAsk, 'after' | 'limit'> {
   readonly format: ExportFormat
-  /** Channels are told. */
+  /** True: the export contains channels. */
   readonly staff: boolean
 }
 
 const types = { ndjson: 'application/x-ndjson', csv: 'text/csv; charset=utf-8' } as const
 
-/** Gzip, without a name or a time. */
+/** The gzip header, without a name or a time. */
 const GZIP_HEAD = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff])
 
-/** An empty last block, and what is said of all before it. */
+/** An empty last block, then the checksum and the length of the data. */
 function gzipEnd({ crc, bytes }: Packed): Buffer {
   const end = Buffer.alloc(10)
   end[0] = 3
@@ -28,12 +28,12 @@ function gzipEnd({ crc, bytes }: Packed): Buffer {
   return end
 }
 
-export function startExport(desk: ManagementParts['desk'], exporting: Exporting): Response {
+export function startExport(desk: ManagementParts['desk'], request: Exporting): Response {
   const {
     ask: { format },
     gzip,
-  } = exporting
-  return new Response(exported(desk, exporting), {
+  } = request
+  return new Response(exportStream(desk, request), {
     headers: {
       'content-type': types[format],
       'content-disposition': `attachment; filename="records.${format}"`,
@@ -48,8 +48,8 @@ export interface Exporting {
   readonly slot: ExportSlot
 }
 
-function exported(desk: ManagementParts['desk'], exporting: Exporting): ReadableStream<Uint8Array> {
-  const { ask, gzip, slot } = exporting
+function exportStream(desk: ManagementParts['desk'], request: Exporting): ReadableStream<Uint8Array> {
+  const { ask, gzip, slot } = request
   let after: number | undefined
   let packed: Packed | null = gzip ? { crc: 0, bytes: 0 } : null
   let isFirst = true
@@ -70,7 +70,7 @@ function exported(desk: ManagementParts['desk'], exporting: Exporting): Readable
   return new ReadableStream<Uint8Array>(
     {
       start(controller) {
-        slot.onLost(() => controller.error(undefined)) // an error would be printed
+        slot.onLost(() => controller.error(undefined)) // Bun would print an Error
       },
       async pull(controller) {
         slot.goesOn()

@@ -1,4 +1,4 @@
-// Records of calls: found, shown whole, exported, and deleted by rule.
+// Endpoints for call records: search, show one in full, export, read stored bodies, delete.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -20,44 +20,79 @@ import { startExport } from './record-export.ts'
 
 const Short = z
   .object({
-    ...{ id: z.string(), time, account: z.string(), key: z.string(), dialect: z.string() },
-    ...{ model: z.string().nullable(), channel: z.string().nullable() },
-    ...{ status: z.number(), error: z.string().nullable(), outcome: z.string(), streamed: z.boolean() },
-    ...{ inputTokens: z.number(), cacheReadTokens: z.number(), cacheWriteTokens: z.number() },
-    ...{ outputTokens: z.number(), reasoningTokens: z.number(), cost: usd, shortfall: usd },
-    ...{ firstMs: z.number().nullable(), durationMs: z.number(), endUser: z.string().nullable() },
+    id: z.string(),
+    time,
+    account: z.string(),
+    key: z.string(),
+    dialect: z.string(),
+    model: z.string().nullable(),
+    channel: z.string().nullable(),
+    status: z.number(),
+    error: z.string().nullable(),
+    outcome: z.string(),
+    streamed: z.boolean(),
+    inputTokens: z.number(),
+    cacheReadTokens: z.number(),
+    cacheWriteTokens: z.number(),
+    outputTokens: z.number(),
+    reasoningTokens: z.number(),
+    cost: usd,
+    shortfall: usd,
+    firstMs: z.number().nullable(),
+    durationMs: z.number(),
+    endUser: z.string().nullable(),
     loss: z.array(z.string()),
   })
   .meta({ id: 'Record' })
 
 const Transfer = z.object({
-  ...{ kind: z.string(), amount: usd, made: time, reference: z.string().nullable(), author: z.string().nullable() },
+  kind: z.string(),
+  amount: usd,
+  made: time,
+  reference: z.string().nullable(),
+  author: z.string().nullable(),
 })
 
 const Whole = Short.extend({
-  ...{ asked: z.string().nullable(), rule: z.string(), usageSource: z.string(), held: usd },
-  ...{ priceVersion: z.number().nullable(), lines: z.unknown(), timings: z.unknown(), tags: z.string().nullable() },
-  ...{ cameHash: z.string().nullable(), wentHash: z.string().nullable() },
+  asked: z.string().nullable(),
+  rule: z.string(),
+  usageSource: z.string(),
+  held: usd,
+  priceVersion: z.number().nullable(),
+  lines: z.unknown(),
+  timings: z.unknown(),
+  tags: z.string().nullable(),
+  cameHash: z.string().nullable(),
+  wentHash: z.string().nullable(),
   /** Null for members. */
-  ...{ attempts: z.unknown(), why: z.unknown() },
-  /** Where they went: a charge, a shortfall, a refund. */
+  attempts: z.unknown(),
+  why: z.unknown(),
+  /** The transfers of the call: a charge, a shortfall, a refund. */
   transfers: z.array(Transfer),
 }).meta({ id: 'RecordInFull' })
 
 const moment = z.iso.datetime().transform(text => Date.parse(text))
 const word = z.string().min(1).max(300)
 
-/** What is looked for; all of it must hold. */
+/** The filters of a search; a record must match all of them. */
 const filters = {
-  ...{ from: moment.optional(), before: moment.optional(), id: idOf('req').optional() },
-  ...{ account: idOf('acc').optional(), key: idOf('key').optional() },
+  from: moment.optional(),
+  before: moment.optional(),
+  id: idOf('req').optional(),
+  account: idOf('acc').optional(),
+  key: idOf('key').optional(),
   model: word
     .regex(/^[^/]+\/./)
     .optional()
-    .meta({ description: 'As callers name it: <provider>/<model>' }),
-  ...{ provider: word.optional(), channel: word.optional(), outcome: word.optional(), error: word.optional() },
+    .meta({ description: 'The model name as callers write it: <provider>/<model>' }),
+  provider: word.optional(),
+  channel: word.optional(),
+  outcome: word.optional(),
+  error: word.optional(),
   status: z.coerce.number().int().min(100).max(599).optional(),
-  ...{ costMin: usd.optional(), costMax: usd.optional(), endUser: z.string().min(1).max(1_000).optional() },
+  costMin: usd.optional(),
+  costMax: usd.optional(),
+  endUser: z.string().min(1).max(1_000).optional(),
   streamed: z.enum(['true', 'false']).optional(),
   sort: z.enum(['time', '-time']).default('-time'),
 }
@@ -73,16 +108,18 @@ function refuse(param: string, hint: string): Refusal {
 function filterOf(query: Filters, scope: Scope | null, nowMs: number): RecordFilter {
   const { id, account, key, model, costMin, costMax, streamed, from, before, sort: _sort, ...rest } = query
   if (rest.channel !== undefined && scope !== null) throw new Refusal('role_too_low', 'channel', { param: 'channel' })
-  // A call is a minute ahead at most: clocks are set.
+  // The id of a call may be up to a minute ahead, because clocks are adjusted.
   const beforeMs = before ?? nowMs + 60_000
   const fromMs = from ?? Math.max(0, beforeMs - bounds.recordSearchMsMax)
   const isLong = beforeMs - fromMs > bounds.recordSearchMsMax
   if (fromMs >= beforeMs) throw refuse('from', '"from" must be before "before".')
-  if (isLong) throw refuse('from', 'One search is for at most 90 days.')
+  if (isLong) throw refuse('from', 'One search can cover at most 90 days.')
   const slash = model?.indexOf('/') ?? 0
   return {
     ...rest,
-    ...{ callId: id, accountId: account, keyId: key },
+    callId: id,
+    accountId: account,
+    keyId: key,
     ...(model !== undefined && { model: { provider: model.slice(0, slash), name: model.slice(slash + 1) } }),
     ...(costMin !== undefined && { costMin: digitsOf('costMin', costMin) }),
     ...(costMax !== undefined && { costMax: digitsOf('costMax', costMax) }),
@@ -97,11 +134,11 @@ function digitsOf(param: string, text: string): string {
   return String(amount)
 }
 
-/** Where a page ended, as it was told. */
+/** Parses the cursor of the previous page. */
 function afterOf(after: string | undefined): number | undefined {
   if (after === undefined) return undefined
   const id = parseTextId('req', after)
-  if (id === undefined) throw refuse('after', '"after" must be as the page before it told it.')
+  if (id === undefined) throw refuse('after', '"after" must be the "next" of the previous page.')
   return id
 }
 
@@ -112,7 +149,7 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
       method: 'GET',
       path: '/api/web/records',
       who: { account: 'viewer' },
-      about: 'Find calls, newest first. A page that looked at very many ends early: go on from where it ended.',
+      about: 'Search calls, newest first. A page ends early (`endedEarly`) if it had to read very many; continue with `next`.',
       query: z.strictObject({
         ...filters,
         after: z.string().max(100).optional(),
@@ -133,7 +170,7 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
       method: 'GET',
       path: '/api/web/records/export',
       who: { account: 'viewer' },
-      about: 'Export calls as NDJSON or CSV, as many as there are.',
+      about: 'Export all matching calls as NDJSON or CSV.',
       query: z.strictObject({ ...filters, format: z.enum(exportFormats).default('ndjson') }),
       answer: z.string(),
       async run({ query: { format, ...query }, scope, header, actor }) {
@@ -147,16 +184,19 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
       method: 'GET',
       path: '/api/web/records/{record}',
       who: { account: 'viewer' },
-      about: 'Show a call whole: attempts, timings, what it cost and why, what was lost, and where the money went.',
+      about: 'Show a call in full: attempts, timings, cost and its lines, losses of translation, and transfers.',
       params,
       answer: Whole,
       async run({ params: { record: callId }, scope }) {
         const { record, transfers } = found(await desk.ask('record', { callId, scope }))
-        const moved = transfers.map(({ kind, amount, madeMs, reference, author }) => ({
-          ...{ kind, reference, author: scope === null ? author : null, made: new Date(madeMs).toISOString() },
+        const shownTransfers = transfers.map(({ kind, amount, madeMs, reference, author }) => ({
+          kind,
+          reference,
+          author: scope === null ? author : null,
+          made: new Date(madeMs).toISOString(),
           amount: formatUsd(nanos(BigInt(amount))),
         }))
-        return { body: { ...showWhole(record, scope === null), transfers: moved } }
+        return { body: { ...showWhole(record, scope === null), transfers: shownTransfers } }
       },
     }),
     bodiesEndpoint(parts),
@@ -166,13 +206,13 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
 
 const Body = z.object({ text: z.string(), truncated: z.boolean() })
 
-/** Looking at what people wrote is itself written down. */
+/** Reading bodies leaves a row in the audit log. */
 function bodiesEndpoint({ desk, bodies, writer }: ManagementParts): WebEndpoint {
   return endpoint({
     method: 'GET',
     path: '/api/web/records/{record}/bodies',
     who: { account: 'manager' },
-    about: 'Show the request and the answer of a call whose bodies are kept. That you have is in the audit log.',
+    about: 'Show the stored request and response bodies of a call. Reading them is noted in the audit log.',
     params,
     answer: z.object({ request: Body, answer: Body }),
     async run({ params: { record: callId }, scope, actor, by }) {

@@ -1,4 +1,4 @@
-// Redeeming a code for an account. Whoever guesses is told nothing of what they hit, and not often.
+// The endpoint that redeems a code. Its errors do not help to guess codes, and attempts are limited.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -14,9 +14,9 @@ import { endpoint, idOf } from './endpoint.ts'
 import { done, unknown } from './listing.ts'
 import { money } from './money-input.ts'
 
-/** The same for all of these: which of them it is would tell a guesser that they are near. */
+/** One error for all reasons, because the reason would help somebody who guesses codes. */
 const unusable = (): Refusal => new Refusal('code_unusable', 'redeeming', { param: 'code' })
-const again = (): Refusal => new Refusal('state_unfit', 'again', { hint: 'This account has redeemed this code.' })
+const again = (): Refusal => new Refusal('state_unfit', 'again', { hint: 'This account has redeemed this code already.' })
 
 export function redemptionEndpoints({ writer, pepper, nowMs }: ManagementParts): readonly WebEndpoint[] {
   const tries = new Tries(rateOf(bounds.codeTriesPerMinuteMax, spansMs.minute), nowMs)
@@ -25,22 +25,24 @@ export function redemptionEndpoints({ writer, pepper, nowMs }: ManagementParts):
       method: 'POST',
       path: '/api/web/accounts/{account}/redemptions',
       who: { account: 'manager' },
-      about: 'Turn a redemption code into credit.',
+      about: 'Redeem a code: add its amount to an account.',
       params: z.object({ account: idOf('acc') }),
       body: z.strictObject({ code: z.string().max(100) }),
       answer: z.object({ amount: money, balance: money }),
       status: 201,
       async run({ params: { account }, body, actor, address, scope, by }) {
-        const giveBack = tries.enter(`person ${actor.personId}`, `address ${networkOf(address)}`)
+        const undoAttempt = tries.enter(`person ${actor.personId}`, `address ${networkOf(address)}`)
         const code = parseCode(body.code)
         if (code === undefined) throw unusable()
-        const digests = pepper.all.map(one => digestCode(code, one).toString('hex'))
+        const digests = pepper.all.map(secret => digestCode(code, secret).toString('hex'))
         const result = await writer.run('redeemCode', { digests, accountId: account, scope }, by)
         const isOwn = result.done === 'code_used' && result.own
-        if (result.done === 'redeemed' || isOwn) giveBack()
+        if (result.done === 'redeemed' || isOwn) undoAttempt()
         const redeemed = done(result, {
           account_unknown: unknown,
-          ...{ code_unknown: unusable, code_expired: unusable, code_void: unusable },
+          code_unknown: unusable,
+          code_expired: unusable,
+          code_void: unusable,
           code_used: isOwn ? again : unusable,
         })
         if (redeemed.done !== 'redeemed') throw unusable()

@@ -1,4 +1,5 @@
-// The second factor of whoever is signed in: shown once, confirmed by a code, taken away with the password.
+// Endpoints for the second factor of the signed-in person: its secret is shown once, a code confirms it, and the password
+// is needed to remove it.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -12,13 +13,13 @@ import { endpoint, nothing } from './endpoint.ts'
 import { done, unknown } from './listing.ts'
 import { code, password } from './people-fields.ts'
 
-const exists = (): Refusal => new Refusal('state_unfit', 'exists', { hint: 'There is a second factor already.' })
+const exists = (): Refusal => new Refusal('state_unfit', 'exists', { hint: 'You have a second factor already. Remove it first.' })
 const wrongCode = (): Refusal =>
-  new Refusal('field_invalid', 'code', { param: 'code', hint: 'It is not the code of now.' })
+  new Refusal('field_invalid', 'code', { param: 'code', hint: 'The code is wrong or expired. Enter the current code of your authenticator app.' })
 const RecoveryCodes = z.object({
-  recoveryCodes: z.array(z.string()).meta({ description: 'Shown once. Each is good once, in place of a code.' }),
+  recoveryCodes: z.array(z.string()).meta({ description: 'Shown once. Each can be used once instead of a code.' }),
 })
-const confirmed = z.strictObject({ currentPassword: password })
+const Confirmation = z.strictObject({ currentPassword: password })
 
 function mintCodes() {
   const recoveryCodes = Array.from({ length: bounds.recoveryCodesMax }, () => mintRecoveryCode())
@@ -32,8 +33,8 @@ export function secondFactorEndpoints(parts: ManagementParts, signing: SigningIn
       method: 'POST',
       path: '/api/web/me/second-factor',
       who: 'person',
-      about: 'Begin with an authenticator: its secret, shown once. It counts when it is confirmed.',
-      body: confirmed,
+      about: 'Create the secret for an authenticator app; it is shown once. It takes effect after its confirmation.',
+      body: Confirmation,
       answer: z.object({ secret: z.string(), url: z.string() }),
       status: 201,
       async run({ body, actor, ...visit }) {
@@ -47,16 +48,16 @@ export function secondFactorEndpoints(parts: ManagementParts, signing: SigningIn
       method: 'POST',
       path: '/api/web/me/second-factor/confirm',
       who: 'person',
-      about: 'Confirm it with a code. From now on signing in needs one.',
+      about: 'Confirm the second factor with a code. From now on signing in needs a code.',
       body: z.strictObject({ code }),
       answer: RecoveryCodes,
       async run({ body, actor: { personId }, by, ...visit }) {
-        const right = signing.guess(visit)
+        const undoGuess = signing.guess(visit)
         const sealed = reader.people.pendingTotp(personId)
         if (sealed === undefined) throw unknown()
         const step = stepOfCode(openTotp(seal, personId, sealed), body.code, dateMs())
         if (step === undefined) throw wrongCode()
-        right()
+        undoGuess()
         const { recoveryCodes, digests: codes } = mintCodes()
         done(await writer.run('confirmTotp', { personId, step, codes, nowMs: dateMs() }, by), { exists, unknown })
         return { body: { recoveryCodes } }
@@ -66,8 +67,8 @@ export function secondFactorEndpoints(parts: ManagementParts, signing: SigningIn
       method: 'POST',
       path: '/api/web/me/recovery-codes',
       who: 'person',
-      about: 'Make fresh recovery codes; those before are void.',
-      body: confirmed,
+      about: 'Create new recovery codes; the previous ones stop working.',
+      body: Confirmation,
       answer: RecoveryCodes,
       status: 201,
       async run({ body, actor, by, ...visit }) {
@@ -77,18 +78,18 @@ export function secondFactorEndpoints(parts: ManagementParts, signing: SigningIn
         return { body: { recoveryCodes } }
       },
     }),
-    removing(parts, signing),
+    removeEndpoint(parts, signing),
   ]
 }
 
-/** A body with DELETE does not pass everywhere, so it is a POST. */
-const removing = ({ writer }: ManagementParts, signing: SigningIn): WebEndpoint =>
+/** A POST, because some proxies drop the body of a DELETE. */
+const removeEndpoint = ({ writer }: ManagementParts, signing: SigningIn): WebEndpoint =>
   endpoint({
     method: 'POST',
     path: '/api/web/me/second-factor/remove',
     who: 'person',
-    about: 'Do without a second factor again.',
-    body: confirmed,
+    about: 'Remove the second factor.',
+    body: Confirmation,
     answer: nothing,
     status: 204,
     async run({ body, actor, by, ...visit }) {

@@ -1,4 +1,4 @@
-// Sessions: where somebody is signed in, and ending what should not go on.
+// Endpoints for the sessions of the signed-in person: list them and end them.
 
 import * as z from 'zod'
 import { textId } from '../../base/ids.ts'
@@ -37,9 +37,13 @@ export function sessionEndpoints({ desk, writer, dateMs }: ManagementParts): rea
         return listAnswer(await desk.ask('sessions', ask), ask, row => ({
           id: textId('ses', row.id),
           current: row.id === actor.sessionId,
-          ...{ made: timeOf(row.madeMs), seen: timeOf(row.seenMs), expires: timeOf(row.expiresMs) },
+          made: timeOf(row.madeMs),
+          seen: timeOf(row.seenMs),
+          expires: timeOf(row.expiresMs),
           ended: row.endedMs === null ? null : timeOf(row.endedMs),
-          ...{ endedWhy: row.endedWhy, address: row.address, agent: row.agent },
+          endedWhy: row.endedWhy,
+          address: row.address,
+          agent: row.agent,
         }))
       },
     }),
@@ -52,8 +56,8 @@ export function sessionEndpoints({ desk, writer, dateMs }: ManagementParts): rea
       answer: nothing,
       status: 204,
       async run({ params, actor, by }) {
-        const asked = { personId: actor.personId, only: params.session, why: 'revoked', nowMs: dateMs() } as const
-        done(await writer.run('endSessions', asked, by), { unknown })
+        const input = { personId: actor.personId, only: params.session, why: 'revoked', nowMs: dateMs() } as const
+        done(await writer.run('endSessions', input, by), { unknown })
         return {}
       },
     }),
@@ -64,8 +68,8 @@ export function sessionEndpoints({ desk, writer, dateMs }: ManagementParts): rea
       about: 'End all your sessions but this one.',
       answer: z.object({ ended: z.number() }),
       async run({ actor, by }) {
-        const asked = { personId: actor.personId, except: actor.sessionId, why: 'revoked', nowMs: dateMs() } as const
-        const result = done(await writer.run('endSessions', asked, by), { unknown })
+        const input = { personId: actor.personId, except: actor.sessionId, why: 'revoked', nowMs: dateMs() } as const
+        const result = done(await writer.run('endSessions', input, by), { unknown })
         return { body: { ended: 'count' in result ? result.count : 0 } }
       },
     }),

@@ -1,4 +1,4 @@
-// The first run, over the web.
+// Endpoints for the set-up of a new gateway: create its owner.
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
@@ -9,7 +9,7 @@ import type { WebEndpoint } from './endpoint.ts'
 import { endpoint } from './endpoint.ts'
 import { email, password, personName, SignedIn, token } from './people-fields.ts'
 
-const isDone = (): Refusal => new Refusal('state_unfit', 'set up', { hint: 'It has been set up. Sign in.' })
+const isDone = (): Refusal => new Refusal('state_unfit', 'set up', { hint: 'This gateway has an owner already. Sign in.' })
 const refused = (): Refusal => new Refusal('setup_refused', 'unknown, used or too old')
 
 export function setUpEndpoints(parts: ManagementParts, signing: SigningIn): readonly WebEndpoint[] {
@@ -19,7 +19,7 @@ export function setUpEndpoints(parts: ManagementParts, signing: SigningIn): read
       method: 'GET',
       path: '/api/auth/setup',
       who: 'nobody',
-      about: 'Tell whether somebody has yet to become the owner.',
+      about: 'Show whether the gateway still needs an owner.',
       answer: z.object({ needed: z.boolean() }),
       run: async () => ({ body: { needed: !reader.people.hasOwner } }),
     }),
@@ -27,15 +27,15 @@ export function setUpEndpoints(parts: ManagementParts, signing: SigningIn): read
       method: 'POST',
       path: '/api/auth/setup',
       who: 'nobody',
-      about: 'Become the owner, with the one-time token that the start has printed.',
+      about: 'Create the owner with the one-time token that the start of the gateway printed.',
       body: z.strictObject({ token, name: personName, email, password }),
       answer: SignedIn,
       status: 201,
       async run({ body, by, ...visit }) {
         if (reader.people.hasOwner) throw isDone()
-        const right = signing.guess(visit)
+        const undoGuess = signing.guess(visit)
         if (!isSetUpToken(parts, body.token)) throw refused()
-        right()
+        undoGuess()
         const owner = { email: body.email, name: body.name, password: await signing.hash(body.password, body.email) }
         const { insert, refresh } = signing.sessions.draft(visit)
         const { done, personId } = await setUpOwner(parts, owner, { token: body.token, session: insert, by })

@@ -1,4 +1,4 @@
-// The site's settings: what each may be, and who may set it. A change is live when it is answered.
+// Endpoints for the site's settings: the allowed values, and who may set them. A change applies before it is answered.
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
@@ -8,25 +8,25 @@ import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, usd } from './endpoint.ts'
 import { done } from './listing.ts'
 
-const domain = z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, 'a domain such as example.com, in lower case')
+const domain = z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, 'must be a domain such as example.com, in lower case')
 
 const fields = {
   siteName: z.string().trim().min(1).max(100),
-  notice: z.string().max(2_000).meta({ description: 'Shown to everybody; empty: nothing' }),
+  notice: z.string().max(2_000).meta({ description: 'Shown to everybody; empty: no notice' }),
   registration: z.enum(['off', 'open']),
-  allowedDomains: z.array(domain).max(100).meta({ description: 'Of addresses that may register; none: all' }),
-  invitations: z.enum(['admins', 'managers']).meta({ description: 'Who may invite others' }),
+  allowedDomains: z.array(domain).max(100).meta({ description: 'Domains of email addresses that may register; empty: all domains' }),
+  invitations: z.enum(['admins', 'managers']).meta({ description: 'Who may invite people: only admins, or also managers of accounts' }),
   defaultTier: z
     .string()
     .regex(/^[a-z][a-z0-9_-]{0,31}$/)
-    .meta({ description: 'Of keys in accounts of newcomers' }),
+    .meta({ description: 'The tier of keys in the accounts of new people' }),
   startingCredit: usd
-    .refine(text => !text.startsWith('-'), 'not negative')
-    .meta({ description: 'US dollars, for whoever registers' }),
-  retentionDays: z.number().int().min(0).max(36_500).meta({ description: 'Of records; 0: for good' }),
+    .refine(text => !text.startsWith('-'), 'must not be negative')
+    .meta({ description: 'US dollars, for each person who registers' }),
+  retentionDays: z.number().int().min(0).max(36_500).meta({ description: 'How many days records are kept; 0: forever' }),
 } satisfies Record<keyof SiteSettings, z.ZodType>
 
-/** Who comes in and what they are given is the owner's to say. */
+/** Only the owner decides who may join and what new people get. */
 const reserved = {
   registration: 'owner',
   allowedDomains: 'owner',
@@ -59,13 +59,13 @@ export function settingEndpoints({ desk, writer, site }: ManagementParts): reado
       method: 'PATCH',
       path: '/api/web/settings',
       who: { site: 'admin' },
-      about: 'Change settings; null makes one what it is unless told.',
+      about: 'Change settings; null resets a setting to its default.',
       body: Changes,
       reserved,
       answer: Settings,
       async run({ body, by }) {
         if (typeof body.defaultTier === 'string' && (await desk.ask('tier', { name: body.defaultTier })) === null) {
-          throw new Refusal('field_invalid', 'tier', { param: 'defaultTier', hint: 'There is no such tier.' })
+          throw new Refusal('field_invalid', 'tier', { param: 'defaultTier', hint: '"defaultTier": there is no tier of this name.' })
         }
         const given = Object.entries(body).filter(([, value]) => value !== undefined)
         done(await writer.run('setSite', { changes: Object.fromEntries(given) }, by), {})

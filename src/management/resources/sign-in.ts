@@ -1,4 +1,4 @@
-// Signing in and out. What keeps somebody signed in is a cookie that is sent nowhere but here.
+// Endpoints for signing in and out. A cookie keeps a person signed in; browsers send it only to these endpoints.
 
 import * as z from 'zod'
 import { subjectOf } from '../actor.ts'
@@ -22,9 +22,9 @@ export function signInEndpoints({ writer, dateMs }: ManagementParts, signing: Si
         const current = sessions.current(visit)
         if (current !== undefined) {
           const { personId, sessionId } = current
-          const which = isEverywhere ? {} : { only: sessionId }
-          const asked = { personId, ...which, why: 'signed_out', nowMs: dateMs() } as const
-          await writer.run('endSessions', asked, { ...by, actor: subjectOf(personId) })
+          const selection = isEverywhere ? {} : { only: sessionId }
+          const input = { personId, ...selection, why: 'signed_out', nowMs: dateMs() } as const
+          await writer.run('endSessions', input, { ...by, actor: subjectOf(personId) })
         }
         return { headers: sessions.gone(visit) }
       },
@@ -43,11 +43,11 @@ export function signInEndpoints({ writer, dateMs }: ManagementParts, signing: Si
       method: 'POST',
       path: '/api/auth/refresh',
       who: 'nobody',
-      about: 'Go on: another token, for the cookie that signing in has set.',
+      about: 'Renew the session: get a new access token for the cookie of the sign-in.',
       answer: SignedIn,
       run: visit => sessions.renew(visit),
     }),
     signOut('/api/auth/sign-out', 'End the session of the cookie.', false),
-    signOut('/api/auth/sign-out-everywhere', 'End all sessions of whoever has the cookie.', true),
+    signOut('/api/auth/sign-out-everywhere', 'End all sessions of the person who has the cookie.', true),
   ]
 }

@@ -1,5 +1,5 @@
-// Statements: every transfer of an account in the order of the ledger, newest first, with the balance after
-// it; on the screen or as a file.
+// Endpoints for statements: every transfer of an account in the order of the ledger, newest first, with the balance
+// after it, as a page or as a file.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -22,22 +22,22 @@ const StatementLine = z
     made: time.meta({ description: 'When the transfer was made. A call is charged when it ends.' }),
     kind: z.enum(kinds),
     amount: money,
-    balance: money.meta({ description: 'Of the account, after this transfer.' }),
+    balance: money.meta({ description: 'The balance of the account after this transfer.' }),
     with: z.string(),
-    ref: z.string().meta({ description: 'The call, the code or the posting.' }),
+    ref: z.string().meta({ description: 'The id of the call, the code or the posting.' }),
     reference: z.string().nullable(),
     author: z.string().nullable(),
   })
   .meta({ id: 'StatementLine' })
 
 const params = z.object({ account: idOf('acc') })
-/** Each passes a bounded number of transfers. */
+/** Each read passes a limited number of transfers. */
 const READS_A_PAGE = 50
 
 const filters = { kind: z.enum(kinds).optional(), from: moment.optional(), before: moment.optional() }
 
 export function statementEndpoints({ desk }: ManagementParts, slots: ExportSlots): readonly WebEndpoint[] {
-  /** Goes on where a filter has left out everything so far, so that a page without lines is rare. */
+  /** Reads on while the filter matches nothing, so that a page without lines is rare. */
   const read = async (ask: StatementRead) => {
     let page = found(await desk.ask('statement', ask))
     for (let reads = 1; page.lines.length === 0 && page.next !== null && reads < READS_A_PAGE; reads++) {
@@ -68,7 +68,7 @@ export function statementEndpoints({ desk }: ManagementParts, slots: ExportSlots
       method: 'GET',
       path: '/api/web/accounts/{account}/statement/export',
       who: { account: 'viewer' },
-      about: 'The same as a file: CSV, or a JSON object a line.',
+      about: 'Export the statement of an account as a file: CSV, or one JSON object per line.',
       params,
       query: z.strictObject({ ...filters, format: z.enum(exportFormats).default('csv') }),
       answer: z.unknown(),
@@ -76,7 +76,9 @@ export function statementEndpoints({ desk }: ManagementParts, slots: ExportSlots
         const ask = { ...filter, accountId: account, scope, limit: bounds.exportPageRowsMax }
         const first = await read(ask)
         return exportResponse({
-          ...{ format, name: `statement-${textId('acc', account)}`, columns: statementColumns },
+          format,
+          name: `statement-${textId('acc', account)}`,
+          columns: statementColumns,
           first,
           slot: await slots.enter(actor),
           page: after => read({ ...ask, after }),

@@ -1,5 +1,5 @@
-// Statistics for a dashboard, from sums that are kept beside the records. Members see those of their accounts; what the
-// provider asks, and what is left of the price, is for those who run the site.
+// Endpoints for statistics, from sums that are stored beside the records. Members see the statistics of their accounts;
+// only staff see provider costs and margins.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -22,16 +22,16 @@ const ROWS_MAX = 100
 
 const moment = z.iso.datetime().transform(text => Date.parse(text))
 
-const asked = {
+const parameters = {
   account: idOf('acc').optional(),
   key: idOf('key').optional(),
-  model: z.string().min(1).max(300).optional().meta({ description: 'As callers name it: <provider>/<model>' }),
+  model: z.string().min(1).max(300).optional().meta({ description: 'The model name as callers write it: <provider>/<model>' }),
   channel: z.string().min(1).max(200).optional(),
-  from: moment.optional().meta({ description: 'A day ago unless told' }),
+  from: moment.optional().meta({ description: 'Default: one day before `before`' }),
   before: moment
-    .refine(ms => ms < Date.UTC(2100, 0), 'before the year 2100')
+    .refine(ms => ms < Date.UTC(2100, 0), 'must be before the year 2100')
     .optional()
-    .meta({ description: 'Now unless told' }),
+    .meta({ description: 'Default: now' }),
 }
 
 const top = {
@@ -42,7 +42,7 @@ const top = {
 const range = {
   from: time,
   before: time,
-  /** Less than 1 while records from before are still being summed up. */
+  /** Less than 1 while older records are still being added to the sums. */
   summedUp: z.number(),
 }
 
@@ -77,18 +77,18 @@ const topFigures = {
   cost: usd,
 }
 
-type Asked = z.output<z.ZodObject<typeof asked>>
+type StatisticsQuery = z.output<z.ZodObject<typeof parameters>>
 
 const usdOf = (digits: string): string => formatUsd(nanos(BigInt(digits)))
 
-/** What the desk is asked; refuses what is no range. */
-function callsOf(query: Asked, scope: Scope | null, nowMs: number): CallsAsked {
+/** The query for the query worker. Refuses an invalid range. */
+function callsOf(query: StatisticsQuery, scope: Scope | null, nowMs: number): CallsAsked {
   const { account, key, model, channel, before: beforeMs = nowMs, from: fromMs = beforeMs - DAY_MS } = query
   if (fromMs >= beforeMs || fromMs < 0) {
     throw new Refusal('field_invalid', 'from', { param: 'from', hint: '"from" must be before "before".' })
   }
   if (channel !== undefined && scope !== null) {
-    throw new Refusal('role_too_low', 'channel', { param: 'channel', hint: 'Channels are for those who run the site.' })
+    throw new Refusal('role_too_low', 'channel', { param: 'channel', hint: 'Only staff can see channels.' })
   }
   return { scope, account, key, model, channel, fromMs, beforeMs, nowMs }
 }
@@ -103,18 +103,22 @@ function shownFigures({ cost, shortfall, refunded, cacheSavings, providerCost, .
   const margin = BigInt(cost) - BigInt(refunded) - BigInt(providerCost)
   return {
     ...rest,
-    ...{ cost: usdOf(cost), shortfall: usdOf(shortfall), refunded: usdOf(refunded), cacheSavings: usdOf(cacheSavings) },
-    ...{ providerCost: staff ? usdOf(providerCost) : null, margin: staff ? usdOf(String(margin)) : null },
+    cost: usdOf(cost),
+    shortfall: usdOf(shortfall),
+    refunded: usdOf(refunded),
+    cacheSavings: usdOf(cacheSavings),
+    providerCost: staff ? usdOf(providerCost) : null,
+    margin: staff ? usdOf(String(margin)) : null,
   }
 }
 
-/** What was told, or why not. */
-function told<T extends { readonly done: string }>(answer: T): Extract<T, { readonly done: 'told' }> {
+/** Returns the answer of the query worker; throws a refusal if there is none. */
+function checkedAnswer<T extends { readonly done: string }>(answer: T): Extract<T, { readonly done: 'told' }> {
   if (answer.done === 'unknown') throw unknown()
   const hint =
     answer.done === 'too_fine'
-      ? 'So fine a step is not kept for that long: ask for a coarser one.'
-      : 'These are not summed up together. See docs/statistics.md for what is.'
+      ? 'Such fine steps are not stored for such an old range: use a coarser step.'
+      : 'There are no statistics for this combination of filters. docs/statistics.md lists the combinations.'
   if (answer.done !== 'told') throw new Refusal('field_invalid', answer.done, { hint })
   return answer as Extract<T, { readonly done: 'told' }>
 }
@@ -122,7 +126,7 @@ function told<T extends { readonly done: string }>(answer: T): Extract<T, { read
 const idPrefixes = { account: 'acc', key: 'key' } as const
 
 export function statisticsEndpoints({ desk, rolling, dateMs }: ManagementParts): readonly WebEndpoint[] {
-  const calls = async (query: Asked, scope: Scope | null): Promise<CallsAsked> => {
+  const calls = async (query: StatisticsQuery, scope: Scope | null): Promise<CallsAsked> => {
     const ask = callsOf(query, scope, dateMs())
     await rolling.ready()
     return ask
@@ -132,11 +136,11 @@ export function statisticsEndpoints({ desk, rolling, dateMs }: ManagementParts):
       method: 'GET',
       path: '/api/web/statistics/summary',
       who: { account: 'viewer' },
-      about: 'Sum up calls: how many, what they cost and how long they took.',
-      query: z.strictObject(asked),
+      about: 'Show the sums of calls: how many, what they cost and how long they took.',
+      query: z.strictObject(parameters),
       answer: Figures,
       async run({ query, scope }) {
-        const answer = told(await desk.ask('statisticsSummary', await calls(query, scope)))
+        const answer = checkedAnswer(await desk.ask('statisticsSummary', await calls(query, scope)))
         return { body: { ...shownRange(answer), ...shownFigures(answer.figures, scope === null) } }
       },
     }),
@@ -144,15 +148,15 @@ export function statisticsEndpoints({ desk, rolling, dateMs }: ManagementParts):
       method: 'GET',
       path: '/api/web/statistics/series',
       who: { account: 'viewer' },
-      about: 'The same, minute by minute, hour by hour, day by day or month by month; nothing where nothing happened.',
-      query: z.strictObject({ ...asked, step: z.enum(spans).default('hour') }),
+      about: 'Show the same sums per minute, hour, day or month. Steps without calls are left out.',
+      query: z.strictObject({ ...parameters, step: z.enum(spans).default('hour') }),
       answer: z.object({ ...range, step: z.enum(spans), data: z.array(z.object({ at: time, ...figures })) }),
       async run({ query: { step, ...query }, scope }) {
         const ask = await calls(query, scope)
         if (spanAt(step, ask.beforeMs) - spanAt(step, ask.fromMs) > bounds.seriesPointsMax) {
-          throw new Refusal('field_invalid', 'step', { param: 'step', hint: 'That are too many steps for one answer.' })
+          throw new Refusal('field_invalid', 'step', { param: 'step', hint: `An answer may have at most ${bounds.seriesPointsMax} steps: use a larger step or a shorter range.` })
         }
-        const answer = told(await desk.ask('statisticsSeries', { ...ask, span: step }))
+        const answer = checkedAnswer(await desk.ask('statisticsSeries', { ...ask, span: step }))
         const data = answer.points.map(({ atMs, ...point }) => ({
           at: new Date(atMs).toISOString(),
           ...shownFigures(point, scope === null),
@@ -165,7 +169,7 @@ export function statisticsEndpoints({ desk, rolling, dateMs }: ManagementParts):
 }
 
 interface TopParts extends Pick<ManagementParts, 'desk'> {
-  calls(query: Asked, scope: Scope | null): Promise<CallsAsked>
+  calls(query: StatisticsQuery, scope: Scope | null): Promise<CallsAsked>
 }
 
 function topEndpoints({ desk, calls }: TopParts): readonly WebEndpoint[] {
@@ -174,8 +178,8 @@ function topEndpoints({ desk, calls }: TopParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/statistics/top',
       who: { account: 'viewer' },
-      about: 'Who or what has most calls, errors, tokens or cost.',
-      query: z.strictObject({ ...asked, of: z.enum(topKinds), ...top }),
+      about: 'List the accounts, keys, models or channels with the most calls, errors, tokens or cost.',
+      query: z.strictObject({ ...parameters, of: z.enum(topKinds), ...top }),
       answer: z.object({
         ...range,
         data: z.array(z.object({ id: z.string().nullable(), name: z.string().nullable(), ...topFigures })),
@@ -183,7 +187,7 @@ function topEndpoints({ desk, calls }: TopParts): readonly WebEndpoint[] {
       async run({ query: { of, by, limit, ...query }, scope }) {
         if (of === 'channel' && scope !== null) throw new Refusal('role_too_low', 'of', { param: 'of' })
         const ask = { ...(await calls(query, scope)), of, metric: by, limit }
-        const answer = told(await desk.ask('statisticsTop', ask))
+        const answer = checkedAnswer(await desk.ask('statisticsTop', ask))
         const data = answer.rows.map(({ id, name, cost, ...row }: NamedTop) => ({
           id: of === 'account' || of === 'key' ? textId(idPrefixes[of], id) : null,
           name: name === '' ? null : name,
@@ -197,12 +201,12 @@ function topEndpoints({ desk, calls }: TopParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/statistics/end-users',
       who: { account: 'viewer' },
-      about: 'Which end users of an account have most; one without a name stands for all who are too many to be named.',
-      query: z.strictObject({ account: asked.account, from: asked.from, before: asked.before, ...top }),
+      about: 'List the end users of an account with the most calls, errors, tokens or cost. An empty name sums up all others.',
+      query: z.strictObject({ account: parameters.account, from: parameters.from, before: parameters.before, ...top }),
       answer: z.object({ ...range, data: z.array(z.object({ endUser: z.string(), ...topFigures })) }),
       async run({ query: { by, limit, ...query }, scope }) {
         const ask = { ...(await calls(query, scope)), metric: by, limit }
-        const answer = told(await desk.ask('statisticsEndUsers', ask))
+        const answer = checkedAnswer(await desk.ask('statisticsEndUsers', ask))
         const data = answer.rows.map(({ cost, ...row }) => ({ ...row, cost: usdOf(cost) }))
         return { body: { ...shownRange(answer), data } }
       },
@@ -211,14 +215,14 @@ function topEndpoints({ desk, calls }: TopParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/statistics/errors',
       who: { account: 'viewer' },
-      about: 'Which errors calls ended with, most frequent first.',
-      query: z.strictObject(asked),
+      about: 'List the errors of calls, most frequent first.',
+      query: z.strictObject(parameters),
       answer: z.object({
         ...range,
         data: z.array(z.object({ outcome: z.string(), error: z.string().nullable(), calls: z.number() })),
       }),
       async run({ query, scope }) {
-        const answer = told(await desk.ask('statisticsFailures', await calls(query, scope)))
+        const answer = checkedAnswer(await desk.ask('statisticsFailures', await calls(query, scope)))
         return { body: { ...shownRange(answer), data: [...answer.rows] } }
       },
     }),

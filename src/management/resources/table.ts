@@ -1,4 +1,4 @@
-// Every management endpoint, in one table.
+// The table of all management endpoints.
 
 import type { ManagementParts } from '../management-parts.ts'
 import { buildSigningIn } from '../services/sign-in.ts'

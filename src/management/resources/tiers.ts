@@ -1,4 +1,4 @@
-// Tiers: what the keys of a kind may do and pay.
+// Endpoints for tiers: limits and price multiplier of the keys that have the tier.
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
@@ -12,25 +12,29 @@ import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 
 const name = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/)
 const qpm = z.number().int().min(1).max(1_000_000_000)
-const pricePerMille = z.number().int().min(0).max(1_000_000).meta({ description: '1000 is the price as it is' })
+const pricePerMille = z.number().int().min(0).max(1_000_000).meta({ description: 'The price multiplier in thousandths: 1000 is the normal price' })
 
-const accountQpm = qpm.meta({ description: 'Calls a minute of all keys of one account together' })
+const accountQpm = qpm.meta({ description: 'Calls per minute of all keys of one account together' })
 const accountConcurrency = z.number().int().min(1).max(1_000_000).meta({
   description: 'Calls at the same time of all keys of one account together',
 })
 
 const Tier = z
   .object({
-    ...{ name, qpm, pricePerMille, accountQpm, accountConcurrency },
-    keys: z.number().nullable().meta({ description: 'How many keys have it; null for members, who do not see it.' }),
+    name,
+    qpm,
+    pricePerMille,
+    accountQpm,
+    accountConcurrency,
+    keys: z.number().nullable().meta({ description: 'The number of keys with this tier; null for members, who may not see it.' }),
   })
   .meta({ id: 'Tier' })
 const params = z.object({ tier: name })
 
-const inUse = (): Refusal => new Refusal('state_unfit', 'in use', { hint: 'Keys or limits are of this tier.' })
+const inUse = (): Refusal => new Refusal('state_unfit', 'in use', { hint: 'There are keys or limits with this tier. Change them first.' })
 
 export function tierEndpoints({ desk, writer, onKeyChanged, rules }: ManagementParts): readonly WebEndpoint[] {
-  /** How many keys the site has is for those who run it. */
+  /** Only staff see how many keys there are. */
   const shownTo =
     ({ role }: Actor) =>
     ({ version: _, keys, ...tier }: TierView) => ({
@@ -67,10 +71,13 @@ export function tierEndpoints({ desk, writer, onKeyChanged, rules }: ManagementP
       method: 'POST',
       path: '/api/web/tiers',
       who: { site: 'admin' },
-      about: 'Make a tier.',
+      about: 'Create a tier.',
       body: z.strictObject({
-        ...{ name, qpm, pricePerMille: pricePerMille.default(1000) },
-        ...{ accountQpm: accountQpm.optional(), accountConcurrency: accountConcurrency.optional() },
+        name,
+        qpm,
+        pricePerMille: pricePerMille.default(1000),
+        accountQpm: accountQpm.optional(),
+        accountConcurrency: accountConcurrency.optional(),
       }),
       answer: Tier,
       status: 201,
@@ -85,7 +92,7 @@ export function tierEndpoints({ desk, writer, onKeyChanged, rules }: ManagementP
       method: 'PATCH',
       path: '/api/web/tiers/{tier}',
       who: { site: 'admin' },
-      about: 'Change a tier; its keys go by it from their next call on.',
+      about: 'Change a tier. The change applies from the next call of its keys on.',
       params,
       body: z.strictObject({ qpm, pricePerMille, accountQpm, accountConcurrency }).partial(),
       answer: Tier,

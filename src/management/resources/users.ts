@@ -1,4 +1,4 @@
-// People, as those see them who look after the site.
+// Endpoints for staff to manage people.
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
@@ -23,7 +23,7 @@ const User = z
     disabled: z.boolean(),
     removed: z.boolean(),
     secondFactor: z.boolean(),
-    accounts: z.number().meta({ description: 'How many they look after' }),
+    accounts: z.number().meta({ description: 'The number of accounts of which they are a member' }),
     lastSignIn: time.nullable(),
     created: time,
   })
@@ -37,10 +37,10 @@ const show = ({ id, signedMs, createdMs, role, ...row }: PersonView) => ({
   created: new Date(createdMs).toISOString(),
 })
 
-const own = (): Refusal => new Refusal('role_too_low', 'themselves', { hint: 'Not of yourself.' })
+const own = (): Refusal => new Refusal('role_too_low', 'themselves', { hint: 'You cannot do this to yourself.' })
 const lastOwner = (): Refusal => new Refusal('last_owner', 'the only one')
 const taken = (): Refusal =>
-  new Refusal('name_taken', 'email', { param: 'email', hint: 'Another person signs in with this address.' })
+  new Refusal('name_taken', 'email', { param: 'email', hint: 'Another person signs in with this email address.' })
 const refusals = { unknown, forbidden, own, last_owner: lastOwner }
 const params = z.object({ user: idOf('usr') })
 
@@ -72,12 +72,12 @@ export function userEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/users/{user}',
       who: { site: 'support' },
-      about: 'Show somebody.',
+      about: 'Show a person.',
       params,
       answer: User,
       run: ({ params: { user } }) => showUser(parts, user),
     }),
-    ...changingEndpoints(parts),
+    ...writeEndpoints(parts),
   ]
 }
 
@@ -86,25 +86,25 @@ async function showUser({ desk }: ManagementParts, id: number) {
   return { body: show(row), version: row.version }
 }
 
-function changingEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
+function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const { desk, writer, mintId, dateMs } = parts
   return [
     endpoint({
       method: 'PATCH',
       path: '/api/web/users/{user}',
       who: { site: 'admin' },
-      about: 'Change what somebody else may; admins change no owners. Their sessions end with another role.',
+      about: 'Change another person. Admins cannot change owners. A new role ends the sessions of the person.',
       params,
       body: z.strictObject({
         name: personName.optional(),
-        email: email.optional().meta({ description: 'The address that they sign in with.' }),
+        email: email.optional().meta({ description: 'The email address that the person signs in with.' }),
         role: siteRole.optional(),
         disabled: z.boolean().optional(),
       }),
       answer: User,
       async run({ params: { user }, body, actor, by }) {
-        const asked = { actorId: actor.personId, id: user, ...body, nowMs: dateMs() }
-        done(await writer.run('setPerson', asked, by), { ...refusals, email_taken: taken })
+        const input = { actorId: actor.personId, id: user, ...body, nowMs: dateMs() }
+        done(await writer.run('setPerson', input, by), { ...refusals, email_taken: taken })
         return showUser(parts, user)
       },
     }),
@@ -112,7 +112,7 @@ function changingEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'DELETE',
       path: '/api/web/users/{user}',
       who: { site: 'admin' },
-      about: 'Remove somebody: name, address, password and memberships are gone, what they have done stays.',
+      about: 'Remove a person: deletes name, email address, password and memberships. Their audit log entries stay.',
       params,
       answer: nothing,
       status: 204,
@@ -125,14 +125,14 @@ function changingEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'POST',
       path: '/api/web/users/{user}/password-reset',
       who: { site: 'admin' },
-      about: 'Make a token with which somebody can choose another password within a day.',
+      about: 'Create a token with which a person can choose a new password within a day.',
       params,
       answer: Invited,
       status: 201,
       async run({ params: { user }, actor, by }) {
         const [id, secret, nowMs] = [mintId(), mintOpaque(), dateMs()]
-        const made = { id, digest: digestOpaque(secret), personId: user, expiresMs: nowMs + DAY_MS, nowMs }
-        const result = await writer.run('inviteToReset', { actorId: actor.personId, ...made }, by)
+        const reset = { id, digest: digestOpaque(secret), personId: user, expiresMs: nowMs + DAY_MS, nowMs }
+        const result = await writer.run('inviteToReset', { actorId: actor.personId, ...reset }, by)
         done(result, { ...refusals, too_many: tooMany })
         const row = found(await desk.ask('invitation', { id }))
         return { body: { ...showInvitation(row, nowMs), token: secret }, version: row.version }

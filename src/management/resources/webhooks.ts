@@ -1,4 +1,4 @@
-// Webhooks: who is told what happens, how that went, and a try.
+// Endpoints for webhooks: create, change, test and remove them, and list their deliveries.
 
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
@@ -20,19 +20,19 @@ import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 const Webhook = z
   .object({
     id: z.string(),
-    account: z.string().nullable().meta({ description: 'Null: of the whole site.' }),
-    url: z.string().meta({ description: 'Support sees only where it begins: what follows may be a secret.' }),
+    account: z.string().nullable().meta({ description: 'Null: a webhook of the whole site.' }),
+    url: z.string().meta({ description: 'Support sees only the origin, because the rest may be a secret.' }),
     events: z.array(z.enum(siteEvents)),
     disabled: z.boolean(),
-    waiting: z.number().meta({ description: 'What it is still to be told.' }),
-    dropped: z.number().meta({ description: 'What it was never told, because too much was waiting.' }),
+    waiting: z.number().meta({ description: 'The number of pending deliveries.' }),
+    dropped: z.number().meta({ description: 'The number of events that were dropped, because too many deliveries were pending.' }),
     author: z.string(),
     created: time,
   })
   .meta({ id: 'Webhook' })
 
 const withSecret = Webhook.extend({
-  secret: z.string().meta({ description: 'What signatures are made with. It is told here, and never again.' }),
+  secret: z.string().meta({ description: 'The secret of the signatures. It is never shown again.' }),
 })
 
 const Delivery = z
@@ -54,14 +54,14 @@ const eventList = <E extends string>(events: readonly [E, ...E[]]) =>
   z
     .array(z.enum(events))
     .min(1)
-    .refine(some => new Set(some).size === some.length, 'each at most once')
+    .refine(some => new Set(some).size === some.length, 'must not contain an event twice')
 
 const url = z.string().min(1).max(bounds.webhookUrlCharsMax)
 const params = z.object({ webhook: idOf('hook') })
 const timeOf = (ms: number): string => new Date(ms).toISOString()
 const orNull = (ms: number | null): string | null => (ms === null ? null : timeOf(ms))
 
-/** What follows the host may be a secret of whoever is told. Whoever looks and may change nothing does not see it. */
+/** Path and query may contain a secret of the receiver, so support does not see them. */
 const maskedUrl = (text: string): string => {
   const { origin, pathname, search } = new URL(text)
   return pathname === '/' && search === '' ? `${origin}/` : `${origin}/…`
@@ -69,27 +69,33 @@ const maskedUrl = (text: string): string => {
 
 const showWebhook =
   ({ role }: Actor) =>
-  ({ id, accountId, createdMs, events, url: told, ...row }: WebhookView) => ({
+  ({ id, accountId, createdMs, events, url: fullUrl, ...row }: WebhookView) => ({
     ...row,
     id: textId('hook', id),
-    url: role === 'support' ? maskedUrl(told) : told,
+    url: role === 'support' ? maskedUrl(fullUrl) : fullUrl,
     account: accountId === null ? null : textId('acc', accountId),
     events: (events ?? []) as z.output<typeof Webhook>['events'],
     created: timeOf(createdMs),
   })
 
 const showDelivery = (row: DeliveryView): z.input<typeof Delivery> => ({
-  ...{ id: eventId(row.id), event: row.event, made: timeOf(row.madeMs), attempts: row.attempts },
+  id: eventId(row.id),
+  event: row.event,
+  made: timeOf(row.madeMs),
+  attempts: row.attempts,
   state: row.delivered ? 'delivered' : row.dueMs === null ? 'given up' : 'waiting',
-  ...{ tried: orNull(row.triedMs), status: row.status, ms: row.tookMs, error: row.error },
+  tried: orNull(row.triedMs),
+  status: row.status,
+  ms: row.tookMs,
+  error: row.error,
   next: row.dueMs === 0 ? timeOf(row.madeMs) : orNull(row.dueMs),
 })
 
 export const webhookEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => [
-  ...listing(parts),
-  ...making(parts),
-  ...changing(parts),
-  ...telling(parts),
+  ...readEndpoints(parts),
+  ...createEndpoints(parts),
+  ...changeEndpoints(parts),
+  ...testEndpoints(parts),
 ]
 
 const buildShow =
@@ -99,7 +105,7 @@ const buildShow =
     return { body: showWebhook(actor)(row), version: row.version }
   }
 
-function listing(parts: ManagementParts): readonly WebEndpoint[] {
+function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const { desk } = parts
   const show = buildShow(parts)
   return [
@@ -107,7 +113,7 @@ function listing(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/webhooks',
       who: { account: 'manager' },
-      about: 'List webhooks: of the accounts that you manage, or all.',
+      about: 'List webhooks: all of them, or those of the accounts that you manage.',
       query: listQuery({ account: idOf('acc').optional() }, ['created']),
       answer: listOf(Webhook),
       async run({ query, scope, actor }) {
@@ -128,7 +134,7 @@ function listing(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/webhooks/{webhook}/deliveries',
       who: { account: 'manager' },
-      about: `List what a webhook was told and is to be told, newest first. ${bounds.webhookKeptMax} are kept.`,
+      about: `List the deliveries of a webhook, newest first, also pending ones. The last ${bounds.webhookKeptMax} are kept.`,
       params,
       query: listQuery({}, ['made']),
       answer: listOf(Delivery),
@@ -141,8 +147,8 @@ function listing(parts: ManagementParts): readonly WebEndpoint[] {
   ]
 }
 
-/** What is wrong with an address is told by name. */
-async function orSay<T>(run: () => T | Promise<T>): Promise<T> {
+/** Turns a bad URL into a refusal of the field "url". */
+async function refuseBadUrl<T>(run: () => T | Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (fault) {
@@ -151,13 +157,13 @@ async function orSay<T>(run: () => T | Promise<T>): Promise<T> {
   }
 }
 
-function making(parts: ManagementParts): readonly WebEndpoint[] {
+function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const show = buildShow(parts)
   async function make(wanted: WantedWebhook, { by, actor }: Pick<EndpointAsk<never, never, never>, 'by' | 'actor'>) {
-    const { id, secret, result } = await orSay(() => makeWebhook(parts, wanted, by))
+    const { id, secret, result } = await refuseBadUrl(() => makeWebhook(parts, wanted, by))
     done(result, {
       account_unknown: unknown,
-      too_many: () => new Refusal('state_unfit', 'too many', { hint: 'There are as many webhooks as there may be.' }),
+      too_many: () => new Refusal('state_unfit', 'too many', { hint: 'There are too many webhooks. Remove some first.' }),
     })
     const shown = await show(id, { scope: null, actor })
     return { ...shown, body: { ...shown.body, secret } }
@@ -167,7 +173,7 @@ function making(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'POST',
       path: '/api/web/webhooks',
       who: { site: 'admin' },
-      about: 'Make a webhook that is told what happens to all accounts and to the site.',
+      about: 'Create a webhook for events of all accounts and of the site.',
       body: z.strictObject({ url, events: eventList(siteEvents) }),
       answer: withSecret,
       status: 201,
@@ -177,7 +183,7 @@ function making(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'POST',
       path: '/api/web/accounts/{account}/webhooks',
       who: { account: 'manager' },
-      about: 'Make a webhook that is told what happens to an account.',
+      about: 'Create a webhook for events of an account.',
       params: z.object({ account: idOf('acc') }),
       body: z.strictObject({ url, events: eventList(accountEvents) }),
       answer: withSecret,
@@ -187,7 +193,7 @@ function making(parts: ManagementParts): readonly WebEndpoint[] {
   ]
 }
 
-function changing(parts: ManagementParts): readonly WebEndpoint[] {
+function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const { writer, seal, desk } = parts
   const show = buildShow(parts)
   return [
@@ -195,7 +201,7 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'PATCH',
       path: '/api/web/webhooks/{webhook}',
       who: { account: 'manager' },
-      about: 'Change a webhook, or turn it off and on.',
+      about: 'Change, disable or enable a webhook.',
       params,
       body: z.strictObject({
         url: url.optional(),
@@ -205,14 +211,15 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
       answer: Webhook,
       async run({ params: { webhook: id }, body: { events, ...body }, scope, by, actor }) {
         const { accountId } = found(await desk.ask('webhook', { id, scope }))
-        const isStrange = (event: string): boolean => !(accountEvents as readonly string[]).includes(event)
-        if (accountId !== null && events?.some(isStrange)) {
-          const hint = '"events": one of them is not of an account.'
+        const isSiteEvent = (event: string): boolean => !(accountEvents as readonly string[]).includes(event)
+        if (accountId !== null && events?.some(isSiteEvent)) {
+          const hint = `"events": a webhook of an account can only have: ${accountEvents.join(', ')}.`
           throw new Refusal('field_invalid', 'events', { param: 'events', hint })
         }
-        const { url: moved } = body
-        const place = moved === undefined ? {} : { url: moved, origin: await orSay(() => originOf(parts, moved)) }
-        const input = { id, scope, ...place, events: events?.join(), disabled: body.disabled }
+        const { url: newUrl } = body
+        const address =
+          newUrl === undefined ? {} : { url: newUrl, origin: await refuseBadUrl(() => originOf(parts, newUrl)) }
+        const input = { id, scope, ...address, events: events?.join(), disabled: body.disabled }
         done(await writer.run('setWebhook', input, by), { unknown })
         return show(id, { scope, actor })
       },
@@ -221,7 +228,7 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'POST',
       path: '/api/web/webhooks/{webhook}/secret',
       who: { account: 'manager' },
-      about: 'Make a new secret for a webhook; what was signed with the old one is worth nothing from now on.',
+      about: 'Create a new secret for a webhook. Deliveries are signed with it from now on.',
       params,
       answer: withSecret,
       async run({ params: { webhook: id }, scope, by, actor }) {
@@ -236,7 +243,7 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'DELETE',
       path: '/api/web/webhooks/{webhook}',
       who: { account: 'manager' },
-      about: 'Remove a webhook, and what it was to be told with it.',
+      about: 'Remove a webhook and its pending deliveries.',
       params,
       answer: nothing,
       status: 204,
@@ -248,17 +255,17 @@ function changing(parts: ManagementParts): readonly WebEndpoint[] {
   ]
 }
 
-/** Until then nobody else tells it. */
+/** The regular deliverer does not send the test event before this time. */
 const TEST_DUE_MS = 2 * bounds.webhookMsMax
 
-function telling({ writer, webhooks, dateMs, nowMs }: ManagementParts): readonly WebEndpoint[] {
+function testEndpoints({ writer, webhooks, dateMs, nowMs }: ManagementParts): readonly WebEndpoint[] {
   const tries = new Tries(rateOf(bounds.webhookTestsPerMinuteMax, spansMs.minute), nowMs)
   return [
     endpoint({
       method: 'POST',
       path: '/api/web/webhooks/{webhook}/test',
       who: { account: 'manager' },
-      about: 'Tell a webhook something that has not happened (webhook.test), now and once, and say how that went.',
+      about: 'Send a test event (webhook.test) to a webhook now, without retries, and show the result.',
       params,
       answer: z.object({
         id: z.string(),
@@ -272,8 +279,8 @@ function telling({ writer, webhooks, dateMs, nowMs }: ManagementParts): readonly
         const dueMs = dateMs() + TEST_DUE_MS
         const made = done(await writer.run('testWebhook', { id, scope, dueMs }, by), { unknown })
         const delivery = 'delivery' in made ? made.delivery : 0
-        const { tookMs, ...told } = found(await webhooks.deliverer.tellOnce(delivery))
-        return { body: { id: eventId(delivery), ...told, ms: tookMs } }
+        const { tookMs, ...result } = found(await webhooks.deliverer.tellOnce(delivery))
+        return { body: { id: eventId(delivery), ...result, ms: tookMs } }
       },
     }),
   ]

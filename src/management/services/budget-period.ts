@@ -1,8 +1,8 @@
 import type { BudgetSpan } from '../../store/ledger/hold-types.ts'
 
-// When the period of a budget is over.
+// The end of the current period of a budget.
 
-/** Of the day or month, by UTC, that is now under way; never, for a total. */
+/** The end of the current day or month in UTC; null for a total budget, which never ends. */
 export function endOf(span: BudgetSpan, nowMs: number): number | null {
   if (span === 'total') return null
   const now = new Date(nowMs)

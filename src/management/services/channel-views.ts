@@ -1,5 +1,5 @@
-// Channels as people see them: what holds at the moment, wherever the key is, and never anything of a credential but
-// its fingerprint.
+// The view of channels for people: their current settings, whether the key comes from the environment or the database.
+// Of a credential it shows only the fingerprint.
 
 import type { HealthSnapshot } from '../../routing/health/health.ts'
 import type { ChannelRow, Parameters, StoredChannel } from '../../store/rules/rules.ts'
@@ -12,13 +12,13 @@ export interface ChannelView {
   readonly provider: string
   readonly from: 'environment' | 'stored'
   readonly name: string | null
-  /** Where its requests go by now; null where that is not known. */
+  /** The base URL of its requests at the moment; null if it is not known. */
   readonly baseUrl: string | null
-  /** As it was given to this channel; null: its provider's. */
+  /** The base URL that was set for this channel; null: the base URL of its provider. */
   readonly ownBaseUrl: string | null
-  /** `gone`: its key is no longer in the environment, and something is still said of it. */
+  /** `gone`: its key is no longer in the environment, but there are still settings for it. */
   readonly state: 'enabled' | 'disabled' | 'unusable' | 'gone'
-  /** Why it cannot be used, and what to do. */
+  /** Why the channel cannot be used, and what to do. */
   readonly problem: string | null
   readonly credential: { readonly fingerprint: string; readonly origin: string } | null
   readonly weight: number
@@ -32,59 +32,70 @@ export interface ChannelView {
   readonly headers: Readonly<Record<string, string>>
   readonly parameters: Parameters
   readonly times: Readonly<Record<string, number>>
-  /** Null for one that no call has come to. */
+  /** Null for a channel that has had no call. */
   readonly health: HealthSnapshot | null
 }
 
-/** All of them in the order of their ids: those that there are, those that cannot be used, those that are gone. */
+/** All channels in the order of their ids, also those that are unusable or gone. */
 export function channelViews(parts: OperatorParts): readonly ChannelView[] {
   const catalogue = parts.catalogue()
   const { channels: rows, stored } = parts.rules.current
   const byId = new Map(stored.map(row => [row.id, row]))
-  const there = new Map(catalogue.all().map(channel => [channel.id, channel]))
-  const said = new Map(rows.map(row => [row.channel, row]))
-  const ids = [...new Set([...there.keys(), ...said.keys()])].sort()
+  const inCatalogue = new Map(catalogue.all().map(channel => [channel.id, channel]))
+  const rules = new Map(rows.map(row => [row.channel, row]))
+  const ids = [...new Set([...inCatalogue.keys(), ...rules.keys()])].sort()
   return ids.map(id => {
-    const row = there.has(id) ? catalogue.ruleOf(id) : said.get(id)!
-    return viewOf(parts, row, { channel: there.get(id), stored: byId.get(id) })
+    const row = inCatalogue.has(id) ? catalogue.ruleOf(id) : rules.get(id)!
+    return viewOf(parts, row, { channel: inCatalogue.get(id), stored: byId.get(id) })
   })
 }
 
 export function channelView(parts: OperatorParts, id: string): ChannelView | undefined {
   const catalogue = parts.catalogue()
-  const channel = catalogue.all().find(one => one.id === id)
+  const channel = catalogue.all().find(other => other.id === id)
   const stored = parts.rules.current.stored.find(row => row.id === id)
-  const said = parts.rules.current.channels.find(one => one.channel === id)
-  const row = channel === undefined ? said : catalogue.ruleOf(id)
+  const rule = parts.rules.current.channels.find(row => row.channel === id)
+  const row = channel === undefined ? rule : catalogue.ruleOf(id)
   return row && viewOf(parts, row, { channel, stored })
 }
 
-interface Known {
+interface ChannelSources {
   readonly channel: Channel | undefined
   readonly stored: StoredChannel | undefined
 }
 
-function viewOf(parts: OperatorParts, row: ChannelRow, { channel, stored }: Known): ChannelView {
+function viewOf(parts: OperatorParts, row: ChannelRow, { channel, stored }: ChannelSources): ChannelView {
   const id = row.channel
   const { weight, priority, requestsPerMinute, tokensPerMinute, concurrency, tags, foreignIds, proxy, proxyLost } = row
-  const problem = proxyLost ? 'Its proxy cannot be read any more. Set it again.' : parts.catalogue().problems.get(id)
+  const problem = proxyLost ? 'The proxy of this channel cannot be decrypted any more. Set the proxy again.' : parts.catalogue().problems.get(id)
   return {
-    ...{ id, provider: id.slice(0, id.indexOf('#')), from: isStoredId(id) ? 'stored' : 'environment' },
-    ...{ name: stored?.name ?? null, baseUrl: channel?.baseUrl ?? stored?.baseUrl ?? null },
+    id,
+    provider: id.slice(0, id.indexOf('#')),
+    from: isStoredId(id) ? 'stored' : 'environment',
+    name: stored?.name ?? null,
+    baseUrl: channel?.baseUrl ?? stored?.baseUrl ?? null,
     ownBaseUrl: stored?.baseUrl ?? null,
     state: problem !== undefined ? 'unusable' : channel === undefined ? 'gone' : row.disabled ? 'disabled' : 'enabled',
     problem: problem ?? null,
     credential: credentialOf(id, { channel, stored }),
-    ...{ weight, priority, requestsPerMinute, tokensPerMinute, concurrency, tags, foreignIds },
+    weight,
+    priority,
+    requestsPerMinute,
+    tokensPerMinute,
+    concurrency,
+    tags,
+    foreignIds,
     proxy: proxy !== null || proxyLost === true,
-    ...{ headers: stored?.headers ?? {}, parameters: stored?.parameters ?? {}, times: stored?.times ?? {} },
+    headers: stored?.headers ?? {},
+    parameters: stored?.parameters ?? {},
+    times: stored?.times ?? {},
     health: parts.running()?.health(id) ?? null,
   }
 }
 
-/** A channel of the environment is named by the fingerprint of its key. */
-function credentialOf(id: string, { channel, stored }: Known): ChannelView['credential'] {
+/** The id of a channel from the environment contains the fingerprint of its key. */
+function credentialOf(id: string, { channel, stored }: ChannelSources): ChannelView['credential'] {
   const { fingerprint, origin } = stored ?? { fingerprint: id.split('#')[1]!, origin: channel?.road.origin ?? null }
-  const isOpen = stored === undefined && fingerprint === 'open'
-  return fingerprint === null || origin === null || isOpen ? null : { fingerprint, origin }
+  const isKeyless = stored === undefined && fingerprint === 'open'
+  return fingerprint === null || origin === null || isKeyless ? null : { fingerprint, origin }
 }

@@ -1,5 +1,5 @@
-// Laying down channels, changing them, taking them away: the same for whoever does it over the web and for the command
-// line. In force from the next call on; calls under way keep the channel that they have.
+// Creates, changes and removes channels, for the web and for the command line. A change applies from the next call on;
+// running calls keep their channel.
 
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
@@ -15,14 +15,14 @@ import { OperatorError } from '../operator-error.ts'
 import { checkSetting } from './channel-checks.ts'
 import { deadRoutes, rulesNow } from './rule-check.ts'
 
-/** What is said of any channel. */
+/** The settings that every channel has, also one whose key is in the environment. */
 export type ChannelRule = Omit<ChannelChange, 'channel' | 'proxy' | 'version' | 'setting' | 'origin' | 'credential'>
 
 export interface NewChannels extends ChannelRule {
   readonly provider: string
-  /** One channel for each; a provider that needs none may be given none. */
+  /** One channel is created for each. May be empty for a provider without credentials. */
   readonly credentials: readonly Secret[]
-  /** With a number behind it where there are several. */
+  /** Gets a number at its end if there are several channels. */
   readonly name?: string | undefined
   readonly setting: Partial<Omit<ChannelSetting, 'name'>>
 }
@@ -32,57 +32,60 @@ export interface ChangedChannel extends ChannelRule {
   readonly version?: number | undefined
   readonly setting?: Partial<ChannelSetting>
   readonly credential?: Secret | undefined
-  /** Null: none. */
+  /** Null removes the proxy. */
   readonly proxy?: Secret | null | undefined
 }
 
-/** There is one of this name. */
+/** Another channel has this name. */
 export class NameTaken extends OperatorError {}
 /** There is no such channel. */
 export class NoChannel extends OperatorError {}
-/** As things are, it cannot be done. */
+/** The change conflicts with the current state. */
 export class Unfit extends OperatorError {}
-/** It was changed meanwhile. */
+/** The resource was changed since the caller read it. */
 export class Outdated extends OperatorError {}
 
-type Asker = By & Partial<Seen>
+type Author = By & Partial<Seen>
 
 const noSetting = { baseUrl: null, headers: {}, parameters: {}, times: {} }
 
-export async function createChannels(parts: OperatorParts, by: Asker, wanted: NewChannels) {
+export async function createChannels(parts: OperatorParts, by: Author, wanted: NewChannels) {
   rulesNow(parts)
   const { provider: providerId, credentials, name, setting, ...rule } = wanted
   const provider = providerOf(parts, providerId)
   if (credentials.length === 0 && !provider.keyless) throw new OperatorError(`${provider.name} needs a credential.`)
-  if (credentials.length > bounds.channelsAtOnceMax) throw new OperatorError('Too many credentials at once.')
-  if (credentials.some((one, at) => credentials.findIndex(other => other.isSameAs(one)) < at)) {
-    throw new OperatorError('The same credential stands there twice.')
+  if (credentials.length > bounds.channelsAtOnceMax) throw new OperatorError(`At most ${bounds.channelsAtOnceMax} credentials can be added at once.`)
+  if (credentials.some((credential, at) => credentials.findIndex(other => other.isSameAs(credential)) < at)) {
+    throw new OperatorError('The same credential is listed twice.')
   }
   const keys: readonly (Secret | undefined)[] = credentials.length === 0 ? [undefined] : credentials
   const channels = keys.map((credential, at): ChannelInsert => {
     const id = `${providerId}#${textId('ch', parts.mintId())}`
     const fingerprint = credential === undefined ? 'open' : fingerprintOf(providerId, credential)
-    const called = name === undefined ? fingerprint : keys.length === 1 ? name : `${name} ${at + 1}`
-    const full = { ...noSetting, ...setting, name: called }
-    const placed = place(parts, { id, provider, setting: full, credential })
-    return { channel: id, provider: providerId, ...rule, setting: full, ...placed }
+    const channelName = name === undefined ? fingerprint : keys.length === 1 ? name : `${name} ${at + 1}`
+    const full = { ...noSetting, ...setting, name: channelName }
+    const bound = bindCredential(parts, { id, provider, setting: full, credential })
+    return { channel: id, provider: providerId, ...rule, setting: full, ...bound }
   })
   const warnings = sameCredential(parts, channels)
-  const result = await parts.writer.run('createChannels', { channels, author: by.actor }, byOf(by))
-  sayIf(result)
+  const result = await parts.writer.run('createChannels', { channels, author: by.actor }, withoutExpected(by))
+  throwUnlessDone(result)
   parts.rules.renew()
   return { ids: channels.map(({ channel }) => channel), warnings }
 }
 
-interface Placing {
+interface ChannelBinding {
   readonly id: string
   readonly provider: Provider
   readonly setting: ChannelSetting
   readonly credential: Secret | undefined
 }
 
-/** Where it goes by now, and its credential for that place. Throws where it could not be used so. */
-function place(parts: OperatorParts, { id, provider, setting, credential }: Placing) {
+/**
+ * Returns the origin of the channel and its credential, encrypted for that origin. Throws if the channel could not be
+ * used with these settings.
+ */
+function bindCredential(parts: OperatorParts, { id, provider, setting, credential }: ChannelBinding) {
   checkSetting(setting, provider)
   const catalogue = parts.catalogue()
   try {
@@ -98,21 +101,21 @@ function place(parts: OperatorParts, { id, provider, setting, credential }: Plac
 
 function providerOf(parts: OperatorParts, id: string): Provider {
   const provider = parts.catalogue().providers.get(id)
-  if (provider === undefined) throw new OperatorError('There is no such provider.')
-  if (provider.builtIn) throw new Unfit('This provider is built in: it has no other channels.')
+  if (provider === undefined) throw new OperatorError(`Unknown provider "${id}".`)
+  if (provider.builtIn) throw new Unfit('This provider is built in and cannot have other channels.')
   return provider
 }
 
-/** All of them or none. */
-export async function changeChannels(parts: OperatorParts, by: Asker, wanted: readonly ChangedChannel[]) {
+/** Changes all of the channels or none. */
+export async function changeChannels(parts: OperatorParts, by: Author, wanted: readonly ChangedChannel[]) {
   const { stored } = rulesNow(parts)
-  if (wanted.length > bounds.channelsAtOnceMax) throw new OperatorError('Too many channels at once.')
+  if (wanted.length > bounds.channelsAtOnceMax) throw new OperatorError(`At most ${bounds.channelsAtOnceMax} channels can be changed at once.`)
   if (wanted.length === 0) return { cleared: [], warnings: [] }
-  const there = new Map(stored.map(row => [row.id, row]))
-  const before = deadNow(parts)
-  const changes = wanted.map(change => changeOf(parts, there.get(change.channel), change))
-  const result = await parts.writer.run('setChannels', { changes, author: by.actor }, byOf(by))
-  sayIf(result)
+  const storedById = new Map(stored.map(row => [row.id, row]))
+  const before = currentDeadRoutes(parts)
+  const changes = wanted.map(change => changeOf(parts, storedById.get(change.channel), change))
+  const result = await parts.writer.run('setChannels', { changes, author: by.actor }, withoutExpected(by))
+  throwUnlessDone(result)
   parts.rules.renew()
   const cleared = 'cleared' in result ? result.cleared : []
   return { cleared, warnings: [...clearedText(cleared), ...warningsOf(parts, wanted, before)] }
@@ -121,34 +124,36 @@ export async function changeChannels(parts: OperatorParts, by: Asker, wanted: re
 function changeOf(parts: OperatorParts, row: StoredChannel | undefined, wanted: ChangedChannel): ChannelChange {
   const { channel, setting, credential, proxy, ...rule } = wanted
   const sealed = proxy && { proxy: parts.rules.sealProxy(channel, proxy) }
-  const said = { channel, ...rule, ...(proxy === null ? { proxy } : sealed) }
+  const change = { channel, ...rule, ...(proxy === null ? { proxy } : sealed) }
   if (row === undefined) {
-    if (isStoredId(channel) || !isThere(parts, channel)) throw new NoChannel('There is no such channel.')
-    if (setting === undefined && credential === undefined) return said
-    throw new Unfit('The key of this channel is in the environment: its credential and settings are not here.')
+    if (isStoredId(channel) || !isKnownChannel(parts, channel)) throw new NoChannel(`Unknown channel "${channel}".`)
+    if (setting === undefined && credential === undefined) return change
+    throw new Unfit('The key of this channel is in the environment, so its credential, name, base URL, headers and fields cannot be changed here.')
   }
-  if (setting === undefined && credential === undefined) return said
+  if (setting === undefined && credential === undefined) return change
   const provider = providerOf(parts, row.provider)
   const { name, baseUrl, headers, parameters, times } = row
   const full = { name, baseUrl, headers, parameters, times, ...setting }
-  const placed = place(parts, { id: channel, provider, setting: full, credential })
-  return { ...said, ...(setting && { setting }), ...placed }
+  const bound = bindCredential(parts, { id: channel, provider, setting: full, credential })
+  return { ...change, ...(setting && { setting }), ...bound }
 }
 
-/** Also one that cannot be used at the moment, or whose key is gone and of which something was said. */
-function isThere({ catalogue, rules }: OperatorParts, id: string): boolean {
-  const isKnown = catalogue()
+/** Also true for a channel that is unusable at the moment, or whose key is gone but which still has settings. */
+function isKnownChannel({ catalogue, rules }: OperatorParts, id: string): boolean {
+  const isInCatalogue = catalogue()
     .all()
     .some(channel => channel.id === id)
-  return isKnown || rules.current.channels.some(({ channel }) => channel === id)
+  return isInCatalogue || rules.current.channels.some(({ channel }) => channel === id)
 }
 
-export async function removeChannels(parts: OperatorParts, by: Asker, channels: readonly string[]) {
+export async function removeChannels(parts: OperatorParts, by: Author, channels: readonly string[]) {
   rulesNow(parts)
-  const before = deadNow(parts)
-  const found = channels.find(id => !isStoredId(id) && isThere(parts, id))
-  if (found !== undefined) throw new Unfit(`The key of ${found} is in the environment: take it away there.`)
-  sayIf(await parts.writer.run('removeChannels', { channels }, by))
+  const before = currentDeadRoutes(parts)
+  const fromEnvironment = channels.find(id => !isStoredId(id) && isKnownChannel(parts, id))
+  if (fromEnvironment !== undefined) {
+    throw new Unfit(`The key of ${fromEnvironment} is in the environment: remove it there.`)
+  }
+  throwUnlessDone(await parts.writer.run('removeChannels', { channels }, by))
   parts.rules.renew()
   return {
     warnings: warningsOf(
@@ -159,21 +164,21 @@ export async function removeChannels(parts: OperatorParts, by: Asker, channels: 
   }
 }
 
-/** What it would have seen is told by each change. */
-const byOf = ({ expects: _seen, ...by }: Asker): By => by
+/** Each change carries its own expected version, so the version of the request is not used. */
+const withoutExpected = ({ expects: _seen, ...by }: Author): By => by
 
 type Result = { readonly done: string; readonly channel?: string } | Stale
 
-function sayIf(result: Result): void {
+function throwUnlessDone(result: Result): void {
   const channel = 'channel' in result ? result.channel : ''
-  if (result.done === 'stale') throw new Outdated('It has been changed since you have seen it. Look at it again.')
-  if (result.done === 'unknown') throw new NoChannel(`There is no such channel: ${channel}.`)
-  if (result.done === 'name_taken') throw new NameTaken('Another channel of this provider has that name.')
+  if (result.done === 'stale') throw new Outdated('The channel has been changed since you read it. Read it again.')
+  if (result.done === 'unknown') throw new NoChannel(`Unknown channel "${channel}".`)
+  if (result.done === 'name_taken') throw new NameTaken('Another channel of this provider has this name.')
   if (result.done === 'too_many') throw new Unfit('There are too many channels. Remove or reset some first.')
 }
 
 const clearedText = (cleared: readonly string[]): readonly string[] =>
-  cleared.length === 0 ? [] : [`These go elsewhere now, and need their credential again: ${cleared.join(', ')}.`]
+  cleared.length === 0 ? [] : [`The address of these channels changed, so they need their credential again: ${cleared.join(', ')}.`]
 
 function sameCredential({ catalogue, rules }: OperatorParts, channels: readonly ChannelInsert[]): readonly string[] {
   const known = new Map<string, string>()
@@ -185,23 +190,23 @@ function sameCredential({ catalogue, rules }: OperatorParts, channels: readonly 
   })
 }
 
-const deadNow = (parts: OperatorParts): readonly string[] => deadRoutes(parts.rules.current.routes, parts.catalogue())
+const currentDeadRoutes = (parts: OperatorParts): readonly string[] => deadRoutes(parts.rules.current.routes, parts.catalogue())
 
-/** Of what is allowed, and perhaps not meant. */
+/** Warnings about changes that are allowed but may be a mistake. */
 function warningsOf(parts: OperatorParts, changes: readonly ChangedChannel[], before: readonly string[]): string[] {
   const catalogue = parts.catalogue()
-  const dead = deadNow(parts).filter(name => !before.includes(name))
+  const dead = currentDeadRoutes(parts).filter(name => !before.includes(name))
   const providers = new Set(changes.map(({ channel }) => channel.slice(0, channel.indexOf('#'))))
-  const warnings = dead.length > 0 ? [`Nothing can answer any more: ${dead.join(', ')}.`] : []
+  const warnings = dead.length > 0 ? [`No channel can serve these model names any more: ${dead.join(', ')}.`] : []
   for (const id of providers) {
-    const left = catalogue.channelsOf(id).map(channel => catalogue.ruleOf(channel.id))
-    if (left.length === 0 && changes.some(({ disabled }) => disabled)) {
+    const remaining = catalogue.channelsOf(id).map(channel => catalogue.ruleOf(channel.id))
+    if (remaining.length === 0 && changes.some(({ disabled }) => disabled)) {
       warnings.unshift(`${id} has no channel left: calls to its models get 503.`)
     }
-    for (const priority of new Set(left.map(row => row.priority))) {
-      const level = left.filter(row => row.priority === priority)
+    for (const priority of new Set(remaining.map(row => row.priority))) {
+      const level = remaining.filter(row => row.priority === priority)
       if (level.every(({ weight }) => weight === 0)) {
-        warnings.push(`All channels of ${id} of one priority have weight 0: they share calls equally.`)
+        warnings.push(`All channels of ${id} with priority ${priority} have weight 0, so they share calls equally.`)
       }
     }
   }

@@ -1,5 +1,5 @@
-// Redemption codes: makes a batch of them, and says how one is. What is written on them is told to whoever makes them,
-// once, and kept nowhere.
+// Redemption codes: creates a batch of codes, and derives the state of a code. The codes are returned once, when they
+// are created; only their digests are stored.
 
 import type { Nanos } from '../../base/money/money.ts'
 import type { CodeText } from '../../identity/code-format.ts'
@@ -9,28 +9,28 @@ import { moneyText } from '../../store/ledger/money-text.ts'
 import type { CodeView } from '../../store/queries/codes.ts'
 import type { OperatorParts } from '../command.ts'
 
-/** Written in one transaction, which calls wait for. */
+/** Codes per transaction. Calls wait for the transaction, so it must stay short. */
 const CODES_AT_ONCE = 500
 
 export interface CodeBatch {
   readonly count: number
   readonly amount: Nanos
   readonly batch: string
-  /** There must be none of this name yet. */
+  /** True: refuse if there is already a batch of this name. */
   readonly isNew: boolean
   readonly expiresMs: number | null
 }
 
 type Parts = Pick<OperatorParts, 'writer' | 'pepper' | 'mintId'>
 
-/** Undefined where there is such a batch already. */
+/** Undefined if there is already a batch of this name. */
 export async function makeCodes(parts: Parts, wanted: CodeBatch, by: By): Promise<readonly CodeText[] | undefined> {
   const { count, amount, batch, expiresMs } = wanted
   const codes = Array.from({ length: count }, () => mintCode())
   for (let at = 0; at < count; at += CODES_AT_ONCE) {
-    const some = codes.slice(at, at + CODES_AT_ONCE)
+    const slice = codes.slice(at, at + CODES_AT_ONCE)
     const { newest, newestMark: pepper } = parts.pepper
-    const rows = some.map(code => ({ id: parts.mintId(), digest: digestCode(code, newest).toString('hex') }))
+    const rows = slice.map(code => ({ id: parts.mintId(), digest: digestCode(code, newest).toString('hex') }))
     const input = { codes: rows, pepper, batch, isNew: wanted.isNew && at === 0, amount: moneyText(amount), expiresMs }
     const { done } = await parts.writer.run('createCodes', { ...input, author: by.actor }, by)
     if (done === 'exists') return undefined

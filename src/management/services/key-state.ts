@@ -1,4 +1,4 @@
-// How a key is, in a word: told alike on the web and in a terminal.
+// The state of a key in one word, the same on the web and in a terminal.
 
 import type { KeyRead } from '../../store/queries/keys.ts'
 import type { Bound } from '../../store/queries/paging.ts'
@@ -6,15 +6,15 @@ import type { Bound } from '../../store/queries/paging.ts'
 export const keyStates = ['active', 'disabled', 'expired', 'revoked'] as const
 export type KeyState = (typeof keyStates)[number]
 
-export function stateOf({ revokedMs, disabledMs, expiresMs }: Dates, nowMs: number): KeyState {
+export function stateOf({ revokedMs, disabledMs, expiresMs }: KeyDates, nowMs: number): KeyState {
   if (revokedMs !== null) return 'revoked'
   if (disabledMs !== null) return 'disabled'
   return expiresMs !== null && expiresMs <= nowMs ? 'expired' : 'active'
 }
 
-type Dates = Pick<KeyRead, 'revokedMs' | 'disabledMs' | 'expiresMs'>
+type KeyDates = Pick<KeyRead, 'revokedMs' | 'disabledMs' | 'expiresMs'>
 
-/** What finds those of a state in a list. */
+/** The filters that find the keys of one state. */
 export function stateFilters(state: KeyState | undefined, nowMs: number): Readonly<Record<string, Bound>> {
   if (state === undefined) return {}
   if (state === 'revoked') return { isRevoked: true }

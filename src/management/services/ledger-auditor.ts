@@ -1,4 +1,4 @@
-// The auditor at work on one data folder: its thread, what follows from its findings, and copies that it judges.
+// Runs the ledger audit of one data folder: audits in a thread, acts on the findings, and audits backups.
 
 import type { Log } from '../../base/log.ts'
 import type { Auditor } from '../../billing/auditor.ts'
@@ -14,7 +14,7 @@ export interface BooksWatchParts {
   readonly folder: Pick<DataFolder, 'path' | 'database'>
   readonly writer: Pick<Writer, 'run'>
   readonly everyMs: number
-  /** How long a call may take from its id to its hold. */
+  /** The longest time between the id of a call and its hold. */
   readonly lagMs: number
   readonly version: string
   readonly log: Log
@@ -22,7 +22,7 @@ export interface BooksWatchParts {
 
 export interface BooksWatch {
   readonly auditor: Auditor
-  /** Looks at everything and acts upon it. */
+  /** Audits the whole ledger and acts on the findings. */
   audit(): Promise<AuditReport>
   backUp(to: string): Promise<BackupReport>
   close(): Promise<void>

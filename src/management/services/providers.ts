@@ -1,5 +1,5 @@
-// Laying down providers, changing them, taking them away, and taking over models that an upstream has: the same for
-// whoever does it over the web and for the command line. A definition replaces what is shipped under its id, whole.
+// Creates, changes and removes provider definitions, and adds models of an upstream to them, for the web and for the
+// command line. A definition replaces the whole shipped provider with the same id.
 
 import { bounds } from '../../base/bounds.ts'
 import type { By, Seen } from '../../store/audit-log/audited.ts'
@@ -11,7 +11,7 @@ import { OperatorError } from '../operator-error.ts'
 import { NameTaken, Outdated, Unfit } from './channels.ts'
 import { rulesNow } from './rule-check.ts'
 
-type Asker = By & Partial<Seen>
+type Author = By & Partial<Seen>
 
 /** There is no such provider. */
 export class NoProvider extends OperatorError {}
@@ -23,18 +23,18 @@ export interface SetProvider {
   readonly isNew: boolean
 }
 
-export async function setProvider(parts: OperatorParts, by: Asker, { id, definition, isNew }: SetProvider) {
+export async function setProvider(parts: OperatorParts, by: Author, { id, definition, isNew }: SetProvider) {
   const { providers } = rulesNow(parts)
   const { provider, origin } = readDefinition(parts, definition)
-  if (provider.id !== id) throw new OperatorError(`The definition is of "${provider.id}".`)
+  if (provider.id !== id) throw new OperatorError(`The definition has the id "${provider.id}", but the request is for "${id}".`)
   const others = providers.filter(other => other.id !== id)
   return await withPrices(parts, by, {
-    change: [...others, { id, definition }],
+    definitions: [...others, { id, definition }],
     write: async () => {
       const result = await parts.writer.run('setProvider', { id, definition, isNew, origin, author: by.actor }, by)
-      if (result.done === 'exists') throw new NameTaken('There is a definition of this provider already. Change it.')
-      if (result.done === 'unknown') throw new NoProvider('There is no definition of this provider of yours.')
-      if (result.done === 'too_many') throw new Unfit('There are too many definitions. Remove some first.')
+      if (result.done === 'exists') throw new NameTaken('This provider has a definition already. Change that definition.')
+      if (result.done === 'unknown') throw new NoProvider('You have no definition of this provider.')
+      if (result.done === 'too_many') throw new Unfit('There are too many provider definitions. Remove some first.')
       return clearedBy(result)
     },
   })
@@ -42,7 +42,7 @@ export async function setProvider(parts: OperatorParts, by: Asker, { id, definit
 
 function readDefinition(parts: OperatorParts, definition: string): ReadDefinition {
   if (Buffer.byteLength(definition) > bounds.providerBytesMax) {
-    throw new OperatorError(`A definition has ${bounds.providerBytesMax / 1024} KiB at most.`)
+    throw new OperatorError(`A provider definition may have at most ${bounds.providerBytesMax / 1024} KiB.`)
   }
   try {
     return parts.catalogue().read(definition)
@@ -53,96 +53,104 @@ function readDefinition(parts: OperatorParts, definition: string): ReadDefinitio
 
 function clearedBy(result: { readonly done: string } | { readonly cleared: readonly string[] }): readonly string[] {
   if ('cleared' in result) return result.cleared
-  throw new Outdated('It has been changed since you have seen it. Look at it again.')
+  throw new Outdated('The definition has been changed since you read it. Read it again.')
 }
 
-interface Writing {
-  /** The definitions as they will be. */
-  readonly change: readonly { readonly id: string; readonly definition: string }[]
-  /** The channels whose credential was for another place. */
+interface DefinitionWrite {
+  /** The definitions after the change. */
+  readonly definitions: readonly { readonly id: string; readonly definition: string }[]
+  /** Returns the channels that lost their credential, because their address changed. */
   write(): Promise<readonly string[]>
 }
 
-/** A model is called by no price but one that has a version. Should we die before it is written, the start does it. */
-async function withPrices(parts: OperatorParts, by: Asker, { change, write }: Writing): Promise<readonly string[]> {
+/**
+ * Writes a definition and then versions of its prices, because a call can only use a price that has a version. If the
+ * process dies in between, the next start writes the prices.
+ */
+async function withPrices(
+  parts: OperatorParts,
+  by: Author,
+  { definitions, write }: DefinitionWrite,
+): Promise<readonly string[]> {
   const { prices } = parts.running() ?? {}
-  const coming = parts.catalogue().pricesWith(change)
-  const rows = prices?.missing(coming, by.actor) ?? []
+  const shipped = parts.catalogue().pricesWith(definitions)
+  const rows = prices?.missing(shipped, by.actor) ?? []
   const cleared = await write()
-  const { expects: _ofTheProvider, ...who } = by
-  const added = rows.length === 0 ? undefined : await parts.writer.run('addPrices', { prices: rows }, who)
-  // In one breath: whoever finds a model finds its price.
+  // The expected version is that of the provider; prices have none.
+  const { expects: _providerVersion, ...author } = by
+  const added = rows.length === 0 ? undefined : await parts.writer.run('addPrices', { prices: rows }, author)
+  // Prices and models change in the same tick, so a call that finds a model finds its price.
   prices?.ship(
-    coming,
+    shipped,
     rows.map((row, at) => ({ ...row, version: added!.versions[at]! })),
   )
   parts.rules.renew()
   return cleared
 }
 
-export async function removeProvider(parts: OperatorParts, by: Asker, id: string): Promise<readonly string[]> {
+export async function removeProvider(parts: OperatorParts, by: Author, id: string): Promise<readonly string[]> {
   const { providers } = rulesNow(parts)
   const catalogue = parts.catalogue()
   const replaces = catalogue.fileOf(id) !== undefined
   const origin = catalogue.shippedOrigin(id)
-  const change = providers.filter(other => other.id !== id)
+  const definitions = providers.filter(other => other.id !== id)
   return await withPrices(parts, by, {
-    change,
+    definitions,
     write: async () => {
       const result = await parts.writer.run('removeProvider', { id, origin, replaces }, by)
-      if (result.done === 'unknown') throw new NoProvider('There is no definition of this provider of yours.')
-      if (result.done === 'in_use') throw new Unfit('It has channels. Remove them first.')
+      if (result.done === 'unknown') throw new NoProvider('You have no definition of this provider.')
+      if (result.done === 'in_use') throw new Unfit('The provider has channels. Remove them first.')
       return clearedBy(result)
     },
   })
 }
 
-/** As it is written: an operator's own, else the file's. */
+/** The text of the definition: the operator's own, else that of the provider file. */
 export function definitionOf(parts: OperatorParts, id: string): string | undefined {
-  const own = parts.rules.current.providers.find(one => one.id === id)?.definition
+  const stored = parts.rules.current.providers.find(row => row.id === id)?.definition
   const file = parts.catalogue().fileOf(id)
-  return own ?? (file === undefined ? undefined : parts.readProviderFile(file))
+  return stored ?? (file === undefined ? undefined : parts.readProviderFile(file))
 }
 
-/** What an upstream has, held against what is known of its provider. */
+/** The models of an upstream, compared with the models of its provider definition. */
 export interface ComparedModels {
-  /** The upstream has them, and nobody here knows of them. */
+  /** Models that the upstream lists and the definition does not have. */
   readonly fresh: readonly string[]
   readonly known: readonly string[]
-  /** They are known here, and the upstream does not tell of them. */
+  /** Models of the definition that the upstream does not list. */
   readonly gone: readonly string[]
-  /** Of all that the upstream has, those whose price is known, or that cost nothing. */
+  /** Models of the upstream that have a price or are free. */
   readonly priced: readonly string[]
 }
 
 export function compareModels(parts: OperatorParts, provider: Provider, listed: readonly string[]): ComparedModels {
   const { prices } = parts.running() ?? {}
-  const has = new Set(listed)
+  const listedIds = new Set(listed)
   const isPriced = (id: string): boolean =>
     provider.free || provider.models.get(id)?.free === true || prices?.current(`${provider.id}/${id}`) !== undefined
   return {
     fresh: listed.filter(id => !provider.models.has(id)),
     known: listed.filter(id => provider.models.has(id)),
-    gone: [...provider.models.keys()].filter(id => !has.has(id)),
+    gone: [...provider.models.keys()].filter(id => !listedIds.has(id)),
     priced: listed.filter(isPriced),
   }
 }
 
-/** Takes models over into a definition of one's own, each as a provider file has it. */
-export async function adoptModels(parts: OperatorParts, by: Asker, { id, models }: Adoption) {
+/** Adds models to the operator's own definition of a provider, in the form of a provider file. */
+export async function adoptModels(parts: OperatorParts, by: Author, { id, models }: Adoption) {
   const text = definitionOf(parts, id)
-  if (text === undefined) throw new NoProvider('There is no such provider.')
+  if (text === undefined) throw new NoProvider(`Unknown provider "${id}".`)
   const definition = JSON.parse(text) as { models?: readonly { readonly id?: unknown }[] }
   const fresh = new Set(models.map(model => model.id))
-  if (fresh.size < models.length) throw new OperatorError('A model stands there twice.')
+  if (fresh.size < models.length) throw new OperatorError('A model is listed twice.')
   const others = (definition.models ?? []).filter(model => !fresh.has(String(model.id)))
-  const isNew = !parts.rules.current.providers.some(one => one.id === id)
+  const isNew = !parts.rules.current.providers.some(row => row.id === id)
   const changed = JSON.stringify({ ...definition, models: [...others, ...models] })
   return await setProvider(parts, by, { id, definition: changed, isNew })
 }
 
 export interface Adoption {
-  /** Of the provider. */
+  /** The id of the provider. */
   readonly id: string
   readonly models: readonly AdoptedModel[]
 }

@@ -1,8 +1,8 @@
-// Whether rules can be used: each by itself, all of them together, and with the providers and channels that there are.
+// Checks whether the rules can be used: each rule, all rules together, and the rules with the providers and channels.
 //
-// What nobody can understand stops a start, because a limit or a name that is passed over lets calls go where they
-// must not. What speaks of something that is not there any more (a provider file, a model, a key that was renewed)
-// is only told: calls that need it are refused, and no others.
+// An invalid rule stops the start, because ignoring a limit or a name could let calls through that must be refused. A
+// rule that refers to something that no longer exists (a provider file, a model, a replaced key) is only reported:
+// calls that need the missing thing are refused, other calls work.
 
 import { matchesGlob } from '../../base/text/glob.ts'
 import { checkLimit } from '../../limits/validate.ts'
@@ -13,7 +13,7 @@ import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { OperatorParts } from '../command.ts'
 import { OperatorError } from '../operator-error.ts'
 
-/** The rules as they are written. Throws where they cannot be understood. */
+/** The rules as stored in the database. Throws if they are invalid. */
 export function rulesNow({ rules }: Pick<OperatorParts, 'rules'>): Rules {
   rules.renew()
   if (rules.problem !== undefined) throw new OperatorError(rules.problem)
@@ -21,9 +21,9 @@ export function rulesNow({ rules }: Pick<OperatorParts, 'rules'>): Rules {
 }
 
 export interface RulesChecked {
-  /** Why they cannot be used, and what to do. */
+  /** Why the rules cannot be used, and what to do. */
   readonly problem?: string
-  /** What is in them that is not there. */
+  /** Rules that refer to something that does not exist. */
   readonly notes: readonly string[]
 }
 
@@ -33,14 +33,14 @@ export function checkRules({ limits, routes, channels }: Rules, catalogue: Catal
     if (fault) return { problem: `Limit ${limit.id} cannot be used. ${fault} See: weir limits.`, notes: [] }
   }
   const fault = faultOf(() => checkRoutes(routes))
-  if (fault) return { problem: `The names for models cannot be used. ${fault} See: weir routes.`, notes: [] }
+  if (fault) return { problem: `The model names cannot be used. ${fault} See: weir routes.`, notes: [] }
   const names = compileRoutes(routes)
   const missing = routes.flatMap(row => {
     const problem = memberProblem(row, names, catalogue)
     return problem === undefined ? [] : [`route ${row.name}: ${problem}`]
   })
-  const there = new Set(catalogue.all().map(({ id }) => id))
-  const isGone = (id: string): boolean => !there.has(id) && !catalogue.problems.has(id)
+  const existing = new Set(catalogue.all().map(({ id }) => id))
+  const isGone = (id: string): boolean => !existing.has(id) && !catalogue.problems.has(id)
   const gone = channels.filter(({ channel }) => isGone(channel)).map(({ channel }) => `channel ${channel}`)
   return { notes: [...missing, ...gone] }
 }
@@ -54,40 +54,40 @@ function faultOf(check: () => void): string | undefined {
   }
 }
 
-/** Why a member of a route stands for nothing: it is neither another name nor a model of a provider. */
+/** Explains why a member of a route is invalid: it is neither another model name nor a model of a provider. */
 export function memberProblem({ name, members }: RouteRow, names: Names, { providers }: Catalogue): string | undefined {
   for (const { model: member } of members) {
     if (member !== name && names.resolve(member) !== undefined) continue
     const slash = member.indexOf('/')
     const provider = providers.get(member.slice(0, Math.max(0, slash)))
-    if (provider === undefined) return `${member}: there is no such provider, and no such route.`
+    if (provider === undefined) return `${member}: there is no such provider and no such model name.`
     const model = member.slice(slash + 1)
-    const isThere = model.includes('*') || provider.openModels || provider.models.has(model)
-    if (!isThere || model === '') return `${member}: ${provider.name} has no such model.`
+    const exists = model.includes('*') || provider.openModels || provider.models.has(model)
+    if (!exists || model === '') return `${member}: ${provider.name} has no such model.`
   }
   return undefined
 }
 
-type Known = Pick<OperatorParts, 'rules' | 'catalogue'>
+type RuleParts = Pick<OperatorParts, 'rules' | 'catalogue'>
 
-/** A name that is misspelt limits and denies nothing. */
-export function nameWarning(patterns: readonly string[], known: Known): { readonly warning?: string } {
-  const strange = patterns.filter(pattern => !namesSomething(pattern, known))
-  return strange.length === 0 ? {} : { warning: `No model has such a name at the moment: ${strange.join(', ')}.` }
+/** Warns about patterns that match no model: a misspelt name would limit or deny nothing. */
+export function nameWarning(patterns: readonly string[], known: RuleParts): { readonly warning?: string } {
+  const unmatched = patterns.filter(pattern => !matchesSomething(pattern, known))
+  return unmatched.length === 0 ? {} : { warning: `No model matches at the moment: ${unmatched.join(', ')}.` }
 }
 
-/** The same of a limit, which may also be of uploads: they count as calls to `<provider>/files`. */
-export function limitWarning(model: string | null, known: Known): { readonly warning?: string } {
+/** The same warning for a limit, which may also be for uploads: uploads count as calls to `<provider>/files`. */
+export function limitWarning(model: string | null, known: RuleParts): { readonly warning?: string } {
   if (model === null) return {}
-  const takers = [...known.catalogue().providers.values()].filter(({ speaks }) => 'ark-files' in speaks)
-  return takers.some(({ id }) => matchesGlob(model, `${id}/files`)) ? {} : nameWarning([model], known)
+  const uploadProviders = [...known.catalogue().providers.values()].filter(({ speaks }) => 'ark-files' in speaks)
+  return uploadProviders.some(({ id }) => matchesGlob(model, `${id}/files`)) ? {} : nameWarning([model], known)
 }
 
-/** A tag that no channel has keeps a key from every model. */
-export function tagWarning(tags: readonly string[], { catalogue }: Known): { readonly warning?: string } {
+/** Warns about tags that no channel has: a key that requires such a tag could use no model. */
+export function tagWarning(tags: readonly string[], { catalogue }: RuleParts): { readonly warning?: string } {
   const channels = catalogue().all()
-  const strange = tags.filter(tag => !channels.some(({ id }) => catalogue().ruleOf(id).tags.includes(tag)))
-  return strange.length === 0 ? {} : { warning: `No channel has such a tag at the moment: ${strange.join(', ')}.` }
+  const unmatched = tags.filter(tag => !channels.some(({ id }) => catalogue().ruleOf(id).tags.includes(tag)))
+  return unmatched.length === 0 ? {} : { warning: `No channel has this tag at the moment: ${unmatched.join(', ')}.` }
 }
 
 interface Rights {
@@ -95,13 +95,13 @@ interface Rights {
   readonly tags?: readonly string[]
 }
 
-/** What is allowed in rights, and perhaps not meant: names and tags that nothing has today. */
-export function oddities({ patterns, tags = [] }: Rights, known: Known): readonly string[] {
+/** Warnings about model patterns and tags that match nothing today: they are allowed but may be a mistake. */
+export function oddities({ patterns, tags = [] }: Rights, known: RuleParts): readonly string[] {
   return [nameWarning(patterns, known), tagWarning(tags, known)].flatMap(({ warning }) => warning ?? [])
 }
 
-/** Whether a pattern fits the name of any model, or could fit one that is not listed. */
-function namesSomething(pattern: string, { rules, catalogue }: Known): boolean {
+/** True if the pattern matches a model, or may match a model that the provider has but does not list. */
+function matchesSomething(pattern: string, { rules, catalogue }: RuleParts): boolean {
   const head = pattern.split('*')[0]!
   return (
     rules.current.routes.some(({ name }) => matchesGlob(pattern, name) || matchesGlob(name, pattern)) ||
@@ -112,11 +112,11 @@ function namesSomething(pattern: string, { rules, catalogue }: Known): boolean {
   )
 }
 
-/** The providers that a name comes to in the end. */
+/** The providers of all models behind a model name. */
 export const providersOf = (name: string, names: Names): ReadonlySet<string> =>
   new Set(names.resolve(name)!.members.map(({ model }) => model.slice(0, Math.max(0, model.indexOf('/')))))
 
-/** The names for which nothing can answer: all channels of all that they stand for are disabled. */
+/** The model names that no channel can serve, because all channels of their models are disabled. */
 export function deadRoutes(routes: readonly RouteRow[], catalogue: Catalogue): readonly string[] {
   const names = compileRoutes(routes)
   const isDead = (name: string): boolean =>

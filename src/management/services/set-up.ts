@@ -1,5 +1,5 @@
-// The first run: whoever has the one-time token that the start printed, or the command line, becomes the owner. After
-// that there is no token, and nothing to set up.
+// The set-up of a new gateway: the person with the one-time token that the start printed, or the operator at the command
+// line, creates the owner. After that there is no token and no set-up.
 
 import type { By } from '../../store/audit-log/audited.ts'
 import type { SessionInsert } from '../../store/people/people.ts'
@@ -10,25 +10,25 @@ import { siteDefaults } from './site-settings.ts'
 
 type SetUpParts = Pick<OperatorParts, 'writer' | 'reader' | 'mintId' | 'dateMs'>
 
-/** A fresh one; the one before it is void. */
+/** Creates a new token; the previous one stops working. */
 export async function makeSetUpToken({ writer, dateMs }: SetUpParts): Promise<string> {
   const { token, kept } = mintSetUpToken(dateMs())
   await writer.run('setSetting', { name: SETUP_SETTING, value: kept })
   return token
 }
 
-/** Whether it is the one that was made last. It is looked at again when it is used. */
+/** True if it is the newest token. The transaction that uses the token checks it again. */
 export const isSetUpToken = ({ reader, dateMs }: SetUpParts, token: string): boolean =>
   isKeptToken(digestSetUpToken(token), reader.setting(SETUP_SETTING), dateMs())
 
 export interface NewOwner {
   readonly email: string
   readonly name: string
-  /** Its hash. */
+  /** The hash of the password. */
   readonly password: string
 }
 
-/** `token` is what they showed; null: the operator says so. Of two at once, one becomes it. */
+/** `token`: the token of the request; null: the operator at the command line. Of two requests at once, one succeeds. */
 export async function setUpOwner(
   parts: SetUpParts,
   owner: NewOwner,
@@ -38,7 +38,7 @@ export async function setUpOwner(
   const person = { id: mintId(), ...owner }
   const account = { id: mintId(), tier: siteDefaults.defaultTier, credit: '0', creditRef: mintId() } as const
   const digest = token === null ? null : digestSetUpToken(token)
-  const asked = { token: digest, person, account, session, nowMs: dateMs() }
-  const { done } = await writer.run('setUpOwner', asked, { ...by, actor: subjectOf(person.id) })
+  const input = { token: digest, person, account, session, nowMs: dateMs() }
+  const { done } = await writer.run('setUpOwner', input, { ...by, actor: subjectOf(person.id) })
   return { done, personId: person.id }
 }

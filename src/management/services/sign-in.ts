@@ -1,5 +1,5 @@
-// Signing in, by an address, a password and, where somebody has set it up, a code. Whoever is not let in is told
-// nothing of what was wrong, in as much time, whether there is such a person or not.
+// Signs people in by email address, password and, if they have a second factor, a code. A refused sign-in does not
+// reveal what was wrong, and takes the same time whether the person exists or not.
 
 import { rateOf } from '../../base/collections/gcra.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -24,28 +24,24 @@ export interface Credentials {
   readonly code?: string | undefined
 }
 
-/** Tokens that can be guessed at: of set-up, of invitations; and how often one address may register. */
-const GUESSES = rateOf(20, 600_000)
-const NEWCOMERS = rateOf(10, 3_600_000)
+/** How often one network may try a set-up or invitation token. */
+const TOKEN_GUESSES = rateOf(20, 600_000)
+/** How often one network may register. */
+const REGISTRATIONS = rateOf(10, 3_600_000)
 
 const failed = (detail: string): Refusal => new Refusal('sign_in_failed', detail)
 
-interface Tried {
-  readonly visit: Visit
-  /** Who they say they are, if there is such a person. */
-  readonly row: SignInRow | undefined
-}
 
 export interface SigningIn {
   readonly sessions: Sessions
   signIn(credentials: Credentials, visit: Visit, by: By): ReturnType<Sessions['begun']>
-  /** That whoever is signed in is who they are; refused unless it is their password. */
+  /** Confirms the password of a person who is signed in; throws if it is wrong. */
   confirm(personId: number, password: string, visit: Visit): Promise<SignInRow>
-  /** Counts a guess at a token; what it gives back takes it back. */
+  /** Counts an attempt to use a token. The returned function undoes the count. */
   guess(visit: Visit): () => void
-  /** Counts somebody who registers. */
+  /** Counts a registration. The returned function undoes the count. */
   register(visit: Visit): () => void
-  /** The hash of a password that will do. */
+  /** Returns the hash of a password; throws if the password is too weak. */
   hash(password: string, email: string): Promise<string>
 }
 
@@ -53,22 +49,22 @@ export function buildSigningIn(parts: ManagementParts): SigningIn {
   const { reader, writer, passwords, seal, dateMs } = parts
   const sessions = buildSessions(parts)
   const limits = new SignInLimits(parts.nowMs)
-  const guesses = new Tries(GUESSES, parts.nowMs)
-  const newcomers = new Tries(NEWCOMERS, parts.nowMs)
+  const guesses = new Tries(TOKEN_GUESSES, parts.nowMs)
+  const registrations = new Tries(REGISTRATIONS, parts.nowMs)
 
-  /** Counts a try, and compares. What it gives back takes the try back. */
-  async function tryPassword(name: string, password: string, { visit, row }: Tried) {
-    const place = networkOf(visit.address)
-    const giveBack = limits.enter({ name, place, isKnown: reader.people.hasSignedIn(name, place) })
+  /** Counts an attempt and compares the password. `undo` takes the attempt back. `row`: the person, if there is one. */
+  async function tryPassword(name: string, password: string, visit: Visit, row: SignInRow | undefined) {
+    const network = networkOf(visit.address)
+    const undo = limits.enter({ name, place: network, isKnown: reader.people.hasSignedIn(name, network) })
     try {
-      return { isRight: await passwords.matches(new Secret(password), row?.password), giveBack }
+      return { isRight: await passwords.matches(new Secret(password), row?.password), undo }
     } catch (fault) {
-      giveBack() // nobody has looked at it
+      undo() // the password was not compared
       throw fault
     }
   }
 
-  function secondOf({ id, totp }: SignInRow, code: string | undefined): SecondFactor | null {
+  function readSecondFactor({ id, totp }: SignInRow, code: string | undefined): SecondFactor | null {
     if (totp === undefined) return null
     if (code === undefined) throw new Refusal('code_needed', 'no code')
     if (isTotpCode(code)) {
@@ -83,32 +79,32 @@ export function buildSigningIn(parts: ManagementParts): SigningIn {
   return {
     sessions,
 
-    async signIn({ email: given, password, code }, visit, by) {
-      const email = parseEmail(given) ?? ''
+    async signIn({ email: address, password, code }, visit, by) {
+      const email = parseEmail(address) ?? ''
       const row = reader.people.byEmail(email)
-      const { isRight, giveBack } = await tryPassword(email, password, { visit, row })
+      const { isRight, undo } = await tryPassword(email, password, visit, row)
       if (!isRight || row === undefined || row.disabled) throw failed('the address or the password')
-      if (row.totp !== undefined && code === undefined) giveBack()
-      const second = secondOf(row, code)
+      if (row.totp !== undefined && code === undefined) undo()
+      const second = readSecondFactor(row, code)
       const { insert, refresh } = sessions.draft(visit)
-      const asked = { personId: row.id, ver: row.ver, second, session: insert, nowMs: dateMs() }
-      const { done } = await writer.run('signIn', asked, { ...by, actor: subjectOf(row.id) })
+      const input = { personId: row.id, ver: row.ver, second, session: insert, nowMs: dateMs() }
+      const { done } = await writer.run('signIn', input, { ...by, actor: subjectOf(row.id) })
       if (done !== 'signed_in') throw failed(done)
-      giveBack()
+      undo()
       return sessions.begun({ personId: row.id, sessionId: insert.id, ver: row.ver }, refresh, visit)
     },
 
     async confirm(personId, password, visit) {
       const row = reader.people.byId(personId)
       if (row === undefined) throw new Refusal('resource_unknown', 'the operator is no person')
-      const { isRight, giveBack } = await tryPassword(row.email, password, { visit, row })
+      const { isRight, undo } = await tryPassword(row.email, password, visit, row)
       if (!isRight) throw new Refusal('password_wrong', 'not theirs')
-      giveBack()
+      undo()
       return row
     },
 
     guess: visit => guesses.enter(networkOf(visit.address)),
-    register: visit => newcomers.enter(networkOf(visit.address)),
+    register: visit => registrations.enter(networkOf(visit.address)),
 
     async hash(password, email) {
       const problem = passwordProblem(password, email)

@@ -1,23 +1,23 @@
-// The site's settings, as they are now: what the owner has set over what they are unless told.
+// The current settings of the site: the values that the owner has set, and defaults for the others.
 
 import type { Reader } from '../../store/engine/reader.ts'
 
 /** Times are days, money is US dollars in decimals. */
 export interface SiteSettings {
   readonly siteName: string
-  /** Shown to everybody; empty: nothing. */
+  /** Shown to everybody; empty: no notice. */
   readonly notice: string
-  /** Whether whoever likes may come in. */
+  /** `open`: everybody may register. */
   readonly registration: 'off' | 'open'
-  /** Of addresses that may register; none: all of them. */
+  /** Domains of email addresses that may register; empty: all domains. */
   readonly allowedDomains: readonly string[]
-  /** Who may invite others: admins and owners, or managers of accounts as well. */
+  /** Who may invite people: admins and owners, or also managers of accounts. */
   readonly invitations: 'admins' | 'managers'
-  /** Of the keys of whoever comes in with an account of their own. */
+  /** The tier of keys in the personal account of a new person. */
   readonly defaultTier: string
-  /** For whoever registers. */
+  /** Credit for each person who registers. */
   readonly startingCredit: string
-  /** How long records of calls stay; 0: for good. */
+  /** How long call records are kept; 0: forever. */
   readonly retentionDays: number
 }
 
@@ -50,13 +50,13 @@ export class SiteBook {
     return this.#current
   }
 
-  /** After they were changed, durably. */
+  /** Reads the settings again after a change has been written. */
   renew(): void {
     this.#current = this.#read()
   }
 
   #read(): SiteSettings {
-    const kept = JSON.parse(this.#reader.setting(ROW) ?? '{}') as Partial<SiteSettings>
-    return { ...this.#defaults, ...kept }
+    const stored = JSON.parse(this.#reader.setting(ROW) ?? '{}') as Partial<SiteSettings>
+    return { ...this.#defaults, ...stored }
   }
 }

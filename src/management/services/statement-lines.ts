@@ -1,13 +1,13 @@
-// A line of a statement in words: what it is, which way the money went, and what it refers to.
+// Formats a line of a statement: its kind, its amount, and the call or code that it refers to.
 
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import type { StatementView } from '../../store/queries/ledger.ts'
 
-/** Nano-USD in decimal digits as US dollars. */
+/** Converts nano-USD in decimal digits to US dollars. */
 export const usdText = (digits: string): string => formatUsd(nanos(BigInt(digits)))
 
-/** Of a call, of a code or of its own: the id is told in the words of its kind. */
+/** The prefix of the id that a transfer refers to: a call, a code, or the posting itself. */
 const refPrefixes: Readonly<Record<string, string>> = {
   charge: 'req',
   shortfall: 'req',

@@ -1,12 +1,13 @@
-// A rule is held against all others before it is written: meanwhile none of them may change.
+// Runs writes one after the other. A rule is checked against all other rules before it is written, so none of them may
+// change in between.
 
 export type Turn = <T>(run: () => Promise<T>) => Promise<T>
 
 export function buildTurns(): Turn {
   let last: Promise<unknown> = Promise.resolve()
   return run => {
-    const mine = last.then(run)
-    last = mine.catch(() => {})
-    return mine
+    const current = last.then(run)
+    last = current.catch(() => {})
+    return current
   }
 }

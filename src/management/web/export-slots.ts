@@ -1,5 +1,5 @@
-// Places for exports that are under way. One person has few of them, and so have all people of one account together;
-// some are kept for those who run the site. Whoever does not read for a while loses the place to whoever comes next.
+// Slots for running exports. One person may have a few, and so may all people of one account together; some slots are
+// reserved for staff. A reader that stops reading for a while loses its slot to the next export.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -8,11 +8,11 @@ import { isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 
 export interface ExportSlot {
-  /** Called when the reader has taken what it was given, and wants more. */
+  /** Called when the reader has taken the last part and wants more. */
   goesOn(): void
-  /** Called when the export is over, however it ended. Calling it again does nothing. */
+  /** Called when the export ends, for whatever reason. Further calls do nothing. */
   leave(): void
-  /** Runs when the slot was taken away: nothing more may be written. */
+  /** `act` runs when the slot is taken away; after that nothing more may be written. */
   onLost(act: () => void): void
 }
 
@@ -20,7 +20,7 @@ interface Holder {
   readonly personId: number
   readonly isStaff: boolean
   readonly accounts: readonly number[]
-  /** When the reader last took something. */
+  /** When the reader last took data. */
   tookMs: number
   lose: () => void
 }
@@ -33,7 +33,7 @@ export class ExportSlots {
     this.#parts = parts
   }
 
-  /** Refuses whoever has their share already, or has to wait for others. */
+  /** Refuses if the person or an account has all of its slots, or if no slot is free. */
   async enter({ personId, role }: Actor): Promise<ExportSlot> {
     const isStaff = isAtLeast(role, 'support')
     const accounts = isStaff ? [] : await this.#accountsOf(personId)
@@ -65,16 +65,16 @@ export class ExportSlots {
   #refuse({ personId, isStaff, accounts }: Holder): void {
     const holders = [...this.#holders]
     const count = (fits: (holder: Holder) => boolean): number => holders.filter(fits).length
-    if (count(one => one.personId === personId) >= bounds.exportsOfPersonMax) {
-      throw busy(`You have ${bounds.exportsOfPersonMax} exports under way. Wait until one of them is read to its end.`)
+    if (count(holder => holder.personId === personId) >= bounds.exportsOfPersonMax) {
+      throw busy(`You have ${bounds.exportsOfPersonMax} running exports. Wait until one of them has ended.`)
     }
-    const most = Math.max(0, ...accounts.map(id => count(one => one.accounts.includes(id))))
-    if (most >= bounds.exportsOfAccountMax) {
-      throw busy(`Your account has ${bounds.exportsOfAccountMax} exports under way. Wait until one of them has ended.`)
+    const busiest = Math.max(0, ...accounts.map(id => count(holder => holder.accounts.includes(id))))
+    if (busiest >= bounds.exportsOfAccountMax) {
+      throw busy(`Your account has ${bounds.exportsOfAccountMax} running exports. Wait until one of them has ended.`)
     }
-    const room = isStaff ? bounds.exportsMax : bounds.exportsMax - bounds.exportsOfStaffMin
-    const taken = isStaff ? holders.length : count(one => !one.isStaff)
-    if (taken >= room) throw new Refusal('overloaded', 'exports', { retryAfterMs: 10_000 })
+    const slots = isStaff ? bounds.exportsMax : bounds.exportsMax - bounds.exportsOfStaffMin
+    const taken = isStaff ? holders.length : count(holder => !holder.isStaff)
+    if (taken >= slots) throw new Refusal('overloaded', 'exports', { retryAfterMs: 10_000 })
   }
 }
 

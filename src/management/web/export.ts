@@ -1,5 +1,5 @@
-// Long lists as a file: CSV or a JSON object a line, page by page, no faster than whoever reads it takes it. What is
-// held is one page, however long the list is.
+// Exports long lists as a file: CSV, or one JSON object per line. It writes page by page, no faster than the reader
+// reads, so only one page is in memory.
 
 import type { ExportFormat } from '../../base/text/export-lines.ts'
 import { csvLine, jsonLine } from '../../base/text/export-lines.ts'
@@ -10,17 +10,17 @@ export type ExportRow = Readonly<Record<string, unknown>>
 
 export interface ExportPage {
   readonly rows: readonly ExportRow[]
-  /** For the next page; null: there is none. */
+  /** The cursor of the next page; null: this is the last page. */
   readonly next: string | null
 }
 
 export interface Export {
   readonly format: ExportFormat
-  /** Without its ending. */
+  /** The file name without its extension. */
   readonly name: string
-  /** Of a CSV file, in this order. */
+  /** The columns of a CSV file, in this order. */
   readonly columns: readonly string[]
-  /** The first page is asked for before anything is answered, so that whoever may not see it is told so. */
+  /** Read before the response begins, so that an error of the first page can still be returned as an error. */
   readonly first: ExportPage
   page(after: string): Promise<ExportPage>
   readonly slot: ExportSlot
@@ -36,7 +36,7 @@ const types: Readonly<Record<ExportFormat, string>> = {
 
 export function exportResponse({ format, name, columns, first, page, slot, onTrouble }: Export): Response {
   const write = format === 'csv' ? (row: ExportRow) => csvLine(columns.map(column => row[column])) : jsonLine
-  let isLeft = false
+  let isReaderGone = false
   const lost = new Promise<typeof LOST>(resolve => slot.onLost(() => resolve(LOST)))
   const head = {
     status: 200,
@@ -48,27 +48,27 @@ export function exportResponse({ format, name, columns, first, page, slot, onTro
   return streamResponse(
     head,
     async sink => {
-      /** False when the slot was taken away because the reader did not read. */
-      const give = async (text: string): Promise<boolean> => {
+      /** Returns false if the slot was taken away because the reader did not read. */
+      const send = async (text: string): Promise<boolean> => {
         const taken = await Promise.race([sink.write(text), lost])
         slot.goesOn()
         return taken !== LOST
       }
       try {
-        if (format === 'csv' && !(await give(csvLine(columns)))) return 'broken'
+        if (format === 'csv' && !(await send(csvLine(columns)))) return 'broken'
         for (let { rows, next } = first; ; { rows, next } = await page(next)) {
-          if (rows.length > 0 && !(await give(rows.map(write).join('')))) return 'broken'
-          if (next === null || isLeft) return undefined
+          if (rows.length > 0 && !(await send(rows.map(write).join('')))) return 'broken'
+          if (next === null || isReaderGone) return undefined
         }
       } catch (fault) {
         onTrouble?.(fault)
-        return 'broken' // a file that ends early must not look whole
+        return 'broken' // a file that ends early must not look complete
       } finally {
         slot.leave()
       }
     },
     () => {
-      isLeft = true
+      isReaderGone = true
       slot.leave()
     },
   )

@@ -1,5 +1,5 @@
-// How much of the desk is one person's: what they may ask at once, so that nobody has to wait for one who asks for
-// everything, and how often whoever does not run the site may change something, as all of it is written down for good.
+// Limits the management requests of one person: how many may run at once, so that one person cannot keep others
+// waiting, and how often people who are not staff may write, because every change stays in the audit log.
 
 import { bounds } from '../../base/bounds.ts'
 import { rateOf, spansMs } from '../../base/collections/gcra.ts'
@@ -12,24 +12,24 @@ export type Leave = () => void
 
 export class Shares {
   readonly #writes: Tries
-  readonly #underWay = new Map<number, number>()
+  readonly #running = new Map<number, number>()
 
   constructor(nowMs: () => number) {
     this.#writes = new Tries(rateOf(bounds.personWritesPerMinuteMax, spansMs.minute), nowMs)
   }
 
-  /** Refuses whoever has their share. What it gives back is called when they have their answer. */
+  /** Refuses if the person has too many requests. The caller runs the returned function when the request is answered. */
   enter({ personId, role }: Actor, isRead: boolean): Leave {
     const isStaff = isAtLeast(role, 'support')
-    const most = isStaff ? bounds.staffAsksMax : bounds.personAsksMax
-    const before = this.#underWay.get(personId) ?? 0
-    if (before >= most) throw new Refusal('concurrency_exceeded', `person ${personId}`, { retryAfterMs: 1_000 })
+    const max = isStaff ? bounds.staffAsksMax : bounds.personAsksMax
+    const before = this.#running.get(personId) ?? 0
+    if (before >= max) throw new Refusal('concurrency_exceeded', `person ${personId}`, { retryAfterMs: 1_000 })
     if (!isRead && !isStaff) this.#writes.enter(`person ${personId}`)
-    this.#underWay.set(personId, before + 1)
+    this.#running.set(personId, before + 1)
     return () => {
-      const left = this.#underWay.get(personId)! - 1
-      if (left === 0) this.#underWay.delete(personId)
-      else this.#underWay.set(personId, left)
+      const left = this.#running.get(personId)! - 1
+      if (left === 0) this.#running.delete(personId)
+      else this.#running.set(personId, left)
     }
   }
 }

@@ -1,4 +1,4 @@
-// What cannot be done, told over the web: the sentences are the same as on the command line.
+// Turns an OperatorError into a refusal of the web interface, with the same sentence as on the command line.
 
 import type { ErrorCode } from '../../base/errors.ts'
 import { Refusal } from '../../base/errors.ts'

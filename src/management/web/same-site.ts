@@ -1,13 +1,13 @@
-// A browser takes its cookies along wherever a page sends it. What goes by a cookie may be asked only from our own
-// pages, or by what is no browser.
+// Protects against cross-site requests. A browser sends its cookies with every request, so a request that uses a cookie
+// must come from the gateway's own pages, or from a client that is not a browser.
 
 import { Refusal } from '../../base/errors.ts'
 
 export type ReadHeader = (name: string) => string | undefined
 
 /**
- * Browsers say where a request comes from, and no page can say otherwise. `Sec-Fetch-Site` is their own verdict; those
- * without it send the origin, which is held against the host that was asked, here or at a proxy.
+ * Browsers say where a request comes from, and a page cannot change that. `Sec-Fetch-Site` says it directly; older
+ * browsers send `Origin`, which must be the host of the request, here or at a proxy.
  */
 export function refuseOtherSites(header: ReadHeader): void {
   const site = header('sec-fetch-site')
@@ -19,6 +19,6 @@ export function refuseOtherSites(header: ReadHeader): void {
 
 const hostOf = (origin: string): string => URL.parse(origin)?.host ?? ''
 
-/** Never empty: an origin without a host is nobody's. */
+/** Without empty hosts, so that an origin without a host never matches. */
 const hostsOf = (header: ReadHeader): readonly string[] =>
   [header('host'), header('x-forwarded-host')].flatMap(host => (host ? [host.toLowerCase()] : []))

@@ -1,4 +1,4 @@
-// A token is worth what its session is worth at this moment, and no more.
+// A token is valid only while its session is valid, and has the current role of its person.
 
 import { expect, test } from 'bun:test'
 import { ringOf } from '../../base/secrets/secret-ring.ts'
@@ -12,17 +12,17 @@ const jwtSecret = ringOf('s'.repeat(43))
 const row: SessionRow = { id: 2, personId: 1, role: 'admin', ver: 3, expiresMs: nowMs + 1 }
 const actor = { personId: 1, role: 'admin', sessionId: 2 }
 
-const told: readonly (readonly [string, Partial<SessionRow> | undefined, unknown])[] = [
-  ['that goes on', {}, actor],
-  ['of somebody whose role is another by now', { role: 'member' }, { ...actor, role: 'member' }],
-  ['whose time is over before that of its token', { expiresMs: nowMs }, undefined],
+const cases: readonly (readonly [string, Partial<SessionRow> | undefined, unknown])[] = [
+  ['that is valid', {}, actor],
+  ['of a person whose role has changed', { role: 'member' }, { ...actor, role: 'member' }],
+  ['that expires before its token', { expiresMs: nowMs }, undefined],
   ['of an older version', { ver: 4 }, undefined],
-  ['of somebody else', { personId: 5 }, undefined],
-  ['of the operator, who is nobody’s subject', { personId: 0 }, undefined],
-  ['that is gone', undefined, undefined],
+  ['of another person', { personId: 5 }, undefined],
+  ['of the operator, who cannot be the subject of such a token', { personId: 0 }, undefined],
+  ['that does not exist', undefined, undefined],
 ]
 
-test.each(told)('a token of a session %s', async (_, change, expected) => {
+test.each(cases)('a token of a session %s', async (_, change, expected) => {
   const session = (id: number) => (id === 2 && change !== undefined ? { ...row, ...change } : undefined)
   const reader = { people: { session } } as unknown as SessionCheckParts['reader']
   const check = buildSessionCheck({ jwtSecret, reader, dateMs: () => nowMs })

@@ -1,4 +1,4 @@
-// Whose management token it is: one that we signed, of a session that goes on, of somebody as they are now.
+// Finds the actor of a management token: checks its signature, its session, and the version of the person.
 
 import { parseTextId } from '../../base/ids.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'

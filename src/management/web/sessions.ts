@@ -1,5 +1,5 @@
-// Sessions: what somebody gets when they sign in, and how they go on. A token of ten minutes for the interface, and a
-// cookie that renews it, which no script can read and which goes nowhere but where it is renewed.
+// Sessions of people who sign in. A session has an access token of ten minutes for the interface, and a refresh cookie
+// that renews it. No script can read the cookie, and the browser sends it only to /api/auth.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
@@ -16,13 +16,13 @@ import type { ReadHeader } from './same-site.ts'
 const COOKIE = 'weir_refresh'
 const AGENT_CHARS_MAX = 200
 
-/** Whoever asks, as far as they can be seen. */
+/** The client of a request: its address and headers. */
 export interface Visit {
   readonly address: string
   header: ReadHeader
 }
 
-/** A session that is about to begin, and the token that will renew it. */
+/** A session that is not written yet, and the refresh token that will renew it. */
 export interface SessionDraft {
   readonly insert: SessionInsert
   readonly refresh: string
@@ -58,7 +58,8 @@ export function buildSessions(parts: ManagementParts) {
     const accessToken = await mintToken(jwtSecret, { ...holder, nowMs: dateMs(), lifeSeconds })
     const { email, name, role } = person
     const body: SignedIn = {
-      ...{ accessToken, expiresInSeconds: lifeSeconds },
+      accessToken,
+      expiresInSeconds: lifeSeconds,
       user: { id: textId('usr', personId), email, name, role },
     }
     return { body, headers: cookieFor(refresh, bounds.sessionIdleMsMax / 1_000, visit) }
@@ -78,21 +79,21 @@ export function buildSessions(parts: ManagementParts) {
       const digest = token === undefined ? undefined : digestOpaque(token)
       const sessionId = digest === undefined ? undefined : reader.people.sessionOfRefresh(digest)
       if (digest === undefined || sessionId === undefined) throw over(cookieFor('', 0, visit))
-      const place = { table: 'session', row: sessionId, column: 'next' }
+      const cell = { table: 'session', row: sessionId, column: 'next' }
       const next = mintOpaque()
-      const sealed = seal.close(place, Buffer.from(next)).toString('base64')
-      const asked = { digest, next: digestOpaque(next), sealed, nowMs: dateMs() }
-      const result = await writer.run('renewSession', asked)
+      const sealed = seal.close(cell, Buffer.from(next)).toString('base64')
+      const input = { digest, next: digestOpaque(next), sealed, nowMs: dateMs() }
+      const result = await writer.run('renewSession', input)
       if (result.done === 'stolen') {
         const [session, person] = [textId('ses', result.sessionId), textId('usr', result.personId)]
-        log.warn('a session was renewed with a token that was used before: it is over', { session, person })
+        log.warn('a refresh token was used twice, so its session was ended', { session, person })
       }
       if (result.done === 'over' || result.done === 'stolen') throw over(cookieFor('', 0, visit))
-      const isAgain = result.done === 'again'
-      return begun(result, isAgain ? seal.open(place, Buffer.from(result.sealed, 'base64')).toString() : next, visit)
+      const isRepeated = result.done === 'again'
+      return begun(result, isRepeated ? seal.open(cell, Buffer.from(result.sealed, 'base64')).toString() : next, visit)
     },
 
-    /** Whose the cookie is; undefined for nobody's. */
+    /** The session of the refresh cookie; undefined if there is none. */
     current(visit: Visit): { readonly personId: number; readonly sessionId: number } | undefined {
       const token = cookieOf(visit)
       const sessionId = token === undefined ? undefined : reader.people.sessionOfRefresh(digestOpaque(token))
@@ -105,7 +106,7 @@ export function buildSessions(parts: ManagementParts) {
 }
 
 const over = (headers: Readonly<Record<string, string>>): Refusal =>
-  new Refusal('session_over', 'no token of a session that goes on', { headers })
+  new Refusal('session_over', 'no valid refresh token', { headers })
 
 function cookieOf({ header }: Visit): string | undefined {
   for (const pair of (header('cookie') ?? '').split(';')) {

@@ -1,7 +1,7 @@
-// Tells webhooks what happened. What is to be told is in the database before anybody is told, and leaves it only when
-// it was taken or given up: a crash in between tells it once more, with the same id, and never less.
+// Delivers events to webhooks. An event is in the database before it is sent, and stays there until the webhook accepts
+// it or it is given up. So a crash in between can cause a second delivery with the same id, but never a lost one.
 //
-// Of one webhook only one thing is told at a time, the oldest first; while it does not answer, the rest waits as well.
+// Each webhook gets one event at a time, the oldest first. While it does not accept an event, the others wait.
 
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
@@ -26,24 +26,24 @@ export interface DelivererParts {
   chance(): number
 }
 
-/** How telling something went, once. */
+/** The result of one delivery attempt. */
 export interface Told {
   readonly delivered: boolean
   readonly status: number | null
   readonly tookMs: number
-  /** For whoever owns the webhook. */
+  /** The reason of a failure, for the owner of the webhook. */
   readonly error: string | null
 }
 
 const FIRST_PAUSE_MS = 10_000
-/** As long as one that is slow may keep others waiting. */
-const TURN_MS = 2_000
+/** How long a webhook may keep others waiting when all delivery slots are taken. */
+const SLOT_MS_MAX = 2_000
 
 export class WebhookDeliverer {
   readonly #parts: DelivererParts
   readonly #busy = new Set<number>()
-  readonly #underWay = new Set<Promise<void>>()
-  /** Where the next look begins, so that each has its turn. */
+  readonly #running = new Set<Promise<void>>()
+  /** The webhook after which the next search begins, so that all webhooks are served in turn. */
   #after = 0
   #timer: ReturnType<typeof setInterval> | undefined
   #closed = false
@@ -56,7 +56,7 @@ export class WebhookDeliverer {
     this.#timer = setInterval(() => this.look(), this.#parts.everyMs)
   }
 
-  /** Begins to tell what is due. */
+  /** Starts the deliveries that are due. */
   look(): void {
     const { reader, dateMs, log } = this.#parts
     try {
@@ -68,58 +68,58 @@ export class WebhookDeliverer {
       }
       this.#after = last
     } catch (fault) {
-      log.error('cannot look for what webhooks are to be told', { fault: describeFault(fault) })
+      log.error('the webhook deliveries that are due cannot be read', { fault: describeFault(fault) })
     }
   }
 
-  /** Tells one thing now, whether it is due or not, and never again. */
+  /** Sends one delivery now, whether it is due or not, and does not repeat it. */
   async tellOnce(id: number): Promise<Told | undefined> {
     const delivery = this.#parts.reader.delivery(id)
     if (delivery === undefined) return undefined
-    const told = await this.#tell(delivery)
-    await this.#note(delivery, told, null)
-    return told
+    const result = await this.#send(delivery)
+    await this.#record(delivery, result, null)
+    return result
   }
 
-  /** What is under way is given up, and told again by the next start. */
+  /** Running deliveries are cancelled; the next start repeats them. */
   async close(): Promise<void> {
     this.#closed = true
     clearInterval(this.#timer)
     this.#parts.outside.close()
-    await Promise.all(this.#underWay)
+    await Promise.all(this.#running)
   }
 
   #begin(webhookId: number): void {
     this.#busy.add(webhookId)
-    const told = this.#tellAll(webhookId)
+    const delivery = this.#deliverAll(webhookId)
       .catch((fault: unknown) => {
-        this.#parts.log.error('a webhook could not be told', { fault: describeFault(fault) })
+        this.#parts.log.error('a webhook delivery failed unexpectedly', { fault: describeFault(fault) })
       })
       .finally(() => {
         this.#busy.delete(webhookId)
-        this.#underWay.delete(told)
+        this.#running.delete(delivery)
       })
-    this.#underWay.add(told)
+    this.#running.add(delivery)
   }
 
-  /** As long as it takes what it is told, and nobody else waits for its place. */
-  async #tellAll(webhookId: number): Promise<void> {
+  /** Sends deliveries as long as the webhook accepts them and no other webhook waits for the slot. */
+  async #deliverAll(webhookId: number): Promise<void> {
     const { reader, dateMs } = this.#parts
-    const endMs = performance.now() + TURN_MS
-    const mayStay = (): boolean => this.#busy.size < bounds.webhooksToldMax || performance.now() < endMs
-    for (let isWell = true; isWell && mayStay() && !this.#closed; ) {
+    const endMs = performance.now() + SLOT_MS_MAX
+    const mayContinue = (): boolean => this.#busy.size < bounds.webhooksToldMax || performance.now() < endMs
+    for (let isAccepted = true; isAccepted && mayContinue() && !this.#closed; ) {
       const delivery = reader.next(webhookId, dateMs())
       if (delivery === undefined) return
-      const told = await this.#tell(delivery)
-      if (this.#closed && !told.delivered) return
-      const dueMs = told.delivered ? null : this.#nextMs(delivery)
-      await this.#note(delivery, told, dueMs)
-      if (!told.delivered && dueMs === null) this.#logGivenUp(delivery)
-      isWell = told.delivered
+      const result = await this.#send(delivery)
+      if (this.#closed && !result.delivered) return
+      const dueMs = result.delivered ? null : this.#nextMs(delivery)
+      await this.#record(delivery, result, dueMs)
+      if (!result.delivered && dueMs === null) this.#logGivenUp(delivery)
+      isAccepted = result.delivered
     }
   }
 
-  async #tell(delivery: DueDelivery): Promise<Told> {
+  async #send(delivery: DueDelivery): Promise<Told> {
     const { seal, outside, dateMs } = this.#parts
     const sinceMs = performance.now()
     const tookMs = (): number => Math.round(performance.now() - sinceMs)
@@ -134,16 +134,16 @@ export class WebhookDeliverer {
       }
       const status = await outside.post({ url: delivery.url, headers, body })
       const delivered = status >= 200 && status < 300
-      const elsewhere = status >= 300 && status < 400 ? 'it sends us elsewhere, where we do not go' : null
-      const error = delivered ? null : (elsewhere ?? `it answers ${status}`)
+      const redirect = status >= 300 && status < 400 ? 'the response is a redirect, which Weir does not follow' : null
+      const error = delivered ? null : (redirect ?? `the response has status ${status}`)
       return { delivered, status, tookMs: tookMs(), error }
     } catch (fault) {
-      const error = fault instanceof PostFault ? fault.message : 'its secret cannot be read: make a new one'
+      const error = fault instanceof PostFault ? fault.message : 'the secret of the webhook cannot be decrypted: create a new secret'
       return { delivered: false, status: null, tookMs: tookMs(), error }
     }
   }
 
-  /** Twice as long each time, and not all at the same moment; null when it is given up. */
+  /** The time of the next attempt: the pause doubles each time and varies at random. Null: the delivery is given up. */
   #nextMs({ attempts, madeMs }: DueDelivery): number | null {
     const { dateMs, chance } = this.#parts
     const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** attempts, bounds.webhookPauseMsMax)
@@ -152,13 +152,13 @@ export class WebhookDeliverer {
     return isOver ? null : nextMs
   }
 
-  async #note({ id, webhookId }: DueDelivery, told: Told, dueMs: number | null): Promise<void> {
+  async #record({ id, webhookId }: DueDelivery, result: Told, dueMs: number | null): Promise<void> {
     const { writer, dateMs } = this.#parts
-    await writer.run('noteDelivery', { id, webhookId, ...told, triedMs: dateMs(), dueMs })
+    await writer.run('noteDelivery', { id, webhookId, ...result, triedMs: dateMs(), dueMs })
   }
 
   #logGivenUp({ id, webhookId, event }: DueDelivery): void {
-    const what = { webhook: textId('hook', webhookId), what: event, id: eventId(id) }
-    this.#parts.log.warn('a webhook was not told: given up', what)
+    const fields = { webhook: textId('hook', webhookId), what: event, id: eventId(id) }
+    this.#parts.log.warn('a webhook delivery was given up', fields)
   }
 }

@@ -1,12 +1,12 @@
-// What webhooks can be told, and how it is written. The words of one event are the same however often it is told.
+// The events that webhooks can receive, and their JSON. The JSON of an event is the same for every attempt.
 
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import type { DueDelivery } from '../../store/webhooks/webhook-reader.ts'
 
-/** Of an account. */
+/** Events of an account. */
 export const accountEvents = ['balance.low', 'balance.empty', 'budget.low', 'key.revoked', 'account.frozen'] as const
-/** Also of the site as a whole. */
+/** Events that webhooks of the site can receive: those of accounts, and those of the site itself. */
 export const siteEvents = [...accountEvents, 'channel.down', 'channel.up', 'ledger.drift'] as const
 
 export type SiteEvent = Exclude<(typeof siteEvents)[number], (typeof accountEvents)[number]>
@@ -15,19 +15,19 @@ const MONEY: ReadonlySet<string> = new Set(['balance', 'credit_limit', 'threshol
 const IDS: Readonly<Record<string, string>> = { key: 'key', account: 'acc' }
 
 export function eventText({ id, event, accountId, data, madeMs }: DueDelivery): string {
-  const told = Object.entries(JSON.parse(data) as Record<string, string | number | null>)
+  const fields = Object.entries(JSON.parse(data) as Record<string, string | number | null>)
   return JSON.stringify({
     id: eventId(id),
     type: event,
     created: new Date(madeMs).toISOString(),
     account: accountId === null ? null : textId('acc', accountId),
-    data: Object.fromEntries(told.map(([name, value]) => [name, tellValue(name, value)])),
+    data: Object.fromEntries(fields.map(([name, value]) => [name, formatValue(name, value)])),
   })
 }
 
 export const eventId = (id: number): string => textId('evt', id)
 
-function tellValue(name: string, value: string | number | null): string | number | null {
+function formatValue(name: string, value: string | number | null): string | number | null {
   if (value === null) return null
   if (MONEY.has(name)) return formatUsd(nanos(BigInt(value)))
   const prefix = IDS[name]

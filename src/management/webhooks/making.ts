@@ -1,4 +1,4 @@
-// Makes a webhook: checks where it leads, mints its secret and seals it.
+// Creates a webhook: checks its URL, creates its secret and encrypts it.
 
 import type { WebhookSecretText } from '../../identity/webhook-secret.ts'
 import { mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
@@ -8,24 +8,24 @@ import type { Scope } from '../../store/queries/paging.ts'
 import type { OperatorParts } from '../command.ts'
 
 export interface WantedWebhook {
-  /** Null: of the site. */
+  /** Null: a webhook of the site. */
   readonly accountId: number | null
   readonly scope: Scope | null
   readonly url: string
   readonly events: readonly string[]
 }
 
-/** An address that can never be told anything; its text says why. */
+/** The URL cannot be used for a webhook; the message says why. */
 export class BadWebhook extends Error {}
 
 export interface MadeWebhook {
   readonly id: number
-  /** Told once. */
+  /** Shown once. */
   readonly secret: WebhookSecretText
   readonly result: Result<'createWebhook'>
 }
 
-/** The part of it that may be told to everybody. */
+/** The origin of the URL, which may be shown to everybody: path and query may contain secrets. */
 export function originOf({ webhooks }: Pick<OperatorParts, 'webhooks'>, url: string): string {
   const problem = webhooks.outside.problemOf(url)
   if (problem !== undefined) throw new BadWebhook(problem)
@@ -36,6 +36,6 @@ export async function makeWebhook(parts: OperatorParts, wanted: WantedWebhook, b
   const { accountId, scope, url, events } = wanted
   const [id, secret] = [parts.mintId(), mintWebhookSecret()]
   const sealed = sealWebhookSecret(parts.seal, id, secret)
-  const about = { url, origin: originOf(parts, url), events: events.join(), secret: sealed, author: by.actor }
-  return { id, secret, result: await parts.writer.run('createWebhook', { id, accountId, scope, ...about }, by) }
+  const fields = { url, origin: originOf(parts, url), events: events.join(), secret: sealed, author: by.actor }
+  return { id, secret, result: await parts.writer.run('createWebhook', { id, accountId, scope, ...fields }, by) }
 }

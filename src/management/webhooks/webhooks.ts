@@ -1,4 +1,4 @@
-// Webhooks as the rest of Weir sees them: what tells them, what they can be told, and how it is reached.
+// The interface of webhooks for the rest of Weir: the deliverer, the URL check, and raising events.
 
 import { describeFault } from '../../base/log.ts'
 import type { GuardedPost } from '../../http/client/post-webhook.ts'
@@ -10,7 +10,7 @@ import type { SiteEvent } from './events.ts'
 export interface Webhooks {
   readonly outside: Pick<GuardedPost, 'problemOf'>
   readonly deliverer: WebhookDeliverer
-  /** Of what only a running gateway knows. What nobody wants to be told of is not written down. */
+  /** Raises an event that only a running gateway can see. An event that no webhook wants is not written. */
   raise(event: SiteEvent, data: Readonly<Record<string, string>>): void
 }
 
@@ -30,7 +30,7 @@ export function buildWebhooks(parts: WebhookParts): Webhooks {
     deliverer: new WebhookDeliverer(parts),
     raise(event, data) {
       write(event, data).catch((fault: unknown) => {
-        log.error('what happened could not be written down for webhooks', { what: event, fault: describeFault(fault) })
+        log.error('an event for webhooks could not be written', { what: event, fault: describeFault(fault) })
       })
     },
   }
