@@ -43,6 +43,6 @@ export interface Running {
   resetHealth(channelId: string): void
   /** Without a model it uses the cheapest chat model. Throws an OperatorError if the channel cannot be tested. */
   tryChannel(channelId: string, model?: string): Promise<Trial>
-  /** The ids of the models that the upstream lists. Throws a ModelListUnavailable if the upstream has no list. */
+  /** The ids of the models that the upstream lists. Throws a ModelsNotListed if the upstream has no list. */
   listModels(channelId: string): Promise<readonly string[]>
 }

@@ -181,12 +181,12 @@ describe('secrets of the environment', () => {
     expect(await ask('a')).toEqual([200, true])
     const refused = (kind: string, flags: object = {}) =>
       harness!.gateway.operator.rotate!({ kind, ...flags }).catch((fault: Error) => fault.message)
-    expect(await refused('pepper')).toContain('Put a new one before it, with a comma between (WEIR_PEPPER=new,old)')
+    expect(await refused('pepper')).toContain('Put the new one before it, separated by a comma (WEIR_PEPPER=new,old)')
     const mark = markOf(new Secret(second))
     await until(() => keysWith(folder)[mark] === 1, 'the key is digested anew')
     await until(() => sealedWith(folder)[mark] === 1, 'the answer is sealed anew')
     for (const kind of kinds) {
-      expect(await refused(kind, { finish: true, force: true })).toContain('take it out of WEIR_')
+      expect(await refused(kind, { finish: true, force: true })).toContain('remove it from WEIR_')
     }
     await stop()
     await start(env(second))

@@ -43,15 +43,15 @@ const body = z
         : tier !== undefined && pricePerMille !== undefined,
     'give a "model" and its "price", or a "tier" and its "pricePerMille"',
   )
-type BacktestRequest = z.output<typeof body>
+type BacktestBody = z.output<typeof body>
 
-function rangeOf({ from, before }: BacktestRequest, nowMs: number): Range {
+function rangeOf({ from, before }: BacktestBody, nowMs: number): Range {
   const range = { fromMs: from, beforeMs: before ?? nowMs }
   if (isFit(range)) return range
   throw new Refusal('field_invalid', 'from', { param: 'from', hint: `"from": ${RANGE}.` })
 }
 
-const triedOf = ({ price, tier, pricePerMille }: BacktestRequest): Tried =>
+const triedOf = ({ price, tier, pricePerMille }: BacktestBody): Tried =>
   price === undefined ? { tier: tier!, perMille: pricePerMille! } : { price: priceIn({ price }) }
 
 const Rate = z.object({ source: z.string(), rate: money })
