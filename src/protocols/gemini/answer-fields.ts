@@ -1,4 +1,5 @@
-// Which fields of an answer reach a caller of another dialect, object by object.
+// Lists, object by object, which fields of an answer a translation carries to callers of other dialects, and records
+// the others as losses.
 
 import type { Losses } from '../neutral/losses.ts'
 import type { FieldTable } from '../request/fields.ts'
@@ -26,7 +27,7 @@ const groundingFields: FieldTable = {
   ...fields('moot', 'retrievalMetadata'),
 }
 
-/** What a caller loses of a chunk, but for its parts. */
+/** Records the lost fields of a chunk itself; candidates and parts have functions of their own. */
 export function noteAnswer(answer: Json, losses: Losses): void {
   noteLost(answer, answerFields, { path: '', losses })
   const { promptFeedback: feedback } = answer
@@ -40,7 +41,7 @@ export function noteCandidate(candidate: Json, losses: Losses): void {
   if (isObject(grounding)) noteLost(grounding, groundingFields, { path: 'groundingMetadata', losses })
 }
 
-/** A part that is unknown as a whole is told as one, and lost as such. */
+/** Records the lost fields of a part. A part of an unknown kind is passed on as a native part and recorded as a whole. */
 export function notePart(part: Json, losses: Losses): void {
   noteLost(part, partTable, { path: 'parts', losses })
   if (isObject(part.functionCall)) noteLost(part.functionCall, callTable, { path: 'functionCall', losses })

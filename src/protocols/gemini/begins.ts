@@ -1,29 +1,29 @@
-// Which conversation a call is a turn of, and for how long its prompt is to be cached.
+// Tells which conversation a call belongs to, for channel affinity, and for how long the caller wants its prompt cached.
 
 import { beginningText, spanMs } from '../request/conversation-start.ts'
 import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 import { asList } from './input.ts'
 
-/** A cache that was made by hand belongs to the credential that made it. */
-const cacheOf = (json: Json): unknown => json.cachedContent ?? json.cached_content
+/** The name of an explicitly created cache, which only the credential that created it can use. */
+const cacheName = (json: Json): unknown => json.cachedContent ?? json.cached_content
 
 export function begins(json: Json): string {
-  const first = asList(json.contents).find(one => isObject(one) && (one.role === undefined || one.role === 'user'))
+  const firstUserContent = asList(json.contents).find(content => isObject(content) && (content.role === undefined || content.role === 'user'))
   return beginningText({
-    key: cacheOf(json),
-    tools: asList(json.tools).flatMap(declared),
+    key: cacheName(json),
+    tools: asList(json.tools).flatMap(listToolNames),
     system: json.systemInstruction ?? json.system_instruction,
-    first: isObject(first) ? first.parts : undefined,
+    first: isObject(firstUserContent) ? firstUserContent.parts : undefined,
   })
 }
 
-/** Functions by their names, and what Google does itself by its own. */
-function declared(tool: unknown): readonly unknown[] {
+/** Lists the declared functions of a tool, or the names of Google's own tools in it. */
+function listToolNames(tool: unknown): readonly unknown[] {
   if (!isObject(tool)) return []
   const functions = tool.functionDeclarations ?? tool.function_declarations
   return functions === undefined ? Object.keys(tool).map(name => ({ name })) : asList(functions)
 }
 
-/** Google keeps what was cached by hand for an hour, unless told. */
-export const cacheMs = (json: Json): number | undefined => (cacheOf(json) ? spanMs('1h') : undefined)
+/** Google keeps an explicitly created cache for an hour by default. */
+export const cacheMs = (json: Json): number | undefined => (cacheName(json) ? spanMs('1h') : undefined)

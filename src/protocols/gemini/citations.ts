@@ -1,4 +1,5 @@
-// Sources of a text. Google counts where they belong in bytes of UTF-8, everybody else in UTF-16 code units.
+// Reads and writes the citations of a text. Google counts positions in bytes of UTF-8, all other dialects count UTF-16
+// code units.
 
 import { HeldText } from '../neutral/buffered-text.ts'
 import type { Citation } from '../neutral/conversation.ts'
@@ -6,10 +7,10 @@ import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 
 const CITATIONS_MAX = 256
-/** Of a text that is kept to count in; what is cited beyond it has no place. */
+/** How much of a text is kept to convert positions in. A citation beyond it has no position. */
 const TEXT_CHARS_MAX = 16_384
 
-/** The text of one part, as far as it is kept. */
+/** The text of one part, up to TEXT_CHARS_MAX, for converting positions in it. */
 export class CitedText {
   readonly #text = new HeldText()
 
@@ -18,33 +19,34 @@ export class CitedText {
     if (room > 0) this.#text.add(text.length > room ? text.slice(0, room) : text)
   }
 
-  /** UTF-16 code units before so many bytes of UTF-8, or undefined beyond what is kept. */
+  /** Converts a position in bytes to UTF-16 code units; undefined beyond the kept text. */
   unitsAt(bytes: number): number | undefined {
     const all = Buffer.from(this.#text.whole())
     return bytes <= all.length ? all.toString('utf8', 0, bytes).length : undefined
   }
 
+  /** Converts a position in UTF-16 code units to bytes; undefined beyond the kept text. */
   bytesAt(units: number): number | undefined {
     return units <= this.#text.length ? Buffer.byteLength(this.#text.whole().slice(0, units)) : undefined
   }
 }
 
-const text = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
-const offset = (value: unknown): number | undefined =>
+const readText = (value: unknown): string | undefined => (typeof value === 'string' && value !== '' ? value : undefined)
+const readOffset = (value: unknown): number | undefined =>
   Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
 
-/** All that a candidate names: by support, or where none is told, each source once. */
+/** Reads all citations of a candidate: one for each grounding support, or without supports one for each source. */
 export function readCitations(candidate: Json, cited: CitedText): readonly Citation[] {
   const { groundingMetadata: grounding, citationMetadata, urlContextMetadata: context } = candidate
   const found: Citation[] = []
   if (isObject(grounding)) readGrounding(grounding, cited, found)
-  const listed = isObject(citationMetadata) ? (citationMetadata.citations ?? citationMetadata.citationSources) : []
-  for (const source of Array.isArray(listed) ? (listed as readonly unknown[]) : []) {
+  const citations = isObject(citationMetadata) ? (citationMetadata.citations ?? citationMetadata.citationSources) : []
+  for (const source of Array.isArray(citations) ? (citations as readonly unknown[]) : []) {
     if (isObject(source)) found.push(citationOf(source, { ...source, text: undefined }, cited))
   }
-  const pages = isObject(context) && Array.isArray(context.urlMetadata) ? context.urlMetadata : []
-  for (const page of pages.slice(0, CITATIONS_MAX) as readonly unknown[]) {
-    const url = isObject(page) && page.urlRetrievalStatus === RETRIEVED ? text(page.retrievedUrl) : undefined
+  const urls = isObject(context) && Array.isArray(context.urlMetadata) ? context.urlMetadata : []
+  for (const page of urls.slice(0, CITATIONS_MAX) as readonly unknown[]) {
+    const url = isObject(page) && page.urlRetrievalStatus === RETRIEVED ? readText(page.retrievedUrl) : undefined
     if (url !== undefined && !found.some(citation => citation.url === url)) found.push({ url })
   }
   return found.filter(({ url, title }) => url !== undefined || title !== undefined).slice(0, CITATIONS_MAX)
@@ -52,7 +54,7 @@ export function readCitations(candidate: Json, cited: CitedText): readonly Citat
 
 const RETRIEVED = 'URL_RETRIEVAL_STATUS_SUCCESS'
 
-/** Whether it names a source at all: the metadata of a search that found nothing is empty. */
+/** Whether the metadata name any source; those of a search without results are empty. */
 export const namesSources = (candidate: Json): boolean => readCitations(candidate, new CitedText()).length > 0
 
 function readGrounding(grounding: Json, cited: CitedText, found: Citation[]): void {
@@ -71,7 +73,7 @@ function readGrounding(grounding: Json, cited: CitedText, found: Citation[]): vo
   if (found.length === 0) found.push(...sources.map(source => citationOf(source, {}, cited)))
 }
 
-/** The web, a map, or what was given to search in. */
+/** A source is a web page, a place on a map, an image, or a document of the caller. */
 function sourceOf(chunk: unknown): Json {
   if (!isObject(chunk)) return {}
   const source = chunk.web ?? chunk.maps ?? chunk.retrievedContext ?? chunk.image
@@ -79,8 +81,8 @@ function sourceOf(chunk: unknown): Json {
 }
 
 function citationOf(source: Json, segment: Json, cited: CitedText): Citation {
-  const [url, title, citedText] = [text(source.uri), text(source.title), text(segment.text)]
-  const [start, end] = [offset(segment.startIndex) ?? 0, offset(segment.endIndex)]
+  const [url, title, citedText] = [readText(source.uri), readText(source.title), readText(segment.text)]
+  const [start, end] = [readOffset(segment.startIndex) ?? 0, readOffset(segment.endIndex)]
   const from = end === undefined ? undefined : cited.unitsAt(start)
   const to = end === undefined ? undefined : cited.unitsAt(end)
   return {
@@ -91,14 +93,14 @@ function citationOf(source: Json, segment: Json, cited: CitedText): Citation {
   }
 }
 
-/** A citation, and the text that it stands in. */
+/** A citation with the text that it belongs to. */
 export interface Placed {
   readonly citation: Citation
   readonly cited: CitedText
   readonly partIndex: number
 }
 
-/** As grounding, or undefined where there is nothing to say. */
+/** Writes citations as grounding metadata; undefined without any. */
 export function writeCitations(placed: readonly Placed[]): Json | undefined {
   if (placed.length === 0) return undefined
   const chunks = new Map<string, { readonly index: number; readonly chunk: Json }>()
@@ -106,14 +108,16 @@ export function writeCitations(placed: readonly Placed[]): Json | undefined {
   for (const { citation, cited, partIndex } of placed.slice(0, CITATIONS_MAX)) {
     const { url = '', title = '' } = citation
     const key = JSON.stringify([url, title])
-    // What has no address is a document that was given to search in.
+    // A source without a URL is a document of the caller.
     const chunk = url === '' ? { retrievedContext: { title } } : { web: { uri: url, title } }
     const known = chunks.get(key) ?? { index: chunks.size, chunk }
     chunks.set(key, known)
     const segment = segmentOf(citation, cited)
     if (segment !== undefined) {
-      const place = partIndex === 0 ? segment : { partIndex, ...segment }
-      supports.push({ segment: place, groundingChunkIndices: [known.index] })
+      supports.push({
+        segment: partIndex === 0 ? segment : { partIndex, ...segment },
+        groundingChunkIndices: [known.index],
+      })
     }
   }
   return {
@@ -124,8 +128,10 @@ export function writeCitations(placed: readonly Placed[]): Json | undefined {
 
 function segmentOf({ start, end, citedText }: Citation, cited: CitedText): Json | undefined {
   const [from, to] = [cited.bytesAt(start ?? 0), end === undefined ? undefined : cited.bytesAt(end)]
-  const place = from === undefined || to === undefined ? {} : { startIndex: from, endIndex: to }
-  const segment = { ...place, ...(citedText !== undefined && { text: citedText }) }
+  const segment = {
+    ...(from !== undefined && to !== undefined && { startIndex: from, endIndex: to }),
+    ...(citedText !== undefined && { text: citedText }),
+  }
   return Object.keys(segment).length === 0 ? undefined : segment
 }
 

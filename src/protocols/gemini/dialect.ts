@@ -1,4 +1,4 @@
-// The Gemini dialect.
+// The Gemini dialect: what the pipeline needs to serve calls in it and to send calls to upstreams that speak it.
 
 import type { Protocol } from '../protocol.ts'
 import { begins, cacheMs } from './begins.ts'
@@ -17,7 +17,7 @@ import { writeConversation } from './write-request.ts'
 export const gemini = {
   name: 'gemini',
   lastEvent: '',
-  // Of those who read this dialect's events by hand, many know no comments.
+  // Many clients that parse this dialect's events themselves do not accept comments, so a ping is an event.
   ping: `data: ${JSON.stringify(nothing)}\n\n`,
   emptyIsWhole: true,
   tellsSearches: true,

@@ -1,4 +1,4 @@
-// POST /v1beta/models/…:embedContent and :batchEmbedContents. Google's own client sends a batch even of one.
+// POST /v1beta/models/…:embedContent and :batchEmbedContents. Google's own client sends a batch even for one text.
 
 import { tokenCount } from '../../base/money/usage.ts'
 import type { Call, CallTarget } from '../neutral/call.ts'
@@ -16,8 +16,8 @@ import { requirePath } from './request.ts'
 import { camelFields } from './spelling.ts'
 
 const INPUTS_MAX = 2_048
-const READ_FIELDS = ['model', 'content', 'requests']
-const KNOWN = ['model', 'content', 'taskType', 'outputDimensionality', 'embedContentConfig']
+const UNIQUE_FIELDS = ['model', 'content', 'requests']
+const TRANSLATED_FIELDS = ['model', 'content', 'taskType', 'outputDimensionality', 'embedContentConfig']
 
 type EmbedVerb = 'embedContent' | 'batchEmbedContents'
 
@@ -30,16 +30,16 @@ function embedProtocol(name: string, verb: EmbedVerb): Protocol & { readonly vec
     name,
     lastEvent: '',
     quiet: true,
-    readCall: (body, asked) => readEmbedCall(body, asked, { name, verb }),
+    readCall: (body, request) => readEmbedCall(body, request, name, verb),
     writeCall: writeEmbedCall,
     readAnswer: answerReader(({ embedding, embeddings, usageMetadata }) => {
       const found = embeddings ?? (embedding === undefined ? undefined : [embedding])
-      return Array.isArray(found) ? { outputBytes: found.length, usage: usageOf(usageMetadata) } : undefined
+      return Array.isArray(found) ? { outputBytes: found.length, usage: readEmbedUsage(usageMetadata) } : undefined
     }),
     readFrame: noFrames,
     writeError,
     vectors: {
-      readAsk: ({ json }) => readAsk(requestsOf(camelFields(json), isBatch), isBatch),
+      readAsk: ({ json }) => readAsk(listRequests(camelFields(json), isBatch), isBatch),
       writeAsk: (ask, { model }) => writeAsk(ask, model, isBatch),
       readVectors,
       writeVectors: found => writeVectors(found, isBatch),
@@ -47,30 +47,25 @@ function embedProtocol(name: string, verb: EmbedVerb): Protocol & { readonly vec
   }
 }
 
-interface Named {
-  readonly name: string
-  readonly verb: EmbedVerb
-}
-
-/** What its texts come to is what is read; the rest of the body is not. Throws a Refusal. */
-function readEmbedCall(body: Buffer, asked: Asked, { name, verb }: Named): Call {
-  const { model } = requirePath(asked, [verb])
-  const { json, fields } = readJsonObject(body, READ_FIELDS)
-  const requests = requestsOf(camelFields(json), verb === 'batchEmbedContents')
+/** Reads the call. The model reads only the texts, so only they count as input. Throws a Refusal. */
+function readEmbedCall(body: Buffer, request: Asked, name: string, verb: EmbedVerb): Call {
+  const { model } = requirePath(request, [verb])
+  const { json, fields } = readJsonObject(body, UNIQUE_FIELDS)
+  const requests = listRequests(camelFields(json), verb === 'batchEmbedContents')
   const parts = requests.flatMap(({ content }) => (isObject(content) ? asList(content.parts) : []))
   const texts = parts.flatMap(part => (isObject(part) && typeof part.text === 'string' ? [part.text] : []))
   const textOnly = texts.length === parts.length
   const inputBytes = textOnly ? texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0) : body.byteLength
-  // A context is that of one text, and each is read in its own.
+  // The model's context window bounds each text on its own, so the whole body is the bound on the input.
   return { ...sideCall(name, body, { json, fields, model }), textOnly, inputBytes, inputTokensMax: body.byteLength }
 }
 
-const usageOf = (metadata: unknown) =>
+const readEmbedUsage = (metadata: unknown) =>
   isObject(metadata) && metadata.promptTokenCount !== undefined
     ? readInputUsage({ prompt_tokens: metadata.promptTokenCount })
     : undefined
 
-function requestsOf(json: Json, isBatch: boolean): readonly Json[] {
+function listRequests(json: Json, isBatch: boolean): readonly Json[] {
   if (!isBatch) {
     if (json.content === undefined || json.content === null) throw missing('content')
     return [json]
@@ -86,39 +81,39 @@ function requestsOf(json: Json, isBatch: boolean): readonly Json[] {
   })
 }
 
-/** The model stands in the body again, and in each request of a batch. */
+/** The body repeats the model name, and so does each request of a batch. */
 function writeEmbedCall({ json }: Call, { model }: CallTarget): Uint8Array {
-  const named = `models/${model}`
-  const renamed = (request: unknown): unknown =>
-    isObject(request) && 'model' in request ? { ...request, model: named } : request
+  const modelPath = `models/${model}`
+  const replaceModel = (request: unknown): unknown =>
+    isObject(request) && 'model' in request ? { ...request, model: modelPath } : request
   const { requests } = json
-  const body = Array.isArray(requests) ? { ...json, requests: requests.map(renamed) } : json
-  return Buffer.from(JSON.stringify(renamed(body)))
+  const body = Array.isArray(requests) ? { ...json, requests: requests.map(replaceModel) } : json
+  return Buffer.from(JSON.stringify(replaceModel(body)))
 }
 
-interface Wish {
-  readonly input: string
+interface InputRequest {
+  readonly text: string
   readonly dimensions: number | undefined
   readonly taskType: string | undefined
 }
 
-/** One wish for all of them, as other dialects have it. */
+/** Other dialects have one set of options for all inputs, so the requests of a batch must have the same options. */
 function readAsk(requests: readonly Json[], isBatch: boolean): VectorAsk {
-  const wishes = requests.map((request, index) => readOne(request, isBatch ? `requests[${index}].content` : 'content'))
-  const { dimensions, taskType } = wishes[0]!
-  if (wishes.some(wish => wish.dimensions !== dimensions || wish.taskType !== taskType)) {
-    throw invalid('requests', 'must be alike in all but their content')
+  const inputs = requests.map((request, index) => readInput(request, isBatch ? `requests[${index}].content` : 'content'))
+  const { dimensions, taskType } = inputs[0]!
+  if (inputs.some(input => input.dimensions !== dimensions || input.taskType !== taskType)) {
+    throw invalid('requests', 'must have the same options: only their content may differ')
   }
-  const unread = new Set(requests.flatMap(request => Object.keys(request).filter(field => !KNOWN.includes(field))))
+  const unread = new Set(requests.flatMap(request => Object.keys(request).filter(field => !TRANSLATED_FIELDS.includes(field))))
   return {
-    inputs: wishes.map(wish => wish.input),
+    inputs: inputs.map(input => input.text),
     ...(dimensions !== undefined && { dimensions }),
     ...(taskType !== undefined && { taskType }),
     unread: [...unread],
   }
 }
 
-function readOne(request: Json, field: string): Wish {
+function readInput(request: Json, field: string): InputRequest {
   const { content } = request
   if (content === undefined || content === null) throw missing(field)
   const config = camelFields(optional(request, 'embedContentConfig', 'object') ?? {})
@@ -126,7 +121,7 @@ function readOne(request: Json, field: string): Wish {
   const texts = parts.map(part => (isObject(part) ? part.text : undefined))
   if (texts.length === 0 || texts.some(text => typeof text !== 'string')) throw invalid(field, 'must be text')
   return {
-    input: texts.join('\n'),
+    text: texts.join('\n'),
     dimensions: optional(request, 'outputDimensionality', 'count') ?? optional(config, 'outputDimensionality', 'count'),
     taskType: optional(request, 'taskType', 'word') ?? optional(config, 'taskType', 'word'),
   }
@@ -140,7 +135,7 @@ function writeAsk({ inputs, dimensions, taskType }: VectorAsk, model: string, is
     ...(dimensions !== undefined && { outputDimensionality: dimensions }),
   }))
   if (isBatch) return JSON.stringify({ requests })
-  if (requests.length > 1) throw invalid('input', 'must be one text: this model reads no more at a time')
+  if (requests.length > 1) throw invalid('input', 'must be one text: this model takes one text per request')
   return JSON.stringify(requests[0])
 }
 

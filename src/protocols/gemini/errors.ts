@@ -1,4 +1,5 @@
-// Errors as Google's SDKs read them: a numeric code and a status name, and `type` beside them for the seed's 401.
+// Writes errors as Google's SDKs read them: a numeric code and a status name. `type` is added so that clients can tell
+// an authentication error by the same word in every dialect.
 
 import type { ErrorKind, SpokenError } from '../../base/errors.ts'
 import type { WrittenError } from '../protocol.ts'

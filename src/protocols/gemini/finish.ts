@@ -1,4 +1,4 @@
-// Why the model stopped, for a caller.
+// The finish reasons that callers of this dialect get.
 
 import type { Finish } from '../neutral/answer.ts'
 import { writtenReasons } from '../neutral/finish-reasons.ts'

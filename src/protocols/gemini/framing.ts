@@ -1,24 +1,28 @@
-// A stream that is one JSON array, whose elements come as the model writes: what Google answers unless `alt=sse` asks
-// for server-sent events. And events for a reader that knows no comments.
+// The two ways in which a stream of this dialect differs from ordinary server-sent events: one JSON array whose
+// elements arrive one by one (what Google sends unless `alt=sse` is requested), and events without comments, for
+// clients that cannot read comments.
 
 import type { Call } from '../neutral/call.ts'
 import type { Framing } from '../protocol.ts'
 
 export function openFraming(call: Call): Framing | undefined {
-  if (call.framing === 'bare') return bare
+  if (call.framing === 'bare') return dataOnlyFraming
   return call.framing === 'array' ? openArray() : undefined
 }
 
-/** An empty object would make one of the other SDKs forget the turn. */
+/** A chunk without content. One SDK loses the turn if it gets an empty object instead. */
 export const nothing = { candidates: [{ content: { role: 'model', parts: [{ text: '' }] }, index: 0 }] }
 
-/** As `writeError` begins. Read as an event it would be an answer of nothing, and what came before it a whole one. */
-const ERROR = '{"error":'
+/**
+ * How a body of `writeError` starts. Clients would take an error inside an event for an empty chunk, and the text
+ * before it for a complete answer, so the error is sent without `data:`.
+ */
+const ERROR_START = '{"error":'
 
-/** Events, each on one line. What one of Google's SDKs does not take for an event it waits on for ever. */
-const bare: Framing = {
+/** Events of one line each: one of Google's SDKs waits forever after anything that it cannot read as an event. */
+const dataOnlyFraming: Framing = {
   contentType: 'text/event-stream; charset=utf-8',
-  element: data => (data.startsWith(ERROR) ? data : `data: ${data.replaceAll('\n', ' ')}\n\n`),
+  element: data => (data.startsWith(ERROR_START) ? data : `data: ${data.replaceAll('\n', ' ')}\n\n`),
   comment: '',
   heartbeat: `data: ${JSON.stringify(nothing)}\n\n`,
   end: () => '',
@@ -34,7 +38,7 @@ export function openArray(): Framing {
       isOpen = true
       return `${before}${data}\n`
     },
-    comment: '\n', // white space between values
+    comment: '\n', // white space between the elements of the array
     end: () => (isOpen ? ']' : '[]'),
     error: body => `[${body}\n]`,
   }

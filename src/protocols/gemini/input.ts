@@ -1,4 +1,5 @@
-// What a request gives the model to read, as far as a bound and an estimate of it need to know.
+// Measures the input of a request, for the upper bound and the estimate of its tokens, and finds the provider's
+// services that it asks for.
 import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 import type { FieldsRead, Service } from '../request/services.ts'
@@ -7,90 +8,97 @@ import { camel, camelFields } from './spelling.ts'
 import { configTable, requestTable } from './tables.ts'
 
 export interface GeminiInput {
-  /** All of its input is text in the body. */
+  /** All of the input is text in the body. */
   readonly textOnly: boolean
   readonly searchesMax: number
-  /** The body's bytes, as if all of it were text. */
+  /** The size of the body, with each media part counted as a fixed amount of text. */
   readonly inputBytes: number
   readonly services?: readonly Service[]
-  /** The provider runs tools for it. */
+  /** The provider itself runs tools for the call. */
   readonly serverTools?: boolean
 }
 
-/** Nobody says how often a model may search in one answer; the provider bills each. */
-const SEARCHES_MAX = 10
+/** Google documents no limit on the searches in one answer and bills each of them, so the hold assumes this many. */
+const SEARCHES_PER_CALL_MAX = 10
 
-/** An image or a minute of sound is about a thousand tokens, whatever its bytes; so many bytes of text are as many. */
-const PART_BYTES = 4_000
+/** An image or a minute of sound is about a thousand tokens, whatever its size in bytes; so is this much text. */
+const BYTES_PER_MEDIA_PART = 4_000
 
-/** Fields of a part whose texts are all that the model reads of it. */
-const textFields = new Set([
-  ...['text', 'thought', 'thoughtSignature', 'functionCall', 'executableCode', 'codeExecutionResult'],
-  ...['toolCall', 'partMetadata', 'speechMetadata'],
+/** Fields of a part that hold nothing but text for the model. */
+const TEXT_PART_FIELDS = new Set([
+  'text',
+  'thought',
+  'thoughtSignature',
+  'functionCall',
+  'executableCode',
+  'codeExecutionResult',
+  'toolCall',
+  'partMetadata',
+  'speechMetadata',
 ])
 
-/** One or a list of them: where Google takes a list it takes a single one, too. */
+/** Where Google accepts a list, it also accepts a single value. */
 export const asList = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
 
-/** `json` is in camelCase at its top. */
+/** The top-level fields of `json` are in camelCase. */
 export function weighInput(json: Json, bodyBytes: number): GeminiInput {
-  const tools = asList(json.tools).flatMap(toolNames)
+  const tools = asList(json.tools).flatMap(listToolNames)
   const config = isObject(json.generationConfig) ? camelFields(json.generationConfig) : {}
-  const fields = [...paidFields(json, READ), ...paidFields(config, CONFIG_READ)]
+  const fields = [...paidFields(json, REQUEST_FIELDS), ...paidFields(config, CONFIG_FIELDS)]
   const services = distinct([
-    ...tools.filter(name => !SEARCHES.has(name) && !CALLERS_TOOLS.has(name)).map(name => ({ name })),
+    ...tools.filter(name => !SEARCH_TOOLS.has(name) && !CLIENT_TOOLS.has(name)).map(name => ({ name })),
     ...fields,
   ])
-  const serves = tools.some(name => !CALLERS_TOOLS.has(name))
-  const weight = { media: 0, inline: 0 }
+  const runsServerTools = tools.some(name => !CLIENT_TOOLS.has(name))
+  const mediaCount = { media: 0, inline: 0 }
   for (const content of [...asList(json.contents), json.systemInstruction]) {
-    if (isObject(content)) for (const part of asList(content.parts)) weighPart(part, weight)
+    if (isObject(content)) for (const part of asList(content.parts)) addPart(part, mediaCount)
   }
   return {
-    textOnly: !serves && weight.media === 0 && !json.cachedContent && !json.continuationToken,
-    searchesMax: tools.some(name => SEARCHES.has(name)) ? SEARCHES_MAX : 0,
-    inputBytes: bodyBytes + weight.media * PART_BYTES - weight.inline,
+    textOnly: !runsServerTools && mediaCount.media === 0 && !json.cachedContent && !json.continuationToken,
+    searchesMax: tools.some(name => SEARCH_TOOLS.has(name)) ? SEARCHES_PER_CALL_MAX : 0,
+    inputBytes: bodyBytes + mediaCount.media * BYTES_PER_MEDIA_PART - mediaCount.inline,
     ...(services.length > 0 && { services }),
-    ...((serves || fields.some(runsAtProvider)) && { serverTools: true }),
+    ...((runsServerTools || fields.some(runsAtProvider)) && { serverTools: true }),
   }
 }
 
-interface Weight {
+interface MediaCount {
   media: number
   inline: number
 }
 
-function weighPart(part: unknown, weight: Weight): void {
+function addPart(part: unknown, mediaCount: MediaCount): void {
   if (!isObject(part)) return
   for (const name in part) {
     const field = camel(name)
-    if (field === 'functionResponse') weighResponse(part[name], weight)
-    else if (!textFields.has(field)) weighMedia(part[name], weight)
+    if (field === 'functionResponse') addResponse(part[name], mediaCount)
+    else if (!TEXT_PART_FIELDS.has(field)) addMedia(part[name], mediaCount)
   }
 }
 
-/** A result is text, but for what may lie beside it. */
-function weighResponse(response: unknown, weight: Weight): void {
-  if (isObject(response)) for (const part of asList(response.parts)) weighPart(part, weight)
+/** The response of a function is text; its `parts` may hold media. */
+function addResponse(response: unknown, mediaCount: MediaCount): void {
+  if (isObject(response)) for (const part of asList(response.parts)) addPart(part, mediaCount)
 }
 
-function weighMedia(media: unknown, weight: Weight): void {
-  weight.media++
-  if (isObject(media) && typeof media.data === 'string') weight.inline += media.data.length
+function addMedia(media: unknown, mediaCount: MediaCount): void {
+  mediaCount.media++
+  if (isObject(media) && typeof media.data === 'string') mediaCount.inline += media.data.length
 }
 
-/** Functions run at the caller's. Whatever else is a tool runs at the provider's, and adds what it finds. */
-const CALLERS_TOOLS: ReadonlySet<string> = new Set(['functionDeclarations', 'computerUse'])
+/** Tools that the caller runs. The provider runs all other tools, and adds their results to the model's input. */
+const CLIENT_TOOLS: ReadonlySet<string> = new Set(['functionDeclarations', 'computerUse'])
 
-/** Tools that search the web at the price of a search. */
-const SEARCHES: ReadonlySet<string> = new Set(['googleSearch', 'googleSearchRetrieval'])
+/** Web search tools, which are billed per search. */
+const SEARCH_TOOLS: ReadonlySet<string> = new Set(['googleSearch', 'googleSearchRetrieval'])
 
-const READ: FieldsRead = { judged: ['serviceTier'], known: new Set(Object.keys(requestTable)) }
-const CONFIG_READ: FieldsRead = { judged: [], known: new Set(Object.keys(configTable)) }
+const REQUEST_FIELDS: FieldsRead = { judged: ['serviceTier'], known: new Set(Object.keys(requestTable)) }
+const CONFIG_FIELDS: FieldsRead = { judged: [], known: new Set(Object.keys(configTable)) }
 
-/** Of an object that is a tool, or several. */
-function toolNames(tool: unknown): readonly string[] {
+/** One object of `tools` may hold several tools, each under its own field. */
+function listToolNames(tool: unknown): readonly string[] {
   if (!isObject(tool)) return ['tools']
   const fields = camelFields(tool)
   return Object.keys(fields)

@@ -1,4 +1,4 @@
-// How likely each token was, both ways.
+// Reads and writes the log probabilities of tokens.
 
 import type { TokenProb } from '../neutral/answer.ts'
 import { isObject } from '../request/json-object.ts'
@@ -11,13 +11,13 @@ function readToken(value: unknown): Omit<TokenProb, 'top'> | undefined {
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as readonly unknown[]) : [])
 
-/** Undefined where none are told. */
+/** Undefined for an answer without log probabilities. */
 export function readLogprobs(result: unknown): readonly TokenProb[] | undefined {
   if (!isObject(result) || !Array.isArray(result.chosenCandidates)) return undefined
-  const tops = listOf(result.topCandidates)
+  const alternatives = listOf(result.topCandidates)
   return (result.chosenCandidates as readonly unknown[]).flatMap((chosen, index) => {
     const token = readToken(chosen)
-    const others = tops[index]
+    const others = alternatives[index]
     const top = listOf(isObject(others) ? others.candidates : undefined).flatMap(other => readToken(other) ?? [])
     return token === undefined ? [] : [top.length === 0 ? token : { ...token, top }]
   })
@@ -26,9 +26,9 @@ export function readLogprobs(result: unknown): readonly TokenProb[] | undefined 
 const writeToken = ({ token, logprob }: Omit<TokenProb, 'top'>): Json => ({ token, logProbability: logprob })
 
 export function writeLogprobs(tokens: readonly TokenProb[]): Json {
-  const tops = tokens.some(({ top }) => top !== undefined && top.length > 0)
+  const hasTop = tokens.some(({ top }) => top !== undefined && top.length > 0)
   return {
     chosenCandidates: tokens.map(writeToken),
-    ...(tops && { topCandidates: tokens.map(({ top = [] }) => ({ candidates: top.map(writeToken) })) }),
+    ...(hasTop && { topCandidates: tokens.map(({ top = [] }) => ({ candidates: top.map(writeToken) })) }),
   }
 }

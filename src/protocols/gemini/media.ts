@@ -1,4 +1,4 @@
-// Images, sounds, films and documents, in both directions.
+// Reads and writes media parts: images, audio, video and documents.
 
 import { Refusal } from '../../base/errors.ts'
 import type { MediaPart, Source } from '../neutral/conversation.ts'
@@ -8,12 +8,12 @@ import type { Json } from '../request/json-type.ts'
 
 const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/
 const GOOGLE_FILE = /^(?:https:\/\/generativelanguage\.googleapis\.com\/|gs:\/\/|files\/)/
-const FILM_URL = /^https:\/\/(?:(?:www\.|m\.)?youtube\.com\/|youtu\.be\/)/
-const WEB = /^https?:\/\//i
+const YOUTUBE_URL = /^https:\/\/(?:(?:www\.|m\.)?youtube\.com\/|youtu\.be\/)/
+const WEB_URL = /^https?:\/\//i
 
-/** Whether what lies there must be fetched, because the provider would not: all but what Google itself keeps. */
+/** Whether the gateway must fetch a URL and send its content: Google fetches only its own files and YouTube videos. */
 export function needsInline(source: Source): boolean {
-  return source.at === 'url' && WEB.test(source.url) && !GOOGLE_FILE.test(source.url) && !FILM_URL.test(source.url)
+  return source.at === 'url' && WEB_URL.test(source.url) && !GOOGLE_FILE.test(source.url) && !YOUTUBE_URL.test(source.url)
 }
 
 function kindOfMime(mime: string | undefined): MediaPart['kind'] {
@@ -21,7 +21,7 @@ function kindOfMime(mime: string | undefined): MediaPart['kind'] {
   return family === 'image' || family === 'audio' || family === 'video' ? family : 'file'
 }
 
-/** `data` is in camelCase. Throws a Refusal. */
+/** The field names of `data` are in camelCase. Throws a Refusal. */
 export function readInline(data: Json, path: string): MediaPart {
   const [base64, mime] = [optional(data, 'data', 'text'), optional(data, 'mimeType', 'text')]
   if (base64 === undefined || !BASE64.test(base64)) throw invalid(`${path}.data`, 'must be base64')
@@ -31,28 +31,28 @@ export function readInline(data: Json, path: string): MediaPart {
   return { kind: kindOfMime(mime), source, ...(name !== undefined && { name }) }
 }
 
-/** Google takes the alphabet of addresses, too; others do not. */
+/** Google also accepts base64 in the URL-safe alphabet; other providers do not. */
 const standardBase64 = (text: string): string =>
   /[-_]/.test(text) ? text.replaceAll('-', '+').replaceAll('_', '/') : text
 
-/** `data` is in camelCase. Throws a Refusal. */
+/** The field names of `data` are in camelCase. Throws a Refusal. */
 export function readFile(data: Json, path: string): MediaPart {
   const [uri, given] = [optional(data, 'fileUri', 'text'), optional(data, 'mimeType', 'text')]
-  if (uri === undefined || uri === '') throw invalid(`${path}.fileUri`, 'must be an address')
+  if (uri === undefined || uri === '') throw invalid(`${path}.fileUri`, 'must be a URL or the name of a file')
   const name = optional(data, 'displayName', 'text')
   const mime = given === undefined || given === '' ? {} : { mime: given }
-  const isWeb = WEB.test(uri) && !GOOGLE_FILE.test(uri)
-  const source: Source = isWeb ? { at: 'url', url: uri, ...mime } : { at: 'provider', id: uri, ...mime }
-  const kind = mime.mime === undefined && FILM_URL.test(uri) ? 'video' : kindOfMime(mime.mime)
+  const isWebUrl = WEB_URL.test(uri) && !GOOGLE_FILE.test(uri)
+  const source: Source = isWebUrl ? { at: 'url', url: uri, ...mime } : { at: 'provider', id: uri, ...mime }
+  const kind = mime.mime === undefined && YOUTUBE_URL.test(uri) ? 'video' : kindOfMime(mime.mime)
   return { kind, source, ...(name !== undefined && { name }) }
 }
 
-/** A part, or what stands in one of a result. Throws a Refusal for what cannot be sent. */
+/** Writes a part, of a message or of a function response. Throws a Refusal for media that cannot be sent. */
 export function writeMedia(part: MediaPart, target: Pick<ConversationTarget, 'media' | 'traits'>): Json {
   const { kind, source } = part
   const { reads } = target.traits
   if (source.at === 'text') return { text: source.text }
-  if (reads !== undefined && !reads.includes(kind)) throw invalid(kind, 'is not read by this model')
+  if (reads !== undefined && !reads.includes(kind)) throw invalid(kind, 'cannot be read by this model')
   if (source.at === 'inline') return { inlineData: { mimeType: source.mime, data: source.base64 } }
   const address = source.at === 'url' ? source.url : source.id
   if (source.at === 'url' && needsInline(source)) {
@@ -60,6 +60,6 @@ export function writeMedia(part: MediaPart, target: Pick<ConversationTarget, 'me
     if (found === undefined) throw new Refusal('media_unreachable', kind, { param: kind })
     return { inlineData: { mimeType: found.mime, data: found.base64 } }
   }
-  if (!GOOGLE_FILE.test(address) && !FILM_URL.test(address)) throw invalid(kind, 'is kept by another provider')
+  if (!GOOGLE_FILE.test(address) && !YOUTUBE_URL.test(address)) throw invalid(kind, 'is a file of another provider: send its content instead')
   return { fileData: { fileUri: address, ...(source.mime !== undefined && { mimeType: source.mime }) } }
 }

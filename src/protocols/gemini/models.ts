@@ -1,21 +1,21 @@
-// Lists of models, as Google's clients read them.
+// Writes lists of models in the form that Google's clients read.
 
 import type { ListedModel } from '../listed-model.ts'
 import type { Verb } from './path.ts'
 
-const talkMethods: readonly Verb[] = ['generateContent', 'streamGenerateContent', 'countTokens']
-const embedMethods: readonly Verb[] = ['embedContent', 'batchEmbedContents', 'countTokens']
+const GENERATION_METHODS: readonly Verb[] = ['generateContent', 'streamGenerateContent', 'countTokens']
+const EMBEDDING_METHODS: readonly Verb[] = ['embedContent', 'batchEmbedContents', 'countTokens']
 
-/** What of this dialect is served for it. */
-function methodsOf({ sideOnly }: ListedModel): readonly Verb[] {
-  if (sideOnly === undefined) return talkMethods
-  return sideOnly.some(dialect => EMBEDS.test(dialect)) ? embedMethods : []
+/** The methods of this dialect that the gateway serves for a model. */
+function listMethods({ sideOnly }: ListedModel): readonly Verb[] {
+  if (sideOnly === undefined) return GENERATION_METHODS
+  return sideOnly.some(dialect => EMBEDDINGS_DIALECT.test(dialect)) ? EMBEDDING_METHODS : []
 }
 
-/** Dialects of vectors of texts, which are translated into each other. */
-const EMBEDS = /^(openai|ark)-embeddings$|^gemini-(batch-)?embed$/
+/** Dialects of embeddings, which the gateway translates into each other. */
+const EMBEDDINGS_DIALECT = /^(openai|ark)-embeddings$|^gemini-(batch-)?embed$/
 
-function modelOf(model: ListedModel): object {
+function buildModel(model: ListedModel): object {
   const { id, name, contextTokens, outputTokensMax, traits } = model
   return {
     name: `models/${id}`,
@@ -23,18 +23,18 @@ function modelOf(model: ListedModel): object {
     displayName: name,
     ...(contextTokens !== undefined && { inputTokenLimit: contextTokens }),
     ...(outputTokensMax !== undefined && { outputTokenLimit: outputTokensMax }),
-    supportedGenerationMethods: methodsOf(model),
+    supportedGenerationMethods: listMethods(model),
     ...(traits?.thinking !== undefined && { thinking: traits.thinking !== 'none' }),
   }
 }
 
-export const writeModel = (model: ListedModel): string => JSON.stringify(modelOf(model))
+export const writeModel = (model: ListedModel): string => JSON.stringify(buildModel(model))
 
 export interface ModelPage {
-  /** The list goes on behind it; absent at its end. */
+  /** The token of the next page; absent on the last page. */
   readonly nextPageToken?: string
 }
 
 export function writeModelList(models: readonly ListedModel[], { nextPageToken }: ModelPage): string {
-  return JSON.stringify({ models: models.map(modelOf), ...(nextPageToken !== undefined && { nextPageToken }) })
+  return JSON.stringify({ models: models.map(buildModel), ...(nextPageToken !== undefined && { nextPageToken }) })
 }

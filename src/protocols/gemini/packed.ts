@@ -1,5 +1,5 @@
-// Takes out of a native request what we packed into it: reasoning state of another provider, carried through this
-// dialect. Google would refuse it.
+// Removes packed reasoning state from a native request. The gateway packs reasoning state of other providers into
+// thought signatures when it answers in this dialect; Google would refuse such a signature.
 
 import type { CallTarget } from '../neutral/call.ts'
 import { packedMark, packSealed, unpackSealed } from '../neutral/reasoning-state.ts'
@@ -8,36 +8,39 @@ import type { Json } from '../request/json-type.ts'
 import { asList } from './input.ts'
 import { camelFields } from './spelling.ts'
 
-/** What Google documents for a call whose signature is lost. */
+/** The value that Google documents for a function call whose signature is lost. */
 export const LOST_SIGNATURE = 'skip_thought_signature_validator'
 
-/** What a call is given that no provider signed; for Google it becomes the word above. */
+/** The signature of a function call that no provider signed; requests to Google replace it by `LOST_SIGNATURE`. */
 export const UNSIGNED = packSealed({ form: 'thought', value: '' })
 
-/** Other words that stand for a signature and are none. */
+/** Placeholders that clients send instead of a signature. */
 export const noSignatures: readonly unknown[] = [LOST_SIGNATURE, 'context_engineering_is_the_way_to_go', '', UNSIGNED]
 
-type NativeTarget = Pick<CallTarget, 'origin' | 'losses'>
+type StateTarget = Pick<CallTarget, 'origin' | 'losses'>
 
-/** `json` is in camelCase at its top. What was packed for this very origin is given back to it. */
-export function withoutPacked(json: Json, target: NativeTarget): Json {
+/**
+ * The top-level fields of `json` are in camelCase. State that was made by the target's own origin is unpacked and sent;
+ * all other packed state is removed.
+ */
+export function withoutPacked(json: Json, target: StateTarget): Json {
   const contents = asList(json.contents).flatMap((content): readonly unknown[] => {
     if (!isObject(content)) return [content]
     const parts = asList(content.parts)
-    const kept = parts.flatMap(part => cleanPart(part, target))
-    return kept.length > 0 || parts.length === 0 ? [{ ...content, parts: kept }] : []
+    const cleaned = parts.flatMap(part => cleanPart(part, target))
+    return cleaned.length > 0 || parts.length === 0 ? [{ ...content, parts: cleaned }] : []
   })
   return { ...json, contents }
 }
 
-function cleanPart(given: unknown, { origin, losses }: NativeTarget): readonly unknown[] {
+function cleanPart(given: unknown, { origin, losses }: StateTarget): readonly unknown[] {
   if (!isObject(given)) return [given]
   const part = camelFields(given)
   const { thoughtSignature: signature, ...rest } = part
   if (typeof signature !== 'string' || !signature.startsWith(packedMark)) return [given]
   const sealed = unpackSealed(signature)
-  const isOwn = sealed?.form === 'thought' && origin !== undefined && sealed.origin === origin
-  if (isOwn) return [{ ...rest, thoughtSignature: sealed.value }]
+  const isFromTarget = sealed?.form === 'thought' && origin !== undefined && sealed.origin === origin
+  if (isFromTarget) return [{ ...rest, thoughtSignature: sealed.value }]
   if (signature !== UNSIGNED) losses?.add('reasoning_state')
   if (part.functionCall !== undefined) return [{ ...rest, thoughtSignature: LOST_SIGNATURE }]
   const isEmpty = part.text === '' || Object.keys(rest).every(name => name === 'thought')

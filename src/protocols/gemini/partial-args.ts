@@ -1,4 +1,5 @@
-// The arguments of a call that come in pieces: each names its place by a JSONPath, and a text may come in several.
+// Collects the arguments of a function call that arrives in pieces. Each piece names its position by a JSONPath, and a
+// string may arrive in several pieces.
 
 import { bounds } from '../../base/bounds.ts'
 import { isObject } from '../request/json-object.ts'
@@ -7,39 +8,39 @@ import type { Json } from '../request/json-type.ts'
 type Leaf = string | number | boolean | null
 type Node = Leaf | Map<string, Node> | Node[]
 
-/** Deeper and longer than any arguments are. */
+/** Limits on depth and list length, beyond any real arguments. */
 const STEPS_MAX = 64
 const INDEX_MAX = 10_000
 
 export class PartialArgs {
   readonly #root = new Map<string, Node>()
-  /** Texts that go on, by their paths. */
-  readonly #growing = new Set<string>()
+  /** The paths of strings whose last piece has not arrived. */
+  readonly #continuing = new Set<string>()
   #chars = 0
 
-  /** False for a piece that cannot be put anywhere. */
+  /** False for a piece that is invalid or does not fit the pieces before it. */
   take(piece: unknown): boolean {
     if (!isObject(piece) || typeof piece.jsonPath !== 'string') return false
     const { jsonPath: path } = piece
-    const steps = stepsOf(path)
-    const value = valueOf(piece)
+    const steps = parsePath(path)
+    const value = readValue(piece)
     if (steps === undefined || value === undefined) return false
     this.#chars += path.length + (typeof value === 'string' ? value.length : 8)
     if (this.#chars > bounds.frameBytesMax) return false
-    const goesOn = this.#growing.has(path)
-    if (piece.willContinue === true) this.#growing.add(path)
-    else this.#growing.delete(path)
-    const grown = (old: Node | undefined): Leaf =>
-      goesOn && typeof old === 'string' && typeof value === 'string' ? old + value : value
-    return put(this.#root, steps, grown)
+    const continues = this.#continuing.has(path)
+    if (piece.willContinue === true) this.#continuing.add(path)
+    else this.#continuing.delete(path)
+    const nextValue = (old: Node | undefined): Leaf =>
+      continues && typeof old === 'string' && typeof value === 'string' ? old + value : value
+    return setAt(this.#root, steps, nextValue)
   }
 
-  /** Fields that came whole. */
+  /** Adds fields that arrived whole. */
   add(args: Json): void {
-    for (const name of Object.keys(args)) this.#root.set(name, nodeOf(args[name]))
+    for (const name of Object.keys(args)) this.#root.set(name, toNode(args[name]))
   }
 
-  /** As JSON. */
+  /** The arguments as JSON text. */
   get text(): string {
     return write(this.#root)
   }
@@ -47,8 +48,8 @@ export class PartialArgs {
 
 const STEP = /\.([^.[\]]+)|\[(\d{1,6})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/y
 
-/** Names and numbers, as in `$.places[0].name` or `$['a place']`. */
-function stepsOf(path: string): readonly (string | number)[] | undefined {
+/** Splits a path into names and indexes, for example `$.cities[0].name` or `$['a name']`. */
+function parsePath(path: string): readonly (string | number)[] | undefined {
   if (!path.startsWith('$')) return undefined
   const steps: (string | number)[] = []
   for (let at = 1; at < path.length; ) {
@@ -59,50 +60,50 @@ function stepsOf(path: string): readonly (string | number)[] | undefined {
     const quoted = single ?? double
     steps.push(name ?? (index === undefined ? quoted!.replace(/\\(.)/g, '$1') : Number(index)))
   }
-  const isFitting = steps.every(step => typeof step === 'string' || step <= INDEX_MAX)
-  return typeof steps[0] === 'string' && isFitting ? steps : undefined
+  const hasValidIndexes = steps.every(step => typeof step === 'string' || step <= INDEX_MAX)
+  return typeof steps[0] === 'string' && hasValidIndexes ? steps : undefined
 }
 
-function valueOf({ stringValue, numberValue, boolValue, nullValue }: Json): Leaf | undefined {
+function readValue({ stringValue, numberValue, boolValue, nullValue }: Json): Leaf | undefined {
   if (typeof stringValue === 'string') return stringValue
   if (typeof numberValue === 'number') return numberValue
   if (typeof boolValue === 'boolean') return boolValue
   return nullValue === undefined ? undefined : null
 }
 
-/** False where something else stands in the way. */
-function put(root: Node, steps: readonly (string | number)[], change: (old: Node | undefined) => Leaf): boolean {
-  let place: Node = root
+/** Sets the value at a path, and creates the containers on the way. False where the path meets a value of another type. */
+function setAt(root: Node, steps: readonly (string | number)[], change: (old: Node | undefined) => Leaf): boolean {
+  let container: Node = root
   for (let at = 0; at < steps.length; at++) {
     const [step, next] = [steps[at]!, steps[at + 1]]
-    const old = childOf(place, step)
-    const fresh = (): Node => (typeof next === 'number' ? [] : new Map<string, Node>())
-    const child: Node = next === undefined ? change(old) : isPlace(old) ? old : fresh()
-    if (!setChild(place, step, child)) return false
-    place = child
+    const old = childOf(container, step)
+    const createContainer = (): Node => (typeof next === 'number' ? [] : new Map<string, Node>())
+    const child: Node = next === undefined ? change(old) : isContainer(old) ? old : createContainer()
+    if (!setChild(container, step, child)) return false
+    container = child
   }
   return true
 }
 
-const isPlace = (node: Node | undefined): node is Map<string, Node> | Node[] =>
+const isContainer = (node: Node | undefined): node is Map<string, Node> | Node[] =>
   typeof node === 'object' && node !== null
 
-function childOf(place: Node, step: string | number): Node | undefined {
-  if (place instanceof Map) return place.get(String(step))
-  return Array.isArray(place) && typeof step === 'number' ? place[step] : undefined
+function childOf(container: Node, step: string | number): Node | undefined {
+  if (container instanceof Map) return container.get(String(step))
+  return Array.isArray(container) && typeof step === 'number' ? container[step] : undefined
 }
 
-function setChild(place: Node, step: string | number, child: Node): boolean {
-  if (place instanceof Map) return place.set(String(step), child) !== undefined
-  if (!Array.isArray(place) || typeof step !== 'number') return false
-  while (place.length < step) place.push(null)
-  place[step] = child
+function setChild(container: Node, step: string | number, child: Node): boolean {
+  if (container instanceof Map) return container.set(String(step), child) !== undefined
+  if (!Array.isArray(container) || typeof step !== 'number') return false
+  while (container.length < step) container.push(null)
+  container[step] = child
   return true
 }
 
-function nodeOf(value: unknown): Node {
-  if (Array.isArray(value)) return value.map(nodeOf)
-  if (isObject(value)) return new Map(Object.keys(value).map(name => [name, nodeOf(value[name])]))
+function toNode(value: unknown): Node {
+  if (Array.isArray(value)) return value.map(toNode)
+  if (isObject(value)) return new Map(Object.keys(value).map(name => [name, toNode(value[name])]))
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean' ? value : null
 }
 

@@ -1,5 +1,5 @@
-// Google puts the model and the method into the path: `/v1beta/models/<provider>/<model>:<verb>`, which its clients
-// write with and without `models/`. A model's name may hold colons, so the last one is the verb's.
+// Google's paths hold the model and the method: `/v1beta/models/<provider>/<model>:<method>`; clients may leave out
+// `models/`. A model name may contain colons, so the method follows the last colon.
 
 import { Refusal } from '../../base/errors.ts'
 
@@ -20,26 +20,29 @@ export interface GeminiPath {
   readonly verb: Verb
 }
 
-const HEAD = /^\/(v1(?:beta|alpha)?)\//
+const VERSION_PREFIX = /^\/(v1(?:beta|alpha)?)\//
 const COLLECTION = /^(?:models|tunedModels)\//
-/** What is still encoded was encoded twice; what is more than a path would be read as such further on. */
-const STRANGE = /%2f|[?&#\\\p{Cc}]/iu
+/** A slash that is still encoded was encoded twice. The other characters could change the URL of the upstream request. */
+const UNSAFE = /%2f|[?&#\\\p{Cc}]/iu
 const PATH_CHARS_MAX = 1_024
 
-/** `path` is percent-decoded once. Undefined for what is no call of this dialect. Throws a Refusal. */
+/**
+ * Reads a path that is percent-decoded once. Undefined for a path that is no call of this dialect. Throws a Refusal for
+ * an unsafe model name.
+ */
 export function readPath(path: string): GeminiPath | undefined {
-  const head = HEAD.exec(path)
+  const prefix = VERSION_PREFIX.exec(path)
   const colon = path.lastIndexOf(':')
   const verb = verbs.find(name => name === path.slice(colon + 1))
-  if (head === null || colon < 0 || verb === undefined) return undefined
-  return { version: head[1]!, model: modelName(path.slice(head[0].length, colon)), verb }
+  if (prefix === null || colon < 0 || verb === undefined) return undefined
+  return { version: prefix[1]!, model: modelName(path.slice(prefix[0].length, colon)), verb }
 }
 
-/** Without the collection that it stands in. Throws a Refusal for what no model is called. */
-function modelName(named: string): string {
-  const name = named.replace(COLLECTION, '')
-  const isOdd = name.length > PATH_CHARS_MAX || STRANGE.test(name)
-  if (isOdd || name.split('/').some(segment => segment === '' || segment === '.' || segment.includes('..'))) {
+/** The model name without `models/` or `tunedModels/` before it. */
+function modelName(path: string): string {
+  const name = path.replace(COLLECTION, '')
+  const isUnsafe = name.length > PATH_CHARS_MAX || UNSAFE.test(name)
+  if (isUnsafe || name.split('/').some(segment => segment === '' || segment === '.' || segment.includes('..'))) {
     throw new Refusal('model_malformed', 'in the path', { param: 'model' })
   }
   return name

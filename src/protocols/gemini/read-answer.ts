@@ -1,5 +1,5 @@
-// An answer's meaning. A stream's chunks are answers themselves, each with the next parts; a whole answer is read as a
-// stream of one.
+// Reads answers into the neutral form. Each chunk of a stream has the form of an answer and holds the next parts, so a
+// whole answer is read as a stream of one chunk.
 
 import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerEvent, EventReader, Opening, TokenProb } from '../neutral/answer.ts'
@@ -20,41 +20,41 @@ import { partKinds, partTable } from './tables.ts'
 import { readUsage, withSearches } from './usage.ts'
 
 const CHOICES_MAX = 128
-/** So many chunks may tell of sources before a text is there. */
-const METADATA_MAX = 16
-/** So many parts wait behind a text. */
-const AFTER_TEXT_MAX = 64
+/** How many chunks with sources are kept until the text that they belong to has arrived. */
+const PENDING_METADATA_MAX = 16
+/** How many parts may wait while a text stays open for its citations. */
+const WAITING_PARTS_MAX = 64
 
 interface Choice {
   readonly number: number
-  /** The part that grows. */
+  /** The part that is being received. */
   open: { readonly index: number; readonly part: 'text' | 'reasoning' } | undefined
   cited: CitedText
   readonly seen: Set<string>
-  /** What tells of sources and has not been used yet: the text that it is about may not even have begun. */
+  /** Metadata with sources that are not emitted yet: their text may not even have begun. */
   metadata: Json[]
-  /** What follows the text that is open. The text stays open for the sources that come behind everything. */
-  after: (() => void)[]
+  /** Emits the parts after the open text, which stays open because its citations may arrive with the last chunk. */
+  waiting: (() => void)[]
   hasCalls: boolean
   hasWords: boolean
   hasParts: boolean
-  /** A call that comes in pieces. */
-  pending: Pending | undefined
+  /** A call whose arguments arrive in pieces. */
+  pending: PendingCall | undefined
   reason: unknown
-  /** For the next text. */
+  /** Log probabilities of the next text. */
   logprobs: readonly TokenProb[] | undefined
 }
 
 type NamedCall = Json & { readonly name: string }
 
-interface Pending {
+interface PendingCall {
   name: string
   id: unknown
   sealed: Sealed | undefined
   readonly args: PartialArgs
 }
 
-const unusable = (detail: string): Refusal => new Refusal('upstream_failed', detail)
+const unusableAnswer = (detail: string): Refusal => new Refusal('upstream_failed', detail)
 
 export function openReader(source: AnswerSource): EventReader {
   return new AnswerReader(source)
@@ -65,11 +65,11 @@ export function readWhole(json: unknown, source: AnswerSource): Answer {
   return collectAnswer([...reader.read(json), ...reader.end()])
 }
 
-const isChoice = (number: unknown): number is number =>
+const isChoiceNumber = (number: unknown): number is number =>
   Number.isSafeInteger(number) && (number as number) >= 0 && (number as number) < CHOICES_MAX
 
-/** Whether a piece with a name or an id of its own begins another call. */
-const isAnother = (pending: Pending, name: string, id: unknown): boolean =>
+/** Whether the name or id of a piece shows that it belongs to another call. */
+const isOtherCall = (pending: PendingCall, name: string, id: unknown): boolean =>
   (name !== '' && pending.name !== '' && name !== pending.name) ||
   (typeof id === 'string' && typeof pending.id === 'string' && id !== pending.id)
 
@@ -90,7 +90,7 @@ class AnswerReader implements EventReader {
 
   read(json: unknown): readonly AnswerEvent[] {
     const chunk = unwrapped(json)
-    if (!isObject(chunk)) throw unusable('an answer that is no object')
+    if (!isObject(chunk)) throw unusableAnswer('an answer that is no object')
     this.#events = []
     if (!this.#started) this.#start(chunk)
     noteAnswer(chunk, this.#source.notes.losses)
@@ -103,11 +103,11 @@ class AnswerReader implements EventReader {
     return this.#events
   }
 
-  /** The law puts all reasons behind all parts, so they wait until no part can come. */
+  /** Neutral events have all finish reasons after all parts, so the reasons wait until no part can follow. */
   end(): readonly AnswerEvent[] {
     this.#events = []
     if (!this.#started) this.#start({})
-    // Nothing but a word on the prompt, or not even that: it was blocked.
+    // An answer without candidates means that the prompt was blocked.
     if (this.#choices.size === 0) this.#choice(0).reason = 'SAFETY'
     if (this.#blocked) for (const choice of this.#choices.values()) choice.reason ??= 'SAFETY'
     for (const choice of this.#choices.values()) {
@@ -120,7 +120,7 @@ class AnswerReader implements EventReader {
       if (reason === 'CONTINUATION') this.#source.notes.losses.add('continuation')
       const has = { calls: hasCalls, words: hasWords }
       const ended = endedBy('gemini', reason, has, this.#source.notes)
-      // A reason that is new, and nothing beside it: whatever it is, it kept the model from answering.
+      // An unknown reason and no content: whatever the reason means, it kept the model from answering.
       const isBlocked = !hasParts && typeof reason === 'string' && !isListed('gemini', reason)
       this.#events.push({ kind: 'finish', choice: number, ...(isBlocked ? { finish: 'filtered' } : ended) })
     }
@@ -145,17 +145,26 @@ class AnswerReader implements EventReader {
   #choice(number: number): Choice {
     const known = this.#choices.get(number)
     if (known !== undefined) return known
-    const base = {
-      ...{ open: undefined, hasCalls: false, hasWords: false, hasParts: false, pending: undefined },
-      ...{ reason: undefined, logprobs: undefined },
+    const choice: Choice = {
+      number,
+      open: undefined,
+      cited: new CitedText(),
+      seen: new Set(),
+      metadata: [],
+      waiting: [],
+      hasCalls: false,
+      hasWords: false,
+      hasParts: false,
+      pending: undefined,
+      reason: undefined,
+      logprobs: undefined,
     }
-    const choice: Choice = { ...base, number, cited: new CitedText(), seen: new Set(), metadata: [], after: [] }
     this.#choices.set(number, choice)
     return choice
   }
 
   #readCandidate(candidate: Json, position: number): void {
-    const number = [candidate.index, position].find(isChoice)
+    const number = [candidate.index, position].find(isChoiceNumber)
     if (number === undefined) return
     const choice = this.#choice(number)
     const { content, finishReason } = candidate
@@ -177,33 +186,33 @@ class AnswerReader implements EventReader {
     if (isObject(functionCall)) return this.#readCall(choice, functionCall, sealed)
     this.#endCall(choice)
     const kind = Object.keys(part).find(name => name in partKinds && name !== 'text')
-    if (kind !== undefined) return this.#afterText(choice, () => this.#readOther(choice, part, kind))
+    if (kind !== undefined) return this.#runAfterText(choice, () => this.#emitWholePart(choice, part, kind))
     const isText = typeof text === 'string' && text !== ''
-    const what = Object.keys(part).find(name => !Object.hasOwn(partTable, name))
-    if (!isText && !isSigned && what !== undefined) {
-      return this.#afterText(choice, () => this.#readOther(choice, part, what))
+    const unknownField = Object.keys(part).find(name => !Object.hasOwn(partTable, name))
+    if (!isText && !isSigned && unknownField !== undefined) {
+      return this.#runAfterText(choice, () => this.#emitWholePart(choice, part, unknownField))
     }
-    if (isText) this.#grow(choice, thought === true ? 'reasoning' : 'text', text)
+    if (isText) this.#addText(choice, thought === true ? 'reasoning' : 'text', text)
     if (sealed === undefined) return
-    // A text has no place for a seal of its own.
-    this.#afterText(choice, () => {
+    // A neutral text part cannot carry reasoning state, so the state becomes a reasoning part of its own.
+    this.#runAfterText(choice, () => {
       if (choice.open?.part !== 'reasoning') this.#openPart(choice, { part: 'reasoning' })
       this.#close(choice, sealed)
     })
   }
 
-  /** Now, or when the text that is open is closed. */
-  #afterText(choice: Choice, make: () => void): void {
-    if (choice.open?.part !== 'text') return make()
-    choice.after.push(make)
-    if (choice.after.length >= AFTER_TEXT_MAX) this.#close(choice)
+  /** Emits a part now, or when the open text is closed. */
+  #runAfterText(choice: Choice, emit: () => void): void {
+    if (choice.open?.part !== 'text') return emit()
+    choice.waiting.push(emit)
+    if (choice.waiting.length >= WAITING_PARTS_MAX) this.#close(choice)
   }
 
-  #grow(choice: Choice, part: 'text' | 'reasoning', text: string): void {
-    if (choice.open?.part !== part || choice.after.length > 0) this.#openPart(choice, { part })
+  #addText(choice: Choice, part: 'text' | 'reasoning', text: string): void {
+    if (choice.open?.part !== part || choice.waiting.length > 0) this.#openPart(choice, { part })
     const { logprobs } = choice
-    const told = part === 'text' && logprobs !== undefined && logprobs.length > 0 ? { logprobs } : {}
-    this.#events.push({ kind: 'delta', index: choice.open!.index, text, ...told })
+    const hasLogprobs = part === 'text' && logprobs !== undefined && logprobs.length > 0
+    this.#events.push({ kind: 'delta', index: choice.open!.index, text, ...(hasLogprobs && { logprobs }) })
     if (part !== 'text') return
     choice.hasWords = true
     choice.logprobs = undefined
@@ -219,30 +228,30 @@ class AnswerReader implements EventReader {
     this.#events.push({ kind: 'open', index, choice: choice.number, ...opening })
   }
 
-  /** Thoughts without a signature say whose they are, so that no other upstream is given them as its own. */
+  /** Thoughts without a signature get a state with their origin, so that no other upstream gets them as its own. */
   #close(choice: Choice, signature?: Sealed): void {
     if (choice.open === undefined) return
     const { index, part } = choice.open
-    if (part === 'text') this.#cite(choice, index)
-    const shown = { origin: this.#source.origin, form: 'shown', value: '' } as const
-    const sealed = signature ?? (part === 'reasoning' ? shown : undefined)
+    if (part === 'text') this.#emitCitations(choice, index)
+    const unsigned = { origin: this.#source.origin, form: 'shown', value: '' } as const
+    const sealed = signature ?? (part === 'reasoning' ? unsigned : undefined)
     this.#events.push({ kind: 'close', index, ...(sealed !== undefined && { sealed }) })
     choice.open = undefined
-    for (const make of choice.after.splice(0)) make()
+    for (const emit of choice.waiting.splice(0)) emit()
   }
 
   #endChoice(choice: Choice): void {
     this.#close(choice)
-    this.#close(choice) // what came after the text, which may be open now
+    this.#close(choice) // a part that waited behind the text may be open now
     if (choice.metadata.length > 0) this.#source.notes.losses.add('citations')
   }
 
-  /** Whole, or a piece of one; the last piece of one may be empty. */
+  /** Reads a whole call or a piece of one. The last piece of a call may be empty. */
   #readCall(choice: Choice, call: Json, sealed: Sealed | undefined): void {
     const name = typeof call.name === 'string' ? call.name : ''
-    if (choice.pending !== undefined && isAnother(choice.pending, name, call.id)) this.#endCall(choice)
+    if (choice.pending !== undefined && isOtherCall(choice.pending, name, call.id)) this.#endCall(choice)
     const isPiece = call.willContinue === true || call.partialArgs !== undefined
-    if (choice.pending === undefined && !isPiece) return this.#tellCall(choice, call, sealed)
+    if (choice.pending === undefined && !isPiece) return this.#addCall(choice, call, sealed)
     choice.pending ??= { name, id: call.id, sealed, args: new PartialArgs() }
     const { pending } = choice
     pending.name ||= name
@@ -260,26 +269,26 @@ class AnswerReader implements EventReader {
     if (pending === undefined) return
     choice.pending = undefined
     const { name, id, args, sealed } = pending
-    this.#tellCall(choice, { name, id, args: JSON.parse(args.text) as unknown }, sealed)
+    this.#addCall(choice, { name, id, args: JSON.parse(args.text) as unknown }, sealed)
   }
 
-  #tellCall(choice: Choice, call: Json, sealed: Sealed | undefined): void {
+  #addCall(choice: Choice, call: Json, sealed: Sealed | undefined): void {
     if (typeof call.name !== 'string' || call.name === '') {
       if (Object.keys(call).length > 0) this.#source.notes.losses.add('function_call')
       return
     }
     const { schemaTool } = this.#source.notes
-    const given = isObject(call.args) ? call.args : {}
-    if (call.name === schemaTool) return this.#grow(choice, 'text', JSON.stringify(given))
+    const args = isObject(call.args) ? call.args : {}
+    if (call.name === schemaTool) return this.#addText(choice, 'text', JSON.stringify(args))
     choice.hasCalls = true
-    this.#afterText(choice, () => this.#writeCall(choice, call as NamedCall, sealed))
+    this.#runAfterText(choice, () => this.#emitCall(choice, call as NamedCall, sealed))
   }
 
-  #writeCall(choice: Choice, call: NamedCall, sealed: Sealed | undefined): void {
+  #emitCall(choice: Choice, call: NamedCall, sealed: Sealed | undefined): void {
     const { renamed, wrapped } = this.#source.notes
-    const given = isObject(call.args) ? call.args : {}
-    const isCustom = wrapped?.has(call.name) === true && typeof given.input === 'string'
-    const text = isCustom ? (given.input as string) : JSON.stringify(given)
+    const args = isObject(call.args) ? call.args : {}
+    const isCustom = wrapped?.has(call.name) === true && typeof args.input === 'string'
+    const text = isCustom ? (args.input as string) : JSON.stringify(args)
     const name = renamed.get(call.name) ?? call.name
     const isNamed = typeof call.id === 'string' && call.id !== '' && !this.#ids.has(call.id)
     const id = isNamed ? (call.id as string) : this.#source.mintCallId()
@@ -287,29 +296,36 @@ class AnswerReader implements EventReader {
     this.#close(choice)
     choice.hasParts = true
     const index = this.#parts++
-    const extras = { ...(isCustom && { custom: true }), ...(sealed !== undefined && { sealed }) }
-    this.#events.push({ kind: 'open', index, choice: choice.number, part: 'call', id, name, ...extras })
+    this.#events.push({
+      kind: 'open',
+      index,
+      choice: choice.number,
+      part: 'call',
+      id,
+      name,
+      ...(isCustom && { custom: true }),
+      ...(sealed !== undefined && { sealed }),
+    })
     this.#events.push({ kind: 'delta', index, text })
     this.#events.push({ kind: 'close', index })
   }
 
-  /** Comes in one piece. */
-  #readOther(choice: Choice, part: Json, kind: string): void {
+  /** Emits a part that arrives in one piece: media, or a kind that no other dialect knows. */
+  #emitWholePart(choice: Choice, part: Json, kind: string): void {
     this.#close(choice)
     choice.hasParts = true
     const [index, value] = [this.#parts++, part[kind]]
-    const head = { kind: 'whole', index, choice: choice.number } as const
     const isMedia = (kind === 'inlineData' || kind === 'fileData') && isObject(value)
     const media = isMedia ? this.#readMedia(kind, value) : undefined
     const native = { kind: 'native', dialect: 'gemini', what: kind, value: part } as const
-    this.#events.push({ ...head, part: media ?? native })
+    this.#events.push({ kind: 'whole', index, choice: choice.number, part: media ?? native })
   }
 
   #readMedia(kind: 'inlineData' | 'fileData', value: Json) {
     try {
       return (kind === 'inlineData' ? readInline : readFile)(value, kind)
     } catch {
-      return undefined // a picture that is none
+      return undefined // invalid media; the part is passed on as a native part
     }
   }
 
@@ -318,13 +334,13 @@ class AnswerReader implements EventReader {
     if (groundingMetadata !== undefined) this.#searched = [candidate]
     const metadata = { groundingMetadata, citationMetadata, urlContextMetadata }
     if (!namesSources(metadata)) return
-    // A stream may say it all again with each chunk; the last word is the fullest.
-    if (choice.metadata.length >= METADATA_MAX) choice.metadata.shift()
+    // Each chunk of a stream may repeat all metadata; the last one is the most complete, so the oldest is dropped.
+    if (choice.metadata.length >= PENDING_METADATA_MAX) choice.metadata.shift()
     choice.metadata.push(metadata)
   }
 
-  /** What is known of the sources of a text when it ends. */
-  #cite(choice: Choice, index: number): void {
+  /** Emits the citations of a text when the text ends, each once. */
+  #emitCitations(choice: Choice, index: number): void {
     for (const metadata of choice.metadata.splice(0)) {
       for (const citation of readCitations(metadata, choice.cited)) {
         const key = JSON.stringify(citation)

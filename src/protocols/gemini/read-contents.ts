@@ -1,5 +1,6 @@
-// The turns of a request. Google pairs a result with its call by the tool's name where neither has an id, so calls are
-// given ids here, the same ones for the same request: a provider's prompt cache must see the same text again.
+// Reads the contents of a request into turns. Google matches a result with its call by the tool's name where they have
+// no ids, so this file makes ids for such calls. The same request always gets the same ids, because a provider's prompt
+// cache must see the same text again.
 
 import type { Call } from '../neutral/call.ts'
 import type { MediaPart, Part, ResultPart, Role, TextPart, Turn } from '../neutral/conversation.ts'
@@ -17,7 +18,7 @@ import type { PartKind } from './tables.ts'
 import { callTable, contentTable, mediaTable, partKinds, partTable, resultTable } from './tables.ts'
 import { withThoughts } from './thoughts.ts'
 
-const roles: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
+const ROLE_BY_NAME: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
   [undefined, 'user'],
   ['user', 'user'],
   ['function', 'user'],
@@ -26,24 +27,24 @@ const roles: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
 
 type Detail = NonNullable<MediaPart['detail']>
 
-const details: ReadonlyMap<unknown, Detail> = new Map<unknown, Detail>([
+const DETAIL_BY_RESOLUTION: ReadonlyMap<unknown, Detail> = new Map<unknown, Detail>([
   ['MEDIA_RESOLUTION_LOW', 'low'],
   ['MEDIA_RESOLUTION_MEDIUM', 'auto'],
   ['MEDIA_RESOLUTION_HIGH', 'high'],
   ['MEDIA_RESOLUTION_ULTRA_HIGH', 'original'],
 ])
 
-export const readDetail = (resolution: unknown): Detail | undefined => details.get(resolution)
+export const readDetail = (resolution: unknown): Detail | undefined => DETAIL_BY_RESOLUTION.get(resolution)
 
 export class ContentsReader {
-  /** Fields that are not carried. */
+  /** Fields that the neutral conversation cannot carry. */
   readonly unread = new Set<string>()
-  /** For images that say nothing of it themselves. */
+  /** The detail of images that have no resolution of their own. */
   readonly #detail: Detail | undefined
   readonly #ids = new Set<string>()
-  /** Calls that wait for their results, by the name of their tool. */
-  readonly #waiting = new Map<string, Set<string>>()
-  #minted = 0
+  /** The ids of calls without a result so far, by the name of their tool. */
+  readonly #openCalls = new Map<string, Set<string>>()
+  #idsMade = 0
 
   readonly #recall: NonNullable<Call['recall']>
 
@@ -65,13 +66,13 @@ export class ContentsReader {
 
   readContents(contents: readonly unknown[]): readonly Turn[] {
     for (const content of contents) if (isObject(content)) this.#noteIds(content)
-    const turns = steps(contents.flatMap((content, index) => this.#readContent(content, `contents[${index}]`)))
+    const turns = mergeModelTurns(contents.flatMap((content, index) => this.#readContent(content, `contents[${index}]`)))
     return turns.map(turn =>
       turn.role === 'assistant' ? { ...turn, parts: withThoughts(turn.parts, this.#recall) } : turn,
     )
   }
 
-  /** So that no id that is made here is one that stands there. */
+  /** Remembers the ids in the request, so that no generated id equals one of them. */
   #noteIds(content: Json): void {
     for (const part of asList(content.parts)) {
       const call = isObject(part) ? (part.functionCall ?? part.function_call) : undefined
@@ -79,9 +80,9 @@ export class ContentsReader {
     }
   }
 
-  #mintId(): string {
+  #makeId(): string {
     for (;;) {
-      const id = `call_${++this.#minted}`
+      const id = `call_${++this.#idsMade}`
       if (!this.#ids.has(id)) return id
     }
   }
@@ -89,29 +90,29 @@ export class ContentsReader {
   #readContent(content: unknown, path: string): readonly Turn[] {
     if (!isObject(content)) throw invalid(path, 'must be an object with parts')
     for (const field of unreadFields(content, contentTable, 'contents')) this.unread.add(field)
-    const role = roles.get(content.role ?? undefined)
+    const role = ROLE_BY_NAME.get(content.role ?? undefined)
     if (role === undefined) throw invalid(`${path}.role`, 'must be "user" or "model"')
     const parts = asList(content.parts).flatMap((part, index) => this.#readPart(part, `${path}.parts[${index}]`))
     return role === 'assistant' ? [{ role, parts }] : splitResults(parts)
   }
 
-  #readPart(given: unknown, path: string): readonly Part[] {
-    if (!isObject(given)) throw invalid(path, 'must be an object')
-    const part = camelFields(given, path)
+  #readPart(partJson: unknown, path: string): readonly Part[] {
+    if (!isObject(partJson)) throw invalid(path, 'must be an object')
+    const part = camelFields(partJson, path)
     for (const field of unreadFields(part, partTable, 'contents.parts')) this.unread.add(field)
     const kinds = (Object.keys(partKinds) as PartKind[]).filter(name => (part[name] ?? undefined) !== undefined)
-    if (kinds.length > 1) throw invalid(path, 'must hold one kind of content')
+    if (kinds.length > 1) throw invalid(path, 'must have only one kind of content')
     const sealed = readSeal(part.thoughtSignature)
     const [kind] = kinds
-    const unknown = kind ?? (sealed ? undefined : Object.keys(part).find(name => !Object.hasOwn(partTable, name)))
-    if (kind === undefined && unknown !== undefined) {
-      return [{ kind: 'native', dialect: 'gemini', what: unknown, value: given }]
+    const unknownField = kind ?? (sealed ? undefined : Object.keys(part).find(name => !Object.hasOwn(partTable, name)))
+    if (kind === undefined && unknownField !== undefined) {
+      return [{ kind: 'native', dialect: 'gemini', what: unknownField, value: partJson }]
     }
     if (kind === undefined || kind === 'text') return readText(part, sealed, path)
     if (kind === 'functionCall') return [this.#readCall(part, sealed, path)]
     if (kind === 'functionResponse') return [this.#readResult(part, path)]
     if (kind === 'inlineData' || kind === 'fileData') return [this.#readMedia(part, kind, path)]
-    return [{ kind: 'native', dialect: 'gemini', what: kind, value: given }]
+    return [{ kind: 'native', dialect: 'gemini', what: kind, value: partJson }]
   }
 
   #readMedia(part: Json, kind: 'inlineData' | 'fileData', path: string): MediaPart {
@@ -121,8 +122,8 @@ export class ContentsReader {
     const resolution = part.mediaResolution
     const own = isObject(resolution) ? readDetail(resolution.level) : readDetail(resolution)
     const detail = own ?? this.#detail
-    const given = isObject(resolution) ? resolution.level : resolution
-    if (given !== undefined && given !== null && (own === undefined || media.kind !== 'image')) {
+    const level = isObject(resolution) ? resolution.level : resolution
+    if (level !== undefined && level !== null && (own === undefined || media.kind !== 'image')) {
       this.unread.add('contents.parts.mediaResolution')
     }
     if (media.kind !== 'image' && this.#detail !== undefined) this.unread.add('generationConfig.mediaResolution')
@@ -134,9 +135,9 @@ export class ContentsReader {
     for (const field of unreadFields(call, callTable, 'contents.parts.functionCall')) this.unread.add(field)
     const name = requireName(call, `${path}.functionCall.name`)
     const args = optional(call, 'args', 'object') ?? {}
-    const id = optional(call, 'id', 'text') || this.#mintId()
-    const waiting = this.#waiting.get(name)
-    if (waiting === undefined) this.#waiting.set(name, new Set([id]))
+    const id = optional(call, 'id', 'text') || this.#makeId()
+    const waiting = this.#openCalls.get(name)
+    if (waiting === undefined) this.#openCalls.set(name, new Set([id]))
     else waiting.add(id)
     return { kind: 'call', id, name, arguments: JSON.stringify(args), ...(sealed !== undefined && { sealed }) }
   }
@@ -145,21 +146,21 @@ export class ContentsReader {
     const result = camelFields(optional(part, 'functionResponse', 'object')!, `${path}.functionResponse`)
     for (const field of unreadFields(result, resultTable, 'contents.parts.functionResponse')) this.unread.add(field)
     const name = requireName(result, `${path}.functionResponse.name`)
-    const callId = this.#answered(name, optional(result, 'id', 'text'))
+    const callId = this.#takeCallId(name, optional(result, 'id', 'text'))
     const { text, failed } = readResponse(optional(result, 'response', 'object') ?? {})
-    const beside = asList(result.parts).flatMap((inner, index) =>
+    const innerParts = asList(result.parts).flatMap((inner, index) =>
       this.#readPart(inner, `${path}.functionResponse.parts[${index}]`),
     )
-    const media = beside.filter((inner): inner is MediaPart | TextPart => inner.kind === 'text' || 'source' in inner)
+    const media = innerParts.filter((inner): inner is MediaPart | TextPart => inner.kind === 'text' || 'source' in inner)
     const parts = text === '' && media.length > 0 ? media : [{ kind: 'text', text } as const, ...media]
     return { kind: 'result', callId, name, parts, ...(failed && { failed }) }
   }
 
-  /** By the id if it is one of a call that waits, else the first call of that tool that does. */
-  #answered(name: string, id: string | undefined): string {
-    const waiting = this.#waiting.get(name)
+  /** The call that a result belongs to: the open call with this id, else the first open call of the tool. */
+  #takeCallId(name: string, id: string | undefined): string {
+    const waiting = this.#openCalls.get(name)
     const callId = id !== undefined && waiting?.has(id) ? id : waiting?.values().next().value
-    if (callId === undefined) return id || this.#mintId()
+    if (callId === undefined) return id || this.#makeId()
     waiting!.delete(callId)
     return callId
   }
@@ -172,11 +173,11 @@ function requireName(json: Json, path: string): string {
 
 function readText(part: Json, sealed: Sealed | undefined, path: string): readonly Part[] {
   const text = optional(part, 'text', 'text')
-  if (text === undefined && part.thoughtSignature === undefined) throw invalid(path, 'must hold some content')
+  if (text === undefined && part.thoughtSignature === undefined) throw invalid(path, 'must have some content')
   if (part.thought === true) return [{ kind: 'reasoning', text: text ?? '', ...(sealed !== undefined && { sealed }) }]
-  const said: readonly Part[] = text ? [{ kind: 'text', text }] : []
-  // A text has no place for a seal of its own.
-  return sealed === undefined ? said : [...said, { kind: 'reasoning', text: '', sealed }]
+  const textParts: readonly Part[] = text ? [{ kind: 'text', text }] : []
+  // A neutral text part cannot carry reasoning state, so the state becomes a reasoning part of its own.
+  return sealed === undefined ? textParts : [...textParts, { kind: 'reasoning', text: '', sealed }]
 }
 
 export function readSeal(signature: unknown): Sealed | undefined {
@@ -184,7 +185,7 @@ export function readSeal(signature: unknown): Sealed | undefined {
   return unpackSealed(signature) ?? { form: 'thought', value: signature }
 }
 
-/** A result that is one text is told as such; anything else as JSON. */
+/** Reads a result: as plain text if the response holds only one text, else as JSON. */
 function readResponse(response: Json): { readonly text: string; readonly failed: boolean } {
   const [name, ...others] = Object.keys(response)
   const value = name === undefined ? undefined : response[name]
@@ -194,21 +195,21 @@ function readResponse(response: Json): { readonly text: string; readonly failed:
   return { text: JSON.stringify(isPlain && failed ? value : response), failed }
 }
 
-/** What came in crumbs, as the parts of a stream do, is one again: a signature signs all that was thought before it. */
-function joined(parts: readonly Part[]): readonly Part[] {
-  const whole: Part[] = []
+/** Joins neighbouring texts, as from a stream, and neighbouring thoughts, because a signature signs all thoughts before it. */
+function joinParts(parts: readonly Part[]): readonly Part[] {
+  const merged: Part[] = []
   for (const part of parts) {
-    const last = whole.at(-1)
+    const last = merged.at(-1)
     if (part.kind === 'text' && last?.kind === 'text') {
-      whole[whole.length - 1] = { ...last, text: last.text + part.text }
+      merged[merged.length - 1] = { ...last, text: last.text + part.text }
     } else if (part.kind === 'reasoning' && last?.kind === 'reasoning' && last.sealed === undefined) {
-      whole[whole.length - 1] = { ...part, text: last.text + part.text }
-    } else whole.push(part)
+      merged[merged.length - 1] = { ...part, text: last.text + part.text }
+    } else merged.push(part)
   }
-  return whole
+  return merged
 }
 
-/** Results are turns of their own. */
+/** Splits a content into turns, because results are turns of their own in the neutral conversation. */
 function splitResults(parts: readonly Part[]): readonly Turn[] {
   const turns: { role: Role; parts: Part[] }[] = []
   for (const part of parts) {
@@ -220,13 +221,13 @@ function splitResults(parts: readonly Part[]): readonly Turn[] {
   return turns
 }
 
-/** A client may send each chunk of a stream as a content of its own: what a model says without a break is one turn. */
-function steps(turns: readonly Turn[]): readonly Turn[] {
-  const whole: { role: Role; parts: Part[] }[] = []
+/** Merges neighbouring turns of the model: a client may send each chunk of a stream as a content of its own. */
+function mergeModelTurns(turns: readonly Turn[]): readonly Turn[] {
+  const merged: { role: Role; parts: Part[] }[] = []
   for (const { role, parts } of turns) {
-    const last = whole.at(-1)
+    const last = merged.at(-1)
     if (role === 'assistant' && last?.role === role) for (const part of parts) last.parts.push(part)
-    else if (parts.length > 0) whole.push({ role, parts: [...parts] })
+    else if (parts.length > 0) merged.push({ role, parts: [...parts] })
   }
-  return whole.map(turn => (turn.role === 'assistant' ? { ...turn, parts: joined(turn.parts) } : turn))
+  return merged.map(turn => (turn.role === 'assistant' ? { ...turn, parts: joinParts(turn.parts) } : turn))
 }

@@ -1,4 +1,4 @@
-// A request's meaning.
+// Reads a request into the neutral conversation.
 
 import type { Call } from '../neutral/call.ts'
 import type { Conversation, OutputFormat, Settings } from '../neutral/conversation.ts'
@@ -24,7 +24,7 @@ export function readConversation(call: Call): Conversation {
   if (detail === undefined && config.mediaResolution) reader.unread.add('generationConfig.mediaResolution')
   const { unread } = reader
   for (const field of unreadFields(json, requestTable)) unread.add(field)
-  // One of Google's SDKs sends it with every call.
+  // One of Google's SDKs sends an empty `safetySettings` with every call.
   if (asList(json.safetySettings).length === 0) unread.delete('safetySettings')
   for (const field of unreadFields(config, configTable, CONFIG)) unread.add(field)
   const system = reader.readSystem(json.systemInstruction)
@@ -51,9 +51,9 @@ export function readConversation(call: Call): Conversation {
 
 function readSettings(config: Json): Omit<Settings, 'stream'> {
   const stop = asList(config.stopSequences)
-  if (stop.some(text => typeof text !== 'string')) throw invalid(`${CONFIG}.stopSequences`, 'must be texts')
-  const showsProbs = optional(config, 'responseLogprobs', 'boolean') === true
-  const read = {
+  if (stop.some(text => typeof text !== 'string')) throw invalid(`${CONFIG}.stopSequences`, 'must be a list of strings')
+  const wantsLogprobs = optional(config, 'responseLogprobs', 'boolean') === true
+  const settings = {
     outputTokensMax: optional(config, 'maxOutputTokens', 'count'),
     choices: optional(config, 'candidateCount', 'choices'),
     temperature: optional(config, 'temperature', 'number'),
@@ -63,9 +63,9 @@ function readSettings(config: Json): Omit<Settings, 'stream'> {
     frequencyPenalty: optional(config, 'frequencyPenalty', 'number'),
     presencePenalty: optional(config, 'presencePenalty', 'number'),
     stop: stop.length === 0 ? undefined : (stop as readonly string[]),
-    logprobs: showsProbs ? (optional(config, 'logprobs', 'number') ?? 0) : undefined,
+    logprobs: wantsLogprobs ? (optional(config, 'logprobs', 'number') ?? 0) : undefined,
   }
-  return Object.fromEntries(Object.entries(read).filter(([, value]) => value !== undefined))
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
 }
 
 function readExtras(json: Json): Omit<Settings, 'stream'> {
@@ -73,10 +73,10 @@ function readExtras(json: Json): Omit<Settings, 'stream'> {
     ?.toLowerCase()
     .replace(/^service_tier_/, '')
   const labels = optional(json, 'labels', 'object') ?? {}
-  const texts = Object.entries(labels).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
+  const labelTexts = Object.entries(labels).filter((entry): entry is [string, string] => typeof entry[1] === 'string')
   return {
     ...(tier !== undefined && tier !== 'unspecified' && { serviceClass: tier === 'standard' ? 'default' : tier }),
-    ...(texts.length > 0 && { metadata: Object.fromEntries(texts) }),
+    ...(labelTexts.length > 0 && { metadata: Object.fromEntries(labelTexts) }),
   }
 }
 
@@ -97,7 +97,7 @@ function readFormat(config: Json, unread: Set<string>): OutputFormat | undefined
   return { kind: 'schema', schema }
 }
 
-/** Text is what every other dialect writes anyway. */
+/** Other dialects answer in text only, so all other modalities are lost. */
 function noteModalities(config: Json, unread: Set<string>): void {
   const others = asList(config.responseModalities).filter(modality => modality !== 'TEXT')
   if (others.length > 0) unread.add(`${CONFIG}.responseModalities`)

@@ -1,4 +1,4 @@
-// Tools and how they are to be used, as a request tells them.
+// Reads the tools of a request and how the model may use them.
 
 import type { FunctionTool, Tool, ToolChoice } from '../neutral/conversation.ts'
 import { invalid, optional } from '../request/checks.ts'
@@ -10,29 +10,29 @@ import { fromOpenApi } from './schema.ts'
 import { camelFields } from './spelling.ts'
 import { callingTable, functionTable, searchTable, toolConfigTable } from './tables.ts'
 
-const searches = new Set(['googleSearch', 'googleSearchRetrieval'])
+const SEARCH_TOOLS = new Set(['googleSearch', 'googleSearchRetrieval'])
 
 export function readTools(tools: unknown, unread: Set<string>): readonly Tool[] {
-  return asList(tools).flatMap((given, index) => {
-    if (!isObject(given)) throw invalid(`tools[${index}]`, 'must be an object')
-    const tool = camelFields(given, `tools[${index}]`)
+  return asList(tools).flatMap((toolJson, index) => {
+    if (!isObject(toolJson)) throw invalid(`tools[${index}]`, 'must be an object')
+    const tool = camelFields(toolJson, `tools[${index}]`)
     return Object.keys(tool).flatMap(name => readTool(name, tool[name], unread))
   })
 }
 
 function readTool(name: string, value: unknown, unread: Set<string>): readonly Tool[] {
   if (value === undefined || value === null) return []
-  if (name === 'functionDeclarations') return asList(value).map(declared => readFunction(declared, unread))
-  if (!searches.has(name)) return [{ kind: 'native', dialect: 'gemini', what: name, value: { [name]: value } }]
+  if (name === 'functionDeclarations') return asList(value).map(declaration => readFunction(declaration, unread))
+  if (!SEARCH_TOOLS.has(name)) return [{ kind: 'native', dialect: 'gemini', what: name, value: { [name]: value } }]
   const options = isObject(value) ? camelFields(value, `tools.${name}`) : {}
   for (const field of unreadFields(options, searchTable, `tools.${name}`)) unread.add(field)
   return [{ kind: 'search' }]
 }
 
-function readFunction(declared: unknown, unread: Set<string>): FunctionTool {
+function readFunction(declaration: unknown, unread: Set<string>): FunctionTool {
   const path = 'tools.functionDeclarations'
-  if (!isObject(declared)) throw invalid(path, 'must be a list of objects')
-  const json = camelFields(declared, path)
+  if (!isObject(declaration)) throw invalid(path, 'must be a list of objects')
+  const json = camelFields(declaration, path)
   for (const field of unreadFields(json, functionTable, path)) unread.add(field)
   if (typeof json.name !== 'string' || json.name === '') throw invalid(`${path}.name`, 'must be a name')
   const description = optional(json, 'description', 'text')
@@ -46,10 +46,10 @@ function readFunction(declared: unknown, unread: Set<string>): FunctionTool {
   }
 }
 
-export function readToolChoice(given: unknown, unread: Set<string>): ToolChoice | undefined {
-  if (given === undefined || given === null) return undefined
-  if (!isObject(given)) throw invalid('toolConfig', 'must be an object')
-  const config = camelFields(given, 'toolConfig')
+export function readToolChoice(toolConfig: unknown, unread: Set<string>): ToolChoice | undefined {
+  if (toolConfig === undefined || toolConfig === null) return undefined
+  if (!isObject(toolConfig)) throw invalid('toolConfig', 'must be an object')
+  const config = camelFields(toolConfig, 'toolConfig')
   for (const field of unreadFields(config, toolConfigTable, 'toolConfig')) unread.add(field)
   const path = 'toolConfig.functionCallingConfig'
   const calling = camelFields(optional(config, 'functionCallingConfig', 'object') ?? {}, path)
@@ -60,7 +60,7 @@ export function readToolChoice(given: unknown, unread: Set<string>): ToolChoice 
 function readMode(calling: Json, path: string, unread: Set<string>): ToolChoice | undefined {
   const mode = optional(calling, 'mode', 'word')?.toUpperCase()
   const names = optional(calling, 'allowedFunctionNames', 'list') ?? []
-  if (names.some(name => typeof name !== 'string')) throw invalid(`${path}.allowedFunctionNames`, 'must be names')
+  if (names.some(name => typeof name !== 'string')) throw invalid(`${path}.allowedFunctionNames`, 'must be a list of function names')
   const only = names.length === 0 ? {} : { names: names as readonly string[] }
   switch (mode) {
     case undefined:

@@ -1,5 +1,5 @@
-// POST /v1beta/models/…:generateContent and :streamGenerateContent: what we read of path and body, and what we
-// replace in the body for an upstream.
+// POST /v1beta/models/…:generateContent and :streamGenerateContent. Reads the call from path and body, and replaces
+// the few values in the body that an upstream must see differently.
 
 import { Refusal } from '../../base/errors.ts'
 import type { Call, CallTarget } from '../neutral/call.ts'
@@ -19,46 +19,56 @@ import { readPath } from './path.ts'
 import type { Spans } from './spelling.ts'
 import { camel, camelFields, spansOf, twice } from './spelling.ts'
 
-/** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
+/**
+ * Fields that routing and billing depend on. They may occur once only: of two, the gateway might read one and the
+ * upstream the other.
+ */
 export const readFields = [
-  ...['model', 'contents', 'systemInstruction', 'tools', 'generationConfig', 'serviceTier', 'cachedContent'],
-  ...['continuationToken'],
+  'model',
+  'contents',
+  'systemInstruction',
+  'tools',
+  'generationConfig',
+  'serviceTier',
+  'cachedContent',
+  'continuationToken',
 ]
 export const readConfig = ['candidateCount', 'maxOutputTokens']
 
-/** By these a model other than the one of the path would answer, at the price of that one. */
-const CHOOSING = ['routingConfig', 'modelConfig', 'modelSelectionConfig'] as const
+/** With these fields another model than the one in the path would answer, at the price of the model in the path. */
+const MODEL_CHOICE_FIELDS = ['routingConfig', 'modelConfig', 'modelSelectionConfig'] as const
 
-const generating: readonly Verb[] = ['generateContent', 'streamGenerateContent']
+const GENERATE_METHODS: readonly Verb[] = ['generateContent', 'streamGenerateContent']
 
-export function readCall(body: Buffer, asked: Asked): Call {
-  const { model, verb } = requirePath(asked, generating)
+export function readCall(body: Buffer, request: Asked): Call {
+  const { model, verb } = requirePath(request, GENERATE_METHODS)
   const stream = verb === 'streamGenerateContent'
-  const isArray = stream && (asked.query('alt') ?? asked.query('$alt')) !== 'sse'
+  const isArray = stream && (request.query('alt') ?? request.query('$alt')) !== 'sse'
   const call = { ...readBody(body), model, stream }
   if (isArray) return { ...call, framing: 'array' }
-  return stream && knowsNoComments(asked) ? { ...call, framing: 'bare' } : call
+  return stream && failsOnComments(request) ? { ...call, framing: 'bare' } : call
 }
 
 /**
- * Most of Google's SDKs fail on a stream with a comment in it: the former ones, those for Go, and that for JavaScript
- * before 1.34, which Gemini CLI has. Only the later one is known to leave comments out; who names no SDK reads events.
+ * Most of Google's SDKs fail on a stream that contains a comment: the deprecated SDKs, the Go SDKs, and the JavaScript
+ * SDK before 1.34, which Gemini CLI uses. Only the JavaScript SDK from 1.34 on is known to skip comments. A client that
+ * names no SDK is taken to have a complete reader of server-sent events.
  */
-function knowsNoComments(asked: Asked): boolean {
-  const client = asked.header('x-goog-api-client')
+function failsOnComments(request: Asked): boolean {
+  const client = request.header('x-goog-api-client')
   if (client === undefined) return false
   const [, major = 0, minor = 0] = /\bgoogle-genai-sdk\/(\d+)\.(\d+)\S* gl-node\//.exec(client)?.map(Number) ?? []
   return major < 1 || (major === 1 && minor < 34)
 }
 
-/** Throws a Refusal for what is another method, or none. */
-export function requirePath(asked: Asked, allowed: readonly Verb[]): { readonly model: string; readonly verb: Verb } {
-  const path = readPath(asked.path)
+/** Reads model and method from the path. Throws a Refusal if the method is not among `allowed`. */
+export function requirePath(request: Asked, allowed: readonly Verb[]): { readonly model: string; readonly verb: Verb } {
+  const path = readPath(request.path)
   if (path === undefined || !allowed.includes(path.verb)) throw new Refusal('path_unknown', 'no such method of a model')
   return path
 }
 
-/** The body of a call, without what its path says. */
+/** Reads the body of a call; model and method are in the path. */
 export function readBody(body: Buffer): Omit<Call, 'model' | 'stream'> {
   const { json, fields } = readJsonObject(body, readFields)
   const spans = spansOf(fields, readFields)
@@ -68,8 +78,8 @@ export function readBody(body: Buffer): Omit<Call, 'model' | 'stream'> {
     if (!isObject(tool)) throw invalid(`tools[${index}]`, 'must be an object')
   })
   const config = camelFields(optional(own, 'generationConfig', 'object') ?? {}, 'generationConfig')
-  refuseFields(own, CHOOSING)
-  refuseFields(config, CHOOSING, 'generationConfig')
+  refuseFields(own, MODEL_CHOICE_FIELDS)
+  refuseFields(config, MODEL_CHOICE_FIELDS, 'generationConfig')
   checkConfigOnce(body, spans)
   const choices = optional(config, 'candidateCount', 'choices')
   const cap = optional(config, 'maxOutputTokens', 'count')
@@ -99,7 +109,7 @@ function checkContents(contents: unknown): void {
   })
 }
 
-/** What we read inside of it must not stand twice either. */
+/** Refuses duplicates inside `generationConfig` of the fields that billing depends on. */
 function checkConfigOnce(body: Buffer, { generationConfig: span }: Spans): void {
   const scan = span === undefined ? 'malformed' : scanField(body, span)
   if (typeof scan === 'string') return
@@ -109,10 +119,13 @@ function checkConfigOnce(body: Buffer, { generationConfig: span }: Spans): void 
   spansOf(scan.fields, readConfig, 'generationConfig')
 }
 
-/** Its bytes, but for a model in the body, a cap that we impose, and reasoning state that is not Google's. */
+/**
+ * The caller's bytes. Replaced are only a model name in the body, a cap that the gateway imposes, and reasoning state
+ * that Google did not make.
+ */
 export function writeCall(call: Call, target: CallTarget): Uint8Array {
   if (call.body.indexOf(packedMark) >= 0) {
-    return Buffer.from(JSON.stringify(withoutPacked(wishOf(call, target), target)))
+    return Buffer.from(JSON.stringify(withoutPacked(buildBody(call, target), target)))
   }
   const spans = spansOf(call.fields, ['model', 'generationConfig'])
   const splices: Splice[] = []
@@ -126,19 +139,19 @@ function capSplices(call: Call, { generationConfig: given }: Spans, cap: number)
   const text = `"maxOutputTokens":${cap}`
   if (given === undefined) return [fieldSplice(call, 'generationConfig', `{${text}}`)]
   const scan = scanField(call.body, given)
-  if (typeof scan === 'string') return [{ ...given, text: `{${text}}` }] // it is null
+  if (typeof scan === 'string') return [{ ...given, text: `{${text}}` }] // generationConfig is null
   const own = spansOf(scan.fields, readConfig).maxOutputTokens
   if (own !== undefined) return [{ start: given.start + own.start, end: given.start + own.end, text: String(cap) }]
   const open = given.start + 1
   return [{ start: open, end: open, text: scan.fields.size === 0 ? text : `${text},` }]
 }
 
-/** The same, parsed: for a body that has to be written anew. */
-function wishOf(call: Call, { model, cap }: CallTarget): Json {
+/** The same as a parsed object, for a body that has to be serialized again. */
+function buildBody(call: Call, { model, cap }: CallTarget): Json {
   const json: Record<string, unknown> = { ...camelFields(call.json) }
   if (json.model !== undefined) json.model = `models/${model}`
-  const imposes = cap !== undefined && (call.outputTokensMax === undefined || call.outputTokensMax > cap)
+  const isCapped = cap !== undefined && (call.outputTokensMax === undefined || call.outputTokensMax > cap)
   const config = camelFields((json.generationConfig ?? {}) as Json)
-  if (imposes) json.generationConfig = { ...config, maxOutputTokens: cap }
+  if (isCapped) json.generationConfig = { ...config, maxOutputTokens: cap }
   return json
 }

@@ -1,4 +1,4 @@
-// A plain answer: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
+// Reads a whole answer as it passes: its usage, how much text it has, and whether it is an error with status 200.
 
 import type { UpstreamWords } from '../../base/errors.ts'
 import { statusIn } from '../error-status.ts'
@@ -21,41 +21,46 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   if (!isObject(answer)) return undefined
   if (answer.error) return { outputBytes: 0, error: readError(answer.error, 502) }
   if (answer.candidates !== undefined && !Array.isArray(answer.candidates)) return undefined
-  if (![answer.candidates, answer.promptFeedback, answer.usageMetadata].some(isSaid)) return undefined
+  if (![answer.candidates, answer.promptFeedback, answer.usageMetadata].some(hasContent)) return undefined
   return { json: answer, ...readChunk(answer) }
 }
 
-/** Any of them makes it an answer, be it of nothing: a prompt that was blocked has no candidates. */
-const isSaid = (value: unknown): boolean => Array.isArray(value) || (isObject(value) && Object.keys(value).length > 0)
+/** One such field is enough to make an object an answer: a blocked prompt has `promptFeedback` and no candidates. */
+const hasContent = (value: unknown): boolean => Array.isArray(value) || (isObject(value) && Object.keys(value).length > 0)
 
-/** Google wraps errors into a list where a list was asked for, and sometimes where it was not. */
+/** Google wraps errors in a list where the client asked for a list, and sometimes where it did not. */
 export const unwrapped = (json: unknown): unknown => (Array.isArray(json) && json.length === 1 ? json[0] : json)
 
-/** What both a whole answer and a chunk of one say. */
+/** Reads what a whole answer and a chunk of a stream have in common. */
 export function readChunk(answer: Json): Omit<AnswerReading, 'json' | 'error'> {
   const { candidates, usageMetadata } = answer
-  let [outputBytes, thoughts] = [0, 0]
+  let [outputBytes, thoughtBytes] = [0, 0]
   const media = { pictureBytes: 0, soundBytes: 0 }
   if (Array.isArray(candidates))
     for (const candidate of candidates as readonly unknown[]) {
-      const { pictureBytes, soundBytes } = mediaBytes(candidate)
+      const { pictureBytes, soundBytes } = countMediaBytes(candidate)
       media.pictureBytes += pictureBytes
       media.soundBytes += soundBytes
-      outputBytes += writtenBytes(candidate) + pictureBytes + soundBytes
-      thoughts += thoughtBytes(candidate)
+      outputBytes += countWrittenBytes(candidate) + pictureBytes + soundBytes
+      thoughtBytes += countThoughtBytes(candidate)
     }
   const usage = withSearches(readUsage(usageMetadata), candidates)
-  const shown = thoughts > 0 ? { thoughtBytes: thoughts } : {}
-  return { outputBytes, ...shown, ...mediaOf(media), usage, serviceClass: readServiceClass(usageMetadata) }
+  return {
+    outputBytes,
+    ...(thoughtBytes > 0 && { thoughtBytes }),
+    ...mediaOf(media),
+    usage,
+    serviceClass: readServiceClass(usageMetadata),
+  }
 }
 
-/** Why there are no candidates, if it is said. */
+/** Reads why the prompt was blocked, if the answer says that it was. */
 export function blockReason({ promptFeedback }: Json): string | undefined {
   const reason = isObject(promptFeedback) ? promptFeedback.blockReason : undefined
   return typeof reason === 'string' && reason !== '' ? reason : undefined
 }
 
-const trafficClasses: ReadonlyMap<unknown, string> = new Map([
+const serviceClassByTraffic: ReadonlyMap<unknown, string> = new Map([
   ['ON_DEMAND_PRIORITY', 'priority'],
   ['ON_DEMAND_FLEX', 'flex'],
 ])
@@ -63,35 +68,35 @@ const trafficClasses: ReadonlyMap<unknown, string> = new Map([
 export function readServiceClass(usage: unknown): string | undefined {
   if (!isObject(usage)) return undefined
   const { serviceTier: tier, trafficType } = usage
-  return typeof tier === 'string' ? tier.toLowerCase() : trafficClasses.get(trafficType)
+  return typeof tier === 'string' ? tier.toLowerCase() : serviceClassByTraffic.get(trafficType)
 }
 
-function partsOf(candidate: unknown): readonly Json[] {
+function listParts(candidate: unknown): readonly Json[] {
   const content = isObject(candidate) ? candidate.content : undefined
   const parts = isObject(content) ? content.parts : undefined
   return Array.isArray(parts) ? (parts as readonly unknown[]).filter(isObject) : []
 }
 
-function thoughtBytes(candidate: unknown): number {
+function countThoughtBytes(candidate: unknown): number {
   let bytes = 0
-  for (const { thought, text } of partsOf(candidate)) if (thought === true) bytes += textBytes(text)
+  for (const { thought, text } of listParts(candidate)) if (thought === true) bytes += textBytes(text)
   return bytes
 }
 
-function writtenBytes(candidate: unknown): number {
+function countWrittenBytes(candidate: unknown): number {
   let bytes = 0
-  for (const part of partsOf(candidate)) {
+  for (const part of listParts(candidate)) {
     bytes += textBytes(part.text)
-    if (isObject(part.functionCall)) bytes += callBytes(part.functionCall)
+    if (isObject(part.functionCall)) bytes += countCallBytes(part.functionCall)
     if (isObject(part.executableCode)) bytes += textBytes(part.executableCode.code)
   }
   return bytes
 }
 
-/** What is neither sound nor a picture is taken for one. */
-function mediaBytes(candidate: unknown): MediaBytes {
+/** Media that are not sound are counted as pictures. */
+function countMediaBytes(candidate: unknown): MediaBytes {
   let [pictureBytes, soundBytes] = [0, 0]
-  for (const { inlineData, fileData } of partsOf(candidate)) {
+  for (const { inlineData, fileData } of listParts(candidate)) {
     const media = isObject(inlineData) ? inlineData : isObject(fileData) ? fileData : undefined
     if (media === undefined) continue
     const { mimeType, data } = media
@@ -101,18 +106,18 @@ function mediaBytes(candidate: unknown): MediaBytes {
   return { pictureBytes, soundBytes }
 }
 
-function callBytes({ name, args, partialArgs }: Json): number {
+function countCallBytes({ name, args, partialArgs }: Json): number {
   const written = args ?? partialArgs
   return textBytes(name) + (written === undefined || written === null ? 0 : textBytes(JSON.stringify(written)))
 }
 
-/** The error object of this dialect, as far as it has one. */
+/** Reads an error object of this dialect; anything else becomes the message of the error. */
 export function readError(value: unknown, status: number): UpstreamWords {
   const error: Json = isObject(value) ? value : { message: value }
   const { message, status: type, details } = error
   const reasons = Array.isArray(details) ? (details as readonly unknown[]) : []
   const info = reasons.find(detail => isObject(detail) && typeof detail.reason === 'string') as Json | undefined
-  const retryAfter = retryDelayIn(reasons)
+  const retryAfter = findRetryDelay(reasons)
   return {
     status: statusIn({ code: error.code, status: error.status }, status),
     message: typeof message === 'string' && message !== '' ? message : 'The upstream gave no reason.',
@@ -122,8 +127,8 @@ export function readError(value: unknown, status: number): UpstreamWords {
   }
 }
 
-/** Google writes a span as `34.4s`, and some that pass it on as the two numbers that it is made of. */
-function retryDelayIn(details: readonly unknown[]): string | undefined {
+/** Google writes a duration as `34.4s`; some proxies write it as an object with `seconds` and `nanos`. */
+function findRetryDelay(details: readonly unknown[]): string | undefined {
   for (const detail of details) {
     const delay = isObject(detail) ? detail.retryDelay : undefined
     if (typeof delay === 'string' && delay !== '') return delay

@@ -1,5 +1,5 @@
-// Schemas. Google has two ways to be told one: its own subset of OpenAPI's, with types in capitals, and JSON Schema.
-// Others know the latter, so the former is read into it and only the latter is written.
+// Reads and writes schemas. Google accepts two forms: its own subset of OpenAPI schemas, with type names in capitals,
+// and JSON Schema. Other dialects know JSON Schema only, so the OpenAPI form is converted and never written.
 import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 import { asList } from './input.ts'
@@ -7,24 +7,24 @@ import { camel } from './spelling.ts'
 
 type Schema = Record<string, unknown>
 
-/** Fields that hold a schema, a list of schemas, or schemas by name. */
-const one = new Set(['items', 'additionalProperties', 'not', 'contains', 'propertyNames', 'if', 'then', 'else'])
-const lists = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems', 'items'])
-const named = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
+// Fields that hold one schema, a list of schemas, or an object with schemas by name.
+const SCHEMA_FIELDS = new Set(['items', 'additionalProperties', 'not', 'contains', 'propertyNames', 'if', 'then', 'else'])
+const SCHEMA_LIST_FIELDS = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems', 'items'])
+const SCHEMA_MAP_FIELDS = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
 
-/** Whole numbers, which Google writes as texts. */
-const counts = new Set([...['minItems', 'maxItems', 'minProperties', 'maxProperties', 'minLength', 'maxLength']])
+/** Integers, which Google writes as strings. */
+const INTEGER_FIELDS = new Set(['minItems', 'maxItems', 'minProperties', 'maxProperties', 'minLength', 'maxLength'])
 
 /** Applies `change` to each schema, the outer ones first. */
 function mapSchema(schema: Json, change: (schema: Json) => Schema): Schema {
   const changed = change(schema)
   for (const name of Object.keys(changed)) {
     const value = changed[name]
-    if (lists.has(name) && Array.isArray(value)) {
+    if (SCHEMA_LIST_FIELDS.has(name) && Array.isArray(value)) {
       changed[name] = value.map((inner: unknown) => (isObject(inner) ? mapSchema(inner, change) : inner))
-    } else if (one.has(name) && isObject(value)) {
+    } else if (SCHEMA_FIELDS.has(name) && isObject(value)) {
       changed[name] = mapSchema(value, change)
-    } else if (named.has(name) && isObject(value)) {
+    } else if (SCHEMA_MAP_FIELDS.has(name) && isObject(value)) {
       const entries = Object.entries(value)
       changed[name] = Object.fromEntries(
         entries.map(([key, inner]) => [key, isObject(inner) ? mapSchema(inner, change) : inner]),
@@ -34,23 +34,23 @@ function mapSchema(schema: Json, change: (schema: Json) => Schema): Schema {
   return changed
 }
 
-/** Google's subset as JSON Schema. */
+/** Converts Google's OpenAPI subset to JSON Schema. */
 export function fromOpenApi(schema: Json): Schema {
   return mapSchema(schema, readOpenApi)
 }
 
 function readOpenApi(schema: Json): Schema {
   const read: Schema = {}
-  for (const spelled in schema) {
-    const [name, value] = [camel(spelled), schema[spelled]]
+  for (const fieldName in schema) {
+    const [name, value] = [camel(fieldName), schema[fieldName]]
     if (value === null || value === undefined || name === 'nullable' || name === 'propertyOrdering') continue
     if (name === 'type') readType(read, value)
     else if (name === 'example') read.examples = [value]
     else if (name === 'format' && value === 'enum') continue
-    else read[name] = counts.has(name) && typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
+    else read[name] = INTEGER_FIELDS.has(name) && typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
   }
   const order = schema.propertyOrdering ?? schema.property_ordering
-  if (Array.isArray(order) && isObject(read.properties)) read.properties = ordered(read.properties, order)
+  if (Array.isArray(order) && isObject(read.properties)) read.properties = sortProperties(read.properties, order)
   if (schema.nullable === true) allowNull(read)
   return read
 }
@@ -67,17 +67,17 @@ function allowNull(read: Schema): void {
   if (Array.isArray(read.anyOf)) read.anyOf = [...(read.anyOf as unknown[]), { type: 'null' }]
 }
 
-function ordered(properties: Json, order: readonly unknown[]): Schema {
+function sortProperties(properties: Json, order: readonly unknown[]): Schema {
   const first = order.filter((name): name is string => typeof name === 'string' && Object.hasOwn(properties, name))
   return { ...Object.fromEntries(first.map(name => [name, properties[name]])), ...properties }
 }
 
-/** JSON Schema as Google takes it: without what only names the schema itself, and a constant as a choice of one. */
+/** Converts JSON Schema to what Google accepts: without `$schema` and `$comment`, and `const` as an enum of one. */
 export function forGoogle(schema: Json): Schema {
-  return mapSchema(schema, cleaned)
+  return mapSchema(schema, cleanSchema)
 }
 
-function cleaned(schema: Json): Schema {
+function cleanSchema(schema: Json): Schema {
   const { $schema: _version, $comment: _comment, ...rest } = schema
   if (!Object.hasOwn(rest, 'const')) return rest
   const { const: only, ...others } = rest

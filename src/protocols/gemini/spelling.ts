@@ -1,18 +1,18 @@
-// Google reads every field in camelCase and in snake_case, and so do we. The same field in both is two wishes, of which
-// we would have priced one and the upstream heeded the other.
+// Google reads every field in camelCase and in snake_case, and so does the gateway. A field that is there in both
+// spellings is refused: the gateway might price one value while the upstream uses the other.
 
 import { Refusal } from '../../base/errors.ts'
 import type { FieldSpan } from '../../base/text/json-bytes.ts'
 import { at } from '../request/checks.ts'
 import type { Json } from '../request/json-type.ts'
 
-/** The name in camelCase. */
+/** Converts a field name to camelCase. */
 export function camel(name: string): string {
   if (!name.includes('_')) return name
   return name.replace(/(?<=[A-Za-z0-9])_+([a-z0-9])/g, (_all, next: string) => next.toUpperCase())
 }
 
-/** The object with its own fields in camelCase; what is in them stays as it is. Throws a Refusal. */
+/** Converts the names of an object's own fields to camelCase, not those of nested objects. Throws a Refusal. */
 export function camelFields(json: Json, path = ''): Json {
   let isCamel = true
   for (const name in json) if (name.includes('_')) isCamel = false
@@ -27,18 +27,18 @@ export function camelFields(json: Json, path = ''): Json {
 }
 
 /**
- * Where one of `wanted` lies, in whichever spelling. One in odd capitals is refused: some servers would heed it, and
- * then we would have priced another call.
+ * Finds where the fields `wanted` are, in either spelling. Throws a Refusal for a field with unusual capitals: some
+ * servers would accept it, and the gateway would have priced a call without it.
  */
 export function spansOf(spans: ReadonlyMap<string, FieldSpan>, wanted: readonly string[], path = ''): Spans {
   const found: Record<string, FieldSpan> = {}
-  const folded = new Map(wanted.map(name => [name.toLowerCase(), name]))
+  const byLowerCase = new Map(wanted.map(name => [name.toLowerCase(), name]))
   for (const [name, span] of spans) {
     const field = camel(name)
-    const meant = folded.get(field.replaceAll('_', '').toUpperCase().toLowerCase())
-    if (meant === undefined) continue
-    if (field !== meant || found[meant] !== undefined) throw twice(path === '' ? meant : `${path}.${meant}`)
-    found[meant] = span
+    const match = byLowerCase.get(field.replaceAll('_', '').toUpperCase().toLowerCase())
+    if (match === undefined) continue
+    if (field !== match || found[match] !== undefined) throw twice(path === '' ? match : `${path}.${match}`)
+    found[match] = span
   }
   return found
 }
@@ -46,5 +46,5 @@ export function spansOf(spans: ReadonlyMap<string, FieldSpan>, wanted: readonly 
 export type Spans = Readonly<Record<string, FieldSpan | undefined>>
 
 export function twice(field: string): Refusal {
-  return new Refusal('field_duplicate', field, at(field, 'may stand once'))
+  return new Refusal('field_duplicate', field, at(field, 'may occur only once'))
 }

@@ -1,5 +1,5 @@
-// One event of a streamed answer, read as it passes. There is no last event: the model is done at a reason for it, and
-// the end of the bytes is the end.
+// Reads one event of a streamed answer as it passes. This dialect has no last event: an event with a finish reason says
+// that the model is done, and the stream ends where its bytes end.
 
 import type { FrameReading } from '../neutral/call.ts'
 import { isBadEnd, isListed } from '../neutral/finish-reasons.ts'
@@ -23,7 +23,7 @@ export function readFrame(data: string | undefined): FrameReading {
   const candidates = Array.isArray(chunk.candidates) ? (chunk.candidates as readonly unknown[]) : []
   const finishes = blockReason(chunk) === undefined ? candidates.filter(isDone).length : 1
   const read = readChunk(chunk)
-  // Pictures and code are no text, but the caller waits for them.
+  // Pictures and code are not text, but they are content that the caller waits for.
   const writes = read.outputBytes > 0 || candidates.some(hasMedia)
   const isUsage = candidates.length === 0 && isObject(chunk.usageMetadata)
   const kind = finishes > 0 ? 'closing' : writes ? 'content' : isUsage ? 'usage' : 'opening'
@@ -31,7 +31,7 @@ export function readFrame(data: string | undefined): FrameReading {
   return { kind, finishes, json: chunk, ...read, ...(badEnd && { badEnd }) }
 }
 
-/** Without content, a reason that nobody knows means that the answer was blocked: it is an answer. */
+/** An unknown reason without content means that the answer was blocked. That is an answer and not a failure. */
 const isKnownBadEnd = (reason: unknown): boolean =>
   typeof reason === 'string' && isListed('gemini', reason) && isBadEnd('gemini', reason)
 
@@ -40,11 +40,11 @@ function isDone(candidate: unknown): boolean {
   return typeof reason === 'string' && reason !== '' && reason !== 'FINISH_REASON_UNSPECIFIED'
 }
 
-/** A part that is more than its text. */
+/** Whether a candidate has a part with content other than text. */
 function hasMedia(candidate: unknown): boolean {
   const content = isObject(candidate) ? candidate.content : undefined
   const parts = isObject(content) ? content.parts : undefined
-  return Array.isArray(parts) && parts.some(part => isObject(part) && Object.keys(part).some(isMedia))
+  return Array.isArray(parts) && parts.some(part => isObject(part) && Object.keys(part).some(isMediaField))
 }
 
-const isMedia = (field: string): boolean => field !== 'text' && field !== 'thought' && field !== 'thoughtSignature'
+const isMediaField = (field: string): boolean => field !== 'text' && field !== 'thought' && field !== 'thoughtSignature'

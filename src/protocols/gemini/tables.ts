@@ -1,9 +1,9 @@
-// Every field that Google's own types have, and whether other dialects can be told of it.
+// Lists every field of Google's request and answer types, and whether a translation carries it.
 
 import type { FieldTable } from '../request/fields.ts'
 
 export const requestTable: FieldTable = {
-  model: 'moot', // it is in the path
+  model: 'moot', // the path names the model
   contents: 'read',
   systemInstruction: 'read',
   tools: 'read',
@@ -43,7 +43,7 @@ export const configTable: FieldTable = {
   audioTranscriptionConfig: 'lost',
   enableAffectiveDialog: 'lost',
   enableEnhancedCivicAnswers: 'lost',
-  modelConfig: 'moot', // refused, as are the other two that choose a model
+  modelConfig: 'moot', // refused, like the other two fields that choose a model
   modelSelectionConfig: 'moot',
   responseFormat: 'lost',
   routingConfig: 'moot',
@@ -65,7 +65,7 @@ export const toolConfigTable: FieldTable = {
 export const callingTable: FieldTable = {
   mode: 'read',
   allowedFunctionNames: 'read',
-  streamFunctionCallArguments: 'moot', // only how they arrive
+  streamFunctionCallArguments: 'moot', // changes only how arguments arrive
 }
 
 export const functionTable: FieldTable = {
@@ -86,7 +86,7 @@ export const searchTable: FieldTable = {
   dynamicRetrievalConfig: 'lost',
 }
 
-/** Kinds of content: a part holds one of them. Those that are `native` nobody else knows. */
+/** Kinds of content; a part holds one of them. No other dialect knows the `native` kinds. */
 export const partKinds = {
   text: 'read',
   inlineData: 'read',

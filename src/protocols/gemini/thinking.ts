@@ -1,4 +1,5 @@
-// How much a model is to think: Google is told by a level or by a budget, as the model knows, others by a word.
+// Reads and writes how much a model should think. Google takes a level or a token budget, depending on the model;
+// other dialects take an effort.
 
 import type { Effort, Traits } from '../../base/money/model-traits.ts'
 import type { ReasoningWish } from '../neutral/conversation.ts'
@@ -8,9 +9,9 @@ import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 import { camelFields } from './spelling.ts'
 
-const levels: Readonly<Record<string, Effort>> = { MINIMAL: 'minimal', LOW: 'low', MEDIUM: 'medium', HIGH: 'high' }
+const EFFORT_BY_LEVEL: Readonly<Record<string, Effort>> = { MINIMAL: 'minimal', LOW: 'low', MEDIUM: 'medium', HIGH: 'high' }
 
-const levelOf: Readonly<Record<Effort, string>> = {
+const LEVEL_BY_EFFORT: Readonly<Record<Effort, string>> = {
   none: 'MINIMAL',
   minimal: 'MINIMAL',
   low: 'LOW',
@@ -20,8 +21,8 @@ const levelOf: Readonly<Record<Effort, string>> = {
   max: 'HIGH',
 }
 
-/** Of the cap on output. */
-const shareOf: Readonly<Record<Effort, number>> = {
+/** The thinking budget for each effort, as a share of the cap on output. */
+const BUDGET_SHARE_BY_EFFORT: Readonly<Record<Effort, number>> = {
   none: 0,
   minimal: 0.02,
   low: 0.1,
@@ -32,37 +33,37 @@ const shareOf: Readonly<Record<Effort, number>> = {
 }
 
 const BUDGET_MIN = 1_024
-const OUTPUT_TOKENS = 65_536
-/** How Google says: as much as the model likes. */
-const DYNAMIC = -1
+const OUTPUT_TOKENS_DEFAULT = 65_536
+/** The budget that lets the model decide. */
+const DYNAMIC_BUDGET = -1
 
 export function readThinking(config: Json): ReasoningWish | undefined {
   const path = 'generationConfig.thinkingConfig'
   const budget = optional(config, 'thinkingBudget', 'number')
   const level = optional(config, 'thinkingLevel', 'word')?.toUpperCase()
   const shows = optional(config, 'includeThoughts', 'boolean')
-  const isLevel = level !== undefined && level !== 'THINKING_LEVEL_UNSPECIFIED'
-  if (isLevel && budget !== undefined) throw invalid(path, 'may have a level or a budget')
-  if (isLevel && !Object.hasOwn(levels, level)) throw invalid(`${path}.thinkingLevel`, 'must be a level')
-  if (budget !== undefined && (!Number.isSafeInteger(budget) || budget < DYNAMIC)) {
-    throw invalid(`${path}.thinkingBudget`, 'must be a number of tokens')
+  const hasLevel = level !== undefined && level !== 'THINKING_LEVEL_UNSPECIFIED'
+  if (hasLevel && budget !== undefined) throw invalid(path, 'may have thinkingLevel or thinkingBudget, not both')
+  if (hasLevel && !Object.hasOwn(EFFORT_BY_LEVEL, level)) throw invalid(`${path}.thinkingLevel`, 'must be MINIMAL, LOW, MEDIUM or HIGH')
+  if (budget !== undefined && (!Number.isSafeInteger(budget) || budget < DYNAMIC_BUDGET)) {
+    throw invalid(`${path}.thinkingBudget`, 'must be an integer: a number of tokens, 0 for none, -1 to let the model decide')
   }
   const wish: ReasoningWish = {
-    ...(isLevel && { effort: levels[level]! }),
-    ...(budget === DYNAMIC && { adaptive: true }),
-    ...(budget !== undefined && budget !== DYNAMIC && { budget }),
+    ...(hasLevel && { effort: EFFORT_BY_LEVEL[level]! }),
+    ...(budget === DYNAMIC_BUDGET && { adaptive: true }),
+    ...(budget !== undefined && budget !== DYNAMIC_BUDGET && { budget }),
     ...(shows !== undefined && { show: shows ? 'auto' : 'none' }),
   }
   return Object.keys(wish).length === 0 ? undefined : wish
 }
 
-/** Whether a request asks for it; undefined where it leaves that to the model. */
+/** Whether a request asks the model to think; undefined where the request leaves that to the model. */
 export function thinks(json: Json): boolean | undefined {
   const { generationConfig } = camelFields(json)
   const { thinkingConfig } = isObject(generationConfig) ? camelFields(generationConfig) : {}
   const { thinkingBudget, thinkingLevel } = isObject(thinkingConfig) ? camelFields(thinkingConfig) : {}
-  const isLevel = (thinkingLevel ?? undefined) !== undefined && thinkingLevel !== 'THINKING_LEVEL_UNSPECIFIED'
-  return thinkingBudget === 0 && !isLevel ? false : undefined
+  const hasLevel = (thinkingLevel ?? undefined) !== undefined && thinkingLevel !== 'THINKING_LEVEL_UNSPECIFIED'
+  return thinkingBudget === 0 && !hasLevel ? false : undefined
 }
 
 export interface ThinkingTarget {
@@ -73,12 +74,12 @@ export interface ThinkingTarget {
 }
 
 export function writeThinking(wish: ReasoningWish, target: ThinkingTarget): Json | undefined {
-  const { thinking: way } = target.traits
-  if (way === 'none') {
+  const { thinking: mode } = target.traits
+  if (mode === 'none') {
     if (wish.effort !== 'none' && wish.budget !== 0) target.losses.add('reasoning')
     return undefined
   }
-  const byBudget = way === 'budget' || (way === undefined && wish.effort === undefined)
+  const byBudget = mode === 'budget' || (mode === undefined && wish.effort === undefined)
   const amount = byBudget ? budgetFor(wish, target) : levelFor(wish, target.traits)
   const shows = wish.show !== undefined && wish.show !== 'none'
   const config = { ...amount, ...(shows && { includeThoughts: true }) }
@@ -88,22 +89,22 @@ export function writeThinking(wish: ReasoningWish, target: ThinkingTarget): Json
 function budgetFor(wish: ReasoningWish, { traits, outputTokensMax }: ThinkingTarget): Json {
   const isOff = wish.effort === 'none' || wish.budget === 0
   if (isOff) return { thinkingBudget: traits.stopsThinking === false ? (traits.budgetMin ?? BUDGET_MIN) : 0 }
-  const share = wish.effort === undefined ? undefined : (outputTokensMax ?? OUTPUT_TOKENS) * shareOf[wish.effort]
+  const share = wish.effort === undefined ? undefined : (outputTokensMax ?? OUTPUT_TOKENS_DEFAULT) * BUDGET_SHARE_BY_EFFORT[wish.effort]
   const tokens = wish.budget ?? (share === undefined ? undefined : Math.max(BUDGET_MIN, Math.floor(share)))
-  if (tokens === undefined) return wish.adaptive === true ? { thinkingBudget: DYNAMIC } : {}
+  if (tokens === undefined) return wish.adaptive === true ? { thinkingBudget: DYNAMIC_BUDGET } : {}
   const { budgetMin = 0, budgetMax = Number.MAX_SAFE_INTEGER } = traits
   return { thinkingBudget: Math.min(Math.max(tokens, budgetMin), budgetMax) }
 }
 
 function levelFor(wish: ReasoningWish, { efforts }: Traits): Json {
-  const effort = wish.effort ?? effortOf(wish.budget)
+  const effort = wish.effort ?? effortForBudget(wish.budget)
   if (effort === undefined) return {}
-  const isLeast = levelOf[effort] === 'MINIMAL'
-  const hasLeast = efforts === undefined || efforts.includes('minimal') || efforts.includes('none')
-  return { thinkingLevel: isLeast && !hasLeast ? 'LOW' : levelOf[effort] }
+  const isMinimal = LEVEL_BY_EFFORT[effort] === 'MINIMAL'
+  const takesMinimal = efforts === undefined || efforts.includes('minimal') || efforts.includes('none')
+  return { thinkingLevel: isMinimal && !takesMinimal ? 'LOW' : LEVEL_BY_EFFORT[effort] }
 }
 
-function effortOf(budget: number | undefined): Effort | undefined {
+function effortForBudget(budget: number | undefined): Effort | undefined {
   if (budget === undefined) return undefined
   return budget === 0 ? 'none' : budget < 2_000 ? 'low' : budget < 8_000 ? 'medium' : 'high'
 }

@@ -1,11 +1,12 @@
-// Thoughts on their way through callers that forget them: Gemini CLI brings back what a model said and called, never
-// what it thought. So the thoughts before a call are kept by the call's id, and stand there again when it comes back.
+// Keeps reasoning for callers that drop it: Gemini CLI sends back what a model wrote and which tools it called, and
+// never what it thought. The reasoning before a tool call is stored under the call's id and put back before the call
+// when the caller sends the call again.
 
 import { bounds } from '../../base/bounds.ts'
 import type { CallPart, Part, ReasoningPart } from '../neutral/conversation.ts'
 import type { Sealed } from '../neutral/reasoning-state.ts'
 
-/** Thoughts that are sealed, while an answer is told. */
+/** Collects the reasoning with state (signed or encrypted) of an answer while the answer is written. */
 export class Thoughts {
   #sealed: Sealed[] = []
   #text = ''
@@ -15,7 +16,7 @@ export class Thoughts {
     this.#chars += text.length
     if (this.#chars <= bounds.keptReasoningBytesMax) this.#text += text
     if (!isClosed) return
-    // A part of them would not fit its seal.
+    // A signature is valid for the whole text only, so text beyond the bound makes the state useless.
     if (sealed !== undefined && this.#chars <= bounds.keptReasoningBytesMax) {
       this.#sealed.push({ ...sealed, text: this.#text })
     }
@@ -32,18 +33,18 @@ export class Thoughts {
 
 type Recall = (callId: string) => readonly Sealed[]
 
-/** The thoughts of the first call come before all that was said, because whoever signed them wants them first. */
+/** Puts stored reasoning back. That of the first call goes before all text: the provider that signed it requires this. */
 export function withThoughts(parts: readonly Part[], recall: Recall): readonly Part[] {
-  const isCarried = parts.some(part => part.kind === 'reasoning' && part.sealed !== undefined)
+  const hasState = parts.some(part => part.kind === 'reasoning' && part.sealed !== undefined)
   const first = parts.findIndex(part => part.kind === 'call')
-  if (isCarried || first < 0) return parts
-  const front = thoughtsOf(parts[first] as CallPart, recall)
+  if (hasState || first < 0) return parts
+  const firstThoughts = recallThoughts(parts[first] as CallPart, recall)
   const rest = parts.flatMap((part, index) =>
-    part.kind === 'call' && index > first ? [...thoughtsOf(part, recall), part] : [part],
+    part.kind === 'call' && index > first ? [...recallThoughts(part, recall), part] : [part],
   )
-  // What came without a seal is told again by what has one.
-  return front.length === 0 ? rest : [...front, ...rest.filter(part => part.kind !== 'reasoning' || part.sealed)]
+  // Reasoning parts without state repeat the stored text, so they are left out.
+  return firstThoughts.length === 0 ? rest : [...firstThoughts, ...rest.filter(part => part.kind !== 'reasoning' || part.sealed)]
 }
 
-const thoughtsOf = ({ id }: CallPart, recall: Recall): readonly ReasoningPart[] =>
+const recallThoughts = ({ id }: CallPart, recall: Recall): readonly ReasoningPart[] =>
   recall(id).map(({ text = '', ...sealed }) => ({ kind: 'reasoning', text, sealed }))

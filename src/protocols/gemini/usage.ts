@@ -1,118 +1,119 @@
-// Usage as Google reports it, taken apart into buckets that do not overlap and whose sum is its total, and put together
-// again for its callers.
+// Reads Google's usage reports into buckets that do not overlap and whose sum is Google's total, and writes usage for
+// callers of this dialect.
 //
-// promptTokenCount holds what was read, with what was found in the cache; what Google's own tools read stands beside
-// it. candidatesTokenCount holds what was written, and thoughts stand beside it. Where the total says otherwise of
-// tools or thoughts, they are within. Lists of modalities say how much of each was what. A report that adds up in none
-// of these ways is nonsense, and nothing of it is believed.
+// promptTokenCount includes tokens read from the cache; toolUsePromptTokenCount is not part of it. candidatesTokenCount
+// does not include thoughts. If the total shows that tools or thoughts are included after all, they are subtracted.
+// Lists of modalities divide each count. A report that adds up in none of these ways is nonsense, and all of it is
+// ignored.
 
 import type { Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
 import { isObject } from '../request/json-object.ts'
 
-/** What is absent is zero; what is no count is NaN, with which no comparison holds. */
+/** An absent count is zero. An invalid count is NaN, for which every comparison is false. */
 const count = (value: unknown): number =>
   value === undefined || value === null ? 0 : (tokenCount(value) ?? Number.NaN)
 
 type Buckets = { -readonly [Name in keyof Usage]: Usage[Name] }
 
-interface Kinds {
+interface MediaTokens {
   readonly audio: number
-  /** Pictures, moving ones too. */
+  /** Images and video. */
   readonly image: number
 }
 
-/** Documents are read as text. */
-function kindsOf(details: unknown): Kinds {
-  const kinds = { audio: 0, image: 0 }
-  if (!Array.isArray(details)) return kinds
+/** Counts audio, images and video in a list of modalities. Documents count as text. */
+function countMediaTokens(details: unknown): MediaTokens {
+  const tokensByKind = { audio: 0, image: 0 }
+  if (!Array.isArray(details)) return tokensByKind
   for (const detail of details as readonly unknown[]) {
     if (!isObject(detail)) continue
     const { modality, tokenCount: tokens } = detail
-    if (modality === 'AUDIO') kinds.audio += count(tokens)
-    if (modality === 'IMAGE' || modality === 'VIDEO') kinds.image += count(tokens)
+    if (modality === 'AUDIO') tokensByKind.audio += count(tokens)
+    if (modality === 'IMAGE' || modality === 'VIDEO') tokensByKind.image += count(tokens)
   }
-  return kinds
+  return tokensByKind
 }
 
 export function readUsage(report: unknown): UsageReport | undefined {
   if (report === undefined || report === null) return undefined
   if (!isObject(report)) return 'nonsense'
-  const layout = layoutOf(report)
+  const layout = findLayout(report)
   if (layout === undefined) return 'nonsense'
   const usage: Buckets = { input: 0, output: 0 }
   readInput(report, usage, layout)
   readOutput(report, usage, layout)
   for (const name in usage) if (!(usage[name as keyof Usage]! >= 0)) return 'nonsense'
-  // Every request is read: one that says nothing was has nothing to say, or not yet.
+  // Every request has input tokens: a report without any is empty, or not complete yet.
   if (inputTokens(usage) > 0) return usage
   return outputTokens(usage) > 0 ? 'nonsense' : undefined
 }
 
 type Report = Readonly<Record<string, unknown>>
 
-/** Buckets that are empty are left out. */
-function put(usage: Buckets, name: keyof Usage, tokens: number): void {
+/** Leaves out empty buckets. */
+function setNonZero(usage: Buckets, name: keyof Usage, tokens: number): void {
   if (tokens !== 0) usage[name] = tokens
 }
 
-/** What stands where, as the total tells it. */
+/** Which counts of a report include which others, as its total shows. */
 interface Layout {
-  /** What the prompt and the candidates hold already. */
-  readonly toolsWithin: number
-  readonly thoughtsWithin: number
-  /** What is more than the prompt cannot be a part of it. */
-  readonly cacheBeside: number
-  /** Thoughts that only the total counts. */
-  readonly unsaid: number
+  /** Tool tokens that the prompt count includes. */
+  readonly toolsInPrompt: number
+  /** Thought tokens that the candidates count includes. */
+  readonly thoughtsInCandidates: number
+  /** Cached tokens that the prompt count does not include; the case if there are more of them than prompt tokens. */
+  readonly cacheOutsidePrompt: number
+  /** Tokens that only the total includes; they count as thoughts. */
+  readonly uncounted: number
 }
 
-/** Undefined for a total that comes out in no way. */
-function layoutOf(report: Report): Layout | undefined {
+/** Undefined for a report whose total fits no layout. */
+function findLayout(report: Report): Layout | undefined {
   const [prompt, candidates] = [count(report.promptTokenCount), count(report.candidatesTokenCount)]
   const [tools, thoughts] = [count(report.toolUsePromptTokenCount), count(report.thoughtsTokenCount)]
   const cached = count(report.cachedContentTokenCount)
-  const cacheBeside = cached > prompt ? cached : 0
+  const cacheOutsidePrompt = cached > prompt ? cached : 0
   const total = report.totalTokenCount ?? undefined
   const all = prompt + candidates + tools + thoughts
-  const asDocumented = { toolsWithin: 0, thoughtsWithin: 0, cacheBeside, unsaid: 0 }
+  const asDocumented = { toolsInPrompt: 0, thoughtsInCandidates: 0, cacheOutsidePrompt, uncounted: 0 }
   if (total === undefined) return asDocumented
-  for (const toolsWithin of tools > prompt ? [0] : [0, tools]) {
-    for (const thoughtsWithin of thoughts > candidates ? [0] : [0, thoughts]) {
-      const sum = all - toolsWithin - thoughtsWithin
-      if (total === sum || total === sum + cacheBeside) return { ...asDocumented, toolsWithin, thoughtsWithin }
+  for (const toolsInPrompt of tools > prompt ? [0] : [0, tools]) {
+    for (const thoughtsInCandidates of thoughts > candidates ? [0] : [0, thoughts]) {
+      const sum = all - toolsInPrompt - thoughtsInCandidates
+      if (total === sum || total === sum + cacheOutsidePrompt) return { ...asDocumented, toolsInPrompt, thoughtsInCandidates }
     }
   }
-  return count(total) > all ? { ...asDocumented, unsaid: count(total) - all } : undefined
+  return count(total) > all ? { ...asDocumented, uncounted: count(total) - all } : undefined
 }
 
-function readInput(report: Report, usage: Buckets, { toolsWithin, cacheBeside }: Layout): void {
+function readInput(report: Report, usage: Buckets, { toolsInPrompt, cacheOutsidePrompt }: Layout): void {
   const cached = count(report.cachedContentTokenCount)
-  const all = kindsOf(report.promptTokensDetails)
-  const text = count(report.promptTokenCount) + cacheBeside - toolsWithin - all.audio - all.image
-  // Where nobody says what was cached, it is text as far as there is any.
+  const all = countMediaTokens(report.promptTokensDetails)
+  const text = count(report.promptTokenCount) + cacheOutsidePrompt - toolsInPrompt - all.audio - all.image
+  // Without details, cached tokens are taken to be text as far as there is text.
   const beyondText = Math.max(0, cached - text)
   const guessed = { audio: Math.min(beyondText, all.audio), image: Math.max(0, beyondText - all.audio) }
-  const found = Array.isArray(report.cacheTokensDetails) ? kindsOf(report.cacheTokensDetails) : guessed
-  const cachedText = cached - found.audio - found.image
+  const cachedMedia = Array.isArray(report.cacheTokensDetails) ? countMediaTokens(report.cacheTokensDetails) : guessed
+  const cachedText = cached - cachedMedia.audio - cachedMedia.image
   usage.input = text - cachedText
-  put(usage, 'cacheRead', cachedText)
-  put(usage, 'inputAudio', all.audio - found.audio)
-  put(usage, 'cacheReadAudio', found.audio)
-  put(usage, 'inputImage', all.image - found.image)
-  put(usage, 'cacheReadImage', found.image)
-  put(usage, 'toolUse', count(report.toolUsePromptTokenCount))
+  setNonZero(usage, 'cacheRead', cachedText)
+  setNonZero(usage, 'inputAudio', all.audio - cachedMedia.audio)
+  setNonZero(usage, 'cacheReadAudio', cachedMedia.audio)
+  setNonZero(usage, 'inputImage', all.image - cachedMedia.image)
+  setNonZero(usage, 'cacheReadImage', cachedMedia.image)
+  setNonZero(usage, 'toolUse', count(report.toolUsePromptTokenCount))
 }
 
-function readOutput(report: Report, usage: Buckets, { thoughtsWithin, unsaid }: Layout): void {
-  const { audio, image } = kindsOf(report.candidatesTokensDetails)
-  usage.output = count(report.candidatesTokenCount) - thoughtsWithin - audio - image
-  put(usage, 'outputAudio', audio)
-  put(usage, 'outputImage', image)
-  put(usage, 'reasoning', count(report.thoughtsTokenCount) + unsaid)
+function readOutput(report: Report, usage: Buckets, { thoughtsInCandidates, uncounted }: Layout): void {
+  const { audio, image } = countMediaTokens(report.candidatesTokensDetails)
+  usage.output = count(report.candidatesTokenCount) - thoughtsInCandidates - audio - image
+  setNonZero(usage, 'outputAudio', audio)
+  setNonZero(usage, 'outputImage', image)
+  setNonZero(usage, 'reasoning', count(report.thoughtsTokenCount) + uncounted)
 }
 
-/** Each other query is billed. */
+/** Counts the distinct search queries; Google bills each of them. */
 function countSearches(candidates: unknown): number {
   if (!Array.isArray(candidates)) return 0
   let searches = 0
@@ -130,26 +131,26 @@ export function withSearches(report: UsageReport | undefined, candidates: unknow
   return searches === 0 ? report : { ...report, searches }
 }
 
-const details = (kinds: Readonly<Record<string, number>>): readonly object[] =>
-  Object.entries(kinds).flatMap(([modality, tokens]) => (tokens > 0 ? [{ modality, tokenCount: tokens }] : []))
+const writeDetails = (tokensByKind: Readonly<Record<string, number>>): readonly object[] =>
+  Object.entries(tokensByKind).flatMap(([modality, tokens]) => (tokens > 0 ? [{ modality, tokenCount: tokens }] : []))
 
 export function writeUsage(usage: Usage): Readonly<Record<string, unknown>> {
-  const of = (...names: readonly (keyof Usage)[]): number => names.reduce((sum, name) => sum + (usage[name] ?? 0), 0)
-  const text = of('input', 'cacheRead', 'cacheWrite', 'cacheWrite1h')
-  const [audio, image] = [of('inputAudio', 'cacheReadAudio'), of('inputImage', 'cacheReadImage')]
-  const cached = of('cacheRead', 'cacheReadAudio', 'cacheReadImage')
-  const written = of('output', 'outputAudio', 'outputImage')
-  const cachedKinds = { TEXT: of('cacheRead'), AUDIO: of('cacheReadAudio'), IMAGE: of('cacheReadImage') }
-  const writtenKinds = { TEXT: of('output'), AUDIO: of('outputAudio'), IMAGE: of('outputImage') }
+  const sumOf = (...names: readonly (keyof Usage)[]): number => names.reduce((sum, name) => sum + (usage[name] ?? 0), 0)
+  const text = sumOf('input', 'cacheRead', 'cacheWrite', 'cacheWrite1h')
+  const [audio, image] = [sumOf('inputAudio', 'cacheReadAudio'), sumOf('inputImage', 'cacheReadImage')]
+  const cached = sumOf('cacheRead', 'cacheReadAudio', 'cacheReadImage')
+  const written = sumOf('output', 'outputAudio', 'outputImage')
+  const cachedKinds = { TEXT: sumOf('cacheRead'), AUDIO: sumOf('cacheReadAudio'), IMAGE: sumOf('cacheReadImage') }
+  const writtenKinds = { TEXT: sumOf('output'), AUDIO: sumOf('outputAudio'), IMAGE: sumOf('outputImage') }
   return {
     promptTokenCount: text + audio + image,
     ...(cached > 0 && { cachedContentTokenCount: cached }),
     candidatesTokenCount: written,
-    ...(of('reasoning') > 0 && { thoughtsTokenCount: of('reasoning') }),
-    ...(of('toolUse') > 0 && { toolUsePromptTokenCount: of('toolUse') }),
+    ...(sumOf('reasoning') > 0 && { thoughtsTokenCount: sumOf('reasoning') }),
+    ...(sumOf('toolUse') > 0 && { toolUsePromptTokenCount: sumOf('toolUse') }),
     totalTokenCount: inputTokens(usage) + outputTokens(usage),
-    promptTokensDetails: details({ TEXT: text, AUDIO: audio, IMAGE: image }),
-    ...(cached > 0 && { cacheTokensDetails: details(cachedKinds) }),
-    ...(written > of('output') && { candidatesTokensDetails: details(writtenKinds) }),
+    promptTokensDetails: writeDetails({ TEXT: text, AUDIO: audio, IMAGE: image }),
+    ...(cached > 0 && { cacheTokensDetails: writeDetails(cachedKinds) }),
+    ...(written > sumOf('output') && { candidatesTokensDetails: writeDetails(writtenKinds) }),
   }
 }

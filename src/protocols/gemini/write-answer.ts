@@ -1,7 +1,7 @@
-// Answers for callers of this dialect. A whole one is written as a stream of one chunk would be.
+// Writes answers for callers of this dialect. A whole answer is written like a stream of one chunk.
 //
-// A client puts the parts of a stream together by their order alone, so parts that grow side by side are told one after
-// the other: the first that is open is told as it grows, and the others wait. A call is told when it is whole.
+// Clients join the parts of a stream by their order alone, so parts that are open at the same time are written one after
+// the other: the first open part is written as it arrives, and the others wait. A call is written when it is complete.
 
 import { bounds } from '../../base/bounds.ts'
 import { beyondBound } from '../../base/errors.ts'
@@ -25,7 +25,7 @@ import { UNSIGNED } from './packed.ts'
 import { Thoughts } from './thoughts.ts'
 import { writeUsage } from './usage.ts'
 
-interface Growing {
+interface OpenPart {
   readonly choice: Choice
   readonly opening: Opening
   readonly cited: CitedText
@@ -35,15 +35,15 @@ interface Growing {
   isClosed: boolean
 }
 
-type Waiting = Growing | { readonly whole: Json | undefined }
+type QueuedPart = OpenPart | { readonly whole: Json | undefined }
 
 interface Choice {
   readonly number: number
-  /** In the order of opening; the first is told as it grows. */
-  readonly waiting: Waiting[]
+  /** Parts that are not completely written, in the order of their opening. The first is written as it arrives. */
+  readonly waiting: QueuedPart[]
   readonly citations: Placed[]
-  told: number
-  /** Of the thoughts since the last call. */
+  partsWritten: number
+  /** The thoughts since the last call. */
   readonly thoughts: Thoughts
   finish: Finish | undefined
   reason: string | undefined
@@ -51,112 +51,112 @@ interface Choice {
   hasBadCall: boolean
 }
 
-/** What is told of a choice at once. */
-interface Telling {
+/** What one chunk of the stream holds; a chunk belongs to one choice. */
+interface ChoiceChunk {
   readonly choice: Choice
   readonly parts: Json[]
   readonly logprobs: TokenProb[]
 }
 
-/** The tiers that an answer may name. */
+/** The service tiers that an answer of this dialect may name. */
 const SERVED_TIERS: readonly string[] = ['standard', 'flex', 'priority']
 
-/** What all chunks begin with. */
-const HEAD = 'data: {"candidates":['
+/** The start of every chunk. */
+const CHUNK_START = 'data: {"candidates":['
 
-export function openWriter(to: AnswerAsk): EventWriter {
-  const writer = new AnswerWriter(to)
-  // What all chunks but the last end with is turned into JSON once.
-  const tail = `data: ${JSON.stringify(writer.body([]))}`.slice(HEAD.length)
-  const told = (tellings: readonly Telling[]): string => {
+export function openWriter(request: AnswerAsk): EventWriter {
+  const writer = new AnswerWriter(request)
+  // All chunks but the last end with the same text, which is serialized once.
+  const tail = `data: ${JSON.stringify(writer.body([]))}`.slice(CHUNK_START.length)
+  const formatChunks = (chunks: readonly ChoiceChunk[]): string => {
     let text = ''
-    for (const telling of tellings) text += `${HEAD}${JSON.stringify(candidateOf(telling))}${tail}\r\n\r\n`
+    for (const chunk of chunks) text += `${CHUNK_START}${JSON.stringify(buildCandidate(chunk))}${tail}\r\n\r\n`
     return text
   }
   return {
-    write: event => told(writer.take(event)),
+    write: event => formatChunks(writer.take(event)),
     end: () => {
-      const rest = told(writer.rest())
-      const endings = writer.choices().map(choice => ({ ...candidateOf(emptyTelling(choice)), ...endingOf(choice) }))
-      return rest + frame(writer.body(endings))
+      const rest = formatChunks(writer.rest())
+      const endings = writer.choices().map(choice => ({ ...buildCandidate(emptyChunk(choice)), ...buildEnding(choice) }))
+      return rest + formatEvent(writer.body(endings))
     },
   }
 }
 
-/** Never with a line of another kind in its block, and never followed by a mark of the end: SDKs would drop or fail. */
-const frame = (body: Json): string => `data: ${JSON.stringify(body)}\r\n\r\n`
+/** An event has a `data` line only, and no end marker follows the last one: SDKs would drop the event, or fail. */
+const formatEvent = (body: Json): string => `data: ${JSON.stringify(body)}\r\n\r\n`
 
-const emptyTelling = (choice: Choice): Telling => ({ choice, parts: [{ text: '' }], logprobs: [] })
+const emptyChunk = (choice: Choice): ChoiceChunk => ({ choice, parts: [{ text: '' }], logprobs: [] })
 
-export function writeWhole(answer: Answer, to: AnswerAsk): string {
-  const writer = new AnswerWriter(to)
-  const tellings = [...eventsOf(answer).flatMap(event => writer.take(event)), ...writer.rest()]
+export function writeWhole(answer: Answer, request: AnswerAsk): string {
+  const writer = new AnswerWriter(request)
+  const chunks = [...eventsOf(answer).flatMap(event => writer.take(event)), ...writer.rest()]
   const candidates = writer.choices().map(choice => {
-    const own = tellings.filter(telling => telling.choice === choice)
-    const parts = joined(own.flatMap(telling => telling.parts))
-    const logprobs = own.flatMap(telling => telling.logprobs)
-    return { ...candidateOf({ choice, parts, logprobs }), ...endingOf(choice) }
+    const ownChunks = chunks.filter(chunk => chunk.choice === choice)
+    const parts = joinThoughts(ownChunks.flatMap(chunk => chunk.parts))
+    const logprobs = ownChunks.flatMap(chunk => chunk.logprobs)
+    return { ...buildCandidate({ choice, parts, logprobs }), ...buildEnding(choice) }
   })
   return JSON.stringify(writer.body(candidates))
 }
 
-/** What a stream tells in crumbs, as one part; a signature ends it. */
-function joined(parts: readonly Json[]): Json[] {
-  const whole: Json[] = []
+/** Joins neighbouring thoughts into one part; a part with a signature is complete. */
+function joinThoughts(parts: readonly Json[]): Json[] {
+  const joinedParts: Json[] = []
   for (const part of parts) {
-    const last = whole.at(-1)
-    const grows = typeof part.text === 'string' && typeof last?.text === 'string' && last.thoughtSignature === undefined
-    if (grows && part.thought === true && last.thought === true) {
-      whole[whole.length - 1] = { ...part, text: (last.text as string) + part.text }
-    } else whole.push(part)
+    const last = joinedParts.at(-1)
+    const mayJoin = typeof part.text === 'string' && typeof last?.text === 'string' && last.thoughtSignature === undefined
+    if (mayJoin && part.thought === true && last.thought === true) {
+      joinedParts[joinedParts.length - 1] = { ...part, text: (last.text as string) + part.text }
+    } else joinedParts.push(part)
   }
-  return whole
+  return joinedParts
 }
 
-function candidateOf({ choice, parts, logprobs }: Telling): Json {
+function buildCandidate({ choice, parts, logprobs }: ChoiceChunk): Json {
   const content = parts.length === 0 ? { role: 'model' } : { role: 'model', parts }
   const index = choice.number
   return logprobs.length === 0 ? { content, index } : { content, index, logprobsResult: writeLogprobs(logprobs) }
 }
 
-function endingOf({ finish = 'other', hasBadCall, citations }: Choice): Json {
+function buildEnding({ finish = 'other', hasBadCall, citations }: Choice): Json {
   const grounding = writeCitations(citations)
-  const isCut = finish === 'length' || finish === 'context' || finish === 'filtered'
+  const isCutOff = finish === 'length' || finish === 'context' || finish === 'filtered'
   return {
-    finishReason: hasBadCall && !isCut ? BAD_CALL : writeFinish(finish),
+    finishReason: hasBadCall && !isCutOff ? BAD_CALL : writeFinish(finish),
     ...(grounding !== undefined && { groundingMetadata: grounding }),
   }
 }
 
 class AnswerWriter {
-  readonly #to: AnswerAsk
+  readonly #request: AnswerAsk
   readonly #choices = new Map<number, Choice>()
-  /** Those that grow, by their index. */
-  readonly #growing = new Map<number, Growing>()
+  /** The parts that are open, by index. */
+  readonly #openParts = new Map<number, OpenPart>()
   #usage: Usage | undefined
   #serviceClass: string | undefined
   #waitingChars = 0
 
-  constructor(to: AnswerAsk) {
-    this.#to = to
+  constructor(request: AnswerAsk) {
+    this.#request = request
   }
 
-  /** What is to be told now. */
-  take(event: AnswerEvent): readonly Telling[] {
+  /** Takes an event and returns the chunks that can be written now. */
+  take(event: AnswerEvent): readonly ChoiceChunk[] {
     switch (event.kind) {
       case 'open':
-        return this.#open(event.index, this.#choice(event.choice), event)
+        return this.#openPart(event.index, this.#getChoice(event.choice), event)
       case 'whole':
-        this.#choice(event.choice).waiting.push({ whole: this.#writeWhole(event.part) })
-        return this.#tell(this.#choice(event.choice))
+        this.#getChoice(event.choice).waiting.push({ whole: this.#writeWhole(event.part) })
+        return this.#flush(this.#getChoice(event.choice))
       case 'delta':
       case 'cite':
       case 'close':
-        return this.#grow(event)
+        return this.#update(event)
       case 'finish':
-        if (event.stopSequence !== undefined) this.#to.losses.add('stop_sequence')
-        Object.assign(this.#choice(event.choice), { finish: event.finish, reason: event.reason })
-        addLossOfEnd(this.#to.losses, 'gemini', event)
+        if (event.stopSequence !== undefined) this.#request.losses.add('stop_sequence')
+        Object.assign(this.#getChoice(event.choice), { finish: event.finish, reason: event.reason })
+        addLossOfEnd(this.#request.losses, 'gemini', event)
         return []
       case 'usage':
         this.#usage = event.usage
@@ -169,105 +169,113 @@ class AnswerWriter {
     }
   }
 
-  /** What still waits when nothing more comes. */
-  rest(): readonly Telling[] {
-    for (const growing of this.#growing.values()) growing.isClosed = true
-    return this.choices().flatMap(choice => this.#tell(choice))
+  /** Closes all parts at the end of the stream and returns the chunks that were still waiting. */
+  rest(): readonly ChoiceChunk[] {
+    for (const part of this.#openParts.values()) part.isClosed = true
+    return this.choices().flatMap(choice => this.#flush(choice))
   }
 
-  /** At least one: an answer of none would be no answer to any client. */
+  /** All choices by number. There is at least one: clients do not accept an answer without candidates. */
   choices(): readonly Choice[] {
-    if (this.#choices.size === 0) this.#choice(0)
+    if (this.#choices.size === 0) this.#getChoice(0)
     return [...this.#choices.values()].sort((a, b) => a.number - b.number)
   }
 
   body(candidates: readonly Json[]): Json {
     const isLast = candidates.some(candidate => candidate.finishReason !== undefined)
     const usage = this.#usage === undefined || !isLast ? undefined : writeUsage(this.#usage)
-    const served = this.#serviceClass
-    const tier = served === undefined ? undefined : servedTier(served, SERVED_TIERS, this.#to.losses)
+    const serviceClass = this.#serviceClass
+    const tier = serviceClass === undefined ? undefined : servedTier(serviceClass, SERVED_TIERS, this.#request.losses)
     return {
       candidates,
       ...(usage !== undefined && { usageMetadata: { ...usage, ...(tier !== undefined && { serviceTier: tier }) } }),
-      modelVersion: this.#to.model,
-      responseId: this.#to.requestId,
+      modelVersion: this.#request.model,
+      responseId: this.#request.requestId,
     }
   }
 
-  #choice(number: number): Choice {
+  #getChoice(number: number): Choice {
     const known = this.#choices.get(number)
     if (known !== undefined) return known
-    const none = { told: 0, finish: undefined, reason: undefined, hasCall: false, hasBadCall: false }
-    const choice: Choice = { number, waiting: [], citations: [], thoughts: new Thoughts(), ...none }
+    const choice: Choice = {
+      number,
+      waiting: [],
+      citations: [],
+      partsWritten: 0,
+      thoughts: new Thoughts(),
+      finish: undefined,
+      reason: undefined,
+      hasCall: false,
+      hasBadCall: false,
+    }
     this.#choices.set(number, choice)
     return choice
   }
 
-  #open(index: number, choice: Choice, opening: Opening): readonly Telling[] {
+  #openPart(index: number, choice: Choice, opening: Opening): readonly ChoiceChunk[] {
     const sealed = opening.part === 'call' ? opening.sealed : undefined
-    const base = { choice, opening, cited: new CitedText(), text: '', logprobs: [], isClosed: false }
-    const growing: Growing = { ...base, sealed }
-    this.#growing.set(index, growing)
-    choice.waiting.push(growing)
+    const part: OpenPart = { choice, opening, cited: new CitedText(), text: '', sealed, logprobs: [], isClosed: false }
+    this.#openParts.set(index, part)
+    choice.waiting.push(part)
     return []
   }
 
-  #grow(event: AnswerEvent & { readonly kind: 'delta' | 'cite' | 'close' }): readonly Telling[] {
-    const growing = this.#growing.get(event.index)
-    if (growing === undefined) return []
-    const { choice, cited } = growing
+  #update(event: AnswerEvent & { readonly kind: 'delta' | 'cite' | 'close' }): readonly ChoiceChunk[] {
+    const part = this.#openParts.get(event.index)
+    if (part === undefined) return []
+    const { choice, cited } = part
     if (event.kind === 'cite') {
       const { length } = choice.citations
-      if (length < citationsMax) choice.citations.push({ citation: event.citation, cited, partIndex: choice.told })
+      if (length < citationsMax) choice.citations.push({ citation: event.citation, cited, partIndex: choice.partsWritten })
       return []
     }
     if (event.kind === 'delta') {
-      growing.text += event.text
-      if (event.logprobs !== undefined) for (const token of event.logprobs) growing.logprobs.push(token)
-      if (growing.opening.part === 'text') cited.add(event.text)
-      this.#bound(event.text.length)
+      part.text += event.text
+      if (event.logprobs !== undefined) for (const token of event.logprobs) part.logprobs.push(token)
+      if (part.opening.part === 'text') cited.add(event.text)
+      this.#checkBound(event.text.length)
     } else {
-      growing.isClosed = true
-      growing.sealed = event.sealed ?? growing.sealed
-      this.#growing.delete(event.index)
+      part.isClosed = true
+      part.sealed = event.sealed ?? part.sealed
+      this.#openParts.delete(event.index)
     }
-    return choice.waiting[0] === growing ? this.#tell(choice) : []
+    return choice.waiting[0] === part ? this.#flush(choice) : []
   }
 
-  /** Of what waits: an upstream that never closes a part must not fill our memory. */
-  #bound(chars: number): void {
+  /** Bounds the waiting text: an upstream that never closes a part must not fill the memory. */
+  #checkBound(chars: number): void {
     this.#waitingChars += chars
     if (this.#waitingChars > bounds.frameBytesMax) throw beyondBound('A call of a tool in it is too long.')
   }
 
-  /** All that can be told of a choice: up to the first part that still grows, and of that what has come. */
-  #tell(choice: Choice): readonly Telling[] {
-    const tellings: Telling[] = []
+  /** The chunks of a choice that can be written: all complete parts, and the text so far of the first open part. */
+  #flush(choice: Choice): readonly ChoiceChunk[] {
+    const chunks: ChoiceChunk[] = []
     for (let first = choice.waiting[0]; first !== undefined; first = choice.waiting[0]) {
       if ('whole' in first) {
-        if (first.whole !== undefined) tellings.push({ choice, parts: [first.whole], logprobs: [] })
+        if (first.whole !== undefined) chunks.push({ choice, parts: [first.whole], logprobs: [] })
       } else {
         const { logprobs } = first
-        const parts = first.opening.part === 'call' ? this.#tellCall(first) : this.#tellText(first)
+        const parts = first.opening.part === 'call' ? this.#flushCall(first) : this.#flushText(first)
         if (parts.length > 0 || logprobs.length > 0) {
-          tellings.push({ choice, parts: parts.length > 0 ? parts : [{ text: '' }], logprobs })
+          chunks.push({ choice, parts: parts.length > 0 ? parts : [{ text: '' }], logprobs })
         }
         if (!first.isClosed) break
       }
-      choice.told++
+      choice.partsWritten++
       choice.waiting.shift()
     }
-    return tellings
+    return chunks
   }
 
-  #tellText(growing: Growing): Json[] {
-    const { text, opening, isClosed } = growing
+  #flushText(part: OpenPart): Json[] {
+    const { text, opening, isClosed } = part
     this.#waitingChars -= text.length
-    growing.text = ''
-    if (growing.logprobs.length > 0) growing.logprobs = []
+    part.text = ''
+    if (part.logprobs.length > 0) part.logprobs = []
     const isThought = opening.part === 'reasoning'
-    const sealed = isClosed ? growing.sealed : undefined
-    if (isThought) growing.choice.thoughts.add(text, isClosed, sealed)
+    const sealed = isClosed ? part.sealed : undefined
+    if (isThought) part.choice.thoughts.add(text, isClosed, sealed)
     if (sealed !== undefined) {
       return [{ text, ...(isThought && { thought: true }), thoughtSignature: packSealed(sealed) }]
     }
@@ -275,19 +283,20 @@ class AnswerWriter {
     return isThought ? [{ text, thought: true }] : [{ text }]
   }
 
-  #tellCall({ text, opening, sealed, isClosed, choice }: Growing): Json[] {
+  #flushCall({ text, opening, sealed, isClosed, choice }: OpenPart): Json[] {
     if (!isClosed || opening.part !== 'call') return []
     this.#waitingChars -= text.length
     const args = opening.custom === true ? { input: text } : parseObject(text)
     if (args === undefined) {
       choice.hasBadCall = true
-      this.#to.losses.add('tool_arguments')
+      this.#request.losses.add('tool_arguments')
       return []
     }
     const thoughts = choice.thoughts.take()
-    if (thoughts.length > 0) this.#to.keep?.(opening.id, thoughts)
+    if (thoughts.length > 0) this.#request.keep?.(opening.id, thoughts)
     const functionCall = { id: opening.id, name: opening.name, args }
-    // Google wants the first call of a step signed, also when it is of another model: the next turn may be Google's.
+    // Google requires a signature on the first call of a turn, also on a call of another model: the next turn of the
+    // conversation may go to Google.
     const signature = sealed === undefined ? (choice.hasCall ? undefined : UNSIGNED) : packSealed(sealed)
     choice.hasCall = true
     return [signature === undefined ? { functionCall } : { functionCall, thoughtSignature: signature }]
@@ -296,7 +305,7 @@ class AnswerWriter {
   #writeWhole(part: MediaPart | NativePart): Json | undefined {
     if (part.kind === 'native') {
       if (part.dialect === 'gemini' && isObject(part.value)) return part.value
-      this.#to.losses.add(part.what)
+      this.#request.losses.add(part.what)
       return undefined
     }
     const { source } = part

@@ -1,5 +1,5 @@
-// Turns as Google takes them: instructions apart, user and model in turn, and after each step of the model with calls
-// one content with a result for each of them, in their order.
+// Writes turns as Google requires them: instructions in a field of their own, contents of user and model in alternation,
+// and after each model content with calls one content that holds a result for each call, in the same order.
 
 import type { CallPart, MediaPart, Part, ResultPart, TextPart, Turn } from '../neutral/conversation.ts'
 import type { Sealed } from '../neutral/reasoning-state.ts'
@@ -10,31 +10,31 @@ import type { ToolNames } from './names.ts'
 import { parseObject } from './numbers.ts'
 import { LOST_SIGNATURE } from './packed.ts'
 
-type Wire = Readonly<Record<string, unknown>>
+type WireObject = Readonly<Record<string, unknown>>
 
 interface Content {
   readonly role: 'user' | 'model'
-  readonly parts: Wire[]
+  readonly parts: WireObject[]
 }
 
 export interface WrittenContents {
-  readonly systemInstruction?: { readonly parts: readonly Wire[] }
+  readonly systemInstruction?: { readonly parts: readonly WireObject[] }
   readonly contents: readonly Content[]
 }
 
-/** A conversation must begin with something that the user said. */
-const OPENING: Wire = { text: '(start)' }
-const UNANSWERED = 'There is no result of this call.'
+/** A conversation must begin with a content of the user. */
+const FIRST_USER_PART: WireObject = { text: '(start)' }
+const MISSING_RESULT_TEXT = 'There is no result of this call.'
 
 export function writeContents(turns: readonly Turn[], names: ToolNames, target: ConversationTarget): WrittenContents {
-  const isSystem = ({ role }: Turn): boolean => role === 'system' || role === 'developer'
-  const first = turns.findIndex(turn => !isSystem(turn))
-  const leading = turns.slice(0, first < 0 ? turns.length : first)
+  const isInstruction = ({ role }: Turn): boolean => role === 'system' || role === 'developer'
+  const first = turns.findIndex(turn => !isInstruction(turn))
+  const instructions = turns.slice(0, first < 0 ? turns.length : first)
   const writer = new ContentsWriter(names, target)
-  const system = leading.flatMap(turn => turn.parts.flatMap(part => writer.writeSystem(part)))
-  for (const turn of turns.slice(leading.length)) writer.add(turn)
+  const system = instructions.flatMap(turn => turn.parts.flatMap(part => writer.writeSystem(part)))
+  for (const turn of turns.slice(instructions.length)) writer.add(turn)
   const contents = writer.end()
-  // Where there is no place for instructions, or nothing else is said, they are the first words of the user.
+  // A model that takes no instructions, or a conversation of instructions only, gets them as the user's first text.
   if (system.length > 0 && (target.traits.system === false || contents.length === 0)) {
     if (contents[0]?.role === 'user' && contents[0].parts[0]?.functionResponse === undefined) {
       contents[0].parts.unshift(...system)
@@ -42,7 +42,7 @@ export function writeContents(turns: readonly Turn[], names: ToolNames, target: 
     return { contents }
   }
   if (contents.length === 0) throw invalid('messages', 'must have some content')
-  if (contents[0]!.role === 'model') contents.unshift({ role: 'user', parts: [OPENING] })
+  if (contents[0]!.role === 'model') contents.unshift({ role: 'user', parts: [FIRST_USER_PART] })
   return { contents, ...(system.length > 0 && { systemInstruction: { parts: system } }) }
 }
 
@@ -50,11 +50,11 @@ class ContentsWriter {
   readonly #names: ToolNames
   readonly #target: ConversationTarget
   readonly #contents: Content[] = []
-  /** The calls of the model's last step, and what has been said since. */
+  /** The calls of the model's last content; below, which of them have no result yet, their results, and the user's parts. */
   #calls: CallPart[] = []
-  #awaited = new Set<string>()
+  #openCalls = new Set<string>()
   #results = new Map<string, ResultPart>()
-  #said: Wire[] = []
+  #userParts: WireObject[] = []
 
   constructor(names: ToolNames, target: ConversationTarget) {
     this.#names = names
@@ -62,9 +62,9 @@ class ContentsWriter {
   }
 
   add(turn: Turn): void {
-    if (turn.name !== undefined) this.#lose('name')
+    if (turn.name !== undefined) this.#addLoss('name')
     if (turn.role === 'assistant') {
-      if (this.#results.size > 0 || this.#said.length > 0) this.#answer()
+      if (this.#results.size > 0 || this.#userParts.length > 0) this.#endUserTurn()
       const parts = this.#writeStep(turn.parts)
       const last = this.#contents.at(-1)
       if (parts.length === 0) return
@@ -73,66 +73,66 @@ class ContentsWriter {
       return
     }
     for (const part of turn.parts) {
-      if (part.kind === 'result') this.#keepResult(part)
-      else this.#said.push(...this.#writePart(part))
+      if (part.kind === 'result') this.#addResult(part)
+      else this.#userParts.push(...this.#writePart(part))
     }
   }
 
   end(): Content[] {
-    this.#answer()
+    this.#endUserTurn()
     return this.#contents
   }
 
-  writeSystem(part: Part): readonly Wire[] {
+  writeSystem(part: Part): readonly WireObject[] {
     if (part.kind === 'text') return this.#writePart(part)
-    this.#lose(`system.${part.kind}`)
+    this.#addLoss(`system.${part.kind}`)
     return []
   }
 
-  #lose(code: string): void {
+  #addLoss(code: string): void {
     this.#target.notes.losses.add(code)
   }
 
-  #keepResult(part: ResultPart): void {
-    if (this.#awaited.delete(part.callId)) this.#results.set(part.callId, part)
-    else this.#lose('tool_result')
+  #addResult(part: ResultPart): void {
+    if (this.#openCalls.delete(part.callId)) this.#results.set(part.callId, part)
+    else this.#addLoss('tool_result')
   }
 
-  /** Ends what was said since the model's last step. Text is a content of its own: results stand alone. */
-  #answer(): void {
-    const results: Wire[] = []
-    const beside: Wire[] = []
+  /** Writes the results and the user's parts since the model's last content, as two contents: results must be alone. */
+  #endUserTurn(): void {
+    const results: WireObject[] = []
+    const mediaParts: WireObject[] = []
     for (const call of this.#calls) {
       const result = this.#results.get(call.id)
-      if (result === undefined) this.#lose('tool_result')
-      results.push(this.#writeResult(call, result, beside))
+      if (result === undefined) this.#addLoss('tool_result')
+      results.push(this.#writeResult(call, result, mediaParts))
     }
     if (results.length > 0) this.#contents.push({ role: 'user', parts: results })
-    const said = [...beside, ...this.#said]
-    if (said.length > 0) this.#contents.push({ role: 'user', parts: said })
+    const userParts = [...mediaParts, ...this.#userParts]
+    if (userParts.length > 0) this.#contents.push({ role: 'user', parts: userParts })
     this.#calls = []
-    this.#awaited = new Set()
+    this.#openCalls = new Set()
     this.#results = new Map()
-    this.#said = []
+    this.#userParts = []
   }
 
-  /** The first call of a step must be signed. */
-  #writeStep(parts: readonly Part[]): Wire[] {
-    const written: Wire[] = []
+  /** Writes a turn of the model. Its first call must have a signature. */
+  #writeStep(parts: readonly Part[]): WireObject[] {
+    const written: WireObject[] = []
     for (const part of parts) {
       if (part.kind !== 'call') written.push(...this.#writePart(part))
       else {
         written.push(this.#writeCall(part, this.#calls.length === 0))
         this.#calls.push(part)
-        this.#awaited.add(part.id)
+        this.#openCalls.add(part.id)
       }
     }
     return written
   }
 
-  #writePart(part: Part): readonly Wire[] {
-    if ('cache' in part && part.cache !== undefined) this.#lose('cache_control')
-    if (part.kind === 'text' && part.citations !== undefined) this.#lose('citations')
+  #writePart(part: Part): readonly WireObject[] {
+    if ('cache' in part && part.cache !== undefined) this.#addLoss('cache_control')
+    if (part.kind === 'text' && part.citations !== undefined) this.#addLoss('citations')
     switch (part.kind) {
       case 'text':
       case 'refusal':
@@ -141,77 +141,77 @@ class ContentsWriter {
         return this.#writeReasoning(part.text, part.sealed)
       case 'call':
       case 'result':
-        this.#lose(part.kind === 'call' ? 'tool_call' : 'tool_result')
+        this.#addLoss(part.kind === 'call' ? 'tool_call' : 'tool_result')
         return []
       case 'native':
-        if (part.dialect === 'gemini') return [part.value as Wire]
-        this.#lose(part.what)
+        if (part.dialect === 'gemini') return [part.value as WireObject]
+        this.#addLoss(part.what)
         return []
       default:
         return [this.#writeMedia(part)]
     }
   }
 
-  #writeMedia(part: MediaPart): Wire {
-    if (part.name !== undefined) this.#lose(`${part.kind}.name`)
+  #writeMedia(part: MediaPart): WireObject {
+    if (part.name !== undefined) this.#addLoss(`${part.kind}.name`)
     return writeMedia(part, this.#target)
   }
 
-  #writeReasoning(text: string, sealed: Sealed | undefined): readonly Wire[] {
-    // Thoughts that prove nothing are only that.
+  #writeReasoning(text: string, sealed: Sealed | undefined): readonly WireObject[] {
+    // Thoughts without a signature are sent as plain thoughts.
     if (sealed === undefined || sealed.form === 'shown') return text === '' ? [] : [{ text, thought: true }]
     const signature = this.#signature(sealed)
     if (signature === undefined) return []
     return [text === '' ? { text, thoughtSignature: signature } : { text, thought: true, thoughtSignature: signature }]
   }
 
-  /** Undefined for a seal of another origin, which is lost here. */
+  /** The signature; undefined for reasoning state of another origin, which is lost here. */
   #signature({ form, origin, value }: Sealed): string | undefined {
-    const isOurs = form === 'thought' && (origin === undefined || origin === this.#target.origin)
-    if (!isOurs) this.#lose('reasoning_state')
-    return isOurs ? value : undefined
+    const isFromTarget = form === 'thought' && (origin === undefined || origin === this.#target.origin)
+    if (!isFromTarget) this.#addLoss('reasoning_state')
+    return isFromTarget ? value : undefined
   }
 
-  #writeCall(call: CallPart, isFirst: boolean): Wire {
-    if (call.cache !== undefined) this.#lose('cache_control')
+  #writeCall(call: CallPart, isFirst: boolean): WireObject {
+    if (call.cache !== undefined) this.#addLoss('cache_control')
     const functionCall = { id: call.id, name: this.#names.write(call.name), args: this.#writeArguments(call) }
     const own = call.sealed === undefined ? undefined : this.#signature(call.sealed)
-    const signature = own ?? (isFirst ? this.#stopgap() : undefined)
+    const signature = own ?? (isFirst ? this.#placeholderSignature() : undefined)
     return signature === undefined ? { functionCall } : { functionCall, thoughtSignature: signature }
   }
 
-  /** Models that think by budget, or not at all, do not ask for it. */
-  #stopgap(): string | undefined {
+  /** A placeholder for a missing signature. Models with a thinking budget, or without thinking, do not require one. */
+  #placeholderSignature(): string | undefined {
     const { thinking } = this.#target.traits
     if (thinking === 'budget' || thinking === 'none') return undefined
-    this.#lose('reasoning_state')
+    this.#addLoss('reasoning_state')
     return LOST_SIGNATURE
   }
 
-  #writeArguments(call: CallPart): Wire {
+  #writeArguments(call: CallPart): WireObject {
     if (call.custom === true) return { input: call.arguments }
     const args = parseObject(call.arguments)
-    if (args === undefined) this.#lose('tool_arguments')
+    if (args === undefined) this.#addLoss('tool_arguments')
     return args ?? {}
   }
 
-  #writeResult(call: CallPart, result: ResultPart | undefined, beside: Wire[]): Wire {
+  #writeResult(call: CallPart, result: ResultPart | undefined, mediaParts: WireObject[]): WireObject {
     const head = { id: call.id, name: this.#names.write(call.name) }
-    if (result === undefined) return { functionResponse: { ...head, response: { error: UNANSWERED } } }
-    if (result.cache !== undefined) this.#lose('cache_control')
+    if (result === undefined) return { functionResponse: { ...head, response: { error: MISSING_RESULT_TEXT } } }
+    if (result.cache !== undefined) this.#addLoss('cache_control')
     const texts = result.parts.filter((part): part is TextPart => part.kind === 'text')
     const media = result.parts.filter((part): part is MediaPart => part.kind !== 'text')
     const response = writeResponse(texts.map(part => part.text).join('\n'), result.failed === true)
     const written = media.map(part => this.#writeMedia(part))
     const isInside = this.#target.traits.richResults !== false && written.every(part => part.text === undefined)
-    if (!isInside) beside.push(...written)
+    if (!isInside) mediaParts.push(...written)
     const parts = isInside && written.length > 0 ? { parts: written } : {}
     return { functionResponse: { ...head, response, ...parts } }
   }
 }
 
-/** It must be an object: what is the text of one is that one. */
-function writeResponse(text: string, failed: boolean): Wire {
+/** Google requires an object: the result itself if its text is a JSON object, else an object around the text. */
+function writeResponse(text: string, failed: boolean): WireObject {
   const json = text.trim() === '' ? undefined : parseObject(text)
   if (failed) return { error: json ?? text }
   return json ?? { output: text }

@@ -1,4 +1,5 @@
-// A request for an upstream of this dialect.
+// Writes the neutral conversation as a request for an upstream of this dialect.
+
 import type { Conversation, MediaPart, OutputFormat, Settings } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import type { Json } from '../request/json-type.ts'
@@ -8,19 +9,19 @@ import { writeThinking } from './thinking.ts'
 import { writeContents } from './write-contents.ts'
 import { answersByTool, hasFunctions, writeTools } from './write-tools.ts'
 
-const STOPS_MAX = 5
+const STOP_SEQUENCES_MAX = 5
 
-export function writeConversation(asked: Conversation, target: ConversationTarget): string {
-  return JSON.stringify(requestOf(asked, target))
+export function writeConversation(conversation: Conversation, target: ConversationTarget): string {
+  return JSON.stringify(requestOf(conversation, target))
 }
 
-export function requestOf(asked: Conversation, target: ConversationTarget): Json {
-  const names = new ToolNames(asked.tools, target.notes.renamed)
-  noteLosses(asked.settings, target)
-  const tools = writeTools(asked, names, target)
-  const contents = writeContents(asked.turns, names, target)
-  const config = writeConfig(asked, target)
-  const tier = writeTier(asked.settings, target)
+export function requestOf(conversation: Conversation, target: ConversationTarget): Json {
+  const names = new ToolNames(conversation.tools, target.notes.renamed)
+  noteLosses(conversation.settings, target)
+  const tools = writeTools(conversation, names, target)
+  const contents = writeContents(conversation.turns, names, target)
+  const config = writeConfig(conversation, target)
+  const tier = writeTier(conversation.settings, target)
   return {
     ...contents,
     ...tools,
@@ -29,7 +30,7 @@ export function requestOf(asked: Conversation, target: ConversationTarget): Json
   }
 }
 
-/** What there is no place for. */
+/** Records settings that this dialect has no field for. */
 function noteLosses(settings: Settings, { notes }: ConversationTarget): void {
   const { logitBias, verbosity, endUser, metadata, cacheKey, cache } = settings
   const lost = {
@@ -43,36 +44,36 @@ function noteLosses(settings: Settings, { notes }: ConversationTarget): void {
   for (const [code, value] of Object.entries(lost)) if (value !== undefined) notes.losses.add(code)
 }
 
-function writeConfig(asked: Conversation, target: ConversationTarget): Json {
-  const { settings, reasoning } = asked
+function writeConfig(conversation: Conversation, target: ConversationTarget): Json {
+  const { settings, reasoning } = conversation
   const { losses } = target.notes
   const { stop, logprobs, choices } = settings
-  const cap = capOf(settings, target)
-  if (stop !== undefined && stop.length > STOPS_MAX) losses.add('stop')
+  const cap = findCap(settings, target)
+  if (stop !== undefined && stop.length > STOP_SEQUENCES_MAX) losses.add('stop')
   const thinking =
     reasoning === undefined
       ? undefined
       : writeThinking(reasoning, { traits: target.traits, outputTokensMax: cap ?? target.outputTokensMax, losses })
-  const resolution = writeResolution(asked, target)
+  const resolution = writeResolution(conversation, target)
   const config = {
     ...writeSampling(settings, target),
     candidateCount: choices === 1 ? undefined : choices,
     maxOutputTokens: cap,
-    stopSequences: stop === undefined || stop.length === 0 ? undefined : stop.slice(0, STOPS_MAX),
+    stopSequences: stop === undefined || stop.length === 0 ? undefined : stop.slice(0, STOP_SEQUENCES_MAX),
     presencePenalty: settings.presencePenalty,
     frequencyPenalty: settings.frequencyPenalty,
     seed: settings.seed,
     responseLogprobs: logprobs === undefined ? undefined : true,
     logprobs: logprobs === 0 ? undefined : logprobs,
-    ...writeFormat(asked, target),
+    ...writeFormat(conversation, target),
     thinkingConfig: thinking,
     mediaResolution: resolution,
   }
   return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined))
 }
 
-/** Never more than the model writes, and never more than the funds allow. */
-function capOf({ outputTokensMax }: Settings, target: ConversationTarget): number | undefined {
+/** The smallest of the caller's cap, the cap that the funds impose, and the model's own limit. */
+function findCap({ outputTokensMax }: Settings, target: ConversationTarget): number | undefined {
   if (outputTokensMax === undefined) return target.cap
   return Math.min(outputTokensMax, target.cap ?? outputTokensMax, target.outputTokensMax ?? outputTokensMax)
 }
@@ -85,25 +86,25 @@ function writeSampling({ temperature, topP, topK }: Settings, { traits, notes }:
   return {}
 }
 
-function writeFormat(asked: Conversation, { traits, notes }: ConversationTarget): Json {
-  const { format } = asked
-  if (format === undefined || answersByTool(asked, traits)) return {}
-  if (traits.schemaWithTools === false && hasFunctions(asked.tools)) {
+function writeFormat(conversation: Conversation, { traits, notes }: ConversationTarget): Json {
+  const { format } = conversation
+  if (format === undefined || answersByTool(conversation, traits)) return {}
+  if (traits.schemaWithTools === false && hasFunctions(conversation.tools)) {
     notes.losses.add('response_format')
     return {}
   }
-  return formatOf(format, traits.schema !== false, () => notes.losses.add('response_format.schema'))
+  return buildFormat(format, traits.schema !== false, () => notes.losses.add('response_format.schema'))
 }
 
-function formatOf(format: OutputFormat, takesSchema: boolean, lose: () => void): Json {
+function buildFormat(format: OutputFormat, takesSchema: boolean, addLoss: () => void): Json {
   const json = { responseMimeType: 'application/json' }
   if (format.kind === 'json') return json
   if (takesSchema) return { ...json, responseJsonSchema: forGoogle(format.schema) }
-  lose()
+  addLoss()
   return json
 }
 
-const tiers: Readonly<Record<string, string | undefined>> = {
+const TIER_BY_CLASS: Readonly<Record<string, string | undefined>> = {
   default: 'standard',
   standard: 'standard',
   standard_only: 'standard',
@@ -114,21 +115,21 @@ const tiers: Readonly<Record<string, string | undefined>> = {
 
 function writeTier({ serviceClass }: Settings, { notes }: ConversationTarget): string | undefined {
   if (serviceClass === undefined || serviceClass === 'auto') return undefined
-  const tier = Object.hasOwn(tiers, serviceClass) ? tiers[serviceClass] : undefined
+  const tier = Object.hasOwn(TIER_BY_CLASS, serviceClass) ? TIER_BY_CLASS[serviceClass] : undefined
   if (tier === undefined) notes.losses.add('service_tier')
   return tier
 }
 
-const resolutions: Readonly<Record<string, string>> = {
+const RESOLUTION_BY_DETAIL: Readonly<Record<string, string>> = {
   low: 'MEDIA_RESOLUTION_LOW',
   high: 'MEDIA_RESOLUTION_HIGH',
   original: 'MEDIA_RESOLUTION_HIGH',
 }
 
-/** One for all images: that of those that say one, if they agree. */
+/** This dialect has one resolution for all images, so a detail is carried only if all images have the same. */
 function writeResolution({ turns }: Conversation, { notes }: ConversationTarget): string | undefined {
   const images = turns.flatMap(turn => turn.parts.filter((part): part is MediaPart => part.kind === 'image'))
-  const wishes = new Set(images.map(({ detail }) => resolutions[detail ?? 'auto']))
-  if (wishes.size > 1) notes.losses.add('image.detail')
-  return wishes.size === 1 ? [...wishes][0] : undefined
+  const resolutions = new Set(images.map(({ detail }) => RESOLUTION_BY_DETAIL[detail ?? 'auto']))
+  if (resolutions.size > 1) notes.losses.add('image.detail')
+  return resolutions.size === 1 ? [...resolutions][0] : undefined
 }

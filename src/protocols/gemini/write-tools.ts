@@ -1,4 +1,4 @@
-// Tools and how they are to be used, as Google is told.
+// Writes tools, and how the model may use them, for an upstream of this dialect.
 
 import type { Traits } from '../../base/money/model-traits.ts'
 import type { Conversation, CustomTool, FunctionTool, SearchTool, ToolChoice } from '../neutral/conversation.ts'
@@ -13,15 +13,15 @@ export interface WrittenTools {
   readonly toolConfig?: Json
 }
 
-/** The answer as the arguments of this tool, for models that cannot be held to a schema while they have tools. */
-const ANSWER_TOOL = 'give_answer'
+/** For models that cannot follow a schema and have tools at once: the model gives its answer as this tool's arguments. */
+const ANSWER_TOOL_NAME = 'give_answer'
 
-export function writeTools(asked: Conversation, names: ToolNames, target: ConversationTarget): WrittenTools {
+export function writeTools(conversation: Conversation, names: ToolNames, target: ConversationTarget): WrittenTools {
   const { losses } = target.notes
   const functions: Json[] = []
   const others: Json[] = []
   let isStrict = false
-  for (const tool of asked.tools) {
+  for (const tool of conversation.tools) {
     if (tool.kind !== 'native' && tool.cache !== undefined) losses.add('cache_control')
     if (tool.kind === 'function') {
       functions.push(writeFunction(tool, names))
@@ -31,19 +31,19 @@ export function writeTools(asked: Conversation, names: ToolNames, target: Conver
     else if (tool.dialect === 'gemini') others.push(tool.value as Json)
     else losses.add(tool.what)
   }
-  if (asked.parallelCalls === false && functions.length > 0) losses.add('parallel_tool_calls')
-  const byTool = answersByTool(asked, target.traits)
-  if (byTool) functions.push(writeAnswerTool(asked, names, target))
+  if (conversation.parallelCalls === false && functions.length > 0) losses.add('parallel_tool_calls')
+  const usesAnswerTool = answersByTool(conversation, target.traits)
+  if (usesAnswerTool) functions.push(writeAnswerTool(conversation, names, target))
   if (functions.length > 0) others.unshift({ functionDeclarations: functions })
-  const choice = byTool ? answerChoice(asked.toolChoice) : asked.toolChoice
-  const config = functions.length === 0 ? undefined : writeChoice(choice, { names, isStrict, target })
+  const choice = usesAnswerTool ? requireTool(conversation.toolChoice) : conversation.toolChoice
+  const config = functions.length === 0 ? undefined : writeChoice(choice, names, isStrict, target)
   return {
     ...(others.length > 0 && { tools: others }),
     ...(config !== undefined && { toolConfig: { functionCallingConfig: config } }),
   }
 }
 
-/** Whether a schema and functions are asked of a model that cannot have both. */
+/** Whether the request has a schema and functions, and the model cannot take both. */
 export function answersByTool({ format, tools, toolChoice }: Conversation, traits: Traits): boolean {
   if (traits.schemaWithTools !== false || format?.kind !== 'schema' || format.schema.type !== 'object') return false
   return hasFunctions(tools) && toolChoice?.mode !== 'none'
@@ -53,32 +53,32 @@ export const hasFunctions = (tools: Conversation['tools']): boolean =>
   tools.some(tool => tool.kind === 'function' || tool.kind === 'custom')
 
 function writeAnswerTool({ format }: Conversation, names: ToolNames, target: ConversationTarget): Json {
-  const name = names.free(ANSWER_TOOL)
+  const name = names.free(ANSWER_TOOL_NAME)
   target.notes.schemaTool = name
   const schema = format?.kind === 'schema' ? format.schema : {}
   return { name, description: 'Gives the final answer.', parametersJsonSchema: forGoogle(schema) }
 }
 
-/** It has to call something: another tool, or the one that answers. */
-const answerChoice = (given: ToolChoice | undefined): ToolChoice | undefined =>
+/** The model must call a tool: one of the caller's tools, or the answer tool. */
+const requireTool = (given: ToolChoice | undefined): ToolChoice | undefined =>
   given?.mode === 'required' ? given : { mode: 'required' }
 
 function writeFunction({ name, description, schema }: FunctionTool, names: ToolNames): Json {
   return {
     name: names.write(name),
     ...(description !== undefined && { description }),
-    ...(schema !== undefined && !isEmpty(schema) && { parametersJsonSchema: forGoogle(schema) }),
+    ...(schema !== undefined && !hasNoParameters(schema) && { parametersJsonSchema: forGoogle(schema) }),
   }
 }
 
-/** These say nothing of an object that has no properties. */
-const idle = new Set(['$schema', 'additionalProperties', 'required', 'type', 'properties'])
+/** Schema fields without effect on an object that has no properties. */
+const FIELDS_WITHOUT_MEANING = new Set(['$schema', 'additionalProperties', 'required', 'type', 'properties'])
 
-/** A function without parameters has no schema. */
-function isEmpty(schema: Json): boolean {
+/** Google takes no schema for a function without parameters. */
+function hasNoParameters(schema: Json): boolean {
   const { type = 'object', properties } = schema
-  const hasNone = properties === undefined || (isObject(properties) && Object.keys(properties).length === 0)
-  return type === 'object' && hasNone && Object.keys(schema).every(name => idle.has(name))
+  const hasNoProperties = properties === undefined || (isObject(properties) && Object.keys(properties).length === 0)
+  return type === 'object' && hasNoProperties && Object.keys(schema).every(name => FIELDS_WITHOUT_MEANING.has(name))
 }
 
 function writeCustom(tool: CustomTool, names: ToolNames, { notes }: ConversationTarget): Json {
@@ -87,10 +87,10 @@ function writeCustom(tool: CustomTool, names: ToolNames, { notes }: Conversation
   const written = names.write(name)
   ;(notes.wrapped ??= new Set()).add(written)
   const syntax = grammar === undefined ? '' : `The input follows this ${grammar.syntax} grammar:\n${grammar.definition}`
-  const told = [description ?? '', syntax].filter(text => text !== '').join('\n\n')
+  const fullDescription = [description ?? '', syntax].filter(text => text !== '').join('\n\n')
   return {
     name: written,
-    ...(told !== '' && { description: told }),
+    ...(fullDescription !== '' && { description: fullDescription }),
     parametersJsonSchema: { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] },
   }
 }
@@ -101,26 +101,25 @@ function writeSearch(tool: SearchTool, { traits, notes: { losses } }: Conversati
     return []
   }
   const { domains, contextSize, usesMax, place } = tool
-  const wishes = { domains, context_size: contextSize, max_uses: usesMax, location: place }
-  for (const [name, wish] of Object.entries(wishes)) if (wish !== undefined) losses.add(`web_search.${name}`)
+  const options = { domains, context_size: contextSize, max_uses: usesMax, location: place }
+  for (const [name, value] of Object.entries(options)) if (value !== undefined) losses.add(`web_search.${name}`)
   return [{ googleSearch: {} }]
 }
 
-interface ChoiceTarget {
-  readonly names: ToolNames
-  readonly isStrict: boolean
-  readonly target: ConversationTarget
-}
-
-function writeChoice(choice: ToolChoice | undefined, { names, isStrict, target }: ChoiceTarget): Json | undefined {
-  const only = choice?.names?.map(name => names.write(name)) ?? []
-  const allowed = only.length === 0 ? {} : { allowedFunctionNames: only }
+function writeChoice(
+  choice: ToolChoice | undefined,
+  names: ToolNames,
+  isStrict: boolean,
+  target: ConversationTarget,
+): Json | undefined {
+  const allowedNames = choice?.names?.map(name => names.write(name)) ?? []
+  const allowed = allowedNames.length === 0 ? {} : { allowedFunctionNames: allowedNames }
   if (choice?.mode === 'none') return { mode: 'NONE' }
   if (choice?.mode === 'required') {
     if (target.traits.forcedTool !== false) return { mode: 'ANY', ...allowed }
     target.notes.losses.add('tool_choice')
   }
-  // Some tools only, or arguments that fit their schemas, and still no must.
-  if (only.length > 0 || isStrict) return { mode: 'VALIDATED', ...allowed }
+  // VALIDATED restricts the tools, or holds arguments to their schemas, and does not force a call.
+  if (allowedNames.length > 0 || isStrict) return { mode: 'VALIDATED', ...allowed }
   return choice === undefined ? undefined : { mode: 'AUTO' }
 }
