@@ -156,7 +156,7 @@ async function serve(wanted: Wanted, say: Say): Promise<Running> {
   if (id !== undefined) {
     const tables = new Map(dialects.map(dialect => [dialect.name, buildFaults(dialect, wanted.settings)]))
     const rehearsal = new Rehearsal({
-      ...{ dialect: wanted.dialect, every: wanted.every },
+      dialect: wanted.dialect, every: wanted.every,
       names: name === undefined ? namesOf(id) : [name],
       faultIn: (dialect, wantedName) =>
         tables.get(dialect.name)?.find(fault => fault.id === id && fault.name === wantedName),

@@ -33,14 +33,14 @@ export function buildFaults(dialect: Dialect, settings: Partial<FaultSettings> =
   return groups
     .flatMap(rows => rows(kit))
     .map(([id, name, asks, script]) => ({
-      ...{ id, name, does: kinds[id].does, asks },
-      ...{ by: 'script', dialect: dialect.name, script },
+      id, name, does: kinds[id].does, asks,
+      by: 'script', dialect: dialect.name, script,
     }))
 }
 
 export const placedFaults: readonly PlacedFault[] = placeRows.map(([id, name, open]) => ({
-  ...{ id, name, does: kinds[id].does, asks: 'either' },
-  ...{ by: 'place', open },
+  id, name, does: kinds[id].does, asks: 'either',
+  by: 'place', open,
 }))
 
 /** All of them, as an upstream of this dialect commits them. */

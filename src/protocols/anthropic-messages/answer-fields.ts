@@ -1,4 +1,5 @@
-// Which fields of a message reach a caller of another dialect, object by object.
+// Lists, object by object, which fields of a message a translation carries to callers of other dialects, and records
+// the others as losses.
 
 import type { Losses } from '../neutral/losses.ts'
 import type { FieldTable } from '../request/fields.ts'
@@ -13,24 +14,24 @@ export const answerFields: FieldTable = {
 
 export const deltaFields: FieldTable = fields('read', 'stop_reason stop_sequence stop_details')
 
-const blocks: Readonly<Record<string, FieldTable>> = {
+const blockFields: Readonly<Record<string, FieldTable>> = {
   text: fields('read', 'type text citations'),
   thinking: fields('read', 'type thinking signature'),
   redacted_thinking: fields('read', 'type data'),
   tool_use: fields('read', 'type id name input caller'),
 }
 
-/** A block of another type is told as a whole, and lost as such. */
+/** Records the lost fields of a block. A block of another type is passed on as a native part and recorded as a whole. */
 export function noteBlock(block: Json, losses: Losses): void {
   const { type, caller } = block
-  if (typeof type !== 'string' || !Object.hasOwn(blocks, type)) return
-  noteLost(block, blocks[type]!, { path: type, losses })
-  // Called by code that the provider runs: its result goes back to that code, and not to the model.
+  if (typeof type !== 'string' || !Object.hasOwn(blockFields, type)) return
+  noteLost(block, blockFields[type]!, { path: type, losses })
+  // Code that the provider runs made this call, and expects the result; the model does not.
   if (typeof caller === 'object' && caller !== null && (caller as Json).type !== 'direct') {
     losses.add('answer.tool_use.caller')
   }
 }
 
-/** Guardrails of a cloud replace the answer, and say so in a field of their own. */
+/** Bedrock's guardrails replace the answer and report that in a field of their own. */
 export const stopReasonOf = (answer: Json): unknown =>
   answer['amazon-bedrock-guardrailAction'] === 'INTERVENED' ? 'guardrail_intervened' : answer.stop_reason

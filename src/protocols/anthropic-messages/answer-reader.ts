@@ -1,4 +1,4 @@
-// A whole message of an upstream, as a neutral answer.
+// Reads a whole message of an upstream into the neutral answer.
 
 import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerPart } from '../neutral/answer.ts'
@@ -22,8 +22,8 @@ export function readWhole(json: unknown, source: AnswerSource): Answer {
   const { id, model, usage: report, stop_sequence: stopSequence } = json
   const usage = readUsage(report)
   const serviceClass = readServedClass(report)
-  const has = { calls: parts.some(({ kind }) => kind === 'call'), words: parts.some(({ kind }) => kind === 'text') }
-  const ended = endedBy('anthropic-messages', stopReasonOf(json), has, source.notes)
+  const contains = { calls: parts.some(({ kind }) => kind === 'call'), words: parts.some(({ kind }) => kind === 'text') }
+  const ended = endedBy('anthropic-messages', stopReasonOf(json), contains, source.notes)
   return {
     ...(typeof id === 'string' && { id }),
     ...(typeof model === 'string' && { model }),
@@ -33,7 +33,7 @@ export function readWhole(json: unknown, source: AnswerSource): Answer {
   }
 }
 
-/** What the provider says of a refusal. */
+/** Reads the provider's explanation of a refusal. */
 export function readExplanation(details: unknown): string | undefined {
   const explanation = isObject(details) ? details.explanation : undefined
   return typeof explanation === 'string' && explanation !== '' ? explanation : undefined
@@ -45,38 +45,38 @@ function readBlock(block: Json, source: AnswerSource): AnswerPart[] {
   switch (block.type) {
     case 'text': {
       const citations = readCitations(block.citations, notes.losses)
-      const text = textOf(block.text)
+      const text = toText(block.text)
       return text === '' ? [] : [{ kind: 'text', text, ...(citations && { citations }) }]
     }
     case 'thinking': {
-      const [text, value] = [textOf(block.thinking), textOf(block.signature)]
+      const [text, value] = [toText(block.thinking), toText(block.signature)]
       if (text === '' && value === '') return []
       return [{ kind: 'reasoning', text, ...(value !== '' && { sealed: { origin, form: 'signature', value } }) }]
     }
     case 'redacted_thinking': {
-      const value = textOf(block.data)
+      const value = toText(block.data)
       return value === '' ? [] : [{ kind: 'reasoning', text: '', sealed: { origin, form: 'redacted', value } }]
     }
     case 'tool_use': {
-      const name = textOf(block.name)
+      const name = toText(block.name)
       const input = isObject(block.input) ? JSON.stringify(block.input) : '{}'
-      if (name === '') return [nativeBlock(block)]
+      if (name === '') return [buildNativePart(block)]
       if (name === notes.schemaTool) return [{ kind: 'text', text: input }]
-      return [{ kind: 'call', id: textOf(block.id) || source.mintCallId(), ...calledAs(name, input, source) }]
+      return [{ kind: 'call', id: toText(block.id) || source.mintCallId(), ...buildCall(name, input, source) }]
     }
     default:
-      return [nativeBlock(block)]
+      return [buildNativePart(block)]
   }
 }
 
-const nativeBlock = (block: Json): AnswerPart => ({
-  ...{ kind: 'native', dialect: 'anthropic-messages', what: textOf(block.type) || 'block', value: block },
+const buildNativePart = (block: Json): AnswerPart => ({
+  kind: 'native', dialect: 'anthropic-messages', what: toText(block.type) || 'block', value: block,
 })
 
-const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+const toText = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-/** A call as the caller knows its tool. */
-function calledAs(name: string, input: string, { notes }: AnswerSource) {
+/** Restores the caller's name of the tool, and the free text of a custom tool. */
+function buildCall(name: string, input: string, { notes }: AnswerSource) {
   const custom = notes.wrapped?.has(name) === true
   return {
     name: notes.renamed.get(name) ?? name,

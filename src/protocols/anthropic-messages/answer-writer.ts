@@ -1,4 +1,4 @@
-// A neutral answer, as a whole message for a caller.
+// Writes a neutral answer as a whole message for a caller.
 
 import { noUsage } from '../../base/money/usage.ts'
 import type { Answer, AnswerPart } from '../neutral/answer.ts'
@@ -11,36 +11,36 @@ import * as blocks from './blocks-writer.ts'
 import { writeStopReason } from './finish.ts'
 import { writeUsage } from './usage.ts'
 
-export function writeWhole({ choices, usage, serviceClass }: Answer, to: AnswerAsk): string {
+export function writeWhole({ choices, usage, serviceClass }: Answer, request: AnswerAsk): string {
   const { parts = [], finish = 'other', reason, stopSequence } = choices[0] ?? {}
-  if (choices.length > 1) to.losses.add('choices')
-  const calls = parts.some(part => part.kind === 'call')
-  const refused = parts.some(part => part.kind === 'refusal')
-  const stopReason = writeStopReason(finish, { calls, refused })
-  addLossOfEnd(to.losses, 'anthropic-messages', { finish, reason })
+  if (choices.length > 1) request.losses.add('choices')
+  const hasCalls = parts.some(part => part.kind === 'call')
+  const hasRefusal = parts.some(part => part.kind === 'refusal')
+  const stopReason = writeStopReason(finish, { calls: hasCalls, refused: hasRefusal })
+  addLossOfEnd(request.losses, 'anthropic-messages', { finish, reason })
   return JSON.stringify({
-    ...blocks.messageHead(to),
-    content: writeContent(parts, to),
+    ...blocks.messageHead(request),
+    content: writeContent(parts, request),
     stop_reason: stopReason,
     stop_sequence: stopReason === 'stop_sequence' ? (stopSequence ?? null) : null,
     stop_details: blocks.stopDetails(stopReason),
     ...blocks.messageTail,
-    usage: writeUsage(usage ?? noUsage, serviceClass, to.losses),
+    usage: writeUsage(usage ?? noUsage, serviceClass, request.losses),
   })
 }
 
-function writeContent(parts: readonly AnswerPart[], to: AnswerAsk): readonly Json[] {
-  const content = parts.flatMap(part => writePart(part, to))
-  const missing = blocks.missingThought(to)
-  const first = content.findIndex(({ type }) => type !== 'text')
-  if (missing === undefined || content[first]?.type !== 'tool_use') return content
-  return content.toSpliced(first, 0, missing)
+function writeContent(parts: readonly AnswerPart[], request: AnswerAsk): readonly Json[] {
+  const content = parts.flatMap(part => writePart(part, request))
+  const missing = blocks.missingThought(request)
+  const firstOther = content.findIndex(({ type }) => type !== 'text')
+  if (missing === undefined || content[firstOther]?.type !== 'tool_use') return content
+  return content.toSpliced(firstOther, 0, missing)
 }
 
-function writePart(part: AnswerPart, to: AnswerAsk): readonly Json[] {
+function writePart(part: AnswerPart, request: AnswerAsk): readonly Json[] {
   switch (part.kind) {
     case 'text':
-      return writeText(part, to)
+      return writeText(part, request)
     case 'refusal':
       return part.text === '' ? [] : [{ type: 'text', text: part.text, citations: null }]
     case 'reasoning':
@@ -52,17 +52,17 @@ function writePart(part: AnswerPart, to: AnswerAsk): readonly Json[] {
     }
     case 'native':
       if (part.dialect === 'anthropic-messages') return [part.value as Json]
-      to.losses.add(part.what)
+      request.losses.add(part.what)
       return []
     default:
-      to.losses.add(`answer.${part.kind}`)
+      request.losses.add(`answer.${part.kind}`)
       return []
   }
 }
 
-function writeText({ text, citations = [] }: TextPart, to: AnswerAsk): readonly Json[] {
+function writeText({ text, citations = [] }: TextPart, request: AnswerAsk): readonly Json[] {
   const written = text === '' ? [] : citations.map(blocks.writeCitation).filter(citation => citation !== undefined)
-  if (written.length < citations.length) to.losses.add('citations')
+  if (written.length < citations.length) request.losses.add('citations')
   return text === '' ? [] : [{ type: 'text', text, citations: written.length === 0 ? null : written }]
 }
 

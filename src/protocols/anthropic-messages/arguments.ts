@@ -1,8 +1,12 @@
-// Arguments of a tool: JSON text in the neutral form, an object in this dialect.
+// Converts the arguments of a tool call: JSON text in the neutral form, an object in this dialect.
+
 import { isObject, parseText } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 
-/** Whatever a model wrote becomes an object: free text as `input`, broken or odd JSON as it is under `arguments`. */
+/**
+ * Converts any arguments to an object: free text of a custom tool becomes `input`; invalid JSON, or JSON that is no
+ * object, becomes `arguments`.
+ */
 export function argumentsObject(text: string, custom?: boolean): Json {
   if (custom === true) return { input: text }
   if (text.trim() === '') return {}
@@ -15,13 +19,13 @@ export function argumentsObject(text: string, custom?: boolean): Json {
   return isObject(value) ? value : value === null ? {} : { arguments: value }
 }
 
-/** The free text of a tool that was given as a function of one text. */
+/** The free text of a custom tool, which was declared as a function with the one argument `input`. */
 export function unwrappedInput(text: string): string {
   try {
     const value: unknown = parseText(text)
     if (isObject(value) && typeof value.input === 'string') return value.input
   } catch {
-    // Not what was asked for; the tool may still make sense of it.
+    // The model did not follow the schema; the tool may still understand the text.
   }
   return text
 }

@@ -1,4 +1,4 @@
-// Which conversation a message is a turn of, and for how long its prompt is to be cached.
+// Tells which conversation a call belongs to, for channel affinity, and for how long the caller wants its prompt cached.
 
 import {
   beginningText,
@@ -12,7 +12,7 @@ import {
 import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 
-/** Claude Code names its session in the user: `…_session_<uuid>`, or JSON with a `session_id`. */
+/** Claude Code puts its session into the user id: `…_session_<uuid>`, or JSON with a `session_id`. */
 const SESSION = /session_(?:id"\s*:\s*")?([0-9a-f-]{16,64})/
 const USER_CHARS_MAX = 512
 
@@ -24,6 +24,6 @@ export function begins(json: Json): string {
 }
 
 export function cacheMs(json: Json): number | undefined {
-  const beside = longer(markMs(json), longer(markedMs(json.tools), markedMs(json.system)))
-  return longer(beside, markedMessagesMs(json.messages))
+  const outsideMessages = longer(markMs(json), longer(markedMs(json.tools), markedMs(json.system)))
+  return longer(outsideMessages, markedMessagesMs(json.messages))
 }

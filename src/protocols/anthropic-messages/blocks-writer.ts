@@ -1,4 +1,4 @@
-// The blocks of a message for a caller, as both forms of an answer need them.
+// Builds the blocks of a message for a caller; both whole answers and streams use them.
 import type { Citation } from '../neutral/conversation.ts'
 import type { Sealed } from '../neutral/reasoning-state.ts'
 import { packSealed } from '../neutral/reasoning-state.ts'
@@ -7,19 +7,19 @@ import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 import { packCallState, unsigned } from './foreign-state.ts'
 
-/** Everything of a message but what the model says. */
+/** The fields of a message before its content. */
 export function messageHead({ requestId, model }: AnswerAsk): Json {
   return { id: `msg_${requestId.replace(/^req_/, '')}`, type: 'message', role: 'assistant', model }
 }
 
-/** What neither a whole message nor the head of a stream has anything to say of. */
+/** Required fields of a message that the gateway has no values for. */
 export const messageTail: Json = { container: null, diagnostics: null }
 
 export function stopDetails(stopReason: string): Json | null {
   return stopReason === 'refusal' ? { type: 'refusal', category: null, explanation: null } : null
 }
 
-/** State goes with its origin to a caller that gives it back to whichever upstream comes next. */
+/** Packs reasoning state with its origin, because the caller's next turn may go to another upstream. */
 export const signatureOf = (sealed: Sealed | undefined): string =>
   sealed === undefined ? unsigned : packSealed(sealed)
 
@@ -31,8 +31,9 @@ export const callState = (sealed: Sealed, callId: string): Json => ({
 })
 
 /**
- * A caller that set a budget for thoughts expects some before every call, and so does its next upstream of this
- * dialect: where another gave none, this holds their place, and tells us that thinking cannot go on there.
+ * A caller that set a thinking budget expects thinking before every tool call, and so does its next upstream of this
+ * dialect. Where another provider sent none, this placeholder stands for it. In the next request the placeholder tells
+ * the gateway that thinking cannot continue.
  */
 export function missingThought({ json }: AnswerAsk): Json | undefined {
   const isExpected = isObject(json.thinking) && json.thinking.type === 'enabled'
@@ -47,10 +48,10 @@ export const toolUse = (id: string, name: string, input: Json): Json => ({
   caller: { type: 'direct' },
 })
 
-/** Ids that this dialect takes when they come back. */
+/** Replaces characters in an id that this dialect would refuse when the id comes back. */
 export const cleanId = (id: string): string => id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call'
 
-/** Only what was found on the web can be cited without the document at hand. Undefined for anything else. */
+/** Only web citations can be written, because all others need the cited document. Undefined for the others. */
 export function writeCitation({ url, title, citedText }: Citation): Json | undefined {
   if (url === undefined) return undefined
   return {

@@ -1,4 +1,4 @@
-// How the meaning of this dialect is read and written, for a call whose other side speaks another.
+// Translates this dialect to and from the neutral conversation and answer, for calls between two dialects.
 
 import type { Codec } from '../protocol.ts'
 import { readWhole } from './answer-reader.ts'
@@ -14,7 +14,7 @@ export const codec: Codec = {
   readWhole,
   openReader: source => new MessageEventReader(source),
   writeWhole,
-  openWriter: to => new MessageEventWriter(to),
-  // The provider fetches by https and by nothing else.
+  openWriter: request => new MessageEventWriter(request),
+  // The provider fetches https URLs only.
   mustHold: source => source.at === 'url' && !/^https:/i.test(source.url),
 }

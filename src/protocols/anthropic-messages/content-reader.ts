@@ -1,4 +1,4 @@
-// The blocks of a message, as the parts of a turn.
+// Reads the blocks of messages into the parts of turns.
 
 import type {
   CacheMark,
@@ -20,7 +20,7 @@ import type { Unread } from './fields.ts'
 import { blockFields, cacheFields, sourceFields } from './fields.ts'
 import { isPacked, readState } from './foreign-state.ts'
 
-/** Undefined for a mark that is none. */
+/** Undefined for a block without a cache mark. */
 export function readCacheMark(value: unknown, path: string, unread: Unread): CacheMark | undefined {
   if (value === undefined || value === null) return undefined
   if (!isObject(value) || value.type !== 'ephemeral') throw invalid(path, 'must be of the type ephemeral')
@@ -31,9 +31,12 @@ export function readCacheMark(value: unknown, path: string, unread: Unread): Cac
   return { ttl }
 }
 
-type Shown = TextPart | MediaPart
+type ContentPart = TextPart | MediaPart
 
-/** Reads all messages of one request: a result is told the name of its tool, a call its state. */
+/**
+ * Reads the content of all messages of one request. It adds the name of the tool to each result, and reasoning state to
+ * each call that has some.
+ */
 export class ContentReader {
   readonly unread: Unread
   readonly #toolNames = new Map<string, string>()
@@ -49,16 +52,16 @@ export class ContentReader {
     const states = new Map<string, Sealed>()
     for (const [index, block] of content.entries()) {
       const at = `${path}[${index}]`
-      const typed = isObject(block) && typeof block.type === 'string' ? block : undefined
-      if (typed === undefined) throw invalid(at, 'must be an object with a type')
-      const state = typed.type === 'redacted_thinking' ? readState(typed.data) : undefined
+      const object = isObject(block) && typeof block.type === 'string' ? block : undefined
+      if (object === undefined) throw invalid(at, 'must be an object with a type')
+      const state = object.type === 'redacted_thinking' ? readState(object.data) : undefined
       if (state?.callId !== undefined) states.set(state.callId, state.sealed)
-      else parts.push(...this.#block(typed, at, role))
+      else parts.push(...this.#readBlock(object, at, role))
     }
-    return states.size === 0 ? parts : parts.map(part => withState(part, states))
+    return states.size === 0 ? parts : parts.map(part => addState(part, states))
   }
 
-  #block(block: Json, at: string, role: Role): readonly Part[] {
+  #readBlock(block: Json, at: string, role: Role): readonly Part[] {
     const type = block.type as string
     const table = Object.hasOwn(blockFields, type) ? blockFields[type] : undefined
     if (table === undefined) return [{ kind: 'native', dialect: 'anthropic-messages', what: type, value: block }]
@@ -70,132 +73,132 @@ export class ContentReader {
       case 'redacted_thinking':
         return readRedacted(block, at)
       case 'tool_use':
-        return [this.#call(block, at)]
+        return [this.#readCall(block, at)]
       case 'tool_result':
         if (role !== 'user') throw invalid(at, 'must be in a message of the user')
-        return [this.#result(block, at)]
+        return [this.#readResult(block, at)]
       case 'compaction': {
         const text = block.content ?? ''
-        return text === '' ? [] : [{ kind: 'text', text: textOf(block, 'content', at), ...this.#mark(block, at) }]
+        return text === '' ? [] : [{ kind: 'text', text: requireText(block, 'content', at), ...this.#readMark(block, at) }]
       }
       default:
-        return this.#shown(block, at)
+        return this.#readContentPart(block, at)
     }
   }
 
-  /** What may also stand in the result of a tool. */
-  #shown(block: Json, at: string): readonly Shown[] {
+  /** Reads a block of a type that is also allowed in the result of a tool. */
+  #readContentPart(block: Json, at: string): readonly ContentPart[] {
     switch (block.type) {
       case 'text': {
-        const text = textOf(block, 'text', at)
+        const text = requireText(block, 'text', at)
         const citations = readCitations(block.citations, this.unread)
-        return text === '' ? [] : [{ kind: 'text', text, ...(citations && { citations }), ...this.#mark(block, at) }]
+        return text === '' ? [] : [{ kind: 'text', text, ...(citations && { citations }), ...this.#readMark(block, at) }]
       }
       case 'image':
         return [
           {
             kind: 'image',
             source: readSource(block.source, `${at}.source`, this.unread),
-            ...this.#mark(block, at),
+            ...this.#readMark(block, at),
           },
         ]
       case 'document':
-        return this.#document(block, at)
+        return this.#readDocument(block, at)
       default:
-        return [this.#searchResult(block, at)]
+        return [this.#readSearchResult(block, at)]
     }
   }
 
-  #mark(block: Json, at: string): { readonly cache?: CacheMark } {
+  #readMark(block: Json, at: string): { readonly cache?: CacheMark } {
     const cache = readCacheMark(block.cache_control, `${at}.cache_control`, this.unread)
     return cache === undefined ? {} : { cache }
   }
 
-  /** A document that is made of blocks: its texts as one document, and its images behind it. */
-  #document(block: Json, at: string): readonly Shown[] {
+  /** Reads a document. One that consists of blocks becomes one document of all texts, followed by its images. */
+  #readDocument(block: Json, at: string): readonly ContentPart[] {
     const name = typeof block.title === 'string' && block.title !== '' ? { name: block.title } : {}
     const { source } = block
-    const file = (from: Source): MediaPart => ({ kind: 'file', source: from, ...name, ...this.#mark(block, at) })
-    if (!isObject(source) || source.type !== 'content') return [file(readSource(source, `${at}.source`, this.unread))]
-    const inner = this.#inner(source.content, `${at}.source.content`)
+    const buildFile = (from: Source): MediaPart => ({ kind: 'file', source: from, ...name, ...this.#readMark(block, at) })
+    if (!isObject(source) || source.type !== 'content') return [buildFile(readSource(source, `${at}.source`, this.unread))]
+    const inner = this.#readInner(source.content, `${at}.source.content`)
     const text = inner.flatMap(part => (part.kind === 'text' ? [part.text] : [])).join('\n')
     const images = inner.filter(part => part.kind !== 'text')
-    return text === '' ? images : [file({ at: 'text', text, mime: 'text/plain' }), ...images]
+    return text === '' ? images : [buildFile({ at: 'text', text, mime: 'text/plain' }), ...images]
   }
 
-  /** Nobody else has a block for what was found: it is a document that names where it was. */
-  #searchResult(block: Json, at: string): MediaPart {
-    const texts = this.#inner(block.content, `${at}.content`).flatMap(part => (part.kind === 'text' ? [part.text] : []))
-    const text = `${textOf(block, 'source', at)}\n\n${texts.join('\n')}`
+  /** No other dialect has search results, so one becomes a text document that begins with its source. */
+  #readSearchResult(block: Json, at: string): MediaPart {
+    const texts = this.#readInner(block.content, `${at}.content`).flatMap(part => (part.kind === 'text' ? [part.text] : []))
+    const text = `${requireText(block, 'source', at)}\n\n${texts.join('\n')}`
     const name = typeof block.title === 'string' && block.title !== '' ? { name: block.title } : {}
-    return { kind: 'file', source: { at: 'text', text, mime: 'text/plain' }, ...name, ...this.#mark(block, at) }
+    return { kind: 'file', source: { at: 'text', text, mime: 'text/plain' }, ...name, ...this.#readMark(block, at) }
   }
 
-  /** Blocks inside a block, of which some are of no other dialect. */
-  #inner(content: unknown, at: string): readonly Shown[] {
+  /** Reads the blocks inside a block. Those that no other dialect has are lost. */
+  #readInner(content: unknown, at: string): readonly ContentPart[] {
     if (content === undefined || content === null || content === '') return []
     if (typeof content === 'string') return [{ kind: 'text', text: content }]
     if (!Array.isArray(content)) throw invalid(at, 'must be a text or a list of blocks')
-    return content.flatMap((block: unknown, index): readonly Shown[] => {
+    return content.flatMap((block: unknown, index): readonly ContentPart[] => {
       if (!isObject(block)) throw invalid(`${at}[${index}]`, 'must be an object with a type')
       const { type } = block
-      const shown = type === 'text' || type === 'image' || type === 'document' || type === 'search_result'
-      if (!shown) {
+      const isContentPart = type === 'text' || type === 'image' || type === 'document' || type === 'search_result'
+      if (!isContentPart) {
         this.unread.add(`messages.${typeof type === 'string' ? type : 'block'}`)
         return []
       }
       this.unread.note(block, blockFields[type]!, `messages.${type}`)
-      return this.#shown(block, `${at}[${index}]`)
+      return this.#readContentPart(block, `${at}[${index}]`)
     })
   }
 
-  #call(block: Json, at: string): CallPart {
-    const [id, name] = [textOf(block, 'id', at), textOf(block, 'name', at)]
+  #readCall(block: Json, at: string): CallPart {
+    const [id, name] = [requireText(block, 'id', at), requireText(block, 'name', at)]
     const input = block.input ?? {}
     if (!isObject(input)) throw invalid(`${at}.input`, 'must be an object')
     if (isObject(block.caller) && block.caller.type !== 'direct') this.unread.add('messages.tool_use.caller')
     this.#toolNames.set(id, name)
-    return { kind: 'call', id, name, arguments: JSON.stringify(input), ...this.#mark(block, at) }
+    return { kind: 'call', id, name, arguments: JSON.stringify(input), ...this.#readMark(block, at) }
   }
 
-  #result(block: Json, at: string): ResultPart {
-    const callId = textOf(block, 'tool_use_id', at)
+  #readResult(block: Json, at: string): ResultPart {
+    const callId = requireText(block, 'tool_use_id', at)
     const name = this.#toolNames.get(callId)
     return {
       kind: 'result',
       callId,
       ...(name !== undefined && { name }),
-      parts: this.#inner(block.content, `${at}.content`),
+      parts: this.#readInner(block.content, `${at}.content`),
       ...(block.is_error === true && { failed: true }),
-      ...this.#mark(block, at),
+      ...this.#readMark(block, at),
     }
   }
 }
 
-function withState(part: Part, states: ReadonlyMap<string, Sealed>): Part {
+function addState(part: Part, states: ReadonlyMap<string, Sealed>): Part {
   const sealed = part.kind === 'call' ? states.get(part.id) : undefined
   return sealed === undefined ? part : { ...(part as CallPart), sealed }
 }
 
-function textOf(block: Json, field: string, at: string): string {
+function requireText(block: Json, field: string, at: string): string {
   const text = block[field]
   if (typeof text !== 'string') throw invalid(`${at}.${field}`, 'must be a text')
   return text
 }
 
-/** State without a name is the provider's own, as it came to a caller of this dialect from an upstream of it. */
+/** State that is not packed came unchanged from an upstream of this dialect, so its origin is not known. */
 function readThinking(block: Json, at: string): readonly ReasoningPart[] {
-  const text = textOf(block, 'thinking', at)
+  const text = requireText(block, 'thinking', at)
   const signature = block.signature ?? ''
   if (typeof signature !== 'string') throw invalid(`${at}.signature`, 'must be a text')
-  const own: Sealed | undefined = signature === '' ? undefined : { form: 'signature', value: signature }
-  const sealed = isPacked(signature) ? readState(signature)?.sealed : own
+  const ownState: Sealed | undefined = signature === '' ? undefined : { form: 'signature', value: signature }
+  const sealed = isPacked(signature) ? readState(signature)?.sealed : ownState
   if (text === '' && sealed === undefined) return []
   return [{ kind: 'reasoning', text, ...(sealed && { sealed }) }]
 }
 
 function readRedacted(block: Json, at: string): readonly ReasoningPart[] {
-  const data = textOf(block, 'data', at)
+  const data = requireText(block, 'data', at)
   const sealed = isPacked(data) ? readState(data)?.sealed : ({ form: 'redacted', value: data } as const)
   return sealed === undefined ? [] : [{ kind: 'reasoning', text: '', sealed }]
 }
@@ -205,34 +208,34 @@ function readSource(source: unknown, at: string, unread: Unread): Source {
   unread.note(source, sourceFields, 'messages.source')
   switch (source.type) {
     case 'base64':
-      return { at: 'inline', base64: textOf(source, 'data', at), mime: textOf(source, 'media_type', at) }
+      return { at: 'inline', base64: requireText(source, 'data', at), mime: requireText(source, 'media_type', at) }
     case 'text':
-      return { at: 'text', text: textOf(source, 'data', at), mime: 'text/plain' }
+      return { at: 'text', text: requireText(source, 'data', at), mime: 'text/plain' }
     case 'url':
-      return { at: 'url', url: textOf(source, 'url', at) }
+      return { at: 'url', url: requireText(source, 'url', at) }
     case 'file':
-      return { at: 'provider', id: textOf(source, 'file_id', at) }
+      return { at: 'provider', id: requireText(source, 'file_id', at) }
     default:
       throw invalid(`${at}.type`, 'must be base64, url, file, text or content')
   }
 }
 
-interface Lost {
+interface LossList {
   add(code: string): void
 }
 
-/** Where they stand in the text nobody says: they are of all of it. */
-export function readCitations(citations: unknown, lost: Lost): readonly Citation[] | undefined {
+/** Citations of this dialect have no positions in the text: they belong to the whole text. */
+export function readCitations(citations: unknown, lost: LossList): readonly Citation[] | undefined {
   if (!Array.isArray(citations)) return undefined
-  const read = citations.map(readCitation).filter(citation => citation !== undefined)
-  if (read.length < citations.length) lost.add('citations')
-  return read.length === 0 ? undefined : read
+  const readable = citations.map(readCitation).filter(citation => citation !== undefined)
+  if (readable.length < citations.length) lost.add('citations')
+  return readable.length === 0 ? undefined : readable
 }
 
 export function readCitation(value: unknown): Citation | undefined {
   if (!isObject(value)) return undefined
   const text = (...names: readonly string[]): string | undefined => {
-    const found = names.map(name => value[name]).find(one => typeof one === 'string' && one !== '')
+    const found = names.map(name => value[name]).find(value => typeof value === 'string' && value !== '')
     return found as string | undefined
   }
   const [url, title, citedText] = [text('url', 'source'), text('title', 'document_title'), text('cited_text')]

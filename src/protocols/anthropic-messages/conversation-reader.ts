@@ -1,4 +1,4 @@
-// A request of this dialect, as what its caller means.
+// Reads a request of this dialect into the neutral conversation.
 
 import type { Effort } from '../../base/money/model-traits.ts'
 import { efforts } from '../../base/money/model-traits.ts'
@@ -11,7 +11,7 @@ import { ContentReader, readCacheMark } from './content-reader.ts'
 import * as tables from './fields.ts'
 import { readToolChoice, readTools } from './tools-reader.ts'
 
-const SPOKEN_ROLES: readonly unknown[] = ['user', 'assistant', 'system']
+const MESSAGE_ROLES: readonly unknown[] = ['user', 'assistant', 'system']
 
 export function readConversation({ json }: Call): Conversation {
   const unread = new tables.Unread()
@@ -32,10 +32,10 @@ export function readConversation({ json }: Call): Conversation {
   }
 }
 
-/** Without what the provider keeps it would be another conversation. */
+/** Refuses a call that continues a thread: only the provider that stores the thread has its earlier messages. */
 function refuseThread(json: Json): void {
   const thread = optional(json, 'thread', 'object')
-  if (thread?.type === 'continue') throw invalid('thread', 'can be continued only where its model keeps it')
+  if (thread?.type === 'continue') throw invalid('thread', 'can be continued only with a model of the provider that stores it')
 }
 
 function readSystem({ system }: Json, content: ContentReader): readonly Turn[] {
@@ -49,7 +49,7 @@ function readMessages(messages: unknown, content: ContentReader): readonly Turn[
   for (const [index, message] of (messages as readonly Json[]).entries()) {
     const path = `messages[${index}]`
     const { role } = message
-    if (!SPOKEN_ROLES.includes(role)) throw invalid(`${path}.role`, 'must be user, assistant or system')
+    if (!MESSAGE_ROLES.includes(role)) throw invalid(`${path}.role`, 'must be user, assistant or system')
     content.unread.note(message, tables.messageFields, 'messages')
     const parts = content.read(message.content, `${path}.content`, role as Turn['role'])
     const results = parts.filter(part => part.kind === 'result')
@@ -79,7 +79,7 @@ function readReasoning(json: Json, unread: tables.Unread): ReasoningWish | undef
   if (thinking === undefined) return effort === undefined ? undefined : { effort }
   unread.note(thinking, tables.thinkingFields, 'thinking')
   const { type, budget_tokens: budget, display } = thinking
-  const wish = { show: display === 'omitted' ? 'none' : 'auto', ...(effort !== undefined && { effort }) } as const
+  const settings = { show: display === 'omitted' ? 'none' : 'auto', ...(effort !== undefined && { effort }) } as const
   switch (type) {
     case 'disabled':
       if (effort !== undefined) unread.add('output_config.effort')
@@ -88,12 +88,12 @@ function readReasoning(json: Json, unread: tables.Unread): ReasoningWish | undef
       if (!Number.isSafeInteger(budget) || (budget as number) <= 0) {
         throw invalid('thinking.budget_tokens', 'must be a positive integer')
       }
-      return { ...wish, budget: budget as number }
+      return { ...settings, budget: budget as number }
     case 'between_tools':
       unread.add('thinking.between_tools')
-      return { ...wish, adaptive: true }
+      return { ...settings, adaptive: true }
     case 'adaptive':
-      return { ...wish, adaptive: true }
+      return { ...settings, adaptive: true }
     default:
       throw invalid('thinking.type', 'must be enabled, adaptive, between_tools or disabled')
   }
@@ -102,7 +102,7 @@ function readReasoning(json: Json, unread: tables.Unread): ReasoningWish | undef
 function readEffort(json: Json): Effort | undefined {
   const effort = isObject(json.output_config) ? (json.output_config.effort ?? undefined) : undefined
   if (effort === undefined) return undefined
-  if (!(efforts as readonly unknown[]).includes(effort)) throw invalid('output_config.effort', 'is not a known effort')
+  if (!(efforts as readonly unknown[]).includes(effort)) throw invalid('output_config.effort', `must be one of ${efforts.join(', ')}`)
   return effort as Effort
 }
 
@@ -112,7 +112,7 @@ function readSettings(json: Json, unread: tables.Unread): Settings {
   const stop = readStop(json)
   const cache = readCacheMark(json.cache_control, 'cache_control', unread)
   const serviceClass = readServiceClass(json)
-  const given = {
+  const values = {
     outputTokensMax: optional(json, 'max_tokens', 'number'),
     temperature: optional(json, 'temperature', 'number'),
     topP: optional(json, 'top_p', 'number'),
@@ -122,8 +122,8 @@ function readSettings(json: Json, unread: tables.Unread): Settings {
     cache,
     serviceClass,
   }
-  const said = Object.entries(given).filter(([, value]) => value !== undefined)
-  return { ...(Object.fromEntries(said) as Omit<Settings, 'stream'>), stream: json.stream === true }
+  const present = Object.entries(values).filter(([, value]) => value !== undefined)
+  return { ...(Object.fromEntries(present) as Omit<Settings, 'stream'>), stream: json.stream === true }
 }
 
 function readStop(json: Json): readonly string[] | undefined {
@@ -133,7 +133,7 @@ function readStop(json: Json): readonly string[] | undefined {
   return stop as readonly string[]
 }
 
-/** In the words that most dialects have for it. */
+/** Reads the service class in the words of the neutral conversation. */
 function readServiceClass(json: Json): string | undefined {
   const tier = optional(json, 'service_tier', 'word')
   if (optional(json, 'speed', 'word') === 'fast') return 'fast'

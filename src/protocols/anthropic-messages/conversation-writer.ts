@@ -1,4 +1,4 @@
-// What a caller means, as a request for an upstream of this dialect.
+// Writes the neutral conversation as a request for an upstream of this dialect.
 
 import type { Conversation, Settings } from '../neutral/conversation.ts'
 import type { Losses } from '../neutral/losses.ts'
@@ -12,102 +12,102 @@ import { writeTurns } from './turns-writer.ts'
 import type { FormatWay, Thinking } from './wishes-writer.ts'
 import { formatWay, writeThinking } from './wishes-writer.ts'
 
-/** For a model of which nobody knows how much it writes. */
-const OUTPUT_TOKENS_UNKNOWN = 8_192
+/** The cap for a model whose output limit is not known; this dialect requires a cap. */
+const OUTPUT_TOKENS_DEFAULT = 8_192
 const CACHE_MARKS_MAX = 4
 const TEMPERATURE_MAX = 1
-/** With thoughts, other tokens than the likely ones are hardly allowed. */
+/** While a model thinks, the provider takes no smaller `top_p`. */
 const THINKING_TOP_P_MIN = 0.95
 
-/** What the counting of tokens takes of a request; anything else it refuses. */
-const COUNTED = [
-  ...['model', 'system', 'messages', 'tools', 'tool_choice', 'thinking', 'output_config', 'cache_control'],
+/** The fields that the token-count endpoint accepts; it refuses all others. */
+const COUNT_FIELDS = [
+  'model', 'system', 'messages', 'tools', 'tool_choice', 'thinking', 'output_config', 'cache_control',
 ] as const
 
 export function writeConversation(conversation: Conversation, target: ConversationTarget): string {
-  return JSON.stringify(bodyOf(conversation, target))
+  return JSON.stringify(buildBody(conversation, target))
 }
 
-/** The same, to be counted and not answered. */
+/** Writes the same request for the token-count endpoint. */
 export function writeCountConversation(conversation: Conversation, target: ConversationTarget): string {
-  const body = bodyOf(conversation, target)
-  return JSON.stringify(Object.fromEntries(COUNTED.map(field => [field, body[field]])))
+  const body = buildBody(conversation, target)
+  return JSON.stringify(Object.fromEntries(COUNT_FIELDS.map(field => [field, body[field]])))
 }
 
-function bodyOf(conversation: Conversation, target: ConversationTarget): Json {
-  const { settings, reasoning: wish } = conversation
+function buildBody(conversation: Conversation, target: ConversationTarget): Json {
+  const { settings, reasoning } = conversation
   const { notes, traits } = target
   refuseChoices(settings)
-  const called = calledNames(conversation)
-  const offered = conversation.tools.flatMap(tool => ('name' in tool ? [tool.name] : []))
-  const names = new ToolNames(notes, [...offered, ...called])
+  const calledToolNames = listCalledTools(conversation)
+  const offeredToolNames = conversation.tools.flatMap(tool => ('name' in tool ? [tool.name] : []))
+  const names = new ToolNames(notes, [...offeredToolNames, ...calledToolNames])
   const format = formatWay(conversation, target)
   const turns = writeTurns(conversation, target, names)
   const schema = format?.by === 'tool' ? format.schema : undefined
-  const { tools, choice } = writeTools(conversation, target, { names, schema, called })
-  const outputTokensMax = capOf(settings, target)
-  const forced = schema !== undefined || isForced(conversation, target)
-  const thoughtless = callsLackThoughts(turns.messages)
-  const thinking = writeThinking({ wish, outputTokensMax, forced, thoughtless }, traits, notes.losses)
+  const { tools, choice } = writeTools(conversation, target, { names, schema, called: calledToolNames })
+  const outputTokensMax = findCap(settings, target)
+  const isForcedToCall = schema !== undefined || isForced(conversation, target)
+  const lacksThinking = callsLackThoughts(turns.messages)
+  const thinking = writeThinking({ reasoning, outputTokensMax, isForcedToCall, lacksThinking }, traits, notes.losses)
   const body: Json = {
     model: target.model,
     max_tokens: outputTokensMax,
-    ...withWords(turns, format),
+    ...writeContent(turns, format),
     ...(tools.length > 0 && { tools }),
     ...(choice !== undefined && { tool_choice: choice }),
-    ...writeWishes(thinking, format),
+    ...writeOutputConfig(thinking, format),
     ...writeSampling(settings, target, thinking.thinking !== undefined && thinking.thinking.type !== 'disabled'),
     ...writeSettings(settings, notes.losses),
   }
-  boundMarks(body, notes.losses)
+  limitCacheMarks(body, notes.losses)
   return body
 }
 
-/** One answer is all that a message holds, and to send fewer than were asked for is another wish. */
+/** This dialect has one answer per call. Fewer answers than the caller asked for would be another request. */
 function refuseChoices({ choices = 1 }: Settings): void {
   if (choices > 1) throw invalid('n', 'must be 1: this model gives one answer')
 }
 
-function calledNames({ turns }: Conversation): readonly string[] {
+function listCalledTools({ turns }: Conversation): readonly string[] {
   const calls = turns.flatMap(({ parts }) => parts.flatMap(part => (part.kind === 'call' ? [part.name] : [])))
   return [...new Set(calls)]
 }
 
-function capOf({ outputTokensMax: asked }: Settings, { outputTokensMax: own, cap }: ConversationTarget): number {
-  const most = Math.min(own ?? Number.POSITIVE_INFINITY, cap ?? Number.POSITIVE_INFINITY)
-  return Math.min(asked ?? own ?? OUTPUT_TOKENS_UNKNOWN, most)
+function findCap({ outputTokensMax: asked }: Settings, { outputTokensMax: modelMax, cap }: ConversationTarget): number {
+  const limit = Math.min(modelMax ?? Number.POSITIVE_INFINITY, cap ?? Number.POSITIVE_INFINITY)
+  return Math.min(asked ?? modelMax ?? OUTPUT_TOKENS_DEFAULT, limit)
 }
 
-function withWords({ system, messages }: WrittenTurns, format: FormatWay | undefined): Json {
-  const words = format?.by === 'words' ? [{ type: 'text', text: format.words }] : []
-  const all = [...system, ...words]
+function writeContent({ system, messages }: WrittenTurns, format: FormatWay | undefined): Json {
+  const instructions = format?.by === 'words' ? [{ type: 'text', text: format.words }] : []
+  const all = [...system, ...instructions]
   return { ...(all.length > 0 && { system: all }), messages }
 }
 
-function writeWishes({ thinking, effort }: Thinking, format: FormatWay | undefined): Json {
-  const held = format?.by === 'schema' ? { format: { type: 'json_schema', schema: format.schema } } : {}
-  const config = { ...(effort !== undefined && { effort }), ...held }
+function writeOutputConfig({ thinking, effort }: Thinking, format: FormatWay | undefined): Json {
+  const schemaFormat = format?.by === 'schema' ? { format: { type: 'json_schema', schema: format.schema } } : {}
+  const config = { ...(effort !== undefined && { effort }), ...schemaFormat }
   return { ...(thinking && { thinking }), ...(Object.keys(config).length > 0 && { output_config: config }) }
 }
 
 function writeSampling(settings: Settings, { traits, notes }: ConversationTarget, thinks: boolean): Json {
   const { temperature, topP, topK } = settings
   const { losses } = notes
-  const sampled = traits.sampling !== false
+  const takesSampling = traits.sampling !== false
   const sampling: Record<string, number> = {}
-  const put = (name: string, value: number | undefined, taken: boolean): void => {
+  const addValue = (name: string, value: number | undefined, isTaken: boolean): void => {
     if (value === undefined) return
-    if (taken) sampling[name] = value
+    if (isTaken) sampling[name] = value
     else losses.add(name)
   }
   if (temperature !== undefined && temperature > TEMPERATURE_MAX) losses.add('temperature')
-  // At 1 it changes nothing, and where it is not taken it is not missed.
-  const isPlain = temperature === TEMPERATURE_MAX && (thinks || !sampled)
-  const colder = temperature === undefined || isPlain ? undefined : Math.min(temperature, TEMPERATURE_MAX)
-  put('temperature', colder, sampled && !thinks)
-  const withTopP = sampled && sampling.temperature === undefined && (!thinks || (topP ?? 0) >= THINKING_TOP_P_MIN)
-  put('top_p', topP === 1 && !withTopP ? undefined : topP, withTopP)
-  put('top_k', topK, sampled && !thinks)
+  // A temperature of 1 is the default, so leaving it out is no loss.
+  const isDefault = temperature === TEMPERATURE_MAX && (thinks || !takesSampling)
+  const bounded = temperature === undefined || isDefault ? undefined : Math.min(temperature, TEMPERATURE_MAX)
+  addValue('temperature', bounded, takesSampling && !thinks)
+  const takesTopP = takesSampling && sampling.temperature === undefined && (!thinks || (topP ?? 0) >= THINKING_TOP_P_MIN)
+  addValue('top_p', topP === 1 && !takesTopP ? undefined : topP, takesTopP)
+  addValue('top_k', topK, takesSampling && !thinks)
   return sampling
 }
 
@@ -116,13 +116,13 @@ function writeSettings(settings: Settings, losses: Losses): Json {
   const stop = settings.stop?.filter(text => text.trim() !== '') ?? []
   if (stop.length < (settings.stop?.length ?? 0)) losses.add('stop')
   const { seed, frequencyPenalty, presencePenalty, logprobs, logitBias, verbosity, metadata, cacheKey } = settings
-  const unknown = {
+  const unsupported = {
     seed,
     frequency_penalty: frequencyPenalty || undefined,
     presence_penalty: presencePenalty || undefined,
-    ...{ logprobs, logit_bias: logitBias, verbosity, metadata, prompt_cache_key: cacheKey },
+    logprobs, logit_bias: logitBias, verbosity, metadata, prompt_cache_key: cacheKey,
   }
-  for (const [name, value] of Object.entries(unknown)) if (value !== undefined) losses.add(name)
+  for (const [name, value] of Object.entries(unsupported)) if (value !== undefined) losses.add(name)
   return {
     ...(stop.length > 0 && { stop_sequences: stop }),
     ...(endUser !== undefined && { metadata: { user_id: endUser } }),
@@ -150,24 +150,24 @@ function writeServiceClass(serviceClass: string | undefined, losses: Losses): Js
   }
 }
 
-/** No more marks than the provider takes; the later ones cover what the earlier ones do. */
-function boundMarks(body: Json, losses: Losses): void {
-  const { tools = [], system = [], messages, cache_control: whole } = body as unknown as Markable
+/** Removes cache marks above the provider's maximum, the first ones first: later marks cover the same prefix. */
+function limitCacheMarks(body: Json, losses: Losses): void {
+  const { tools = [], system = [], messages, cache_control: requestMark } = body as unknown as CacheMarkBody
   const all = [...tools, ...system, ...messages.flatMap(({ content }) => content)]
   const marked = all.filter(block => block.cache_control !== undefined)
-  const excess = marked.length - (whole === undefined ? CACHE_MARKS_MAX : CACHE_MARKS_MAX - 1)
+  const excess = marked.length - (requestMark === undefined ? CACHE_MARKS_MAX : CACHE_MARKS_MAX - 1)
   if (excess <= 0) return
   losses.add('cache_control')
   for (const block of marked.slice(0, excess)) delete block.cache_control
 }
 
-interface Markable {
-  readonly tools?: readonly Marked[]
-  readonly system?: readonly Marked[]
-  readonly messages: readonly { readonly content: readonly Marked[] }[]
+interface CacheMarkBody {
+  readonly tools?: readonly CacheMarked[]
+  readonly system?: readonly CacheMarked[]
+  readonly messages: readonly { readonly content: readonly CacheMarked[] }[]
   readonly cache_control?: unknown
 }
 
-interface Marked {
+interface CacheMarked {
   cache_control?: unknown
 }

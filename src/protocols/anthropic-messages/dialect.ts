@@ -1,4 +1,5 @@
-// The Anthropic Messages dialect.
+// The Anthropic Messages dialect: what the pipeline needs to serve calls in it and to send calls to upstreams that speak
+// it.
 
 import type { Protocol } from '../protocol.ts'
 import { isObject } from '../request/json-object.ts'

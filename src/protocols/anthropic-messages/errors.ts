@@ -1,10 +1,10 @@
-// Errors as the Anthropic SDKs read them: {"type":"error","error":{type,message},"request_id"}. And the headers in
-// which this dialect tells how much may still be called.
+// Writes errors as the Anthropic SDKs read them: {"type":"error","error":{type,message},"request_id"}. Also writes the
+// rate-limit headers of this dialect.
 
 import type { ErrorKind, SpokenError, ToldQuota } from '../../base/errors.ts'
 import type { WrittenError } from '../protocol.ts'
 
-const types: Readonly<Record<ErrorKind, string>> = {
+const TYPE_BY_KIND: Readonly<Record<ErrorKind, string>> = {
   invalid_request: 'invalid_request_error',
   authentication: 'authentication_error',
   permission: 'permission_error',
@@ -20,9 +20,9 @@ const types: Readonly<Record<ErrorKind, string>> = {
   internal: 'api_error',
 }
 
-/** Types of an upstream that say more than the kind of our own error does, in the same words. */
-const PASSING: readonly unknown[] = [
-  ...['overloaded_error', 'rate_limit_error', 'timeout_error', 'invalid_request_error', 'request_too_large'],
+/** Error types of an upstream that are passed on, because they are more precise than the kind of the gateway's error. */
+const PASSED_TYPES: readonly unknown[] = [
+  'overloaded_error', 'rate_limit_error', 'timeout_error', 'invalid_request_error', 'request_too_large',
 ]
 
 /** This dialect's own status for overload. */
@@ -31,27 +31,27 @@ const OVERLOADED_STATUS = 529
 export function writeError(error: SpokenError): WrittenError {
   const body = JSON.stringify({
     type: 'error',
-    error: { type: typeOf(error), message: error.message, ...detailsOf(error) },
+    error: { type: findType(error), message: error.message, ...writeDetails(error) },
     request_id: error.requestId,
   })
   const status = error.kind === 'overloaded' ? OVERLOADED_STATUS : error.status
   return { status, body, events: `event: error\ndata: ${body}\n\n` }
 }
 
-/** By which the SDKs know what they can do about it themselves, such as sending a conversation without its thread. */
-function detailsOf({ code, upstream }: SpokenError): { readonly details?: unknown } {
+/** Details by which an SDK decides to recover by itself, for example to send a conversation again without its thread. */
+function writeDetails({ code, upstream }: SpokenError): { readonly details?: unknown } {
   if (upstream?.details !== undefined) return { details: upstream.details }
   if (code === 'thread_unknown') return { details: { error_code: 'thread_not_found' } }
   if (code !== 'thread_unsupported') return {}
   return { details: { error_code: 'thread_unsupported_request', unsupported: ['model'] } }
 }
 
-function typeOf({ kind, upstream }: SpokenError): string {
-  return PASSING.includes(upstream?.type) ? upstream!.type! : types[kind]
+function findType({ kind, upstream }: SpokenError): string {
+  return PASSED_TYPES.includes(upstream?.type) ? upstream!.type! : TYPE_BY_KIND[kind]
 }
 
-/** Resets are points in time here, to the second. */
-export function quotaHeaders({ resource, limit, remaining, resetMs }: ToldQuota, dateMs: number): WrittenQuota {
+/** In this dialect resets are timestamps, with a resolution of seconds. */
+export function quotaHeaders({ resource, limit, remaining, resetMs }: ToldQuota, dateMs: number): QuotaHeaders {
   const reset = new Date(Math.ceil((dateMs + resetMs) / 1_000) * 1_000).toISOString()
   const name = `anthropic-ratelimit-${resource}`
   return {
@@ -61,4 +61,4 @@ export function quotaHeaders({ resource, limit, remaining, resetMs }: ToldQuota,
   }
 }
 
-type WrittenQuota = Readonly<Record<string, string>>
+type QuotaHeaders = Readonly<Record<string, string>>

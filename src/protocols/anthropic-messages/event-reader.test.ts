@@ -31,7 +31,7 @@ describe('golden', () => {
     lawful(events)
     expect(collectAnswer(events)).toEqual(whole)
     expect(whole).toEqual({
-      ...{ id: 'msg_01', model: 'anthropic/claude-x', serviceClass: 'standard' },
+      id: 'msg_01', model: 'anthropic/claude-x', serviceClass: 'standard',
       choices: [
         {
           parts: [
@@ -78,7 +78,7 @@ describe("an upstream's stream", () => {
     [
       'without stops',
       [start, begin(0, { type: 'text', text: '' }), grow(0, words('x')), begin(1, use('a'))],
-      [...[said('x'), call('{}')]],
+      [said('x'), call('{}')],
       'other',
     ],
     ['without a reason', [start, grow(0, words('x'))], [said('x')], 'other'],
@@ -101,8 +101,8 @@ describe("an upstream's stream", () => {
     [
       'P3: with blocks side by side',
       [
-        ...[start, begin(0, use('a')), begin(1, use('b')), grow(1, json('{"b":')), grow(0, json('{"a":1}'))],
-        ...[grow(1, json('1}')), stop(1), stop(0), done('tool_use')],
+        start, begin(0, use('a')), begin(1, use('b')), grow(1, json('{"b":')), grow(0, json('{"a":1}')),
+        grow(1, json('1}')), stop(1), stop(0), done('tool_use'),
       ],
       [call('{"a":1}'), call('{"b":1}', 'b')],
       'calls',
@@ -110,20 +110,20 @@ describe("an upstream's stream", () => {
     [
       'P4: that starts a block twice',
       [start, begin(0, use('a')), begin(0, use('b')), stop(0), stop(0)],
-      [...[call('{}'), call('{}', 'b')]],
+      [call('{}'), call('{}', 'b')],
       'other',
     ],
     [
       'whose block changes',
       [start, grow(0, { type: 'thinking_delta', thinking: 't' }), grow(0, words('x'))],
-      [...[{ kind: 'reasoning', text: 't' }, said('x')]],
+      [{ kind: 'reasoning', text: 't' }, said('x')],
       'other',
     ],
     [
       'P24: with a signature alone, in pieces',
       [
-        ...[start, begin(0, { type: 'thinking', thinking: '', signature: '' })],
-        ...[grow(0, { type: 'signature_delta', signature: 's' }), grow(0, { type: 'signature_delta', signature: 't' })],
+        start, begin(0, { type: 'thinking', thinking: '', signature: '' }),
+        grow(0, { type: 'signature_delta', signature: 's' }), grow(0, { type: 'signature_delta', signature: 't' }),
         stop(0),
       ],
       [{ kind: 'reasoning', text: '', sealed: { origin: 'here', form: 'signature', value: 'st' } }],
@@ -138,12 +138,12 @@ describe("an upstream's stream", () => {
     [
       'with a search',
       [
-        ...[start, begin(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} })],
-        ...[grow(0, json('{"query":"x"}')), stop(0), done('pause_turn')],
+        start, begin(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }),
+        grow(0, json('{"query":"x"}')), stop(0), done('pause_turn'),
       ],
       [
         {
-          ...{ kind: 'native', dialect: 'anthropic-messages', what: 'server_tool_use' },
+          kind: 'native', dialect: 'anthropic-messages', what: 'server_tool_use',
           value: { type: 'server_tool_use', id: 's', name: 'web_search', input: { query: 'x' } },
         },
       ],
@@ -152,7 +152,7 @@ describe("an upstream's stream", () => {
     [
       'with sources',
       [
-        ...[start, grow(0, words('x'))],
+        start, grow(0, words('x')),
         grow(0, { type: 'citations_delta', citation: { type: 'x', url: 'u', title: 't', cited_text: 'c' } }),
       ],
       [{ ...said('x'), citations: [{ url: 'u', title: 't', citedText: 'c' }] }],
@@ -218,20 +218,20 @@ describe("an upstream's stream", () => {
   test('is read, or refused, whatever it is', () => {
     const index = fc.constantFrom<unknown>(0, 1, 2, undefined, 'x')
     const type = fc.constantFrom(
-      ...['text', 'thinking', 'tool_use', 'redacted_thinking', 'server_tool_use', 'text_delta', 'thinking_delta'],
-      ...['signature_delta', 'input_json_delta', 'citations_delta', 'compaction_delta', 'compaction'],
+      'text', 'thinking', 'tool_use', 'redacted_thinking', 'server_tool_use', 'text_delta', 'thinking_delta',
+      'signature_delta', 'input_json_delta', 'citations_delta', 'compaction_delta', 'compaction',
     )
     const odd = fc.constantFrom<unknown>('', 'x', '{', '{}', null, 5)
     const value = fc.oneof(odd, fc.dictionary(fc.string(), fc.string()))
     const name = fc.constantFrom(
-      ...['text', 'thinking', 'signature', 'data', 'name', 'id', 'input', 'partial_json', 'citation', 'content'],
+      'text', 'thinking', 'signature', 'data', 'name', 'id', 'input', 'partial_json', 'citation', 'content',
     )
     const inner = fc.tuple(type, fc.dictionary(name, value)).map(([t, fields]) => ({ type: t, ...fields }))
     const frame = fc.record({
       type: fc.constantFrom(
-        ...['message_start', 'content_block_start', 'content_block_delta', 'content_block_stop', 'message_delta'],
+        'message_start', 'content_block_start', 'content_block_delta', 'content_block_stop', 'message_delta',
       ),
-      ...{ index, content_block: inner, delta: fc.oneof(inner, fc.record({ stop_reason: value })) },
+      index, content_block: inner, delta: fc.oneof(inner, fc.record({ stop_reason: value })),
       message: fc.constantFrom({}, { id: 5, usage: {} }, { usage: { input_tokens: 1, output_tokens: 1 } }),
     })
     fc.assert(

@@ -1,5 +1,5 @@
-// The events of an upstream's stream, as neutral events. It obeys their law whatever the upstream does: blocks may lack
-// their start or their stop, change what they are, or come all at once.
+// Reads the events of an upstream's stream into neutral events. The neutral events are in order whatever the upstream
+// does: its blocks may lack their start or their stop, change their type, or overlap.
 
 import { bounds } from '../../base/bounds.ts'
 import { beyondBound } from '../../base/errors.ts'
@@ -17,28 +17,28 @@ import { unwrappedInput } from './arguments.ts'
 import { readCitation } from './content-reader.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
-type Kind = 'text' | 'thinking' | 'call' | 'schema' | 'custom' | 'native'
+type BlockKind = 'text' | 'thinking' | 'call' | 'schema' | 'custom' | 'native'
 
 interface Block {
-  readonly kind: Kind
-  /** As it began; what comes whole in it counts where no deltas come. */
+  readonly kind: BlockKind
+  /** The block as its start event had it. Its input counts if no delta follows. */
   readonly json: Json
-  /** Of the neutral part, once it is opened: what stays empty is never one. */
+  /** The index of the neutral part once it is opened. An empty block never becomes a part. */
   index: number | undefined
-  /** Input that was told, or is held until all of it is there. */
+  /** Text that can be passed on only when all of it has arrived. */
   held: string
   written: boolean
   signature: string
 }
 
-/** How a delta of this type makes a block of its own, where the upstream forgot to start one. */
-const startedBy: Readonly<Record<string, Json>> = {
+/** The block that a delta of this type starts if the upstream sent no start event. */
+const BLOCK_BY_DELTA: Readonly<Record<string, Json>> = {
   text_delta: { type: 'text' },
   thinking_delta: { type: 'thinking' },
   signature_delta: { type: 'thinking' },
 }
 
-const fitting: Readonly<Record<string, readonly Kind[]>> = {
+const BLOCK_KINDS_BY_DELTA: Readonly<Record<string, readonly BlockKind[]>> = {
   text_delta: ['text'],
   citations_delta: ['text'],
   thinking_delta: ['thinking'],
@@ -48,19 +48,19 @@ const fitting: Readonly<Record<string, readonly Kind[]>> = {
 }
 
 const eventFields = fields('read', 'type index message content_block delta usage')
-const growthFields = fields('read', 'type text thinking signature partial_json citation content')
+const deltaTypeFields = fields('read', 'type text thinking signature partial_json citation content')
 
 export class MessageEventReader implements EventReader {
   readonly #source: AnswerSource
-  /** By the upstream's own index. */
-  readonly #open = new Map<unknown, Block>()
+  /** The open blocks, by the upstream's index. */
+  readonly #openBlocks = new Map<unknown, Block>()
   #events: AnswerEvent[] = []
   #parts = 0
-  #heldBytes = 0
+  #heldChars = 0
   #started = false
   #ended = false
-  #calls = false
-  #words = false
+  #hasCalls = false
+  #hasText = false
   #stopReason: unknown
   #stopSequence: unknown
   #explanation: string | undefined
@@ -72,30 +72,35 @@ export class MessageEventReader implements EventReader {
 
   read(json: unknown): readonly AnswerEvent[] {
     if (!isObject(json) || this.#ended) return []
-    this.#take(json)
-    return this.#told()
+    this.#readEvent(json)
+    return this.#takeEvents()
   }
 
   end(): readonly AnswerEvent[] {
     if (this.#ended) return []
     this.#ended = true
     this.#start({})
-    for (const index of [...this.#open.keys()]) this.#close(index)
-    if (this.#explanation !== undefined) this.#part({ part: 'refusal' }, this.#explanation)
-    const has = { calls: this.#calls, words: this.#words }
-    const ended = endedBy('anthropic-messages', this.#stopReason, has, this.#source.notes)
-    const stopped = typeof this.#stopSequence === 'string' ? { stopSequence: this.#stopSequence } : {}
-    this.#events.push({ kind: 'finish', choice: 0, ...ended, ...stopped })
-    return this.#told()
+    for (const index of [...this.#openBlocks.keys()]) this.#close(index)
+    if (this.#explanation !== undefined) this.#emitPart({ part: 'refusal' }, this.#explanation)
+    const contains = { calls: this.#hasCalls, words: this.#hasText }
+    const ended = endedBy('anthropic-messages', this.#stopReason, contains, this.#source.notes)
+    const stopSequence = this.#stopSequence
+    this.#events.push({
+      kind: 'finish',
+      choice: 0,
+      ...ended,
+      ...(typeof stopSequence === 'string' && { stopSequence }),
+    })
+    return this.#takeEvents()
   }
 
-  #told(): readonly AnswerEvent[] {
+  #takeEvents(): readonly AnswerEvent[] {
     const events = this.#events
     this.#events = []
     return events
   }
 
-  #take(json: Json): void {
+  #readEvent(json: Json): void {
     noteLost(json, eventFields, { path: 'event', losses: this.#source.notes.losses })
     switch (json.type) {
       case 'message_start':
@@ -103,11 +108,11 @@ export class MessageEventReader implements EventReader {
       case 'content_block_start':
         this.#start({})
         this.#close(json.index)
-        if (isObject(json.content_block)) this.#begin(json.index, json.content_block)
+        if (isObject(json.content_block)) this.#startBlock(json.index, json.content_block)
         return
       case 'content_block_delta':
         this.#start({})
-        if (isObject(json.delta)) this.#grow(json.index, json.delta)
+        if (isObject(json.delta)) this.#readDelta(json.index, json.delta)
         return
       case 'content_block_stop':
         return this.#close(json.index)
@@ -123,7 +128,7 @@ export class MessageEventReader implements EventReader {
     }
   }
 
-  /** Some blocks may be there from the first: calls of code that the provider runs go on from an earlier message. */
+  /** The start event may hold blocks: tool calls by code that the provider runs continue from an earlier message. */
   #startMessage(message: Json): void {
     noteLost(message, answerFields, { path: '', losses: this.#source.notes.losses })
     this.#start(message)
@@ -131,7 +136,7 @@ export class MessageEventReader implements EventReader {
     content.forEach((block, at) => {
       if (!isObject(block)) return
       const key = `start ${at}`
-      this.#begin(key, block)
+      this.#startBlock(key, block)
       this.#close(key)
     })
     this.#stopReason = stopReasonOf(message) ?? this.#stopReason
@@ -140,8 +145,8 @@ export class MessageEventReader implements EventReader {
   #start({ id, model, usage }: Json): void {
     if (!this.#started) {
       this.#started = true
-      const named = { ...(typeof id === 'string' && { id }), ...(typeof model === 'string' && { model }) }
-      this.#events.push({ kind: 'start', ...named })
+      const identity = { ...(typeof id === 'string' && { id }), ...(typeof model === 'string' && { model }) }
+      this.#events.push({ kind: 'start', ...identity })
     }
     if (usage === undefined) return
     const serviceClass = readServedClass(usage)
@@ -164,119 +169,119 @@ export class MessageEventReader implements EventReader {
     this.#events.push({ kind: 'usage', usage })
   }
 
-  #begin(at: unknown, json: Json): Block {
+  #startBlock(at: unknown, json: Json): Block {
     noteBlock(json, this.#source.notes.losses)
-    const block: Block = { kind: this.#kindOf(json), json, index: undefined, held: '', written: false, signature: '' }
-    this.#open.set(at, block)
+    const block: Block = { kind: this.#findKind(json), json, index: undefined, held: '', written: false, signature: '' }
+    this.#openBlocks.set(at, block)
     const { text, thinking, signature } = json
-    if (block.kind === 'text') this.#write(block, text)
-    if (block.kind === 'thinking') this.#write(block, thinking)
+    if (block.kind === 'text') this.#addText(block, text)
+    if (block.kind === 'thinking') this.#addText(block, thinking)
     if (typeof signature === 'string') block.signature = signature
     if (block.kind === 'call') this.#openPart(block)
-    if (block.kind === 'text' && Array.isArray(json.citations)) for (const one of json.citations) this.#cite(block, one)
+    if (block.kind === 'text' && Array.isArray(json.citations)) for (const citation of json.citations) this.#addCitation(block, citation)
     return block
   }
 
-  #kindOf({ type, name }: Json): Kind {
+  #findKind({ type, name }: Json): BlockKind {
     if (type === 'text' || type === 'thinking') return type
     if (type !== 'tool_use' || typeof name !== 'string' || name === '') return 'native'
     const { notes } = this.#source
     return name === notes.schemaTool ? 'schema' : notes.wrapped?.has(name) ? 'custom' : 'call'
   }
 
-  #grow(at: unknown, delta: Json): void {
-    const type = typeof delta.type === 'string' && Object.hasOwn(fitting, delta.type) ? delta.type : undefined
+  #readDelta(at: unknown, delta: Json): void {
+    const type = typeof delta.type === 'string' && Object.hasOwn(BLOCK_KINDS_BY_DELTA, delta.type) ? delta.type : undefined
     if (type === undefined) return this.#source.notes.losses.add(`answer.delta.${String(delta.type)}`)
-    noteLost(delta, growthFields, { path: 'delta', losses: this.#source.notes.losses })
-    let block = this.#open.get(at)
-    if (block === undefined || !fitting[type]!.includes(block.kind)) {
-      const start = Object.hasOwn(startedBy, type) ? startedBy[type] : undefined
+    noteLost(delta, deltaTypeFields, { path: 'delta', losses: this.#source.notes.losses })
+    let block = this.#openBlocks.get(at)
+    if (block === undefined || !BLOCK_KINDS_BY_DELTA[type]!.includes(block.kind)) {
+      const start = Object.hasOwn(BLOCK_BY_DELTA, type) ? BLOCK_BY_DELTA[type] : undefined
       if (start === undefined) return this.#source.notes.losses.add(type)
       this.#close(at)
-      block = this.#begin(at, start)
+      block = this.#startBlock(at, start)
     }
     switch (type) {
       case 'signature_delta':
-        if (typeof delta.signature === 'string') block.signature += this.#hold(delta.signature)
+        if (typeof delta.signature === 'string') block.signature += this.#countHeld(delta.signature)
         return
       case 'citations_delta':
-        return this.#cite(block, delta.citation)
+        return this.#addCitation(block, delta.citation)
       default:
-        this.#write(block, delta.text ?? delta.thinking ?? delta.partial_json ?? delta.content)
+        this.#addText(block, delta.text ?? delta.thinking ?? delta.partial_json ?? delta.content)
     }
   }
 
-  #write(block: Block, text: unknown): void {
+  #addText(block: Block, text: unknown): void {
     if (typeof text !== 'string' || text === '') return
     block.written = true
-    if (block.kind === 'custom' || block.kind === 'native') block.held += this.#hold(text)
+    if (block.kind === 'custom' || block.kind === 'native') block.held += this.#countHeld(text)
     else this.#events.push({ kind: 'delta', index: this.#openPart(block), text })
   }
 
-  #cite(block: Block, value: unknown): void {
+  #addCitation(block: Block, value: unknown): void {
     const citation = readCitation(value)
     if (citation === undefined) return this.#source.notes.losses.add('citations')
     this.#events.push({ kind: 'cite', index: this.#openPart(block), citation })
   }
 
-  /** What waits for its end takes memory. */
-  #hold(text: string): string {
-    this.#heldBytes += text.length
-    if (this.#heldBytes > bounds.frameBytesMax) throw beyondBound('Too much of it must wait for its end.')
+  /** Bounds the memory for text that waits for its end. */
+  #countHeld(text: string): string {
+    this.#heldChars += text.length
+    if (this.#heldChars > bounds.frameBytesMax) throw beyondBound('Too much of it must wait for its end.')
     return text
   }
 
   #openPart(block: Block): number {
     if (block.index !== undefined) return block.index
     block.index = this.#parts++
-    this.#events.push({ kind: 'open', index: block.index, choice: 0, ...this.#openingOf(block) })
+    this.#events.push({ kind: 'open', index: block.index, choice: 0, ...this.#buildOpening(block) })
     return block.index
   }
 
-  #openingOf({ kind, json }: Block): Opening {
+  #buildOpening({ kind, json }: Block): Opening {
     if (kind === 'text' || kind === 'schema') {
-      this.#words = true
+      this.#hasText = true
       return { part: 'text' }
     }
     if (kind === 'thinking') return { part: 'reasoning' }
-    this.#calls = true
+    this.#hasCalls = true
     const name = json.name as string
     const id = typeof json.id === 'string' && json.id !== '' ? json.id : this.#source.mintCallId()
-    const called = this.#source.notes.renamed.get(name) ?? name
-    return { part: 'call', id, name: called, ...(kind === 'custom' && { custom: true }) }
+    const callerName = this.#source.notes.renamed.get(name) ?? name
+    return { part: 'call', id, name: callerName, ...(kind === 'custom' && { custom: true }) }
   }
 
   #close(at: unknown): void {
-    const block = this.#open.get(at)
+    const block = this.#openBlocks.get(at)
     if (block === undefined) return
-    this.#open.delete(at)
+    this.#openBlocks.delete(at)
     const { kind, signature } = block
-    if (kind === 'native') return this.#native(block)
+    if (kind === 'native') return this.#emitNative(block)
     if (kind === 'call' || kind === 'schema' || kind === 'custom') this.#endInput(block)
     const sealed: Sealed | undefined =
-      kind === 'thinking' && signature !== '' ? this.#sealed('signature', signature) : undefined
+      kind === 'thinking' && signature !== '' ? this.#buildState('signature', signature) : undefined
     const index = sealed === undefined ? block.index : this.#openPart(block)
     if (index !== undefined) this.#events.push({ kind: 'close', index, ...(sealed && { sealed }) })
   }
 
-  /** Some tell the input where the block starts; some that there is none by telling nothing. */
+  /** Some providers send the whole input in the start event, and some send nothing for an empty input. */
   #endInput(block: Block): void {
     const { kind, json, held } = block
     const index = this.#openPart(block)
-    const whole = block.written ? held : isObject(json.input) ? JSON.stringify(json.input) : '{}'
-    const text = kind === 'custom' ? unwrappedInput(whole) : block.written ? '' : whole
+    const input = block.written ? held : isObject(json.input) ? JSON.stringify(json.input) : '{}'
+    const text = kind === 'custom' ? unwrappedInput(input) : block.written ? '' : input
     if (text !== '') this.#events.push({ kind: 'delta', index, text })
   }
 
-  #sealed(form: Sealed['form'], value: string): Sealed {
+  #buildState(form: Sealed['form'], value: string): Sealed {
     return { origin: this.#source.origin, form, value }
   }
 
-  /** Thoughts that are not shown, and blocks of this dialect alone. */
-  #native({ json, held }: Block): void {
+  /** Emits redacted thinking, or a block that only this dialect has. */
+  #emitNative({ json, held }: Block): void {
     if (json.type === 'redacted_thinking') {
       if (typeof json.data !== 'string' || json.data === '') return
-      return this.#part({ part: 'reasoning' }, '', this.#sealed('redacted', json.data))
+      return this.#emitPart({ part: 'reasoning' }, '', this.#buildState('redacted', json.data))
     }
     const what = typeof json.type === 'string' && json.type !== '' ? json.type : 'block'
     const value = { ...json, ...heldValue(what, held) }
@@ -284,7 +289,7 @@ export class MessageEventReader implements EventReader {
     this.#events.push({ kind: 'whole', index: this.#parts++, choice: 0, part })
   }
 
-  #part(opening: Opening, text: string, sealed?: Sealed): void {
+  #emitPart(opening: Opening, text: string, sealed?: Sealed): void {
     const index = this.#parts++
     this.#events.push({ kind: 'open', index, choice: 0, ...opening })
     if (text !== '') this.#events.push({ kind: 'delta', index, text })
@@ -292,7 +297,7 @@ export class MessageEventReader implements EventReader {
   }
 }
 
-/** What was told of a native block after its start. */
+/** The part of a native block that arrived after its start event. */
 function heldValue(what: string, held: string): Json {
   if (held === '') return {}
   if (what === 'compaction') return { content: held }

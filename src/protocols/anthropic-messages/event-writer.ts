@@ -1,5 +1,6 @@
-// Neutral events, as a stream of this dialect for a caller. It has one block open at a time, counted from 0 without a
-// gap: what comes for another part meanwhile is held, and follows in the order in which the parts were opened.
+// Writes neutral events as a stream of this dialect for a caller. This dialect has one block open at a time, and counts
+// blocks from 0 without gaps. Content for other parts is held meanwhile and written in the order in which the parts were
+// opened.
 
 import { bounds } from '../../base/bounds.ts'
 import { beyondBound } from '../../base/errors.ts'
@@ -16,73 +17,73 @@ import * as blocks from './blocks-writer.ts'
 import { writeStopReason } from './finish.ts'
 import { tierOf, writeTotals, writeUsage } from './usage.ts'
 
-type Finished = AnswerEvent & { readonly kind: 'finish' }
-type Growth = { readonly text: string } | { readonly citation: Citation }
+type FinishEvent = AnswerEvent & { readonly kind: 'finish' }
+type PartContent = { readonly text: string } | { readonly citation: Citation }
 
-interface Part {
+interface OpenPart {
   readonly opening: Opening
-  readonly held: Growth[]
-  /** Citations of a text that has not begun. */
+  readonly held: PartContent[]
+  /** Citations that arrived before the text. */
   readonly early: Json[]
-  /** Its block is there: what stays empty never is one. */
+  /** The block is started. An empty part never becomes a block. */
   started: boolean
   closed: boolean
   sealed: Sealed | undefined
-  /** The free text of a tool, which travels as one argument once it is whole. */
+  /** The free text of a custom tool, which is written as one argument when it is complete. */
   input: string
 }
 
-/** A block that comes in one piece. */
-interface Whole {
+/** A block that arrives in one piece. */
+interface WholeBlock {
   readonly whole: Json
 }
 
-const sealedAt = (opening: Opening): Sealed | undefined => (opening.part === 'call' ? opening.sealed : undefined)
+const findCallState = (opening: Opening): Sealed | undefined => (opening.part === 'call' ? opening.sealed : undefined)
 
-const sse = (json: Json): string => `event: ${json.type as string}\ndata: ${JSON.stringify(json)}\n\n`
+const formatEvent = (json: Json): string => `event: ${json.type as string}\ndata: ${JSON.stringify(json)}\n\n`
 
-const DELTA_HEAD = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":'
+const DELTA_START = 'event: content_block_delta\ndata: {"type":"content_block_delta","index":'
 
 export class MessageEventWriter implements EventWriter {
-  readonly #to: AnswerAsk
-  /** What holds the place of thoughts before a call. */
-  readonly #missing: Json | undefined
-  /** Opened and not yet written to their end, in the order of opening; the first one is written as it grows. */
-  readonly #parts = new Map<number, Part | Whole>()
-  #heldBytes = 0
-  #blocks = 0
-  /** Something else than text has begun. */
-  #thought = false
+  readonly #request: AnswerAsk
+  /** The placeholder for missing thinking before a call, if the caller needs one. */
+  readonly #missingThought: Json | undefined
+  /** Parts that are not completely written, in the order of their opening. The first is written as it arrives. */
+  readonly #parts = new Map<number, OpenPart | WholeBlock>()
+  #heldChars = 0
+  #blockIndex = 0
+  /** A block of another type than text has started. */
+  #hasOtherThanText = false
   #text = ''
   #started = false
   #ended = false
-  #calls = false
-  #refused = false
-  #finish: Finished | undefined
+  #hasCalls = false
+  #hasRefusal = false
+  #finish: FinishEvent | undefined
   #usage: Usage | undefined
   #serviceClass: string | undefined
 
-  constructor(to: AnswerAsk) {
-    this.#to = to
-    this.#missing = blocks.missingThought(to)
+  constructor(request: AnswerAsk) {
+    this.#request = request
+    this.#missingThought = blocks.missingThought(request)
   }
 
   write(event: AnswerEvent): string {
     if (this.#ended) return ''
-    this.#take(event)
-    return this.#told()
+    this.#readEvent(event)
+    return this.#takeText()
   }
 
   end(): string {
     if (this.#ended) return ''
     this.#start()
     for (const part of this.#parts.values()) if ('opening' in part) part.closed = true
-    this.#advance()
+    this.#writeReady()
     this.#ended = true
     const { finish = 'other', reason, stopSequence } = this.#finish ?? {}
-    addLossOfEnd(this.#to.losses, 'anthropic-messages', { finish, reason })
-    const stopReason = writeStopReason(finish, { calls: this.#calls, refused: this.#refused })
-    this.#tell({
+    addLossOfEnd(this.#request.losses, 'anthropic-messages', { finish, reason })
+    const stopReason = writeStopReason(finish, { calls: this.#hasCalls, refused: this.#hasRefusal })
+    this.#writeEvent({
       type: 'message_delta',
       delta: {
         stop_reason: stopReason,
@@ -92,33 +93,33 @@ export class MessageEventWriter implements EventWriter {
       },
       usage: writeTotals(this.#usage ?? noUsage),
     })
-    this.#tell({ type: 'message_stop' })
-    return this.#told()
+    this.#writeEvent({ type: 'message_stop' })
+    return this.#takeText()
   }
 
-  #told(): string {
+  #takeText(): string {
     const text = this.#text
     this.#text = ''
     return text
   }
 
-  #tell(json: Json): void {
-    this.#text += sse(json)
+  #writeEvent(json: Json): void {
+    this.#text += formatEvent(json)
   }
 
-  #take(event: AnswerEvent): void {
+  #readEvent(event: AnswerEvent): void {
     if (event.kind !== 'usage' && event.kind !== 'class') this.#start()
     switch (event.kind) {
       case 'open':
-        return this.#open(event)
+        return this.#openPart(event)
       case 'delta':
-        return this.#grow(event.index, { text: event.text })
+        return this.#addContent(event.index, { text: event.text })
       case 'cite':
-        return this.#grow(event.index, { citation: event.citation })
+        return this.#addContent(event.index, { citation: event.citation })
       case 'close':
         return this.#close(event.index, event.sealed)
       case 'whole':
-        return this.#whole(event)
+        return this.#addWholePart(event)
       case 'finish':
         if (event.choice === 0) this.#finish = event
         return
@@ -127,156 +128,156 @@ export class MessageEventWriter implements EventWriter {
         return
       case 'class':
         this.#serviceClass = event.serviceClass
-        // Only the first event has a place for it.
-        if (this.#started && tierOf(event.serviceClass, this.#to.losses) !== 'standard') {
-          this.#to.losses.add(SERVED_TIER_LOSS)
+        // Only the start event has a field for the service tier.
+        if (this.#started && tierOf(event.serviceClass, this.#request.losses) !== 'standard') {
+          this.#request.losses.add(SERVED_TIER_LOSS)
         }
     }
   }
 
-  /** What was read nobody knows yet; the end of the stream tells. */
+  /** Writes the start event. The input tokens are usually not known yet; the last event reports them. */
   #start(): void {
     if (this.#started) return
     this.#started = true
     const message = {
-      ...blocks.messageHead(this.#to),
+      ...blocks.messageHead(this.#request),
       content: [],
-      ...{ stop_reason: null, stop_sequence: null, stop_details: null },
+      stop_reason: null, stop_sequence: null, stop_details: null,
       ...blocks.messageTail,
-      usage: writeUsage(this.#usage ?? noUsage, this.#serviceClass, this.#to.losses),
+      usage: writeUsage(this.#usage ?? noUsage, this.#serviceClass, this.#request.losses),
     }
-    this.#tell({ type: 'message_start', message })
+    this.#writeEvent({ type: 'message_start', message })
   }
 
-  #open(event: AnswerEvent & { readonly kind: 'open' }): void {
-    if (event.choice !== 0) return this.#to.losses.add('choices')
-    if (event.part === 'call') this.#calls = true
-    if (event.part === 'refusal') this.#refused = true
-    const part: Part = {
-      ...{ opening: event, held: [], early: [], started: false, closed: false, sealed: sealedAt(event), input: '' },
+  #openPart(event: AnswerEvent & { readonly kind: 'open' }): void {
+    if (event.choice !== 0) return this.#request.losses.add('choices')
+    if (event.part === 'call') this.#hasCalls = true
+    if (event.part === 'refusal') this.#hasRefusal = true
+    const part: OpenPart = {
+      opening: event, held: [], early: [], started: false, closed: false, sealed: findCallState(event), input: '',
     }
     this.#parts.set(event.index, part)
-    this.#advance()
+    this.#writeReady()
   }
 
-  #whole({ index, choice, part }: { index: number; choice: number; part: MediaPart | NativePart }): void {
-    if (choice !== 0) return this.#to.losses.add('choices')
-    if (part.kind !== 'native') return this.#to.losses.add(`answer.${part.kind}`)
-    if (part.dialect !== 'anthropic-messages') return this.#to.losses.add(part.what)
+  #addWholePart({ index, choice, part }: { index: number; choice: number; part: MediaPart | NativePart }): void {
+    if (choice !== 0) return this.#request.losses.add('choices')
+    if (part.kind !== 'native') return this.#request.losses.add(`answer.${part.kind}`)
+    if (part.dialect !== 'anthropic-messages') return this.#request.losses.add(part.what)
     this.#parts.set(index, { whole: part.value as Json })
-    this.#advance()
+    this.#writeReady()
   }
 
-  #grow(index: number, growth: Growth): void {
-    const part = this.#parts.get(index) as Part | undefined
-    if (part === undefined) return // of another choice
-    if (part === this.#parts.values().next().value) return this.#writeGrowth(part, growth)
-    this.#heldBytes += 'text' in growth ? growth.text.length : JSON.stringify(growth.citation).length
-    if (this.#heldBytes > bounds.keptAnswerBytesMax) throw beyondBound('Too much of it must wait for its end.')
-    part.held.push(growth)
+  #addContent(index: number, content: PartContent): void {
+    const part = this.#parts.get(index) as OpenPart | undefined
+    if (part === undefined) return // a part of another choice
+    if (part === this.#parts.values().next().value) return this.#writeContent(part, content)
+    this.#heldChars += 'text' in content ? content.text.length : JSON.stringify(content.citation).length
+    if (this.#heldChars > bounds.keptAnswerBytesMax) throw beyondBound('Too much of it must wait for its end.')
+    part.held.push(content)
   }
 
   #close(index: number, sealed: Sealed | undefined): void {
-    const part = this.#parts.get(index) as Part | undefined
+    const part = this.#parts.get(index) as OpenPart | undefined
     if (part === undefined) return
     part.closed = true
     part.sealed = sealed ?? part.sealed
-    this.#advance()
+    this.#writeReady()
   }
 
-  /** Writes what can be written: all of the first part that is there, and of the next ones once it is done. */
-  #advance(): void {
+  /** Writes all complete parts, and the content so far of the first open part. */
+  #writeReady(): void {
     for (const [index, part] of this.#parts) {
-      if ('whole' in part) this.#block(part.whole)
+      if ('whole' in part) this.#writeBlock(part.whole)
       else if (!this.#writePart(part)) return
       this.#parts.delete(index)
     }
   }
 
-  /** Whether it is done. */
-  #writePart(part: Part): boolean {
+  /** Writes what is held of a part. Returns whether the part is complete. */
+  #writePart(part: OpenPart): boolean {
     const { opening, held } = part
     if (opening.part === 'call') this.#startCall(part)
-    for (const growth of held.splice(0)) this.#writeGrowth(part, growth)
+    for (const content of held.splice(0)) this.#writeContent(part, content)
     if (part.closed) this.#endBlock(part)
     return part.closed
   }
 
-  #writeGrowth(part: Part, growth: Growth): void {
+  #writeContent(part: OpenPart, content: PartContent): void {
     const { opening } = part
-    if ('citation' in growth) {
-      const citation = blocks.writeCitation(growth.citation)
-      if (citation === undefined) return this.#to.losses.add('citations')
-      if (part.started) this.#delta({ type: 'citations_delta', citation })
+    if ('citation' in content) {
+      const citation = blocks.writeCitation(content.citation)
+      if (citation === undefined) return this.#request.losses.add('citations')
+      if (part.started) this.#writeDelta({ type: 'citations_delta', citation })
       else part.early.push(citation)
       return
     }
-    const { text } = growth
+    const { text } = content
     if (text === '') return
     if (opening.part === 'call' && opening.custom === true) {
       part.input += text
       return
     }
     this.#startBlock(part)
-    if (opening.part === 'reasoning') this.#textDelta('"thinking_delta","thinking"', text)
-    else if (opening.part !== 'call') this.#textDelta('"text_delta","text"', text)
+    if (opening.part === 'reasoning') this.#writeTextDelta('"thinking_delta","thinking"', text)
+    else if (opening.part !== 'call') this.#writeTextDelta('"text_delta","text"', text)
     else {
       part.input = text
-      this.#textDelta('"input_json_delta","partial_json"', text)
+      this.#writeTextDelta('"input_json_delta","partial_json"', text)
     }
   }
 
-  #startCall(part: Part): void {
-    if (!this.#thought && this.#missing !== undefined) this.#block(this.#missing)
+  #startCall(part: OpenPart): void {
+    if (!this.#hasOtherThanText && this.#missingThought !== undefined) this.#writeBlock(this.#missingThought)
     this.#startBlock(part)
   }
 
-  #startBlock(part: Part): void {
+  #startBlock(part: OpenPart): void {
     if (part.started) return
     part.started = true
     const { opening } = part
-    if (opening.part === 'call') this.#blockStart(blocks.toolUse(blocks.cleanId(opening.id), opening.name, {}))
-    else if (opening.part === 'reasoning') this.#blockStart({ type: 'thinking', thinking: '', signature: '' })
-    else this.#blockStart({ type: 'text', text: '', citations: null })
-    for (const citation of part.early.splice(0)) this.#delta({ type: 'citations_delta', citation })
+    if (opening.part === 'call') this.#writeBlockStart(blocks.toolUse(blocks.cleanId(opening.id), opening.name, {}))
+    else if (opening.part === 'reasoning') this.#writeBlockStart({ type: 'thinking', thinking: '', signature: '' })
+    else this.#writeBlockStart({ type: 'text', text: '', citations: null })
+    for (const citation of part.early.splice(0)) this.#writeDelta({ type: 'citations_delta', citation })
   }
 
-  #endBlock({ opening, early, started, input, sealed }: Part): void {
-    if (early.length > 0) this.#to.losses.add('citations')
+  #endBlock({ opening, early, started, input, sealed }: OpenPart): void {
+    if (early.length > 0) this.#request.losses.add('citations')
     if (opening.part === 'call') {
-      const whole = opening.custom === true ? JSON.stringify({ input }) : input === '' ? '{}' : undefined
-      if (whole !== undefined) this.#delta({ type: 'input_json_delta', partial_json: whole })
+      const remainder = opening.custom === true ? JSON.stringify({ input }) : input === '' ? '{}' : undefined
+      if (remainder !== undefined) this.#writeDelta({ type: 'input_json_delta', partial_json: remainder })
     }
     if (opening.part === 'reasoning' && started) {
-      this.#delta({ type: 'signature_delta', signature: blocks.signatureOf(sealed) })
+      this.#writeDelta({ type: 'signature_delta', signature: blocks.signatureOf(sealed) })
     }
-    if (started) this.#blockStop()
+    if (started) this.#writeBlockStop()
     if (sealed === undefined) return
-    if (opening.part === 'call') this.#block(blocks.callState(sealed, blocks.cleanId(opening.id)))
-    else if (!started) this.#block(blocks.hiddenThought(sealed))
+    if (opening.part === 'call') this.#writeBlock(blocks.callState(sealed, blocks.cleanId(opening.id)))
+    else if (!started) this.#writeBlock(blocks.hiddenThought(sealed))
   }
 
-  #block(block: Json): void {
-    this.#blockStart(block)
-    this.#blockStop()
+  #writeBlock(block: Json): void {
+    this.#writeBlockStart(block)
+    this.#writeBlockStop()
   }
 
-  #blockStart(block: Json): void {
-    this.#thought ||= block.type !== 'text'
-    this.#tell({ type: 'content_block_start', index: this.#blocks, content_block: block })
+  #writeBlockStart(block: Json): void {
+    this.#hasOtherThanText ||= block.type !== 'text'
+    this.#writeEvent({ type: 'content_block_start', index: this.#blockIndex, content_block: block })
   }
 
-  #delta(delta: Json): void {
-    this.#tell({ type: 'content_block_delta', index: this.#blocks, delta })
+  #writeDelta(delta: Json): void {
+    this.#writeEvent({ type: 'content_block_delta', index: this.#blockIndex, delta })
   }
 
-  /** As `#delta` writes it, for what there are hundreds of: only the text is turned into JSON. */
-  #textDelta(typeAndField: string, text: string): void {
+  /** The same as `#writeDelta`, but faster, because there are hundreds of text deltas: only the text is serialized. */
+  #writeTextDelta(typeAndField: string, text: string): void {
     const delta = `{"type":${typeAndField}:${JSON.stringify(text)}}`
-    this.#text += `${DELTA_HEAD}${this.#blocks},"delta":${delta}}\n\n`
+    this.#text += `${DELTA_START}${this.#blockIndex},"delta":${delta}}\n\n`
   }
 
-  #blockStop(): void {
-    this.#tell({ type: 'content_block_stop', index: this.#blocks++ })
+  #writeBlockStop(): void {
+    this.#writeEvent({ type: 'content_block_stop', index: this.#blockIndex++ })
   }
 }

@@ -1,13 +1,13 @@
-// Why a message ended, for a caller.
+// The stop reasons that callers of this dialect get.
 
 import type { Finish } from '../neutral/answer.ts'
 import { writtenReasons } from '../neutral/finish-reasons.ts'
 
-const written = writtenReasons['anthropic-messages']
+const reasons = writtenReasons['anthropic-messages']
 
-/** An answer that calls tools waits for them; one that calls none does not. */
+/** The reason must agree with the content: `tool_use` exactly if there are tool calls, `refusal` if there is a refusal. */
 export function writeStopReason(finish: Finish, { calls, refused }: { calls: boolean; refused: boolean }): string {
-  if (calls && finish === 'stop') return written.calls.says
-  if (refused && finish === 'stop') return written.filtered.says
-  return !calls && finish === 'calls' ? written.stop.says : written[finish].says
+  if (calls && finish === 'stop') return reasons.calls.says
+  if (refused && finish === 'stop') return reasons.filtered.says
+  return !calls && finish === 'calls' ? reasons.stop.says : reasons[finish].says
 }

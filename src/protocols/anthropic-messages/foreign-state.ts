@@ -1,5 +1,6 @@
-// Reasoning state of other providers, as our own messages carry it to callers of this dialect: recognised when it comes
-// back, and taken out of what goes to an upstream of this dialect, which would refuse it.
+// Handles packed reasoning state of other providers, which answers of the gateway carry to callers of this dialect. The
+// state is recognised when a caller sends it back, and removed from requests to upstreams of this dialect, which would
+// refuse it.
 
 import type { CallTarget } from '../neutral/call.ts'
 import type { Sealed } from '../neutral/reasoning-state.ts'
@@ -7,26 +8,26 @@ import { packedMark, packSealed, unpackSealed } from '../neutral/reasoning-state
 import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 
-/** For what this dialect wants signed and nobody signed: it is ours to take out again. */
+/** A placeholder where this dialect requires a signature and there is none; removed from requests to upstreams. */
 export const unsigned = packSealed({ form: 'encrypted', value: '' })
 
 export const isPacked = (value: unknown): boolean => typeof value === 'string' && value.startsWith(packedMark)
 
-/** The state of a call travels in a block of its own, because a stream tells it when the block of the call is done. */
+/** The state of a call is packed into a block of its own, because in a stream it arrives after the block of the call. */
 export function packCallState(sealed: Sealed, callId: string): string {
   return packSealed({ ...sealed, id: JSON.stringify([callId, sealed.id ?? null]) })
 }
 
-type NativeTarget = Pick<CallTarget, 'origin' | 'losses'>
+type StateTarget = Pick<CallTarget, 'origin' | 'losses'>
 
-interface ReadState {
+interface UnpackedState {
   readonly sealed: Sealed
-  /** Of the call that it belongs to. */
+  /** The id of the call that the state belongs to. */
   readonly callId?: string
 }
 
-/** Undefined for what is not packed, or says nothing. */
-export function readState(text: unknown): ReadState | undefined {
+/** Undefined for a text that is not packed, and for the placeholder. */
+export function readState(text: unknown): UnpackedState | undefined {
   const packed = unpackSealed(text)
   if (packed === undefined || text === unsigned) return undefined
   const { id, ...rest } = packed
@@ -47,10 +48,10 @@ function readIds(id: string | undefined): readonly [callId?: string, ownId?: str
 }
 
 /**
- * The messages with what this upstream made as it made it, and without the state of any other; undefined if nothing in
- * them was packed.
+ * Unpacks state that the target's own origin made, and removes all other packed state. Undefined if the messages hold no
+ * packed state.
  */
-export function withoutPacked(messages: readonly unknown[], target: NativeTarget): readonly unknown[] | undefined {
+export function withoutPacked(messages: readonly unknown[], target: StateTarget): readonly unknown[] | undefined {
   let changed = false
   const cleaned: unknown[] = []
   for (const message of messages) {
@@ -59,23 +60,23 @@ export function withoutPacked(messages: readonly unknown[], target: NativeTarget
       cleaned.push(message)
       continue
     }
-    const kept = content.map(block => cleanBlock(block, target)).filter(block => block !== undefined)
-    changed ||= kept.length !== content.length || kept.some((block, index) => block !== content[index])
-    if (kept.length > 0 || content.length === 0) cleaned.push({ ...(message as Json), content: kept })
+    const remaining = content.map(block => cleanBlock(block, target)).filter(block => block !== undefined)
+    changed ||= remaining.length !== content.length || remaining.some((block, index) => block !== content[index])
+    if (remaining.length > 0 || content.length === 0) cleaned.push({ ...(message as Json), content: remaining })
   }
   return changed ? cleaned : undefined
 }
 
-function cleanBlock(block: unknown, target: NativeTarget): unknown {
+function cleanBlock(block: unknown, target: StateTarget): unknown {
   if (!isObject(block)) return block
   if (block.type === 'thinking' && isPacked(block.signature)) {
-    const signature = ownState(block.signature, 'signature', target)
+    const signature = unpackOwnState(block.signature, 'signature', target)
     if (signature !== undefined) return { ...block, signature }
     if (block.signature === unsigned && block.thinking !== '') target.losses?.add('reasoning')
     return undefined
   }
   if (block.type === 'redacted_thinking' && isPacked(block.data)) {
-    const data = ownState(block.data, 'redacted', target)
+    const data = unpackOwnState(block.data, 'redacted', target)
     return data === undefined ? undefined : { ...block, data }
   }
   if (block.type !== 'text' || !Array.isArray(block.citations)) return block
@@ -85,16 +86,16 @@ function cleanBlock(block: unknown, target: NativeTarget): unknown {
   return { ...block, citations }
 }
 
-/** Undefined for the state of another, which is lost here. What we wrote where there was no state is no loss. */
-function ownState(text: unknown, form: Sealed['form'], { origin, losses }: NativeTarget): string | undefined {
+/** Undefined for the state of another origin, which is a loss, and for the placeholder, which is not. */
+function unpackOwnState(text: unknown, form: Sealed['form'], { origin, losses }: StateTarget): string | undefined {
   const sealed = unpackSealed(text)
-  const isOwn = sealed?.form === form && sealed.origin !== undefined && sealed.origin === origin
-  if (isOwn) return sealed.value
+  const isFromTarget = sealed?.form === form && sealed.origin !== undefined && sealed.origin === origin
+  if (isFromTarget) return sealed.value
   if (text !== unsigned) losses?.add('reasoning_state')
   return undefined
 }
 
-/** The last calls wait to be thought on, and the thoughts that led to them are not there. */
+/** Whether the last message of the assistant has tool calls without the thinking that led to them. */
 export function callsLackThoughts(messages: readonly unknown[]): boolean {
   const last = messages.findLast(message => isObject(message) && message.role === 'assistant') as Json | undefined
   const content: readonly unknown[] = Array.isArray(last?.content) ? last.content : []

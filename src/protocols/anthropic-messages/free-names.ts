@@ -1,11 +1,11 @@
-// Names of which no two may be the same.
+// Makes names unique.
 
 export class FreeNames {
   readonly #taken = new Set<string>()
-  /** How often a name was asked for, so that a thousand of the same are not tried one by one. */
+  /** The next number for each name, so that a thousand equal names do not try all numbers from the start. */
   readonly #counts = new Map<string, number>()
 
-  /** This name if it is free, else with a number behind it; taken from now on. */
+  /** Takes this name if it is free, else the name with a number appended. */
   take(name: string): string {
     let free = name
     for (let count = this.#counts.get(name) ?? 2; this.#taken.has(free); count++) {

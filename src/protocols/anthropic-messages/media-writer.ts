@@ -1,4 +1,4 @@
-// Images and documents for an upstream of this dialect, which reads no sound and no film.
+// Writes images and documents for an upstream of this dialect, which takes no audio and no video.
 
 import type { Traits } from '../../base/money/model-traits.ts'
 import type { MediaPart, Source } from '../neutral/conversation.ts'
@@ -7,33 +7,33 @@ import { invalid } from '../request/checks.ts'
 import type { Json } from '../request/json-type.ts'
 import { markOf } from './tools-writer.ts'
 
-/** Throws for what the model cannot be shown. */
+/** Throws a Refusal for media that the model cannot read. */
 export function writeMedia(part: MediaPart, target: ConversationTarget): Json {
   const { kind, detail, name, source } = part
-  if (kind === 'audio' || kind === 'video') throw unread(kind)
-  const held = heldSource(source, target)
-  const asText = kind === 'file' ? plainText(held) : undefined
+  if (kind === 'audio' || kind === 'video') throw unreadableMedia(kind)
+  const available = findSource(source, target)
+  const asText = kind === 'file' ? plainText(available) : undefined
   if (asText === undefined) checkReads(kind, target.traits)
   if (detail !== undefined && detail !== 'auto') target.notes.losses.add('image.detail')
-  if (kind === 'image') return { type: 'image', source: writeSource(held, 'image'), ...markOf(part) }
-  const from = asText === undefined ? writeSource(held, 'file') : textSource(asText)
-  return { type: 'document', source: from, ...(name !== undefined && { title: name }), ...markOf(part) }
+  if (kind === 'image') return { type: 'image', source: writeSource(available, 'image'), ...markOf(part) }
+  const documentSource = asText === undefined ? writeSource(available, 'file') : textSource(asText)
+  return { type: 'document', source: documentSource, ...(name !== undefined && { title: name }), ...markOf(part) }
 }
 
 function checkReads(kind: 'image' | 'file', { reads }: Traits): void {
-  if (reads !== undefined && !reads.includes(kind)) throw unread(kind)
+  if (reads !== undefined && !reads.includes(kind)) throw unreadableMedia(kind)
 }
 
-const unread = (kind: string) => invalid('messages', `hold ${what[kind] ?? kind}, which this model does not read`)
-const what: Readonly<Record<string, string>> = { image: 'an image', file: 'a file', audio: 'sound', video: 'a video' }
+const unreadableMedia = (kind: string) => invalid('messages', `have ${MEDIA_NAMES[kind] ?? kind}, which this model does not read`)
+const MEDIA_NAMES: Readonly<Record<string, string>> = { image: 'an image', file: 'a file', audio: 'sound', video: 'a video' }
 
-/** What was fetched for this upstream is in the request itself. */
-function heldSource(source: Source, { media }: ConversationTarget): Source {
+/** Replaces a URL by its content if the gateway has fetched it for this upstream. */
+function findSource(source: Source, { media }: ConversationTarget): Source {
   const fetched = source.at === 'url' ? media.get(source.url) : undefined
   return fetched === undefined ? source : { at: 'inline', ...fetched }
 }
 
-/** The text of a document that is text, in whatever way it came. */
+/** The text of a text document, whether it arrived as text or as base64. */
 function plainText(source: Source): string | undefined {
   if (source.at === 'text') return source.text
   if (source.at !== 'inline' || !isTextual(source.mime)) return undefined
@@ -50,12 +50,12 @@ function writeSource(source: Source, kind: 'image' | 'file'): Json {
       return { type: 'url', url: source.url }
     case 'inline':
       if (kind === 'file' && source.mime !== 'application/pdf') {
-        throw invalid('messages', `hold a file of the type ${source.mime.slice(0, 64)}, which this model does not read`)
+        throw invalid('messages', `have a file of the type ${source.mime.slice(0, 64)}, which this model does not read`)
       }
       return { type: 'base64', media_type: source.mime, data: source.base64 }
     case 'text':
       return textSource(source.text)
     case 'provider':
-      throw invalid('messages', 'hold a file that another provider keeps')
+      throw invalid('messages', 'have a file of another provider: send its content instead')
   }
 }

@@ -1,4 +1,4 @@
-// Lists of models, as Anthropic's clients read them.
+// Writes lists of models in the form that Anthropic's clients read.
 
 import type { Effort, Traits } from '../../base/money/model-traits.ts'
 import type { ListedModel } from '../listed-model.ts'
@@ -16,46 +16,46 @@ export function modelInfo({ id, name, contextTokens, outputTokensMax, traits, si
     max_tokens: outputTokensMax ?? null,
     deprecated_at: null,
     retires_at: null,
-    capabilities: traits?.reads === undefined || sideOnly ? null : capabilitiesOf(traits),
+    capabilities: traits?.reads === undefined || sideOnly ? null : listCapabilities(traits),
     ...(sideOnly && { speaks: sideOnly }),
   }
 }
 
-const can = (supported: boolean): object => ({ supported })
+const capability = (supported: boolean): object => ({ supported })
 
-/** What nobody knows is not promised. */
-function capabilitiesOf(traits: Traits): object {
+/** A capability that is not known counts as not supported. */
+function listCapabilities(traits: Traits): object {
   const { reads = [], thinking = 'none', efforts = [], searches = false } = traits
-  const knows = (effort: Effort): object => can(efforts.includes(effort))
+  const takesEffort = (effort: Effort): object => capability(efforts.includes(effort))
   return {
-    batch: can(false),
-    citations: can(false),
-    code_execution: can(false),
+    batch: capability(false),
+    citations: capability(false),
+    code_execution: capability(false),
     context_management: {
-      ...can(false),
+      ...capability(false),
       clear_thinking_20251015: null,
       clear_tool_uses_20250919: null,
       compact_20260112: null,
     },
     effort: {
-      ...can(efforts.length > 0),
-      low: knows('low'),
-      medium: knows('medium'),
-      high: knows('high'),
-      xhigh: knows('xhigh'),
-      max: knows('max'),
+      ...capability(efforts.length > 0),
+      low: takesEffort('low'),
+      medium: takesEffort('medium'),
+      high: takesEffort('high'),
+      xhigh: takesEffort('xhigh'),
+      max: takesEffort('max'),
     },
-    image_input: can(reads.includes('image')),
-    pdf_input: can(reads.includes('file')),
-    server_tools: { ...can(searches), code_execution: can(false), web_search: can(searches) },
-    structured_outputs: can(traits.schema !== false),
+    image_input: capability(reads.includes('image')),
+    pdf_input: capability(reads.includes('file')),
+    server_tools: { ...capability(searches), code_execution: capability(false), web_search: capability(searches) },
+    structured_outputs: capability(traits.schema !== false),
     thinking: {
-      ...can(thinking !== 'none'),
+      ...capability(thinking !== 'none'),
       types: {
-        adaptive: can(thinking === 'adaptive' || thinking === 'either'),
-        between_tools: can(false),
-        disabled: can(traits.stopsThinking !== false),
-        enabled: can(thinking !== 'none' && thinking !== 'adaptive'),
+        adaptive: capability(thinking === 'adaptive' || thinking === 'either'),
+        between_tools: capability(false),
+        disabled: capability(traits.stopsThinking !== false),
+        enabled: capability(thinking !== 'none' && thinking !== 'adaptive'),
       },
     },
   }

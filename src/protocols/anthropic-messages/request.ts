@@ -1,4 +1,5 @@
-// POST /v1/messages and /v1/messages/count_tokens: what we read of the body, and what we replace in it for an upstream.
+// POST /v1/messages and /v1/messages/count_tokens. Reads the call from the body, and replaces the few values in the body
+// that an upstream must see differently.
 
 import type { Call, CallTarget } from '../neutral/call.ts'
 import { packedMark } from '../neutral/reasoning-state.ts'
@@ -22,51 +23,54 @@ import { callsLackThoughts, withoutPacked } from './foreign-state.ts'
 import { fetchingFields, weighInput } from './input.ts'
 import { checkVersion } from './versions.ts'
 
-/** Aggregators read their own fields here as well. Nothing would tell what a plug-in did. */
-const REFUSED = [...otherModels, 'plugins'] as const
+/** Fields of aggregators: other models to answer the call, and plug-ins, whose work no answer reports. */
+const REFUSED_FIELDS = [...otherModels, 'plugins'] as const
 
-/** The fields that routing and billing rest on. A duplicate of one could be read one way here and another there. */
+/**
+ * Fields that routing and billing depend on. They may occur once only: of two, the gateway might read one and the
+ * upstream the other.
+ */
 export const readFields: readonly string[] = [
-  ...['model', 'messages', 'stream', 'max_tokens', 'thinking', 'service_tier', 'speed', 'inference_geo'],
-  ...REFUSED,
+  'model', 'messages', 'stream', 'max_tokens', 'thinking', 'service_tier', 'speed', 'inference_geo',
+  ...REFUSED_FIELDS,
   ...fetchingFields,
 ]
 
-/** Headers that go to an upstream of this dialect. */
+/** Headers of the caller that are sent to an upstream of this dialect. */
 export const passes = ['anthropic-version', 'anthropic-beta'] as const
 
 const OUTPUT_TOKENS_MAX = 1_000_000_000
 
-/** The least that a model can be told to think. */
+/** The smallest thinking budget that the provider accepts. */
 const BUDGET_MIN = 1_024
 
-export function readCall(body: Buffer, asked: Asked): Call {
+export function readCall(body: Buffer, request: Asked): Call {
   const { json, fields } = readJsonObject(body, readFields)
-  const call = readCommon(body, asked, { json, fields })
+  const call = readCommon(body, request, { json, fields })
   return { ...call, stream: optional(json, 'stream', 'boolean') ?? false, outputTokensMax: readCap(json.max_tokens) }
 }
 
-/** The same request, asked how long it is. It has no cap, and Claude Code sends none. */
-export function readCountCall(body: Buffer, asked: Asked): Call {
-  return { ...readCommon(body, asked, readJsonObject(body, readFields)), stream: false }
+/** Reads a request whose tokens are to be counted. `max_tokens` is not required: Claude Code does not send it. */
+export function readCountCall(body: Buffer, request: Asked): Call {
+  return { ...readCommon(body, request, readJsonObject(body, readFields)), stream: false }
 }
 
 export const writeCount = (inputTokens: number): string => JSON.stringify({ input_tokens: inputTokens })
 
-/** Undefined for what is not a count. */
+/** Undefined for an answer that holds no count. */
 export function readCount(json: unknown): number | undefined {
   const count = isObject(json) ? json.input_tokens : undefined
   return Number.isSafeInteger(count) && (count as number) >= 0 ? (count as number) : undefined
 }
 
-function readCommon(body: Buffer, asked: Asked, { json, fields }: Pick<Call, 'json' | 'fields'>): Call {
+function readCommon(body: Buffer, request: Asked, { json, fields }: Pick<Call, 'json' | 'fields'>): Call {
   const model = requireModel(json)
-  refuseFields(json, REFUSED)
+  refuseFields(json, REFUSED_FIELDS)
   checkMessages(json.messages)
   checkTools(json, 'custom')
-  checkVersion(json, asked.header('anthropic-version'))
+  checkVersion(json, request.header('anthropic-version'))
   const metadata = optional(json, 'metadata', 'object')
-  const serviceClass = serviceClassOf(json)
+  const serviceClass = readServiceClass(json)
   const endUser = readEndUser(metadata?.user_id)
   return {
     dialect: 'anthropic-messages',
@@ -77,14 +81,14 @@ function readCommon(body: Buffer, asked: Asked, { json, fields }: Pick<Call, 'js
     ...weighInput(json, body.byteLength),
     model,
     stream: false,
-    wantsUsage: true, // every message tells it
+    wantsUsage: true, // every answer of this dialect has usage
     choices: 1,
     ...(serviceClass !== undefined && { serviceClass }),
     ...(endUser !== undefined && { endUser }),
   }
 }
 
-/** Nothing is written under a cap of 0: the prompt is put into the cache. */
+/** A cap of 0 is valid: the model writes nothing, and the prompt is put into the cache. */
 function readCap(value: unknown): number {
   if (value === undefined || value === null) throw missing('max_tokens')
   const isCap = Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) <= OUTPUT_TOKENS_MAX
@@ -92,38 +96,38 @@ function readCap(value: unknown): number {
   return value as number
 }
 
-/** Each of speed and place has a price of its own, and so has both. */
-function serviceClassOf(json: Json): string | undefined {
+/** Speed and region have prices of their own, and so has each combination of them. */
+function readServiceClass(json: Json): string | undefined {
   const tier = optional(json, 'service_tier', 'word')
   const speed = optional(json, 'speed', 'word')
-  const place = optional(json, 'inference_geo', 'word')
-  const dearer = [
+  const geo = optional(json, 'inference_geo', 'word')
+  const priced = [
     ...(speed === undefined || speed === 'standard' ? [] : [speed]),
-    ...(place === undefined || place === 'global' ? [] : [`geo_${place}`]),
+    ...(geo === undefined || geo === 'global' ? [] : [`geo_${geo}`]),
   ]
-  return dearer.length === 0 ? tier : dearer.join('+')
+  return priced.length === 0 ? tier : priced.join('+')
 }
 
 export function writeCall(call: Call, target: CallTarget): Uint8Array {
   const { body, fields, json } = call
   const splices: Splice[] = [{ ...fields.get('model')!, text: JSON.stringify(target.model) }]
-  const put = (field: string, value: unknown): void => {
+  const replaceField = (field: string, value: unknown): void => {
     splices.push({ ...fields.get(field)!, text: JSON.stringify(value) })
   }
   const cap = target.cap !== undefined && target.cap < (call.outputTokensMax ?? 0) ? target.cap : undefined
-  if (cap !== undefined) put('max_tokens', cap)
-  // State came to this caller in a message that we wrote. Only its own provider can make anything of it.
+  if (cap !== undefined) replaceField('max_tokens', cap)
+  // The caller sends back packed reasoning state from an earlier answer. Only the provider that made it can use it.
   const messages = json.messages as readonly unknown[]
   const cleaned = body.includes(packedMark) ? withoutPacked(messages, target) : undefined
-  if (cleaned !== undefined) put('messages', cleaned)
-  const thinking = thinkingWithin(json.thinking, cap, cleaned)
+  if (cleaned !== undefined) replaceField('messages', cleaned)
+  const thinking = limitThinking(json.thinking, cap, cleaned)
   if (thinking?.type === 'disabled') target.losses?.add('thinking')
-  if (thinking !== undefined) put('thinking', thinking)
+  if (thinking !== undefined) replaceField('thinking', thinking)
   return spliced(body, splices)
 }
 
-/** A budget must be below the cap, and is refused where the thoughts of the calls under way were taken away. */
-function thinkingWithin(
+/** A thinking budget must be below the cap. Thinking is not possible after tool calls whose thinking was removed. */
+function limitThinking(
   thinking: unknown,
   cap: number | undefined,
   cleaned: readonly unknown[] | undefined,

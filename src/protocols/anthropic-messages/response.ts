@@ -1,4 +1,4 @@
-// A plain message: its usage, how much it wrote, and whether it is an error in the clothes of a 200.
+// Reads a whole message as it passes: its usage, how much text it has, and whether it is an error with status 200.
 
 import type { UpstreamWords } from '../../base/errors.ts'
 import type { Units } from '../../base/money/usage.ts'
@@ -23,29 +23,29 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   let outputBytes = 0
   for (const block of answer.content) outputBytes += writtenBytes(block)
   const { usage } = answer
-  const ran = answer.content.some(block => usesOf(block)?.codeSessions !== undefined)
+  const ranCode = answer.content.some(block => usesOf(block)?.codeSessions !== undefined)
   return {
     json: answer,
     outputBytes,
     usage: readUsage(usage),
     serviceClass: readServedClass(usage),
-    ...(ran && { uses: { codeSessions: 1 } }),
+    ...(ranCode && { uses: { codeSessions: 1 } }),
     ...readFailed(answer.stop_reason),
   }
 }
 
-/** What a tool of the provider's does, in the block that says so. */
+/** Counts the use of a provider's tool that a block reports. */
 export function usesOf(block: unknown): Units | undefined {
   if (!isObject(block) || block.type !== 'server_tool_use') return undefined
   if (block.name === 'web_search') return { searches: 1 }
   return typeof block.name === 'string' && block.name.includes('code_execution') ? { codeSessions: 1 } : undefined
 }
 
-/** Others than the maker of this dialect have reasons that say that they failed. */
+/** Other providers of this dialect have stop reasons that report a failure. */
 export const readFailed = (reason: unknown): { readonly failed?: string } =>
   isFailure('anthropic-messages', reason) ? { failed: `It ended with "${String(reason)}".` } : {}
 
-/** Of a block, as far as its model wrote it: what the provider's tools found is not its work. */
+/** Counts what the model wrote in a block; results of the provider's tools do not count. */
 export function writtenBytes(block: unknown): number {
   if (!isObject(block)) return 0
   switch (block.type) {
@@ -64,21 +64,21 @@ export function writtenBytes(block: unknown): number {
   }
 }
 
-/** An empty one stands at the start of every streamed block, and nobody wrote it. */
+/** Every streamed block starts with an empty input, which is not output of the model. */
 function inputBytes(input: unknown): number {
   if (!isObject(input)) return 0
   const text = JSON.stringify(input)
   return text === '{}' ? 0 : textBytes(text)
 }
 
-/** Failures of which the upstream speaks in an answer that says 200. */
-const STATUS = 502
+/** The status of an error that arrives with status 200 and names no status itself. */
+const ERROR_STATUS = 502
 
 export function readError(value: unknown): UpstreamWords {
   const error: Json = isObject(value) ? value : { message: value }
   const { message, type, details } = error
   return {
-    status: statusIn(error, STATUS),
+    status: statusIn(error, ERROR_STATUS),
     message: typeof message === 'string' && message !== '' ? message : 'The upstream gave no reason.',
     ...(typeof type === 'string' && type !== '' && { type }),
     ...(isObject(details) && { details }),

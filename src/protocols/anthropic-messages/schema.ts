@@ -1,61 +1,61 @@
-// JSON Schema as this dialect's providers hold a model to it: bounds of numbers, texts and lists are refused there, so
-// they are told in words instead, and every object is closed.
+// Converts JSON Schema to the subset that this dialect's providers accept: they refuse limits on numbers, texts and
+// lists, so these move into the description, and no object may have additional properties.
 import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 
-const BOUNDS = [
-  ...['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'pattern'],
-  ...['minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'not'],
+const UNSUPPORTED_FIELDS = [
+  'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'pattern',
+  'minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'not',
 ] as const
 
-const FORMATS: readonly unknown[] = [
-  ...['date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid'],
+const SUPPORTED_FORMATS: readonly unknown[] = [
+  'date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid',
 ]
 
-/** Hold one schema. */
-const INNER = ['items', 'contains', 'if', 'then', 'else', 'propertyNames'] as const
-/** Hold several. */
-const LISTS = ['anyOf', 'oneOf', 'allOf', 'prefixItems'] as const
-/** Hold several by name. */
-const MAPS = ['properties', '$defs', 'definitions', 'patternProperties'] as const
+/** Fields that hold one schema. */
+const SCHEMA_FIELDS = ['items', 'contains', 'if', 'then', 'else', 'propertyNames'] as const
+/** Fields that hold a list of schemas. */
+const SCHEMA_LIST_FIELDS = ['anyOf', 'oneOf', 'allOf', 'prefixItems'] as const
+/** Fields that hold schemas by name. */
+const SCHEMA_MAP_FIELDS = ['properties', '$defs', 'definitions', 'patternProperties'] as const
 
 const DEPTH_MAX = 64
 
 export interface HeldSchema {
   readonly schema: Json
-  /** Something of it is only told in words. */
+  /** Some limits are only in a description, which does not bind the model. */
   readonly weaker: boolean
 }
 
 export function heldSchema(schema: Json): HeldSchema {
   let weaker = false
 
-  function held(value: unknown, depth: number): unknown {
+  function convert(value: unknown, depth: number): unknown {
     if (!isObject(value) || depth > DEPTH_MAX) return value
-    const kept: Record<string, unknown> = { ...value }
+    const converted: Record<string, unknown> = { ...value }
     const words: string[] = []
-    for (const bound of BOUNDS) takeOut(kept, bound, words)
-    if (kept.format !== undefined && !FORMATS.includes(kept.format)) takeOut(kept, 'format', words)
-    if (words.length > 0) kept.description = [value.description, `{${words.join(', ')}}`].filter(Boolean).join('\n')
+    for (const field of UNSUPPORTED_FIELDS) moveToWords(converted, field, words)
+    if (converted.format !== undefined && !SUPPORTED_FORMATS.includes(converted.format)) moveToWords(converted, 'format', words)
+    if (words.length > 0) converted.description = [value.description, `{${words.join(', ')}}`].filter(Boolean).join('\n')
     weaker ||= words.length > 0
-    for (const name of INNER) if (isObject(kept[name])) kept[name] = held(kept[name], depth + 1)
-    for (const name of LISTS) {
-      if (Array.isArray(kept[name])) kept[name] = kept[name].map((one: unknown) => held(one, depth + 1))
+    for (const name of SCHEMA_FIELDS) if (isObject(converted[name])) converted[name] = convert(converted[name], depth + 1)
+    for (const name of SCHEMA_LIST_FIELDS) {
+      if (Array.isArray(converted[name])) converted[name] = converted[name].map((inner: unknown) => convert(inner, depth + 1))
     }
-    for (const name of MAPS) if (isObject(kept[name])) kept[name] = heldMap(kept[name], depth + 1)
-    const isClosable = kept.type === 'object' || kept.properties !== undefined
-    if (isClosable && kept.additionalProperties !== false) kept.additionalProperties = false
-    return kept
+    for (const name of SCHEMA_MAP_FIELDS) if (isObject(converted[name])) converted[name] = convertMap(converted[name], depth + 1)
+    const isClosable = converted.type === 'object' || converted.properties !== undefined
+    if (isClosable && converted.additionalProperties !== false) converted.additionalProperties = false
+    return converted
   }
 
-  function heldMap(map: Json, depth: number): Json {
-    return Object.fromEntries(Object.entries(map).map(([name, one]) => [name, held(one, depth)]))
+  function convertMap(map: Json, depth: number): Json {
+    return Object.fromEntries(Object.entries(map).map(([name, inner]) => [name, convert(inner, depth)]))
   }
 
-  return { schema: held(schema, 0) as Json, weaker }
+  return { schema: convert(schema, 0) as Json, weaker }
 }
 
-function takeOut(schema: Record<string, unknown>, name: string, words: string[]): void {
+function moveToWords(schema: Record<string, unknown>, name: string, words: string[]): void {
   if (schema[name] === undefined) return
   words.push(`${name}: ${JSON.stringify(schema[name])}`)
   delete schema[name]

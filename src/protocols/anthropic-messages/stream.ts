@@ -1,4 +1,4 @@
-// One event of a streamed message, read as it passes.
+// Reads one event of a streamed message as it passes.
 
 import type { Usage } from '../../base/money/usage.ts'
 import type { FrameReading } from '../neutral/call.ts'
@@ -12,9 +12,9 @@ import { readServedClass, readUsage } from './usage.ts'
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
 const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
 
-/** `earlier` is what the stream last reported: its end repeats only a part of what its start said. */
+/** `earlier` is the usage that the stream last reported: the end of a stream repeats only a part of it. */
 export function readFrame(data: string | undefined, earlier?: Usage): FrameReading {
-  // Some put the last word of another dialect behind their own.
+  // Some providers send the end marker of OpenAI's dialect after their own last event.
   if (data === undefined || data === '[DONE]') return aside
   let event: unknown
   try {
@@ -38,40 +38,46 @@ function readEvent(json: Json, earlier: Usage | undefined): FrameReading {
     }
     case 'content_block_start': {
       const uses = usesOf(json.content_block)
-      const reading = grown(json, writtenBytes(json.content_block), isWhole(json.content_block))
+      const reading = buildReading(json, writtenBytes(json.content_block), isWholeBlock(json.content_block))
       return uses === undefined ? reading : { ...reading, uses }
     }
     case 'content_block_delta':
-      return withThoughts(grown(json, deltaBytes(json.delta)), json.delta)
+      return addThoughtBytes(buildReading(json, deltaBytes(json.delta)), json.delta)
     case 'content_block_stop':
-      return grown(json, 0)
+      return buildReading(json, 0)
     case 'message_delta': {
-      const done = isObject(json.delta) && typeof json.delta.stop_reason === 'string'
+      const isDone = isObject(json.delta) && typeof json.delta.stop_reason === 'string'
       const usage = readUsage(json.usage, earlier)
       const reason = isObject(json.delta) ? json.delta.stop_reason : undefined
-      const bad = isBadEnd('anthropic-messages', reason) ? { badEnd: true, ...readFailed(reason) } : {}
-      return { kind: done ? 'content' : 'opening', outputBytes: 0, finishes: done ? 1 : 0, json, usage, ...bad }
+      return {
+        kind: isDone ? 'content' : 'opening',
+        outputBytes: 0,
+        finishes: isDone ? 1 : 0,
+        json,
+        usage,
+        ...(isBadEnd('anthropic-messages', reason) && { badEnd: true, ...readFailed(reason) }),
+      }
     }
     case 'message_stop':
       return { kind: 'terminal', outputBytes: 0, finishes: 0, json }
     default:
-      // A ping, or an event of a later day, which callers are told to pass over.
+      // A ping, or an unknown event, which clients of this dialect must ignore.
       return { ...aside, json }
   }
 }
 
-const grown = (json: Json, outputBytes: number, whole = false): FrameReading => ({
+const buildReading = (json: Json, outputBytes: number, whole = false): FrameReading => ({
   kind: outputBytes > 0 || whole ? 'content' : 'opening',
   outputBytes,
   finishes: 0,
   json,
 })
 
-const withThoughts = (reading: FrameReading, delta: unknown): FrameReading =>
+const addThoughtBytes = (reading: FrameReading, delta: unknown): FrameReading =>
   isObject(delta) && delta.type === 'thinking_delta' ? { ...reading, thoughtBytes: reading.outputBytes } : reading
 
-/** Blocks that come in one piece: thoughts that are not shown, and what a tool of the provider found. */
-function isWhole(block: unknown): boolean {
+/** Blocks that arrive in one piece: redacted thinking, and results of the provider's tools. */
+function isWholeBlock(block: unknown): boolean {
   if (!isObject(block) || typeof block.type !== 'string') return false
   return block.type === 'redacted_thinking' || block.type.endsWith('_tool_result')
 }

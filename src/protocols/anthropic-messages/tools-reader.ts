@@ -1,4 +1,4 @@
-// The tools that a caller of this dialect offers, and how they may be called.
+// Reads the tools of a request and how the model may use them.
 
 import type { Conversation, Place, Tool, ToolChoice } from '../neutral/conversation.ts'
 import { invalid, optional } from '../request/checks.ts'
@@ -42,10 +42,10 @@ function readSearch(tool: Json, at: string, unread: Unread): Tool {
   const { allowed_domains: domains, max_uses: uses } = tool
   const place = readPlace(tool.user_location, unread)
   const cache = readCacheMark(tool.cache_control, `${at}.cache_control`, unread)
-  const named = Array.isArray(domains) ? domains.filter(domain => typeof domain === 'string') : []
+  const allowedDomains = Array.isArray(domains) ? domains.filter(domain => typeof domain === 'string') : []
   return {
     kind: 'search',
-    ...(named.length > 0 && { domains: named }),
+    ...(allowedDomains.length > 0 && { domains: allowedDomains }),
     ...(Number.isSafeInteger(uses) && { usesMax: uses as number }),
     ...(place !== undefined && { place }),
     ...(cache !== undefined && { cache }),
@@ -56,16 +56,18 @@ function readPlace(location: unknown, unread: Unread): Place | undefined {
   if (!isObject(location)) return undefined
   unread.note(location, placeFields, 'tools.web_search.user_location')
   const { city, country, region, timezone: zone } = location
-  const said = Object.entries({ city, country, region, zone }).filter(([, value]) => typeof value === 'string')
-  return said.length === 0 ? undefined : Object.fromEntries(said)
+  const present = Object.entries({ city, country, region, zone }).filter(([, value]) => typeof value === 'string')
+  return present.length === 0 ? undefined : Object.fromEntries(present)
 }
 
 export function readToolChoice(json: Json, unread: Unread): Pick<Conversation, 'toolChoice' | 'parallelCalls'> {
   const choice = optional(json, 'tool_choice', 'object')
   if (choice === undefined) return {}
   unread.note(choice, choiceFields, 'tool_choice')
-  const parallel = choice.disable_parallel_tool_use === true ? { parallelCalls: false } : {}
-  return { toolChoice: readChoice(choice), ...parallel }
+  return {
+    toolChoice: readChoice(choice),
+    ...(choice.disable_parallel_tool_use === true && { parallelCalls: false }),
+  }
 }
 
 function readChoice({ type, name }: Json): ToolChoice {

@@ -1,4 +1,5 @@
-// Tools for an upstream of this dialect, under names that it takes.
+// Writes tools for an upstream of this dialect, under names that the upstream accepts.
+
 import type {
   CacheMark,
   Conversation,
@@ -15,9 +16,9 @@ import { FreeNames } from './free-names.ts'
 import { heldSchema } from './schema.ts'
 
 const NAME_CHARS_MAX = 128
-const SCHEMA_TOOL = 'json_answer'
+const SCHEMA_TOOL_NAME = 'json_answer'
 
-/** Other dialects keep it for half an hour or half a day. */
+/** This dialect knows five minutes and one hour; longer times of other dialects become one hour. */
 export function writeCacheMark({ ttl }: CacheMark): Json {
   return ttl === '1h' || ttl === '12h' ? { type: 'ephemeral', ttl: '1h' } : { type: 'ephemeral' }
 }
@@ -25,34 +26,34 @@ export function writeCacheMark({ ttl }: CacheMark): Json {
 export const markOf = ({ cache }: { readonly cache?: CacheMark }): Json =>
   cache === undefined ? {} : { cache_control: writeCacheMark(cache) }
 
-/** The names of one request: each is as the caller has it where it can be, and is known by the same name throughout. */
+/** The tool names of one request. A valid name stays as it is; any other gets one replacement for the whole request. */
 export class ToolNames {
   readonly #notes: TranslationNotes
   readonly #written = new Map<string, string>()
-  readonly #free = new FreeNames()
+  readonly #uniqueNames = new FreeNames()
 
-  /** Clean names keep theirs whatever comes before them, so all of a request are told first. */
+  /** Takes all names of the request at once, so that no replacement takes a valid name. */
   constructor(notes: TranslationNotes, names: readonly string[]) {
     this.#notes = notes
-    for (const name of new Set(names)) if (cleanName(name) === name) this.#written.set(name, this.#free.take(name))
+    for (const name of new Set(names)) if (cleanName(name) === name) this.#written.set(name, this.#uniqueNames.take(name))
   }
 
   write(name: string): string {
-    const known = this.#written.get(name)
-    if (known !== undefined) return known
+    const existing = this.#written.get(name)
+    if (existing !== undefined) return existing
     const written = this.own(cleanName(name))
     if (written !== name) this.#notes.renamed.set(written, name)
     this.#written.set(name, written)
     return written
   }
 
-  /** For a tool of ours. */
+  /** A name for a tool of the gateway itself. */
   own(name: string): string {
-    return this.#free.take(name)
+    return this.#uniqueNames.take(name)
   }
 }
 
-/** Leaves room for a number. */
+/** Replaces invalid characters, and shortens a long name so that a number can be appended. */
 const cleanName = (name: string): string => {
   const clean = name.replace(/[^a-zA-Z0-9_-]/g, '_')
   return clean.length > NAME_CHARS_MAX ? clean.slice(0, NAME_CHARS_MAX - 8) : clean || 'tool'
@@ -63,38 +64,38 @@ export interface WrittenTools {
   readonly choice?: Json
 }
 
-interface ToolsAsk {
+interface ToolOptions {
   readonly names: ToolNames
-  /** The schema that the answer must fit, where only a tool can hold it to that. */
+  /** The schema of the answer, if only a tool call can make the model follow it. */
   readonly schema: Json | undefined
-  /** Tools that were called before. */
+  /** Tools that were called in earlier turns. */
   readonly called: readonly string[]
 }
 
-export function writeTools(conversation: Conversation, target: ConversationTarget, ask: ToolsAsk): WrittenTools {
-  const { names, schema, called } = ask
+export function writeTools(conversation: Conversation, target: ConversationTarget, options: ToolOptions): WrittenTools {
+  const { names, schema, called } = options
   const { toolChoice } = conversation
-  const offered = conversation.tools.filter(tool => isAllowed(tool, toolChoice))
-  const tools = offered.flatMap(tool => writeTool(tool, target, names))
+  const allowed = conversation.tools.filter(tool => isAllowed(tool, toolChoice))
+  const tools = allowed.flatMap(tool => writeTool(tool, target, names))
   if (schema !== undefined) {
-    const name = names.own(SCHEMA_TOOL)
+    const name = names.own(SCHEMA_TOOL_NAME)
     target.notes.schemaTool = name
     const description = 'Give the answer by calling this tool.'
-    const wanted = tools.length === 0 || toolChoice?.mode === 'none' ? { type: 'tool', name } : { type: 'any' }
-    const choice = { ...wanted, disable_parallel_tool_use: true }
+    const forcedChoice = tools.length === 0 || toolChoice?.mode === 'none' ? { type: 'tool', name } : { type: 'any' }
+    const choice = { ...forcedChoice, disable_parallel_tool_use: true }
     return { tools: [...tools, { name, description, input_schema: objectSchema(schema) }], choice }
   }
   if (tools.length === 0) {
     if (conversation.tools.length === 0 && called.length === 0) return { tools: [] }
-    // What was called must be declared; it is not to be called again.
-    const declared = called.map(name => ({ name: names.write(name), input_schema: objectSchema({}) }))
-    return declared.length === 0 ? { tools: [] } : { tools: declared, choice: { type: 'none' } }
+    // The provider requires declarations of tools that were called before; the model must not call them again.
+    const declarations = called.map(name => ({ name: names.write(name), input_schema: objectSchema({}) }))
+    return declarations.length === 0 ? { tools: [] } : { tools: declarations, choice: { type: 'none' } }
   }
   const choice = writeChoice(conversation, target, names)
   return { tools, ...(choice !== undefined && { choice }) }
 }
 
-/** Whether the model is made to call a tool; without any there is nothing to call. */
+/** Whether the model is forced to call a tool. */
 export function isForced({ toolChoice, tools }: Conversation, { traits }: ConversationTarget): boolean {
   return toolChoice?.mode === 'required' && traits.forcedTool !== false && tools.length > 0
 }
@@ -106,17 +107,17 @@ function isAllowed(tool: Tool, choice: ToolChoice | undefined): boolean {
 
 function writeChoice(conversation: Conversation, target: ConversationTarget, names: ToolNames): Json | undefined {
   const { toolChoice: choice, parallelCalls } = conversation
-  const alone = parallelCalls === false ? { disable_parallel_tool_use: true } : {}
-  if (choice === undefined) return parallelCalls === false ? { type: 'auto', ...alone } : undefined
+  const parallelism = parallelCalls === false ? { disable_parallel_tool_use: true } : {}
+  if (choice === undefined) return parallelCalls === false ? { type: 'auto', ...parallelism } : undefined
   if (choice.mode === 'none') return { type: 'none' }
-  if (choice.mode === 'auto') return { type: 'auto', ...alone }
+  if (choice.mode === 'auto') return { type: 'auto', ...parallelism }
   if (target.traits.forcedTool === false) {
     target.notes.losses.add('tool_choice')
-    return { type: 'auto', ...alone }
+    return { type: 'auto', ...parallelism }
   }
-  const [only, ...more] = choice.names ?? []
-  if (only === undefined || more.length > 0) return { type: 'any', ...alone }
-  return { type: 'tool', name: names.write(only), ...alone }
+  const [firstName, ...otherNames] = choice.names ?? []
+  if (firstName === undefined || otherNames.length > 0) return { type: 'any', ...parallelism }
+  return { type: 'tool', name: names.write(firstName), ...parallelism }
 }
 
 function writeTool(tool: Tool, target: ConversationTarget, names: ToolNames): readonly Json[] {
@@ -138,39 +139,39 @@ function writeFunction(tool: FunctionTool, { traits, notes }: ConversationTarget
   const { name, description, schema = {} } = tool
   const strict = tool.strict === true && traits.schema !== false
   if (tool.strict === true && !strict) notes.losses.add('tools.strict')
-  const held = strict ? heldSchema(objectSchema(schema)) : undefined
-  if (held?.weaker) notes.losses.add('tools.schema')
+  const converted = strict ? heldSchema(objectSchema(schema)) : undefined
+  if (converted?.weaker) notes.losses.add('tools.schema')
   return {
     name: names.write(name),
     ...(description !== undefined && { description }),
-    input_schema: held?.schema ?? objectSchema(schema),
+    input_schema: converted?.schema ?? objectSchema(schema),
     ...(strict && { strict }),
     ...markOf(tool),
   }
 }
 
-/** Arguments are an object here, always. */
+/** In this dialect arguments are always an object. */
 function objectSchema(schema: Json): Json {
   return schema.type === 'object' ? schema : { ...schema, type: 'object', properties: schema.properties ?? {} }
 }
 
-/** Free text travels as the one argument of a function. */
+/** A custom tool, which takes free text, becomes a function with one argument. */
 function writeCustom(tool: CustomTool, { notes }: ConversationTarget, names: ToolNames): Json {
   const { name, description, grammar } = tool
   const written = names.write(name)
   notes.wrapped ??= new Set()
   notes.wrapped.add(written)
   if (grammar !== undefined) notes.losses.add('tools.grammar')
-  const words = grammar && `The input must fit this grammar (${grammar.syntax}):\n${grammar.definition}`
+  const grammarText = grammar && `The input must fit this grammar (${grammar.syntax}):\n${grammar.definition}`
   return {
     name: written,
-    description: [description, words].filter(Boolean).join('\n\n'),
+    description: [description, grammarText].filter(Boolean).join('\n\n'),
     input_schema: { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] },
     ...markOf(tool),
   }
 }
 
-/** The version of it that every model that searches has. */
+/** Uses the version of the search tool that all models with search support. */
 function writeSearch(tool: SearchTool, { notes }: ConversationTarget): Json {
   const { domains, usesMax, place, contextSize } = tool
   if (contextSize !== undefined) notes.losses.add('tools.web_search.context_size')

@@ -85,13 +85,13 @@ describe('P26: tool results', () => {
     [
       'that are missing are made up',
       [hi, model(call('a'), call('b')), tool(result('b'))],
-      [...['user: hi', 'assistant: a b', 'user: a b']],
+      ['user: hi', 'assistant: a b', 'user: a b'],
     ],
     ['that are missing at the end, too', [hi, model(call('a'))], ['user: hi', 'assistant: a', 'user: a']],
     [
       'without a call are dropped',
       [hi, tool(result('x')), model(text('t')), tool(result('y')), user(text('z'))],
-      [...['user: hi', 'assistant: t', 'user: z']],
+      ['user: hi', 'assistant: t', 'user: z'],
     ],
     [
       'of calls in turns that follow each other',
@@ -106,7 +106,7 @@ describe('P26: tool results', () => {
     [
       'under names that this dialect takes',
       [hi, model(call('call:1/é')), tool(result('call:1/é'))],
-      [...['user: hi', 'assistant: call_1__', 'user: call_1__']],
+      ['user: hi', 'assistant: call_1__', 'user: call_1__'],
     ],
   ])('%s', (_name, turns, messages) => {
     expect(ids(messagesOf(...turns))).toEqual([...messages])
@@ -129,7 +129,7 @@ describe('P26: tool results', () => {
     const mark = { cache_control: { type: 'ephemeral', ttl: '1h' } }
     const [inside] = write({ turns }).body.messages[2]!.content as Json[]
     expect(inside).toEqual({
-      ...{ type: 'tool_result', tool_use_id: 'a', ...mark },
+      type: 'tool_result', tool_use_id: 'a', ...mark,
       content: [
         { type: 'text', text: 'x' },
         { type: 'image', source },
@@ -197,7 +197,7 @@ describe('media', () => {
 
 describe('reasoning state', () => {
   const thought = (form: 'signature' | 'redacted' | 'encrypted', origin?: string): Part => ({
-    ...{ kind: 'reasoning', text: form === 'signature' ? 't' : '' },
+    kind: 'reasoning', text: form === 'signature' ? 't' : '',
     sealed: { form, value: 'v', ...(origin !== undefined && { origin }) },
   })
 

@@ -1,6 +1,6 @@
-// The turns of a conversation as messages of this dialect. Its laws: user and assistant take turns; every call is
-// answered in the message right after it, by all results together and before anything else; no text is empty; thoughts
-// come back only to the provider that signed them.
+// Writes the turns of a conversation as messages of this dialect. Its rules: user and assistant alternate; the message
+// after tool calls begins with the results of all of them; no text is empty; thinking goes only to the provider that
+// signed it.
 
 import type {
   CallPart,
@@ -30,22 +30,22 @@ export interface WrittenTurns {
   readonly messages: Message[]
 }
 
-/** What an upstream is told where the caller gave no result. */
-const NO_RESULT = 'No result was given.'
-/** For a conversation that its model opened. */
-const OPENING: Json = { type: 'text', text: '(The conversation goes on.)' }
+/** The result of a call for which the caller sent none. */
+const MISSING_RESULT_TEXT = 'No result was given.'
+/** The first message of a conversation that began with the assistant. */
+const FIRST_USER_BLOCK: Json = { type: 'text', text: '(The conversation goes on.)' }
 
 export function writeTurns({ turns }: Conversation, target: ConversationTarget, names: ToolNames): WrittenTurns {
   const first = turns.findIndex(({ role }) => role !== 'system' && role !== 'developer')
-  const leads = target.traits.system === false ? 0 : first < 0 ? turns.length : first
+  const instructionCount = target.traits.system === false ? 0 : first < 0 ? turns.length : first
   const writer = new TurnsWriter(target, names)
-  const system = turns.slice(0, leads).flatMap(({ parts }) => writer.system(parts))
-  for (const turn of turns.slice(leads)) writer.add(turn)
+  const system = turns.slice(0, instructionCount).flatMap(({ parts }) => writer.system(parts))
+  for (const turn of turns.slice(instructionCount)) writer.add(turn)
   const messages = writer.end()
   if (messages.length > 0) return { system, messages }
-  // Instructions alone are a question, too.
+  // A conversation of instructions only is sent as a message of the user.
   if (system.length > 0) return { system: [], messages: [{ role: 'user', content: system }] }
-  throw invalid('messages', 'hold nothing that this model could read')
+  throw invalid('messages', 'have no content that this model can read')
 }
 
 class TurnsWriter {
@@ -53,12 +53,12 @@ class TurnsWriter {
   readonly #names: ToolNames
   readonly #messages: Message[] = []
   readonly #ids = new FreeNames()
-  /** Calls of the last assistant message, as written, and those that wait, by how the caller names them. */
+  /** The written ids of the calls in the last assistant message; below, those without a result, by the caller's id. */
   #calls: string[] = []
-  #waiting = new Map<string, string[]>()
+  #openCalls = new Map<string, string[]>()
   #results = new Map<string, Json>()
-  /** What the user says after the results. */
-  #after: Json[] = []
+  /** The user's blocks, which follow the results. */
+  #userBlocks: Json[] = []
 
   constructor(target: ConversationTarget, names: ToolNames) {
     this.#target = target
@@ -66,146 +66,147 @@ class TurnsWriter {
   }
 
   system(parts: readonly Part[]): readonly Json[] {
-    return parts.flatMap(part => (part.kind === 'text' ? this.#text(part) : this.#lost(part.kind)))
+    return parts.flatMap(part => (part.kind === 'text' ? this.#writeText(part) : this.#addLoss(part.kind)))
   }
 
   add({ role, parts, name }: Turn): void {
     if (name !== undefined) this.#target.notes.losses.add('messages.name')
-    if (role === 'assistant') return this.#assistant(parts)
+    if (role === 'assistant') return this.#addAssistant(parts)
     if (role === 'system' || role === 'developer') {
-      // Its place matters more than its rank: only some models take instructions in the middle.
-      this.#after.push(...this.system(parts).map(block => ({ ...block, text: `<system>\n${block.text}\n</system>` })))
+      // Only some models take system messages in the middle of a conversation, so it becomes a text of the user: its
+      // position matters more than its role.
+      this.#userBlocks.push(...this.system(parts).map(block => ({ ...block, text: `<system>\n${block.text}\n</system>` })))
       return
     }
     for (const part of parts) {
-      if (part.kind === 'result') this.#result(part)
-      else this.#after.push(...this.#said(part))
+      if (part.kind === 'result') this.#addResult(part)
+      else this.#userBlocks.push(...this.#writePart(part))
     }
   }
 
   end(): Message[] {
-    this.#answerCalls()
+    this.#endUserMessage()
     const last = this.#messages.at(-1)
-    if (last?.role === 'assistant') trimEnd(last.content)
+    if (last?.role === 'assistant') trimLastText(last.content)
     if (last?.content.length === 0) this.#messages.pop()
-    if (this.#messages[0]?.role === 'assistant') this.#messages.unshift({ role: 'user', content: [OPENING] })
+    if (this.#messages[0]?.role === 'assistant') this.#messages.unshift({ role: 'user', content: [FIRST_USER_BLOCK] })
     return this.#messages
   }
 
-  #assistant(parts: readonly Part[]): void {
-    const heard = this.#results.size > 0 || this.#after.length > 0
-    if (heard) this.#answerCalls()
-    const blocks = parts.flatMap(part => this.#thought(part))
+  #addAssistant(parts: readonly Part[]): void {
+    const hasUserContent = this.#results.size > 0 || this.#userBlocks.length > 0
+    if (hasUserContent) this.#endUserMessage()
+    const blocks = parts.flatMap(part => this.#writeAssistantPart(part))
     if (blocks.length === 0) return
     const last = this.#messages.at(-1)
     if (last?.role === 'assistant') last.content.push(...blocks)
     else this.#messages.push({ role: 'assistant', content: blocks })
   }
 
-  /** The message that follows calls, or just what the user said. */
-  #answerCalls(): void {
+  /** Writes the results of the last calls and the user's blocks as one message. */
+  #endUserMessage(): void {
     const results = this.#calls.map((id): Json => {
-      return this.#results.get(id) ?? { type: 'tool_result', tool_use_id: id, content: NO_RESULT, is_error: true }
+      return this.#results.get(id) ?? { type: 'tool_result', tool_use_id: id, content: MISSING_RESULT_TEXT, is_error: true }
     })
-    const content = [...results, ...this.#after]
+    const content = [...results, ...this.#userBlocks]
     const last = this.#messages.at(-1)
     if (last?.role === 'user') last.content.push(...content)
     else if (content.length > 0) this.#messages.push({ role: 'user', content })
     this.#calls = []
-    this.#waiting = new Map()
+    this.#openCalls = new Map()
     this.#results = new Map()
-    this.#after = []
+    this.#userBlocks = []
   }
 
-  /** A part of what the model said. */
-  #thought(part: Part): readonly Json[] {
+  /** Writes a part of an assistant message. */
+  #writeAssistantPart(part: Part): readonly Json[] {
     switch (part.kind) {
       case 'reasoning':
-        return this.#reasoning(part)
+        return this.#writeReasoning(part)
       case 'call':
-        return [this.#call(part)]
+        return [this.#writeCall(part)]
       case 'image':
       case 'audio':
       case 'video':
       case 'file':
-        return this.#lost(`messages.assistant.${part.kind}`)
+        return this.#addLoss(`messages.assistant.${part.kind}`)
       default:
-        return this.#said(part)
+        return this.#writePart(part)
     }
   }
 
-  #said(part: Part): readonly Json[] {
+  #writePart(part: Part): readonly Json[] {
     switch (part.kind) {
       case 'text':
-        return this.#text(part)
+        return this.#writeText(part)
       case 'refusal':
-        return this.#text({ kind: 'text', text: part.text })
+        return this.#writeText({ kind: 'text', text: part.text })
       case 'native':
-        return part.dialect === 'anthropic-messages' ? [{ ...(part.value as Json) }] : this.#lost(part.what)
+        return part.dialect === 'anthropic-messages' ? [{ ...(part.value as Json) }] : this.#addLoss(part.what)
       case 'image':
       case 'audio':
       case 'video':
       case 'file':
         return [writeMedia(part, this.#target)]
       default:
-        return this.#lost(`messages.user.${part.kind}`)
+        return this.#addLoss(`messages.user.${part.kind}`)
     }
   }
 
-  #text(part: TextPart): readonly Json[] {
-    if (part.citations !== undefined) this.#lost('citations')
+  #writeText(part: TextPart): readonly Json[] {
+    if (part.citations !== undefined) this.#addLoss('citations')
     return part.text.trim() === '' ? [] : [{ type: 'text', text: part.text, ...markOf(part) }]
   }
 
-  #reasoning({ text, sealed }: ReasoningPart): readonly Json[] {
+  #writeReasoning({ text, sealed }: ReasoningPart): readonly Json[] {
     if (sealed?.origin === this.#target.origin) {
       if (sealed.form === 'signature') return [{ type: 'thinking', thinking: text, signature: sealed.value }]
       if (sealed.form === 'redacted') return [{ type: 'redacted_thinking', data: sealed.value }]
     }
-    return this.#lost('reasoning_state')
+    return this.#addLoss('reasoning_state')
   }
 
-  #call(part: CallPart): Json {
-    if (part.sealed !== undefined) this.#lost('reasoning_state')
-    // Ids are of few characters, and no two calls of a conversation have the same.
+  #writeCall(part: CallPart): Json {
+    if (part.sealed !== undefined) this.#addLoss('reasoning_state')
+    // This dialect allows few characters in ids, and every call of a conversation needs an id of its own.
     const id = this.#ids.take(part.id.replace(/[^a-zA-Z0-9_-]/g, '_') || 'call')
     this.#calls.push(id)
-    const waiting = this.#waiting.get(part.id)
-    if (waiting === undefined) this.#waiting.set(part.id, [id])
+    const waiting = this.#openCalls.get(part.id)
+    if (waiting === undefined) this.#openCalls.set(part.id, [id])
     else waiting.push(id)
     const input = argumentsObject(part.arguments, part.custom)
     return { type: 'tool_use', id, name: this.#names.write(part.name), input, ...markOf(part) }
   }
 
-  #result(part: ResultPart): void {
-    const id = this.#waiting.get(part.callId)?.shift()
+  #addResult(part: ResultPart): void {
+    const id = this.#openCalls.get(part.callId)?.shift()
     if (id === undefined) {
-      this.#lost('tool_result')
+      this.#addLoss('tool_result')
       return
     }
-    const inside: Json[] = []
-    const rich = this.#target.traits.richResults !== false
-    for (const one of part.parts) {
-      if (one.kind === 'text') inside.push(...this.#text(one))
-      else (rich ? inside : this.#after).push(writeMedia(one, this.#target))
+    const resultBlocks: Json[] = []
+    const takesMedia = this.#target.traits.richResults !== false
+    for (const inner of part.parts) {
+      if (inner.kind === 'text') resultBlocks.push(...this.#writeText(inner))
+      else (takesMedia ? resultBlocks : this.#userBlocks).push(writeMedia(inner, this.#target))
     }
-    const mark = part.cache ?? part.parts.find(one => one.cache !== undefined)?.cache
+    const mark = part.cache ?? part.parts.find(inner => inner.cache !== undefined)?.cache
     this.#results.set(id, {
       type: 'tool_result',
       tool_use_id: id,
-      ...resultContent(inside.map(withoutMark)),
+      ...resultContent(resultBlocks.map(removeCacheMark)),
       ...(part.failed === true && { is_error: true }),
       ...(mark !== undefined && markOf({ cache: mark })),
     })
   }
 
-  #lost(code: string): readonly Json[] {
+  #addLoss(code: string): readonly Json[] {
     this.#target.notes.losses.add(code)
     return []
   }
 }
 
-function withoutMark({ cache_control: _mark, ...block }: Json): Json {
+function removeCacheMark({ cache_control: _mark, ...block }: Json): Json {
   return block
 }
 
@@ -215,8 +216,8 @@ function resultContent(blocks: readonly Json[]): Json {
   return { content: blocks.length === 1 && only?.type === 'text' ? only.text : blocks }
 }
 
-/** What the model is to go on from may not end in a space, nor in a thought. */
-function trimEnd(content: Json[]): void {
+/** The provider refuses a last assistant message that ends with white space. */
+function trimLastText(content: Json[]): void {
   const last = content.at(-1)
   if (last?.type !== 'text') return
   const text = (last.text as string).trimEnd()

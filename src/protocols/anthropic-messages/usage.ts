@@ -1,8 +1,8 @@
-// Usage as messages report it, in buckets that do not overlap, and the way back.
+// Reads the usage reports of messages into buckets that do not overlap, and writes usage for callers of this dialect.
 //
-// input_tokens leaves out what was read from the cache and what was written to it; output_tokens holds the thoughts.
-// The totals leave out what the provider's own helpers read and wrote on the way (a summary of the conversation, an
-// adviser): those stand in `iterations` alone, and are billed as well. A report that contradicts itself is nonsense.
+// input_tokens excludes tokens read from the cache and written to it; output_tokens includes thinking. The totals exclude
+// what the provider's own helpers used (a summary of the conversation, an adviser): only `iterations` lists these tokens,
+// and they are billed as well. A report that contradicts itself is nonsense.
 
 import type { Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
@@ -13,17 +13,17 @@ import type { Json } from '../request/json-type.ts'
 
 type Buckets = { -readonly [Name in keyof Usage]: Usage[Name] }
 
-/** Iterations that the totals do not hold. A `message` is in them, and so is the `fallback_message` that was served. */
-const BESIDE_TOTALS: readonly unknown[] = ['compaction', 'advisor_message']
+/** Iterations that the totals exclude. They include each `message`, and the `fallback_message` that was served. */
+const UNCOUNTED_ITERATIONS: readonly unknown[] = ['compaction', 'advisor_message']
 
-const nothing: Json = {}
-const objectOf = (value: unknown): Json => (isObject(value) ? value : nothing)
+const EMPTY: Json = {}
+const toObject = (value: unknown): Json => (isObject(value) ? value : EMPTY)
 
-/** What is absent is as it was; what is no count is NaN, with which no comparison holds. */
-const count = (value: unknown, earlier = 0): number =>
+/** An absent count keeps its earlier value. An invalid count is NaN, for which every comparison is false. */
+const readCount = (value: unknown, earlier = 0): number =>
   value === undefined || value === null ? earlier : (tokenCount(value) ?? Number.NaN)
 
-/** A later report of a stream may name only what has changed since the earlier one. */
+/** A later report of a stream may hold only the counts that have changed since `earlier`. */
 export function readUsage(report: unknown, earlier?: Usage): UsageReport | undefined {
   if (report === undefined || report === null) return undefined
   if (!isObject(report)) return 'nonsense'
@@ -42,56 +42,56 @@ function dropEmpty(usage: Buckets, name: keyof Usage): void {
 }
 
 function readTotals(report: Json, earlier: Usage | undefined): Buckets {
-  const thoughts = count(objectOf(report.output_tokens_details).thinking_tokens, earlier?.reasoning)
-  const written = count(report.output_tokens, earlier && outputTokens(earlier))
+  const thoughts = readCount(toObject(report.output_tokens_details).thinking_tokens, earlier?.reasoning)
+  const written = readCount(report.output_tokens, earlier && outputTokens(earlier))
   const { searches, codeSessions } = earlier ?? {}
   return {
-    input: count(report.input_tokens, earlier?.input),
-    cacheRead: count(report.cache_read_input_tokens, earlier?.cacheRead),
+    input: readCount(report.input_tokens, earlier?.input),
+    cacheRead: readCount(report.cache_read_input_tokens, earlier?.cacheRead),
     ...readCacheWrites(report, earlier),
-    // Some that speak this dialect count thoughts beside what was written.
+    // Some providers of this dialect do not include thinking in output_tokens.
     output: thoughts > written ? written : written - thoughts,
     reasoning: thoughts,
-    searches: count(objectOf(report.server_tool_use).web_search_requests, searches),
-    codeSessions: count(objectOf(report.server_tool_use).code_execution_requests, codeSessions),
+    searches: readCount(toObject(report.server_tool_use).web_search_requests, searches),
+    codeSessions: readCount(toObject(report.server_tool_use).code_execution_requests, codeSessions),
   }
 }
 
-/** How long it is kept is told in another object, and only by the first report of a stream. */
+/** Only the first report of a stream says how many tokens are cached for how long, in an object of its own. */
 function readCacheWrites(report: Json, earlier?: Usage): Pick<Buckets, 'cacheWrite' | 'cacheWrite1h'> {
   const { cacheWrite: before = 0, cacheWrite1h: before1h = 0 } = earlier ?? {}
-  const { cache_creation: split, cache_creation_input_tokens: total } = report
-  if (!isObject(split)) {
-    const all = count(total, before + before1h)
+  const { cache_creation: writesByDuration, cache_creation_input_tokens: total } = report
+  if (!isObject(writesByDuration)) {
+    const all = readCount(total, before + before1h)
     const hour = before1h === 0 ? 0 : before === 0 ? all : Math.min(before1h, all)
     return { cacheWrite: all - hour, cacheWrite1h: hour }
   }
-  const [short, hour] = [count(split.ephemeral_5m_input_tokens), count(split.ephemeral_1h_input_tokens)]
-  // A total that holds less than its parts leaves some of them out.
-  const all = Math.max(count(total, short + hour), short + hour)
+  const [fiveMinutes, hour] = [readCount(writesByDuration.ephemeral_5m_input_tokens), readCount(writesByDuration.ephemeral_1h_input_tokens)]
+  // A total that is less than the sum of its parts is incomplete.
+  const all = Math.max(readCount(total, fiveMinutes + hour), fiveMinutes + hour)
   return { cacheWrite: all - hour, cacheWrite1h: hour }
 }
 
 function addIterations(iterations: unknown, usage: Buckets): void {
   if (!Array.isArray(iterations)) return
   for (const iteration of iterations as readonly unknown[]) {
-    if (!isObject(iteration) || !BESIDE_TOTALS.includes(iteration.type)) continue
+    if (!isObject(iteration) || !UNCOUNTED_ITERATIONS.includes(iteration.type)) continue
     const { cacheWrite, cacheWrite1h } = readCacheWrites(iteration)
-    usage.input += count(iteration.input_tokens)
-    usage.output += count(iteration.output_tokens)
-    usage.cacheRead! += count(iteration.cache_read_input_tokens)
+    usage.input += readCount(iteration.input_tokens)
+    usage.output += readCount(iteration.output_tokens)
+    usage.cacheRead! += readCount(iteration.cache_read_input_tokens)
     usage.cacheWrite! += cacheWrite!
     usage.cacheWrite1h! += cacheWrite1h!
   }
 }
 
-/** At which speed and class it was served, as `serviceClassOf` of a request names it. */
+/** The service class of an answer, in the same words as that of a request. */
 export function readServedClass(report: unknown): string | undefined {
-  const { speed, service_tier: tier } = objectOf(report)
+  const { speed, service_tier: tier } = toObject(report)
   return speed === 'fast' ? 'fast' : typeof tier === 'string' ? tier : undefined
 }
 
-/** As the last event of a stream tells it. */
+/** Writes the usage of the last event of a stream. */
 export function writeTotals(usage: Usage): Json {
   const { reasoning, searches, cacheRead = 0, cacheReadAudio = 0, cacheReadImage = 0 } = usage
   const { cacheWrite = 0, cacheWrite1h = 0 } = usage
@@ -106,14 +106,14 @@ export function writeTotals(usage: Usage): Json {
   }
 }
 
-/** The tiers that an answer may name. */
-const SERVED: readonly string[] = ['standard', 'priority', 'batch']
+/** The service tiers that an answer of this dialect may name. */
+const SERVED_TIERS: readonly string[] = ['standard', 'priority', 'batch']
 
-/** What is called fast elsewhere is a speed here. */
+/** In this dialect `fast` is a speed and not a service tier. */
 export const tierOf = (serviceClass: string | undefined, losses: Losses): string | null =>
-  serviceClass === undefined || serviceClass === 'fast' ? null : (servedTier(serviceClass, SERVED, losses) ?? null)
+  serviceClass === undefined || serviceClass === 'fast' ? null : (servedTier(serviceClass, SERVED_TIERS, losses) ?? null)
 
-/** As a whole message tells it. */
+/** Writes the usage of a whole message. */
 export function writeUsage(usage: Usage, serviceClass: string | undefined, losses: Losses): Json {
   const { cacheWrite = 0, cacheWrite1h = 0 } = usage
   return {

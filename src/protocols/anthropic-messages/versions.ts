@@ -1,27 +1,28 @@
-// The versions of this dialect. A caller is held to the one that it names: what its version refuses would work through
-// us and fail without.
+// Checks a request against the version of this dialect that it names. The gateway refuses what that version refuses, so
+// that a call which works through the gateway also works without it.
+
 import { invalid } from '../request/checks.ts'
 import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 
-/** Takes all that the later one takes, and what that one refuses besides. */
+/** This version accepts everything that the later one accepts, and more. */
 export const defaultVersion = '2023-06-01'
 const LATER_VERSION = '2026-10-21'
 
-const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
+const SAMPLING_FIELDS = ['temperature', 'top_p', 'top_k'] as const
 
-/** Versions that we do not know are the upstream's to judge. */
+/** Does not check unknown versions; the upstream does. */
 export function checkVersion(json: Json, version: string | undefined): void {
   if (version !== LATER_VERSION) return
-  const says = `is not taken since version ${LATER_VERSION}`
-  for (const field of SAMPLING) if ((json[field] ?? undefined) !== undefined) throw invalid(field, says)
+  const reason = `is not accepted since version ${LATER_VERSION}`
+  for (const field of SAMPLING_FIELDS) if ((json[field] ?? undefined) !== undefined) throw invalid(field, reason)
   for (const [index, message] of (json.messages as readonly Json[]).entries()) {
     if (!Array.isArray(message.content)) continue
     for (const block of message.content as readonly unknown[]) {
       if (!isObject(block)) continue
       const path = `messages[${index}].content`
-      if (message.role === 'assistant' && block.type === 'document') throw invalid(path, `${says}: a document`)
-      if (message.role === 'user' && isCited(block)) throw invalid(path, `${says}: citations of a user's text`)
+      if (message.role === 'assistant' && block.type === 'document') throw invalid(path, `${reason}: a document`)
+      if (message.role === 'user' && isCited(block)) throw invalid(path, `${reason}: citations of a user's text`)
     }
   }
 }

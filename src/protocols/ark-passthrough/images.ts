@@ -19,7 +19,7 @@ const IMAGE_TOKENS = 4_096
 const SEARCHES_MAX = 10
 
 const readFields = [
-  ...['prompt', 'stream', 'tools', 'sequential_image_generation', 'sequential_image_generation_options'],
+  'prompt', 'stream', 'tools', 'sequential_image_generation', 'sequential_image_generation_options',
 ]
 
 export const images: Protocol = {

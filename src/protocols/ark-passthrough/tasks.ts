@@ -40,7 +40,7 @@ const largest = areas['4k']!
 /** What models make of their own accord is no larger. */
 const unsaid = areas['1080p']!
 
-const readFields = [...['content', 'callback_url', 'duration', 'frames', 'resolution', 'service_tier', 'tools']]
+const readFields = ['content', 'callback_url', 'duration', 'frames', 'resolution', 'service_tier', 'tools']
 
 export const tasks: Protocol = {
   name: 'ark-tasks',
@@ -207,7 +207,7 @@ function readFilmUsage(report: unknown, seconds: number | undefined): UsageRepor
   if (output === undefined || total === undefined || searches === undefined || total < output) return 'nonsense'
   if (total === 0 && searches === 0) return undefined
   return {
-    ...{ input: total - output, output },
+    input: total - output, output,
     ...(searches > 0 && { searches }),
     ...(seconds !== undefined && { seconds }),
   }

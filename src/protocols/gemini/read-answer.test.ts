@@ -51,7 +51,7 @@ describe('the golden answer', () => {
           { kind: 'reasoning', text: 'Let me think.', sealed: { origin: 'here', form: 'shown', value: '' } },
           { kind: 'text', text: 'Hello world' },
           {
-            ...{ kind: 'call', id: 'fc1', name: 'get_weather', arguments: '{"city":"Paris"}' },
+            kind: 'call', id: 'fc1', name: 'get_weather', arguments: '{"city":"Paris"}',
             sealed: { origin: 'here', form: 'thought', value: 'AbCd' },
           },
         ],
@@ -123,7 +123,7 @@ describe('a plain answer', () => {
 describe('a frame', () => {
   test('is counted by what its characters come to', () => {
     expect(readFrame(JSON.stringify(chunk([{ text: '江河' }, { thought: true, text: '水' }])))).toMatchObject({
-      ...{ outputBytes: 12, thoughtBytes: 4 },
+      outputBytes: 12, thoughtBytes: 4,
     })
     const functionCall = { name: 'flow', args: { to: '江' } }
     expect(readFrame(JSON.stringify(chunk([{ functionCall }]))).outputBytes).toBe(4 + textBytes('{"to":"江"}'))
@@ -258,10 +258,10 @@ describe('events', () => {
   test('any JSON is lawful events or a refusal', () => {
     const words = [
       ...Object.keys(partTable),
-      ...['candidates', 'content', 'parts', 'index', 'finishReason', 'usageMetadata', 'name', 'args'],
+      'candidates', 'content', 'parts', 'index', 'finishReason', 'usageMetadata', 'name', 'args',
       'groundingMetadata',
-      ...['groundingChunks', 'groundingSupports', 'segment', 'groundingChunkIndices', 'web', 'uri', 'promptFeedback'],
-      ...['logprobsResult', 'chosenCandidates', 'citationMetadata', 'citations', 'responseId', 'blockReason'],
+      'groundingChunks', 'groundingSupports', 'segment', 'groundingChunkIndices', 'web', 'uri', 'promptFeedback',
+      'logprobsResult', 'chosenCandidates', 'citationMetadata', 'citations', 'responseId', 'blockReason',
     ]
     const { tree } = fc.letrec(tie => ({
       tree: fc.oneof({ maxDepth: 6 }, fc.jsonValue(), tie('object'), fc.array(tie('tree'), { maxLength: 3 })),

@@ -368,8 +368,8 @@ const CRCS = Uint8Array.from({ length: 256 }, (_none, byte) => {
 // Opus: the first bytes of a packet say how long it is
 
 const OPUS_MS = [
-  ...[10, 20, 40, 60, 10, 20, 40, 60, 10, 20, 40, 60, 10, 20, 10, 20],
-  ...[2.5, 5, 10, 20, 2.5, 5, 10, 20, 2.5, 5, 10, 20, 2.5, 5, 10, 20],
+  10, 20, 40, 60, 10, 20, 40, 60, 10, 20, 40, 60, 10, 20, 10, 20,
+  2.5, 5, 10, 20, 2.5, 5, 10, 20, 2.5, 5, 10, 20, 2.5, 5, 10, 20,
 ]
 const PACKET_MS_MAX = 120
 
@@ -555,8 +555,8 @@ function readPage(bytes: Buffer, at: number, { streams, current, segments, body 
 
 function openStream(bytes: Buffer, at: number): OggStream {
   const base = {
-    ...{ packets: 0, seconds: 0, bytes: 0, content: [], granules: undefined, goesOn: false, each: 0 },
-    ...{ vorbis: undefined, setup: undefined },
+    packets: 0, seconds: 0, bytes: 0, content: [], granules: undefined, goesOn: false, each: 0,
+    vorbis: undefined, setup: undefined,
   }
   if (text(bytes, at, 8) === 'OpusHead') return { ...base, kind: 'opus', rate: 48_000, headers: 2 }
   const vorbis = readVorbis(bytes, at)
@@ -748,7 +748,7 @@ function skipMapping(bits: VorbisBits, channels: number): void {
 
 const ENCODINGS = 0x6d80
 const HOLDING: ReadonlySet<number> = new Set([
-  ...[0x18538067, 0x1f43b675, 0xa0, 0x1654ae6b, 0xae, 0xe1, 0x1549a966, ENCODINGS],
+  0x18538067, 0x1f43b675, 0xa0, 0x1654ae6b, 0xae, 0xe1, 0x1549a966, ENCODINGS,
 ])
 const [TRACK_ENTRY, TRACK_NUMBER, CODEC, RATE, CHANNELS, BITS] = [0xae, 0xd7, 0x86, 0xb5, 0x9f, 0x6264] as const
 const PRIVATE = 0x63a2
@@ -773,8 +773,8 @@ interface Track {
 }
 
 const newTrack = (number: number): Track => ({
-  ...{ number, name: '', rate: 0, channels: 1, bits: 0, private: Buffer.alloc(0), isEncoded: false },
-  ...{ codec: undefined, seconds: 0 },
+  number, name: '', rate: 0, channels: 1, bits: 0, private: Buffer.alloc(0), isEncoded: false,
+  codec: undefined, seconds: 0,
 })
 
 function measureMatroska(bytes: Buffer): Measured | undefined {
@@ -1007,8 +1007,8 @@ function measureMp4(bytes: Buffer): Measured | undefined {
 }
 
 const newMp4Track = (): Mp4Track => ({
-  ...{ id: 0, isSound: true, codec: OTHER, scale: 0, claimed: 0, edits: 0, editCount: 0, hasOddSizes: false },
-  ...{ sizes: Buffer.alloc(0), offsets: Buffer.alloc(0), offsetBytes: 4, chunks: Buffer.alloc(0) },
+  id: 0, isSound: true, codec: OTHER, scale: 0, claimed: 0, edits: 0, editCount: 0, hasOddSizes: false,
+  sizes: Buffer.alloc(0), offsets: Buffer.alloc(0), offsetBytes: 4, chunks: Buffer.alloc(0),
 })
 
 function readBox(name: string, box: Buffer, film: Mp4): void {

@@ -8,10 +8,10 @@ import { isRecord } from '../request.ts'
 import { blocksOf, isOurs, readMessagesRequest } from './request.ts'
 
 const fields = new Set([
-  ...['model', 'messages', 'max_tokens', 'cache_control', 'container', 'diagnostics', 'inference_geo', 'metadata'],
-  ...['output_config', 'service_tier', 'speed', 'stop_sequences', 'stream', 'system', 'thinking', 'tool_choice'],
-  ...['tools', 'temperature', 'top_p', 'top_k', 'compaction', 'context_management', 'fallbacks', 'mcp_servers'],
-  ...['fallback_credit_token', 'output_format', 'thread'],
+  'model', 'messages', 'max_tokens', 'cache_control', 'container', 'diagnostics', 'inference_geo', 'metadata',
+  'output_config', 'service_tier', 'speed', 'stop_sequences', 'stream', 'system', 'thinking', 'tool_choice',
+  'tools', 'temperature', 'top_p', 'top_k', 'compaction', 'context_management', 'fallbacks', 'mcp_servers',
+  'fallback_credit_token', 'output_format', 'thread',
 ])
 const samplers = ['temperature', 'top_p', 'top_k']
 const versionWithoutSampling = '2026-10-21'

@@ -79,7 +79,7 @@ export const arkWire: Dialect = {
 const unsupported = new Set(['background', 'conversation', 'truncation', 'top_logprobs', 'prompt', 'metadata', 'user'])
 export const arkResponsesFields: readonly string[] = [
   ...responsesFields.filter(name => !unsupported.has(name)),
-  ...['caching', 'expire_at', 'thinking', 'session'],
+  'caching', 'expire_at', 'thinking', 'session',
 ]
 
 /** Its responses are those of OpenAI with other fields and other errors. */

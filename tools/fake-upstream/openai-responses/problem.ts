@@ -9,12 +9,12 @@ import { isRecord } from '../request.ts'
 import { isMessage, itemsOf, readResponsesBody, stateOwner } from './request.ts'
 
 export const responsesFields: readonly string[] = [
-  ...['model', 'input', 'instructions', 'previous_response_id', 'conversation', 'background', 'store', 'stream'],
-  ...['stream_options', 'include', 'max_output_tokens', 'max_tool_calls', 'metadata', 'moderation', 'prompt'],
-  ...['parallel_tool_calls', 'prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention', 'reasoning'],
+  'model', 'input', 'instructions', 'previous_response_id', 'conversation', 'background', 'store', 'stream',
+  'stream_options', 'include', 'max_output_tokens', 'max_tool_calls', 'metadata', 'moderation', 'prompt',
+  'parallel_tool_calls', 'prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention', 'reasoning',
   'client_metadata', // in no SDK, but Codex sends it with every call
-  ...['safety_identifier', 'service_tier', 'temperature', 'top_p', 'top_logprobs', 'text', 'tools', 'tool_choice'],
-  ...['truncation', 'context_management', 'image', 'access_programs', 'user', 'personality'],
+  'safety_identifier', 'service_tier', 'temperature', 'top_p', 'top_logprobs', 'text', 'tools', 'tool_choice',
+  'truncation', 'context_management', 'image', 'access_programs', 'user', 'personality',
 ]
 const outputTokensMin = 16
 

@@ -61,8 +61,8 @@ interface Statement extends Subject {
 
 function certificateOf({ name, issuer, publicKey, signer, fromMs, toMs, extension }: Statement): string {
   const stated = sequence(
-    ...[thirdVersion, serialNumber, ecdsaWithSha256, nameOf(issuer), sequence(timeOf(fromMs), timeOf(toMs))],
-    ...[nameOf(name), publicKey.export({ type: 'spki', format: 'der' }), der(0xa3, sequence(extension))],
+    thirdVersion, serialNumber, ecdsaWithSha256, nameOf(issuer), sequence(timeOf(fromMs), timeOf(toMs)),
+    nameOf(name), publicKey.export({ type: 'spki', format: 'der' }), der(0xa3, sequence(extension)),
   )
   const signature = der(0x03, Buffer.from([0]), sign('sha256', stated, signer))
   const text = sequence(stated, ecdsaWithSha256, signature)
