@@ -1,5 +1,5 @@
-// Ark's bots and kept contexts, as chats of their own: the body is a chat's, the model is a bot or an endpoint, and the
-// answer may say beside its usage what each part of a bot used.
+// Ark's bots, and chats with a stored context. The body is that of a chat, and the model is a bot or an endpoint. The
+// answer of a bot may report the usage of each of its models.
 
 import type { UsageReport } from '../../base/money/usage.ts'
 import { writeError } from '../ark/errors.ts'
@@ -15,35 +15,35 @@ import { missing } from '../request/checks.ts'
 import { beginningText } from '../request/conversation-start.ts'
 import { isObject } from '../request/json-object.ts'
 
-const base = { lastEvent: 'data: [DONE]\n\n', writeCall, begins, writeError } as const
+const common = { lastEvent: 'data: [DONE]\n\n', writeCall, begins, writeError } as const
 
 export const bots: Protocol = {
-  ...base,
+  ...common,
   name: 'ark-bots',
   readCall: body => ({ ...readChat(body), dialect: 'ark-bots' }),
   readAnswer(body) {
     const reading = readChatAnswer(body)
-    return reading && withBotUsage(reading, () => parseAnswer(body))
+    return reading && addBotUsage(reading, () => parseAnswer(body))
   },
   readFrame(data) {
     const reading = readChatFrame(data)
-    return data?.includes('"bot_usage"') ? asUsage(withBotUsage(reading, () => parseAnswer(data))) : reading
+    return data?.includes('"bot_usage"') ? markAsUsage(addBotUsage(reading, () => parseAnswer(data))) : reading
   },
 }
 
-/** Usage that is said elsewhere is still nothing but usage. */
-const asUsage = (reading: FrameReading): FrameReading =>
+/** A chunk that holds only `bot_usage` counts as a usage chunk. */
+const markAsUsage = (reading: FrameReading): FrameReading =>
   reading.kind === 'opening' && reading.usage !== undefined ? { ...reading, kind: 'usage' } : reading
 
-/** Where a bot does not add up what its models used, we do. */
-function withBotUsage<Reading extends AnswerReading>(reading: Reading, parse: () => unknown): Reading {
+/** Adds up the usage of a bot's models if the bot reports no total. */
+function addBotUsage<Reading extends AnswerReading>(reading: Reading, parse: () => unknown): Reading {
   if (reading.usage !== undefined || reading.error !== undefined) return reading
   const json = parse()
-  const said = isObject(json) && isObject(json.bot_usage) ? json.bot_usage.model_usage : undefined
-  return Array.isArray(said) ? { ...reading, usage: sumOf(said) } : reading
+  const reports = isObject(json) && isObject(json.bot_usage) ? json.bot_usage.model_usage : undefined
+  return Array.isArray(reports) ? { ...reading, usage: sumUsage(reports) } : reading
 }
 
-function sumOf(reports: readonly unknown[]): UsageReport | undefined {
+function sumUsage(reports: readonly unknown[]): UsageReport | undefined {
   const sum: Record<string, number> = { input: 0, output: 0 }
   for (const report of reports) {
     const usage = readUsage(report)
@@ -54,9 +54,9 @@ function sumOf(reports: readonly unknown[]): UsageReport | undefined {
   return input + output > 0 ? { input, output, ...rest } : undefined
 }
 
-/** What the kept context holds is read as well, and is not in the body. */
+/** The model also reads the stored context, which is not in the body, so the body does not bound the input. */
 export const contextChat: Protocol = {
-  ...base,
+  ...common,
   name: 'ark-context-chat',
   readCall(body) {
     const call = readChat(body)

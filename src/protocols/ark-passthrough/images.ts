@@ -1,5 +1,5 @@
-// POST /api/v3/images/generations: plain, and as events. What was drawn is what its report says: a slot may have failed
-// on its own.
+// POST /api/v3/images/generations, whole and as a stream. The usage report says how many images were made: single images
+// may fail.
 
 import type { UsageReport } from '../../base/money/usage.ts'
 import { tokenCount } from '../../base/money/usage.ts'
@@ -11,14 +11,14 @@ import { invalid, missing, optional } from '../request/checks.ts'
 import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 
-/** As many as it draws of itself where it may draw several. */
+/** How many images a model makes at most if it may decide on the number. */
 const IMAGES_MAX = 15
 const IMAGE_TOKENS_MAX = 65_536
-const IMAGE_TOKENS = 4_096
-/** As often as it may search while it draws. */
+const IMAGE_TOKENS_GUESS = 4_096
+/** How many searches the hold assumes at most for one call. */
 const SEARCHES_MAX = 10
 
-const readFields = [
+const uniqueFields = [
   'prompt', 'stream', 'tools', 'sequential_image_generation', 'sequential_image_generation_options',
 ]
 
@@ -27,19 +27,19 @@ export const images: Protocol = {
   lastEvent: '',
   quiet: true,
   readCall(body) {
-    const call = readJsonCall('ark-images', body, readFields)
+    const call = readJsonCall('ark-images', body, uniqueFields)
     const { json } = call
     if (optional(json, 'prompt', 'text') === undefined) throw missing('prompt')
-    const pictures = picturesOf(json)
-    const searches = (optional(json, 'tools', 'list') ?? []).length > 0
+    const images = countImages(json)
+    const hasTools = (optional(json, 'tools', 'list') ?? []).length > 0
     return {
       ...call,
       stream: optional(json, 'stream', 'boolean') ?? false,
-      units: { images: pictures },
-      outputTokensMax: pictures * IMAGE_TOKENS_MAX,
-      outputTokensGuess: pictures * IMAGE_TOKENS,
+      units: { images },
+      outputTokensMax: images * IMAGE_TOKENS_MAX,
+      outputTokensGuess: images * IMAGE_TOKENS_GUESS,
       outputGuessKind: 'outputImage',
-      searchesMax: searches ? SEARCHES_MAX : 0,
+      searchesMax: hasTools ? SEARCHES_MAX : 0,
     }
   },
   writeCall: writeModel,
@@ -48,23 +48,23 @@ export const images: Protocol = {
   writeError,
 }
 
-function picturesOf(json: Json): number {
+function countImages(json: Json): number {
   if (json.sequential_image_generation !== 'auto') return 1
   const options = optional(json, 'sequential_image_generation_options', 'object')
-  const most = options?.max_images ?? IMAGES_MAX
-  if (!(Number.isSafeInteger(most) && (most as number) >= 1 && (most as number) <= IMAGES_MAX)) {
+  const max = options?.max_images ?? IMAGES_MAX
+  if (!(Number.isSafeInteger(max) && (max as number) >= 1 && (max as number) <= IMAGES_MAX)) {
     throw invalid('sequential_image_generation_options.max_images', `must be an integer from 1 to ${IMAGES_MAX}`)
   }
-  return most as number
+  return max as number
 }
 
-const isDrawn = (one: unknown): boolean =>
-  isObject(one) && (typeof one.url === 'string' || typeof one.b64_json === 'string')
+const isImage = (item: unknown): boolean =>
+  isObject(item) && (typeof item.url === 'string' || typeof item.b64_json === 'string')
 
 function readImages({ data, usage }: Json): AnswerReading | undefined {
   if (!Array.isArray(data)) return undefined
-  const drawn = data.filter(isDrawn).length
-  return { outputBytes: drawn, usage: readImageUsage(usage, drawn) }
+  const images = data.filter(isImage).length
+  return { outputBytes: images, usage: readImageUsage(usage, images) }
 }
 
 function readImageFrame({ usage }: Json, type: string): FrameReading | undefined {
@@ -74,14 +74,14 @@ function readImageFrame({ usage }: Json, type: string): FrameReading | undefined
   return { kind: 'closing', outputBytes: 0, finishes: 1, usage: readImageUsage(usage, undefined) }
 }
 
-/** `drawn` is what can be seen of it, where nothing is reported. */
-export function readImageUsage(report: unknown, drawn: number | undefined): UsageReport | undefined {
-  if (!isObject(report)) return drawn ? { input: 0, output: 0, images: drawn } : undefined
-  const images = tokenCount(report.generated_images ?? drawn ?? 0)
+/** `counted` is the number of images in the answer, which counts if the report has none. */
+export function readImageUsage(report: unknown, counted: number | undefined): UsageReport | undefined {
+  if (!isObject(report)) return counted ? { input: 0, output: 0, images: counted } : undefined
+  const images = tokenCount(report.generated_images ?? counted ?? 0)
   const output = tokenCount(report.output_tokens ?? 0)
   const total = tokenCount(report.total_tokens ?? output)
-  const { web_search: searched } = isObject(report.tool_usage) ? report.tool_usage : {}
-  const searches = tokenCount(searched ?? 0)
+  const { web_search: webSearches } = isObject(report.tool_usage) ? report.tool_usage : {}
+  const searches = tokenCount(webSearches ?? 0)
   if (images === undefined || output === undefined || total === undefined || searches === undefined) return 'nonsense'
   if (total < output) return 'nonsense'
   return {

@@ -1,4 +1,4 @@
-// Ark's embeddings, of text and of pictures, its tokenization, and its kept contexts.
+// Ark's calls that read text and write none: embeddings of text and of media, tokenization, and stored contexts.
 
 import { writeError } from '../ark/errors.ts'
 import type { Call } from '../neutral/call.ts'
@@ -11,13 +11,13 @@ import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 import { readInputUsage } from '../usage/passthrough-usage.ts'
 
-const base = { lastEvent: '', quiet: true, writeCall: writeModel, readFrame: noFrames, writeError } as const
+const common = { lastEvent: '', quiet: true, writeCall: writeModel, readFrame: noFrames, writeError } as const
 
-/** What a picture or a film is taken to be in bytes of text. */
-const PART_BYTES = 4_000
+/** An image or a video counts as this many bytes of text. */
+const BYTES_PER_MEDIA_PART = 4_000
 
 export const embeddings: Protocol = {
-  ...base,
+  ...common,
   name: 'ark-embeddings',
   vectors: vectorCodec,
   readCall(body) {
@@ -25,7 +25,7 @@ export const embeddings: Protocol = {
     const { input } = call.json
     if (input === undefined || input === null) throw missing('input')
     if (typeof input !== 'string' && !Array.isArray(input)) throw invalid('input', 'must be a text or a list')
-    // A context is that of one text, and each is read in its own.
+    // The model's context window bounds each text on its own, so the whole body is the bound on the input.
     return { ...call, inputTokensMax: call.bodyBytes }
   },
   readAnswer: answerReader(({ data, usage }) =>
@@ -33,29 +33,29 @@ export const embeddings: Protocol = {
   ),
 }
 
-/** Its `data` is one object and no list. */
+/** In its answer `data` is one object, not a list. */
 export const multimodalEmbeddings: Protocol = {
-  ...base,
+  ...common,
   name: 'ark-multimodal-embeddings',
   readCall(body) {
     const call = readJsonCall('ark-multimodal-embeddings', body, ['input'])
     const input = optional(call.json, 'input', 'list')
     if (input === undefined) throw missing('input')
-    return { ...call, ...weigh(input, call) }
+    return { ...call, ...measureInput(input, call) }
   },
   readAnswer: answerReader(({ data, usage }) =>
     isObject(data) || Array.isArray(data) ? { outputBytes: 1, usage: readInputUsage(usage) } : undefined,
   ),
 }
 
-function weigh(input: readonly unknown[], { bodyBytes }: Call): Pick<Call, 'textOnly' | 'inputBytes'> {
-  const seen = input.filter(part => !isObject(part) || part.type !== 'text').length
-  return seen === 0 ? { textOnly: true, inputBytes: bodyBytes } : { textOnly: false, inputBytes: seen * PART_BYTES }
+function measureInput(input: readonly unknown[], { bodyBytes }: Call): Pick<Call, 'textOnly' | 'inputBytes'> {
+  const mediaParts = input.filter(part => !isObject(part) || part.type !== 'text').length
+  return mediaParts === 0 ? { textOnly: true, inputBytes: bodyBytes } : { textOnly: false, inputBytes: mediaParts * BYTES_PER_MEDIA_PART }
 }
 
-/** Counts and costs nothing. */
+/** Counts tokens. Its calls cost nothing. */
 export const tokenization: Protocol = {
-  ...base,
+  ...common,
   name: 'ark-tokenization',
   free: true,
   readCall(body) {
@@ -68,24 +68,24 @@ export const tokenization: Protocol = {
 
 const TEXTS_MAX = 256
 
-/** Throws a Refusal for what is no list of texts. */
+/** Throws a Refusal for anything but a text or a list of texts. */
 export function textsOf({ json: { text } }: Call): readonly string[] {
   const texts: readonly unknown[] = Array.isArray(text) ? text : [text]
-  const isUsable = texts.length > 0 && texts.length <= TEXTS_MAX && texts.every(one => typeof one === 'string')
+  const isUsable = texts.length > 0 && texts.length <= TEXTS_MAX && texts.every(item => typeof item === 'string')
   if (!isUsable) throw invalid('text', `must be a text, or a list of 1 to ${TEXTS_MAX}`)
   return texts as readonly string[]
 }
 
-/** Numbers alone: which tokens they are, only the model's own vocabulary could tell. */
+/** Writes the counts only: the ids of the tokens depend on the model's vocabulary, which the gateway does not have. */
 export function writeTokenization(counts: readonly number[], { model }: Call): string {
   const object = 'tokenization'
   const data = counts.map((total_tokens, index) => ({ index, object, total_tokens, token_ids: [], offset_mapping: [] }))
   return JSON.stringify({ object: 'list', model, data })
 }
 
-/** Keeps the beginning of a conversation upstream, which then has a name. */
+/** Stores the beginning of a conversation upstream and returns its id. */
 export const contextCreate: Protocol = {
-  ...base,
+  ...common,
   name: 'ark-context-create',
   readCall(body) {
     const call = readJsonCall('ark-context-create', body, ['messages'])

@@ -1,9 +1,10 @@
-// Errors of Volcengine Ark: OpenAI's envelope with Ark's own types and codes; the seed's type on a 401.
+// Writes errors of Volcengine Ark: OpenAI's envelope with Ark's own types and codes. A 401 has the type
+// `authentication_error`, as in every dialect.
 
 import type { ErrorCode, ErrorKind, SpokenError } from '../../base/errors.ts'
 import type { WrittenError } from '../protocol.ts'
 
-const names: Readonly<Record<ErrorKind, readonly [type: string, code: string]>> = {
+const NAMES_BY_KIND: Readonly<Record<ErrorKind, readonly [type: string, code: string]>> = {
   invalid_request: ['BadRequest', 'InvalidParameter'],
   authentication: ['authentication_error', 'AuthenticationError'],
   permission: ['Forbidden', 'AccessDenied'],
@@ -19,16 +20,16 @@ const names: Readonly<Record<ErrorKind, readonly [type: string, code: string]>> 
   internal: ['InternalServerError', 'InternalServiceError'],
 }
 
-/** Where Ark has a code that says more than the kind of our own error does. */
-const codes: Partial<Record<ErrorCode, string>> = {
+/** Errors for which Ark has a more precise code than for their kind. */
+const CODE_BY_ERROR: Partial<Record<ErrorCode, string>> = {
   tpm_exceeded: 'RateLimitExceeded.EndpointTPMExceeded',
   tpd_exceeded: 'RateLimitExceeded.EndpointTPMExceeded',
 }
 
 export function writeError(error: SpokenError): WrittenError {
-  const [type, code] = names[error.kind]
+  const [type, code] = NAMES_BY_KIND[error.kind]
   const body = JSON.stringify({
-    error: { code: codes[error.code] ?? code, message: error.message, param: error.param ?? '', type },
+    error: { code: CODE_BY_ERROR[error.code] ?? code, message: error.message, param: error.param ?? '', type },
     request_id: error.requestId,
   })
   return { status: error.status, body, events: `data: ${body}\n\ndata: [DONE]\n\n` }

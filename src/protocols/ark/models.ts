@@ -1,14 +1,14 @@
-// The list of models, as Ark tells it.
+// Writes the list of models in Ark's form.
 
 import type { ListedModel } from '../listed-model.ts'
 import { unknownDate } from '../listed-model.ts'
 
 export const writeModelList = (models: readonly ListedModel[]): string =>
-  JSON.stringify({ object: 'list', data: models.map(modelOf) })
+  JSON.stringify({ object: 'list', data: models.map(buildModel) })
 
-function modelOf(model: ListedModel): object {
+function buildModel(model: ListedModel): object {
   const { id, name, contextTokens, outputTokensMax, traits } = model
-  const { domain, task, writes } = kindOf(model)
+  const { domain, task, writes } = findKind(model)
   return {
     id,
     name,
@@ -26,14 +26,14 @@ function modelOf(model: ListedModel): object {
   }
 }
 
-interface Kind {
+interface ModelKind {
   readonly domain: string
   readonly task: string
   readonly writes: string
 }
 
-/** By what its calls are named for. */
-const sideKinds: readonly (readonly [word: string, kind: Kind])[] = [
+/** The kind of a passthrough model, by a word in the name of its dialect. */
+const KINDS_BY_DIALECT: readonly (readonly [word: string, kind: ModelKind])[] = [
   ['multimodal-embeddings', { domain: 'Embedding', task: 'MultimodalEmbedding', writes: 'embedding' }],
   ['embed', { domain: 'Embedding', task: 'TextEmbedding', writes: 'embedding' }],
   ['image', { domain: 'ImageGeneration', task: 'TextToImage', writes: 'image' }],
@@ -42,12 +42,12 @@ const sideKinds: readonly (readonly [word: string, kind: Kind])[] = [
   ['transcription', { domain: 'Audio', task: 'SpeechToText', writes: 'text' }],
 ]
 
-const other: Kind = { domain: 'Other', task: 'Other', writes: 'text' }
+const OTHER_KIND: ModelKind = { domain: 'Other', task: 'Other', writes: 'text' }
 
-function kindOf({ sideOnly, traits }: ListedModel): Kind {
+function findKind({ sideOnly, traits }: ListedModel): ModelKind {
   if (sideOnly === undefined) {
-    const sees = traits?.reads?.some(kind => kind === 'image' || kind === 'video') ?? false
-    return { domain: sees ? 'VLM' : 'LLM', task: sees ? 'VisualQuestionAnswering' : 'TextGeneration', writes: 'text' }
+    const readsPictures = traits?.reads?.some(kind => kind === 'image' || kind === 'video') ?? false
+    return { domain: readsPictures ? 'VLM' : 'LLM', task: readsPictures ? 'VisualQuestionAnswering' : 'TextGeneration', writes: 'text' }
   }
-  return sideKinds.find(([word]) => sideOnly.some(dialect => dialect.includes(word)))?.[1] ?? other
+  return KINDS_BY_DIALECT.find(([word]) => sideOnly.some(dialect => dialect.includes(word)))?.[1] ?? OTHER_KIND
 }

@@ -1,4 +1,4 @@
-// What is native to Ark's chat: its caps, its headers, its errors, and state that is not for it.
+// Tests Ark's chat without translation: caps, headers, errors, and reasoning state of other upstreams.
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal, speakRefusal } from '../../base/errors.ts'
@@ -15,13 +15,13 @@ const written = (fields: object, cap?: number): Record<string, unknown> => {
 }
 
 describe('a cap', () => {
-  test('on what is shown bounds no thoughts', () => {
+  test('max_tokens limits the visible output only, unless thinking is disabled', () => {
     expect(read({ max_tokens: 100 }).outputTokensMax).toBeUndefined()
     expect(read({ max_tokens: 100, thinking: { type: 'disabled' } }).outputTokensMax).toBe(100)
     expect(read({ max_completion_tokens: 100 }).outputTokensMax).toBe(100)
   })
 
-  test('that is imposed bounds all that is paid for, and stands alone', () => {
+  test('a cap of the gateway limits all billed output and replaces max_tokens', () => {
     expect(written({ max_tokens: 100 }, 50)).toMatchObject({ max_tokens: null, max_completion_tokens: 50 })
     expect(written({}, 50)).toMatchObject({ max_completion_tokens: 50 })
     expect(written({ max_completion_tokens: 100 }, 50)).toMatchObject({ max_completion_tokens: 50 })
@@ -34,7 +34,7 @@ describe('a cap', () => {
   })
 })
 
-describe('state that we packed for another upstream', () => {
+describe('packed reasoning state of another upstream', () => {
   const packed = packSealed({ form: 'thought', value: 'v', origin: 'o' })
   const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{ }' } }
   const turn = (fields: object, extra = {}) => [
@@ -43,7 +43,7 @@ describe('state that we packed for another upstream', () => {
     { role: 'tool', tool_call_id: 'a', content: `not state: ${packed}` },
   ]
 
-  test.each(['ark', 'openai-chat'] as const)('is taken out on the native path: %s', dialect => {
+  test.each(['ark', 'openai-chat'] as const)('is removed without translation: %s', dialect => {
     const { readCall, writeCall } = protocols[dialect]
     const target = { model: 'm', askUsage: false, capField: 'max_tokens' } as const
     const extra = { extra_content: { google: { thought_signature: packed } } }
@@ -59,14 +59,14 @@ describe('state that we packed for another upstream', () => {
   })
 })
 
-test('P34: errors are in the envelope of Ark, also in a stream', () => {
+test('errors have the envelope of Ark, also in a stream', () => {
   const error = ark.writeError(speakRefusal(new Refusal('qpm_exceeded', 'x'), 'req_1'))
   expect(error.status).toBe(429)
   expect(JSON.parse(error.body)).toMatchObject({ error: { type: 'TooManyRequests', message: expect.any(String) } })
   expect(error.events).toStartWith(`data: ${error.body}\n\n`)
 })
 
-test('what asks for its own tools passes, and nothing that names the caller', () => {
+test('headers that enable tools are passed on, and credentials are not', () => {
   expect(ark.passes).toContain('ark-beta-web-search')
   expect(ark.passes).not.toContain('authorization' as never)
 })

@@ -1,5 +1,5 @@
-// Volcengine Ark's chat: OpenAI's, without what OpenAI added later, with thinking as a switch, and with the state of
-// thoughts in its messages. Its errors are its own.
+// The chat dialect of Volcengine Ark: OpenAI's chat without OpenAI's later additions, with thinking as a switch, with
+// reasoning state in its messages, and with its own errors.
 
 import { begins, cacheMs } from '../openai-chat/begins.ts'
 import { buildCodec } from '../openai-chat/codec.ts'
@@ -25,8 +25,8 @@ export const arkChat: Flavour = {
   servedTiers: ['default', 'scale', 'fast'],
 }
 
-/** Tools that must be asked for by name, and whether the messages are ciphertext that only the provider can read. */
-const PASSES = [
+/** Headers that enable tools of the provider, and one that says that the messages are encrypted for the provider. */
+const PASSED_HEADERS = [
   'ark-beta-web-search',
   'ark-beta-mcp',
   'ark-beta-knowledge-search',
@@ -38,9 +38,9 @@ const PASSES = [
 export const ark = {
   name: 'ark',
   lastEvent: 'data: [DONE]\n\n',
-  // The other name bounds what is shown, and not what is paid for.
+  // In this dialect `max_tokens` limits only the visible output, while all output is billed.
   capName: 'max_completion_tokens',
-  passes: PASSES,
+  passes: PASSED_HEADERS,
   readCall: body => readChatCall(body, arkChat),
   writeCall: (call, target) => writeChatCall(call, target, arkChat),
   begins,

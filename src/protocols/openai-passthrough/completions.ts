@@ -1,4 +1,4 @@
-// POST /v1/completions: the older sibling of chat, which goes on where a text breaks off.
+// POST /v1/completions: OpenAI's older endpoint, which continues a text.
 
 import type { AnswerReading, Call, CallTarget, FrameReading } from '../neutral/call.ts'
 import { writeError } from '../openai-chat/errors.ts'
@@ -15,27 +15,27 @@ import { spliced } from '../request/splice.ts'
 import { textBytes } from '../usage/text-bytes.ts'
 
 const CHOICES_MAX = 128 * 128
-const readFields = ['prompt', 'stream', 'stream_options', 'n', 'best_of', 'max_tokens']
+const uniqueFields = ['prompt', 'stream', 'stream_options', 'n', 'best_of', 'max_tokens']
 
 export const completions: Protocol = {
   name: 'openai-completions',
   lastEvent: 'data: [DONE]\n\n',
   readCall(body) {
-    const { outputTokensMax: _none, uncapped: _may, ...call } = readJsonCall('openai-completions', body, readFields)
+    const { outputTokensMax: _none, uncapped: _may, ...call } = readJsonCall('openai-completions', body, uniqueFields)
     const { json } = call
     checkPrompt(json.prompt)
     const options = optional(json, 'stream_options', 'object')
     checkOnce(body, call.fields.get('stream_options'))
-    const [each, best] = [optional(json, 'n', 'choices') ?? 1, optional(json, 'best_of', 'choices') ?? 1]
-    // Of what is written and not chosen, each token is billed as well.
-    const choices = promptsOf(json.prompt) * Math.max(each, best)
-    if (choices > CHOICES_MAX) throw invalid('prompt', 'holds too many texts')
+    const [choicesPerPrompt, bestOf] = [optional(json, 'n', 'choices') ?? 1, optional(json, 'best_of', 'choices') ?? 1]
+    // With `best_of`, the tokens of discarded choices are billed as well.
+    const choices = countPrompts(json.prompt) * Math.max(choicesPerPrompt, bestOf)
+    if (choices > CHOICES_MAX) throw invalid('prompt', 'has too many texts for this many choices')
     const cap = optional(json, 'max_tokens', 'count')
     return {
       ...call,
       choices,
-      // A context is that of one text, and each is read in its own.
-      ...(promptsOf(json.prompt) > 1 && { inputTokensMax: body.byteLength }),
+      // The model's context window bounds each text on its own, so the whole body is the bound on the input.
+      ...(countPrompts(json.prompt) > 1 && { inputTokensMax: body.byteLength }),
       stream: optional(json, 'stream', 'boolean') ?? false,
       wantsUsage: options?.include_usage === true,
       ...(cap !== undefined && { outputTokensMax: cap }),
@@ -54,10 +54,10 @@ function writeCall(call: Call, target: CallTarget): Uint8Array {
   return spliced(call.body, splices)
 }
 
-/** A cap of ours is smaller than the caller's own, if there is one. */
+/** The gateway imposes a cap only if it is smaller than the caller's own. */
 function capSplice(call: Call, cap: number): Splice {
-  const given = call.fields.get('max_tokens')
-  return given === undefined ? fieldSplice(call, 'max_tokens', String(cap)) : { ...given, text: String(cap) }
+  const ownCap = call.fields.get('max_tokens')
+  return ownCap === undefined ? fieldSplice(call, 'max_tokens', String(cap)) : { ...ownCap, text: String(cap) }
 }
 
 function checkPrompt(prompt: unknown): void {
@@ -67,16 +67,16 @@ function checkPrompt(prompt: unknown): void {
   }
 }
 
-/** A list of numbers is one text, in tokens. */
-const promptsOf = (prompt: unknown): number =>
-  Array.isArray(prompt) && !prompt.every(one => typeof one === 'number') ? prompt.length : 1
+/** A list of numbers is one text as tokens. */
+const countPrompts = (prompt: unknown): number =>
+  Array.isArray(prompt) && !prompt.every(item => typeof item === 'number') ? prompt.length : 1
 
 function readCompletion({ choices, usage }: Json): AnswerReading | undefined {
   if (!Array.isArray(choices)) return undefined
-  return { outputBytes: writtenBytes(choices), usage: readUsage(usage) }
+  return { outputBytes: countOutputBytes(choices), usage: readUsage(usage) }
 }
 
-function writtenBytes(choices: readonly unknown[]): number {
+function countOutputBytes(choices: readonly unknown[]): number {
   let bytes = 0
   for (const choice of choices) {
     if (isObject(choice)) bytes += textBytes(choice.text)
@@ -92,9 +92,9 @@ function readFrame(data: string | undefined): FrameReading {
   const error = saidError(json)
   if (error !== undefined) return { ...garbage, kind: 'error', error }
   const choices = Array.isArray(json.choices) ? (json.choices as readonly unknown[]) : []
-  const outputBytes = writtenBytes(choices)
-  const isDone = (one: unknown): boolean =>
-    isObject(one) && typeof one.finish_reason === 'string' && one.finish_reason !== ''
+  const outputBytes = countOutputBytes(choices)
+  const isDone = (item: unknown): boolean =>
+    isObject(item) && typeof item.finish_reason === 'string' && item.finish_reason !== ''
   const finishes = choices.filter(isDone).length
   const kind = outputBytes > 0 || finishes > 0 ? 'content' : choices.length === 0 && json.usage ? 'usage' : 'opening'
   return { kind, outputBytes, finishes, usage: readUsage(json.usage) }

@@ -1,11 +1,11 @@
-// How long a sound lasts, read from its bytes as a decoder reads them.
+// Measures how long an audio file lasts, because transcription is billed by the second.
 //
-// A header's claim about the length is only the caller's word. Frames and packets are counted as a decoder reads them;
-// a claim counts only where it is greater, and only up to what the bytes could last at the lowest rate of speech. Where
-// two places of a file contradict each other, the reading that makes the sound longer counts. A codec whose packets do
-// not tell how long they are, a format that is not in this table, and a file with too many bytes that belong to no
-// frame last as long as their bytes could at the lowest rate of speech. Packets that are compressed once more or lack
-// their first bytes last as long as any of their codec can.
+// The length in a header comes from the caller, so it is not trusted. Frames and packets are counted as a decoder reads
+// them. A claimed length counts only if it is greater, and only up to what the bytes could last at the lowest bit rate of
+// speech. If two places in a file contradict each other, the one that makes the audio longer counts. The lowest bit rate
+// of speech also decides for a codec whose packets have no length, for a format that is not in this table, and for a file
+// with too many bytes outside of frames. Packets that are compressed again, or lack their first bytes, count with the
+// greatest length that their codec allows.
 //
 // | format           | counted                                                       | claimed                  |
 // |------------------|---------------------------------------------------------------|--------------------------|
@@ -17,31 +17,31 @@
 // | MP4, M4A, MOV    | samples of AAC, ALAC, Opus and AMR, frames of FLAC, MP3, PCM  | durations, sums of times |
 // | AMR, AMR-WB      | frames                                                        | nothing                  |
 //
-// The work is counted, and bounded by the bytes of the file. A file that takes more work, or has more chunks or tracks,
-// than any recording is not read to its end: it lasts as long as the shortest packets of that many bytes could.
+// The work is counted, and bounded by the size of the file. A file that takes more work, or has more chunks or tracks,
+// than any recording is not read to its end: its length is then the greatest that this many bytes could have.
 
-/** Of sound in a second, at as little as speech is ever pressed into. */
+/** Bytes of one second of audio at the lowest bit rate of speech. */
 const SECOND_BYTES_MIN = 750
 
-/** Bytes that belong to no frame may be so many of all before the sound is not what it seems. */
-const STRAY_MAX = 0.1
-/** So few bytes outside of all samples say nothing. */
-const OUTSIDE_MIN = 64 * 1024
+/** The greatest share of bytes outside of frames; with more, the file is not what it seems to be. */
+const STRAY_SHARE_MAX = 0.1
+/** Fewer bytes outside of all samples are ignored. */
+const OUTSIDE_BYTES_MIN = 64 * 1024
 
 const TAGS_MAX = 16
 const CHUNKS_MAX = 10_000
 const TRACKS_MAX = 64
 
-/** No file makes more of a byte: packets of two bytes with half a second each, as Vorbis can have at 8 kHz. */
+/** The most seconds that one byte can have: Vorbis at 8 kHz can have packets of two bytes with half a second each. */
 const BYTE_SECONDS_MAX = 0.25
 
-/** Of work, by how long it takes: a byte that is looked at is 1, then a number in a table, an element, a box. */
+/** Units of work: 1 for a byte that is read, then for a number in a table, for an element, and for a box. */
 const [STEP_LIGHT, STEP, STEP_HEAVY] = [4, 16, 64] as const
 /** Even a silent recording has at least seven bytes for each packet in Matroska, and two in Ogg. */
 const WORK_PER_BYTE = 5
 const WORK_MIN = 200_000
 
-/** Counts what is done for one sound, and ends it when that is too much. */
+/** Counts the work for one file, and throws when there is too much of it. */
 export class SoundWork {
   done = 0
   #most = 0
@@ -53,65 +53,65 @@ export class SoundWork {
 
   add(count: number): void {
     this.done += count
-    if (this.done > this.#most) throw new TooMuch()
+    if (this.done > this.#most) throw new TooMuchWork()
   }
 }
 
-class TooMuch extends Error {}
+class TooMuchWork extends Error {}
 
-/** Of the sound that is being read: one at a time, from its first byte to its last. */
+/** The work for the file that is being read. Files are read one at a time and synchronously. */
 let work = new SoundWork()
 
-interface Measured {
+interface Measurement {
   readonly counted: number
   readonly claimed?: number
   /** Bytes that are neither a frame nor a tag. */
   readonly strayBytes?: number
-  /** Some of it could not be read, so that its bytes count as well. */
+  /** Some of the file could not be read, so that its size counts as well. */
   readonly isUnreadable?: boolean
 }
 
-type Measure = (bytes: Buffer) => Measured | undefined
+type Measure = (bytes: Buffer) => Measurement | undefined
 
-/** How each format begins, after tags of ID3, and how it is measured. The first that fits is taken. */
+/** How each format begins after its ID3 tags, and how it is measured. The first match is used. */
 const formats: readonly (readonly [begins: (bytes: Buffer) => boolean, measure: Measure])[] = [
-  [bytes => /^(RIFF|RF64|BW64)$/.test(text(bytes, 0, 4)) && text(bytes, 8, 4) === 'WAVE', measureWav],
-  [bytes => text(bytes, 0, 4) === 'fLaC', measureFlac],
-  [bytes => text(bytes, 0, 4) === 'OggS', measureOgg],
+  [bytes => /^(RIFF|RF64|BW64)$/.test(readText(bytes, 0, 4)) && readText(bytes, 8, 4) === 'WAVE', measureWav],
+  [bytes => readText(bytes, 0, 4) === 'fLaC', measureFlac],
+  [bytes => readText(bytes, 0, 4) === 'OggS', measureOgg],
   [bytes => bytes.length >= 4 && bytes.readUInt32BE(0) === 0x1a45dfa3, measureMatroska],
-  [bytes => /^(ftyp|moov|mdat|free|skip|wide|styp|moof)$/.test(text(bytes, 4, 4)), measureMp4],
-  [bytes => text(bytes, 0, 5) === '#!AMR', measureAmr],
+  [bytes => /^(ftyp|moov|mdat|free|skip|wide|styp|moof)$/.test(readText(bytes, 4, 4)), measureMp4],
+  [bytes => readText(bytes, 0, 5) === '#!AMR', measureAmr],
   [bytes => bytes[0] === 0xff && (bytes[1]! & 0xf6) === 0xf0, bytes => measureFrames(bytes, adtsFrame)],
   [bytes => bytes[0] === 0xff && (bytes[1]! & 0xe0) === 0xe0, bytes => measureFrames(bytes, mp3Frame)],
 ]
 
-/** In whole seconds, as far as its bytes tell. */
+/** The length of an audio file in whole seconds. */
 export function soundLength(bytes: Buffer, counting = new SoundWork()): number {
   const atLowestRate = Math.ceil(bytes.length / SECOND_BYTES_MIN)
   const sound = withoutTags(bytes)
   work = counting
   work.begin(bytes.length)
-  let measured: Measured | undefined
+  let measurement: Measurement | undefined
   try {
-    measured = formats.find(([begins]) => begins(sound))?.[1](sound)
+    measurement = formats.find(([begins]) => begins(sound))?.[1](sound)
   } catch (fault) {
-    if (!(fault instanceof TooMuch)) throw fault
+    if (!(fault instanceof TooMuchWork)) throw fault
     return wholeSeconds(bytes.length * BYTE_SECONDS_MAX)
   }
-  const { counted = 0, claimed = 0, strayBytes = 0, isUnreadable = false } = measured ?? {}
-  const isKnown = counted + claimed > 0 && strayBytes <= sound.length * STRAY_MAX && !isUnreadable
+  const { counted = 0, claimed = 0, strayBytes = 0, isUnreadable = false } = measurement ?? {}
+  const isKnown = counted + claimed > 0 && strayBytes <= sound.length * STRAY_SHARE_MAX && !isUnreadable
   return wholeSeconds(Math.max(counted, isKnown ? Math.min(claimed, atLowestRate) : atLowestRate))
 }
 
-/** Rounded up, but not for what adding many small numbers leaves. */
+/** Rounds up, but ignores rounding errors from adding many small numbers. */
 const wholeSeconds = (seconds: number): number => Math.max(1, Math.ceil(seconds - 1e-6))
 
-const text = (bytes: Buffer, at: number, length: number): string => bytes.toString('latin1', at, at + length)
+const readText = (bytes: Buffer, at: number, length: number): string => bytes.toString('latin1', at, at + length)
 
-/** ID3v2 in front of it, as often as it is there. */
+/** Removes all ID3v2 tags at the start. */
 function withoutTags(bytes: Buffer): Buffer {
   let at = 0
-  for (let tags = 0; tags < TAGS_MAX && at + 10 <= bytes.length && text(bytes, at, 3) === 'ID3'; tags++) {
+  for (let tags = 0; tags < TAGS_MAX && at + 10 <= bytes.length && readText(bytes, at, 3) === 'ID3'; tags++) {
     const size = ((bytes[at + 6]! & 127) << 21) | ((bytes[at + 7]! & 127) << 14) | ((bytes[at + 8]! & 127) << 7)
     at += 10 + size + (bytes[at + 9]! & 127) + (bytes[at + 5]! & 16 ? 10 : 0)
   }
@@ -121,47 +121,47 @@ function withoutTags(bytes: Buffer): Buffer {
 // WAV
 
 const [EXTENSIBLE, MS_ADPCM, IMA_ADPCM, WAVE_MP3] = [0xfffe, 2, 17, 0x55] as const
-/** No recording has more; a head that names more is not believed. */
+/** No recording has higher values; a header with higher values is not trusted. */
 const [RATE_MAX, CHANNELS_MAX] = [768_000, 64] as const
 
-function measureWav(bytes: Buffer): Measured | undefined {
-  // Decoders take the first format or the last: the one counts that makes the sound longer.
+function measureWav(bytes: Buffer): Measurement | undefined {
+  // Some decoders use the first format chunk, some the last. The one that makes the audio longer counts.
   const formatsAt: number[] = []
   for (let [at, chunks] = [12, 0]; at + 8 <= bytes.length; chunks++) {
-    if (chunks > CHUNKS_MAX) throw new TooMuch()
-    const [name, size] = [text(bytes, at, 4), bytes.readUInt32LE(at + 4)]
+    if (chunks > CHUNKS_MAX) throw new TooMuchWork()
+    const [name, size] = [readText(bytes, at, 4), bytes.readUInt32LE(at + 4)]
     const start = at + 8
-    // This chunk takes the place of the format.
+    // An XMA2 chunk replaces the format chunk.
     if (name === 'XMA2') return undefined
     if (name === 'fmt ' && start + 16 <= bytes.length) formatsAt.push(start)
-    // Whatever size it claims: a decoder may read on to the end.
+    // The size of the data chunk is ignored: a decoder may read to the end of the file.
     if (name === 'data') return measureWave(bytes, bytes.subarray(start), formatsAt)
     at = start + size + (size & 1)
   }
   return undefined
 }
 
-function measureWave(bytes: Buffer, data: Buffer, formatsAt: readonly number[]): Measured {
+function measureWave(bytes: Buffer, data: Buffer, formatsAt: readonly number[]): Measurement {
   const secondBytes = formatsAt.map(at => waveSecondBytes(bytes, at))
   const isMp3 = secondBytes.includes('mp3')
-  const found: Measured = isMp3 || mayBeFramed(data) ? framesOf(data) : { counted: 0 }
-  const frames = isMp3 || (found.strayBytes ?? 0) < data.length * STRAY_MAX ? found : { counted: 0 }
+  const found: Measurement = isMp3 || mayBeFramed(data) ? framesOf(data) : { counted: 0 }
+  const frames = isMp3 || (found.strayBytes ?? 0) < data.length * STRAY_SHARE_MAX ? found : { counted: 0 }
   const plain = secondBytes.filter(count => count !== 'mp3')
   const slowest = Math.min(...plain)
   const counted = Math.max(frames.counted, plain.length > 0 && slowest > 0 ? data.length / slowest : 0)
   return { ...frames, counted, isUnreadable: formatsAt.length === 0 || plain.includes(0) }
 }
 
-/** Some decoders look for frames even where the head names plain samples. */
+/** Some decoders look for frames even if the header says that the data are plain samples. */
 const mayBeFramed = (data: Buffer): boolean => framesOf(data.subarray(0, 8_192)).strayBytes! < 4_096
 
-/** By frames of MP3 or of AAC, whichever leaves fewer bytes over. */
-function framesOf(data: Buffer): Measured {
+/** Measures as MP3 and as AAC, and uses the one with fewer stray bytes. */
+function framesOf(data: Buffer): Measurement {
   const [mp3, adts] = [measureFrames(data, mp3Frame), measureFrames(data, adtsFrame)]
   return mp3.strayBytes! <= adts.strayBytes! ? mp3 : adts
 }
 
-/** Of the format at this place; 0 where that is not known. */
+/** Bytes of one second in the format at `start`; 0 if the format is not known. */
 function waveSecondBytes(bytes: Buffer, start: number): number | 'mp3' {
   const [code, channels] = [bytes.readUInt16LE(start), bytes.readUInt16LE(start + 2)]
   const [rate, align, bits] = [4, 12, 14].map(at =>
@@ -170,13 +170,13 @@ function waveSecondBytes(bytes: Buffer, start: number): number | 'mp3' {
   if (channels === 0 || channels > CHANNELS_MAX || rate > RATE_MAX) return 0
   const isExtensible = code === EXTENSIBLE && start + 26 <= bytes.length
   const own = isExtensible ? bytes.readUInt16LE(start + 24) : code
-  // Decoders differ in which of the two sizes of a sample they take.
+  // Decoders differ in which of the two sample sizes they use.
   const valid = isExtensible ? bytes.readUInt16LE(start + 18) : 0
   const sampleBytes = Math.ceil((valid > 0 ? Math.min(bits, valid) : bits) / 8)
   if (own === 6 || own === 7) return channels * rate
   if (own === 1 || own === 3) return sampleBytes <= 8 ? channels * rate * sampleBytes : 0
   if (own === WAVE_MP3) return 'mp3'
-  // Each block begins with a head that holds a first sample or two; then each sample has four bits.
+  // Each block begins with a header that holds one or two samples; each following sample has four bits.
   const samples =
     own === IMA_ADPCM
       ? ((align - 4 * channels) * 2) / channels + 1
@@ -186,7 +186,7 @@ function waveSecondBytes(bytes: Buffer, start: number): number | 'mp3' {
   return bits === 4 && samples >= 1 ? (rate * align) / samples : 0
 }
 
-// MP3 and AAC in ADTS: each frame says how long it is in bytes and in samples
+// MP3 and AAC in ADTS: the header of each frame holds its length in bytes and in samples
 
 interface Frame {
   readonly bytes: number
@@ -195,11 +195,11 @@ interface Frame {
 
 type ReadFrame = (bytes: Buffer, at: number) => Frame | undefined
 
-function measureFrames(bytes: Buffer, read: ReadFrame, firstByte = 0xff): Measured {
+function measureFrames(bytes: Buffer, read: ReadFrame, firstByte = 0xff): Measurement {
   let [at, seconds, strayBytes] = [0, 0, 0]
   work.add(bytes.length)
   while (at + 7 <= bytes.length) {
-    // Of 0xff alone it may be one for each byte.
+    // In a file of 0xff bytes this loop runs once for each byte.
     work.add(1)
     const frame = read(bytes, at)
     if (frame !== undefined) {
@@ -208,7 +208,7 @@ function measureFrames(bytes: Buffer, read: ReadFrame, firstByte = 0xff): Measur
       continue
     }
     if (isLastTag(bytes, at)) break
-    // A decoder looks for the next frame, too.
+    // Like a decoder, look for the next frame.
     let found = at + 1
     while (found < bytes.length && bytes[found] !== firstByte) found++
     strayBytes += found - at
@@ -217,11 +217,11 @@ function measureFrames(bytes: Buffer, read: ReadFrame, firstByte = 0xff): Measur
   return { counted: seconds, strayBytes }
 }
 
-/** A tag that ends with the file, or before a tag of 128 bytes. One in the middle could hide frames. */
+/** Whether a tag at `at` is the last thing in the file, except for an ID3v1 tag. A tag in the middle could hide frames. */
 function isLastTag(bytes: Buffer, at: number): boolean {
   const left = bytes.length - at
-  if (bytes[at] === 0x54 && text(bytes, at, 3) === 'TAG') return left <= 128
-  if (bytes[at] !== 0x41 || left < 32 || text(bytes, at, 8) !== 'APETAGEX') return false
+  if (bytes[at] === 0x54 && readText(bytes, at, 3) === 'TAG') return left <= 128
+  if (bytes[at] !== 0x41 || left < 32 || readText(bytes, at, 8) !== 'APETAGEX') return false
   const behind = left - 32 - bytes.readUInt32LE(at + 12)
   return behind === 0 || behind === 128
 }
@@ -282,7 +282,7 @@ function ac3Frame(bytes: Buffer, at: number): Frame | undefined {
     const size = ((((bytes[at + 2]! & 7) << 8) | bytes[at + 3]!) + 1) * 2
     const blocks = rate === undefined ? 6 : [1, 2, 3, 6][code >> 4]!
     const own = rate ?? (AC3_RATES[code >> 4] ?? AC3_RATES[2]!) / 2
-    // More channels of the frame before.
+    // This frame holds more channels of the frame before it.
     const isMore = bytes[at + 2]! >> 6 === 1
     return { bytes: size, seconds: isMore ? 0 : (AC3_BLOCK * blocks) / own }
   }
@@ -292,27 +292,27 @@ function ac3Frame(bytes: Buffer, at: number): Frame | undefined {
   return { bytes: words * 2, seconds: (AC3_BLOCK * 6 * 2 ** Math.max(0, version - 8)) / rate }
 }
 
-// FLAC: frames do not say how many bytes they have, but their heads have a checksum
+// FLAC: the header of a frame does not hold the frame's size, but it has a checksum
 
-function measureFlac(bytes: Buffer): Measured | undefined {
+function measureFlac(bytes: Buffer): Measurement | undefined {
   let rate = 0
   for (let [at, isLast] = [4, false]; !isLast && at + 21 <= bytes.length; at += 4 + bytes.readUIntBE(at + 1, 3)) {
     work.add(STEP_LIGHT)
     isLast = bytes[at]! >= 128
-    if ((bytes[at]! & 127) === 0) rate = lower(rate, flacRate(bytes, at + 4))
+    if ((bytes[at]! & 127) === 0) rate = lowerRate(rate, flacRate(bytes, at + 4))
   }
-  // Everything behind the first block may be a frame, whatever lengths the others claim.
+  // Anything after the first metadata block may be a frame, whatever lengths the other blocks claim.
   return { counted: flacSeconds(bytes, 42, bytes.length, rate) }
 }
 
-/** Of two rates; 0 is none. */
-const lower = (one: number, other: number): number => (one === 0 || other === 0 ? one + other : Math.min(one, other))
+/** The lower of two rates; 0 means that a rate is not known. */
+const lowerRate = (first: number, other: number): number => (first === 0 || other === 0 ? first + other : Math.min(first, other))
 
-/** In a block of STREAMINFO that begins here; 0 where it is cut off. */
+/** The rate in the STREAMINFO block at `at`; 0 if the block is cut off. */
 const flacRate = (bytes: Buffer, at: number): number =>
   at + 13 > bytes.length ? 0 : (bytes[at + 10]! << 12) | (bytes[at + 11]! << 4) | (bytes[at + 12]! >> 4)
 
-/** Of all frames whose heads are between the two places, each at the lower of its own rate and the file's. */
+/** The length of all frames whose headers are between `start` and `end`, each at the lower of its own and the file's rate. */
 function flacSeconds(bytes: Buffer, start: number, end: number, rate: number): number {
   let seconds = 0
   work.add(end - start)
@@ -326,7 +326,7 @@ function flacSeconds(bytes: Buffer, start: number, end: number, rate: number): n
 
 const FLAC_RATES = [0, 88_200, 176_400, 192_000, 8_000, 16_000, 22_050, 24_000, 32_000, 44_100, 48_000, 96_000]
 
-/** Of the frame whose head is here; 0 for what is none. */
+/** The length of the frame at `at`; 0 if there is none. */
 function flacFrameSeconds(bytes: Buffer, at: number, fileRate: number): number {
   const [size, rate] = [bytes[at + 2]! >> 4, bytes[at + 2]! & 15]
   const isHead = size !== 0 && rate !== 15 && bytes[at + 3]! >> 4 <= 10 && (bytes[at + 3]! & 1) === 0
@@ -343,7 +343,7 @@ function flacFrameSeconds(bytes: Buffer, at: number, fileRate: number): number {
       : rate === 12
         ? bytes[rateAt]! * 1_000
         : bytes.readUInt16BE(rateAt) * (rate === 14 ? 10 : 1)
-  return flacSamples(bytes, size, sizeAt) / (lower(own, fileRate) || FLAC_RATES[4]!)
+  return flacSamples(bytes, size, sizeAt) / (lowerRate(own, fileRate) || FLAC_RATES[4]!)
 }
 
 function flacSamples(bytes: Buffer, size: number, sizeAt: number): number {
@@ -365,7 +365,7 @@ const CRCS = Uint8Array.from({ length: 256 }, (_none, byte) => {
   return crc
 })
 
-// Opus: the first bytes of a packet say how long it is
+// Opus: the first bytes of a packet hold its length
 
 const OPUS_MS = [
   10, 20, 40, 60, 10, 20, 40, 60, 10, 20, 40, 60, 10, 20, 10, 20,
@@ -373,7 +373,7 @@ const OPUS_MS = [
 ]
 const PACKET_MS_MAX = 120
 
-/** Of Opus in one frame. */
+/** The most bytes of one Opus frame. */
 const OPUS_BYTES_MAX = 1_275
 
 function opusSeconds(bytes: Buffer, start: number, end: number): number {
@@ -381,40 +381,40 @@ function opusSeconds(bytes: Buffer, start: number, end: number): number {
   const head = bytes[start]!
   const frames = (head & 3) === 0 ? 1 : (head & 3) < 3 ? 2 : (bytes[start + 1] ?? 0) & 63
   const seconds = Math.min(OPUS_MS[head >> 3]! * frames, PACKET_MS_MAX) / 1_000
-  // More than its frames can hold is no packet of Opus, or one with others inside.
-  return end - start > (frames + 1) * (OPUS_BYTES_MAX + 2) ? Math.max(seconds, atLowest(end - start)) : seconds
+  // More bytes than the frames can have: this is no Opus packet, or it holds other packets.
+  return end - start > (frames + 1) * (OPUS_BYTES_MAX + 2) ? Math.max(seconds, secondsAtLowestRate(end - start)) : seconds
 }
 
-const atLowest = (count: number): number => count / SECOND_BYTES_MIN
+const secondsAtLowestRate = (count: number): number => count / SECOND_BYTES_MIN
 
 // Packets of any codec, in Matroska and MP4
 
 interface Codec {
   readonly kind: 'opus' | 'flac' | 'mpeg' | 'ac3' | 'vorbis' | 'frames' | 'plain' | 'amr' | 'other'
-  /** The lowest that a head names; 0 where none does. */
+  /** The lowest rate in any header; 0 if no header has one. */
   readonly rate: number
-  /** Of frames, how many samples each has; of plain samples, how many bytes all channels take; of AMR, 1 is wide. */
+  /** For frames, the samples of each; for plain samples, the bytes of all channels; for AMR, 1 means wideband. */
   readonly size: number
-  /** Of AAC: a packet with more bytes holds several frames. */
+  /** AAC only: a packet with more bytes holds several frames. */
   readonly bytesMax?: number
   readonly vorbis?: Vorbis
 }
 
 const OTHER: Codec = { kind: 'other', rate: 0, size: 0 }
 
-/** Codecs whose packets last equally long, or as their number of bytes tells: nobody has to look into them. */
-const isCounted = ({ kind }: Codec): boolean => kind === 'frames' || kind === 'plain' || kind === 'other'
+/** Whether packets of a codec need not be read: they all have the same length, or their size determines it. */
+const isCountable = ({ kind }: Codec): boolean => kind === 'frames' || kind === 'plain' || kind === 'other'
 
 function packetSeconds(bytes: Buffer, start: number, end: number, codec: Codec): number {
   const { kind, rate, size, vorbis } = codec
-  const lowest = atLowest(Math.max(0, end - start))
+  const lowest = secondsAtLowestRate(Math.max(0, end - start))
   if (kind === 'opus') return opusSeconds(bytes, start, end)
   if (kind === 'flac') return flacSeconds(bytes, start, end, rate) || lowest
   if (kind === 'mpeg' || kind === 'ac3') {
     const part = bytes.subarray(start, end)
     const frames = kind === 'mpeg' ? measureFrames(part, mp3Frame) : measureFrames(part, ac3Frame, 0x0b)
     const { counted, strayBytes = 0 } = frames
-    return strayBytes > (end - start) * STRAY_MAX || counted === 0 ? Math.max(counted, lowest) : counted
+    return strayBytes > (end - start) * STRAY_SHARE_MAX || counted === 0 ? Math.max(counted, lowest) : counted
   }
   if (kind === 'amr') return amrFrames(bytes, { start, end, isWide: size === 1 }) * AMR_SECONDS
   if (rate <= 0) return lowest
@@ -423,11 +423,11 @@ function packetSeconds(bytes: Buffer, start: number, end: number, codec: Codec):
   return kind === 'frames' ? frameSeconds(end - start, codec) : lowest
 }
 
-/** Of a packet of frames that do not say how many bytes they have: one frame, unless it is too large for that. */
+/** The length of a packet whose frames have no size in their headers: one frame, unless the packet is too large for one. */
 const frameSeconds = (count: number, { rate, size, bytesMax = Infinity }: Codec): number =>
-  Math.max(size / (rate || AAC_RATES[3]!), count > bytesMax ? atLowest(count) : 0)
+  Math.max(size / (rate || AAC_RATES[3]!), count > bytesMax ? secondsAtLowestRate(count) : 0)
 
-/** The longest that a packet can be, whatever its bytes. */
+/** The greatest length of a packet of this codec, whatever its size. */
 function packetSecondsMax({ kind, rate, size, vorbis }: Codec): number {
   if (vorbis !== undefined) return vorbis.long / 2 / (vorbis.rate || 8_000)
   if (kind === 'flac') return 65_536 / (rate || 8_000)
@@ -435,36 +435,36 @@ function packetSecondsMax({ kind, rate, size, vorbis }: Codec): number {
   return kind === 'plain' || kind === 'other' ? 0 : 0.144
 }
 
-/** Plain samples of so many bytes; not known where the head names more than any recording has. */
+/** Plain samples; an unknown codec if the header has values that no recording has. */
 function plainCodec(rate: number, channels: number, sampleBytes: number): Codec {
   const isKnown = rate > 0 && rate <= RATE_MAX && channels <= CHANNELS_MAX && sampleBytes >= 1 && sampleBytes <= 8
   return isKnown ? { kind: 'plain', rate, size: Math.max(1, channels) * sampleBytes } : OTHER
 }
 
-// Ogg: pages of packets, of one stream or several
+// Ogg: pages of packets, from one stream or several
 
 interface OggStream {
   kind: 'opus' | 'vorbis' | 'speex' | 'flac' | 'other'
   rate: number
   vorbis: Vorbis | undefined
-  /** Of Vorbis: its last header, as far as it was read. */
+  /** Vorbis only: the part of the last header that has been read. */
   setup: Buffer | undefined
-  /** Of Speex: seconds of a packet. */
+  /** Speex only: seconds of one packet. */
   each: number
   headers: number
   packets: number
-  /** By its packets. */
+  /** The sum over its packets. */
   seconds: number
   bytes: number
-  /** Of FLAC: everything, in order. */
+  /** FLAC only: all data in order. */
   content: Buffer[]
-  /** The first and the last that it claims. */
+  /** The first and the greatest granule position that its pages claim. */
   granules: [number, number] | undefined
-  /** The last packet goes on in the next page. */
+  /** The last packet continues in the next page. */
   goesOn: boolean
 }
 
-function measureOgg(bytes: Buffer): Measured | undefined {
+function measureOgg(bytes: Buffer): Measurement | undefined {
   const streams: OggStream[] = []
   const current = new Map<number, OggStream>()
   let strayBytes = 0
@@ -479,12 +479,12 @@ function measureOgg(bytes: Buffer): Measured | undefined {
       continue
     }
     const end = readPage(bytes, at, { streams, current, segments, body })
-    // A decoder that finds a page damaged looks for the next one inside.
+    // A decoder that finds a page damaged looks for the next page inside of it.
     at = nextPage(bytes, body, end)
-    if (streams.length > TRACKS_MAX) throw new TooMuch()
+    if (streams.length > TRACKS_MAX) throw new TooMuchWork()
   }
   let [counted, claimed] = [0, 0]
-  // One after another, or beside each other: a decoder may play them all.
+  // Streams follow each other or are parallel; a decoder may play all of them, so all count.
   for (const stream of streams) {
     const { rate, granules: [first, last] = [0, 0] } = stream
     counted += oggSeconds(stream)
@@ -496,7 +496,7 @@ function measureOgg(bytes: Buffer): Measured | undefined {
 const isPage = (bytes: Buffer, at: number): boolean =>
   at + 5 <= bytes.length && bytes.readUInt32BE(at) === 0x4f676753 && bytes[at + 4] === 0
 
-/** Where the next page begins before this end; the end where none does. */
+/** Where the next page before `end` begins; `end` if there is none. */
 function nextPage(bytes: Buffer, from: number, end: number): number {
   let at = from
   while (at < end && !(bytes[at] === 0x4f && isPage(bytes, at))) at++
@@ -508,7 +508,7 @@ function oggSeconds({ kind, rate, packets, each, seconds, bytes, content }: OggS
   if (kind === 'opus' || (kind === 'vorbis' && rate > 0)) return seconds
   if (kind === 'speex') return packets * each
   const all = Buffer.concat(content)
-  return (kind === 'flac' && flacSeconds(all, 0, all.length, rate)) || (packets > 0 ? atLowest(bytes) : 0)
+  return (kind === 'flac' && flacSeconds(all, 0, all.length, rate)) || (packets > 0 ? secondsAtLowestRate(bytes) : 0)
 }
 
 interface Page {
@@ -518,7 +518,7 @@ interface Page {
   readonly body: number
 }
 
-/** Where the next page should begin. */
+/** Reads a page and returns where the next one should begin. */
 function readPage(bytes: Buffer, at: number, { streams, current, segments, body }: Page): number {
   const serial = bytes.readUInt32LE(at + 14)
   let stream = current.get(serial)
@@ -529,7 +529,7 @@ function readPage(bytes: Buffer, at: number, { streams, current, segments, body 
     streams.push(stream)
   }
   const granule = bytes.readUInt32LE(at + 6) + bytes.readUInt32LE(at + 10) * 2 ** 32
-  // That of a page on which no packet ends is a number of its own.
+  // A page on which no packet ends has a special value here.
   if (granule < 2 ** 60) {
     stream.granules ??= [granule, granule]
     stream.granules[1] = Math.max(stream.granules[1], granule)
@@ -546,7 +546,7 @@ function readPage(bytes: Buffer, at: number, { streams, current, segments, body 
   const end = Math.min(position, bytes.length)
   stream.bytes += end - body
   if (stream.kind === 'flac') {
-    // Pages that lie in each other have the same bytes again and again.
+    // Overlapping pages hold the same bytes several times.
     work.add(end - body)
     stream.content.push(bytes.subarray(body, end))
   }
@@ -558,15 +558,15 @@ function openStream(bytes: Buffer, at: number): OggStream {
     packets: 0, seconds: 0, bytes: 0, content: [], granules: undefined, goesOn: false, each: 0,
     vorbis: undefined, setup: undefined,
   }
-  if (text(bytes, at, 8) === 'OpusHead') return { ...base, kind: 'opus', rate: 48_000, headers: 2 }
+  if (readText(bytes, at, 8) === 'OpusHead') return { ...base, kind: 'opus', rate: 48_000, headers: 2 }
   const vorbis = readVorbis(bytes, at)
   if (vorbis !== undefined) return { ...base, kind: 'vorbis', rate: vorbis.rate, vorbis, headers: 3 }
-  if (text(bytes, at, 5) === 'Speex' && at + 68 <= bytes.length) {
+  if (readText(bytes, at, 5) === 'Speex' && at + 68 <= bytes.length) {
     const [rate, mode] = [bytes.readUInt32LE(at + 36), Math.min(2, bytes.readUInt32LE(at + 40))]
     const each = Math.max(0.02, (160 << mode) / (rate || 8_000)) * Math.max(1, bytes.readUInt32LE(at + 64) & 255)
     return { ...base, kind: 'speex', rate, each, headers: 2 }
   }
-  const isFlac = text(bytes, at, 5) === '\x7fFLAC' && at + 30 <= bytes.length
+  const isFlac = readText(bytes, at, 5) === '\x7fFLAC' && at + 30 <= bytes.length
   if (isFlac) return { ...base, kind: 'flac', rate: flacRate(bytes, at + 17), headers: 1 }
   return { ...base, kind: 'other', rate: 0, headers: 0 }
 }
@@ -583,7 +583,7 @@ function readPacket(bytes: Buffer, at: number, stream: OggStream): void {
   if (stream.vorbis !== undefined && stream.rate > 0) stream.seconds += vorbisSeconds(bytes[at]!, stream.vorbis)
 }
 
-/** Some more of the last header. */
+/** Reads more of the last Vorbis header. */
 function readSetup(more: Buffer, stream: OggStream): void {
   const { vorbis, setup, goesOn } = stream
   if (vorbis === undefined || setup === undefined) return
@@ -592,7 +592,7 @@ function readSetup(more: Buffer, stream: OggStream): void {
   if (!goesOn) stream.vorbis = { ...vorbis, isLong: readModes(all, vorbis.channels) }
 }
 
-// Vorbis: the first byte of a packet names its mode, and the last header says which modes have long blocks
+// Vorbis: the first byte of a packet holds its mode, and the last header says which modes have long blocks
 
 interface Vorbis {
   readonly rate: number
@@ -600,15 +600,15 @@ interface Vorbis {
   /** Samples of a short block and of a long one. */
   readonly short: number
   readonly long: number
-  /** Of each mode; undefined where the header cannot be read: then each block may be a long one. */
+  /** Whether each mode has long blocks; undefined if the header cannot be read, so that each block may be a long one. */
   readonly isLong?: readonly boolean[] | undefined
 }
 
-/** The first header of Vorbis, if it is here. */
+/** Reads the first Vorbis header; undefined if there is none at `at`. */
 function readVorbis(bytes: Buffer, at: number): Vorbis | undefined {
-  if (text(bytes, at, 7) !== '\x01vorbis' || at + 29 > bytes.length) return undefined
-  const [one, other] = [1 << (bytes[at + 28]! & 15), 1 << (bytes[at + 28]! >> 4)]
-  const blocks = { short: Math.min(one, other), long: Math.max(one, other) }
+  if (readText(bytes, at, 7) !== '\x01vorbis' || at + 29 > bytes.length) return undefined
+  const [first, other] = [1 << (bytes[at + 28]! & 15), 1 << (bytes[at + 28]! >> 4)]
+  const blocks = { short: Math.min(first, other), long: Math.max(first, other) }
   return { rate: bytes.readUInt32LE(at + 12), channels: bytes[at + 11]!, ...blocks }
 }
 
@@ -617,13 +617,13 @@ function vorbisSeconds(first: number, { rate, short, long, isLong }: Vorbis): nu
   return (isLong?.[mode] === false ? short : long) / 2 / rate
 }
 
-/** How many bits a number takes. */
+/** How many bits a number needs. */
 const bitsOf = (value: number): number => 32 - Math.clz32(value)
 
-/** Encoders write some kilobytes. */
+/** Encoders write a few kilobytes. */
 const SETUP_BYTES_MAX = 64 * 1024
 
-/** Reads bits as Vorbis packs them: the lowest of a byte first. Beyond the end all are 0. */
+/** Reads bits as Vorbis packs them: the lowest bit of a byte first. Beyond the end all bits are 0. */
 class VorbisBits {
   readonly #bytes: Buffer
   #at: number
@@ -649,15 +649,15 @@ class VorbisBits {
     this.#at += count
   }
 
-  /** Does it so often, or until there is nothing left. */
+  /** Calls `look` this many times, or until the end. */
   times(count: number, look: () => void): void {
     for (let index = 0; index < count && !this.isOver; index++) look()
   }
 }
 
-/** Which modes have long blocks. Undefined for what no encoder writes. */
+/** Reads which modes have long blocks. Undefined for a header that no encoder writes. */
 function readModes(setup: Buffer, channels: number): readonly boolean[] | undefined {
-  if (text(setup, 0, 7) !== '\x05vorbis' || setup.length > SETUP_BYTES_MAX) return undefined
+  if (readText(setup, 0, 7) !== '\x05vorbis' || setup.length > SETUP_BYTES_MAX) return undefined
   work.add(setup.length * STEP_LIGHT)
   const bits = new VorbisBits(setup, 7)
   bits.times(bits.read(8) + 1, () => skipCodebook(bits))
@@ -695,7 +695,7 @@ function skipCodebook(bits: VorbisBits): void {
   bits.skip(valueBits * (lookup === 1 ? wholeRoot(entries, dimensions) : entries * dimensions))
 }
 
-/** The greatest number whose power is not above the value. */
+/** The greatest integer whose power does not exceed the value. */
 function wholeRoot(value: number, power: number): number {
   let root = Math.floor(value ** (1 / Math.max(1, power)))
   while ((root + 1) ** power <= value) root++
@@ -719,7 +719,7 @@ function skipFloor(bits: VorbisBits): void {
   })
   bits.skip(2)
   const rangeBits = bits.read(4)
-  for (const one of classes) bits.skip((dimensions[one] ?? 0) * rangeBits)
+  for (const index of classes) bits.skip((dimensions[index] ?? 0) * rangeBits)
 }
 
 function skipResidue(bits: VorbisBits): void {
@@ -744,19 +744,19 @@ function skipMapping(bits: VorbisBits, channels: number): void {
   bits.skip(submaps * 24)
 }
 
-// Matroska and WebM: elements in elements. Those that only hold others are entered, whatever size they claim.
+// Matroska and WebM: elements inside elements. Elements that only hold others are entered, whatever size they claim.
 
 const ENCODINGS = 0x6d80
-const HOLDING: ReadonlySet<number> = new Set([
+const CONTAINER_ELEMENTS: ReadonlySet<number> = new Set([
   0x18538067, 0x1f43b675, 0xa0, 0x1654ae6b, 0xae, 0xe1, 0x1549a966, ENCODINGS,
 ])
 const [TRACK_ENTRY, TRACK_NUMBER, CODEC, RATE, CHANNELS, BITS] = [0xae, 0xd7, 0x86, 0xb5, 0x9f, 0x6264] as const
 const PRIVATE = 0x63a2
 const [SCALE, DURATION, CLUSTER_TIME, SIMPLE_BLOCK, BLOCK] = [0x2ad7b1, 0x4489, 0xe7, 0xa3, 0xa1] as const
 const TRACK_PARTS: ReadonlySet<number> = new Set([TRACK_NUMBER, CODEC, RATE, CHANNELS, BITS, PRIVATE])
-/** What a recording holds beside its blocks: cues, tags, attachments, chapters, where things are, nothing. */
-const BESIDE: ReadonlySet<number> = new Set([0x1c53bb6b, 0x1254c367, 0x1941a469, 0x1043a770, 0x114d9b74, 0xec, PRIVATE])
-/** Elements that have no meaning to us and fewer bytes are not looked at. */
+/** Large elements of ordinary recordings: cues, tags, attachments, chapters, the seek head, padding, codec data. */
+const KNOWN_LARGE_ELEMENTS: ReadonlySet<number> = new Set([0x1c53bb6b, 0x1254c367, 0x1941a469, 0x1043a770, 0x114d9b74, 0xec, PRIVATE])
+/** Unknown elements with fewer bytes are ignored. */
 const ELEMENT_BYTES_MIN = 4_096
 
 interface Track {
@@ -766,7 +766,7 @@ interface Track {
   channels: number
   bits: number
   private: Buffer
-  /** Its blocks are compressed, without their first bytes, or encrypted: nobody can look into them. */
+  /** The blocks are compressed, lack their first bytes, or are encrypted, so that they cannot be read. */
   isEncoded: boolean
   codec: Codec | undefined
   seconds: number
@@ -777,7 +777,7 @@ const newTrack = (number: number): Track => ({
   codec: undefined, seconds: 0,
 })
 
-function measureMatroska(bytes: Buffer): Measured | undefined {
+function measureMatroska(bytes: Buffer): Measurement | undefined {
   let [scale, claimed, clusterTime, firstTime, lastTime, strayBytes] = [1_000_000, 0, 0, Infinity, 0, 0]
   const tracks: Track[] = []
   for (let at = 0; at < bytes.length; ) {
@@ -792,12 +792,12 @@ function measureMatroska(bytes: Buffer): Measured | undefined {
       continue
     }
     work.add(STEP)
-    if (tracks.length > TRACKS_MAX) throw new TooMuch()
+    if (tracks.length > TRACKS_MAX) throw new TooMuchWork()
     const id = readUnsigned(bytes, at, sizeAt)
     const size = readVint(bytes, sizeAt, sizeBytes)
     if (id === TRACK_ENTRY) tracks.push(newTrack(tracks.length + 1))
     if (id === ENCODINGS && tracks.length > 0) tracks.at(-1)!.isEncoded = true
-    if (HOLDING.has(id)) {
+    if (CONTAINER_ELEMENTS.has(id)) {
       at = start
       continue
     }
@@ -822,11 +822,11 @@ function measureMatroska(bytes: Buffer): Measured | undefined {
         isOwned = true
         if (head + 3 < end) readBlock(bytes, head, end, owner)
       }
-      // Its track may come later.
+      // The description of its track may come later in the file.
       if (!isOwned) strayBytes += end - start
     }
-    // A decoder may find sound in what seems to be a large element that we do not know, or that is cut off.
-    const isOdd = start + size > bytes.length || (end - start > ELEMENT_BYTES_MIN && !BESIDE.has(id))
+    // A decoder may find audio in a large unknown element, or in one that is cut off.
+    const isOdd = start + size > bytes.length || (end - start > ELEMENT_BYTES_MIN && !KNOWN_LARGE_ELEMENTS.has(id))
     if (!isBlock && isOdd) strayBytes += end - start
     at = end
   }
@@ -837,8 +837,8 @@ function measureMatroska(bytes: Buffer): Measured | undefined {
 
 function readTrack(track: Track, id: number, content: Buffer): void {
   if (id === TRACK_NUMBER) track.number = readUnsigned(content, 0, content.length)
-  // A track that was one of sound stays one, whatever else it is called.
-  if (id === CODEC && !isSound(track)) track.name = text(content, 0, Math.min(32, content.length)).replace(/\0+$/, '')
+  // A track that was declared as audio stays audio, even if a later element says otherwise.
+  if (id === CODEC && !isSound(track)) track.name = readText(content, 0, Math.min(32, content.length)).replace(/\0+$/, '')
   if (id === RATE) track.rate = readFloat(content, 0, content.length) || track.rate
   if (id === CHANNELS) track.channels = readUnsigned(content, 0, content.length)
   if (id === BITS) track.bits = readUnsigned(content, 0, content.length)
@@ -847,13 +847,13 @@ function readTrack(track: Track, id: number, content: Buffer): void {
 
 const isSound = ({ name }: Track): boolean => name.startsWith('A_')
 
-/** What its blocks hold, once all of its head is read. */
-function trackCodec({ name, rate: named, channels, bits, private: own }: Track): Codec {
-  // The rate of a track that names none.
-  const rate = named || 8_000
+/** The codec of a track, once its description is read completely. */
+function trackCodec({ name, rate: entryFormat, channels, bits, private: own }: Track): Codec {
+  // The default rate of a track without a rate.
+  const rate = entryFormat || 8_000
   if (name === 'A_OPUS') return { kind: 'opus', rate, size: 0 }
   if (name === 'A_FLAC') {
-    return { kind: 'flac', rate: lower(named, flacRate(own, text(own, 0, 4) === 'fLaC' ? 8 : 0)), size: 0 }
+    return { kind: 'flac', rate: lowerRate(entryFormat, flacRate(own, readText(own, 0, 4) === 'fLaC' ? 8 : 0)), size: 0 }
   }
   if (name === 'A_AC3' || name === 'A_EAC3') return { kind: 'ac3', rate, size: 0 }
   if (name === 'A_MS/ACM' && own.length >= 16) {
@@ -871,7 +871,7 @@ function trackCodec({ name, rate: named, channels, bits, private: own }: Track):
   return { kind: 'vorbis', rate: vorbis.rate, size: 0, vorbis: { ...vorbis, isLong } }
 }
 
-/** Where the last of the three headers of Vorbis begins: the lengths of the first two stand before them. */
+/** Where the last of the three Vorbis headers begins: the lengths of the first two come before them. */
 function lastHeaderAt(own: Buffer): number {
   let [at, before] = [1, 0]
   for (let header = 0; header < 2; header++) {
@@ -881,7 +881,7 @@ function lastHeaderAt(own: Buffer): number {
   return own[0] === 2 ? at + before : own.length
 }
 
-/** Of the frames in a block. `head` is its time, before its flags. */
+/** Adds the length of the frames in a block. `head` is where its time is, before its flags. */
 function readBlock(bytes: Buffer, head: number, end: number, track: Track): void {
   if (!isSound(track)) return
   track.codec ??= trackCodec(track)
@@ -889,17 +889,17 @@ function readBlock(bytes: Buffer, head: number, end: number, track: Track): void
   work.add((frames.length - 1) * STEP)
   for (let index = 1; index < frames.length; index++) {
     const [from, to] = [frames[index - 1]!, frames[index]!]
-    const most = track.isEncoded ? packetSecondsMax(track.codec) : 0
-    track.seconds += Math.max(most, packetSeconds(bytes, from, to, track.codec))
+    const minSeconds = track.isEncoded ? packetSecondsMax(track.codec) : 0
+    track.seconds += Math.max(minSeconds, packetSeconds(bytes, from, to, track.codec))
   }
 }
 
-/** Where the frames of a block begin and where the last one ends. `at` is its flags. */
+/** Where each frame of a block begins, and where the last one ends. `at` is where the flags are. */
 function lacedFrames(bytes: Buffer, at: number, end: number): readonly number[] {
   const lacing = bytes[at]! & 6
   const count = (bytes[at + 1] ?? 0) + 1
   let next = at + 2
-  // More frames than bytes: no decoder reads such a block.
+  // No decoder reads a block with more frames than bytes.
   if (end - next < count) return [Math.min(next, end), end]
   const sizes: number[] = []
   for (let index = 1; index < count && lacing !== 4; index++) {
@@ -920,10 +920,10 @@ function lacedFrames(bytes: Buffer, at: number, end: number): readonly number[] 
   return [...starts, end]
 }
 
-/** How many bytes a number has that begins here; more than 8 for what is none. */
+/** The size in bytes of the variable-length number at `at`; more than 8 if there is none. */
 const vintBytes = (bytes: Buffer, at: number): number => Math.clz32(bytes[at] ?? 0) - 23
 
-/** Without the bit that says how long it is. */
+/** Reads a variable-length number without the bit that marks its size. */
 const readVint = (bytes: Buffer, at: number, length: number): number =>
   ((bytes[at] ?? 0) & (255 >> length)) * 256 ** (length - 1) + readUnsigned(bytes, at + 1, at + length)
 
@@ -939,34 +939,34 @@ function readFloat(bytes: Buffer, start: number, end: number): number {
   return value > 0 && value < 1e12 ? value : 0
 }
 
-// MP4: boxes in boxes
+// MP4: boxes inside boxes
 
-const BOXES: ReadonlySet<string> = new Set(['moov', 'trak', 'edts', 'mdia', 'minf', 'stbl', 'moof', 'traf', 'mvex'])
+const CONTAINER_BOXES: ReadonlySet<string> = new Set(['moov', 'trak', 'edts', 'mdia', 'minf', 'stbl', 'moof', 'traf', 'mvex'])
 
 interface Mp4Track {
   id: number
   isSound: boolean
   codec: Codec
   scale: number
-  /** What its heads claim, in seconds. */
+  /** The length that its headers claim, in seconds. */
   claimed: number
-  /** Its tables: of sizes, of where chunks begin, of how many samples each has. */
+  /** Tables: the sizes of samples, where chunks begin, and how many samples each chunk has. */
   sizes: Buffer
   offsets: Buffer
   offsetBytes: number
   chunks: Buffer
-  /** What is played, in the order of the list of edits, in seconds. */
+  /** The seconds that the edit list plays. */
   edits: number
   editCount: number
   hasOddSizes: boolean
 }
 
-/** Samples in one fragment. */
+/** A run of samples that lie one after the other. */
 interface Run {
   readonly track: number
   readonly at: number | undefined
   readonly count: number
-  /** Of all samples, where they have the same. */
+  /** The size of each sample, if all have the same. */
   readonly each?: number
   readonly sizeOf: (index: number) => number
 }
@@ -978,32 +978,32 @@ interface Mp4 {
   readonly defaultSizes: Map<number, number>
   claimed: number
   scale: number
-  /** Where the last fragment begins, and the box which says whose samples follow. */
+  /** Where the last fragment begins, and the defaults of its samples. */
   moofAt: number
   fragment: { readonly track: number; readonly base: number; readonly size: number }
   dataBytes: number
 }
 
-function measureMp4(bytes: Buffer): Measured | undefined {
+function measureMp4(bytes: Buffer): Measurement | undefined {
   const fragment = { track: 0, base: 0, size: 0 }
   const heads = { claimed: 0, scale: 0, moofAt: 0, dataBytes: 0 }
-  const film: Mp4 = { bytes, tracks: [], runs: [], defaultSizes: new Map(), fragment, ...heads }
+  const file: Mp4 = { bytes, tracks: [], runs: [], defaultSizes: new Map(), fragment, ...heads }
   for (let at = 0; at + 8 <= bytes.length; ) {
     work.add(STEP_HEAVY)
-    if (film.tracks.length > TRACKS_MAX) throw new TooMuch()
-    const [size, name] = [bytes.readUInt32BE(at), text(bytes, at + 4, 4)]
+    if (file.tracks.length > TRACKS_MAX) throw new TooMuchWork()
+    const [size, name] = [bytes.readUInt32BE(at), readText(bytes, at + 4, 4)]
     const isLong = size === 1 && at + 16 <= bytes.length
     const start = at + (isLong ? 16 : 8)
     const long = isLong ? bytes.readUInt32BE(at + 8) * 2 ** 32 + bytes.readUInt32BE(at + 12) : size
     const end = size === 0 ? bytes.length : Math.min(bytes.length, at + Math.max(8, long))
-    if (name === 'moof') film.moofAt = at
-    if (name === 'traf') film.fragment = { track: 0, base: film.moofAt, size: 0 }
-    if (name === 'trak') film.tracks.push(newMp4Track())
-    if (name === 'mdat') film.dataBytes += end - start
-    if (!BOXES.has(name)) readBox(name, bytes.subarray(start, end), film)
-    at = BOXES.has(name) ? start : end
+    if (name === 'moof') file.moofAt = at
+    if (name === 'traf') file.fragment = { track: 0, base: file.moofAt, size: 0 }
+    if (name === 'trak') file.tracks.push(newMp4Track())
+    if (name === 'mdat') file.dataBytes += end - start
+    if (!CONTAINER_BOXES.has(name)) readBox(name, bytes.subarray(start, end), file)
+    at = CONTAINER_BOXES.has(name) ? start : end
   }
-  return measureTracks(film)
+  return measureTracks(file)
 }
 
 const newMp4Track = (): Mp4Track => ({
@@ -1011,29 +1011,29 @@ const newMp4Track = (): Mp4Track => ({
   sizes: Buffer.alloc(0), offsets: Buffer.alloc(0), offsetBytes: 4, chunks: Buffer.alloc(0),
 })
 
-function readBox(name: string, box: Buffer, film: Mp4): void {
+function readBox(name: string, box: Buffer, file: Mp4): void {
   if (name === 'mvhd') {
     const head = headSeconds(box)
-    film.claimed = Math.max(film.claimed, head.seconds)
-    film.scale = head.scale
+    file.claimed = Math.max(file.claimed, head.seconds)
+    file.scale = head.scale
   }
-  if (name === 'mdhd' && film.tracks.length === 0) film.tracks.push(newMp4Track())
-  const track = film.tracks.at(-1)
-  if (track !== undefined) readTrackBox(name, box, film, track)
-  if (name === 'trex' && box.length >= 20) film.defaultSizes.set(box.readUInt32BE(4), box.readUInt32BE(16))
-  if (name === 'tfhd' && box.length >= 8) film.fragment = readFragment(box, film)
-  if (name === 'trun' && box.length >= 8) film.runs.push(readRun(box, film))
+  if (name === 'mdhd' && file.tracks.length === 0) file.tracks.push(newMp4Track())
+  const track = file.tracks.at(-1)
+  if (track !== undefined) readTrackBox(name, box, file, track)
+  if (name === 'trex' && box.length >= 20) file.defaultSizes.set(box.readUInt32BE(4), box.readUInt32BE(16))
+  if (name === 'tfhd' && box.length >= 8) file.fragment = readFragment(box, file)
+  if (name === 'trun' && box.length >= 8) file.runs.push(readRun(box, file))
 }
 
-function readTrackBox(name: string, box: Buffer, film: Mp4, track: Mp4Track): void {
+function readTrackBox(name: string, box: Buffer, file: Mp4, track: Mp4Track): void {
   if (name === 'tkhd' && box.length >= 24) track.id = box.readUInt32BE(box[0] === 1 ? 20 : 12)
   if (name === 'mdhd') {
     const head = headSeconds(box)
     track.scale = head.scale
     track.claimed = Math.max(track.claimed, head.seconds)
   }
-  // A second one stands deeper, for where the data are.
-  if (name === 'hdlr' && text(box, 4, 4) !== 'dhlr') track.isSound = text(box, 8, 4) === 'soun'
+  // A second `hdlr` box, deeper inside, describes the data and not the track.
+  if (name === 'hdlr' && readText(box, 4, 4) !== 'dhlr') track.isSound = readText(box, 8, 4) === 'soun'
   if (name === 'stsd') track.codec = readEntries(box)
   if (name === 'stts' && track.scale > 0) track.claimed = Math.max(track.claimed, timesSum(box) / track.scale)
   if (name === 'stsz' && box.length >= 12) track.sizes = box
@@ -1041,10 +1041,10 @@ function readTrackBox(name: string, box: Buffer, film: Mp4, track: Mp4Track): vo
   if (name === 'stsc') track.chunks = box.subarray(8)
   if (name === 'stco' || name === 'co64') track.offsets = box.subarray(8)
   if (name === 'stco' || name === 'co64') track.offsetBytes = name === 'stco' ? 4 : 8
-  if (name === 'elst') readEdits(box, film.scale, track)
+  if (name === 'elst') readEdits(box, file.scale, track)
 }
 
-/** A list of edits may play the same part again and again. */
+/** An edit list may play the same part several times. */
 function readEdits(box: Buffer, scale: number, track: Mp4Track): void {
   const each = box[0] === 1 ? 20 : 12
   work.add(box.length)
@@ -1076,59 +1076,59 @@ function readRun(box: Buffer, { fragment: { track, base, size } }: Mp4): Run {
   return { track, at: offset === undefined ? undefined : base + offset, count, sizeOf, ...(isSame && { each: size }) }
 }
 
-interface Walked {
+interface SampleTotals {
   seconds: number
   bytes: number
   isUnreadable: boolean
 }
 
-function measureTracks(film: Mp4): Measured {
-  const { tracks, runs, bytes, dataBytes } = film
+function measureTracks(file: Mp4): Measurement {
+  const { tracks, runs, bytes, dataBytes } = file
   const sounds = tracks.filter(({ isSound }) => isSound)
   const ids = new Set(tracks.map(({ id }) => id))
   const isKnown = tracks.some(({ id }) => id !== 0)
-  let [counted, claimed, soundBytes, isUnreadable] = [0, film.claimed, 0, false]
+  let [counted, claimed, soundBytes, isUnreadable] = [0, file.claimed, 0, false]
   for (const track of sounds) {
-    const walked: Walked = { seconds: 0, bytes: 0, isUnreadable: track.hasOddSizes }
-    walkTables(bytes, track, walked)
+    const totals: SampleTotals = { seconds: 0, bytes: 0, isUnreadable: track.hasOddSizes }
+    walkTables(bytes, track, totals)
     work.add(runs.length * STEP_HEAVY)
     for (const run of runs) {
       const isOwn = run.track === track.id || !isKnown || !ids.has(run.track)
-      if (isOwn) walkSamples(bytes, run, track.codec, walked)
+      if (isOwn) walkSamples(bytes, run, track.codec, totals)
     }
-    const seconds = Math.max(walked.seconds, Math.min(track.edits, walked.seconds * track.editCount))
+    const seconds = Math.max(totals.seconds, Math.min(track.edits, totals.seconds * track.editCount))
     counted = Math.max(counted, seconds)
     claimed = Math.max(claimed, track.claimed)
-    soundBytes += walked.bytes
-    isUnreadable ||= walked.isUnreadable
+    soundBytes += totals.bytes
+    isUnreadable ||= totals.isUnreadable
   }
-  // Data that belong to no sample, where nothing but sound is in the file.
-  const isHidden = sounds.length === tracks.length && dataBytes > soundBytes * 2 + OUTSIDE_MIN
-  // Data of a codec that is not known, in a file that does not name their sizes.
+  // A file with audio tracks only must not have much data outside of all samples.
+  const isHidden = sounds.length === tracks.length && dataBytes > soundBytes * 2 + OUTSIDE_BYTES_MIN
+  // Data of an unknown codec in a file without sample sizes.
   const isOther = sounds.some(({ codec }) => codec.kind === 'other') && soundBytes === 0
   return { counted, claimed, isUnreadable: isUnreadable || isHidden || isOther }
 }
 
-function walkTables(bytes: Buffer, track: Mp4Track, walked: Walked): void {
+function walkTables(bytes: Buffer, track: Mp4Track, totals: SampleTotals): void {
   const { sizes, codec } = track
   if (sizes.length < 12) return
   const [each, count] = [sizes.readUInt32BE(4), sizes.readUInt32BE(8)]
   const sizeOf = (index: number): number =>
     each > 0 ? each : 16 + index * 4 <= sizes.length ? sizes.readUInt32BE(12 + index * 4) : 0
   const all: Run = { track: 0, at: undefined, count, sizeOf, ...(each > 0 && { each }) }
-  if (isCounted(codec)) return walkSamples(bytes, all, codec, walked)
+  if (isCountable(codec)) return walkSamples(bytes, all, codec, totals)
   let first = 0
   for (const [at, samples] of chunksOf(track)) {
     if (first >= count) break
     const [from, own] = [first, Math.min(samples, count - first)]
     const part = { track: 0, at, count: own, sizeOf: (index: number) => sizeOf(from + index) }
-    walkSamples(bytes, part, codec, walked)
+    walkSamples(bytes, part, codec, totals)
     first += own
   }
-  if (first < count) walked.isUnreadable = true
+  if (first < count) totals.isUnreadable = true
 }
 
-/** Where each chunk begins, and how many samples it has. */
+/** Lists where each chunk begins, and how many samples it has. */
 function* chunksOf({ offsets, offsetBytes, chunks }: Mp4Track): Generator<readonly [number, number]> {
   let [row, samples] = [0, 0]
   for (let index = 0; (index + 1) * offsetBytes <= offsets.length; index++) {
@@ -1141,26 +1141,26 @@ function* chunksOf({ offsets, offsetBytes, chunks }: Mp4Track): Generator<readon
   }
 }
 
-function walkSamples(bytes: Buffer, run: Run, codec: Codec, walked: Walked): void {
+function walkSamples(bytes: Buffer, run: Run, codec: Codec, totals: SampleTotals): void {
   const { count, sizeOf } = run
-  if (isCounted(codec)) return countSamples(bytes, run, codec, walked)
-  if (run.at === undefined) walked.isUnreadable ||= count > 0
+  if (isCountable(codec)) return countSamples(bytes, run, codec, totals)
+  if (run.at === undefined) totals.isUnreadable ||= count > 0
   let at = run.at ?? bytes.length
   for (let index = 0; index < count; index++) {
     if (at < 0 || at >= bytes.length) {
-      walked.isUnreadable = true
+      totals.isUnreadable = true
       return
     }
     work.add(STEP)
     const end = Math.min(bytes.length, at + sizeOf(index))
-    walked.seconds += packetSeconds(bytes, at, end, codec)
-    walked.bytes += end - at
+    totals.seconds += packetSeconds(bytes, at, end, codec)
+    totals.bytes += end - at
     at = end
   }
 }
 
-/** By their sizes alone. A plain sample has at least the bytes of its channels, whatever the table claims. */
-function countSamples(bytes: Buffer, { count, each, sizeOf }: Run, codec: Codec, walked: Walked): void {
+/** Counts samples by their sizes only. A plain sample has at least the bytes of its channels, whatever the table claims. */
+function countSamples(bytes: Buffer, { count, each, sizeOf }: Run, codec: Codec, totals: SampleTotals): void {
   const least = codec.kind === 'plain' ? codec.size : 0
   let [all, seconds] = [0, 0]
   if (each === undefined) {
@@ -1175,8 +1175,8 @@ function countSamples(bytes: Buffer, { count, each, sizeOf }: Run, codec: Codec,
     if (codec.kind === 'frames') seconds = count * frameSeconds(each, codec)
   }
   all = Math.min(bytes.length, all)
-  walked.bytes += all
-  walked.seconds += codec.kind === 'frames' ? seconds : packetSeconds(bytes, 0, all, codec)
+  totals.bytes += all
+  totals.seconds += codec.kind === 'frames' ? seconds : packetSeconds(bytes, 0, all, codec)
 }
 
 function headSeconds(box: Buffer): { readonly seconds: number; readonly scale: number } {
@@ -1191,7 +1191,7 @@ function headSeconds(box: Buffer): { readonly seconds: number; readonly scale: n
 
 const ALAC_SAMPLES = 4_096
 
-/** The descriptions of its samples: which codec, and how long each is. Of several, what makes the sound longer. */
+/** Reads the sample descriptions of a track. Of several, the values that make the audio longer count. */
 function readEntries(box: Buffer): Codec {
   let codec: Codec | undefined
   for (let [at, entries] = [8, 0]; at + 36 <= box.length && entries < TRACKS_MAX; entries++) {
@@ -1201,13 +1201,13 @@ function readEntries(box: Buffer): Codec {
     else if (codec.kind !== found.kind) return OTHER
     const longer = codec.kind === 'plain' ? Math.min(codec.size, found.size) : Math.max(codec.size, found.size)
     const bytesMax = Math.min(codec.bytesMax ?? Infinity, found.bytesMax ?? Infinity)
-    codec = { ...codec, rate: lower(codec.rate, found.rate), size: longer, bytesMax }
+    codec = { ...codec, rate: lowerRate(codec.rate, found.rate), size: longer, bytesMax }
     at += size < 36 ? box.length : size
   }
   return codec ?? OTHER
 }
 
-/** How many bytes a plain sample has, by the bits that its head names. */
+/** The bytes of a plain sample, from the bits in its header. */
 const plainSamples: Readonly<Record<string, (bits: number) => number>> = {
   ulaw: () => 1,
   alaw: () => 1,
@@ -1224,7 +1224,7 @@ const plainSamples: Readonly<Record<string, (bits: number) => number>> = {
 
 function readEntry(entry: Buffer): Codec {
   if (entry.length < 36) return OTHER
-  const name = text(entry, 4, 4)
+  const name = readText(entry, 4, 4)
   const isSecond = entry.readUInt16BE(16) === 2 && entry.length >= 72
   const [channels, bits] = isSecond
     ? [entry.readUInt32BE(48), entry.readUInt32BE(56)]
@@ -1249,44 +1249,44 @@ function readEntry(entry: Buffer): Codec {
   return name === 'mp4a' ? readAudio(entry, { rate, channels }) : OTHER
 }
 
-/** AAC and MP3: what a decoder is told, whatever stands elsewhere. */
-function readAudio(entry: Buffer, named: Named): Codec {
-  const { rate } = named
-  let told: Codec | undefined
+/** AAC and MP3: the decoder configuration counts more than the sample description. */
+function readAudio(entry: Buffer, entryFormat: EntryFormat): Codec {
+  const { rate } = entryFormat
+  let decoderCodec: Codec | undefined
   for (let esds = entry.indexOf('esds', 36, 'latin1'); esds >= 0; esds = entry.indexOf('esds', esds + 4, 'latin1')) {
-    // Descriptors in descriptors: of the stream, of its decoder, and what is told to that.
+    // Descriptors inside descriptors: of the stream, of its decoder, and of the decoder's configuration.
     const stream = inDescriptor(entry, esds + 8, 0x03)
     const decoder = inDescriptor(entry, stream + 3, 0x04)
     const kind = entry[decoder]
     if (kind === 0x69 || kind === 0x6b) return { kind: 'mpeg', rate, size: 0 }
     if (kind !== undefined && kind !== 0x40 && (kind < 0x66 || kind > 0x68)) return OTHER
-    const found = aacCodec(entry, inDescriptor(entry, decoder + 13, 0x05), { ...named, rate: 0 })
-    if (told !== undefined && told.kind !== found.kind) return OTHER
-    told = { ...found, rate: lower(told?.rate ?? 0, found.rate) }
+    const found = aacCodec(entry, inDescriptor(entry, decoder + 13, 0x05), { ...entryFormat, rate: 0 })
+    if (decoderCodec !== undefined && decoderCodec.kind !== found.kind) return OTHER
+    decoderCodec = { ...found, rate: lowerRate(decoderCodec?.rate ?? 0, found.rate) }
   }
-  const codec = told ?? aacCodec(entry, entry.length, named)
+  const codec = decoderCodec ?? aacCodec(entry, entry.length, entryFormat)
   return { ...codec, rate: codec.rate || rate || AAC_RATES[3]! }
 }
 
-/** What stands beside what a decoder is told. */
-interface Named {
+/** What the sample description says, besides the decoder configuration. */
+interface EntryFormat {
   readonly rate: number
   readonly channels: number
 }
 
-/** Of AAC in one frame, for each channel; of channels beyond two an encoder makes no use of that. */
+/** The most bytes of one AAC frame for each channel, for at most two channels: encoders use no more. */
 const AAC_BYTES_MAX = 768
-/** Unified speech and audio, whose frames may be four times as long and do not say so here. */
+/** Unified Speech and Audio Coding: its frames may be four times as long, and this configuration does not show it. */
 const USAC = 42
 
-function aacCodec(bytes: Buffer, at: number, { rate, channels }: Named): Codec {
+function aacCodec(bytes: Buffer, at: number, { rate, channels }: EntryFormat): Codec {
   const own = aacConfig(bytes, at)
   if (own?.kind === USAC) return OTHER
   const bytesMax = AAC_BYTES_MAX * Math.min(2, Math.max(1, channels))
-  return { kind: 'frames', rate: lower(rate, own?.rate ?? 0), size: AAC_SAMPLES, bytesMax }
+  return { kind: 'frames', rate: lowerRate(rate, own?.rate ?? 0), size: AAC_SAMPLES, bytesMax }
 }
 
-/** What a decoder of AAC is told: five bits of its kind, or eleven, then four of its rate, or that and the rate. */
+/** Reads the configuration of an AAC decoder: a kind of 5 or 11 bits, then an index of the rate, or the rate itself. */
 function aacConfig(bytes: Buffer, at: number): { readonly kind: number; readonly rate: number } | undefined {
   if (!(at + 1 < bytes.length)) return undefined
   const bitsAt = (from: number, count: number): number => {
@@ -1302,7 +1302,7 @@ function aacConfig(bytes: Buffer, at: number): { readonly kind: number; readonly
   return { kind, rate: index === 15 ? bitsAt(start + 4, 24) : (AAC_RATES[index] ?? 0) }
 }
 
-/** Where the content of a descriptor begins, whose length may be written in up to four bytes; NaN if it is another. */
+/** Where the content of a descriptor begins; its length has up to four bytes. NaN for a descriptor of another kind. */
 function inDescriptor(bytes: Buffer, at: number, tag: number): number {
   if (bytes[at] !== tag) return Number.NaN
   let length = at + 1
@@ -1317,16 +1317,16 @@ function timesSum(box: Buffer): number {
   return sum
 }
 
-// AMR: a frame is twenty milliseconds, and its first byte says how many bytes it has
+// AMR: a frame lasts twenty milliseconds, and its first byte determines its size
 
 const AMR_BYTES = [13, 14, 16, 18, 20, 21, 27, 32, 6, 1, 1, 1, 1, 1, 1, 1]
 const AMR_WB_BYTES = [18, 24, 33, 37, 41, 47, 51, 59, 61, 6, 1, 1, 1, 1, 1, 1]
 
 const AMR_SECONDS = 0.02
 
-function measureAmr(bytes: Buffer): Measured | undefined {
-  const isWide = text(bytes, 0, 9) === '#!AMR-WB\n'
-  if (!isWide && text(bytes, 0, 6) !== '#!AMR\n') return undefined
+function measureAmr(bytes: Buffer): Measurement | undefined {
+  const isWide = readText(bytes, 0, 9) === '#!AMR-WB\n'
+  if (!isWide && readText(bytes, 0, 6) !== '#!AMR\n') return undefined
   return { counted: amrFrames(bytes, { start: isWide ? 9 : 6, end: bytes.length, isWide }) * AMR_SECONDS }
 }
 

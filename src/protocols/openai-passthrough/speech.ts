@@ -1,4 +1,4 @@
-// POST /v1/audio/speech: text goes in, and sound comes out, as bytes or as events.
+// POST /v1/audio/speech: reads text and returns audio, as bytes or as events.
 
 import type { FrameReading } from '../neutral/call.ts'
 import { writeError } from '../openai-chat/errors.ts'
@@ -8,10 +8,10 @@ import { invalid, missing, optional } from '../request/checks.ts'
 import type { Json } from '../request/json-type.ts'
 import { readBothUsage } from '../usage/passthrough-usage.ts'
 
-/** Of sound for each character, as it is mostly spoken, and as it may be at most at the usual speed. */
+/** Audio tokens for each character at normal speed: usually, and at most. */
 const TOKENS_PER_CHARACTER = 1.5
 const TOKENS_PER_CHARACTER_MAX = 6
-const SLOWEST = 0.25
+const SPEED_MIN = 0.25
 
 export const speech: Protocol = {
   name: 'openai-speech',
@@ -25,7 +25,7 @@ export const speech: Protocol = {
     const input = optional(json, 'input', 'text')
     if (input === undefined) throw missing('input')
     const speed = optional(json, 'speed', 'number') ?? 1
-    if (!(speed >= SLOWEST && speed <= 4)) throw invalid('speed', `must be from ${SLOWEST} to 4`)
+    if (!(speed >= SPEED_MIN && speed <= 4)) throw invalid('speed', `must be from ${SPEED_MIN} to 4`)
     const characters = countCharacters(input)
     return {
       ...call,
@@ -37,13 +37,13 @@ export const speech: Protocol = {
     }
   },
   writeCall: writeModel,
-  // Sound is not read; what is JSON here is an error.
+  // Audio is passed on unread; a JSON answer is an error.
   readAnswer: answerReader(() => undefined),
   readFrame: frameReader(readSpeechFrame),
   writeError,
 }
 
-/** Half a surrogate pair is none of its own. */
+/** Counts a surrogate pair as one character. */
 function countCharacters(text: string): number {
   let characters = 0
   for (let index = 0; index < text.length; index++) {

@@ -1,4 +1,4 @@
-// POST /v1/audio/transcriptions: a form with a sound in it; the answer is JSON, text or events, as the form asks.
+// POST /v1/audio/transcriptions: a form with an audio file. The answer is JSON, text or events, as the form asks.
 
 import type { UsageReport } from '../../base/money/usage.ts'
 import type { AnswerReading, FrameReading } from '../neutral/call.ts'
@@ -11,9 +11,9 @@ import type { Json } from '../request/json-type.ts'
 import { soundOf } from '../request/large-form.ts'
 import { readBothUsage, readSeconds } from '../usage/passthrough-usage.ts'
 
-/** Of words in a second, where they are spoken fast. */
+/** Bytes of text in one second of fast speech. */
 const SECOND_TEXT_BYTES = 20
-/** Of one second of sound. */
+/** Tokens of one second of audio. */
 const TOKENS_PER_SECOND = 10
 
 export const transcription: Protocol = {
@@ -21,14 +21,14 @@ export const transcription: Protocol = {
   lastEvent: '',
   quiet: true,
   takes: 'multipart',
-  // A model that cannot stream answers whole, whatever it was asked.
+  // A model that cannot stream sends a whole answer, even if the call asks for a stream.
   mayNotStream: true,
   passes: ['content-type'],
   headers: { accept: '*/*' },
-  readCall(body, asked) {
-    const readFields = ['stream', 'response_format', 'prompt', ...ELSEWHERE]
-    const { call, files } = readFormCall('openai-transcription', body, { asked, readFields })
-    refuseElsewhere(call.json)
+  readCall(body, request) {
+    const uniqueFields = ['stream', 'response_format', 'prompt', ...REMOTE_AUDIO_FIELDS]
+    const { call, files } = readFormCall('openai-transcription', body, { asked: request, readFields: uniqueFields })
+    refuseRemoteAudio(call.json)
     if (files.length === 0) throw missing('file')
     const seconds = files.reduce((sum, file) => sum + soundOf(body, file), 0)
     const { outputTokensMax: _none, ...rest } = call
@@ -47,37 +47,37 @@ export const transcription: Protocol = {
   writeError,
 }
 
-/** A sound that lies elsewhere may be of any length. */
-const ELSEWHERE = ['url', 'file_url', 'file_id', 'audio_url'] as const
+/** Fields that name audio outside of the form, whose length the gateway cannot measure. */
+const REMOTE_AUDIO_FIELDS = ['url', 'file_url', 'file_id', 'audio_url'] as const
 
-function refuseElsewhere(json: Json): void {
-  const field = ELSEWHERE.find(name => (json[name] ?? '') !== '')
-  if (field !== undefined) throw invalid(field, 'is not served: send the sound itself, as "file"')
+function refuseRemoteAudio(json: Json): void {
+  const field = REMOTE_AUDIO_FIELDS.find(name => (json[name] ?? '') !== '')
+  if (field !== undefined) throw invalid(field, 'is not supported: send the audio itself as "file"')
 }
 
-/** Texts and subtitles are answers as well; a page of some server between is not. */
+/** Plain text and subtitles are valid answers; an HTML page of a proxy is not. */
 function readAnswer(body: Buffer): AnswerReading | undefined {
   const json = parseAnswer(body)
   if (json === undefined) {
     const start = body.toString('latin1', 0, 64).trimStart().toLowerCase()
     if (start.startsWith('<!doctype') || start.startsWith('<html')) return undefined
-    // Subtitles end with the last word, and not with the sound: neither they nor a text tell how long it was.
+    // Neither text nor subtitles say how long the audio is: subtitles end with the last word, not with the audio.
     return { outputBytes: body.byteLength, usage: readBothUsage(undefined, 'output') }
   }
   const error = saidError(json)
   if (error !== undefined) return { outputBytes: 0, error }
   const { text, usage, duration } = json
   if (typeof text !== 'string') return undefined
-  // Silence is heard, too, and has no words.
-  return { outputBytes: Math.max(1, Buffer.byteLength(text)), usage: usageOf(usage, duration) }
+  // The transcript of silence is empty and still an answer.
+  return { outputBytes: Math.max(1, Buffer.byteLength(text)), usage: readTranscriptionUsage(usage, duration) }
 }
 
-function usageOf(usage: unknown, duration: unknown): UsageReport | undefined {
-  const said = isObject(usage) && usage.type === 'duration' ? usage.seconds : undefined
-  const heard = isObject(usage) ? usage.prompt_audio_seconds : undefined
-  const seconds = readSeconds(said ?? heard ?? duration)
+function readTranscriptionUsage(usage: unknown, duration: unknown): UsageReport | undefined {
+  const reportedSeconds = isObject(usage) && usage.type === 'duration' ? usage.seconds : undefined
+  const promptSeconds = isObject(usage) ? usage.prompt_audio_seconds : undefined
+  const seconds = readSeconds(reportedSeconds ?? promptSeconds ?? duration)
   const units = seconds === undefined ? {} : { seconds }
-  return readBothUsage(said === undefined ? usage : undefined, 'output', units)
+  return readBothUsage(reportedSeconds === undefined ? usage : undefined, 'output', units)
 }
 
 function readTranscriptFrame({ delta, text, usage }: Json, type: string): FrameReading | undefined {
@@ -85,5 +85,5 @@ function readTranscriptFrame({ delta, text, usage }: Json, type: string): FrameR
   if (type === 'transcript.text.delta') return { kind: 'content', outputBytes: bytes(delta), finishes: 0 }
   if (type === 'transcript.text.segment') return { kind: 'content', outputBytes: bytes(text), finishes: 0 }
   if (type !== 'transcript.text.done') return undefined
-  return { kind: 'terminal', outputBytes: 0, finishes: 1, usage: usageOf(usage, undefined) }
+  return { kind: 'terminal', outputBytes: 0, finishes: 1, usage: readTranscriptionUsage(usage, undefined) }
 }
