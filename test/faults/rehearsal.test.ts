@@ -136,7 +136,7 @@ describe('the command', () => {
 
   test.each([
     ['--fault F37', 'There is no fault F37. See: weir fake-upstream --list'],
-    ['--fault F1 --every 2', 'F1 befalls a whole address, so every call to it: leave --every out'],
+    ['--fault F1 --every 2', 'F1 affects a whole address, and so every call to it: leave out --every'],
     ['--dialect french', 'There is no dialect french'],
     ['--scale 0', '--scale cannot be 0'],
     ['--port 65536', '--port cannot be 65536'],

@@ -1,4 +1,4 @@
-// Scripts that a test can name in one line: good answers, failures and broken streams, in any dialect.
+// Ready-made scripts in any dialect: good answers, failures and broken streams.
 
 import type {
   Choice,
@@ -19,35 +19,35 @@ import type { Script, Step } from './script.ts'
 import { bytes, chunk, close, end, gate, head, reset, script, scripted, toBytes, wait } from './script.ts'
 
 export interface AnswerOptions {
-  /** That of the request's path unless told. */
+  /** By default the dialect of the request's path. */
   readonly dialect?: Dialect
-  /** Left out: words are counted, and a stream tells them if it was asked to. Given: told in any case. */
+  /** By default words are counted, and a stream reports them if the request asks for usage. A given usage is always sent. */
   readonly usage?: Counts | RawJson | 'missing'
   readonly usageOfPiece?: (piece: number) => Counts | RawJson
   readonly finish?: Finish
   readonly toolCall?: ToolCall
-  /** Several at once. */
+  /** Several tool calls in one answer. */
   readonly toolCalls?: readonly ToolCall[]
-  /** What is thought before the answer; a text gets a state of ours. */
+  /** The reasoning before the answer; for a text, a state is issued. */
   readonly reasoning?: Reasoning | string
   readonly refusal?: string
-  /** Further choices say the same. */
+  /** The number of choices, all with the same content. */
   readonly choices?: number
   readonly logprobs?: boolean
   readonly index?: number
-  /** From which its ids are made; that of the request unless told. */
+  /** The number from which ids are made; by default that of the request. */
   readonly ordinal?: number
 }
 
-/** How the last part of a stream goes. */
+/** The last steps of a stream. */
 export type Ending = readonly Step[]
 
 const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'transfer-encoding': 'chunked' }
 export const streamHead: Step = head(200, streamHeaders)
 
-const wireFor = (request: ReceivedRequest, options: AnswerOptions): Dialect => options.dialect ?? dialectOf(request)
+const dialectFor = (request: ReceivedRequest, options: AnswerOptions): Dialect => options.dialect ?? dialectOf(request)
 
-function choiceOf(pieces: Iterable<string>, options: AnswerOptions): Choice {
+function buildChoice(pieces: Iterable<string>, options: AnswerOptions): Choice {
   const { refusal, reasoning } = options
   const toolCalls = options.toolCalls ?? (options.toolCall && [options.toolCall])
   const finish = toolCalls ? 'tool_calls' : refusal === undefined ? 'stop' : 'content_filter'
@@ -61,10 +61,10 @@ function choiceOf(pieces: Iterable<string>, options: AnswerOptions): Choice {
   }
 }
 
-/** The reply that a script gives to this request. */
+/** Builds the reply of a script to this request. */
 export function replyTo(request: ReceivedRequest, pieces: Iterable<string>, options: AnswerOptions = {}): Reply {
-  const asked = wireFor(request, options).read(request)
-  const choice = choiceOf(pieces, options)
+  const asked = dialectFor(request, options).read(request)
+  const choice = buildChoice(pieces, options)
   const count = options.choices ?? 1
   const usage = options.usage ?? { input: asked.promptWords, output: wordsOf(choice) * count }
   return {
@@ -78,16 +78,16 @@ export function replyTo(request: ReceivedRequest, pieces: Iterable<string>, opti
   }
 }
 
-/** The events of a stream as this request would get them; the usage stays out if nobody wants it. */
+/** The events of a stream for this request, without usage if the request does not ask for it. */
 export function framesTo(request: ReceivedRequest, pieces: Iterable<string>, options: AnswerOptions = {}) {
-  const dialect = wireFor(request, options)
-  const told = options.usage !== undefined || dialect.read(request).usageAsked
-  return dialect.frames(replyTo(request, pieces, told ? options : { ...options, usage: 'missing' }))
+  const dialect = dialectFor(request, options)
+  const hasUsage = options.usage !== undefined || dialect.read(request).usageAsked
+  return dialect.frames(replyTo(request, pieces, hasUsage ? options : { ...options, usage: 'missing' }))
 }
 
-/** A good answer as one piece of text, in the form that the request asks for. */
+/** The body of a good answer, whole or as a stream, as the request asks for. */
 export function bodyTo(request: ReceivedRequest, text: string, options: AnswerOptions = {}) {
-  const dialect = wireFor(request, options)
+  const dialect = dialectFor(request, options)
   if (!dialect.read(request).stream) {
     return { contentType: 'application/json', body: toBytes(dialect.plain(replyTo(request, [text], options))) }
   }
@@ -105,29 +105,29 @@ export function* frameSteps(frames: Iterable<Frame>): Iterable<Step> {
   for (const frame of frames) yield chunk(sse(frame))
 }
 
-/** As the request asks: whole, or as a stream. */
+/** A good answer, whole or as a stream, as the request asks for. */
 export function answer(text: string, options: AnswerOptions = {}): Script {
   const [whole, stream] = [plain(text, options), streamed([text], options)]
-  return scripted(request => (wireFor(request, options).read(request).stream ? stream : whole).steps(request))
+  return scripted(request => (dialectFor(request, options).read(request).stream ? stream : whole).steps(request))
 }
 
-/** Whole, whatever was asked. */
+/** A whole answer, even if the request asks for a stream. */
 export function plain(text: string, options: AnswerOptions = {}): Script {
-  return scripted(request => jsonAnswer(200, wireFor(request, options).plain(replyTo(request, [text], options))))
+  return scripted(request => jsonAnswer(200, dialectFor(request, options).plain(replyTo(request, [text], options))))
 }
 
 export function toolCall(call: ToolCall, options: AnswerOptions = {}): Script {
   return answer('', { ...options, toolCall: call })
 }
 
-/** A stream, whatever was asked: one event for each piece. */
+/** A stream with one event for each piece, even if the request does not ask for a stream. */
 export function streamed(pieces: Iterable<string>, options: AnswerOptions = {}): Script {
   return streamThrough(frames => frames, pieces, options)
 }
 
 type FrameChange = (frames: Iterable<Frame>, request: ReceivedRequest) => Iterable<Frame>
 
-/** A stream whose events are changed on their way: left out, doubled, put in another order. */
+/** A stream whose events are changed before they are sent: left out, doubled, put in another order. */
 export function streamThrough(
   change: FrameChange,
   pieces: Iterable<string>,
@@ -144,40 +144,40 @@ export function* only(kinds: readonly Frame['kind'][], frames: Iterable<Frame>):
   for (const frame of frames) if (kinds.includes(frame.kind)) yield frame
 }
 
-/** The head and the first piece at once; each further piece when its gate opens, and the rest after the last gate. */
+/** Sends the head and the first piece at once, each further piece when its gate opens, and the rest after the last gate. */
 export function pausedStream(
   pieces: readonly string[],
   gates: Promise<unknown> | readonly Promise<unknown>[],
   options: AnswerOptions = {},
 ): Script {
-  const waiting = gates instanceof Promise ? [gates] : gates
+  const gateList = gates instanceof Promise ? [gates] : gates
   return scripted(function* steps(request) {
     let passed = 0
     yield streamHead
     for (const frame of framesTo(request, pieces, options)) {
-      const next = frame.kind === 'piece' ? waiting[passed++ - 1] : undefined
+      const next = frame.kind === 'piece' ? gateList[passed++ - 1] : undefined
       if (next) yield gate(next)
-      // Without a second piece the gates stand before the finish.
-      if (frame.kind === 'finish') for (const left of waiting.slice(Math.max(passed - 1, 0))) yield gate(left)
+      // Gates without a piece of their own delay the finish event.
+      if (frame.kind === 'finish') for (const left of gateList.slice(Math.max(passed - 1, 0))) yield gate(left)
       yield chunk(sse(frame))
     }
     yield end
   })
 }
 
-const openingKinds = ['open', 'piece'] as const
+const OPENING_KINDS = ['open', 'piece'] as const
 
-/** Breaks off after the pieces: FIN, without finish, terminal event or terminating chunk. */
+/** Closes the socket after the pieces, without finish event, last event or last chunk. */
 export function truncatedStream(pieces: Iterable<string> = ['He', 'llo'], options: AnswerOptions = {}): Script {
-  return streamThrough(frames => only(openingKinds, frames), pieces, { ...options, ending: [close] })
+  return streamThrough(frames => only(OPENING_KINDS, frames), pieces, { ...options, ending: [close] })
 }
 
-/** Finishes, and the HTTP body ends well, but the terminal event is missing. */
+/** A complete HTTP body with a finish event, but without the last event of the dialect. */
 export function streamWithoutDone(pieces: Iterable<string> = ['He', 'llo'], options: AnswerOptions = {}): Script {
   return streamThrough(frames => only(['open', 'piece', 'finish', 'usage'], frames), pieces, options)
 }
 
-/** Says an error after the pieces and ends the body. */
+/** Sends an error event after the pieces and ends the body. */
 export function errorMidStream(
   pieces: Iterable<string> = ['He', 'llo'],
   error: SaidError = { message: 'The server had an error while processing your request.', type: 'server_error' },
@@ -185,8 +185,8 @@ export function errorMidStream(
 ): Script {
   return streamThrough(
     function* failing(frames, request) {
-      yield* only(openingKinds, frames)
-      yield wireFor(request, options).errorFrame(error)
+      yield* only(OPENING_KINDS, frames)
+      yield dialectFor(request, options).errorFrame(error)
     },
     pieces,
     options,
@@ -194,19 +194,19 @@ export function errorMidStream(
 }
 
 export function resetMidStream(pieces: Iterable<string> = ['He', 'llo'], options: AnswerOptions = {}): Script {
-  return streamThrough(frames => only(openingKinds, frames), pieces, { ...options, ending: [wait(0), reset] })
+  return streamThrough(frames => only(OPENING_KINDS, frames), pieces, { ...options, ending: [wait(0), reset] })
 }
 
 export interface FailOptions {
-  /** That of the request's path unless told. */
+  /** By default the dialect of the request's path. */
   readonly dialect?: Dialect
   readonly error?: SaidError
-  /** As it stands in the header: seconds, a date, or nonsense. */
+  /** The value of the header: seconds, a date, or nonsense. */
   readonly retryAfter?: string
   readonly headers?: Readonly<Record<string, string>>
 }
 
-const errorTypes: Readonly<Record<number, string>> = {
+const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
   401: 'invalid_request_error',
   403: 'invalid_request_error',
@@ -216,18 +216,18 @@ const errorTypes: Readonly<Record<number, string>> = {
 
 /** An error status with a body in the provider's shape. */
 export function fail(status: number, options: FailOptions = {}): Script {
-  const said = { message: `The upstream answers ${status}.`, type: errorTypes[status] ?? 'server_error' }
-  const error = { status, ...(options.error ?? said) }
+  const defaultError = { message: `The upstream answers ${status}.`, type: TYPE_BY_STATUS[status] ?? 'server_error' }
+  const error = { status, ...(options.error ?? defaultError) }
   const retry = options.retryAfter === undefined ? {} : { 'retry-after': options.retryAfter }
   return scripted(request =>
-    jsonAnswer(status, wireFor(request, options).error(error), { ...retry, ...options.headers }),
+    jsonAnswer(status, dialectFor(request, options).error(error), { ...retry, ...options.headers }),
   )
 }
 
-/** Takes the request and never says anything. */
+/** Reads the request and never answers. */
 export const silence = (): Script => script()
 
-/** Bytes that are no HTTP. */
+/** Sends bytes that are not HTTP. */
 export const garbage = (): Script => script(bytes('\x16\x03\x01 this is not HTTP \x00\xff\r\n\r\n'), close)
 
 export const resetAfterRequest = (): Script => script(reset)

@@ -1,4 +1,4 @@
-// Bytes that arrived and were not read yet. One reader waits, one writer pushes.
+// A queue of bytes that have arrived and are not read yet, for one reader and one writer.
 
 export class ByteQueue {
   #pieces: Buffer[] = []
@@ -21,7 +21,7 @@ export class ByteQueue {
     this.#wake?.()
   }
 
-  /** Exactly so many bytes; undefined when the end came first. */
+  /** Takes exactly this many bytes; undefined if the end comes first. */
   async take(count: number): Promise<Buffer | undefined> {
     while (this.#length < count) {
       if (this.#ended) return undefined
@@ -30,7 +30,7 @@ export class ByteQueue {
     return this.#cut(count)
   }
 
-  /** Everything through the marker; undefined when the end came first. */
+  /** Takes everything up to and including the marker; undefined if the end comes first. */
   async takeThrough(marker: string, bytesMax: number): Promise<Buffer | 'too_long' | undefined> {
     for (;;) {
       const found = this.#joined().indexOf(marker, 0, 'latin1')

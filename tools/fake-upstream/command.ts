@@ -1,5 +1,5 @@
-// weir fake-upstream: a provider that speaks every dialect on one port and commits the fault it is told to, so that bad
-// days can be rehearsed with a gateway of one's own. Whatever is sent to it, it bills nobody and keeps nothing.
+// weir fake-upstream: a provider that speaks every dialect on one port and commits a chosen fault, so that operators can
+// rehearse failures with their own gateway. It bills nothing and stores nothing.
 
 import { isIP } from 'node:net'
 import { parseArgs } from 'node:util'
@@ -17,24 +17,24 @@ import { Rehearsal } from './rehearsal.ts'
 import type { ReceivedRequest } from './request.ts'
 import { startFakeUpstream } from './server.ts'
 
-type Say = (line: string) => void
+type PrintLine = (line: string) => void
 
 export const usage =
   'fake-upstream [--fault F14] [--every n] [--dialect name] [--scale 0.01] [--port n] [--host address] [--list]'
 
-interface Wanted {
+interface CommandOptions {
   readonly host: string
   readonly port: number
   readonly fault: FaultId | undefined
-  /** One of those with that id; else all of them in turn. */
+  /** One of the faults with that id; undefined: all of them in turn. */
   readonly name: string | undefined
   readonly dialect: Dialect | undefined
   readonly every: number
   readonly settings: FaultSettings
 }
 
-/** Runs until it is asked to stop. */
-export async function fakeUpstream(args: readonly string[], say: Say): Promise<void> {
+/** Runs until it gets a signal to stop. */
+export async function fakeUpstream(args: readonly string[], print: PrintLine): Promise<void> {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -47,23 +47,23 @@ export async function fakeUpstream(args: readonly string[], say: Say): Promise<v
       list: { type: 'boolean' },
     },
   })
-  const wanted: Wanted = {
+  const options: CommandOptions = {
     host: readHost(values.host),
     port: readNumber('--port', values.port ?? '0', isPort),
     ...readFault(values.fault),
     dialect: readDialect(values.dialect),
     every: readNumber('--every', values.every ?? '1', every => Number.isInteger(every) && every > 0),
-    settings: scaled(readNumber('--scale', values.scale ?? '1', scale => scale > 0 && scale <= 1)),
+    settings: scaleTimes(readNumber('--scale', values.scale ?? '1', scale => scale > 0 && scale <= 1)),
   }
-  if (values.list) return list(wanted, say)
-  const asked = untilAsked()
-  const running = await open(wanted, say)
-  await asked
+  if (values.list) return printFaults(options, print)
+  const stopSignal = waitForSignal()
+  const running = await open(options, print)
+  await stopSignal
   await running.stop()
 }
 
-/** Whoever reads that it listens may ask it to stop the moment after. */
-function untilAsked(): Promise<void> {
+/** Must be called before the command prints its address, because a signal may follow at once. */
+function waitForSignal(): Promise<void> {
   return new Promise<void>(resolve => {
     process.on('SIGTERM', () => resolve())
     process.on('SIGINT', () => resolve())
@@ -85,107 +85,107 @@ function readNumber(option: string, text: string, fits: (value: number) => boole
 
 function readDialect(name: string | undefined): Dialect | undefined {
   if (name === undefined) return undefined
-  const dialect = dialects.find(one => one.name === name)
+  const dialect = dialects.find(dialect => dialect.name === name)
   if (dialect !== undefined) return dialect
-  throw new UsageProblem(`There is no dialect ${name}: say ${dialects.map(one => one.name).join(', ')}`)
+  throw new UsageProblem(`There is no dialect ${name}. Dialects: ${dialects.map(dialect => dialect.name).join(', ')}`)
 }
 
-/** An id, or an id and one of its names. */
-function readFault(text: string | undefined): Pick<Wanted, 'fault' | 'name'> {
+/** Reads the id of a fault, or the id and one of its names. */
+function readFault(text: string | undefined): Pick<CommandOptions, 'fault' | 'name'> {
   if (text === undefined) return { fault: undefined, name: undefined }
   const [, id = '', name] = /^(\S+)(?:\s+(.+))?$/.exec(text.trim()) ?? []
   if (!isFaultId(id)) throw new UsageProblem(`There is no fault ${text}. See: weir fake-upstream --list`)
-  if (name !== undefined && !namesOf(id).includes(name)) {
-    throw new UsageProblem(`${id} has no ${name}, but: ${namesOf(id).join('; ')}`)
+  if (name !== undefined && !listFaultNames(id).includes(name)) {
+    throw new UsageProblem(`${id} has no variant ${name}. Variants: ${listFaultNames(id).join('; ')}`)
   }
   return { fault: id, name }
 }
 
-/** Sizes stay as they are: a large answer that is a hundred times smaller is no fault. */
-function scaled(scale: number): FaultSettings {
+/** Scales times only: a large answer that is a hundred times smaller would be no fault. */
+function scaleTimes(scale: number): FaultSettings {
   const { deadlineMs, idleMs, byteMs } = realFaultSettings
-  const times = { deadlineMs: deadlineMs * scale, idleMs: idleMs * scale, byteMs: byteMs * scale }
-  return { ...realFaultSettings, ...times }
+  const scaledTimes = { deadlineMs: deadlineMs * scale, idleMs: idleMs * scale, byteMs: byteMs * scale }
+  return { ...realFaultSettings, ...scaledTimes }
 }
 
-/** In all dialects, each once. */
-function faultsOf(id: FaultId): readonly Fault[] {
+/** The faults with this id in all dialects, each once. */
+function listFaults(id: FaultId): readonly Fault[] {
   const all = [...placedFaults, ...dialects.flatMap(dialect => buildFaults(dialect))].filter(fault => fault.id === id)
   return all.filter(({ name }, at) => all.findIndex(other => other.name === name) === at)
 }
 
-const namesOf = (id: FaultId): readonly string[] => faultsOf(id).map(({ name }) => name)
+const listFaultNames = (id: FaultId): readonly string[] => listFaults(id).map(({ name }) => name)
 
-const calls: Readonly<Record<Fault['asks'], string>> = { plain: 'whole', stream: 'streamed', either: 'all' }
+const CALLS_BY_FORM: Readonly<Record<Fault['asks'], string>> = { plain: 'whole', stream: 'streamed', either: 'all' }
 
-function list({ fault: wanted, dialect }: Wanted, say: Say): void {
+function printFaults({ fault: options, dialect }: CommandOptions, print: PrintLine): void {
   const rows = faultIds
-    .filter(id => wanted === undefined || id === wanted)
-    .flatMap(id => faultsOf(id))
-    .filter(fault => dialect === undefined || fault.by === 'place' || isIn(dialect, fault))
-  const shown = rows.map(({ id, name, asks, does }) => ({ fault: id, name, calls: calls[asks], does }))
-  for (const line of tableLines(shown)) say(line)
+    .filter(id => options === undefined || id === options)
+    .flatMap(id => listFaults(id))
+    .filter(fault => dialect === undefined || fault.by === 'place' || canCommit(dialect, fault))
+  const shown = rows.map(({ id, name, asks, does }) => ({ fault: id, name, calls: CALLS_BY_FORM[asks], does }))
+  for (const line of tableLines(shown)) print(line)
 }
 
-const isIn = (dialect: Dialect, { id, name }: Fault): boolean =>
+const canCommit = (dialect: Dialect, { id, name }: Fault): boolean =>
   buildFaults(dialect).some(fault => fault.id === id && fault.name === name)
 
-type Running = Pick<FaultyPlace, 'origin' | 'nameServer' | 'stop'>
+type RunningUpstream = Pick<FaultyPlace, 'origin' | 'nameServer' | 'stop'>
 
-async function open(wanted: Wanted, say: Say): Promise<Running> {
-  const placed = placedFaults.find(({ id, name }) => id === wanted.fault && (wanted.name ?? name) === name)
-  if (placed !== undefined && wanted.every !== 1) {
-    throw new UsageProblem(`${placed.id} befalls a whole address, so every call to it: leave --every out`)
+async function open(options: CommandOptions, print: PrintLine): Promise<RunningUpstream> {
+  const addressFault = placedFaults.find(({ id, name }) => id === options.fault && (options.name ?? name) === name)
+  if (addressFault !== undefined && options.every !== 1) {
+    throw new UsageProblem(`${addressFault.id} affects a whole address, and so every call to it: leave out --every`)
   }
   try {
-    const running = await (placed === undefined ? serve(wanted, say) : placed.open(wanted))
-    const commits = placed === undefined ? titleOf(wanted) : `${placed.id} ${placed.name}`
-    greet(running, commits, say)
+    const running = await (addressFault === undefined ? serve(options, print) : addressFault.open(options))
+    const faultTitle = addressFault === undefined ? describeFault(options) : `${addressFault.id} ${addressFault.name}`
+    printInstructions(running, faultTitle, print)
     return running
   } catch (fault) {
-    throw new Problem(`Cannot listen on ${wanted.host}:${wanted.port}: ${(fault as Error).message}`)
+    throw new Problem(`Cannot listen on ${options.host}:${options.port}: ${(fault as Error).message}`)
   }
 }
 
-const titleOf = ({ fault, name, every }: Wanted): string | undefined =>
+const describeFault = ({ fault, name, every }: CommandOptions): string | undefined =>
   fault && `${fault} ${name ?? kinds[fault].title}${every === 1 ? '' : `, once in ${every} calls`}`
 
-async function serve(wanted: Wanted, say: Say): Promise<Running> {
-  const upstream = await startFakeUpstream({ host: wanted.host, port: wanted.port, keepRequests: 0 })
-  const { fault: id, name } = wanted
+async function serve(options: CommandOptions, print: PrintLine): Promise<RunningUpstream> {
+  const upstream = await startFakeUpstream({ host: options.host, port: options.port, keepRequests: 0 })
+  const { fault: id, name } = options
   if (id !== undefined) {
-    const tables = new Map(dialects.map(dialect => [dialect.name, buildFaults(dialect, wanted.settings)]))
+    const tables = new Map(dialects.map(dialect => [dialect.name, buildFaults(dialect, options.settings)]))
     const rehearsal = new Rehearsal({
-      dialect: wanted.dialect, every: wanted.every,
-      names: name === undefined ? namesOf(id) : [name],
+      dialect: options.dialect, every: options.every,
+      names: name === undefined ? listFaultNames(id) : [name],
       faultIn: (dialect, wantedName) =>
         tables.get(dialect.name)?.find(fault => fault.id === id && fault.name === wantedName),
-      onCall: (request, fault) => say(callLine(request, fault)),
+      onCall: (request, fault) => print(describeCall(request, fault)),
     })
     upstream.decideBy((at, request) => rehearsal.decide(at, request))
   }
   return { origin: upstream.url, stop: () => upstream.stop() }
 }
 
-function callLine(request: ReceivedRequest | undefined, fault: ScriptedFault | undefined): string {
+function describeCall(request: ReceivedRequest | undefined, fault: ScriptedFault | undefined): string {
   const what = request === undefined ? 'a connection' : `${request.method} ${request.path.replace(/\?.*$/, '')}`
   return `${what}: ${fault === undefined ? 'answered' : `${fault.id} ${fault.name}`}`
 }
 
-/** The variables that vendors' own tools read, whatever the providers are called here. */
-const VENDORS = ['OPENAI', 'ANTHROPIC', 'GEMINI', 'ARK']
+/** The prefixes of the environment variables that vendors' own tools read. */
+const VENDOR_PREFIXES = ['OPENAI', 'ANTHROPIC', 'GEMINI', 'ARK']
 
-function greet({ origin, nameServer }: Running, fault: string | undefined, say: Say): void {
-  const named = VENDORS.map(vendor => `${vendor}_BASE_URL`)
-  const moved = readProviders([]).filter(({ baseUrlEnv }) => named.includes(baseUrlEnv))
-  say(`The fake upstream is at ${origin}`)
-  say(fault === undefined ? 'It answers well.' : `It commits ${fault}.`)
+function printInstructions({ origin, nameServer }: RunningUpstream, fault: string | undefined, print: PrintLine): void {
+  const vendorEnvNames = VENDOR_PREFIXES.map(vendor => `${vendor}_BASE_URL`)
+  const providers = readProviders([]).filter(({ baseUrlEnv }) => vendorEnvNames.includes(baseUrlEnv))
+  print(`The fake upstream is at ${origin}`)
+  print(fault === undefined ? 'It commits no fault.' : `It commits ${fault}.`)
   if (nameServer !== undefined) {
-    say(`The gateway's machine must ask ${nameServer} for names, which resolvers do at port 53: see --host and --port.`)
+    print(`The gateway's machine must use the name server ${nameServer}. Resolvers use port 53: see --host and --port.`)
   }
-  say('\nStart the gateway with one of these, and a key that may be anything:\n')
-  for (const { baseUrl, baseUrlEnv, keyEnv } of moved) {
-    say(`  ${baseUrlEnv}=${origin}${new URL(baseUrl).pathname} ${keyEnv}=fake`)
+  print('\nStart the gateway with one of these settings. The key may be any text:\n')
+  for (const { baseUrl, baseUrlEnv, keyEnv } of providers) {
+    print(`  ${baseUrlEnv}=${origin}${new URL(baseUrl).pathname} ${keyEnv}=fake`)
   }
-  say('')
+  print('')
 }

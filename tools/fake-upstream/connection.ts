@@ -1,4 +1,4 @@
-// One socket of the fake upstream: reads its requests one after the other and runs a script for each.
+// One socket of the fake upstream: reads its requests one by one and runs a script for each.
 
 import type { Socket } from 'node:net'
 import { ByteQueue } from './byte-queue.ts'
@@ -16,13 +16,13 @@ import type { ReceivedRequest } from './request.ts'
 import { emptyBody } from './request.ts'
 import type { Script, Start, Step } from './script.ts'
 
-/** Of what came and was not read yet; more than any bound of a body, so that a refusal can be said first. */
-const unreadBytesMax = headBytesMax + bodyBytesMaxDefault
-const writeBytesMax = 64 * 1024
-/** Steps that run before others get their turn, because tests have the client in the same process. */
-const stepsAtOnceMax = 64
+/** The bound on bytes that are not read yet. It is above the bound on bodies, so that a refusal can be sent first. */
+const UNREAD_BYTES_MAX = headBytesMax + bodyBytesMaxDefault
+const WRITE_BYTES_MAX = 64 * 1024
+/** How many steps run before other work of the process may run: tests have their client in the same process. */
+const STEPS_AT_ONCE_MAX = 64
 
-/** What a connection asks of the server it belongs to. */
+/** What a connection needs from its server. */
 export interface ConnectionHost {
   readonly bodyBytesMax: number
   takePlanned(at: Start, request: ReceivedRequest | undefined): Script | undefined
@@ -31,8 +31,8 @@ export interface ConnectionHost {
   noteRequest(request: ReceivedRequest): void
 }
 
-/** The end of a connection, as its requests see it. They hold it and not the reverse: a kept socket keeps no bodies. */
-interface Closing {
+/** The end of a connection. Requests refer to it, and not to the connection, so that an open socket keeps no bodies. */
+interface ConnectionEnd {
   readonly promise: Promise<void>
   atMs: number | undefined
 }
@@ -44,14 +44,14 @@ class SocketRequest implements ReceivedRequest {
   readonly path: string
   readonly headers: ReadonlyMap<string, string>
   readonly rawHead: string
-  readonly #closing: Closing
+  readonly #ending: ConnectionEnd
   body: Uint8Array = emptyBody
   bytesWritten = 0
 
-  constructor(origin: { ordinal: number; connection: number; closing: Closing }, head: RequestHead | undefined) {
+  constructor(origin: { ordinal: number; connection: number; closing: ConnectionEnd }, head: RequestHead | undefined) {
     this.ordinal = origin.ordinal
     this.connection = origin.connection
-    this.#closing = origin.closing
+    this.#ending = origin.closing
     this.method = head?.method ?? ''
     this.path = head?.path ?? ''
     this.headers = head?.headers ?? new Map()
@@ -59,11 +59,11 @@ class SocketRequest implements ReceivedRequest {
   }
 
   get closed(): Promise<void> {
-    return this.#closing.promise
+    return this.#ending.promise
   }
 
   get closedAtMs(): number | undefined {
-    return this.#closing.atMs
+    return this.#ending.atMs
   }
 
   json(): unknown {
@@ -77,22 +77,22 @@ export class Connection {
   readonly #number: number
   readonly #input = new ByteQueue()
   readonly #gone = Promise.withResolvers<void>()
-  readonly #closing: Closing = { promise: this.#gone.promise, atMs: undefined }
+  readonly #ending: ConnectionEnd = { promise: this.#gone.promise, atMs: undefined }
   #isGone = false
   #isRefused = false
-  /** Whether an answer has begun and not ended; a second head would be read as its body. */
-  #hasSpoken = false
+  /** Whether an answer has begun and not ended; the client would read a second head as its body. */
+  #hasBegunAnswer = false
   #wake: (() => void) | undefined
 
   constructor(socket: Socket, host: ConnectionHost, number: number) {
     this.#socket = socket
     this.#host = host
     this.#number = number
-    socket.on('data', (data: Buffer) => this.#keep(data))
-    // A FIN of the client counts as its going away: none of the clients we serve closes one half only.
+    socket.on('data', (data: Buffer) => this.#receive(data))
+    // A FIN of the client counts as a disconnect: no client of this server closes one direction only.
     socket.on('end', () => this.drop())
-    socket.on('error', () => this.#leave())
-    socket.on('close', () => this.#leave())
+    socket.on('error', () => this.#end())
+    socket.on('close', () => this.#end())
   }
 
   get gone(): Promise<void> {
@@ -101,7 +101,7 @@ export class Connection {
 
   drop(): void {
     this.#socket.destroy()
-    this.#leave()
+    this.#end()
   }
 
   async serve(): Promise<void> {
@@ -114,14 +114,14 @@ export class Connection {
 
   #refuse(fault: unknown): void {
     if (this.#isGone) return
-    // The rest of the request is read and forgotten: a socket closed with bytes unread would lose the answer.
+    // The rest of the request is read and dropped: a socket that is closed with unread bytes would lose the answer.
     this.#isRefused = true
-    if (this.#hasSpoken) return void this.#socket.resetAndDestroy()
-    const words = fault instanceof Error ? fault.message : 'a script threw'
-    const unreadable = fault instanceof UnreadableRequest
-    const type = unreadable ? 'invalid_request_error' : 'fake_upstream_error'
-    const body = Buffer.from(chatWire.error({ message: `fake upstream: ${words}`, type }))
-    const head = headBytes(unreadable ? fault.status : 500, [
+    if (this.#hasBegunAnswer) return void this.#socket.resetAndDestroy()
+    const message = fault instanceof Error ? fault.message : 'a script threw'
+    const isUnreadable = fault instanceof UnreadableRequest
+    const type = isUnreadable ? 'invalid_request_error' : 'fake_upstream_error'
+    const body = Buffer.from(chatWire.error({ message: `fake upstream: ${message}`, type }))
+    const head = headBytes(isUnreadable ? fault.status : 500, [
       ['content-type', 'application/json'],
       ['content-length', String(body.length)],
       ['connection', 'close'],
@@ -131,11 +131,11 @@ export class Connection {
 
   async #serveAll(): Promise<void> {
     const atAccept = this.#host.takePlanned('accept', undefined)
-    if (atAccept) return void (await this.#run(atAccept, this.#request(undefined)))
+    if (atAccept) return void (await this.#run(atAccept, this.#createRequest(undefined)))
     for (;;) {
       const head = await readRequestHead(this.#input)
       if (!head) return
-      const request = this.#request(head)
+      const request = this.#createRequest(head)
       const atHead = this.#host.takePlanned('head', request)
       if (!atHead) {
         if (head.expectsContinue) this.#socket.write(headBytes(100, []))
@@ -146,17 +146,17 @@ export class Connection {
       this.#host.noteRequest(request)
       const script = atHead ?? this.#host.takePlanned('request', request) ?? this.#host.scriptFor(request)
       if ((await this.#run(script, request)) === 'left') return
-      // Where a body was not read, nobody knows where the next request begins.
+      // If the body was not read, the start of the next request is not known.
       if (!head.keepAlive || atHead) return void this.#socket.end()
     }
   }
 
-  #request(head: RequestHead | undefined): SocketRequest {
+  #createRequest(head: RequestHead | undefined): SocketRequest {
     const ordinal = head ? this.#host.nextOrdinal() : 0
-    return new SocketRequest({ ordinal, connection: this.#number, closing: this.#closing }, head)
+    return new SocketRequest({ ordinal, connection: this.#number, closing: this.#ending }, head)
   }
 
-  /** 'ended' when the answer is whole and the socket can take another request. */
+  /** Returns 'ended' if the answer is complete and the socket can take another request. */
   async #run(script: Script, request: SocketRequest): Promise<'ended' | 'left'> {
     let chunked = false
     let steps = 0
@@ -165,17 +165,17 @@ export class Connection {
       if (step.kind === 'head') chunked = promisesChunks(step)
       if (step.kind === 'end') {
         if (chunked) await this.#write(lastChunk, request)
-        this.#hasSpoken = false
+        this.#hasBegunAnswer = false
         return 'ended'
       }
-      await this.#take(step, request)
+      await this.#runStep(step, request)
       if (step.kind === 'close' || step.kind === 'reset') return 'left'
-      if (++steps % stepsAtOnceMax === 0) await this.#until(go => setImmediate(go))
+      if (++steps % STEPS_AT_ONCE_MAX === 0) await this.#until(proceed => setImmediate(proceed))
     }
     return 'left'
   }
 
-  #take(step: Exclude<Step, { kind: 'end' }>, request: SocketRequest): Promise<void> | void {
+  #runStep(step: Exclude<Step, { kind: 'end' }>, request: SocketRequest): Promise<void> | void {
     switch (step.kind) {
       case 'head':
         return this.#write(headBytes(step.status, step.headers), request)
@@ -186,7 +186,7 @@ export class Connection {
       case 'wait':
         return this.#wait(step.ms)
       case 'gate':
-        return this.#until(go => void step.opens.then(go, go))
+        return this.#until(proceed => void step.opens.then(proceed, proceed))
       case 'reading':
         return void (step.on ? this.#socket.resume() : this.#socket.pause())
       case 'close':
@@ -198,35 +198,35 @@ export class Connection {
     }
   }
 
-  /** Waits for the client to take what we write, so that a gateway that holds back is seen to do so. */
+  /** Waits until the client reads, so that a test can see whether the gateway applies backpressure. */
   #write(data: Uint8Array, request: SocketRequest): Promise<void> | void {
-    if (data.length <= writeBytesMax) return this.#writePiece(data, request)
+    if (data.length <= WRITE_BYTES_MAX) return this.#writePiece(data, request)
     return this.#writeLong(data, request)
   }
 
   async #writeLong(data: Uint8Array, request: SocketRequest): Promise<void> {
-    for (let at = 0; at < data.length; at += writeBytesMax) {
-      await this.#writePiece(data.subarray(at, at + writeBytesMax), request)
+    for (let at = 0; at < data.length; at += WRITE_BYTES_MAX) {
+      await this.#writePiece(data.subarray(at, at + WRITE_BYTES_MAX), request)
     }
   }
 
   #writePiece(piece: Uint8Array, request: SocketRequest): Promise<void> | void {
     if (this.#isGone) return
-    this.#hasSpoken = true
+    this.#hasBegunAnswer = true
     const room = this.#socket.write(piece, error => {
       if (!error) request.bytesWritten += piece.length
     })
-    if (!room) return this.#until(go => this.#socket.once('drain', go))
+    if (!room) return this.#until(proceed => this.#socket.once('drain', proceed))
   }
 
   async #wait(ms: number): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined
-    await this.#until(go => (timer = setTimeout(go, ms)))
+    await this.#until(proceed => (timer = setTimeout(proceed, ms)))
     clearTimeout(timer)
   }
 
-  /** Every wait ends when the client goes away. */
-  async #until(arm: (go: () => void) => unknown): Promise<void> {
+  /** Every wait ends when the client disconnects. */
+  async #until(arm: (proceed: () => void) => unknown): Promise<void> {
     if (this.#isGone) return
     await new Promise<void>(resolve => {
       this.#wake = resolve
@@ -235,16 +235,16 @@ export class Connection {
     this.#wake = undefined
   }
 
-  #keep(data: Buffer): void {
+  #receive(data: Buffer): void {
     if (this.#isRefused) return
-    if (this.#input.length + data.length > unreadBytesMax) return this.drop()
+    if (this.#input.length + data.length > UNREAD_BYTES_MAX) return this.drop()
     this.#input.push(data)
   }
 
-  #leave(): void {
+  #end(): void {
     if (this.#isGone) return
     this.#isGone = true
-    this.#closing.atMs = performance.now()
+    this.#ending.atMs = performance.now()
     this.#input.end()
     this.#gone.resolve()
     this.#wake?.()

@@ -1,5 +1,5 @@
-// What the fake upstream answers when nothing was planned: a small provider that speaks every dialect on one port, each
-// on its own paths, and is as strict as the real ones. The models are in demo-models.ts.
+// The answers of the fake upstream if no script is planned: a small provider that speaks every dialect on one port, each
+// on its own paths, and is as strict as the real ones. Its models are in demo-models.ts.
 
 import { frameSteps, jsonAnswer, streamHead } from './answers.ts'
 import { findCountProblem } from './anthropic-messages/problem.ts'
@@ -21,28 +21,28 @@ import type { Script, Step } from './script.ts'
 import { chunk, end, head, script, scripted, wait } from './script.ts'
 import { shaped, waitBetween } from './shapes.ts'
 
-const slowChunkMs = 50
-const slowAnswerMs = 500
+const SLOW_CHUNK_MS = 50
+const SLOW_ANSWER_MS = 500
 
 type Refuse = (problem: Problem) => Script
 
-/** What an answer may need beside the request. */
-interface Kit {
+/** What a handler may need besides the request. */
+interface HandlerContext {
   readonly dialect: Dialect
   readonly refuse: Refuse
 }
 
-type Handler = (request: ReceivedRequest, kit: Kit) => Script | undefined
+type Handler = (request: ReceivedRequest, context: HandlerContext) => Script | undefined
 
 const json = (body: object): Script => script(...jsonAnswer(200, JSON.stringify(body)))
 
-/** Takes the refusal alone. */
-const plainly =
+/** Makes a handler of a function that needs only the refusal. */
+const withRefuse =
   (answer: (request: ReceivedRequest, refuse: Refuse) => Script): Handler =>
   (request, { refuse }) =>
     answer(request, refuse)
 
-function countMessages(request: ReceivedRequest, { dialect, refuse }: Kit): Script {
+function countMessages(request: ReceivedRequest, { dialect, refuse }: HandlerContext): Script {
   const problem = findCountProblem(request)
   return problem ? refuse(problem) : json({ input_tokens: dialect.read(request).promptWords })
 }
@@ -54,43 +54,42 @@ function countGemini(request: ReceivedRequest): Script {
   return json({ totalTokens: readGeminiRequest(request).promptWords + inside })
 }
 
-function generate(request: ReceivedRequest, { dialect }: Kit): Script {
-  const inList = dialect.name === 'gemini' && dialect.read(request).stream && !asksForEvents(request)
+function generate(request: ReceivedRequest, { dialect }: HandlerContext): Script {
+  const asList = dialect.name === 'gemini' && dialect.read(request).stream && !asksForEvents(request)
   const problem = dialect.problem(request)
-  if (problem) return refuseIn(inList ? inListed(dialect) : dialect, problem)
+  if (problem) return writeRefusal(asList ? wrapErrors(dialect) : dialect, problem)
   const asked = dialect.read(request)
-  return speak(dialect, asked, { reply: replyOf(asked, request.ordinal), inList })
+  return writeReply(dialect, asked, replyOf(asked, request.ordinal), asList)
 }
 
-/** Errors of a stream that is a list come in a list. */
-const inListed = (dialect: Dialect): Dialect => ({ ...dialect, error: error => `[${dialect.error(error)}]` })
+/** If a stream is one JSON list, its errors are in a list, too. */
+const wrapErrors = (dialect: Dialect): Dialect => ({ ...dialect, error: error => `[${dialect.error(error)}]` })
 
-function refuseIn(dialect: Dialect, problem: Problem): Script {
+function writeRefusal(dialect: Dialect, problem: Problem): Script {
   const { status = 400, ...error } = problem
   return script(...jsonAnswer(status, dialect.error({ type: 'invalid_request_error', status, ...error })))
 }
 
-/** The reply, whole or as a stream, at the pace of the model. */
-function speak(dialect: Dialect, asked: Asked, given: { reply: Reply; inList?: boolean }): Script {
-  const slow = asked.model === 'slow'
-  const { reply, inList = false } = given
+/** Writes the reply, whole or as a stream, at the speed of the model. */
+function writeReply(dialect: Dialect, asked: Asked, reply: Reply, asList = false): Script {
+  const isSlow = asked.model === 'slow'
   if (!asked.stream) {
     return scripted(function* whole(): Iterable<Step> {
-      if (slow) yield wait(slowAnswerMs)
+      if (isSlow) yield wait(SLOW_ANSWER_MS)
       yield* jsonAnswer(200, dialect.plain(reply))
     })
   }
   const stream = scripted(function* stream(): Iterable<Step> {
-    yield inList ? listHead : streamHead
-    yield* inList ? listSteps(dialect, reply) : frameSteps(dialect.frames(reply))
+    yield asList ? LIST_HEAD : streamHead
+    yield* asList ? listSteps(dialect, reply) : frameSteps(dialect.frames(reply))
     yield end
   })
-  return slow ? shaped(stream, waitBetween(slowChunkMs)) : stream
+  return isSlow ? shaped(stream, waitBetween(SLOW_CHUNK_MS)) : stream
 }
 
-const listHead = head(200, { 'content-type': 'application/json; charset=UTF-8', 'transfer-encoding': 'chunked' })
+const LIST_HEAD = head(200, { 'content-type': 'application/json; charset=UTF-8', 'transfer-encoding': 'chunked' })
 
-/** One JSON list, written element by element. */
+/** Writes one JSON list, element by element. */
 function* listSteps(dialect: Dialect, reply: Reply): Iterable<Step> {
   let before = '['
   for (const frame of dialect.frames(reply)) {
@@ -100,58 +99,58 @@ function* listSteps(dialect: Dialect, reply: Reply): Iterable<Step> {
   yield chunk('\n]')
 }
 
-/** The answers of one server, with what it remembers. */
+/** The default answers of one server, with its stored responses, tasks and files. */
 export class DefaultAnswers {
   readonly #responses = new Responses()
   readonly #tasks = new Tasks()
   readonly #files = new Files()
-  readonly #routes: readonly (readonly [asks: RegExp, handler: Handler])[]
+  readonly #routes: readonly (readonly [endpoint: RegExp, handler: Handler])[]
 
   constructor() {
-    const responses: Handler = (request, kit) => this.#responses.create(request, this.#speaking(kit))
-    const kept: Handler = (request, kit) => this.#responses.answer(request, this.#speaking(kit))
-    const tasks = plainly((request, refuse) => this.#tasks.answer(request, refuse))
-    const files = plainly((request, refuse) => this.#files.answer(request, refuse))
-    // The first that fits answers. Ark stands before those whose paths end alike.
+    const responses: Handler = (request, context) => this.#responses.create(request, this.#responseContext(context))
+    const stored: Handler = (request, context) => this.#responses.answer(request, this.#responseContext(context))
+    const tasks = withRefuse((request, refuse) => this.#tasks.answer(request, refuse))
+    const files = withRefuse((request, refuse) => this.#files.answer(request, refuse))
+    // The first match answers. Ark's paths come before others with the same ending.
     this.#routes = [
       [/^POST .*\/(chat\/completions|messages)$/, generate],
       [/^POST .*:(generateContent|streamGenerateContent)$/, generate],
       [/^POST .*\/responses$/, responses],
       [/^POST .*\/responses\/input_tokens$/, countInput],
       [/^POST .*\/responses\/compact$/, compact],
-      [/^(GET|DELETE|POST) .*\/responses\/[^/]+(\/(cancel|input_items))?$/, kept],
+      [/^(GET|DELETE|POST) .*\/responses\/[^/]+(\/(cancel|input_items))?$/, stored],
       [/^POST .*\/messages\/count_tokens$/, countMessages],
       [/^POST .*:countTokens$/, countGemini],
-      [/^POST .*:(embedContent|batchEmbedContents)$/, plainly(answerEmbedContent)],
-      [/^POST .*\/api\/v3\/embeddings\/multimodal$/, plainly(answerMultimodal)],
-      [/^POST .*\/api\/v3\/images\/generations$/, plainly(answerArkImages)],
+      [/^POST .*:(embedContent|batchEmbedContents)$/, withRefuse(answerEmbedContent)],
+      [/^POST .*\/api\/v3\/embeddings\/multimodal$/, withRefuse(answerMultimodal)],
+      [/^POST .*\/api\/v3\/images\/generations$/, withRefuse(answerArkImages)],
       [/^(GET|POST|DELETE) .*\/api\/v3\/contents\/generations\/tasks(\/[^/]+)?$/, tasks],
       [/^(GET|POST|DELETE) .*\/api\/v3\/files(\/[^/]+)?$/, files],
-      [/^POST .*\/api\/v3\/tokenization$/, plainly(answerTokenization)],
-      [/^POST .*\/api\/v3\/context\/create$/, plainly(answerContext)],
-      [/^POST .*\/embeddings$/, plainly(answerEmbeddings)],
-      [/^POST .*\/images\/generations$/, plainly(answerGenerations)],
-      [/^POST .*\/images\/edits$/, plainly(answerEdits)],
-      [/^POST .*\/audio\/speech$/, plainly(answerSpeech)],
-      [/^POST .*\/audio\/transcriptions$/, plainly(answerTranscription)],
-      [/^POST .*\/completions$/, plainly(answerCompletions)],
-      [/^POST .*\/moderations$/, plainly(answerModerations)],
-      [/^POST .*\/rerank$/, plainly(answerRerank)],
+      [/^POST .*\/api\/v3\/tokenization$/, withRefuse(answerTokenization)],
+      [/^POST .*\/api\/v3\/context\/create$/, withRefuse(answerContext)],
+      [/^POST .*\/embeddings$/, withRefuse(answerEmbeddings)],
+      [/^POST .*\/images\/generations$/, withRefuse(answerGenerations)],
+      [/^POST .*\/images\/edits$/, withRefuse(answerEdits)],
+      [/^POST .*\/audio\/speech$/, withRefuse(answerSpeech)],
+      [/^POST .*\/audio\/transcriptions$/, withRefuse(answerTranscription)],
+      [/^POST .*\/completions$/, withRefuse(answerCompletions)],
+      [/^POST .*\/moderations$/, withRefuse(answerModerations)],
+      [/^POST .*\/rerank$/, withRefuse(answerRerank)],
       [/^GET .*\/models(\/.+)?$/, (request, { dialect }) => answerModels(request, dialect)],
     ]
   }
 
   answer(request: ReceivedRequest): Script {
     const [path, dialect] = [pathOf(request), dialectOf(request)]
-    const refuse: Refuse = problem => refuseIn(dialect, problem)
-    const asks = `${request.method} ${path}`
-    const [, handler] = this.#routes.find(([pattern]) => pattern.test(asks)) ?? []
-    const answered = handler?.(request, { dialect, refuse })
-    const message = `Unknown request URL: ${asks}.`
-    return answered ?? refuse({ status: 404, message, code: 'unknown_url' })
+    const refuse: Refuse = problem => writeRefusal(dialect, problem)
+    const endpoint = `${request.method} ${path}`
+    const [, handler] = this.#routes.find(([pattern]) => pattern.test(endpoint)) ?? []
+    const answer = handler?.(request, { dialect, refuse })
+    const message = `Unknown request URL: ${endpoint}.`
+    return answer ?? refuse({ status: 404, message, code: 'unknown_url' })
   }
 
-  #speaking({ dialect, refuse }: Kit) {
-    return { dialect, refuse, speak: (asked: Asked, reply: Reply) => speak(dialect, asked, { reply }) }
+  #responseContext({ dialect, refuse }: HandlerContext) {
+    return { dialect, refuse, speak: (asked: Asked, reply: Reply) => writeReply(dialect, asked, reply) }
   }
 }

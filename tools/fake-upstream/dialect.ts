@@ -1,44 +1,44 @@
-// What a wire dialect must say so that the scripts and the faults can be spoken in it. A new dialect is a new row.
+// What the fake upstream needs to know about a wire dialect, so that scripts and faults work in it.
 
 import type { ReceivedRequest } from './request.ts'
 
-/** What a request asks for, read leniently: a fault is spoken whatever was asked. */
+/** What a request asks for. It is read leniently, because a fault is committed whatever the request asks for. */
 export interface Asked {
   readonly model: string
   readonly stream: boolean
-  /** Whether a stream shall tell its usage. */
+  /** Whether a stream must report its usage. */
   readonly usageAsked: boolean
   readonly promptWords: number
   readonly outputMax: number | undefined
   readonly lastUserText: string
-  /** A tool is asked for only by the last message; after its result the talk goes on in words. */
+  /** Whether the last message is the user's. Only then can its text ask for a tool call; a tool result gets text. */
   readonly lastIsUser: boolean
   readonly choices: number
   readonly tools: readonly string[]
   /** Whether the answer must call a tool, whatever the last message says. */
   readonly mustCall: boolean
-  /** Whether it may call several at once. */
+  /** Whether the answer may hold several tool calls. */
   readonly parallel: boolean
   readonly stops: readonly string[]
-  /** Whether the answer shall be JSON. */
+  /** Whether the answer must be JSON. */
   readonly json: boolean
   readonly media: readonly Media[]
   readonly thinking: Thinking
-  /** Whether our opaque state came back with the calls that were just answered; undefined if none were. */
+  /** Whether the reasoning state came back with the tool calls that were just answered; undefined if none were. */
   readonly stateKept: boolean | undefined
 }
 
-/** A picture, a sound or a document in the request. */
+/** An image, a sound or a document in the request. */
 export interface Media {
-  /** Its media type, or the kind of the part where the type is not told. */
+  /** The media type, or the kind of the part if the request has no type. */
   readonly type: string
-  /** Undefined when only its address is there. */
+  /** Undefined if the request only has a URL. */
   readonly bytes: number | undefined
-  /** Whether its base64 is none. */
+  /** Whether the base64 is invalid. */
   readonly broken: boolean
 }
 
-/** Which parts of its reasoning a model that reasons shall show. */
+/** Which parts of its reasoning a model must show. */
 export interface Thinking {
   readonly off: boolean
   readonly text: boolean
@@ -53,12 +53,12 @@ export interface Problem {
   readonly status?: number
 }
 
-/** JSON text as it shall stand on the wire, for values that no number of ours can hold. */
+/** JSON text that is sent as it is, for values that a JavaScript number cannot hold. */
 export interface RawJson {
   readonly json: string
 }
 
-/** Tokens; input includes what was cached or written to the cache, output includes the reasoning. */
+/** Token counts. Input includes tokens read from the cache and written to it; output includes reasoning. */
 export interface Counts {
   readonly input: number | RawJson
   readonly output: number | RawJson
@@ -74,51 +74,51 @@ export type SpokenUsage = Counts | RawJson
 export interface ToolCall {
   readonly name: string
   readonly arguments: string
-  /** As a stream cuts the arguments, where it may; in one piece unless told. */
+  /** How a stream cuts the arguments, if the dialect can; one piece by default. */
   readonly cuts?: readonly string[]
-  /** Made from the request unless told. */
+  /** Made from the request by default. */
   readonly id?: string
-  /** Its place among the calls of the answer; as it stands in the list unless told. */
+  /** The index among the calls of the answer; by default the position in the list. */
   readonly index?: number
 }
 
 export interface Reasoning {
   readonly text: string
-  /** Signature, encrypted content or thought signature; one of ours unless told, none when null. */
+  /** Signature, encrypted content or thought signature; issued by default, none if null. */
   readonly state?: string | null
-  /** Only the state is shown, as Anthropic does with what it must hide. */
+  /** Only the state is shown, as in Anthropic's redacted thinking. */
   readonly redacted?: boolean
 }
 
 export type Finish = 'stop' | 'length' | 'tool_calls' | 'content_filter'
 
-/** What one answer says, in this order: reasoning, text, refusal, calls. */
+/** One choice of an answer, in this order: reasoning, text, refusal, calls. */
 export interface Choice {
   readonly index: number
   readonly reasoning?: Reasoning
-  /** Lazy where a stream is long; can be gone through more than once. */
+  /** May be lazy for a long stream; can be iterated more than once. */
   readonly pieces: Iterable<string>
   readonly refusal?: string
   readonly toolCalls?: readonly ToolCall[]
   readonly finish: Finish
-  /** The stop sequence that ended it. */
+  /** The stop sequence that ended the text. */
   readonly stopped?: string
 }
 
 export interface Reply {
-  /** Ids are made from it. */
+  /** The number of the request, from which ids are made. */
   readonly ordinal: number
   readonly model: string
   readonly choices: readonly Choice[]
-  /** Left out of the answer when undefined. */
+  /** Undefined: the answer has no usage. */
   readonly usage: SpokenUsage | undefined
-  /** Whether the other events say that they have none. */
+  /** Whether the other events of a stream say that they have no usage. */
   readonly usageAsked: boolean
-  /** Whether each piece comes with its probability, where the dialect has that. */
+  /** Whether each piece has its log probability, if the dialect has that. */
   readonly logprobs?: boolean
-  /** A usage for each piece of a stream, for providers that send one with every event. */
+  /** The usage after each piece of a stream, for providers that send usage with every event. */
   readonly usageOfPiece?: (piece: number) => SpokenUsage
-  /** Fields of the request that a response of the dialect tells back. */
+  /** Fields of the request that the response repeats. */
   readonly told?: Readonly<Record<string, unknown>>
 }
 
@@ -127,30 +127,30 @@ export interface SaidError {
   readonly type?: string
   readonly code?: string
   readonly param?: string
-  /** Of the HTTP answer that it stands in, or would stand in. */
+  /** The HTTP status of the error. */
   readonly status?: number
 }
 
-/** One SSE event, and what it is for. */
+/** One server-sent event and its purpose. */
 export interface Frame {
   readonly kind: 'open' | 'piece' | 'finish' | 'usage' | 'done' | 'error'
   readonly event?: string
   readonly data: string
-  /** How its lines end; a line feed unless told. */
+  /** How its lines end; by default a line feed. */
   readonly newline?: '\r\n'
 }
 
-/** What a dialect has, so that a fault which it cannot commit is left out of its table. */
+/** What a dialect has. Faults that need something else are left out of its table. */
 export interface Traits {
-  /** An event that says the stream is over. */
+  /** A last event that ends the stream. */
   readonly terminal: boolean
   /** An event before the first piece. */
   readonly opening: boolean
-  /** Answers that are numbered. */
+  /** Numbered choices. */
   readonly choices: boolean
-  /** Tool calls or blocks that are numbered. */
+  /** Numbered tool calls or blocks. */
   readonly places: boolean
-  /** A usage before the last one. */
+  /** A usage report before the last one. */
   readonly earlyUsage: boolean
 }
 
@@ -158,17 +158,17 @@ export interface Dialect {
   readonly name: string
   readonly traits: Traits
   read(request: ReceivedRequest): Asked
-  /** Why the real provider would refuse it. */
+  /** Why the real provider would refuse the request. */
   problem(request: ReceivedRequest): Problem | undefined
   /** The body of a whole answer. */
   plain(reply: Reply): string
-  /** The events of a streamed answer, in order, from the first to the terminal one. */
+  /** The events of a streamed answer, from the first to the last. */
   frames(reply: Reply): Iterable<Frame>
   /** The body of an error answer. */
   error(error: SaidError): string
   /** An error after the stream has begun. */
   errorFrame(error: SaidError): Frame
-  /** The end of a stream that says itself that it failed, where the dialect has one. */
+  /** The last event of a failed stream, if the dialect has one. */
   failedFrame?(reply: Reply, error: SaidError): Frame
 }
 
@@ -180,19 +180,19 @@ export function sse(frame: Frame): string {
 /** Fixed, so that the same requests give the same bytes. */
 export const createdS = Date.UTC(2026, 0, 1) / 1000
 
-/** The number of a request as ids show it. */
+/** The number of a request as it appears in ids. */
 export const base36 = (ordinal: number): string => ordinal.toString(36).padStart(6, '0')
 
 export const textOf = (choice: Choice): string => [...choice.pieces].join('')
 
 export const argumentPieces = (call: ToolCall): readonly string[] => call.cuts ?? [call.arguments]
 
-/** The pieces that say something; beside tool calls an empty text is none. */
+/** The pieces of the text; empty ones are left out if there are tool calls. */
 export function* spokenPieces(choice: Choice): Iterable<string> {
   for (const piece of choice.pieces) if (piece !== '' || !choice.toolCalls) yield piece
 }
 
-const statusOfType: Readonly<Record<string, number>> = {
+const STATUS_BY_TYPE: Readonly<Record<string, number>> = {
   invalid_request_error: 400,
   authentication_error: 401,
   permission_error: 403,
@@ -203,41 +203,41 @@ const statusOfType: Readonly<Record<string, number>> = {
   overloaded_error: 529,
 }
 
-/** For dialects that tell the status in the body, or name their errors by it. */
-export const statusOf = (error: SaidError): number => error.status ?? statusOfType[error.type ?? ''] ?? 500
+/** The status of an error, for dialects whose error body depends on it. */
+export const statusOf = (error: SaidError): number => error.status ?? STATUS_BY_TYPE[error.type ?? ''] ?? 500
 
 const numberJson = (value: number | RawJson): string => (typeof value === 'number' ? String(value) : value.json)
 
-/** An object whose counts may be no JSON numbers. What is undefined is left out. */
+/** Writes an object whose counts may be raw JSON. Undefined counts are left out. */
 export function countsJson(fields: Readonly<Record<string, number | RawJson | undefined>>): string {
-  const told = Object.entries(fields).filter(([, value]) => value !== undefined)
-  return `{${told.map(([name, value]) => `"${name}":${numberJson(value!)}`).join(',')}}`
+  const defined = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return `{${defined.map(([name, value]) => `"${name}":${numberJson(value!)}`).join(',')}}`
 }
 
-/** Adds a field of raw JSON to an object, because a fault may give one that no JSON writer would write. */
+/** Adds a field of raw JSON to an object: a fault may need a value that JSON.stringify cannot write. */
 export function withRaw(object: object, name: string, json: string | undefined): string {
   const text = JSON.stringify(object)
   return json === undefined ? text : `${text.slice(0, -1)},"${name}":${json}}`
 }
 
 /** A tool call counts as its name and its arguments. */
-const wordsOfCall = 2
+const WORDS_PER_CALL = 2
 
-/** Counts where words begin; a list of all of them would be long for a long text. */
+/** Counts words without a list of them, which would be long for a long text. */
 export function countWords(text: string): number {
   let words = 0
   for (const word = /\S+/g; word.test(text); ) words++
   return words
 }
 
-/** Every word with the space before it, so that the pieces joined are the text or, beyond the bound, its start. */
+/** Cuts a text into words, each with the space before it: joined, they are the text, or its start beyond `piecesMax`. */
 export function cutIntoWords(text: string, piecesMax: number): readonly string[] {
   return Array.from(text.matchAll(/\s*\S+|\s+$/g).take(piecesMax), match => match[0])
 }
 
-/** Words of everything that an answer says. */
+/** Counts the words of everything in a choice. */
 export function wordsOf(choice: Choice): number {
   const { reasoning, refusal, toolCalls = [] } = choice
-  const said = countWords(textOf(choice)) + countWords(refusal ?? '') + toolCalls.length * wordsOfCall
+  const said = countWords(textOf(choice)) + countWords(refusal ?? '') + toolCalls.length * WORDS_PER_CALL
   return said + countWords(reasoning?.text ?? '')
 }

@@ -1,4 +1,4 @@
-// Every dialect that the fake upstream speaks, and which of them a request is in.
+// Lists every dialect that the fake upstream speaks, and finds the dialect of a request.
 
 import { anthropicWire } from './anthropic-messages/wire.ts'
 import { arkResponsesWire, arkWire } from './ark/wire.ts'
@@ -14,7 +14,7 @@ export const dialects: readonly Dialect[] = [chatWire, responsesWire, anthropicW
 
 const isArk = (path: string): boolean => /\/api\/v3(\/|$)/.test(path)
 
-/** By its path, and where a path is shared by how it carries its key or version. Chat where nothing tells. */
+/** Decides by the path, or by headers and query if dialects share the path. The default is chat. */
 export function dialectOf(request: ReceivedRequest): Dialect {
   const path = pathOf(request)
   if (isArk(path)) return /\/responses(\/|$)/.test(path) ? arkResponsesWire : arkWire

@@ -1,4 +1,4 @@
-// Every fault that an upstream can commit, as one table: by a script on a socket, in each dialect, or by an address.
+// One table of every fault that an upstream can commit: by a script on a socket, in each dialect, or by a whole address.
 
 import { answer, fail } from './answers.ts'
 import type { Dialect } from './dialect.ts'
@@ -18,7 +18,7 @@ import type { Script } from './script.ts'
 export type { Fault, FaultSettings, PlacedFault, ScriptedFault } from './fault-rows/fault.ts'
 export { realFaultSettings } from './fault-rows/fault.ts'
 
-const groups: readonly ((kit: FaultKit) => readonly FaultRow[])[] = [
+const FAULT_GROUPS: readonly ((kit: FaultKit) => readonly FaultRow[])[] = [
   connectionFaults,
   timingFaults,
   httpFaults,
@@ -27,10 +27,10 @@ const groups: readonly ((kit: FaultKit) => readonly FaultRow[])[] = [
   meaningFaults,
 ]
 
-/** Those that are spoken. */
+/** The faults that a script commits. */
 export function buildFaults(dialect: Dialect, settings: Partial<FaultSettings> = {}): readonly ScriptedFault[] {
   const kit: FaultKit = { dialect, settings: { ...realFaultSettings, ...settings } }
-  return groups
+  return FAULT_GROUPS
     .flatMap(rows => rows(kit))
     .map(([id, name, asks, script]) => ({
       id, name, does: kinds[id].does, asks,
@@ -43,16 +43,16 @@ export const placedFaults: readonly PlacedFault[] = placeRows.map(([id, name, op
   by: 'place', open,
 }))
 
-/** All of them, as an upstream of this dialect commits them. */
+/** All faults, as an upstream of this dialect commits them. */
 export const faultsIn = (dialect: Dialect, settings: Partial<FaultSettings> = {}): readonly Fault[] => [
   ...placedFaults,
   ...buildFaults(dialect, settings),
 ]
 
-/** Those that are spoken, in real size. */
+/** The scripted faults of the chat dialect, in real size. */
 export const faults: readonly ScriptedFault[] = buildFaults(chatWire)
 
-/** F34 as a sequence: a provider that cannot make up its mind. */
+/** F34 as a sequence: a provider that alternates between errors and good answers. */
 export function flapping(dialect: Dialect = chatWire): readonly Script[] {
   const good = answer('Hello', { dialect })
   return [fail(500, { dialect }), good, fail(503, { dialect }), fail(529, { dialect }), good]

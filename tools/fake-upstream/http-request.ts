@@ -1,13 +1,13 @@
 // Reads HTTP/1.1 requests from bytes: a bounded head, then a body by Content-Length or in chunks.
 //
-// Written by hand because the sockets are raw: the answers must be able to break HTTP, which no server library allows.
+// The fake upstream has its own HTTP because its answers must be able to break HTTP, which no server library allows.
 
 import { assert } from '../../src/base/assert.ts'
 import type { ByteQueue } from './byte-queue.ts'
 import { emptyBody } from './request.ts'
 
 export const headBytesMax = 64 * 1024
-/** Unless the server is told another. */
+/** The default bound of a server. */
 export const bodyBytesMaxDefault = 64 * 1024 * 1024
 const chunkLineBytesMax = 1024
 
@@ -22,7 +22,7 @@ export interface RequestHead {
   readonly expectsContinue: boolean
 }
 
-/** A request that no script can answer, because we cannot tell where it ends. */
+/** A request that no script can answer, because its end is not known. */
 export class UnreadableRequest extends Error {
   readonly status: number
 
@@ -32,7 +32,7 @@ export class UnreadableRequest extends Error {
   }
 }
 
-/** Undefined when the client went away between two requests. */
+/** Undefined if the client disconnected between two requests. */
 export async function readRequestHead(input: ByteQueue): Promise<RequestHead | undefined> {
   const bytes = await input.takeThrough('\r\n\r\n', headBytesMax)
   if (bytes === 'too_long') throw new UnreadableRequest(431, 'the request head is too large')
@@ -63,7 +63,7 @@ function parseHead(rawHead: string): RequestHead {
   }
 }
 
-/** Undefined when the client went away before its end. */
+/** Undefined if the client disconnected before the end of the body. */
 export async function readRequestBody(
   head: RequestHead,
   input: ByteQueue,

@@ -1,4 +1,4 @@
-// The bytes of an answer: heads and chunks as the steps of a script ask for them, right or wrong.
+// Writes heads and chunks exactly as the steps of a script say, valid or not.
 
 import { STATUS_CODES } from 'node:http'
 import type { Step } from './script.ts'
@@ -10,7 +10,7 @@ export function headBytes(status: number, headers: readonly (readonly [string, s
 }
 
 export function chunkBytes(data: Uint8Array): Uint8Array {
-  // A chunk of no bytes would end the body, which is for `end` to do.
+  // An empty chunk would end the body; only the step `end` may do that.
   if (data.length === 0) return data
   return Buffer.concat([toBytes(`${data.length.toString(16)}\r\n`), data, toBytes('\r\n')])
 }

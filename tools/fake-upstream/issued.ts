@@ -1,51 +1,51 @@
-// The opaque state of a reasoning model, as this upstream issues it. It carries a sum of what it belongs to, so that
-// one of another dialect or account, an altered one and one on another text are found out without keeping any.
+// Issues the opaque state of a reasoning model. The state holds checksums, so that the fake upstream can recognise state
+// of another dialect or account, altered state, and state on another text, without storing any.
 
-/** Requests are numbered from a multiple of this; which one is the account that a server stands for. */
+/** The requests of each account are numbered from a multiple of this. */
 export const ordinalsOfAccount = 1_000_000
 
-const accountOf = (ordinal: number): number => Math.floor(ordinal / ordinalsOfAccount)
+const findAccount = (ordinal: number): number => Math.floor(ordinal / ordinalsOfAccount)
 
-const SHAPE = /^sig-([a-z]+)-([0-9a-z]+)-([0-9a-z]+)-([0-9a-z]+)$/
+const STATE_FORMAT = /^sig-([a-z]+)-([0-9a-z]+)-([0-9a-z]+)-([0-9a-z]+)$/
 
-/** FNV-1a: short, and the same everywhere. */
-function sumOf(text: string): string {
+/** FNV-1a: a short checksum that is the same on every machine. */
+function checksum(text: string): string {
   let sum = 0x811c9dc5
   for (let at = 0; at < text.length; at++) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193) >>> 0
   return sum.toString(36)
 }
 
 export interface Issued {
-  /** Whose state it is; one word. */
+  /** The dialect that issued the state; one word. */
   readonly by: string
   readonly ordinal: number
-  /** The reasoning that it stands for. */
+  /** The reasoning that the state belongs to. */
   readonly text: string
 }
 
-/** The text is made of letters, digits and dashes. */
+/** Issues a state, which consists of letters, digits and dashes. */
 export function issue({ by, ordinal, text }: Issued): string {
-  const start = `sig-${by}-${ordinal.toString(36)}-${sumOf(text)}`
-  return `${start}-${sumOf(start)}`
+  const start = `sig-${by}-${ordinal.toString(36)}-${checksum(text)}`
+  return `${start}-${checksum(start)}`
 }
 
-/** Who looks at a state: the dialect, and the number of a request that came to the same account. */
+/** Who checks a state: the dialect, and the number of a request to the same account. */
 export type Looking = Pick<Issued, 'by' | 'ordinal'>
 
-/** Whether it is one of ours. With a text: whether it belongs to this text. */
+/** Whether this dialect and account issued the state. With a text: whether the state belongs to this text. */
 export function isIssued(state: unknown, looking: Looking, text?: string): boolean {
-  const [, who, ordinal = '', ofText, sum] = SHAPE.exec(typeof state === 'string' ? state : '') ?? []
-  if (who !== looking.by || sum !== sumOf(`sig-${who}-${ordinal}-${ofText}`)) return false
-  if (accountOf(parseInt(ordinal, 36)) !== accountOf(looking.ordinal)) return false
-  return text === undefined || ofText === sumOf(text)
+  const [, who, ordinal = '', ofText, sum] = STATE_FORMAT.exec(typeof state === 'string' ? state : '') ?? []
+  if (who !== looking.by || sum !== checksum(`sig-${who}-${ordinal}-${ofText}`)) return false
+  if (findAccount(parseInt(ordinal, 36)) !== findAccount(looking.ordinal)) return false
+  return text === undefined || ofText === checksum(text)
 }
 
-/** In base64, for dialects whose state is bytes. */
+/** Issues a state in base64, for dialects whose state is bytes. */
 export const issueBytes = (issued: Issued): string => Buffer.from(issue(issued)).toString('base64')
 
 export function isIssuedBytes(state: unknown, looking: Looking): boolean {
   if (typeof state !== 'string') return false
   const text = Buffer.from(state, 'base64')
-  // Another spelling of the same bytes is an altered state too.
+  // Other base64 of the same bytes counts as altered state, too.
   return text.toString('base64') === state && isIssued(text.toString('latin1'), looking)
 }

@@ -1,4 +1,4 @@
-// A shelf for what the fake upstream remembers between two requests: the newest few, and nothing large.
+// Stores what the fake upstream remembers between two requests: only the newest items.
 
 export class Shelf<Thing> {
   readonly #things = new Map<string, Thing>()

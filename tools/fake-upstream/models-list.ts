@@ -1,4 +1,4 @@
-// The list of models, and one of them, in the shape of each dialect.
+// Answers requests for the list of models, and for one model, in the format of each dialect.
 
 import { jsonAnswer } from './answers.ts'
 import { modelIds, outputWordsMax } from './demo-models.ts'
@@ -41,13 +41,13 @@ const ark = (id: string): object => ({
   token_limits: { context_window: contextWords, max_output_token_length: outputWordsMax },
 })
 
-interface Shape {
+interface ModelListFormat {
   readonly one: (id: string) => object
   readonly list: (models: readonly object[]) => object
 }
 
-const ofOpenAi: Shape = { one: openAi, list: data => ({ object: 'list', data }) }
-const shapes: Readonly<Record<string, Shape>> = {
+const OPENAI_FORMAT: ModelListFormat = { one: openAi, list: data => ({ object: 'list', data }) }
+const FORMATS: Readonly<Record<string, ModelListFormat>> = {
   'anthropic-messages': {
     one: anthropic,
     list: data => ({ data, has_more: false, first_id: modelIds[0], last_id: modelIds.at(-1) }),
@@ -58,9 +58,9 @@ const shapes: Readonly<Record<string, Shape>> = {
 
 /** Undefined for a model that does not exist. */
 export function answerModels(request: ReceivedRequest, dialect: Dialect): Script | undefined {
-  const shape = shapes[dialect.name] ?? ofOpenAi
+  const format = FORMATS[dialect.name] ?? OPENAI_FORMAT
   const id = /\/models\/(.+)$/.exec(pathOf(request))?.[1]
-  if (id === undefined) return script(...jsonAnswer(200, JSON.stringify(shape.list(modelIds.map(shape.one)))))
+  if (id === undefined) return script(...jsonAnswer(200, JSON.stringify(format.list(modelIds.map(format.one)))))
   const known = modelIds.find(model => model === id)
-  return known && script(...jsonAnswer(200, JSON.stringify(shape.one(known))))
+  return known && script(...jsonAnswer(200, JSON.stringify(format.one(known))))
 }

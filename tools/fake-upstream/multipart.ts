@@ -1,4 +1,4 @@
-// Reads a form with files, as far as the fake upstream cares: names, texts, and how large a file is.
+// Reads a multipart form: the names and texts of fields, and the sizes of files.
 
 import type { ReceivedRequest } from './request.ts'
 
@@ -16,7 +16,7 @@ export interface Form {
 const partsMax = 100
 const fieldCharsMax = 64 * 1024
 
-/** Undefined for what is no such form. */
+/** Undefined for a request that is no multipart form. */
 export function readForm(request: ReceivedRequest): Form | undefined {
   const type = request.headers.get('content-type') ?? ''
   const boundary = /^multipart\/form-data;.*boundary="?([^";]{1,200})"?/i.exec(type)?.[1]

@@ -1,14 +1,14 @@
-// A client for tests that sees every byte and every ending of a socket, which HTTP clients hide.
+// A client for tests that shows every byte of a socket and how the socket ended, which HTTP clients hide.
 
 import type { Socket } from 'node:net'
 import { connect } from 'node:net'
 
 export interface RawClient {
   readonly socket: Socket
-  /** Everything received so far; each byte is one character. */
+  /** Everything that has arrived so far; each byte is one character. */
   readonly received: string
   send(text: string): void
-  /** Waits until the text has come; fails when the socket closes before. */
+  /** Waits until `isThere` is true; fails if the socket closes before. */
   until(isThere: (received: string) => boolean): Promise<string>
   /** How the socket ended: FIN, or the code of its error. */
   readonly ending: Promise<string>
@@ -34,7 +34,7 @@ export async function rawClient(url: string): Promise<RawClient> {
   socket.on('end', () => finish('FIN'))
   socket.on('error', (fault: Error & { code?: string }) => finish(fault.code ?? fault.message))
   socket.on('close', () => finish('closed'))
-  // A socket that is reset at once may never say that it was connected.
+  // A socket that is reset at once may never emit `connect`.
   await new Promise<void>(resolve => {
     socket.once('connect', resolve)
     void ended.promise.then(() => resolve())
@@ -58,7 +58,7 @@ export async function rawClient(url: string): Promise<RawClient> {
   }
 }
 
-/** The parts of an answer that tests look at; which of them are there is what they test. */
+/** The parts of an answer that tests inspect. */
 export interface ChatReply {
   readonly choices: readonly {
     readonly message: {

@@ -1,4 +1,4 @@
-// Small readers of a request body that several dialects share. They take anything and never throw.
+// Small functions that read request bodies, shared by the dialects. They accept any value and never throw.
 
 import type { Media } from './dialect.ts'
 import { countWords } from './dialect.ts'
@@ -9,7 +9,7 @@ export type Json = Readonly<Record<string, unknown>>
 
 const parsed = new WeakMap<Uint8Array, unknown>()
 
-/** The body as it was parsed, once for all who look. Undefined for what is no JSON. */
+/** The parsed body, which is parsed only once. Undefined for a body that is not JSON. */
 export function bodyOf(request: ReceivedRequest): unknown {
   if (!parsed.has(request.body)) parsed.set(request.body, readJson(request.body))
   return parsed.get(request.body)
@@ -48,7 +48,7 @@ export function isCount(value: unknown, max: number): boolean {
   return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= max
 }
 
-/** Its size is told by its length: what is given may be large, and nobody looks inside. */
+/** Computes the size from the length of the base64, without decoding it, because it may be large. */
 export function mediaOfBase64(type: string, data: unknown): Media {
   const text = stringOf(data)
   const broken = text === '' || text.length % 4 !== 0 || !/^[A-Za-z0-9+/]+={0,2}$/.test(text)
@@ -56,7 +56,7 @@ export function mediaOfBase64(type: string, data: unknown): Media {
   return { type, bytes: (text.length / 4) * 3 - padding, broken }
 }
 
-/** A data URL, or an address. */
+/** Reads a data URL or any other URL. */
 export function mediaOfUrl(kind: string, url: unknown): Media {
   const text = stringOf(url)
   const head = /^data:([^;,]*);base64,/.exec(text.slice(0, 200))

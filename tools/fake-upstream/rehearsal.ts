@@ -1,7 +1,7 @@
-// A fault for every call, or for every so many: what `weir fake-upstream --fault` does.
+// Chooses a fault for every call, or for one in so many calls: `weir fake-upstream --fault`.
 //
-// Faults of one id take turns. Those that are not meant for what a call asks, or that its dialect cannot commit, are
-// passed over; if none is left, the call is answered well.
+// The faults of one id take turns. A fault is skipped if it does not fit the call, or if the call's dialect cannot commit
+// it. If none is left, the call gets a good answer.
 
 import type { Dialect } from './dialect.ts'
 import { dialectOf } from './dialects.ts'
@@ -13,17 +13,17 @@ import type { Script, Start } from './script.ts'
 export interface RehearsalParts {
   readonly names: readonly string[]
   faultIn(dialect: Dialect, name: string): ScriptedFault | undefined
-  /** In the place of what the path of a request says. */
+  /** Replaces the dialect of the request's path. */
   readonly dialect: Dialect | undefined
-  /** Every one with 1. */
+  /** One call in so many gets a fault; 1 means every call. */
   readonly every: number
-  /** Told of each call, and what it gets; nothing, if it is answered well. */
+  /** Called for each call with its fault; undefined for a good answer. */
   onCall(request: ReceivedRequest | undefined, fault: ScriptedFault | undefined): void
 }
 
 export class Rehearsal {
   readonly #parts: RehearsalParts
-  #turn = 0
+  #position = 0
   #calls = 0
 
   constructor(parts: RehearsalParts) {
@@ -32,23 +32,23 @@ export class Rehearsal {
 
   decide(at: Start, request: ReceivedRequest | undefined): Script | undefined {
     if (at !== 'accept' && request?.method !== 'POST') return undefined
-    const fault = this.#next(at, request)
+    const fault = this.#findFault(at, request)
     if (fault === undefined && at !== 'request') return undefined
-    const given = fault !== undefined && ++this.#calls % this.#parts.every === 0 ? fault : undefined
-    if (given !== undefined) this.#turn++
-    if (given !== undefined || at === 'request') this.#parts.onCall(request, given)
-    return given?.script
+    const chosen = fault !== undefined && ++this.#calls % this.#parts.every === 0 ? fault : undefined
+    if (chosen !== undefined) this.#position++
+    if (chosen !== undefined || at === 'request') this.#parts.onCall(request, chosen)
+    return chosen?.script
   }
 
-  #next(at: Start, request: ReceivedRequest | undefined): ScriptedFault | undefined {
-    const { names, faultIn, dialect: told } = this.#parts
-    // What is done to a socket before there is a request is the same in every dialect.
-    const dialect = told ?? (request === undefined ? chatWire : dialectOf(request))
-    // And until it is whole, only the one whose turn it is may begin: the others have their own moment.
-    const turns = at === 'request' ? names.length : 1
+  #findFault(at: Start, request: ReceivedRequest | undefined): ScriptedFault | undefined {
+    const { names, faultIn, dialect: fixedDialect } = this.#parts
+    // Faults before a request has arrived are the same in every dialect.
+    const dialect = fixedDialect ?? (request === undefined ? chatWire : dialectOf(request))
+    // Until the request is complete, only the next fault in turn may start; the others start at their own time.
+    const attempts = at === 'request' ? names.length : 1
     const stream = at === 'request' && dialect.read(request!).stream
-    for (let step = 0; step < turns; step++) {
-      const fault = faultIn(dialect, names[(this.#turn + step) % names.length]!)
+    for (let step = 0; step < attempts; step++) {
+      const fault = faultIn(dialect, names[(this.#position + step) % names.length]!)
       if (fault?.script.starts !== at) continue
       if (fault.asks === 'either' || at !== 'request' || (fault.asks === 'stream') === stream) return fault
     }

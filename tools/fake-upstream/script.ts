@@ -1,7 +1,7 @@
-// What the fake upstream does on a socket, as data: a script is a list of steps that run in order.
+// A script says what the fake upstream does on a socket: a list of steps that run in order.
 //
-// A script that does not come to `end`, `close` or `reset` leaves the socket open and says nothing more.
-// So silence is the empty script, and a hang is a script that stops early.
+// A script without `end`, `close` or `reset` leaves the socket open and sends nothing more. So an empty script is
+// silence, and a script that stops early is a hang.
 
 import type { ReceivedRequest } from './request.ts'
 
@@ -18,12 +18,12 @@ export type Step =
   | { readonly kind: 'close' }
   | { readonly kind: 'reset' }
 
-/** When a script begins: as soon as the socket is there, at the head of a request, or once it is whole. */
+/** When a script starts: when the socket is accepted, at the head of a request, or when the request is complete. */
 export type Start = 'accept' | 'head' | 'request'
 
 export interface Script {
   readonly starts: Start
-  /** Called once a run, so that one script can answer many requests. Generators make long answers lazy. */
+  /** Called for each run, so that one script can answer many requests. Generators make long answers lazy. */
   readonly steps: (request: ReceivedRequest) => Iterable<Step>
 }
 
@@ -33,26 +33,26 @@ export function toBytes(data: string | Uint8Array): Uint8Array {
   return typeof data === 'string' ? encoder.encode(data) : data
 }
 
-/** The status line and the headers exactly as given; nothing is added, so framing is the script's own business. */
+/** Writes the status line and exactly these headers. Nothing is added, so the script must set the framing itself. */
 export function head(status: number, headers: HeaderList = {}): Step {
   return { kind: 'head', status, headers: Array.isArray(headers) ? headers : Object.entries(headers) }
 }
 
-/** Written as it is. */
+/** Writes bytes as they are. */
 export const bytes = (data: string | Uint8Array): Step => ({ kind: 'bytes', bytes: toBytes(data) })
-/** Written as one HTTP chunk. */
+/** Writes one HTTP chunk. */
 export const chunk = (data: string | Uint8Array): Step => ({ kind: 'chunk', bytes: toBytes(data) })
 export const wait = (ms: number): Step => ({ kind: 'wait', ms })
-/** Goes on when the promise settles; the test holds the other end. */
+/** Waits until the promise settles; a test settles it. */
 export const gate = (opens: Promise<unknown>): Step => ({ kind: 'gate', opens })
-/** Leaves what the client sends in the kernel, so that its writes come to a stand. */
+/** Stops reading from the socket, so that the client's writes block. */
 export const stopReading: Step = { kind: 'reading', on: false }
 export const readOn: Step = { kind: 'reading', on: true }
-/** The answer is whole: the terminating chunk if the head promised chunks, and the socket takes the next request. */
+/** Ends the answer, with the last chunk if the head announced chunks. The socket then takes the next request. */
 export const end: Step = { kind: 'end' }
-/** FIN. We go on reading, so that it is the client who closes the socket. */
+/** Sends FIN and continues to read, so that the client closes the socket. */
 export const close: Step = { kind: 'close' }
-/** RST. */
+/** Sends RST. */
 export const reset: Step = { kind: 'reset' }
 
 /** One HTTP chunk for every `size` bytes, without regard to characters or lines. */
@@ -66,7 +66,7 @@ export function script(...steps: readonly Step[]): Script {
   return { starts: 'request', steps: () => steps }
 }
 
-/** A script that looks at the request first, or that is too long to be a list. */
+/** A script that depends on the request, or is too long for a list. */
 export function scripted(steps: (request: ReceivedRequest) => Iterable<Step>): Script {
   return { starts: 'request', steps }
 }

@@ -1,10 +1,10 @@
-// A provider on a real socket that does what it is told: the tests' upstream and the built-in `demo` provider.
+// A scriptable provider on a real socket: the tests' upstream and the built-in `demo` provider.
 //
 //   const upstream = await startFakeUpstream()
 //   upstream.plan(fail(503), answer('hi'))           the next two requests
 //   upstream.planModel('broken', truncatedStream())  every request of this model
 //
-// Requests that nothing was planned for are answered as default-answers.ts says.
+// default-answers.ts answers all other requests.
 
 import type { AddressInfo, Server } from 'node:net'
 import { createServer } from 'node:net'
@@ -20,22 +20,22 @@ import type { Script, Start } from './script.ts'
 export type { ReceivedRequest } from './request.ts'
 export type { Script } from './script.ts'
 
-/** What to do at this moment of a connection; undefined lets it go on. There is a request from its head on. */
+/** Chooses a script at this point of a connection; undefined continues. The request is known from its head on. */
 export type Decide = (at: Start, request: ReceivedRequest | undefined) => Script | undefined
 
 export interface FakeUpstream {
   /** http://127.0.0.1:<port> */
   readonly url: string
-  /** The last ones only, in the order in which they were received. */
+  /** The last requests, in the order in which they arrived. */
   readonly requests: readonly ReceivedRequest[]
   readonly openSockets: number
   /** The next requests are answered by these scripts, one each, in order; afterwards the default answers again. */
   plan(...scripts: readonly Script[]): void
-  /** Answers every request of this model with the script until told otherwise. */
+  /** Answers every request for this model with the script, until it is set to undefined. */
   planModel(model: string, script: Script | undefined): void
-  /** Asked at every moment at which nothing was planned, before models and defaults are looked at. */
+  /** Sets a function that chooses scripts when none is planned, before those of models and the default answers. */
   decideBy(decide: Decide | undefined): void
-  /** The next request from now on, once it was received whole (or its head, if that is where its script begins). */
+  /** Resolves with the next request, once it has arrived completely (or its head, if its script starts there). */
   nextRequest(): Promise<ReceivedRequest>
   /** Closes everything at once. */
   stop(): Promise<void>
@@ -45,14 +45,14 @@ export interface FakeUpstreamOptions {
   readonly host?: string
   readonly port?: number
   readonly keepRequests?: number
-  /** Which account of the provider it is, from 0: ids and opaque state of one are foreign to all others. */
+  /** The account of the provider, from 0. Ids and reasoning state of one account are not valid in another. */
   readonly account?: number
   /** A larger body is refused with 413. */
   readonly bodyBytesMax?: number
 }
 
-const requestsKeptMax = 1_000
-const startOrder: Record<Start, number> = { accept: 0, head: 1, request: 2 }
+const REQUESTS_KEPT_MAX = 1_000
+const START_ORDER: Record<Start, number> = { accept: 0, head: 1, request: 2 }
 
 interface Waiter {
   readonly resolve: (request: ReceivedRequest) => void
@@ -77,7 +77,7 @@ class RunningUpstream implements FakeUpstream {
   constructor(options: FakeUpstreamOptions) {
     this.#requestCount = (options.account ?? 0) * ordinalsOfAccount
     this.bodyBytesMax = Math.min(options.bodyBytesMax ?? bodyBytesMaxDefault, bodyBytesMaxDefault)
-    this.#keepRequests = Math.min(options.keepRequests ?? requestsKeptMax, requestsKeptMax)
+    this.#keepRequests = Math.min(options.keepRequests ?? REQUESTS_KEPT_MAX, REQUESTS_KEPT_MAX)
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, socket => {
       const connection = new Connection(socket, this, ++this.#connectionCount)
       this.#connections.add(connection)
@@ -104,7 +104,7 @@ class RunningUpstream implements FakeUpstream {
   }
 
   planModel(model: string, script: Script | undefined): void {
-    // The model is known only when the body is.
+    // The model is known only from the body.
     assert(script === undefined || script.starts === 'request', 'the script of a model starts at the whole request')
     if (script) this.#byModel.set(model, script)
     else this.#byModel.delete(model)
@@ -117,7 +117,7 @@ class RunningUpstream implements FakeUpstream {
   nextRequest(): Promise<ReceivedRequest> {
     const { promise, resolve, reject } = Promise.withResolvers<ReceivedRequest>()
     this.#waiters.push({ resolve, reject })
-    promise.catch(() => {}) // a test that failed before it looked has its own fault to report
+    promise.catch(() => {}) // a test that fails before it awaits this reports its own error
     return promise
   }
 
@@ -129,10 +129,10 @@ class RunningUpstream implements FakeUpstream {
     await closed
   }
 
-  /** A script for an earlier moment is taken late rather than overtaken by the one planned after it. */
+  /** Takes scripts in their order: one that should have started earlier starts late. */
   takePlanned(at: Start, request: ReceivedRequest | undefined): Script | undefined {
     const next = this.#planned[0]
-    return next && startOrder[next.starts] <= startOrder[at] ? this.#planned.shift() : this.#decide?.(at, request)
+    return next && START_ORDER[next.starts] <= START_ORDER[at] ? this.#planned.shift() : this.#decide?.(at, request)
   }
 
   scriptFor(request: ReceivedRequest): Script {

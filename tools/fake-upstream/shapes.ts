@@ -1,4 +1,4 @@
-// Changes how a script's answer is cut and written without changing what it says.
+// Changes how the answer of a script is cut and written, without changing its content.
 //
 //   chunkSizes(3)(streamed(['Grüße']))      shaped(streamed(['hi']), lineEndings('\r\n'), slowBytes(5))
 
@@ -17,29 +17,29 @@ function reshape(change: (steps: Iterable<Step>) => Iterable<Step>): Shape {
   return script => ({ starts: script.starts, steps: request => change(script.steps(request)) })
 }
 
-/** Cuts the chunked body anew into chunks of `size` bytes, across events and inside characters. */
+/** Cuts the chunked body into chunks of `size` bytes, across events and inside characters. */
 export function chunkSizes(size: number): Shape {
   assert(size >= 1, 'a chunk holds at least one byte')
   return reshape(function* recut(steps) {
-    let held: Uint8Array = new Uint8Array(0)
+    let buffered: Uint8Array = new Uint8Array(0)
     for (const step of steps) {
       if (step.kind !== 'chunk') {
-        // A pause or an ending in the script must not overtake the bytes before it.
-        if (held.length > 0) yield chunk(held)
-        held = new Uint8Array(0)
+        // Bytes must be sent before a pause or an ending that follows them.
+        if (buffered.length > 0) yield chunk(buffered)
+        buffered = new Uint8Array(0)
         yield step
         continue
       }
-      held = held.length === 0 ? step.bytes : Buffer.concat([held, step.bytes])
+      buffered = buffered.length === 0 ? step.bytes : Buffer.concat([buffered, step.bytes])
       let at = 0
-      for (; at + size <= held.length; at += size) yield chunk(held.subarray(at, at + size))
-      held = held.subarray(at)
+      for (; at + size <= buffered.length; at += size) yield chunk(buffered.subarray(at, at + size))
+      buffered = buffered.subarray(at)
     }
-    if (held.length > 0) yield chunk(held)
+    if (buffered.length > 0) yield chunk(buffered)
   })
 }
 
-/** Writes every byte of the body by itself, with a wait before each. The head goes out at once. */
+/** Writes every byte of the body alone, with a wait before each. The head is sent at once. */
 export function slowBytes(ms: number): Shape {
   return reshape(function* slow(steps) {
     for (const step of steps) {
@@ -55,7 +55,7 @@ export function slowBytes(ms: number): Shape {
   })
 }
 
-/** A wait before each piece of the body. */
+/** Adds a wait between the pieces of the body. */
 export function waitBetween(ms: number): Shape {
   return reshape(function* waiting(steps) {
     let pieces = 0
@@ -75,7 +75,7 @@ export function bodyBytes(change: (bytes: Uint8Array) => Uint8Array): Shape {
   })
 }
 
-/** Every newline of the body becomes this one. Only chunks, because their length is counted when they are written. */
+/** Replaces every line ending of a chunked body; chunks get their length only when they are written. */
 export function lineEndings(ending: '\n' | '\r\n' | '\r'): Shape {
   return reshape(function* ended(steps) {
     for (const step of steps) {

@@ -1,4 +1,4 @@
-// Reads a request of the Anthropic messages dialect, as far as the fake upstream cares.
+// Reads what the fake upstream needs from a request of the Anthropic Messages dialect.
 
 import type { Asked, Media } from '../dialect.ts'
 import { isIssued } from '../issued.ts'
@@ -17,7 +17,7 @@ import {
 } from '../reading.ts'
 import type { ReceivedRequest } from '../request.ts'
 
-/** Whose state we issue in this dialect. */
+/** The issuer in reasoning state of this dialect. */
 export const stateOwner = 'messages'
 
 export const blocksOf = (message: Json | undefined): readonly Json[] => {
@@ -35,42 +35,42 @@ export function readMessagesRequest(request: ReceivedRequest): Asked {
     model: typeof body.model === 'string' ? body.model : 'echo',
     stream: body.stream === true,
     usageAsked: true,
-    promptWords: wordsIn(body.system) + messages.reduce((sum, message) => sum + wordsOfMessage(message), 0),
+    promptWords: wordsIn(body.system) + messages.reduce((sum, message) => sum + countMessageWords(message), 0),
     outputMax: numberOf(body.max_tokens),
     lastUserText: textsOf(spoken?.content).join(''),
     lastIsUser: last !== undefined && isSpokenByUser(last),
     choices: 1,
-    tools: choice.type === 'none' ? [] : namesOfTools(body.tools, choice),
+    tools: choice.type === 'none' ? [] : listToolNames(body.tools, choice),
     mustCall: choice.type === 'any' || choice.type === 'tool',
     parallel: choice.disable_parallel_tool_use !== true,
     stops: stringsOf(body.stop_sequences),
     json: recordOf(recordOf(body.output_config).format).type === 'json_schema',
-    media: messages.flatMap(message => mediaOf(blocksOf(message))),
+    media: messages.flatMap(message => readMedia(blocksOf(message))),
     thinking: { off: thinking.type === 'disabled', text: thinking.display !== 'omitted', state: true },
-    stateKept: stateKept(messages, request.ordinal),
+    stateKept: findStateKept(messages, request.ordinal),
   }
 }
 
 const isSpokenByUser = (message: Json): boolean =>
   message.role === 'user' && blocksOf(message).some(block => block.type !== 'tool_result')
 
-function wordsOfMessage(message: Json): number {
+function countMessageWords(message: Json): number {
   return blocksOf(message).reduce(
     (sum, block) => sum + (block.type === 'tool_result' ? wordsIn(block.content) : wordsIn([block])),
     0,
   )
 }
 
-/** Tools that the caller runs; those with a dated type are the provider's. */
-function namesOfTools(tools: unknown, choice: Json): readonly string[] {
+/** Lists the tools that the caller runs; tools with a dated type run at the provider. */
+function listToolNames(tools: unknown, choice: Json): readonly string[] {
   const own = recordsOf(tools).filter(tool => tool.type === undefined || tool.type === 'custom')
   const names = own.flatMap(tool => stringOf(tool.name) || [])
   return choice.type === 'tool' ? names.filter(name => name === choice.name) : names
 }
 
-function mediaOf(blocks: readonly Json[]): readonly Media[] {
+function readMedia(blocks: readonly Json[]): readonly Media[] {
   return blocks.flatMap(block => {
-    if (block.type === 'tool_result') return mediaOf(recordsOf(block.content))
+    if (block.type === 'tool_result') return readMedia(recordsOf(block.content))
     if (block.type !== 'image' && block.type !== 'document') return []
     const source = recordOf(block.source)
     if (source.type === 'base64') return [mediaOfBase64(stringOf(source.media_type), source.data)]
@@ -80,17 +80,17 @@ function mediaOf(blocks: readonly Json[]): readonly Media[] {
   })
 }
 
-function stateKept(messages: readonly Json[], ordinal: number): boolean | undefined {
+function findStateKept(messages: readonly Json[], ordinal: number): boolean | undefined {
   if (!blocksOf(messages.at(-1)).some(block => block.type === 'tool_result')) return undefined
   const calling = blocksOf(messages.findLast(message => message.role === 'assistant'))
   return calling.some(block => isOurs(block, ordinal))
 }
 
-/** Whether a block of reasoning is one that we made, word for word. */
+/** Whether this upstream issued a block of reasoning, and the block is unchanged. */
 export function isOurs(block: Json, ordinal: number): boolean {
   const looking = { by: stateOwner, ordinal }
   if (block.type === 'redacted_thinking') return isIssued(block.data, looking)
   if (block.type !== 'thinking') return false
-  // A caller that was shown no text has none to send back.
+  // A caller that got no text cannot send it back.
   return isIssued(block.signature, looking, stringOf(block.thinking) || undefined)
 }

@@ -6,14 +6,14 @@ import { issue } from '../issued.ts'
 import { findMessagesProblem } from './problem.ts'
 import { readMessagesRequest, stateOwner } from './request.ts'
 
-const stopReasons: Readonly<Record<Finish, string>> = {
+const STOP_REASON_BY_FINISH: Readonly<Record<Finish, string>> = {
   stop: 'end_turn',
   length: 'max_tokens',
   tool_calls: 'tool_use',
   content_filter: 'refusal',
 }
 
-/** Input without what was read from the cache or written to it, which Anthropic counts apart. */
+/** The input without tokens read from the cache or written to it, which Anthropic counts separately. */
 function uncached({ input, cached = 0, cacheWrite = 0 }: Counts): Counts['input'] {
   return typeof input === 'number' ? input - cached - cacheWrite : input
 }
@@ -31,7 +31,7 @@ function usageJson(usage: SpokenUsage, rest: string): string {
   return `${counts.slice(0, -1)},"output_tokens_details":${details},"server_tool_use":null${rest}}`
 }
 
-/** As it stands in a message, with the fields that the last event does not repeat. */
+/** The usage of a message, with the fields that the last event of a stream does not repeat. */
 function messageUsageJson(usage: SpokenUsage): string {
   const written = 'json' in usage ? 0 : (usage.cacheWrite ?? 0)
   const creation = `{"ephemeral_5m_input_tokens":${written},"ephemeral_1h_input_tokens":0}`
@@ -43,18 +43,18 @@ const onlyChoice = (reply: Reply): Choice => reply.choices[0] ?? { index: 0, pie
 
 interface Block {
   readonly index: number
-  /** As it opens, with nothing in it. */
+  /** The block of the start event, without content. */
   readonly empty: object
   readonly deltas: () => Iterable<object>
   readonly whole: () => object
 }
 
-function signatureOf(reply: Reply, { text, state }: Reasoning): string {
+function writeSignature(reply: Reply, { text, state }: Reasoning): string {
   return state === undefined ? issue({ by: stateOwner, ordinal: reply.ordinal, text }) : (state ?? '')
 }
 
 function thinkingBlock(reply: Reply, reasoning: Reasoning): Omit<Block, 'index'> {
-  const signature = signatureOf(reply, reasoning)
+  const signature = writeSignature(reply, reasoning)
   const thinking = reasoning.text
   if (reasoning.redacted) {
     const whole = { type: 'redacted_thinking', data: signature }
@@ -80,16 +80,16 @@ function textBlock(choice: Choice): Omit<Block, 'index'> {
   }
 }
 
-/** What the provider would read; a fault may give arguments that are no JSON. */
-function inputOf(given: string): unknown {
+/** Parses the arguments; a fault may have arguments that are not JSON. */
+function parseInput(text: string): unknown {
   try {
-    return JSON.parse(given)
+    return JSON.parse(text)
   } catch {
     return {}
   }
 }
 
-/** Whether it says anything, without going through a text that has no end. */
+/** Whether a choice has text, without iterating a text that may be endless. */
 function hasText(choice: Choice): boolean {
   for (const piece of choice.pieces) if (piece !== '') return true
   return false
@@ -103,22 +103,22 @@ function* blocksOf(reply: Reply): Iterable<Block> {
   if (refusal !== undefined) yield { index: next++, ...textBlock({ ...choice, pieces: [refusal] }) }
   else if (hasText(choice)) yield { index: next++, ...textBlock(choice) }
   for (const [place, call] of (choice.toolCalls ?? []).entries()) {
-    const { name, arguments: given } = call
+    const { name, arguments: text } = call
     const id = call.id ?? `toolu_fake${base36(reply.ordinal)}${place}`
     yield {
       index: next + (call.index ?? place),
       empty: { type: 'tool_use', id, name, input: {} },
       deltas: () => ['', ...argumentPieces(call)].map(json => ({ type: 'input_json_delta', partial_json: json })),
-      whole: () => ({ type: 'tool_use', id, name, input: inputOf(given), caller: { type: 'direct' } }),
+      whole: () => ({ type: 'tool_use', id, name, input: parseInput(text), caller: { type: 'direct' } }),
     }
   }
 }
 
-function ending(choice: Choice): object {
+function buildEnding(choice: Choice): object {
   const refused = choice.finish === 'content_filter'
   const explanation = choice.refusal ?? 'The answer was withheld.'
   return {
-    stop_reason: choice.stopped !== undefined ? 'stop_sequence' : stopReasons[choice.finish],
+    stop_reason: choice.stopped !== undefined ? 'stop_sequence' : STOP_REASON_BY_FINISH[choice.finish],
     stop_sequence: choice.stopped ?? null,
     stop_details: refused ? { type: 'refusal', category: 'general_harms', explanation } : null,
     container: null,
@@ -134,16 +134,16 @@ function messageJson(reply: Reply, content: readonly object[], rest: { end: obje
 function writePlain(reply: Reply): string {
   const content = Array.from(blocksOf(reply), block => block.whole())
   const usage = reply.usage && messageUsageJson(reply.usage)
-  return messageJson(reply, content, { end: ending(onlyChoice(reply)), usage })
+  return messageJson(reply, content, { end: buildEnding(onlyChoice(reply)), usage })
 }
 
 function frame(kind: Frame['kind'], event: { readonly type: string; readonly [field: string]: unknown }): Frame {
   return { kind, event: event.type, data: JSON.stringify(event) }
 }
 
-const notEnded = { stop_reason: null, stop_sequence: null, stop_details: null, container: null }
+const OPEN_ENDING = { stop_reason: null, stop_sequence: null, stop_details: null, container: null }
 
-/** What a message says of its usage when it begins: the input, and one token of output. */
+/** The usage in the start event: the input, and one token of output. */
 function firstUsage(reply: Reply): string | undefined {
   const { usage } = reply
   if (reply.usageOfPiece) return messageUsageJson(reply.usageOfPiece(0))
@@ -154,7 +154,7 @@ function firstUsage(reply: Reply): string | undefined {
 }
 
 function* writeFrames(reply: Reply): Iterable<Frame> {
-  const message = messageJson(reply, [], { end: notEnded, usage: firstUsage(reply) })
+  const message = messageJson(reply, [], { end: OPEN_ENDING, usage: firstUsage(reply) })
   yield { kind: 'open', event: 'message_start', data: `{"type":"message_start","message":${message}}` }
   yield frame('open', { type: 'ping' })
   for (const { index, empty, deltas } of blocksOf(reply)) {
@@ -162,13 +162,13 @@ function* writeFrames(reply: Reply): Iterable<Frame> {
     for (const delta of deltas()) yield frame('piece', { type: 'content_block_delta', index, delta })
     yield frame('finish', { type: 'content_block_stop', index })
   }
-  const last = { type: 'message_delta', delta: ending(onlyChoice(reply)) }
+  const last = { type: 'message_delta', delta: buildEnding(onlyChoice(reply)) }
   const usage = reply.usage && usageJson(reply.usage, '')
   yield { kind: 'finish', event: last.type, data: withRaw(last, 'usage', usage) }
   yield frame('done', { type: 'message_stop' })
 }
 
-const errorTypes: Readonly<Record<number, string>> = {
+const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
   400: 'invalid_request_error',
   401: 'authentication_error',
   402: 'billing_error',
@@ -184,15 +184,15 @@ const errorTypes: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 }
 
-function errorOf(error: SaidError): object {
-  const known = Object.values(errorTypes).includes(error.type ?? '') || error.type === 'api_error'
-  const type = error.status === undefined && known ? error.type : (errorTypes[statusOf(error)] ?? 'api_error')
+function buildError(error: SaidError): object {
+  const known = Object.values(TYPE_BY_STATUS).includes(error.type ?? '') || error.type === 'api_error'
+  const type = error.status === undefined && known ? error.type : (TYPE_BY_STATUS[statusOf(error)] ?? 'api_error')
   const details = error.code === undefined ? {} : { details: { error_code: error.code } }
   return { type, message: error.message, ...details }
 }
 
 const writeError = (error: SaidError): string =>
-  JSON.stringify({ type: 'error', error: errorOf(error), request_id: 'req_fake' })
+  JSON.stringify({ type: 'error', error: buildError(error), request_id: 'req_fake' })
 
 export const anthropicWire: Dialect = {
   name: 'anthropic-messages',
@@ -205,6 +205,6 @@ export const anthropicWire: Dialect = {
   errorFrame: error => ({
     kind: 'error',
     event: 'error',
-    data: JSON.stringify({ type: 'error', error: errorOf(error) }),
+    data: JSON.stringify({ type: 'error', error: buildError(error) }),
   }),
 }

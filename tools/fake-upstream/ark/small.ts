@@ -17,7 +17,7 @@ const wordsMax = 32_768
 const filesMax = 100
 const json = (body: object): Script => script(...jsonAnswer(200, JSON.stringify(body)))
 
-/** A token is a word, and its id its length. */
+/** A token is a word, and its id is the length of the word. */
 export function answerTokenization(request: ReceivedRequest, refuse: Refuse): Script {
   const body = objectOf(request)
   const texts = typeof body.text === 'string' ? [body.text] : stringsOf(body.text)
@@ -33,7 +33,7 @@ export function answerTokenization(request: ReceivedRequest, refuse: Refuse): Sc
   return json({ id: `fake${base36(request.ordinal)}`, object: 'list', created: createdS, model: body.model, data })
 }
 
-/** The cached messages are forgotten; only their words are counted. */
+/** Counts the words of the messages and does not store them. */
 export function answerContext(request: ReceivedRequest, refuse: Refuse): Script {
   const body = objectOf(request)
   if (!Array.isArray(body.messages)) return refuse({ message: 'The parameter `messages` is missing.' })
@@ -63,14 +63,14 @@ export class Files {
     const id = `file-fake${base36(request.ordinal)}`
     const times = { created_at: createdS, expire_at: createdS + 7 * 86_400 }
     const purpose = form.fields.get('purpose') ?? 'user_data'
-    const about = { filename: file.name, bytes: file.bytes, mime_type: file.type }
-    this.#files.put(id, { object: 'file', id, purpose, ...about, ...times, status: 'active' })
+    const fileFields = { filename: file.name, bytes: file.bytes, mime_type: file.type }
+    this.#files.put(id, { object: 'file', id, purpose, ...fileFields, ...times, status: 'active' })
     return json(this.#files.get(id)!)
   }
 
   #list(): Script {
     const all = this.#files.all()
-    const ends = { first_id: all[0]?.[0] ?? null, last_id: all.at(-1)?.[0] ?? null }
-    return json({ object: 'file', data: all.map(([, file]) => file), ...ends, has_more: false })
+    const pageFields = { first_id: all[0]?.[0] ?? null, last_id: all.at(-1)?.[0] ?? null }
+    return json({ object: 'file', data: all.map(([, file]) => file), ...pageFields, has_more: false })
   }
 }

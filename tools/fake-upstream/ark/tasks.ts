@@ -1,5 +1,5 @@
-// Video tasks of Ark: queued, running, and then an end that the prompt chooses ("fail", "expire", else it succeeds).
-// A task goes one state further with each look at it.
+// Ark's video tasks: queued, running, and then an end that the prompt chooses: "fail", "expire", or else success. A task
+// moves to its next state each time it is polled.
 
 import { jsonAnswer } from '../answers.ts'
 import type { Problem } from '../dialect.ts'
@@ -22,21 +22,21 @@ type Refuse = (problem: Problem) => Script
 
 const tasksMax = 200
 const secondsMax = 60
-const tokensOfSecond = 1_000
-const looksBefore = { running: 1, ended: 2 }
+const TOKENS_PER_SECOND = 1_000
+const POLLS_BEFORE = { running: 1, ended: 2 }
 
 const json = (body: object): Script => script(...jsonAnswer(200, JSON.stringify(body)))
-const nothing = script(head(200, { 'content-length': '0' }), bytes(''), end)
+const EMPTY_ANSWER = script(head(200, { 'content-length': '0' }), bytes(''), end)
 
 function statusOf(task: Task): string {
   if (task.cancelled) return 'cancelled'
-  if (task.looks >= looksBefore.ended) return task.ending
-  return task.looks >= looksBefore.running ? 'running' : 'queued'
+  if (task.looks >= POLLS_BEFORE.ended) return task.ending
+  return task.looks >= POLLS_BEFORE.running ? 'running' : 'queued'
 }
 
 function taskObject(id: string, task: Task): object {
   const status = statusOf(task)
-  const tokens = task.seconds * tokensOfSecond
+  const tokens = task.seconds * TOKENS_PER_SECOND
   return {
     id,
     model: task.model,
@@ -64,9 +64,9 @@ export class Tasks {
     const task = this.#tasks.get(id)
     if (!task) return refuse({ status: 404, message: `The task ${id} is not found.`, param: 'id' })
     if (request.method === 'DELETE') return this.#remove(id, task, refuse)
-    const told = taskObject(id, task)
-    if (!task.cancelled) task.looks = Math.min(task.looks + 1, looksBefore.ended)
-    return json(told)
+    const answer = taskObject(id, task)
+    if (!task.cancelled) task.looks = Math.min(task.looks + 1, POLLS_BEFORE.ended)
+    return json(answer)
   }
 
   #create(request: ReceivedRequest, refuse: Refuse): Script {
@@ -96,12 +96,12 @@ export class Tasks {
     return json({ total: found.length, items })
   }
 
-  /** What waits is cancelled, what has ended is forgotten, and what runs goes on. */
+  /** Cancels a queued task, deletes an ended task, and refuses to delete a running task. */
   #remove(id: string, task: Task, refuse: Refuse): Script {
     const status = statusOf(task)
     if (status === 'running') return refuse({ status: 409, message: 'A running task cannot be deleted.', param: 'id' })
     if (status === 'queued') task.cancelled = true
     else this.#tasks.delete(id)
-    return nothing
+    return EMPTY_ANSWER
   }
 }

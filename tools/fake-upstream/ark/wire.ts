@@ -1,4 +1,4 @@
-// The Ark dialect: chat as OpenAI writes it, with its own reasoning, its own state and its own errors.
+// The Ark dialect: OpenAI's chat with Ark's own reasoning, reasoning state and errors.
 
 import type { Choice, Dialect, Problem, Reply, SaidError } from '../dialect.ts'
 import { base36, createdS, statusOf } from '../dialect.ts'
@@ -13,18 +13,18 @@ import { bodyOf, has, objectOf, recordOf, recordsOf } from '../reading.ts'
 import type { ReceivedRequest } from '../request.ts'
 import { isRecord } from '../request.ts'
 
-/** Whose state we issue in this dialect. */
+/** The issuer in reasoning state of this dialect. */
 const stateOwner = 'ark'
 
-function stateOf(reply: Reply, choice: Choice): object {
+function writeState(reply: Reply, choice: Choice): object {
   const { text = '', state } = choice.reasoning ?? {}
   if (state === null) return {}
   return { encrypted_content: state ?? issue({ by: stateOwner, ordinal: reply.ordinal, text }) }
 }
 
-const flavour: Flavour = { emptyText: '', state: stateOf }
+const flavour: Flavour = { emptyText: '', state: writeState }
 
-const errorTypes: Readonly<Record<number, readonly [type: string, code: string]>> = {
+const ERROR_BY_STATUS: Readonly<Record<number, readonly [type: string, code: string]>> = {
   400: ['BadRequest', 'InvalidParameter'],
   401: ['Unauthorized', 'AuthenticationError'],
   403: ['Forbidden', 'AccessDenied'],
@@ -33,7 +33,7 @@ const errorTypes: Readonly<Record<number, readonly [type: string, code: string]>
 }
 
 export function writeArkError(error: SaidError): string {
-  const [type, code] = errorTypes[statusOf(error)] ?? ['InternalServerError', 'InternalServiceError']
+  const [type, code] = ERROR_BY_STATUS[statusOf(error)] ?? ['InternalServerError', 'InternalServiceError']
   const message = `${error.message} Request id: fake${base36(createdS)}`
   return JSON.stringify({ error: { code, message, param: error.param ?? '', type } })
 }
@@ -63,11 +63,11 @@ export const arkWire: Dialect = {
   read(request) {
     const body = objectOf(request)
     const messages = recordsOf(body.messages)
-    const every = recordOf(body.stream_options).chunk_include_usage === true
+    const usageInEveryChunk = recordOf(body.stream_options).chunk_include_usage === true
     const asked = readChatRequest(request)
     const looking = { by: stateOwner, ordinal: request.ordinal }
-    const kept = stateKept(messages, message => isIssued(message.encrypted_content, looking))
-    return { ...asked, usageAsked: asked.usageAsked || every, stateKept: kept }
+    const hasState = stateKept(messages, message => isIssued(message.encrypted_content, looking))
+    return { ...asked, usageAsked: asked.usageAsked || usageInEveryChunk, stateKept: hasState }
   },
   problem: findArkProblem,
   plain: reply => writePlain(reply, flavour),
@@ -76,13 +76,13 @@ export const arkWire: Dialect = {
   errorFrame: error => ({ kind: 'error', data: writeArkError(error) }),
 }
 
-const unsupported = new Set(['background', 'conversation', 'truncation', 'top_logprobs', 'prompt', 'metadata', 'user'])
+const UNSUPPORTED_FIELDS = new Set(['background', 'conversation', 'truncation', 'top_logprobs', 'prompt', 'metadata', 'user'])
 export const arkResponsesFields: readonly string[] = [
-  ...responsesFields.filter(name => !unsupported.has(name)),
+  ...responsesFields.filter(name => !UNSUPPORTED_FIELDS.has(name)),
   'caching', 'expire_at', 'thinking', 'session',
 ]
 
-/** Its responses are those of OpenAI with other fields and other errors. */
+/** Ark's Responses API: OpenAI's with other fields and other errors. */
 export const arkResponsesWire: Dialect = {
   ...responsesWire,
   name: 'ark-responses',

@@ -17,7 +17,7 @@ function truncatedBody({ dialect }: FaultKit): Script {
   return scripted(request => jsonAnswer(200, dialect.plain(replyTo(request, ['Hello'], { dialect })).slice(0, -20)))
 }
 
-/** Whole ones first, so many, and then no more. */
+/** Sends `wholeOnes` complete events, and then only truncated ones. */
 function truncatedEvent({ dialect }: FaultKit, wholeOnes = 0): Script {
   return scripted(function* truncated(request) {
     let pieces = 0
@@ -30,7 +30,7 @@ function truncatedEvent({ dialect }: FaultKit, wholeOnes = 0): Script {
   })
 }
 
-/** A two-byte character becomes two bytes that no UTF-8 text can hold; the length stays the same. */
+/** Replaces a two-byte character by two bytes that are invalid in UTF-8, so that the length stays the same. */
 const breakUtf8 = bodyBytes(body => {
   const copy = Buffer.from(body)
   for (let at = copy.indexOf('é'); at >= 0; at = copy.indexOf('é')) copy.set([0xff, 0xfe], at)

@@ -1,11 +1,11 @@
-// F7 to F10: what a socket does to us.
+// F7 to F10: faults of a connection.
 
 import { frameSteps, framesTo, only, replyTo, streamHead } from '../answers.ts'
 import type { Script, Step } from '../script.ts'
 import { bytes, close, head, reset, script, scripted, startingAt, stopReading, toBytes, wait } from '../script.ts'
 import type { FaultKit, FaultRow } from './fault.ts'
 
-/** Half an answer in the form that was asked for, and then this. */
+/** Half an answer, whole or as a stream, as the request asks for, and then these steps. */
 export function halfAnswer({ dialect }: FaultKit, ...then: readonly Step[]): Script {
   return scripted(function* half(request) {
     if (dialect.read(request).stream) {

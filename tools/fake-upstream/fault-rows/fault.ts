@@ -1,4 +1,4 @@
-// What a fault is, and how large or slow the large and slow ones are.
+// The types of faults, and the sizes and times of large and slow faults.
 
 import type { Dialect } from '../dialect.ts'
 import type { OpenPlace } from '../places/place.ts'
@@ -7,22 +7,22 @@ import type { FaultId } from './kinds.ts'
 
 interface FaultHead {
   readonly id: FaultId
-  /** Tells it from the others of the same id. */
+  /** Distinguishes the faults with the same id. */
   readonly name: string
-  /** What the upstream does, in a sentence; the same for all of the id. */
+  /** What the upstream does, as a sentence; the same for all faults with this id. */
   readonly does: string
-  /** Which requests it is meant for; a stream's fault makes no sense for a whole answer. */
+  /** Which requests the fault is for: a fault of a stream makes no sense in a whole answer. */
   readonly asks: 'plain' | 'stream' | 'either'
 }
 
-/** Committed on a socket that was accepted. */
+/** A fault on an accepted socket. */
 export interface ScriptedFault extends FaultHead {
   readonly by: 'script'
   readonly dialect: string
   readonly script: Script
 }
 
-/** Committed by a whole address, before there is a socket to speak on: the same in every dialect. */
+/** A fault of a whole address, before there is a socket: the same in every dialect. */
 export interface PlacedFault extends FaultHead {
   readonly by: 'place'
   readonly open: OpenPlace
@@ -30,12 +30,12 @@ export interface PlacedFault extends FaultHead {
 
 export type Fault = ScriptedFault | PlacedFault
 
-/** A row before it is told its dialect. */
+/** A scripted fault without its dialect. */
 export type FaultRow = readonly [id: FaultId, name: string, asks: Fault['asks'], script: Script]
 
 export type PlaceRow = readonly [id: FaultId, name: string, open: OpenPlace]
 
-/** The defaults are the real sizes; tests give smaller ones. */
+/** Sizes and times of faults. The defaults are realistic; tests use smaller ones. */
 export interface FaultSettings {
   /** How long the gateway waits for the first byte. */
   readonly deadlineMs: number
@@ -50,7 +50,7 @@ export interface FaultSettings {
   readonly headerCount: number
   readonly lineBytes: number
   readonly encodings: number
-  /** A test that wants to see whether it is followed gives an address of its own. */
+  /** Where redirects point to. A test can set its own address to see whether the gateway follows. */
   readonly redirectTo: string
 }
 
@@ -66,7 +66,7 @@ export const realFaultSettings: FaultSettings = {
   headerCount: 10_000,
   lineBytes: 50 * 1024 * 1024,
   encodings: 100,
-  // The discard port and no metadata service, because a client that does follow must not do harm.
+  // The discard port, and not a real metadata service, so that a client that follows the redirect does no harm.
   redirectTo: 'http://127.0.0.1:9/latest/meta-data/',
 }
 

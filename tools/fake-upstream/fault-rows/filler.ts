@@ -1,14 +1,14 @@
-// Long bodies out of few bytes: a text with a hole in it, and what fills the hole, made as it is written.
+// Makes long bodies from short texts: a text has a placeholder, and the filling is generated while it is written.
 
 import { assert } from '../../../src/base/assert.ts'
 import { toBytes } from '../script.ts'
 
-/** Stands in the text of an answer where the filling goes. */
+/** The placeholder in the text of an answer. */
 export const hole = '<hole>'
 
 const pieceBytesMax = 64 * 1024
 
-/** The text with `x` in its hole, until it is `length` bytes long. */
+/** The text with its placeholder replaced by `x`, so that it is `length` bytes long. */
 export function* filledTo(length: number, text: string): Iterable<Uint8Array> {
   const [before = '', after, ...more] = text.split(hole)
   assert(after !== undefined && more.length === 0, 'the text has one hole')

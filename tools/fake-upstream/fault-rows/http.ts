@@ -1,4 +1,4 @@
-// F16 to F22: HTTP that is broken, far too large, encoded unasked, or surprising.
+// F16 to F22: HTTP that is broken, far too large, compressed without being asked, or surprising.
 
 import { answer, bodyTo, frameSteps, framesTo, jsonAnswer, only, replyTo, streamHead } from '../answers.ts'
 import { sse } from '../dialect.ts'
@@ -10,7 +10,7 @@ import { filledLength, filledTo, hole } from './filler.ts'
 
 type Pairs = readonly (readonly [name: string, value: string])[]
 
-/** A good answer whose head says other things of its length than are true. */
+/** A good answer with a wrong length in its head. */
 function misframed({ dialect }: FaultKit, framing: (length: number) => Pairs, ...then: readonly Step[]): Script {
   return scripted(function* wrong(request) {
     const { contentType, body } = bodyTo(request, 'Hello', { dialect })
@@ -59,7 +59,7 @@ function chunkFaults(kit: FaultKit): readonly FaultRow[] {
   ]
 }
 
-/** A valid whole answer of the size, written as the gateway takes it. */
+/** A valid whole answer of this size, generated while the gateway reads it. */
 function hugeBody({ dialect, settings }: FaultKit, chunked: boolean): Script {
   return scripted(function* huge(request) {
     const text = dialect.plain(replyTo(request, [hole], { dialect }))
@@ -72,7 +72,7 @@ function hugeBody({ dialect, settings }: FaultKit, chunked: boolean): Script {
   })
 }
 
-/** A stream without end in sight: events of 64 KiB until the size is reached. */
+/** A very long stream: events of 64 KiB until the size is reached. */
 function hugeStream({ dialect, settings }: FaultKit): Script {
   return scripted(function* huge(request) {
     const pieces = {
@@ -92,7 +92,7 @@ function hugeStream({ dialect, settings }: FaultKit): Script {
   })
 }
 
-/** A good answer with more in its head. */
+/** A good answer with additional headers. */
 function withHeaders({ dialect }: FaultKit, headers: Pairs): Script {
   const good = answer('Hello', { dialect })
   return scripted(function* headed(request) {
@@ -102,7 +102,7 @@ function withHeaders({ dialect }: FaultKit, headers: Pairs): Script {
   })
 }
 
-/** A good answer after other heads. */
+/** A good answer after other response heads. */
 function after({ dialect }: FaultKit, ...first: readonly Step[]): Script {
   const good = answer('Hello', { dialect })
   return scripted(function* preceded(request) {

@@ -1,4 +1,4 @@
-// F33 to F36: answers that are well formed and mean trouble: usage that cannot be, limits, refusals, leaks.
+// F33 to F36: well-formed answers with bad content: impossible usage, limits, refusals, leaked credentials.
 
 import type { AnswerOptions } from '../answers.ts'
 import { answer, errorMidStream, fail, jsonAnswer, streamed } from '../answers.ts'
@@ -8,7 +8,7 @@ import type { FaultKit, FaultRow } from './fault.ts'
 
 const pieces = ['Hel', 'lo ', 'world']
 
-/** More output than the request allowed, whatever it allowed. */
+/** Always more output than the request allows. */
 function aboveTheCap({ dialect }: FaultKit): Script {
   return scripted(request => {
     const { promptWords, outputMax = 1_000_000 } = dialect.read(request)
@@ -101,7 +101,7 @@ function refusalFaults({ dialect }: FaultKit): readonly FaultRow[] {
   ]
 }
 
-/** Says the request's own credentials back, as badly built providers and proxies do. */
+/** Repeats the credentials of the request, as badly built providers and proxies do. */
 function leakFaults({ dialect }: FaultKit): readonly FaultRow[] {
   const names = ['authorization', 'x-api-key', 'x-goog-api-key', 'api-key']
   const leak = (speak: (secret: string) => Script) =>

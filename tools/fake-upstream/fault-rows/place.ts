@@ -1,4 +1,4 @@
-// F1 to F6: what goes wrong before anything can be said. The same for every call and in every dialect.
+// F1 to F6: faults before a connection is established, the same for every call and in every dialect.
 
 import { openNowhere, openSilentNames } from '../places/name-server.ts'
 import { openPlain, openStalled, secureWith } from '../places/secure.ts'

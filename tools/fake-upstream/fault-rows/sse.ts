@@ -1,4 +1,4 @@
-// F28 to F32: event streams that are odd but right, far too long, cut short, or mixed up.
+// F28 to F32: event streams that are unusual but valid, far too long, cut short, or mixed up.
 
 import {
   errorMidStream,
@@ -22,18 +22,18 @@ import { filledTo, hole, repeated } from './filler.ts'
 
 const pieces = ['Hel', 'lo']
 
-/** A stream in which each event is written by the function; the standard allows all that we do here. */
-function spelled({ dialect }: FaultKit, spell: (frame: Frame, index: number) => string): Script {
+/** A stream whose events are written by the function `write`. All variants here are valid in the standard. */
+function streamWritten({ dialect }: FaultKit, write: (frame: Frame, index: number) => string): Script {
   return scripted(function* odd(request) {
     let index = 0
     yield streamHead
-    for (const frame of framesTo(request, pieces, { dialect })) yield chunk(spell(frame, index++))
+    for (const frame of framesTo(request, pieces, { dialect })) yield chunk(write(frame, index++))
     yield end
   })
 }
 
-/** JSON may be broken into lines between its tokens, and a data field into as many lines. */
-function onManyLines(frame: Frame): string {
+/** Breaks the JSON of an event into several `data` lines, which the standard allows. */
+function splitData(frame: Frame): string {
   return sse({ ...frame, data: frame.data.replace(/^\{/, '{\n').replace(/\}$/, '\n}').replaceAll('\n', '\ndata: ') })
 }
 
@@ -48,20 +48,20 @@ function spellingFaults(kit: FaultKit): readonly FaultRow[] {
       'F28',
       'all line endings in turn',
       'stream',
-      spelled(kit, (frame, index) => sse(frame).replace(/\r?\n/g, endings[index % 3]!)),
+      streamWritten(kit, (frame, index) => sse(frame).replace(/\r?\n/g, endings[index % 3]!)),
     ],
-    ['F28', 'byte order mark', 'stream', spelled(kit, (frame, index) => (index === 0 ? '\ufeff' : '') + sse(frame))],
-    ['F28', 'comments between events', 'stream', spelled(kit, frame => `: keep-alive\n\n:\n${sse(frame)}`)],
-    ['F28', 'data on many lines', 'stream', spelled(kit, onManyLines)],
-    ['F28', 'no space behind the colon', 'stream', spelled(kit, frame => sse(frame).replace(/^(\w+): /gm, '$1:'))],
+    ['F28', 'byte order mark', 'stream', streamWritten(kit, (frame, index) => (index === 0 ? '\ufeff' : '') + sse(frame))],
+    ['F28', 'comments between events', 'stream', streamWritten(kit, frame => `: keep-alive\n\n:\n${sse(frame)}`)],
+    ['F28', 'data on many lines', 'stream', streamWritten(kit, splitData)],
+    ['F28', 'no space behind the colon', 'stream', streamWritten(kit, frame => sse(frame).replace(/^(\w+): /gm, '$1:'))],
     [
       'F28',
       'other fields',
       'stream',
-      spelled(kit, (frame, index) => `id: ${index}\nretry: 10\nfoo: bar\n${sse(frame)}`),
+      streamWritten(kit, (frame, index) => `id: ${index}\nretry: 10\nfoo: bar\n${sse(frame)}`),
     ],
-    ['F28', 'blank lines', 'stream', spelled(kit, frame => `\n\n\n${sse(frame)}\n\n`)],
-    ['F28', 'events with empty data', 'stream', spelled(kit, frame => `data:\n\n${sse(frame)}`)],
+    ['F28', 'blank lines', 'stream', streamWritten(kit, frame => `\n\n\n${sse(frame)}\n\n`)],
+    ['F28', 'events with empty data', 'stream', streamWritten(kit, frame => `data:\n\n${sse(frame)}`)],
   ]
 }
 
@@ -96,8 +96,8 @@ function lineWithoutEnd({ settings }: FaultKit): Script {
   })
 }
 
-/** Events of an answer that this caller must never see. */
-function strangersEvents({ dialect }: FaultKit): Script {
+/** Adds events of another answer, which the caller must never see. */
+function otherAnswersEvents({ dialect }: FaultKit): Script {
   return scripted(function* mixed(request) {
     const ordinal = request.ordinal + 1_000_000
     yield streamHead
@@ -111,8 +111,8 @@ function strangersEvents({ dialect }: FaultKit): Script {
   })
 }
 
-/** Those that need an event or a number which not every dialect has. */
-function placeFaults({ dialect }: FaultKit): readonly FaultRow[] {
+/** Faults that need something which not every dialect has. */
+function traitFaults({ dialect }: FaultKit): readonly FaultRow[] {
   const { traits } = dialect
   const call = { name: 'clock', arguments: '{}' }
   const through = (change: (frames: Iterable<Frame>) => Iterable<Frame>) => streamThrough(change, pieces, { dialect })
@@ -122,8 +122,8 @@ function placeFaults({ dialect }: FaultKit): readonly FaultRow[] {
       'text before the role',
       'stream',
       through(frames => {
-        const held = [...frames]
-        return [...only(['piece'], held), ...only(['open', 'finish', 'usage', 'done'], held)]
+        const frameList = [...frames]
+        return [...only(['piece'], frameList), ...only(['open', 'finish', 'usage', 'done'], frameList)]
       }),
     ],
   ]
@@ -150,15 +150,15 @@ function orderFaults(kit: FaultKit): readonly FaultRow[] {
   const { dialect } = kit
   const through = (change: (frames: Iterable<Frame>) => Iterable<Frame>) => streamThrough(change, pieces, { dialect })
   return [
-    ['F32', 'events of another response', 'stream', strangersEvents(kit)],
+    ['F32', 'events of another response', 'stream', otherAnswersEvents(kit)],
     ['F32', 'every event twice', 'stream', through(frames => [...frames].flatMap(frame => [frame, frame]))],
     [
       'F32',
       'finish and usage before the text',
       'stream',
       through(frames => {
-        const held = [...frames]
-        return [...only(['open'], held), ...only(['finish', 'usage'], held), ...only(['piece', 'done'], held)]
+        const frameList = [...frames]
+        return [...only(['open'], frameList), ...only(['finish', 'usage'], frameList), ...only(['piece', 'done'], frameList)]
       }),
     ],
     [
@@ -166,15 +166,15 @@ function orderFaults(kit: FaultKit): readonly FaultRow[] {
       'events after the terminal one',
       'stream',
       through(frames => {
-        const held = [...frames]
-        return [...held, ...only(['piece', 'usage'], held)]
+        const frameList = [...frames]
+        return [...frameList, ...only(['piece', 'usage'], frameList)]
       }),
     ],
-    ...placeFaults(kit),
+    ...traitFaults(kit),
   ]
 }
 
-/** Streams that stop before they are over. */
+/** Streams that stop before their end. */
 function endingFaults({ dialect }: FaultKit): readonly FaultRow[] {
   const unfinished = streamThrough(frames => only(['open', 'piece'], frames), pieces, { dialect })
   const withoutTerminal: readonly FaultRow[] = [

@@ -1,4 +1,4 @@
-// F11 to F15: answers that come late, slowly or in crumbs.
+// F11 to F15: answers that arrive late, slowly or in tiny pieces.
 
 import { answer, frameSteps, framesTo, plain, streamed, streamHead } from '../answers.ts'
 import { sse } from '../dialect.ts'
@@ -28,7 +28,7 @@ function pausingStream({ dialect }: FaultKit, ms: number): Script {
   })
 }
 
-/** Gone through anew by every run. */
+/** An iterable that every run can iterate again. */
 function letters(count: number): Iterable<string> {
   return {
     *[Symbol.iterator]() {
@@ -39,8 +39,8 @@ function letters(count: number): Iterable<string> {
 
 const counts = { input: 1, output: 1 }
 
-/** As many one-byte chunks as asked for: the events are cut off in the middle and the body ends. */
-function crumbs({ dialect, settings }: FaultKit): Script {
+/** Sends this many one-byte chunks, then ends the body in the middle of an event. */
+function tinyChunks({ dialect, settings }: FaultKit): Script {
   return scripted(function* crumbled(request) {
     const text = letters(settings.tinyChunks)
     const events = scripted(() => frameSteps(framesTo(request, text, { dialect, usage: counts })))
@@ -66,7 +66,7 @@ export function timingFaults(kit: FaultKit): readonly FaultRow[] {
     ['F13', 'a whole answer byte by byte', 'plain', slowBytes(settings.byteMs)(plain('Hello', { dialect }))],
     ['F13', 'a stream byte by byte', 'stream', slowBytes(settings.byteMs)(streamed(['Hello'], { dialect }))],
     ['F14', 'a pause between two chunks, beyond idle', 'stream', pausingStream(kit, settings.idleMs * 1.5)],
-    ['F15', 'a million chunks of one byte', 'stream', crumbs(kit)],
+    ['F15', 'a million chunks of one byte', 'stream', tinyChunks(kit)],
     [
       'F15',
       'a million events of one letter',

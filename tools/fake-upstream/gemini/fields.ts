@@ -1,18 +1,18 @@
-// The names that the Gemini API knows, object by object. Any other is refused, as the real one does.
+// The field names that the Gemini API knows, object by object. All others are refused, as by the real API.
 
 import { isRecord } from '../request.ts'
 import { toCamel } from './request.ts'
 
-/** Of what a field is made: another object of the table, or something that is not looked into. */
+/** The object type of a field, or null for a field whose content is not checked. */
 type Rule = string | null
 type Table = Readonly<Record<string, Readonly<Record<string, Rule>>>>
 
-const leaves = (names: string): Readonly<Record<string, Rule>> =>
+const plainFields = (names: string): Readonly<Record<string, Rule>> =>
   Object.fromEntries(names.split(' ').map(name => [name, null]))
 
 const objects: Table = {
   Request: {
-    ...leaves('model cachedContent labels serviceTier store continuationToken'),
+    ...plainFields('model cachedContent labels serviceTier store continuationToken'),
     contents: 'Content',
     systemInstruction: 'Content',
     tools: 'Tool',
@@ -20,66 +20,66 @@ const objects: Table = {
     safetySettings: 'SafetySetting',
     generationConfig: 'GenerationConfig',
   },
-  Content: { ...leaves('role'), parts: 'Part' },
+  Content: { ...plainFields('role'), parts: 'Part' },
   Part: {
-    ...leaves('text thought thoughtSignature executableCode codeExecutionResult toolCall toolResponse videoMetadata'),
-    ...leaves('mediaResolution partMetadata'),
+    ...plainFields('text thought thoughtSignature executableCode codeExecutionResult toolCall toolResponse videoMetadata'),
+    ...plainFields('mediaResolution partMetadata'),
     inlineData: 'Blob',
     fileData: 'FileData',
     functionCall: 'FunctionCall',
     functionResponse: 'FunctionResponse',
   },
-  Blob: leaves('mimeType data displayName'),
-  FileData: leaves('mimeType fileUri displayName'),
-  FunctionCall: leaves('id name args partialArgs willContinue'),
-  FunctionResponse: { ...leaves('id name response willContinue scheduling'), parts: 'Part' },
+  Blob: plainFields('mimeType data displayName'),
+  FileData: plainFields('mimeType fileUri displayName'),
+  FunctionCall: plainFields('id name args partialArgs willContinue'),
+  FunctionResponse: { ...plainFields('id name response willContinue scheduling'), parts: 'Part' },
   Tool: {
-    ...leaves('googleSearch googleSearchRetrieval urlContext codeExecution googleMaps fileSearch computerUse'),
-    ...leaves('mcpServers enterpriseWebSearch retrieval'),
+    ...plainFields('googleSearch googleSearchRetrieval urlContext codeExecution googleMaps fileSearch computerUse'),
+    ...plainFields('mcpServers enterpriseWebSearch retrieval'),
     functionDeclarations: 'FunctionDeclaration',
   },
   FunctionDeclaration: {
-    ...leaves('name description parametersJsonSchema responseJsonSchema behavior'),
+    ...plainFields('name description parametersJsonSchema responseJsonSchema behavior'),
     parameters: 'Schema',
     response: 'Schema',
   },
   Schema: {
-    ...leaves('type format title description nullable enum required propertyOrdering minItems maxItems minProperties'),
-    ...leaves('maxProperties minimum maximum minLength maxLength pattern default example'),
+    ...plainFields('type format title description nullable enum required propertyOrdering minItems maxItems minProperties'),
+    ...plainFields('maxProperties minimum maximum minLength maxLength pattern default example'),
     items: 'Schema',
     anyOf: 'Schema',
     properties: 'map of Schema',
   },
   ToolConfig: {
-    ...leaves('retrievalConfig includeServerSideToolInvocations'),
+    ...plainFields('retrievalConfig includeServerSideToolInvocations'),
     functionCallingConfig: 'FunctionCallingConfig',
   },
-  FunctionCallingConfig: leaves('mode allowedFunctionNames streamFunctionCallArguments'),
-  SafetySetting: leaves('category threshold method'),
+  FunctionCallingConfig: plainFields('mode allowedFunctionNames streamFunctionCallArguments'),
+  SafetySetting: plainFields('category threshold method'),
   GenerationConfig: {
-    ...leaves('temperature topP topK candidateCount maxOutputTokens stopSequences presencePenalty frequencyPenalty'),
-    ...leaves('seed responseMimeType responseJsonSchema responseLogprobs logprobs responseModalities mediaResolution'),
-    ...leaves('speechConfig imageConfig audioTranscriptionConfig enableEnhancedCivicAnswers'),
+    ...plainFields('temperature topP topK candidateCount maxOutputTokens stopSequences presencePenalty frequencyPenalty'),
+    ...plainFields('seed responseMimeType responseJsonSchema responseLogprobs logprobs responseModalities mediaResolution'),
+    ...plainFields('speechConfig imageConfig audioTranscriptionConfig enableEnhancedCivicAnswers'),
     responseSchema: 'Schema',
     thinkingConfig: 'ThinkingConfig',
   },
-  ThinkingConfig: leaves('includeThoughts thinkingBudget thinkingLevel'),
+  ThinkingConfig: plainFields('includeThoughts thinkingBudget thinkingLevel'),
 }
 
-/** Deeper schemas exist only to hurt. */
-const depthMax = 64
+/** No honest schema is deeper. */
+const DEPTH_MAX = 64
 
-/** What the API would say of the first name that it does not know. */
+/** The API's message about the first unknown name. */
 export function findUnknownName(body: unknown): string | undefined {
-  return look(body, { rule: 'Request', path: '', depth: 0 })
+  return findUnknown(body, { rule: 'Request', path: '', depth: 0 })
 }
 
-function look(value: unknown, at: { rule: string; path: string; depth: number }): string | undefined {
+function findUnknown(value: unknown, at: { rule: string; path: string; depth: number }): string | undefined {
   const { rule, path, depth } = at
-  if (depth > depthMax) return `Invalid JSON payload received. The value at '${path}' is nested too deeply.`
+  if (depth > DEPTH_MAX) return `Invalid JSON payload received. The value at '${path}' is nested too deeply.`
   if (Array.isArray(value)) {
     for (const [index, entry] of value.entries()) {
-      const found = look(entry, { rule, path: `${path}[${index}]`, depth: depth + 1 })
+      const found = findUnknown(entry, { rule, path: `${path}[${index}]`, depth: depth + 1 })
       if (found) return found
     }
     return undefined
@@ -91,10 +91,10 @@ function look(value: unknown, at: { rule: string; path: string; depth: number })
     if (next === undefined) {
       return `Invalid JSON payload received. Unknown name "${name}" at '${path}': Cannot find field.`
     }
-    const found = next === null ? undefined : look(entry, { rule: next, path: step(path, name), depth: depth + 1 })
+    const found = next === null ? undefined : findUnknown(entry, { rule: next, path: joinPath(path, name), depth: depth + 1 })
     if (found) return found
   }
   return undefined
 }
 
-const step = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
+const joinPath = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)

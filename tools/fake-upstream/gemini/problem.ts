@@ -1,4 +1,4 @@
-// What the Gemini API refuses, nearly in its words, so that a bad translation is found.
+// Finds what the Gemini API would refuse, nearly in its words, so that tests find a bad translation.
 
 import type { Problem } from '../dialect.ts'
 import { isIssuedBytes } from '../issued.ts'
@@ -9,39 +9,39 @@ import { isRecord } from '../request.ts'
 import { findUnknownName } from './fields.ts'
 import { field, isOfUser, isSpokenByUser, partsOf, readGeminiRequest, signatureOf, stateOwner } from './request.ts'
 
-/** What Google documents for calls that another model made. */
-const dummies = ['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go']
-/** Few, because the demo runs on the gateway's own thread. */
-const candidatesMax = 8
+/** The placeholders that Google documents for calls of another model. */
+const PLACEHOLDER_SIGNATURES = ['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go']
+/** A small number, because the demo runs in the gateway's thread. */
+const CANDIDATES_MAX = 8
 
-const say = (message: string): Problem => ({ message })
+const createProblem = (message: string): Problem => ({ message })
 
 export function findGeminiProblem(request: ReceivedRequest): Problem | undefined {
   const body = bodyOf(request)
-  if (body === undefined) return say('Invalid JSON payload received. Unexpected token.')
-  if (!isRecord(body)) return say('Invalid JSON payload received. The root must be an object.')
+  if (body === undefined) return createProblem('Invalid JSON payload received. Unexpected token.')
+  if (!isRecord(body)) return createProblem('Invalid JSON payload received. The root must be an object.')
   const unknown = findUnknownName(body)
-  if (unknown) return say(unknown)
+  if (unknown) return createProblem(unknown)
   const contents = recordsOf(body.contents)
-  if (contents.length === 0) return say('* GenerateContentRequest.contents: contents is not specified')
+  if (contents.length === 0) return createProblem('* GenerateContentRequest.contents: contents is not specified')
   const config = recordOf(field(body, 'generationConfig'))
-  if (!isCount(field(config, 'candidateCount'), candidatesMax)) {
-    return say(`candidate_count must be from 1 to ${candidatesMax}`)
+  if (!isCount(field(config, 'candidateCount'), CANDIDATES_MAX)) {
+    return createProblem(`candidate_count must be from 1 to ${CANDIDATES_MAX}`)
   }
   const thinking = recordOf(field(config, 'thinkingConfig'))
   if (field(thinking, 'thinkingBudget') !== undefined && field(thinking, 'thinkingLevel') !== undefined) {
-    return say('You can only set only one of thinking budget and thinking level.')
+    return createProblem('You can only set only one of thinking budget and thinking level.')
   }
   return findContentsProblem(contents, request.ordinal) ?? findMediaProblem(request)
 }
 
 function findMediaProblem(request: ReceivedRequest): Problem | undefined {
   const broken = readGeminiRequest(request).media.some(media => media.broken)
-  return broken ? say("Invalid value at 'contents' (TYPE_BYTES), Base64 decoding failed") : undefined
+  return broken ? createProblem("Invalid value at 'contents' (TYPE_BYTES), Base64 decoding failed") : undefined
 }
 
-/** Contents of one role that follow each other are one turn to the API. */
-function merged(contents: readonly Json[]): readonly Json[] {
+/** The API treats neighbouring contents of one role as one turn. */
+function mergeTurns(contents: readonly Json[]): readonly Json[] {
   const turns: Json[] = []
   for (const content of contents) {
     const last = turns.at(-1)
@@ -53,35 +53,35 @@ function merged(contents: readonly Json[]): readonly Json[] {
 }
 
 function findContentsProblem(given: readonly Json[], ordinal: number): Problem | undefined {
-  const contents = merged(given)
+  const contents = mergeTurns(given)
   if (!isOfUser(contents[0]!)) {
-    return say('Please ensure that multiturn requests start with a user role.')
+    return createProblem('Please ensure that multiturn requests start with a user role.')
   }
   const turnStart = contents.findLastIndex(isSpokenByUser)
   let open: readonly Json[] = []
   for (const [at, content] of contents.entries()) {
     const role = content.role ?? 'user'
     if (!['user', 'model', 'function'].includes(stringOf(role))) {
-      return say('Please use a valid role: user, model.')
+      return createProblem('Please use a valid role: user, model.')
     }
-    if (partsOf(content).length === 0) return say(`* GenerateContentRequest.contents[${at}].parts: must not be empty.`)
+    if (partsOf(content).length === 0) return createProblem(`* GenerateContentRequest.contents[${at}].parts: must not be empty.`)
     const results = recordsOf(partsOf(content).map(part => field(part, 'functionResponse')))
     const problem = findResponsesProblem(results, open)
     if (problem) return problem
     const calls = partsOf(content).filter(part => field(part, 'functionCall') !== undefined)
     open = calls.map(part => recordOf(field(part, 'functionCall')))
     const first = calls[0]
-    if (first && at > turnStart && !isSigned(first, ordinal)) return unsigned(first, at)
+    if (first && at > turnStart && !isSigned(first, ordinal)) return missingSignature(first, at)
     const shape = findPartProblem(partsOf(content))
     if (shape) return shape
   }
   return undefined
 }
 
-/** The responses stand in the content right behind the calls, one for each. */
+/** The content after the calls must hold one response for each call. */
 function findResponsesProblem(given: readonly Json[], open: readonly Json[]): Problem | undefined {
   if (given.length !== open.length) {
-    return say(
+    return createProblem(
       'Please ensure that the number of function response parts is equal to the number of function call parts of the ' +
         'function call turn.',
     )
@@ -90,9 +90,9 @@ function findResponsesProblem(given: readonly Json[], open: readonly Json[]): Pr
   const ids = new Set(open.map(call => stringOf(call.id)))
   for (const response of given) {
     const known = names.has(stringOf(response.name)) && (response.id === undefined || ids.has(stringOf(response.id)))
-    if (!known) return say('Please ensure that function response turn comes immediately after a function call turn.')
+    if (!known) return createProblem('Please ensure that function response turn comes immediately after a function call turn.')
     if (!isRecord(response.response)) {
-      return say("Invalid value at 'function_response.response' (type.googleapis.com/google.protobuf.Struct)")
+      return createProblem("Invalid value at 'function_response.response' (type.googleapis.com/google.protobuf.Struct)")
     }
   }
   return undefined
@@ -100,12 +100,12 @@ function findResponsesProblem(given: readonly Json[], open: readonly Json[]): Pr
 
 const isSigned = (part: Json, ordinal: number): boolean => {
   const signature = signatureOf(part)
-  return dummies.includes(stringOf(signature)) || isIssuedBytes(signature, { by: stateOwner, ordinal })
+  return PLACEHOLDER_SIGNATURES.includes(stringOf(signature)) || isIssuedBytes(signature, { by: stateOwner, ordinal })
 }
 
-function unsigned(part: Json, at: number): Problem {
+function missingSignature(part: Json, at: number): Problem {
   const { name } = recordOf(field(part, 'functionCall'))
-  return say(
+  return createProblem(
     signatureOf(part) === undefined
       ? `Function call is missing a thought_signature in functionCall parts. Function call \`${stringOf(name)}\`, ` +
           `position ${at}.`
@@ -113,21 +113,21 @@ function unsigned(part: Json, at: number): Problem {
   )
 }
 
-const oneOf = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse', 'executableCode']
+const CONTENT_FIELDS = ['text', 'inlineData', 'fileData', 'functionCall', 'functionResponse', 'executableCode']
 
 function findPartProblem(parts: readonly Json[]): Problem | undefined {
   for (const part of parts) {
-    const said = oneOf.filter(name => field(part, name) !== undefined)
-    if (said.length > 1) return say("Invalid value at 'contents': oneof field 'data' is already set.")
+    const said = CONTENT_FIELDS.filter(name => field(part, name) !== undefined)
+    if (said.length > 1) return createProblem("Invalid value at 'contents': oneof field 'data' is already set.")
     const call = field(part, 'functionCall')
     const args = recordOf(call).args
     if (call !== undefined && args !== undefined && !isRecord(args)) {
-      return say("Invalid value at 'function_call.args' (type.googleapis.com/google.protobuf.Struct)")
+      return createProblem("Invalid value at 'function_call.args' (type.googleapis.com/google.protobuf.Struct)")
     }
-    // A part may be a signature alone; nothing at all is none.
+    // A part may hold only a signature, but it must not be empty.
     const others = ['toolCall', 'toolResponse', 'codeExecutionResult', 'thoughtSignature']
     if (said.length === 0 && others.every(name => field(part, name) === undefined)) {
-      return say("* GenerateContentRequest.contents: parts must have one initialized field 'data'")
+      return createProblem("* GenerateContentRequest.contents: parts must have one initialized field 'data'")
     }
   }
   return undefined

@@ -1,4 +1,4 @@
-// Reads a request of the Gemini dialect, as far as the fake upstream cares. Both spellings of its names are read.
+// Reads what the fake upstream needs from a request of the Gemini dialect, with field names in camelCase or snake_case.
 
 import type { Asked, Media } from '../dialect.ts'
 import { countWords } from '../dialect.ts'
@@ -18,12 +18,12 @@ import {
 } from '../reading.ts'
 import type { ReceivedRequest } from '../request.ts'
 
-/** Whose state we issue in this dialect. */
+/** The issuer in reasoning state of this dialect. */
 export const stateOwner = 'gemini'
 
 export const toCamel = (name: string): string => name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-/** A field by its name of the reference, or as Google's own samples spell it. */
+/** Reads a field in camelCase, or in snake_case as in Google's own samples. */
 export function field(object: Json, name: string): unknown {
   return object[name] ?? object[name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)]
 }
@@ -33,14 +33,14 @@ export interface Verb {
   readonly verb: string
 }
 
-const NAMED = /\/(?:models|tunedModels)\/(.+):([A-Za-z]+)$/
-/** As some SDKs write it when the model has a slash. */
-const UNNAMED = /\/v1(?:beta|alpha)?\/(.+):([A-Za-z]+)$/
+const MODEL_PATH = /\/(?:models|tunedModels)\/(.+):([A-Za-z]+)$/
+/** The path of some SDKs for a model name with a slash. */
+const SHORT_MODEL_PATH = /\/v1(?:beta|alpha)?\/(.+):([A-Za-z]+)$/
 
-/** The model and what to do with it; a model may have colons and slashes of its own. */
+/** Reads model and method from the path; a model name may contain colons and slashes. */
 export function verbOf(request: ReceivedRequest): Verb | undefined {
   const path = pathOf(request)
-  const [, model, verb] = NAMED.exec(path) ?? UNNAMED.exec(path) ?? []
+  const [, model, verb] = MODEL_PATH.exec(path) ?? SHORT_MODEL_PATH.exec(path) ?? []
   if (model === undefined || verb === undefined) return undefined
   try {
     return { model: decodeURIComponent(model), verb }
@@ -49,7 +49,7 @@ export function verbOf(request: ReceivedRequest): Verb | undefined {
   }
 }
 
-/** Without it a stream is one JSON list. */
+/** Without `alt=sse` a stream is one JSON list. */
 export const asksForEvents = (request: ReceivedRequest): boolean => queryOf(request).get('alt') === 'sse'
 
 export const partsOf = (content: unknown): readonly Json[] => recordsOf(recordOf(content).parts)
@@ -72,18 +72,18 @@ export function readGeminiRequest(request: ReceivedRequest): Asked {
       .join(''),
     lastIsUser: last !== undefined && isSpokenByUser(last),
     choices: numberOf(field(config, 'candidateCount')) ?? 1,
-    tools: calling.mode === 'NONE' ? [] : namesOfTools(body.tools, calling),
+    tools: calling.mode === 'NONE' ? [] : listToolNames(body.tools, calling),
     mustCall: calling.mode === 'ANY',
     parallel: true,
     stops: stringsOf(field(config, 'stopSequences')),
     json: field(config, 'responseMimeType') === 'application/json',
-    media: contents.flatMap(content => mediaOf(partsOf(content))),
-    thinking: thinkingOf(recordOf(field(config, 'thinkingConfig'))),
-    stateKept: stateKept(contents, request.ordinal),
+    media: contents.flatMap(content => readMedia(partsOf(content))),
+    thinking: readThinking(recordOf(field(config, 'thinkingConfig'))),
+    stateKept: findStateKept(contents, request.ordinal),
   }
 }
 
-const thinkingOf = (config: Json): Asked['thinking'] => ({
+const readThinking = (config: Json): Asked['thinking'] => ({
   off: field(config, 'thinkingBudget') === 0,
   text: field(config, 'includeThoughts') === true,
   state: true,
@@ -91,7 +91,7 @@ const thinkingOf = (config: Json): Asked['thinking'] => ({
 
 export const isOfUser = (content: Json): boolean => content.role === 'user' || content.role === undefined
 
-/** Whether somebody speaks in it; a content of function responses alone is no turn of a person. */
+/** Whether a content is a message of the user, and not only function responses. */
 export const isSpokenByUser = (content: Json): boolean =>
   isOfUser(content) && partsOf(content).some(part => field(part, 'functionResponse') === undefined)
 
@@ -102,17 +102,17 @@ export function wordsOfContents(contents: readonly Json[]): number {
   }, 0)
 }
 
-function namesOfTools(tools: unknown, calling: Json): readonly string[] {
+function listToolNames(tools: unknown, calling: Json): readonly string[] {
   const declared = recordsOf(tools).flatMap(tool => recordsOf(field(tool, 'functionDeclarations')))
   const names = declared.flatMap(tool => stringOf(tool.name) || [])
   const allowed = new Set(stringsOf(field(calling, 'allowedFunctionNames')))
   return allowed.size > 0 ? names.filter(name => allowed.has(name)) : names
 }
 
-function mediaOf(parts: readonly Json[]): readonly Media[] {
+function readMedia(parts: readonly Json[]): readonly Media[] {
   return parts.flatMap(part => {
     const [inline, file] = [field(part, 'inlineData'), field(part, 'fileData')].map(recordOf)
-    const inside = mediaOf(recordsOf(recordOf(field(part, 'functionResponse')).parts))
+    const inside = readMedia(recordsOf(recordOf(field(part, 'functionResponse')).parts))
     if (field(part, 'inlineData') !== undefined) {
       return [mediaOfBase64(stringOf(field(inline!, 'mimeType')), inline!.data), ...inside]
     }
@@ -123,8 +123,8 @@ function mediaOf(parts: readonly Json[]): readonly Media[] {
 
 export const signatureOf = (part: Json): unknown => field(part, 'thoughtSignature')
 
-/** Whether the first call of the step that was just answered still has its signature. */
-function stateKept(contents: readonly Json[], ordinal: number): boolean | undefined {
+/** Whether the first of the calls that were just answered still has its signature. */
+function findStateKept(contents: readonly Json[], ordinal: number): boolean | undefined {
   const answered = partsOf(contents.at(-1)).some(part => field(part, 'functionResponse') !== undefined)
   if (!answered) return undefined
   const asked = contents.findLastIndex((content, at) => content.role !== 'model' && at < contents.length - 1)

@@ -13,7 +13,7 @@ const finishReasons: Readonly<Record<Finish, string>> = {
   content_filter: 'SAFETY',
 }
 
-/** Thoughts are counted beside the candidates, not among them. */
+/** The count of candidates does not include thoughts. */
 function usageJson(usage: SpokenUsage): string {
   if ('json' in usage) return usage.json
   const { input, output, cached, reasoning = 0, audioInput } = usage
@@ -31,7 +31,7 @@ function usageJson(usage: SpokenUsage): string {
   return `${counts.slice(0, -1)},"promptTokensDetails":${JSON.stringify([text, ...audio])}}`
 }
 
-/** What is known before the end: the prompt. */
+/** The usage before the end of a stream: only the prompt is known. */
 function earlyUsageJson(usage: SpokenUsage | undefined): string | undefined {
   if (!usage || 'json' in usage) return undefined
   const { input, cached } = usage
@@ -43,38 +43,38 @@ function writeObject(reply: Reply, candidates: readonly object[], usage: string 
   return withRaw(object, 'usageMetadata', usage)
 }
 
-function stateOf(reply: Reply, choice: Choice): object {
+function writeState(reply: Reply, choice: Choice): object {
   const { text = '', state } = choice.reasoning ?? {}
   if (state === null) return {}
   return { thoughtSignature: state ?? issueBytes({ by: stateOwner, ordinal: reply.ordinal, text }) }
 }
 
-function argsOf(given: string): unknown {
+function parseArgs(text: string): unknown {
   try {
-    return JSON.parse(given)
+    return JSON.parse(text)
   } catch {
     return {}
   }
 }
 
-/** The first call of a step has the signature, whether thoughts were shown or not. */
-function callPart(reply: Reply, { choice, call, place }: { choice: Choice; call: ToolCall; place: number }): object {
-  const id = call.id ?? `fc_fake${base36(reply.ordinal)}${choice.index}${place}`
-  const functionCall = { id, name: call.name, args: argsOf(call.arguments) }
-  return { functionCall, ...(place === 0 && stateOf(reply, choice)) }
+/** The first call of a turn has the signature, whether thoughts are shown or not. */
+function callPart(reply: Reply, { choice, call, position }: { choice: Choice; call: ToolCall; position: number }): object {
+  const id = call.id ?? `fc_fake${base36(reply.ordinal)}${choice.index}${position}`
+  const functionCall = { id, name: call.name, args: parseArgs(call.arguments) }
+  return { functionCall, ...(position === 0 && writeState(reply, choice)) }
 }
 
-/** Everything but the text, which a stream sends piece by piece. */
+/** The thoughts; a stream sends the text separately, piece by piece. */
 function thoughtParts(choice: Choice): readonly object[] {
   return choice.reasoning && choice.reasoning.text !== '' ? [{ text: choice.reasoning.text, thought: true }] : []
 }
 
-/** A reasoning without calls leaves its signature on the last part. */
-const lastState = (reply: Reply, choice: Choice): object =>
-  choice.reasoning && !choice.toolCalls ? stateOf(reply, choice) : {}
+/** Reasoning without calls has its signature on the last part. */
+const writeLastState = (reply: Reply, choice: Choice): object =>
+  choice.reasoning && !choice.toolCalls ? writeState(reply, choice) : {}
 
 const callParts = (reply: Reply, choice: Choice): readonly object[] =>
-  (choice.toolCalls ?? []).map((call, place) => callPart(reply, { choice, call, place }))
+  (choice.toolCalls ?? []).map((call, position) => callPart(reply, { choice, call, position }))
 
 function candidate(choice: Choice, parts: readonly object[], finish?: string): object {
   const content = { role: 'model', parts }
@@ -86,7 +86,7 @@ function writePlain(reply: Reply): string {
   const candidates = reply.choices.map(choice => {
     const text = textOf(choice)
     const silent = text === '' && (choice.toolCalls !== undefined || choice.refusal !== undefined)
-    const said = silent ? [] : [{ text, ...lastState(reply, choice) }]
+    const said = silent ? [] : [{ text, ...writeLastState(reply, choice) }]
     const parts = [...thoughtParts(choice), ...said, ...callParts(reply, choice)]
     return candidate(choice, parts, finishReasons[choice.finish])
   })
@@ -108,7 +108,7 @@ function* writeFrames(reply: Reply): Iterable<Frame> {
   for (const [at, choice] of reply.choices.entries()) {
     const isLast = at === reply.choices.length - 1
     const usage = isLast ? reply.usage && usageJson(reply.usage) : early
-    const last = candidate(choice, [{ text: '', ...lastState(reply, choice) }], finishReasons[choice.finish])
+    const last = candidate(choice, [{ text: '', ...writeLastState(reply, choice) }], finishReasons[choice.finish])
     yield { kind: 'finish', data: writeObject(reply, [last], usage), newline: '\r\n' }
   }
 }

@@ -1,4 +1,4 @@
-// Reads a request of the OpenAI chat dialect, and of those that are like it, as far as the fake upstream cares.
+// Reads what the fake upstream needs from a request of the OpenAI chat dialect and of similar dialects.
 
 import type { Asked, Media, Problem } from '../dialect.ts'
 import type { Json } from '../reading.ts'
@@ -21,7 +21,7 @@ import {
 import type { ReceivedRequest } from '../request.ts'
 import { isRecord } from '../request.ts'
 
-/** Few, because the demo runs on the gateway's own thread. */
+/** A small number, because the demo runs in the gateway's thread. */
 export const choicesMax = 8
 
 export function readChatRequest(request: ReceivedRequest): Asked {
@@ -55,7 +55,7 @@ function thinkingOf(body: Json): Asked['thinking'] {
   return { off, text: true, state: true }
 }
 
-/** Whether the message with the calls that were just answered still has what the model said beside them. */
+/** Whether the message with the calls that were just answered still has the state that the model sent with them. */
 export function stateKept(messages: readonly Json[], isKept: (message: Json) => boolean): boolean | undefined {
   if (messages.at(-1)?.role !== 'tool') return undefined
   const calling = messages.findLast(message => message.role === 'assistant')
@@ -75,7 +75,7 @@ export function mediaOf(content: unknown): readonly Media[] {
   })
 }
 
-/** Only the one that is asked for by name, if one is. */
+/** Lists the tools, or only the tool that the request chooses by name. */
 function namesOfTools(tools: unknown, choice: unknown): readonly string[] {
   const names = recordsOf(tools).flatMap(tool => stringOf(recordOf(tool.function).name) || [])
   const wanted = recordOf(recordOf(choice).function).name
@@ -109,7 +109,7 @@ export function findFieldProblem(body: Json): Problem | undefined {
   return undefined
 }
 
-/** Each call is answered by the messages right behind it, and nothing else is an answer. */
+/** The messages right after a call must be its results, and results must not be anywhere else. */
 export function findMessageProblem(messages: readonly Json[], known: readonly string[]): Problem | undefined {
   let open = new Set<string>()
   for (const [at, message] of messages.entries()) {

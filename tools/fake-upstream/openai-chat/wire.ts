@@ -4,11 +4,11 @@ import type { Choice, Dialect, Frame, Reply, SaidError, SpokenUsage, ToolCall } 
 import { argumentPieces, base36, countsJson, createdS, spokenPieces, textOf, withRaw } from '../dialect.ts'
 import { findChatProblem, readChatRequest } from './request.ts'
 
-/** What those who speak like OpenAI do otherwise. */
+/** How similar dialects differ from OpenAI's. */
 export interface Flavour {
-  /** Says the text as '' where there is none. */
+  /** The value of an absent text. */
   readonly emptyText: string | null
-  /** The opaque state that is shown beside the reasoning. */
+  /** The opaque state that is sent with the reasoning. */
   readonly state: (reply: Reply, choice: Choice) => object
 }
 
@@ -93,7 +93,7 @@ export function* writeFrames(reply: Reply, flavour: Flavour = openAi): Iterable<
 
 type Delta = Readonly<Record<string, unknown>>
 
-/** The choices grow side by side, as they do at the provider. */
+/** The events of the choices alternate, as at the real provider. */
 function* inTurn(reply: Reply, flavour: Flavour): Iterable<readonly [Choice, Delta]> {
   const growing = reply.choices.map(choice => ({ choice, deltas: deltasOf(reply, choice, flavour)[Symbol.iterator]() }))
   while (growing.length > 0) {

@@ -17,7 +17,7 @@ import {
 type Kind = Frame['kind']
 type Event = readonly [kind: Kind, type: string, fields: object]
 
-/** Every event has the next number. */
+/** Numbers the events. */
 export function* writeFrames(reply: Reply): Iterable<Frame> {
   let number = 0
   const whole = (kind: Kind, type: string, status: string): Frame => {

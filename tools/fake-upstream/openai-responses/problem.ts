@@ -1,4 +1,5 @@
-// What the OpenAI responses API refuses, in its order and nearly in its words, so that a bad translation is found.
+// Finds what the OpenAI Responses API would refuse, in its order and nearly in its words, so that tests find a bad
+// translation.
 
 import type { Problem } from '../dialect.ts'
 import { isIssued } from '../issued.ts'
@@ -12,7 +13,7 @@ export const responsesFields: readonly string[] = [
   'model', 'input', 'instructions', 'previous_response_id', 'conversation', 'background', 'store', 'stream',
   'stream_options', 'include', 'max_output_tokens', 'max_tool_calls', 'metadata', 'moderation', 'prompt',
   'parallel_tool_calls', 'prompt_cache_key', 'prompt_cache_options', 'prompt_cache_retention', 'reasoning',
-  'client_metadata', // in no SDK, but Codex sends it with every call
+  'client_metadata', // no SDK has this field, but Codex sends it with every call
   'safety_identifier', 'service_tier', 'temperature', 'top_p', 'top_logprobs', 'text', 'tools', 'tool_choice',
   'truncation', 'context_management', 'image', 'access_programs', 'user', 'personality',
 ]
@@ -29,7 +30,7 @@ export function findResponsesProblem(request: ReceivedRequest): Problem | undefi
   return findBodyProblem(body, responsesFields, request.ordinal)
 }
 
-/** With the items of a former response before its own, where it goes on from one. */
+/** Checks a body in which the items of the previous response come before its own. */
 export function findBodyProblem(body: Json, known: readonly string[], ordinal: number): Problem | undefined {
   const unknown = Object.keys(body).find(name => !known.includes(name))
   if (unknown !== undefined) return refuse(`Unknown parameter: '${unknown}'.`, unknown, 'unknown_parameter')
@@ -92,7 +93,7 @@ const stray = (call: string): Problem =>
 
 function findReasoningProblem(item: Json, ordinal: number): Problem | undefined {
   const isSealed = item.type === 'reasoning' || item.type === 'compaction'
-  // Without its state an item is known by its name alone, and only to those who gave it.
+  // An item without its state is known by its id only, and only to the account that issued it.
   const isUnknown = item.type === 'reasoning' && has(item.id) && !stringOf(item.id).startsWith('rs_fake')
   if (isUnknown && !has(item.encrypted_content)) return refuse(`Item '${stringOf(item.id)}' not found.`, 'input')
   if (!isSealed || !has(item.encrypted_content)) return undefined

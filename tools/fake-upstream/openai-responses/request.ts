@@ -1,4 +1,4 @@
-// Reads a request of the OpenAI responses dialect, as far as the fake upstream cares.
+// Reads what the fake upstream needs from a request of the OpenAI Responses dialect.
 
 import type { Asked, Media } from '../dialect.ts'
 import type { Looking } from '../issued.ts'
@@ -19,13 +19,13 @@ import {
 import type { ReceivedRequest } from '../request.ts'
 import { isRecord } from '../request.ts'
 
-/** Whose state we issue in this dialect. */
+/** The issuer in reasoning state of this dialect. */
 export const stateOwner = 'responses'
 
 export const readResponsesRequest = (request: ReceivedRequest): Asked =>
   readResponsesBody(objectOf(request), request.ordinal)
 
-/** A text is one message of the user. */
+/** An input that is a text is one message of the user. */
 export function itemsOf(input: unknown): readonly Json[] {
   return typeof input === 'string' ? [{ type: 'message', role: 'user', content: input }] : recordsOf(input)
 }
@@ -82,7 +82,7 @@ function mediaOf(content: unknown): readonly Media[] {
   })
 }
 
-/** The reasoning stands before the calls that were just answered. */
+/** Whether the reasoning before the calls that were just answered still has its state. */
 function stateKept(items: readonly Json[], looking: Looking): boolean | undefined {
   if (items.at(-1)?.type !== 'function_call_output') return undefined
   const asked = items.findLastIndex(isOfUser)

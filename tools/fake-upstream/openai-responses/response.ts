@@ -1,4 +1,4 @@
-// The response object of the OpenAI responses dialect, and the items of its output.
+// Writes the response object of the OpenAI Responses dialect and the items of its output.
 
 import type { Choice, Reply, SaidError, SpokenUsage, ToolCall } from '../dialect.ts'
 import { base36, countsJson, createdS, textOf, withRaw } from '../dialect.ts'
@@ -25,7 +25,7 @@ export interface Item {
   readonly [field: string]: unknown
 }
 
-/** The reasoning without its state is what streams begin with. */
+/** A reasoning item; streams begin with one without its state. */
 export function reasoningItem(reply: Reply, withState: boolean): Item {
   const { text, state } = onlyChoice(reply).reasoning ?? { text: '' }
   const issued = state === undefined ? issue({ by: stateOwner, ordinal: reply.ordinal, text }) : state
@@ -56,7 +56,7 @@ export function callItem(reply: Reply, { place, call }: { place: number; call: T
   }
 }
 
-/** An answer without text has a message only when it has nothing else. */
+/** An answer without text has a message only if it has no other item. */
 export function hasMessage(choice: Choice): boolean {
   if (choice.refusal !== undefined) return true
   for (const piece of choice.pieces) if (piece !== '') return true
@@ -74,7 +74,7 @@ export function outputOf(reply: Reply): readonly Item[] {
   ]
 }
 
-/** The object without its usage, which is written beside it. */
+/** The response object without its usage, which is added as raw JSON. */
 function responseObject(reply: Reply, rest: { status: string; output: readonly object[]; error?: object }): object {
   const { status, output, error = null } = rest
   const reason = onlyChoice(reply).finish === 'length' ? 'max_output_tokens' : 'content_filter'
@@ -106,7 +106,7 @@ function responseObject(reply: Reply, rest: { status: string; output: readonly o
     top_p: 1,
     truncation: 'disabled',
     user: null,
-    // What a request said of these is told back; the table of a stored response may have more.
+    // These fields repeat the request; a stored response may repeat more fields.
     ...reply.told,
   }
 }
@@ -114,7 +114,7 @@ function responseObject(reply: Reply, rest: { status: string; output: readonly o
 export const statusOfReply = (reply: Reply): string =>
   ['length', 'content_filter'].includes(onlyChoice(reply).finish) ? 'incomplete' : 'completed'
 
-/** The response as it stands in an answer or an event. */
+/** The JSON of the response, for an answer or an event. */
 export function responseJson(reply: Reply, status: string, error?: SaidError): string {
   const isOver = status !== 'in_progress' && status !== 'queued'
   const said = error && { code: error.code ?? error.type ?? 'server_error', message: error.message }

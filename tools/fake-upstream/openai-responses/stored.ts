@@ -1,5 +1,5 @@
-// Responses that are kept: created, gone on from, looked at, cancelled and deleted. One in the background goes a state
-// further with each look at it.
+// Stored responses: created, continued, retrieved, cancelled and deleted. A background response moves to its next state
+// each time it is retrieved.
 
 import { frameSteps, jsonAnswer, streamHead } from '../answers.ts'
 import { arkResponsesFields } from '../ark/wire.ts'
@@ -21,12 +21,12 @@ import { outputOf, responseId, responseJson, statusOfReply } from './response.ts
 
 interface Stored {
   readonly reply: Reply
-  /** Everything that was asked, with the items of former responses before it. */
+  /** All input items, with the items of previous responses first. */
   readonly items: readonly Json[]
   status: string
 }
 
-/** Those who go on from a response, or look at it, speak through this. */
+/** What the handlers of stored responses need to write their answers. */
 export interface Speaking {
   readonly dialect: Dialect
   readonly refuse: (problem: Problem) => Script
@@ -66,7 +66,7 @@ export class Responses {
     return inBackground ? json(responseJson(reply, 'queued')) : speaking.speak(asked, reply)
   }
 
-  /** The items of the response that it goes on from, and those that it only names, put in. */
+  /** Adds the items of the previous response, and replaces references to items by the items. */
   #expand(body: Json): Json | undefined {
     const id = body.previous_response_id
     const before = typeof id === 'string' ? this.#kept.get(id) : undefined
@@ -84,7 +84,7 @@ export class Responses {
     return new Map(outputs.map(item => [stringOf(item.id), item]))
   }
 
-  /** …/responses/{id} and what is below it; undefined for what is none of it. */
+  /** Answers …/responses/{id} and the paths below it; undefined for any other path. */
   answer(request: ReceivedRequest, { refuse }: Speaking): Script | undefined {
     const [, id = '', rest] = /\/responses\/([^/]+)(?:\/(cancel|input_items))?$/.exec(pathOf(request)) ?? []
     const stored = this.#kept.get(id)
@@ -114,7 +114,7 @@ export class Responses {
   }
 }
 
-/** With the state of its reasoning, which the provider keeps whether it was shown or not. */
+/** The output with its reasoning state, which the provider stores whether it was shown or not. */
 function rememberedOutput(reply: Reply): readonly Json[] {
   const whole = reply.choices.map(({ reasoning, ...choice }) =>
     reasoning ? { ...choice, reasoning: { text: reasoning.text } } : choice,
@@ -158,7 +158,7 @@ export function countInput(request: ReceivedRequest): Script {
   return json(JSON.stringify({ object: 'response.input_tokens', input_tokens }))
 }
 
-/** POST …/responses/compact: what the user said, and the rest in a sealed item. */
+/** POST …/responses/compact: returns the user's messages, and everything else as one opaque item. */
 export function compact(request: ReceivedRequest): Script {
   const body = objectOf(request)
   const users = itemsOf(body.input).filter(item => isMessage(item) && item.role === 'user')

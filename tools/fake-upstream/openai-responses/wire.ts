@@ -1,4 +1,4 @@
-// The OpenAI responses dialect as a row, and its errors. The object is in response.ts, its events are in frames.ts.
+// The OpenAI Responses dialect and its errors. The response object is in response.ts, the events are in frames.ts.
 
 import type { Dialect, SaidError } from '../dialect.ts'
 import { writeError } from '../openai-chat/wire.ts'

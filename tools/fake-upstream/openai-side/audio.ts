@@ -1,4 +1,4 @@
-// Speech from text and text from speech, as OpenAI does them.
+// OpenAI's speech and transcription endpoints.
 
 import { frameSteps, jsonAnswer, streamHead } from '../answers.ts'
 import type { Frame, Problem } from '../dialect.ts'
@@ -49,7 +49,7 @@ export function answerTranscription(request: ReceivedRequest, refuse: Refuse): S
   const [input, output] = [Math.ceil(file.bytes / bytesOfWord), countWords(text)]
   const counted = { type: 'tokens', input_tokens: input, output_tokens: output, total_tokens: input + output }
   const details = { input_token_details: { audio_tokens: input, text_tokens: 0 } }
-  // The oldest model is paid by time.
+  // The oldest model is billed by time.
   const byTime = form.fields.get('model') === 'whisper-1'
   const usage = byTime ? { type: 'duration', seconds: Math.ceil(input / 10) } : { ...counted, ...details }
   if (form.fields.get('stream') === 'true') {

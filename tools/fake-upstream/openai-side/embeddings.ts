@@ -1,4 +1,4 @@
-// Embeddings of every dialect: a vector that is made from the text, the same each time.
+// Embeddings in every dialect. The vector is computed from the text, so that it is the same each time.
 
 import { jsonAnswer } from '../answers.ts'
 import type { Problem } from '../dialect.ts'
@@ -28,7 +28,7 @@ function vectorOf(text: string, size: number): readonly number[] {
 
 const base64Of = (vector: readonly number[]): string => Buffer.from(new Float32Array(vector).buffer).toString('base64')
 
-/** Texts, or tokens that stand for words. */
+/** The inputs: texts, or lists of token ids. */
 function inputsOf(input: unknown): readonly string[] {
   if (typeof input === 'string') return [input]
   const list = listOf(input)
@@ -55,7 +55,7 @@ export function answerEmbeddings(request: ReceivedRequest, refuse: (problem: Pro
 const sizeOf = (given: unknown): number | undefined =>
   isCount(given, sizeMax) ? (numberOf(given) ?? sizeDefault) : undefined
 
-/** Of Ark: one vector for all parts together, and the data is no list. */
+/** Ark's multimodal embeddings: one vector for all parts, and `data` is not a list. */
 export function answerMultimodal(request: ReceivedRequest, refuse: (problem: Problem) => Script): Script {
   const body = objectOf(request)
   const parts = recordsOf(body.input)
@@ -74,7 +74,7 @@ export function answerMultimodal(request: ReceivedRequest, refuse: (problem: Pro
   return script(...jsonAnswer(200, JSON.stringify({ ...head, data: { object: 'embedding', embedding }, usage })))
 }
 
-/** Of Gemini, one or many; it tells no usage. */
+/** Gemini's embeddings, one or a batch, without usage. */
 export function answerEmbedContent(request: ReceivedRequest, refuse: (problem: Problem) => Script): Script {
   const body = objectOf(request)
   const one = (asked: Json) => {

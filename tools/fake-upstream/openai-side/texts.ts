@@ -1,4 +1,4 @@
-// Small endpoints about texts: legacy completions, moderations and rerank.
+// Small text endpoints: legacy completions, moderations and rerank.
 
 import { frameSteps, jsonAnswer, streamHead } from '../answers.ts'
 import { outputWordsMax } from '../demo-models.ts'
@@ -68,7 +68,7 @@ export function answerModerations(request: ReceivedRequest, refuse: Refuse): Scr
   return json({ id: `modr-fake${base36(request.ordinal)}`, model, results })
 }
 
-/** The more words a document shares with the query, the higher it stands. */
+/** A document ranks higher the more words it shares with the query. */
 export function answerRerank(request: ReceivedRequest, refuse: Refuse): Script {
   const body = objectOf(request)
   const texts = listOf(body.documents).map(it => (typeof it === 'string' ? it : stringOf(recordOf(it).text)))

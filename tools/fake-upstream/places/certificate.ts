@@ -1,5 +1,5 @@
-// Certificates for faults, made when they are needed: an authority that lives as long as the process, and leaves that
-// are expired, of another name, or vouched for by nobody. Just enough of X.509 and its DER for that.
+// Makes certificates for faults when they are needed: one authority per process, and certificates that are expired, of
+// another name, or self-signed. Implements just enough of X.509 and DER for that.
 
 import type { KeyObject } from 'node:crypto'
 import { generateKeyPairSync, sign } from 'node:crypto'
@@ -32,66 +32,66 @@ const der = (tag: number, ...parts: readonly Uint8Array[]): Buffer => {
 
 const sequence = (...parts: readonly Uint8Array[]): Buffer => der(0x30, ...parts)
 const identifier = (hex: string): Buffer => der(0x06, Buffer.from(hex, 'hex'))
-const truth = der(0x01, Buffer.from([0xff]))
+const TRUE = der(0x01, Buffer.from([0xff]))
 
 const ecdsaWithSha256 = sequence(identifier('2a8648ce3d040302'))
 const commonName = identifier('550403')
 const alternativeName = identifier('551d11')
 const basicConstraints = identifier('551d13')
 const thirdVersion = der(0xa0, der(0x02, Buffer.from([2])))
-/** None is ever told from another by it. */
+/** All certificates have the same number, because nothing here distinguishes them by it. */
 const serialNumber = der(0x02, Buffer.from([1]))
 
-const nameOf = (text: string): Buffer => sequence(der(0x31, sequence(commonName, der(0x0c, Buffer.from(text)))))
-const timeOf = (ms: number): Buffer =>
+const writeName = (text: string): Buffer => sequence(der(0x31, sequence(commonName, der(0x0c, Buffer.from(text)))))
+const writeTime = (ms: number): Buffer =>
   der(0x18, Buffer.from(`${new Date(ms).toISOString().slice(0, 19).replace(/\D/g, '')}Z`))
 
-const isAuthority = sequence(basicConstraints, truth, der(0x04, sequence(truth)))
-const isHost = (name: string): Buffer => {
-  const spoken = isIPv4(name) ? der(0x87, Buffer.from(name.split('.').map(Number))) : der(0x82, Buffer.from(name))
-  return sequence(alternativeName, der(0x04, sequence(spoken)))
+const authorityExtension = sequence(basicConstraints, TRUE, der(0x04, sequence(TRUE)))
+const hostExtension = (name: string): Buffer => {
+  const address = isIPv4(name) ? der(0x87, Buffer.from(name.split('.').map(Number))) : der(0x82, Buffer.from(name))
+  return sequence(alternativeName, der(0x04, sequence(address)))
 }
 
-interface Statement extends Subject {
+interface CertificateContent extends Subject {
   readonly issuer: string
   readonly publicKey: KeyObject
   readonly signer: KeyObject
   readonly extension: Buffer
 }
 
-function certificateOf({ name, issuer, publicKey, signer, fromMs, toMs, extension }: Statement): string {
-  const stated = sequence(
-    thirdVersion, serialNumber, ecdsaWithSha256, nameOf(issuer), sequence(timeOf(fromMs), timeOf(toMs)),
-    nameOf(name), publicKey.export({ type: 'spki', format: 'der' }), der(0xa3, sequence(extension)),
+function writeCertificate({ name, issuer, publicKey, signer, fromMs, toMs, extension }: CertificateContent): string {
+  const body = sequence(
+    thirdVersion, serialNumber, ecdsaWithSha256, writeName(issuer), sequence(writeTime(fromMs), writeTime(toMs)),
+    writeName(name), publicKey.export({ type: 'spki', format: 'der' }), der(0xa3, sequence(extension)),
   )
-  const signature = der(0x03, Buffer.from([0]), sign('sha256', stated, signer))
-  const text = sequence(stated, ecdsaWithSha256, signature)
+  const signature = der(0x03, Buffer.from([0]), sign('sha256', body, signer))
+  const text = sequence(body, ecdsaWithSha256, signature)
     .toString('base64')
     .replace(/.{64}(?=.)/g, '$&\n')
   return `-----BEGIN CERTIFICATE-----\n${text}\n-----END CERTIFICATE-----\n`
 }
 
-const freshKeys = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
-const pemOf = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }) as string
-const yearMs = 365 * 86_400_000
+const createKeys = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
+const toPem = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }) as string
+const YEAR_MS = 365 * 86_400_000
 
-let opened: Authority | undefined
+let sharedAuthority: Authority | undefined
 
-/** The same for all: whoever trusts it sees of each leaf only what is wrong with it. */
-export const authority = (): Authority => (opened ??= openAuthority(Date.now()))
+/** One authority signs all certificates, so that a client that trusts it sees only the intended fault. */
+export const authority = (): Authority => (sharedAuthority ??= createAuthority(Date.now()))
 
-function openAuthority(nowMs: number): Authority {
+function createAuthority(nowMs: number): Authority {
   const name = 'Weir fake upstream'
-  const { publicKey, privateKey: signer } = freshKeys()
-  const days = { fromMs: nowMs - yearMs, toMs: nowMs + yearMs }
-  const certificate = certificateOf({ name, issuer: name, publicKey, signer, ...days, extension: isAuthority })
-  return { name, certificate, key: pemOf(signer), signer }
+  const { publicKey, privateKey: signer } = createKeys()
+  const days = { fromMs: nowMs - YEAR_MS, toMs: nowMs + YEAR_MS }
+  const certificate = writeCertificate({ name, issuer: name, publicKey, signer, ...days, extension: authorityExtension })
+  return { name, certificate, key: toPem(signer), signer }
 }
 
-/** Without an authority it vouches for itself. */
+/** Without an authority the certificate is self-signed. */
 export function certify(subject: Subject, by?: Authority): Certified {
-  const { publicKey, privateKey } = freshKeys()
+  const { publicKey, privateKey } = createKeys()
   const issued = { issuer: by?.name ?? subject.name, signer: by?.signer ?? privateKey }
-  const certificate = certificateOf({ ...subject, ...issued, publicKey, extension: isHost(subject.name) })
-  return { certificate, key: pemOf(privateKey) }
+  const certificate = writeCertificate({ ...subject, ...issued, publicKey, extension: hostExtension(subject.name) })
+  return { certificate, key: toPem(privateKey) }
 }

@@ -1,18 +1,18 @@
-// Listens and then sleeps, so that nobody accepts what the kernel queues: a thread of its own, because it must not run.
+// A thread that listens and then sleeps, so that no connection in the kernel's queue is ever accepted.
 
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 
 declare const self: Worker
 
-interface Told {
+interface ListenOptions {
   readonly host: string
   readonly port: number
-  /** Ends the sleep when it is no longer 0. */
+  /** The thread sleeps while this is 0. */
   readonly wake: Int32Array
 }
 
-self.onmessage = ({ data }: MessageEvent<Told>) => {
+self.onmessage = ({ data }: MessageEvent<ListenOptions>) => {
   const server = createServer()
   server.on('error', fault => self.postMessage(fault.message))
   server.listen(data.port, data.host, () => {

@@ -1,4 +1,4 @@
-// A listener of plain node:net or node:tls, with its sockets counted and closed with it.
+// Starts a listener of node:net or node:tls, counts its sockets, and closes them when it stops.
 
 import type { AddressInfo, Server, Socket } from 'node:net'
 import type { PlaceOptions } from './place.ts'

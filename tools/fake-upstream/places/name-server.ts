@@ -8,17 +8,17 @@ const headBytes = 12
 const isAnswer = 0x80
 const nameError = 3
 
-interface Names {
+interface FakeNames {
   readonly name: string
   reply(query: Buffer): Buffer | undefined
 }
 
-async function openNames({ name, reply }: Names, options: Partial<PlaceOptions>): Promise<FaultyPlace> {
+async function startNameServer({ name, reply }: FakeNames, options: Partial<PlaceOptions>): Promise<FaultyPlace> {
   const { host, port } = { ...loopback, ...options }
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
   socket.on('message', (query, sender) => {
-    const said = query.length < headBytes ? undefined : reply(query)
-    if (said !== undefined) socket.send(said, sender.port, sender.address)
+    const answer = query.length < headBytes ? undefined : reply(query)
+    if (answer !== undefined) socket.send(answer, sender.port, sender.address)
   })
   await new Promise<void>((resolve, reject) => {
     socket.once('error', reject)
@@ -32,8 +32,8 @@ async function openNames({ name, reply }: Names, options: Partial<PlaceOptions>)
   }
 }
 
-/** Of a kind that no other name server knows either (RFC 6761). */
-const nowhere: Names = {
+/** A name under `.invalid` (RFC 6761) does not exist at any other name server either. */
+const UNKNOWN_NAME: FakeNames = {
   name: 'fake-upstream.invalid',
   reply(query) {
     const answer = Buffer.from(query)
@@ -43,7 +43,7 @@ const nowhere: Names = {
   },
 }
 
-const silent: Names = { name: 'fake-upstream.test', reply: () => undefined }
+const SILENT: FakeNames = { name: 'fake-upstream.test', reply: () => undefined }
 
-export const openNowhere: OpenPlace = (options = {}) => openNames(nowhere, options)
-export const openSilentNames: OpenPlace = (options = {}) => openNames(silent, options)
+export const openNowhere: OpenPlace = (options = {}) => startNameServer(UNKNOWN_NAME, options)
+export const openSilentNames: OpenPlace = (options = {}) => startNameServer(SILENT, options)

@@ -1,11 +1,11 @@
-// An address that is at fault as a whole, before anything is said on a socket.
+// An address that fails as a whole, before anything is sent on a socket.
 
 export interface FaultyPlace {
-  /** http:// or https://, and no path. */
+  /** Begins with http:// or https:// and has no path. */
   readonly origin: string
-  /** Who must be asked for its name, where the fault lies with names: address and port. */
+  /** For faults of name resolution: address and port of the name server that must be used. */
   readonly nameServer?: string
-  /** The authority that its certificate would be trusted by, if nothing else were wrong with it. */
+  /** The certificate of the authority that signed its certificate. */
   readonly authority?: string
   readonly openSockets: number
   stop(): Promise<void>
@@ -13,7 +13,7 @@ export interface FaultyPlace {
 
 export interface PlaceOptions {
   readonly host: string
-  /** Any free one if 0. */
+  /** 0: any free port. */
   readonly port: number
 }
 

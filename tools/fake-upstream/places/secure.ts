@@ -1,4 +1,4 @@
-// F5 and F6: listeners behind https:// that prove nothing, prove something else, or never shake hands.
+// F5 and F6: https listeners with a bad certificate, without TLS, or that never complete the handshake.
 
 import { createServer } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
@@ -11,16 +11,16 @@ import { loopback, originOf } from './place.ts'
 
 const dayMs = 86_400_000
 
-interface Wanted {
-  /** Of the certificate, in days from now. */
+interface CertificateFault {
+  /** The validity of the certificate, in days from now. */
   readonly days?: readonly [from: number, to: number]
-  /** Whom it names, in the place of the host. */
+  /** The name in the certificate, instead of the host's. */
   readonly name?: string
   readonly selfSigned?: boolean
 }
 
-/** A listener whose certificate has this wrong with it, and nothing else. */
-export function secureWith({ days = [-1, 1], name, selfSigned = false }: Wanted): OpenPlace {
+/** A listener whose certificate has this fault and no other. */
+export function secureWith({ days = [-1, 1], name, selfSigned = false }: CertificateFault): OpenPlace {
   return async (options = {}) => {
     const { host, port } = { ...loopback, ...options }
     const [from, to] = days.map(day => Date.now() + day * dayMs)
@@ -31,19 +31,19 @@ export function secureWith({ days = [-1, 1], name, selfSigned = false }: Wanted)
   }
 }
 
-/** Answers nothing: whoever gets as far as to ask has believed what nobody should. */
-async function listenSecurely({ key, certificate }: Certified, { at, issuer }: Shown): Promise<FaultyPlace> {
+/** Never answers: a client that sends a request here has trusted a bad certificate. */
+async function listenSecurely({ key, certificate }: Certified, { at, issuer }: TlsAddress): Promise<FaultyPlace> {
   const server = createTlsServer({ key, cert: certificate })
   server.on('tlsClientError', () => {})
-  return behindTls(await listenOn(server, at), { at, issuer })
+  return describeAddress(await listenOn(server, at), { at, issuer })
 }
 
-interface Shown {
+interface TlsAddress {
   readonly at: PlaceOptions
   readonly issuer?: string | undefined
 }
 
-function behindTls(listening: Listening, { at, issuer }: Shown): FaultyPlace {
+function describeAddress(listening: Listening, { at, issuer }: TlsAddress): FaultyPlace {
   return {
     origin: originOf('https', at.host, listening.port),
     ...(issuer !== undefined && { authority: issuer }),
@@ -54,19 +54,19 @@ function behindTls(listening: Listening, { at, issuer }: Shown): FaultyPlace {
   }
 }
 
-/** Speaks plain HTTP where TLS is expected, as a server behind the wrong port does. */
+/** Speaks plain HTTP where the client expects TLS. */
 export const openPlain: OpenPlace = async (options = {}) => {
   const at = { ...loopback, ...options }
   const server = createServer(socket => {
     socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n'))
   })
-  return behindTls(await listenOn(server, at), { at })
+  return describeAddress(await listenOn(server, at), { at })
 }
 
 export const openStalled: OpenPlace = async (options = {}) => {
   const at = { ...loopback, ...options }
-  // What is not read would hide that the other end has gone.
-  return behindTls(
+  // Reads and drops all bytes, because unread bytes would hide that the client has disconnected.
+  return describeAddress(
     await listenOn(
       createServer(socket => void socket.resume()),
       at,

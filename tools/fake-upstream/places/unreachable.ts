@@ -1,4 +1,4 @@
-// F1 and F2: a port that refuses, and one that does not even do that.
+// F1 and F2: a port that refuses connections, and a port that does not answer at all.
 
 import type { Socket } from 'node:net'
 import { connect, createServer } from 'node:net'
@@ -7,7 +7,7 @@ import { listenOn } from './listening.ts'
 import type { FaultyPlace, PlaceOptions } from './place.ts'
 import { loopback, originOf } from './place.ts'
 
-/** The near end of a connection holds its port: nobody else can listen there while we say that nobody does. */
+/** A connection occupies the port as its local port, so that no other process can listen there. */
 export async function openRefusing(options: Partial<PlaceOptions> = {}): Promise<FaultyPlace> {
   const { host, port } = { ...loopback, ...options }
   const far = await listenOn(createServer(), { host, port: 0 })
@@ -26,22 +26,22 @@ export async function openRefusing(options: Partial<PlaceOptions> = {}): Promise
   }
 }
 
-/** More than any runtime lets wait for being accepted. */
-const queuedMax = 5_000
-const unansweredMs = 200
+/** More connections than any accept queue holds. */
+const QUEUED_MAX = 5_000
+const UNANSWERED_MS = 200
 
-/** A listener that accepts nobody, with its queue filled by us: whoever comes then is not answered at all. */
+/** A listener that accepts no connection and whose queue is full: the kernel does not answer further clients. */
 export async function openDeaf(options: Partial<PlaceOptions> = {}): Promise<FaultyPlace> {
   const { host, port: wanted } = { ...loopback, ...options }
   const thread = new Worker(new URL('./deaf-thread.ts', import.meta.url).href)
   const wake = new Int32Array(new SharedArrayBuffer(4))
-  const told = new Promise<number>((resolve, reject) => {
+  const listeningPort = new Promise<number>((resolve, reject) => {
     thread.onmessage = ({ data }) => (typeof data === 'number' ? resolve(data) : reject(new Error(String(data))))
   })
   thread.postMessage({ host, port: wanted, wake })
-  const port = await told
+  const port = await listeningPort
   const queued: Socket[] = []
-  while (await isQueued(queued, { host, port })) assert(queued.length < queuedMax, 'its queue has an end')
+  while (await fillQueue(queued, { host, port })) assert(queued.length < QUEUED_MAX, 'its queue has an end')
   return {
     origin: originOf('http', host, port),
     openSockets: 0,
@@ -54,12 +54,12 @@ export async function openDeaf(options: Partial<PlaceOptions> = {}): Promise<Fau
   }
 }
 
-async function isQueued(queued: Socket[], at: PlaceOptions): Promise<boolean> {
+async function fillQueue(queued: Socket[], at: PlaceOptions): Promise<boolean> {
   const socket = connect(at)
   queued.push(socket)
   const { promise, resolve } = Promise.withResolvers<boolean>()
   socket.on('connect', () => resolve(true))
   socket.on('error', () => resolve(false))
-  const timer = setTimeout(() => resolve(false), unansweredMs)
+  const timer = setTimeout(() => resolve(false), UNANSWERED_MS)
   return promise.finally(() => clearTimeout(timer))
 }
