@@ -1,4 +1,4 @@
-// What is read of whole messages and of the events of a stream as they pass.
+// Tests what is read from whole messages and from events of a stream as they pass.
 
 import { describe, expect, test } from 'bun:test'
 import { readAnswer } from './response.ts'
@@ -10,7 +10,7 @@ const deltaOf = (delta: unknown) => frameOf({ type: 'content_block_delta', index
 const startOf = (block: unknown) => frameOf({ type: 'content_block_start', index: 0, content_block: block })
 
 describe('a message', () => {
-  test('tells what was written, what was used and at which class', () => {
+  test('is read: output, usage and service class', () => {
     const content = [
       { type: 'thinking', thinking: '江河', signature: 'xxxx' },
       { type: 'redacted_thinking', data: 'xxxx' },
@@ -25,7 +25,7 @@ describe('a message', () => {
     })
   })
 
-  test.each(['hello', '{"content":[', '', 'null', '5', '{"a":1}', '{"content":{}}', '[]'])('is none: %p', body => {
+  test.each(['hello', '{"content":[', '', 'null', '5', '{"a":1}', '{"content":{}}', '[]'])('is not a message: %p', body => {
     expect(readAnswer(Buffer.from(body))).toBeUndefined()
   })
 
@@ -34,7 +34,7 @@ describe('a message', () => {
     expect(answerOf({ content })).toMatchObject({ outputBytes: 0 })
   })
 
-  test('may be an error in disguise', () => {
+  test('may be an error with status 200', () => {
     const error = { type: 'overloaded_error', message: 'Overloaded' }
     expect(answerOf({ type: 'error', error })?.error).toEqual({ status: 502, ...error })
     expect(answerOf({ error: 'words' })?.error?.message).toBe('words')
@@ -43,13 +43,13 @@ describe('a message', () => {
 })
 
 describe('an event', () => {
-  test('that means nothing', () => {
+  test('without meaning', () => {
     expect(readFrame(undefined).kind).toBe('aside')
     expect(frameOf({ type: 'ping' })).toMatchObject({ kind: 'aside', json: { type: 'ping' } })
     expect(frameOf({ type: 'event_of_a_later_day' }).kind).toBe('aside')
   })
 
-  test('P11: the last word of another dialect is not the end', () => {
+  test('P11: the end marker of another dialect does not end the stream', () => {
     expect(readFrame('[DONE]').kind).toBe('aside')
   })
 
@@ -80,7 +80,7 @@ describe('an event', () => {
     expect(startOf({ type: 'web_search_tool_result', content: [] }).kind).toBe('content')
   })
 
-  test('that finishes tells the usage of the whole stream', () => {
+  test('with a stop reason has the usage of the whole stream', () => {
     const usage = { output_tokens: 9 }
     const frame = JSON.stringify({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage })
     const earlier = { input: 40, cacheWrite1h: 3, output: 1 }
@@ -101,7 +101,7 @@ describe('an event', () => {
     expect(frameOf({ error: { message: 'm' } })).toMatchObject({ kind: 'error', error: { message: 'm' } })
   })
 
-  test.each(['', '{', 'null', '5', '"x"', '[]', '{}', '{"choices":[]}', '{"type":5}'])('that is none: %p', data => {
+  test.each(['', '{', 'null', '5', '"x"', '[]', '{}', '{"choices":[]}', '{"type":5}'])('that is invalid: %p', data => {
     expect(readFrame(data).kind).toBe('garbage')
   })
 

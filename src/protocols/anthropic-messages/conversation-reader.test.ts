@@ -1,4 +1,4 @@
-// What a caller of this dialect means, field by field; and which fields nobody else could be told of.
+// Tests how a request is read into a conversation, field by field, and which fields are recorded as losses.
 
 import { describe, expect, test } from 'bun:test'
 import type Anthropic from '@anthropic-ai/sdk'
@@ -32,7 +32,7 @@ describe('turns', () => {
     })
   })
 
-  test('instructions stand where they stood', () => {
+  test('system messages keep their position', () => {
     const system = [{ type: 'text', text: 's', cache_control: { type: 'ephemeral', ttl: '1h' } }]
     const messages = [...base.messages, { role: 'system', content: 'now this' }]
     expect(read({ system, messages }).turns).toEqual([
@@ -44,7 +44,7 @@ describe('turns', () => {
     expect(read({ system: '' }).turns.length).toBe(1)
   })
 
-  test('results are turns of their own, before what the user says', () => {
+  test('results are turns of their own, before the text of the user', () => {
     const content = [
       { type: 'text', text: 'and then?' },
       { type: 'tool_result', tool_use_id: 'x', content: 'y', is_error: true },
@@ -173,7 +173,7 @@ describe('blocks', () => {
   })
 })
 
-describe('wishes', () => {
+describe('settings', () => {
   test.each<readonly [string, object, object]>([
     ['a budget', { thinking: { type: 'enabled', budget_tokens: 2000 } }, { budget: 2000, show: 'auto' }],
     ['its own', { thinking: { type: 'adaptive', display: 'omitted' } }, { adaptive: true, show: 'none' }],
@@ -257,7 +257,7 @@ describe('no silent loss', () => {
   }
   const older = { temperature: 0.5, top_p: 0.5, top_k: 5 }
 
-  /** Read by routing, or refused unless they say nothing. */
+  /** Fields that routing reads, or that are refused unless they are empty. */
   const said: readonly string[] = ['model', 'fallbacks', 'betas', 'thread']
 
   test.each(Object.entries({ ...beta, ...older }))('%s is carried, or said to be lost', (name, value) => {
@@ -303,7 +303,7 @@ describe('no silent loss', () => {
     expect(read({ messages: [{ role, content: [block] }] }).unread).toEqual([path])
   })
 
-  test('what is direct, or null, is no loss', () => {
+  test('a direct caller, or null, is no loss', () => {
     const call = { type: 'tool_use', id: 'a', name: 'f', input: {}, caller: { type: 'direct' }, cache_control: null }
     expect(read({ messages: [{ role: 'assistant', content: [call] }], container: null }).unread).toEqual([])
   })
@@ -338,7 +338,7 @@ describe('nonsense is refused', () => {
   })
 })
 
-test('whatever is said, it is read or refused', () => {
+test('any request is read or refused', () => {
   const keys = [
     'type', 'text', 'thinking', 'signature', 'data', 'id', 'name', 'input', 'tool_use_id', 'content', 'source',
     'cache_control', 'citations', 'role', 'effort', 'format', 'schema', 'input_schema', 'budget_tokens',
@@ -369,7 +369,7 @@ test('whatever is said, it is read or refused', () => {
   )
 })
 
-test('a long conversation is read in time', () => {
+test('a long conversation is read quickly', () => {
   const messages = Array.from({ length: 5_000 }, (_, turn) => ({
     role: turn % 2 === 0 ? 'user' : 'assistant',
     content: [text('x'), { type: 'tool_use', id: `c${turn}`, name: 'f', input: {} }],

@@ -1,4 +1,4 @@
-// What an upstream of this dialect is asked, by what the caller means and what the model takes.
+// Tests the request for an upstream of this dialect, depending on the conversation and the model.
 
 import { describe, expect, test } from 'bun:test'
 import { call, hi, model, result, targetOf, text, tool, user, write } from '../../../test/support/anthropic-writing.ts'
@@ -85,7 +85,7 @@ describe('tools', () => {
     expect([...notes.wrapped!]).toEqual(['c'])
   })
 
-  test('names that are not taken are changed, and known again', () => {
+  test('invalid names are replaced, and restored in the answer', () => {
     const named = (name: string) => ({ ...f, name })
     const tools = [named('a.b'), named('a_b'), named('a:b'), named('x'.repeat(200))]
     const { body, notes } = write({
@@ -120,27 +120,27 @@ describe('tools', () => {
     expect(write({ tools: [f, { ...f, name: 'g' }], ...said }).body.tool_choice as object | undefined).toEqual(choice)
   })
 
-  test('a choice among some leaves the others out', () => {
+  test('a choice of some tools leaves out the others', () => {
     const tools = ['f', 'g', 'h'].map(name => ({ ...f, name }))
     const { body } = write({ tools, toolChoice: { mode: 'required', names: ['f', 'h'] } })
     expect((body.tools as Json[]).map(({ name }) => name)).toEqual(['f', 'h'])
     expect(body.tool_choice).toEqual({ type: 'any' })
   })
 
-  test('a choice that the model cannot be held to is lost', () => {
+  test('a forced choice is a loss if the model does not support it', () => {
     const said = { tools: [f], toolChoice: { mode: 'required' } } as const
     const { body, losses } = write(said, { traits: { forcedTool: false } })
     expect(body.tool_choice).toEqual({ type: 'auto' })
     expect(losses).toEqual(['tool_choice'])
   })
 
-  test('that were called and are offered no more are declared', () => {
+  test('that were called before and are no longer offered are declared', () => {
     const { body } = write({ turns: [hi, model(call('a')), tool(result('a'))] })
     expect(body.tools).toEqual([{ name: 'f', input_schema: { type: 'object', properties: {} } }])
     expect(body.tool_choice).toEqual({ type: 'none' })
   })
 
-  test('are strict where the model is', () => {
+  test('are strict if the model supports that', () => {
     const schema = { type: 'object', properties: { a: { type: 'integer', minimum: 1 } } }
     const strict = { ...f, strict: true, schema }
     const { body, losses } = write({ tools: [strict] })
@@ -162,7 +162,7 @@ describe('a format', () => {
   const schema = { type: 'object', properties: { a: { type: 'string', format: 'color', maxLength: 3 } } }
   const format = { kind: 'schema', schema } as const
 
-  test('is native where it can be', () => {
+  test('is native if the model supports that', () => {
     const { body, losses } = write({ format })
     expect(body.output_config).toEqual({
       format: {
@@ -177,7 +177,7 @@ describe('a format', () => {
     expect(write({ format: { ...format, schema: { type: 'object' } } }).losses).toEqual([])
   })
 
-  test('is a tool that must be called where it is not', () => {
+  test('is a forced tool call otherwise', () => {
     const { body, notes, losses } = write({ format }, { traits: { schema: false } })
     expect(body.tools).toMatchObject([{ name: 'json_answer', input_schema: schema }])
     expect(body.tool_choice).toEqual({ type: 'tool', name: 'json_answer', disable_parallel_tool_use: true })
@@ -228,7 +228,7 @@ describe('settings', () => {
     expect(written.losses).toEqual([...losses])
   })
 
-  test('P29: sampling is left out where a model refuses it', () => {
+  test('P29: sampling settings are left out for a model that refuses them', () => {
     const settings = wants({ temperature: 0.5, topP: 0.5, topK: 4 })
     const none = write(settings, { traits: { sampling: false } })
     expect(none.losses).toEqual(['temperature', 'top_p', 'top_k'])
@@ -252,7 +252,7 @@ describe('settings', () => {
     expect(write({ settings }, { target }).body).toMatchObject({ max_tokens: cap, stream: true })
   })
 
-  test('P23: a count is asked for without what only an answer needs', () => {
+  test('P23: a count request has no fields that only an answer needs', () => {
     const { body } = write({ ...wants({ temperature: 0.5, stop: ['x'] }), tools: [f], reasoning: { effort: 'low' } })
     const { max_tokens: _cap, temperature: _heat, stop_sequences: _stop, ...rest } = body
     const reasoning = { effort: 'low' } as const
@@ -265,7 +265,7 @@ describe('settings', () => {
     expect(write(wants({ choices: 1 })).losses).toEqual([])
   })
 
-  test('no more marks than are taken', () => {
+  test('no more cache marks than the provider accepts', () => {
     const marked = Array.from({ length: 6 }, (_, at) => ({ ...text(`t${at}`), cache: {} }))
     const { body, losses } = write({ turns: [user(...marked)] })
     const marks = (body.messages[0]!.content as Json[]).map(block => block.cache_control !== undefined)

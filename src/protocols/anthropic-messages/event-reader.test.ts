@@ -1,4 +1,4 @@
-// Answers of an upstream of this dialect, whole and streamed, whatever it sends.
+// Tests how answers of an upstream are read, whole and streamed, whatever it sends.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -27,7 +27,7 @@ describe('golden', () => {
   const whole = codec.readWhole(JSON.parse(golden('json')), sourceOf())
   const events = readAll(framesOf(golden('sse')))
 
-  test('whole is what streamed is', () => {
+  test('whole and streamed answers are read the same', () => {
     lawful(events)
     expect(collectAnswer(events)).toEqual(whole)
     expect(whole).toEqual({
@@ -46,7 +46,7 @@ describe('golden', () => {
     })
   })
 
-  test('written back it says the same, and its state says whose it is', () => {
+  test('written back it is the same, and its reasoning state names its origin', () => {
     const json = JSON.parse(codec.writeWhole(whole, askOf())) as { content: Json[]; usage: Json }
     const original = JSON.parse(golden('json')) as { content: Json[]; usage: Json }
     const [thought, ...content] = json.content
@@ -179,7 +179,7 @@ describe("an upstream's stream", () => {
     expect(choices.map(choice => [choice.parts, choice.finish] as unknown)).toEqual([[parts, finish]])
   })
 
-  test('tells its usage as it grows', () => {
+  test('reports its usage as it grows', () => {
     const end = { ...done('end_turn'), usage: { output_tokens: 9 } }
     const usages = readAll([start, end]).filter(event => event.kind === 'usage')
     expect(usages.map(({ usage }) => usage)).toEqual([
@@ -188,7 +188,7 @@ describe("an upstream's stream", () => {
     ])
   })
 
-  test('a tool that stands for the answer is the answer', () => {
+  test('the arguments of the schema tool are the answer', () => {
     const source = () => sourceOf({ schemaTool: 'f' })
     const frames = [start, begin(0, use('a')), grow(0, json('{"b":')), grow(0, json('1}')), stop(0), done('tool_use')]
     const streamed = collectAnswer(readAll(frames, source()))
@@ -197,7 +197,7 @@ describe("an upstream's stream", () => {
     expect(whole.choices).toEqual(streamed.choices)
   })
 
-  test('tools come back under their own names, and as what they are', () => {
+  test('tool calls have the caller\'s names and kinds again', () => {
     const source = () => sourceOf({ renamed: new Map([['f', 'a.b']]), wrapped: new Set(['f']) })
     const frames = [start, begin(0, use('a')), grow(0, json('{"input":"free ')), grow(0, json('text"}')), stop(0)]
     const part = { kind: 'call', id: 'a', name: 'a.b', arguments: 'free text', custom: true }
@@ -206,7 +206,7 @@ describe("an upstream's stream", () => {
     expect(whole.choices[0]!.parts).toEqual([part as never])
   })
 
-  test('what makes no sense is refused', () => {
+  test('invalid answers are refused', () => {
     expect(() => codec.readWhole({ content: 5 }, sourceOf())).toThrow(Refusal)
   })
 

@@ -1,4 +1,4 @@
-// Answers for a caller of this dialect, whole and streamed: always legal, and nothing lost unsaid.
+// Tests answers for a caller of this dialect, whole and streamed: always valid, and all losses recorded.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -22,14 +22,14 @@ import { readConversation } from './conversation-reader.ts'
 import { readCall } from './request.ts'
 
 describe("a caller's stream", () => {
-  test('P1: is legal for any lawful events', () => {
+  test('P1: is valid for any valid neutral events', () => {
     fc.assert(
       fc.property(anyEvents(), events => assembledLoosely(writeAll(events))),
       { numRuns: 500 },
     )
   })
 
-  test('P3: says what the whole answer says, however its parts are mixed', () => {
+  test('P3: has the content of the whole answer, in whatever order the parts arrive', () => {
     fc.assert(
       fc.property(anyEvents(1), events => {
         const answer = collectAnswer(events)
@@ -51,7 +51,7 @@ describe("a caller's stream", () => {
   }
   const delta = (index: number, text: string): AnswerEvent => ({ kind: 'delta', index, text })
 
-  test('goes out as it comes, but for its end', () => {
+  test('is written as it arrives, except for its end', () => {
     const writer = codec.openWriter(askOf())
     expect(framesOf(writer.write({ kind: 'start' })).map(({ type }) => type)).toEqual(['message_start'])
     expect(writer.write(open)).toBe('')
@@ -75,7 +75,7 @@ describe("a caller's stream", () => {
     expect(assembled(frames)).toMatchObject({ stop_reason: 'tool_use', content: [{ id: 'a', name: 'f', input: {} }] })
   })
 
-  test('a call that nobody thought about holds the place of the thoughts that its caller expects', () => {
+  test('a call without thinking gets a placeholder if the caller expects thinking', () => {
     const ask = () => ({ ...askOf(), json: { thinking: { type: 'enabled', budget_tokens: 2000 } } })
     const called = { kind: 'call', id: 'a', name: 'f', arguments: '{}' } as const
     const of = (...parts: AnswerPart[]): Answer => ({ choices: [{ parts, finish: 'calls' }] })
@@ -90,7 +90,7 @@ describe("a caller's stream", () => {
     expect(types(of({ kind: 'text', text: 'x' }))).toEqual(['text'])
   })
 
-  test('nothing at all is a legal message', () => {
+  test('an empty answer is a valid message', () => {
     expect(assembled(framesOf(writeAll([])))).toMatchObject({ content: [], stop_reason: 'max_tokens' })
   })
 
@@ -101,7 +101,7 @@ describe("a caller's stream", () => {
     expect(() => [writer.write(much), writer.write(much)]).toThrow('answer_too_large')
   })
 
-  test('a hundred thousand pieces are written in time', () => {
+  test('a hundred thousand pieces are written quickly', () => {
     const tookMs = leastCpuMs(() => {
       const writer = codec.openWriter(askOf())
       writer.write(open)
@@ -111,7 +111,7 @@ describe("a caller's stream", () => {
   })
 })
 
-test('what a caller gives back is what it was given, with its state', () => {
+test('a message that the caller sends back is read as the same answer, with its state', () => {
   fc.assert(
     fc.property(anyAnswer(1), answer => {
       const parts = answer.choices[0]!.parts
@@ -126,7 +126,7 @@ test('what a caller gives back is what it was given, with its state', () => {
   )
 })
 
-test('all reasons to stop, both ways', () => {
+test('all stop reasons are read and written', () => {
   const finishes = ['stop', 'stop_sequence', 'length', 'context', 'filtered', 'paused'] as const
   for (const finish of finishes) {
     const answer: Answer = { choices: [{ parts: [{ kind: 'text', text: 'x' }], finish, stopSequence: 's' }] }
@@ -140,7 +140,7 @@ test('all reasons to stop, both ways', () => {
   expect(odd.choices[0]!.finish).toBe('other')
 })
 
-test('what a message cannot hold is said to be lost', () => {
+test('parts that a message cannot hold are losses', () => {
   const ask = askOf()
   const image = { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } } as const
   const foreign = { kind: 'native', dialect: 'gemini', what: 'executable_code', value: {} } as const

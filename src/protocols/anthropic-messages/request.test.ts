@@ -1,4 +1,4 @@
-// What is read of a request, and what becomes of its bytes.
+// Tests what is read from a request, and what is replaced in its bytes.
 
 import { describe, expect, test } from 'bun:test'
 import type { CallTarget } from '../neutral/call.ts'
@@ -20,7 +20,7 @@ const written = (body: string, over: Partial<CallTarget> = {}) =>
   Buffer.from(writeCall(readCall(Buffer.from(body), asked()), { ...target, ...over })).toString()
 
 describe('a request', () => {
-  test('is read as far as we need it', () => {
+  test('is read as far as the gateway needs it', () => {
     const { body, fields: _fields, json, ...call } = read({ stream: true, metadata: { user_id: 'u' } })
     expect(call).toEqual({
       dialect: 'anthropic-messages', model: 'a/b', stream: true, wantsUsage: true, choices: 1,
@@ -30,7 +30,7 @@ describe('a request', () => {
     expect(json.max_tokens).toBe(10)
   })
 
-  test('may ask for nothing to be written', () => {
+  test('may have a cap of 0', () => {
     expect(read({ max_tokens: 0 }).outputTokensMax).toBe(0)
   })
 
@@ -92,7 +92,7 @@ describe('its version', () => {
     expect(read(fields, asked({ 'anthropic-version': '2023-06-01' })).model).toBe('a/b')
   })
 
-  test('takes everything else', () => {
+  test('accepts everything else', () => {
     const fields = { temperature: null, ...said('assistant', cited) }
     expect(read(fields, later).model).toBe('a/b')
     expect(read(said('user', document), later).model).toBe('a/b')
@@ -130,7 +130,7 @@ describe('its input', () => {
     expect(read(fields).textOnly).toBe(textOnly)
   })
 
-  test('weighs an image as some text', () => {
+  test('counts an image as a fixed amount of text', () => {
     const call = read(said(image, result([image])))
     expect(call.inputBytes).toBeLessThan(10_000)
     expect(call.bodyBytes).toBeGreaterThan(200_000)
@@ -148,7 +148,7 @@ describe('its input', () => {
 })
 
 describe('for an upstream of the same dialect', () => {
-  test('every byte stays but the model', () => {
+  test('every byte but the model stays the same', () => {
     const body = '{ "x":1e2, "model" : "a/b",\n"max_tokens":10,"messages":[{"role":"user","content":"\\u0041 7"}] }'
     expect(written(body)).toBe(body.replace('a/b', 'b'))
   })
@@ -159,7 +159,7 @@ describe('for an upstream of the same dialect', () => {
     expect(JSON.parse(written(body, { cap: 11 }))).toMatchObject({ max_tokens: 10 })
   })
 
-  test('a budget for thoughts stays below the cap', () => {
+  test('a thinking budget stays below the cap', () => {
     const thinking = { type: 'enabled', budget_tokens: 5000 }
     const body = JSON.stringify({ ...base, max_tokens: 9000, thinking })
     expect(JSON.parse(written(body, { cap: 6000 }))).toMatchObject({ max_tokens: 6000, thinking })
@@ -171,7 +171,7 @@ describe('for an upstream of the same dialect', () => {
   const call = { type: 'tool_use', id: 'x', name: 'f', input: {} }
   const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'x', content: 'y' }] }
 
-  test('P33: state of another provider stays here', () => {
+  test('P33: reasoning state of another provider is removed', () => {
     const cited = { type: 'text', text: 't', citations: [{ encrypted_index: foreign }, { encrypted_index: 'own' }] }
     const messages = [
       { role: 'assistant', content: [{ type: 'thinking', thinking: 'x', signature: foreign }] },
@@ -203,14 +203,14 @@ describe('for an upstream of the same dialect', () => {
     })
   })
 
-  test("and thinking is off where the thoughts of a call under way were another's", () => {
+  test("thinking is disabled if the thinking before the last calls was another provider's", () => {
     const content = [{ type: 'redacted_thinking', data: foreign }, call]
     const messages = [...hi, { role: 'assistant', content }, result]
     const body = JSON.stringify({ ...base, messages, thinking: { type: 'enabled', budget_tokens: 2000 } })
     expect(JSON.parse(written(body)).thinking).toEqual({ type: 'disabled' })
   })
 
-  test('state of this upstream comes back to it as it was', () => {
+  test('reasoning state of this upstream comes back to it unchanged', () => {
     const [signed, hidden] = [
       packSealed({ origin: 'o', form: 'signature', value: 'sig' }),
       packSealed({ origin: 'o', form: 'redacted', value: 'data' }),
@@ -230,14 +230,14 @@ describe('for an upstream of the same dialect', () => {
     expect(sent('other') as unknown).toEqual([call])
   })
 
-  test('words that only look like state pass', () => {
+  test('text that only looks like packed state is not changed', () => {
     const body = JSON.stringify({ ...base, messages: [{ role: 'user', content: `what is ${foreign}?` }] })
     expect(written(body)).toBe(body.replace('a/b', 'b'))
   })
 })
 
 describe('a count', () => {
-  test('P23: is asked for without a cap', () => {
+  test('P23: needs no cap', () => {
     const body = Buffer.from(JSON.stringify({ model: 'a/b', messages: hi, tools: [] }))
     const call = readCountCall(body, asked())
     expect(call).toMatchObject({ model: 'a/b', stream: false, choices: 1 })
@@ -245,7 +245,7 @@ describe('a count', () => {
     expect(Buffer.from(writeCall(call, target)).toString()).toBe(body.toString().replace('a/b', 'b'))
   })
 
-  test('is told and read', () => {
+  test('is written and read', () => {
     expect(writeCount(5)).toBe('{"input_tokens":5}')
     expect(readCount({ input_tokens: 5, context_management: null })).toBe(5)
     for (const odd of [undefined, null, 5, {}, { input_tokens: -1 }, { input_tokens: '5' }]) {

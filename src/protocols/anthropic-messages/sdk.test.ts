@@ -1,4 +1,4 @@
-// Messages that we write, as the official SDKs and the AI SDK read them; and what they send, as we read it.
+// Tests that the official SDKs and the AI SDK can read the answers, and that their requests are understood.
 
 import { describe, expect, test } from 'bun:test'
 import { createAnthropic } from '@ai-sdk/anthropic'
@@ -41,7 +41,7 @@ const full: Answer = {
   usage,
 }
 
-/** The same with all of its parts open at a time. */
+/** The same with all of its parts open at the same time. */
 function interleaved(answer: Answer): readonly AnswerEvent[] {
   const events = eventsOf(answer)
   const rank = ({ kind }: AnswerEvent) => ['start', 'open', 'delta', 'cite', 'close', 'finish'].indexOf(kind)
@@ -57,7 +57,7 @@ interface Spoken {
   readonly fetch: typeof fetch
 }
 
-/** A gateway of one answer, without a socket. */
+/** A gateway that gives one answer, without a socket. */
 function answering(answers: readonly Answer[]): Spoken {
   const said: Conversation[] = []
   const respond = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
@@ -133,7 +133,7 @@ describe.each(sdks)('@anthropic-ai/sdk %s', (_version, Sdk) => {
     expect(texts).toEqual(['Hello'])
   })
 
-  test('gives back what it was given', async () => {
+  test('sends back what it received', async () => {
     const { said, fetch } = answering([full])
     const client = new Sdk({ ...options, fetch })
     for (const stream of [false, true]) {
@@ -209,7 +209,7 @@ describe('AI SDK', () => {
     expect(results!.parts.length).toBe(3)
   }
 
-  test('runs its tools and gives back the state', async () => {
+  test('runs its tools and sends back the reasoning state', async () => {
     const { said, fetch } = answering([full, end])
     const { text } = await generateText(ask(fetch))
     expect(text).toBe('Done')
@@ -230,7 +230,7 @@ test.each<readonly [string, string]>([
   ['rate_limit_error', 'rate_limit_error'],
   ['authentication_error', 'api_error'],
   ['their_own', 'api_error'],
-])('P34: an upstream that says %s mid-stream is told as %s', (type, told) => {
+])('P34: an upstream error %s in a stream becomes %s', (type, told) => {
   const upstream = { status: 502, message: 'Sorry.', type }
   const { events } = writeError(speakRefusal(new Refusal('upstream_failed', 'x', { upstream }), 'req_9'))
   const error = { type: told, message: 'Sorry.' }

@@ -1,4 +1,4 @@
-// Turns of a conversation, as messages that an upstream of this dialect takes.
+// Tests that turns become messages which an upstream of this dialect accepts.
 
 import { describe, expect, test } from 'bun:test'
 import type { Over } from '../../../test/support/anthropic-writing.ts'
@@ -19,7 +19,7 @@ describe('turns', () => {
     })
   })
 
-  test('instructions lead, or stand where they stood', () => {
+  test('instructions come first, or keep their position', () => {
     const turns: Turn[] = [
       { role: 'system', parts: [{ ...text('a'), cache: {} }] },
       { role: 'developer', parts: [text('b')] },
@@ -39,19 +39,19 @@ describe('turns', () => {
     expect((placeless.messages[0]!.content as Json[]).length).toBe(4)
   })
 
-  test('of the same role are one, and empty ones are none', () => {
+  test('of the same role are merged, and empty ones are left out', () => {
     expect(messagesOf(hi, user(text(' ')), user(text('x')), model(text('')), user(text('y')))).toEqual([
       { role: 'user', content: ['hi', 'x', 'y'].map(words => ({ type: 'text', text: words })) },
     ])
   })
 
-  test('the user has the first word, and what is to be gone on from ends in no space', () => {
+  test('the user comes first, and a last assistant message does not end with white space', () => {
     const messages = messagesOf(model(text('So: ')))
     expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant'])
     expect(messages[1]!.content).toEqual([{ type: 'text', text: 'So:' }])
   })
 
-  test('what has no place is said to be lost', () => {
+  test('what messages cannot carry is a loss', () => {
     const cited = { ...text('x'), citations: [{ url: 'u' }] }
     const foreign = { kind: 'native', dialect: 'gemini', what: 'executable_code', value: {} } as const
     const image = { kind: 'image', source: { at: 'url', url: 'https://x' }, detail: 'high' } as const
@@ -112,7 +112,7 @@ describe('P26: tool results', () => {
     expect(ids(messagesOf(...turns))).toEqual([...messages])
   })
 
-  test('say what is lost and what failed', () => {
+  test('are marked as failed, and record losses', () => {
     const failed = { ...result('a', 'no'), failed: true }
     const { body, losses } = write({ turns: [hi, model(call('a'), call('b')), tool(failed, result('x'))] })
     expect(losses).toEqual(['tool_result'])
@@ -122,7 +122,7 @@ describe('P26: tool results', () => {
     ])
   })
 
-  test('may hold images, or have them behind', () => {
+  test('hold images, or are followed by them', () => {
     const image = { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } } as const
     const turns = [hi, model(call('a')), tool({ ...result('a'), parts: [text('x'), image], cache: { ttl: '1h' } })]
     const source = { type: 'base64', media_type: 'image/png', data: 'AAAA' }
@@ -152,7 +152,7 @@ describe('P26: tool results', () => {
     expect(content[0]!.input).toEqual(input)
   })
 
-  test('a thousand calls of one name are written in time', () => {
+  test('twenty thousand calls with one id are written quickly', () => {
     const turns = [hi, model(...Array.from({ length: 20_000 }, () => call('same')))]
     const writeAll = () => expect((messagesOf(...turns)[2]!.content as Json[]).length).toBe(20_000)
     expect(leastCpuMs(writeAll)).toBeLessThan(1_000)
@@ -177,7 +177,7 @@ describe('media', () => {
     expect(blockOf(words, { traits: { reads: ['text'] } })).toEqual({ type: 'document', source: plain })
   })
 
-  test('what was fetched is inside', () => {
+  test('fetched media are sent inline', () => {
     const media = new Map([['http://x', { mime: 'image/gif', base64: 'BBBB' }]])
     const part = { kind: 'image', source: { at: 'url', url: 'http://x' } } as const
     const source = { type: 'base64', media_type: 'image/gif', data: 'BBBB' }
@@ -201,7 +201,7 @@ describe('reasoning state', () => {
     sealed: { form, value: 'v', ...(origin !== undefined && { origin }) },
   })
 
-  test('P24: comes back to its origin as it was', () => {
+  test('P24: comes back to its origin unchanged', () => {
     const said = model(thought('signature', 'here'), thought('redacted', 'here'), text('x'))
     const { body, losses } = write({ turns: [hi, said] })
     expect(body.messages[1]!.content).toEqual([
@@ -225,7 +225,7 @@ describe('reasoning state', () => {
     expect(losses).toEqual(['reasoning_state'])
   })
 
-  test('calls under way whose thoughts are lost turn a budget off', () => {
+  test('a thinking budget is dropped if the thinking before the last calls is lost', () => {
     const budget = { reasoning: { budget: 2000 } }
     const own = [hi, model(thought('signature', 'here'), call('a')), tool(result('a'))]
     const other = [hi, model(thought('signature', 'there'), call('a')), tool(result('a'))]

@@ -1,4 +1,4 @@
-// What messages report of usage, as buckets, and back.
+// Tests that usage reports are read into buckets and written back.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -82,12 +82,12 @@ describe('a report', () => {
     report => expect(readUsage(report)).toBeUndefined(),
   )
 
-  test('thoughts that are more than the output stand beside it', () => {
+  test('thinking that exceeds the output is not included in it', () => {
     const report = { ...plain, output_tokens_details: { thinking_tokens: 31 } }
     expect(readUsage(report)).toMatchObject({ output: plain.output_tokens, reasoning: 31 })
   })
 
-  test('of writes in parts and in sum the greater counts', () => {
+  test('of cache writes by duration and in total, the greater counts', () => {
     const split = { ephemeral_5m_input_tokens: 7, ephemeral_1h_input_tokens: 5 }
     const written = (total: number) =>
       readUsage({ ...plain, cache_creation_input_tokens: total, cache_creation: split }) as Usage
@@ -114,18 +114,18 @@ describe('a report', () => {
 describe('a later report of a stream', () => {
   const start = readUsage({ ...plain, output_tokens: 1, cache_read_input_tokens: 60, cache_creation: hour }) as Usage
 
-  test('that names only the output keeps the rest', () => {
+  test('with only the output keeps the other counts', () => {
     expect(readUsage({ output_tokens: 89 }, start)).toEqual({ ...start, output: 89 })
   })
 
-  test('P16: that gives the writes without their time keeps the time', () => {
+  test('P16: with cache writes but without durations keeps the durations', () => {
     const end = { input_tokens: 40, output_tokens: 89, cache_creation_input_tokens: 10, cache_read_input_tokens: 60 }
     expect(readUsage(end, start)).toEqual({ ...start, output: 89 })
     const all1h: Usage = { input: 1, output: 1, cacheWrite1h: 7 }
     expect(readUsage({ output_tokens: 2, cache_creation_input_tokens: 9 }, all1h)).toMatchObject({ cacheWrite1h: 9 })
   })
 
-  test('that counts on counts', () => {
+  test('with all counts replaces the earlier ones', () => {
     const end = { input_tokens: 50, output_tokens: 89, cache_read_input_tokens: 70, cache_creation_input_tokens: 12 }
     const read = readUsage({ ...end, output_tokens_details: { thinking_tokens: 9 } }, start)
     expect(read).toEqual({ input: 50, cacheRead: 70, cacheWrite: 5, cacheWrite1h: 7, output: 80, reasoning: 9 })
@@ -136,7 +136,7 @@ const tokens = fc.nat(1_000)
 const buckets = fc.record({ input: tokens, cacheRead: tokens, cacheWrite: tokens, cacheWrite1h: tokens })
 const written = fc.record({ output: tokens, reasoning: tokens, searches: tokens })
 
-test('the buckets of an honest report come to its totals, and back', () => {
+test('the buckets of a valid report add up to its totals, and are written back', () => {
   fc.assert(
     fc.property(buckets, written, (read, wrote) => {
       const usage = { ...read, ...wrote, input: read.input + 1 }
@@ -151,13 +151,13 @@ test('the buckets of an honest report come to its totals, and back', () => {
   )
 })
 
-test('what other dialects tell apart is input or cache here', () => {
+test('buckets of other dialects become input or cache', () => {
   const read = { input: 1, inputAudio: 2, inputImage: 3, toolUse: 4, cacheReadAudio: 5, cacheReadImage: 6 }
   const totals = { input_tokens: 10, cache_read_input_tokens: 11, output_tokens: 7 }
   expect(writeTotals({ ...read, output: 7 })).toMatchObject(totals)
 })
 
-test('any report at all is nonsense, nothing, or adds up', () => {
+test('any report is nonsense, empty, or adds up', () => {
   const value = fc.oneof({ weight: 6, arbitrary: fc.nat(20) }, { weight: 1, arbitrary: fc.anything() })
   const report = fc.dictionary(
     fc.constantFrom(...Object.keys(writeUsage({ input: 1, output: 1 }, undefined, new Losses())), 'iterations'),
@@ -174,7 +174,7 @@ test('any report at all is nonsense, nothing, or adds up', () => {
   )
 })
 
-test('the class that was served', () => {
+test('the served service class', () => {
   expect(readServedClass({ service_tier: 'standard', speed: 'fast' })).toBe('fast')
   expect(readServedClass({ service_tier: 'priority', speed: 'standard' })).toBe('priority')
   expect(readServedClass({ service_tier: null })).toBeUndefined()

@@ -59,7 +59,7 @@ describe('packed reasoning state of another upstream', () => {
   })
 })
 
-test('errors have the envelope of Ark, also in a stream', () => {
+test('P34: errors have the envelope of Ark, also in a stream', () => {
   const error = ark.writeError(speakRefusal(new Refusal('qpm_exceeded', 'x'), 'req_1'))
   expect(error.status).toBe(429)
   expect(JSON.parse(error.body)).toMatchObject({ error: { type: 'TooManyRequests', message: expect.any(String) } })

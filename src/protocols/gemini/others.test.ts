@@ -18,7 +18,7 @@ const asks = (verb: string): Asked => ({
 const bytes = (json: unknown): Buffer => Buffer.from(JSON.stringify(json))
 const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
 
-describe('P23: a count is of the whole request', () => {
+describe('P23: a token count covers the whole request', () => {
   const count = (json: unknown) => readCountCall(bytes(json), asks('countTokens'))
 
   test('in both forms and spellings', () => {
@@ -33,7 +33,7 @@ describe('P23: a count is of the whole request', () => {
     expect(count({ contents })).toMatchObject({ model: 'a/b', stream: false })
   })
 
-  test('asks for no cap, and refuses what has no contents', () => {
+  test('needs no cap, and is refused without contents', () => {
     for (const body of [{}, { generateContentRequest: {} }, { generateContentRequest: 5 }]) {
       expect(() => count(body)).toThrow(Refusal)
     }
@@ -98,7 +98,7 @@ describe('embeddings', () => {
     expect(() => read(verb, body)).toThrow(Refusal)
   })
 
-  test('what another dialect could not be told passes in its own', () => {
+  test('fields that cannot be translated pass unchanged to an upstream of the same dialect', () => {
     const requests = [one(), one({ taskType: 'OTHER' }), { content: { parts: [{ inlineData: { data: 'AA' } }] } }]
     const call = batchEmbedContents.readCall(bytes({ requests }), asks('batchEmbedContents'))
     expect(call).toMatchObject({ model: 'a/b', textOnly: false })
@@ -107,7 +107,7 @@ describe('embeddings', () => {
     expect(JSON.parse(Buffer.from(written).toString())).toEqual({ requests: renamed })
   })
 
-  test('answers, both ways', () => {
+  test('answers are read and written', () => {
     const call = batchEmbedContents.readCall(bytes({ requests: [one()] }), asks('batchEmbedContents'))
     const { readVectors, writeVectors } = batchEmbedContents.vectors
     const found = {

@@ -1,4 +1,4 @@
-// Answers of upstreams: what passes is measured, and what is translated is read into lawful events.
+// Tests how answers of upstreams are measured as they pass, and how they are read into valid neutral events.
 
 import { describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -70,7 +70,7 @@ describe('the golden answer', () => {
     expect(answerOf(goldenChunks.map(data => JSON.parse(data) as unknown))).toEqual(expected)
   })
 
-  test('is measured as it passes, its last usage last', () => {
+  test('is measured as it passes; the last usage report counts', () => {
     const frames = goldenChunks.map(readFrame)
     expect(frames.map(frame => frame.kind)).toEqual(['content', 'content', 'content', 'content', 'closing'])
     expect(frames.map(frame => frame.finishes)).toEqual([0, 0, 0, 0, 1])
@@ -79,7 +79,7 @@ describe('the golden answer', () => {
     const bytes = frames.reduce((sum, frame) => sum + frame.outputBytes, 0)
     const whole = readAnswer(Buffer.from(golden('gemini.json')))!
     expect(whole).toMatchObject({ usage: frames.at(-1)!.usage, json: goldenJson })
-    // In pieces nobody knows what stood before each.
+    // A piece is measured without the pieces before it.
     expect(Math.abs(whole.outputBytes - bytes)).toBeLessThanOrEqual(2)
   })
 })
@@ -88,7 +88,7 @@ describe('a plain answer', () => {
   const of = (json: unknown) => readAnswer(Buffer.from(typeof json === 'string' ? json : JSON.stringify(json)))
 
   const none = ['', '{', '[]', '5', 'null', '{}', '{"usageMetadata":{}}', '[1,2]', '{"candidates":5}']
-  test.each(none)('none: %s', body => {
+  test.each(none)('is not an answer: %s', body => {
     expect(of(body)).toBeUndefined()
   })
 
@@ -121,7 +121,7 @@ describe('a plain answer', () => {
 })
 
 describe('a frame', () => {
-  test('is counted by what its characters come to', () => {
+  test('counts output by the kind of its characters', () => {
     expect(readFrame(JSON.stringify(chunk([{ text: '江河' }, { thought: true, text: '水' }])))).toMatchObject({
       outputBytes: 12, thoughtBytes: 4,
     })
@@ -197,7 +197,7 @@ describe('events', () => {
     expect(answerOf([chunk([{ text: 'x' }], { finishReason: reason })]).choices[0]!.finish as string).toBe(finish)
   })
 
-  test('names as the caller has them, free texts, and the answer that came as a call', () => {
+  test('restores tool names, free text of custom tools, and an answer that came as a tool call', () => {
     const notes = { renamed: new Map([['f_2', 'f 2']]), wrapped: new Set(['c']), schemaTool: 'give_answer' }
     const parts = firstParts(
       [
@@ -218,7 +218,7 @@ describe('events', () => {
     expect(answerOf([alone], source(notes)).choices[0]!.finish).toBe('stop')
   })
 
-  test('sources, counted in code units', () => {
+  test('citations have positions in code units', () => {
     const groundingMetadata = {
       groundingChunks: [{ web: { uri: 'https://x.example', title: 'X' } }, { web: { uri: 'https://y.example' } }],
       groundingSupports: [
@@ -236,7 +236,7 @@ describe('events', () => {
     })
   })
 
-  test("probabilities, pictures, and what is only Google's", () => {
+  test("log probabilities, images, and parts that only Google has", () => {
     const logprobsResult = {
       chosenCandidates: [{ token: 'x', logProbability: -1 }, { token: 'y' }],
       topCandidates: [{ candidates: [{ token: 'x', logProbability: -1 }] }],
@@ -255,7 +255,7 @@ describe('events', () => {
     expect(() => read([json])).toThrow(Refusal)
   })
 
-  test('any JSON is lawful events or a refusal', () => {
+  test('any JSON becomes valid events or a refusal', () => {
     const words = [
       ...Object.keys(partTable),
       'candidates', 'content', 'parts', 'index', 'finishReason', 'usageMetadata', 'name', 'args',
@@ -284,7 +284,7 @@ describe('events', () => {
     )
   })
 
-  test('64 KiB of noise take no time', () => {
+  test('64 KiB of noise are read quickly', () => {
     const noise = 'x'.repeat(65_536)
     const tookMs = leastCpuMs(() => {
       readFrame(noise)

@@ -1,4 +1,4 @@
-// What a request means, field by field, and which of its fields nobody else could be told of.
+// Tests how a request is read into a conversation, field by field, and which fields are recorded as losses.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -85,7 +85,7 @@ describe('turns', () => {
 })
 
 describe('parts', () => {
-  test('P25: a signature beside the call, and thoughts that came in crumbs are one', () => {
+  test('P25: a signature on a call, and thoughts in several pieces become one', () => {
     const packed = packSealed({ form: 'signature', value: 'S', origin: 'o' })
     const parts = partsOf(
       { text: 'Let me', thought: true },
@@ -150,7 +150,7 @@ describe('parts', () => {
 })
 
 describe('tools', () => {
-  test('P27: a schema of Google becomes one of JSON', () => {
+  test('P27: an OpenAPI schema becomes JSON Schema', () => {
     const parameters = {
       type: 'OBJECT',
       properties: {
@@ -179,7 +179,7 @@ describe('tools', () => {
     expect(JSON.stringify(tool)).toContain('{"type":{"type":"integer"')
   })
 
-  test("JSON Schema as it is, a search, and what is only Google's", () => {
+  test("JSON Schema is kept, a search is read, and tools that only Google has are native", () => {
     const schema = { type: 'object', properties: { snake_case: { const: 1 } } }
     const { tools } = read({
       tools: [
@@ -272,8 +272,8 @@ describe('settings', () => {
   })
 })
 
-describe('what cannot be carried is known', () => {
-  /** Where a field of the table stands in a request, and what is beside it there. */
+describe('fields that cannot be carried are recorded', () => {
+  /** Where each field of the tables is in a request, with the other fields that it needs. */
   type Place = readonly [path: string, table: FieldTable, put: (field: object) => object]
   const named = (field: object): object => ({ name: 'f', ...field })
   const inPart = (part: object): object => ({ contents: [{ parts: [part] }] })
@@ -302,7 +302,7 @@ describe('what cannot be carried is known', () => {
     }
   })
 
-  test('what is read and still means more than others know', () => {
+  test('values that other dialects cannot express are recorded', () => {
     expect(config({ responseModalities: ['TEXT'] }).unread).toEqual([])
     expect(read({ safetySettings: [] }).unread).toEqual([])
     expect(read({ safetySettings: [{}] }).unread).toEqual(['safetySettings'])
@@ -343,7 +343,7 @@ describe('refuses', () => {
     expect(() => read(more)).toThrow(Refusal)
   })
 
-  test('and throws nothing else, whatever comes', () => {
+  test('throws nothing but a Refusal for any input', () => {
     const words = [partTable, configTable, requestTable, { parts: 'read', role: 'read' }].flatMap(Object.keys)
     const { tree } = fc.letrec(tie => ({
       tree: fc.oneof({ maxDepth: 5 }, fc.jsonValue(), tie('object'), fc.array(tie('tree'), { maxLength: 3 })),
@@ -362,7 +362,7 @@ describe('refuses', () => {
   })
 })
 
-test('thirty thousand calls and results are read in time', () => {
+test('thirty thousand calls and results are read quickly', () => {
   const calls = Array.from({ length: 30_000 }, () => ({ functionCall: { name: 'f' } }))
   const results = calls.map(() => ({ functionResponse: { name: 'f', response: {} } }))
   const tookMs = leastCpuMs(() => {

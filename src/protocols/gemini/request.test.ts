@@ -1,4 +1,4 @@
-// What is read of a request, what is refused, and what is spliced into it.
+// Tests what is read from a request, what is refused, and what is replaced in its bytes.
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
@@ -135,7 +135,7 @@ describe('refuses', () => {
   })
 })
 
-describe('weighs', () => {
+describe('measures the input', () => {
   const withPart = (part: object): Call => read({ contents: [{ parts: [{ text: 'hi' }, part] }] })
   const image = 'A'.repeat(100_000)
 
@@ -163,7 +163,7 @@ describe('weighs', () => {
     expect(call.inputBytes).toBeLessThan(10_000)
   })
 
-  test.each([{ cachedContent: 'cachedContents/x' }, { continuationToken: 'AA==' }])('from elsewhere: %j', more => {
+  test.each([{ cachedContent: 'cachedContents/x' }, { continuationToken: 'AA==' }])('input outside of the body: %j', more => {
     expect(read(more)).toMatchObject({ textOnly: false, searchesMax: 0 })
   })
 
@@ -181,7 +181,7 @@ describe('weighs', () => {
     },
   )
 
-  test('functions add nothing', () => {
+  test('functions of the caller leave the input text only', () => {
     expect(read({ tools: [{ function_declarations: [{ name: 'f' }] }] })).toMatchObject({ textOnly: true })
   })
 })
@@ -191,7 +191,7 @@ describe('writes', () => {
   const written = (body: string, more: Partial<CallTarget> = {}): string =>
     Buffer.from(writeCall(readCall(bytes(body), plain), { ...target, ...more })).toString()
 
-  test('the very bytes', () => {
+  test('the same bytes', () => {
     const body = '{ "contents" : [{"parts":[{"text":"h\\u0069"}]}], "new": 12345678901234567890 }'
     expect(written(body)).toBe(body)
   })
@@ -214,7 +214,7 @@ describe('writes', () => {
     expect(written(`{"model":"models/a/b",${head}}`)).toBe(`{"model":"models/up",${head}}`)
   })
 
-  test('without reasoning state of others, and with its own', () => {
+  test('without reasoning state of other origins, and with that of its own', () => {
     const foreign = packSealed({ form: 'signature', value: 'S', origin: 'there' })
     const own = packSealed({ form: 'thought', value: 'T', origin: 'here' })
     const elsewhere = packSealed({ form: 'thought', value: 'T', origin: 'there' })

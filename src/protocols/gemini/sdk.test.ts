@@ -1,4 +1,4 @@
-// What is written here is read by Google's own clients and by the AI SDK, and what they send is read here.
+// Tests that Google's own clients and the AI SDK can read the answers, and that their requests are understood.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { createGoogleGenerativeAI } from '@ai-sdk/google'
@@ -36,7 +36,7 @@ interface Failure {
   readonly message: string
 }
 
-/** What the next call is answered with, and what it meant. */
+/** The answer to the next call, and the conversation that the call was read into. */
 let answer: Answer | Failure
 let meant: Conversation | undefined
 
@@ -157,7 +157,7 @@ describe('@google/genai', () => {
     expect(meant?.tools).toEqual([{ kind: 'function', name: 'get_weather', schema }])
   })
 
-  test('P25: a chat carries thoughts and seals back as they were', async () => {
+  test('P25: a chat sends thoughts and reasoning state back unchanged', async () => {
     answer = thinks
     const chat = genai.chats.create({ model })
     for await (const _chunk of await chat.sendMessageStream({ message: 'hi' }));
@@ -231,7 +231,7 @@ describe('AI SDK', () => {
     expect([await streamed.text, await streamed.reasoningText]).toEqual(['Hello world', 'Let me think.'])
   })
 
-  test('tools, several at once, and their seals come back', async () => {
+  test('several tool calls at once, and their reasoning state comes back', async () => {
     answer = calls
     const whole = await generateText({ model: viaAi, prompt: 'hi', tools })
     expect(whole.toolCalls.map(call => call.input as object)).toEqual([...cities])

@@ -1,4 +1,4 @@
-// The tables know every field of Google's own types. One that a new version adds is lost until somebody decides.
+// Tests that the field tables know every field of Google's own types, so that a field of a new version is noticed.
 
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -26,7 +26,7 @@ function fieldsOf(type: string): readonly string[] {
   return [...body.matchAll(/^ {4}(\w+)\??: /gm)].map(match => match[1]!)
 }
 
-/** Fields of a config that its client keeps for itself, or calls otherwise than the wire does. */
+/** Config fields that the client does not send, or sends under another name. */
 const ofClient = ['httpOptions', 'abortSignal', 'automaticFunctionCalling', 'automaticContinuation']
 const renamed = ['generationOutputConfig']
 

@@ -1,4 +1,4 @@
-// What was thought before a call comes back to its maker, also through callers that bring back only what was called.
+// Tests that reasoning before a tool call comes back to its provider, also if the caller sends back only the call.
 
 import { expect, test } from 'bun:test'
 import { askOf } from '../../../test/support/translation.ts'
@@ -25,7 +25,7 @@ const parts: readonly AnswerPart[] = [
 ]
 const answer: Answer = { choices: [{ parts, finish: 'calls' }], usage: { input: 1, output: 1 } }
 
-/** Packed and unpacked, as a vault has them. */
+/** Packed and unpacked, as the vault stores them. */
 function keeping(tell: (keep: (id: string, sealed: readonly Sealed[]) => void) => void): Map<string, string[]> {
   const kept = new Map<string, string[]>()
   tell((id, sealed) => void kept.set(id, sealed.map(packSealed)))
@@ -50,14 +50,14 @@ function readBack(contents: readonly object[], kept: ReadonlyMap<string, readonl
 const functionCall = (id: string): object => ({ functionCall: { id, name: 'f', args: {} } })
 const forgetful = [{ role: 'model', parts: [{ text: 'Hello' }, ...['a', 'b', 'c'].map(functionCall)] }]
 
-test('thoughts stand again where they stood, whole or streamed', () => {
+test('reasoning is restored at its position, whole or streamed', () => {
   for (const kept of [keeping(keep => writeWhole(answer, askOf({ keep }))), streamed(eventsOf(answer))]) {
     expect([...kept.keys()]).toEqual(['a', 'b'])
     expect(readBack(forgetful, kept) as unknown).toEqual(parts)
   }
 })
 
-test('a caller that brings its thoughts back is not told them twice', () => {
+test('reasoning that the caller sends back is not added again', () => {
   const kept = streamed(eventsOf(answer))
   const thoughtSignature = packSealed({ form: 'signature', value: 'S1', origin: 'o' })
   const carried = [{ role: 'model', parts: [{ text: 'first', thought: true, thoughtSignature }, functionCall('a')] }]
@@ -67,7 +67,7 @@ test('a caller that brings its thoughts back is not told them twice', () => {
   expect(found.map(part => (part.kind === 'reasoning' ? part.text : part.kind))).toEqual(['first', 'second', 'call'])
 })
 
-test('thoughts that are too long are not kept in part', () => {
+test('reasoning that is too long is not stored at all', () => {
   const long = thought('x'.repeat(bounds.keptReasoningBytesMax + 1), 'S')
   expect(streamed(eventsOf({ choices: [{ parts: [long, call('a')], finish: 'calls' }] })).size).toBe(0)
 })

@@ -1,4 +1,4 @@
-// Usage into buckets whose sum is Google's own total, and back.
+// Tests that usage is read into buckets whose sum is Google's own total, and written back.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -8,7 +8,7 @@ import { readUsage, withSearches, writeUsage } from './usage.ts'
 
 const of = (modality: string, tokenCount: unknown) => ({ modality, tokenCount })
 
-describe('P20: thoughts and what tools read are tokens, too', () => {
+describe('P20: thoughts and the input of tools are counted', () => {
   const rows: readonly (readonly [string, Readonly<Record<string, unknown>>, Usage])[] = [
     [
       'the golden one',
@@ -117,7 +117,7 @@ const elsewhere: readonly (readonly [string, Readonly<Record<string, unknown>>, 
   ],
 ]
 
-test.each(elsewhere)('a total shows what is within what: %s', (_name, report, usage) => {
+test.each(elsewhere)('the total shows which counts include others: %s', (_name, report, usage) => {
   expect(readUsage(report)).toEqual(usage)
 })
 
@@ -141,17 +141,17 @@ describe('nonsense', () => {
   })
 })
 
-test.each([undefined, null, {}, { promptTokenCount: 0 }])('nothing to say: %j', report => {
+test.each([undefined, null, {}, { promptTokenCount: 0 }])('no usage: %j', report => {
   expect(readUsage(report)).toBeUndefined()
 })
 
-test('searches are counted once each', () => {
+test('each distinct search is counted once', () => {
   const candidates = [{ groundingMetadata: { webSearchQueries: ['a', 'b', 'a', ''] } }, { groundingMetadata: null }, 5]
   expect(withSearches({ input: 1, output: 1 }, candidates)).toEqual({ input: 1, output: 1, searches: 2 })
   expect(withSearches('nonsense', candidates)).toBe('nonsense')
 })
 
-test('what is written is read again, and adds up', () => {
+test('written usage is read back the same, and adds up', () => {
   const count = fc.nat(1_000_000)
   const some = fc.record(
     {

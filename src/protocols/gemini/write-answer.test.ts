@@ -1,4 +1,4 @@
-// Answers for callers: whole, streamed, and as one array.
+// Tests answers for callers: whole, streamed, and as one array.
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
@@ -98,7 +98,7 @@ describe('a stream', () => {
     { kind: 'usage', usage: { input: 1, output: 2 } },
   ]
 
-  test('tells each part in its turn, a call when it is whole, and the end at the end', () => {
+  test('writes the parts in order, a call when it is complete, and the finish reason last', () => {
     const writer = openWriter(ask())
     const parts = events.map(event => chunksOf(writer.write(event)).map(body => body.candidates[0]!.content.parts))
     expect(parts.flat()).toEqual([
@@ -114,18 +114,18 @@ describe('a stream', () => {
     expect(more).toEqual([])
   })
 
-  test('P11, P12: is nothing but data, and has no mark of its end', () => {
+  test('P11, P12: has data lines only, and no end marker', () => {
     const sse = streamed(events)
     for (const block of sse.split('\r\n\r\n').slice(0, -1)) expect(block).toMatch(/^data: \{.*\}$/)
     expect(sse).not.toContain('[DONE]')
     expect(sse.endsWith('\r\n\r\n')).toBe(true)
   })
 
-  test('an answer of nothing still has an end', () => {
+  test('an empty answer still has a finish reason', () => {
     expect(chunksOf(streamed([{ kind: 'start' }]))).toMatchObject([{ candidates: [{ finishReason: 'OTHER' }] }])
   })
 
-  test('a call whose arguments are broken off is none', () => {
+  test('a call with cut-off arguments is left out', () => {
     const broken = (finish: 'calls' | 'length'): Answer => ({
       choices: [{ parts: [{ kind: 'call', id: 'c', name: 'f', arguments: '{"a":' }], finish }],
     })
@@ -151,7 +151,7 @@ describe('a stream', () => {
   })
 })
 
-test('sources in bytes, and what they cannot say is lost', () => {
+test('citations have positions in bytes, and what they cannot express is a loss', () => {
   const to = ask()
   const parts: readonly AnswerPart[] = [
     { kind: 'text', text: 'ä ünö', citations: [{ url: 'https://x.example', title: 'X', start: 2, end: 5 }] },
@@ -179,7 +179,7 @@ describe('P13: one array', () => {
   })
 })
 
-/** What a call that is not an object's text cannot be, no caller is told. */
+/** Calls whose arguments are not an object are left out. */
 const isTold = (part: AnswerPart): boolean =>
   part.kind !== 'call' || part.custom === true || /^\s*(?:\{|null\s*$)/.test(part.arguments)
 
@@ -197,7 +197,7 @@ function readBack(sse: string): Answer {
   return collectAnswer([...chunksOf(sse).flatMap(body => reader.read(body)), ...reader.end()])
 }
 
-test('any lawful stream becomes a legal one that says the same', () => {
+test('any valid neutral stream becomes a valid stream with the same content', () => {
   fc.assert(
     fc.property(anyEvents(), events => {
       const sse = streamed(events)
@@ -214,7 +214,7 @@ test('any lawful stream becomes a legal one that says the same', () => {
   )
 })
 
-test('a whole answer and its stream say the same, and carry every seal', () => {
+test('a whole answer and its stream have the same content and all reasoning state', () => {
   fc.assert(
     fc.property(anyAnswer(), given => {
       const whole = writeWhole(given, ask())
@@ -232,7 +232,7 @@ test('a whole answer and its stream say the same, and carry every seal', () => {
   )
 })
 
-test('P25: a call that nobody signed is one that Google takes from its caller, and no state to anybody else', () => {
+test('P25: an unsigned call gets a placeholder that Google accepts and that no other provider takes for state', () => {
   const parts = [{ functionCall: { name: 'f', args: {} }, thoughtSignature: UNSIGNED }]
   const sent = withoutPacked({ contents: [{ role: 'model', parts }] }, { origin: 'here' })
   const signed = [{ functionCall: { name: 'f', args: {} }, thoughtSignature: 'skip_thought_signature_validator' }]

@@ -1,4 +1,4 @@
-// Turns as Google is told them: their order, their results, their signatures and their pictures.
+// Tests the contents that are written for Google: their order, results, signatures and media.
 
 import { describe, expect, test } from 'bun:test'
 import { targetOf } from '../../../test/support/translation.ts'
@@ -48,7 +48,7 @@ const skip = 'skip_thought_signature_validator'
 const mine = { sealed: { form: 'thought', value: 'AbCd', origin: 'here' } } as const
 
 describe('turns', () => {
-  test('instructions that lead stand apart, later ones are said by the user', () => {
+  test('leading instructions go into systemInstruction, later ones become text of the user', () => {
     const system = (said: string): Turn => ({ role: 'system', parts: [text(said)] })
     const { contents, systemInstruction } = contentsOf([
       system('one'),
@@ -65,7 +65,7 @@ describe('turns', () => {
     ])
   })
 
-  test('where there is no place for instructions, or nothing else, they are the first words', () => {
+  test('instructions become the first text of the user if the model takes none or nothing else is there', () => {
     const system: Turn = { role: 'system', parts: [text('be')] }
     expect(contentsOf([system, hi], aim({ system: false }))).toMatchObject({
       contents: [{ role: 'user', parts: [{ text: 'be' }, { text: 'hi' }] }],
@@ -74,13 +74,13 @@ describe('turns', () => {
     expect(contentsOf([system]).contents).toEqual([{ role: 'user', parts: [{ text: 'be' }] }])
   })
 
-  test('a conversation begins with the user, and nothing at all is none', () => {
+  test('a conversation begins with the user, and an empty one is refused', () => {
     expect(contentsOf([model(text('yes'))]).contents).toHaveLength(2)
     expect(() => contentsOf([])).toThrow(Refusal)
     expect(() => contentsOf([user(text(''))])).toThrow(Refusal)
   })
 
-  test('results in the order of the calls, alone, with text behind them', () => {
+  test('results are in the order of the calls and alone, and text follows', () => {
     const turns = [hi, model(call('x'), call('y', 'g')), user(text('well'), result('y'), result('x'))]
     const { contents, losses } = contentsOf(turns, aim({ thinking: 'budget' }))
     expect(contents.slice(1)).toEqual([
@@ -103,7 +103,7 @@ describe('turns', () => {
     expect(losses).toEqual([])
   })
 
-  test('a call without a result gets one, a result without a call goes, and both are said', () => {
+  test('a call without a result gets one, a result without a call is dropped, and both are losses', () => {
     const unanswered = contentsOf([hi, model(call('x')), user(text('well'))], aim({ thinking: 'budget' }))
     expect(unanswered.contents[2]).toMatchObject({ parts: [{ functionResponse: { id: 'x', response: {} } }] })
     expect(JSON.stringify(unanswered.contents[2])).toContain('"error"')
@@ -114,7 +114,7 @@ describe('turns', () => {
     expect(last.contents).toHaveLength(3)
   })
 
-  test('marks and sources have no place, which is said', () => {
+  test('cache marks and citations are losses', () => {
     const marked: Part = { kind: 'text', text: 'x', cache: {}, citations: [{ url: 'https://x.example' }] }
     expect(contentsOf([user(marked)]).losses).toEqual(['cache_control', 'citations'])
     const named: Part = { kind: 'file', name: 'a.txt', source: { at: 'text', text: 'x', mime: 'text/plain' } }
@@ -155,7 +155,7 @@ describe('P25: signatures', () => {
     return { parts: (contents[1] as { parts: object[] }).parts, losses: losses.filter(code => code !== 'tool_result') }
   }
 
-  test('go back to the part that bore them', () => {
+  test('return to the part that had them', () => {
     const turn = model({ kind: 'reasoning', text: 'hm', ...mine }, call('x', 'f', mine), call('y'))
     expect(partsOf(turn)).toEqual({
       parts: [
@@ -167,7 +167,7 @@ describe('P25: signatures', () => {
     })
   })
 
-  test('of another origin do not, and the first call of a step gets what stands for one', () => {
+  test('of another origin are dropped, and the first call of a turn gets a placeholder', () => {
     const foreign = { sealed: { form: 'thought', value: 'AbCd', origin: 'there' } } as const
     const turn = model({ kind: 'reasoning', text: 'hm', ...foreign }, call('x', 'f', foreign), call('y', 'f', foreign))
     const { parts, losses } = partsOf(turn)
@@ -176,13 +176,13 @@ describe('P25: signatures', () => {
     expect(losses).toEqual(['reasoning_state'])
   })
 
-  test('are not asked for by models that think by budget', () => {
+  test('are not required by models with a thinking budget', () => {
     const { parts, losses } = partsOf(model(call('x')), { thinking: 'budget' })
     expect(parts[0]).not.toHaveProperty('thoughtSignature')
     expect(losses).toEqual([])
   })
 
-  test('thoughts that nobody signed are thoughts', () => {
+  test('unsigned thoughts are sent as thoughts', () => {
     expect(partsOf(model({ kind: 'reasoning', text: 'hm' })).parts).toEqual([{ text: 'hm', thought: true }])
     const shown = model({ kind: 'reasoning', text: 'hm', sealed: { form: 'shown', value: '', origin: 'there' } })
     expect(partsOf(shown)).toEqual({ parts: [{ text: 'hm', thought: true }], losses: [] })
@@ -195,7 +195,7 @@ describe('media', () => {
   const held = aim({}, { media: new Map([[url, { mime: 'image/png', base64: 'AAAA' }]]) })
   const inline = { inlineData: { mimeType: 'image/png', data: 'AAAA' } }
 
-  test('an address is held, or refused', () => {
+  test('a URL is replaced by its content, or refused', () => {
     expect(contentsOf([user(image)], held).contents[0]).toMatchObject({ parts: [inline] })
     expect(() => contentsOf([user(image)])).toThrow('media_unreachable')
   })
@@ -213,17 +213,17 @@ describe('media', () => {
     expect(needsInline({ at: 'provider', id: address })).toBe(false)
   })
 
-  test('files of Google by their address, of others not at all', () => {
+  test('Google files are sent by their URI, files of others are refused', () => {
     const file = (id: string): Turn => user({ kind: 'file', source: { at: 'provider', id, mime: 'a/b' } })
     expect(contentsOf([file('gs://b/x')]).contents[0]).toMatchObject({ parts: [{ fileData: { fileUri: 'gs://b/x' } }] })
     expect(() => contentsOf([file('file-123')])).toThrow(Refusal)
   })
 
-  test('what the model does not read is refused', () => {
+  test('media that the model cannot read are refused', () => {
     expect(() => contentsOf([user(image)], { ...held, traits: { reads: ['text'] } })).toThrow('field_invalid')
   })
 
-  test('in a result, or behind it where the model cannot', () => {
+  test('are in a result, or after it if the model cannot read them there', () => {
     const rich = result('x', 'see', { parts: [{ kind: 'text', text: 'see' }, image] })
     const inside = contentsOf([hi, model(call('x')), tool(rich)], held).contents
     expect(inside[2]).toMatchObject({ parts: [{ functionResponse: { response: { output: 'see' }, parts: [inline] } }] })

@@ -1,4 +1,4 @@
-// A conversation as Google is told it.
+// Tests the request that is written for Google.
 
 import { describe, expect, test } from 'bun:test'
 import { targetOf } from '../../../test/support/translation.ts'
@@ -42,7 +42,7 @@ const tool = (...parts: readonly Part[]): Turn => ({ role: 'tool', parts })
 describe('tools', () => {
   const f: FunctionTool = { kind: 'function', name: 'f', schema: { type: 'object', properties: { a: {} } } }
 
-  test('P27: schemas are JSON Schema, without what Google does not take', () => {
+  test('P27: schemas are JSON Schema, without fields that Google refuses', () => {
     const schema = {
       $schema: 'https://json-schema.org/draft/2020-12/schema',
       type: 'object',
@@ -68,7 +68,7 @@ describe('tools', () => {
     ])
   })
 
-  test('a search with its losses, a free text as a function, and what is not ours', () => {
+  test('a search with its losses, a custom tool as a function, and native tools of other dialects', () => {
     const target = aim()
     const { body, losses } = written(
       {
@@ -90,7 +90,7 @@ describe('tools', () => {
     expect([unable.body.tools, unable.losses]).toEqual([undefined, ['web_search']])
   })
 
-  test('names that Google does not take are renamed, everywhere the same', () => {
+  test('names that Google refuses are replaced, everywhere by the same name', () => {
     const target = aim()
     const tools = ['1st tool', '_1st_tool', 'ok'].map(name => ({ ...f, name }))
     const turns = [hi, model(call('x', '1st tool')), tool(result('x'))]
@@ -123,7 +123,7 @@ describe('tools', () => {
   })
 })
 
-describe('the answer is held to a schema', () => {
+describe('the answer must follow a schema', () => {
   const schema = { type: 'object', properties: { a: { const: 1 } } }
   const format = { kind: 'schema', schema } as const
   const f = { kind: 'function', name: 'f' } as const
@@ -138,7 +138,7 @@ describe('the answer is held to a schema', () => {
     expect(written({ format }, aim({ schema: false })).losses).toEqual(['response_format.schema'])
   })
 
-  test('by a tool, where a model cannot have both', () => {
+  test('by a tool, if the model cannot take both a schema and tools', () => {
     const target = aim({ schemaWithTools: false })
     const { body, losses } = written({ format, tools: [f] }, target)
     expect(body.generationConfig).toBeUndefined()
@@ -164,7 +164,7 @@ describe('settings', () => {
     expect([body.serviceTier, losses]).toEqual(['standard', []])
   })
 
-  test('what there is no place for is said', () => {
+  test('settings that Google does not have are losses', () => {
     const settings = {
       verbosity: 'low',
       logitBias: { 1: 1 }, endUser: 'u', metadata: { a: 'b' }, cacheKey: 'k', cache: {},
@@ -184,7 +184,7 @@ describe('settings', () => {
     [10, 20, 50, 10],
     [undefined, 20, 50, 20],
   ]
-  test.each(caps)('asked for %p, funds for %p, model writes %p: %p', (own, cap, ...[most, wanted]) => {
+  test.each(caps)('requested %p, funds allow %p, model limit %p: %p', (own, cap, ...[most, wanted]) => {
     const settings = own === undefined ? { stream: false } : { stream: false, outputTokensMax: own }
     const { body } = written({ settings }, aim({}, { cap, outputTokensMax: most }))
     expect((body.generationConfig as Body | undefined)?.maxOutputTokens).toBe(wanted as number)
@@ -214,7 +214,7 @@ describe('settings', () => {
   })
 })
 
-test('what is written means what was meant', () => {
+test('a written request is read back as the same conversation', () => {
   const asked = { path: '/v1beta/models/a/b:generateContent', query: () => null, header: () => undefined }
   const body = {
     systemInstruction: { parts: [{ text: 'be kind' }] },
