@@ -35,8 +35,8 @@ function usageJson(usage: SpokenUsage, rest: string): string {
 function messageUsageJson(usage: SpokenUsage): string {
   const written = 'json' in usage ? 0 : (usage.cacheWrite ?? 0)
   const creation = `{"ephemeral_5m_input_tokens":${written},"ephemeral_1h_input_tokens":0}`
-  const told = '"service_tier":"standard","inference_geo":null,"speed":null'
-  return usageJson(usage, `,"cache_creation":${creation},${told}`)
+  const otherFields = '"service_tier":"standard","inference_geo":null,"speed":null'
+  return usageJson(usage, `,"cache_creation":${creation},${otherFields}`)
 }
 
 const onlyChoice = (reply: Reply): Choice => reply.choices[0] ?? { index: 0, pieces: [], finish: 'stop' }

@@ -18,8 +18,8 @@ function aboveTheCap({ dialect }: FaultKit): Script {
 
 function usageFaults(kit: FaultKit): readonly FaultRow[] {
   const { dialect } = kit
-  const told = (usage: AnswerOptions['usage'] & {}) => answer('Hello', { dialect, usage })
-  const raw = (input: string, output: string) => told({ input: { json: input }, output: { json: output } })
+  const answerWithUsage = (usage: AnswerOptions['usage'] & {}) => answer('Hello', { dialect, usage })
+  const raw = (input: string, output: string) => answerWithUsage({ input: { json: input }, output: { json: output } })
   const eachPiece = (usageOfPiece: AnswerOptions['usageOfPiece'] & {}) =>
     streamed(pieces, { dialect, usageOfPiece, usage: usageOfPiece(pieces.length) })
   const early: readonly FaultRow[] = [
@@ -28,17 +28,17 @@ function usageFaults(kit: FaultKit): readonly FaultRow[] {
     ['F33', 'usage as deltas', 'stream', eachPiece(piece => ({ input: piece === 0 ? 5 : 0, output: 1 }))],
   ]
   return [
-    ['F33', 'usage missing', 'either', told('missing')],
-    ['F33', 'usage null', 'either', told({ json: 'null' })],
-    ['F33', 'usage an empty object', 'either', told({ json: '{}' })],
-    ['F33', 'usage a list', 'either', told({ json: '[1,2,3]' })],
+    ['F33', 'usage missing', 'either', answerWithUsage('missing')],
+    ['F33', 'usage null', 'either', answerWithUsage({ json: 'null' })],
+    ['F33', 'usage an empty object', 'either', answerWithUsage({ json: '{}' })],
+    ['F33', 'usage a list', 'either', answerWithUsage({ json: '[1,2,3]' })],
     ['F33', 'usage negative', 'either', raw('-5', '-7')],
     ['F33', 'usage beyond any number', 'either', raw('1e400', '1e400')],
     ['F33', 'usage not whole', 'either', raw('1.5', '2.5')],
     ['F33', 'usage as text', 'either', raw('"5"', '"7"')],
     ['F33', 'usage of nulls', 'either', raw('null', 'null')],
     ['F33', 'usage above the cap', 'either', aboveTheCap(kit)],
-    ['F33', 'usage of more cached than input', 'either', told({ input: 5, output: 1, cached: 50 })],
+    ['F33', 'usage of more cached than input', 'either', answerWithUsage({ input: 5, output: 1, cached: 50 })],
     ...(dialect.traits.earlyUsage ? early : []),
   ]
 }

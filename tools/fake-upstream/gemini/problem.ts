@@ -117,8 +117,8 @@ const CONTENT_FIELDS = ['text', 'inlineData', 'fileData', 'functionCall', 'funct
 
 function findPartProblem(parts: readonly Json[]): Problem | undefined {
   for (const part of parts) {
-    const said = CONTENT_FIELDS.filter(name => field(part, name) !== undefined)
-    if (said.length > 1) return createProblem("Invalid value at 'contents': oneof field 'data' is already set.")
+    const kinds = CONTENT_FIELDS.filter(name => field(part, name) !== undefined)
+    if (kinds.length > 1) return createProblem("Invalid value at 'contents': oneof field 'data' is already set.")
     const call = field(part, 'functionCall')
     const args = recordOf(call).args
     if (call !== undefined && args !== undefined && !isRecord(args)) {
@@ -126,7 +126,7 @@ function findPartProblem(parts: readonly Json[]): Problem | undefined {
     }
     // A part may hold only a signature, but it must not be empty.
     const others = ['toolCall', 'toolResponse', 'codeExecutionResult', 'thoughtSignature']
-    if (said.length === 0 && others.every(name => field(part, name) === undefined)) {
+    if (kinds.length === 0 && others.every(name => field(part, name) === undefined)) {
       return createProblem("* GenerateContentRequest.contents: parts must have one initialized field 'data'")
     }
   }

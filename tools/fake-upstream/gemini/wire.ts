@@ -86,8 +86,8 @@ function writePlain(reply: Reply): string {
   const candidates = reply.choices.map(choice => {
     const text = textOf(choice)
     const silent = text === '' && (choice.toolCalls !== undefined || choice.refusal !== undefined)
-    const said = silent ? [] : [{ text, ...writeLastState(reply, choice) }]
-    const parts = [...thoughtParts(choice), ...said, ...callParts(reply, choice)]
+    const textParts = silent ? [] : [{ text, ...writeLastState(reply, choice) }]
+    const parts = [...thoughtParts(choice), ...textParts, ...callParts(reply, choice)]
     return candidate(choice, parts, finishReasons[choice.finish])
   })
   return writeObject(reply, candidates, reply.usage && usageJson(reply.usage))

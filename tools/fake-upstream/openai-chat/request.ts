@@ -121,8 +121,8 @@ export function findMessageProblem(messages: readonly Json[], known: readonly st
     }
     if (role === 'tool') {
       if (open.delete(stringOf(message.tool_call_id))) continue
-      const told = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
-      return { message: `Invalid parameter: ${told}`, param: `${param}.role` }
+      const detail = "messages with role 'tool' must be a response to a preceeding message with 'tool_calls'."
+      return { message: `Invalid parameter: ${detail}`, param: `${param}.role` }
     }
     if (open.size > 0) return unanswered(open, param)
     const problem = findContentProblem(message, param)
@@ -135,8 +135,8 @@ export function findMessageProblem(messages: readonly Json[], known: readonly st
 function unanswered(open: ReadonlySet<string>, param: string): Problem {
   const ids = [...open].slice(0, 8).join(', ')
   const rule = "An assistant message with 'tool_calls' must be followed by tool messages responding to each"
-  const told = `The following tool_call_ids did not have response messages: ${ids}`
-  return { message: `${rule} 'tool_call_id'. ${told}`, param }
+  const detail = `The following tool_call_ids did not have response messages: ${ids}`
+  return { message: `${rule} 'tool_call_id'. ${detail}`, param }
 }
 
 const partTypes = ['text', 'refusal', 'image_url', 'input_audio', 'file', 'video_url']

@@ -24,9 +24,9 @@ export function usageJson(usage: SpokenUsage): string {
   const total = typeof input === 'number' && typeof output === 'number' ? input + output : output
   const counts = countsJson({ prompt_tokens: input, completion_tokens: output, total_tokens: total })
   const inside = countsJson({ cached_tokens: cached, cache_write_tokens: cacheWrite, audio_tokens: audioInput })
-  const told = reasoning !== undefined || audioOutput !== undefined
-  const made = countsJson({ reasoning_tokens: reasoning ?? 0, audio_tokens: audioOutput })
-  const rest = told ? `,"completion_tokens_details":${made}` : ''
+  const hasDetails = reasoning !== undefined || audioOutput !== undefined
+  const details = countsJson({ reasoning_tokens: reasoning ?? 0, audio_tokens: audioOutput })
+  const rest = hasDetails ? `,"completion_tokens_details":${details}` : ''
   return `${counts.slice(0, -1)},"prompt_tokens_details":${inside}${rest}}`
 }
 
@@ -70,8 +70,8 @@ export function* writeFrames(reply: Reply, flavour: Flavour = openAi): Iterable<
   const write = (choices: readonly unknown[], usage: string | undefined) =>
     writeObject(reply, 'chat.completion.chunk', { choices, usage })
   const one = (choice: Choice, delta: Delta, finish: string | null = null) => {
-    const said = reply.logprobs && typeof delta.content === 'string' && delta.role === undefined
-    const logprobs = said ? { content: [logprobOf(String(delta.content))], refusal: null } : null
+    const hasLogprobs = reply.logprobs && typeof delta.content === 'string' && delta.role === undefined
+    const logprobs = hasLogprobs ? { content: [logprobOf(String(delta.content))], refusal: null } : null
     return { index: choice.index, delta, logprobs, finish_reason: finish }
   }
 

@@ -58,7 +58,7 @@ function* reasoningEvents(reply: Reply, output_index: number): Iterable<Event> {
   yield ['open', 'response.output_item.added', { output_index, item: opened }]
   if (text !== '') {
     const at = { item_id: opened.id, output_index, summary_index: 0 }
-    const part = (said: string) => ({ type: 'summary_text', text: said })
+    const part = (summary: string) => ({ type: 'summary_text', text: summary })
     yield ['open', 'response.reasoning_summary_part.added', { ...at, part: part('') }]
     yield ['piece', 'response.reasoning_summary_text.delta', { ...at, delta: text }]
     yield ['finish', 'response.reasoning_summary_text.done', { ...at, text }]

@@ -98,8 +98,8 @@ function findReasoningProblem(item: Json, ordinal: number): Problem | undefined 
   if (isUnknown && !has(item.encrypted_content)) return refuse(`Item '${stringOf(item.id)}' not found.`, 'input')
   if (!isSealed || !has(item.encrypted_content)) return undefined
   if (isIssued(item.encrypted_content, { by: stateOwner, ordinal })) return undefined
-  const told = `The encrypted content for item ${stringOf(item.id)} could not be verified.`
-  return { message: told, code: 'invalid_encrypted_content' }
+  const message = `The encrypted content for item ${stringOf(item.id)} could not be verified.`
+  return { message, code: 'invalid_encrypted_content' }
 }
 
 const partsOfRole: Readonly<Record<string, readonly string[]>> = {

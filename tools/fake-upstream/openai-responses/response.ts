@@ -117,9 +117,9 @@ export const statusOfReply = (reply: Reply): string =>
 /** The JSON of the response, for an answer or an event. */
 export function responseJson(reply: Reply, status: string, error?: SaidError): string {
   const isOver = status !== 'in_progress' && status !== 'queued'
-  const said = error && { code: error.code ?? error.type ?? 'server_error', message: error.message }
+  const responseError = error && { code: error.code ?? error.type ?? 'server_error', message: error.message }
   const output = isOver && !error ? outputOf(reply) : []
-  const object = responseObject(reply, { status, output, ...(said && { error: said }) })
+  const object = responseObject(reply, { status, output, ...(responseError && { error: responseError }) })
   const usage = reply.usage && usageJson(reply.usage)
   return withRaw(object, 'usage', isOver ? usage : 'null')
 }

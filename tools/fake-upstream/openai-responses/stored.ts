@@ -37,7 +37,7 @@ const storedMax = 100
 const itemsMax = 500
 const bytesMax = 256 * 1024
 const next: Readonly<Record<string, string>> = { queued: 'in_progress' }
-const toldBack = [
+const REPEATED_FIELDS = [
   'instructions', 'max_output_tokens', 'metadata', 'parallel_tool_calls', 'previous_response_id', 'reasoning',
   'store', 'temperature', 'text', 'tool_choice', 'tools', 'top_p', 'truncation', 'user', 'background',
 ]
@@ -57,7 +57,7 @@ export class Responses {
     const problem = findBodyProblem(body, known, request.ordinal) ?? findBackgroundProblem(body)
     if (problem) return speaking.refuse(problem)
     const asked = readResponsesBody(body, request.ordinal)
-    const told = Object.fromEntries(toldBack.flatMap(name => (given[name] == null ? [] : [[name, given[name]]])))
+    const told = Object.fromEntries(REPEATED_FIELDS.flatMap(name => (given[name] == null ? [] : [[name, given[name]]])))
     const reply = { ...replyOf(asked, request.ordinal), told }
     const inBackground = body.background === true && !asked.stream
     const items = itemsOf(body.input).slice(-itemsMax)
@@ -106,11 +106,11 @@ export class Responses {
       stored.status = statusOfReply(stored.reply)
       return script(streamHead, ...frameSteps(frames), end)
     }
-    const told = responseJson(stored.reply, stored.status)
+    const body = responseJson(stored.reply, stored.status)
     if (stored.status === 'queued' || stored.status === 'in_progress') {
       stored.status = next[stored.status] ?? statusOfReply(stored.reply)
     }
-    return json(told)
+    return json(body)
   }
 }
 

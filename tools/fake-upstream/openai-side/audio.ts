@@ -32,9 +32,9 @@ export function answerSpeech(request: ReceivedRequest, refuse: Refuse): Script {
   const sound = Buffer.alloc(words * bytesOfWord, 'ID3')
   if (body.stream_format === 'sse') {
     const usage = { input_tokens: words, output_tokens: words * 10, total_tokens: words * 11 }
-    const said = event('speech.audio.delta', { audio: sound.toString('base64') })
+    const delta = event('speech.audio.delta', { audio: sound.toString('base64') })
     const last = event('speech.audio.done', { usage })
-    return script(streamHead, ...frameSteps([said, last]), end)
+    return script(streamHead, ...frameSteps([delta, last]), end)
   }
   const type = types[stringOf(body.response_format) || 'mp3']
   if (type === undefined) return refuse({ message: "Invalid 'response_format'.", param: 'response_format' })
@@ -53,9 +53,9 @@ export function answerTranscription(request: ReceivedRequest, refuse: Refuse): S
   const byTime = form.fields.get('model') === 'whisper-1'
   const usage = byTime ? { type: 'duration', seconds: Math.ceil(input / 10) } : { ...counted, ...details }
   if (form.fields.get('stream') === 'true') {
-    const said = event('transcript.text.delta', { delta: text })
+    const delta = event('transcript.text.delta', { delta: text })
     const last = event('transcript.text.done', { text, usage })
-    return script(streamHead, ...frameSteps([said, last]), end)
+    return script(streamHead, ...frameSteps([delta, last]), end)
   }
   const format = form.fields.get('response_format') ?? 'json'
   if (format === 'text') {

@@ -41,12 +41,12 @@ export function answerCompletions(request: ReceivedRequest, refuse: Refuse): Scr
     return json({ ...head, choices: answers.map((it, at) => choice(it.join(''), at, endOf(at))), usage })
   }
   const frame = (rest: object): Frame => ({ kind: 'piece', data: JSON.stringify({ ...head, ...rest }) })
-  const told = recordOf(body.stream_options).include_usage === true
+  const wantsUsage = recordOf(body.stream_options).include_usage === true
   const pieces = answers.flatMap((it, at) => [
     ...it.map(text => frame({ choices: [choice(text, at, null)] })),
     frame({ choices: [choice('', at, endOf(at))] }),
   ])
-  const last: readonly Frame[] = [...(told ? [frame({ choices: [], usage })] : []), { kind: 'done', data: '[DONE]' }]
+  const last: readonly Frame[] = [...(wantsUsage ? [frame({ choices: [], usage })] : []), { kind: 'done', data: '[DONE]' }]
   return script(streamHead, ...frameSteps([...pieces, ...last]), end)
 }
 
