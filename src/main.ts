@@ -117,7 +117,11 @@ function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
 }
 
 /** Deletes expired data while the gateway runs. */
-function startHousekeeping({ writer, bodies, deleting }: Store, { logLevel }: Config, { clock, writeLog }: World): Closable {
+function startHousekeeping(
+  { writer, bodies, deleting }: Store,
+  { logLevel }: Config,
+  { clock, writeLog }: World,
+): Closable {
   const log = buildLog(logLevel, writeLog)
   const onTrouble = (fault: unknown): void => log.warn('housekeeping failed', { fault: describeFault(fault) })
   return new Housekeeping({ writer, bodies, deleting, dateMs: clock.dateMs, onTrouble })

@@ -52,7 +52,8 @@ export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
     async hold({ amount, coarse, kind = 'call', ...rest }) {
       const wants = `${wantsOf(coarse)}` as const
       const result = await writer.run('hold', { ...rest, kind, amount: moneyText(amount), wants })
-      if (result.done === 'account_unknown') throw new Error(`call ${rest.callId}: account ${rest.accountId} does not exist`)
+      if (result.done === 'account_unknown')
+        throw new Error(`call ${rest.callId}: account ${rest.accountId} does not exist`)
       return result
     },
     async settle(record, cost, { idempotency } = {}) {

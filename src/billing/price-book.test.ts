@@ -126,7 +126,9 @@ test('opening the book writes the new prices and uses their versions', async () 
 })
 
 test('rows out of order are an internal error', () => {
-  expect(() => syncRows(new Map(), [operator(2, 'a', '1'), operator(1, 'a', '1')], author)).toThrow('in the order of their versions')
+  expect(() => syncRows(new Map(), [operator(2, 'a', '1'), operator(1, 'a', '1')], author)).toThrow(
+    'in the order of their versions',
+  )
 })
 
 test('for any history of releases and operators, the last change is current', () => {

@@ -140,7 +140,8 @@ export function affordableOutput(size: CallSize, priced: PricedOrFree, available
   if (priced === undefined) return size.outputTokensMax
   const highest = highestFor(priced, size)
   let fixed = 0n
-  for (const { count, rate } of [...fixedLines(size, highest), thoughtLine(size, highest)]) fixed += BigInt(count) * rate
+  for (const { count, rate } of [...fixedLines(size, highest), thoughtLine(size, highest)])
+    fixed += BigInt(count) * rate
   const room = available * BILLION - fixed * priced.perMille
   if (room < 0n) return 0
   const each = BigInt(size.choices) * highest.output * priced.perMille

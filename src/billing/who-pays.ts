@@ -184,14 +184,7 @@ const rows = [
     'Only the attempt that answered is charged. What failed attempts cost is paid by the operator.',
     'No: a caller cannot make attempts fail. There are at most three attempts, and retries are limited.',
   ],
-  [
-    'completed',
-    'completed',
-    'reported',
-    'reported_or_counted',
-    'The provider knows its usage best.',
-    'Paid in full.',
-  ],
+  ['completed', 'completed', 'reported', 'reported_or_counted', 'The provider knows its usage best.', 'Paid in full.'],
   [
     'completed_unreported',
     'completed',
@@ -208,7 +201,14 @@ const rows = [
     'The model read the request and wrote nothing. Without a report there is no basis for a charge.',
     'Yes, with a token limit that leaves no room for an answer. The caller gets nothing and pays the reported usage.',
   ],
-  ['left_unsent', 'client_left', 'unsent', 'nothing', 'No upstream has worked for the call.', 'Yes, but the caller gets nothing.'],
+  [
+    'left_unsent',
+    'client_left',
+    'unsent',
+    'nothing',
+    'No upstream has worked for the call.',
+    'Yes, but the caller gets nothing.',
+  ],
   [
     'left_waiting',
     'client_left',
@@ -331,7 +331,14 @@ const rows = [
     'What was delivered is charged; the upstream had not failed.',
     'No, but a caller may know when the gateway is stopped; it pays for what it received.',
   ],
-  ['revoked', 'revoked', 'unsent', 'nothing', 'No upstream has worked for the call.', 'Yes, but the caller gets nothing.'],
+  [
+    'revoked',
+    'revoked',
+    'unsent',
+    'nothing',
+    'No upstream has worked for the call.',
+    'Yes, but the caller gets nothing.',
+  ],
   [
     'revoked_waiting',
     'revoked',
@@ -372,7 +379,14 @@ const rows = [
     'The call that produced the answer has been charged.',
     'Yes: idempotency keys exist for this. The answer was charged before.',
   ],
-  ['task_reported', 'task_succeeded', 'reported', 'reported', 'The provider knows best what it produced.', 'Paid in full.'],
+  [
+    'task_reported',
+    'task_succeeded',
+    'reported',
+    'reported',
+    'The provider knows best what it produced.',
+    'Paid in full.',
+  ],
   [
     'task_unreported',
     'task_succeeded',

@@ -215,7 +215,8 @@ function buildLimits({ store, world, log }: CallParts) {
   const { writer, reader } = store
   const limits = new Limits(rememberedDebts(reader.kept.limitDebts(), { nowMs: nowMs(), dateMs: dateMs() }))
   store.rules.follow(rules => limits.setRules([...rules.limits, ...rules.tierLimits]))
-  const onTrouble = (fault: unknown): void => log.warn('the use of day limits could not be stored', { fault: describeFault(fault) })
+  const onTrouble = (fault: unknown): void =>
+    log.warn('the use of day limits could not be stored', { fault: describeFault(fault) })
   const dayNotes = new DayNotes({ limits, writer, nowMs, dateMs, onTrouble })
   const parts = { limits, nowMs }
   return {

@@ -290,15 +290,18 @@ function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, l
 /** Opens the ledger and checks that the secrets fit its data. */
 async function openWriter(config: Config, parts: WriterParts): Promise<[Writer, WriterStart]> {
   const { folder, log, givesUp, onLost, ledgerWaitMs } = parts
-  if (folder.lacksDatabase) log.error('there are secrets but no database: an empty database is created', { folder: folder.path })
-  for (const file of folder.closedFiles) log.warn('other users could read this secret file; its permissions are now restricted', { file })
+  if (folder.lacksDatabase)
+    log.error('there are secrets but no database: an empty database is created', { folder: folder.path })
+  for (const file of folder.closedFiles)
+    log.warn('other users could read this secret file; its permissions are now restricted', { file })
   const { ballastBytes, databaseBytesMax, responsesBytesMax } = config
   const options = { path: folder.database, ballastBytes, databaseBytesMax, responsesBytesMax }
   const opened = await Writer.open(options, onLost, ledgerWaitMs)
   try {
     const by = { actor: `weir ${version}` }
     const rotated = await checkSecrets({ ...folder, folder: folder.path, writer: opened[0], givesUp, by })
-    for (const kind of rotated) log.info('a secret has changed since the last start', { kind, mark: folder.secrets[kind].newestMark })
+    for (const kind of rotated)
+      log.info('a secret has changed since the last start', { kind, mark: folder.secrets[kind].newestMark })
     return opened
   } catch (fault) {
     await opened[0].close()

@@ -58,7 +58,8 @@ export function openMetrics({ metrics: address }: Pick<Config, 'metrics'>, named
 function knowsModels({ catalogue, rules }: Named): KnowsModel {
   let aliased: ReadonlySet<string> = new Set()
   rules.follow(({ routes }) => (aliased = new Set(routes.flatMap(({ members }) => members.map(({ model }) => model)))))
-  return (provider, model) => catalogue.providers.get(provider)?.models.has(model) || aliased.has(`${provider}/${model}`)
+  return (provider, model) =>
+    catalogue.providers.get(provider)?.models.has(model) || aliased.has(`${provider}/${model}`)
 }
 
 function readProcess(): ProcessReading {

@@ -21,7 +21,9 @@ const CREATING_COMMAND = 'keys-create'
 function dataConfig(command: string): Config {
   const config = readConfig(process.env)
   if (!hasData(config.dataFolder) && (command !== CREATING_COMMAND || process.env.WEIR_DATA === undefined)) {
-    throw new Problem(`There is no data of Weir in ${config.dataFolder}. Start Weir once, or set WEIR_DATA to its data folder.`)
+    throw new Problem(
+      `There is no data of Weir in ${config.dataFolder}. Start Weir once, or set WEIR_DATA to its data folder.`,
+    )
   }
   return config
 }

@@ -29,7 +29,8 @@ export function originOf(value: unknown): string {
   const text = String(value ?? '')
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isValid = url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
-  if (!isValid) throw new Problem('The URL of the gateway is missing or invalid. Example: --url https://weir.example.com')
+  if (!isValid)
+    throw new Problem('The URL of the gateway is missing or invalid. Example: --url https://weir.example.com')
   return url.origin
 }
 
@@ -85,7 +86,11 @@ async function send(url: string, { method, path, body, cookie, token }: Authoriz
     // Redirects are refused: the password and the cookie are for this gateway only.
     const response = await fetch(`${url}${path}`, { method, headers, body: body ?? null, redirect: 'error', signal })
     const newCookie = /(?:^|,\s*)weir_refresh=([^;]+)/.exec(response.headers.get('set-cookie') ?? '')?.[1]
-    return { status: response.status, text: await response.text(), cookie: newCookie ? new Secret(newCookie) : undefined }
+    return {
+      status: response.status,
+      text: await response.text(),
+      cookie: newCookie ? new Secret(newCookie) : undefined,
+    }
   } catch (fault) {
     throw new Problem(`The request to ${url} failed: ${(fault as Error).message}`)
   }

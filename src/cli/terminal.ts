@@ -36,7 +36,8 @@ async function firstLine(): Promise<string> {
     if (text.includes('\n') || text.length > LINE_CHARACTERS_MAX) break
   }
   const [line = ''] = text.split('\n')
-  if (line.trim() === '') throw new UsageProblem('Send the password on standard input, or run the command in a terminal.')
+  if (line.trim() === '')
+    throw new UsageProblem('Send the password on standard input, or run the command in a terminal.')
   return line.replace(/\r$/, '')
 }
 

@@ -48,7 +48,8 @@ const isDamagedDatabase = (fault: Error & { readonly code?: unknown }): boolean 
   fault.code === 'SQLITE_CORRUPT' || fault.code === 'SQLITE_NOTADB'
 
 function errorMessage(fault: Error): string {
-  if (isDamagedDatabase(fault)) return `The database is damaged: ${fault.message}. Restore a backup: weir restore <folder>`
+  if (isDamagedDatabase(fault))
+    return `The database is damaged: ${fault.message}. Restore a backup: weir restore <folder>`
   // The other sentences of parseArgs explain values that look like options.
   if (isArgumentError(fault)) return `${fault.message.split('. ')[0]!}. See: weir help`
   return userErrors.has(fault.constructor.name) ? fault.message : String(fault.stack)

@@ -111,7 +111,8 @@ export function momentOf(input: unknown, name: string, nowMs: number): number | 
   const isDate = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z)?$/.test(text)
   const ms = days !== undefined ? nowMs + Number(days) * UNITS_MS.d! : isDate ? Date.parse(text) : Number.NaN
   if (ms > nowMs && ms < TIME_MS_MAX) return ms
-  const forms = 'a day such as 2027-01-31 (UTC), a time such as 2027-01-31T12:00Z, a number of days such as 90d, or none'
+  const forms =
+    'a day such as 2027-01-31 (UTC), a time such as 2027-01-31T12:00Z, a number of days such as 90d, or none'
   throw new OperatorError(`${name} must be in the future: ${forms}.`)
 }
 
@@ -120,7 +121,8 @@ export const rowsOf = (input: unknown): number =>
 
 export function callIdOf(input: unknown): number {
   const id = parseTextId('req', String(input ?? ''))
-  if (id === undefined) throw new OperatorError('Use the id of the call (req_…), which callers get in the header x-request-id.')
+  if (id === undefined)
+    throw new OperatorError('Use the id of the call (req_…), which callers get in the header x-request-id.')
   return id
 }
 

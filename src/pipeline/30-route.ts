@@ -72,7 +72,8 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
   function candidateFor(target: Lane, asked: Asked, permit: Permit): Way {
     checkModel(permit.caller, asked.model, target.option.name)
     const current = priceOf(target, asked)
-    const withoutSearch = asked.searches && current !== undefined && !isSearchPriced(current.price, target.provider.included)
+    const withoutSearch =
+      asked.searches && current !== undefined && !isSearchPriced(current.price, target.provider.included)
     // A request in the upstream's own dialect is not changed.
     if (withoutSearch && target.spoken === asked.protocol) {
       const hint = 'It is not known what a search costs on this model: leave it out.'
@@ -88,7 +89,14 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
     const onUnusable = (target: Lane, why: Refusal): void => asked.onUnfit?.(target.option.name, why)
     const candidates = fitting(group.lanes, target => candidateFor(target, asked, permit), onUnusable)
     const options = candidates.length === group.options.length ? group.options : candidates.map(({ option }) => option)
-    const found = { ...candidates[0]!, permit, asked: group.asked, policy: group.policy, ways: candidates, options } as Route
+    const found = {
+      ...candidates[0]!,
+      permit,
+      asked: group.asked,
+      policy: group.policy,
+      ways: candidates,
+      options,
+    } as Route
     return asked.keptAt === undefined ? found : (narrowToStoring(found, asked.keptAt, asked.protocol) ?? found)
   }
 }
@@ -118,7 +126,9 @@ export function narrowed(route: Route, keeps: (candidate: Way, channel: ChannelS
 /** The route without one candidate; undefined if no other is left. */
 export function withoutWay(route: Route, excluded: Way): Route | undefined {
   const candidates = route.ways.filter(candidate => candidate !== excluded)
-  return candidates.length === 0 ? undefined : ({ ...route, ways: candidates, options: candidates.map(({ option }) => option) } as Route)
+  return candidates.length === 0
+    ? undefined
+    : ({ ...route, ways: candidates, options: candidates.map(({ option }) => option) } as Route)
 }
 
 /** The route with another candidate in use. */

@@ -52,7 +52,11 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
   const reserve = buildReserve(ledger)
 
   /** Tries the smaller bounds after the first one was refused. */
-  async function holdLess(exchange: Exchange, route: Route, { call, size, held, isFirst }: RefusedBound): Promise<Hold> {
+  async function holdLess(
+    exchange: Exchange,
+    route: Route,
+    { call, size, held, isFirst }: RefusedBound,
+  ): Promise<Hold> {
     let finer = size
     let last = held
     let [inputTokens, inputTokensMax]: [number?, number?] = []
@@ -158,7 +162,11 @@ interface HeldAmount extends Narrowing {
 }
 
 /** The hold with those candidates only that the amount covers. Each candidate has its own model's limits. */
-function affordable(route: Route, call: Call, { amount, held, ...known }: HeldAmount): Pick<Hold, 'route' | 'call' | HeldFields> {
+function affordable(
+  route: Route,
+  call: Call,
+  { amount, held, ...known }: HeldAmount,
+): Pick<Hold, 'route' | 'call' | HeldFields> {
   const sized = route.ways.map(candidate => ({ candidate, size: narrower(sizeOn(candidate, call), known) }))
   const bound = ({ candidate, size }: (typeof sized)[number]): Nanos => upperBound(size, candidate.price)
   const covered = sized.filter(one => bound(one) <= amount)
@@ -169,7 +177,11 @@ function affordable(route: Route, call: Call, { amount, held, ...known }: HeldAm
   const options = candidates.length === route.ways.length ? route.options : candidates.map(({ option }) => option)
   const narrowed: Pick<Hold, 'route' | 'call' | 'size' | 'sizes' | 'amount'> = {
     route: { ...route, ways: candidates, options },
-    call, size: sizes[0]!, sizes, amount }
+    call,
+    size: sizes[0]!,
+    sizes,
+    amount,
+  }
   return skipped === undefined ? narrowed : { ...narrowed, skipped }
 }
 
@@ -234,4 +246,5 @@ function hintOf(size: CallSize, held: Held, { price, capName = 'max_tokens' }: H
   return cap > 0 ? `With ${capName} of at most ${cap} it would fit.` : 'No cap on its output would make it fit.'
 }
 
-const holdFailure = ({ requestId }: Exchange, { done }: Held): Error => new Error(`${requestId}: the ledger did not reserve the amount: ${done}`)
+const holdFailure = ({ requestId }: Exchange, { done }: Held): Error =>
+  new Error(`${requestId}: the ledger did not reserve the amount: ${done}`)

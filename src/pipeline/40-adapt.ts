@@ -67,7 +67,11 @@ function recallFor({ reasoning }: AdaptParts, { route }: Hold): NonNullable<Call
 }
 
 /** Builds and signs the request. Returns a promise only where signing must fetch something. */
-function buildRequest(context: Meeting, body: Uint8Array, forwarded?: ForwardedHeaders): OutgoingRequest | Promise<OutgoingRequest> {
+function buildRequest(
+  context: Meeting,
+  body: Uint8Array,
+  forwarded?: ForwardedHeaders,
+): OutgoingRequest | Promise<OutgoingRequest> {
   const { channel, hold } = context
   const { provider, spoken } = hold.route
   const sentBody = channel.overrides === undefined ? body : applyOverrides(context, body, forwarded)
@@ -76,9 +80,15 @@ function buildRequest(context: Meeting, body: Uint8Array, forwarded?: ForwardedH
 }
 
 /** Applies the channel's overrides, and lists what differs from the caller's request. */
-function applyOverrides({ channel, hold, exchange }: Meeting, body: Uint8Array, forwarded: ForwardedHeaders = {}): Uint8Array {
+function applyOverrides(
+  { channel, hold, exchange }: Meeting,
+  body: Uint8Array,
+  forwarded: ForwardedHeaders = {},
+): Uint8Array {
   const { headers, fields } = channel.overrides!
-  const replaced = Object.keys(headers).filter(name => forwarded[name] !== undefined && forwarded[name] !== headers[name])
+  const replaced = Object.keys(headers).filter(
+    name => forwarded[name] !== undefined && forwarded[name] !== headers[name],
+  )
   const changes = fields.get(hold.route.spoken.name)
   const changed = changes && overrideFields(body, changes)
   exchange.overrides = [...(changed?.names ?? []), ...replaced]

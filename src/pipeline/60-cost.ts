@@ -113,7 +113,10 @@ const imagesOf = (call: Call | undefined): Units =>
   call?.services?.some(({ unit }) => unit === 'images') ? { images: 1 } : {}
 
 /** Limits the sum of all kinds; text is cut first, then audio. */
-function limitTokens({ output = 0, outputImage = 0, outputAudio = 0 }: Tokens, most: number): Tokens & { output: number } {
+function limitTokens(
+  { output = 0, outputImage = 0, outputAudio = 0 }: Tokens,
+  most: number,
+): Tokens & { output: number } {
   const imageTokens = Math.min(outputImage, most)
   const audioTokens = Math.min(outputAudio, most - imageTokens)
   return {

@@ -168,7 +168,10 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         if (exchange.call !== call) {
           exchange.cameHash = bodyHash(body) // the body that is forwarded differs from the body that arrived
           // The previous turns may need more of a target than the new turn does.
-          exchange.route = stages.references.near(findRoute(exchange.call), exchange.call, { protocol, isBrought: true })
+          exchange.route = stages.references.near(findRoute(exchange.call), exchange.call, {
+            protocol,
+            isBrought: true,
+          })
         }
       }
       exchange.route = readersOf(exchange.route, exchange.call, protocol)

@@ -25,7 +25,8 @@ export const protocols = {
 
 const byName: Readonly<Record<string, Protocol>> = { ...protocols, ...sideProtocols }
 
-export const protocolNamed = (name: string): Protocol | undefined => (Object.hasOwn(byName, name) ? byName[name] : undefined)
+export const protocolNamed = (name: string): Protocol | undefined =>
+  Object.hasOwn(byName, name) ? byName[name] : undefined
 
 /** Dialects in which errors are written. */
 export const errorDialects = {

@@ -69,7 +69,8 @@ export function modelListing(dialects: Readonly<Record<string, { readonly plain:
     const listing = listings[dialect]
     if (listing === undefined || !plain.endsWith(listing.calls)) continue
     const path = plain.slice(0, -listing.calls.length) + listing.models
-    const query = (next: string | undefined): string => [listing.query, next ?? ''].filter(part => part !== '').join('&')
+    const query = (next: string | undefined): string =>
+      [listing.query, next ?? ''].filter(part => part !== '').join('&')
     return { dialect, path: next => (query(next) === '' ? path : `${path}?${query(next)}`), read: listing.read }
   }
   return undefined

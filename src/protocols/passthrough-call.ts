@@ -97,7 +97,8 @@ export interface FormCall {
 export function readFormCall(dialect: string, body: Buffer, { asked: request, readFields }: FormReading): FormCall {
   const contentType = request.header('content-type') ?? ''
   const boundary = /^[\x20-\x7e]{1,4096}$/.test(contentType) ? boundaryOf(contentType) : undefined
-  if (boundary === undefined) throw new Refusal('form_invalid', 'no boundary', { hint: 'The Content-Type header has no valid boundary.' })
+  if (boundary === undefined)
+    throw new Refusal('form_invalid', 'no boundary', { hint: 'The Content-Type header has no valid boundary.' })
   const parts = partsOf(body, boundary)
   if (typeof parts === 'string') throw new Refusal('form_invalid', parts, { hint: `Problem: ${parts}.` })
   const json: Record<string, string> = Object.create(null) as Record<string, string>

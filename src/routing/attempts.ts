@@ -136,10 +136,29 @@ const NOT_BLAMING: ReadonlySet<number> = new Set([401, 402, 408, 409, 429])
 
 /** Error types and codes that blame the request, in lower case. `*` at the end matches any suffix. */
 const BLAMING: readonly string[] = [
-  'invalid_request*', 'invalid_argument', 'bad_request*', 'badrequest*', 'invalidparameter*', 'invalid_prompt',
-  'tool_use_failed', 'tool_call_*', 'json_validate_failed', 'context_length_exceeded', 'string_above_max_length',
-  'content_filter*', 'content_policy*', 'safety*', 'data_inspection_failed', 'sensitivecontent*', 'moderation*',
-  'external_connector_error', 'mcp_*', 'http_error', 'unsupported_*', 'invalid_image*', 'image_*',
+  'invalid_request*',
+  'invalid_argument',
+  'bad_request*',
+  'badrequest*',
+  'invalidparameter*',
+  'invalid_prompt',
+  'tool_use_failed',
+  'tool_call_*',
+  'json_validate_failed',
+  'context_length_exceeded',
+  'string_above_max_length',
+  'content_filter*',
+  'content_policy*',
+  'safety*',
+  'data_inspection_failed',
+  'sensitivecontent*',
+  'moderation*',
+  'external_connector_error',
+  'mcp_*',
+  'http_error',
+  'unsupported_*',
+  'invalid_image*',
+  'image_*',
 ]
 
 /**

@@ -78,7 +78,10 @@ describe('refused', () => {
   const wide = Array.from({ length: 33 }, (_, at) => `p/m${at}`)
 
   test.each<[string, readonly RouteRow[]]>([
-    ['The names refer to each other in a circle: a → b → c → a.', [rowOf('a', 'b'), rowOf('b', 'c'), rowOf('c', 'p/x', 'a:1')]],
+    [
+      'The names refer to each other in a circle: a → b → c → a.',
+      [rowOf('a', 'b'), rowOf('b', 'c'), rowOf('c', 'p/x', 'a:1')],
+    ],
     ['The names refer to each other in a circle: a → b → a.', [rowOf('a', 'b'), rowOf('b', 'a')]],
     ['The names refer to each other in a circle: b1 → a1 → b1.', [rowOf('a*', 'b*'), rowOf('b1', 'a1')]],
     ['leads through more than 8 other names', deep],

@@ -39,7 +39,9 @@ export function checkRoutes(rows: readonly RouteRow[]): void {
     const { problems, members } = table.expand(name)
     if (problems.length > 0) throw new Error(problems[0])
     if (members.length > bounds.routeMembersMax) {
-      throw new Error(`The name ${name} stands for ${members.length} models; at most ${bounds.routeMembersMax} are allowed.`)
+      throw new Error(
+        `The name ${name} stands for ${members.length} models; at most ${bounds.routeMembersMax} are allowed.`,
+      )
     }
   }
 }
@@ -71,13 +73,15 @@ function checkRow({ name, policy, members }: RouteRow): void {
   for (const { model, priority, weight } of members as readonly MemberRow[]) {
     checkText(`model of ${name}`, model)
     if (starsIn(model) > 1) throw new Error(`The model ${model} of ${name} may contain only one *.`)
-    if (starsIn(model) > starsIn(name)) throw new Error(`The model ${model} of ${name} contains a *, but the name has none.`)
+    if (starsIn(model) > starsIn(name))
+      throw new Error(`The model ${model} of ${name} contains a *, but the name has none.`)
     if (!Number.isSafeInteger(priority)) throw new Error(`The priority of ${model} in ${name} must be a whole number.`)
     if (!(weight >= 0 && weight < Infinity)) throw new Error(`The weight of ${model} in ${name} must be 0 or more.`)
     sums.set(priority, (sums.get(priority) ?? 0) + weight)
   }
   for (const [priority, sum] of sums) {
-    if (!(sum > 0)) throw new Error(`The weights of ${name} in priority ${priority} add up to 0; at least one must be larger.`)
+    if (!(sum > 0))
+      throw new Error(`The weights of ${name} in priority ${priority} add up to 0; at least one must be larger.`)
     if (sum === Infinity) throw new Error(`The weights of ${name} in priority ${priority} are too large.`)
   }
 }
@@ -184,7 +188,9 @@ class RouteTable {
 function mayFollow(name: string, path: readonly string[], progress: Progress): boolean {
   const { problems } = progress
   if (path.includes(name)) {
-    problems.push(`The names refer to each other in a circle: ${[...path.slice(path.indexOf(name)), name].join(' → ')}.`)
+    problems.push(
+      `The names refer to each other in a circle: ${[...path.slice(path.indexOf(name)), name].join(' → ')}.`,
+    )
   } else if (path.length >= bounds.routeDepthMax) {
     problems.push(`The name ${path[0]} leads through more than ${bounds.routeDepthMax} other names.`)
   } else if (++progress.steps > STEPS_MAX) {

@@ -222,7 +222,11 @@ interface Admission {
   readonly isCall: boolean
 }
 
-async function admit(auth: Endpoint['auth'], arrival: Arrival, { parts, context, isCall }: Admission): Promise<Admitted> {
+async function admit(
+  auth: Endpoint['auth'],
+  arrival: Arrival,
+  { parts, context, isCall }: Admission,
+): Promise<Admitted> {
   if (auth === 'nobody') return {}
   if (auth === 'token') return { holder: await admitHolder(arrival, parts) }
   const timings = new Timings(parts.nowMs)

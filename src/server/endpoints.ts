@@ -34,7 +34,11 @@ export interface Family {
 }
 
 /** Personal data must not be cached, and its content type must not be guessed. */
-const privateHeaders = { 'cache-control': 'no-store', 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' }
+const privateHeaders = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+}
 
 /** The longest matching prefix decides. */
 export const families: readonly Family[] = [

@@ -44,7 +44,10 @@ export function buildTurnAway({ gate, recognise }: TurningAwayParts): TurnAway {
     const { status, body } = errorDialects[dialect].writeError(speakRefusal(refusal, PLACEHOLDER))
     const [before = '', after = ''] = body.split(ESCAPED_PLACEHOLDER)
     template = { status, before, after, headers: { 'content-type': 'application/json', ...errorHeaders(refusal) } }
-    templates.set(refusal, (templates.get(refusal) ?? new Map<ErrorDialectName, RefusalTemplate>()).set(dialect, template))
+    templates.set(
+      refusal,
+      (templates.get(refusal) ?? new Map<ErrorDialectName, RefusalTemplate>()).set(dialect, template),
+    )
     return template
   }
 

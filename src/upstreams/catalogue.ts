@@ -73,7 +73,14 @@ export function buildCatalogue(options: CatalogueParts): Catalogue {
   const { privateHosts = noPrivateHosts, proxy } = options
   const signing = options.signing ?? { send: openClient({ privateHosts }).send, dateMs: systemClock.dateMs }
   const proxyOf = (id: string): Secret | undefined => channels.channelNamed(id)?.road.proxy
-  const parts: ChannelParts = { env: options.env, builtInUrl: options.builtInUrl, privateHosts, proxy, signing, proxyOf }
+  const parts: ChannelParts = {
+    env: options.env,
+    builtInUrl: options.builtInUrl,
+    privateHosts,
+    proxy,
+    signing,
+    proxyOf,
+  }
   const shipped = readFiles(options)
   const shippedChannels = new Map<Source, readonly Channel[]>()
   for (const source of shipped.values()) shippedChannels.set(source, foundChannels(source, parts))
@@ -148,7 +155,11 @@ function pricesOf(providers: ReadonlyMap<string, Provider>): ReadonlyMap<string,
 }
 
 /** Channels whose keys are in the environment come first: callers may name them by their position. */
-function fleetOf({ provider: { id, tags } }: Source, fromEnvironment: readonly Channel[], { channels }: OpenedChannels): Fleet {
+function fleetOf(
+  { provider: { id, tags } }: Source,
+  fromEnvironment: readonly Channel[],
+  { channels }: OpenedChannels,
+): Fleet {
   return { providerId: id, tags, listed: [...fromEnvironment, ...(channels.get(id) ?? [])] }
 }
 

@@ -107,7 +107,9 @@ function fillVariables(baseUrl: string, env: Env): string | undefined {
   const filled = baseUrl.replace(/\{(\w+)\}/g, (_, name: string) => {
     const value = env[name]?.trim() ?? ''
     if (value !== '' && !/^[A-Za-z0-9._-]+$/.test(value)) {
-      throw new ProviderFileError(`${name} is used in an address and may contain only letters, digits, dots, dashes and underscores`)
+      throw new ProviderFileError(
+        `${name} is used in an address and may contain only letters, digits, dots, dashes and underscores`,
+      )
     }
     isMissing ||= value === ''
     return value

@@ -86,7 +86,8 @@ export class GoogleTokens {
     const answer = await this.#post(new URLSearchParams({ grant_type: GRANT, assertion }).toString())
     const { access_token: token, expires_in: seconds } = parseObject(answer) ?? {}
     // The token becomes a header.
-    if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token)) throw new Error('the answer of the token endpoint has no valid token')
+    if (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))
+      throw new Error('the answer of the token endpoint has no valid token')
     const lifetimeSeconds = typeof seconds === 'number' && seconds > 0 ? Math.min(seconds, LIFETIME_SECONDS_MAX) : 0
     this.#token = token
     this.#freshUntilMs = startedMs + lifetimeSeconds * 1000 - RENEW_BEFORE_MS

@@ -103,11 +103,39 @@ export class ProviderFileError extends Error {}
 type Json = Record<string, unknown>
 
 const PROVIDER_FIELDS = [
-  'id', 'name', 'website', 'baseUrl', 'keyEnv', 'baseUrlEnv', 'speaks', 'counts', 'sign', 'quirks', 'basePathAliases',
-  'can', 'traits', 'times', 'included', 'tags', 'openModels', 'free', 'keyless', 'builtIn', 'models',
+  'id',
+  'name',
+  'website',
+  'baseUrl',
+  'keyEnv',
+  'baseUrlEnv',
+  'speaks',
+  'counts',
+  'sign',
+  'quirks',
+  'basePathAliases',
+  'can',
+  'traits',
+  'times',
+  'included',
+  'tags',
+  'openModels',
+  'free',
+  'keyless',
+  'builtIn',
+  'models',
 ]
 const MODEL_FIELDS = [
-  'id', 'name', 'contextTokens', 'outputTokensMax', 'speaks', 'free', 'price', 'traits', 'times', 'billsWhenLeft',
+  'id',
+  'name',
+  'contextTokens',
+  'outputTokensMax',
+  'speaks',
+  'free',
+  'price',
+  'traits',
+  'times',
+  'billsWhenLeft',
 ]
 
 /** Names are written into the X-Pipeline-Route header, so only visible ASCII is allowed. */
@@ -248,7 +276,9 @@ export const isTag = (text: unknown): boolean => typeof text === 'string' && /^[
 
 function parseTags(value: unknown, fail: Fail): readonly string[] {
   const isList = Array.isArray(value) && value.every(isTag)
-  return isList ? (value as string[]) : fail('"tags" must be a list of words of at most 40 lower-case letters, digits and dashes')
+  return isList
+    ? (value as string[])
+    : fail('"tags" must be a list of words of at most 40 lower-case letters, digits and dashes')
 }
 
 /** Each dialect has one path, or two if streams have their own. */
@@ -302,7 +332,8 @@ function parseModels(value: unknown, defaults: ProviderDefaults, fail: Fail): Re
 
 function parseModel(entry: Json, defaults: ProviderDefaults, fail: Fail): Model {
   const { id, name } = entry
-  if (typeof id !== 'string' || !isVisible(id)) return fail('a model needs an "id" of 1 to 200 visible ASCII characters')
+  if (typeof id !== 'string' || !isVisible(id))
+    return fail('a model needs an "id" of 1 to 200 visible ASCII characters')
   if (name !== undefined && typeof name !== 'string') fail(`model "${id}": "name" must be a string`)
   const count = (field: string): number | undefined => {
     const value = entry[field]
@@ -337,6 +368,7 @@ function parseModel(entry: Json, defaults: ProviderDefaults, fail: Fail): Model 
 }
 
 function parseDialects(value: unknown, dialects: readonly string[], fail: Fail): readonly string[] {
-  const isList = Array.isArray(value) && value.length > 0 && value.every(dialect => dialects.includes(dialect as string))
+  const isList =
+    Array.isArray(value) && value.length > 0 && value.every(dialect => dialects.includes(dialect as string))
   return isList ? (value as string[]) : fail('"speaks" must be a list of dialects of the provider')
 }

@@ -21,7 +21,8 @@ const someOf =
     return isList && value.every(word => words.includes(word as string)) ? undefined : `a list of ${words.join(', ')}`
   }
 
-const budget: Check = value => (Number.isSafeInteger(value) && (value as number) >= 0 ? undefined : 'a number of tokens')
+const budget: Check = value =>
+  Number.isSafeInteger(value) && (value as number) >= 0 ? undefined : 'a number of tokens'
 
 const SPEED_MAX = 100_000
 
@@ -61,6 +62,7 @@ export function parseTraits(value: unknown, fail: (problem: string) => never): T
     if (expected !== undefined) fail(`"traits.${name}" must be ${expected}`)
   }
   const traits = value as Traits
-  if ((traits.budgetMin ?? 0) > (traits.budgetMax ?? Infinity)) fail('"traits.budgetMin" must not be more than "traits.budgetMax"')
+  if ((traits.budgetMin ?? 0) > (traits.budgetMax ?? Infinity))
+    fail('"traits.budgetMin" must not be more than "traits.budgetMax"')
   return traits
 }

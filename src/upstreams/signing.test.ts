@@ -61,9 +61,12 @@ test('each method that sends the key sends it in one header', () => {
   ] as never)
 })
 
-test.each(['wax', 'constructor', 'sigv4', 'sigv4:', 'google-token:x', 'bearer:x', ''])('%p is not a signing method', way => {
-  expect(isWayToSign(way)).toBe(false)
-})
+test.each(['wax', 'constructor', 'sigv4', 'sigv4:', 'google-token:x', 'bearer:x', ''])(
+  '%p is not a signing method',
+  way => {
+    expect(isWayToSign(way)).toBe(false)
+  },
+)
 
 describe('sigv4', () => {
   const credentials = { accessKeyId: 'AK', secretAccessKey: 'very/secret', sessionToken: 'session' }

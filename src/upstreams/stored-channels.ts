@@ -36,7 +36,9 @@ export function openStored(stored: StoredChannel, source: Source | undefined, pa
   const signingParts = { ...signing, env, origin: road.origin, proxy: () => parts.proxyOf(id), readsFiles: false }
   const sign = stored.credential === null ? unsigned(provider.sign) : provider.sign
   if (stored.credential !== null && !isSendable(stored.credential)) {
-    throw new Unusable(`A credential must be visible ASCII characters or JSON, at most ${bounds.credentialCharsMax} characters.`)
+    throw new Unusable(
+      `A credential must be visible ASCII characters or JSON, at most ${bounds.credentialCharsMax} characters.`,
+    )
   }
   const opened = openKey(stored.credential ?? new Secret(''), sign, signingParts)
   if (opened === undefined) throw new Unusable('The credential does not have the format that the provider needs.')
@@ -62,7 +64,8 @@ export function placeOf(
 ): FoundAddress {
   return orFail(() => {
     const located = baseUrl === null ? addressOf(source, parts) : ownAddress(baseUrl, source)
-    if (located === undefined) throw new Unusable(`The address of ${source.provider.name} is not known. Set a base URL.`)
+    if (located === undefined)
+      throw new Unusable(`The address of ${source.provider.name} is not known. Set a base URL.`)
     roadTo(located.address, { trust: located.trust, privateHosts: parts.privateHosts })
     return located
   })

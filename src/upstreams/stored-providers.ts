@@ -13,7 +13,8 @@ export function readStoredProvider(text: string, shipped: ReadonlyMap<string, So
   const provider = parseProvider(text, SOURCE_NAME)
   if (provider.builtIn) throw new ProviderFileError(`${SOURCE_NAME}: "builtIn" is allowed only in shipped files`)
   const replaced = shipped.get(provider.id)?.provider
-  if (replaced?.builtIn) throw new ProviderFileError(`${SOURCE_NAME}: ${provider.id} is built in and cannot be replaced`)
+  if (replaced?.builtIn)
+    throw new ProviderFileError(`${SOURCE_NAME}: ${provider.id} is built in and cannot be replaced`)
   const hasEnvironment = replaced !== undefined && sharesEnvironment(provider, replaced)
   if (!hasEnvironment && /[{}]/.test(provider.baseUrl)) {
     throw new ProviderFileError(`${SOURCE_NAME}: "baseUrl" may contain only the variables of the shipped file`)

@@ -69,7 +69,8 @@ function findField(name: string, of: TimesParts['of'], fail: Fail): TimeoutField
   const hasName = (field: TimeoutField): boolean => field.name === name
   const field = answerFields.find(hasName) ?? connectionFields.find(hasName)
   if (field === undefined) return fail(`"times" has an unknown field "${name}"`)
-  if (of === 'model' && !answerFields.includes(field)) return fail(`"times.${name}" can be set for a provider only, not for a model`)
+  if (of === 'model' && !answerFields.includes(field))
+    return fail(`"times.${name}" can be set for a provider only, not for a model`)
   return field
 }
 
@@ -88,7 +89,9 @@ export function parseChannelTimes(value: unknown, fail: Fail): ChannelTimes {
 
 function parseSeconds({ name, secondsMax }: TimeoutField, seconds: unknown, fail: Fail): number {
   const isValid = Number.isSafeInteger(seconds) && (seconds as number) >= 1 && (seconds as number) <= secondsMax
-  return isValid ? (seconds as number) * 1_000 : fail(`"times.${name}" must be a whole number of seconds from 1 to ${secondsMax}`)
+  return isValid
+    ? (seconds as number) * 1_000
+    : fail(`"times.${name}" must be a whole number of seconds from 1 to ${secondsMax}`)
 }
 
 /** The timeouts of a model's calls. */

@@ -269,7 +269,7 @@ describe('a task', () => {
   })
 })
 
-test("a file belongs to its account and its channel", async () => {
+test('a file belongs to its account and its channel', async () => {
   await vault.files.own(of('file-1'), { channel: 'p#2', bytes: 3 })
   expect([vault.files.owns(of('file-1')), vault.files.owns(of('file-1', bob))]).toEqual(['p#2', undefined])
   expect([vault.files.sum(alice), vault.files.sum(bob)]).toEqual([
@@ -281,7 +281,7 @@ test("a file belongs to its account and its channel", async () => {
   expect(vault.files.owns(of('file-1'))).toBeUndefined()
 })
 
-test("an id of an answer belongs to its account and channel until it expires, also after a restart", async () => {
+test('an id of an answer belongs to its account and channel until it expires, also after a restart', async () => {
   await vault.references.own(alice, ['container:c1', 'item:i1'], 'p#2')
   await vault.references.own(alice, ['container:c1', 'x'.repeat(bounds.keptIdCharsMax + 1)], 'p#3')
   const ids = ['container:c1', 'item:i1', 'item:c1', 'x'.repeat(bounds.keptIdCharsMax + 1)]

@@ -192,7 +192,10 @@ describe('a service account', () => {
     writeFileSync(file, account('https://oauth2.googleapis.com/token'))
     for (const credential of [file, account(`${other.url}/token`), account('http://10.0.0.1/token')]) {
       const refused = await create({ provider: 'cloud', credentials: [credential] })
-      expect([refused.status, refused.error.message]).toEqual([400, expect.stringContaining('does not have the format')])
+      expect([refused.status, refused.error.message]).toEqual([
+        400,
+        expect.stringContaining('does not have the format'),
+      ])
     }
     const taken = await create({ provider: 'cloud', credentials: [account('https://oauth2.googleapis.com/token')] })
     expect(taken.status).toBe(201)

@@ -158,7 +158,10 @@ describe('a provider', () => {
 
   test('is refused in the words of a provider file', async () => {
     const bad = await desk.ask('POST', 'web/providers', { definition: { id: 'x' } })
-    expect([bad.status, bad.error.message]).toEqual([400, expect.stringContaining('"baseUrl" must be a non-empty string')])
+    expect([bad.status, bad.error.message]).toEqual([
+      400,
+      expect.stringContaining('"baseUrl" must be a non-empty string'),
+    ])
     const id = await desk.ask('PATCH', 'web/providers/adopts', { definition: { id: 'other' } })
     expect(id.status).toBe(400)
     expect((await desk.ask('PATCH', 'web/providers/nobody', { definition: {} })).status).toBe(404)

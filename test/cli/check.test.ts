@@ -83,17 +83,29 @@ test('nor with one that a start has made, and nothing in it is touched', async (
 })
 
 const rows: Record<string, readonly [bring: () => unknown, about: string | RegExp, remedy: RegExp]> = {
-  'a number that is none': [() => (env.WEIR_DRAIN_SECONDS = 'soon'), 'WEIR_DRAIN_SECONDS', /Correct WEIR_DRAIN_SECONDS/],
+  'a number that is none': [
+    () => (env.WEIR_DRAIN_SECONDS = 'soon'),
+    'WEIR_DRAIN_SECONDS',
+    /Correct WEIR_DRAIN_SECONDS/,
+  ],
   'a level that is none': [() => (env.LOG_LEVEL = 'loud'), 'LOG_LEVEL', /Correct LOG_LEVEL/],
   'a proxy that is none': [() => (env.WEIR_PROXY = 'socks5://gate'), 'WEIR_PROXY', /Correct WEIR_PROXY/],
-  'private hosts that are none': [() => (env.WEIR_PRIVATE_HOSTS = 'a b'), 'WEIR_PRIVATE_HOSTS', /Correct WEIR_PRIVATE_HOSTS/],
+  'private hosts that are none': [
+    () => (env.WEIR_PRIVATE_HOSTS = 'a b'),
+    'WEIR_PRIVATE_HOSTS',
+    /Correct WEIR_PRIVATE_HOSTS/,
+  ],
   'a setting that is misspelt': [() => (env.WEIR_ATEMPTS = '2'), 'WEIR_ATEMPTS', /Did you mean WEIR_ATTEMPTS\?/],
   'a setting that nobody knows': [() => (env.WEIR_FASTER = 'on'), 'WEIR_FASTER', /^Remove it/],
   "a vendor's variable that is misspelt": [() => (env.GEMINI_APIKEY = 'x'), 'GEMINI_APIKEY', /GEMINI_API_KEY\?/],
   'letters swapped in it': [() => (env.OPENAI_BASE_ULR = 'x'), 'OPENAI_BASE_ULR', /Did you mean OPENAI_BASE_URL\?/],
   'a folder of providers that is not there': [() => (env.WEIR_PROVIDERS = '/nowhere'), 'WEIR_PROVIDERS', /can read/],
   'a provider file that is no JSON': [() => providerFile('{'), /river\.json$/, /docs\/providers\.md/],
-  'an address that may not be used': [() => (env.OPENAI_BASE_URL = 'ftp://x'), /openai\.json$/, /Correct the file, or remove it/],
+  'an address that may not be used': [
+    () => (env.OPENAI_BASE_URL = 'ftp://x'),
+    /openai\.json$/,
+    /Correct the file, or remove it/,
+  ],
   'a key whose address is not known': [
     () => {
       providerFile(JSON.stringify(river))

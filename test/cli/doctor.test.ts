@@ -287,7 +287,9 @@ describe('at the command line', () => {
     const served = await serve(folder, { WEIR_BALLAST_MB: '0', METRICS_PORT: '0' })
     const first = await weir(folder, 'doctor')
     expect([first.code, first.stderr]).toEqual([1, ''])
-    expect(first.stdout).toContain('✗ backup_old: This data has never been backed up.\n    Run this each day: weir backup <folder>')
+    expect(first.stdout).toContain(
+      '✗ backup_old: This data has never been backed up.\n    Run this each day: weir backup <folder>',
+    )
     await weir(folder, `backup ${folder}-copy`)
     rmSync(`${folder}-copy`, { recursive: true })
     const db = new Database(join(folder, 'weir.db'))

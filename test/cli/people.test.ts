@@ -44,7 +44,10 @@ describe('weir setup', () => {
     const none = await weir(folder, 'setup --email olga@example.com', { STDIN: '' })
     expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('Send the password on standard input')])
     const wrong = await weir(folder, 'setup --email olga', typed('a river of words'))
-    expect([wrong.code, wrong.stderr]).toEqual([1, 'weir: --email must be an email address such as name@example.com.\n'])
+    expect([wrong.code, wrong.stderr]).toEqual([
+      1,
+      'weir: --email must be an email address such as name@example.com.\n',
+    ])
     const said = await weirSays(folder, 'setup --email Olga@example.com --name Olga', typed('a river of words'))
     expect(said).toMatch(/^owner +usr_\w{11}\nemail +olga@example\.com$/)
     const { body } = await personOf(served, await enter('a river of words')).ask('GET', 'web/me')
@@ -82,13 +85,18 @@ describe('weir users', () => {
   test('takes the last owner from nobody', async () => {
     for (const command of ['users disable olga@example.com', 'users role olga@example.com member']) {
       const { code, stderr } = await weir(folder, command)
-      expect([code, stderr]).toEqual([1, expect.stringContaining('This is the last owner. Make another person an owner first.')])
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringContaining('This is the last owner. Make another person an owner first.'),
+      ])
     }
     const renamed = await weir(folder, 'users email olga@example.com olga')
     const must = 'weir: The new email must be an email address such as name@example.com.\n'
     expect([renamed.code, renamed.stderr]).toEqual([1, must])
     expect((await weir(folder, 'users role olga@example.com king')).stderr).toContain('The role must be owner, admin')
-    expect((await weir(folder, 'users role nobody@example.com member')).stderr).toContain('There is no person with this email address or id')
+    expect((await weir(folder, 'users role nobody@example.com member')).stderr).toContain(
+      'There is no person with this email address or id',
+    )
   })
 })
 

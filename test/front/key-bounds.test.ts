@@ -230,7 +230,11 @@ describe('what an operator writes wrongly is told in a sentence', () => {
     ['keys-set', { expires: '2001-01-01' }, '--expires must be in the future'],
     ['keys-set', { expires: '2999-01-01' }, '--expires must be in the future'],
     ['keys-set', { expires: 'soon' }, '--expires must be in the future'],
-    ['keys-set', { endpoints: 'everything' }, '--endpoints must be none, or a list of these, separated by commas: chat, '],
+    [
+      'keys-set',
+      { endpoints: 'everything' },
+      '--endpoints must be none, or a list of these, separated by commas: chat, ',
+    ],
     ['keys-set', { addresses: '10.0.0.1/8' }, '--addresses: 10.0.0.1/8 has bits set after its prefix'],
     ['keys-set', { addresses: 'any' }, '--addresses: any is neither an IP address'],
     ['keys-set', { disable: true, enable: true }, 'Use either --disable or --enable'],

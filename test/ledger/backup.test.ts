@@ -359,6 +359,8 @@ describe('what is no backup, or no place for one', () => {
     writeFileSync(join(bad, 'weir.db'), bytes)
     const { code, stderr } = await weir(join(folder, 'target'), `restore ${bad}`)
     expect([code, existsSync(join(folder, 'target'))]).toEqual([1, false])
-    expect(stderr).toMatch(/^weir: (The audit of this backup found contradictions|The database of the backup cannot be read)/)
+    expect(stderr).toMatch(
+      /^weir: (The audit of this backup found contradictions|The database of the backup cannot be read)/,
+    )
   })
 })

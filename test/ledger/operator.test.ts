@@ -101,9 +101,17 @@ const steps: readonly Step[] = [
   ['topup {account} 0', 1, /^weir: The amount must be more than 0\.\n$/],
 
   ['webhooks list', 0, /^no webhooks\n$/],
-  ['webhooks create https://127.0.0.1/ --events balance.low', 1, /^weir: The URL cannot be used for a webhook: its host is not/],
+  [
+    'webhooks create https://127.0.0.1/ --events balance.low',
+    1,
+    /^weir: The URL cannot be used for a webhook: its host is not/,
+  ],
   ['webhooks create https://example.com/ --events balance', 1, /^weir: --events must be a list of these/],
-  ['webhooks create https://example.com/ --events ledger.drift --account {account}', 1, /^weir: --events must be a list of these/],
+  [
+    'webhooks create https://example.com/ --events ledger.drift --account {account}',
+    1,
+    /^weir: --events must be a list of these/,
+  ],
   [
     'webhooks create https://example.com/ --events ledger.drift',
     0,

@@ -159,7 +159,11 @@ describe('names for models', () => {
     ['nothing but then', ['x', 'then'], /^"then" must be between/],
     ['then at the end', ['x', 'brook/trout then'], /^"then" must be between/],
     ['then twice', ['x', 'brook/trout then then pool/trout'], /^"then" must be between/],
-    ['weights of 0', ['x', 'brook/trout=0 pool/trout=0'], /^The weights of x in priority 0 add up to 0; at least one must be larger\.$/],
+    [
+      'weights of 0',
+      ['x', 'brook/trout=0 pool/trout=0'],
+      /^The weights of x in priority 0 add up to 0; at least one must be larger\.$/,
+    ],
     ['weights of 0 behind others', ['x', 'brook/trout then pool/trout=0'], /in priority 1 add up to 0/],
     ['a weight beyond measure', ['x', 'brook/trout=1000001'], /^A weight must be at most 1000000\.$/],
     ['a negative weight', ['x', 'brook/trout=-1'], /Brook has no such model/],
@@ -310,7 +314,11 @@ describe('channels', () => {
     ['no calls at once', { channel: one, concurrency: 'all' }, /^--concurrency must/],
     ['a tag that is no word', { channel: one, tags: 'EU' }, /^--tags must be at most 20 words of lower-case letters/],
     ['a tag of SQL', { channel: one, tags: "x'y" }, /^--tags must/],
-    ['too many tags', { channel: one, tags: Array.from({ length: 21 }, (_, at) => `t${at}`).join() }, /at most 20 words/],
+    [
+      'too many tags',
+      { channel: one, tags: Array.from({ length: 21 }, (_, at) => `t${at}`).join() },
+      /at most 20 words/,
+    ],
     ['both', { channel: one, disable: true, enable: true }, /^Use either --disable or --enable, not both\.$/],
     ['one good, one bad', { channel: one, weight: '3', rpm: 'x' }, /^--rpm must/],
   ] as const)('%s is refused', (_name, input, says) => expectRefused('channels-set', input, says))
@@ -359,7 +367,10 @@ describe('what a key may use', () => {
     [{ allow: Array.from({ length: 51 }, (_, at) => `m${at}`).join() }, /^--allow may have at most 50 names\.$/],
     [{ require: 'EU' }, /^--require must be at most 20 words/],
     [{ explain: 'yes' }, /^--explain must be on or off\.$/],
-    [{}, /^Nothing to change\. Options: --clamp on\|off, .*--explain on\|off, --allow, --deny, --require, .*--enable\.$/],
+    [
+      {},
+      /^Nothing to change\. Options: --clamp on\|off, .*--explain on\|off, --allow, --deny, --require, .*--enable\.$/,
+    ],
   ])('%p is refused', (input, says) => expectRefused('keys-set', { key: key.key, ...input }, says))
 })
 

@@ -84,7 +84,8 @@ describe('what nobody can understand stops the start, and can be mended without 
 })
 
 describe('what is not there any more is told, and nothing else suffers', () => {
-  const warned = (): readonly string[] => harness!.logs.filter(line => line.includes('a rule refers to something that does not exist'))
+  const warned = (): readonly string[] =>
+    harness!.logs.filter(line => line.includes('a rule refers to something that does not exist'))
 
   test('a provider whose file is gone', async () => {
     const providers = mkdtempSync(join(tmpdir(), 'weir-start-providers-'))

@@ -156,7 +156,8 @@ async function serve(options: CommandOptions, print: PrintLine): Promise<Running
   if (id !== undefined) {
     const tables = new Map(dialects.map(dialect => [dialect.name, buildFaults(dialect, options.settings)]))
     const rehearsal = new Rehearsal({
-      dialect: options.dialect, every: options.every,
+      dialect: options.dialect,
+      every: options.every,
       names: name === undefined ? listFaultNames(id) : [name],
       faultIn: (dialect, wantedName) =>
         tables.get(dialect.name)?.find(fault => fault.id === id && fault.name === wantedName),

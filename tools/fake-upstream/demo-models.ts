@@ -88,7 +88,8 @@ function chooseText(asked: Asked): string {
 }
 
 function describeMedia(media: readonly Media[]): string {
-  const describe = ({ type, bytes }: Media) => (bytes === undefined ? `${type} at an address` : `${type} of ${bytes} bytes`)
+  const describe = ({ type, bytes }: Media) =>
+    bytes === undefined ? `${type} at an address` : `${type} of ${bytes} bytes`
   const listed = media.slice(0, MEDIA_LISTED_MAX).map(describe)
   return `I see ${media.length}${listed.length > 0 ? `: ${listed.join(', ')}` : ''}`
 }

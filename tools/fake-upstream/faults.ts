@@ -30,17 +30,24 @@ const FAULT_GROUPS: readonly ((kit: FaultKit) => readonly FaultRow[])[] = [
 /** The faults that a script commits. */
 export function buildFaults(dialect: Dialect, settings: Partial<FaultSettings> = {}): readonly ScriptedFault[] {
   const kit: FaultKit = { dialect, settings: { ...realFaultSettings, ...settings } }
-  return FAULT_GROUPS
-    .flatMap(rows => rows(kit))
-    .map(([id, name, asks, script]) => ({
-      id, name, does: kinds[id].does, asks,
-      by: 'script', dialect: dialect.name, script,
-    }))
+  return FAULT_GROUPS.flatMap(rows => rows(kit)).map(([id, name, asks, script]) => ({
+    id,
+    name,
+    does: kinds[id].does,
+    asks,
+    by: 'script',
+    dialect: dialect.name,
+    script,
+  }))
 }
 
 export const placedFaults: readonly PlacedFault[] = placeRows.map(([id, name, open]) => ({
-  id, name, does: kinds[id].does, asks: 'either',
-  by: 'place', open,
+  id,
+  name,
+  does: kinds[id].does,
+  asks: 'either',
+  by: 'place',
+  open,
 }))
 
 /** All faults, as an upstream of this dialect commits them. */

@@ -31,7 +31,9 @@ export function checkFolder(config: Config, catalogue: Catalogue): readonly Trou
   const [pathTroubles] = catchFolderError('WEIR_DATA', () => void socketIn(folder))
   const troubles: Trouble[] = [...pathTroubles]
   if (existsSync(asideNoteIn(folder))) {
-    return [problem('WEIR_DATA', `A restore to ${folder} was interrupted.`, 'Run it again: weir restore <backup folder>')]
+    return [
+      problem('WEIR_DATA', `A restore to ${folder} was interrupted.`, 'Run it again: weir restore <backup folder>'),
+    ]
   }
   const rings = checkSecrets(folder, config.env, troubles)
   if (!existsSync(folder)) return [...troubles, ...checkParent(folder)]
@@ -129,7 +131,11 @@ const missingSecrets = (folder: string, rings: SecretRings): readonly Trouble[] 
     .map(kind => ({ ring: rings[kind], ...secretHomes[kind] }))
     .filter(({ ring, file }) => ring === undefined && !existsSync(join(folder, file)))
     .map(({ file, variable, name }) =>
-      problem(join(folder, file), `The database exists, but ${name} is missing.`, `Restore the file, or set ${variable}.`),
+      problem(
+        join(folder, file),
+        `The database exists, but ${name} is missing.`,
+        `Restore the file, or set ${variable}.`,
+      ),
     )
 
 function checkStoredRules(reader: RulesReader, seal: Seal, catalogue: Catalogue): readonly Trouble[] {
@@ -143,7 +149,9 @@ function checkStoredRules(reader: RulesReader, seal: Seal, catalogue: Catalogue)
   if (unusable !== undefined) troubles.push(problem('rules', unusable, ''))
   return [
     ...troubles,
-    ...Array.from(catalogue.problems, ([id, why]) => problem(id, `Its stored configuration cannot be used: ${why}`, '')),
+    ...Array.from(catalogue.problems, ([id, why]) =>
+      problem(id, `Its stored configuration cannot be used: ${why}`, ''),
+    ),
     ...notes.map(text => note('rules', `A rule refers to something that does not exist: ${text}`, '')),
   ]
 }

@@ -117,7 +117,9 @@ export const doctorRows: readonly DoctorRow[] = [
       const { state, readyStatus } = seen
       const isUnreachable = stateOf(seen) !== undefined && readyStatus === undefined
       return when(state === 'silent' || isUnreachable, () => ({
-        says: isUnreachable ? `The gateway does not answer at ${stateOf(seen)!.url}.` : 'A gateway is running but does not answer.',
+        says: isUnreachable
+          ? `The gateway does not answer at ${stateOf(seen)!.url}.`
+          : 'A gateway is running but does not answer.',
         remedy: 'Look at its log, then stop it and start it again: the next start settles calls that were running.',
       }))
     },

@@ -32,7 +32,9 @@ export function checkMachine(config: Config, env: Environment, isRunning: boolea
 function checkPorts({ host, port, metrics }: Config): readonly Trouble[] {
   const metricsFindings = metrics === undefined ? [] : [checkPort('METRICS_PORT', metrics)]
   if (metrics !== undefined && metrics.port === port && port !== 0) {
-    return [problem('METRICS_PORT', 'It has the same value as PORT.', 'Set another port: metrics need a port of their own.')]
+    return [
+      problem('METRICS_PORT', 'It has the same value as PORT.', 'Set another port: metrics need a port of their own.'),
+    ]
   }
   return [checkPort('PORT', { host, port }), ...metricsFindings].flatMap(finding => finding ?? [])
 }

@@ -67,7 +67,8 @@ const variablesOf = ({ keyEnv, baseUrlEnv, baseUrl }: Provider): readonly string
   ...variablesInUrl(baseUrl),
 ]
 
-const variablesInUrl = (baseUrl: string): readonly string[] => Array.from(baseUrl.matchAll(/\{(\w+)\}/g), ([, name]) => name!)
+const variablesInUrl = (baseUrl: string): readonly string[] =>
+  Array.from(baseUrl.matchAll(/\{(\w+)\}/g), ([, name]) => name!)
 
 /** Reports a key that is set while its base URL lacks a variable. */
 function checkBaseUrl({ keyEnv, baseUrlEnv, baseUrl }: Provider, env: Config['env']): readonly Trouble[] {

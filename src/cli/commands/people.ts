@@ -34,7 +34,8 @@ export const peopleRows: Readonly<Record<string, Row>> = {
   }),
   'users reset-password': asking({
     usage: 'users reset-password <email or usr_…> [--second-factor off]',
-    about: 'set a new password for a person (asks for it, or reads the first line of standard input); ends their sessions',
+    about:
+      'set a new password for a person (asks for it, or reads the first line of standard input); ends their sessions',
     command: 'users-reset-password',
     places: ['user'],
     options: ['second-factor'],
@@ -71,7 +72,9 @@ async function setUp({ token, ...given }: Fields): Promise<Fields> {
   // This fails if there is an owner already, before the user types anything.
   await ask('setup-open', {})
   if (given.email === undefined && !isTerminal()) {
-    throw new UsageProblem('There is no terminal to ask for the email address. Use --email with the password on standard input, or --token.')
+    throw new UsageProblem(
+      'There is no terminal to ask for the email address. Use --email with the password on standard input, or --token.',
+    )
   }
   const email = given.email ?? (await askLine('Email'))
   const name = given.name ?? (isTerminal() ? await askLine('Name') : undefined)

@@ -99,7 +99,8 @@ export const ruleRows: Readonly<Record<string, Row>> = {
   }),
   'channels credential': asking({
     usage: 'channels credential <channel> < credential',
-    about: 'replace the credential of a channel; only for channels created with weir or the console; its name and settings stay',
+    about:
+      'replace the credential of a channel; only for channels created with weir or the console; its name and settings stay',
     command: 'channels-credential',
     places: ['channel'],
     prepare: withCredentials,

@@ -72,7 +72,7 @@ function wouldAnswer(exchange: Exchange, { refusal, replays }: Notes): object | 
   const error = speakRefusal(refusal, exchange.requestId)
   const { status } = exchange.protocol.writeError(error)
   const { code, message, param, retryAfterMs } = error
-    const retry = retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }
+  const retry = retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }
   return { status, code, message, param, ...retry }
 }
 

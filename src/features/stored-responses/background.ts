@@ -109,7 +109,9 @@ function queuedResponse({ requestId, createdMs, call }: Exchange): Json {
 /** The events are held for callers that may never come, so their memory is bounded. */
 const tooManyEvents: StopReason = {
   outcome: 'over_bound',
-  refusal: beyondBound(`The events of the background response have more than ${bounds.backgroundEventsBytesMax} bytes.`),
+  refusal: beyondBound(
+    `The events of the background response have more than ${bounds.backgroundEventsBytesMax} bytes.`,
+  ),
 }
 
 interface RunParts extends KeptId {

@@ -64,7 +64,9 @@ export function buildFollowing({ responses, compacting, catalogue }: FollowingPa
     const chain = await responses.chain({ accountId, id })
     if (chain.done === 'too_long') throw unfit('The conversation before it is too long to be continued.')
     if (chain.done === 'missing') {
-      throw new Refusal('response_unknown', id, { hint: 'An earlier response of the conversation is not stored any more.' })
+      throw new Refusal('response_unknown', id, {
+        hint: 'An earlier response of the conversation is not stored any more.',
+      })
     }
     return chain.links.flatMap(({ body }) => {
       if (body === undefined) throw unfit('Only its upstream stores it, and this call goes to another one.')
@@ -72,7 +74,7 @@ export function buildFollowing({ responses, compacting, catalogue }: FollowingPa
     })
   }
 
-/** The item instead of its id. Ids of upstreams are checked together with all other references. */
+  /** The item instead of its id. Ids of upstreams are checked together with all other references. */
   function resolveItem(item: Json, accountId: number): Json {
     if (item.type !== 'item_reference') return item
     const location = placeOfItem(item.id)

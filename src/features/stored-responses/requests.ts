@@ -61,7 +61,8 @@ const JSON_HEAD = { headers: { 'content-type': 'application/json' } }
 const json = (body: string): Response => new Response(body, JSON_HEAD)
 
 /** The id in the path, after `/responses/`. */
-const responseIdOf = (path: string): string => path.slice(path.indexOf('/responses/') + '/responses/'.length).split('/')[0]!
+const responseIdOf = (path: string): string =>
+  path.slice(path.indexOf('/responses/') + '/responses/'.length).split('/')[0]!
 
 export function buildResponsesAsking(parts: ResponsesAskingParts): ResponsesAsking {
   const { responses, background, following, upstreams } = parts

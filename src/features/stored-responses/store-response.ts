@@ -84,7 +84,11 @@ function completeRow(exchange: Exchange, kept: KeptCall, response: Json): Stored
   const channel = exchange.attempts.at(-1)!.channelId
   const isNative = translation === undefined
   const isStoredThere = isNative && route!.provider.can.keepsResponses && response.store !== false
-  const upstreamId = isStoredThere ? (renaming === undefined ? (response.id as string) : renaming.upstreamId) : undefined
+  const upstreamId = isStoredThere
+    ? renaming === undefined
+      ? (response.id as string)
+      : renaming.upstreamId
+    : undefined
   const facts: ResponseFacts = {
     ...factsOf(exchange, kept, response),
     status: response.status === 'incomplete' ? 'incomplete' : 'completed',

@@ -51,7 +51,10 @@ const nothing = Buffer.alloc(0)
 const SSE_TYPE = 'text/event-stream'
 
 export function buildUpstreamAsking({ catalogue, send, deadlines }: UpstreamAskingParts): UpstreamAsking {
-  async function buildRequest({ channel, provider, protocol, upstreamId }: Keeper, asking: Asking): Promise<OutgoingRequest> {
+  async function buildRequest(
+    { channel, provider, protocol, upstreamId }: Keeper,
+    asking: Asking,
+  ): Promise<OutgoingRequest> {
     const { method, below = '', query } = asking
     const [path, fixed] = provider.speaks[protocol.name]!.plain.split('?')
     const search = [fixed, query?.toString()].filter(Boolean).join('&')

@@ -192,7 +192,9 @@ export class Beginning {
     const before = 'callId' in held && held.done !== 'other_body' ? tasks.ofCall(held.callId, accountId) : undefined
     if (before !== undefined && before.upstreamId !== null) return before
     throwIfTaken(held)
-    throw refusalOfHold(held, amount) ?? new Error(`task ${callId}: the ledger did not reserve the amount: ${held.done}`)
+    throw (
+      refusalOfHold(held, amount) ?? new Error(`task ${callId}: the ledger did not reserve the amount: ${held.done}`)
+    )
   }
 
   async #startHeld(task: Task, newTask: NewTask): Promise<Buffer> {
@@ -261,7 +263,12 @@ function endingOf(fault: unknown): TaskEnding {
   return { outcome: outcomeOf({ code: error, extras: {} }), status: status ?? errorRows[error].status, error }
 }
 
-function draftOf({ request, call, route, sentHash }: Pick<NewTask, 'request' | 'call'> & Partial<NewTask>): RecordDraft {
+function draftOf({
+  request,
+  call,
+  route,
+  sentHash,
+}: Pick<NewTask, 'request' | 'call'> & Partial<NewTask>): RecordDraft {
   return {
     dialect: protocol.name,
     provider: route?.provider.id ?? null,

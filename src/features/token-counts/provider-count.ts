@@ -33,7 +33,11 @@ export function countPath({ counts, speaks }: Provider, { protocol, texts }: Cou
 }
 
 /** Throws a Refusal where the request cannot be translated into the dialect. */
-export async function countRequest(counting: Counting, upstreamDialect: CountDialect, channel: Channel): Promise<OutgoingRequest> {
+export async function countRequest(
+  counting: Counting,
+  upstreamDialect: CountDialect,
+  channel: Channel,
+): Promise<OutgoingRequest> {
   const { provider, model, dialect, passed } = counting
   const { name, headers } = upstreamDialect.protocol
   const request: OutgoingRequest = {
@@ -51,7 +55,11 @@ export async function countRequest(counting: Counting, upstreamDialect: CountDia
   return await readyRequest(request, { provider, channel, dialect: name })
 }
 
-function bodyOf({ dialect, call, provider, model, said }: Counting, upstreamDialect: CountDialect, origin: string): Uint8Array {
+function bodyOf(
+  { dialect, call, provider, model, said }: Counting,
+  upstreamDialect: CountDialect,
+  origin: string,
+): Uint8Array {
   const shared = { model: model.id, capField: provider.can.outputCap, askUsage: false, origin }
   if (upstreamDialect === dialect) return upstreamDialect.writeCall(call, shared)
   const target: ConversationTarget = {
@@ -75,7 +83,11 @@ interface CountChannel {
 const CALLER_FAULT_STATUSES: readonly number[] = [400, 413, 422]
 
 /** The answer as it came. Throws a Refusal where the provider refuses the request, and an Error otherwise. */
-export async function askForCount(send: Send, request: OutgoingRequest, { upstreamDialect, channel, stop }: CountChannel) {
+export async function askForCount(
+  send: Send,
+  request: OutgoingRequest,
+  { upstreamDialect, channel, stop }: CountChannel,
+) {
   const incoming = await send(request, stop)
   const body = await incoming.readWhole(bounds.answerBytesMax)
   const { status } = incoming

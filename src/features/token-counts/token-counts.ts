@@ -64,7 +64,9 @@ export function buildCounting(parts: CountingParts): CountCall {
 
   async function countOnChannel(counting: Counting, upstreamDialect: CountDialect, { channel, stop }: CountChannel) {
     try {
-      return await stop.during(askForCount(send, await countRequest(counting, upstreamDialect, channel), { upstreamDialect, channel, stop }))
+      return await stop.during(
+        askForCount(send, await countRequest(counting, upstreamDialect, channel), { upstreamDialect, channel, stop }),
+      )
     } catch (fault) {
       // A caller gets the provider's error only if its own bytes were sent, and not for a translation.
       if (fault instanceof Refusal && upstreamDialect === counting.dialect) throw fault
@@ -110,7 +112,10 @@ export function buildCounting(parts: CountingParts): CountCall {
     const answer = upstreamDialect && (await askChannels(counting, upstreamDialect))
     if (answer === undefined) return undefined
     const { dialect, call } = counting
-    const body = upstreamDialect === dialect ? answer.toString('utf8') : dialect.writeCounts([upstreamDialect!.readCount(answer)!], call)
+    const body =
+      upstreamDialect === dialect
+        ? answer.toString('utf8')
+        : dialect.writeCounts([upstreamDialect!.readCount(answer)!], call)
     return { body, headers: { 'X-Weir-Count': 'provider' } }
   }
 }

@@ -115,10 +115,13 @@ async function listAccounts(parts: ManagementParts, input: Input): Promise<Answe
 
 async function change(parts: OperatorParts, input: Input, wanted: Change): Promise<Answer> {
   const { id, kind } = accountOf(parts, input.account)
-  if (kind === 'operator') throw new OperatorError("This is one of the operator's own accounts, which have no settings.")
+  if (kind === 'operator')
+    throw new OperatorError("This is one of the operator's own accounts, which have no settings.")
   const { done } = await parts.writer.run('setAccount', { id: Number(id), ...wanted }, by)
   if (done === 'balance_too_low') {
-    throw new OperatorError('The debt and the holds of the account exceed this credit limit. Top the account up, or set a higher credit limit.')
+    throw new OperatorError(
+      'The debt and the holds of the account exceed this credit limit. Top the account up, or set a higher credit limit.',
+    )
   }
   if (done === 'tier_unknown') throw await unknownTier(parts, String(wanted.tier))
   if (done !== 'set') throw new OperatorError('Unknown account.')

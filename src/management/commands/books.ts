@@ -11,7 +11,8 @@ export function bookCommands(parts: OperatorParts): Commands {
     audit: async () => showAudit(await parts.audit()),
     async backup(input) {
       const folder = String(input.folder ?? '')
-      if (!isAbsolute(folder)) throw new OperatorError('The folder is missing or not absolute. Usage: weir backup <folder>')
+      if (!isAbsolute(folder))
+        throw new OperatorError('The folder is missing or not absolute. Usage: weir backup <folder>')
       const { audit, ...backup } = await parts.backUp(folder)
       return { ...backup, ...showAudit(audit) }
     },

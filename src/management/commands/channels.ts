@@ -146,7 +146,8 @@ async function change(parts: OperatorParts, wanted: ChangedChannel): Promise<Ans
 type Wanted = ChannelRule & Pick<ChangedChannel, 'proxy'>
 
 function readChange(input: Input): Wanted {
-  if (input.disable === true && input.enable === true) throw new OperatorError('Use either --disable or --enable, not both.')
+  if (input.disable === true && input.enable === true)
+    throw new OperatorError('Use either --disable or --enable, not both.')
   const given = {
     disabled: input.disable === true ? true : input.enable === true ? false : undefined,
     weight: countOf(input.weight, '--weight', bounds.weightMax),
@@ -208,7 +209,8 @@ async function moveRules(parts: OperatorParts, input: Input): Promise<Answer> {
   if (rows.some(({ channel }) => channel === to)) {
     throw new OperatorError('The second channel has settings already. To remove them: weir channels reset <channel>')
   }
-  if (row.proxyLost) throw new OperatorError('The proxy of the first channel cannot be decrypted. Set it again there first.')
+  if (row.proxyLost)
+    throw new OperatorError('The proxy of the first channel cannot be decrypted. Set it again there first.')
   const { channel: _channel, ...said } = row
   const answer = await change(parts, { ...said, channel: to })
   await parts.writer.run('resetChannel', { channel: from, author }, by)

@@ -50,7 +50,8 @@ async function voidCodes(parts: OperatorParts, input: Input): Promise<Answer> {
   const id = parseTextId('code', text)
   const result = await parts.writer.run('voidCodes', id === undefined ? { batch: text } : { id }, by)
   if (result.done === 'voided') return { voided: result.codes }
-  if (result.done === 'unknown') throw new OperatorError('There is no batch of this name and no code of this id (code_…).')
+  if (result.done === 'unknown')
+    throw new OperatorError('There is no batch of this name and no code of this id (code_…).')
   throw new OperatorError('The code has been redeemed or voided already.')
 }
 

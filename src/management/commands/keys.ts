@@ -73,7 +73,8 @@ async function refused(parts: OperatorParts, done: string, tier?: string | null)
 
 async function setKey(parts: ManagementParts, input: Input): Promise<Answer> {
   const id = keyIdOf(parts, input.key)
-  if (input.disable === true && input.enable === true) throw new OperatorError('Use either --disable or --enable, not both.')
+  if (input.disable === true && input.enable === true)
+    throw new OperatorError('Use either --disable or --enable, not both.')
   const isSwitched = input.disable === true || input.enable === true
   const wanted = { ...settingsOf(parts, input), ...(isSwitched && { disabled: input.disable === true }) }
   if (Object.values(wanted).every(value => value === undefined)) {
@@ -149,7 +150,9 @@ function endpointsOf(given: unknown): readonly string[] | undefined {
   if (given === undefined) return undefined
   const wanted = given === 'none' ? [] : [...new Set(listOf(given))]
   if (wanted.every(name => (endpointNames as readonly string[]).includes(name))) return wanted
-  throw new OperatorError(`--endpoints must be none, or a list of these, separated by commas: ${endpointNames.join(', ')}.`)
+  throw new OperatorError(
+    `--endpoints must be none, or a list of these, separated by commas: ${endpointNames.join(', ')}.`,
+  )
 }
 
 function addressesOf(given: unknown): readonly string[] | undefined {

@@ -100,5 +100,7 @@ function triedOf({ price, tier, multiplier }: Input, model: string | undefined):
   if (typeof tier === 'string' && multiplier !== undefined) {
     return { tier, perMille: wholeNumberOf(multiplier, '--multiplier', { max: 1_000_000 }) }
   }
-  throw new OperatorError('Give a model and its price, or --tier and --multiplier (in thousandths: 1000 changes nothing).')
+  throw new OperatorError(
+    'Give a model and its price, or --tier and --multiplier (in thousandths: 1000 changes nothing).',
+  )
 }

@@ -96,7 +96,8 @@ function shortRecord(row: RecordView): Answer {
 
 async function showCall({ desk }: OperatorParts, callId: number): Promise<Answer> {
   const found = await desk.ask('record', { callId, scope: null })
-  if (found === null) throw new OperatorError('There is no record of this call: it is still running, or it does not exist.')
+  if (found === null)
+    throw new OperatorError('There is no record of this call: it is still running, or it does not exist.')
   const { record, transfers } = found
   const { dialect, channel, streamed, error, asked, rule, usageSource, held, shortfall } = showWhole(record, true)
   return {

@@ -15,7 +15,8 @@ export function rotateCommands({ rotation }: OperatorParts): Commands {
   return {
     async 'rotate'(input) {
       const kind = kindOf(input.kind)
-      if (input.force === true && input.finish !== true) throw new OperatorError('--force can only be used with --finish.')
+      if (input.force === true && input.finish !== true)
+        throw new OperatorError('--force can only be used with --finish.')
       if (input.finish === true) return await finish(rotation, kind, input)
       return input.status === true ? showStatus(await rotation.status(kind)) : await rotate(rotation, kind)
     },
@@ -101,7 +102,8 @@ function whyKept(kind: SecretKind, { rests, replacedMs, dropMs }: SecretState): 
   }
   if (replacedMs === null) return 'It is still in use.'
   const soonest = timeOf(replacedMs + bounds.secretReplacedMsMin)
-  if (kind !== 'encryption') return `Callers may still send tokens or keys that were made with it: it can be removed from ${soonest} on.`
+  if (kind !== 'encryption')
+    return `Callers may still send tokens or keys that were made with it: it can be removed from ${soonest} on.`
   return (
     `Callers may still send conversations that were compacted with it: it can be removed from ${timeOf(dropMs)} on, or with ` +
     `--finish --force from ${soonest} on.`

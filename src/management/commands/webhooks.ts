@@ -60,7 +60,9 @@ async function createWebhook(parts: OperatorParts, input: Input): Promise<Answer
     if (result.done === 'account_unknown') throw new OperatorError('Unknown account.')
     return { webhook: textId('hook', id), secret }
   } catch (fault) {
-    throw fault instanceof BadWebhook ? new OperatorError(`The URL cannot be used for a webhook: ${fault.message}.`) : fault
+    throw fault instanceof BadWebhook
+      ? new OperatorError(`The URL cannot be used for a webhook: ${fault.message}.`)
+      : fault
   }
 }
 

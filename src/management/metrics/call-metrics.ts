@@ -63,10 +63,14 @@ export class CallMetrics {
       'status',
       'outcome',
     ])
-    this.#durations = metrics.histograms('weir_request_duration_seconds', 'Time from the arrival of a call to its end.', {
-      labels: model,
-      upTo: ANSWER_SECONDS,
-    })
+    this.#durations = metrics.histograms(
+      'weir_request_duration_seconds',
+      'Time from the arrival of a call to its end.',
+      {
+        labels: model,
+        upTo: ANSWER_SECONDS,
+      },
+    )
     this.#firsts = metrics.histograms(
       'weir_time_to_first_token_seconds',
       'Time from the arrival of a call to the first content of its stream.',
@@ -77,11 +81,18 @@ export class CallMetrics {
       'Time that the gateway added to answered calls: until the first content of a stream, else until the end.',
       ADDED_SECONDS,
     )
-    this.#errors = metrics.counters('weir_errors_total', 'Calls that were refused or cut off, by stage and error code.', ['stage', 'code'])
+    this.#errors = metrics.counters(
+      'weir_errors_total',
+      'Calls that were refused or cut off, by stage and error code.',
+      ['stage', 'code'],
+    )
     this.#attempts = metrics.counters('weir_attempts_total', 'Attempts, by their result.', ['channel', 'verdict'])
     this.#retries = metrics.counter('weir_retries_total', 'Attempts after the first one of a call.')
     this.#settled = metrics.counters('weir_calls_total', 'Calls and tasks written to the ledger.', ['outcome'])
-    this.#tokens = metrics.counters('weir_tokens_total', 'Tokens billed; each token is counted in one kind only.', [...model, 'kind'])
+    this.#tokens = metrics.counters('weir_tokens_total', 'Tokens billed; each token is counted in one kind only.', [
+      ...model,
+      'kind',
+    ])
     this.#costs = metrics.counters('weir_cost_usd_total', 'What callers were charged.', model)
     this.#disbelieved = metrics.counters(
       'weir_usage_disbelieved_total',

@@ -65,7 +65,11 @@ function addLoad(metrics: Metrics, { gate, ...parts }: MeasuredParts): void {
   metrics.gauge('weir_waiting_calls', 'Calls that wait for a channel.', () => parts.waiting().calls)
   metrics.gauge('weir_waiting_lines', 'Queues in which calls wait for a channel.', () => parts.waiting().lines)
   metrics.gauge('weir_overload_level', 'From 0 (normal) to 3 (no new calls).', () => gate.level)
-  metrics.gauge('weir_paced_calls_per_second', 'Calls that the gateway admits per second while calls wait.', () => gate.perSecond)
+  metrics.gauge(
+    'weir_paced_calls_per_second',
+    'Calls that the gateway admits per second while calls wait.',
+    () => gate.perSecond,
+  )
   metrics.counted('weir_calls_turned_away_total', 'Calls refused for overload.', {
     labels: ['reason'],
     read: () => Object.entries(gate.turnedAway).map(([reason, sum]) => [[reason], sum]),
@@ -98,13 +102,17 @@ function addChannels(metrics: Metrics, channels: MeasuredParts['channels']): voi
     'Running attempts of a channel.',
     each(({ health }) => health?.underWay ?? 0),
   )
-  metrics.gauge('weir_channel_unavailable', '1 for each reason why a channel takes no calls, or not all, at the moment.', {
-    labels: ['channel', 'reason'],
-    read: () =>
-      channels().flatMap(({ id, health }) =>
-        health === undefined || health.state === 'open' ? [] : [[[id, health.state], 1] as const],
-      ),
-  })
+  metrics.gauge(
+    'weir_channel_unavailable',
+    '1 for each reason why a channel takes no calls, or not all, at the moment.',
+    {
+      labels: ['channel', 'reason'],
+      read: () =>
+        channels().flatMap(({ id, health }) =>
+          health === undefined || health.state === 'open' ? [] : [[[id, health.state], 1] as const],
+        ),
+    },
+  )
 }
 
 function addLedger(metrics: Metrics, { writer, ledgerState, owing, dateMs }: MeasuredParts): void {
@@ -112,12 +120,18 @@ function addLedger(metrics: Metrics, { writer, ledgerState, owing, dateMs }: Mea
   const age = 'How long the oldest operation has waited, in the queue or in the running commit.'
   metrics.gauge('weir_ledger_queue_age_seconds', age, () => writer.ageMs / 1_000)
   const sizes = metrics.histogram('weir_ledger_batch_operations', 'Operations in a commit.', BATCH_OPERATIONS)
-  const times = metrics.histogram('weir_ledger_commit_seconds', 'Duration of a commit, including the write to the disk.', COMMIT_SECONDS)
+  const times = metrics.histogram(
+    'weir_ledger_commit_seconds',
+    'Duration of a commit, including the write to the disk.',
+    COMMIT_SECONDS,
+  )
   writer.onBatch = (operations, ms) => {
     sizes.observe(operations)
     times.observe(ms / 1_000)
   }
-  metrics.gauge('weir_store_full', '1 if the last write failed because the disk or the database was full.', () => Number(writer.full))
+  metrics.gauge('weir_store_full', '1 if the last write failed because the disk or the database was full.', () =>
+    Number(writer.full),
+  )
   metrics.gauge('weir_settles_owing', 'Finished calls that are not written to the ledger yet.', owing)
   metrics.gauge('weir_ledger_drift', 'Contradictions that the ledger audit found.', () => ledgerState().drift)
   metrics.gauge('weir_ledger_audit_age_seconds', 'Time since the last ledger audit.', () => {
@@ -130,7 +144,9 @@ function addBooks(metrics: Metrics, { books }: MeasuredParts): void {
   metrics.gauge('weir_holds_open', 'Calls and tasks that hold money.', () => books.totals().openHolds)
   metrics.gauge('weir_held_usd', 'Money that calls and tasks hold.', () => usd(books.totals().held))
   metrics.gauge('weir_balance_usd', 'Sum of the balances of all customers.', () => usd(books.totals().balance))
-  metrics.gauge('weir_shortfall_usd', 'Sum of costs that the balances of callers did not cover.', () => usd(books.totals().shortfall))
+  metrics.gauge('weir_shortfall_usd', 'Sum of costs that the balances of callers did not cover.', () =>
+    usd(books.totals().shortfall),
+  )
   metrics.gauge('weir_tasks_under_way', 'Running tasks at upstreams.', () => books.totals().tasks)
 }
 
@@ -144,6 +160,10 @@ function addProcess(metrics: Metrics, { build, startedMs, dateMs, process }: Mea
   metrics.gauge('weir_heap_bytes', 'Size of the JavaScript heap.', () => process().heapBytes)
   metrics.gauge('process_resident_memory_bytes', 'Resident memory of the process.', () => process().residentBytes)
   metrics.counted('process_cpu_seconds_total', 'Processor time of all threads.', () => process().cpuSeconds)
-  metrics.gauge('process_start_time_seconds', 'Start time of the process, in seconds since 1970.', () => startedMs / 1_000)
+  metrics.gauge(
+    'process_start_time_seconds',
+    'Start time of the process, in seconds since 1970.',
+    () => startedMs / 1_000,
+  )
   metrics.gauge('process_open_fds', 'Open files and connections.', () => process().openFiles)
 }

@@ -4,7 +4,9 @@
 import type { JsonSchema } from './operation.ts'
 import { count, flag, listOf, openObject, refTo, text } from './operation.ts'
 
-const model = text('The model as `<provider>/<model>`, or a model name that the operator defined.', { examples: ['demo/echo'] })
+const model = text('The model as `<provider>/<model>`, or a model name that the operator defined.', {
+  examples: ['demo/echo'],
+})
 const stream = flag('True: the answer comes as server-sent events.')
 const serviceTier = text('The service class, if the provider has several; each may have its own prices.')
 const anything = (description: string): JsonSchema => ({ description })
@@ -16,7 +18,11 @@ const metadata = openObject({}, [], 'Strings by name; they are stored in the rec
 const chatMessage = openObject(
   {
     role: text('The role of the message.', { examples: ['user'] }),
-    content: { description: 'The content: a string, or a list of parts.', type: ['string', 'array', 'null'], items: {} },
+    content: {
+      description: 'The content: a string, or a list of parts.',
+      type: ['string', 'array', 'null'],
+      items: {},
+    },
   },
   ['role'],
 )
@@ -80,7 +86,10 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
       max_output_tokens: count('The largest number of tokens of the answer, including reasoning.'),
       store: flag('True (default): the response is stored and can be retrieved later.'),
       background: flag('True: the response is created in the background; retrieve it by its id.'),
-      previous_response_id: { type: ['string', 'null'], description: 'The id of the previous response of the conversation.' },
+      previous_response_id: {
+        type: ['string', 'null'],
+        description: 'The id of the previous response of the conversation.',
+      },
       tools: objects('Functions that the model may call, and tools of the provider.'),
       max_tool_calls: count('The largest number of calls of tools of the provider.'),
       reasoning: openObject({ effort: { type: ['string', 'null'] } }, [], 'The reasoning effort.'),
@@ -129,9 +138,10 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
     },
     ['model', 'input'],
   ),
-  MultimodalEmbeddingsRequest: openObject({ model, input: listOf(openObject({ type: text('The type of the part.') })) }, [
-    ...['model', 'input'],
-  ]),
+  MultimodalEmbeddingsRequest: openObject(
+    { model, input: listOf(openObject({ type: text('The type of the part.') })) },
+    [...['model', 'input']],
+  ),
   EmbedContentRequest: openObject(
     {
       content: refTo('GeminiContent'),
@@ -165,12 +175,21 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
     ['model', 'input'],
   ),
   RerankRequest: openObject(
-    { model, query: text('The query.'), documents: listOf({}, 'The documents to rank.'), top_n: count('The number of results.') },
+    {
+      model,
+      query: text('The query.'),
+      documents: listOf({}, 'The documents to rank.'),
+      top_n: count('The number of results.'),
+    },
     ['model', 'query', 'documents'],
   ),
   ModerationsRequest: openObject({ model, input: anyText('The text to check.') }, ['model', 'input']),
   ContextRequest: openObject(
-    { model, messages: listOf(refTo('ChatMessage'), 'The first messages of every conversation with this context.'), ttl: count('The lifetime in seconds.') },
+    {
+      model,
+      messages: listOf(refTo('ChatMessage'), 'The first messages of every conversation with this context.'),
+      ttl: count('The lifetime in seconds.'),
+    },
     ['model', 'messages'],
   ),
   ContextChatRequest: openObject({ ...chatFields, context_id: text('The id that /api/v3/context/create returned.') }, [
@@ -180,7 +199,13 @@ export const callSchemas: Readonly<Record<string, JsonSchema>> = {
   CompactRequest: openObject({ model, input: anyText('A string, or a list of items.') }, ['model']),
   CountResponsesRequest: openObject({ model, input: anyText('A string, or a list of items.') }, ['model']),
   TaskRequest: openObject(
-    { model, content: listOf(openObject({ type: text('`text`, `image_url` …') }), 'The texts and images from which the video is made.') },
+    {
+      model,
+      content: listOf(
+        openObject({ type: text('`text`, `image_url` …') }),
+        'The texts and images from which the video is made.',
+      ),
+    },
     ['model', 'content'],
   ),
 }

@@ -39,7 +39,11 @@ const call = { tag: 'Calls', generates: true, forwarded: true, streams: true } a
 const other = { tag: 'Other calls', forwarded: true } as const
 
 const inPath = [pathParameter('model', 'The model as `<provider>/<model>`; the slash may be written as `/` or `%2F`.')]
-const asEvents = queryParameter('alt', { type: 'string', enum: ['sse', 'json'], description: '`sse` for server-sent events.' })
+const asEvents = queryParameter('alt', {
+  type: 'string',
+  enum: ['sse', 'json'],
+  description: '`sse` for server-sent events.',
+})
 
 /** Google's paths begin with /v1beta or /v1. */
 const google = (rows: (prefix: string, name: string) => readonly CallRow[]): readonly CallRow[] =>

@@ -15,20 +15,32 @@ const header = (name: string, description: string, schema: JsonSchema = { type: 
 })
 
 const callHeaders: readonly Parameter[] = [
-  header('Idempotency-Key', 'A request that is sent again with the same key within a day is executed and charged once.', {
-    type: 'string',
-    minLength: 1,
-    maxLength: 255,
-  }),
+  header(
+    'Idempotency-Key',
+    'A request that is sent again with the same key within a day is executed and charged once.',
+    {
+      type: 'string',
+      minLength: 1,
+      maxLength: 255,
+    },
+  ),
   header('X-Weir-Tags', 'Tags for the record of the call: `name=value`, separated by commas.'),
-  header('X-Weir-Translate', '`strict`: refuse a request that cannot be translated completely, instead of leaving fields out.', {
-    type: 'string',
-    enum: ['strict'],
-  }),
-  header('X-Weir-Comments', '`on`: a comment with usage and cost at the end of a stream. `off`: no keep-alive comments.', {
-    type: 'string',
-    enum: ['on', 'off'],
-  }),
+  header(
+    'X-Weir-Translate',
+    '`strict`: refuse a request that cannot be translated completely, instead of leaving fields out.',
+    {
+      type: 'string',
+      enum: ['strict'],
+    },
+  ),
+  header(
+    'X-Weir-Comments',
+    '`on`: a comment with usage and cost at the end of a stream. `off`: no keep-alive comments.',
+    {
+      type: 'string',
+      enum: ['on', 'off'],
+    },
+  ),
   header('X-Weir-Explain', '`dry`: explain what would happen to the call, without making it.', {
     type: 'string',
     enum: ['dry'],
@@ -63,7 +75,9 @@ const MODEL_CODES: readonly ErrorCode[] = ['model_malformed', 'model_forbidden',
 /** `managed`: errors that only the management interface returns. */
 function codesOf(row: CallRow, managed: ReadonlySet<ErrorCode>): readonly ErrorCode[] {
   if (row.forwarded) {
-    const all = (Object.keys(errorRows) as ErrorCode[]).filter(code => !NOT_OF_CALLS.includes(code) && !managed.has(code))
+    const all = (Object.keys(errorRows) as ErrorCode[]).filter(
+      code => !NOT_OF_CALLS.includes(code) && !managed.has(code),
+    )
     const form: readonly ErrorCode[] = row.form ? ['form_invalid'] : []
     const state: readonly ErrorCode[] =
       row.body?.[0] === 'ResponsesRequest' ? ['response_unknown', 'response_unfit'] : []

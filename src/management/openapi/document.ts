@@ -91,7 +91,10 @@ const securitySchemes: Readonly<Record<string, object>> = {
   xApiKey: { ...keyScheme('header', 'x-api-key'), description: 'An API key, as Anthropic’s clients send it.' },
   googApiKey: { ...keyScheme('header', 'x-goog-api-key'), description: 'An API key, as Google’s clients send it.' },
   apiKey: { ...keyScheme('header', 'api-key'), description: 'An API key, as Azure’s clients send it.' },
-  keyInQuery: { ...keyScheme('query', 'key'), description: 'An API key in the query string. Servers on the way may log it.' },
+  keyInQuery: {
+    ...keyScheme('query', 'key'),
+    description: 'An API key in the query string. Servers on the way may log it.',
+  },
   token: {
     type: 'http',
     scheme: 'bearer',
@@ -113,9 +116,18 @@ const describeHeader = (description: string, example?: string): object => ({
 
 const headers: Readonly<Record<string, object>> = {
   'X-Request-Id': describeHeader('The id of this request; `request-id` has the same value.', 'req_00000000001'),
-  'X-Pipeline-Auth': describeHeader('The check of the key: `pass (<n>ms, tier=<tier>)` or `fail (<n>ms)`.', 'pass (0ms, tier=pro)'),
-  'X-Pipeline-RateLimit': describeHeader('The check of the limits: `pass (<n>ms)` or `fail (<n>ms, reason=<reason>)`.', 'pass (0ms)'),
-  'X-Pipeline-Route': describeHeader('The route: `pass (<n>ms, <provider>→<model>)` or `fail (<n>ms)`.', 'pass (0ms, demo→echo)'),
+  'X-Pipeline-Auth': describeHeader(
+    'The check of the key: `pass (<n>ms, tier=<tier>)` or `fail (<n>ms)`.',
+    'pass (0ms, tier=pro)',
+  ),
+  'X-Pipeline-RateLimit': describeHeader(
+    'The check of the limits: `pass (<n>ms)` or `fail (<n>ms, reason=<reason>)`.',
+    'pass (0ms)',
+  ),
+  'X-Pipeline-Route': describeHeader(
+    'The route: `pass (<n>ms, <provider>→<model>)` or `fail (<n>ms)`.',
+    'pass (0ms, demo→echo)',
+  ),
   'X-Pipeline-Adapter': describeHeader('The request to the upstream: `done (<n>ms)` or `fail (<n>ms)`.', 'done (1ms)'),
   'X-Pipeline-Breakdown': describeHeader('The milliseconds of each step.', 'fwd=12 cost=0 deduct=1 record=0 bodies=0'),
   'X-Weir-Attempts': describeHeader('The number of attempts.', '1'),

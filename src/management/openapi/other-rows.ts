@@ -100,7 +100,10 @@ const models: readonly OtherRow[] = [
 ]
 
 const shown = { tag: 'Public', hasTag: true } as const
-const ofTier = queryParameter('tier', text('Show the prices that keys of this tier pay. Default: the prices without a tier.'))
+const ofTier = queryParameter(
+  'tier',
+  text('Show the prices that keys of this tier pay. Default: the prices without a tier.'),
+)
 
 const publicRows: readonly OtherRow[] = [
   {
@@ -184,7 +187,14 @@ const gatewayRows: readonly OtherRow[] = [
     hasTag: true,
     about: 'Get a short description for language models.',
   },
-  { ...health, ...page, path: '/', id: 'getWelcome', about: 'Get a short text that says what this server is.', type: 'text/plain' },
+  {
+    ...health,
+    ...page,
+    path: '/',
+    id: 'getWelcome',
+    about: 'Get a short text that says what this server is.',
+    type: 'text/plain',
+  },
 ]
 
 export const otherOperations: readonly Operation[] = [...models, ...publicRows, ...gatewayRows].map(describe)

@@ -16,11 +16,7 @@ const DEPTH_MAX = 4
 const ROWS_MAX = 80
 
 /** Required fields are marked in requests only. */
-export function fieldsTable(
-  schema: JsonSchema,
-  resolve: Resolve,
-  direction: 'request' | 'answer' = 'request',
-): string {
+export function fieldsTable(schema: JsonSchema, resolve: Resolve, direction: 'request' | 'answer' = 'request'): string {
   const rows = rowsOf(resolve(schema), resolve, '', 0).slice(0, ROWS_MAX)
   if (rows.length === 0) return ''
   const cells = rows.map(row => fieldRow({ ...row, required: row.required && direction === 'request' }))

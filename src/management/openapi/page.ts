@@ -93,7 +93,11 @@ const introCards = `<div class="cards">
 <div><h2>Public data</h2><p>Models, prices and status are public: <code>/api/public</code>.</p></div>
 </div>`
 
-function section({ name, description }: OpenApi['tags'][number], operations: readonly Told[], document: OpenApi): string {
+function section(
+  { name, description }: OpenApi['tags'][number],
+  operations: readonly Told[],
+  document: OpenApi,
+): string {
   const parts = operations.map(operation => operationPart(operation, document))
   return `<section id="${idOf(name)}"><h2>${escaped(name)}</h2><p>${marked(description)}</p>
 ${parts.join('\n')}

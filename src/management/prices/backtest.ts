@@ -35,7 +35,8 @@ export interface Backtesting extends Range {
 export function backtestAsk(wanted: Backtesting): Omit<BacktestAsk, 'path' | 'msMax'> {
   const { tried, fromMs, beforeMs, model, accountId, keyId } = wanted
   const slash = model?.indexOf('/') ?? 0
-  const modelFilter = model === undefined ? {} : { model: { provider: model.slice(0, slash), name: model.slice(slash + 1) } }
+  const modelFilter =
+    model === undefined ? {} : { model: { provider: model.slice(0, slash), name: model.slice(slash + 1) } }
   const filter = { from: idAtMs(fromMs), before: idAtMs(beforeMs), accountId, keyId, ...modelFilter }
   if ('price' in tried) return { filter, proposal: { price: priceText(tried.price) } }
   return { filter, proposal: { perMille: tried.perMille }, tier: tried.tier }

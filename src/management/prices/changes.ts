@@ -20,7 +20,9 @@ export function readPrice(json: unknown): Price {
     throw new BadPrice(problem)
   }
   const price = parsePrice(json, fail)
-  return isOfNothing(price) ? fail('a price of 0 is not allowed; a free model needs "free" in the provider file') : price
+  return isOfNothing(price)
+    ? fail('a price of 0 is not allowed; a free model needs "free" in the provider file')
+    : price
 }
 
 export function isModelName(name: string): boolean {
@@ -44,7 +46,8 @@ export async function setPrice(
 ): Promise<Added> {
   // Without a running gateway the model is not checked: the terminal may have other provider files in its environment.
   const isKnown = parts.running() !== undefined
-  const problem = patternProblem(subject.model) ?? (isKnown ? modelProblem(subject.model, parts.catalogue()) : undefined)
+  const problem =
+    patternProblem(subject.model) ?? (isKnown ? modelProblem(subject.model, parts.catalogue()) : undefined)
   if (problem !== undefined) throw new BadPrice(problem)
   return await addPrice(parts, { ...subject, origin: 'operator', price: priceText(price) }, by)
 }

@@ -44,12 +44,14 @@ export class PriceTrials {
   }
 
   async #run(ask: ToPrices): Promise<FromPrices> {
-    if (this.#thread !== undefined) throw new Refusal('overloaded', 'another backtest or price check is running', { retryAfterMs: 5_000 })
+    if (this.#thread !== undefined)
+      throw new Refusal('overloaded', 'another backtest or price check is running', { retryAfterMs: 5_000 })
     const thread = (this.#thread = new Worker(new URL('./trial-thread.ts', import.meta.url).href))
     const { promise, resolve, reject } = Promise.withResolvers<FromPrices>()
     thread.onmessage = (event: MessageEvent<FromPrices>) => resolve(event.data)
     thread.onerror = event => reject(new Error(event.message))
-    const onTimeout = (): void => reject(new Refusal('storage_away', 'the backtest or price check took too long', { retryAfterMs: 5_000 }))
+    const onTimeout = (): void =>
+      reject(new Refusal('storage_away', 'the backtest or price check took too long', { retryAfterMs: 5_000 }))
     const timer = setTimeout(onTimeout, bounds.backtestMsMax + START_MS)
     thread.postMessage(ask)
     try {

@@ -49,10 +49,7 @@ export const publicName = ({ id, contextTokens, outputTokensMax }: ListedModel):
 })
 
 /** `offers`: the number of its models that callers can use. */
-export const publicProvider = (
-  provider: Provider,
-  { offers, status }: { offers: number; status: Status },
-): object => ({
+export const publicProvider = (provider: Provider, { offers, status }: { offers: number; status: Status }): object => ({
   id: provider.id,
   name: provider.name,
   website: provider.website ?? null,

@@ -18,7 +18,9 @@ import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 import { boundUsd } from './money-input.ts'
 
 const type = z.enum(['personal', 'team'])
-const kind = z.enum(['prepaid', 'postpaid']).meta({ description: 'prepaid: calls need a balance or credit; postpaid: calls are never refused for lack of money' })
+const kind = z
+  .enum(['prepaid', 'postpaid'])
+  .meta({ description: 'prepaid: calls need a balance or credit; postpaid: calls are never refused for lack of money' })
 const settings = {
   name: label,
   kind,
@@ -87,7 +89,10 @@ const tierUnknown = (): Refusal =>
 const creditLimitTooLow = (): Refusal =>
   new Refusal('state_unfit', 'balance', { hint: 'The debt and the holds of the account exceed this credit limit.' })
 const rightsTooWide = (): Refusal =>
-  new Refusal('role_too_low', 'rights', { param: 'allows', hint: 'Only admins may allow an account more models than it has now.' })
+  new Refusal('role_too_low', 'rights', {
+    param: 'allows',
+    hint: 'Only admins may allow an account more models than it has now.',
+  })
 
 export function accountEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   return [...readEndpoints(parts), ...writeEndpoints(parts)]

@@ -20,7 +20,9 @@ const AuditRow = z
     action: z.string(),
     target: z.string(),
     account: z.string().nullable(),
-    changes: z.unknown().meta({ description: 'For each field the old and the new value, or other details of the action' }),
+    changes: z
+      .unknown()
+      .meta({ description: 'For each field the old and the new value, or other details of the action' }),
     hash: z.string(),
   })
   .meta({ id: 'AuditRow' })

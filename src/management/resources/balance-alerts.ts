@@ -43,7 +43,8 @@ export function balanceAlertEndpoints({ desk, writer }: ManagementParts): readon
       path,
       params,
       who: { account: 'manager' },
-      about: 'Set the threshold for balance plus credit limit. If the account is already below it, the event is sent at once.',
+      about:
+        'Set the threshold for balance plus credit limit. If the account is already below it, the event is sent at once.',
       body: z.strictObject({ threshold: positiveUsd }),
       answer: BalanceAlert,
       async run({ params: { account }, body, scope, by }) {

@@ -38,7 +38,9 @@ export const parameters = z
     z.string().max(40),
     z.strictObject({ set: fields.optional(), default: fields.optional(), remove: z.array(path).optional() }),
   )
-  .meta({ description: 'For each dialect of the upstream: request fields to set, to set if absent (default), and to remove' })
+  .meta({
+    description: 'For each dialect of the upstream: request fields to set, to set if absent (default), and to remove',
+  })
 export const headers = z.record(z.string().max(100), z.string().max(bounds.channelHeaderCharsMax))
 export const times = z.strictObject({
   connectSeconds: z.number().int().optional(),

@@ -306,9 +306,15 @@ interface SelectedChannel {
   readonly version?: number
 }
 
-function selectChannels(parts: ManagementParts, { channels, filter }: z.output<typeof Bulk>): readonly SelectedChannel[] {
+function selectChannels(
+  parts: ManagementParts,
+  { channels, filter }: z.output<typeof Bulk>,
+): readonly SelectedChannel[] {
   if ((channels === undefined) === (filter === undefined)) {
-    throw new Refusal('field_invalid', 'bulk', { param: 'channels', hint: 'Give either "channels" or "filter", not both.' })
+    throw new Refusal('field_invalid', 'bulk', {
+      param: 'channels',
+      hint: 'Give either "channels" or "filter", not both.',
+    })
   }
   if (filter !== undefined) return filterViews(channelViews(parts), filter).map(({ id }) => ({ channel: id }))
   return channels!.map(({ id, version }) => ({ channel: id, ...(version !== undefined && { version }) }))
@@ -317,7 +323,13 @@ function selectChannels(parts: ManagementParts, { channels, filter }: z.output<t
 /** Separates settings that every channel has from those of channels in the database (`setting`). */
 function readChange(change: Partial<z.output<typeof Change>>) {
   const { headers, parameters, times, name: channelName, baseUrl: url, ...others } = change
-  const setting: Partial<ChannelSetting> = withoutUndefined({ headers, parameters, times, name: channelName, baseUrl: url })
+  const setting: Partial<ChannelSetting> = withoutUndefined({
+    headers,
+    parameters,
+    times,
+    name: channelName,
+    baseUrl: url,
+  })
   const rules = withoutUndefined(others) as ChannelRule
   return { ...rules, ...(Object.keys(setting).length > 0 && { setting }) }
 }

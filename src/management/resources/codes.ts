@@ -43,8 +43,7 @@ const Batch = z
   .meta({ id: 'CodeBatch' })
 
 const timeOf = (ms: number): string => new Date(ms).toISOString()
-const orNull = <T, U>(value: T | null, convert: (value: T) => U): U | null =>
-  value === null ? null : convert(value)
+const orNull = <T, U>(value: T | null, convert: (value: T) => U): U | null => (value === null ? null : convert(value))
 
 /** The filters of the query that find the codes of each state. */
 const stateFilters: Readonly<Record<CodeState, (nowMs: number) => Readonly<Record<string, boolean | number>>>> = {

@@ -95,7 +95,10 @@ export const listQuery = <F extends z.ZodRawShape, S extends readonly [string, .
 export const listOf = <T extends Schema>(item: T) =>
   z.object({
     data: z.array(item),
-    next: z.string().nullable().meta({ description: 'The value of `after` for the next page; null: this is the last page.' }),
+    next: z
+      .string()
+      .nullable()
+      .meta({ description: 'The value of `after` for the next page; null: this is the last page.' }),
     limit: z.number().meta({ description: 'The largest number of rows per page.' }),
   })
 

@@ -19,7 +19,10 @@ import { email, password, personName, SignedIn, token } from './people-fields.ts
 
 const invalid = (): Refusal => new Refusal('invitation_invalid', 'unknown, used, revoked or too old')
 const taken = (): Refusal =>
-  new Refusal('name_taken', 'email', { param: 'email', hint: 'Another person has this email address. If it is yours, sign in.' })
+  new Refusal('name_taken', 'email', {
+    param: 'email',
+    hint: 'Another person has this email address. If it is yours, sign in.',
+  })
 
 export function joiningEndpoints(parts: ManagementParts, signing: SigningIn): readonly WebEndpoint[] {
   const { reader, writer, dateMs, mintId, site } = parts
@@ -88,7 +91,10 @@ function registrationEndpoint({ writer, dateMs, mintId, site }: ManagementParts,
       const { registration, allowedDomains, startingCredit, defaultTier: tier } = site.current
       if (registration === 'off') throw new Refusal('registration_closed', 'off')
       if (allowedDomains.length > 0 && !allowedDomains.includes(domainOf(body.email))) {
-        throw new Refusal('registration_closed', 'another domain', { hint: 'Email addresses of this domain cannot register.', param: 'email' })
+        throw new Refusal('registration_closed', 'another domain', {
+          hint: 'Email addresses of this domain cannot register.',
+          param: 'email',
+        })
       }
       signing.register(visit)
       const hash = await signing.hash(body.password, body.email)

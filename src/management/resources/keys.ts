@@ -36,13 +36,24 @@ const range = z
 const settings = {
   name: label,
   tier: tierName,
-  qpm: z.number().int().min(1).max(bounds.qpmMax).nullable().meta({ description: 'Calls per minute; null: the limit of its tier' }),
+  qpm: z
+    .number()
+    .int()
+    .min(1)
+    .max(bounds.qpmMax)
+    .nullable()
+    .meta({ description: 'Calls per minute; null: the limit of its tier' }),
   expires: moment.refine(ms => ms < Date.UTC(2100, 0), 'must be before the year 2100').nullable(),
   allows: modelPatterns.meta({ description: 'Patterns of models that the key may use; null: all models' }),
   denies: modelPatterns,
-  requires: listOrAll(z.string().refine(isTag, 'must be a word of lower-case letters, digits and dashes'), bounds.tagsMax),
+  requires: listOrAll(
+    z.string().refine(isTag, 'must be a word of lower-case letters, digits and dashes'),
+    bounds.tagsMax,
+  ),
   endpoints: listOrAll(z.enum(endpointNames), endpointNames.length),
-  addresses: listOrAll(range, bounds.keyAddressesMax).meta({ description: 'IP addresses and ranges, as in 10.0.0.0/8' }),
+  addresses: listOrAll(range, bounds.keyAddressesMax).meta({
+    description: 'IP addresses and ranges, as in 10.0.0.0/8',
+  }),
   clamps: z.boolean(),
   keepsBodies: z.boolean(),
   strict: z.boolean(),
@@ -125,15 +136,19 @@ function changeOf({ expires, ...change }: z.output<typeof Change>, nowMs: number
   }
 }
 
-const warningsFor = (parts: ManagementParts, { allows, denies, requires }: z.output<typeof Change>): readonly string[] =>
-  oddities({ patterns: [...(allows ?? []), ...(denies ?? [])], tags: requires ?? [] }, parts)
+const warningsFor = (
+  parts: ManagementParts,
+  { allows, denies, requires }: z.output<typeof Change>,
+): readonly string[] => oddities({ patterns: [...(allows ?? []), ...(denies ?? [])], tags: requires ?? [] }, parts)
 
 const tierUnknown = (): Refusal =>
   new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is no tier of this name.' })
 const nameTaken = (): Refusal => new Refusal('name_taken', 'key', { param: 'name' })
 const isRevoked = (): Refusal => new Refusal('state_unfit', 'revoked', { hint: 'This key is revoked.' })
 const tooMany = (): Refusal =>
-  new Refusal('state_unfit', 'keys', { hint: `An account may have at most ${bounds.keysOfAccountMax} keys. Revoke some first.` })
+  new Refusal('state_unfit', 'keys', {
+    hint: `An account may have at most ${bounds.keysOfAccountMax} keys. Revoke some first.`,
+  })
 
 export const keyEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => {
   const show = buildShow(parts)
@@ -235,7 +250,8 @@ function rotateAndRevokeEndpoints(parts: ManagementParts, show: Shown): readonly
       method: 'POST',
       path: '/api/web/keys/{key}/rotate',
       who: { account: 'developer' },
-      about: 'Replace the text of a key. The new text is never shown again; the old one works for `overlapSeconds` more.',
+      about:
+        'Replace the text of a key. The new text is never shown again; the old one works for `overlapSeconds` more.',
       params,
       body: z.strictObject({ overlapSeconds }),
       answer: NewKey,

@@ -43,7 +43,9 @@ const Wanted = z.strictObject({
   account: idOf('acc').nullable().default(null),
   tier: tierName.nullable().default(null),
   model: modelPattern.nullable().default(null),
-  per: per.default([]).meta({ description: 'Each key, account or model that is listed here has this limit for itself' }),
+  per: per
+    .default([])
+    .meta({ description: 'Each key, account or model that is listed here has this limit for itself' }),
 })
 
 const params = z.object({ limit: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER) })
@@ -143,7 +145,10 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
           account_unknown: unknown,
           tier_unknown: unfit('tier_unknown', 'tier'),
           for_nobody: unfit('for_nobody', 'key'),
-          exists: () => new Refusal('name_taken', 'limit', { hint: 'There is already such a limit for these calls. Change that limit.' }),
+          exists: () =>
+            new Refusal('name_taken', 'limit', {
+              hint: 'There is already such a limit for these calls. Change that limit.',
+            }),
           too_many: () => new Refusal('state_unfit', 'limits', { hint: limitRefusals.too_many }),
         })
         rules.renew()

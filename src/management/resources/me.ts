@@ -61,7 +61,8 @@ export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonl
       method: 'PATCH',
       path: '/api/web/me',
       who: 'person',
-      about: 'Change your name, or your email address with your current password. Members must ask an admin for the latter.',
+      about:
+        'Change your name, or your email address with your current password. Members must ask an admin for the latter.',
       body: z.strictObject({
         name: personName.optional(),
         email: email.optional(),

@@ -27,7 +27,10 @@ export const password = z
   .string()
   .min(1)
   .max(bounds.passwordCharsMax * 2)
-export const code = z.string().max(40).meta({ description: 'The six digits of an authenticator app, or a recovery code' })
+export const code = z
+  .string()
+  .max(40)
+  .meta({ description: 'The six digits of an authenticator app, or a recovery code' })
 export const token = z.string().max(100)
 
 export const SignedIn = z

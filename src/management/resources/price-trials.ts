@@ -19,7 +19,9 @@ const Backtest = Sums.extend({
   from: time,
   before: time,
   complete: z.boolean(),
-  coveredFrom: time.meta({ description: 'Later than `from` if the backtest ran out of time; the newest calls are calculated first.' }),
+  coveredFrom: time.meta({
+    description: 'Later than `from` if the backtest ran out of time; the newest calls are calculated first.',
+  }),
   byModel: z.array(Sums.extend({ model: z.string() })),
   byDay: z.array(Sums.extend({ day: z.string() })),
   leftOut: z.array(z.object({ reason: z.string(), calls: z.number(), about: z.string() })),

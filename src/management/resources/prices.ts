@@ -10,7 +10,9 @@ import { endpoint, listOf, listQuery, nothing, time } from './endpoint.ts'
 import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 import { writtenPrice } from './price-schema.ts'
 
-const priceText = z.record(z.string(), z.unknown()).meta({ description: 'The form of a price in a provider file: docs/prices.md' })
+const priceText = z
+  .record(z.string(), z.unknown())
+  .meta({ description: 'The form of a price in a provider file: docs/prices.md' })
 
 const ModelPrice = z
   .object({
@@ -19,7 +21,9 @@ const ModelPrice = z
     version: z.number(),
     price: priceText,
     made: time,
-    inUse: z.boolean().meta({ description: 'False for a price that an earlier version shipped and this version does not.' }),
+    inUse: z
+      .boolean()
+      .meta({ description: 'False for a price that an earlier version shipped and this version does not.' }),
   })
   .meta({ id: 'ModelPrice' })
 

@@ -122,7 +122,10 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
   ]
 }
 
-type ShowWritten = (id: string, cleared: readonly string[]) => Promise<{ body: z.input<typeof Written>; version: number }>
+type ShowWritten = (
+  id: string,
+  cleared: readonly string[],
+) => Promise<{ body: z.input<typeof Written>; version: number }>
 
 function changingEndpoints(parts: ManagementParts, written: ShowWritten): readonly WebEndpoint[] {
   return [
@@ -204,4 +207,6 @@ function buildShow(parts: ManagementParts) {
 }
 
 const clearedText = (cleared: readonly string[]): readonly string[] =>
-  cleared.length === 0 ? [] : [`The address of these channels changed, so they need their credential again: ${cleared.join(', ')}.`]
+  cleared.length === 0
+    ? []
+    : [`The address of these channels changed, so they need their credential again: ${cleared.join(', ')}.`]

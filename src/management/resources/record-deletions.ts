@@ -51,7 +51,9 @@ const NewDeletion = z.strictObject({
 })
 
 const tooMany = (): Refusal =>
-  new Refusal('state_unfit', 'open', { hint: `There are ${bounds.deletionsOpenMax} unfinished deletions, which is the maximum. Wait until one is done.` })
+  new Refusal('state_unfit', 'open', {
+    hint: `There are ${bounds.deletionsOpenMax} unfinished deletions, which is the maximum. Wait until one is done.`,
+  })
 
 export function deletionEndpoints({ desk, writer, deleting, dateMs }: ManagementParts): readonly WebEndpoint[] {
   return [

@@ -149,7 +149,8 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
       method: 'GET',
       path: '/api/web/records',
       who: { account: 'viewer' },
-      about: 'Search calls, newest first. A page ends early (`endedEarly`) if it had to read very many; continue with `next`.',
+      about:
+        'Search calls, newest first. A page ends early (`endedEarly`) if it had to read very many; continue with `next`.',
       query: z.strictObject({
         ...filters,
         after: z.string().max(100).optional(),

@@ -16,7 +16,8 @@ import { money } from './money-input.ts'
 
 /** One error for all reasons, because the reason would help somebody who guesses codes. */
 const unusable = (): Refusal => new Refusal('code_unusable', 'redeeming', { param: 'code' })
-const again = (): Refusal => new Refusal('state_unfit', 'again', { hint: 'This account has redeemed this code already.' })
+const again = (): Refusal =>
+  new Refusal('state_unfit', 'again', { hint: 'This account has redeemed this code already.' })
 
 export function redemptionEndpoints({ writer, pepper, nowMs }: ManagementParts): readonly WebEndpoint[] {
   const tries = new Tries(rateOf(bounds.codeTriesPerMinuteMax, spansMs.minute), nowMs)

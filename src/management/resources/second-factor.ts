@@ -13,9 +13,13 @@ import { endpoint, nothing } from './endpoint.ts'
 import { done, unknown } from './listing.ts'
 import { code, password } from './people-fields.ts'
 
-const exists = (): Refusal => new Refusal('state_unfit', 'exists', { hint: 'You have a second factor already. Remove it first.' })
+const exists = (): Refusal =>
+  new Refusal('state_unfit', 'exists', { hint: 'You have a second factor already. Remove it first.' })
 const wrongCode = (): Refusal =>
-  new Refusal('field_invalid', 'code', { param: 'code', hint: 'The code is wrong or expired. Enter the current code of your authenticator app.' })
+  new Refusal('field_invalid', 'code', {
+    param: 'code',
+    hint: 'The code is wrong or expired. Enter the current code of your authenticator app.',
+  })
 const RecoveryCodes = z.object({
   recoveryCodes: z.array(z.string()).meta({ description: 'Shown once. Each can be used once instead of a code.' }),
 })

@@ -9,7 +9,8 @@ import type { WebEndpoint } from './endpoint.ts'
 import { endpoint } from './endpoint.ts'
 import { email, password, personName, SignedIn, token } from './people-fields.ts'
 
-const isDone = (): Refusal => new Refusal('state_unfit', 'set up', { hint: 'This gateway has an owner already. Sign in.' })
+const isDone = (): Refusal =>
+  new Refusal('state_unfit', 'set up', { hint: 'This gateway has an owner already. Sign in.' })
 const refused = (): Refusal => new Refusal('setup_refused', 'unknown, used or too old')
 
 export function setUpEndpoints(parts: ManagementParts, signing: SigningIn): readonly WebEndpoint[] {

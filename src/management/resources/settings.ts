@@ -14,8 +14,13 @@ const fields = {
   siteName: z.string().trim().min(1).max(100),
   notice: z.string().max(2_000).meta({ description: 'Shown to everybody; empty: no notice' }),
   registration: z.enum(['off', 'open']),
-  allowedDomains: z.array(domain).max(100).meta({ description: 'Domains of email addresses that may register; empty: all domains' }),
-  invitations: z.enum(['admins', 'managers']).meta({ description: 'Who may invite people: only admins, or also managers of accounts' }),
+  allowedDomains: z
+    .array(domain)
+    .max(100)
+    .meta({ description: 'Domains of email addresses that may register; empty: all domains' }),
+  invitations: z
+    .enum(['admins', 'managers'])
+    .meta({ description: 'Who may invite people: only admins, or also managers of accounts' }),
   defaultTier: z
     .string()
     .regex(/^[a-z][a-z0-9_-]{0,31}$/)
@@ -23,7 +28,12 @@ const fields = {
   startingCredit: usd
     .refine(text => !text.startsWith('-'), 'must not be negative')
     .meta({ description: 'US dollars, for each person who registers' }),
-  retentionDays: z.number().int().min(0).max(36_500).meta({ description: 'How many days records are kept; 0: forever' }),
+  retentionDays: z
+    .number()
+    .int()
+    .min(0)
+    .max(36_500)
+    .meta({ description: 'How many days records are kept; 0: forever' }),
 } satisfies Record<keyof SiteSettings, z.ZodType>
 
 /** Only the owner decides who may join and what new people get. */
@@ -65,7 +75,10 @@ export function settingEndpoints({ desk, writer, site }: ManagementParts): reado
       answer: Settings,
       async run({ body, by }) {
         if (typeof body.defaultTier === 'string' && (await desk.ask('tier', { name: body.defaultTier })) === null) {
-          throw new Refusal('field_invalid', 'tier', { param: 'defaultTier', hint: '"defaultTier": there is no tier of this name.' })
+          throw new Refusal('field_invalid', 'tier', {
+            param: 'defaultTier',
+            hint: '"defaultTier": there is no tier of this name.',
+          })
         }
         const given = Object.entries(body).filter(([, value]) => value !== undefined)
         done(await writer.run('setSite', { changes: Object.fromEntries(given) }, by), {})

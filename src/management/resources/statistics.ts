@@ -25,7 +25,12 @@ const moment = z.iso.datetime().transform(text => Date.parse(text))
 const parameters = {
   account: idOf('acc').optional(),
   key: idOf('key').optional(),
-  model: z.string().min(1).max(300).optional().meta({ description: 'The model name as callers write it: <provider>/<model>' }),
+  model: z
+    .string()
+    .min(1)
+    .max(300)
+    .optional()
+    .meta({ description: 'The model name as callers write it: <provider>/<model>' }),
   channel: z.string().min(1).max(200).optional(),
   from: moment.optional().meta({ description: 'Default: one day before `before`' }),
   before: moment
@@ -154,7 +159,10 @@ export function statisticsEndpoints({ desk, rolling, dateMs }: ManagementParts):
       async run({ query: { step, ...query }, scope }) {
         const ask = await calls(query, scope)
         if (spanAt(step, ask.beforeMs) - spanAt(step, ask.fromMs) > bounds.seriesPointsMax) {
-          throw new Refusal('field_invalid', 'step', { param: 'step', hint: `An answer may have at most ${bounds.seriesPointsMax} steps: use a larger step or a shorter range.` })
+          throw new Refusal('field_invalid', 'step', {
+            param: 'step',
+            hint: `An answer may have at most ${bounds.seriesPointsMax} steps: use a larger step or a shorter range.`,
+          })
         }
         const answer = checkedAnswer(await desk.ask('statisticsSeries', { ...ask, span: step }))
         const data = answer.points.map(({ atMs, ...point }) => ({
@@ -201,7 +209,8 @@ function topEndpoints({ desk, calls }: TopParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/statistics/end-users',
       who: { account: 'viewer' },
-      about: 'List the end users of an account with the most calls, errors, tokens or cost. An empty name sums up all others.',
+      about:
+        'List the end users of an account with the most calls, errors, tokens or cost. An empty name sums up all others.',
       query: z.strictObject({ account: parameters.account, from: parameters.from, before: parameters.before, ...top }),
       answer: z.object({ ...range, data: z.array(z.object({ endUser: z.string(), ...topFigures })) }),
       async run({ query: { by, limit, ...query }, scope }) {

@@ -12,7 +12,12 @@ import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
 
 const name = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/)
 const qpm = z.number().int().min(1).max(1_000_000_000)
-const pricePerMille = z.number().int().min(0).max(1_000_000).meta({ description: 'The price multiplier in thousandths: 1000 is the normal price' })
+const pricePerMille = z
+  .number()
+  .int()
+  .min(0)
+  .max(1_000_000)
+  .meta({ description: 'The price multiplier in thousandths: 1000 is the normal price' })
 
 const accountQpm = qpm.meta({ description: 'Calls per minute of all keys of one account together' })
 const accountConcurrency = z.number().int().min(1).max(1_000_000).meta({
@@ -26,12 +31,16 @@ const Tier = z
     pricePerMille,
     accountQpm,
     accountConcurrency,
-    keys: z.number().nullable().meta({ description: 'The number of keys with this tier; null for members, who may not see it.' }),
+    keys: z
+      .number()
+      .nullable()
+      .meta({ description: 'The number of keys with this tier; null for members, who may not see it.' }),
   })
   .meta({ id: 'Tier' })
 const params = z.object({ tier: name })
 
-const inUse = (): Refusal => new Refusal('state_unfit', 'in use', { hint: 'There are keys or limits with this tier. Change them first.' })
+const inUse = (): Refusal =>
+  new Refusal('state_unfit', 'in use', { hint: 'There are keys or limits with this tier. Change them first.' })
 
 export function tierEndpoints({ desk, writer, onKeyChanged, rules }: ManagementParts): readonly WebEndpoint[] {
   /** Only staff see how many keys there are. */

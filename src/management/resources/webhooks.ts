@@ -25,7 +25,9 @@ const Webhook = z
     events: z.array(z.enum(siteEvents)),
     disabled: z.boolean(),
     waiting: z.number().meta({ description: 'The number of pending deliveries.' }),
-    dropped: z.number().meta({ description: 'The number of events that were dropped, because too many deliveries were pending.' }),
+    dropped: z
+      .number()
+      .meta({ description: 'The number of events that were dropped, because too many deliveries were pending.' }),
     author: z.string(),
     created: time,
   })
@@ -163,7 +165,8 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
     const { id, secret, result } = await refuseBadUrl(() => makeWebhook(parts, wanted, by))
     done(result, {
       account_unknown: unknown,
-      too_many: () => new Refusal('state_unfit', 'too many', { hint: 'There are too many webhooks. Remove some first.' }),
+      too_many: () =>
+        new Refusal('state_unfit', 'too many', { hint: 'There are too many webhooks. Remove some first.' }),
     })
     const shown = await show(id, { scope: null, actor })
     return { ...shown, body: { ...shown.body, secret } }

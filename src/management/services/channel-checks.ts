@@ -14,7 +14,8 @@ const refuse = (sentence: string): never => {
 
 export function checkSetting(setting: Partial<ChannelSetting>, provider: Provider): void {
   if (setting.name !== undefined) checkName(setting.name)
-  if ((setting.baseUrl?.length ?? 0) > bounds.baseUrlCharsMax) refuse(`The base URL may have at most ${bounds.baseUrlCharsMax} characters.`)
+  if ((setting.baseUrl?.length ?? 0) > bounds.baseUrlCharsMax)
+    refuse(`The base URL may have at most ${bounds.baseUrlCharsMax} characters.`)
   if (setting.headers !== undefined) checkHeaders(setting.headers)
   if (setting.parameters !== undefined) checkParameters(setting.parameters, provider)
   if (setting.times !== undefined) parseChannelTimes(setting.times, problem => refuse(`Timeouts: ${problem}.`))
@@ -22,7 +23,8 @@ export function checkSetting(setting: Partial<ChannelSetting>, provider: Provide
 
 export function checkName(name: string): void {
   const isValid = name.trim() === name && name.length > 0 && name.length <= bounds.channelNameCharsMax
-  if (!isValid || /\p{Cc}/u.test(name)) refuse(`The name of a channel must have 1 to ${bounds.channelNameCharsMax} characters.`)
+  if (!isValid || /\p{Cc}/u.test(name))
+    refuse(`The name of a channel must have 1 to ${bounds.channelNameCharsMax} characters.`)
 }
 
 /** Headers that the gateway sets itself: they describe the connection and the body. */
@@ -53,8 +55,10 @@ function checkHeaders(headers: Readonly<Record<string, string>>): void {
   if (lowerCaseNames.size < names.length) refuse('A header is listed twice.')
   for (const name of names) {
     if (!/^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$/.test(name)) refuse('A header has an invalid name.')
-    if (GATEWAY_HEADERS.has(name.toLowerCase())) refuse(`The gateway sets the header ${name}; a channel cannot change it.`)
-    if (SECRET.test(name)) refuse(`The header ${name} looks like a credential. Set the credential of the channel instead.`)
+    if (GATEWAY_HEADERS.has(name.toLowerCase()))
+      refuse(`The gateway sets the header ${name}; a channel cannot change it.`)
+    if (SECRET.test(name))
+      refuse(`The header ${name} looks like a credential. Set the credential of the channel instead.`)
     if (!isHeaderValue(headers[name]!)) refuse(`The header ${name} has an invalid value.`)
   }
 }
@@ -73,7 +77,8 @@ function checkParameters(parameters: Parameters, provider: Provider): void {
 
 function checkChanges(dialect: string, changes: FieldChanges): void {
   const paths = [...Object.keys(changes.set ?? {}), ...Object.keys(changes.default ?? {}), ...(changes.remove ?? [])]
-  if (paths.length > bounds.channelFieldsMax) refuse(`${dialect}: at most ${bounds.channelFieldsMax} fields can be changed.`)
+  if (paths.length > bounds.channelFieldsMax)
+    refuse(`${dialect}: at most ${bounds.channelFieldsMax} fields can be changed.`)
   if (JSON.stringify(changes).length > bounds.channelFieldsBytesMax) refuse(`${dialect}: the values are too large.`)
   if (new Set(paths).size < paths.length) refuse(`${dialect}: a field is listed twice.`)
   for (const path of paths) {

@@ -67,7 +67,9 @@ interface ChannelSources {
 function viewOf(parts: OperatorParts, row: ChannelRow, { channel, stored }: ChannelSources): ChannelView {
   const id = row.channel
   const { weight, priority, requestsPerMinute, tokensPerMinute, concurrency, tags, foreignIds, proxy, proxyLost } = row
-  const problem = proxyLost ? 'The proxy of this channel cannot be decrypted any more. Set the proxy again.' : parts.catalogue().problems.get(id)
+  const problem = proxyLost
+    ? 'The proxy of this channel cannot be decrypted any more. Set the proxy again.'
+    : parts.catalogue().problems.get(id)
   return {
     id,
     provider: id.slice(0, id.indexOf('#')),

@@ -54,7 +54,8 @@ export async function createChannels(parts: OperatorParts, by: Author, wanted: N
   const { provider: providerId, credentials, name, setting, ...rule } = wanted
   const provider = providerOf(parts, providerId)
   if (credentials.length === 0 && !provider.keyless) throw new OperatorError(`${provider.name} needs a credential.`)
-  if (credentials.length > bounds.channelsAtOnceMax) throw new OperatorError(`At most ${bounds.channelsAtOnceMax} credentials can be added at once.`)
+  if (credentials.length > bounds.channelsAtOnceMax)
+    throw new OperatorError(`At most ${bounds.channelsAtOnceMax} credentials can be added at once.`)
   if (credentials.some((credential, at) => credentials.findIndex(other => other.isSameAs(credential)) < at)) {
     throw new OperatorError('The same credential is listed twice.')
   }
@@ -109,7 +110,8 @@ function providerOf(parts: OperatorParts, id: string): Provider {
 /** Changes all of the channels or none. */
 export async function changeChannels(parts: OperatorParts, by: Author, wanted: readonly ChangedChannel[]) {
   const { stored } = rulesNow(parts)
-  if (wanted.length > bounds.channelsAtOnceMax) throw new OperatorError(`At most ${bounds.channelsAtOnceMax} channels can be changed at once.`)
+  if (wanted.length > bounds.channelsAtOnceMax)
+    throw new OperatorError(`At most ${bounds.channelsAtOnceMax} channels can be changed at once.`)
   if (wanted.length === 0) return { cleared: [], warnings: [] }
   const storedById = new Map(stored.map(row => [row.id, row]))
   const before = currentDeadRoutes(parts)
@@ -128,7 +130,9 @@ function changeOf(parts: OperatorParts, row: StoredChannel | undefined, wanted: 
   if (row === undefined) {
     if (isStoredId(channel) || !isKnownChannel(parts, channel)) throw new NoChannel(`Unknown channel "${channel}".`)
     if (setting === undefined && credential === undefined) return change
-    throw new Unfit('The key of this channel is in the environment, so its credential, name, base URL, headers and fields cannot be changed here.')
+    throw new Unfit(
+      'The key of this channel is in the environment, so its credential, name, base URL, headers and fields cannot be changed here.',
+    )
   }
   if (setting === undefined && credential === undefined) return change
   const provider = providerOf(parts, row.provider)
@@ -178,7 +182,9 @@ function throwUnlessDone(result: Result): void {
 }
 
 const clearedText = (cleared: readonly string[]): readonly string[] =>
-  cleared.length === 0 ? [] : [`The address of these channels changed, so they need their credential again: ${cleared.join(', ')}.`]
+  cleared.length === 0
+    ? []
+    : [`The address of these channels changed, so they need their credential again: ${cleared.join(', ')}.`]
 
 function sameCredential({ catalogue, rules }: OperatorParts, channels: readonly ChannelInsert[]): readonly string[] {
   const known = new Map<string, string>()
@@ -190,7 +196,8 @@ function sameCredential({ catalogue, rules }: OperatorParts, channels: readonly 
   })
 }
 
-const currentDeadRoutes = (parts: OperatorParts): readonly string[] => deadRoutes(parts.rules.current.routes, parts.catalogue())
+const currentDeadRoutes = (parts: OperatorParts): readonly string[] =>
+  deadRoutes(parts.rules.current.routes, parts.catalogue())
 
 /** Warnings about changes that are allowed but may be a mistake. */
 function warningsOf(parts: OperatorParts, changes: readonly ChangedChannel[], before: readonly string[]): string[] {

@@ -26,13 +26,15 @@ export interface SetProvider {
 export async function setProvider(parts: OperatorParts, by: Author, { id, definition, isNew }: SetProvider) {
   const { providers } = rulesNow(parts)
   const { provider, origin } = readDefinition(parts, definition)
-  if (provider.id !== id) throw new OperatorError(`The definition has the id "${provider.id}", but the request is for "${id}".`)
+  if (provider.id !== id)
+    throw new OperatorError(`The definition has the id "${provider.id}", but the request is for "${id}".`)
   const others = providers.filter(other => other.id !== id)
   return await withPrices(parts, by, {
     definitions: [...others, { id, definition }],
     write: async () => {
       const result = await parts.writer.run('setProvider', { id, definition, isNew, origin, author: by.actor }, by)
-      if (result.done === 'exists') throw new NameTaken('This provider has a definition already. Change that definition.')
+      if (result.done === 'exists')
+        throw new NameTaken('This provider has a definition already. Change that definition.')
       if (result.done === 'unknown') throw new NoProvider('You have no definition of this provider.')
       if (result.done === 'too_many') throw new Unfit('There are too many provider definitions. Remove some first.')
       return clearedBy(result)

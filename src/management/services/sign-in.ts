@@ -31,7 +31,6 @@ const REGISTRATIONS = rateOf(10, 3_600_000)
 
 const failed = (detail: string): Refusal => new Refusal('sign_in_failed', detail)
 
-
 export interface SigningIn {
   readonly sessions: Sessions
   signIn(credentials: Credentials, visit: Visit, by: By): ReturnType<Sessions['begun']>

@@ -125,7 +125,9 @@ function noEndpoint({ path }: WebAsk, matches: readonly EndpointPath[]): Refusal
 }
 
 function pathParams(pattern: readonly string[], path: readonly string[]): Record<string, string> {
-  const parameters = pattern.flatMap((segment, at) => (isParameter(segment) ? [[segment.slice(1, -1), at] as const] : []))
+  const parameters = pattern.flatMap((segment, at) =>
+    isParameter(segment) ? [[segment.slice(1, -1), at] as const] : [],
+  )
   const value = (name: string, at: number): string => (name.endsWith('*') ? path.slice(at).join('/') : path[at]!)
   return Object.fromEntries(parameters.map(([name, at]) => [name.replace('*', ''), value(name, at)]))
 }

@@ -138,7 +138,10 @@ export class WebhookDeliverer {
       const error = delivered ? null : (redirect ?? `the response has status ${status}`)
       return { delivered, status, tookMs: tookMs(), error }
     } catch (fault) {
-      const error = fault instanceof PostFault ? fault.message : 'the secret of the webhook cannot be decrypted: create a new secret'
+      const error =
+        fault instanceof PostFault
+          ? fault.message
+          : 'the secret of the webhook cannot be decrypted: create a new secret'
       return { delivered: false, status: null, tookMs: tookMs(), error }
     }
   }

@@ -106,7 +106,8 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
 const timeoutOutcome = (exchange: Exchange): { readonly ending?: 'over_bound' } =>
   runsTools(exchange) && exchange.call?.stream === false ? { ending: 'over_bound' } : {}
 
-const isAnswerTooLarge = (fault: unknown): fault is Refusal => fault instanceof Refusal && fault.code === 'answer_too_large'
+const isAnswerTooLarge = (fault: unknown): fault is Refusal =>
+  fault instanceof Refusal && fault.code === 'answer_too_large'
 
 /** Runs while the upstream reads, because hashing a megabyte takes as long as parsing it. */
 function hashBodies(exchange: Exchange, received: Uint8Array, sent: Uint8Array): void {

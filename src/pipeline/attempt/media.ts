@@ -45,7 +45,8 @@ export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
   return async function resolveMedia(said, codec, { stop, permit }) {
     const urls = addressesIn(said, codec)
     if (urls.size === 0) return none
-    if (urls.size > bounds.mediaPerCallMax) throw mediaRefused(`there are more than ${bounds.mediaPerCallMax} addresses`)
+    if (urls.size > bounds.mediaPerCallMax)
+      throw mediaRefused(`there are more than ${bounds.mediaPerCallMax} addresses`)
     const { accountId } = permit!.caller
     if (!slots.take(accountId)) {
       throw new Refusal('overloaded', 'too many calls are downloading media', { retryAfterMs: 1_000 })

@@ -4,7 +4,10 @@ import { Refusal } from '../../base/errors.ts'
 import type { Exchange, StopReason } from '../exchange.ts'
 import type { UnderWay } from './active-calls.ts'
 
-const keyEnded: StopReason = { outcome: 'revoked', refusal: new Refusal('key_invalid', 'the key ended during the call') }
+const keyEnded: StopReason = {
+  outcome: 'revoked',
+  refusal: new Refusal('key_invalid', 'the key ended during the call'),
+}
 
 export interface KeyEndsParts {
   readonly underWay: Pick<UnderWay, 'ofKey'>

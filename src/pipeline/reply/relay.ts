@@ -71,7 +71,11 @@ export async function relayWhole({ body }: OpenedPlain, caller: CallerWriter, pa
 }
 
 /** For a head that was sent during silence, where no answer could be opened. */
-export async function relayFailure(fault: unknown, caller: CallerWriter, { exchange, settle }: RelayParts): Promise<void> {
+export async function relayFailure(
+  fault: unknown,
+  caller: CallerWriter,
+  { exchange, settle }: RelayParts,
+): Promise<void> {
   const refusal = refusalOf(exchange, fault)
   const last = Buffer.from(eventsOf(refusal, exchange))
   exchange.recorder?.take(last)

@@ -173,7 +173,9 @@ class CallReferences {
   readonly fitsLoosely: Fits = (upstream, channel) =>
     this.#stored.every(
       reference =>
-        this.#isIgnored(reference, upstream) || this.#parts.owned.has(keyOf(reference)) || this.#parts.isOpen(channel.id),
+        this.#isIgnored(reference, upstream) ||
+        this.#parts.owned.has(keyOf(reference)) ||
+        this.#parts.isOpen(channel.id),
     )
 
   refusal(upstream: Upstream): Refusal {

@@ -185,7 +185,8 @@ export class Lanes {
   #targetFor({ model: name, priority, weight }: MemberRow, protocol: Protocol, requires: KeyRights['requires']): Lane {
     const { provider, model } = findModel(this.#parts.catalogue, parseModelName(name))
     const upstreamProtocol = dialectFor(provider, model, protocol)
-    if (upstreamProtocol === undefined) throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
+    if (upstreamProtocol === undefined)
+      throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
     const channels = this.#channelsFor(name, provider, requires)
     const price = this.#parts.prices.current(name)?.price
     const option: Option = {
@@ -208,7 +209,8 @@ export class Lanes {
     const all = this.#channelsOf(provider)
     if (all.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
     const channels = requires === null ? all : this.#withTags(provider, all, requires)
-    if (channels.length === 0) throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: NO_TAGGED_CHANNEL })
+    if (channels.length === 0)
+      throw new Refusal('model_forbidden', `${name}: tags`, { param: 'model', hint: NO_TAGGED_CHANNEL })
     return channels
   }
 

@@ -62,7 +62,7 @@ export function endingOf(exchange: Exchange, refusal: Refusal, status: number): 
 
 /** Refusals are normal and logged for debugging only; anything else is a fault of the gateway. */
 export function logFault(log: Log, exchange: Exchange, fault: unknown): void {
-    // The address takes some work to find and is rarely written, so it is computed only then.
+  // The address takes some work to find and is rarely written, so it is computed only then.
   const address = { toJSON: () => exchange.address() }
   const fields = { request: exchange.requestId, address, fault: describeFault(fault) }
   if (exchange.stop.reason === callerLeft || fault instanceof Refusal) log.debug('call refused', fields)

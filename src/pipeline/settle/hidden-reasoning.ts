@@ -21,7 +21,9 @@ export function mayThinkUnseen(exchange: ReasoningCall): boolean {
   // Only models of conversations reason, and free calls need no count.
   if (route?.price === undefined || route.spoken.codec === undefined) return false
   const traits = traitsOf(exchange)
-  return traits.thinking !== 'none' && unthinking !== true && !showsReasoning(traits, route.spoken.sumsUpThoughts, meter)
+  return (
+    traits.thinking !== 'none' && unthinking !== true && !showsReasoning(traits, route.spoken.sumsUpThoughts, meter)
+  )
 }
 
 function showsReasoning({ hidesThinking }: Traits, sumsUp: boolean | undefined, { thoughtBytes }: Meter): boolean {

@@ -58,7 +58,11 @@ export function buildSettling({ deduct, keeping, log, owedMax = bounds.owedSettl
   function warnImplausible({ requestId, route, meter: { disbelieved } }: Exchange): void {
     if (disbelieved === undefined) return
     const upstream = { provider: route?.provider.id, model: route?.model.id, dialect: route?.spoken.name }
-    log.warn('the usage report of an upstream is implausible: an estimate is billed', { request: requestId, ...upstream, ...disbelieved })
+    log.warn('the usage report of an upstream is implausible: an estimate is billed', {
+      request: requestId,
+      ...upstream,
+      ...disbelieved,
+    })
   }
 
   let timer: ReturnType<typeof setInterval> | undefined
@@ -67,7 +71,8 @@ export function buildSettling({ deduct, keeping, log, owedMax = bounds.owedSettl
 
   function keepUnsettled(exchange: Exchange, tried: Settlement | undefined): void {
     const isDelivered = exchange.call?.stream && exchange.meter.content
-    const settlement = isDelivered && tried !== undefined ? withoutAnswer(tried) : settlementOf(exchange, settleFailed, keeping)
+    const settlement =
+      isDelivered && tried !== undefined ? withoutAnswer(tried) : settlementOf(exchange, settleFailed, keeping)
     if (settlement === undefined) return
     unsettled.set(exchange.callId, settlement)
     timer ??= setInterval(retry, RETRY_MS)

@@ -22,7 +22,10 @@ export function readWhole(json: unknown, source: AnswerSource): Answer {
   const { id, model, usage: report, stop_sequence: stopSequence } = json
   const usage = readUsage(report)
   const serviceClass = readServedClass(report)
-  const contains = { calls: parts.some(({ kind }) => kind === 'call'), words: parts.some(({ kind }) => kind === 'text') }
+  const contains = {
+    calls: parts.some(({ kind }) => kind === 'call'),
+    words: parts.some(({ kind }) => kind === 'text'),
+  }
   const ended = endedBy('anthropic-messages', stopReasonOf(json), contains, source.notes)
   return {
     ...(typeof id === 'string' && { id }),
@@ -70,7 +73,10 @@ function readBlock(block: Json, source: AnswerSource): AnswerPart[] {
 }
 
 const buildNativePart = (block: Json): AnswerPart => ({
-  kind: 'native', dialect: 'anthropic-messages', what: toText(block.type) || 'block', value: block,
+  kind: 'native',
+  dialect: 'anthropic-messages',
+  what: toText(block.type) || 'block',
+  value: block,
 })
 
 const toText = (value: unknown): string => (typeof value === 'string' ? value : '')

@@ -21,13 +21,19 @@ describe('a message', () => {
     const usage = { input_tokens: 7, output_tokens: 5, service_tier: 'priority' }
     const json = { type: 'message', content, usage }
     expect(answerOf(json)).toEqual({
-      json, outputBytes: 8 + 4 + 2 + 13, usage: { input: 7, output: 5 }, serviceClass: 'priority',
+      json,
+      outputBytes: 8 + 4 + 2 + 13,
+      usage: { input: 7, output: 5 },
+      serviceClass: 'priority',
     })
   })
 
-  test.each(['hello', '{"content":[', '', 'null', '5', '{"a":1}', '{"content":{}}', '[]'])('is not a message: %p', body => {
-    expect(readAnswer(Buffer.from(body))).toBeUndefined()
-  })
+  test.each(['hello', '{"content":[', '', 'null', '5', '{"a":1}', '{"content":{}}', '[]'])(
+    'is not a message: %p',
+    body => {
+      expect(readAnswer(Buffer.from(body))).toBeUndefined()
+    },
+  )
 
   test('of odd shapes does no harm', () => {
     const content = [null, 5, {}, { type: 'text' }, { type: 'tool_use', input: 5 }, { type: 'text', text: [] }]
@@ -56,7 +62,10 @@ describe('an event', () => {
   test('that opens, with usage', () => {
     const message = { usage: { input_tokens: 40, output_tokens: 1, service_tier: 'standard' } }
     expect(frameOf({ type: 'message_start', message })).toMatchObject({
-      kind: 'opening', usage: { input: 40, output: 1 }, serviceClass: 'standard', finishes: 0,
+      kind: 'opening',
+      usage: { input: 40, output: 1 },
+      serviceClass: 'standard',
+      finishes: 0,
     })
     expect(frameOf({ type: 'message_start' })).toMatchObject({ kind: 'opening' })
     expect(startOf({ type: 'text', text: '' }).kind).toBe('opening')
@@ -85,7 +94,9 @@ describe('an event', () => {
     const frame = JSON.stringify({ type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage })
     const earlier = { input: 40, cacheWrite1h: 3, output: 1 }
     expect(readFrame(frame, earlier)).toMatchObject({
-      kind: 'content', finishes: 1, usage: { input: 40, cacheWrite1h: 3, output: 9 },
+      kind: 'content',
+      finishes: 1,
+      usage: { input: 40, cacheWrite1h: 3, output: 9 },
     })
     expect(readFrame(frame)).toMatchObject({ finishes: 1, usage: 'nonsense' })
     expect(frameOf({ type: 'message_delta', delta: { stop_reason: null } })).toMatchObject({ finishes: 0 })

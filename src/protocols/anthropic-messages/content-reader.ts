@@ -79,7 +79,9 @@ export class ContentReader {
         return [this.#readResult(block, at)]
       case 'compaction': {
         const text = block.content ?? ''
-        return text === '' ? [] : [{ kind: 'text', text: requireText(block, 'content', at), ...this.#readMark(block, at) }]
+        return text === ''
+          ? []
+          : [{ kind: 'text', text: requireText(block, 'content', at), ...this.#readMark(block, at) }]
       }
       default:
         return this.#readContentPart(block, at)
@@ -92,7 +94,9 @@ export class ContentReader {
       case 'text': {
         const text = requireText(block, 'text', at)
         const citations = readCitations(block.citations, this.unread)
-        return text === '' ? [] : [{ kind: 'text', text, ...(citations && { citations }), ...this.#readMark(block, at) }]
+        return text === ''
+          ? []
+          : [{ kind: 'text', text, ...(citations && { citations }), ...this.#readMark(block, at) }]
       }
       case 'image':
         return [
@@ -118,8 +122,14 @@ export class ContentReader {
   #readDocument(block: Json, at: string): readonly ContentPart[] {
     const name = typeof block.title === 'string' && block.title !== '' ? { name: block.title } : {}
     const { source } = block
-    const buildFile = (from: Source): MediaPart => ({ kind: 'file', source: from, ...name, ...this.#readMark(block, at) })
-    if (!isObject(source) || source.type !== 'content') return [buildFile(readSource(source, `${at}.source`, this.unread))]
+    const buildFile = (from: Source): MediaPart => ({
+      kind: 'file',
+      source: from,
+      ...name,
+      ...this.#readMark(block, at),
+    })
+    if (!isObject(source) || source.type !== 'content')
+      return [buildFile(readSource(source, `${at}.source`, this.unread))]
     const inner = this.#readInner(source.content, `${at}.source.content`)
     const text = inner.flatMap(part => (part.kind === 'text' ? [part.text] : [])).join('\n')
     const images = inner.filter(part => part.kind !== 'text')
@@ -128,7 +138,9 @@ export class ContentReader {
 
   /** No other dialect has search results, so one becomes a text document that begins with its source. */
   #readSearchResult(block: Json, at: string): MediaPart {
-    const texts = this.#readInner(block.content, `${at}.content`).flatMap(part => (part.kind === 'text' ? [part.text] : []))
+    const texts = this.#readInner(block.content, `${at}.content`).flatMap(part =>
+      part.kind === 'text' ? [part.text] : [],
+    )
     const text = `${requireText(block, 'source', at)}\n\n${texts.join('\n')}`
     const name = typeof block.title === 'string' && block.title !== '' ? { name: block.title } : {}
     return { kind: 'file', source: { at: 'text', text, mime: 'text/plain' }, ...name, ...this.#readMark(block, at) }

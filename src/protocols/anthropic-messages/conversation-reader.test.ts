@@ -106,7 +106,8 @@ describe('blocks', () => {
       { type: 'tool_result', tool_use_id: 'x', content: [{ type: 'image', source: png }] },
       [
         {
-          kind: 'result', callId: 'x',
+          kind: 'result',
+          callId: 'x',
           parts: [{ kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } }],
         },
       ],
@@ -116,7 +117,9 @@ describe('blocks', () => {
       { type: 'container_upload', file_id: 'f' },
       [
         {
-          kind: 'native', dialect: 'anthropic-messages', what: 'container_upload',
+          kind: 'native',
+          dialect: 'anthropic-messages',
+          what: 'container_upload',
           value: { type: 'container_upload', file_id: 'f' },
         },
       ],
@@ -182,7 +185,9 @@ describe('settings', () => {
       'both',
       { thinking: { type: 'adaptive' }, output_config: { effort: 'low' } },
       {
-        adaptive: true, effort: 'low', show: 'auto',
+        adaptive: true,
+        effort: 'low',
+        show: 'auto',
       },
     ],
     ['off', { thinking: { type: 'disabled' } }, { effort: 'none' }],
@@ -207,7 +212,10 @@ describe('settings', () => {
   test('for tools', () => {
     const schema = { type: 'object', properties: {} }
     const search = {
-      type: 'web_search_20250305', name: 'web_search', allowed_domains: ['x.org'], max_uses: 2,
+      type: 'web_search_20250305',
+      name: 'web_search',
+      allowed_domains: ['x.org'],
+      max_uses: 2,
       user_location: { type: 'approximate', city: 'Paris', timezone: 'Europe/Paris' },
     }
     const bash = { type: 'bash_20250124', name: 'bash' }
@@ -229,8 +237,15 @@ describe('settings', () => {
     const more = { service_tier: 'standard_only', cache_control: { type: 'ephemeral' }, stream: true }
     const { settings } = read({ ...fields, ...more })
     expect(settings).toEqual({
-      outputTokensMax: 10, temperature: 0, topP: 0.5, topK: 3, stop: ['x'], endUser: 'u', stream: true,
-      serviceClass: 'default', cache: {},
+      outputTokensMax: 10,
+      temperature: 0,
+      topP: 0.5,
+      topK: 3,
+      stop: ['x'],
+      endUser: 'u',
+      stream: true,
+      serviceClass: 'default',
+      cache: {},
     })
     expect(read({ speed: 'fast' }).settings.serviceClass).toBe('fast')
   })
@@ -243,17 +258,36 @@ describe('no silent loss', () => {
   const mark = { type: 'ephemeral' }
   const schema = { type: 'object' }
   const stable: Fields<Create> = {
-    model: 'c/d', max_tokens: 11, messages: [{ role: 'user', content: 'other' }], system: 's', stream: true,
-    cache_control: mark, container: 'c', diagnostics: { previous_message_id: 'm' }, inference_geo: 'us',
-    metadata: { user_id: 'u' }, output_config: { effort: 'low' }, service_tier: 'auto', speed: 'fast',
-    stop_sequences: ['x'], thinking: { type: 'adaptive' }, tool_choice: { type: 'any' },
-    tools: [{ name: 'f', input_schema: schema }], user_profile_id: 'p', workspace_id: 'w',
+    model: 'c/d',
+    max_tokens: 11,
+    messages: [{ role: 'user', content: 'other' }],
+    system: 's',
+    stream: true,
+    cache_control: mark,
+    container: 'c',
+    diagnostics: { previous_message_id: 'm' },
+    inference_geo: 'us',
+    metadata: { user_id: 'u' },
+    output_config: { effort: 'low' },
+    service_tier: 'auto',
+    speed: 'fast',
+    stop_sequences: ['x'],
+    thinking: { type: 'adaptive' },
+    tool_choice: { type: 'any' },
+    tools: [{ name: 'f', input_schema: schema }],
+    user_profile_id: 'p',
+    workspace_id: 'w',
   }
   const beta: Fields<Beta> = {
     ...stable,
-    compaction: { type: 'summarize' }, context_management: { edits: [] }, fallback_credit_token: 't',
-    fallbacks: [], mcp_servers: [{ type: 'url', url: 'u', name: 'n' }], betas: [],
-    output_format: { type: 'json_schema', schema }, thread: { type: 'create' },
+    compaction: { type: 'summarize' },
+    context_management: { edits: [] },
+    fallback_credit_token: 't',
+    fallbacks: [],
+    mcp_servers: [{ type: 'url', url: 'u', name: 'n' }],
+    betas: [],
+    output_format: { type: 'json_schema', schema },
+    thread: { type: 'create' },
   }
   const older = { temperature: 0.5, top_p: 0.5, top_k: 5 }
 
@@ -340,12 +374,44 @@ describe('nonsense is refused', () => {
 
 test('any request is read or refused', () => {
   const keys = [
-    'type', 'text', 'thinking', 'signature', 'data', 'id', 'name', 'input', 'tool_use_id', 'content', 'source',
-    'cache_control', 'citations', 'role', 'effort', 'format', 'schema', 'input_schema', 'budget_tokens',
+    'type',
+    'text',
+    'thinking',
+    'signature',
+    'data',
+    'id',
+    'name',
+    'input',
+    'tool_use_id',
+    'content',
+    'source',
+    'cache_control',
+    'citations',
+    'role',
+    'effort',
+    'format',
+    'schema',
+    'input_schema',
+    'budget_tokens',
   ]
   const words = [
-    'text', 'image', 'document', 'tool_use', 'tool_result', 'thinking', 'redacted_thinking', 'search_result',
-    'base64', 'content', 'user', 'assistant', 'system', 'ephemeral', 'json_schema', 'enabled', 'tool',
+    'text',
+    'image',
+    'document',
+    'tool_use',
+    'tool_result',
+    'thinking',
+    'redacted_thinking',
+    'search_result',
+    'base64',
+    'content',
+    'user',
+    'assistant',
+    'system',
+    'ephemeral',
+    'json_schema',
+    'enabled',
+    'tool',
   ]
   const { tree } = fc.letrec<{ tree: unknown }>(tie => ({
     tree: fc.oneof(

@@ -35,7 +35,8 @@ export function readConversation({ json }: Call): Conversation {
 /** Refuses a call that continues a thread: only the provider that stores the thread has its earlier messages. */
 function refuseThread(json: Json): void {
   const thread = optional(json, 'thread', 'object')
-  if (thread?.type === 'continue') throw invalid('thread', 'can be continued only with a model of the provider that stores it')
+  if (thread?.type === 'continue')
+    throw invalid('thread', 'can be continued only with a model of the provider that stores it')
 }
 
 function readSystem({ system }: Json, content: ContentReader): readonly Turn[] {
@@ -102,7 +103,8 @@ function readReasoning(json: Json, unread: tables.Unread): ReasoningWish | undef
 function readEffort(json: Json): Effort | undefined {
   const effort = isObject(json.output_config) ? (json.output_config.effort ?? undefined) : undefined
   if (effort === undefined) return undefined
-  if (!(efforts as readonly unknown[]).includes(effort)) throw invalid('output_config.effort', `must be one of ${efforts.join(', ')}`)
+  if (!(efforts as readonly unknown[]).includes(effort))
+    throw invalid('output_config.effort', `must be one of ${efforts.join(', ')}`)
   return effort as Effort
 }
 

@@ -69,15 +69,21 @@ describe('tools', () => {
     })
     expect(body.tools).toEqual([
       {
-        name: 'f', description: 'd', input_schema: { type: 'object', properties: {} },
+        name: 'f',
+        description: 'd',
+        input_schema: { type: 'object', properties: {} },
         cache_control: { type: 'ephemeral', ttl: '1h' },
       },
       {
-        name: 'c', description: 'The input must fit this grammar (lark):\nstart: "x"',
+        name: 'c',
+        description: 'The input must fit this grammar (lark):\nstart: "x"',
         input_schema: { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] },
       },
       {
-        type: 'web_search_20250305', name: 'web_search', allowed_domains: ['x.org'], max_uses: 2,
+        type: 'web_search_20250305',
+        name: 'web_search',
+        allowed_domains: ['x.org'],
+        max_uses: 2,
         user_location: { type: 'approximate', city: 'Paris', timezone: 'Europe/Paris' },
       },
     ])
@@ -89,7 +95,8 @@ describe('tools', () => {
     const named = (name: string) => ({ ...f, name })
     const tools = [named('a.b'), named('a_b'), named('a:b'), named('x'.repeat(200))]
     const { body, notes } = write({
-      tools, toolChoice: { mode: 'required', names: ['a:b'] },
+      tools,
+      toolChoice: { mode: 'required', names: ['a:b'] },
       turns: [hi, model(call('1', 'a.b'))],
     })
     const names = (body.tools as { name: string }[]).map(({ name }) => name)
@@ -113,7 +120,8 @@ describe('tools', () => {
       'any, one at a time',
       { toolChoice: { mode: 'required' }, parallelCalls: false },
       {
-        type: 'any', disable_parallel_tool_use: true,
+        type: 'any',
+        disable_parallel_tool_use: true,
       },
     ],
   ])('are chosen: %s', (_name, said, choice) => {
@@ -146,9 +154,11 @@ describe('tools', () => {
     const { body, losses } = write({ tools: [strict] })
     expect(body.tools).toEqual([
       {
-        name: 'f', strict: true,
+        name: 'f',
+        strict: true,
         input_schema: {
-          type: 'object', additionalProperties: false,
+          type: 'object',
+          additionalProperties: false,
           properties: { a: { type: 'integer', description: '{minimum: 1}' } },
         },
       },
@@ -168,7 +178,8 @@ describe('a format', () => {
       format: {
         type: 'json_schema',
         schema: {
-          type: 'object', additionalProperties: false,
+          type: 'object',
+          additionalProperties: false,
           properties: { a: { type: 'string', description: '{maxLength: 3, format: "color"}' } },
         },
       },

@@ -21,7 +21,14 @@ const THINKING_TOP_P_MIN = 0.95
 
 /** The fields that the token-count endpoint accepts; it refuses all others. */
 const COUNT_FIELDS = [
-  'model', 'system', 'messages', 'tools', 'tool_choice', 'thinking', 'output_config', 'cache_control',
+  'model',
+  'system',
+  'messages',
+  'tools',
+  'tool_choice',
+  'thinking',
+  'output_config',
+  'cache_control',
 ] as const
 
 export function writeConversation(conversation: Conversation, target: ConversationTarget): string {
@@ -105,7 +112,8 @@ function writeSampling(settings: Settings, { traits, notes }: ConversationTarget
   const isDefault = temperature === TEMPERATURE_MAX && (thinks || !takesSampling)
   const bounded = temperature === undefined || isDefault ? undefined : Math.min(temperature, TEMPERATURE_MAX)
   addValue('temperature', bounded, takesSampling && !thinks)
-  const takesTopP = takesSampling && sampling.temperature === undefined && (!thinks || (topP ?? 0) >= THINKING_TOP_P_MIN)
+  const takesTopP =
+    takesSampling && sampling.temperature === undefined && (!thinks || (topP ?? 0) >= THINKING_TOP_P_MIN)
   addValue('top_p', topP === 1 && !takesTopP ? undefined : topP, takesTopP)
   addValue('top_k', topK, takesSampling && !thinks)
   return sampling
@@ -120,7 +128,11 @@ function writeSettings(settings: Settings, losses: Losses): Json {
     seed,
     frequency_penalty: frequencyPenalty || undefined,
     presence_penalty: presencePenalty || undefined,
-    logprobs, logit_bias: logitBias, verbosity, metadata, prompt_cache_key: cacheKey,
+    logprobs,
+    logit_bias: logitBias,
+    verbosity,
+    metadata,
+    prompt_cache_key: cacheKey,
   }
   for (const [name, value] of Object.entries(unsupported)) if (value !== undefined) losses.add(name)
   return {

@@ -22,7 +22,11 @@ const TYPE_BY_KIND: Readonly<Record<ErrorKind, string>> = {
 
 /** Error types of an upstream that are passed on, because they are more precise than the kind of the gateway's error. */
 const PASSED_TYPES: readonly unknown[] = [
-  'overloaded_error', 'rate_limit_error', 'timeout_error', 'invalid_request_error', 'request_too_large',
+  'overloaded_error',
+  'rate_limit_error',
+  'timeout_error',
+  'invalid_request_error',
+  'request_too_large',
 ]
 
 /** This dialect's own status for overload. */

@@ -31,7 +31,9 @@ describe('golden', () => {
     lawful(events)
     expect(collectAnswer(events)).toEqual(whole)
     expect(whole).toEqual({
-      id: 'msg_01', model: 'anthropic/claude-x', serviceClass: 'standard',
+      id: 'msg_01',
+      model: 'anthropic/claude-x',
+      serviceClass: 'standard',
       choices: [
         {
           parts: [
@@ -101,8 +103,15 @@ describe("an upstream's stream", () => {
     [
       'P3: with blocks side by side',
       [
-        start, begin(0, use('a')), begin(1, use('b')), grow(1, json('{"b":')), grow(0, json('{"a":1}')),
-        grow(1, json('1}')), stop(1), stop(0), done('tool_use'),
+        start,
+        begin(0, use('a')),
+        begin(1, use('b')),
+        grow(1, json('{"b":')),
+        grow(0, json('{"a":1}')),
+        grow(1, json('1}')),
+        stop(1),
+        stop(0),
+        done('tool_use'),
       ],
       [call('{"a":1}'), call('{"b":1}', 'b')],
       'calls',
@@ -122,8 +131,10 @@ describe("an upstream's stream", () => {
     [
       'P24: with a signature alone, in pieces',
       [
-        start, begin(0, { type: 'thinking', thinking: '', signature: '' }),
-        grow(0, { type: 'signature_delta', signature: 's' }), grow(0, { type: 'signature_delta', signature: 't' }),
+        start,
+        begin(0, { type: 'thinking', thinking: '', signature: '' }),
+        grow(0, { type: 'signature_delta', signature: 's' }),
+        grow(0, { type: 'signature_delta', signature: 't' }),
         stop(0),
       ],
       [{ kind: 'reasoning', text: '', sealed: { origin: 'here', form: 'signature', value: 'st' } }],
@@ -138,12 +149,17 @@ describe("an upstream's stream", () => {
     [
       'with a search',
       [
-        start, begin(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }),
-        grow(0, json('{"query":"x"}')), stop(0), done('pause_turn'),
+        start,
+        begin(0, { type: 'server_tool_use', id: 's', name: 'web_search', input: {} }),
+        grow(0, json('{"query":"x"}')),
+        stop(0),
+        done('pause_turn'),
       ],
       [
         {
-          kind: 'native', dialect: 'anthropic-messages', what: 'server_tool_use',
+          kind: 'native',
+          dialect: 'anthropic-messages',
+          what: 'server_tool_use',
           value: { type: 'server_tool_use', id: 's', name: 'web_search', input: { query: 'x' } },
         },
       ],
@@ -152,7 +168,8 @@ describe("an upstream's stream", () => {
     [
       'with sources',
       [
-        start, grow(0, words('x')),
+        start,
+        grow(0, words('x')),
         grow(0, { type: 'citations_delta', citation: { type: 'x', url: 'u', title: 't', cited_text: 'c' } }),
       ],
       [{ ...said('x'), citations: [{ url: 'u', title: 't', citedText: 'c' }] }],
@@ -197,7 +214,7 @@ describe("an upstream's stream", () => {
     expect(whole.choices).toEqual(streamed.choices)
   })
 
-  test('tool calls have the caller\'s names and kinds again', () => {
+  test("tool calls have the caller's names and kinds again", () => {
     const source = () => sourceOf({ renamed: new Map([['f', 'a.b']]), wrapped: new Set(['f']) })
     const frames = [start, begin(0, use('a')), grow(0, json('{"input":"free ')), grow(0, json('text"}')), stop(0)]
     const part = { kind: 'call', id: 'a', name: 'a.b', arguments: 'free text', custom: true }
@@ -218,20 +235,45 @@ describe("an upstream's stream", () => {
   test('is read, or refused, whatever it is', () => {
     const index = fc.constantFrom<unknown>(0, 1, 2, undefined, 'x')
     const type = fc.constantFrom(
-      'text', 'thinking', 'tool_use', 'redacted_thinking', 'server_tool_use', 'text_delta', 'thinking_delta',
-      'signature_delta', 'input_json_delta', 'citations_delta', 'compaction_delta', 'compaction',
+      'text',
+      'thinking',
+      'tool_use',
+      'redacted_thinking',
+      'server_tool_use',
+      'text_delta',
+      'thinking_delta',
+      'signature_delta',
+      'input_json_delta',
+      'citations_delta',
+      'compaction_delta',
+      'compaction',
     )
     const odd = fc.constantFrom<unknown>('', 'x', '{', '{}', null, 5)
     const value = fc.oneof(odd, fc.dictionary(fc.string(), fc.string()))
     const name = fc.constantFrom(
-      'text', 'thinking', 'signature', 'data', 'name', 'id', 'input', 'partial_json', 'citation', 'content',
+      'text',
+      'thinking',
+      'signature',
+      'data',
+      'name',
+      'id',
+      'input',
+      'partial_json',
+      'citation',
+      'content',
     )
     const inner = fc.tuple(type, fc.dictionary(name, value)).map(([t, fields]) => ({ type: t, ...fields }))
     const frame = fc.record({
       type: fc.constantFrom(
-        'message_start', 'content_block_start', 'content_block_delta', 'content_block_stop', 'message_delta',
+        'message_start',
+        'content_block_start',
+        'content_block_delta',
+        'content_block_stop',
+        'message_delta',
       ),
-      index, content_block: inner, delta: fc.oneof(inner, fc.record({ stop_reason: value })),
+      index,
+      content_block: inner,
+      delta: fc.oneof(inner, fc.record({ stop_reason: value })),
       message: fc.constantFrom({}, { id: 5, usage: {} }, { usage: { input_tokens: 1, output_tokens: 1 } }),
     })
     fc.assert(

@@ -178,7 +178,8 @@ export class MessageEventReader implements EventReader {
     if (block.kind === 'thinking') this.#addText(block, thinking)
     if (typeof signature === 'string') block.signature = signature
     if (block.kind === 'call') this.#openPart(block)
-    if (block.kind === 'text' && Array.isArray(json.citations)) for (const citation of json.citations) this.#addCitation(block, citation)
+    if (block.kind === 'text' && Array.isArray(json.citations))
+      for (const citation of json.citations) this.#addCitation(block, citation)
     return block
   }
 
@@ -190,7 +191,8 @@ export class MessageEventReader implements EventReader {
   }
 
   #readDelta(at: unknown, delta: Json): void {
-    const type = typeof delta.type === 'string' && Object.hasOwn(BLOCK_KINDS_BY_DELTA, delta.type) ? delta.type : undefined
+    const type =
+      typeof delta.type === 'string' && Object.hasOwn(BLOCK_KINDS_BY_DELTA, delta.type) ? delta.type : undefined
     if (type === undefined) return this.#source.notes.losses.add(`answer.delta.${String(delta.type)}`)
     noteLost(delta, deltaTypeFields, { path: 'delta', losses: this.#source.notes.losses })
     let block = this.#openBlocks.get(at)

@@ -142,7 +142,9 @@ export class MessageEventWriter implements EventWriter {
     const message = {
       ...blocks.messageHead(this.#request),
       content: [],
-      stop_reason: null, stop_sequence: null, stop_details: null,
+      stop_reason: null,
+      stop_sequence: null,
+      stop_details: null,
       ...blocks.messageTail,
       usage: writeUsage(this.#usage ?? noUsage, this.#serviceClass, this.#request.losses),
     }
@@ -154,7 +156,13 @@ export class MessageEventWriter implements EventWriter {
     if (event.part === 'call') this.#hasCalls = true
     if (event.part === 'refusal') this.#hasRefusal = true
     const part: OpenPart = {
-      opening: event, held: [], early: [], started: false, closed: false, sealed: findCallState(event), input: '',
+      opening: event,
+      held: [],
+      early: [],
+      started: false,
+      closed: false,
+      sealed: findCallState(event),
+      input: '',
     }
     this.#parts.set(event.index, part)
     this.#writeReady()

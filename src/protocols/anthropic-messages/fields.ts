@@ -4,14 +4,37 @@ import { unreadFields } from '../request/fields.ts'
 import type { Json } from '../request/json-type.ts'
 
 export const requestFields: FieldTable = {
-  model: 'read', max_tokens: 'read', messages: 'read', system: 'read', stream: 'read', stop_sequences: 'read',
-  temperature: 'read', top_p: 'read', top_k: 'read', thinking: 'read', output_config: 'read',
-  tools: 'read', tool_choice: 'read', metadata: 'read', service_tier: 'read', speed: 'read',
-  cache_control: 'read', output_format: 'read', thread: 'read',
+  model: 'read',
+  max_tokens: 'read',
+  messages: 'read',
+  system: 'read',
+  stream: 'read',
+  stop_sequences: 'read',
+  temperature: 'read',
+  top_p: 'read',
+  top_k: 'read',
+  thinking: 'read',
+  output_config: 'read',
+  tools: 'read',
+  tool_choice: 'read',
+  metadata: 'read',
+  service_tier: 'read',
+  speed: 'read',
+  cache_control: 'read',
+  output_format: 'read',
+  thread: 'read',
   // `betas` repeats a header; `fallbacks` is refused unless it is empty.
-  betas: 'moot', fallbacks: 'moot',
-  container: 'lost', diagnostics: 'lost', inference_geo: 'lost', user_profile_id: 'lost', workspace_id: 'lost',
-  compaction: 'lost', context_management: 'lost', fallback_credit_token: 'lost', mcp_servers: 'lost',
+  betas: 'moot',
+  fallbacks: 'moot',
+  container: 'lost',
+  diagnostics: 'lost',
+  inference_geo: 'lost',
+  user_profile_id: 'lost',
+  workspace_id: 'lost',
+  compaction: 'lost',
+  context_management: 'lost',
+  fallback_credit_token: 'lost',
+  mcp_servers: 'lost',
 }
 
 export const outputFields: FieldTable = { effort: 'read', format: 'read', task_budget: 'lost' }
@@ -21,21 +44,40 @@ export const metadataFields: FieldTable = { user_id: 'read' }
 export const choiceFields: FieldTable = { type: 'read', name: 'read', disable_parallel_tool_use: 'read' }
 export const messageFields: FieldTable = { role: 'read', content: 'read' }
 export const sourceFields: FieldTable = {
-  type: 'read', data: 'read', media_type: 'read', url: 'read', file_id: 'read', content: 'read',
+  type: 'read',
+  data: 'read',
+  media_type: 'read',
+  url: 'read',
+  file_id: 'read',
+  content: 'read',
 }
 export const cacheFields: FieldTable = { type: 'read', ttl: 'read' }
 
 export const toolFields: FieldTable = {
-  name: 'read', type: 'read', description: 'read', input_schema: 'read', strict: 'read', cache_control: 'read',
+  name: 'read',
+  type: 'read',
+  description: 'read',
+  input_schema: 'read',
+  strict: 'read',
+  cache_control: 'read',
   // Changes only how arguments are streamed.
   eager_input_streaming: 'moot',
-  defer_loading: 'lost', input_examples: 'lost', allowed_callers: 'lost',
+  defer_loading: 'lost',
+  input_examples: 'lost',
+  allowed_callers: 'lost',
 }
 
 export const searchFields: FieldTable = {
-  name: 'read', type: 'read', allowed_domains: 'read', max_uses: 'read', user_location: 'read',
+  name: 'read',
+  type: 'read',
+  allowed_domains: 'read',
+  max_uses: 'read',
+  user_location: 'read',
   cache_control: 'read',
-  blocked_domains: 'lost', defer_loading: 'lost', strict: 'lost', allowed_callers: 'lost',
+  blocked_domains: 'lost',
+  defer_loading: 'lost',
+  strict: 'lost',
+  allowed_callers: 'lost',
   response_inclusion: 'lost',
 }
 
@@ -46,26 +88,47 @@ export const blockFields: Readonly<Record<string, FieldTable>> = {
   text: { type: 'read', text: 'read', cache_control: 'read', citations: 'read' },
   image: { type: 'read', source: 'read', cache_control: 'read', transformations: 'lost' },
   document: {
-    type: 'read', source: 'read', title: 'read', cache_control: 'read',
-    context: 'lost', citations: 'lost',
+    type: 'read',
+    source: 'read',
+    title: 'read',
+    cache_control: 'read',
+    context: 'lost',
+    citations: 'lost',
   },
   search_result: {
-    type: 'read', content: 'read', source: 'read', title: 'read', cache_control: 'read',
+    type: 'read',
+    content: 'read',
+    source: 'read',
+    title: 'read',
+    cache_control: 'read',
     citations: 'lost',
   },
   thinking: { type: 'read', thinking: 'read', signature: 'read' },
   redacted_thinking: { type: 'read', data: 'read' },
   tool_use: {
-    type: 'read', id: 'read', name: 'read', input: 'read', cache_control: 'read', caller: 'read',
+    type: 'read',
+    id: 'read',
+    name: 'read',
+    input: 'read',
+    cache_control: 'read',
+    caller: 'read',
     toolset_name: 'lost',
   },
   tool_result: {
-    type: 'read', tool_use_id: 'read', content: 'read', is_error: 'read', cache_control: 'read',
+    type: 'read',
+    tool_use_id: 'read',
+    content: 'read',
+    is_error: 'read',
+    cache_control: 'read',
     toolset_name: 'lost',
   },
   compaction: {
-    type: 'read', content: 'read', cache_control: 'read',
-    encrypted_content: 'lost', signature: 'lost', tool_changes: 'lost',
+    type: 'read',
+    content: 'read',
+    cache_control: 'read',
+    encrypted_content: 'lost',
+    signature: 'lost',
+    tool_changes: 'lost',
   },
 }
 

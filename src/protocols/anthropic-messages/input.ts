@@ -36,8 +36,17 @@ const PART_BYTES = 4_000
 
 /** Blocks whose bytes bound their tokens; what is encrypted is longer than what it hides. */
 const TEXT_BLOCKS: readonly unknown[] = [
-  'text', 'thinking', 'redacted_thinking', 'tool_use', 'server_tool_use', 'search_result', 'compaction',
-  'mcp_tool_use', 'mcp_tool_listing', 'tool_reference', 'fallback',
+  'text',
+  'thinking',
+  'redacted_thinking',
+  'tool_use',
+  'server_tool_use',
+  'search_result',
+  'compaction',
+  'mcp_tool_use',
+  'mcp_tool_listing',
+  'tool_reference',
+  'fallback',
 ]
 
 /** Blocks that hold blocks. */
@@ -46,7 +55,12 @@ const HOLDING_DEPTH_MAX = 4
 
 /** Tools that the caller runs, though the provider has words of its own for them. */
 const CALLERS_TOOLS: ReadonlySet<string> = new Set([
-  'bash', 'text_editor', 'computer', 'memory', 'browser_toolset', 'computer_toolset',
+  'bash',
+  'text_editor',
+  'computer',
+  'memory',
+  'browser_toolset',
+  'computer_toolset',
 ])
 
 const READ: FieldsRead = {

@@ -24,8 +24,14 @@ function checkReads(kind: 'image' | 'file', { reads }: Traits): void {
   if (reads !== undefined && !reads.includes(kind)) throw unreadableMedia(kind)
 }
 
-const unreadableMedia = (kind: string) => invalid('messages', `have ${MEDIA_NAMES[kind] ?? kind}, which this model does not read`)
-const MEDIA_NAMES: Readonly<Record<string, string>> = { image: 'an image', file: 'a file', audio: 'sound', video: 'a video' }
+const unreadableMedia = (kind: string) =>
+  invalid('messages', `have ${MEDIA_NAMES[kind] ?? kind}, which this model does not read`)
+const MEDIA_NAMES: Readonly<Record<string, string>> = {
+  image: 'an image',
+  file: 'a file',
+  audio: 'sound',
+  video: 'a video',
+}
 
 /** Replaces a URL by its content if the gateway has fetched it for this upstream. */
 function findSource(source: Source, { media }: ConversationTarget): Source {

@@ -23,9 +23,17 @@ describe('a request', () => {
   test('is read as far as the gateway needs it', () => {
     const { body, fields: _fields, json, ...call } = read({ stream: true, metadata: { user_id: 'u' } })
     expect(call).toEqual({
-      dialect: 'anthropic-messages', model: 'a/b', stream: true, wantsUsage: true, choices: 1,
-      outputTokensMax: 10, textOnly: true, searchesMax: 0, endUser: 'u',
-      bodyBytes: body.length, inputBytes: body.length,
+      dialect: 'anthropic-messages',
+      model: 'a/b',
+      stream: true,
+      wantsUsage: true,
+      choices: 1,
+      outputTokensMax: 10,
+      textOnly: true,
+      searchesMax: 0,
+      endUser: 'u',
+      bodyBytes: body.length,
+      inputBytes: body.length,
     })
     expect(json.max_tokens).toBe(10)
   })
@@ -188,7 +196,9 @@ describe('for an upstream of the same dialect', () => {
     ]
     const body = JSON.stringify({ ...base, top_k: 5, messages })
     expect(JSON.parse(written(body))).toEqual({
-      ...base, model: 'b', top_k: 5,
+      ...base,
+      model: 'b',
+      top_k: 5,
       messages: [
         {
           role: 'assistant',

@@ -31,7 +31,14 @@ const REFUSED_FIELDS = [...otherModels, 'plugins'] as const
  * upstream the other.
  */
 export const readFields: readonly string[] = [
-  'model', 'messages', 'stream', 'max_tokens', 'thinking', 'service_tier', 'speed', 'inference_geo',
+  'model',
+  'messages',
+  'stream',
+  'max_tokens',
+  'thinking',
+  'service_tier',
+  'speed',
+  'inference_geo',
   ...REFUSED_FIELDS,
   ...fetchingFields,
 ]

@@ -4,12 +4,33 @@ import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 
 const UNSUPPORTED_FIELDS = [
-  'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf', 'minLength', 'maxLength', 'pattern',
-  'minItems', 'maxItems', 'uniqueItems', 'minProperties', 'maxProperties', 'not',
+  'minimum',
+  'maximum',
+  'exclusiveMinimum',
+  'exclusiveMaximum',
+  'multipleOf',
+  'minLength',
+  'maxLength',
+  'pattern',
+  'minItems',
+  'maxItems',
+  'uniqueItems',
+  'minProperties',
+  'maxProperties',
+  'not',
 ] as const
 
 const SUPPORTED_FORMATS: readonly unknown[] = [
-  'date-time', 'time', 'date', 'duration', 'email', 'hostname', 'uri', 'ipv4', 'ipv6', 'uuid',
+  'date-time',
+  'time',
+  'date',
+  'duration',
+  'email',
+  'hostname',
+  'uri',
+  'ipv4',
+  'ipv6',
+  'uuid',
 ]
 
 /** Fields that hold one schema. */
@@ -35,14 +56,19 @@ export function heldSchema(schema: Json): HeldSchema {
     const converted: Record<string, unknown> = { ...value }
     const words: string[] = []
     for (const field of UNSUPPORTED_FIELDS) moveToWords(converted, field, words)
-    if (converted.format !== undefined && !SUPPORTED_FORMATS.includes(converted.format)) moveToWords(converted, 'format', words)
-    if (words.length > 0) converted.description = [value.description, `{${words.join(', ')}}`].filter(Boolean).join('\n')
+    if (converted.format !== undefined && !SUPPORTED_FORMATS.includes(converted.format))
+      moveToWords(converted, 'format', words)
+    if (words.length > 0)
+      converted.description = [value.description, `{${words.join(', ')}}`].filter(Boolean).join('\n')
     weaker ||= words.length > 0
-    for (const name of SCHEMA_FIELDS) if (isObject(converted[name])) converted[name] = convert(converted[name], depth + 1)
+    for (const name of SCHEMA_FIELDS)
+      if (isObject(converted[name])) converted[name] = convert(converted[name], depth + 1)
     for (const name of SCHEMA_LIST_FIELDS) {
-      if (Array.isArray(converted[name])) converted[name] = converted[name].map((inner: unknown) => convert(inner, depth + 1))
+      if (Array.isArray(converted[name]))
+        converted[name] = converted[name].map((inner: unknown) => convert(inner, depth + 1))
     }
-    for (const name of SCHEMA_MAP_FIELDS) if (isObject(converted[name])) converted[name] = convertMap(converted[name], depth + 1)
+    for (const name of SCHEMA_MAP_FIELDS)
+      if (isObject(converted[name])) converted[name] = convertMap(converted[name], depth + 1)
     const isClosable = converted.type === 'object' || converted.properties !== undefined
     if (isClosable && converted.additionalProperties !== false) converted.additionalProperties = false
     return converted

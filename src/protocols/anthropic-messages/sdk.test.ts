@@ -49,7 +49,13 @@ function interleaved(answer: Answer): readonly AnswerEvent[] {
 }
 
 const askOf = (model: string): AnswerAsk => ({
-  requestId: 'req_1', model, createdS: 1, wantsUsage: true, choices: 1, json: {}, losses: new Losses(),
+  requestId: 'req_1',
+  model,
+  createdS: 1,
+  wantsUsage: true,
+  choices: 1,
+  json: {},
+  losses: new Losses(),
 })
 
 interface Spoken {
@@ -197,7 +203,11 @@ describe('AI SDK', () => {
   const end: Answer = { choices: [{ parts: [{ kind: 'text', text: 'Done' }], finish: 'stop' }], usage }
   const ask = (fetch: typeof globalThis.fetch) => ({
     model: createAnthropic({ apiKey: 'wk-x', baseURL: 'http://weir.test/v1', fetch })('a/b'),
-    prompt: 'hi', tools, stopWhen: stepCountIs(2), maxRetries: 0, maxOutputTokens: 4096,
+    prompt: 'hi',
+    tools,
+    stopWhen: stepCountIs(2),
+    maxRetries: 0,
+    maxOutputTokens: 4096,
   })
 
   const check = (said: readonly Conversation[]): void => {

@@ -35,7 +35,8 @@ export class ToolNames {
   /** Takes all names of the request at once, so that no replacement takes a valid name. */
   constructor(notes: TranslationNotes, names: readonly string[]) {
     this.#notes = notes
-    for (const name of new Set(names)) if (cleanName(name) === name) this.#written.set(name, this.#uniqueNames.take(name))
+    for (const name of new Set(names))
+      if (cleanName(name) === name) this.#written.set(name, this.#uniqueNames.take(name))
   }
 
   write(name: string): string {

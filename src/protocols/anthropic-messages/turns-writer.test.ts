@@ -129,7 +129,9 @@ describe('P26: tool results', () => {
     const mark = { cache_control: { type: 'ephemeral', ttl: '1h' } }
     const [inside] = write({ turns }).body.messages[2]!.content as Json[]
     expect(inside).toEqual({
-      type: 'tool_result', tool_use_id: 'a', ...mark,
+      type: 'tool_result',
+      tool_use_id: 'a',
+      ...mark,
       content: [
         { type: 'text', text: 'x' },
         { type: 'image', source },
@@ -197,7 +199,8 @@ describe('media', () => {
 
 describe('reasoning state', () => {
   const thought = (form: 'signature' | 'redacted' | 'encrypted', origin?: string): Part => ({
-    kind: 'reasoning', text: form === 'signature' ? 't' : '',
+    kind: 'reasoning',
+    text: form === 'signature' ? 't' : '',
     sealed: { form, value: 'v', ...(origin !== undefined && { origin }) },
   })
 

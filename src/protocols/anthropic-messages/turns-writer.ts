@@ -75,7 +75,9 @@ class TurnsWriter {
     if (role === 'system' || role === 'developer') {
       // Only some models take system messages in the middle of a conversation, so it becomes a text of the user: its
       // position matters more than its role.
-      this.#userBlocks.push(...this.system(parts).map(block => ({ ...block, text: `<system>\n${block.text}\n</system>` })))
+      this.#userBlocks.push(
+        ...this.system(parts).map(block => ({ ...block, text: `<system>\n${block.text}\n</system>` })),
+      )
       return
     }
     for (const part of parts) {
@@ -106,7 +108,9 @@ class TurnsWriter {
   /** Writes the results of the last calls and the user's blocks as one message. */
   #endUserMessage(): void {
     const results = this.#calls.map((id): Json => {
-      return this.#results.get(id) ?? { type: 'tool_result', tool_use_id: id, content: MISSING_RESULT_TEXT, is_error: true }
+      return (
+        this.#results.get(id) ?? { type: 'tool_result', tool_use_id: id, content: MISSING_RESULT_TEXT, is_error: true }
+      )
     })
     const content = [...results, ...this.#userBlocks]
     const last = this.#messages.at(-1)

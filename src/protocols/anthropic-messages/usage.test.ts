@@ -27,7 +27,10 @@ describe('a report', () => {
       'with writes told in parts alone',
       { ...plain, cache_creation: hour },
       {
-        input: 40, cacheWrite: 3, cacheWrite1h: 7, output: 30,
+        input: 40,
+        cacheWrite: 3,
+        cacheWrite1h: 7,
+        output: 30,
       },
     ],
     [
@@ -39,21 +42,26 @@ describe('a report', () => {
       'with thoughts inside its output',
       { ...plain, output_tokens_details: { thinking_tokens: 12 } },
       {
-        input: 40, output: 18, reasoning: 12,
+        input: 40,
+        output: 18,
+        reasoning: 12,
       },
     ],
     [
       'with searches',
       { ...plain, server_tool_use: { web_search_requests: 2, web_fetch_requests: 1 } },
       {
-        input: 40, output: 30, searches: 2,
+        input: 40,
+        output: 30,
+        searches: 2,
       },
     ],
     [
       'of nulls',
       { ...plain, cache_read_input_tokens: null, cache_creation: null, server_tool_use: null },
       {
-        input: 40, output: 30,
+        input: 40,
+        output: 30,
       },
     ],
     [

@@ -66,7 +66,10 @@ function readCacheWrites(report: Json, earlier?: Usage): Pick<Buckets, 'cacheWri
     const hour = before1h === 0 ? 0 : before === 0 ? all : Math.min(before1h, all)
     return { cacheWrite: all - hour, cacheWrite1h: hour }
   }
-  const [fiveMinutes, hour] = [readCount(writesByDuration.ephemeral_5m_input_tokens), readCount(writesByDuration.ephemeral_1h_input_tokens)]
+  const [fiveMinutes, hour] = [
+    readCount(writesByDuration.ephemeral_5m_input_tokens),
+    readCount(writesByDuration.ephemeral_1h_input_tokens),
+  ]
   // A total that is less than the sum of its parts is incomplete.
   const all = Math.max(readCount(total, fiveMinutes + hour), fiveMinutes + hour)
   return { cacheWrite: all - hour, cacheWrite1h: hour }
@@ -111,7 +114,9 @@ const SERVED_TIERS: readonly string[] = ['standard', 'priority', 'batch']
 
 /** In this dialect `fast` is a speed and not a service tier. */
 export const tierOf = (serviceClass: string | undefined, losses: Losses): string | null =>
-  serviceClass === undefined || serviceClass === 'fast' ? null : (servedTier(serviceClass, SERVED_TIERS, losses) ?? null)
+  serviceClass === undefined || serviceClass === 'fast'
+    ? null
+    : (servedTier(serviceClass, SERVED_TIERS, losses) ?? null)
 
 /** Writes the usage of a whole message. */
 export function writeUsage(usage: Usage, serviceClass: string | undefined, losses: Losses): Json {

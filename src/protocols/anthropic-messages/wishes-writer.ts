@@ -19,7 +19,12 @@ const BUDGET_MIN = 1_024
 
 /** The thinking budget for each effort, as a share of the cap on output. */
 const BUDGET_SHARE_BY_EFFORT: Readonly<Record<Exclude<Effort, 'none'>, number>> = {
-  minimal: 0.02, low: 0.1, medium: 0.3, high: 0.6, xhigh: 0.9, max: 0.95,
+  minimal: 0.02,
+  low: 0.1,
+  medium: 0.3,
+  high: 0.6,
+  xhigh: 0.9,
+  max: 0.95,
 }
 
 export interface ThinkingAsk {
@@ -40,7 +45,9 @@ export function writeThinking(options: ThinkingAsk, traits: Traits, losses: Loss
     losses.add('reasoning')
     return {}
   }
-  return usesBudget(reasoning, traits) ? writeBudget(options, reasoning, traits, losses) : writeAdaptive(reasoning, traits)
+  return usesBudget(reasoning, traits)
+    ? writeBudget(options, reasoning, traits, losses)
+    : writeAdaptive(reasoning, traits)
 }
 
 function disableThinking(traits: Traits, losses: Losses): Thinking {
@@ -66,7 +73,9 @@ function writeBudget(options: ThinkingAsk, reasoning: ReasoningWish, traits: Tra
     losses.add('reasoning')
     return {}
   }
-  return { thinking: { type: 'enabled', budget_tokens: Math.max(min, Math.min(requested, max)), ...writeDisplay(reasoning) } }
+  return {
+    thinking: { type: 'enabled', budget_tokens: Math.max(min, Math.min(requested, max)), ...writeDisplay(reasoning) },
+  }
 }
 
 function writeAdaptive(reasoning: ReasoningWish, traits: Traits): Thinking {
@@ -87,7 +96,9 @@ function effortForBudget(budget: number | undefined): Effort | undefined {
 /** The nearest effort that the model supports, preferably a lower one. */
 function nearestEffort(effort: Effort | undefined, { efforts: modelEfforts }: Traits): Effort | undefined {
   if (effort === undefined) return undefined
-  const supported = efforts.filter(name => name !== 'none' && name !== 'minimal' && (modelEfforts?.includes(name) ?? true))
+  const supported = efforts.filter(
+    name => name !== 'none' && name !== 'minimal' && (modelEfforts?.includes(name) ?? true),
+  )
   return supported.findLast(name => efforts.indexOf(name) <= efforts.indexOf(effort)) ?? supported[0]
 }
 
@@ -114,5 +125,7 @@ export function formatWay(conversation: Conversation, { traits, notes }: Convers
 
 function writeFormatInstructions(format: OutputFormat): string {
   const jsonOnly = 'Answer with JSON and nothing else: no words around it, no code fence.'
-  return format.kind === 'json' ? jsonOnly : `${jsonOnly} It must fit this JSON Schema:\n${JSON.stringify(format.schema)}`
+  return format.kind === 'json'
+    ? jsonOnly
+    : `${jsonOnly} It must fit this JSON Schema:\n${JSON.stringify(format.schema)}`
 }

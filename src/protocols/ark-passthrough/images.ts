@@ -18,9 +18,7 @@ const IMAGE_TOKENS_GUESS = 4_096
 /** How many searches the hold assumes at most for one call. */
 const SEARCHES_MAX = 10
 
-const uniqueFields = [
-  'prompt', 'stream', 'tools', 'sequential_image_generation', 'sequential_image_generation_options',
-]
+const uniqueFields = ['prompt', 'stream', 'tools', 'sequential_image_generation', 'sequential_image_generation_options']
 
 export const images: Protocol = {
   name: 'ark-images',

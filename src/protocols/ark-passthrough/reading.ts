@@ -50,7 +50,9 @@ export const multimodalEmbeddings: Protocol = {
 
 function measureInput(input: readonly unknown[], { bodyBytes }: Call): Pick<Call, 'textOnly' | 'inputBytes'> {
   const mediaParts = input.filter(part => !isObject(part) || part.type !== 'text').length
-  return mediaParts === 0 ? { textOnly: true, inputBytes: bodyBytes } : { textOnly: false, inputBytes: mediaParts * BYTES_PER_MEDIA_PART }
+  return mediaParts === 0
+    ? { textOnly: true, inputBytes: bodyBytes }
+    : { textOnly: false, inputBytes: mediaParts * BYTES_PER_MEDIA_PART }
 }
 
 /** Counts tokens. Its calls cost nothing. */

@@ -136,7 +136,10 @@ function checkSpelling(part: Json, index: number): void {
     const count = Object.hasOwn(part, field) ? 1 : 0
     if (valuesOf(part, field).length === count) continue
     const path = `content[${index}].${field}`
-    throw new Refusal('field_duplicate', path, { param: path, hint: `"${path}" may occur only once, and only in this spelling.` })
+    throw new Refusal('field_duplicate', path, {
+      param: path,
+      hint: `"${path}" may occur only once, and only in this spelling.`,
+    })
   }
 }
 
@@ -208,7 +211,8 @@ function readVideoUsage(report: unknown, seconds: number | undefined): UsageRepo
   if (output === undefined || total === undefined || searches === undefined || total < output) return 'nonsense'
   if (total === 0 && searches === 0) return undefined
   return {
-    input: total - output, output,
+    input: total - output,
+    output,
     ...(searches > 0 && { searches }),
     ...(seconds !== undefined && { seconds }),
   }

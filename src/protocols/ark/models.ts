@@ -47,7 +47,11 @@ const OTHER_KIND: ModelKind = { domain: 'Other', task: 'Other', writes: 'text' }
 function findKind({ sideOnly, traits }: ListedModel): ModelKind {
   if (sideOnly === undefined) {
     const readsPictures = traits?.reads?.some(kind => kind === 'image' || kind === 'video') ?? false
-    return { domain: readsPictures ? 'VLM' : 'LLM', task: readsPictures ? 'VisualQuestionAnswering' : 'TextGeneration', writes: 'text' }
+    return {
+      domain: readsPictures ? 'VLM' : 'LLM',
+      task: readsPictures ? 'VisualQuestionAnswering' : 'TextGeneration',
+      writes: 'text',
+    }
   }
   return KINDS_BY_DIALECT.find(([word]) => sideOnly.some(dialect => dialect.includes(word)))?.[1] ?? OTHER_KIND
 }

@@ -9,7 +9,9 @@ import { asList } from './input.ts'
 const cacheName = (json: Json): unknown => json.cachedContent ?? json.cached_content
 
 export function begins(json: Json): string {
-  const firstUserContent = asList(json.contents).find(content => isObject(content) && (content.role === undefined || content.role === 'user'))
+  const firstUserContent = asList(json.contents).find(
+    content => isObject(content) && (content.role === undefined || content.role === 'user'),
+  )
   return beginningText({
     key: cacheName(json),
     tools: asList(json.tools).flatMap(listToolNames),

@@ -99,12 +99,16 @@ interface InputRequest {
 
 /** Other dialects have one set of options for all inputs, so the requests of a batch must have the same options. */
 function readAsk(requests: readonly Json[], isBatch: boolean): VectorAsk {
-  const inputs = requests.map((request, index) => readInput(request, isBatch ? `requests[${index}].content` : 'content'))
+  const inputs = requests.map((request, index) =>
+    readInput(request, isBatch ? `requests[${index}].content` : 'content'),
+  )
   const { dimensions, taskType } = inputs[0]!
   if (inputs.some(input => input.dimensions !== dimensions || input.taskType !== taskType)) {
     throw invalid('requests', 'must have the same options: only their content may differ')
   }
-  const unread = new Set(requests.flatMap(request => Object.keys(request).filter(field => !TRANSLATED_FIELDS.includes(field))))
+  const unread = new Set(
+    requests.flatMap(request => Object.keys(request).filter(field => !TRANSLATED_FIELDS.includes(field))),
+  )
   return {
     inputs: inputs.map(input => input.text),
     ...(dimensions !== undefined && { dimensions }),

@@ -13,7 +13,9 @@ const WEB_URL = /^https?:\/\//i
 
 /** Whether the gateway must fetch a URL and send its content: Google fetches only its own files and YouTube videos. */
 export function needsInline(source: Source): boolean {
-  return source.at === 'url' && WEB_URL.test(source.url) && !GOOGLE_FILE.test(source.url) && !YOUTUBE_URL.test(source.url)
+  return (
+    source.at === 'url' && WEB_URL.test(source.url) && !GOOGLE_FILE.test(source.url) && !YOUTUBE_URL.test(source.url)
+  )
 }
 
 function kindOfMime(mime: string | undefined): MediaPart['kind'] {
@@ -60,6 +62,7 @@ export function writeMedia(part: MediaPart, target: Pick<ConversationTarget, 'me
     if (found === undefined) throw new Refusal('media_unreachable', kind, { param: kind })
     return { inlineData: { mimeType: found.mime, data: found.base64 } }
   }
-  if (!GOOGLE_FILE.test(address) && !YOUTUBE_URL.test(address)) throw invalid(kind, 'is a file of another provider: send its content instead')
+  if (!GOOGLE_FILE.test(address) && !YOUTUBE_URL.test(address))
+    throw invalid(kind, 'is a file of another provider: send its content instead')
   return { fileData: { fileUri: address, ...(source.mime !== undefined && { mimeType: source.mime }) } }
 }

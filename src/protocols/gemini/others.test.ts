@@ -48,8 +48,14 @@ describe('P23: a token count covers the whole request', () => {
       unread: [],
     }
     const target: ConversationTarget = {
-      model: 'up', traits: {}, outputTokensMax: undefined, cap: undefined,
-      askUsage: true, origin: 'o', media: new Map(), notes: { losses: new Losses(), renamed: new Map() },
+      model: 'up',
+      traits: {},
+      outputTokensMax: undefined,
+      cap: undefined,
+      askUsage: true,
+      origin: 'o',
+      media: new Map(),
+      notes: { losses: new Losses(), renamed: new Map() },
       capField: 'max_tokens',
     }
     expect(JSON.parse(writeCountConversation(asked, target))).toEqual({
@@ -77,7 +83,10 @@ describe('embeddings', () => {
   test('one, and a batch', () => {
     const wish = { taskType: 'RETRIEVAL_QUERY', output_dimensionality: 8, title: 't' }
     expect(read('embedContent', one(wish))).toEqual({
-      inputs: ['x\ny'], dimensions: 8, taskType: 'RETRIEVAL_QUERY', unread: ['title'],
+      inputs: ['x\ny'],
+      dimensions: 8,
+      taskType: 'RETRIEVAL_QUERY',
+      unread: ['title'],
     })
     const batch = { requests: [one(), one()] }
     expect(read('batchEmbedContents', batch)).toEqual({ inputs: ['x\ny', 'x\ny'], unread: [] })
@@ -141,8 +150,12 @@ test('models', () => {
   const limits = { contextTokens: 10, outputTokensMax: 5 }
   const model = { id: 'a/b', name: 'B', provider: 'a', ...limits, traits: { thinking: 'none' } } as const
   const listed = {
-    name: 'models/a/b', version: '001', displayName: 'B', inputTokenLimit: 10,
-    outputTokenLimit: 5, thinking: false,
+    name: 'models/a/b',
+    version: '001',
+    displayName: 'B',
+    inputTokenLimit: 10,
+    outputTokenLimit: 5,
+    thinking: false,
     supportedGenerationMethods: ['generateContent', 'streamGenerateContent', 'countTokens'],
   }
   expect(JSON.parse(writeModel(model))).toEqual(listed)

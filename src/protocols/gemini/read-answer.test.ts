@@ -51,7 +51,10 @@ describe('the golden answer', () => {
           { kind: 'reasoning', text: 'Let me think.', sealed: { origin: 'here', form: 'shown', value: '' } },
           { kind: 'text', text: 'Hello world' },
           {
-            kind: 'call', id: 'fc1', name: 'get_weather', arguments: '{"city":"Paris"}',
+            kind: 'call',
+            id: 'fc1',
+            name: 'get_weather',
+            arguments: '{"city":"Paris"}',
             sealed: { origin: 'here', form: 'thought', value: 'AbCd' },
           },
         ],
@@ -123,7 +126,8 @@ describe('a plain answer', () => {
 describe('a frame', () => {
   test('counts output by the kind of its characters', () => {
     expect(readFrame(JSON.stringify(chunk([{ text: '江河' }, { thought: true, text: '水' }])))).toMatchObject({
-      outputBytes: 12, thoughtBytes: 4,
+      outputBytes: 12,
+      thoughtBytes: 4,
     })
     const functionCall = { name: 'flow', args: { to: '江' } }
     expect(readFrame(JSON.stringify(chunk([{ functionCall }]))).outputBytes).toBe(4 + textBytes('{"to":"江"}'))
@@ -236,7 +240,7 @@ describe('events', () => {
     })
   })
 
-  test("log probabilities, images, and parts that only Google has", () => {
+  test('log probabilities, images, and parts that only Google has', () => {
     const logprobsResult = {
       chosenCandidates: [{ token: 'x', logProbability: -1 }, { token: 'y' }],
       topCandidates: [{ candidates: [{ token: 'x', logProbability: -1 }] }],
@@ -258,10 +262,28 @@ describe('events', () => {
   test('any JSON becomes valid events or a refusal', () => {
     const words = [
       ...Object.keys(partTable),
-      'candidates', 'content', 'parts', 'index', 'finishReason', 'usageMetadata', 'name', 'args',
+      'candidates',
+      'content',
+      'parts',
+      'index',
+      'finishReason',
+      'usageMetadata',
+      'name',
+      'args',
       'groundingMetadata',
-      'groundingChunks', 'groundingSupports', 'segment', 'groundingChunkIndices', 'web', 'uri', 'promptFeedback',
-      'logprobsResult', 'chosenCandidates', 'citationMetadata', 'citations', 'responseId', 'blockReason',
+      'groundingChunks',
+      'groundingSupports',
+      'segment',
+      'groundingChunkIndices',
+      'web',
+      'uri',
+      'promptFeedback',
+      'logprobsResult',
+      'chosenCandidates',
+      'citationMetadata',
+      'citations',
+      'responseId',
+      'blockReason',
     ]
     const { tree } = fc.letrec(tie => ({
       tree: fc.oneof({ maxDepth: 6 }, fc.jsonValue(), tie('object'), fc.array(tie('tree'), { maxLength: 3 })),

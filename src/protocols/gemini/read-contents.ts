@@ -66,7 +66,9 @@ export class ContentsReader {
 
   readContents(contents: readonly unknown[]): readonly Turn[] {
     for (const content of contents) if (isObject(content)) this.#noteIds(content)
-    const turns = mergeModelTurns(contents.flatMap((content, index) => this.#readContent(content, `contents[${index}]`)))
+    const turns = mergeModelTurns(
+      contents.flatMap((content, index) => this.#readContent(content, `contents[${index}]`)),
+    )
     return turns.map(turn =>
       turn.role === 'assistant' ? { ...turn, parts: withThoughts(turn.parts, this.#recall) } : turn,
     )
@@ -151,7 +153,9 @@ export class ContentsReader {
     const innerParts = asList(result.parts).flatMap((inner, index) =>
       this.#readPart(inner, `${path}.functionResponse.parts[${index}]`),
     )
-    const media = innerParts.filter((inner): inner is MediaPart | TextPart => inner.kind === 'text' || 'source' in inner)
+    const media = innerParts.filter(
+      (inner): inner is MediaPart | TextPart => inner.kind === 'text' || 'source' in inner,
+    )
     const parts = text === '' && media.length > 0 ? media : [{ kind: 'text', text } as const, ...media]
     return { kind: 'result', callId, name, parts, ...(failed && { failed }) }
   }

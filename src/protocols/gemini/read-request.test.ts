@@ -179,7 +179,7 @@ describe('tools', () => {
     expect(JSON.stringify(tool)).toContain('{"type":{"type":"integer"')
   })
 
-  test("JSON Schema is kept, a search is read, and tools that only Google has are native", () => {
+  test('JSON Schema is kept, a search is read, and tools that only Google has are native', () => {
     const schema = { type: 'object', properties: { snake_case: { const: 1 } } }
     const { tools } = read({
       tools: [
@@ -218,15 +218,34 @@ describe('settings', () => {
   test('all of them', () => {
     const { settings } = read({
       generationConfig: {
-        temperature: 0.5, topP: 0.9, top_k: 40, candidateCount: 2, maxOutputTokens: 100, seed: 7,
-        stopSequences: ['x'], presencePenalty: 0.1, frequencyPenalty: 0.2, responseLogprobs: true, logprobs: 3,
+        temperature: 0.5,
+        topP: 0.9,
+        top_k: 40,
+        candidateCount: 2,
+        maxOutputTokens: 100,
+        seed: 7,
+        stopSequences: ['x'],
+        presencePenalty: 0.1,
+        frequencyPenalty: 0.2,
+        responseLogprobs: true,
+        logprobs: 3,
       },
       serviceTier: 'standard',
       labels: { a: 'b' },
     })
     expect(settings).toEqual({
-      temperature: 0.5, topP: 0.9, topK: 40, choices: 2, outputTokensMax: 100, seed: 7, stop: ['x'],
-      presencePenalty: 0.1, frequencyPenalty: 0.2, logprobs: 3, serviceClass: 'default', metadata: { a: 'b' },
+      temperature: 0.5,
+      topP: 0.9,
+      topK: 40,
+      choices: 2,
+      outputTokensMax: 100,
+      seed: 7,
+      stop: ['x'],
+      presencePenalty: 0.1,
+      frequencyPenalty: 0.2,
+      logprobs: 3,
+      serviceClass: 'default',
+      metadata: { a: 'b' },
       stream: false,
     })
   })

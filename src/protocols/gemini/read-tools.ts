@@ -60,7 +60,8 @@ export function readToolChoice(toolConfig: unknown, unread: Set<string>): ToolCh
 function readMode(calling: Json, path: string, unread: Set<string>): ToolChoice | undefined {
   const mode = optional(calling, 'mode', 'word')?.toUpperCase()
   const names = optional(calling, 'allowedFunctionNames', 'list') ?? []
-  if (names.some(name => typeof name !== 'string')) throw invalid(`${path}.allowedFunctionNames`, 'must be a list of function names')
+  if (names.some(name => typeof name !== 'string'))
+    throw invalid(`${path}.allowedFunctionNames`, 'must be a list of function names')
   const only = names.length === 0 ? {} : { names: names as readonly string[] }
   switch (mode) {
     case undefined:

@@ -163,9 +163,12 @@ describe('measures the input', () => {
     expect(call.inputBytes).toBeLessThan(10_000)
   })
 
-  test.each([{ cachedContent: 'cachedContents/x' }, { continuationToken: 'AA==' }])('input outside of the body: %j', more => {
-    expect(read(more)).toMatchObject({ textOnly: false, searchesMax: 0 })
-  })
+  test.each([{ cachedContent: 'cachedContents/x' }, { continuationToken: 'AA==' }])(
+    'input outside of the body: %j',
+    more => {
+      expect(read(more)).toMatchObject({ textOnly: false, searchesMax: 0 })
+    },
+  )
 
   test.each(['googleSearch', 'google_search', 'googleSearchRetrieval'])('a search: %s', name => {
     const call = read({ tools: [{ functionDeclarations: [] }, { [name]: {} }] })

@@ -26,7 +26,8 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
 }
 
 /** One such field is enough to make an object an answer: a blocked prompt has `promptFeedback` and no candidates. */
-const hasContent = (value: unknown): boolean => Array.isArray(value) || (isObject(value) && Object.keys(value).length > 0)
+const hasContent = (value: unknown): boolean =>
+  Array.isArray(value) || (isObject(value) && Object.keys(value).length > 0)
 
 /** Google wraps errors in a list where the client asked for a list, and sometimes where it did not. */
 export const unwrapped = (json: unknown): unknown => (Array.isArray(json) && json.length === 1 ? json[0] : json)

@@ -8,7 +8,16 @@ import { camel } from './spelling.ts'
 type Schema = Record<string, unknown>
 
 // Fields that hold one schema, a list of schemas, or an object with schemas by name.
-const SCHEMA_FIELDS = new Set(['items', 'additionalProperties', 'not', 'contains', 'propertyNames', 'if', 'then', 'else'])
+const SCHEMA_FIELDS = new Set([
+  'items',
+  'additionalProperties',
+  'not',
+  'contains',
+  'propertyNames',
+  'if',
+  'then',
+  'else',
+])
 const SCHEMA_LIST_FIELDS = new Set(['anyOf', 'oneOf', 'allOf', 'prefixItems', 'items'])
 const SCHEMA_MAP_FIELDS = new Set(['properties', '$defs', 'definitions', 'patternProperties', 'dependentSchemas'])
 
@@ -47,7 +56,8 @@ function readOpenApi(schema: Json): Schema {
     if (name === 'type') readType(read, value)
     else if (name === 'example') read.examples = [value]
     else if (name === 'format' && value === 'enum') continue
-    else read[name] = INTEGER_FIELDS.has(name) && typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
+    else
+      read[name] = INTEGER_FIELDS.has(name) && typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value
   }
   const order = schema.propertyOrdering ?? schema.property_ordering
   if (Array.isArray(order) && isObject(read.properties)) read.properties = sortProperties(read.properties, order)

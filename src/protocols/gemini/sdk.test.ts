@@ -26,7 +26,12 @@ import { readPath } from './path.ts'
 const heartbeat = 'data: {"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"index":0}]}\r\n\r\n'
 
 const ask: AnswerAsk = {
-  requestId: 'req_1', model: 'google/gemini-3', createdS: 1, wantsUsage: true, choices: 1, json: {},
+  requestId: 'req_1',
+  model: 'google/gemini-3',
+  createdS: 1,
+  wantsUsage: true,
+  choices: 1,
+  json: {},
   losses: new Losses(),
 }
 
@@ -106,7 +111,10 @@ const calls: Answer = {
     {
       parts: [
         {
-          kind: 'call', id: 'c1', name: 'get_weather', arguments: '{"city":"Paris"}',
+          kind: 'call',
+          id: 'c1',
+          name: 'get_weather',
+          arguments: '{"city":"Paris"}',
           sealed: { form: 'encrypted', value: 'E', origin: 'o' },
         },
         { kind: 'call', id: 'c2', name: 'get_weather', arguments: '{"city":"Rome"}' },

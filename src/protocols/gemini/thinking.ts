@@ -9,7 +9,12 @@ import { isObject } from '../request/json-object.ts'
 import type { Json } from '../request/json-type.ts'
 import { camelFields } from './spelling.ts'
 
-const EFFORT_BY_LEVEL: Readonly<Record<string, Effort>> = { MINIMAL: 'minimal', LOW: 'low', MEDIUM: 'medium', HIGH: 'high' }
+const EFFORT_BY_LEVEL: Readonly<Record<string, Effort>> = {
+  MINIMAL: 'minimal',
+  LOW: 'low',
+  MEDIUM: 'medium',
+  HIGH: 'high',
+}
 
 const LEVEL_BY_EFFORT: Readonly<Record<Effort, string>> = {
   none: 'MINIMAL',
@@ -44,9 +49,13 @@ export function readThinking(config: Json): ReasoningWish | undefined {
   const shows = optional(config, 'includeThoughts', 'boolean')
   const hasLevel = level !== undefined && level !== 'THINKING_LEVEL_UNSPECIFIED'
   if (hasLevel && budget !== undefined) throw invalid(path, 'may have thinkingLevel or thinkingBudget, not both')
-  if (hasLevel && !Object.hasOwn(EFFORT_BY_LEVEL, level)) throw invalid(`${path}.thinkingLevel`, 'must be MINIMAL, LOW, MEDIUM or HIGH')
+  if (hasLevel && !Object.hasOwn(EFFORT_BY_LEVEL, level))
+    throw invalid(`${path}.thinkingLevel`, 'must be MINIMAL, LOW, MEDIUM or HIGH')
   if (budget !== undefined && (!Number.isSafeInteger(budget) || budget < DYNAMIC_BUDGET)) {
-    throw invalid(`${path}.thinkingBudget`, 'must be an integer: a number of tokens, 0 for none, -1 to let the model decide')
+    throw invalid(
+      `${path}.thinkingBudget`,
+      'must be an integer: a number of tokens, 0 for none, -1 to let the model decide',
+    )
   }
   const wish: ReasoningWish = {
     ...(hasLevel && { effort: EFFORT_BY_LEVEL[level]! }),
@@ -89,7 +98,10 @@ export function writeThinking(wish: ReasoningWish, target: ThinkingTarget): Json
 function budgetFor(wish: ReasoningWish, { traits, outputTokensMax }: ThinkingTarget): Json {
   const isOff = wish.effort === 'none' || wish.budget === 0
   if (isOff) return { thinkingBudget: traits.stopsThinking === false ? (traits.budgetMin ?? BUDGET_MIN) : 0 }
-  const share = wish.effort === undefined ? undefined : (outputTokensMax ?? OUTPUT_TOKENS_DEFAULT) * BUDGET_SHARE_BY_EFFORT[wish.effort]
+  const share =
+    wish.effort === undefined
+      ? undefined
+      : (outputTokensMax ?? OUTPUT_TOKENS_DEFAULT) * BUDGET_SHARE_BY_EFFORT[wish.effort]
   const tokens = wish.budget ?? (share === undefined ? undefined : Math.max(BUDGET_MIN, Math.floor(share)))
   if (tokens === undefined) return wish.adaptive === true ? { thinkingBudget: DYNAMIC_BUDGET } : {}
   const { budgetMin = 0, budgetMax = Number.MAX_SAFE_INTEGER } = traits

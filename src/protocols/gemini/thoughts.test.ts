@@ -20,8 +20,13 @@ const thought = (text: string, value: string): AnswerPart => ({
 })
 const call = (id: string): AnswerPart => ({ kind: 'call', id, name: 'f', arguments: '{}' })
 const parts: readonly AnswerPart[] = [
-  thought('first', 'S1'), thought('second', 'S2'), { kind: 'text', text: 'Hello' } as const,
-  call('a'), thought('third', 'S3'), call('b'), call('c'),
+  thought('first', 'S1'),
+  thought('second', 'S2'),
+  { kind: 'text', text: 'Hello' } as const,
+  call('a'),
+  thought('third', 'S3'),
+  call('b'),
+  call('c'),
 ]
 const answer: Answer = { choices: [{ parts, finish: 'calls' }], usage: { input: 1, output: 1 } }
 

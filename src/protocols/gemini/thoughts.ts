@@ -43,7 +43,9 @@ export function withThoughts(parts: readonly Part[], recall: Recall): readonly P
     part.kind === 'call' && index > first ? [...recallThoughts(part, recall), part] : [part],
   )
   // Reasoning parts without state repeat the stored text, so they are left out.
-  return firstThoughts.length === 0 ? rest : [...firstThoughts, ...rest.filter(part => part.kind !== 'reasoning' || part.sealed)]
+  return firstThoughts.length === 0
+    ? rest
+    : [...firstThoughts, ...rest.filter(part => part.kind !== 'reasoning' || part.sealed)]
 }
 
 const recallThoughts = ({ id }: CallPart, recall: Recall): readonly ReasoningPart[] =>

@@ -87,7 +87,10 @@ const elsewhere: readonly (readonly [string, Readonly<Record<string, unknown>>, 
   [
     'both within',
     {
-      promptTokenCount: 50, toolUsePromptTokenCount: 7, candidatesTokenCount: 30, thoughtsTokenCount: 20,
+      promptTokenCount: 50,
+      toolUsePromptTokenCount: 7,
+      candidatesTokenCount: 30,
+      thoughtsTokenCount: 20,
       totalTokenCount: 80,
     },
     { input: 43, toolUse: 7, output: 10, reasoning: 20 },
@@ -95,7 +98,10 @@ const elsewhere: readonly (readonly [string, Readonly<Record<string, unknown>>, 
   [
     'tools within, thoughts beside',
     {
-      promptTokenCount: 50, toolUsePromptTokenCount: 7, candidatesTokenCount: 30, thoughtsTokenCount: 20,
+      promptTokenCount: 50,
+      toolUsePromptTokenCount: 7,
+      candidatesTokenCount: 30,
+      thoughtsTokenCount: 20,
       totalTokenCount: 100,
     },
     { input: 43, toolUse: 7, output: 30, reasoning: 20 },

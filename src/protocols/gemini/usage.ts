@@ -81,7 +81,8 @@ function findLayout(report: Report): Layout | undefined {
   for (const toolsInPrompt of tools > prompt ? [0] : [0, tools]) {
     for (const thoughtsInCandidates of thoughts > candidates ? [0] : [0, thoughts]) {
       const sum = all - toolsInPrompt - thoughtsInCandidates
-      if (total === sum || total === sum + cacheOutsidePrompt) return { ...asDocumented, toolsInPrompt, thoughtsInCandidates }
+      if (total === sum || total === sum + cacheOutsidePrompt)
+        return { ...asDocumented, toolsInPrompt, thoughtsInCandidates }
     }
   }
   return count(total) > all ? { ...asDocumented, uncounted: count(total) - all } : undefined

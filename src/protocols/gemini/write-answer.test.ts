@@ -17,7 +17,13 @@ import { readFrame } from './stream.ts'
 import { openWriter, writeWhole } from './write-answer.ts'
 
 const ask = (): AnswerAsk => ({
-  requestId: 'req_1', model: 'a/b', createdS: 1, wantsUsage: true, choices: 1, json: {}, losses: new Losses(),
+  requestId: 'req_1',
+  model: 'a/b',
+  createdS: 1,
+  wantsUsage: true,
+  choices: 1,
+  json: {},
+  losses: new Losses(),
 })
 
 function streamed(events: readonly AnswerEvent[], to = ask()): string {
@@ -71,8 +77,12 @@ test('a whole answer', () => {
       },
     ],
     usageMetadata: {
-      promptTokenCount: 7, cachedContentTokenCount: 2, candidatesTokenCount: 3, thoughtsTokenCount: 1,
-      totalTokenCount: 11, promptTokensDetails: [{ modality: 'TEXT', tokenCount: 7 }],
+      promptTokenCount: 7,
+      cachedContentTokenCount: 2,
+      candidatesTokenCount: 3,
+      thoughtsTokenCount: 1,
+      totalTokenCount: 11,
+      promptTokensDetails: [{ modality: 'TEXT', tokenCount: 7 }],
       cacheTokensDetails: [{ modality: 'TEXT', tokenCount: 2 }],
     },
     modelVersion: 'a/b',

@@ -77,7 +77,9 @@ export function openWriter(request: AnswerAsk): EventWriter {
     write: event => formatChunks(writer.take(event)),
     end: () => {
       const rest = formatChunks(writer.rest())
-      const endings = writer.choices().map(choice => ({ ...buildCandidate(emptyChunk(choice)), ...buildEnding(choice) }))
+      const endings = writer
+        .choices()
+        .map(choice => ({ ...buildCandidate(emptyChunk(choice)), ...buildEnding(choice) }))
       return rest + formatEvent(writer.body(endings))
     },
   }
@@ -105,7 +107,8 @@ function joinThoughts(parts: readonly Json[]): Json[] {
   const joinedParts: Json[] = []
   for (const part of parts) {
     const last = joinedParts.at(-1)
-    const mayJoin = typeof part.text === 'string' && typeof last?.text === 'string' && last.thoughtSignature === undefined
+    const mayJoin =
+      typeof part.text === 'string' && typeof last?.text === 'string' && last.thoughtSignature === undefined
     if (mayJoin && part.thought === true && last.thought === true) {
       joinedParts[joinedParts.length - 1] = { ...part, text: (last.text as string) + part.text }
     } else joinedParts.push(part)
@@ -226,7 +229,8 @@ class AnswerWriter {
     const { choice, cited } = part
     if (event.kind === 'cite') {
       const { length } = choice.citations
-      if (length < citationsMax) choice.citations.push({ citation: event.citation, cited, partIndex: choice.partsWritten })
+      if (length < citationsMax)
+        choice.citations.push({ citation: event.citation, cited, partIndex: choice.partsWritten })
       return []
     }
     if (event.kind === 'delta') {

@@ -34,7 +34,10 @@ const user = (...parts: readonly Part[]): Turn => ({ role: 'user', parts })
 const model = (...parts: readonly Part[]): Turn => ({ role: 'assistant', parts })
 const text = (said: string): Part => ({ kind: 'text', text: said })
 const call = (id: string, name = 'f', more: object = {}): Part => ({
-  kind: 'call', id, name, arguments: '{"a":1}',
+  kind: 'call',
+  id,
+  name,
+  arguments: '{"a":1}',
   ...more,
 })
 const result = (callId: string, said = 'ok', more: object = {}): Part => ({

@@ -28,7 +28,10 @@ function written(more: Partial<Conversation>, target = aim()): { body: Body; los
 }
 const model = (...parts: readonly Part[]): Turn => ({ role: 'assistant', parts })
 const call = (id: string, name = 'f', more: object = {}): Part => ({
-  kind: 'call', id, name, arguments: '{"a":1}',
+  kind: 'call',
+  id,
+  name,
+  arguments: '{"a":1}',
   ...more,
 })
 const result = (callId: string, said = 'ok', more: object = {}): Part => ({
@@ -153,13 +156,32 @@ describe('the answer must follow a schema', () => {
 describe('settings', () => {
   test('all of them', () => {
     const settings = {
-      outputTokensMax: 100, temperature: 0.5, topP: 0.9, topK: 40, stop: ['x'], seed: 7, choices: 2, logprobs: 3,
-      frequencyPenalty: 0.1, presencePenalty: 0.2, serviceClass: 'default', stream: true,
+      outputTokensMax: 100,
+      temperature: 0.5,
+      topP: 0.9,
+      topK: 40,
+      stop: ['x'],
+      seed: 7,
+      choices: 2,
+      logprobs: 3,
+      frequencyPenalty: 0.1,
+      presencePenalty: 0.2,
+      serviceClass: 'default',
+      stream: true,
     }
     const { body, losses } = written({ settings })
     expect(body.generationConfig).toEqual({
-      maxOutputTokens: 100, temperature: 0.5, topP: 0.9, topK: 40, stopSequences: ['x'], seed: 7,
-      candidateCount: 2, responseLogprobs: true, logprobs: 3, frequencyPenalty: 0.1, presencePenalty: 0.2,
+      maxOutputTokens: 100,
+      temperature: 0.5,
+      topP: 0.9,
+      topK: 40,
+      stopSequences: ['x'],
+      seed: 7,
+      candidateCount: 2,
+      responseLogprobs: true,
+      logprobs: 3,
+      frequencyPenalty: 0.1,
+      presencePenalty: 0.2,
     })
     expect([body.serviceTier, losses]).toEqual(['standard', []])
   })
@@ -167,13 +189,28 @@ describe('settings', () => {
   test('settings that Google does not have are losses', () => {
     const settings = {
       verbosity: 'low',
-      logitBias: { 1: 1 }, endUser: 'u', metadata: { a: 'b' }, cacheKey: 'k', cache: {},
-      serviceClass: 'ultrafast', temperature: 1, stop: ['1', '2', '3', '4', '5', '6'], stream: false,
+      logitBias: { 1: 1 },
+      endUser: 'u',
+      metadata: { a: 'b' },
+      cacheKey: 'k',
+      cache: {},
+      serviceClass: 'ultrafast',
+      temperature: 1,
+      stop: ['1', '2', '3', '4', '5', '6'],
+      stream: false,
     } as const
     const { losses } = written({ settings, turns: [{ ...hi, name: 'bob' }] }, aim({ sampling: false }))
     expect([...losses].sort()).toEqual([
-      'cache_control', 'logit_bias', 'metadata', 'name', 'prompt_cache_key', 'service_tier', 'stop',
-      'temperature', 'user', 'verbosity',
+      'cache_control',
+      'logit_bias',
+      'metadata',
+      'name',
+      'prompt_cache_key',
+      'service_tier',
+      'stop',
+      'temperature',
+      'user',
+      'verbosity',
     ])
   })
 

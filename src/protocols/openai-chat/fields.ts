@@ -2,15 +2,25 @@
 
 import type { FieldTable } from '../request/fields.ts'
 
-const withRule = <Rule extends 'read' | 'moot' | 'lost'>(rule: Rule, ...names: readonly string[]): Record<string, Rule> =>
-  Object.fromEntries(names.map(name => [name, rule]))
+const withRule = <Rule extends 'read' | 'moot' | 'lost'>(
+  rule: Rule,
+  ...names: readonly string[]
+): Record<string, Rule> => Object.fromEntries(names.map(name => [name, rule]))
 
 /** Some values of `read` fields are lost all the same: see read-conversation.ts. */
 export const requestFields: FieldTable = {
   ...withRule('read', 'messages', 'model', 'stream', 'n', 'max_tokens', 'max_completion_tokens', 'service_tier'),
   ...withRule('read', 'temperature', 'top_p', 'top_k', 'frequency_penalty', 'presence_penalty', 'seed', 'stop'),
   ...withRule('read', 'logprobs', 'top_logprobs', 'logit_bias', 'verbosity', 'user', 'safety_identifier', 'metadata'),
-  ...withRule('read', 'tools', 'tool_choice', 'parallel_tool_calls', 'functions', 'function_call', 'web_search_options'),
+  ...withRule(
+    'read',
+    'tools',
+    'tool_choice',
+    'parallel_tool_calls',
+    'functions',
+    'function_call',
+    'web_search_options',
+  ),
   ...withRule('read', 'response_format', 'prompt_cache_key', 'prompt_cache_options', 'store', 'modalities'),
   ...withRule('read', 'stream_options'),
   ...withRule('read', 'reasoning_effort', 'reasoning', 'thinking', 'enable_thinking', 'thinking_budget', 'extra_body'),
@@ -18,7 +28,10 @@ export const requestFields: FieldTable = {
 }
 
 /** The gateway writes usage itself. It adds no padding against eavesdroppers. */
-export const streamFields: FieldTable = { ...withRule('read', 'include_usage'), ...withRule('moot', 'include_obfuscation') }
+export const streamFields: FieldTable = {
+  ...withRule('read', 'include_usage'),
+  ...withRule('moot', 'include_obfuscation'),
+}
 
 export const messageFields: Readonly<Record<string, FieldTable>> = {
   system: withRule('read', 'role', 'content', 'name', 'cache_control'),
@@ -44,8 +57,14 @@ export const partFields: Readonly<Record<string, readonly [part: FieldTable, inn
   refusal: [{ ...commonPartFields, ...withRule('read', 'refusal') }, {}],
   image_url: [{ ...commonPartFields, ...withRule('read', 'image_url') }, withRule('read', 'url', 'detail', 'file_id')],
   video_url: [{ ...commonPartFields, ...withRule('read', 'video_url') }, withRule('read', 'url', 'file_id')],
-  input_audio: [{ ...commonPartFields, ...withRule('read', 'input_audio') }, withRule('read', 'data', 'format', 'url', 'file_id')],
-  file: [{ ...commonPartFields, ...withRule('read', 'file') }, withRule('read', 'file_id', 'file_data', 'file_url', 'filename')],
+  input_audio: [
+    { ...commonPartFields, ...withRule('read', 'input_audio') },
+    withRule('read', 'data', 'format', 'url', 'file_id'),
+  ],
+  file: [
+    { ...commonPartFields, ...withRule('read', 'file') },
+    withRule('read', 'file_id', 'file_data', 'file_url', 'filename'),
+  ],
 }
 
 export const callFields: FieldTable = {

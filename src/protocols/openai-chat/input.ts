@@ -108,7 +108,8 @@ function servicesOf(json: Json): readonly Service[] {
 
 function toolServices(tool: Json): readonly Service[] {
   const { type, function: inner } = tool
-  const isCallerTool = type === 'function' || type === 'custom' || ((type ?? undefined) === undefined && isObject(inner))
+  const isCallerTool =
+    type === 'function' || type === 'custom' || ((type ?? undefined) === undefined && isObject(inner))
   if (isCallerTool) return paidFields(tool, TOOL_FIELDS)
   if (type === 'namespace') return []
   if (typeof type !== 'string') return [{ name: 'tools' }]

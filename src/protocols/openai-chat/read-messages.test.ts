@@ -240,7 +240,11 @@ describe('reasoning state', () => {
     const two: Sealed = { form: 'redacted', value: 'r', origin: 'here' }
     const fields = { encrypted_content: `${packSealed(one)}.${packSealed(two)}`, tool_calls: [call('a')] }
     const parts = said(step(fields, 'a'), arkChat, () => [one, two])
-    expect(parts?.map(part => (part.kind === 'reasoning' || part.kind === 'call' ? part.sealed : undefined))).toEqual([one, two, undefined])
+    expect(parts?.map(part => (part.kind === 'reasoning' || part.kind === 'call' ? part.sealed : undefined))).toEqual([
+      one,
+      two,
+      undefined,
+    ])
     expect(said(step({ content: 'x', encrypted_content: 'raw' }), arkChat)?.[0]).toMatchObject({
       sealed: { form: 'encrypted', value: 'raw' },
     })

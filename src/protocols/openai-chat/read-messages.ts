@@ -44,7 +44,8 @@ class MessageReader {
 
   take(message: Json, at: string): void {
     const role = message.role as string
-    if (!Object.hasOwn(messageFields, role)) throw invalid(`${at}.role`, `must be one of ${Object.keys(messageFields).join(', ')}`)
+    if (!Object.hasOwn(messageFields, role))
+      throw invalid(`${at}.role`, `must be one of ${Object.keys(messageFields).join(', ')}`)
     noteUnread(this.#reading, message, [messageFields[role]!, 'messages'])
     if (role === 'tool' || role === 'function') return this.#readResult(message, at)
     this.#addResults(at)
@@ -73,7 +74,12 @@ class MessageReader {
     if (this.#results.length > 0) this.#messages.push({ role: 'tool', parts: this.#results })
     this.#results = []
     for (const [id, { name }] of this.#pending) {
-      throw invalid(at, id === LEGACY ? `must come after the result of the call of ${name}` : `must come after the result of the call ${id}`)
+      throw invalid(
+        at,
+        id === LEGACY
+          ? `must come after the result of the call of ${name}`
+          : `must come after the result of the call ${id}`,
+      )
     }
   }
 
@@ -130,7 +136,8 @@ class MessageReader {
       if (isObject(part) && part.type === 'refusal') {
         return { kind: 'refusal', text: requireText(part.refusal, `${at}.content[${index}].refusal`) }
       }
-      if (!isObject(part) || typeof part.type !== 'string') throw invalid(`${at}.content[${index}]`, 'must be an object with a type')
+      if (!isObject(part) || typeof part.type !== 'string')
+        throw invalid(`${at}.content[${index}]`, 'must be an object with a type')
       return this.#native(`messages.content.${part.type}`, part)
     })
     const filled = parts.filter(part => part.kind !== 'text' || part.text !== '')

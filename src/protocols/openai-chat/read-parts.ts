@@ -40,7 +40,8 @@ export function readPart(part: unknown, at: string, reading: Reading): TextPart 
   if (!isObject(part)) throw invalid(at, 'must be an object')
   const type = typeof part.type === 'string' && Object.hasOwn(partFields, part.type) ? part.type : ''
   const read = Object.hasOwn(readers, type) ? readers[type] : undefined
-  if (read === undefined) throw invalid(`${at}.type`, 'is not a type of content that a message of this role may contain')
+  if (read === undefined)
+    throw invalid(`${at}.type`, 'is not a type of content that a message of this role may contain')
   const [outer, inside] = partFields[type]!
   noteUnread(reading, part, [outer, 'messages.content'])
   const inner = part[type]
@@ -118,7 +119,8 @@ function readInline(text: string, mime: string, at: string): Source {
   if (!/^data:/i.test(text)) return { at: 'inline', base64: requireBase64(text, at), mime }
   const comma = text.slice(0, DATA_HEAD_CHARS_MAX).indexOf(',')
   const [type, ...options] = text.slice('data:'.length, comma).split(';')
-  if (comma < 0 || options.at(-1)?.trim().toLowerCase() !== 'base64') throw invalid(at, 'must be a data URL with base64')
+  if (comma < 0 || options.at(-1)?.trim().toLowerCase() !== 'base64')
+    throw invalid(at, 'must be a data URL with base64')
   return { at: 'inline', base64: requireBase64(text.slice(comma + 1), at), mime: type?.trim().toLowerCase() || mime }
 }
 

@@ -83,7 +83,11 @@ const isSame = (a: Sealed, b: Sealed): boolean => a.form === b.form && a.value =
  * the content, because providers that sign thoughts want them first. If there is one state and one text of thoughts, the
  * text belongs to the state.
  */
-export function withState(content: readonly Part[], calls: readonly { readonly part: CallPart }[], state: ReasoningState): Part[] {
+export function withState(
+  content: readonly Part[],
+  calls: readonly { readonly part: CallPart }[],
+  state: ReasoningState,
+): Part[] {
   const { text, carried, recalled } = state
   const steps = calls.map(({ part }, index) => restoreStep(part, recalled[index] ?? []))
   // State that is stored with a call comes before that call, even if the message carries the same state.

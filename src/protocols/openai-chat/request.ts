@@ -94,7 +94,9 @@ export function writeChatCall(call: Call, target: CallTarget, { capsShownAlone }
   if (call.stream && target.askUsage && !call.wantsUsage) splices.push(usageSplice(call))
   if (target.cap !== undefined) {
     const capsVisibleOnly = capsShownAlone && mayThink(call.json)
-    splices.push(...(capsVisibleOnly ? wholeCapSplices(call, target.cap) : capSplices(call, target.cap, target.capField)))
+    splices.push(
+      ...(capsVisibleOnly ? wholeCapSplices(call, target.cap) : capSplices(call, target.cap, target.capField)),
+    )
   }
   const messages = withoutState(call)
   if (messages !== undefined) target.losses?.add('reasoning_state')
@@ -143,5 +145,9 @@ export function checkOnce(body: Buffer, span: FieldSpan | undefined): void {
   const scan = span === undefined ? 'malformed' : scanField(body, span)
   if (typeof scan === 'string') return
   if (!scan.duplicates.has('include_usage') && sameButForCase(scan.fields, ['include_usage']) === undefined) return
-  throw new Refusal('field_duplicate', 'include_usage', at('stream_options.include_usage', 'must not occur more than once'))
+  throw new Refusal(
+    'field_duplicate',
+    'include_usage',
+    at('stream_options.include_usage', 'must not occur more than once'),
+  )
 }

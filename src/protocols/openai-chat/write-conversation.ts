@@ -87,7 +87,8 @@ function writeReasoning(reasoning: ReasoningWish | undefined, { flavour, target 
 /** Returns the nearest effort, and the higher one of two that are equally near. */
 function nearest(requested: Effort, known: readonly Effort[]): Effort | undefined {
   const rank = (word: Effort): number => efforts.indexOf(word)
-  const distance = (word: Effort): number => Math.abs(rank(word) - rank(requested)) - (rank(word) > rank(requested) ? 0.5 : 0)
+  const distance = (word: Effort): number =>
+    Math.abs(rank(word) - rank(requested)) - (rank(word) > rank(requested) ? 0.5 : 0)
   return known.toSorted((a, b) => distance(a) - distance(b))[0]
 }
 

@@ -74,7 +74,12 @@ export class ChatEventWriter implements EventWriter {
     this.#target = target
     this.#flavour = flavour
     this.#isLegacy = isLegacy(target)
-    const head = { id: answerId(target), object: 'chat.completion.chunk', created: target.createdS, model: target.model }
+    const head = {
+      id: answerId(target),
+      object: 'chat.completion.chunk',
+      created: target.createdS,
+      model: target.model,
+    }
     this.#head = `data: ${JSON.stringify(head).slice(0, -1)},"choices":[`
     this.#tail = target.wantsUsage ? '],"usage":null}\n\n' : ']}\n\n'
   }

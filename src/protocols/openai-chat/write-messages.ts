@@ -28,7 +28,11 @@ function writeOtherMessage({ role, name, parts }: Turn, writing: ToolWriting): o
   const content = parts.flatMap(part => toContent(part, writing))
   if (content.length === 0) return undefined
   const isUser = role === 'user' || role === 'tool' || writing.target.traits.system === false
-  return { role: isUser ? 'user' : 'system', content: writeContent(content, writing), ...(name !== undefined && { name }) }
+  return {
+    role: isUser ? 'user' : 'system',
+    content: writeContent(content, writing),
+    ...(name !== undefined && { name }),
+  }
 }
 
 function toContent(part: Part, { flavour, target }: Writing): (TextPart | MediaPart)[] {

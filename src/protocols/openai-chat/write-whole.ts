@@ -22,7 +22,9 @@ export function writeWhole(answer: Answer, target: AnswerAsk, flavour: Flavour):
     object: 'chat.completion',
     created: target.createdS,
     model: target.model,
-    choices: answer.choices.slice(0, target.choices).map((choice, index) => writeChoice(choice, index, target, flavour)),
+    choices: answer.choices
+      .slice(0, target.choices)
+      .map((choice, index) => writeChoice(choice, index, target, flavour)),
     ...(usage && { usage: writeUsage(usage) }),
     ...(tier !== undefined && { service_tier: tier }),
   })

@@ -306,7 +306,8 @@ function measureFlac(bytes: Buffer): Measurement | undefined {
 }
 
 /** The lower of two rates; 0 means that a rate is not known. */
-const lowerRate = (first: number, other: number): number => (first === 0 || other === 0 ? first + other : Math.min(first, other))
+const lowerRate = (first: number, other: number): number =>
+  first === 0 || other === 0 ? first + other : Math.min(first, other)
 
 /** The rate in the STREAMINFO block at `at`; 0 if the block is cut off. */
 const flacRate = (bytes: Buffer, at: number): number =>
@@ -368,8 +369,8 @@ const CRCS = Uint8Array.from({ length: 256 }, (_none, byte) => {
 // Opus: the first bytes of a packet hold its length
 
 const OPUS_MS = [
-  10, 20, 40, 60, 10, 20, 40, 60, 10, 20, 40, 60, 10, 20, 10, 20,
-  2.5, 5, 10, 20, 2.5, 5, 10, 20, 2.5, 5, 10, 20, 2.5, 5, 10, 20,
+  10, 20, 40, 60, 10, 20, 40, 60, 10, 20, 40, 60, 10, 20, 10, 20, 2.5, 5, 10, 20, 2.5, 5, 10, 20, 2.5, 5, 10, 20, 2.5,
+  5, 10, 20,
 ]
 const PACKET_MS_MAX = 120
 
@@ -382,7 +383,9 @@ function opusSeconds(bytes: Buffer, start: number, end: number): number {
   const frames = (head & 3) === 0 ? 1 : (head & 3) < 3 ? 2 : (bytes[start + 1] ?? 0) & 63
   const seconds = Math.min(OPUS_MS[head >> 3]! * frames, PACKET_MS_MAX) / 1_000
   // More bytes than the frames can have: this is no Opus packet, or it holds other packets.
-  return end - start > (frames + 1) * (OPUS_BYTES_MAX + 2) ? Math.max(seconds, secondsAtLowestRate(end - start)) : seconds
+  return end - start > (frames + 1) * (OPUS_BYTES_MAX + 2)
+    ? Math.max(seconds, secondsAtLowestRate(end - start))
+    : seconds
 }
 
 const secondsAtLowestRate = (count: number): number => count / SECOND_BYTES_MIN
@@ -555,8 +558,15 @@ function readPage(bytes: Buffer, at: number, { streams, current, segments, body 
 
 function openStream(bytes: Buffer, at: number): OggStream {
   const base = {
-    packets: 0, seconds: 0, bytes: 0, content: [], granules: undefined, goesOn: false, each: 0,
-    vorbis: undefined, setup: undefined,
+    packets: 0,
+    seconds: 0,
+    bytes: 0,
+    content: [],
+    granules: undefined,
+    goesOn: false,
+    each: 0,
+    vorbis: undefined,
+    setup: undefined,
   }
   if (readText(bytes, at, 8) === 'OpusHead') return { ...base, kind: 'opus', rate: 48_000, headers: 2 }
   const vorbis = readVorbis(bytes, at)
@@ -748,14 +758,29 @@ function skipMapping(bits: VorbisBits, channels: number): void {
 
 const ENCODINGS = 0x6d80
 const CONTAINER_ELEMENTS: ReadonlySet<number> = new Set([
-  0x18538067, 0x1f43b675, 0xa0, 0x1654ae6b, 0xae, 0xe1, 0x1549a966, ENCODINGS,
+  0x18538067,
+  0x1f43b675,
+  0xa0,
+  0x1654ae6b,
+  0xae,
+  0xe1,
+  0x1549a966,
+  ENCODINGS,
 ])
 const [TRACK_ENTRY, TRACK_NUMBER, CODEC, RATE, CHANNELS, BITS] = [0xae, 0xd7, 0x86, 0xb5, 0x9f, 0x6264] as const
 const PRIVATE = 0x63a2
 const [SCALE, DURATION, CLUSTER_TIME, SIMPLE_BLOCK, BLOCK] = [0x2ad7b1, 0x4489, 0xe7, 0xa3, 0xa1] as const
 const TRACK_PARTS: ReadonlySet<number> = new Set([TRACK_NUMBER, CODEC, RATE, CHANNELS, BITS, PRIVATE])
 /** Large elements of ordinary recordings: cues, tags, attachments, chapters, the seek head, padding, codec data. */
-const KNOWN_LARGE_ELEMENTS: ReadonlySet<number> = new Set([0x1c53bb6b, 0x1254c367, 0x1941a469, 0x1043a770, 0x114d9b74, 0xec, PRIVATE])
+const KNOWN_LARGE_ELEMENTS: ReadonlySet<number> = new Set([
+  0x1c53bb6b,
+  0x1254c367,
+  0x1941a469,
+  0x1043a770,
+  0x114d9b74,
+  0xec,
+  PRIVATE,
+])
 /** Unknown elements with fewer bytes are ignored. */
 const ELEMENT_BYTES_MIN = 4_096
 
@@ -773,8 +798,15 @@ interface Track {
 }
 
 const newTrack = (number: number): Track => ({
-  number, name: '', rate: 0, channels: 1, bits: 0, private: Buffer.alloc(0), isEncoded: false,
-  codec: undefined, seconds: 0,
+  number,
+  name: '',
+  rate: 0,
+  channels: 1,
+  bits: 0,
+  private: Buffer.alloc(0),
+  isEncoded: false,
+  codec: undefined,
+  seconds: 0,
 })
 
 function measureMatroska(bytes: Buffer): Measurement | undefined {
@@ -838,7 +870,8 @@ function measureMatroska(bytes: Buffer): Measurement | undefined {
 function readTrack(track: Track, id: number, content: Buffer): void {
   if (id === TRACK_NUMBER) track.number = readUnsigned(content, 0, content.length)
   // A track that was declared as audio stays audio, even if a later element says otherwise.
-  if (id === CODEC && !isSound(track)) track.name = readText(content, 0, Math.min(32, content.length)).replace(/\0+$/, '')
+  if (id === CODEC && !isSound(track))
+    track.name = readText(content, 0, Math.min(32, content.length)).replace(/\0+$/, '')
   if (id === RATE) track.rate = readFloat(content, 0, content.length) || track.rate
   if (id === CHANNELS) track.channels = readUnsigned(content, 0, content.length)
   if (id === BITS) track.bits = readUnsigned(content, 0, content.length)
@@ -853,7 +886,11 @@ function trackCodec({ name, rate: entryFormat, channels, bits, private: own }: T
   const rate = entryFormat || 8_000
   if (name === 'A_OPUS') return { kind: 'opus', rate, size: 0 }
   if (name === 'A_FLAC') {
-    return { kind: 'flac', rate: lowerRate(entryFormat, flacRate(own, readText(own, 0, 4) === 'fLaC' ? 8 : 0)), size: 0 }
+    return {
+      kind: 'flac',
+      rate: lowerRate(entryFormat, flacRate(own, readText(own, 0, 4) === 'fLaC' ? 8 : 0)),
+      size: 0,
+    }
   }
   if (name === 'A_AC3' || name === 'A_EAC3') return { kind: 'ac3', rate, size: 0 }
   if (name === 'A_MS/ACM' && own.length >= 16) {
@@ -941,7 +978,17 @@ function readFloat(bytes: Buffer, start: number, end: number): number {
 
 // MP4: boxes inside boxes
 
-const CONTAINER_BOXES: ReadonlySet<string> = new Set(['moov', 'trak', 'edts', 'mdia', 'minf', 'stbl', 'moof', 'traf', 'mvex'])
+const CONTAINER_BOXES: ReadonlySet<string> = new Set([
+  'moov',
+  'trak',
+  'edts',
+  'mdia',
+  'minf',
+  'stbl',
+  'moof',
+  'traf',
+  'mvex',
+])
 
 interface Mp4Track {
   id: number
@@ -1007,8 +1054,18 @@ function measureMp4(bytes: Buffer): Measurement | undefined {
 }
 
 const newMp4Track = (): Mp4Track => ({
-  id: 0, isSound: true, codec: OTHER, scale: 0, claimed: 0, edits: 0, editCount: 0, hasOddSizes: false,
-  sizes: Buffer.alloc(0), offsets: Buffer.alloc(0), offsetBytes: 4, chunks: Buffer.alloc(0),
+  id: 0,
+  isSound: true,
+  codec: OTHER,
+  scale: 0,
+  claimed: 0,
+  edits: 0,
+  editCount: 0,
+  hasOddSizes: false,
+  sizes: Buffer.alloc(0),
+  offsets: Buffer.alloc(0),
+  offsetBytes: 4,
+  chunks: Buffer.alloc(0),
 })
 
 function readBox(name: string, box: Buffer, file: Mp4): void {

@@ -36,7 +36,8 @@ export const vectorCodec: VectorCodec = {
     for (const [position, item] of (answer.data as readonly unknown[]).entries()) {
       if (!isObject(item)) throw noVectors()
       const index = item.index ?? position
-      if (index !== position && !(Number.isSafeInteger(index) && (index as number) < answer.data.length)) throw noVectors()
+      if (index !== position && !(Number.isSafeInteger(index) && (index as number) < answer.data.length))
+        throw noVectors()
       vectors[index as number] = readNumbers(item.embedding)
     }
     if (vectors.length !== answer.data.length || vectors.includes(undefined as never)) throw noVectors()

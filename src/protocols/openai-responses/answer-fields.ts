@@ -74,4 +74,5 @@ export function noteEvent(event: Json, losses: Losses): void {
   if (isObject(event.part)) notePart(event.part, 'event', losses)
 }
 
-const TRANSLATED_EVENTS = /^response\.(created|in_progress|output_|content_part|reasoning_|refusal|function_|custom_|comp|incomp)/
+const TRANSLATED_EVENTS =
+  /^response\.(created|in_progress|output_|content_part|reasoning_|refusal|function_|custom_|comp|incomp)/

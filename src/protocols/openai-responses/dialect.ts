@@ -22,7 +22,10 @@ interface ResponsesOptions {
   writeError(error: SpokenError): WrittenError
 }
 
-export function responsesProtocol(flavour: Flavour, { passes, writeError }: ResponsesOptions): Protocol & { codec: Codec } {
+export function responsesProtocol(
+  flavour: Flavour,
+  { passes, writeError }: ResponsesOptions,
+): Protocol & { codec: Codec } {
   return {
     name: flavour.name,
     // No event comes after the last response event.

@@ -186,7 +186,12 @@ class Reader implements EventReader {
     if (part === undefined) return
     part.grown = true
     const tokenProbs = readLogprobs(logprobs)
-    this.#events.push({ kind: 'delta', index: part.index, text: delta, ...(tokenProbs.length > 0 && { logprobs: tokenProbs }) })
+    this.#events.push({
+      kind: 'delta',
+      index: part.index,
+      text: delta,
+      ...(tokenProbs.length > 0 && { logprobs: tokenProbs }),
+    })
   }
 
   #close(part: OpenPart | undefined, sealed?: Sealed): void {

@@ -333,7 +333,8 @@ class Writer implements EventWriter {
     const position = part.position!
     if (text !== written) this.#emitDelta(part, text, '')
     if (call.custom) this.#emit('response.custom_tool_call_input.done', { ...positionFields(part), input: text })
-    else this.#emit('response.function_call_arguments.done', { ...positionFields(part), name: call.name, arguments: text })
+    else
+      this.#emit('response.function_call_arguments.done', { ...positionFields(part), name: call.name, arguments: text })
     this.#itemDone(position, isCut => writeDone(callItem(position.id, call, text), isCut))
     if (sealed === undefined) return
     const id = this.#items.mint('rs')

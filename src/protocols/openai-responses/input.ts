@@ -86,7 +86,9 @@ export function weighInput(json: Json, bodyBytes: number): ResponsesInput {
   const toolServices = tools.flatMap(tool => toolService(tool, usesMax))
   const fieldServices = [...storedServices(json), ...reasoningServices(json), ...paidFields(json, REQUEST_FIELDS)]
   const services = distinct([...toolServices, ...fieldServices])
-  const addsStoredInput = [...storedFields, 'context_management'].some(field => (json[field] ?? undefined) !== undefined)
+  const addsStoredInput = [...storedFields, 'context_management'].some(
+    field => (json[field] ?? undefined) !== undefined,
+  )
   const estimate = { textOnly: tools.length === 0 && !addsStoredInput, inputBytes: bodyBytes }
   for (const item of items) addItem(estimate, item)
   return {

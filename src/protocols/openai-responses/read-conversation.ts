@@ -38,7 +38,8 @@ export function readConversation({ json, stream }: Call, flavour: Flavour): Conv
   const format = readFormat(textOptions.format, reading)
   const reasoning = readReasoning(json, reading)
   if ((json.truncation ?? 'disabled') !== 'disabled') reading.unread.add('truncation')
-  if ((textOptions.verbosity ?? verbosityOf(textOptions)) !== verbosityOf(textOptions)) reading.unread.add('text.verbosity')
+  if ((textOptions.verbosity ?? verbosityOf(textOptions)) !== verbosityOf(textOptions))
+    reading.unread.add('text.verbosity')
   return {
     turns: readTurns(json, reading),
     tools,
@@ -95,7 +96,8 @@ function readMetadata(json: Json): Readonly<Record<string, string>> | undefined 
 function readProbs(json: Json, reading: Reading): Pick<Settings, 'logprobs'> {
   const includes = optional(json, 'include', 'list') ?? []
   for (const value of includes) {
-    if (!IGNORED_INCLUDES.includes(value)) reading.unread.add(typeof value === 'string' ? `include.${value}` : 'include')
+    if (!IGNORED_INCLUDES.includes(value))
+      reading.unread.add(typeof value === 'string' ? `include.${value}` : 'include')
   }
   const top = optional(json, 'top_logprobs', 'number')
   if (top !== undefined && !(Number.isInteger(top) && top >= 0 && top <= 20)) {

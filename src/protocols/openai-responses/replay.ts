@@ -32,7 +32,10 @@ const lastType = (status: unknown): string =>
   status === 'completed' || status === 'incomplete' ? `response.${status}` : 'response.failed'
 
 function itemEvents(item: Json, at: number): readonly StreamEvent[] {
-  const added = (empty: Json): StreamEvent => ['response.output_item.added', { output_index: at, item: { ...item, ...empty } }]
+  const added = (empty: Json): StreamEvent => [
+    'response.output_item.added',
+    { output_index: at, item: { ...item, ...empty } },
+  ]
   const last: StreamEvent = ['response.output_item.done', { output_index: at, item }]
   const itemFields = { item_id: item.id, output_index: at }
   switch (item.type) {

@@ -68,8 +68,10 @@ function readState(json: Json): CallState {
   const previous = optional(json, 'previous_response_id', 'text')
   const { conversation } = json
   const id = isObject(conversation) ? conversation.id : (conversation ?? undefined)
-  if (id !== undefined && typeof id !== 'string') throw invalid('conversation', 'must be an id, or an object with an id')
-  if (previous !== undefined && id !== undefined) throw invalid('conversation', 'must not be used together with "previous_response_id"')
+  if (id !== undefined && typeof id !== 'string')
+    throw invalid('conversation', 'must be an id, or an object with an id')
+  if (previous !== undefined && id !== undefined)
+    throw invalid('conversation', 'must not be used together with "previous_response_id"')
   return {
     store: optional(json, 'store', 'boolean') ?? true,
     background: optional(json, 'background', 'boolean') ?? false,

@@ -221,7 +221,8 @@ function writeAssistantItem(part: Part, writing: Writing): Json | undefined {
 function writeReasoning({ text, raw, sealed }: ReasoningPart, { flavour, target }: Writing): Json | undefined {
   const isSameOrigin = sealed?.origin !== undefined && sealed.origin === target.origin
   const hasOwnState = isSameOrigin && sealed.form === 'encrypted'
-  const isPlain = flavour.plainThoughts && text !== '' && (sealed === undefined || (isSameOrigin && sealed.form === 'shown'))
+  const isPlain =
+    flavour.plainThoughts && text !== '' && (sealed === undefined || (isSameOrigin && sealed.form === 'shown'))
   if (!hasOwnState && !isPlain) {
     target.notes.losses.add(sealed === undefined ? 'reasoning' : 'reasoning_state')
     return undefined

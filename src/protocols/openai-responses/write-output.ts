@@ -18,7 +18,8 @@ import { itemId } from './response-body.ts'
 const INCOMPLETE_TYPES: readonly unknown[] = ['message', 'function_call', 'custom_tool_call', 'reasoning']
 
 /** Marks the last item of an incomplete answer. */
-export const asIncomplete = (item: Json): Json => (INCOMPLETE_TYPES.includes(item.type) ? { ...item, status: 'incomplete' } : item)
+export const asIncomplete = (item: Json): Json =>
+  INCOMPLETE_TYPES.includes(item.type) ? { ...item, status: 'incomplete' } : item
 
 /** Creates the ids of items in the order of their start, and collects the losses. */
 export class OutputItems {
@@ -171,7 +172,10 @@ export function writeOutput(parts: readonly AnswerPart[], items: OutputItems): r
   return output
 }
 
-function writeContentPart(part: Extract<AnswerPart, { kind: 'text' | 'refusal' }>, items: OutputItems): Json | undefined {
+function writeContentPart(
+  part: Extract<AnswerPart, { kind: 'text' | 'refusal' }>,
+  items: OutputItems,
+): Json | undefined {
   if (part.text === '') return undefined
   if (part.kind === 'refusal') return refusalPart(part.text)
   const { text, citations = [], logprobs } = part

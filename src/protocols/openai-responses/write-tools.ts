@@ -10,7 +10,8 @@ export function writeTools({ tools, toolChoice }: Conversation, writing: Writing
   if (tools.length === 0) return {}
   const { flavour, target } = writing
   const allowedNames = flavour.allowedTools ? undefined : toolChoice?.names
-  const offered = allowedNames === undefined ? tools : tools.filter(tool => !isNamed(tool) || allowedNames.includes(tool.name))
+  const offered =
+    allowedNames === undefined ? tools : tools.filter(tool => !isNamed(tool) || allowedNames.includes(tool.name))
   const written = offered.flatMap(tool => writeTool(tool, writing) ?? [])
   if (written.length === 0) return {}
   const choice = toolChoice && writeChoice(toolChoice, tools, writing)

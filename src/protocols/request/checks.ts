@@ -18,7 +18,10 @@ function isCount(value: unknown): boolean {
 
 export const rules = {
   object: { check: isObject, says: 'must be an object' },
-  word: { check: value => typeof value === 'string' && value.length <= 64, says: 'must be a text of at most 64 characters' },
+  word: {
+    check: value => typeof value === 'string' && value.length <= 64,
+    says: 'must be a text of at most 64 characters',
+  },
   text: { check: value => typeof value === 'string', says: 'must be a text' },
   boolean: { check: value => typeof value === 'boolean', says: 'must be true or false' },
   count: { check: isCount, says: 'must be a positive integer' },

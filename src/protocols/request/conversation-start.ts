@@ -65,7 +65,8 @@ function collectTexts(value: unknown, sample: Sample, found: { text: string; tex
     found.texts++
     found.text += `${sampled(value, sample)}\n`
   } else if (Array.isArray(value)) {
-    for (let index = 0; index < value.length && found.values <= VALUES_MAX; index++) collectTexts(value[index], sample, found)
+    for (let index = 0; index < value.length && found.values <= VALUES_MAX; index++)
+      collectTexts(value[index], sample, found)
   } else if (isObject(value)) {
     for (const name in value) if (!isIgnoredField(name)) collectTexts(value[name], sample, found)
   }
@@ -118,7 +119,8 @@ export const longer = (one: number | undefined, other: number | undefined): numb
 export function markedMs(list: unknown): number | undefined {
   let longest: number | undefined
   if (!Array.isArray(list)) return longest
-  for (let index = 0; index < list.length; index = nextPosition(index, list.length)) longest = longer(longest, markMs(list[index]))
+  for (let index = 0; index < list.length; index = nextPosition(index, list.length))
+    longest = longer(longest, markMs(list[index]))
   return longest
 }
 
@@ -133,7 +135,8 @@ export function markedMessagesMs(messages: unknown): number | undefined {
   return longest
 }
 
-const nextPosition = (index: number, length: number): number => (index + 1 === ENDS_SEARCHED ? Math.max(ENDS_SEARCHED, length - ENDS_SEARCHED) : index + 1)
+const nextPosition = (index: number, length: number): number =>
+  index + 1 === ENDS_SEARCHED ? Math.max(ENDS_SEARCHED, length - ENDS_SEARCHED) : index + 1
 
 export function markMs(value: unknown): number | undefined {
   if (!isObject(value)) return undefined

@@ -44,7 +44,10 @@ function readResponseIds(answer: unknown, isStored: boolean): readonly string[] 
       ...(isStored ? withKind('item', id) : []),
       ...(isCode ? withKind('container', container) : []),
       ...(type === 'shell_call' && isObject(environment) ? withKind('container', environment.container_id) : []),
-      ...cited.flatMap(({ container_id: at, file_id: file }) => [...withKind('container', at), ...withKind('file', file)]),
+      ...cited.flatMap(({ container_id: at, file_id: file }) => [
+        ...withKind('container', at),
+        ...withKind('file', file),
+      ]),
       ...files.flatMap(({ file_id: file }) => withKind('file', file)),
     ]
   })

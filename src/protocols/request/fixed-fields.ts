@@ -14,7 +14,9 @@ interface FixedFields {
   readonly open?: { readonly name: string; readonly fields: readonly string[] }
 }
 
-const chatFields: FixedFields = { fields: [...chat, 'functions', 'audio', 'modalities', 'store', 'prediction', 'prompt'] }
+const chatFields: FixedFields = {
+  fields: [...chat, 'functions', 'audio', 'modalities', 'store', 'prediction', 'prompt'],
+}
 const responsesFields: FixedFields = { fields: [...responses, 'instructions', 'prompt', 'context_management'] }
 
 const byDialect: Readonly<Record<string, FixedFields>> = {
@@ -32,12 +34,14 @@ const byDialect: Readonly<Record<string, FixedFields>> = {
 /** The dialects in which request fields can be overridden. */
 export const changeableDialects: readonly string[] = Object.keys(byDialect)
 
-const includesName = (names: readonly string[], name: string): boolean => names.some(one => foldName(one) === foldName(name))
+const includesName = (names: readonly string[], name: string): boolean =>
+  names.some(one => foldName(one) === foldName(name))
 
 /** `path` is a field, or `a.b` for field `b` of the object `a`. */
 export function isFixed(dialect: string, path: string): boolean {
   const { fields, open } = byDialect[dialect] ?? { fields: [path] }
   const [outer = '', inner] = path.split('.')
-  if (inner === undefined || open === undefined || foldName(outer) !== foldName(open.name)) return includesName(fields, outer)
+  if (inner === undefined || open === undefined || foldName(outer) !== foldName(open.name))
+    return includesName(fields, outer)
   return includesName(open.fields, inner)
 }

@@ -140,7 +140,10 @@ export function readJsonObject(body: Buffer, readFields: readonly string[]): Jso
   }
   const duplicate = readFields.find(field => found.duplicates.has(field)) ?? sameButForCase(found.fields, readFields)
   if (duplicate !== undefined) {
-    throw new Refusal('field_duplicate', duplicate, { param: duplicate, hint: `"${duplicate}" must not occur more than once.` })
+    throw new Refusal('field_duplicate', duplicate, {
+      param: duplicate,
+      hint: `"${duplicate}" must not occur more than once.`,
+    })
   }
   if (found.dropped !== undefined) {
     const hint = `An object has two fields with the same name: "${found.dropped}", or a field that contains it.`
@@ -199,7 +202,9 @@ export const parseAnswer = (text: string): unknown => parseShallow(text, bounds.
 
 /** Explains the limit that the text exceeds, if this is why it could not be parsed. */
 export function boundOfAnswer(text: string): string | undefined {
-  return isTooDeep(text, bounds.jsonDepthMax) ? `The answer is nested more than ${bounds.jsonDepthMax} levels deep.` : undefined
+  return isTooDeep(text, bounds.jsonDepthMax)
+    ? `The answer is nested more than ${bounds.jsonDepthMax} levels deep.`
+    : undefined
 }
 
 /** Parses JSON inside a text, such as the arguments of a tool call. The scan of the body does not cover it. */

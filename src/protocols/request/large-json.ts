@@ -65,7 +65,8 @@ export class LargeJson {
       run: () => this.#ask(body, formType),
       restAfter: ({ found }) => restAfter(found, body.length),
     })
-    const timeout = (): Refusal => new Refusal('overloaded', 'large bodies wait too long in their queue', { retryAfterMs: 2_000 })
+    const timeout = (): Refusal =>
+      new Refusal('overloaded', 'large bodies wait too long in their queue', { retryAfterMs: 2_000 })
     const { bytes, found, form, hash } = await this.#parts.deadlines.within(bounds.bodyTurnMsMax, reply, timeout)
     const parsedBody = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     if (found !== undefined) noteFound(parsedBody, found)
@@ -122,7 +123,8 @@ const COST_US = { names: 3, containers: 0.5, values: 0.1, bytes: 0.0005 }
 export function servingCostMs(found: Found | undefined, bytes: number): number {
   const noCounts = { names: 0, containers: 0, values: 0 }
   const { names, containers, values } = found !== undefined && 'counts' in found ? found.counts : noCounts
-  const costUs = names * COST_US.names + containers * COST_US.containers + values * COST_US.values + bytes * COST_US.bytes
+  const costUs =
+    names * COST_US.names + containers * COST_US.containers + values * COST_US.values + bytes * COST_US.bytes
   return costUs / 1_000
 }
 

@@ -113,8 +113,10 @@ export function paidFields(json: Json, { judged, known }: FieldsRead): readonly 
   return found
 }
 
-const isPaidName = (name: string): boolean => TOOL_WORD_PARTS.test(name) || wordsOf(name).some(word => PAID_WORDS.has(word))
-const isToolName = (name: string): boolean => TOOL_WORD_PARTS.test(name) || wordsOf(name).some(word => TOOL_WORDS.has(word))
+const isPaidName = (name: string): boolean =>
+  TOOL_WORD_PARTS.test(name) || wordsOf(name).some(word => PAID_WORDS.has(word))
+const isToolName = (name: string): boolean =>
+  TOOL_WORD_PARTS.test(name) || wordsOf(name).some(word => TOOL_WORDS.has(word))
 
 /** How many names and texts of one field are searched. A field that has more counts as an unknown service. */
 const NAMES_SEARCHED_MAX = 2_000

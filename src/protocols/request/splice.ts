@@ -13,7 +13,10 @@ export function spliced(body: Uint8Array, splices: readonly Splice[]): Uint8Arra
   const parts: Uint8Array[] = []
   let position = 0
   for (const { start, end, text } of ordered) {
-    assert(start >= position && end >= start && end <= body.byteLength, 'splices do not overlap and are inside the body')
+    assert(
+      start >= position && end >= start && end <= body.byteLength,
+      'splices do not overlap and are inside the body',
+    )
     parts.push(body.subarray(position, start), Buffer.from(text, 'utf8'))
     position = end
   }

@@ -7,7 +7,12 @@ import type { Json } from './json-type.ts'
 const OFF: ReadonlySet<unknown> = new Set([undefined, null, false, 0, '', 'none', 'off', 'disabled', 'false'])
 
 /** Objects whose fields count like fields of the request. */
-const OBJECT_FIELDS: ReadonlySet<string> = new Set(['chat_template_kwargs', 'extra_body', 'output_config', 'parameters'])
+const OBJECT_FIELDS: ReadonlySet<string> = new Set([
+  'chat_template_kwargs',
+  'extra_body',
+  'output_config',
+  'parameters',
+])
 
 /** Fields that only control whether thoughts are shown. */
 const DISPLAY_FIELDS: ReadonlySet<string> = new Set(['include_reasoning', 'reasoning_format', 'reasoning_split'])

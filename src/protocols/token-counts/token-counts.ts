@@ -35,7 +35,8 @@ export const countDialects = {
     codec: responses.codec,
     readCall: responses.readCall,
     writeCall: responses.writeCall,
-    writeConversation: (conversation, target) => writeResponsesConversation(conversation, { flavour: openaiFlavour, target }),
+    writeConversation: (conversation, target) =>
+      writeResponsesConversation(conversation, { flavour: openaiFlavour, target }),
     readCount: body => readInputTokens(parsed(body)),
     writeCounts: ([count = 0]) => inputTokensBody(count),
   },

@@ -34,7 +34,8 @@ export function sumsOf({ input, output, total, cached, written, reasoning }: Sai
     for (const wrote of outputs) if (read + wrote === total) return { input: read, output: wrote }
   }
   // The total is greater than its parts: the rest is output.
-  if (total > inputMin + output) return total - inputMin >= reasoning ? { input: inputMin, output: total - inputMin } : undefined
+  if (total > inputMin + output)
+    return total - inputMin >= reasoning ? { input: inputMin, output: total - inputMin } : undefined
   // The total may be only input plus output, and leave out what the details add.
   return total === input + output ? { input: inputMin, output: outputMin } : undefined
 }

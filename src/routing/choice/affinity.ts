@@ -51,7 +51,11 @@ export class Affinity {
   }
 
   /** `ttlMs`: how long the call asks the provider to cache its prompt; undefined: the usual time. */
-  keep(name: string, { channelId, model }: Kept, times: { readonly ttlMs: number | undefined; readonly nowMs: number }): void {
+  keep(
+    name: string,
+    { channelId, model }: Kept,
+    times: { readonly ttlMs: number | undefined; readonly nowMs: number },
+  ): void {
     const ttlMs = Math.min(Math.max(times.ttlMs ?? TTL_MS, 0), bounds.conversationKeptMsMax)
     this.#put(name, { channelId, model, ttlMs, expiresMs: times.nowMs + ttlMs })
   }

@@ -67,7 +67,12 @@ describe('the order', () => {
   })
 
   test('a channel or target without weight is used only when no other can take the call', () => {
-    const [a, b, c, d] = [channelOption('a', { weight: 0 }), channelOption('b', { priority: 5 }), channelOption('c'), channelOption('d')]
+    const [a, b, c, d] = [
+      channelOption('a', { weight: 0 }),
+      channelOption('b', { priority: 5 }),
+      channelOption('c'),
+      channelOption('d'),
+    ]
     const later = targetOption('p/n', [c], { priority: 1 })
     const options = [targetOption('p/m', [a, b]), later, targetOption('p/o', [d], { weight: 0 })]
     const seen: string[] = []
@@ -168,7 +173,11 @@ describe('policies', () => {
   })
 
   test('least busy: the channel with the fewest active calls for its weight', () => {
-    const seats = [channelOption('a', { weight: 1 }), channelOption('b', { weight: 4 }), channelOption('c', { weight: 1 })]
+    const seats = [
+      channelOption('a', { weight: 1 }),
+      channelOption('b', { weight: 4 }),
+      channelOption('c', { weight: 1 }),
+    ]
     const counts: Record<string, number> = {}
     const chance = chanceOf(3)
     for (let call = 0; call < 60; call++) {

@@ -66,7 +66,8 @@ function buildPlan(options: readonly Option[]): Plan {
   return { groups: [...usual, ...spare, ...unweighted].filter(({ entries }) => entries.length > 0) }
 }
 
-const compareRank = (a: Option, b: Option): number => a.priority - b.priority || Number(a.translates) - Number(b.translates)
+const compareRank = (a: Option, b: Option): number =>
+  a.priority - b.priority || Number(a.translates) - Number(b.translates)
 
 /** Every channel of these targets once, also when several targets use it. */
 function poolAll(options: readonly Option[]): Pool {

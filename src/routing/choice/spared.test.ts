@@ -54,7 +54,10 @@ test('open breakers block no more than half of the channels of a model', () => {
 test.each([1, 2, 5])('a model whose %d channels are all broken is skipped for the next model', size => {
   const dead = Array.from({ length: size }, (_, at) => channelOption(`dead${at}`))
   for (const seat of dead) breakAt(seat, 0)
-  const [first, then] = [targetOption('dead/m', dead), { ...targetOption('well/m', [channelOption('well')]), priority: 1 }]
+  const [first, then] = [
+    targetOption('dead/m', dead),
+    { ...targetOption('well/m', [channelOption('well')]), priority: 1 },
+  ]
   for (let time = 0; time < 50; time++) {
     expect(choose({ ...inputOf([first, then]), nowMs: 50 })).toMatchObject({ kind: 'try', seat: { id: 'well' } })
   }

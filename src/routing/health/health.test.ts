@@ -115,13 +115,16 @@ describe('a breaker', () => {
     expect(health.opensInMs(1, 0)).toBeCloseTo(1_200)
   })
 
-  test.each<Verdict>(['caller_at_fault', 'not_here', 'rate_limited', 'credential_bad'])('%s counts as an answer', verdict => {
-    const health = healthOf()
-    fail(health, 4)
-    health.begin(1, 0).end({ verdict, retryAfterMs: 1 }, 0)
-    fail(health, 4)
-    expect(health.brokenMs(0)).toBeUndefined()
-  })
+  test.each<Verdict>(['caller_at_fault', 'not_here', 'rate_limited', 'credential_bad'])(
+    '%s counts as an answer',
+    verdict => {
+      const health = healthOf()
+      fail(health, 4)
+      health.begin(1, 0).end({ verdict, retryAfterMs: 1 }, 0)
+      fail(health, 4)
+      expect(health.brokenMs(0)).toBeUndefined()
+    },
+  )
 })
 
 describe('a limit of the upstream', () => {

@@ -132,7 +132,14 @@ export class Health {
     modelHealth.told.take(tokens, nowMs)
     modelHealth.underWay++
     const step = ++this.#steps
-    const use = new ActiveUse(this, { step, accountId, modelHealth, tokens, taken, expiresMs: nowMs + bounds.turnMsMax })
+    const use = new ActiveUse(this, {
+      step,
+      accountId,
+      modelHealth,
+      tokens,
+      taken,
+      expiresMs: nowMs + bounds.turnMsMax,
+    })
     use.node = this.#uses.add(use)
     this.#unanswered++
     this.#breaker.enter(use, nowMs)

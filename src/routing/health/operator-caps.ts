@@ -22,7 +22,11 @@ export class Allowance {
   }
 
   /** Replaces the estimated tokens of a call by those that it used. */
-  correct({ taken, tokens }: { readonly tokens: number; readonly taken: Taken | undefined }, used: number, nowMs: number): void {
+  correct(
+    { taken, tokens }: { readonly tokens: number; readonly taken: Taken | undefined },
+    used: number,
+    nowMs: number,
+  ): void {
     if (used === tokens || taken === undefined || this.#tokens === undefined) return
     this.#tokens.pay(nowMs)
     this.#tokens.correct(taken, wholeOf(used))
@@ -43,7 +47,8 @@ export class Allowance {
 
   /** Applies the current caps, which an operator may change at any time, and refills them up to now. */
   #pay({ requestsPerMinute, tokensPerMinute }: Caps, nowMs: number): void {
-    if (this.#requests?.rate.amount !== requestsPerMinute) this.#requests = updateRate(this.#requests, requestsPerMinute)
+    if (this.#requests?.rate.amount !== requestsPerMinute)
+      this.#requests = updateRate(this.#requests, requestsPerMinute)
     if (this.#tokens?.rate.amount !== tokensPerMinute) this.#tokens = updateRate(this.#tokens, tokensPerMinute)
     this.#requests?.pay(nowMs)
     this.#tokens?.pay(nowMs)

@@ -37,7 +37,17 @@ const seed = `
   INSERT INTO channel_rule VALUES ('openai#abcdef', 1, 3, 4, 5, 6, 7, zeroblob(40), 'eu,us', 'x', 1234);
 `
 
-const TABLES_OF_MONEY = ['account', 'api_key', 'transfer', 'hold', 'budget', 'code', 'price', 'idempotency', 'limit_rule'] as const
+const TABLES_OF_MONEY = [
+  'account',
+  'api_key',
+  'transfer',
+  'hold',
+  'budget',
+  'code',
+  'price',
+  'idempotency',
+  'limit_rule',
+] as const
 const OTHER_TABLES = ['limit_debt', 'model_route', 'setting', 'tier', 'record'] as const
 
 beforeAll(() => {
@@ -46,7 +56,9 @@ beforeAll(() => {
   db.run('PRAGMA recursive_triggers = ON')
   migrate(db, { migrations: readMigrations().slice(0, OLD_SCHEMA) })
   db.run(seed)
-  before = Object.fromEntries([...TABLES_OF_MONEY, ...OTHER_TABLES, 'channel_rule'].map(table => [table, rowsOf(table)]))
+  before = Object.fromEntries(
+    [...TABLES_OF_MONEY, ...OTHER_TABLES, 'channel_rule'].map(table => [table, rowsOf(table)]),
+  )
   migrate(db)
 })
 afterAll(() => db.close())

@@ -87,7 +87,8 @@ type RawBytesRow = Record<string, Uint8Array>
 const listOf = (text: RawRow[string] | undefined): readonly string[] | null =>
   typeof text === 'string' ? text.split(',') : null
 
-const numberOf = (value: RawRow[string] | undefined): number | null => (typeof value === 'bigint' ? Number(value) : null)
+const numberOf = (value: RawRow[string] | undefined): number | null =>
+  typeof value === 'bigint' ? Number(value) : null
 
 export class Reader {
   /** The only query that a call waits for. */

@@ -192,5 +192,6 @@ export class Writer {
 function finish(operation: QueuedOperation, [result, fault]: Done): void {
   if (operation.isAbandoned) return
   if (fault === undefined) operation.resolve(result)
-  else operation.reject(new Refusal(fault.full ? 'storage_full' : 'storage_away', fault.message, { retryAfterMs: 1_000 }))
+  else
+    operation.reject(new Refusal(fault.full ? 'storage_full' : 'storage_away', fault.message, { retryAfterMs: 1_000 }))
 }

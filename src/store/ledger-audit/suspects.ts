@@ -174,14 +174,16 @@ export class AuditSuspects {
     if (record !== null && hold !== null) problems.push('is over and its hold is still open')
     if (record === null && charge !== undefined) problems.push(`was charged ${usd(charge.amount)} without a record`)
     else if (record === null && hold === null) problems.push('has no record')
-    if (record?.rule === OLD_RULE && charge !== undefined) problems.push('was charged twice: before the ledger, and in it')
+    if (record?.rule === OLD_RULE && charge !== undefined)
+      problems.push('was charged twice: before the ledger, and in it')
     if (record !== null && record.rule !== OLD_RULE) {
       const [cost, charged] = [record.cost, charge?.amount ?? 0n]
       if (cost !== charged) problems.push(`cost ${usd(cost)} by its record, and ${usd(charged)} was charged`)
       if (record.shortfall !== (shortfall?.amount ?? 0n)) problems.push('has another shortfall than was booked')
       if (charge !== undefined && charge.debit !== record.account_id) problems.push('was charged to another account')
     }
-    if (refund !== undefined && refund.amount > (charge?.amount ?? 0n)) problems.push('was refunded more than its charge')
+    if (refund !== undefined && refund.amount > (charge?.amount ?? 0n))
+      problems.push('was refunded more than its charge')
     if (refund !== undefined && refund.credit !== charge?.debit) problems.push('was refunded to another account')
     return problems.map(text => finding({ check: 'call', owner, key: `${name}:${text}`, text: `${name} ${text}` }))
   }

@@ -74,7 +74,8 @@ export class Budgets {
       if (!this.#scopesWithBudget.has(id)) continue
       for (const { span, cap, spent, held } of this.#current(id)) {
         const available = cap - spent - held
-        if (smallest === undefined || available < smallest.available) smallest = { available, budget: `${owner}, ${span}` }
+        if (smallest === undefined || available < smallest.available)
+          smallest = { available, budget: `${owner}, ${span}` }
       }
     }
     return smallest

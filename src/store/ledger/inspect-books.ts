@@ -67,7 +67,11 @@ export function lookAtBooks(path: string, dateMs: number): BookFacts {
       hasOwner: readNumber(`SELECT count(*) AS n FROM person WHERE role = 'owner'`) > 0n,
       errors: errors.map(({ code, count }) => ({ code, count: Number(count) })),
       calls: Number(
-        readNumber('SELECT count(*) AS n FROM (SELECT 1 FROM record WHERE call_id >= ?1 LIMIT ?2)', hourAgoId, RECORDS_MAX),
+        readNumber(
+          'SELECT count(*) AS n FROM (SELECT 1 FROM record WHERE call_id >= ?1 LIMIT ?2)',
+          hourAgoId,
+          RECORDS_MAX,
+        ),
       ),
       unpriced: unpriced.map(({ asked }) => asked),
     }

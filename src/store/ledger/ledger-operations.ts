@@ -183,7 +183,10 @@ export function buildSettle({ db, budgets, operators, nowMs }: Books): (ended: F
     const scope = { keyId: Number(hold.key_id), accountId: Number(hold.account_id) }
     const charged = payable(cost, hold.amount, scope)
     const shortfall = cost - charged
-    assert(insertRecord(record, { cost: charged, shortfall, held: hold.amount }), 'a call with a hold must have no record')
+    assert(
+      insertRecord(record, { cost: charged, shortfall, held: hold.amount }),
+      'a call with a hold must have no record',
+    )
     post.run(scope.accountId, hold.amount, charged)
     budgets.settle(scope, hold.amount, charged)
     const transfer = { ref: record.callId, madeMs: nowMs(), reference: null, author: null }
@@ -315,7 +318,10 @@ function recordInserter(db: Database): (record: RecordRow, charged: ChargedAmoun
 }
 
 /** The values of a record in the order of the table's columns. */
-function recordValues(record: RecordRow, { cost, shortfall, held }: ChargedAmounts): (string | number | bigint | null)[] {
+function recordValues(
+  record: RecordRow,
+  { cost, shortfall, held }: ChargedAmounts,
+): (string | number | bigint | null)[] {
   return [
     record.callId,
     record.keyId,

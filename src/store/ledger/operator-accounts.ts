@@ -28,7 +28,8 @@ export class OperatorAccounts {
 
   write(): void {
     if (!this.#hasChanges) return
-    for (let id = 1; id <= OPERATOR_ID_MAX; id++) if (this.#changes[id] !== 0n) this.#addToBalance.run(id, this.#changes[id]!)
+    for (let id = 1; id <= OPERATOR_ID_MAX; id++)
+      if (this.#changes[id] !== 0n) this.#addToBalance.run(id, this.#changes[id]!)
     this.reset()
   }
 

@@ -16,7 +16,8 @@ export function memberOperations({ db }: Books, people: PeopleRows): MemberHandl
       const presentRank = people.rankOf(accountId, personId)
       if (isNew && presentRank > 0) return { done: 'exists' }
       const person = people.find(personId)
-      if ((!isNew && presentRank === 0) || person === undefined || person.removed_ms !== null) return { done: 'unknown' }
+      if ((!isNew && presentRank === 0) || person === undefined || person.removed_ms !== null)
+        return { done: 'unknown' }
       people.join(accountId, personId, { rank, nowMs })
       return { done: 'set' }
     },

@@ -59,7 +59,9 @@ export class PeopleReader {
       `SELECT 1 FROM session WHERE person_id = (SELECT id FROM person WHERE email = ?1) AND place = ?2 LIMIT 1`,
     )
     this.#findRefresh = db.query<RawRow, [Uint8Array]>('SELECT session_id FROM refresh WHERE digest = ?1')
-    this.#findPending = db.query<RawRow, [number]>('SELECT sealed FROM totp WHERE person_id = ?1 AND confirmed_ms IS NULL')
+    this.#findPending = db.query<RawRow, [number]>(
+      'SELECT sealed FROM totp WHERE person_id = ?1 AND confirmed_ms IS NULL',
+    )
     this.#findInvitation = db.query<RawRow, [Uint8Array, number]>(
       `SELECT kind, email FROM invitation WHERE digest = ?1 AND accepted_ms IS NULL AND revoked_ms IS NULL
        AND expires_ms > ?2`,

@@ -89,7 +89,8 @@ function changeOperations({ db }: Books, people: PeopleRows): ChangeHandlers {
       if (losesOwnership && people.isLastOwner(row!)) return { done: 'last_owner' }
       if (isTaken(email, id)) return { done: 'email_taken' }
       update.run(id, name ?? null, role ?? null, disabled === undefined ? null : Number(disabled), email ?? null)
-      const haveRightsChanged = (role !== undefined && role !== row!.role) || (disabled === true && row!.disabled === 0n)
+      const haveRightsChanged =
+        (role !== undefined && role !== row!.role) || (disabled === true && row!.disabled === 0n)
       if (haveRightsChanged) {
         people.raiseVer(id)
         people.sessions.endAll(id, { why: 'changed', nowMs })

@@ -29,9 +29,7 @@ export function sessionOperations(books: Books, people: PeopleRows): SessionHand
      VALUES (?1, NULL, ?2, ?2, ?3, '', '', 'weir token')`,
   )
   const findOwn = db.query('SELECT 1 FROM session WHERE id = ?1 AND person_id = ?2 AND ended_ms IS NULL')
-  const findOld = db.query<{ id: bigint }, [number, number]>(
-    'SELECT id FROM session WHERE expires_ms < ?1 LIMIT ?2',
-  )
+  const findOld = db.query<{ id: bigint }, [number, number]>('SELECT id FROM session WHERE expires_ms < ?1 LIMIT ?2')
   const removeRefreshTokens = db.query('DELETE FROM refresh WHERE session_id = ?1')
   const remove = db.query('DELETE FROM session WHERE id = ?1')
   const removeOldInvitations = db.query('DELETE FROM invitation WHERE expires_ms < ?1')

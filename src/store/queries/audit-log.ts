@@ -83,7 +83,8 @@ function buildCheck(db: Database): (ask: AuditAsk) => AuditChecked {
     const rows = query.all(checked, SLICE_ROWS)
     for (const row of rows) {
       const fits = isLinked(row, checked + 1, lastHash)
-      const isReplaced = known?.seq === checked + 1 && known.hash !== Buffer.from(row.hash as Uint8Array).toString('hex')
+      const isReplaced =
+        known?.seq === checked + 1 && known.hash !== Buffer.from(row.hash as Uint8Array).toString('hex')
       if (!fits || isReplaced) {
         return { rows: checked, brokenAt: checked + 1, head: headOf(checked, lastHash), goesOn: false }
       }

@@ -135,7 +135,9 @@ function readTrialBalance(db: Database): TrialBalance {
        FROM account WHERE id > ?1 GROUP BY kind ORDER BY kind DESC`,
     )
     .all(OPERATOR_ID_MAX) as CustomerSums[]
-  const operatorRows = db.query('SELECT id, name, balance FROM account WHERE id <= ?1 ORDER BY id').all(OPERATOR_ID_MAX) as {
+  const operatorRows = db
+    .query('SELECT id, name, balance FROM account WHERE id <= ?1 ORDER BY id')
+    .all(OPERATOR_ID_MAX) as {
     id: bigint
     name: string
     balance: bigint

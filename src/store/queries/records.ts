@@ -84,7 +84,9 @@ const deletionPlan: ListPlan<typeof deletionColumns> = {
 
 const plan = { from: 'record r', columns: wholeColumns, id: 'r.call_id', account: 'r.account_id' } as const
 
-type RecordHandlers = { readonly [Name in keyof RecordReads]: (input: RecordReads[Name]['input']) => RecordReads[Name]['result'] }
+type RecordHandlers = {
+  readonly [Name in keyof RecordReads]: (input: RecordReads[Name]['input']) => RecordReads[Name]['result']
+}
 
 export const recordReads = (db: Database): RecordHandlers => ({
   records: ask => findRecords(db, recordColumns, ask),

@@ -114,7 +114,11 @@ export function statisticsReads(db: Database): StatisticsHandlers {
         return { done: 'unfit' }
       }
       const range = piecesOf({ ...ask, keeps: endUserKeepMs })
-      return { done: 'told', ...file.rangeOf(range), rows: topEndUsers(file.open(), { ...ask, ones: owners.ones }, range) }
+      return {
+        done: 'told',
+        ...file.rangeOf(range),
+        rows: topEndUsers(file.open(), { ...ask, ones: owners.ones }, range),
+      }
     },
     statisticsFailures(ask) {
       const [stats, owners] = [file.open(), ownersOf(db, file, ask)]
@@ -165,7 +169,11 @@ function ownersOf(db: Database, file: StatisticsReader, ask: CallsAsked): Owners
 }
 
 /** Finds the rows of the sums for the requested calls, grouped by account, key, model or channel. */
-function topOwners(db: Database, file: StatisticsReader, ask: CallsAsked & { readonly of: TopKind }): TopOwners | Unanswered {
+function topOwners(
+  db: Database,
+  file: StatisticsReader,
+  ask: CallsAsked & { readonly of: TopKind },
+): TopOwners | Unanswered {
   const owners = ownersOf(db, file, ask)
   if ('done' in owners) return owners
   const row = topCuts[ask.of][owners.cut]
@@ -197,7 +205,9 @@ function accountsOf(db: Database, { scope, account, key }: CallsAsked): readonly
   const inScope = scope === null ? 'true' : scopeSql('a.id')
   const values: Record<string, Value> = scopeValues(scope)
   if (key !== undefined) {
-    const sql = 'SELECT a.id FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = $key AND '.concat(inScope)
+    const sql = 'SELECT a.id FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = $key AND '.concat(
+      inScope,
+    )
     const row = db.query<{ id: bigint }, [Record<string, Value>]>(sql).get({ ...values, key })
     const isRequested = row !== null && (account === undefined || account === Number(row.id))
     return isRequested ? [Number(row.id)] : 'unknown'

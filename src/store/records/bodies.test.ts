@@ -114,7 +114,9 @@ describe('bodies', () => {
     const bodies = open()
     bodies.keep(of(callId), { request: part('a'), answer: part('b') })
     await bodies.close()
-    expect(await refusal(open({ secret: 't'.repeat(43) }).read(callId))).toContain('an encryption key that is not configured')
+    expect(await refusal(open({ secret: 't'.repeat(43) }).read(callId))).toContain(
+      'an encryption key that is not configured',
+    )
   })
 
   test('are encrypted with the newest key while others are stored', async () => {

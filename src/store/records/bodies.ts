@@ -124,7 +124,10 @@ export class Bodies {
 
   /** Deletes the bodies of these calls, whatever their age. They are deleted when the promise resolves. */
   erase(callIds: readonly number[]): Promise<void> {
-    if (this.#hasFailed) return Promise.reject(new StoreError('The file of bodies is not available, because its thread has failed. Restart the gateway.'))
+    if (this.#hasFailed)
+      return Promise.reject(
+        new StoreError('The file of bodies is not available, because its thread has failed. Restart the gateway.'),
+      )
     if (!this.#hasFile()) return Promise.resolve()
     return new Promise((resolve, reject) => {
       this.#erases.push({ resolve, reject })
@@ -181,7 +184,8 @@ export class Bodies {
     }
     if ('read' in message) {
       const waiting = this.#reads.shift()
-      if (typeof message.read === 'string') waiting?.reject(new StoreError(`The bodies cannot be read. ${message.read}`))
+      if (typeof message.read === 'string')
+        waiting?.reject(new StoreError(`The bodies cannot be read. ${message.read}`))
       else waiting?.resolve(message.read ?? undefined)
       return
     }

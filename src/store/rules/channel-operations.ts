@@ -7,7 +7,13 @@ import type { Books } from '../ledger/books.ts'
 import type { ChannelChange, RuleOperations } from './rules.ts'
 import { isStoredId } from './rules.ts'
 
-type ChannelOperationName = 'setChannels' | 'createChannels' | 'resetChannel' | 'removeChannels' | 'setProvider' | 'removeProvider'
+type ChannelOperationName =
+  | 'setChannels'
+  | 'createChannels'
+  | 'resetChannel'
+  | 'removeChannels'
+  | 'setProvider'
+  | 'removeProvider'
 type ChannelHandlers = Pick<Run, ChannelOperationName & keyof RuleOperations>
 type Value = bigint | number | string | Uint8Array | null
 type RawRow = Record<string, Value>

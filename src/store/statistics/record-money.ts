@@ -56,7 +56,9 @@ export class MoneyOfRecords {
 
   constructor(db: Database) {
     this.#findLastVersion = db.query('SELECT coalesce(max(version), 0) AS version FROM price')
-    this.#findVersions = db.query('SELECT version, origin, price, made_ms FROM price WHERE model = ?1 ORDER BY version DESC')
+    this.#findVersions = db.query(
+      'SELECT version, origin, price, made_ms FROM price WHERE model = ?1 ORDER BY version DESC',
+    )
   }
 
   /** Must be called before each batch of records, because prices may have been added. */

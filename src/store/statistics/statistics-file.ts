@@ -279,7 +279,8 @@ function valueOf(figures: Figures, name: (typeof FIGURES)[number]): number | big
 }
 
 const placeholders = (count: number): string => Array.from({ length: count }, () => '?').join(', ')
-const sumUpdates = (names: readonly string[]): string => names.map(name => `${name} = ${name} + excluded.${name}`).join()
+const sumUpdates = (names: readonly string[]): string =>
+  names.map(name => `${name} = ${name} + excluded.${name}`).join()
 
 function prepare(db: Database) {
   return {

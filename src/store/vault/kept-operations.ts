@@ -129,7 +129,10 @@ function responseOperations(
   }
 }
 
-function reasoningAndFileOperations(db: Database, rows: VaultRows): Pick<VaultHandlers, 'keepReasoning' | 'keepFile' | 'dropFile'> {
+function reasoningAndFileOperations(
+  db: Database,
+  rows: VaultRows,
+): Pick<VaultHandlers, 'keepReasoning' | 'keepFile' | 'dropFile'> {
   const insertReasoning = db.query(
     'INSERT INTO kept_reasoning (account_id, id, expires_ms, bytes, sealed) VALUES (?1, ?2, ?3, ?4, ?5)',
   )

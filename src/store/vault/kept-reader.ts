@@ -88,7 +88,9 @@ export class KeptReader {
     this.#listTasks = query(SELECT_TASK.concat(TASK_FILTER, ' ORDER BY call_id DESC LIMIT ?6 OFFSET ?7'))
     this.#countTasks = query('SELECT count(*) AS n FROM task WHERE '.concat(TASK_FILTER))
     this.#dueTasks = query(SELECT_TASK.concat('due_ms <= ?1 ORDER BY due_ms, call_id LIMIT ?2'))
-    this.#unbegunTasks = query(SELECT_TASK.concat('due_ms IS NOT NULL AND upstream_id IS NULL ORDER BY call_id LIMIT ?1'))
+    this.#unbegunTasks = query(
+      SELECT_TASK.concat('due_ms IS NOT NULL AND upstream_id IS NULL ORDER BY call_id LIMIT ?1'),
+    )
     this.#taskOfCall = query(SELECT_TASK.concat('call_id = ?1 AND account_id = ?2'))
     this.#factors = query('SELECT model, n, mean, m2 FROM count_factor')
     this.#limitDebts = query('SELECT name, paid_ms, noted_ms FROM limit_debt')

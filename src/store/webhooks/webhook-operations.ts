@@ -130,7 +130,10 @@ function editOperations(books: Books): Pick<Runs<WebhookOperations>, 'createWebh
   }
 }
 
-function deliveryOperations({ db, nowMs }: Books): Pick<Runs<WebhookOperations>, 'testWebhook' | 'raiseEvent' | 'noteDelivery'> {
+function deliveryOperations({
+  db,
+  nowMs,
+}: Books): Pick<Runs<WebhookOperations>, 'testWebhook' | 'raiseEvent' | 'noteDelivery'> {
   const insert = db.query(
     `INSERT INTO webhook_delivery (webhook_id, event, account_id, data, made_ms, due_ms)
      SELECT id, 'webhook.test', account_id, '{}', $now, $due FROM webhook

@@ -8,10 +8,33 @@ import { isRecord } from '../request.ts'
 import { blocksOf, isOurs, readMessagesRequest } from './request.ts'
 
 const fields = new Set([
-  'model', 'messages', 'max_tokens', 'cache_control', 'container', 'diagnostics', 'inference_geo', 'metadata',
-  'output_config', 'service_tier', 'speed', 'stop_sequences', 'stream', 'system', 'thinking', 'tool_choice',
-  'tools', 'temperature', 'top_p', 'top_k', 'compaction', 'context_management', 'fallbacks', 'mcp_servers',
-  'fallback_credit_token', 'output_format', 'thread',
+  'model',
+  'messages',
+  'max_tokens',
+  'cache_control',
+  'container',
+  'diagnostics',
+  'inference_geo',
+  'metadata',
+  'output_config',
+  'service_tier',
+  'speed',
+  'stop_sequences',
+  'stream',
+  'system',
+  'thinking',
+  'tool_choice',
+  'tools',
+  'temperature',
+  'top_p',
+  'top_k',
+  'compaction',
+  'context_management',
+  'fallbacks',
+  'mcp_servers',
+  'fallback_credit_token',
+  'output_format',
+  'thread',
 ])
 const SAMPLING_FIELDS = ['temperature', 'top_p', 'top_k']
 const VERSION_WITHOUT_SAMPLING = '2026-10-21'
@@ -23,7 +46,9 @@ export function findMessagesProblem(request: ReceivedRequest): Problem | undefin
   const body = bodyOf(request)
   if (!isRecord(body)) return createProblem('The request body is not valid JSON.')
   if (!Number.isInteger(body.max_tokens)) {
-    return createProblem(has(body.max_tokens) ? 'max_tokens: Input should be a valid integer' : 'max_tokens: Field required')
+    return createProblem(
+      has(body.max_tokens) ? 'max_tokens: Input should be a valid integer' : 'max_tokens: Field required',
+    )
   }
   return findCountProblem(request) ?? findThinkingProblem(body)
 }
@@ -56,7 +81,9 @@ function findToolsProblem(body: Json): Problem | undefined {
     }
   }
   if (has(body.tool_choice) && !['auto', 'any', 'tool', 'none'].includes(stringOf(recordOf(body.tool_choice).type))) {
-    return createProblem("tool_choice: Input tag does not match any of the expected tags: 'auto', 'any', 'tool', 'none'")
+    return createProblem(
+      "tool_choice: Input tag does not match any of the expected tags: 'auto', 'any', 'tool', 'none'",
+    )
   }
   return undefined
 }
@@ -75,7 +102,8 @@ function findTurnsProblem(request: ReceivedRequest, messages: readonly Json[]): 
     if (!['user', 'assistant', 'system'].includes(role)) {
       return createProblem(`${where}: Unexpected role "${role}". Allowed roles are "user" or "assistant"`)
     }
-    if (blocks.length === 0 && at < turns.length - 1) return createProblem(`${where}: all messages must have non-empty content`)
+    if (blocks.length === 0 && at < turns.length - 1)
+      return createProblem(`${where}: all messages must have non-empty content`)
     const problem =
       findBlockProblem(blocks, where, request.ordinal) ??
       findOrderProblem(blocks, { where, next: turns[at + 1], before: turns[at - 1] })
@@ -148,7 +176,8 @@ function findOrderProblem(
   const results = listIds(blocks, 'tool_result', 'tool_use_id')
   const known = new Set(listIds(before?.blocks ?? [], 'tool_use', 'id'))
   const stray = results.find(id => !known.has(id))
-  if (stray !== undefined) return createProblem(`${where}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${stray}`)
+  if (stray !== undefined)
+    return createProblem(`${where}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${stray}`)
   if (new Set(results).size < results.length) return createProblem(`${where}: each tool_use must have a single result`)
   const isLate = results.length > 0 && blocks.slice(0, results.length).some(block => block.type !== 'tool_result')
   return isLate ? createProblem(`${where}: \`tool_result\` blocks must come before any other content`) : undefined
@@ -159,7 +188,9 @@ function findThinkingProblem(body: Json): Problem | undefined {
   if (thinking.type !== 'enabled') return undefined
   const budget = thinking.budget_tokens
   if (!Number.isInteger(budget) || Number(budget) < THINKING_BUDGET_MIN) {
-    return createProblem(`thinking.enabled.budget_tokens: Input should be greater than or equal to ${THINKING_BUDGET_MIN}`)
+    return createProblem(
+      `thinking.enabled.budget_tokens: Input should be greater than or equal to ${THINKING_BUDGET_MIN}`,
+    )
   }
   if (Number(body.max_tokens) <= Number(budget)) {
     return createProblem('`max_tokens` must be greater than `thinking.budget_tokens`')

@@ -76,10 +76,21 @@ export const arkWire: Dialect = {
   errorFrame: error => ({ kind: 'error', data: writeArkError(error) }),
 }
 
-const UNSUPPORTED_FIELDS = new Set(['background', 'conversation', 'truncation', 'top_logprobs', 'prompt', 'metadata', 'user'])
+const UNSUPPORTED_FIELDS = new Set([
+  'background',
+  'conversation',
+  'truncation',
+  'top_logprobs',
+  'prompt',
+  'metadata',
+  'user',
+])
 export const arkResponsesFields: readonly string[] = [
   ...responsesFields.filter(name => !UNSUPPORTED_FIELDS.has(name)),
-  'caching', 'expire_at', 'thinking', 'session',
+  'caching',
+  'expire_at',
+  'thinking',
+  'session',
 ]
 
 /** Ark's Responses API: OpenAI's with other fields and other errors. */

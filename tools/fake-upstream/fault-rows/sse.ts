@@ -50,10 +50,20 @@ function spellingFaults(kit: FaultKit): readonly FaultRow[] {
       'stream',
       streamWritten(kit, (frame, index) => sse(frame).replace(/\r?\n/g, endings[index % 3]!)),
     ],
-    ['F28', 'byte order mark', 'stream', streamWritten(kit, (frame, index) => (index === 0 ? '\ufeff' : '') + sse(frame))],
+    [
+      'F28',
+      'byte order mark',
+      'stream',
+      streamWritten(kit, (frame, index) => (index === 0 ? '\ufeff' : '') + sse(frame)),
+    ],
     ['F28', 'comments between events', 'stream', streamWritten(kit, frame => `: keep-alive\n\n:\n${sse(frame)}`)],
     ['F28', 'data on many lines', 'stream', streamWritten(kit, splitData)],
-    ['F28', 'no space behind the colon', 'stream', streamWritten(kit, frame => sse(frame).replace(/^(\w+): /gm, '$1:'))],
+    [
+      'F28',
+      'no space behind the colon',
+      'stream',
+      streamWritten(kit, frame => sse(frame).replace(/^(\w+): /gm, '$1:')),
+    ],
     [
       'F28',
       'other fields',
@@ -158,7 +168,11 @@ function orderFaults(kit: FaultKit): readonly FaultRow[] {
       'stream',
       through(frames => {
         const frameList = [...frames]
-        return [...only(['open'], frameList), ...only(['finish', 'usage'], frameList), ...only(['piece', 'done'], frameList)]
+        return [
+          ...only(['open'], frameList),
+          ...only(['finish', 'usage'], frameList),
+          ...only(['piece', 'done'], frameList),
+        ]
       }),
     ],
     [

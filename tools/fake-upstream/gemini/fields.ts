@@ -22,7 +22,9 @@ const objects: Table = {
   },
   Content: { ...plainFields('role'), parts: 'Part' },
   Part: {
-    ...plainFields('text thought thoughtSignature executableCode codeExecutionResult toolCall toolResponse videoMetadata'),
+    ...plainFields(
+      'text thought thoughtSignature executableCode codeExecutionResult toolCall toolResponse videoMetadata',
+    ),
     ...plainFields('mediaResolution partMetadata'),
     inlineData: 'Blob',
     fileData: 'FileData',
@@ -44,7 +46,9 @@ const objects: Table = {
     response: 'Schema',
   },
   Schema: {
-    ...plainFields('type format title description nullable enum required propertyOrdering minItems maxItems minProperties'),
+    ...plainFields(
+      'type format title description nullable enum required propertyOrdering minItems maxItems minProperties',
+    ),
     ...plainFields('maxProperties minimum maximum minLength maxLength pattern default example'),
     items: 'Schema',
     anyOf: 'Schema',
@@ -57,8 +61,12 @@ const objects: Table = {
   FunctionCallingConfig: plainFields('mode allowedFunctionNames streamFunctionCallArguments'),
   SafetySetting: plainFields('category threshold method'),
   GenerationConfig: {
-    ...plainFields('temperature topP topK candidateCount maxOutputTokens stopSequences presencePenalty frequencyPenalty'),
-    ...plainFields('seed responseMimeType responseJsonSchema responseLogprobs logprobs responseModalities mediaResolution'),
+    ...plainFields(
+      'temperature topP topK candidateCount maxOutputTokens stopSequences presencePenalty frequencyPenalty',
+    ),
+    ...plainFields(
+      'seed responseMimeType responseJsonSchema responseLogprobs logprobs responseModalities mediaResolution',
+    ),
     ...plainFields('speechConfig imageConfig audioTranscriptionConfig enableEnhancedCivicAnswers'),
     responseSchema: 'Schema',
     thinkingConfig: 'ThinkingConfig',
@@ -91,7 +99,8 @@ function findUnknown(value: unknown, at: { rule: string; path: string; depth: nu
     if (next === undefined) {
       return `Invalid JSON payload received. Unknown name "${name}" at '${path}': Cannot find field.`
     }
-    const found = next === null ? undefined : findUnknown(entry, { rule: next, path: joinPath(path, name), depth: depth + 1 })
+    const found =
+      next === null ? undefined : findUnknown(entry, { rule: next, path: joinPath(path, name), depth: depth + 1 })
     if (found) return found
   }
   return undefined

@@ -64,7 +64,8 @@ function findContentsProblem(given: readonly Json[], ordinal: number): Problem |
     if (!['user', 'model', 'function'].includes(stringOf(role))) {
       return createProblem('Please use a valid role: user, model.')
     }
-    if (partsOf(content).length === 0) return createProblem(`* GenerateContentRequest.contents[${at}].parts: must not be empty.`)
+    if (partsOf(content).length === 0)
+      return createProblem(`* GenerateContentRequest.contents[${at}].parts: must not be empty.`)
     const results = recordsOf(partsOf(content).map(part => field(part, 'functionResponse')))
     const problem = findResponsesProblem(results, open)
     if (problem) return problem
@@ -90,7 +91,8 @@ function findResponsesProblem(given: readonly Json[], open: readonly Json[]): Pr
   const ids = new Set(open.map(call => stringOf(call.id)))
   for (const response of given) {
     const known = names.has(stringOf(response.name)) && (response.id === undefined || ids.has(stringOf(response.id)))
-    if (!known) return createProblem('Please ensure that function response turn comes immediately after a function call turn.')
+    if (!known)
+      return createProblem('Please ensure that function response turn comes immediately after a function call turn.')
     if (!isRecord(response.response)) {
       return createProblem("Invalid value at 'function_response.response' (type.googleapis.com/google.protobuf.Struct)")
     }

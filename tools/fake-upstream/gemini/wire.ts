@@ -58,7 +58,10 @@ function parseArgs(text: string): unknown {
 }
 
 /** The first call of a turn has the signature, whether thoughts are shown or not. */
-function callPart(reply: Reply, { choice, call, position }: { choice: Choice; call: ToolCall; position: number }): object {
+function callPart(
+  reply: Reply,
+  { choice, call, position }: { choice: Choice; call: ToolCall; position: number },
+): object {
   const id = call.id ?? `fc_fake${base36(reply.ordinal)}${choice.index}${position}`
   const functionCall = { id, name: call.name, args: parseArgs(call.arguments) }
   return { functionCall, ...(position === 0 && writeState(reply, choice)) }

@@ -38,8 +38,21 @@ const itemsMax = 500
 const bytesMax = 256 * 1024
 const next: Readonly<Record<string, string>> = { queued: 'in_progress' }
 const REPEATED_FIELDS = [
-  'instructions', 'max_output_tokens', 'metadata', 'parallel_tool_calls', 'previous_response_id', 'reasoning',
-  'store', 'temperature', 'text', 'tool_choice', 'tools', 'top_p', 'truncation', 'user', 'background',
+  'instructions',
+  'max_output_tokens',
+  'metadata',
+  'parallel_tool_calls',
+  'previous_response_id',
+  'reasoning',
+  'store',
+  'temperature',
+  'text',
+  'tool_choice',
+  'tools',
+  'top_p',
+  'truncation',
+  'user',
+  'background',
 ]
 
 const json = (text: string): Script => script(...jsonAnswer(200, text))

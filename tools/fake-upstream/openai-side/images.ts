@@ -24,7 +24,8 @@ interface ImageOptions {
 
 type Refuse = (problem: Problem) => Script
 
-const writeImage = ({ asUrl }: ImageOptions): object => (asUrl ? { url: 'https://images.invalid/dot.png' } : { b64_json: DOT_PNG })
+const writeImage = ({ asUrl }: ImageOptions): object =>
+  asUrl ? { url: 'https://images.invalid/dot.png' } : { b64_json: DOT_PNG }
 
 function writeUsage({ prompt, count, inputImages }: ImageOptions): object {
   const [text_tokens, image_tokens] = [countWords(prompt), inputImages * TOKENS_PER_IMAGE]
@@ -65,7 +66,9 @@ function answerImages(options: ImageOptions, event: string): Script {
 
 export function answerGenerations(request: ReceivedRequest, refuse: Refuse): Script {
   const options = readOptions(objectOf(request), 0)
-  return options ? answerImages(options, 'image_generation') : refuse({ message: "Invalid 'prompt' or 'n'.", param: 'prompt' })
+  return options
+    ? answerImages(options, 'image_generation')
+    : refuse({ message: "Invalid 'prompt' or 'n'.", param: 'prompt' })
 }
 
 export function answerEdits(request: ReceivedRequest, refuse: Refuse): Script {
@@ -75,7 +78,9 @@ export function answerEdits(request: ReceivedRequest, refuse: Refuse): Script {
   const count = form.fields.get('n')
   const body = { ...Object.fromEntries(form.fields), n: count === undefined ? undefined : Number(count) }
   const options = readOptions({ ...body, stream: form.fields.get('stream') === 'true' }, pictures.length)
-  return options ? answerImages(options, 'image_edit') : refuse({ message: "Invalid 'prompt' or 'n'.", param: 'prompt' })
+  return options
+    ? answerImages(options, 'image_edit')
+    : refuse({ message: "Invalid 'prompt' or 'n'.", param: 'prompt' })
 }
 
 /** Ark's images, counted per image. "fail" in the prompt makes the last of several images fail. */

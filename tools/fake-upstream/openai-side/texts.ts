@@ -46,7 +46,10 @@ export function answerCompletions(request: ReceivedRequest, refuse: Refuse): Scr
     ...it.map(text => frame({ choices: [choice(text, at, null)] })),
     frame({ choices: [choice('', at, endOf(at))] }),
   ])
-  const last: readonly Frame[] = [...(wantsUsage ? [frame({ choices: [], usage })] : []), { kind: 'done', data: '[DONE]' }]
+  const last: readonly Frame[] = [
+    ...(wantsUsage ? [frame({ choices: [], usage })] : []),
+    { kind: 'done', data: '[DONE]' },
+  ]
   return script(streamHead, ...frameSteps([...pieces, ...last]), end)
 }
 

@@ -61,8 +61,14 @@ interface CertificateContent extends Subject {
 
 function writeCertificate({ name, issuer, publicKey, signer, fromMs, toMs, extension }: CertificateContent): string {
   const body = sequence(
-    thirdVersion, serialNumber, ecdsaWithSha256, writeName(issuer), sequence(writeTime(fromMs), writeTime(toMs)),
-    writeName(name), publicKey.export({ type: 'spki', format: 'der' }), der(0xa3, sequence(extension)),
+    thirdVersion,
+    serialNumber,
+    ecdsaWithSha256,
+    writeName(issuer),
+    sequence(writeTime(fromMs), writeTime(toMs)),
+    writeName(name),
+    publicKey.export({ type: 'spki', format: 'der' }),
+    der(0xa3, sequence(extension)),
   )
   const signature = der(0x03, Buffer.from([0]), sign('sha256', body, signer))
   const text = sequence(body, ecdsaWithSha256, signature)
@@ -84,7 +90,14 @@ function createAuthority(nowMs: number): Authority {
   const name = 'Weir fake upstream'
   const { publicKey, privateKey: signer } = createKeys()
   const days = { fromMs: nowMs - YEAR_MS, toMs: nowMs + YEAR_MS }
-  const certificate = writeCertificate({ name, issuer: name, publicKey, signer, ...days, extension: authorityExtension })
+  const certificate = writeCertificate({
+    name,
+    issuer: name,
+    publicKey,
+    signer,
+    ...days,
+    extension: authorityExtension,
+  })
   return { name, certificate, key: toPem(signer), signer }
 }
 
