@@ -10,7 +10,7 @@ type Answer = Readonly<Record<string, unknown>>
 const AMOUNT_USD = '0.0001'
 export const PAYMENT = 100_000n
 const PAUSE_MS = 10
-const BOOKED_BEFORE = /posted before/
+const BOOKED_BEFORE = /^This was booked before: a reference can be used once/
 
 export class Operator {
   readonly #socket: string
