@@ -50,7 +50,7 @@ describe('once, whoever asks', () => {
   test('a payment with a reference, by 100 at the same time', async () => {
     const key = await harness.key({ credit: '0' })
     const topUp = () => harness.gateway.operator['top-up']!({ account: key, amount: '3', reference: 'invoice 9' })
-    expect(await tryAll(100, topUp)).toEqual([1, [expect.stringContaining('It has been posted before')]])
+    expect(await tryAll(100, topUp)).toEqual([1, [expect.stringContaining('This was booked before')]])
     expect(await balanceOf(key)).toBe('3.00')
   })
 
@@ -59,7 +59,7 @@ describe('once, whoever asks', () => {
     const answer = await call(harness, key)
     await harness.idle()
     const refund = () => harness.gateway.operator.refund!({ call: answer.header('x-request-id') })
-    expect(await tryAll(50, refund)).toEqual([1, [expect.stringContaining('It has been posted before')]])
+    expect(await tryAll(50, refund)).toEqual([1, [expect.stringContaining('This was booked before')]])
     expect(await balanceOf(key)).toBe('1.00')
   })
 

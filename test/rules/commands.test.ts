@@ -92,7 +92,7 @@ describe('limits', () => {
     ['a key of another tier', () => of('8/minute', { key: key.id, tier: 'free' }), /would apply to no call/],
     ['per something else', of('8/minute', { per: 'tier' }), /^--per must be a list of key, account and model/],
     ['per the same twice', of('8/minute', { per: 'key,key' }), /^--per must be/],
-    ['a model of nothing', of('8/minute', { model: '' }), /^--model must have 1 to 256 visible ASCII characters/],
+    ['a model of nothing', of('8/minute', { model: '' }), /^--model must have 1 to 256 visible characters/],
     ['a model with blanks', of('8/minute', { model: 'a b' }), /^--model must/],
     ['a list of models', of('8/minute', { model: 'a/b,c/d' }), /^--model must/],
     ['a model beyond measure', of('8/minute', { model: 'x'.repeat(257) }), /^--model must/],
@@ -189,7 +189,7 @@ describe('names for models', () => {
     await set('a', 'brook/trout')
     await set('b', 'a')
     await set('c', 'b then brook/trout')
-    const circle = /^The names go round in a circle: a → c → b → a\.$/
+    const circle = /^The names refer to each other in a circle: a → c → b → a\.$/
     await expectRefused('routes-set', { name: 'a', members: ['c'] }, circle)
     expect(routesNow().find(({ name }) => name === 'a')!.members[0]!.model).toBe('brook/trout')
     await set('d', 'brook/trout')
@@ -361,7 +361,7 @@ describe('what a key may use', () => {
   })
 
   test.each([
-    [{ allow: 'a b' }, /^Each name of --allow must have 1 to 256 visible ASCII characters/],
+    [{ allow: 'a b' }, /^Each name of --allow must have 1 to 256 visible characters/],
     [{ deny: 'é' }, /^Each name of --deny must/],
     [{ deny: 'x'.repeat(257) }, /^Each name of --deny must/],
     [{ allow: Array.from({ length: 51 }, (_, at) => `m${at}`).join() }, /^--allow may have at most 50 names\.$/],
