@@ -90,7 +90,7 @@ describe('a hold', () => {
       const caller = await openCall(harness, key, { stream }).whole()
       expect(caller.status).toBe(402)
       expect(errorOf(caller.body)).toMatchObject({ type: 'insufficient_quota', code: 'insufficient_balance' })
-      expect(errorOf(caller.body).message).toContain('$0.00001 is there')
+      expect(errorOf(caller.body).message).toContain('$0.00001 is available')
       expect(caller.header('x-pipeline-route')).toStartWith('pass')
       expect(caller.header('x-pipeline-adapter')).toBeUndefined()
       expect(caller.header('x-pipeline-breakdown')).toBeUndefined()

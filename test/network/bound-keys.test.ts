@@ -72,7 +72,7 @@ function make(sign = 'bearer', key = 'k'): Made {
 /** Its address is another's, and its key its own. */
 const astray = ({ provider, channel }: Made): Made => ({ provider, channel: { ...channel, baseUrl: thief.url } })
 
-const NO_OTHER = /^(?:.*: )?(?:a key signs for no host but its own|the URL is not on the origin of its channel)$/
+const NO_OTHER = /^(?:.*: )?(?:a key must not sign requests to another origin|the URL is not on the origin of its channel)$/
 const chat = Buffer.from('{"model":"acme/x","messages":[{"role":"user","content":"hi"}]}')
 
 /** Each way by which requests are made, all the way to the socket. */
@@ -181,7 +181,7 @@ test('the token of an account is asked for where its file says, and nowhere else
   const before = home.received.join('').length
   const request = { url: `${home.url}/chat`, headers: {}, body: Buffer.from('{}') }
   const ready = async () => await readyRequest(request, { ...made, dialect: 'openai-chat' })
-  await expect(ready()).rejects.toThrow('no token')
+  await expect(ready()).rejects.toThrow('no valid token')
   expect(home.received.join('').slice(before)).toContain('POST /token HTTP/1.1')
 })
 

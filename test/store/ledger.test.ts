@@ -51,7 +51,7 @@ describe('a hold', () => {
 
   test('of a call that is over is none: nobody would ever settle it', () => {
     settle(7, '0') // given up and settled, while its hold was still waiting
-    expect(() => hold(7, 11, '400')).toThrow('a call that is over')
+    expect(() => hold(7, 11, '400')).toThrow('a finished call must not be held')
     expect(books.row(11).held).toBe(0n)
     expect(books.recover()).toBe(0)
   })
@@ -211,8 +211,8 @@ describe('postings', () => {
     expect(books.run.post({ ...stranger, accountId: 1 })).toEqual({ done: 'account_unknown' })
     expect(post('adjustment', 103, '-1051')).toEqual({ done: 'balance_too_low' })
     expect(post('top_up', 104, `${2n ** 61n}`)).toEqual({ done: 'balance_too_high' })
-    expect(() => post('top_up', 105, '0')).toThrow('moves money')
-    expect(() => post('gift', 106, '-5')).toThrow('moves money')
+    expect(() => post('top_up', 105, '0')).toThrow('must move money')
+    expect(() => post('gift', 106, '-5')).toThrow('must move money')
   })
 
   test('a refund is for a charge, once, and of no more than it', () => {
