@@ -72,7 +72,8 @@ function make(sign = 'bearer', key = 'k'): Made {
 /** Its address is another's, and its key its own. */
 const astray = ({ provider, channel }: Made): Made => ({ provider, channel: { ...channel, baseUrl: thief.url } })
 
-const NO_OTHER = /^(?:.*: )?(?:a key must not sign requests to another origin|the URL is not on the origin of its channel)$/
+const NO_OTHER =
+  /^(?:.*: )?(?:a key must not sign requests to another origin|the URL is not on the origin of its channel)$/
 const chat = Buffer.from('{"model":"acme/x","messages":[{"role":"user","content":"hi"}]}')
 
 /** Each way by which requests are made, all the way to the socket. */
