@@ -335,12 +335,13 @@ describe('a large body of a caller', () => {
   const inContent = (text: string): string => `{"model":"${MODEL}","messages":[{"role":"user","content":"${text}"}]}`
   const numbered = (count: number, of: (name: string) => string): string =>
     Array.from({ length: count }, (_, at) => of(at.toString(36))).join(',')
-  const withField = (value: string): string => `${goodBody().slice(0, -1)},"x":${value}}`
+  const withField = (value: string, name = 'x'): string => `${goodBody().slice(0, -1)},"${name}":${value}}`
   const withNamed = (bytes: number): string => `${goodBody().slice(0, -1)},"${'n'.repeat(bytes)}":"${filled('p')}"}`
 
   const [deep, many, fine] = ['json_too_deep', 'json_too_many', 'insufficient_balance']
   const names = bounds.jsonNamesMax
   const longest = bounds.jsonNameBytesMax
+  const nearlyTooMany = `[${numbered(names - 10, name => `{"${name}":0}`)}]`
   const rows: readonly (readonly [name: string, body: string, code: string])[] = [
     ['of quotes', inContent(filled('\\"')), fine],
     ['of backslashes', inContent(filled('\\\\')), fine],
@@ -358,7 +359,8 @@ describe('a large body of a caller', () => {
     ['of a million empty messages', `{"model":"${MODEL}","messages":[${filled('{},', 3 * MIB)}{}]}`, many],
     ['of a million numbers', withField(`[${filled('1,', 1_990_000)}1]`), fine],
     ['of too many names', withField(`{${numbered(names + 1, name => `"${name}":0`)}}`), many],
-    ['of nearly too many names', withField(`[${numbered(names - 10, name => `{"${name}":0}`)}]`), fine],
+    ['of nearly too many names', withField(nearlyTooMany, 'chat_template_kwargs'), fine],
+    ['of nearly too many names in an unknown field', withField(nearlyTooMany), 'service_unpriced'],
     ['of too many lists', withField(`[${filled('[],', 3 * bounds.jsonContainersMax)}[]]`), many],
     ['of bare quotes', `{${filled('"')}`, 'json_invalid'],
     ['of spaces', goodBody() + filled(' '), fine],
