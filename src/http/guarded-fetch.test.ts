@@ -187,7 +187,7 @@ describe('what is there', () => {
     answers['/chunked'] = Buffer.concat([Buffer.from(head), body, Buffer.from('x\r\n0\r\n\r\n')])
     expect(await codeOf(fetchMedia(at('/chunked')))).toBe('media_refused')
     await until(() => peer.openCount === 0, 'and let go of')
-  }, 20_000)
+  })
 
   test.each([
     ['is not there', 'HTTP/1.1 404 No\r\ncontent-type: image/png\r\ncontent-length: 0\r\n\r\n'],

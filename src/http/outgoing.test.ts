@@ -103,7 +103,7 @@ describe('a request', () => {
       expect(sent.slice(sent.lastIndexOf('\r\n\r\n') + 4) === part.toString('latin1')).toBe(true)
     }
     expect(peer.sockets).toHaveLength(1)
-  }, 20_000)
+  })
 
   test.each(['http://u:p@127.0.0.1/', 'ftp://127.0.0.1/', 'nowhere'])('goes nowhere by %s', async url => {
     await start(() => {})
@@ -197,9 +197,9 @@ describe('a connection', () => {
     client = openClient({ idleSeconds: 1 })
     await answered()
     expect(peer.openCount).toBe(1)
-    await until(() => peer.openCount === 0, 'it is closed', 10_000)
+    await until(() => peer.openCount === 0, 'it is closed')
     expect(await answered()).toBe('hello')
-  }, 15_000)
+  })
 
   test('is not too long in use, however long that is', async () => {
     await start((socket, all) => {
@@ -208,7 +208,7 @@ describe('a connection', () => {
     client = openClient({ idleSeconds: 1 })
     expect([await answered(), await answered()]).toEqual(['hello', 'hello'])
     expect(peer.sockets).toHaveLength(1)
-  }, 15_000)
+  })
 
   test('waits for its next call among no more than the bound', async () => {
     await start((socket, all) => void (isAsked(all) && setTimeout(() => socket.write(hello), 300)))
@@ -216,7 +216,7 @@ describe('a connection', () => {
     await Promise.all(Array.from({ length: calls }, () => answered()))
     expect(peer.sockets).toHaveLength(calls)
     await until(() => peer.openCount === bounds.idleConnectionsMax, 'those beyond the bound are closed')
-  }, 20_000)
+  })
 })
 
 describe('an answer', () => {
@@ -291,7 +291,7 @@ describe('an answer', () => {
       read += value.length
     }
     expect(read).toBe(total)
-  }, 20_000)
+  })
 })
 
 describe('a stop', () => {

@@ -108,7 +108,7 @@ describe('an account\'s share', () => {
       ...['resp_2', `resp_${fit + 1}`, 'of bob'],
     ])
     expect(count('kept_response')).toBe(fit + 1)
-  }, 30_000)
+  })
 
   test('is counted right through replacing, dropping, expiry, a rollback and a start', () => {
     const insert = books.db.query(

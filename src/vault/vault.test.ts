@@ -165,14 +165,14 @@ describe('a chain of responses', () => {
     expect(await vault.responses.chain(of(`resp_${bounds.responseChainMax}`))).toEqual({ done: 'too_long' })
     await link(0, { previousId: 'resp_5' })
     expect(await vault.responses.chain(of('resp_5'))).toEqual({ done: 'too_long' })
-  }, 20_000)
+  })
 
   test('holds no more than it may', async () => {
     const size = 7 * 1024 * 1024
     for (let at = 0; at < 5; at++) await link(at, {}, 'x'.repeat(size / 3))
     expect((await vault.responses.chain(of('resp_3'))).done).toBe('found')
     expect((await vault.responses.chain(of('resp_4'))).done).toBe('too_long')
-  }, 20_000)
+  })
 })
 
 describe('reasoning state', () => {
@@ -217,7 +217,7 @@ describe('reasoning state', () => {
     spoil('DELETE FROM kept_reasoning')
     expect(vault.reasoning.recall(of('call_0'))).toBeUndefined()
     expect(vault.reasoning.recall(of(`call_${many - 1}`))?.[1]).toBe(String(many - 1))
-  }, 20_000)
+  })
 
   test('that is too large is not kept', () => {
     vault.reasoning.keep(of('call_1'), ['x'.repeat(bounds.keptReasoningBytesMax)])

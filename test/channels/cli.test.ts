@@ -50,4 +50,4 @@ test('are made, tried, listed with their models, disabled, given another credent
   expect(said).not.toContain(canary)
   const log = await desk.ask('GET', 'web/audit-log?actor=cli')
   expect(log.text).toContain('removeChannels')
-}, 30_000)
+})

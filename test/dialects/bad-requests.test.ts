@@ -124,7 +124,7 @@ describe.each(dialects)('%s', caller => {
     expect(harness.openHolds()).toBe(0)
     expect(harness.logs.filter(line => line.includes('"level":"error"'))).toEqual([])
     expect(unhandled).toEqual([])
-  }, 60_000)
+  })
 })
 
 const typed = dialects.filter(dialect => dialect !== 'gemini')

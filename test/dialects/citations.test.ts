@@ -75,7 +75,7 @@ async function ask(caller: Dialect, upstream: Dialect, said: Json | readonly (Js
   const stream = Array.isArray(said)
   harness.upstream.plan(stream ? streamedJson(said as readonly Json[]) : plainJson(said as Json))
   const request = requestOf(caller, key, { model: modelOf(upstream), stream })
-  const answer = await rawRequest(harness.url, request, 20_000)
+  const answer = await rawRequest(harness.url, request)
   expect([answer.status, String(answer.body)]).toEqual([200, expect.any(String)])
   await harness.idle()
   const bodies = stream ? eventsSeen(caller, answer.body).filter(data => data.startsWith('{')) : [String(answer.body)]

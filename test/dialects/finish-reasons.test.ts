@@ -39,7 +39,7 @@ async function ask(caller: Dialect, ending: Ending, stream: boolean, slowly = fa
   harness.upstream.plan(ends(ending, stream, slowly ? promise : undefined))
   const model = modelOf(upstreamOf(ending.field))
   const answer = openRaw(harness.url, requestOf(caller, key, { model, stream }, { 'x-weir-comments': 'on' }))
-  if (slowly && stream) await answer.until(({ text }) => text.includes(ending.text), 'the caller has the text', 20_000)
+  if (slowly && stream) await answer.until(({ text }) => text.includes(ending.text), 'the caller has the text')
   resolve()
   await answer.whole(20_000)
   await harness.idle()
@@ -201,7 +201,7 @@ describe('an upstream that fails in the middle', () => {
       for (const stream of [false, true]) {
         harness.upstream.plan(stream ? streamedJson([last, '[DONE]']) : plainJson(whole(last, '')))
         const request = requestOf(caller, key, { model: modelOf('openai-chat'), stream })
-        const answer = await rawRequest(harness.url, request, 20_000)
+        const answer = await rawRequest(harness.url, request)
         expect([caller, stream, answer.status]).toEqual([caller, stream, 502])
       }
     }
@@ -211,7 +211,7 @@ describe('an upstream that fails in the middle', () => {
     const piece = { choices: [{ index: 0, delta: { content: 'Half' }, finish_reason: null }] }
     harness.upstream.plan(streamedJson([piece, last, '[DONE]']))
     const request = requestOf('openai-chat', key, { model: modelOf('openai-chat'), stream: true })
-    const answer = await rawRequest(harness.url, request, 20_000)
+    const answer = await rawRequest(harness.url, request)
     for (const event of [piece, last]) expect(String(answer.body)).toContain(`data: ${JSON.stringify(event)}\n\n`)
     expect(String(answer.body)).toEndWith('data: [DONE]\n\n')
     await harness.idle()

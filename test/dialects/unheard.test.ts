@@ -160,7 +160,7 @@ describe('through a whole gateway', () => {
   async function ask(caller: Dialect, upstream: Dialect, said: Json | readonly (Json | string)[]) {
     const stream = Array.isArray(said)
     harness.upstream.plan(stream ? streamedJson(said as Json[]) : plainJson(said as Json))
-    const answer = await rawRequest(harness.url, requestOf(caller, key, { model: modelOf(upstream), stream }), 20_000)
+    const answer = await rawRequest(harness.url, requestOf(caller, key, { model: modelOf(upstream), stream }))
     await harness.idle()
     return { answer, body: String(answer.body), losses: String(harness.records().at(-1)!.loss ?? '').split(',') }
   }

@@ -73,4 +73,4 @@ test.each([...runnable])('%s', async (_page, blocks) => {
   const [code, said, stderr] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()])
   const last = stderr.trim().split('\n').slice(-3).join('\n')
   expect([code, code === 0 ? '' : `${last}\n${said.slice(-500)}`]).toEqual([0, ''])
-}, 60_000)
+})

@@ -68,4 +68,4 @@ test.each(cells.map(cell => [verdictOn(cell)!, cell] as const))('%s', async (nam
     seen = await standingOf(cell)
   }
   expect(seen).toBe(standing)
-}, 30_000)
+})

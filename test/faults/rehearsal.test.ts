@@ -96,7 +96,7 @@ describe('a day with', () => {
     expect(said).toContain('POST /v1/chat/completions: F14 a pause between two chunks, beyond idle\n')
     expect(said).toContain('POST /v1/chat/completions: answered\n')
     expect(await upstream.end('SIGTERM')).toBe(0)
-  }, 20_000)
+  })
 
   test('every second call limited', async () => {
     const upstream = await rehearse('--fault', 'F34 429 with seconds', '--every', '2')
@@ -108,14 +108,14 @@ describe('a day with', () => {
       expect(harness.records()).toMatchObject([{ attempts: 1 }, { attempts: 2 }, { attempts: 2 }])
     })
     expect(await upstream.end('SIGINT')).toBe(0)
-  }, 20_000)
+  })
 
   test('a provider that is not there', async () => {
     const upstream = await rehearse('--fault', 'F1')
     await onSuchADay(upstream, async ({ ask }) => {
       expect((await ask('openai-chat', 'openai/gpt-4o-mini', true)).status).toBe(502)
     })
-  }, 20_000)
+  })
 })
 
 describe('the command', () => {

@@ -102,7 +102,7 @@ describe('within the window', () => {
       expect(harness.records().filter(record => record.outcome === 'completed')).toHaveLength(100)
       expect(harness.openHolds()).toBe(0)
     })
-  }, 20_000)
+  })
 
   test('new calls are refused, or not taken at all', async () => {
     await onFolder({}, async harness => {
@@ -268,7 +268,7 @@ describe('when the window is over', () => {
       expect(harness.records()).toHaveLength(200)
       expect(harness.openHolds()).toBe(0)
     })
-  }, 20_000)
+  })
 
   test('a second signal does not wait for the window', async () => {
     await onFolder({ env: { WEIR_DRAIN_SECONDS: '3600' } }, async harness => {

@@ -55,7 +55,7 @@ describe('a caller that stops reading', () => {
     await harness.idle()
     expect(harness.records()).toHaveLength(2)
     expect(harness.records()[0]).toMatchObject({ outcome: 'completed', cost: 3 * 150 + 4 * 600 })
-  }, 40_000)
+  })
 
   test('and leaves, lets its upstream go', async () => {
     harness.upstream.plan(longStream(2048))
@@ -70,7 +70,7 @@ describe('a caller that stops reading', () => {
     await harness.idle()
     expect(harness.openHolds()).toBe(0)
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'client_left', usage_source: 'estimated' })
-  }, 40_000)
+  })
 })
 
 describe('a caller that makes no progress', () => {
@@ -100,7 +100,7 @@ describe('a caller that makes no progress', () => {
     } finally {
       caller.leave()
     }
-  }, 20_000)
+  })
 
   test('does not keep the gateway from stopping', async () => {
     const own = await startHasty()
@@ -120,7 +120,7 @@ describe('a caller that makes no progress', () => {
       caller.leave()
       await own.stop()
     }
-  }, 20_000)
+  })
 
   test('is told from an upstream that makes none', async () => {
     harness.upstream.plan(scripted(function* stalls() {
@@ -175,5 +175,5 @@ describe('after the last word', () => {
     } finally {
       await harness.stop()
     }
-  }, 15_000)
+  })
 })

@@ -66,7 +66,7 @@ test('an operator prices a model otherwise, at once and after a restart, and tak
     expect(await priceOfCall(second, key)).toEqual([own.version, 7 * 150 + 5 * 600, shippedLines])
     await second.stop()
   })
-}, 20_000)
+})
 
 test('a call keeps the price it began with', async () => {
   const harness = await startHasty()

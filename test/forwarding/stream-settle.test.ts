@@ -150,7 +150,7 @@ describe('a ledger that does not answer in time', () => {
     const charged = again.records().reduce((sum, { cost }) => sum + Number(cost), 0)
     expect(Math.round(Number(balance) * 1e9)).toBe(1e9 - charged)
     expect((await chat(again, key, { model, messages: hello })).status).toBe(200)
-  }, 30_000)
+  })
 })
 
 test('a stream whose terminal frame comes in pieces is held back all the same', async () => {

@@ -66,13 +66,13 @@ test('an upstream that says nothing is given up in its own time, and one that ma
   expect(eventsOf(slow.body).at(-1)).toBe('[DONE]')
   await harness.idle()
   expect(harness.openHolds()).toBe(0)
-}, 20_000)
+})
 
 test('a plain answer may take as long as its call, and no longer', async () => {
   upstream.plan(silence())
   const short = await openCall(harness, key, { model: 'river/short' }).whole()
   expect([short.status, errorOf(short.body).code]).toEqual([504, 'upstream_too_slow'])
-}, 20_000)
+})
 
 test('a connection may take what is said of the provider', () => {
   const files = [{ name: 'river.json', text: JSON.stringify(file) }]

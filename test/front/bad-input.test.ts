@@ -35,7 +35,7 @@ interface Row {
 
 async function send(row: Row): Promise<RawAnswer> {
   const headers = { ...bearer(key), ...row.headers?.() }
-  return await rawRequest(harness.url, ask(row.method ?? 'POST', row.path ?? CHAT, headers, row.body), 20_000)
+  return await rawRequest(harness.url, ask(row.method ?? 'POST', row.path ?? CHAT, headers, row.body))
 }
 
 function check(rows: Readonly<Record<string, Row>>): void {

@@ -25,7 +25,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-const raw = (bytes: string | Uint8Array): Promise<RawAnswer> => rawRequest(harness.url, bytes, 20_000)
+const raw = (bytes: string | Uint8Array): Promise<RawAnswer> => rawRequest(harness.url, bytes)
 const json = { 'content-type': 'application/json' }
 const head = (headers: Headers): Buffer => ask('POST', CHAT, { ...bearer(key), ...json, ...headers })
 const chunked = { 'transfer-encoding': 'chunked' }

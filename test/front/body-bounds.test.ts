@@ -29,7 +29,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness.stop())
 
-const raw = (bytes: string | Uint8Array): Promise<RawAnswer> => rawRequest(harness.url, bytes, 20_000)
+const raw = (bytes: string | Uint8Array): Promise<RawAnswer> => rawRequest(harness.url, bytes)
 const json = { 'content-type': 'application/json' }
 const code = (answer: RawAnswer, status: number): unknown => expectChatError(answer, status).error.code
 const from = (address: string): Headers => ({ 'x-forwarded-for': address })
@@ -109,7 +109,7 @@ describe('of strangers', () => {
       stalled.push(new Unfinished(SIGN_IN, headers, '{'))
     }
     const refused = (): number => stalled.filter(({ status }) => status === 429).length
-    await until(() => refused() === 700 - bounds.strangerBodiesOfNetworkMax, 'all but the newest were given up', 20_000)
+    await until(() => refused() === 700 - bounds.strangerBodiesOfNetworkMax, 'all but the newest were given up')
     await expectServed('2001:db8:0:7::ffff')
     expect(stalled.filter(({ status }) => status === 0).length).toBeGreaterThan(bounds.strangerBodiesOfNetworkMax - 3)
     for (const { socket } of stalled) socket.destroy()
@@ -120,7 +120,7 @@ describe('of strangers', () => {
     const stalled = Array.from({ length: 700 }, (_, at) =>
       new Unfinished(SIGN_IN, { ...headers, ...from(`198.51.${at >> 8}.${at & 255}`) }, '{'))
     const refused = (): number => stalled.filter(({ status }) => status === 503).length
-    await until(() => refused() === 700 - bounds.strangerBodiesMax, 'all but the newest were given up', 20_000)
+    await until(() => refused() === 700 - bounds.strangerBodiesMax, 'all but the newest were given up')
     await expectServed()
     for (const { socket } of stalled) socket.destroy()
   })
@@ -153,7 +153,7 @@ describe('in many small pieces', () => {
     const reading = spyOn(ReadableStreamDefaultReader.prototype, 'read')
     try {
       const answer = new Unfinished(path, { ...chunked, ...headers }, body)
-      await until(() => answer.socket.closed, 'its connection is closed', 20_000)
+      await until(() => answer.socket.closed, 'its connection is closed')
       return { answer, reads: reading.mock.calls.length }
     } finally {
       reading.mockRestore()
@@ -193,7 +193,7 @@ describe('in many small pieces', () => {
       answer.socket.write(singles(1), () => setImmediate(drop))
     }
     drop()
-    await until(() => answer.socket.closed, 'its connection is closed', 20_000)
+    await until(() => answer.socket.closed, 'its connection is closed')
     expect(answer.received).toContain('body_in_pieces')
     expect(written).toBeLessThan(16_000)
   })
@@ -252,7 +252,7 @@ describe('of callers', () => {
     // With 256 MiB of memory there are 64 for bodies that are on their way.
     const stalled = [0, 1, 2].map(() => new Unfinished(CHAT, { ...bearer(greedy), ...announced }, part))
     const answered = (status: number): number => stalled.filter(one => one.status === status).length
-    await until(() => answered(429) === 1, 'one of three was given up', 20_000)
+    await until(() => answered(429) === 1, 'one of three was given up')
     const text = JSON.stringify({ model: 'openai/gpt-4o-mini', messages: [{ role: 'user', content: 'hi' }] })
     const large = Buffer.concat([Buffer.from(text), Buffer.alloc(20 * MIB, 0x20)])
     expect((await raw(ask('POST', CHAT, bearer(modest), large))).status).toBe(200)
@@ -396,7 +396,7 @@ describe('a large body of a caller', () => {
     const body = make()
     const headers = { ...bearer(await harness.key({ credit: '0' })), ...type, 'content-length': String(body.length) }
     const large = new Unfinished(path, headers, body.subarray(0, -1))
-    await until(() => large.socket.writableLength === 0, 'all but its last byte is on its way', 20_000)
+    await until(() => large.socket.writableLength === 0, 'all but its last byte is on its way')
     for (let at = 0; at < 5; at++) await call(harness, small)
     large.socket.write(body.subarray(-1))
     let served = 0

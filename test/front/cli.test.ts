@@ -228,5 +228,5 @@ describe('an end in the middle of a call', () => {
 describe('a head that does not come to its end', () => {
   test('is cut off, also when it comes drop by drop', async () => {
     expect(await slowHead).toBe('cut off')
-  }, 30_000)
+  })
 })

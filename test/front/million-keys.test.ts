@@ -50,7 +50,7 @@ beforeAll(() => {
   })()
   db.close()
   reader = new Reader(file)
-}, 60_000)
+})
 
 afterAll(() => {
   reader.close()

@@ -78,7 +78,7 @@ test('a connection that is silent after its answer is closed, whatever the answe
   } finally {
     await harness.stop()
   }
-}, 15_000)
+})
 
 /** Sends this, and then a byte now and then; resolves with the answer's status when the gateway closes it. */
 function untilClosedDripping(url: string, bytes: string): Promise<string> {

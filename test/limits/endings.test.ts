@@ -71,7 +71,7 @@ test('none of a hundred thousand', () => {
     const places = limits.look(subject({ keyId: 3, model }), ms).filter(({ resource }) => resource === 'concurrency')
     for (const { limit, remaining } of places) expect({ seed, remaining }).toEqual({ seed, remaining: limit })
   }
-}, 60_000)
+})
 
 /** Told of its tokens or not, and of its end once or twice; and of more when it is over. */
 function endSomehow(lease: LimitLease, { way, tokens: used, ms }: { way: number; tokens: number; ms: number }): void {

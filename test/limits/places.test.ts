@@ -123,7 +123,7 @@ test.each(Object.entries(endings))('%s', async (_name, ends) => {
   expect(remaining).toBeWithin(expected, expected + 100)
   closed.open()
   for (const answer of first) expect((await answer).status).toBe(200)
-}, 30_000)
+})
 
 /** As the records have it. */
 async function tokensUsed(): Promise<number> {

@@ -62,7 +62,7 @@ test('has each record once, in the order of time', async () => {
   expect([seen, rest]).toEqual([MANY, ''])
   expect(most).toBeLessThan(bounds.exportRowsMax * 2_000)
   expect(asked).toBe(MANY / bounds.exportRowsMax)
-}, 30_000)
+})
 
 test('reads no faster than it is taken, and nothing more when its reader has left', async () => {
   asked = 0

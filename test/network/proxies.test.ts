@@ -113,7 +113,7 @@ describe('by a tunnel', () => {
     await until(() => proxy.openCount === 0, 'it is closed')
     expect(await answered({ url: https() })).toBe('hello')
     expect(proxy.heads).toHaveLength(2)
-  }, 15_000)
+  })
 
   test('the upstream must show its own certificate', async () => {
     await open()

@@ -146,5 +146,5 @@ describe('at level 3', () => {
     const told = harness.logs.filter(line => line.includes('"event":"overload"'))
     const levels = told.map(line => (JSON.parse(line) as { overload: number }).overload)
     expect(levels).toEqual([1, 2, 3, 2, 1, 0])
-  }, 15_000)
+  })
 })

@@ -49,7 +49,7 @@ describe('while a gateway runs', () => {
       const { code, stderr } = await typed(line, folder, names)
       expect([line, code, stderr.replace(/^weir: warning: .*\n/, '')]).toEqual([line, 0, ''])
     }
-  }, 60_000)
+  })
 
   test('what holds afterwards is what the last of them said', async () => {
     const limits = await weirSays(folder, 'limits list')
@@ -131,7 +131,7 @@ test('every set-up of docs/setups.md can be typed, and is then there', async () 
   expect(await asks(clinic!, 'local')).toEqual(['model_forbidden', []])
   expect(ran[3]!.stdout).toMatch(new RegExp(`${one} .* 3 +0 .* set `))
   expect(await stopServed(served)).toBe(0)
-}, 60_000)
+})
 
 interface Explained {
   readonly wouldAnswer: { readonly code: string } | null

@@ -35,4 +35,4 @@ test('a crash loses nothing that a webhook is to be told', async () => {
   second.kill('SIGTERM')
   await second.exited
   receiver.stop()
-}, 40_000)
+})

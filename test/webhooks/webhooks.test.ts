@@ -367,7 +367,7 @@ describe('others', () => {
     await harness.gateway.operator['keys-revoke']!({ key })
     await until(() => types().includes('key.revoked'), 'it is told')
     for (const one of slow) await ask('DELETE', `web/webhooks/${one}`)
-  }, 60_000)
+  })
 })
 
 const setDisabled = (id: string, disabled: boolean): Promise<Told> =>
