@@ -41,7 +41,7 @@ async function ask(caller: Dialect, ending: Ending, stream: boolean, slowly = fa
   const answer = openRaw(harness.url, requestOf(caller, key, { model, stream }, { 'x-weir-comments': 'on' }))
   if (slowly && stream) await answer.until(({ text }) => text.includes(ending.text), 'the caller has the text')
   resolve()
-  await answer.whole(20_000)
+  await answer.whole()
   await harness.idle()
   const record = harness.records().at(-1)!
   const isStream = stream && answer.status === 200

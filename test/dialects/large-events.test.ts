@@ -52,7 +52,7 @@ const plain = (text: string, sent: string[] = []): Script =>
 
 async function ask(speaker: Speaker, upstream: Dialect, stream: boolean): Promise<{ status: number; text: string }> {
   const caller = openRaw(harness.url, requestOf(speaker, key, { model: modelOf(upstream), stream }))
-  await caller.whole(25_000)
+  await caller.whole()
   return { status: caller.status, text: caller.text }
 }
 

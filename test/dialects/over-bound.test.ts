@@ -81,7 +81,7 @@ describe.each(pairs)('%s on %s', (speaker, upstream) => {
     const caller = openRaw(harness.url, requestOf(speaker, key, { model: modelOf(upstream), ...asked }))
     await caller.until(({ text }) => text.includes('wordword'), 'content is here')
     delivered.resolve()
-    await caller.whole(20_000)
+    await caller.whole()
     speech[speaker].broken(eventsSeen(speaker, caller.body))
     return await lastRecord()
   }

@@ -46,7 +46,7 @@ test.each([200, 400, 500])('a length that lies beside chunks opens no bound (%i)
     yield end
   }))
   const received = harness.upstream.nextRequest()
-  const caller = await openCall(harness, key, {}).whole(15_000)
+  const caller = await openCall(harness, key, {}).whole()
   expect(caller.status).toBe(status === 400 ? 400 : 502)
   const request = await received
   await until(() => request.closedAtMs !== undefined || request.bytesWritten >= total, 'it is let go or taken whole')

@@ -61,10 +61,10 @@ const LOOKS = 10
 
 test.each(cells.map(cell => [verdictOn(cell)!, cell] as const))('%s', async (name, cell) => {
   const standing = standings[verdicts[name].channel]
-  await Promise.all(Array.from({ length: TIMES }, () => gateway.ask(cell).whole(10_000)))
+  await Promise.all(Array.from({ length: TIMES }, () => gateway.ask(cell).whole()))
   let seen = await standingOf(cell)
   for (let looks = 0; seen !== standing && looks < LOOKS; looks++) {
-    await gateway.ask(cell).whole(10_000)
+    await gateway.ask(cell).whole()
     seen = await standingOf(cell)
   }
   expect(seen).toBe(standing)

@@ -121,7 +121,7 @@ describe('when the ledger does not answer', () => {
     await received
     const letGo = lockLedger()
     locked.resolve()
-    const answer = await caller.whole(20_000)
+    const answer = await caller.whole()
     expect([answer.status, errorOf(answer.body).code]).toEqual([500, 'settle_failed'])
     expect((await fetch(`${harness.url}/health/ready`)).status).toBe(503)
     letGo()
@@ -141,7 +141,7 @@ describe('when the ledger does not answer', () => {
     await caller.until(({ text }) => text.includes('Hello'), 'content is here')
     const letGo = lockLedger()
     locked.resolve()
-    expect((await caller.whole(20_000)).text).toContain('settle_failed')
+    expect((await caller.whole()).text).toContain('settle_failed')
     letGo()
     await until(() => harness.openHolds() === 0, 'it is settled')
     expect(harness.records().at(-1)).toMatchObject({ outcome: 'completed', cost: 7 * 150 + 5 * 600 })

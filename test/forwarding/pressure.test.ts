@@ -48,7 +48,7 @@ describe('a caller that stops reading', () => {
     // Others are not held up.
     expect((await openCall(harness, key, {}).whole()).status).toBe(200)
     caller.readOn()
-    await caller.whole(30_000)
+    await caller.whole()
     const expected = role().length + events * piece(letters).length + finish().length + done.length
     expect(caller.text.replace(/: X-Pipeline[^\n]*\n\n/, '').length).toBe(expected)
     expect(caller.text).toEndWith(done)
