@@ -109,7 +109,7 @@ const cheap = { memoryKib: 8, passes: 1 }
 const shortly = (ms: number): Promise<void> => new Promise(resolve => setTimeout(resolve, Math.min(ms, 5)))
 
 /** How long a test waits before it calls something hung. It is no bound on speed: a busy machine may be very slow. */
-export const HUNG_MS = 60_000
+export const HUNG_MS = 100_000
 
 /** Polls a condition that another process or thread makes true; fails loudly instead of hanging. */
 export async function until(holds: () => boolean, claim: string, withinMs = HUNG_MS): Promise<void> {

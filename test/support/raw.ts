@@ -15,7 +15,7 @@ export interface RawAnswer {
 }
 
 /** Sends the bytes and reads one whole answer (by Content-Length or chunks). */
-export function rawRequest(url: string, bytes: string | Uint8Array, withinMs = 60_000): Promise<RawAnswer> {
+export function rawRequest(url: string, bytes: string | Uint8Array, withinMs = 100_000): Promise<RawAnswer> {
   const { hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {
     let received: Buffer = Buffer.alloc(0)
