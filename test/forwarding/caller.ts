@@ -91,7 +91,7 @@ class SocketCaller implements Caller {
     return this.#gone.promise
   }
 
-  async until(holds: (caller: Caller) => boolean, claim: string, withinMs = 60_000): Promise<void> {
+  async until(holds: (caller: Caller) => boolean, claim: string, withinMs = 100_000): Promise<void> {
     const timer = setTimeout(() => this.#wake(), withinMs)
     const endMs = performance.now() + withinMs
     try {
