@@ -65,8 +65,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/billing/price.ts',
-    find: 'const output = { count: size.outputTokensMax * size.choices, rate: top.output }',
-    replace: 'const output = { count: size.outputTokensMax, rate: top.output }',
+    find: 'const output = { count: size.outputTokensMax * size.choices, rate: highest.output }',
+    replace: 'const output = { count: size.outputTokensMax, rate: highest.output }',
     tests: pricing,
   },
   {
@@ -77,14 +77,14 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/billing/price.ts',
-    find: '{ count: size.inputTokensMax, rate: size.textOnly ? top.text : top.input }',
-    replace: '{ count: size.inputTokensMax, rate: top.text }',
+    find: '{ count: size.inputTokensMax, rate: size.textOnly ? highest.text : highest.input }',
+    replace: '{ count: size.inputTokensMax, rate: highest.text }',
     tests: pricing,
   },
   {
     file: 'src/billing/who-pays.ts',
-    find: 'if (!content || (!stale && known > 0)) return',
-    replace: 'if (!content || known > 0) return',
+    find: 'if (!content || (!stale && reportedOutput > 0)) return',
+    replace: 'if (!content || reportedOutput > 0) return',
     tests: ['./src/billing', './test/forwarding/who-pays.test.ts'],
   },
   {
@@ -120,8 +120,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   // Limits
   {
     file: 'src/base/collections/gcra.ts',
-    find: 'const over = owed + count * each - burst',
-    replace: 'const over = owed - burst',
+    find: 'const over = used + count * each - burst',
+    replace: 'const over = used - burst',
     tests: ['./src/base', './src/limits'],
   },
   {
@@ -145,8 +145,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   // Routing
   {
     file: 'src/routing/health/breaker.ts',
-    find: 'const IN_A_ROW = 5',
-    replace: 'const IN_A_ROW = 6',
+    find: 'const FAILURES_IN_ROW = 5',
+    replace: 'const FAILURES_IN_ROW = 6',
     tests: ['./src/routing'],
   },
   {
@@ -188,7 +188,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/http/address/public-address.ts',
-    find: "if (wrapped4(groups).some(inner => kindOf4(inner) === 'never')) return 'never'\n",
+    find: "if (embeddedIpv4(groups).some(inner => kindOf4(inner) === 'never')) return 'never'\n",
     replace: '',
     tests: ['./src/http', './test/network'],
   },
@@ -207,8 +207,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   // Dialects
   {
     file: 'src/protocols/neutral/finish-reasons.ts',
-    find: "return 'other'\n}\n\n/** Whether the table has it. */",
-    replace: "return 'stop'\n}\n\n/** Whether the table has it. */",
+    find: "return 'other'\n}\n\n/** Whether the table has the reason. */",
+    replace: "return 'stop'\n}\n\n/** Whether the table has the reason. */",
     tests: ['./test/dialects/finish-reasons.test.ts'],
   },
   {
@@ -244,8 +244,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/store/queries/paging.ts',
-    find: "const mine = scope === null ? '' : ` AND ${scopeSql(plan.account!)}`",
-    replace: "const mine = ''",
+    find: "const inScope = scope === null ? '' : ` AND ${scopeSql(plan.account!)}`",
+    replace: "const inScope = ''",
     tests: ['./test/management/matrix.test.ts', './test/abuse'],
   },
   {
