@@ -40,6 +40,14 @@ const userErrors = new Set([
   'UsageProblem',
 ])
 
+/** Also for subclasses, such as the error about an unknown model name. */
+function isUserError(fault: Error): boolean {
+  for (let type: unknown = fault.constructor; typeof type === 'function'; type = Object.getPrototypeOf(type)) {
+    if (userErrors.has(type.name)) return true
+  }
+  return false
+}
+
 /** parseArgs throws a TypeError with a code of its own. */
 const isArgumentError = (fault: Error): boolean => 'code' in fault && String(fault.code).startsWith('ERR_PARSE_ARGS')
 
@@ -52,7 +60,7 @@ function errorMessage(fault: Error): string {
     return `The database is damaged: ${fault.message}. Restore a backup: weir restore <folder>`
   // The other sentences of parseArgs explain values that look like options.
   if (isArgumentError(fault)) return `${fault.message.split('. ')[0]!}. See: weir help`
-  return userErrors.has(fault.constructor.name) ? fault.message : String(fault.stack)
+  return isUserError(fault) ? fault.message : String(fault.stack)
 }
 
 // EPIPE is no error: a reader such as `head` closed the pipe.

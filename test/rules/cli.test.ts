@@ -152,3 +152,10 @@ test('without one, on the data folder alone, and in force at the next start', as
   expect(await weirSays(folder, 'channels list')).toMatch(new RegExp(`${one} .* 2 +0 `))
   expect(await stopServed(served)).toBe(0)
 })
+
+test('without one, a mistake of the operator is one sentence and no stack', async () => {
+  const folder = freshFolder()
+  await weirSays(folder, 'keys create')
+  const { code, stderr } = await typed('weir routes remove nope', folder)
+  expect([code, stderr]).toEqual([1, 'weir: Unknown model name. See: weir routes list.\n'])
+})
