@@ -4,11 +4,11 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import packageJson from '../package.json'
 import type { ErrorCode } from '../src/base/errors.ts'
-import { errorRows, Refusal, speakRefusal } from '../src/base/errors.ts'
-import { chargeText, outcomes, rules, whenText } from '../src/billing/who-pays.ts'
+import { buildErrorReply, errorRows, Refusal } from '../src/base/errors.ts'
+import { chargeRules, chargeText, outcomes, whenText } from '../src/billing/who-pays.ts'
 import { describedEndpoints } from '../src/management/openapi/described-endpoints.ts'
 import { buildDocument } from '../src/management/openapi/document.ts'
-import { errorDialects } from '../src/protocols/list.ts'
+import { errorDialects } from '../src/protocols/protocols.ts'
 import { writeRoleMatrix } from '../test/management/matrix/verdicts.ts'
 import { writeFailures } from './write-failures.ts'
 import { writeFinishReasons } from './write-finish-reasons.ts'
@@ -27,7 +27,7 @@ export const requestBodiesPath = join(docs, 'request-bodies.md')
 
 /** What a dialect calls an error of this code: its type, and the status where it has one of its own. */
 function inDialect(dialect: keyof typeof errorDialects, code: ErrorCode): string {
-  const { status, body } = errorDialects[dialect].writeError(speakRefusal(new Refusal(code, ''), 'req'))
+  const { status, body } = errorDialects[dialect].writeError(buildErrorReply(new Refusal(code, ''), 'req'))
   const { error } = JSON.parse(body) as { error: { type: string; status?: string } }
   const own = status === errorRows[code].status ? '' : ` (${status})`
   return `\`${error.status ?? error.type}\`${own}`
@@ -57,7 +57,7 @@ ${lines.join('\n')}
 }
 
 export function writeWhoPays(): string {
-  const lines = rules.map(rule => {
+  const lines = chargeRules.map(rule => {
     const ending = `\`${rule.outcome}\` ${whenText(rule)}`
     return `| \`${rule.id}\` | ${ending} | ${chargeText(rule)} | ${rule.why} | ${rule.onPurpose} |`
   })
@@ -102,7 +102,7 @@ ${endings.join('\n')}
 /** GET /openapi.json, with line breaks. */
 export async function writeOpenApi(): Promise<string> {
   const pause = (): Promise<void> => Promise.resolve()
-  const document = await buildDocument({ managed: describedEndpoints, version: packageJson.version, pause })
+  const document = await buildDocument({ endpoints: describedEndpoints, version: packageJson.version, pause })
   return `${JSON.stringify(document, undefined, 1)}\n`
 }
 

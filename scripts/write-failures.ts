@@ -1,13 +1,13 @@
 // docs/failures.md, out of the table of faults and of what the fault matrix expects of each.
 
 import { errorRows } from '../src/base/errors.ts'
-import { chargeText, rules } from '../src/billing/who-pays.ts'
+import { chargeRules, chargeText } from '../src/billing/who-pays.ts'
 import { advice } from '../test/faults/advice.ts'
 import type { Consequence, Verdict, VerdictName } from '../test/faults/verdicts.ts'
 import { exceptions, usualVerdict, verdicts } from '../test/faults/verdicts.ts'
 import { dialects as wires } from '../tools/fake-upstream/dialects.ts'
 import type { FaultId } from '../tools/fake-upstream/fault-rows/kinds.ts'
-import { faultIds, kinds } from '../tools/fake-upstream/fault-rows/kinds.ts'
+import { faultIds, faultKinds } from '../tools/fake-upstream/fault-rows/kinds.ts'
 import type { Fault } from '../tools/fake-upstream/faults.ts'
 import { faultsIn } from '../tools/fake-upstream/faults.ts'
 
@@ -73,7 +73,7 @@ const costTexts: Partial<Record<VerdictName, string>> = {
 
 function costText(name: VerdictName): string {
   const [first] = verdicts[name].rules
-  return costTexts[name] ?? chargeText(rules.find(({ id }) => id === first)!)
+  return costTexts[name] ?? chargeText(chargeRules.find(({ id }) => id === first)!)
 }
 
 interface Case {
@@ -111,9 +111,9 @@ function writeFault(id: FaultId): string {
       const seen = seenText(verdicts[verdict])
       return `For *${fault.slice(id.length + 1)}*, ${where}, the caller sees ${seen}: ${why}`
     })
-  return `### ${id} ${kinds[id].title}
+  return `### ${id} ${faultKinds[id].title}
 
-${[kinds[id].does, ...odd].join('\n\n')}
+${[faultKinds[id].does, ...odd].join('\n\n')}
 
 | When | The caller sees | The record says | It costs | The channel |
 |---|---|---|---|---|

@@ -1,12 +1,12 @@
 // docs/finish-reasons.md, from the table in src/protocols/neutral/finish-reasons.ts.
 
 import type { Finish } from '../src/protocols/neutral/answer.ts'
-import type { CallerDialect, ReasonField, ReasonRow } from '../src/protocols/neutral/finish-reasons.ts'
-import { reasonRows, writtenReasons } from '../src/protocols/neutral/finish-reasons.ts'
+import type { CallerDialect, FinishReasonField, FinishReasonRow } from '../src/protocols/neutral/finish-reasons.ts'
+import { finishReasonRows, writtenReasons } from '../src/protocols/neutral/finish-reasons.ts'
 
 const callers: readonly CallerDialect[] = ['openai-chat', 'openai-responses', 'anthropic-messages', 'gemini']
 
-const fieldNames: Readonly<Record<ReasonField, string>> = {
+const fieldNames: Readonly<Record<FinishReasonField, string>> = {
   'openai-chat': 'OpenAI chat, Ark and compatible vendors: `choices[].finish_reason`',
   'anthropic-messages': 'Anthropic Messages: `stop_reason`',
   'gemini': 'Gemini: `candidates[].finishReason`',
@@ -29,18 +29,19 @@ const meanings: Readonly<Record<Finish, string>> = {
 
 function written(caller: CallerDialect, finish: Finish): string {
   if (finish === 'failed') return 'error'
-  const { says, exact } = writtenReasons[caller][finish]
-  return `\`${says}\`${exact ? '' : ', loss'}`
+  const { reason, isExact } = writtenReasons[caller][finish]
+  return `\`${reason}\`${isExact ? '' : ', loss'}`
 }
 
 const meaningRow = (finish: Finish): string =>
   `| ${finish} | ${meanings[finish]} | ${callers.map(caller => written(caller, finish)).join(' | ')} |`
 
-const reasonRow = ({ reason, finish, by }: ReasonRow): string => `| \`${reason}\` | ${by ?? ''} | ${finish} |`
+const reasonRow = ({ reason, finish, vendors }: FinishReasonRow): string =>
+  `| \`${reason}\` | ${vendors ?? ''} | ${finish} |`
 
 export function writeFinishReasons(): string {
   const tables = Object.entries(fieldNames).map(([field, name]) => {
-    const rows = reasonRows.filter(row => row.field === field).map(reasonRow)
+    const rows = finishReasonRows.filter(row => row.field === field).map(reasonRow)
     return `### ${name}\n\n| Reason | Sent by, beside the maker | Means |\n|---|---|---|\n${rows.join('\n')}\n`
   })
   return `# Why an answer ended

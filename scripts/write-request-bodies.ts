@@ -2,9 +2,9 @@
 
 import { bounds } from '../src/base/bounds.ts'
 import type { BodyClass } from '../src/http/server/body-budget.ts'
-import { inflowBounds } from '../src/http/server/body-budget.ts'
+import { buildBodyBudgetBounds } from '../src/http/server/body-budget.ts'
 import { bodyRules } from '../src/http/server/body-rules.ts'
-import { families } from '../src/server/endpoints.ts'
+import { pathGroups } from '../src/server/endpoints.ts'
 
 const KIB = 1024
 const MIB = 1024 * KIB
@@ -24,13 +24,13 @@ const classes: Readonly<Record<BodyClass, { readonly auth: string; readonly who:
 
 /** Prefixes under which bodies are read for this class. Only signing in is for strangers. */
 function pathsOf(name: BodyClass): string {
-  const own = families.filter(({ auth, prefix }) => auth === classes[name].auth && prefix !== '')
+  const own = pathGroups.filter(({ auth, prefix }) => auth === classes[name].auth && prefix !== '')
   const read = name === 'stranger' ? own.filter(({ prefix }) => prefix === '/api/auth') : own
   return [...new Set(read.map(({ prefix }) => `\`${prefix}/*\``))].join(', ')
 }
 
 export function writeRequestBodies(): string {
-  const roomy = inflowBounds(Number.MAX_SAFE_INTEGER)
+  const roomy = buildBodyBudgetBounds(Number.MAX_SAFE_INTEGER)
   const names = Object.keys(classes) as BodyClass[]
   const row = (title: string, cell: (name: BodyClass) => string): string =>
     `| ${title} | ${names.map(cell).join(' | ')} |`
@@ -101,7 +101,7 @@ ${rows.join('\n')}
   them last. What the thread that serves calls still has to do for it is estimated by what was
   counted, and its account's next large body waits for nine times as long: so no account has more than a tenth of that
   thread for its large bodies, and all together have at most half. Whoever waits longer than
-  ${bounds.bodyTurnMsMax / 1_000} s gets 503.
+  ${bounds.bodyWorkerMsMax / 1_000} s gets 503.
 - Numbers of any length, names of any length and texts full of escapes are read in time by their length.
 - An announced length reserves no memory; only bytes that have come do.
 - **What is refused unread** is thrown away as it comes. Its connection is closed 10 to 30 seconds after the answer,

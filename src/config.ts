@@ -7,7 +7,7 @@ import { isLogLevel } from './base/log.ts'
 import { Secret } from './base/secrets/secret.ts'
 import type { TrustedProxies } from './http/address/caller-address.ts'
 import { parseTrustedProxies } from './http/address/caller-address.ts'
-import { BadAddress } from './http/address/operator-address.ts'
+import { InvalidAddress } from './http/address/operator-address.ts'
 import { PrivateHosts } from './http/address/private-hosts.ts'
 import { Proxy } from './http/client/proxy.ts'
 
@@ -136,7 +136,7 @@ function parseProxy(text: string): Secret | undefined {
     Proxy.read(address)
     return address
   } catch (fault) {
-    throw fault instanceof BadAddress ? new ConfigError(`WEIR_PROXY ${fault.message}.`) : fault
+    throw fault instanceof InvalidAddress ? new ConfigError(`WEIR_PROXY ${fault.message}.`) : fault
   }
 }
 

@@ -8,7 +8,7 @@ import { textId } from './base/ids.ts'
 import type { Log } from './base/log.ts'
 import { buildLog, describeFault } from './base/log.ts'
 import { formatUsd } from './base/money/money.ts'
-import { countedLedger } from './billing/counted-ledger.ts'
+import { buildCountedLedger } from './billing/counted-ledger.ts'
 import type { Ledger } from './billing/ledger.ts'
 import { buildLedger } from './billing/ledger.ts'
 import type { PriceBook } from './billing/price-book.ts'
@@ -22,35 +22,35 @@ import { watchGateway } from './boot/gateway-status.ts'
 import { readCatalogue } from './boot/load-catalogue.ts'
 import type { Store } from './boot/open-store.ts'
 import { openStore } from './boot/open-store.ts'
-import type { World } from './boot/runtime.ts'
-import { memoryBytesMax, realWorld } from './boot/runtime.ts'
+import type { Runtime } from './boot/runtime.ts'
+import { defaultRuntime, memoryBytesMax } from './boot/runtime.ts'
 import { openMetrics } from './boot/start-metrics.ts'
 import type { Config } from './config.ts'
 import { ConfigError } from './config.ts'
-import type { Client } from './http/client/send-request.ts'
-import { openClient } from './http/client/send-request.ts'
-import { openDecodings } from './http/server/body.ts'
-import { Inflow, inflowBounds } from './http/server/body-budget.ts'
-import type { Handle } from './http/server/control-socket.ts'
+import type { HttpClient } from './http/client/http-client.ts'
+import { openHttpClient } from './http/client/http-client.ts'
+import { openDecodeQueue } from './http/server/body.ts'
+import { BodyBudget, buildBodyBudgetBounds } from './http/server/body-budget.ts'
+import type { ControlHandler } from './http/server/control-socket.ts'
 import { listenControl } from './http/server/control-socket.ts'
 import { listen } from './http/server/server.ts'
 import { Gate } from './limits/gate.ts'
-import type { Commands } from './management/command.ts'
+import type { OperatorCommands } from './management/command.ts'
 import type { ManagementParts } from './management/management-parts.ts'
 import type { Pages } from './management/openapi/pages.ts'
 import { buildKeyReport } from './management/public/key-report.ts'
 import type { PublicData, PublicParts } from './management/public/public-data.ts'
 import { buildPublicData } from './management/public/public-data.ts'
 import { checkRules } from './management/services/rule-check.ts'
-import type { AnswerWeb } from './management/web/dispatch.ts'
+import type { HandleWebRequest } from './management/web/dispatch.ts'
 import { buildSessionCheck } from './management/web/session-check.ts'
-import { buildRecognise } from './pipeline/10-authenticate.ts'
-import { UnderWay } from './pipeline/lifetime/active-calls.ts'
-import { KeyEnds } from './pipeline/lifetime/key-revocation.ts'
+import { buildRecogniseKey } from './pipeline/10-authenticate.ts'
+import { ActiveCalls } from './pipeline/lifetime/active-calls.ts'
+import { KeyRevocations } from './pipeline/lifetime/key-revocation.ts'
 import { defaultSilence } from './pipeline/reply/stream-reply.ts'
 import { buildCheckpoint } from './pipeline/settle/checkpoints.ts'
-import { LargeJson } from './protocols/request/large-json.ts'
-import { buildFrontDoor } from './server/dispatch.ts'
+import { LargeBodyReader } from './protocols/request/large-json.ts'
+import { buildDispatch } from './server/dispatch.ts'
 import { buildEndpoints } from './server/endpoints.ts'
 import { Housekeeping } from './store/engine/housekeeping.ts'
 import type { Catalogue } from './upstreams/catalogue.ts'
@@ -62,8 +62,8 @@ const DEMO_BOUNDS = { keepRequests: 0, bodyBytesMax: 1024 * 1024 }
 
 export interface Gateway {
   readonly url: string
-  readonly operator: Commands
-  readonly underWay: number
+  readonly operator: OperatorCommands
+  readonly activeCalls: number
   /** Whether no earlier start has created the first key. */
   readonly firstStart: boolean
   /** Whether an owner has been set up. */
@@ -72,8 +72,8 @@ export interface Gateway {
   drain(delayMs?: number): Promise<void>
 }
 
-export async function startGateway(config: Config, overrides: Partial<World> = {}): Promise<Gateway> {
-  const world: World = { ...realWorld, ...overrides }
+export async function startGateway(config: Config, overrides: Partial<Runtime> = {}): Promise<Gateway> {
+  const world: Runtime = { ...defaultRuntime, ...overrides }
   const opened: Closable[] = []
   try {
     const store = await openStore(config, world)
@@ -81,7 +81,7 @@ export async function startGateway(config: Config, overrides: Partial<World> = {
     const demo = config.demo ? await startDemo() : undefined
     if (demo !== undefined) opened.push({ close: () => demo.stop() })
     const { privateHosts } = config
-    const upstreams = openClient({ ...world.upstreams, privateHosts, nowMs: world.clock.nowMs })
+    const upstreams = openHttpClient({ ...world.upstreams, privateHosts, nowMs: world.clock.nowMs })
     opened.push(upstreams)
     const signing = { send: upstreams.send, dateMs: world.clock.dateMs }
     const catalogue = readCatalogue(config, demo?.url, signing)
@@ -118,13 +118,13 @@ function applyRules(store: Store, catalogue: Catalogue, log: Log): void {
 
 /** Deletes expired data while the gateway runs. */
 function startHousekeeping(
-  { writer, bodies, deleting }: Store,
+  { writer, bodies, recordDeletion }: Store,
   { logLevel }: Config,
-  { clock, writeLog }: World,
+  { clock, writeLog }: Runtime,
 ): Closable {
   const log = buildLog(logLevel, writeLog)
   const onTrouble = (fault: unknown): void => log.warn('housekeeping failed', { fault: describeFault(fault) })
-  return new Housekeeping({ writer, bodies, deleting, dateMs: clock.dateMs, onTrouble })
+  return new Housekeeping({ writer, bodies, recordDeleter: recordDeletion, dateMs: clock.dateMs, onError: onTrouble })
 }
 
 interface Closable {
@@ -138,11 +138,11 @@ async function closeAll(opened: readonly Closable[]): Promise<void> {
 
 interface GatewayParts {
   readonly config: Config
-  readonly world: World
+  readonly world: Runtime
   readonly store: Store
   readonly catalogue: Catalogue
   readonly prices: PriceBook
-  readonly upstreams: Client
+  readonly upstreams: HttpClient
   readonly opened: Closable[]
 }
 
@@ -151,16 +151,16 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const ledger = openLedger(store, log)
   const { checkpointMs: everyMs, attempts: attemptsMax } = config
   const checkpoint = buildCheckpoint({ ledger, log, everyMs })
-  const underWay: UnderWay = new UnderWay(world.clock.nowMs, (exchange, nowMs) => {
+  const underWay: ActiveCalls = new ActiveCalls(world.clock.nowMs, (exchange, nowMs) => {
     checkpoint(exchange, nowMs)
-    keyEnds.look(exchange)
+    keyEnds.check(exchange)
   })
-  const keyEnds = new KeyEnds({ underWay, graceMs: config.revokedMs, dateMs: world.clock.dateMs })
+  const keyEnds = new KeyRevocations({ activeCalls: underWay, graceMs: config.revokedMs, dateMs: world.clock.dateMs })
   const silence = { ...defaultSilence, headMs: config.silenceMs }
   const [deadlines, drain] = [new Deadlines(world.clock.nowMs), new Drain()]
-  const gate = openGate(config, { store, world, log, closeIdle: () => upstreams.close() })
+  const gate = openGate(config, { store, runtime: world, log, closeIdle: () => upstreams.close() })
   const metrics = openMetrics(config, { catalogue, rules: store.rules })
-  const countingLedger = metrics === undefined ? ledger : countedLedger(ledger, metrics.calls.settled)
+  const countingLedger = metrics === undefined ? ledger : buildCountedLedger(ledger, metrics.calls.settled)
   const { onEnd, onRefused } = watchCalls(metrics?.calls, accessLog(config, world))
   const answersHeldBytesMax = answersHeldBytes(config)
   const { settling, counter, countCall, responses, tasks, files, limits, dayNotes, ...calls } = buildCalls({
@@ -169,24 +169,24 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     upstreams,
     ledger: countingLedger,
     store,
-    underWay,
+    activeCalls: underWay,
     gate,
     deadlines,
-    world,
+    runtime: world,
     log,
     silence,
     attemptsMax,
-    answersHeldBytesMax,
+    answerMemoryBytesMax: answersHeldBytesMax,
     onEnd,
   })
   opened.push(dayNotes)
-  const isReady = (): boolean => !drain.isLeaving && !gate.isShut && isStoreHealthy(store)
+  const isReady = (): boolean => !drain.isDraining && !gate.isClosed && isStoreHealthy(store)
   const publicData = openPublicData({ store, catalogue, prices, standing: calls.standing })
   const reportKey = buildKeyReport({ accounts: store.reader.accounts, limits, ...world.clock })
   const onFault = (detail: string): void => log.error('the thread for large bodies failed', { detail })
-  const largeJson = new LargeJson({ deadlines, onFault })
-  const inflow = new Inflow(inflowBounds(config.memoryBytesMax ?? memoryBytesMax()))
-  const answer = buildFrontDoor({
+  const largeJson = new LargeBodyReader({ deadlines, onFault })
+  const inflow = new BodyBudget(buildBodyBudgetBounds(config.memoryBytesMax ?? memoryBytesMax()))
+  const answer = buildDispatch({
     endpoints: buildEndpoints({
       publicData,
       reportKey,
@@ -204,13 +204,13 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     gate,
     drain,
     onRefused,
-    recognise: buildRecognise({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs: world.clock.dateMs }),
+    recognise: buildRecogniseKey({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs: world.clock.dateMs }),
     checkSession: buildSessionCheck(store.management),
     trustedProxies: config.trustedProxies,
     corsOrigin: config.corsOrigin,
-    inflow,
+    bodyBudget: inflow,
     largeJson,
-    decodings: openDecodings(),
+    decodings: openDecodeQueue(),
     bodyBounds: world.bodyBounds,
     deadlines,
     log,
@@ -221,10 +221,10 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     metrics,
     store,
     gate,
-    inflow,
-    underWay,
-    settling,
-    world,
+    bodyBudget: inflow,
+    activeCalls: underWay,
+    settler: settling,
+    runtime: world,
     isReady,
     ...calls,
     requestsOpen: () => server.pending,
@@ -232,19 +232,19 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
   const metricsUrl = startMetricsServer(config, watch, { log, opened })
   const server = listenOrFail(config, () => listen({ ...config, answer, answeredSeconds: world.answeredSeconds }))
   const url = `http://${inUrl(config.host)}:${server.port}`
-  store.follow({ keyEnds, state: () => watch.state({ url, metricsUrl }) })
+  store.connect({ keyEnds, state: () => watch.state({ url, metricsUrl }) })
   store.auditor.start()
   store.webhooks.deliverer.start()
   store.rotation.start()
   tasks.start()
   log.info('listening', { address: url, providers: catalogue.providers.size })
 
-  drain.follow({
+  drain.connect({
     windowMs: config.drainMs,
-    underWay,
+    activeCalls: underWay,
     tasks,
     server,
-    settling,
+    settler: settling,
     log,
     async close() {
       gate.close()
@@ -258,7 +258,7 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
     operator: store.operator,
     firstStart: store.reader.setting('first_key') === undefined,
     hasOwner: store.reader.people.hasOwner,
-    get underWay() {
+    get activeCalls() {
       return underWay.size
     },
     drain: (delayMs = 0) => drain.begin(delayMs),
@@ -266,8 +266,8 @@ function openGateway({ config, world, store, catalogue, prices, upstreams, opene
 }
 
 /** The management interface is loaded by its first request, because few requests need it. */
-function openWebApp(parts: ManagementParts): AnswerWeb {
-  let app: Promise<AnswerWeb> | undefined
+function openWebApp(parts: ManagementParts): HandleWebRequest {
+  let app: Promise<HandleWebRequest> | undefined
   return async ask => {
     app ??= import('./management/web/dispatch.ts').then(({ buildWebApp }) => buildWebApp(parts))
     return (await app)(ask)
@@ -299,22 +299,22 @@ function answersHeldBytes(config: Config): number {
   return Math.max(bounds.frameBytesMax, Math.min(bounds.answersHeldBytesMax, Math.floor(bytesMax / 8)))
 }
 
-interface GateSources extends Pick<CallParts, 'store' | 'world' | 'log'> {
+interface GateSources extends Pick<CallParts, 'store' | 'runtime' | 'log'> {
   closeIdle(): void
 }
 
-function openGate(config: Config, { store, world, log, closeIdle }: GateSources): Gate {
+function openGate(config: Config, { store, runtime, log, closeIdle }: GateSources): Gate {
   const bytesMax = config.memoryBytesMax ?? memoryBytesMax()
   return new Gate({
     callsMax: config.callsMax,
-    nowMs: world.clock.nowMs,
-    lateMs: world.lateMs,
-    memory: () => world.memoryBytes() / bytesMax,
-    ledgerMs: () => store.writer.ageMs,
+    nowMs: runtime.clock.nowMs,
+    timerDelayMs: runtime.lateMs,
+    memoryShare: () => runtime.memoryBytes() / bytesMax,
+    ledgerWaitMs: () => store.writer.oldestWaitMs,
     onLevel: ({ level, ...readings }) => log.warn('overload', { overload: level, ...readings }),
-    relieve() {
+    freeMemory() {
       closeIdle()
-      store.keys.forget()
+      store.keys.clear()
       store.vault.reasoning.shrink()
       // A gateway that refuses all calls allocates nothing, so the garbage collector would not run by itself.
       Bun.gc(true)
@@ -330,7 +330,7 @@ const openLedger = ({ writer }: Store, log: Log): Ledger =>
   })
 
 const buildControl =
-  (operator: Store['operator']): Handle =>
+  (operator: Store['operator']): ControlHandler =>
   async (command, input) => {
     const run = Object.hasOwn(operator, command) ? operator[command] : undefined
     if (run === undefined) throw new Error(`Unknown command "${command}".`)
@@ -355,7 +355,7 @@ function startMetricsServer(
 function isStoreHealthy({ reader, writer }: Store): boolean {
   try {
     reader.ping()
-    return writer.well
+    return writer.isHealthy
   } catch {
     return false
   }

@@ -4,12 +4,12 @@
 // calls.ts <calls> <limits | routing | both>
 
 import { heapStats } from 'bun:jsc'
-import { noLease } from '../../src/limits/leases.ts'
+import { noLimitLease } from '../../src/limits/leases.ts'
+import type { LimitedCall } from '../../src/limits/limited-call.ts'
 import { Limits } from '../../src/limits/limits.ts'
-import type { Subject } from '../../src/limits/subject.ts'
 import { Affinity } from '../../src/routing/choice/affinity.ts'
-import { choose } from '../../src/routing/choice/choose.ts'
-import type { Option, Seat } from '../../src/routing/choice/option.ts'
+import { chooseChannel } from '../../src/routing/choice/channel-choice.ts'
+import type { ChannelOption, TargetOption } from '../../src/routing/choice/target-option.ts'
 import { Health } from '../../src/routing/health/health.ts'
 import { RetryBudget } from '../../src/routing/retry-budget.ts'
 import type { LimitRow } from '../../src/store/rules/rules.ts'
@@ -41,19 +41,21 @@ function tenRows(): readonly LimitRow[] {
   return rows.map((row, at) => ({ ...row, id: at + 1 }))
 }
 
-function twoOptions(): readonly Option[] {
+function twoOptions(): readonly TargetOption[] {
   const seats = Array.from(
     { length: CHANNELS },
-    (_, at): Seat => ({
-      ...{ id: `pool#${at}`, priority: 0, weight: 1 + (at % 3) },
-      health: new Health({ caps: { requestsPerMinute: 600_000, tokensPerMinute: 1e9 }, chance: Math.random }),
+    (_, at): ChannelOption => ({
+      id: `pool#${at}`,
+      priority: 0,
+      weight: 1 + (at % 3),
+      health: new Health({ caps: { requestsPerMinute: 600_000, tokensPerMinute: 1e9 }, random: Math.random }),
     }),
   )
   const half = CHANNELS / 2
-  const both = { priority: 0, weight: 1, translates: false }
+  const both = { priority: 0, weight: 1, needsTranslation: false }
   return [
-    { ...both, name: 'pool/large', price: 3, seats: seats.slice(0, half) },
-    { ...both, name: 'lake/large', price: 2, seats: seats.slice(half) },
+    { ...both, name: 'pool/large', price: 3, channels: seats.slice(0, half) },
+    { ...both, name: 'lake/large', price: 2, channels: seats.slice(half) },
   ]
 }
 
@@ -61,9 +63,14 @@ const limits = new Limits()
 limits.setRules(tenRows())
 const subjects = Array.from(
   { length: KEYS },
-  (_, at): Subject => ({
-    ...{ keyId: 1_000_000 + at, accountId: 2_000_000 + (at >> 1), tier: 'pro', qpm: 100_000, tokens: 900 },
-    ...{ model: 'pool/large', names: ['large', 'pool/large', 'lake/large'] },
+  (_, at): LimitedCall => ({
+    keyId: 1_000_000 + at,
+    accountId: 2_000_000 + (at >> 1),
+    tier: 'pro',
+    qpm: 100_000,
+    tokens: 900,
+    model: 'pool/large',
+    names: ['large', 'pool/large', 'lake/large'],
   }),
 )
 const options = twoOptions()
@@ -72,24 +79,24 @@ const conversations = Array.from({ length: CONVERSATIONS }, (_, at) => `conversa
 
 let nowMs = 1_000
 
-function admitted(subject: Subject) {
+function admitted(subject: LimitedCall) {
   const admission = limits.admit(subject, nowMs)
   if (!admission.admitted) throw new Error(`refused: ${JSON.stringify(admission.by)}`)
   return admission.lease
 }
 
-function route(name: string, { tokens, accountId }: Subject): void {
+function route(name: string, { tokens, accountId }: LimitedCall): void {
   const retry = retries.begin('large', nowMs, accountId)
-  const kept = affinity.recall(name, nowMs)
+  const kept = affinity.get(name, nowMs)
   const [keptOn, keptModel, chance] = [kept?.channelId, kept?.model, Math.random]
-  const asked = { options, policy: 'balanced', tried: [], accountId, tokens, nowMs } as const
-  const choice = choose({ ...asked, keptOn, keptModel, chance })
+  const asked = { targets: options, policy: 'balanced', tried: [], accountId, tokens, nowMs } as const
+  const choice = chooseChannel({ ...asked, affinityChannel: keptOn, affinityModel: keptModel, random: chance })
   if (choice.kind !== 'try') throw new Error(choice.kind)
-  const { seat, option } = choice
-  const turn = seat.health.begin(tokens, nowMs, { accountId, model: option.name })
-  turn.answered({ firstMs: 400 }, nowMs)
-  affinity.keep(name, { channelId: seat.id, model: option.name }, { ttlMs: undefined, nowMs })
-  turn.end({ verdict: 'answered', firstMs: 400 }, nowMs)
+  const { channel, target } = choice
+  const turn = channel.health.begin(tokens, nowMs, { accountId, model: target.name })
+  turn.noteAnswer({ firstContentMs: 400 }, nowMs)
+  affinity.set(name, { channelId: channel.id, model: target.name }, { ttlMs: undefined, nowMs })
+  turn.end({ verdict: 'answered', firstContentMs: 400 }, nowMs)
   retry.end()
 }
 
@@ -97,11 +104,11 @@ function route(name: string, { tokens, accountId }: Subject): void {
 function call(at: number): void {
   nowMs += 1_000 / PER_SECOND
   const subject = { ...subjects[(at * 7_919) % KEYS]!, tokens: 800 + (at % 512) }
-  const lease = which === 'routing' ? noLease : admitted(subject)
+  const lease = which === 'routing' ? noLimitLease : admitted(subject)
   if (which !== 'limits') route(conversations[(at * 104_729) % CONVERSATIONS]!, subject)
   lease.correct(600 + (at % 512), nowMs)
   lease.release()
-  if (at % (10 * PER_SECOND) === 0) limits.takeDayNotes(nowMs, nowMs)
+  if (at % (10 * PER_SECOND) === 0) limits.takeDayUsage(nowMs, nowMs)
 }
 
 const heapBytes = (): number => {

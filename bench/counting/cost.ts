@@ -4,7 +4,7 @@
 // cost.ts [<calls>]
 
 import { bounds } from '../../src/base/bounds.ts'
-import type { EndedCall } from '../../src/base/call-summary.ts'
+import type { CallSummary } from '../../src/base/call-summary.ts'
 import { buildLog } from '../../src/base/log.ts'
 import { Metrics } from '../../src/base/metrics.ts'
 import { nanos } from '../../src/base/money/money.ts'
@@ -19,10 +19,18 @@ const counts = new CallMetrics(metrics, () => true)
 let logged = 0
 const access = buildAccessLog(buildLog('info', line => void (logged += line.length)).info)
 
-const call = (model: string, status = 200): EndedCall => ({
-  ...{ requestId: 'req_06d2qtv2g00', dialect: 'openai-chat', status, outcome: 'completed', keyId: 1e12 },
-  ...{ provider: 'river', model, attempts: [{ channelId: 'river#abc', verdict: 'answered' }] },
-  ...{ durationMs: 900, firstMs: 600, addedMs: 1.2 },
+const call = (model: string, status = 200): CallSummary => ({
+  requestId: 'req_06d2qtv2g00',
+  dialect: 'openai-chat',
+  status,
+  outcome: 'completed',
+  keyId: 1e12,
+  provider: 'river',
+  model,
+  attempts: [{ channelId: 'river#abc', verdict: 'answered' }],
+  durationMs: 900,
+  firstContentMs: 600,
+  overheadMs: 1.2,
   billed: { usage: { input: 10, output: 5 }, amount: nanos(12_345n) },
 })
 const tokens = { inputTokens: 10, outputTokens: 5, cacheReadTokens: 1, cacheWriteTokens: 1, reasoningTokens: 1 }

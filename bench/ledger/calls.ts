@@ -4,27 +4,44 @@
 // calls.ts <database> <calls> <in flight> <accounts>
 
 import { buildIdMinter } from '../../src/base/ids.ts'
-import type { Input } from '../../src/store/engine/operations.ts'
+import type { OperationInput } from '../../src/store/engine/operations.ts'
 import { Writer } from '../../src/store/engine/writer.ts'
 import type { RecordRow } from '../../src/store/ledger/hold-types.ts'
 
 const [path = '', calls = '20000', inFlight = '64', accounts = '100'] = process.argv.slice(2)
 
 const draft = {
-  ...{ dialect: 'openai-chat', provider: 'openai', model: 'gpt-4o-mini', streamed: false },
-  ...{ priceVersion: 321, endUser: null, tags: null },
+  dialect: 'openai-chat',
+  provider: 'openai',
+  model: 'gpt-4o-mini',
+  streamed: false,
+  priceVersion: 321,
+  endUser: null,
+  tags: null,
 }
 
 function recordOf(callId: number, accountId: number): RecordRow {
   return {
     ...draft,
-    ...{ callId, keyId: accountId + 1, accountId, channel: 'openai#1', status: 200, error: null },
-    ...{ outcome: 'completed', rule: 'completed', usageSource: 'reported' },
-    ...{ inputTokens: 812, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 214, reasoningTokens: 0 },
+    callId,
+    keyId: accountId + 1,
+    accountId,
+    channel: 'openai#1',
+    status: 200,
+    error: null,
+    outcome: 'completed',
+    rule: 'completed',
+    usageSource: 'reported',
+    inputTokens: 812,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: 214,
+    reasoningTokens: 0,
     lines: '[["input",812,"0.15"],["output",214,"0.60"]]',
     attempts: '[["openai#1","answered",412]]',
     timings: '{"Auth":0,"RateLimit":0,"Route":0,"Adapter":0.1,"fwd":412.3,"cost":0,"deduct":0.4,"record":0}',
-    ...{ firstMs: 412, durationMs: 413 },
+    firstMs: 412,
+    durationMs: 413,
   }
 }
 
@@ -32,10 +49,18 @@ async function makeAccounts(writer: Writer, count: number, mintId: () => number)
   const made = Array.from({ length: count }, async () => {
     const [accountId, id, creditRef] = [mintId(), mintId(), mintId()]
     const digest = `${id}`.padStart(64, '0')
-    const key: Input<'createKey'> = {
-      ...{ id, accountId, existing: false, digest, pepper: 'aabbccdd', suffix: 'abcd' },
-      ...{ name: 'bench', tier: 'pro', qpm: null },
-      ...{ credit: '1000000000000000', creditRef },
+    const key: OperationInput<'createKey'> = {
+      id,
+      accountId,
+      existing: false,
+      digest,
+      pepper: 'aabbccdd',
+      suffix: 'abcd',
+      name: 'bench',
+      tier: 'pro',
+      qpm: null,
+      credit: '1000000000000000',
+      creditRef,
     }
     await writer.run('createKey', key, { actor: 'test' })
     return accountId
@@ -53,7 +78,12 @@ async function lane(count: number): Promise<void> {
   for (let at = 0; at < count; at++) {
     const [callId, accountId] = [mintId(), ids[at % ids.length]!]
     await writer.run('hold', {
-      ...{ callId, kind: 'call', accountId, keyId: accountId + 1, amount: '1234567', wants: '0' },
+      callId,
+      kind: 'call',
+      accountId,
+      keyId: accountId + 1,
+      amount: '1234567',
+      wants: '0',
       draft,
     })
     await writer.run('settle', { record: recordOf(callId, accountId), cost: '250200' })

@@ -25,8 +25,12 @@ const callers = {
   chat: {
     path: () => '/v1/chat/completions',
     body: model => ({
-      ...{ model, messages: [{ role: 'system', content: SYSTEM }, ...ask], temperature: 0.7, max_tokens: 400 },
-      ...{ stream: true, stream_options: { include_usage: true } },
+      model,
+      messages: [{ role: 'system', content: SYSTEM }, ...ask],
+      temperature: 0.7,
+      max_tokens: 400,
+      stream: true,
+      stream_options: { include_usage: true },
     }),
     textOf: event => (event as Chunk).choices?.[0]?.delta.content,
     end: 'data: [DONE]\n\n',
@@ -40,8 +44,13 @@ const callers = {
   responses: {
     path: () => '/v1/responses',
     body: model => ({
-      ...{ model, instructions: SYSTEM, input: ask, temperature: 0.7, max_output_tokens: 400 },
-      ...{ stream: true, store: false },
+      model,
+      instructions: SYSTEM,
+      input: ask,
+      temperature: 0.7,
+      max_output_tokens: 400,
+      stream: true,
+      store: false,
     }),
     textOf: event => {
       const { type, delta } = event as Chunk

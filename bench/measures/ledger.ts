@@ -4,7 +4,7 @@
 import { join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
 import { openReader } from '../../src/store/engine/database.ts'
-import { findRecords, recordColumns } from '../../src/store/records/search.ts'
+import { findRecords, recordColumns } from '../../src/store/records/record-search.ts'
 import { runProgram } from '../system/program.ts'
 import { figure, median } from './figures.ts'
 import type { Measure, Measuring } from './measure.ts'

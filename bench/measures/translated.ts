@@ -54,7 +54,10 @@ export const measureTranslated: Measure = async measuring => {
       'served in Anthropic Messages. All that was said is compared, and that the stream has its end.',
     table: [['kind', 'CPU µs', 'all rounds', 'to native', 'first chunk p50 ms', 'whole p50 ms'], ...rows],
     targets: pairs.map(pairName).map(kind => ({
-      ...{ what: `translated stream, ${kind}, against native`, most: 2, unit: '×', measured: ratioOf(kind) },
+      what: `translated stream, ${kind}, against native`,
+      most: 2,
+      unit: '×',
+      measured: ratioOf(kind),
     })),
   }
 }

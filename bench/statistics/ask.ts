@@ -7,9 +7,9 @@ import { existsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
 import { openReader } from '../../src/store/engine/database.ts'
-import { recordReads } from '../../src/store/queries/records.ts'
-import { statisticsReads } from '../../src/store/queries/statistics.ts'
-import { Roller } from '../../src/store/statistics/roller.ts'
+import { recordQueries } from '../../src/store/queries/records.ts'
+import { statisticsQueries } from '../../src/store/queries/statistics.ts'
+import { StatisticsAggregator } from '../../src/store/statistics/aggregator.ts'
 
 const [database = ''] = process.argv.slice(2)
 const statistics = join(dirname(database), 'stats.db')
@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000
 
 function roll(): { cpuMicros: number; records: number; seconds: number } {
   const [sinceMs, cpu] = [performance.now(), process.cpuUsage()]
-  const roller = new Roller({ database, statistics, dateMs: Date.now })
+  const roller = new StatisticsAggregator({ database, statistics, dateMs: Date.now })
   let records = 0
   for (;;) {
     const step = roller.step()
@@ -42,7 +42,7 @@ function slowest(asked: readonly (readonly [name: string, ask: () => unknown])[]
 
 const rolled = existsSync(statistics) ? undefined : roll()
 const db = openReader(database)
-const [stats, records] = [statisticsReads(db), recordReads(db)]
+const [stats, records] = [statisticsQueries(db), recordQueries(db)]
 const nowMs = Date.now()
 const days = [
   ['a day', 1],

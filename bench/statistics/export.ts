@@ -7,19 +7,19 @@ import { readFileSync } from 'node:fs'
 import type { ExportFormat } from '../../src/base/text/export-lines.ts'
 import { startExport } from '../../src/management/resources/record-export.ts'
 import { ExportSlots } from '../../src/management/web/export-slots.ts'
-import { Desk } from '../../src/store/queries/query-worker.ts'
+import { QueryWorker } from '../../src/store/queries/query-worker.ts'
 
 const [database = '', wanted = '1000000', format = 'ndjson'] = process.argv.slice(2)
 const NEWLINE = 10
 
 const megabytes = (): number => Number(/VmRSS:\s+(\d+)/.exec(readFileSync('/proc/self/status', 'utf8'))![1]) / 1_024
 
-const desk = new Desk(database)
-await desk.ask('records', { scope: null, filter: {}, limit: 1 })
+const desk = new QueryWorker(database)
+await desk.query('records', { scope: null, filter: {}, limit: 1 })
 const before = megabytes()
 const sinceMs = performance.now()
 const ask = { scope: null, filter: {}, format: format as ExportFormat, staff: true }
-const slots = new ExportSlots({ desk, nowMs: () => performance.now() })
+const slots = new ExportSlots({ queryWorker: desk, nowMs: () => performance.now() })
 const slot = await slots.enter({ personId: 0, role: 'owner', sessionId: 0 })
 const reader = startExport(desk, { ask, gzip: false, slot }).body!.getReader()
 let [rows, bytes, most] = [0, 0, before]

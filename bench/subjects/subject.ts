@@ -51,10 +51,14 @@ export function launch(name: SubjectName, { bench, home, upstream }: Setting, po
 
 /** One provider for each dialect, all at the same upstream, which knows them by their paths. */
 const providersAt = (url: string): Readonly<Record<string, string>> => ({
-  ...{ OPENAI_BASE_URL: `${url}/v1`, OPENAI_API_KEY: 'upstream' },
-  ...{ GROQ_BASE_URL: `${url}/v1`, GROQ_API_KEY: 'upstream' },
-  ...{ ANTHROPIC_BASE_URL: `${url}/v1`, ANTHROPIC_API_KEY: 'upstream' },
-  ...{ GEMINI_BASE_URL: `${url}/v1beta`, GEMINI_API_KEY: 'upstream' },
+  OPENAI_BASE_URL: `${url}/v1`,
+  OPENAI_API_KEY: 'upstream',
+  GROQ_BASE_URL: `${url}/v1`,
+  GROQ_API_KEY: 'upstream',
+  ANTHROPIC_BASE_URL: `${url}/v1`,
+  ANTHROPIC_API_KEY: 'upstream',
+  GEMINI_BASE_URL: `${url}/v1beta`,
+  GEMINI_API_KEY: 'upstream',
 })
 
 const proxyConfig = (port: number, upstreamPort: number): string => `

@@ -14,7 +14,7 @@ import { judge, LARGE } from '../../test/faults/judging.ts'
 import { judgedOf, listenForUnhandled, runCells } from '../../test/faults/running.ts'
 import { openRaw } from '../../test/forwarding/caller.ts'
 import { cleanUp, freshFolder, serve, stopServed } from '../../test/front/weir-process.ts'
-import { faultIds, kinds } from '../../tools/fake-upstream/fault-rows/kinds.ts'
+import { faultIds, faultKinds } from '../../tools/fake-upstream/fault-rows/kinds.ts'
 import { buildFaults } from '../../tools/fake-upstream/faults.ts'
 import { chatWire } from '../../tools/fake-upstream/openai-chat/wire.ts'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
@@ -90,7 +90,7 @@ function tellTallies(tallies: ReadonlyMap<string, Tally>): void {
     const { cells, verdicts, slowestMs } = tallies.get(id)!
     if (cells === 0) continue
     const told = [...verdicts].sort(([, one], [, other]) => other - one).map(([name, count]) => `${name} ${count}`)
-    say(`| ${id} ${kinds[id].title} | ${cells} | ${told.join(', ')} | ${Math.round(slowestMs)} ms |`)
+    say(`| ${id} ${faultKinds[id].title} | ${cells} | ${told.join(', ')} | ${Math.round(slowestMs)} ms |`)
   }
 }
 

@@ -53,8 +53,13 @@ async function traceCalls(atOnce: number): Promise<Traced> {
   const upstream = await startUpstream(SEED, log)
   const env = {
     PATH: process.env.PATH!,
-    ...{ PORT: '0', WEIR_DATA: join(folder, 'data'), WEIR_DEMO: 'off', LOG_LEVEL: 'error' },
-    ...{ WEIR_BALLAST_MB: '0', OPENAI_API_KEY: 'sk-fsync', OPENAI_BASE_URL: `${upstream.url}/v1` },
+    PORT: '0',
+    WEIR_DATA: join(folder, 'data'),
+    WEIR_DEMO: 'off',
+    LOG_LEVEL: 'error',
+    WEIR_BALLAST_MB: '0',
+    OPENAI_API_KEY: 'sk-fsync',
+    OPENAI_BASE_URL: `${upstream.url}/v1`,
   }
   const flags = ['--tier', 'pro', '--qpm', '100000', '--credit', '100']
   const key = await runWeir(['keys', 'create', ...flags], { root, env })

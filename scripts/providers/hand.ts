@@ -62,7 +62,9 @@ const STEPFUN = 'platform.stepfun.com/docs/zh/guides/pricing/details, transcribe
 const ZAI = 'docs.z.ai/guides/overview/pricing: the list price; the price data has the half price of the launch weeks'
 
 const flash: FilePrice = {
-  ...{ input: '0.15', output: '0.60', cacheRead: '0.003' },
+  input: '0.15',
+  output: '0.60',
+  cacheRead: '0.003',
   cases: (
     [
       ['01:00', '04:00'],

@@ -5,7 +5,7 @@
 
 import type { ConditionalPrice, ModelInfo, ModelPrice } from '@pydantic/genai-prices'
 import { formatUsd, nanos } from '../../src/base/money/money.ts'
-import { neighbours } from '../../src/base/money/price.ts'
+import { fallbackBuckets } from '../../src/base/money/price.ts'
 import type { Bucket } from '../../src/base/money/usage.ts'
 import type { RateName } from '../../src/billing/price-check.ts'
 import { dataRates, listedRate } from '../../src/billing/price-check.ts'
@@ -161,7 +161,7 @@ export function withHourWrites(tariff: Tariff): Tariff {
 
 /** A rate, or that of the neighbour whose rate it then has. */
 function filled(rates: Rates, name: RateName): number | undefined {
-  const others: readonly RateName[] = name in neighbours ? neighbours[name as Bucket] : []
+  const others: readonly RateName[] = name in fallbackBuckets ? fallbackBuckets[name as Bucket] : []
   return rates[[name, ...others].find(one => rates[one] !== undefined) ?? name]
 }
 

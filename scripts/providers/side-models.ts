@@ -46,7 +46,10 @@ const sides: Readonly<Record<string, Side>> = {
   ark: {
     prices: {
       'doubao-embedding-vision-250615': {
-        ...{ input: '0.7', output: '0', inputImage: '1.8', currency: CNY },
+        input: '0.7',
+        output: '0',
+        inputImage: '1.8',
+        currency: CNY,
         source: "volcengine.com, Ark's page of this model, by a public copy of it; read 2026-11-16",
       },
     },

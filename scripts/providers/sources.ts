@@ -1,7 +1,7 @@
 // Where the model list of a provider file comes from, one row for each provider that the price data knows.
 // A provider without a row keeps the models written in its file.
 
-import type { Traits } from '../../src/base/money/model-traits.ts'
+import type { ModelTraits } from '../../src/base/money/model-traits.ts'
 import type { FilePrice } from './prices.ts'
 import type { FileTimes } from './times.ts'
 
@@ -12,7 +12,7 @@ export interface FileModel {
   readonly outputTokensMax?: number
   readonly price?: FilePrice
   readonly speaks?: readonly string[]
-  readonly traits?: Traits
+  readonly traits?: ModelTraits
   readonly times?: FileTimes
 }
 

@@ -4,9 +4,9 @@
 // Claude, OpenAI and Gemini: the model catalogues of @ai-sdk/anthropic 4.0.102, @ai-sdk/openai 4.0.114 and
 // @ai-sdk/google 4.0.117 (Apache-2.0), read 2026-11-15, and the vendors' pages on what each model reads.
 
-import type { Effort, Modality, Traits } from '../../src/base/money/model-traits.ts'
+import type { Effort, Modality, ModelTraits } from '../../src/base/money/model-traits.ts'
 
-export type Rule = readonly [family: RegExp, traits: Traits]
+export type Rule = readonly [family: RegExp, traits: ModelTraits]
 
 const upTo = (last: Effort, ...first: readonly Effort[]): readonly Effort[] => {
   const words: readonly Effort[] = ['low', 'medium', 'high', 'xhigh', 'max']
@@ -16,9 +16,9 @@ const upTo = (last: Effort, ...first: readonly Effort[]): readonly Effort[] => {
 const documents: readonly Modality[] = ['text', 'image', 'file']
 const everything: readonly Modality[] = ['text', 'image', 'audio', 'file', 'video']
 
-const budgeted: Traits = { reads: documents, thinking: 'budget', budgetMin: 1_024 }
-const adaptive: Traits = { reads: documents, thinking: 'adaptive', efforts: upTo('max'), sampling: false }
-const either: Traits = { reads: documents, thinking: 'either', budgetMin: 1_024 }
+const budgeted: ModelTraits = { reads: documents, thinking: 'budget', budgetMin: 1_024 }
+const adaptive: ModelTraits = { reads: documents, thinking: 'adaptive', efforts: upTo('max'), sampling: false }
+const either: ModelTraits = { reads: documents, thinking: 'either', budgetMin: 1_024 }
 
 /** Some spell versions with dots, and some put a vendor or a region before the name. */
 export const claude: readonly Rule[] = [
@@ -34,11 +34,11 @@ export const claude: readonly Rule[] = [
   [/(sonnet|opus)-4/, { ...budgeted, schema: false }],
 ]
 
-const reasoning: Traits = { reads: documents, thinking: 'effort' }
+const reasoning: ModelTraits = { reads: documents, thinking: 'effort' }
 /** Thinks whatever it is told, and then takes no sampling. */
-const always: Traits = { ...reasoning, stopsThinking: false, sampling: false }
-const ifAsked: Traits = { ...reasoning, samplingWithoutThinking: true }
-const plain: Traits = { reads: documents, thinking: 'none' }
+const always: ModelTraits = { ...reasoning, stopsThinking: false, sampling: false }
+const ifAsked: ModelTraits = { ...reasoning, samplingWithoutThinking: true }
+const plain: ModelTraits = { reads: documents, thinking: 'none' }
 
 /** Marks in a prompt came with GPT-5.6. */
 const unmarked = ([family, traits]: Rule): Rule => [family, { ...traits, cacheMarks: false }]
@@ -66,9 +66,9 @@ export const openai: readonly Rule[] = [
   ).map(unmarked),
 ]
 
-const older: Traits = { reads: everything, schemaWithTools: false, richResults: false }
+const older: ModelTraits = { reads: everything, schemaWithTools: false, richResults: false }
 /** The least of its levels is little thought, and not none. */
-const levels: Traits = { reads: everything, thinking: 'level', stopsThinking: false }
+const levels: ModelTraits = { reads: everything, thinking: 'level', stopsThinking: false }
 
 export const gemini: readonly Rule[] = [
   [/^gemma/, { thinking: 'none', system: false }],
@@ -107,7 +107,7 @@ const families: Readonly<Record<string, readonly Rule[]>> = {
   'vertex-anthropic': claude,
 }
 
-export function traitsOf(provider: string, model: string): Traits | undefined {
+export function traitsOf(provider: string, model: string): ModelTraits | undefined {
   return families[provider]?.find(([family]) => family.test(model))?.[1]
 }
 

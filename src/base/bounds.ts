@@ -9,14 +9,14 @@ export const bounds = {
   /** A body up to this size is read in one piece, and its JSON is parsed on the thread that serves calls. */
   smallBodyBytesMax: 64 * 1024,
   /** Hashing this much takes about a millisecond of the thread that serves calls. */
-  hashedAtOnceBytesMax: 1024 * 1024,
+  hashSliceBytesMax: 1024 * 1024,
   /**
    * A body may take this many reads, and one more for each `bodyReadBytesMin` bytes that have arrived. A read costs
    * more than a few bytes are worth: a client that sends single bytes as chunks would keep the serving thread busy.
    */
   callerBodyReadsMin: 1_024,
   personBodyReadsMin: 64,
-  strangerBodyReadsMin: 64,
+  anonymousBodyReadsMin: 64,
   bodyReadBytesMin: 64,
   /** After this many reads of one body, other requests get a turn on the thread. */
   bodyReadsAtOnceMax: 64,
@@ -26,7 +26,7 @@ export const bounds = {
   /** Bodies that are decompressed at the same time: of all accounts, of one account; and how long one may wait. */
   decodingsMax: 4,
   decodingsOfAccountMax: 1,
-  bodyTurnMsMax: 20_000,
+  bodyWorkerMsMax: 20_000,
   /** Bodies of callers that are being received at the same time: of all accounts, of one account; and their bytes. */
   callerBodiesMax: 20_000,
   callerBodiesOfAccountMax: 4_096,
@@ -36,12 +36,12 @@ export const bounds = {
   personBodiesBytesMax: 8 * 1024 * 1024,
   personsBodiesBytesMax: 64 * 1024 * 1024,
   /** The same for clients that are not authenticated: the size of one body, and how many are received at once. */
-  strangerBodyBytesMax: 16 * 1024,
-  strangerBodyMsMax: 10_000,
-  strangerBodiesMax: 512,
-  strangerBodiesOfNetworkMax: 32,
-  strangerJsonDepthMax: 8,
-  strangerJsonValuesMax: 256,
+  anonymousBodyBytesMax: 16 * 1024,
+  anonymousBodyMsMax: 10_000,
+  anonymousBodiesMax: 512,
+  anonymousBodiesOfNetworkMax: 32,
+  anonymousJsonDepthMax: 8,
+  anonymousJsonValuesMax: 256,
   /** A request head. Bun is started with a higher limit, so that the gateway refuses, in the caller's dialect. */
   headBytesMax: 32 * 1024,
   jsonDepthMax: 256,
@@ -55,12 +55,12 @@ export const bounds = {
   jsonNameBytesMax: 16 * 1024,
   modelNameCharsMax: 256,
   /** Model names whose targets are cached. */
-  laneGroupsMax: 10_000,
+  targetGroupsMax: 10_000,
   /** A plain answer is held whole until its settlement is durable. */
   answerBytesMax: 32 * 1024 * 1024,
   errorBodyBytesMax: 64 * 1024,
   /** The head of an upstream's response, together with all informational heads (1xx) before it. */
-  answerHeadBytesMax: 64 * 1024,
+  responseHeadBytesMax: 64 * 1024,
   /** The parts of a chunked body that are no data: the size line of one chunk, or all trailers. */
   chunkOverheadBytesMax: 4 * 1024,
   /** Unread bytes of an upstream's response. Beyond this, the gateway stops reading the socket. */
@@ -71,26 +71,26 @@ export const bounds = {
   /** Addresses of one host that are tried. They share the time to connect. */
   addressesTriedMax: 4,
   /** Abandoned connection attempts to one origin. The operating system goes on trying them for two minutes. */
-  givenUpConnectsMax: 256,
+  abandonedConnectsMax: 256,
   /** A proxy's reply to CONNECT. */
-  proxyAnswerBytesMax: 16 * 1024,
+  proxyResponseBytesMax: 16 * 1024,
   /** How long a DNS answer is used without a new lookup, and how long while new lookups fail. */
-  namesFreshMsMax: 30_000,
-  namesKnownMsMax: 600_000,
-  namesKnownMax: 1_000,
-  nameLookupMsMax: 10_000,
+  dnsFreshMsMax: 30_000,
+  dnsStaleMsMax: 600_000,
+  dnsEntriesMax: 1_000,
+  dnsLookupMsMax: 10_000,
   /** How long a call waits for a new lookup of a known name, and the pause after a lookup that failed. */
-  nameRefreshMsMax: 1_000,
-  nameRetryMsMin: 5_000,
+  dnsRefreshMsMax: 1_000,
+  dnsRetryMsMin: 5_000,
   /** Parsed URLs of upstreams that are cached. */
-  targetsKeptMax: 1_000,
+  destinationsCachedMax: 1_000,
   /** Idle connections to one origin. */
   idleConnectionsMax: 256,
   idleConnectionSecondsMax: 30,
   /** One event of a stream, which may contain an image; also everything that is held back of one stream. */
   frameBytesMax: 32 * 1024 * 1024,
   /** What may follow the end of an answer. Beyond this, the connection is closed instead of reused. */
-  answerTailBytesMax: 1024 * 1024,
+  responseTailBytesMax: 1024 * 1024,
   /** Answers of all calls together that are held in memory. Beyond this, upstreams are read one after another. */
   answersHeldBytesMax: 256 * 1024 * 1024,
   /** What each call may hold of its answer without counting towards `answersHeldBytesMax`. */
@@ -104,12 +104,12 @@ export const bounds = {
   /** The longest time that can be configured for models that are known to take longer. */
   longCallMsMax: 3_600_000,
   /** Calls that wait for a free channel, for each target group. */
-  waitingCallsMax: 100,
-  waitingLinesOfAccountMax: 16,
-  waitingMsMax: 5_000,
+  queuedCallsMax: 100,
+  queuesOfAccountMax: 16,
+  queuedMsMax: 5_000,
   settleMsMax: 5_000,
   /** Unsettled calls, of about two kilobytes each. Beyond this, new calls are refused. */
-  owedSettlesMax: 10_000,
+  unsettledCallsMax: 10_000,
   /** Output between two checkpoints of a stream: about two thousand tokens. */
   checkpointBytesMax: 8_000,
   /** Keys of one account, revoked ones included. Applies only to people who manage their own keys. */
@@ -134,7 +134,7 @@ export const bounds = {
   /** Models with a limit of their own that one key can add before its first ones are forgotten. */
   limitedModelsOfKeyMax: 1_024,
   /** Stored rows of daily usage, each for one limit and one date. */
-  limitDebtsMax: 100_000,
+  storedLimitUsesMax: 100_000,
   /** Rules of operators. All are read again after each change, on the thread that serves calls. */
   limitRulesMax: 10_000,
   modelRoutesMax: 1_000,
@@ -155,7 +155,7 @@ export const bounds = {
   /** Channels that one request creates or changes. */
   channelsAtOnceMax: 1_000,
   /** A test call on one channel. */
-  trialMsMax: 60_000,
+  channelTestMsMax: 60_000,
   /** Asking an upstream which models it has. */
   modelListMsMax: 20_000,
   modelListBytesMax: 8 * 1024 * 1024,
@@ -180,19 +180,19 @@ export const bounds = {
   explainedBodyBytesMax: 64 * 1024,
   codesPerBatchMax: 10_000,
   /** Wrong redemption codes of one person, or from one address. */
-  codeTriesPerMinuteMax: 10,
+  codeAttemptsPerMinuteMax: 10,
   /** Names, people and addresses whose recent attempts are counted. */
-  triersMax: 10_000,
+  attemptCountersMax: 10_000,
   idempotencyKeyCharsMax: 255,
   /** An answer that is stored under its idempotency key; larger answers are not stored. */
-  keptAnswerBytesMax: 4 * 1024 * 1024,
-  keptAnswerMsMax: 24 * 3_600_000,
+  idempotentAnswerBytesMax: 4 * 1024 * 1024,
+  idempotentAnswerMsMax: 24 * 3_600_000,
   /** Calls that continue after their caller disconnected, so that the caller can ask for the answer again. */
-  aloneCallsMax: 64,
-  aloneCallsOfAccountMax: 16,
-  aloneMsMax: 30_000,
+  callerGoneCallsMax: 64,
+  callerGoneCallsOfAccountMax: 16,
+  callerGoneMsMax: 30_000,
   /** A request or answer body that is stored for the account of its key. */
-  keptBodyBytesMax: 1024 * 1024,
+  storedBodyBytesMax: 1024 * 1024,
   /** Bodies that wait to be written, of all accounts and of one; beyond this they are dropped. */
   bodiesWaitingBytesMax: 16 * 1024 * 1024,
   bodiesWaitingOfAccountBytesMax: 8 * 1024 * 1024,
@@ -204,12 +204,12 @@ export const bounds = {
   tokenCountMsMax: 2_000,
   tokenCounterStartMsMax: 3_000,
   /** The id of a response, tool call, task or file, as a caller or an upstream wrote it. */
-  keptIdCharsMax: 256,
+  storedIdCharsMax: 256,
   /** One stored response. */
-  keptResponseBytesMax: 8 * 1024 * 1024,
+  storedResponseBytesMax: 8 * 1024 * 1024,
   /** Stored responses of one account; beyond this the oldest are deleted. */
-  keptResponsesMax: 10_000,
-  keptResponsesBytesMax: 512 * 1024 * 1024,
+  storedResponsesMax: 10_000,
+  storedResponsesBytesMax: 512 * 1024 * 1024,
   /** Earlier responses that a response continues: their number, and their bytes together. */
   responseChainMax: 1_000,
   responseChainBytesMax: 32 * 1024 * 1024,
@@ -219,52 +219,52 @@ export const bounds = {
   /** Events of one background call that are held for clients that follow its stream. */
   backgroundEventsBytesMax: 16 * 1024 * 1024,
   /** Reasoning state of one tool call. */
-  keptReasoningBytesMax: 256 * 1024,
-  keptReasoningMsMax: 7 * 24 * 3_600_000,
+  reasoningStateBytesMax: 256 * 1024,
+  reasoningStateMsMax: 7 * 24 * 3_600_000,
   /** Reasoning states of one account; beyond this the oldest are deleted. */
-  keptReasoningsMax: 10_000,
-  keptReasoningsBytesMax: 64 * 1024 * 1024,
+  reasoningStatesMax: 10_000,
+  reasoningStatesBytesMax: 64 * 1024 * 1024,
   /** Of all accounts together; beyond this the oldest of the account with the most are deleted. */
-  allReasoningsBytesMax: 2 * 1024 * 1024 * 1024,
+  reasoningStatesOfAllBytesMax: 2 * 1024 * 1024 * 1024,
   /** Reasoning state that waits to be written, of all accounts; beyond this it stays in memory only. */
   reasoningWaitingBytesMax: 8 * 1024 * 1024,
   reasoningCachedBytesMax: 32 * 1024 * 1024,
   /** Tasks of one account. */
   tasksOpenMax: 1_000,
-  tasksKeptMax: 2_000,
+  storedTasksMax: 2_000,
   taskBodyBytesMax: 64 * 1024,
   /** How long a task is stored, from its creation. A task that has not ended stays. */
   taskMsMax: 30 * 24 * 3_600_000,
   tasksDueMax: 100,
   /** How long an upstream may take to create a task, and to report its state. */
-  taskBeginMsMax: 60_000,
-  taskLookMsMax: 20_000,
+  taskCreateMsMax: 60_000,
+  taskPollMsMax: 20_000,
   /** Tasks whose state is requested at the same time, of all accounts. */
-  taskLooksMax: 16,
+  taskPollsMax: 16,
   /** If an upstream does not know a task this long after its creation, the upstream has deleted it. */
   taskForgottenMsMin: 24 * 3_600_000,
   /** A task that has not ended by then never will. */
-  taskUnderWayMsMax: 7 * 24 * 3_600_000,
+  taskRunMsMax: 7 * 24 * 3_600_000,
   tasksListedMax: 500,
-  keptFilesMax: 10_000,
+  storedFilesMax: 10_000,
   /** References of one account: ids that upstreams returned for containers, stored items and contexts. */
-  keptReferencesMax: 50_000,
-  keptReferenceMsMax: 30 * 24 * 3_600_000,
+  storedReferencesMax: 50_000,
+  storedReferenceMsMax: 30 * 24 * 3_600_000,
   /** References in one answer. */
   referencesOfAnswerMax: 256,
   /** References in one request. */
   referencesOfCallMax: 2_000,
   /** References and URLs in one request. A URL is a reference only where it points at the upstream itself. */
   referencesFoundMax: 10_000,
-  keptFilesListedMax: 1_000,
+  filesListedMax: 1_000,
   /** The last bound on file rows of all accounts: one account is refused further files long before. */
-  keptFilesBytesMax: 1024 * 1024 * 1024 * 1024,
+  storedFilesBytesMax: 1024 * 1024 * 1024 * 1024,
   /** Files of one account at upstreams; beyond this an upload is refused. */
   filesOfAccountMax: 1_000,
   filesOfAccountBytesMax: 5 * 1024 * 1024 * 1024,
-  keptFileMsMax: 30 * 24 * 3_600_000,
+  storedFileMsMax: 30 * 24 * 3_600_000,
   /** How long a provider may take to count tokens. After that, the gateway counts. */
-  countAskedMsMax: 5_000,
+  providerCountMsMax: 5_000,
   /** A longer request is not translated to have its tokens counted. */
   countTranslatedBytesMax: 8 * 1024 * 1024,
   /** The size of a call from which a correction factor is learned. */
@@ -286,26 +286,26 @@ export const bounds = {
   /** Model names between the requested name and a real model. */
   routeDepthMax: 8,
   /** The longest pause of a channel, even if its upstream asks for a longer one. */
-  channelClosedMsMax: 3_600_000,
+  channelPauseMsMax: 3_600_000,
   /** A channel use that was never ended is taken for over after this time. */
-  turnMsMax: 3_660_000,
+  channelUseMsMax: 3_660_000,
   /** For one channel: models with a health of their own, and accounts with a circuit breaker of their own. */
   channelModelsMax: 64,
-  ownBreakersMax: 16,
+  accountBreakersMax: 16,
   /** Conversations whose channel is remembered (affinity), and for how long. */
-  conversationsKeptMax: 100_000,
-  conversationKeptMsMax: 3_600_000,
+  affinitiesMax: 100_000,
+  affinityMsMax: 3_600_000,
   /** Model names with a retry budget of their own. */
   retryGroupsMax: 10_000,
   /** Series of one metric, and models with series of their own. Later ones are counted as `other`. */
   metricSeriesMax: 2_000,
   metricModelsMax: 200,
   /** Queries that wait or run at the same time, and how long one may take. */
-  deskQuestionsMax: 200,
-  deskMsMax: 8_000,
+  queriesMax: 200,
+  queryMsMax: 8_000,
   /** Requests at the same time of one person, and of one member of the staff; and changes of others in a minute. */
-  personAsksMax: 16,
-  staffAsksMax: 64,
+  personRequestsMax: 16,
+  staffRequestsMax: 64,
   personWritesPerMinuteMax: 300,
   pageRowsMax: 200,
   /** Points of one time series in an answer. */
@@ -337,11 +337,11 @@ export const bounds = {
   /** Sessions of one person; beyond this the oldest end. */
   sessionsOfPersonMax: 50,
   /** How long ended sessions stay stored, to show who signed in from where. */
-  sessionKeptMsMax: 90 * 24 * 3_600_000,
+  endedSessionMsMax: 90 * 24 * 3_600_000,
   /** How long a used refresh token is accepted again, because another window of the same browser may send it. */
   refreshGraceMsMax: 10_000,
   /** Used refresh tokens of one session that are remembered. If one of them is sent again, the session ends. */
-  refreshesKeptMax: 64,
+  usedRefreshTokensMax: 64,
   setUpMsMax: 3_600_000,
   invitationMsMax: 30 * 24 * 3_600_000,
   invitationsOpenMax: 1_000,
@@ -360,15 +360,15 @@ export const bounds = {
   /** One delivery, from the DNS lookup to the head of the response. */
   webhookMsMax: 10_000,
   /** Webhooks that are called at the same time, each with one delivery at a time. */
-  webhooksToldMax: 16,
+  webhookCallsMax: 16,
   /** How often, and for how long, a delivery is tried before it is given up. */
   webhookAttemptsMax: 40,
-  webhookTriedMsMax: 24 * 3_600_000,
+  deliveryMsMax: 24 * 3_600_000,
   webhookPauseMsMax: 3_600_000,
   /** Deliveries that one search for due deliveries reads. */
-  webhooksLookedAtMax: 200,
+  dueDeliveriesMax: 200,
   /** Finished deliveries of one webhook that stay stored. */
-  webhookKeptMax: 100,
+  finishedDeliveriesMax: 100,
   webhookTestsPerMinuteMax: 10,
   /** How long a price backtest may run. Its client waits at most ten seconds. */
   backtestMsMax: 7_000,
@@ -380,8 +380,8 @@ export const bounds = {
 assert(bounds.firstContentMsMax < bounds.callMsMax, 'an attempt ends before its call')
 assert(bounds.leaseMsMax > bounds.longCallMsMax + bounds.settleMsMax, 'a call ends before its lease')
 assert(bounds.callMsMax <= bounds.longCallMsMax, 'a long call is no shorter than any other')
-assert(bounds.longCallMsMax < bounds.turnMsMax, 'a running attempt is not taken for a lost one')
+assert(bounds.longCallMsMax < bounds.channelUseMsMax, 'a running attempt is not taken for a lost one')
 assert(bounds.frameBytesMax <= bounds.answerBytesMax, 'an event is no longer than an answer')
 assert(bounds.frameBytesMax <= bounds.answersHeldBytesMax, 'one answer does not fill the memory for all answers')
 assert(bounds.headBytesMax < bounds.bodyBytesMax, 'a head is smaller than a body')
-assert(bounds.keptResponseBytesMax < bounds.keptResponsesBytesMax, 'one response does not drive out all others')
+assert(bounds.storedResponseBytesMax < bounds.storedResponsesBytesMax, 'one response does not drive out all others')

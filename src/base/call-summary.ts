@@ -6,7 +6,7 @@ import type { Usage } from './money/usage.ts'
 /** The stage in which a call was refused: `door` before it was recognised as a call, `read` while its body was read. */
 export type CallStage = 'door' | 'auth' | 'read' | 'rate_limit' | 'route' | 'hold' | 'adapter' | 'forward' | 'settle'
 
-export interface EndedCall {
+export interface CallSummary {
   readonly requestId: string
   readonly dialect: string
   readonly status: number
@@ -19,11 +19,11 @@ export interface EndedCall {
   readonly attempts: readonly { readonly channelId: string; readonly verdict: string }[]
   readonly durationMs: number
   /** From the arrival of the call to the first content of its stream. */
-  readonly firstMs?: number | undefined
+  readonly firstContentMs?: number | undefined
   /** Time that the gateway itself added: the duration of the call without its attempts. */
-  readonly addedMs?: number | undefined
+  readonly overheadMs?: number | undefined
   /** Why the usage that the upstream reported was rejected as implausible. */
-  readonly disbelieved?: string | undefined
+  readonly rejectedUsage?: string | undefined
   /** The usage that was billed, and its cost. */
   readonly billed?: { readonly usage: Usage; readonly amount: Nanos } | undefined
 }

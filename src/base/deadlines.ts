@@ -1,14 +1,14 @@
 // Many deadlines on one timer. A call has several deadlines, and nearly all are cancelled long before they are due. One
 // timer that checks all of them costs less than a timer for each. A deadline may fire one tick late.
 
-import type { Place } from './collections/linked-list.ts'
-import { Ring } from './collections/linked-list.ts'
+import type { ListNode } from './collections/linked-list.ts'
+import { LinkedList } from './collections/linked-list.ts'
 
 const TICK_MS = 50
 
 export class Deadlines {
   readonly #nowMs: () => number
-  readonly #pending = new Ring<Deadline>()
+  readonly #pending = new LinkedList<Deadline>()
   #timer: ReturnType<typeof setInterval> | undefined
 
   constructor(nowMs: () => number) {
@@ -26,14 +26,14 @@ export class Deadlines {
   /** Calls `onLate` once, unless the deadline is cancelled before it is due. */
   after(ms: number, onLate: () => void): Deadline {
     const deadline = new Deadline(this, this.#nowMs() + ms, onLate)
-    deadline.place = this.#pending.add(deadline)
-    this.#timer ??= setInterval(() => this.look(), TICK_MS)
+    deadline.node = this.#pending.add(deadline)
+    this.#timer ??= setInterval(() => this.fireDue(), TICK_MS)
     return deadline
   }
 
   remove(deadline: Deadline): void {
-    if (deadline.place !== undefined) this.#pending.remove(deadline.place)
-    deadline.place = undefined
+    if (deadline.node !== undefined) this.#pending.remove(deadline.node)
+    deadline.node = undefined
   }
 
   /** Waits for `work`, or rejects with the error of `late` when the time is over. The work itself continues. */
@@ -41,14 +41,14 @@ export class Deadlines {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
     const deadline = this.after(ms, () => reject(late()))
     work.then(resolve, reject)
-    return promise.finally(() => deadline.lift())
+    return promise.finally(() => deadline.cancel())
   }
 
   /** Fires all deadlines that are due. Tests with a clock of their own call it directly. */
-  look(): void {
+  fireDue(): void {
     const nowMs = this.#nowMs()
     for (const deadline of this.#pending) {
-      if (deadline.place === undefined || deadline.dueMs > nowMs) continue // a callback may have cancelled it
+      if (deadline.node === undefined || deadline.dueMs > nowMs) continue // a callback may have cancelled it
       this.remove(deadline)
       deadline.onLate()
     }
@@ -63,7 +63,7 @@ export class Deadline {
   dueMs: number
   readonly onLate: () => void
   /** Its node in the list; undefined once the deadline was cancelled or has fired. */
-  place: Place<Deadline> | undefined
+  node: ListNode<Deadline> | undefined
 
   constructor(deadlines: Deadlines, dueMs: number, onLate: () => void) {
     this.#deadlines = deadlines
@@ -76,7 +76,7 @@ export class Deadline {
     this.dueMs = this.#deadlines.nowMs() + ms
   }
 
-  lift(): void {
+  cancel(): void {
     this.#deadlines.remove(this)
   }
 }

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { ErrorCode } from './errors.ts'
-import { errorRows, Refusal, speakRefusal } from './errors.ts'
+import { buildErrorReply, errorRows, Refusal } from './errors.ts'
 
 const rows = Object.entries(errorRows) as [ErrorCode, (typeof errorRows)[ErrorCode]][]
 
@@ -56,12 +56,12 @@ describe('speakRefusal', () => {
   test('the detail goes to the log and is never shown to the caller', () => {
     const refusal = new Refusal('key_invalid', 'key 7 of account 3 is revoked')
     expect(refusal.message).toContain('account 3')
-    expect(JSON.stringify(speakRefusal(refusal, 'req_1'))).not.toContain('account 3')
+    expect(JSON.stringify(buildErrorReply(refusal, 'req_1'))).not.toContain('account 3')
   })
 
   test('adds the hint to the text, and passes on param and wait', () => {
     const refusal = new Refusal('qpm_exceeded', '', { hint: 'Wait.', param: 'model', retryAfterMs: 7 })
-    expect(speakRefusal(refusal, 'req_1')).toEqual({
+    expect(buildErrorReply(refusal, 'req_1')).toEqual({
       code: 'qpm_exceeded',
       status: 429,
       kind: 'rate_limit',
@@ -79,7 +79,7 @@ describe('speakRefusal', () => {
     [422, 'invalid_request'],
   ] as const)('an upstream’s %p keeps its message, with the kind %s', (status, kind) => {
     const upstream = { status, message: 'I do not like it.' }
-    const spoken = speakRefusal(new Refusal('upstream_refused', '', { upstream }), 'req_1')
+    const spoken = buildErrorReply(new Refusal('upstream_refused', '', { upstream }), 'req_1')
     expect(spoken).toMatchObject({ status, kind, message: upstream.message, upstream })
   })
 })

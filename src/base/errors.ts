@@ -130,7 +130,7 @@ export const errorRows: Readonly<Record<ErrorCode, ErrorRow>> = Object.fromEntri
 ) as Record<ErrorCode, ErrorRow>
 
 /** The error of an upstream that refused a request. Secrets are already removed from its texts. */
-export interface UpstreamWords {
+export interface UpstreamError {
   readonly status: number
   readonly message: string
   readonly type?: string
@@ -143,7 +143,7 @@ export interface UpstreamWords {
 }
 
 /** What is left of a limit, for the headers of an answer. */
-export interface ToldQuota {
+export interface QuotaReport {
   readonly resource: 'requests' | 'tokens' | 'concurrency'
   readonly limit: number
   readonly remaining: number
@@ -160,13 +160,13 @@ export interface RefusalExtras {
   /** Further headers of the answer, such as Allow. */
   readonly headers?: Readonly<Record<string, string>>
   /** What is left of the limits that applied to the call. */
-  readonly quotas?: readonly ToldQuota[]
-  readonly upstream?: UpstreamWords
+  readonly quotas?: readonly QuotaReport[]
+  readonly upstream?: UpstreamError
   /**
    * The outcome for billing, where the code alone would mean that the upstream failed: a bound of the gateway ended the
    * answer, or the upstream blames the request.
    */
-  readonly ending?: 'over_bound' | 'refused'
+  readonly outcome?: 'over_bound' | 'refused'
 }
 
 /** An error that the gateway returns on purpose. Everything else that is thrown becomes a gateway_fault. */
@@ -183,24 +183,24 @@ export class Refusal extends Error {
 }
 
 /** For an answer that exceeds a bound of the gateway. `hint` tells the caller which bound. */
-export const beyondBound = (hint: string): Refusal => new Refusal('answer_too_large', hint, { hint })
+export const answerTooLarge = (hint: string): Refusal => new Refusal('answer_too_large', hint, { hint })
 
 /** An error with everything that a dialect needs to write it. */
-export interface SpokenError {
+export interface ErrorReply {
   readonly code: ErrorCode
   readonly status: number
   readonly kind: ErrorKind
   readonly message: string
   readonly requestId: string
   readonly param?: string
-  readonly upstream?: UpstreamWords
+  readonly upstream?: UpstreamError
   readonly retryAfterMs?: number
 }
 
 /** SDKs wait as long as Retry-After says, so the value is bounded. */
 export const RETRY_AFTER_MS_MAX = bounds.retryAfterSecondsMax * 1_000
 
-export function speakRefusal(refusal: Refusal, requestId: string): SpokenError {
+export function buildErrorReply(refusal: Refusal, requestId: string): ErrorReply {
   const row = errorRows[refusal.code]
   const { hint, param, upstream, retryAfterMs } = refusal.extras
   const message = upstream?.message ?? row.message

@@ -1,7 +1,7 @@
 // The log: one JSON line for each event. A Secret prints as [secret]. Control characters are escaped, and credentials
 // and query strings of URLs are removed, because fields may contain text of callers and upstreams.
 
-import { harmless, withoutSecrets } from './text/safe-text.ts'
+import { escapeControls, redactSecrets } from './text/safe-text.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'silent'
 
@@ -30,9 +30,9 @@ export function buildLog(level: LogLevel, write: (line: string) => void): Log {
 /** Fields that cannot be written as JSON are left out: logging must not make a call fail. */
 function lineOf(head: Record<string, string>, fields: Record<string, unknown>): string {
   try {
-    return harmless(withoutSecrets(JSON.stringify({ ...head, ...fields }, loggable)))
+    return escapeControls(redactSecrets(JSON.stringify({ ...head, ...fields }, loggable)))
   } catch {
-    return harmless(withoutSecrets(JSON.stringify({ ...head, fields: 'unreadable' })))
+    return escapeControls(redactSecrets(JSON.stringify({ ...head, fields: 'unreadable' })))
   }
 }
 
@@ -47,5 +47,5 @@ const CAUSES_MAX = 3
 export function describeFault(fault: unknown, causes = CAUSES_MAX): string {
   if (!(fault instanceof Error)) return typeof fault
   const cause = fault.cause === undefined || causes === 0 ? '' : ` (${describeFault(fault.cause, causes - 1)})`
-  return withoutSecrets(`${fault.name}: ${fault.message}${cause}`)
+  return redactSecrets(`${fault.name}: ${fault.message}${cause}`)
 }

@@ -11,7 +11,7 @@ function sampleMetrics(): Metrics {
   const of = metrics.counters('weir_b_total', 'Bs.', ['kind', 'of'])
   let level = 3
   metrics.gauge('weir_level', 'Level.', () => level)
-  metrics.counted('weir_c_total', 'Cs.', () => 7.5)
+  metrics.observableCounter('weir_c_total', 'Cs.', () => 7.5)
   metrics.gauge('weir_each', 'Each.', {
     labels: ['name'],
     read: () => [

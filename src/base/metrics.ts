@@ -6,7 +6,7 @@ import { assert } from './assert.ts'
 import { bounds } from './bounds.ts'
 
 /** One series that only grows. Code that counts often keeps the object. */
-export class Cell {
+export class MetricCounter {
   value = 0
 
   add(count = 1): void {
@@ -15,7 +15,7 @@ export class Cell {
 }
 
 /** Counts values in buckets by their upper bounds, and sums them. */
-export class Histogram {
+export class MetricHistogram {
   readonly #upTo: readonly number[]
   readonly #counts: Float64Array
   #sum = 0
@@ -46,9 +46,9 @@ export class Histogram {
 }
 
 /** Reads the value of a metric. Undefined leaves the sample out. */
-export type Read = () => number | undefined
+export type ReadMetric = () => number | undefined
 
-export interface LabelledRead {
+export interface LabelledMetric {
   readonly labels: readonly string[]
   /** One entry for each series: its label values in the order of `labels`, and its value. */
   read(): Iterable<readonly [values: readonly string[], value: number]>
@@ -73,21 +73,21 @@ const OTHER = 'other'
 export class Metrics {
   readonly #families = new Map<string, Family>()
 
-  counter(name: string, help: string): Cell {
-    const cell = new Cell()
+  counter(name: string, help: string): MetricCounter {
+    const cell = new MetricCounter()
     this.#add({ name, help, type: 'counter', lines: () => [sample(name, '', cell.value)] })
     return cell
   }
 
-  counters(name: string, help: string, labels: readonly string[]): SeriesOf<Cell> {
-    const series = new Series(labels, () => new Cell())
+  counters(name: string, help: string, labels: readonly string[]): SeriesOf<MetricCounter> {
+    const series = new Series(labels, () => new MetricCounter())
     const lines = () => series.lines((cell, text) => [sample(name, text, cell.value)])
     this.#add({ name, help, type: 'counter', lines })
     return series.of
   }
 
-  histogram(name: string, help: string, upTo: readonly number[]): Histogram {
-    const histogram = new Histogram(upTo)
+  histogram(name: string, help: string, upTo: readonly number[]): MetricHistogram {
+    const histogram = new MetricHistogram(upTo)
     this.#add({ name, help, type: 'histogram', lines: () => histogram.lines(name, '') })
     return histogram
   }
@@ -96,19 +96,19 @@ export class Metrics {
     name: string,
     help: string,
     { labels, upTo }: { readonly labels: readonly string[]; readonly upTo: readonly number[] },
-  ): SeriesOf<Histogram> {
-    const series = new Series(labels, () => new Histogram(upTo))
+  ): SeriesOf<MetricHistogram> {
+    const series = new Series(labels, () => new MetricHistogram(upTo))
     const lines = () => series.lines((histogram, text) => histogram.lines(name, text))
     this.#add({ name, help, type: 'histogram', lines })
     return series.of
   }
 
   /** A counter whose value is counted elsewhere. */
-  counted(name: string, help: string, read: Read | LabelledRead): void {
+  observableCounter(name: string, help: string, read: ReadMetric | LabelledMetric): void {
     this.#add({ name, help, type: 'counter', lines: () => readLines(name, read) })
   }
 
-  gauge(name: string, help: string, read: Read | LabelledRead): void {
+  gauge(name: string, help: string, read: ReadMetric | LabelledMetric): void {
     this.#add({ name, help, type: 'gauge', lines: () => readLines(name, read) })
   }
 
@@ -157,7 +157,7 @@ class Series<Metric> {
 }
 
 /** A metric that cannot be read at the moment must not hide the others. */
-function readLines(name: string, read: Read | LabelledRead): readonly string[] {
+function readLines(name: string, read: ReadMetric | LabelledMetric): readonly string[] {
   try {
     if (typeof read !== 'function') {
       const rows = [...read.read()].slice(0, bounds.metricSeriesMax)

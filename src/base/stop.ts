@@ -26,7 +26,7 @@ export class Stop<Reason extends object> {
     this.#listeners.push(listener)
   }
 
-  forget(listener: () => void): void {
+  removeListener(listener: () => void): void {
     const at = this.#listeners?.indexOf(listener) ?? -1
     if (at >= 0) this.#listeners?.splice(at, 1)
   }
@@ -36,14 +36,14 @@ export class Stop<Reason extends object> {
   }
 
   /** Waits for `work`, or rejects with the reason if the call is stopped first. The work itself continues. */
-  async during<T>(work: Promise<T>): Promise<T> {
+  async race<T>(work: Promise<T>): Promise<T> {
     const stopped = Promise.withResolvers<never>()
     const listener = (): void => stopped.reject(this.#reason)
     this.onStop(listener)
     try {
       return await Promise.race([work, stopped.promise])
     } finally {
-      this.forget(listener)
+      this.removeListener(listener)
     }
   }
 }

@@ -2,19 +2,25 @@
 
 import { expect, test } from 'bun:test'
 import { buildLog } from '../base/log.ts'
-import type { AuditReport, Finding } from '../store/ledger-audit/findings.ts'
-import { finding } from '../store/ledger-audit/findings.ts'
+import type { AuditFinding, AuditReport } from '../store/ledger-audit/findings.ts'
+import { createFinding } from '../store/ledger-audit/findings.ts'
 import { buildAuditor } from './auditor.ts'
 
-const reportOf = (findings: readonly Finding[]): AuditReport => ({
-  ...{ findings, transfers: 1, records: 1, accounts: 1, holds: 1, atMs: 7, tookMs: 1 },
+const reportOf = (findings: readonly AuditFinding[]): AuditReport => ({
+  findings,
+  transfers: 1,
+  records: 1,
+  accounts: 1,
+  holds: 1,
+  atMs: 7,
+  tookMs: 1,
 })
 
 function setUp(freeze?: (id: number) => Promise<void>) {
   const lines: string[] = []
   const frozen: number[] = []
   const auditor = buildAuditor({
-    pass: () => Promise.reject(new Error('not asked')),
+    auditNew: () => Promise.reject(new Error('not asked')),
     freeze: freeze ?? (async id => void frozen.push(id)),
     everyMs: 0,
     log: buildLog('info', line => lines.push(line)),
@@ -22,25 +28,26 @@ function setUp(freeze?: (id: number) => Promise<void>) {
   return { auditor, lines, frozen }
 }
 
-const off = (owner: bigint | undefined, key: string): Finding => finding({ check: 'balance', owner, key, text: 'off' })
+const off = (owner: bigint | undefined, key: string): AuditFinding =>
+  createFinding({ check: 'balance', owner, key, text: 'off' })
 
 test('a finding is acted on once, and another finding of the same account again', async () => {
   const { auditor, lines, frozen } = setUp()
   expect(auditor.state).toEqual({ drift: 0, auditedMs: null })
-  await auditor.judge(reportOf([off(9n, '5')]))
-  await auditor.judge(reportOf([off(9n, '5')]))
+  await auditor.handleReport(reportOf([off(9n, '5')]))
+  await auditor.handleReport(reportOf([off(9n, '5')]))
   expect([frozen, lines.length]).toEqual([[9], 1])
   expect(auditor.state).toEqual({ drift: 1, auditedMs: 7 })
-  await auditor.judge(reportOf([off(9n, '5'), off(9n, '6')]))
+  await auditor.handleReport(reportOf([off(9n, '5'), off(9n, '6')]))
   expect([frozen, lines.length]).toEqual([[9, 9], 2])
   expect(auditor.state.drift).toBe(2)
-  await auditor.judge(reportOf([]))
+  await auditor.handleReport(reportOf([]))
   expect(auditor.state.drift).toBe(0)
 })
 
 test("a finding without an account, or of the operator's account, is reported and freezes no account", async () => {
   const { auditor, lines, frozen } = setUp()
-  await auditor.judge(reportOf([off(undefined, 'a'), off(1n, 'b'), off(4n, 'c'), off(5n, 'd')]))
+  await auditor.handleReport(reportOf([off(undefined, 'a'), off(1n, 'b'), off(4n, 'c'), off(5n, 'd')]))
   expect([frozen, lines.length, auditor.state.drift]).toEqual([[5], 4, 4])
 })
 
@@ -51,11 +58,11 @@ test('freezing an account is tried again after a failure, and the failure does n
     if (id === 9 && asked.length === 1) throw new Error('storage_away')
   })
   const report = reportOf([off(9n, '1'), off(10n, '1')])
-  await auditor.judge(report)
+  await auditor.handleReport(report)
   expect(asked).toEqual([9, 10])
   expect(lines.some(line => line.includes('cannot freeze'))).toBeTrue()
-  await auditor.judge(report)
-  await auditor.judge(report)
+  await auditor.handleReport(report)
+  await auditor.handleReport(report)
   expect(asked).toEqual([9, 10, 9])
 })
 
@@ -64,7 +71,7 @@ test('passes repeat, also after a failed one, until the auditor is closed', asyn
   const third = Promise.withResolvers<void>()
   let looks = 0
   const auditor = buildAuditor({
-    async pass() {
+    async auditNew() {
       looks++
       if (looks === 1) throw new Error('busy')
       if (looks === 3) third.resolve()

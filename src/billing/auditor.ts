@@ -5,14 +5,14 @@ import { textId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
 import { OPERATOR_ID_MAX } from '../store/ledger/operator-accounts.ts'
-import type { AuditReport, Finding } from '../store/ledger-audit/findings.ts'
+import type { AuditFinding, AuditReport } from '../store/ledger-audit/findings.ts'
 
 export interface AuditorParts {
   /** Audits what is new since the last pass. */
-  pass(): Promise<AuditReport>
+  auditNew(): Promise<AuditReport>
   freeze(accountId: number): Promise<void>
   /** Called once for each finding. */
-  tell?(finding: Finding): Promise<void>
+  onFinding?(finding: AuditFinding): Promise<void>
   /** The time between passes. Zero: audits run only on request. */
   readonly everyMs: number
   readonly log: Log
@@ -28,32 +28,32 @@ export interface LedgerState {
 export interface Auditor {
   readonly state: LedgerState
   /** What the last pass and the last full audit have found. */
-  readonly findings: readonly Finding[]
+  readonly findings: readonly AuditFinding[]
   /** Starts the regular passes. */
   start(): void
   /** Acts on the report of a full audit, which runs on request. */
-  judge(report: AuditReport): Promise<void>
+  handleReport(report: AuditReport): Promise<void>
   close(): void
 }
 
-export function buildAuditor({ pass, freeze, tell, everyMs, log }: AuditorParts): Auditor {
+export function buildAuditor({ auditNew, freeze, onFinding, everyMs, log }: AuditorParts): Auditor {
   /** Findings that were acted on. An account that is unfrozen by hand stays unfrozen until a new finding. */
   const handled = new Set<string>()
   /** Findings of the last pass and of the last full audit. Each may contain findings that the other does not see. */
-  const current = { pass: [] as readonly Finding[], full: [] as readonly Finding[] }
-  const allFindings = (): readonly Finding[] => [
+  const current = { pass: [] as readonly AuditFinding[], full: [] as readonly AuditFinding[] }
+  const allFindings = (): readonly AuditFinding[] => [
     ...new Map([...current.pass, ...current.full].map(finding => [finding.key, finding])).values(),
   ]
   let auditedMs: number | null = null
 
-  async function act(finding: Finding): Promise<void> {
+  async function act(finding: AuditFinding): Promise<void> {
     const { accountId, key, check, text } = finding
     if (handled.has(key)) return
     const account = accountId === null ? null : textId('acc', accountId)
     log.error('the ledger is inconsistent', { check, account, finding: text })
     // The operator's own accounts make no calls, so there is nothing to freeze.
     if (accountId !== null && accountId > OPERATOR_ID_MAX) await freeze(accountId)
-    await tell?.(finding)
+    await onFinding?.(finding)
     handled.add(key)
   }
 
@@ -67,7 +67,7 @@ export function buildAuditor({ pass, freeze, tell, everyMs, log }: AuditorParts)
 
   async function runPass(): Promise<void> {
     try {
-      await handleReport('pass', await pass())
+      await handleReport('pass', await auditNew())
     } catch (fault) {
       if (!isClosed) log.error('audit failed', { fault: describeFault(fault) })
     }
@@ -86,7 +86,7 @@ export function buildAuditor({ pass, freeze, tell, everyMs, log }: AuditorParts)
     start() {
       if (everyMs > 0) timer = setTimeout(runPass, everyMs)
     },
-    judge: report => handleReport('full', report),
+    handleReport: report => handleReport('full', report),
     close() {
       isClosed = true
       clearTimeout(timer)

@@ -6,12 +6,12 @@ import type { Price } from '../base/money/price.ts'
 import { parsePrice } from '../base/money/price.ts'
 import type { BilledRow } from '../store/ledger/billed-calls.ts'
 import { BilledCalls } from '../store/ledger/billed-calls.ts'
-import type { RecordFilter } from '../store/records/search.ts'
-import type { Proposal, Unknown } from './backtest.ts'
+import type { RecordFilter } from '../store/records/record-search.ts'
+import type { BacktestSkipReason, Proposal } from './backtest.ts'
 import { recompute } from './backtest.ts'
-import { readRow } from './price-book.ts'
+import { parsePriceRow } from './price-book.ts'
 
-export interface BacktestAsk {
+export interface BacktestRequest {
   /** The path of the database. */
   readonly path: string
   readonly filter: RecordFilter
@@ -34,7 +34,7 @@ export interface BacktestResult extends BacktestSums {
   /** By day in UTC. */
   readonly byDay: Readonly<Record<string, BacktestSums>>
   /** Calls that are not in the sums, by reason. */
-  readonly leftOut: Readonly<Partial<Record<Unknown, number>>>
+  readonly leftOut: Readonly<Partial<Record<BacktestSkipReason, number>>>
   /** The oldest call that was read, if the time was over first; null: the whole range was read. */
   readonly reached: number | null
 }
@@ -69,7 +69,7 @@ class Sums {
 
 const sumToJson = ({ calls, was, wouldBe }: Sum): BacktestSums => ({ calls, was: `${was}`, wouldBe: `${wouldBe}` })
 
-export function runBacktest(request: BacktestAsk, nowMs: () => number): BacktestResult {
+export function runBacktest(request: BacktestRequest, nowMs: () => number): BacktestResult {
   const calls = new BilledCalls(request.path)
   try {
     return backtest(request, calls, nowMs)
@@ -78,16 +78,16 @@ export function runBacktest(request: BacktestAsk, nowMs: () => number): Backtest
   }
 }
 
-function backtest({ filter, tier, proposal, msMax }: BacktestAsk, calls: BilledCalls, nowMs: () => number) {
+function backtest({ filter, tier, proposal, msMax }: BacktestRequest, calls: BilledCalls, nowMs: () => number) {
   const proposed: Proposal =
     'price' in proposal ? { price: parsePriceText(proposal.price) } : { perMille: BigInt(proposal.perMille) }
   const readPrice = priceReader(calls)
   const [total, byModel, byDay] = [{ calls: 0, was: 0n, wouldBe: 0n }, new Sums(), new Sums()]
-  const leftOut: Partial<Record<Unknown, number>> = {}
+  const leftOut: Partial<Record<BacktestSkipReason, number>> = {}
   const endMs = nowMs() + msMax
   let after: number | undefined
   for (let more = true; more; ) {
-    const { rows, next } = calls.page(filter, after)
+    const { rows, next } = calls.readPage(filter, after)
     for (const row of rows) {
       if (tier !== undefined && row.tier !== tier) continue
       const price = row.priceVersion === null ? undefined : readPrice(row.priceVersion)
@@ -124,7 +124,7 @@ function priceReader(calls: BilledCalls): (version: number) => Price | undefined
     const row = calls.price(version)
     let price: Price | undefined
     try {
-      price = row === undefined ? undefined : readRow(row.model, version, row.price)
+      price = row === undefined ? undefined : parsePriceRow(row.model, version, row.price)
     } catch {
       price = undefined
     }

@@ -10,7 +10,7 @@ import { buckets, units } from '../base/money/usage.ts'
 import type { BilledCall } from './backtest.ts'
 import { recompute } from './backtest.ts'
 import type { Bill } from './price.ts'
-import { billOf } from './price.ts'
+import { computeBill } from './price.ts'
 
 const priceOf = (json: unknown): Price =>
   parsePrice(json, problem => {
@@ -56,7 +56,7 @@ describe('a bill', () => {
   test('at the same price is the same, to the last digit', () => {
     fc.assert(
       fc.property(situation, ({ usage: used, from, perMille, serviceClass }) => {
-        const billed = billOf(used, { price: from, version: 1, perMille, serviceClass, atMs: noon })
+        const billed = computeBill(used, { price: from, version: 1, perMille, serviceClass, atMs: noon })
         const again = recompute(callOf(billed, { price: from, perMille }), { price: from })
         expect(again).toBe(billed.amount)
       }),
@@ -69,7 +69,8 @@ describe('a bill', () => {
     fc.assert(
       fc.property(situation, price, ({ usage: used, from, perMille, serviceClass }, to) => {
         const named = from.cases.some(one => one.class === serviceClass) ? serviceClass : undefined
-        const at = (one: Price) => billOf(used, { price: one, version: 1, perMille, serviceClass: named, atMs: noon })
+        const at = (one: Price) =>
+          computeBill(used, { price: one, version: 1, perMille, serviceClass: named, atMs: noon })
         const would = recompute(callOf(at(from), { price: from, perMille }), { price: to })
         if (typeof would === 'string') return expect(['units_uncounted', 'class_unknown']).toContain(would)
         known++
@@ -84,7 +85,7 @@ describe('a bill', () => {
     fc.assert(
       fc.property(situation, fc.integer({ min: 0, max: 5_000 }), ({ usage: used, from, perMille }, other) => {
         const at = (each: bigint) =>
-          billOf(used, { price: from, version: 1, perMille: each, serviceClass: undefined, atMs: noon })
+          computeBill(used, { price: from, version: 1, perMille: each, serviceClass: undefined, atMs: noon })
         const would = recompute(callOf(at(perMille), { price: from, perMille }), { perMille: BigInt(other) })
         expect(would).toBe(at(BigInt(other)).amount)
       }),
@@ -95,7 +96,7 @@ describe('a bill', () => {
   const plain = priceOf({ input: '2', output: '8' })
   const dearer = priceOf({ input: '3', output: '8' })
   const at = (used: { input: number; output: number }, perMille: bigint): Bill =>
-    billOf(used, { price: plain, version: 1, perMille, serviceClass: undefined, atMs: noon })
+    computeBill(used, { price: plain, version: 1, perMille, serviceClass: undefined, atMs: noon })
 
   test('shows its own multiplier when the tier of its key has changed', () => {
     const billed = at({ input: 1_000_000, output: 1_000 }, 1_250n)

@@ -4,14 +4,14 @@
 // A record contains neither the multiplier nor the service class of the bill. Both are derived from the lines of the bill
 // and its amount; a call for which this is not possible is counted and left out.
 
-import type { Line, Nanos, NanosPerMillion } from '../base/money/money.ts'
+import type { BillLine, Nanos, NanosPerMillion } from '../base/money/money.ts'
 import { BILLION, bill, parseUsd } from '../base/money/money.ts'
 import type { Price } from '../base/money/price.ts'
 import { unitFees, unitNames } from '../base/money/price.ts'
 import type { Bucket, Unit, Usage } from '../base/money/usage.ts'
 import { buckets, units } from '../base/money/usage.ts'
-import type { CostLine, Priced } from './price.ts'
-import { billOf } from './price.ts'
+import type { CallPrice, CostLine } from './price.ts'
+import { computeBill } from './price.ts'
 
 /** The bill of a call as its record has it. */
 export interface BilledCall {
@@ -32,7 +32,7 @@ export interface BilledCall {
 export type Proposal = { readonly price: Price } | { readonly perMille: bigint }
 
 /** Why the cost of a call cannot be recomputed. */
-export const unknowns = {
+export const backtestSkipReasons = {
   was_free: 'the call was free, so its record does not contain its whole usage',
   price_gone: 'the price of its bill cannot be read',
   billed_otherwise: 'its charge does not follow from its price, for instance after a crash',
@@ -41,10 +41,10 @@ export const unknowns = {
   units_uncounted: 'the new price has a fee for units that were not counted under the old price',
 } as const
 
-export type Unknown = keyof typeof unknowns
+export type BacktestSkipReason = keyof typeof backtestSkipReasons
 
 /** The cost of the call under the proposal, or why it cannot be computed. */
-export function recompute(call: BilledCall, proposal: Proposal): bigint | Unknown {
+export function recompute(call: BilledCall, proposal: Proposal): bigint | BacktestSkipReason {
   if (call.lines === null) return recomputeWithoutLines(call, proposal)
   const lines = readLines(call.lines)
   if (lines === undefined) return 'price_gone'
@@ -57,7 +57,7 @@ export function recompute(call: BilledCall, proposal: Proposal): bigint | Unknow
 }
 
 /** A call without lines that was charged nothing costs nothing again. */
-function recomputeWithoutLines({ amount, used, price }: BilledCall, proposal: Proposal): bigint | Unknown {
+function recomputeWithoutLines({ amount, used, price }: BilledCall, proposal: Proposal): bigint | BacktestSkipReason {
   if (amount !== 0n) return 'billed_otherwise'
   return used && price === undefined && 'price' in proposal ? 'was_free' : 0n
 }
@@ -75,7 +75,7 @@ function readLines(text: string): readonly CostLine[] | undefined {
 }
 
 /** The multiplier of the bill: the one of the key's tier if it fits, else the only one that fits. */
-function findMultiplier(lines: readonly Line[], { amount, perMille }: BilledCall): bigint | 'several' | undefined {
+function findMultiplier(lines: readonly BillLine[], { amount, perMille }: BilledCall): bigint | 'several' | undefined {
   const fits = (multiplier: bigint): boolean => bill(lines, multiplier) === amount
   if (perMille !== undefined && fits(perMille)) return perMille
   let sum = 0n
@@ -94,10 +94,10 @@ interface Repricing {
   readonly to: Price
 }
 
-function recomputeAtPrice({ atMs }: BilledCall, { lines, perMille, from, to }: Repricing): bigint | Unknown {
+function recomputeAtPrice({ atMs }: BilledCall, { lines, perMille, from, to }: Repricing): bigint | BacktestSkipReason {
   if (hasUncounted(from, to)) return 'units_uncounted'
   const usage = usageOf(lines)
-  const priced = (price: Price, serviceClass: string | undefined): Priced => ({
+  const priced = (price: Price, serviceClass: string | undefined): CallPrice => ({
     price,
     version: 0,
     perMille,
@@ -106,8 +106,8 @@ function recomputeAtPrice({ atMs }: BilledCall, { lines, perMille, from, to }: R
   })
   // A class that the old price does not name was billed as the standard class, and is again.
   const classes = new Set([undefined, ...from.cases.map(one => one.class)])
-  const fitting = [...classes].filter(one => areEqual(billOf(usage, priced(from, one)).lines, lines))
-  const [amount, ...others] = new Set(fitting.map(one => billOf(usage, priced(to, one)).amount))
+  const fitting = [...classes].filter(one => areEqual(computeBill(usage, priced(from, one)).lines, lines))
+  const [amount, ...others] = new Set(fitting.map(one => computeBill(usage, priced(to, one)).amount))
   if (amount === undefined) return 'billed_otherwise'
   return others.length > 0 ? 'class_unknown' : amount
 }

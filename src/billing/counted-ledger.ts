@@ -8,7 +8,7 @@ import { isUndelivered } from './ledger.ts'
 
 export type CountSettled = (record: RecordRow, cost: Nanos) => void
 
-export function countedLedger(ledger: Ledger, count: CountSettled): Ledger {
+export function buildCountedLedger(ledger: Ledger, count: CountSettled): Ledger {
   return {
     ...ledger,
     async settle(record, cost, extras) {

@@ -1,16 +1,16 @@
 // Answers a hold request like the ledger, but only reads: for calls that are explained and not made.
 
-import type { AccountReader, AccountRow } from '../store/ledger/account-reader.ts'
-import type { Held, HoldRequest } from './ledger.ts'
-import { wantsOf } from './ledger.ts'
+import type { AccountReader, KeyAccount } from '../store/ledger/account-reader.ts'
+import type { HoldOutcome, HoldRequest } from './ledger.ts'
+import { requiredFunds } from './ledger.ts'
 
 export interface DryLedgerParts {
-  readonly accounts: Pick<AccountReader, 'ofKey'>
+  readonly accounts: Pick<AccountReader, 'findByKey'>
   dateMs(): number
 }
 
 /** The most that a call may use now; null when nothing limits it. */
-export function availableOf(row: AccountRow): bigint | null {
+export function availableOf(row: KeyAccount): bigint | null {
   const inBudgets = row.budgets.map(({ cap, spent, held }) => cap - spent - held)
   const inAccount = row.kind === 'postpaid' ? [] : [row.balance + row.creditLimit - row.held]
   const amounts = [...inAccount, ...inBudgets]
@@ -18,9 +18,9 @@ export function availableOf(row: AccountRow): bigint | null {
 }
 
 /** Checks in the same order as the ledger: budgets, the account, its balance. */
-export function buildDryHold({ accounts, dateMs }: DryLedgerParts): (request: HoldRequest) => Promise<Held> {
-  return async function dryHold({ keyId, amount, coarse }) {
-    const row = accounts.ofKey(keyId, dateMs())
+export function buildDryHold({ accounts, dateMs }: DryLedgerParts): (request: HoldRequest) => Promise<HoldOutcome> {
+  return async function dryHold({ keyId, amount, uncountedPart }) {
+    const row = accounts.findByKey(keyId, dateMs())
     if (row === undefined) throw new Error(`key ${keyId} has no account`)
     const shortage = amount > 0n ? findShortBudget(row, amount) : undefined
     if (shortage !== undefined) return shortage
@@ -29,13 +29,13 @@ export function buildDryHold({ accounts, dateMs }: DryLedgerParts): (request: Ho
     if (kind === 'postpaid') return { done: 'held' }
     const available = balance + creditLimit - held
     if (available < amount) return { done: 'balance_too_low', available: `${available}` }
-    if (available < wantsOf(coarse)) return { done: 'count_first', available: `${available}` }
+    if (available < requiredFunds(uncountedPart)) return { done: 'count_first', available: `${available}` }
     return { done: 'held' }
   }
 }
 
 /** The budget with the least money left, if that is not enough for the amount. */
-function findShortBudget({ budgets }: AccountRow, amount: bigint): Held | undefined {
+function findShortBudget({ budgets }: KeyAccount, amount: bigint): HoldOutcome | undefined {
   let least: { readonly available: bigint; readonly budget: string } | undefined
   for (const { scope, span, cap, spent, held } of budgets) {
     const available = cap - spent - held

@@ -25,14 +25,20 @@ const faultOf = (work: Promise<unknown>): Promise<unknown> =>
   )
 
 const draft = {
-  ...{ dialect: 'd', provider: 'p', model: 'm', streamed: false, priceVersion: null, endUser: null, tags: null },
+  dialect: 'd',
+  provider: 'p',
+  model: 'm',
+  streamed: false,
+  priceVersion: null,
+  endUser: null,
+  tags: null,
 }
 const asks = (amount: bigint) => ({ callId: 7, accountId: 1, keyId: 2, amount: nanos(amount), draft })
 
 test('a hold passes its amount, and ten times the part that a token count could make smaller', async () => {
   const { asked, ledger } = writerOf({ done: 'held' })
   expect(await ledger.hold(asks(9_007_199_254_740_993n))).toEqual({ done: 'held' })
-  await ledger.hold({ ...asks(5n), coarse: nanos(3n) })
+  await ledger.hold({ ...asks(5n), uncountedPart: nanos(3n) })
   const common = { callId: 7, accountId: 1, keyId: 2, kind: 'call', draft }
   expect(asked).toEqual([
     ['hold', { ...common, amount: '9007199254740993', wants: '0' }],

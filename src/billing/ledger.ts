@@ -4,9 +4,9 @@
 import { Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money/money.ts'
 import { formatUsd, noMoney } from '../base/money/money.ts'
-import type { Input } from '../store/engine/operations.ts'
+import type { OperationInput } from '../store/engine/operations.ts'
 import type { Writer } from '../store/engine/writer.ts'
-import type { HoldInput, HoldResult, RecordKnown, RecordRow } from '../store/ledger/hold-types.ts'
+import type { CheckpointData, HoldInput, HoldResult, RecordRow } from '../store/ledger/hold-types.ts'
 import { moneyText, readMoney } from '../store/ledger/money-text.ts'
 
 export interface HoldRequest extends Omit<HoldInput, 'amount' | 'wants' | 'kind'> {
@@ -14,23 +14,23 @@ export interface HoldRequest extends Omit<HoldInput, 'amount' | 'wants' | 'kind'
   /** `call` by default. The hold of a task survives a crash. */
   readonly kind?: HoldInput['kind']
   /** The part of the amount that counting the tokens could make smaller; absent when they are counted. */
-  readonly coarse?: Nanos
+  readonly uncountedPart?: Nanos
 }
 
-export type Held = Exclude<HoldResult, { done: 'account_unknown' }>
+export type HoldOutcome = Exclude<HoldResult, { done: 'account_unknown' }>
 
 export interface SettleExtras {
-  readonly idempotency?: Input<'settle'>['idempotency']
+  readonly idempotency?: OperationInput<'settle'>['idempotency']
 }
 
 export interface Ledger {
-  hold(request: HoldRequest): Promise<Held>
+  hold(request: HoldRequest): Promise<HoldOutcome>
   /** Returns `exists` for a call that was settled before. */
   settle(record: RecordRow, cost: Nanos, extras?: SettleExtras): Promise<'settled' | 'exists'>
   /** Refunds a call that was charged although its caller got an error. */
-  takeBack(record: RecordRow): Promise<void>
+  refund(record: RecordRow): Promise<void>
   /** Writes what a call has used so far. After a crash, the call is charged no more than this. */
-  checkpoint(callId: number, used: Nanos, known: RecordKnown): Promise<void>
+  checkpoint(callId: number, used: Nanos, known: CheckpointData): Promise<void>
   /** Writes the record of a call without a hold. */
   record(record: RecordRow): Promise<void>
 }
@@ -39,7 +39,7 @@ export interface Ledger {
 const COARSE_SHARE = 10n
 
 /** The money that must be available to accept an estimate without counting the tokens. */
-export const wantsOf = (coarse: Nanos = noMoney): bigint => coarse * COARSE_SHARE
+export const requiredFunds = (coarse: Nanos = noMoney): bigint => coarse * COARSE_SHARE
 
 export interface LedgerParts {
   readonly writer: Pick<Writer, 'run'>
@@ -49,8 +49,8 @@ export interface LedgerParts {
 
 export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
   return {
-    async hold({ amount, coarse, kind = 'call', ...rest }) {
-      const wants = `${wantsOf(coarse)}` as const
+    async hold({ amount, uncountedPart, kind = 'call', ...rest }) {
+      const wants = `${requiredFunds(uncountedPart)}` as const
       const result = await writer.run('hold', { ...rest, kind, amount: moneyText(amount), wants })
       if (result.done === 'account_unknown')
         throw new Error(`call ${rest.callId}: account ${rest.accountId} does not exist`)
@@ -62,7 +62,7 @@ export function buildLedger({ writer, onShortfall }: LedgerParts): Ledger {
       if (result.done === 'settled' && result.shortfall !== '0') onShortfall(record.callId, readMoney(result.shortfall))
       return result.done
     },
-    async takeBack({ callId, accountId }) {
+    async refund({ callId, accountId }) {
       await writer.run(
         'post',
         { kind: 'refund', ref: callId, accountId, amount: 'all', reference: null, author: 'weir' },
@@ -83,7 +83,7 @@ export const isUndelivered = ({ outcome, rule }: RecordRow): boolean =>
   outcome === 'gateway_fault' && rule !== 'gateway_fault_delivered'
 
 /** The refusal for a hold that failed; `hint` says what the caller can do. Undefined when the hold succeeded. */
-export function refusalOfHold(held: Held, amount: Nanos, hint = ''): Refusal | undefined {
+export function refusalOfHold(held: HoldOutcome, amount: Nanos, hint = ''): Refusal | undefined {
   if (held.done === 'account_frozen') return new Refusal('account_frozen', 'hold')
   if (held.done !== 'balance_too_low' && held.done !== 'budget_too_low' && held.done !== 'count_first') return undefined
   const available = readMoney(held.available)

@@ -6,7 +6,7 @@ import { leastCpuMs } from '../../test/support/cpu.ts'
 import type { Price } from '../base/money/price.ts'
 import { parsePrice, priceText } from '../base/money/price.ts'
 import type { PriceRow } from './price-book.ts'
-import { buildPriceBook, openPriceBook, shippedTexts, syncRows } from './price-book.ts'
+import { buildPriceBook, findNewPrices, openPriceBook, shippedTexts } from './price-book.ts'
 
 const priceOf = (input: string): Price =>
   parsePrice({ input, output: '1' }, problem => {
@@ -21,7 +21,7 @@ const shippedAt = (prices: Record<string, string>): ReadonlyMap<string, Price> =
 function start(prices: Record<string, string>, rows: readonly PriceRow[] = []) {
   const shipped = shippedAt(prices)
   let version = rows.at(-1)?.version ?? 0
-  const fresh = syncRows(shippedTexts(shipped), rows, author).map(row => ({ ...row, version: ++version }))
+  const fresh = findNewPrices(shippedTexts(shipped), rows, author).map(row => ({ ...row, version: ++version }))
   const all = [...rows, ...fresh]
   return { rows: all, book: buildPriceBook(shipped, all) }
 }
@@ -33,10 +33,18 @@ function inForce(book: ReturnType<typeof start>['book'], model: string): readonl
 }
 
 const operator = (version: number, model: string, input: string): PriceRow => ({
-  ...{ version, model, origin: 'operator', price: priceText(priceOf(input)), author: 'ann' },
+  version,
+  model,
+  origin: 'operator',
+  price: priceText(priceOf(input)),
+  author: 'ann',
 })
 const withdrawn = (version: number, model: string): PriceRow => ({
-  ...{ version, model, origin: 'withdrawn', price: '', author: 'ann' },
+  version,
+  model,
+  origin: 'withdrawn',
+  price: '',
+  author: 'ann',
 })
 
 describe('a shipped price', () => {
@@ -126,7 +134,7 @@ test('opening the book writes the new prices and uses their versions', async () 
 })
 
 test('rows out of order are an internal error', () => {
-  expect(() => syncRows(new Map(), [operator(2, 'a', '1'), operator(1, 'a', '1')], author)).toThrow(
+  expect(() => findNewPrices(new Map(), [operator(2, 'a', '1'), operator(1, 'a', '1')], author)).toThrow(
     'in the order of their versions',
   )
 })
@@ -170,7 +178,7 @@ test('for any history of releases and operators, the last change is current', ()
 test('a book of many models opens quickly', () => {
   const many = shippedAt(Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`a/${index}`, '1.5'])))
   const tookMs = leastCpuMs(() => {
-    const rows = syncRows(shippedTexts(many), [], author).map((row, index) => ({ ...row, version: index + 1 }))
+    const rows = findNewPrices(shippedTexts(many), [], author).map((row, index) => ({ ...row, version: index + 1 }))
     const book = buildPriceBook(many, rows)
     expect(book.current('a/4999')?.version).toBe(5_000)
   })

@@ -23,15 +23,15 @@ export interface PriceBook {
   /** Adds a row that was written while the gateway runs. Throws and changes nothing if its price cannot be read. */
   add(row: PriceRow): void
   /** The rows that have to be written before ship() can be called with these prices. */
-  missing(shipped: ReadonlyMap<string, Price>, author: string): readonly PriceInsert[]
+  listMissing(shipped: ReadonlyMap<string, Price>, author: string): readonly PriceInsert[]
   /** Replaces the shipped prices. `rows`: the rows of missing(), written by now. */
-  ship(shipped: ReadonlyMap<string, Price>, rows: readonly PriceRow[]): void
+  replaceShipped(shipped: ReadonlyMap<string, Price>, rows: readonly PriceRow[]): void
   /** Grows with each change, so that data derived from the prices knows when it is out of date. */
   readonly revision: number
 }
 
 /** The rows to write before the price book is opened: every shipped price that differs from its last shipped version. */
-export function syncRows(
+export function findNewPrices(
   shipped: ReadonlyMap<string, string>,
   rows: readonly PriceRow[],
   author: string,
@@ -70,7 +70,7 @@ export function buildPriceBook(first: ReadonlyMap<string, Price>, rows: readonly
     if (origin === 'withdrawn') {
       operatorPrices.delete(model)
     } else if (origin === 'operator') {
-      operatorPrices.set(model, { version, price: readRow(model, version, text) })
+      operatorPrices.set(model, { version, price: parsePriceRow(model, version, text) })
     } else {
       const price = shipped.get(model)
       if (price !== undefined) shippedPrices.set(model, { version, price })
@@ -90,8 +90,8 @@ export function buildPriceBook(first: ReadonlyMap<string, Price>, rows: readonly
   return {
     current: model => operatorPrices.get(model) ?? shippedPrices.get(model),
     add,
-    ship,
-    missing(prices, author) {
+    replaceShipped: ship,
+    listMissing(prices, author) {
       const isWritten = ([model, price]: readonly [string, Price]): boolean => {
         const current = shippedPrices.get(model)?.price
         return current !== undefined && (current === price || priceText(current) === priceText(price))
@@ -116,7 +116,7 @@ export interface PriceBookParts {
 
 /** Writes shipped prices that are new, and opens the price book. */
 export async function openPriceBook({ shipped, rows, writer, author }: PriceBookParts): Promise<PriceBook> {
-  const prices = syncRows(shippedTexts(shipped), rows, author)
+  const prices = findNewPrices(shippedTexts(shipped), rows, author)
   if (prices.length === 0) return buildPriceBook(shipped, rows)
   const { versions } = await writer.run('addPrices', { prices }, { actor: author })
   const fresh = prices.map((row, index) => ({ ...row, version: versions[index]! }))
@@ -124,7 +124,7 @@ export async function openPriceBook({ shipped, rows, writer, author }: PriceBook
 }
 
 /** Parses the price of a row. Throws if it is invalid. */
-export function readRow(model: string, version: number, text: string): Price {
+export function parsePriceRow(model: string, version: number, text: string): Price {
   const fail = (problem: string): never => {
     throw new Error(`price version ${version} of ${model}: ${problem}`)
   }

@@ -20,11 +20,19 @@ test('a different rate is named with both values, and a lower one is marked', ()
   const { disagreements } = checkPrices([row({ input: usd(2), output: usd(9) }, { input: usd(2.5), output: usd(8) })])
   expect(disagreements).toEqual([
     {
-      ...{ model: 'river/one', when: '', rate: 'input', ours: 2_000_000_000n, isCheaper: true },
+      model: 'river/one',
+      when: '',
+      rate: 'input',
+      ours: 2_000_000_000n,
+      isCheaper: true,
       theirs: [{ source: 'list 1', rate: 2_500_000_000n }],
     },
     {
-      ...{ model: 'river/one', when: '', rate: 'output', ours: 9_000_000_000n, isCheaper: false },
+      model: 'river/one',
+      when: '',
+      rate: 'output',
+      ours: 9_000_000_000n,
+      isCheaper: false,
       theirs: [{ source: 'list 1', rate: 8_000_000_000n }],
     },
   ])

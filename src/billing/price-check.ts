@@ -1,7 +1,7 @@
 // Compares our prices with other price lists, rate by rate. The caller reads the lists.
 
 import type { Fee } from '../base/money/price.ts'
-import { neighbours } from '../base/money/price.ts'
+import { fallbackBuckets } from '../base/money/price.ts'
 import type { Bucket } from '../base/money/usage.ts'
 
 export type RateName = Bucket | Fee
@@ -9,7 +9,7 @@ export type RateName = Bucket | Fee
 /** In nanodollars, for a million tokens or for one request or search. */
 export type ListedRates = Readonly<Partial<Record<RateName, bigint>>>
 
-export interface Listing {
+export interface PriceListing {
   /** The name of the list. */
   readonly source: string
   readonly rates: ListedRates
@@ -21,12 +21,12 @@ export interface CheckedModel {
   /** The condition: a length of the input or a time of day; empty for the base price. */
   readonly when: string
   readonly ours: ListedRates
-  readonly theirs: readonly Listing[]
+  readonly theirs: readonly PriceListing[]
   /** Why our price may differ from the lists, for instance its source. */
   readonly reason?: string
 }
 
-export interface Disagreement {
+export interface PriceDisagreement {
   readonly model: string
   readonly when: string
   readonly rate: RateName
@@ -37,8 +37,8 @@ export interface Disagreement {
   readonly reason?: string
 }
 
-export interface CheckResult {
-  readonly disagreements: readonly Disagreement[]
+export interface PriceCheckResult {
+  readonly disagreements: readonly PriceDisagreement[]
   /** Models that are in no list. */
   readonly unlisted: readonly string[]
 }
@@ -48,7 +48,7 @@ export interface CheckResult {
  * For a kind of token that a list does not name, the neighbouring kind counts, as in our own prices. Rates that only we
  * name are not checked.
  */
-export function checkPrices(models: readonly CheckedModel[]): CheckResult {
+export function checkPrices(models: readonly CheckedModel[]): PriceCheckResult {
   const listed = new Set(models.filter(({ theirs }) => theirs.length > 0).map(({ model }) => model))
   return {
     disagreements: models.flatMap(disagreementsOf),
@@ -56,7 +56,7 @@ export function checkPrices(models: readonly CheckedModel[]): CheckResult {
   }
 }
 
-function disagreementsOf({ model, when, ours, theirs, reason }: CheckedModel): readonly Disagreement[] {
+function disagreementsOf({ model, when, ours, theirs, reason }: CheckedModel): readonly PriceDisagreement[] {
   const named = new Set(theirs.flatMap(({ rates }) => Object.keys(rates) as RateName[]))
   return [...named].flatMap(rate => {
     const listed = theirs.flatMap(({ source, rates }) => {
@@ -71,7 +71,7 @@ function disagreementsOf({ model, when, ours, theirs, reason }: CheckedModel): r
 }
 
 function rateIn(rates: ListedRates, name: RateName): bigint | undefined {
-  const others: readonly Bucket[] = name in neighbours ? neighbours[name as Bucket] : []
+  const others: readonly Bucket[] = name in fallbackBuckets ? fallbackBuckets[name as Bucket] : []
   const named = [name, ...others].find(one => rates[one] !== undefined)
   return named && rates[named]
 }

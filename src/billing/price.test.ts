@@ -7,15 +7,15 @@ import type { Price } from '../base/money/price.ts'
 import { fees, parsePrice } from '../base/money/price.ts'
 import type { Bucket, Usage } from '../base/money/usage.ts'
 import { buckets, inputBuckets, inputTokens, outputBuckets, units } from '../base/money/usage.ts'
-import type { CallSize, Priced, PricedOrFree } from './price.ts'
+import type { CallPrice, CallPriceOrFree, CallSize } from './price.ts'
 import {
   affordableOutput,
-  billOf,
-  classOf,
+  computeBill,
   estimateTokens,
   hasBasis,
   hasClass,
   inputBound,
+  normalizeServiceClass,
   upperBound,
 } from './price.ts'
 
@@ -27,16 +27,16 @@ function priceOf(fields: object): Price {
   })
 }
 
-function pricedAs(fields: object, rest: Partial<Priced> = {}): Priced {
+function pricedAs(fields: object, rest: Partial<CallPrice> = {}): CallPrice {
   return { price: priceOf(fields), version: 1, perMille: 1_000n, serviceClass: undefined, atMs: noon, ...rest }
 }
 
 const price = pricedAs({ cacheRead: '0.075' })
 
 /** As plain numbers, to compare them with. */
-const cost = (used: Partial<Usage>, each: PricedOrFree, served?: string): bigint =>
-  billOf({ input: 0, output: 0, ...used }, each, served).amount
-const bound = (size: CallSize, each: PricedOrFree): bigint => upperBound(size, each)
+const cost = (used: Partial<Usage>, each: CallPriceOrFree, served?: string): bigint =>
+  computeBill({ input: 0, output: 0, ...used }, each, served).amount
+const bound = (size: CallSize, each: CallPriceOrFree): bigint => upperBound(size, each)
 
 describe('a bill', () => {
   test('is each kind of token at its own rate', () => {
@@ -48,7 +48,7 @@ describe('a bill', () => {
 
   test('lists its lines, and they add up to its amount', () => {
     const fees = pricedAs({ perRequest: '0.005', perSearch: '0.01' }, { perMille: 1_500n })
-    const { amount, lines } = billOf({ input: 10, cacheRead: 2, output: 3, searches: 4 }, fees)
+    const { amount, lines } = computeBill({ input: 10, cacheRead: 2, output: 3, searches: 4 }, fees)
     const told: unknown = lines
     expect(told).toEqual([
       { what: 'input', count: 10, rate: 150_000_000n },
@@ -176,7 +176,7 @@ describe('the class of service', () => {
     expect(hasClass(priceOf({}), 'priority')).toBe(false)
     expect(hasClass(priceOf(priority), 'priority')).toBe(true)
     expect(hasClass(priceOf(priority), 'fast')).toBe(false)
-    expect([classOf('default'), classOf('flex')]).toEqual([undefined, 'flex'])
+    expect([normalizeServiceClass('default'), normalizeServiceClass('flex')]).toEqual([undefined, 'flex'])
   })
 
   test('that was served can only make a bill smaller', () => {
@@ -196,10 +196,10 @@ describe('a unit', () => {
   test('is billed at its own rate, and only where the price has one', () => {
     const each = pricedAs({ ...spoken, perImage: '0.04', perSecond: '0.0001' })
     const used = { input: 0, output: 0, images: 2, characters: 3, seconds: 5 }
-    const told = billOf(used, each).lines.map(line => `${line.count} ${line.what}`)
+    const told = computeBill(used, each).lines.map(line => `${line.count} ${line.what}`)
     expect(told).toEqual(['2 image', '3 character', '5 second'])
     expect(cost(used, each)).toBe(80_000_000n + 45_000n + 500_000n)
-    expect(billOf(used, pricedAs({})).lines).toEqual([])
+    expect(computeBill(used, pricedAs({})).lines).toEqual([])
   })
 
   test('is no basis for a call that is counted in other units', () => {
@@ -234,7 +234,7 @@ const prices = fc.record({
     { maxLength: 3 },
   ),
 }) as unknown as fc.Arbitrary<Price>
-const priceds: fc.Arbitrary<Priced> = fc.record({
+const priceds: fc.Arbitrary<CallPrice> = fc.record({
   price: prices,
   version: fc.constant(1),
   perMille: fc.bigInt(0n, 5_000n),
@@ -276,7 +276,7 @@ describe('for every usage and price', () => {
   test('the amount is the exact sum of the lines, rounded up once', () => {
     fc.assert(
       fc.property(usages, priceds, (used, each) => {
-        const { amount, lines } = billOf(used, each)
+        const { amount, lines } = computeBill(used, each)
         const exact = lines.reduce((sum, line) => sum + BigInt(line.count) * line.rate, 0n) * each.perMille
         return amount * 1_000_000_000n >= exact && (amount - 1n) * 1_000_000_000n < exact
       }),

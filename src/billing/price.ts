@@ -5,15 +5,15 @@
 // billed at the rates of these cases.
 
 import { assert } from '../base/assert.ts'
-import type { Line, Nanos, NanosPerMillion } from '../base/money/money.ts'
-import { BILLION, bill, eachAsRate, noMoney } from '../base/money/money.ts'
+import type { BillLine, Nanos, NanosPerMillion } from '../base/money/money.ts'
+import { BILLION, bill, noMoney, rateOfEach } from '../base/money/money.ts'
 import type { Fee, Price, PriceCase, Rates } from '../base/money/price.ts'
-import { fees, neighbours, tokensAreFree, unitFees, unitNames } from '../base/money/price.ts'
+import { canTokensBeFree, fallbackBuckets, fees, unitFees, unitNames } from '../base/money/price.ts'
 import type { Bucket, Unit, Units, Usage } from '../base/money/usage.ts'
 import { buckets, inputBuckets, inputTokens, outputBuckets, units } from '../base/money/usage.ts'
 
 /** The price that a call is billed by. It is fixed when the call is admitted. */
-export interface Priced {
+export interface CallPrice {
   readonly price: Price
   readonly version: number
   /** The tier's multiplier. */
@@ -24,10 +24,10 @@ export interface Priced {
 }
 
 /** Undefined: the provider file says that the model is free. */
-export type PricedOrFree = Priced | undefined
+export type CallPriceOrFree = CallPrice | undefined
 
 /** Fees are written as a rate per million, so that all lines of a bill have the same form. */
-export interface CostLine extends Line {
+export interface CostLine extends BillLine {
   readonly what: Bucket | 'request' | (typeof unitNames)[Unit]
 }
 
@@ -42,13 +42,13 @@ const STANDARD = ['auto', 'default', 'standard', 'standard_only', 'on_demand']
 const NEVER_DEARER = ['flex', 'batch']
 
 /** The service class as prices name it; undefined for the standard class. */
-export function classOf(asked: string | undefined): string | undefined {
+export function normalizeServiceClass(asked: string | undefined): string | undefined {
   return asked === undefined || STANDARD.includes(asked) ? undefined : asked
 }
 
 /** Whether the price of this class is known. A class that may cost more and has no case of its own is not served. */
 export function hasClass(price: Price, serviceClass: string | undefined): boolean {
-  const named = classOf(serviceClass)
+  const named = normalizeServiceClass(serviceClass)
   return named === undefined || NEVER_DEARER.includes(named) || price.cases.some(one => one.class === named)
 }
 
@@ -64,7 +64,7 @@ export const hasUnit = ({ rates }: Price, unit: Unit): boolean => rates[unitFees
  * of the units. A price with fees for other units only would make the call free.
  */
 export function hasBasis(price: Price, counted: Units | undefined): boolean {
-  return !tokensAreFree(price) || hasFee(price, counted)
+  return !canTokensBeFree(price) || hasFee(price, counted)
 }
 
 /** Whether the price has a fee for one of these units. */
@@ -75,16 +75,16 @@ export function hasFee(price: Price, counted: Units | undefined): boolean {
 const noBill: Bill = { amount: noMoney, lines: [] }
 
 /** `served`: the service class that the answer names. It can make the bill smaller than the requested class, not larger. */
-export function billOf(usage: Usage, priced: PricedOrFree, served?: string): Bill {
+export function computeBill(usage: Usage, priced: CallPriceOrFree, served?: string): Bill {
   if (priced === undefined) return noBill
   const asked = billAs(usage, priced)
-  const serviceClass = classOf(served)
+  const serviceClass = normalizeServiceClass(served)
   if (served === undefined || serviceClass === priced.serviceClass || !hasClass(priced.price, served)) return asked
   const other = billAs(usage, { ...priced, serviceClass })
   return other.amount < asked.amount ? other : asked
 }
 
-function billAs(usage: Usage, priced: Priced): Bill {
+function billAs(usage: Usage, priced: CallPrice): Bill {
   const rates = ratesFor(priced, inputTokens(usage))
   const lines: CostLine[] = []
   for (const what of buckets) {
@@ -95,11 +95,11 @@ function billAs(usage: Usage, priced: Priced): Bill {
     const count = usage[unit]
     const each = rates[unitFees[unit]]
     if (count && (each > 0n || unit === 'searches')) {
-      lines.push({ what: unitNames[unit], count, rate: eachAsRate(each) })
+      lines.push({ what: unitNames[unit], count, rate: rateOfEach(each) })
     }
   }
   if (lines.length === 0) return noBill // without any usage there is no fee per request either
-  if (rates.perRequest > 0n) lines.push({ what: 'request', count: 1, rate: eachAsRate(rates.perRequest) })
+  if (rates.perRequest > 0n) lines.push({ what: 'request', count: 1, rate: rateOfEach(rates.perRequest) })
   return { amount: bill(lines, priced.perMille), lines }
 }
 
@@ -123,7 +123,7 @@ export interface CallSize {
  * output is bounded by its maximum only. Every token counts at the highest rate that could apply, also of the standard
  * class, because a provider may serve it instead of the requested class.
  */
-export function upperBound(size: CallSize, priced: PricedOrFree): Nanos {
+export function upperBound(size: CallSize, priced: CallPriceOrFree): Nanos {
   if (priced === undefined) return noMoney
   const highest = highestFor(priced, size)
   const output = { count: size.outputTokensMax * size.choices, rate: highest.output }
@@ -131,12 +131,12 @@ export function upperBound(size: CallSize, priced: PricedOrFree): Nanos {
 }
 
 /** The part of the upper bound for the input and for fees that do not depend on the answer. */
-export function inputBound(size: CallSize, priced: PricedOrFree): Nanos {
+export function inputBound(size: CallSize, priced: CallPriceOrFree): Nanos {
   return priced === undefined ? noMoney : bill(fixedLines(size, highestFor(priced, size)), priced.perMille)
 }
 
 /** The largest output maximum, up to that of `size`, whose upper bound fits into `available`; 0 if none fits. */
-export function affordableOutput(size: CallSize, priced: PricedOrFree, available: Nanos): number {
+export function affordableOutput(size: CallSize, priced: CallPriceOrFree, available: Nanos): number {
   if (priced === undefined) return size.outputTokensMax
   const highest = highestFor(priced, size)
   let fixed = 0n
@@ -149,18 +149,18 @@ export function affordableOutput(size: CallSize, priced: PricedOrFree, available
   return affordable < size.outputTokensMax ? Number(affordable) : size.outputTokensMax
 }
 
-function fixedLines(size: CallSize, highest: HighestRates): readonly Line[] {
-  const lines: Line[] = [
+function fixedLines(size: CallSize, highest: HighestRates): readonly BillLine[] {
+  const lines: BillLine[] = [
     { count: size.inputTokensMax, rate: size.textOnly ? highest.text : highest.input },
-    { count: 1, rate: eachAsRate(highest.perRequest) },
-    { count: size.searchesMax, rate: eachAsRate(highest.perSearch) },
+    { count: 1, rate: rateOfEach(highest.perRequest) },
+    { count: size.searchesMax, rate: rateOfEach(highest.perSearch) },
   ]
   if (size.units === undefined) return lines // most calls have none, and bigint multiplication is slow
-  for (const unit of units) lines.push({ count: size.units[unit] ?? 0, rate: eachAsRate(highest[unitFees[unit]]) })
+  for (const unit of units) lines.push({ count: size.units[unit] ?? 0, rate: rateOfEach(highest[unitFees[unit]]) })
   return lines
 }
 
-const thoughtLine = ({ thoughtTokensMax = 0, choices }: CallSize, highest: HighestRates): Line => ({
+const thoughtLine = ({ thoughtTokensMax = 0, choices }: CallSize, highest: HighestRates): BillLine => ({
   count: thoughtTokensMax * choices,
   rate: highest.output,
 })
@@ -204,7 +204,7 @@ function derive(price: Price): DerivedRates {
   return known
 }
 
-function ratesFor(priced: Priced, input: number): FullRates {
+function ratesFor(priced: CallPrice, input: number): FullRates {
   const { price } = priced
   let applying = 0
   for (let index = 0; index < price.cases.length; index++) {
@@ -220,7 +220,7 @@ function ratesFor(priced: Priced, input: number): FullRates {
 }
 
 /** Whether a case applies to a call with this many input tokens, or could apply to one with at most this many. */
-function mayApply(one: PriceCase, { serviceClass, atMs }: Priced, input: number): boolean {
+function mayApply(one: PriceCase, { serviceClass, atMs }: CallPrice, input: number): boolean {
   if (one.class !== undefined && one.class !== serviceClass) return false
   if (one.inputAbove !== undefined && input <= one.inputAbove) return false
   if (one.fromMs !== undefined && atMs < one.fromMs) return false
@@ -237,7 +237,7 @@ function fullRates(price: Price, applying: number): FullRates {
   })
   const full: Partial<Record<Bucket, NanosPerMillion>> = {}
   for (const bucket of buckets) {
-    const named = [bucket, ...neighbours[bucket]].find(one => stated[one] !== undefined)
+    const named = [bucket, ...fallbackBuckets[bucket]].find(one => stated[one] !== undefined)
     assert(named !== undefined, 'a price must name input and output rates')
     full[bucket] = stated[named]!
   }
@@ -273,7 +273,7 @@ function mergeHighest(a: HighestRates, b: HighestRates): HighestRates {
 }
 
 /** A case that could apply may also make a call cheaper. So the bound takes the higher rate of with and without it. */
-function highestFor(priced: Priced, { inputTokensMax }: CallSize): HighestRates {
+function highestFor(priced: CallPrice, { inputTokensMax }: CallSize): HighestRates {
   const { base, cases } = derive(priced.price)
   let highest = base
   for (let index = 0; index < cases.length; index++) {

@@ -1,11 +1,11 @@
 // The messages between the token counter and its thread.
 
-export interface FromCounter extends TokenCount {
+export interface TokenCountReply extends TokenCount {
   readonly id: number
 }
 
 /** `text`: UTF-8, transferred to the thread. After `dueMs` (wall clock) the thread counts no further piece. */
-export interface ToCounter {
+export interface TokenCountRequest {
   readonly id: number
   readonly text: Uint8Array
   readonly dueMs: number
@@ -14,7 +14,7 @@ export interface ToCounter {
 export interface TokenCount {
   readonly tokens: number
   /** Tokens that a vocabulary may need on top if it supports the scripts of the text less well. */
-  readonly spare: number
+  readonly extraTokens: number
   /** Bytes that were not counted for lack of time. Each of them may be a token. */
   readonly uncountedBytes: number
 }

@@ -5,7 +5,7 @@
 // count about 1 % too high, on the safe side.
 
 import { countTokens, setMergeCacheSize } from 'gpt-tokenizer/encoding/o200k_base'
-import type { FromCounter, ToCounter } from './token-counter-messages.ts'
+import type { TokenCountReply, TokenCountRequest } from './token-counter-messages.ts'
 
 declare const self: Worker
 
@@ -19,7 +19,7 @@ const decoder = new TextDecoder()
 
 setMergeCacheSize(WORDS_CACHED)
 
-self.onmessage = ({ data }: MessageEvent<ToCounter>) => {
+self.onmessage = ({ data }: MessageEvent<TokenCountRequest>) => {
   const { id, text, dueMs } = data
   let tokens = 0
   let spare = 0
@@ -31,7 +31,7 @@ self.onmessage = ({ data }: MessageEvent<ToCounter>) => {
     spare += spareOf(piece)
     position = end
   }
-  postMessage({ id, tokens, spare, uncountedBytes: text.length - position } satisfies FromCounter)
+  postMessage({ id, tokens, extraTokens: spare, uncountedBytes: text.length - position } satisfies TokenCountReply)
 }
 
 /**

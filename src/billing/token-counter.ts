@@ -5,7 +5,7 @@
 // A count is optional: a caller that gets none continues with its estimate.
 
 import { bounds } from '../base/bounds.ts'
-import type { FromCounter, ToCounter, TokenCount } from './token-counter-messages.ts'
+import type { TokenCount, TokenCountReply, TokenCountRequest } from './token-counter-messages.ts'
 
 /**
  * Other vocabularies may need more tokens than ours: about the same for English prose, up to a third more for code, and
@@ -15,8 +15,8 @@ import type { FromCounter, ToCounter, TokenCount } from './token-counter-message
 const COUNT_MARGIN = 1.3
 
 /** An upper estimate for all vocabularies that we know to be in use. */
-export const tokensAtMost = ({ tokens, spare, uncountedBytes }: TokenCount): number =>
-  Math.ceil(tokens * COUNT_MARGIN + spare) + uncountedBytes
+export const tokensAtMost = ({ tokens, extraTokens, uncountedBytes }: TokenCount): number =>
+  Math.ceil(tokens * COUNT_MARGIN + extraTokens) + uncountedBytes
 
 export type CountTokens = (text: Uint8Array) => Promise<TokenCount | undefined>
 
@@ -79,7 +79,7 @@ export class TokenCounter {
       const timer = setTimeout(() => this.#finish(id, undefined), timeoutMs + GRACE_MS)
       this.#pending.set(id, { bytes, timer, resolve })
       this.#pendingBytes += bytes
-      const job: ToCounter = { id, text: copy, dueMs: Date.now() + timeoutMs }
+      const job: TokenCountRequest = { id, text: copy, dueMs: Date.now() + timeoutMs }
       this.#thread!.postMessage(job, [copy.buffer])
     })
   }
@@ -95,7 +95,7 @@ export class TokenCounter {
 
   #start(): Worker {
     const thread = new Worker(this.#options.thread)
-    thread.onmessage = (event: MessageEvent<FromCounter>) => {
+    thread.onmessage = (event: MessageEvent<TokenCountReply>) => {
       if (this.#thread !== thread) return
       this.#hasStarted = true
       this.#finish(event.data.id, event.data)

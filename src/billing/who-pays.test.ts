@@ -4,8 +4,8 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Usage, UsageSource } from '../base/money/usage.ts'
 import { noUsage, outputTokens } from '../base/money/usage.ts'
-import type { Delivered, Outcome } from './who-pays.ts'
-import { chargedUsage, outcomes, rules } from './who-pays.ts'
+import type { FinishedCall, Outcome } from './who-pays.ts'
+import { chargeRules, decideCharge, outcomes } from './who-pays.ts'
 
 const reported: Usage = { input: 7, cacheRead: 2, output: 5 }
 const early: Usage = { input: 7, cacheRead: 2, output: 0 }
@@ -86,69 +86,78 @@ const rows: readonly Row[] = [
   ['replayed', '<', 'replayed', 'none', 'none'],
 ]
 
-const seenAs = (outcome: Outcome, seen: Seen, usage: Usage | undefined): Delivered => ({
+const seenAs = (outcome: Outcome, seen: Seen, usage: Usage | undefined): FinishedCall => ({
   outcome,
-  forwarded: seen !== '-',
-  content: seen.startsWith('<'),
+  isForwarded: seen !== '-',
+  hasContent: seen.startsWith('<'),
   fellBack: seen === '<<',
   reported: usage,
-  stale: false,
-  delivered: seen.includes('!'),
-  tools: seen.includes('t'),
+  isReportOutdated: false,
+  isDelivered: seen.includes('!'),
+  hasProviderTools: seen.includes('t'),
   estimate: () => estimated,
-  hidden: () => (seen.includes('?') ? HIDDEN : 0),
+  estimateHidden: () => (seen.includes('?') ? HIDDEN : 0),
 })
 
 const expected = (rule: string, kind: Charged) => ({ rule, usage: charged[kind][0], source: charged[kind][1] })
 
 test.each(rows)('%s, seen %s: %s charges %s with usage and %s without', (...row) => {
   const [outcome, seen, rule, known, unknown] = row
-  expect(chargedUsage(seenAs(outcome, seen, reported))).toEqual(expected(rule, known))
-  expect(chargedUsage(seenAs(outcome, seen, undefined))).toEqual(expected(rule, unknown))
+  expect(decideCharge(seenAs(outcome, seen, reported))).toEqual(expected(rule, known))
+  expect(decideCharge(seenAs(outcome, seen, undefined))).toEqual(expected(rule, unknown))
 })
 
 test('a completed answer is charged as reported, or estimated under a rule of its own', () => {
-  expect(chargedUsage(seenAs('completed', '<', reported))).toEqual(expected('completed', 'reported'))
-  expect(chargedUsage(seenAs('completed', '<', undefined))).toEqual(expected('completed_unreported', 'estimated'))
+  expect(decideCharge(seenAs('completed', '<', reported))).toEqual(expected('completed', 'reported'))
+  expect(decideCharge(seenAs('completed', '<', undefined))).toEqual(expected('completed_unreported', 'estimated'))
 })
 
 test('the result of a task is charged as reported, or by its size under a rule of its own', () => {
-  expect(chargedUsage(seenAs('task_succeeded', '<', reported))).toEqual(expected('task_reported', 'reported'))
-  expect(chargedUsage(seenAs('task_succeeded', '<', undefined))).toEqual(expected('task_unreported', 'estimated'))
+  expect(decideCharge(seenAs('task_succeeded', '<', reported))).toEqual(expected('task_reported', 'reported'))
+  expect(decideCharge(seenAs('task_succeeded', '<', undefined))).toEqual(expected('task_unreported', 'estimated'))
 })
 
 test('a report that came before the first content, or has no output, does not make the content free', () => {
-  expect(chargedUsage(seenAs('completed', '<', early))).toEqual(expected('completed', 'mixed'))
-  expect(chargedUsage(seenAs('completed', '<<', early))).toEqual(expected('completed_fallback', 'mixed'))
-  expect(chargedUsage(seenAs('client_left', '<', early))).toEqual(expected('left_reading', 'mixed'))
-  expect(chargedUsage(seenAs('too_long', '<', early))).toEqual(expected('too_long_answered', 'mixed'))
-  expect(chargedUsage(seenAs('client_left', '>', early)).usage).toEqual(early)
+  expect(decideCharge(seenAs('completed', '<', early))).toEqual(expected('completed', 'mixed'))
+  expect(decideCharge(seenAs('completed', '<<', early))).toEqual(expected('completed_fallback', 'mixed'))
+  expect(decideCharge(seenAs('client_left', '<', early))).toEqual(expected('left_reading', 'mixed'))
+  expect(decideCharge(seenAs('too_long', '<', early))).toEqual(expected('too_long_answered', 'mixed'))
+  expect(decideCharge(seenAs('client_left', '>', early)).usage).toEqual(early)
 })
 
 test('content after the last report is estimated', () => {
-  const stale = (usage: Usage): Delivered => ({ ...seenAs('completed', '<', usage), stale: true })
-  expect(chargedUsage(stale(reported))).toMatchObject({ usage: { ...reported, output: 50 }, source: 'estimated' })
+  const stale = (usage: Usage): FinishedCall => ({ ...seenAs('completed', '<', usage), isReportOutdated: true })
+  expect(decideCharge(stale(reported))).toMatchObject({ usage: { ...reported, output: 50 }, source: 'estimated' })
   const thought = { input: 7, output: 5, reasoning: 20 }
-  expect(chargedUsage(stale(thought)).usage).toEqual({ ...thought, output: 30 })
-  expect(chargedUsage(stale({ input: 7, output: 500 }))).toMatchObject({ usage: { output: 500 }, source: 'reported' })
+  expect(decideCharge(stale(thought)).usage).toEqual({ ...thought, output: 30 })
+  expect(decideCharge(stale({ input: 7, output: 500 }))).toMatchObject({ usage: { output: 500 }, source: 'reported' })
 })
 
 describe('always', () => {
   const failures = ['refused', 'upstream_failed', 'over_bound', 'too_long', 'drained', 'gateway_fault'] as const
   const ended = fc.record({
     outcome: fc.constantFrom(...failures),
-    ...{ forwarded: fc.boolean(), content: fc.boolean(), fellBack: fc.boolean() },
+    isForwarded: fc.boolean(),
+    hasContent: fc.boolean(),
+    fellBack: fc.boolean(),
     reported: fc.option(fc.record({ input: fc.nat(), output: fc.nat(3) }), { nil: undefined }),
-    ...{ stale: fc.boolean(), wasWritten: fc.boolean(), tools: fc.boolean() },
+    isReportOutdated: fc.boolean(),
+    wasWritten: fc.boolean(),
+    hasProviderTools: fc.boolean(),
   })
 
   test('an error without output is free, and a failed upstream is never estimated, except for calls with tools', () => {
     fc.assert(
       fc.property(ended, ({ wasWritten, ...rest }) => {
-        const seen = { ...rest, delivered: rest.content && wasWritten, estimate: () => estimated, hidden: () => HIDDEN }
-        const { usage, source } = chargedUsage(seen)
-        if (!seen.content && !seen.tools) expect([usage, source]).toEqual([noUsage, 'none'])
-        if (seen.outcome === 'upstream_failed' && !seen.tools) expect(source).not.toBe('estimated')
+        const seen = {
+          ...rest,
+          isDelivered: rest.hasContent && wasWritten,
+          estimate: () => estimated,
+          estimateHidden: () => HIDDEN,
+        }
+        const { usage, source } = decideCharge(seen)
+        if (!seen.hasContent && !seen.hasProviderTools) expect([usage, source]).toEqual([noUsage, 'none'])
+        if (seen.outcome === 'upstream_failed' && !seen.hasProviderTools) expect(source).not.toBe('estimated')
       }),
     )
   })
@@ -156,15 +165,15 @@ describe('always', () => {
   test('content that was sent to a caller is never free, unless the upstream failed and reported nothing', () => {
     fc.assert(
       fc.property(ended, fc.constantFrom('client_left', 'revoked', ...failures), (seen, outcome) => {
-        const written = { ...seen, outcome, forwarded: true, content: true, delivered: true }
-        const { usage } = chargedUsage({ ...written, estimate: () => estimated, hidden: () => 0 })
-        if (outcome !== 'upstream_failed' || seen.tools) expect(outputTokens(usage)).toBeGreaterThan(0)
+        const written = { ...seen, outcome, isForwarded: true, hasContent: true, isDelivered: true }
+        const { usage } = decideCharge({ ...written, estimate: () => estimated, estimateHidden: () => 0 })
+        if (outcome !== 'upstream_failed' || seen.hasProviderTools) expect(outputTokens(usage)).toBeGreaterThan(0)
       }),
     )
   })
 
   test('every rule says whether a caller can cause it on purpose', () => {
-    for (const { onPurpose } of rules) expect(onPurpose).toMatch(/\w.*\.$/s)
+    for (const { onPurpose } of chargeRules) expect(onPurpose).toMatch(/\w.*\.$/s)
   })
 
   test('estimates are made only when they are needed', () => {
@@ -172,16 +181,16 @@ describe('always', () => {
       throw new Error('estimated')
     }
     for (const seen of ['>', '<', '<<'] as const) {
-      expect(chargedUsage({ ...seenAs('completed', seen, reported), estimate }).usage).toEqual(reported)
+      expect(decideCharge({ ...seenAs('completed', seen, reported), estimate }).usage).toEqual(reported)
     }
   })
 
   test('a crash is charged by the recovery and nowhere else', () => {
-    expect(() => chargedUsage(seenAs('gateway_crash', '<', reported))).toThrow('recovery')
+    expect(() => decideCharge(seenAs('gateway_crash', '<', reported))).toThrow('recovery')
   })
 
   test('every outcome has a last rule without a condition, and every rule has its own id', () => {
-    for (const outcome of Object.keys(outcomes)) expect(rules.some(rule => rule.outcome === outcome)).toBe(true)
-    expect(new Set(rules.map(({ id }) => id)).size).toBe(rules.length)
+    for (const outcome of Object.keys(outcomes)) expect(chargeRules.some(rule => rule.outcome === outcome)).toBe(true)
+    expect(new Set(chargeRules.map(({ id }) => id)).size).toBe(chargeRules.length)
   })
 })

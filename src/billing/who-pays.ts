@@ -30,57 +30,57 @@ export const outcomes = {
 export type Outcome = keyof typeof outcomes
 
 /** The facts about a finished call that decide its charge. */
-export interface Delivered {
+export interface FinishedCall {
   readonly outcome: Outcome
   /** Whether bytes of the request were sent upstream. */
-  readonly forwarded: boolean
+  readonly isForwarded: boolean
   /** Whether content of the model has arrived. */
-  readonly content: boolean
+  readonly hasContent: boolean
   /** Whether another attempt failed before this one. */
   readonly fellBack: boolean
   readonly reported: Usage | undefined
   /** Whether content arrived after the last usage report. */
-  readonly stale: boolean
+  readonly isReportOutdated: boolean
   /** Whether content of a stream was sent to the caller, so that an internal error does not make it free. */
-  readonly delivered: boolean
+  readonly isDelivered: boolean
   /** Whether the request lets the provider run tools, which may reach servers of the caller. */
-  readonly tools: boolean
+  readonly hasProviderTools: boolean
   /** Whether the caller did not read shortly before the end, so that the upstream could not write. */
-  readonly slow?: boolean
+  readonly wasReaderSlow?: boolean
   /** Our own count of input and output tokens. */
   estimate(): Usage
   /** Reasoning tokens that the model may have used unseen, besides this many output tokens; limited by the hold. */
-  hidden(outputTokens: number): number
+  estimateHidden(outputTokens: number): number
 }
 
 interface Condition {
   readonly text: string
-  holds(call: Delivered): boolean
+  holds(call: FinishedCall): boolean
 }
 
 const conditions = {
   always: { text: 'in any case', holds: () => true },
-  unsent: { text: 'before any byte of the request was sent upstream', holds: call => !call.forwarded },
-  unanswered: { text: 'before content arrived', holds: call => !call.content },
-  answered: { text: 'after content arrived', holds: call => call.content },
-  delivered: { text: 'after content was sent to the caller', holds: call => call.delivered },
+  unsent: { text: 'before any byte of the request was sent upstream', holds: call => !call.isForwarded },
+  unanswered: { text: 'before content arrived', holds: call => !call.hasContent },
+  answered: { text: 'after content arrived', holds: call => call.hasContent },
+  delivered: { text: 'after content was sent to the caller', holds: call => call.isDelivered },
   toolsUnanswered: {
     text: 'before content arrived, if the request lets the provider run tools',
-    holds: call => call.forwarded && !call.content && call.tools,
+    holds: call => call.isForwarded && !call.hasContent && call.hasProviderTools,
   },
   toolsAnswered: {
     text: 'after content arrived, if the request lets the provider run tools',
-    holds: call => call.content && call.tools,
+    holds: call => call.hasContent && call.hasProviderTools,
   },
   slowAnswered: {
     text: 'after content arrived, if the caller had kept the upstream waiting',
-    holds: call => call.content && call.slow === true,
+    holds: call => call.hasContent && call.wasReaderSlow === true,
   },
-  fellBack: { text: 'after another attempt had failed', holds: call => call.content && call.fellBack },
-  reported: { text: 'with usage reported', holds: call => call.content && call.reported !== undefined },
-  unreported: { text: 'without plausible usage', holds: call => call.content && !call.reported },
-  empty: { text: 'without content', holds: call => !call.content },
-  checkpointed: { text: 'after a checkpoint', holds: call => call.content },
+  fellBack: { text: 'after another attempt had failed', holds: call => call.hasContent && call.fellBack },
+  reported: { text: 'with usage reported', holds: call => call.hasContent && call.reported !== undefined },
+  unreported: { text: 'without plausible usage', holds: call => call.hasContent && !call.reported },
+  empty: { text: 'without content', holds: call => !call.hasContent },
+  checkpointed: { text: 'after a checkpoint', holds: call => call.hasContent },
 } as const satisfies Record<string, Condition>
 
 type UsageAndSource = readonly [usage: Usage, source: UsageSource]
@@ -89,14 +89,14 @@ const nothing: UsageAndSource = [noUsage, 'none']
 
 interface Charge {
   readonly text: string
-  charged(call: Delivered): UsageAndSource
+  charged(call: FinishedCall): UsageAndSource
 }
 
 /** The last report may be older than the last content, or contain no output. Then the missing output is estimated. */
-function reportedOrCounted({ reported, content, stale, estimate }: Delivered): UsageAndSource {
+function reportedOrCounted({ reported, hasContent, isReportOutdated, estimate }: FinishedCall): UsageAndSource {
   if (reported === undefined) return [estimate(), 'estimated']
   const reportedOutput = outputTokens(reported)
-  if (!content || (!stale && reportedOutput > 0)) return [reported, 'reported']
+  if (!hasContent || (!isReportOutdated && reportedOutput > 0)) return [reported, 'reported']
   const counted = estimate()
   const missing = outputTokens(counted) - reportedOutput
   return missing > 0 ? [addMissing(reported, counted, missing), 'estimated'] : [reported, 'reported']
@@ -118,12 +118,12 @@ function addMissing(reported: Usage, counted: Usage, missing: number): Usage {
 }
 
 /** Adds the reasoning tokens that the model may have used unseen since the last report. */
-function addHidden([usage, source]: UsageAndSource, { hidden }: Delivered): UsageAndSource {
-  const unseen = hidden(outputTokens(usage))
+function addHidden([usage, source]: UsageAndSource, { estimateHidden }: FinishedCall): UsageAndSource {
+  const unseen = estimateHidden(outputTokens(usage))
   return unseen > 0 ? [{ ...usage, reasoning: (usage.reasoning ?? 0) + unseen }, 'estimated'] : [usage, source]
 }
 
-function reportedOrInput({ reported, estimate }: Delivered): UsageAndSource {
+function reportedOrInput({ reported, estimate }: FinishedCall): UsageAndSource {
   return reported === undefined ? [{ input: estimate().input, output: 0 }, 'estimated'] : [reported, 'reported']
 }
 
@@ -163,7 +163,7 @@ export const charges = {
   },
 } as const satisfies Record<string, Charge>
 
-export interface Rule {
+export interface ChargeRule {
   /** Written into the record of each call. An id never changes its meaning. */
   readonly id: string
   readonly outcome: Outcome
@@ -427,9 +427,9 @@ const rows = [
     'There is no proof of a delivery, or the caller may request the answer again with its idempotency key.',
     'It should not be possible. The operator pays for a stream that ends before its first checkpoint.',
   ],
-] as const satisfies readonly (readonly [string, Outcome, Rule['when'], Rule['charge'], string, string])[]
+] as const satisfies readonly (readonly [string, Outcome, ChargeRule['when'], ChargeRule['charge'], string, string])[]
 
-export const rules: readonly Rule[] = rows.map(([id, outcome, when, charge, why, onPurpose]) => ({
+export const chargeRules: readonly ChargeRule[] = rows.map(([id, outcome, when, charge, why, onPurpose]) => ({
   id,
   outcome,
   when,
@@ -439,8 +439,8 @@ export const rules: readonly Rule[] = rows.map(([id, outcome, when, charge, why,
 }))
 
 /** The texts of a condition and of a charge, for the documentation. */
-export const whenText = ({ when }: Rule): string => conditions[when].text
-export const chargeText = ({ charge }: Rule): string => charges[charge].text
+export const whenText = ({ when }: ChargeRule): string => conditions[when].text
+export const chargeText = ({ charge }: ChargeRule): string => charges[charge].text
 
 export interface ChargedUsage {
   readonly usage: Usage
@@ -450,8 +450,8 @@ export interface ChargedUsage {
 }
 
 /** The usage to charge for a finished call. */
-export function chargedUsage(call: Delivered): ChargedUsage {
-  for (const { id, outcome, when, charge } of rules) {
+export function decideCharge(call: FinishedCall): ChargedUsage {
+  for (const { id, outcome, when, charge } of chargeRules) {
     if (outcome !== call.outcome || !conditions[when].holds(call)) continue
     const [usage, source] = charges[charge].charged(call)
     return { usage, source, rule: id }

@@ -3,32 +3,32 @@
 
 import type { Deadlines } from '../base/deadlines.ts'
 import type { PriceBook } from '../billing/price-book.ts'
-import type { Tried } from '../features/channel-tests/channel-test.ts'
-import { buildTryChannel, cheapestOf, talkOf } from '../features/channel-tests/channel-test.ts'
-import { buildListModels, Untold } from '../features/channel-tests/list-models.ts'
-import type { OutgoingRequest, Send } from '../http/client/request.ts'
-import type { Running, Trial } from '../management/live-gateway.ts'
-import { NotTold } from '../management/live-gateway.ts'
+import type { ChannelTestResult } from '../features/channel-tests/channel-test.ts'
+import { buildTestChannel, cheapestModel, conversationProtocol } from '../features/channel-tests/channel-test.ts'
+import { buildListModels, ModelListUnavailable } from '../features/channel-tests/list-models.ts'
+import type { OutgoingRequest, SendRequest } from '../http/client/request.ts'
+import type { ChannelTestReport, LiveGateway } from '../management/live-gateway.ts'
+import { ModelsNotListed } from '../management/live-gateway.ts'
 import { OperatorError } from '../management/operator-error.ts'
-import { Unfit } from '../management/services/channels.ts'
-import { buildAskWhole } from '../pipeline/attempt/upstream-query.ts'
-import type { Lanes } from '../pipeline/route/targets.ts'
+import { StateConflict } from '../management/services/channels.ts'
+import { buildSendUpstreamQuery } from '../pipeline/attempt/upstream-query.ts'
+import type { Targets } from '../pipeline/route/targets.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Channel } from '../upstreams/channel.ts'
 import type { Model, Provider } from '../upstreams/provider.ts'
-import { maskedRequest } from '../upstreams/sign-request.ts'
+import { maskRequest } from '../upstreams/request-signature.ts'
 
-export interface RunningParts {
+export interface LiveGatewayParts {
   readonly catalogue: Catalogue
   readonly prices: PriceBook
-  readonly lanes: Pick<Lanes, 'healthOf'>
-  readonly send: Send
+  readonly targets: Pick<Targets, 'healthOf'>
+  readonly send: SendRequest
   readonly deadlines: Deadlines
   nowMs(): number
 }
 
 /** What an operator can do about the result of a channel test. */
-const advice: Readonly<Record<Tried['verdict'], string>> = {
+const advice: Readonly<Record<ChannelTestResult['verdict'], string>> = {
   answered: 'It works.',
   caller_at_fault: 'The upstream refused the request. Check its error message and the overrides of the channel.',
   credential_bad: 'The upstream refuses the credential. Set another credential for the channel.',
@@ -40,30 +40,42 @@ const advice: Readonly<Record<Tried['verdict'], string>> = {
   too_slow: 'The upstream did not answer in time. Try again, or raise the timeouts of the channel.',
 }
 
-export function buildRunning({ catalogue, prices, lanes, send, deadlines, nowMs }: RunningParts): Running {
-  const askWhole = buildAskWhole(send, deadlines)
-  const healthOf = ({ id }: Channel) => lanes.healthOf(id)
-  const tryChannel = buildTryChannel({ askWhole, deadlines, healthOf })
+export function buildLiveGateway({
+  catalogue,
+  prices,
+  targets,
+  send,
+  deadlines,
+  nowMs,
+}: LiveGatewayParts): LiveGateway {
+  const askWhole = buildSendUpstreamQuery(send, deadlines)
+  const healthOf = ({ id }: Channel) => targets.healthOf(id)
+  const tryChannel = buildTestChannel({ askWhole, deadlines, healthOf })
   const listModels = buildListModels(askWhole)
 
   function find(id: string): { readonly channel: Channel; readonly provider: Provider } {
-    const channel = catalogue.channelNamed(id)
+    const channel = catalogue.findChannel(id)
     if (channel !== undefined) return { channel, provider: catalogue.providers.get(channel.providerId)! }
     const problem = catalogue.problems.get(id)
-    throw new Unfit(problem ?? 'The channel does not exist or cannot be used.')
+    throw new StateConflict(problem ?? 'The channel does not exist or cannot be used.')
   }
 
   return {
     prices,
-    health: id => lanes.healthOf(id)?.snapshot(nowMs()),
-    resetHealth: id => lanes.healthOf(id)?.reset(),
-    async tryChannel(id, modelName) {
+    health: id => targets.healthOf(id)?.snapshot(nowMs()),
+    resetHealth: id => targets.healthOf(id)?.reset(),
+    async testChannel(id, modelName) {
       const { channel, provider } = find(id)
       const model = findModel(provider, modelName, prices)
-      const spoken = talkOf(provider, model)
+      const spoken = conversationProtocol(provider, model)
       if (spoken === undefined) throw new OperatorError('This model does not support chat. Name a chat model.')
-      const { sent, headMs, totalMs, verdict, ...result } = await tryChannel({ provider, channel, model, spoken })
-      const maskedSent = await maskRequest(sent, { provider, channel, dialect: spoken.name })
+      const { sent, headMs, totalMs, verdict, ...result } = await tryChannel({
+        provider,
+        channel,
+        model,
+        upstreamProtocol: spoken,
+      })
+      const maskedSent = await showMaskedRequest(sent, { provider, channel, dialect: spoken.name })
       return {
         channel: channel.id,
         ok: verdict === 'answered',
@@ -83,7 +95,7 @@ export function buildRunning({ catalogue, prices, lanes, send, deadlines, nowMs 
       try {
         return await listModels(provider, channel)
       } catch (fault) {
-        throw fault instanceof Untold ? new NotTold(fault.message) : fault
+        throw fault instanceof ModelListUnavailable ? new ModelsNotListed(fault.message) : fault
       }
     },
   }
@@ -92,7 +104,7 @@ export function buildRunning({ catalogue, prices, lanes, send, deadlines, nowMs 
 /** Finds a model by its id or by the name that callers use; without a name, the cheapest chat model. */
 function findModel(provider: Provider, name: string | undefined, prices: PriceBook): Model {
   const id = name?.startsWith(`${provider.id}/`) ? name.slice(provider.id.length + 1) : name
-  const model = id === undefined ? cheapestOf(provider, prices) : provider.models.get(id)
+  const model = id === undefined ? cheapestModel(provider, prices) : provider.models.get(id)
   if (model !== undefined) return model
   if (id === undefined) throw new OperatorError(`${provider.name} lists no chat model. Name a model.`)
   if (provider.openModels && /^[\x21-\x7e]{1,200}$/.test(id)) return { id }
@@ -106,10 +118,13 @@ interface RequestTarget {
 }
 
 /** The request as it was sent, without secrets. */
-async function maskRequest(sent: OutgoingRequest, to: RequestTarget): Promise<Omit<Trial['sent'], 'overrides'>> {
+async function showMaskedRequest(
+  sent: OutgoingRequest,
+  to: RequestTarget,
+): Promise<Omit<ChannelTestReport['sent'], 'overrides'>> {
   const { channel } = to
   const clean = (text: string): string => channel.key.scrub(text)
-  const { method = 'POST', url, headers, body } = await maskedRequest(sent, to)
+  const { method = 'POST', url, headers, body } = await maskRequest(sent, to)
   return {
     method,
     url: clean(url),

@@ -1,37 +1,37 @@
 // Builds the stages of a call and their parts. It contains no logic of the stages themselves.
 
 import { bounds } from '../base/bounds.ts'
-import type { EndedCall } from '../base/call-summary.ts'
+import type { CallSummary } from '../base/call-summary.ts'
 import type { Deadlines } from '../base/deadlines.ts'
 import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
 import type { Price } from '../base/money/price.ts'
 import type { Ledger } from '../billing/ledger.ts'
 import type { PriceBook } from '../billing/price-book.ts'
-import { readRow } from '../billing/price-book.ts'
+import { parsePriceRow } from '../billing/price-book.ts'
 import { TokenCounter } from '../billing/token-counter.ts'
-import { buildExplained } from '../features/explain/dry-run.ts'
+import { buildRunOrExplain } from '../features/explain/dry-run.ts'
 import { FileService } from '../features/files/files.ts'
 import { buildBackground } from '../features/stored-responses/background.ts'
-import { buildCompacting } from '../features/stored-responses/compaction.ts'
-import { buildFollowing } from '../features/stored-responses/previous-response.ts'
-import { buildResponsesAsking } from '../features/stored-responses/requests.ts'
-import { keepingSettle } from '../features/stored-responses/store-response.ts'
-import { buildUpstreamAsking } from '../features/stored-responses/upstream-responses.ts'
+import { buildCompaction } from '../features/stored-responses/compaction.ts'
+import { buildPreviousResponses } from '../features/stored-responses/previous-response.ts'
+import { buildStoredResponseRequests } from '../features/stored-responses/requests.ts'
+import { settleWithResponse } from '../features/stored-responses/store-response.ts'
+import { buildStoringUpstreams } from '../features/stored-responses/upstream-responses.ts'
 import { TaskService } from '../features/tasks/tasks.ts'
-import { buildLearning } from '../features/token-counts/learned-factors.ts'
-import { buildCounting } from '../features/token-counts/token-counts.ts'
-import { openGuardedFetch } from '../http/client/fetch-media.ts'
-import type { Client } from '../http/client/send-request.ts'
-import { DayNotes, rememberedDebts } from '../limits/day-usage.ts'
+import { buildFactorLearning } from '../features/token-counts/learned-factors.ts'
+import { buildCountCall } from '../features/token-counts/token-counts.ts'
+import type { HttpClient } from '../http/client/http-client.ts'
+import { openMediaFetch } from '../http/client/media-fetch.ts'
+import { DayUsageWriter, restoreDayUsage } from '../limits/day-usage.ts'
 import type { Gate } from '../limits/gate.ts'
 import { Limits } from '../limits/limits.ts'
-import { WaitingLines } from '../limits/wait-queue.ts'
+import { WaitQueues } from '../limits/wait-queue.ts'
 import { buildAuthenticate } from '../pipeline/10-authenticate.ts'
 import {
+  buildCheckLimits,
   buildExplanationLimit,
   buildLimitRate,
-  buildLookAtLimits,
   buildRefuseUnread,
 } from '../pipeline/20-limit-rate.ts'
 import { buildRoute } from '../pipeline/30-route.ts'
@@ -39,135 +39,146 @@ import { buildHold } from '../pipeline/35-hold.ts'
 import { buildForward } from '../pipeline/50-forward.ts'
 import { buildDeduct } from '../pipeline/70-deduct.ts'
 import { buildResolveMedia } from '../pipeline/attempt/media.ts'
-import { buildAskUpstream } from '../pipeline/attempt/upstream-query.ts'
+import { buildQueryUpstream } from '../pipeline/attempt/upstream-query.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
-import type { UnderWay } from '../pipeline/lifetime/active-calls.ts'
-import { endedCall } from '../pipeline/lifetime/call-summary.ts'
-import { Leaving } from '../pipeline/lifetime/disconnects.ts'
-import { buildLookBack } from '../pipeline/lifetime/idempotency.ts'
-import type { PipelineParts } from '../pipeline/pipeline.ts'
+import type { ActiveCalls } from '../pipeline/lifetime/active-calls.ts'
+import { summarizeCall } from '../pipeline/lifetime/call-summary.ts'
+import { Disconnects } from '../pipeline/lifetime/disconnects.ts'
+import { buildIdempotencyCheck } from '../pipeline/lifetime/idempotency.ts'
+import type { PipelineParts, Stages } from '../pipeline/pipeline.ts'
 import { AnswerMemory } from '../pipeline/reply/memory-budget.ts'
-import { buildAnswering } from '../pipeline/reply/reply.ts'
-import type { Silence } from '../pipeline/reply/stream-reply.ts'
-import { Picking } from '../pipeline/route/channel-picker.ts'
-import { owningSettle, ReferenceCheck } from '../pipeline/route/references.ts'
-import { Lanes } from '../pipeline/route/targets.ts'
-import { buildKeeping } from '../pipeline/settle/keep-bodies.ts'
-import { buildSettling } from '../pipeline/settle/settle.ts'
+import { buildReplies } from '../pipeline/reply/reply.ts'
+import type { SilenceTimes } from '../pipeline/reply/stream-reply.ts'
+import { ChannelPicker } from '../pipeline/route/channel-picker.ts'
+import { ReferenceCheck, settleWithReferences } from '../pipeline/route/references.ts'
+import { Targets } from '../pipeline/route/targets.ts'
+import { buildBodyStorage } from '../pipeline/settle/keep-bodies.ts'
+import { buildSettler } from '../pipeline/settle/settle.ts'
 import { Affinity } from '../routing/choice/affinity.ts'
 import { RetryBudget } from '../routing/retry-budget.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
-import { buildRunning } from './build-live-gateway.ts'
+import { buildLiveGateway } from './build-live-gateway.ts'
 import type { Store } from './open-store.ts'
-import type { World } from './runtime.ts'
+import type { Runtime } from './runtime.ts'
 
 export interface CallParts {
   readonly ledger: Ledger
-  readonly silence: Silence
+  readonly silence: SilenceTimes
   readonly catalogue: Catalogue
   readonly prices: PriceBook
-  readonly upstreams: Pick<Client, 'send'>
+  readonly upstreams: Pick<HttpClient, 'send'>
   readonly store: Store
-  readonly underWay: UnderWay
+  readonly activeCalls: ActiveCalls
   readonly gate: Gate
   readonly deadlines: Deadlines
-  readonly world: World
+  readonly runtime: Runtime
   readonly log: Log
   /** The most attempts of one call. */
   readonly attemptsMax: number
   /** The most bytes of answers that all calls together hold in memory. */
-  readonly answersHeldBytesMax: number
+  readonly answerMemoryBytesMax: number
   /** Called for each finished call; undefined without metrics and access log. */
-  readonly onEnd: ((call: EndedCall) => void) | undefined
+  readonly onEnd: ((call: CallSummary) => void) | undefined
 }
 
 /** Builds everything that answers calls. */
 export function buildCalls(parts: CallParts) {
-  const { catalogue, prices, upstreams, ledger, store, underWay, gate, deadlines, world, log, silence } = parts
-  const { nowMs, dateMs } = world.clock
+  const { catalogue, prices, upstreams, ledger, store, activeCalls, gate, deadlines, runtime, log, silence } = parts
+  const { nowMs, dateMs } = runtime.clock
   const counter = new TokenCounter(detail => log.error('the token counter failed', { detail }))
   const { seal, vault } = store
-  const compacting = buildCompacting(seal)
-  const following = buildFollowing({ responses: vault.responses, compacting, catalogue })
-  const learning = buildLearning({ factors: vault.factors, countTokens: counter.count })
-  const keeping = buildKeeping({ seal, bodies: store.bodies })
-  const settling = buildSettling({ deduct: buildDeduct(ledger), keeping, log, owedMax: world.owedMax })
+  const compacting = buildCompaction(seal)
+  const following = buildPreviousResponses({ responses: vault.responses, compaction: compacting, catalogue })
+  const learning = buildFactorLearning({ factors: vault.factors, countTokens: counter.count })
+  const keeping = buildBodyStorage({ seal, bodies: store.bodies })
+  const settling = buildSettler({
+    deduct: buildDeduct(ledger),
+    bodyStorage: keeping,
+    log,
+    unsettledMax: runtime.unsettledMax,
+  })
   const authenticate = buildAuthenticate({ keys: store.keys, pepper: store.folder.secrets.pepper, dateMs })
   const { limits, limitRate, refuseUnread, lookAtLimits, dayNotes } = buildLimits(parts)
-  const askUpstream = buildAskUpstream(upstreams.send, deadlines)
+  const askUpstream = buildQueryUpstream(upstreams.send, deadlines)
   const references = new ReferenceCheck({ references: vault.references, catalogue })
   const { lanes, picking, lines, channels, standing } = buildChoice(parts)
   const files = new FileService({
     files: vault.files,
     catalogue,
-    lanes,
+    targets: lanes,
     limitRate,
     gate,
     accounts: store.reader.accounts,
-    askUpstream,
+    queryUpstream: askUpstream,
     dateMs,
   })
-  const stages = {
+  const stages: Stages = {
     authenticate,
     limitRate,
     refuseUnread,
-    lanes,
+    targets: lanes,
     references,
-    lookBack: buildLookBack({ reader: store.reader, seal, log, dateMs }),
-    route: buildRoute({ lanes, prices, dateMs }),
-    following,
+    idempotency: buildIdempotencyCheck({ reader: store.reader, seal, log, dateMs }),
+    route: buildRoute({ targets: lanes, prices, dateMs }),
+    previousResponses: following,
     hold: buildHold({ ledger, countTokens: counter.count }),
     forward: buildForward({
-      picking,
+      channelPicker: picking,
       send: upstreams.send,
       deadlines,
-      memory: new AnswerMemory(parts.answersHeldBytesMax, world.eventBytesMax),
-      times: world.attemptTimes,
+      memory: new AnswerMemory(parts.answerMemoryBytesMax, runtime.eventBytesMax),
+      times: runtime.attemptTimes,
       reasoning: vault.reasoning,
-      resolveMedia: buildResolveMedia(openGuardedFetch(world.media).fetchMedia),
+      resolveMedia: buildResolveMedia(openMediaFetch(runtime.media).fetchMedia),
       onForward: exchange => learning.begin(exchange),
       onAttemptFailed: (channel, detail) => log.warn('attempt failed', { channel, detail }),
     }),
   }
-  const stallMs = world.attemptTimes?.betweenChunksMs ?? bounds.betweenChunksMsMax
-  const silenceTimes = world.silence ?? silence
-  const leaving = new Leaving(deadlines)
-  const settleReferences = owningSettle(settling.settle, { references: vault.references, log })
-  const settle = keepingSettle(settleReferences, { responses: vault.responses, log })
-  const answering = buildAnswering({ settle, log, silence: silenceTimes, deadlines, leaving, stallMs })
+  const stallMs = runtime.attemptTimes?.betweenChunksMs ?? bounds.betweenChunksMsMax
+  const silenceTimes = runtime.silence ?? silence
+  const leaving = new Disconnects(deadlines)
+  const settleReferences = settleWithReferences(settling.settle, { references: vault.references, log })
+  const settle = settleWithResponse(settleReferences, { responses: vault.responses, log })
+  const answering = buildReplies({ settle, log, silence: silenceTimes, deadlines, disconnects: leaving, stallMs })
   const background = buildBackground({ responses: vault.responses, log, heartbeatMs: silenceTimes.heartbeatMs })
-  const shared = { underWay, gate, settling, nowMs, dateMs, onEnd: summarizeCalls(parts) }
-  const runCall = buildExplained({
-    pipeline: { ...shared, stages, answering, background, leaving: notifyEnd({ leaving, picking, learning }) },
-    lanes,
-    picking,
+  const shared = { activeCalls, gate, settler: settling, nowMs, dateMs, onEnd: summarizeCalls(parts) }
+  const runCall = buildRunOrExplain({
+    pipeline: {
+      ...shared,
+      stages,
+      replies: answering,
+      background,
+      disconnects: notifyEnd({ leaving, picking, learning }),
+    },
+    targets: lanes,
+    channelPicker: picking,
     countTokens: counter.count,
     reasoning: vault.reasoning,
     log,
     dateMs,
     accounts: store.reader.accounts,
-    lookAtLimits,
+    checkLimits: lookAtLimits,
     countExplanation: buildExplanationLimit({ limits, nowMs }),
   })
-  const countCall = buildCounting({
-    lanes,
+  const countCall = buildCountCall({
+    targets: lanes,
     limitRate,
     countTokens: counter.count,
     send: upstreams.send,
     factors: vault.factors,
-    following,
+    previousResponses: following,
     learning,
     references,
     dateMs,
     onFailed: (channel, detail) => log.warn('the provider did not count tokens', { channel, detail }),
   })
-  const responses = buildResponsesAsking({
+  const responses = buildStoredResponseRequests({
     responses: vault.responses,
     background,
-    following,
-    compacting,
+    previousResponses: following,
+    compaction: compacting,
     dateMs,
-    upstreams: buildUpstreamAsking({ catalogue, send: upstreams.send, deadlines }),
+    upstreams: buildStoringUpstreams({ catalogue, send: upstreams.send, deadlines }),
   })
   const tasks = new TaskService({
     tasks: vault.tasks,
@@ -178,60 +189,60 @@ export function buildCalls(parts: CallParts) {
     dateMs,
     limitRate,
     refuseUnread,
-    askUpstream,
+    queryUpstream: askUpstream,
     route: stages.route,
-    lanes,
+    targets: lanes,
     references,
-    everyMs: world.tasksEveryMs,
-    chance: world.chance,
+    everyMs: runtime.tasksEveryMs,
+    chance: runtime.random,
     priceOf: version => readPrice(store, version),
   })
   const served = { authenticate, runCall, countCall, responses, tasks, files }
-  const watched = { channels, standing, waiting: () => lines.standing }
+  const watched = { channels, standing, waiting: () => lines.counts }
   return { ...served, ...watched, limits, dayNotes, limitRate, settling, counter }
 }
 
 interface EndListeners {
-  readonly leaving: Leaving
-  readonly picking: Picking
-  readonly learning: ReturnType<typeof buildLearning>
+  readonly leaving: Disconnects
+  readonly picking: ChannelPicker
+  readonly learning: ReturnType<typeof buildFactorLearning>
 }
 
 /** When a call ends, every part that holds state of it is notified. */
-const notifyEnd = ({ leaving, picking, learning }: EndListeners): PipelineParts['leaving'] => ({
-  left: exchange => leaving.left(exchange),
-  over(exchange) {
-    leaving.over(exchange)
-    picking.over(exchange)
+const notifyEnd = ({ leaving, picking, learning }: EndListeners): PipelineParts['disconnects'] => ({
+  onDisconnect: exchange => leaving.onDisconnect(exchange),
+  onCallOver(exchange) {
+    leaving.onCallOver(exchange)
+    picking.onCallOver(exchange)
     learning.end(exchange)
   },
 })
 
-const summarizeCalls = ({ onEnd }: CallParts) => onEnd && ((exchange: Exchange): void => onEnd(endedCall(exchange)))
+const summarizeCalls = ({ onEnd }: CallParts) => onEnd && ((exchange: Exchange): void => onEnd(summarizeCall(exchange)))
 
 /** Builds the limits of calls and tokens. */
-function buildLimits({ store, world, log }: CallParts) {
-  const { nowMs, dateMs } = world.clock
+function buildLimits({ store, runtime, log }: CallParts) {
+  const { nowMs, dateMs } = runtime.clock
   const { writer, reader } = store
-  const limits = new Limits(rememberedDebts(reader.kept.limitDebts(), { nowMs: nowMs(), dateMs: dateMs() }))
-  store.rules.follow(rules => limits.setRules([...rules.limits, ...rules.tierLimits]))
+  const limits = new Limits(restoreDayUsage(reader.vault.limitDebts(), { nowMs: nowMs(), dateMs: dateMs() }))
+  store.rules.subscribe(rules => limits.setRules([...rules.limits, ...rules.tierLimits]))
   const onTrouble = (fault: unknown): void =>
     log.warn('the use of day limits could not be stored', { fault: describeFault(fault) })
-  const dayNotes = new DayNotes({ limits, writer, nowMs, dateMs, onTrouble })
+  const dayNotes = new DayUsageWriter({ limits, writer, nowMs, dateMs, onTrouble })
   const parts = { limits, nowMs }
   return {
     limits,
     dayNotes,
     limitRate: buildLimitRate(parts),
     refuseUnread: buildRefuseUnread(parts),
-    lookAtLimits: buildLookAtLimits(parts),
+    lookAtLimits: buildCheckLimits(parts),
   }
 }
 
 /** Builds the parts that choose a target and a channel for each attempt. */
 function buildChoice(parts: CallParts) {
-  const { catalogue, prices, store, world, log, deadlines, attemptsMax } = parts
-  const { clock, chance } = world
+  const { catalogue, prices, store, runtime, log, deadlines, attemptsMax } = parts
+  const { clock, random } = runtime
   const { raise } = store.webhooks
   const onCredentialOff = (channel: string): void => {
     log.error('the provider refuses the credential of this channel; the channel is blocked for a while', { channel })
@@ -245,31 +256,45 @@ function buildChoice(parts: CallParts) {
     log.info('the credential of this channel works again', { channel })
     raise('channel.up', { channel })
   }
-  const lanes = new Lanes({ catalogue, prices, chance, onCredentialOff, onQuotaSpent, onWellAgain })
-  const lines = new WaitingLines(deadlines)
-  const picking = new Picking({
+  const lanes = new Targets({
+    catalogue,
+    prices,
+    chance: random,
+    onCredentialOff,
+    onQuotaSpent,
+    onRecovered: onWellAgain,
+  })
+  const lines = new WaitQueues(deadlines)
+  const picking = new ChannelPicker({
     attemptsMax,
-    chance,
+    chance: random,
     nowMs: clock.nowMs,
-    pause: world.pause,
-    lines,
+    pause: runtime.pause,
+    waitQueues: lines,
     affinity: new Affinity(),
     retries: new RetryBudget(),
   })
-  store.rules.follow(rules => lanes.setRules(rules))
-  store.follow({
+  store.rules.subscribe(rules => lanes.setRules(rules))
+  store.connect({
     price(row) {
       prices.add(row)
       lanes.forget()
     },
-    running: buildRunning({ catalogue, prices, lanes, send: parts.upstreams.send, deadlines, nowMs: clock.nowMs }),
+    running: buildLiveGateway({
+      catalogue,
+      prices,
+      targets: lanes,
+      send: parts.upstreams.send,
+      deadlines,
+      nowMs: clock.nowMs,
+    }),
   })
   /** All channels with their current health. */
   const channels = () =>
     catalogue.all().map(({ id }) => {
       const health = lanes.healthOf(id)
       const nowMs = clock.nowMs()
-      return { id, health: health?.snapshot(nowMs), brokenMs: health?.brokenMs(nowMs) }
+      return { id, health: health?.snapshot(nowMs), breakerOpenMs: health?.breakerOpenMs(nowMs) }
     })
   const standing = (id: string) => lanes.healthOf(id)?.snapshot(clock.nowMs()).state
   return { lanes, picking, lines, channels, standing }
@@ -279,5 +304,5 @@ function buildChoice(parts: CallParts) {
 function readPrice({ reader }: Store, version: number): Price {
   const row = reader.price(version)
   if (row === undefined) throw new Error(`price version ${version} does not exist`)
-  return readRow(row.model, version, row.price)
+  return parsePriceRow(row.model, version, row.price)
 }

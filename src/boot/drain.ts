@@ -4,17 +4,17 @@
 import { Refusal } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import type { TaskService } from '../features/tasks/tasks.ts'
-import type { Listening } from '../http/server/server.ts'
-import type { UnderWay } from '../pipeline/lifetime/active-calls.ts'
-import type { Settling } from '../pipeline/settle/settle.ts'
+import type { HttpServer } from '../http/server/server.ts'
+import type { ActiveCalls } from '../pipeline/lifetime/active-calls.ts'
+import type { Settler } from '../pipeline/settle/settle.ts'
 
 export interface DrainParts {
   /** How long active calls may last, counted from the signal. */
   readonly windowMs: number
-  readonly underWay: UnderWay
-  readonly tasks: Pick<TaskService, 'hurry' | 'close'>
-  readonly server: Listening
-  readonly settling: Settling
+  readonly activeCalls: ActiveCalls
+  readonly tasks: Pick<TaskService, 'abortStarts' | 'close'>
+  readonly server: HttpServer
+  readonly settler: Settler
   readonly log: Log
   /** Called when everything is settled and no call can come any more. */
   close(): Promise<void>
@@ -32,7 +32,7 @@ export class Drain {
   #endDelay: (() => void) | undefined
 
   /** Whether the gateway is stopping, so that clients should use another one. */
-  get isLeaving(): boolean {
+  get isDraining(): boolean {
     return this.#drained !== undefined
   }
 
@@ -41,7 +41,7 @@ export class Drain {
     return this.#isClosed
   }
 
-  follow(parts: DrainParts): void {
+  connect(parts: DrainParts): void {
     this.#parts = parts
   }
 
@@ -60,19 +60,19 @@ export class Drain {
   }
 
   #endRest(): void {
-    const { underWay, tasks } = this.#parts!
-    underWay.endAll({ outcome: 'drained', refusal: new Refusal('draining', 'the drain window is over') })
-    tasks.hurry()
+    const { activeCalls, tasks } = this.#parts!
+    activeCalls.endAll({ outcome: 'drained', refusal: new Refusal('draining', 'the drain window is over') })
+    tasks.abortStarts()
   }
 
   async #run(parts: DrainParts, delayMs: number): Promise<void> {
-    const { windowMs, underWay, tasks, server, settling, log } = parts
-    log.info('draining', { activeCalls: underWay.size })
+    const { windowMs, activeCalls, tasks, server, settler, log } = parts
+    log.info('draining', { activeCalls: activeCalls.size })
     await this.#delay(delayMs)
     this.#isClosed = true
     const timer = setTimeout(() => this.#endRest(), windowMs - delayMs)
     if (this.#isHurried) this.#endRest()
-    const isIdle = Promise.all([underWay.whenIdle(), tasks.close()])
+    const isIdle = Promise.all([activeCalls.whenIdle(), tasks.close()])
     // Closing the listener drops idle connections, and with them a request that is just arriving. So for a moment answers
     // say `connection: close` first.
     await Promise.race([isIdle, sleep(LAST_CALLS_MS)])
@@ -80,8 +80,9 @@ export class Drain {
     await isIdle
     clearTimeout(timer)
     await server.kill()
-    await settling.close()
-    if (settling.owing > 0) log.error('unsettled calls are left to the next start', { count: settling.owing })
+    await settler.close()
+    if (settler.unsettledCalls > 0)
+      log.error('unsettled calls are left to the next start', { count: settler.unsettledCalls })
     await parts.close()
     log.info('stopped')
   }

@@ -4,21 +4,21 @@ import packageJson from '../../package.json'
 import type { LedgerState } from '../billing/auditor.ts'
 import type { Config } from '../config.ts'
 import type { TextServer } from '../http/server/text-server.ts'
-import type { MeasuredParts } from '../management/metrics/gateway-metrics.ts'
-import type { GatewayState, StateParts } from '../management/metrics/gateway-state.ts'
-import { readState } from '../management/metrics/gateway-state.ts'
+import type { GatewayMetricsParts } from '../management/metrics/gateway-metrics.ts'
+import type { GatewayState, GatewayStateParts } from '../management/metrics/gateway-state.ts'
+import { readGatewayState } from '../management/metrics/gateway-state.ts'
 import { readMigrations } from '../store/engine/database.ts'
 import type { CallParts } from './build-pipeline.ts'
 import type { GatewayMetrics } from './start-metrics.ts'
 
 const { version } = packageJson
 
-export interface WatchedGateway extends Pick<CallParts, 'store' | 'gate' | 'underWay' | 'world'> {
+export interface WatchedGateway extends Pick<CallParts, 'store' | 'gate' | 'activeCalls' | 'runtime'> {
   readonly metrics: GatewayMetrics | undefined
-  readonly settling: { readonly owing: number }
-  readonly inflow: { readonly givenUp: number }
-  readonly waiting: MeasuredParts['waiting']
-  channels(): ReturnType<StateParts['channels']> & ReturnType<MeasuredParts['channels']>
+  readonly settler: { readonly unsettledCalls: number }
+  readonly bodyBudget: { readonly droppedBodies: number }
+  readonly waiting: GatewayMetricsParts['waiting']
+  channels(): ReturnType<GatewayStateParts['channels']> & ReturnType<GatewayMetricsParts['channels']>
   isReady(): boolean
   requestsOpen(): number
 }
@@ -30,23 +30,23 @@ export interface GatewayWatch {
 }
 
 export function watchGateway({ auditMs }: Config, parts: WatchedGateway): GatewayWatch {
-  const { metrics, store, gate, world, isReady, waiting, channels, requestsOpen } = parts
+  const { metrics, store, gate, runtime, isReady, waiting, channels, requestsOpen } = parts
   const { writer, books, auditor, bodies } = store
-  const { dateMs } = world.clock
+  const { dateMs } = runtime.clock
   const readings = {
     writer,
     gate,
     channels,
     startedMs: dateMs(),
     ledgerState: (): LedgerState => auditor.state,
-    callsUnderWay: () => parts.underWay.size,
-    owing: () => parts.settling.owing,
+    activeCalls: () => parts.activeCalls.size,
+    unsettledCalls: () => parts.settler.unsettledCalls,
     bodiesDropped: () => bodies.dropped,
   }
   const measured = {
     ...readings,
     bodiesReplaced: () => bodies.replaced,
-    requestBodiesGivenUp: () => parts.inflow.givenUp,
+    requestBodiesRefused: () => parts.bodyBudget.droppedBodies,
     books,
     waiting,
     requestsOpen,
@@ -55,6 +55,6 @@ export function watchGateway({ auditMs }: Config, parts: WatchedGateway): Gatewa
   }
   return {
     listen: metrics && (() => metrics.listen(measured)),
-    state: at => readState({ ...readings, ...at, version, isReady, auditEveryMs: auditMs }),
+    state: at => readGatewayState({ ...readings, ...at, version, isReady, auditEveryMs: auditMs }),
   }
 }

@@ -11,20 +11,20 @@ import type { Auditor } from '../billing/auditor.ts'
 import type { PriceRow } from '../billing/price-book.ts'
 import type { Config } from '../config.ts'
 import { ConfigError } from '../config.ts'
-import { openGuardedPost } from '../http/client/post-webhook.ts'
+import { openWebhookClient } from '../http/client/webhook-client.ts'
 import { KeyDirectory } from '../identity/key-directory.ts'
 import type { KeyFinderParts } from '../identity/key-finder.ts'
 import { KeyFinder } from '../identity/key-finder.ts'
-import { PasswordDesk } from '../identity/password-hashing.ts'
-import type { Commands, KeyEnding } from '../management/command.ts'
-import type { Running } from '../management/live-gateway.ts'
+import { PasswordHasher } from '../identity/password-hasher.ts'
+import type { KeyLifetime, OperatorCommands } from '../management/command.ts'
+import type { LiveGateway } from '../management/live-gateway.ts'
 import type { ManagementParts } from '../management/management-parts.ts'
 import type { GatewayState } from '../management/metrics/gateway-state.ts'
 import { buildOperator } from '../management/operator.ts'
 import { PriceTrials } from '../management/prices/trials.ts'
-import { buildBooksWatch } from '../management/services/ledger-auditor.ts'
-import { SiteBook } from '../management/services/site-settings.ts'
-import { buildTurns } from '../management/services/write-queue.ts'
+import { buildLedgerAuditor } from '../management/services/ledger-auditor.ts'
+import { SiteSettings } from '../management/services/site-settings.ts'
+import { buildWriteQueue } from '../management/services/write-queue.ts'
 import type { Webhooks } from '../management/webhooks/webhooks.ts'
 import { buildWebhooks } from '../management/webhooks/webhooks.ts'
 import type { DataFolder } from '../store/engine/folder.ts'
@@ -34,22 +34,22 @@ import { Reader } from '../store/engine/reader.ts'
 import { Writer } from '../store/engine/writer.ts'
 import type { WriterStart } from '../store/engine/writer-messages.ts'
 import { BooksReader } from '../store/ledger/books-reader.ts'
-import { hashingAt } from '../store/people/hash-password.ts'
-import { Desk } from '../store/queries/query-worker.ts'
-import { Bodies } from '../store/records/bodies.ts'
-import type { DeletingParts } from '../store/records/delete-records.ts'
-import { RecordDeleting } from '../store/records/delete-records.ts'
+import { buildPasswordHasher } from '../store/people/password-hash.ts'
+import { QueryWorker } from '../store/queries/query-worker.ts'
+import { BodyStore } from '../store/records/bodies.ts'
+import type { RecordDeleterParts } from '../store/records/record-deleter.ts'
+import { RecordDeleter } from '../store/records/record-deleter.ts'
+import { LiveRules } from '../store/rules/live-rules.ts'
 import type { Rules } from '../store/rules/rules.ts'
-import { RuleBook } from '../store/rules/rules-book.ts'
 import { Rotation } from '../store/secrets/rotation.ts'
 import { checkSecrets } from '../store/secrets/secret-check.ts'
-import { Rolling } from '../store/statistics/rolling.ts'
+import { StatisticsWorker } from '../store/statistics/statistics-worker.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 import type { Vault } from '../vault/vault.ts'
 import { openVault } from '../vault/vault.ts'
 import { readCatalogue, readProviderFile } from './load-catalogue.ts'
-import type { World } from './runtime.ts'
-import { realWorld } from './runtime.ts'
+import type { Runtime } from './runtime.ts'
+import { defaultRuntime } from './runtime.ts'
 
 const { version } = packageJson
 
@@ -64,21 +64,21 @@ export interface Store {
   readonly writer: Writer
   readonly reader: Reader
   readonly keys: KeyDirectory
-  readonly operator: Commands
+  readonly operator: OperatorCommands
   /** The parts of the management interface. */
   readonly management: ManagementParts
   readonly books: BooksReader
   readonly auditor: Auditor
-  readonly bodies: Bodies
+  readonly bodies: BodyStore
   readonly vault: Vault
   readonly webhooks: Webhooks
   readonly seal: Seal
-  readonly rules: Pick<RuleBook, 'current' | 'problem' | 'follow'>
+  readonly rules: Pick<LiveRules, 'current' | 'problem' | 'subscribe'>
   readonly rotation: Rotation
-  readonly deleting: RecordDeleting
+  readonly recordDeletion: RecordDeleter
   mintId(): number
   /** Connects the parts of a running gateway. */
-  follow(listeners: Partial<GatewayListeners>): void
+  connect(listeners: Partial<GatewayListeners>): void
   /** Sets the catalogue that operators' input is checked against. Until then it is read from files and environment. */
   useCatalogue(catalogue: Catalogue): void
   close(): Promise<void>
@@ -86,36 +86,42 @@ export interface Store {
 
 export interface StoreOptions {
   /** Opens the store even if data was encrypted with secrets that are lost. */
-  readonly givesUp?: boolean
+  readonly ignoresLostSecrets?: boolean
 }
 
 /** Migrates the data and settles the calls that a crash left open. */
 export async function openStore(
   config: Config,
-  overrides: Partial<World> = {},
-  { givesUp = false }: StoreOptions = {},
+  overrides: Partial<Runtime> = {},
+  { ignoresLostSecrets = false }: StoreOptions = {},
 ): Promise<Store> {
-  const world: World = { ...realWorld, ...overrides }
-  const folder = openFolder(config.dataFolder, config.env, givesUp)
+  const world: Runtime = { ...defaultRuntime, ...overrides }
+  const folder = openFolder(config.dataFolder, config.env, ignoresLostSecrets)
   const lock = lockFolder(folder.path)
   if (lock === undefined) throw new ConfigError(`Another Weir is using the data folder ${folder.path}.`)
   const log = buildLog(config.logLevel, world.writeLog)
   const { onLedgerLost: onLost, ledgerWaitMs } = world
-  const [writer, start] = await openWriter(config, { folder, log, givesUp, onLost, ledgerWaitMs }).catch(fault => {
+  const [writer, start] = await openWriter(config, {
+    folder,
+    log,
+    givesUp: ignoresLostSecrets,
+    onLost,
+    ledgerWaitMs,
+  }).catch(fault => {
     lock.release()
     throw fault
   })
   const reader = new Reader(folder.database)
   const books = new BooksReader(folder.database)
-  const watch = buildBooksWatch({ folder, writer, version, everyMs: config.auditMs, lagMs: AUDIT_LAG_MS, log })
+  const watch = buildLedgerAuditor({ folder, writer, version, everyMs: config.auditMs, lagMs: AUDIT_LAG_MS, log })
   const mintId = buildIdMinter(world.clock.dateMs, start.lastId)
   const { keys, finder } = openKeys({ reader, writer, pepper: folder.secrets.pepper }, world)
   const { dateMs } = world.clock
   const { bodies, seal, vault } = openVaultAndBodies(config, { folder, writer, reader, log, dateMs })
   const { rules, catalogue, useCatalogue } = openRules(config, { reader, seal, log })
   const listeners: GatewayListeners = { price: () => {}, keyEnds: noCalls, running: undefined, state: () => undefined }
-  const desk = new Desk(folder.database)
-  const site = new SiteBook(reader, config.siteName)
+  const desk = new QueryWorker(folder.database)
+  const site = new SiteSettings(reader, config.siteName)
   const retentionDays = (): number => site.current.retentionDays
   const recordParts = { folder, writer, desk, bodies, reader, log, dateMs, retentionDays }
   const { rolling, deleting, ...records } = openRecords(recordParts)
@@ -124,15 +130,15 @@ export async function openStore(
   const webhooks = openWebhooks(config, { reader, writer, seal, world, log })
   const rotation = openRotation(config, { folder, writer, bodies, reader, world, log, keys, finder })
   const management: ManagementParts = {
-    desk,
+    queryWorker: desk,
     writer,
     reader,
     bodies,
     books,
     mintId,
     dateMs,
-    rolling,
-    deleting,
+    statisticsAggregator: rolling,
+    recordDeleter: deleting,
     webhooks,
     priceTrials,
     pepper: folder.secrets.pepper,
@@ -142,8 +148,8 @@ export async function openStore(
     nowMs: world.clock.nowMs,
     site,
     secureCookies: config.secureCookies,
-    passwords: new PasswordDesk(hashingAt(world.passwordCost)),
-    onKeyChanged: () => keys.forget(),
+    passwords: new PasswordHasher(buildPasswordHasher(world.passwordCost)),
+    onKeyChanged: () => keys.clear(),
     ...forwardTo(listeners),
     audit: watch.audit,
     backUp: watch.backUp,
@@ -151,7 +157,7 @@ export async function openStore(
     rules,
     rotation,
     catalogue,
-    inTurn: buildTurns(),
+    writeQueue: buildWriteQueue(),
     readProviderFile,
   }
   const operator = buildOperator(management)
@@ -187,27 +193,27 @@ export async function openStore(
     rotation,
     useCatalogue,
     management,
-    deleting,
+    recordDeletion: deleting,
     webhooks,
-    follow: connected => void Object.assign(listeners, connected),
+    connect: connected => void Object.assign(listeners, connected),
   }
 }
 
 /** Functions that use the listeners of the moment, because the gateway connects them later. */
 const forwardTo = (listeners: GatewayListeners) => ({
-  keyEnds: {
+  keyLifetime: {
     end: (id: number) => listeners.keyEnds.end(id),
     expires: (id: number, expiresMs: number) => listeners.keyEnds.expires(id, expiresMs),
-    renewed: (id: number, untilMs: number) => listeners.keyEnds.renewed(id, untilMs),
+    textReplaced: (id: number, untilMs: number) => listeners.keyEnds.textReplaced(id, untilMs),
   },
   onPriceAdded: (row: PriceRow) => listeners.price(row),
-  running: () => listeners.running,
+  liveGateway: () => listeners.running,
   state: () => listeners.state(),
 })
 
-const noCalls: KeyEnding = { end: () => {}, expires: () => {}, renewed: () => {} }
+const noCalls: KeyLifetime = { end: () => {}, expires: () => {}, textReplaced: () => {} }
 
-interface RecordParts extends Omit<DeletingParts, 'rolling'> {
+interface RecordParts extends Omit<RecordDeleterParts, 'statistics'> {
   readonly folder: DataFolder
   readonly log: Log
 }
@@ -215,13 +221,13 @@ interface RecordParts extends Omit<DeletingParts, 'rolling'> {
 /** Opens what happens to records after they were written: statistics and deletion by retention rules. */
 function openRecords({ folder, log, ...parts }: RecordParts) {
   const { database, statistics } = folder
-  const rolling = new Rolling({
+  const rolling = new StatisticsWorker({
     database,
     statistics,
     writer: parts.writer,
-    onTrouble: detail => log.warn('statistics could not be updated yet', { detail }),
+    onError: detail => log.warn('statistics could not be updated yet', { detail }),
   })
-  const deleting = new RecordDeleting({ ...parts, rolling })
+  const deleting = new RecordDeleter({ ...parts, statistics: rolling })
   async function close(): Promise<void> {
     const deletionEnded = deleting.close()
     await rolling.close() // a deletion that waits for the statistics ends with an error
@@ -234,7 +240,7 @@ interface WriterParts {
   readonly folder: DataFolder
   readonly log: Log
   readonly givesUp: boolean
-  readonly ledgerWaitMs: World['ledgerWaitMs']
+  readonly ledgerWaitMs: Runtime['ledgerWaitMs']
   onLost(detail: string): void
 }
 
@@ -246,12 +252,12 @@ interface StorageParts extends Pick<Store, 'folder' | 'writer' | 'reader'> {
 /** Opens the stores of callers' content, which is encrypted: bodies and the vault. */
 function openVaultAndBodies(config: Config, { folder, writer, reader, log, dateMs }: StorageParts) {
   const { encryption } = folder.secrets
-  const bodies = new Bodies({
+  const bodies = new BodyStore({
     path: folder.bodies,
     encryption,
     days: config.bodiesDays,
     dateMs,
-    onTrouble: detail => log.warn('bodies were not stored', { detail }),
+    onError: detail => log.warn('bodies were not stored', { detail }),
   })
   const seal = new Seal(encryption)
   const vault = openVault({
@@ -260,7 +266,7 @@ function openVaultAndBodies(config: Config, { folder, writer, reader, log, dateM
     seal,
     days: config.responsesDays,
     dateMs,
-    onTrouble: detail => log.warn('the vault could not store or read something', { detail }),
+    onProblem: detail => log.warn('the vault could not store or read something', { detail }),
   })
   return { bodies, seal, vault }
 }
@@ -269,12 +275,12 @@ interface WebhookParts {
   readonly reader: Reader
   readonly writer: Writer
   readonly seal: Seal
-  readonly world: World
+  readonly world: Runtime
   readonly log: Log
 }
 
 function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, log }: WebhookParts): Webhooks {
-  const outside = openGuardedPost({ ...world.webhooks, privateHosts, nowMs: world.clock.nowMs })
+  const outside = openWebhookClient({ ...world.webhooks, privateHosts, nowMs: world.clock.nowMs })
   return buildWebhooks({
     reader: reader.webhooks,
     writer,
@@ -283,7 +289,7 @@ function openWebhooks({ privateHosts }: Config, { reader, writer, seal, world, l
     log,
     everyMs: world.webhooksEveryMs,
     dateMs: world.clock.dateMs,
-    chance: world.chance,
+    random: world.random,
   })
 }
 
@@ -299,9 +305,15 @@ async function openWriter(config: Config, parts: WriterParts): Promise<[Writer, 
   const opened = await Writer.open(options, onLost, ledgerWaitMs)
   try {
     const by = { actor: `weir ${version}` }
-    const rotated = await checkSecrets({ ...folder, folder: folder.path, writer: opened[0], givesUp, by })
+    const rotated = await checkSecrets({
+      ...folder,
+      folder: folder.path,
+      writer: opened[0],
+      ignoresMissing: givesUp,
+      by,
+    })
     for (const kind of rotated)
-      log.info('a secret has changed since the last start', { kind, mark: folder.secrets[kind].newestMark })
+      log.info('a secret has changed since the last start', { kind, mark: folder.secrets[kind].newestFingerprint })
     return opened
   } catch (fault) {
     await opened[0].close()
@@ -309,7 +321,7 @@ async function openWriter(config: Config, parts: WriterParts): Promise<[Writer, 
   }
 }
 
-function openKeys(parts: KeyFinderParts, { clock }: World): { keys: KeyDirectory; finder: KeyFinder } {
+function openKeys(parts: KeyFinderParts, { clock }: Runtime): { keys: KeyDirectory; finder: KeyFinder } {
   const finder = new KeyFinder(parts)
   const keys = new KeyDirectory({
     find: (digest, key) => finder.find(digest, key),
@@ -322,7 +334,7 @@ function openKeys(parts: KeyFinderParts, { clock }: World): { keys: KeyDirectory
 }
 
 interface RotationParts extends Pick<Store, 'folder' | 'writer' | 'bodies' | 'reader' | 'keys'> {
-  readonly world: World
+  readonly world: Runtime
   readonly log: Log
   readonly finder: KeyFinder
 }
@@ -333,14 +345,14 @@ function openRotation(config: Config, { world, log, reader, keys, finder, ...par
     carriedDays: config.responsesDays,
     dateMs: world.clock.dateMs,
     pause: world.pause,
-    marks: kind => reader.marks(kind),
+    readMarks: kind => reader.secretMarks(kind),
     onChanged(kind) {
-      log.info('secrets changed', { kind, marks: parts.folder.secrets[kind].marks })
+      log.info('secrets changed', { kind, marks: parts.folder.secrets[kind].fingerprints })
       if (kind !== 'pepper') return
-      finder.forget()
-      keys.forget()
+      finder.clearPending()
+      keys.clear()
     },
-    onTrouble: fault => log.warn('some data is not encrypted with the newest key yet', { fault: describeFault(fault) }),
+    onError: fault => log.warn('some data is not encrypted with the newest key yet', { fault: describeFault(fault) }),
   })
 }
 
@@ -349,11 +361,11 @@ interface GatewayListeners {
   /** An operator has added a price. */
   price(row: PriceRow): void
   /** Ends the calls of a key that is revoked or expires. */
-  keyEnds: KeyEnding
+  keyEnds: KeyLifetime
   /** The state of the gateway. */
   state(): GatewayState | undefined
   /** What only a running gateway can answer. */
-  running: Running | undefined
+  running: LiveGateway | undefined
 }
 
 interface RuleParts {
@@ -364,24 +376,24 @@ interface RuleParts {
 
 /** Opens the rules, and keeps the channels of the catalogue up to date with them. */
 function openRules(config: Config, { reader, seal, log }: RuleParts) {
-  const rules = new RuleBook({
+  const rules = new LiveRules({
     reader: reader.rules,
     seal,
-    onTrouble: detail => log.error('a channel is not used: its stored credential cannot be decrypted', { detail }),
+    onError: detail => log.error('a channel is not used: its stored credential cannot be decrypted', { detail }),
   })
-  rules.renew()
+  rules.reload()
   let catalogue: Catalogue | undefined
   function useCatalogue(newCatalogue: Catalogue): Catalogue {
     applyRules(newCatalogue, rules.current)
     return (catalogue = newCatalogue)
   }
   // This listener must be the first, because later listeners read the channels.
-  rules.follow(current => catalogue && applyRules(catalogue, current))
+  rules.subscribe(current => catalogue && applyRules(catalogue, current))
   const readFromFiles = (): Catalogue => readCatalogue(config, config.demo ? UNKNOWN_URL : undefined)
   return { rules, useCatalogue, catalogue: () => catalogue ?? useCatalogue(readFromFiles()) }
 }
 
 function applyRules(catalogue: Catalogue, rules: Rules): void {
-  catalogue.lay(rules)
+  catalogue.configure(rules)
   catalogue.setRules(rules.channels)
 }

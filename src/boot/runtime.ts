@@ -7,33 +7,33 @@ import { join } from 'node:path'
 import { bounds } from '../base/bounds.ts'
 import type { Clock } from '../base/clock.ts'
 import { systemClock } from '../base/clock.ts'
-import type { GuardedFetchOptions } from '../http/client/fetch-media.ts'
-import type { GuardedPostOptions } from '../http/client/post-webhook.ts'
+import type { MediaFetchOptions } from '../http/client/media-fetch.ts'
 import type { ClientOptions } from '../http/client/request.ts'
+import type { WebhookClientOptions } from '../http/client/webhook-client.ts'
 import type { BodyBounds } from '../http/server/body.ts'
 import { defaultBodyBounds } from '../http/server/body.ts'
 import type { AttemptTimes } from '../pipeline/attempt/attempt.ts'
-import type { Silence } from '../pipeline/reply/stream-reply.ts'
-import { waitedSince } from '../store/engine/writer.ts'
-import type { PasswordCost } from '../store/people/hash-password.ts'
-import { passwordCost } from '../store/people/hash-password.ts'
+import type { SilenceTimes } from '../pipeline/reply/stream-reply.ts'
+import { measureWait } from '../store/engine/writer.ts'
+import type { PasswordCost } from '../store/people/password-hash.ts'
+import { passwordCost } from '../store/people/password-hash.ts'
 
-export interface World {
+export interface Runtime {
   readonly clock: Clock
   /** Timeouts that replace those of every upstream. */
   readonly attemptTimes?: AttemptTimes
   /** The most unsettled calls; with more, new calls are refused. */
-  readonly owedMax?: number
+  readonly unsettledMax?: number
   /** DNS and certificates for upstreams. */
   readonly upstreams?: Pick<ClientOptions, 'resolve' | 'ca'>
   /** How media that callers name by URL are fetched. */
-  readonly media?: GuardedFetchOptions
+  readonly media?: MediaFetchOptions
   /** DNS, certificates and timeout for webhooks. */
-  readonly webhooks?: Pick<GuardedPostOptions, 'resolve' | 'ca' | 'msMax'>
+  readonly webhooks?: Pick<WebhookClientOptions, 'resolve' | 'ca' | 'msMax'>
   /** The interval at which due webhook deliveries are looked for. */
   readonly webhooksEveryMs: number
   /** Replaces the silence times of the settings. */
-  readonly silence?: Silence
+  readonly silence?: SilenceTimes
   /** The interval at which due tasks are looked for. */
   readonly tasksEveryMs: number
   readonly bodyBounds: BodyBounds
@@ -50,7 +50,7 @@ export interface World {
   /** The resident memory of this process. */
   memoryBytes(): number
   /** A random number from 0 to 1. */
-  chance(): number
+  random(): number
   /** Resolves after this time. */
   pause(ms: number): Promise<void>
   writeLog(line: string): void
@@ -58,7 +58,7 @@ export interface World {
   onLedgerLost(detail: string): void
 }
 
-export const realWorld: World = {
+export const defaultRuntime: Runtime = {
   clock: systemClock,
   tasksEveryMs: 1_000,
   webhooksEveryMs: 1_000,
@@ -67,9 +67,9 @@ export const realWorld: World = {
   passwordCost,
   answeredSeconds: 30,
   lateMs: dueMs => systemClock.nowMs() - dueMs,
-  ledgerWaitMs: waitedSince,
+  ledgerWaitMs: measureWait,
   memoryBytes: () => process.memoryUsage.rss(),
-  chance: Math.random,
+  random: Math.random,
   pause: ms => new Promise(resolve => setTimeout(resolve, ms)),
   writeLog: line => void process.stderr.write(line),
   onLedgerLost: () => process.exit(1),

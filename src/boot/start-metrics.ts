@@ -6,11 +6,11 @@ import { Metrics } from '../base/metrics.ts'
 import type { Config } from '../config.ts'
 import type { TextServer } from '../http/server/text-server.ts'
 import { listenText } from '../http/server/text-server.ts'
-import type { KnowsModel } from '../management/metrics/call-metrics.ts'
+import type { IsKnownModel } from '../management/metrics/call-metrics.ts'
 import { CallMetrics } from '../management/metrics/call-metrics.ts'
-import type { MeasuredParts, ProcessReading } from '../management/metrics/gateway-metrics.ts'
+import type { GatewayMetricsParts, ProcessReading } from '../management/metrics/gateway-metrics.ts'
 import { addGatewayMetrics } from '../management/metrics/gateway-metrics.ts'
-import type { RuleBook } from '../store/rules/rules-book.ts'
+import type { LiveRules } from '../store/rules/live-rules.ts'
 import type { Catalogue } from '../upstreams/catalogue.ts'
 
 const { version } = packageJson
@@ -19,12 +19,12 @@ export interface GatewayMetrics {
   /** Counts finished and refused calls. */
   readonly calls: CallMetrics
   /** Adds the metrics that are read from the gateway's parts, once they all exist, and starts the server. */
-  listen(parts: Omit<MeasuredParts, 'build' | 'process'> & { readonly schema: number }): TextServer
+  listen(parts: Omit<GatewayMetricsParts, 'build' | 'process'> & { readonly schema: number }): TextServer
 }
 
-export interface Named {
+export interface ModelNameSources {
   readonly catalogue: Pick<Catalogue, 'providers'>
-  readonly rules: Pick<RuleBook, 'follow'>
+  readonly rules: Pick<LiveRules, 'subscribe'>
 }
 
 const OPEN_METRICS = 'application/openmetrics-text'
@@ -34,7 +34,10 @@ const CONTENT_TYPES = {
 }
 
 /** Undefined when metrics are off; then nothing is counted either. */
-export function openMetrics({ metrics: address }: Pick<Config, 'metrics'>, named: Named): GatewayMetrics | undefined {
+export function openMetrics(
+  { metrics: address }: Pick<Config, 'metrics'>,
+  named: ModelNameSources,
+): GatewayMetrics | undefined {
   if (address === undefined) return undefined
   const metrics = new Metrics()
   return {
@@ -55,9 +58,11 @@ export function openMetrics({ metrics: address }: Pick<Config, 'metrics'>, named
 }
 
 /** Whether a model is in a provider file or a member of a configured model name. Other models get no label of their own. */
-function knowsModels({ catalogue, rules }: Named): KnowsModel {
+function knowsModels({ catalogue, rules }: ModelNameSources): IsKnownModel {
   let aliased: ReadonlySet<string> = new Set()
-  rules.follow(({ routes }) => (aliased = new Set(routes.flatMap(({ members }) => members.map(({ model }) => model)))))
+  rules.subscribe(
+    ({ routes }) => (aliased = new Set(routes.flatMap(({ members }) => members.map(({ model }) => model)))),
+  )
   return (provider, model) =>
     catalogue.providers.get(provider)?.models.has(model) || aliased.has(`${provider}/${model}`)
 }

@@ -3,10 +3,10 @@
 import { resolve } from 'node:path'
 import type { Config } from '../config.ts'
 import { readConfig } from '../config.ts'
-import { askControl } from '../http/server/control-socket.ts'
-import { hasData, socketIn } from '../store/engine/folder.ts'
+import { sendControlCommand } from '../http/server/control-socket.ts'
+import { controlSocketOf, hasData } from '../store/engine/folder.ts'
 
-export type Fields = Record<string, unknown>
+export type CommandFields = Record<string, unknown>
 
 /** An error that the user can fix. It is printed as one sentence, without a stack. */
 export class Problem extends Error {}
@@ -28,16 +28,18 @@ function dataConfig(command: string): Config {
   return config
 }
 
-export async function ask(command: string, input: Fields): Promise<Fields> {
+export async function sendCommand(command: string, input: CommandFields): Promise<CommandFields> {
   const config = dataConfig(command)
-  const answer = (await askControl(socketIn(config.dataFolder), command, input)) as Fields | undefined
+  const answer = (await sendControlCommand(controlSocketOf(config.dataFolder), command, input)) as
+    | CommandFields
+    | undefined
   if (answer !== undefined) {
     if (typeof answer.problem === 'string') throw new Problem(answer.problem)
     return answer
   }
   const { openStore } = await import('../boot/open-store.ts')
   const givesUp = command === 'rotate' && input.finish === true && input.force === true
-  const store = await openStore(briefly(config), { writeLog: () => {} }, { givesUp })
+  const store = await openStore(withoutBallast(config), { writeLog: () => {} }, { ignoresLostSecrets: givesUp })
   try {
     return await store.operator[command]!(input)
   } finally {
@@ -46,10 +48,10 @@ export async function ask(command: string, input: Fields): Promise<Fields> {
 }
 
 /** For a store that is closed again at once: there is no time to write the ballast file. */
-export const briefly = (config: Config): Config => ({ ...config, ballastBytes: 0 })
+export const withoutBallast = (config: Config): Config => ({ ...config, ballastBytes: 0 })
 
 /** Returns an absolute path, because the gateway has another working directory. */
-export function folderOf(path: unknown, usage: string): string {
+export function resolveFolder(path: unknown, usage: string): string {
   if (typeof path !== 'string' || path === '') throw new UsageProblem(`The folder is missing. Usage: weir ${usage}`)
   return resolve(path)
 }

@@ -1,8 +1,8 @@
 // weir help: lists all commands, one per line, or explains some of them.
 
-import { nearest } from '../base/text/nearest-name.ts'
-import type { Row } from './commands/command.ts'
-import { groups, rows } from './commands/commands.ts'
+import { nearestName } from '../base/text/nearest-name.ts'
+import type { CliCommand } from './commands/command.ts'
+import { cliCommands, commandGroups } from './commands/commands.ts'
 import { UsageProblem } from './connect.ts'
 
 const COLUMNS = 92
@@ -13,16 +13,20 @@ const firstWord = (name: string): string => name.split(' ')[0]!
 const shortDescription = (about: string): string => about.split(/[;:(]/)[0]!.trim()
 
 /** The commands that begin with a word. The command that is the word alone comes first. */
-const rowsOf = (word: string): readonly (readonly [string, Row])[] => {
-  const matching = Object.entries(rows).filter(([name]) => firstWord(name) === word)
+const rowsOf = (word: string): readonly (readonly [string, CliCommand])[] => {
+  const matching = Object.entries(cliCommands).filter(([name]) => firstWord(name) === word)
   return [...matching.filter(([name]) => name === word), ...matching.filter(([name]) => name !== word)]
 }
 
 export function helpLines(): readonly string[] {
-  const width = Math.max(...Object.keys(rows).map(name => name.length)) + 2
-  const lists = groups.flatMap(([title, words]) => {
+  const width = Math.max(...Object.keys(cliCommands).map(name => name.length)) + 2
+  const lists = commandGroups.flatMap(([title, words]) => {
     const commands = words.flatMap(rowsOf)
-    return ['', title, ...commands.map(([name, { about }]) => `  ${name.padEnd(width)}${shortDescription(about)}`)]
+    return [
+      '',
+      title,
+      ...commands.map(([name, { description }]) => `  ${name.padEnd(width)}${shortDescription(description)}`),
+    ]
   })
   return [
     'Usage: weir <command>',
@@ -35,16 +39,16 @@ export function helpLines(): readonly string[] {
 }
 
 /** Explains one command, or all commands that begin with these words. */
-export function helpOn(words: readonly string[]): readonly string[] {
+export function describeCommands(words: readonly string[]): readonly string[] {
   const prefix = words.join(' ')
-  const found = Object.entries(rows).filter(([name]) => name === prefix || name.startsWith(`${prefix} `))
+  const found = Object.entries(cliCommands).filter(([name]) => name === prefix || name.startsWith(`${prefix} `))
   if (found.length === 0) throw new UsageProblem('Unknown command. See: weir help')
   return found.flatMap(([, row]) => usageLines(row))
 }
 
-export const usageLines = ({ usage, about }: Row): readonly string[] => [
+export const usageLines = ({ usage, description }: CliCommand): readonly string[] => [
   ...wrapped(`weir ${usage}`, / (?=\[)/).map((line, at) => (at === 0 ? line : `        ${line}`)),
-  ...wrapped(about, / /).map(line => `    ${line}`),
+  ...wrapped(description, / /).map(line => `    ${line}`),
 ]
 
 /** Breaks a text into lines that fit in a terminal, only where `separator` matches. */
@@ -59,9 +63,9 @@ function wrapped(text: string, separator: RegExp): readonly string[] {
 }
 
 /** The error for words that are not a command. It suggests a command with a similar name. */
-export function notACommand(argv: readonly string[]): UsageProblem {
+export function unknownCommandError(argv: readonly string[]): UsageProblem {
   const [word = '', ...others] = argv
-  const names = Object.keys(rows)
+  const names = Object.keys(cliCommands)
   const isFirstWord = names.some(name => firstWord(name) === word)
   if (isFirstWord && others.length === 0) {
     return new UsageProblem(`"weir ${word}" needs a second word. See: weir help ${word}`)
@@ -70,12 +74,12 @@ export function notACommand(argv: readonly string[]): UsageProblem {
   const pair =
     second === undefined
       ? undefined
-      : nearest(
+      : nearestName(
           `${word} ${second}`,
           names.filter(name => name.includes(' ')),
         )
   const isWord = /^[a-z-]{1,20}$/.test(word)
-  const single = isFirstWord ? undefined : nearest(word, [...names, ...names.map(firstWord)])
+  const single = isFirstWord ? undefined : nearestName(word, [...names, ...names.map(firstWord)])
   const near = isWord ? (pair ?? single) : undefined
   if (near !== undefined) {
     const typed = pair === undefined ? word : `${word} ${second}`

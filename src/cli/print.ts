@@ -1,26 +1,26 @@
 // Formats answers: fields one per line, lists of rows as tables, or everything as JSON.
 
-import { harmless, harmlessLines } from '../base/text/safe-text.ts'
-import type { Fields } from './connect.ts'
+import { escapeControls, escapeControlsInLines } from '../base/text/safe-text.ts'
+import type { CommandFields } from './connect.ts'
 
-export { harmlessLines }
+export { escapeControlsInLines as harmlessLines }
 
-const isRows = (value: unknown): value is readonly Fields[] =>
+const isRows = (value: unknown): value is readonly CommandFields[] =>
   Array.isArray(value) && value.every(row => typeof row === 'object' && row !== null && !Array.isArray(row))
 
 /** Turns `usageSource` into `usage source`. */
 const words = (name: string): string => name.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
 
 /** Escapes control characters; a JSON parser still reads the same value. */
-export const jsonText = (answer: Fields): string => harmlessLines(JSON.stringify(answer, null, 2))
+export const jsonText = (answer: CommandFields): string => escapeControlsInLines(JSON.stringify(answer, null, 2))
 
 function cell(value: unknown): string {
   if (value === null || value === undefined) return '-'
-  if (Array.isArray(value) && value.every(item => typeof item === 'string')) return harmless(value.join() || '-')
-  return harmless(typeof value === 'object' ? JSON.stringify(value) : String(value))
+  if (Array.isArray(value) && value.every(item => typeof item === 'string')) return escapeControls(value.join() || '-')
+  return escapeControls(typeof value === 'object' ? JSON.stringify(value) : String(value))
 }
 
-export function fieldLines(fields: Fields): readonly string[] {
+export function fieldLines(fields: CommandFields): readonly string[] {
   const names = Object.keys(fields).filter(name => !isRows(fields[name]))
   const width = Math.max(8, ...names.map(name => words(name).length))
   const lines = names.map(name => `${words(name).padEnd(width)} ${cell(fields[name])}`)
@@ -31,7 +31,7 @@ export function fieldLines(fields: Fields): readonly string[] {
 }
 
 /** The fields of the first row are the columns. Numbers and money are aligned to the right. */
-export function tableLines(rows: readonly Fields[]): readonly string[] {
+export function tableLines(rows: readonly CommandFields[]): readonly string[] {
   const columns = Object.keys(rows[0] ?? {}).map(name => {
     const cells = rows.map(row => cell(row[name]))
     const width = Math.max(words(name).length, ...cells.map(text => text.length))
@@ -49,6 +49,9 @@ export function tableLines(rows: readonly Fields[]): readonly string[] {
 
 /** Prints the rows, or `emptyText` if there are none, and how to get the next page if there is one. */
 export function listLines(rows: unknown, emptyText: string, next: unknown = null): readonly string[] {
-  if ((rows as Fields[]).length === 0) return [emptyText]
-  return [...tableLines(rows as Fields[]), ...(next === null ? [] : ['', `more rows with --after ${String(next)}`])]
+  if ((rows as CommandFields[]).length === 0) return [emptyText]
+  return [
+    ...tableLines(rows as CommandFields[]),
+    ...(next === null ? [] : ['', `more rows with --after ${String(next)}`]),
+  ]
 }

@@ -3,27 +3,27 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-export interface Step {
-  readonly doing: string
+export interface ProgressStep {
+  readonly label: string
   /** How far the work is, such as "12 MB". */
-  more?(): string
+  detail?(): string
 }
 
 /** Runs some work and shows its progress meanwhile. */
-export type During = <T>(step: Step, run: () => T | Promise<T>) => Promise<T>
+export type ShowProgress = <T>(step: ProgressStep, run: () => T | Promise<T>) => Promise<T>
 
 const EVERY_MS = 1_000
 const LINE_START = '\r\u001b[2K'
 const MEGABYTE = 1024 * 1024
 
-export function openProgress(isWanted: boolean, out: NodeJS.WriteStream = process.stderr): During {
+export function openProgress(isWanted: boolean, out: NodeJS.WriteStream = process.stderr): ShowProgress {
   const { isTTY = false } = out
   if (!isWanted && !isTTY) return async (_, run) => await run()
   const sinceMs = performance.now()
-  return async function during({ doing, more = () => '' }, run) {
+  return async function during({ label, detail = () => '' }, run) {
     function show(): void {
       const seconds = Math.round((performance.now() - sinceMs) / 1_000)
-      const text = [`${doing} …`, `${seconds} s`, more()].filter(part => part !== '').join('  ')
+      const text = [`${label} …`, `${seconds} s`, detail()].filter(part => part !== '').join('  ')
       out.write(isTTY ? LINE_START + text : `${text}\n`)
     }
     show()
@@ -38,7 +38,7 @@ export function openProgress(isWanted: boolean, out: NodeJS.WriteStream = proces
 }
 
 /** The total size of the files in a folder, as text. */
-export function writtenTo(folder: string): string {
+export function writtenSize(folder: string): string {
   try {
     const sizes = readdirSync(folder).map(name => statSync(join(folder, name)).size)
     return `${Math.round(sizes.reduce((sum, size) => sum + size, 0) / MEGABYTE)} MB`

@@ -5,7 +5,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, wri
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { Secret } from '../base/secrets/secret.ts'
-import type { Fields } from './connect.ts'
+import type { CommandFields } from './connect.ts'
 import { Problem } from './connect.ts'
 
 interface StoredSession {
@@ -25,7 +25,7 @@ const sessionFile = (): string =>
   join(process.env.XDG_CONFIG_HOME?.trim() || join(homedir(), '.config'), 'weir', 'session.json')
 
 /** Parses the URL of a gateway and drops its path. */
-export function originOf(value: unknown): string {
+export function parseOrigin(value: unknown): string {
   const text = String(value ?? '')
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isValid = url !== undefined && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
@@ -34,7 +34,7 @@ export function originOf(value: unknown): string {
   return url.origin
 }
 
-export async function signIn(url: string, body: Fields): Promise<Fields> {
+export async function signIn(url: string, body: CommandFields): Promise<CommandFields> {
   const response = await send(url, { method: 'POST', path: '/api/auth/sign-in', body: JSON.stringify(body) })
   const answer = parseResponse(response)
   if (response.cookie === undefined) {
@@ -52,14 +52,14 @@ export async function signOut(): Promise<string> {
   return url
 }
 
-export interface RemoteAsk {
+export interface RemoteRequest {
   readonly method: string
   readonly path: string
   readonly body?: string | undefined
 }
 
 /** Returns the response body unchanged. */
-export async function askRemote(ask: RemoteAsk): Promise<string> {
+export async function sendRemoteRequest(ask: RemoteRequest): Promise<string> {
   const { url, cookie } = loadSession()
   const renewed = await send(url, { method: 'POST', path: '/api/auth/refresh', cookie })
   if (renewed.status === 401) throw new Problem(`You are no longer signed in at ${url}. See: weir login`)
@@ -70,7 +70,7 @@ export async function askRemote(ask: RemoteAsk): Promise<string> {
   return response.text
 }
 
-interface AuthorizedRequest extends RemoteAsk {
+interface AuthorizedRequest extends RemoteRequest {
   readonly cookie?: Secret
   readonly token?: Secret
 }
@@ -96,10 +96,10 @@ async function send(url: string, { method, path, body, cookie, token }: Authoriz
   }
 }
 
-function parseResponse(response: RemoteResponse): Fields {
+function parseResponse(response: RemoteResponse): CommandFields {
   if (response.status >= 400) throw new Problem(errorText(response))
   try {
-    return JSON.parse(response.text) as Fields
+    return JSON.parse(response.text) as CommandFields
   } catch {
     throw new Problem('The response is not JSON. The server at this URL is not a Weir gateway.')
   }
@@ -119,7 +119,7 @@ function loadSession(): StoredSession {
   if (!existsSync(file)) throw new Problem('You are not signed in at any gateway. See: weir login')
   try {
     const { url, cookie } = JSON.parse(readFileSync(file, 'utf8')) as { url: string; cookie: string }
-    return { url: originOf(url), cookie: new Secret(cookie) }
+    return { url: parseOrigin(url), cookie: new Secret(cookie) }
   } catch {
     throw new Problem(`${file} cannot be read. Sign in again: weir login`)
   }

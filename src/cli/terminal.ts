@@ -19,7 +19,7 @@ export async function askLine(question: string): Promise<string> {
 }
 
 /** Asks for a new password: twice at a terminal, else it reads the first line of standard input. */
-export async function askPassword(question: string): Promise<string> {
+export async function askNewPassword(question: string): Promise<string> {
   if (!isTerminal()) return await firstLine()
   const typed = await askHidden(question)
   if (typed !== (await askHidden(`${question}, again`))) throw new Problem('The two passwords are not the same.')
@@ -27,7 +27,8 @@ export async function askPassword(question: string): Promise<string> {
 }
 
 /** Asks for an existing password, once. */
-export const askOnce = (question: string): Promise<string> => (isTerminal() ? askHidden(question) : firstLine())
+export const askCurrentPassword = (question: string): Promise<string> =>
+  isTerminal() ? askHidden(question) : firstLine()
 
 async function firstLine(): Promise<string> {
   let text = ''

@@ -1,27 +1,29 @@
 // The main program of the CLI: finds the command and runs it. Answers go to stdout, errors to stderr. Exit codes: 0
 // success, 1 the command failed or found a problem, 2 wrong usage.
 
-import { say } from './commands/command.ts'
-import { rows } from './commands/commands.ts'
+import { printLine } from './commands/command.ts'
+import { cliCommands } from './commands/commands.ts'
 import { UsageProblem } from './connect.ts'
-import { helpLines, helpOn, notACommand, usageLines } from './help.ts'
+import { describeCommands, helpLines, unknownCommandError, usageLines } from './help.ts'
 import { harmlessLines } from './print.ts'
 
 const asksForHelp = (arg: string | undefined): boolean => arg === '--help' || arg === '-h'
 
-const sayAll = (lines: readonly string[]): void => lines.forEach(say)
+const sayAll = (lines: readonly string[]): void => lines.forEach(printLine)
 
 async function main(argv: readonly string[]): Promise<void> {
-  if (argv[0] === '--version') return await rows.version!.run(argv.slice(1))
-  const name = Object.keys(rows).find(candidate => argv.slice(0, candidate.split(' ').length).join(' ') === candidate)
+  if (argv[0] === '--version') return await cliCommands.version!.run(argv.slice(1))
+  const name = Object.keys(cliCommands).find(
+    candidate => argv.slice(0, candidate.split(' ').length).join(' ') === candidate,
+  )
   if (name === undefined) {
     const words = argv.filter(arg => !asksForHelp(arg))
     const isHelp = words[0] === 'help'
     if (words.length === 0 || (isHelp && words.length === 1)) return sayAll(helpLines())
-    if (isHelp || words.length < argv.length) return sayAll(helpOn(isHelp ? words.slice(1) : words))
-    throw notACommand(argv)
+    if (isHelp || words.length < argv.length) return sayAll(describeCommands(isHelp ? words.slice(1) : words))
+    throw unknownCommandError(argv)
   }
-  const row = rows[name]!
+  const row = cliCommands[name]!
   const args = argv.slice(name.split(' ').length)
   if (args.some(asksForHelp)) return sayAll(usageLines(row))
   await row.run(args)
@@ -32,7 +34,7 @@ const userErrors = new Set([
   'ConfigError',
   'Problem',
   'OperatorError',
-  'ControlLost',
+  'ControlConnectionLost',
   'FolderError',
   'ProviderFileError',
   'StoreError',
@@ -40,7 +42,7 @@ const userErrors = new Set([
   'UsageProblem',
 ])
 
-/** Also for subclasses, such as the error about an unknown model name. */
+/** Also for subclasses, such as the errors about one channel. */
 function isUserError(fault: Error): boolean {
   for (let type: unknown = fault.constructor; typeof type === 'function'; type = Object.getPrototypeOf(type)) {
     if (userErrors.has(type.name)) return true

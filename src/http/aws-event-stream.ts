@@ -4,7 +4,7 @@
 // payload of an event is {"bytes": "<base64>"}; decoded, it is the data that the same model sends without AWS.
 
 import { crc32 } from 'node:zlib'
-import { beyondBound, Refusal } from '../base/errors.ts'
+import { answerTooLarge, Refusal } from '../base/errors.ts'
 import type { LastFrame, SseFrame } from './sse.ts'
 
 const PRELUDE_BYTES = 12
@@ -23,7 +23,7 @@ export class AwsEventStream {
   }
 
   /** The memory of the unfinished message. */
-  get heldBytes(): number {
+  get bufferedBytes(): number {
     return this.#buffer.length
   }
 
@@ -56,7 +56,7 @@ export class AwsEventStream {
     if (crc32(prelude.subarray(0, 8)) !== prelude.readUInt32BE(8)) throw broken('a length with a wrong checksum')
     const bytes = prelude.readUInt32BE(0)
     const bytesMax = this.#messageBytesMax
-    if (bytes > bytesMax) throw beyondBound(`One event has more than ${bytesMax} bytes.`)
+    if (bytes > bytesMax) throw answerTooLarge(`One event has more than ${bytesMax} bytes.`)
     if (bytes < LEAST_BYTES || prelude.readUInt32BE(4) > bytes - LEAST_BYTES) throw broken('lengths that do not fit')
     this.#buffer = Buffer.alloc(bytes)
     prelude.copy(this.#buffer)

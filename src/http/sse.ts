@@ -1,7 +1,7 @@
 // Splits a byte stream into server-sent events without changing a byte. It knows line ends, comments and fields, but
 // not the meaning of events.
 
-import { beyondBound } from '../base/errors.ts'
+import { answerTooLarge } from '../base/errors.ts'
 
 const [LF, CR] = [0x0a, 0x0d]
 const NOTHING: Buffer = Buffer.alloc(0)
@@ -39,7 +39,7 @@ export class SseSplitter {
   }
 
   /** The memory of the unfinished frame. */
-  get heldBytes(): number {
+  get bufferedBytes(): number {
     return this.#buffer.length
   }
 
@@ -111,7 +111,7 @@ export class SseSplitter {
 
   #checkSize(bytes: number): void {
     if (bytes <= this.#frameBytesMax) return
-    throw beyondBound(`One event has more than ${this.#frameBytesMax} bytes.`)
+    throw answerTooLarge(`One event has more than ${this.#frameBytesMax} bytes.`)
   }
 }
 

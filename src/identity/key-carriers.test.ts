@@ -1,7 +1,7 @@
 // Where a request may have a key, and which one counts if there are several.
 
 import { describe, expect, test } from 'bun:test'
-import { carriesSomething, findKey } from './key-carriers.ts'
+import { findKey, hasKeyValue } from './key-carriers.ts'
 
 type Sent = Readonly<Record<string, string>>
 
@@ -43,7 +43,7 @@ describe('of two', () => {
 })
 
 test('detects whether any key was sent', () => {
-  expect(carriesSomething(carriers({}))).toBe(false)
-  expect(carriesSomething(carriers({ authorization: '', '?key': '' }))).toBe(false)
-  for (const carrier of order) expect(carriesSomething(carriers({ [carrier]: 'x' }))).toBe(true)
+  expect(hasKeyValue(carriers({}))).toBe(false)
+  expect(hasKeyValue(carriers({ authorization: '', '?key': '' }))).toBe(false)
+  for (const carrier of order) expect(hasKeyValue(carriers({ [carrier]: 'x' }))).toBe(true)
 })

@@ -3,7 +3,7 @@
 
 import { keyPrefix } from './key-format.ts'
 
-export interface Carriers {
+export interface KeyCarriers {
   header(name: string): string | undefined
   query(name: string): string | null
 }
@@ -11,7 +11,7 @@ export interface Carriers {
 const BEARER = /^bearer\s+/i
 
 /** The key as it was sent; undefined if no value looks like a key of the gateway. */
-export function findKey(carriers: Carriers): string | undefined {
+export function findKey(carriers: KeyCarriers): string | undefined {
   return (
     keyIn(carriers.header('authorization')?.replace(BEARER, '')) ??
     keyIn(carriers.header('x-api-key')) ??
@@ -22,7 +22,7 @@ export function findKey(carriers: Carriers): string | undefined {
 }
 
 /** Whether the request has any value where a key may be: the error then says that the key is wrong, not missing. */
-export function carriesSomething(carriers: Carriers): boolean {
+export function hasKeyValue(carriers: KeyCarriers): boolean {
   const names = ['authorization', 'x-api-key', 'x-goog-api-key', 'api-key']
   return names.some(name => carriers.header(name)) || Boolean(carriers.query('key'))
 }

@@ -67,9 +67,9 @@ describe('a known key', () => {
   test('is read from the store once', async () => {
     const { keys, asked, put } = bench()
     put(1, row(1))
-    expect(keys.recall(digest(1))).toBeUndefined()
+    expect(keys.getCached(digest(1))).toBeUndefined()
     expect(await keys.lookUp(digest(1), key)).toEqual(row(1))
-    for (let call = 0; call < 100; call++) expect(keys.recall(digest(1))).toEqual(row(1))
+    for (let call = 0; call < 100; call++) expect(keys.getCached(digest(1))).toEqual(row(1))
     expect(asked).toHaveLength(1)
   })
 
@@ -78,17 +78,17 @@ describe('a known key', () => {
     put(1, row(1))
     await keys.lookUp(digest(1), key)
     put(1, row(1, true))
-    keys.forget()
-    expect(keys.recall(digest(1))).toBeUndefined()
+    keys.clear()
+    expect(keys.getCached(digest(1))).toBeUndefined()
     expect((await keys.lookUp(digest(1), key))?.revoked).toBe(true)
-    expect(keys.recall(digest(1))).toEqual(row(1, true))
+    expect(keys.getCached(digest(1))).toEqual(row(1, true))
   })
 
   test('is distinguished from keys with similar digests', async () => {
     const { keys, put } = bench()
     put(1, row(1))
     await keys.lookUp(digest(1), key)
-    expect(keys.recall(Buffer.from(digest(1)).fill(0xff, 31))).toBeUndefined()
+    expect(keys.getCached(Buffer.from(digest(1)).fill(0xff, 31))).toBeUndefined()
   })
 })
 
@@ -97,20 +97,20 @@ describe('an unknown key', () => {
     const made = bench()
     await made.keys.lookUp(digest(1), key)
     made.nowMs = 4_999
-    expect(made.keys.recall(digest(1))).toBe('unknown')
+    expect(made.keys.getCached(digest(1))).toBe('unknown')
     made.nowMs = 5_000
-    expect(made.keys.recall(digest(1))).toBeUndefined()
+    expect(made.keys.getCached(digest(1))).toBeUndefined()
     made.put(1, row(1))
     expect(await made.keys.lookUp(digest(1), key)).toEqual(row(1))
-    expect(made.keys.recall(digest(1))).toEqual(row(1))
+    expect(made.keys.getCached(digest(1))).toEqual(row(1))
   })
 
   test('that is created meanwhile is known immediately', async () => {
     const { keys, put } = bench()
     await keys.lookUp(digest(1), key)
     put(1, row(1))
-    keys.forget()
-    expect(keys.recall(digest(1))).toBeUndefined()
+    keys.clear()
+    expect(keys.getCached(digest(1))).toBeUndefined()
     expect(await keys.lookUp(digest(1), key)).toEqual(row(1))
   })
 
@@ -120,7 +120,7 @@ describe('an unknown key', () => {
     made.nowMs = 5_000
     await made.keys.lookUp(digest(1), key)
     made.nowMs = 9_999
-    expect(made.keys.recall(digest(1))).toBe('unknown')
+    expect(made.keys.getCached(digest(1))).toBe('unknown')
   })
 })
 
@@ -136,10 +136,10 @@ describe('memory', () => {
       await keys.lookUp(digest(name), key)
       expect(keys.cached).toBeLessThanOrEqual(5)
     }
-    expect(keys.recall(digest(96))).toBeUndefined()
-    expect(keys.recall(digest(97))).toEqual(row(97))
-    expect(keys.recall(digest(1_097))).toBeUndefined()
-    expect(keys.recall(digest(1_098))).toBe('unknown')
+    expect(keys.getCached(digest(96))).toBeUndefined()
+    expect(keys.getCached(digest(97))).toEqual(row(97))
+    expect(keys.getCached(digest(1_097))).toBeUndefined()
+    expect(keys.getCached(digest(1_098))).toBe('unknown')
   })
 
   test('many unknown keys do not displace known ones', async () => {
@@ -147,7 +147,7 @@ describe('memory', () => {
     put(1, row(1))
     await keys.lookUp(digest(1), key)
     for (let name = 100; name < 200; name++) await keys.lookUp(digest(name), key)
-    expect(keys.recall(digest(1))).toEqual(row(1))
+    expect(keys.getCached(digest(1))).toEqual(row(1))
   })
 
   test('a key that was dropped is read again', async () => {
@@ -178,30 +178,30 @@ describe('a lookup that is running while a key changes', () => {
   test('is used once and not cached: it may have read the key before it was revoked', async () => {
     const { keys, answer } = slow()
     const looked = keys.lookUp(digest(1), key)
-    keys.forget()
+    keys.clear()
     answer(row(1))
     expect(await looked).toEqual(row(1))
-    expect(keys.recall(digest(1))).toBeUndefined()
+    expect(keys.getCached(digest(1))).toBeUndefined()
     expect(keys.cached).toBe(0)
   })
 
   test('is not cached either if it found nothing: the key may have been created since', async () => {
     const { keys, answer } = slow()
     const looked = keys.lookUp(digest(1), key)
-    keys.forget()
+    keys.clear()
     answer(undefined)
     expect(await looked).toBeUndefined()
-    expect(keys.recall(digest(1))).toBeUndefined()
+    expect(keys.getCached(digest(1))).toBeUndefined()
   })
 
   test('is cached if it began after the change', async () => {
     const { keys, answer } = slow()
     const before = keys.lookUp(digest(1), key)
-    keys.forget()
+    keys.clear()
     const after = keys.lookUp(digest(1), key)
     answer(row(1))
     answer(row(1, true))
     await Promise.all([before, after])
-    expect(keys.recall(digest(1))).toEqual(row(1, true))
+    expect(keys.getCached(digest(1))).toEqual(row(1, true))
   })
 })

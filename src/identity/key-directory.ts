@@ -38,7 +38,7 @@ export class KeyDirectory {
   }
 
   /** The cached result: a key, 'unknown', or undefined if the store must be read. */
-  recall(digest: Buffer): KnownKey | 'unknown' | undefined {
+  getCached(digest: Buffer): KnownKey | 'unknown' | undefined {
     const name = digest.toString('latin1')
     const row = this.#known.get(name)
     if (row !== undefined) return row
@@ -65,7 +65,7 @@ export class KeyDirectory {
   /**
    * Call it when a key was created, changed or revoked. Clears everything, because changes are rare and errors costly.
    */
-  forget(): void {
+  clear(): void {
     this.#changes++
     this.#known.clear()
     this.#unknown.clear()

@@ -8,7 +8,7 @@ import { until } from '../../test/support/gateway.ts'
 import { Refusal } from '../base/errors.ts'
 import { Secret } from '../base/secrets/secret.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'
-import { ringOf } from '../base/secrets/secret-ring.ts'
+import { buildSecretRing } from '../base/secrets/secret-ring.ts'
 import { Reader } from '../store/engine/reader.ts'
 import { Writer } from '../store/engine/writer.ts'
 import { KeyFinder } from './key-finder.ts'
@@ -28,7 +28,7 @@ beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'weir-finder-'))
   ;[writer] = await Writer.open({ path: join(folder, 'weir.db'), ballastBytes: 0 }, () => {})
   reader = new Reader(join(folder, 'weir.db'))
-  ring = ringOf(old)
+  ring = buildSecretRing(old)
   ops = []
   finder = new KeyFinder({ reader, writer: counted(), pepper: ring })
 })
@@ -50,7 +50,7 @@ async function made(id: number): Promise<KeyText> {
   const key = mintKey()
   const digest = digestKey(key, ring.newest).toString('hex')
   const about = { suffix: 'x', name: 'x', tier: 'pro', qpm: null, existing: false, credit: '0' } as const
-  const stored = { id, accountId: id + 1_000, creditRef: id, digest, pepper: ring.newestMark, ...about }
+  const stored = { id, accountId: id + 1_000, creditRef: id, digest, pepper: ring.newestFingerprint, ...about }
   await writer.run('createKey', stored, { actor: 'test' })
   return key
 }
@@ -132,7 +132,7 @@ test('digests that wait are dropped when the peppers change', async () => {
   const others = await Promise.all([made(12), made(13)])
   ring.replace([new Secret('g'.repeat(40)), ...ring.all])
   expect([key, ...others].map(find)).toEqual([11, 12, 13])
-  finder.forget()
+  finder.clearPending()
   gate.resolve()
   await until(() => isFresh(key), 'what was under way is done')
   expect([...others].map(isFresh)).toEqual([false, false])
@@ -145,7 +145,7 @@ test('a key is always found, however often its digest changes during the lookup'
   let isOver = false
   const moving = (async () => {
     for (let [at, next] = [from, to]; !isOver; [at, next] = [next, at]) {
-      const moved = { id: 11, from: at.toString('hex'), to: next.toString('hex'), pepper: ring.newestMark }
+      const moved = { id: 11, from: at.toString('hex'), to: next.toString('hex'), pepper: ring.newestFingerprint }
       await writer.run('redigestKeys', { keys: [moved] })
     }
   })()

@@ -36,7 +36,7 @@ export class KeyFinder {
   }
 
   /** Call it when the peppers have changed: a waiting digest may be of a removed one. The next call adds it again. */
-  forget(): void {
+  clearPending(): void {
     this.#waiting.clear()
   }
 
@@ -53,7 +53,7 @@ export class KeyFinder {
     const { id } = found.row
     const [from, to] = [found.digest.toString('hex'), digests[0]!.toString('hex')]
     if (!this.#waiting.has(from) && this.#waiting.size < bounds.keysCachedMax) {
-      this.#waiting.set(from, { id, from, to, pepper: pepper.newestMark })
+      this.#waiting.set(from, { id, from, to, pepper: pepper.newestFingerprint })
     }
     this.#writing ??= this.#write().finally(() => (this.#writing = undefined))
     return found.row

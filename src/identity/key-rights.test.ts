@@ -5,13 +5,13 @@ import { Refusal } from '../base/errors.ts'
 import { AddressRanges } from '../http/address/ranges.ts'
 import type { KnownKey } from './key-directory.ts'
 import type { EndpointName, KeyRights, KeyUse } from './key-rights.ts'
-import { checkModel, keyProblem, mayUseChannel } from './key-rights.ts'
+import { checkModelAllowed, keyProblem, mayUseChannel } from './key-rights.ts'
 
 const all: KeyRights = { allows: null, accountAllows: null, denies: null, requires: null }
 
 function may(rights: Partial<KeyRights>, model: string, asked = model): boolean {
   try {
-    checkModel({ ...all, ...rights }, asked, model)
+    checkModelAllowed({ ...all, ...rights }, asked, model)
     return true
   } catch (fault) {
     expect(fault).toBeInstanceOf(Refusal)

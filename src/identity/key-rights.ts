@@ -56,7 +56,11 @@ export interface KeyRights {
 }
 
 /** Throws if the key may not use a model. Patterns match the requested name or the model's own name. */
-export function checkModel({ allows, accountAllows, denies }: KeyRights, requestedName: string, model: string): void {
+export function checkModelAllowed(
+  { allows, accountAllows, denies }: KeyRights,
+  requestedName: string,
+  model: string,
+): void {
   const matches = (pattern: string): boolean => matchesGlob(pattern, requestedName) || matchesGlob(pattern, model)
   const isAllowed = (allows === null || allows.some(matches)) && (accountAllows === null || accountAllows.some(matches))
   const isDenied = denies?.some(matches)

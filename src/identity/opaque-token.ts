@@ -6,10 +6,10 @@ import { createHash, randomBytes } from 'node:crypto'
 const BYTES = 32
 const SHAPE = /^[A-Za-z0-9_-]{43}$/
 
-export const mintOpaque = (): string => randomBytes(BYTES).toString('base64url')
+export const mintOpaqueToken = (): string => randomBytes(BYTES).toString('base64url')
 
 /** Whether a text has the format of an opaque token. */
-export const isOpaque = (text: string): boolean => SHAPE.test(text)
+export const isOpaqueToken = (text: string): boolean => SHAPE.test(text)
 
 /** The digest in hex. */
-export const digestOpaque = (token: string): string => createHash('sha256').update(token).digest('hex')
+export const digestOpaqueToken = (token: string): string => createHash('sha256').update(token).digest('hex')

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../base/bounds.ts'
 import { rateOf } from '../base/collections/gcra.ts'
-import { Tries } from './attempt-limits.ts'
+import { AttemptCounter } from './attempt-limits.ts'
 import { SignInLimits } from './sign-in-limits.ts'
 
 function limitsAt(nowMs = 1_000_000) {
@@ -11,7 +11,7 @@ function limitsAt(nowMs = 1_000_000) {
   const limits = new SignInLimits(() => clock.nowMs)
   const tries = (name: string, place: string, isKnown = false): (() => void) | undefined => {
     try {
-      return limits.enter({ name, place, isKnown })
+      return limits.countOrRefuse({ name, network: place, isKnown })
     } catch {
       return undefined
     }
@@ -60,8 +60,8 @@ test('a person at a known address is not locked out by attempts from other addre
 })
 
 test('only the latest names are remembered', () => {
-  const tries = new Tries(rateOf(1, 60_000), () => 1_000_000)
-  for (let at = 0; at <= bounds.triersMax; at++) tries.take(`name ${at}`)
+  const tries = new AttemptCounter(rateOf(1, 60_000), () => 1_000_000)
+  for (let at = 0; at <= bounds.attemptCountersMax; at++) tries.count(`name ${at}`)
   expect(tries.waitMs('name 0')).toBe(0)
   expect(tries.waitMs('name 1')).toBe(60_000)
 })

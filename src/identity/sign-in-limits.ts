@@ -5,8 +5,8 @@
 // does not apply to an address from which this person has signed in before, so nobody can lock out another person.
 
 import { rateOf } from '../base/collections/gcra.ts'
-import type { GiveBack } from './attempt-limits.ts'
-import { refuseFor, Tries } from './attempt-limits.ts'
+import type { RefundAttempt } from './attempt-limits.ts'
+import { AttemptCounter, refuseDuringWait } from './attempt-limits.ts'
 
 const TEN_MINUTES_MS = 600_000
 
@@ -15,11 +15,11 @@ const ADDRESS_RATE = rateOf(50, TEN_MINUTES_MS)
 const PAIR_RATE = rateOf(10, TEN_MINUTES_MS)
 const NAME_RATE = rateOf(30, TEN_MINUTES_MS)
 
-export interface Try {
+export interface SignInAttempt {
   /** The name that was entered. */
   readonly name: string
   /** The address or network of the client. */
-  readonly place: string
+  readonly network: string
   /** The person of this name has signed in from this address before. */
   readonly isKnown: boolean
 }
@@ -30,18 +30,18 @@ export class SignInLimits {
   readonly #byPair
 
   constructor(nowMs: () => number) {
-    this.#byAddress = new Tries(ADDRESS_RATE, nowMs)
-    this.#byName = new Tries(NAME_RATE, nowMs)
-    this.#byPair = new Tries(PAIR_RATE, nowMs)
+    this.#byAddress = new AttemptCounter(ADDRESS_RATE, nowMs)
+    this.#byName = new AttemptCounter(NAME_RATE, nowMs)
+    this.#byPair = new AttemptCounter(PAIR_RATE, nowMs)
   }
 
   /** Counts an attempt, or throws. Call the returned function if the attempt succeeded. */
-  enter({ name, place, isKnown }: Try): GiveBack {
-    const pair = `${name}\n${place}`
+  countOrRefuse({ name, network, isKnown }: SignInAttempt): RefundAttempt {
+    const pair = `${name}\n${network}`
     const nameWaitMs = isKnown ? 0 : this.#byName.waitMs(name)
-    refuseFor(Math.max(this.#byAddress.waitMs(place), this.#byPair.waitMs(pair), nameWaitMs))
-    const refunds = [this.#byAddress.take(place), this.#byPair.take(pair)]
-    if (!isKnown) refunds.push(this.#byName.take(name))
+    refuseDuringWait(Math.max(this.#byAddress.waitMs(network), this.#byPair.waitMs(pair), nameWaitMs))
+    const refunds = [this.#byAddress.count(network), this.#byPair.count(pair)]
+    if (!isKnown) refunds.push(this.#byName.count(name))
     return () => refunds.forEach(refund => refund())
   }
 }

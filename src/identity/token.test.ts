@@ -3,11 +3,11 @@
 import { describe, expect, test } from 'bun:test'
 import type { JWTPayload } from 'jose'
 import { SignJWT, UnsecuredJWT } from 'jose'
-import { markOf } from '../base/secrets/secret-mark.ts'
-import { ringOf } from '../base/secrets/secret-ring.ts'
+import { fingerprintOf } from '../base/secrets/secret-fingerprint.ts'
+import { buildSecretRing } from '../base/secrets/secret-ring.ts'
 import { mintToken, verifyToken } from './token.ts'
 
-const ring = ringOf('s'.repeat(43))
+const ring = buildSecretRing('s'.repeat(43))
 const secret = ring.newest
 const nowMs = Date.UTC(2026, 5, 1)
 const nowSeconds = nowMs / 1_000
@@ -36,7 +36,7 @@ interface Forgery {
 async function forge({ claims = {}, header = {}, key = secret.reveal() }: Forgery = {}): Promise<string> {
   const payload = Object.fromEntries(Object.entries({ ...good, ...claims }).filter(([, value]) => value !== undefined))
   return await new SignJWT(payload)
-    .setProtectedHeader({ alg: 'HS256', typ: 'weir+jwt', kid: ring.newestMark, ...header })
+    .setProtectedHeader({ alg: 'HS256', typ: 'weir+jwt', kid: ring.newestFingerprint, ...header })
     .sign(new TextEncoder().encode(key))
 }
 
@@ -62,10 +62,10 @@ describe('a token of the gateway', () => {
 })
 
 describe('of several secrets', () => {
-  const rings = { old: ring.newest, fresh: ringOf('t'.repeat(43)).newest }
+  const rings = { old: ring.newest, fresh: buildSecretRing('t'.repeat(43)).newest }
 
   test('the newest signs, and tokens of all are accepted', async () => {
-    const changing = ringOf('s'.repeat(43))
+    const changing = buildSecretRing('s'.repeat(43))
     const make = (): Promise<string> => mintToken(changing, { ...holder, nowMs, lifeSeconds: 600 })
     const first = await make()
     changing.replace([rings.fresh, rings.old])
@@ -81,11 +81,11 @@ describe('of several secrets', () => {
     ['no mark', undefined],
     ['a mark of none', '00000000'],
     ['an empty mark', ''],
-    ['the mark of another of ours', markOf(rings.fresh)],
+    ['the mark of another of ours', fingerprintOf(rings.fresh)],
     ['a path', '../../etc/passwd'],
     ['a name that objects have', '__proto__'],
   ])('%s is refused', async (_, kid) => {
-    const both = ringOf('t'.repeat(43), 's'.repeat(43))
+    const both = buildSecretRing('t'.repeat(43), 's'.repeat(43))
     const header = { alg: 'HS256', typ: 'weir+jwt', ...(kid !== undefined && { kid }) }
     const own = new TextEncoder().encode(secret.reveal())
     const token = await new SignJWT(good).setProtectedHeader(header).sign(own)
@@ -124,7 +124,7 @@ describe('is refused', () => {
 
   test('no type at all', async () => {
     const own = new TextEncoder().encode(secret.reveal())
-    const token = await new SignJWT(good).setProtectedHeader({ alg: 'HS256', kid: ring.newestMark }).sign(own)
+    const token = await new SignJWT(good).setProtectedHeader({ alg: 'HS256', kid: ring.newestFingerprint }).sign(own)
     expect(await verify(token)).toBeUndefined()
   })
 

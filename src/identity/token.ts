@@ -14,7 +14,7 @@ const TYPE = 'weir+jwt'
 const LEEWAY_SECONDS = 30
 
 /** The claims of a token. They contain no permissions: these are looked up each time. */
-export interface TokenHolder {
+export interface TokenClaims {
   /** The person. */
   readonly subject: string
   /** The session of the token. */
@@ -23,7 +23,7 @@ export interface TokenHolder {
   readonly version: number
 }
 
-export interface TokenMint extends TokenHolder {
+export interface TokenRequest extends TokenClaims {
   readonly nowMs: number
   readonly lifeSeconds: number
 }
@@ -36,11 +36,11 @@ function signingKeyOf(ring: SecretRing, fingerprint: string | undefined): Uint8A
   return keyOf(secret)
 }
 
-export async function mintToken(ring: SecretRing, mint: TokenMint): Promise<string> {
+export async function mintToken(ring: SecretRing, mint: TokenRequest): Promise<string> {
   const { SignJWT } = await import('jose')
   const nowSeconds = Math.floor(mint.nowMs / 1000)
   return await new SignJWT({ sid: mint.session, ver: mint.version })
-    .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid: ring.newestMark })
+    .setProtectedHeader({ alg: ALGORITHM, typ: TYPE, kid: ring.newestFingerprint })
     .setSubject(mint.subject)
     .setIssuer(ISSUER)
     .setAudience(AUDIENCE)
@@ -51,7 +51,7 @@ export async function mintToken(ring: SecretRing, mint: TokenMint): Promise<stri
 }
 
 /** The claims of a token; undefined unless the gateway signed it and it is valid now. */
-export async function verifyToken(ring: SecretRing, token: string, nowMs: number): Promise<TokenHolder | undefined> {
+export async function verifyToken(ring: SecretRing, token: string, nowMs: number): Promise<TokenClaims | undefined> {
   if (token.length > bounds.tokenCharsMax) return undefined
   const { jwtVerify } = await import('jose')
   try {

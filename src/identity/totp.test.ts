@@ -3,19 +3,19 @@
 import { describe, expect, test } from 'bun:test'
 import { Secret } from '../base/secrets/secret.ts'
 import {
-  base32,
-  codeOf,
+  decodeBase32,
+  encodeBase32,
   mintRecoveryCode,
   mintTotpSecret,
   parseRecoveryCode,
-  readBase32,
   showTotp,
-  stepAt,
-  stepOfCode,
+  totpCodeOf,
+  totpStepAt,
+  totpStepOfCode,
 } from './totp.ts'
 
 /** RFC 6238, appendix B. */
-const secret = new Secret(base32(Buffer.from('12345678901234567890')))
+const secret = new Secret(encodeBase32(Buffer.from('12345678901234567890')))
 const examples: readonly [seconds: number, code: string][] = [
   [59, '94287082'],
   [1_111_111_109, '07081804'],
@@ -26,8 +26,8 @@ const examples: readonly [seconds: number, code: string][] = [
 ]
 
 test.each(examples)('at %d seconds it is %s', (seconds, code) => {
-  expect(codeOf(secret, stepAt(seconds * 1_000), 8)).toBe(code)
-  expect(codeOf(secret, stepAt(seconds * 1_000))).toBe(code.slice(2))
+  expect(totpCodeOf(secret, totpStepAt(seconds * 1_000), 8)).toBe(code)
+  expect(totpCodeOf(secret, totpStepAt(seconds * 1_000))).toBe(code.slice(2))
 })
 
 test('base32 is that of RFC 4648, and comes back', () => {
@@ -39,17 +39,17 @@ test('base32 is that of RFC 4648, and comes back', () => {
     ['foobar', 'MZXW6YTBOI'],
   ] as const
   for (const [bytes, text] of pairs) {
-    expect(base32(Buffer.from(bytes))).toBe(text)
-    expect(readBase32(text).toString()).toBe(bytes)
+    expect(encodeBase32(Buffer.from(bytes))).toBe(text)
+    expect(decodeBase32(text).toString()).toBe(bytes)
   }
 })
 
 describe('a code', () => {
   const nowMs = 1_234_567_890_000
   test('is accepted a step early and a step late, and returns its step', () => {
-    const step = stepAt(nowMs)
-    for (const off of [-1, 0, 1]) expect(stepOfCode(secret, codeOf(secret, step + off), nowMs)).toBe(step + off)
-    for (const off of [-2, 2]) expect(stepOfCode(secret, codeOf(secret, step + off), nowMs)).toBeUndefined()
+    const step = totpStepAt(nowMs)
+    for (const off of [-1, 0, 1]) expect(totpStepOfCode(secret, totpCodeOf(secret, step + off), nowMs)).toBe(step + off)
+    for (const off of [-2, 2]) expect(totpStepOfCode(secret, totpCodeOf(secret, step + off), nowMs)).toBeUndefined()
   })
 })
 

@@ -2,7 +2,7 @@
 // app supports). Also the recovery codes for people who have lost their authenticator.
 
 import { createHmac, randomBytes } from 'node:crypto'
-import type { Seal, SealedPlace } from '../base/secrets/seal.ts'
+import type { Seal, SealLocation } from '../base/secrets/seal.ts'
 import { Secret } from '../base/secrets/secret.ts'
 
 const STEP_MS = 30_000
@@ -15,7 +15,7 @@ const RECOVERY_BYTES = 10
 const LETTERS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 
 /** RFC 4648, without padding. */
-export function base32(bytes: Uint8Array): string {
+export function encodeBase32(bytes: Uint8Array): string {
   let [text, value, bits] = ['', 0, 0]
   for (const byte of bytes) {
     value = (value << 8) | byte
@@ -25,7 +25,7 @@ export function base32(bytes: Uint8Array): string {
   return bits === 0 ? text : text + LETTERS[(value << (5 - bits)) & 31]!
 }
 
-export function readBase32(text: string): Buffer {
+export function decodeBase32(text: string): Buffer {
   const bytes: number[] = []
   let [value, bits] = [0, 0]
   for (const letter of text) {
@@ -40,22 +40,22 @@ export function readBase32(text: string): Buffer {
 }
 
 export const mintTotpSecret = (random: (bytes: number) => Uint8Array = randomBytes): Secret =>
-  new Secret(base32(random(SECRET_BYTES)))
+  new Secret(encodeBase32(random(SECRET_BYTES)))
 
-export const stepAt = (dateMs: number): number => Math.floor(dateMs / STEP_MS)
+export const totpStepAt = (dateMs: number): number => Math.floor(dateMs / STEP_MS)
 
-export function codeOf(secret: Secret, step: number, digits = DIGITS): string {
+export function totpCodeOf(secret: Secret, step: number, digits = DIGITS): string {
   const counter = Buffer.alloc(8)
   counter.writeBigUInt64BE(BigInt(step))
-  const hash = createHmac('sha1', readBase32(secret.reveal())).update(counter).digest()
+  const hash = createHmac('sha1', decodeBase32(secret.reveal())).update(counter).digest()
   const number = hash.readUInt32BE(hash.at(-1)! & 15) & 0x7fff_ffff
   return String(number % 10 ** digits).padStart(digits, '0')
 }
 
 /** The step to which a code belongs; undefined if the code is not accepted now. */
-export function stepOfCode(secret: Secret, code: string, dateMs: number): number | undefined {
-  const now = stepAt(dateMs)
-  for (let step = now + STEPS_OFF; step >= now - STEPS_OFF; step--) if (codeOf(secret, step) === code) return step
+export function totpStepOfCode(secret: Secret, code: string, dateMs: number): number | undefined {
+  const now = totpStepAt(dateMs)
+  for (let step = now + STEPS_OFF; step >= now - STEPS_OFF; step--) if (totpCodeOf(secret, step) === code) return step
   return undefined
 }
 
@@ -69,7 +69,7 @@ export function showTotp(secret: Secret, { site, email }: { readonly site: strin
 
 /** `abcd-efgh-ijkl-mnop`: 80 random bits. */
 export const mintRecoveryCode = (random: (bytes: number) => Uint8Array = randomBytes): string =>
-  base32(random(RECOVERY_BYTES)).toLowerCase().match(/.{4}/g)!.join('-')
+  encodeBase32(random(RECOVERY_BYTES)).toLowerCase().match(/.{4}/g)!.join('-')
 
 /** Undefined if the text cannot be a recovery code. */
 export function parseRecoveryCode(text: string): string | undefined {
@@ -77,11 +77,11 @@ export function parseRecoveryCode(text: string): string | undefined {
   return /^[a-z2-7]{16}$/.test(letters) ? letters.match(/.{4}/g)!.join('-') : undefined
 }
 
-const locationOf = (personId: number): SealedPlace => ({ table: 'totp', row: personId, column: 'sealed' })
+const locationOf = (personId: number): SealLocation => ({ table: 'totp', row: personId, column: 'sealed' })
 
 /** The sealed secret in base64. */
-export const sealTotp = (seal: Pick<Seal, 'close'>, personId: number, secret: Secret): string =>
-  seal.close(locationOf(personId), Buffer.from(secret.reveal())).toString('base64')
+export const sealTotp = (seal: Pick<Seal, 'seal'>, personId: number, secret: Secret): string =>
+  seal.seal(locationOf(personId), Buffer.from(secret.reveal())).toString('base64')
 
 export const openTotp = (seal: Pick<Seal, 'open'>, personId: number, sealed: Uint8Array): Secret =>
   new Secret(seal.open(locationOf(personId), sealed).toString())

@@ -14,7 +14,7 @@ export const SIGNATURE_HEADER = 'X-Weir-Signature'
 export const mintWebhookSecret = (random: (bytes: number) => Uint8Array = randomBytes): WebhookSecretText =>
   `whsec_${Buffer.from(random(32)).toString('base64url')}` as WebhookSecretText
 
-export function signatureOf(secret: Secret, body: string, atMs: number): string {
+export function signWebhook(secret: Secret, body: string, atMs: number): string {
   const seconds = Math.floor(atMs / 1_000)
   const digest = createHmac('sha256', secret.reveal()).update(`${seconds}.${body}`).digest('hex')
   return `t=${seconds},v1=${digest}`
@@ -23,8 +23,8 @@ export function signatureOf(secret: Secret, body: string, atMs: number): string 
 const locationOf = (webhookId: number) => ({ table: 'webhook', row: webhookId, column: 'secret' })
 
 /** The sealed secret in base64. */
-export const sealWebhookSecret = (seal: Pick<Seal, 'close'>, webhookId: number, secret: WebhookSecretText): string =>
-  seal.close(locationOf(webhookId), Buffer.from(secret)).toString('base64')
+export const sealWebhookSecret = (seal: Pick<Seal, 'seal'>, webhookId: number, secret: WebhookSecretText): string =>
+  seal.seal(locationOf(webhookId), Buffer.from(secret)).toString('base64')
 
 export const openWebhookSecret = (seal: Pick<Seal, 'open'>, webhookId: number, sealed: Uint8Array): Secret =>
   new Secret(seal.open(locationOf(webhookId), sealed).toString())

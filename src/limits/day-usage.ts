@@ -14,8 +14,8 @@ const BATCH_ROWS = 500
 /** How far the wall clock may be off after a start. */
 const CLOCK_ERROR_MS = 600_000
 
-export interface DayNotesParts {
-  readonly limits: Pick<Limits, 'takeDayNotes'>
+export interface DayUsageWriterParts {
+  readonly limits: Pick<Limits, 'takeDayUsage'>
   readonly writer: Pick<Writer, 'run'>
   nowMs(): number
   dateMs(): number
@@ -23,7 +23,7 @@ export interface DayNotesParts {
 }
 
 /** For each saved name: when, by the monotonic clock, its use is refilled. */
-export function rememberedDebts(
+export function restoreDayUsage(
   debts: readonly LimitDebt[],
   { nowMs, dateMs }: { nowMs: number; dateMs: number },
 ): ReadonlyMap<string, number> {
@@ -33,14 +33,14 @@ export function rememberedDebts(
   return new Map(remaining.filter(([, ms]) => ms > 0).map(([name, ms]) => [name, nowMs + ms]))
 }
 
-export class DayNotes {
-  readonly #parts: DayNotesParts
+export class DayUsageWriter {
+  readonly #parts: DayUsageWriterParts
   readonly #timer: ReturnType<typeof setInterval>
   /** Rows that are not written yet, by name. */
   readonly #waiting = new Map<string, LimitDebt>()
   #writing: Promise<void> | undefined
 
-  constructor(parts: DayNotesParts) {
+  constructor(parts: DayUsageWriterParts) {
     this.#parts = parts
     this.#timer = setInterval(() => void this.write(), EVERY_MS)
     this.#timer.unref()
@@ -63,7 +63,7 @@ export class DayNotes {
 
   async #writeAll(): Promise<void> {
     const { limits, writer, nowMs, dateMs } = this.#parts
-    for (const debt of limits.takeDayNotes(nowMs(), dateMs())) this.#waiting.set(debt.name, debt)
+    for (const debt of limits.takeDayUsage(nowMs(), dateMs())) this.#waiting.set(debt.name, debt)
     const rows = [...this.#waiting.values()]
     for (let from = 0; from < rows.length; from += BATCH_ROWS) {
       const batch = rows.slice(from, from + BATCH_ROWS)

@@ -6,10 +6,10 @@ import fc from 'fast-check'
 import type { Refusal } from '../base/errors.ts'
 import type { GateParts } from './gate.ts'
 import { Gate, GateLease } from './gate.ts'
+import type { OverloadLevel, OverloadState } from './overload-meter.ts'
+import { OverloadMeter } from './overload-meter.ts'
 import { Pace } from './pace.ts'
-import { Percentile } from './percentile.ts'
-import type { Level, Pressed } from './pressure.ts'
-import { Pressure } from './pressure.ts'
+import { WindowPercentile } from './percentile.ts'
 
 const calm = { memory: 0.1, ledgerMs: 0 }
 
@@ -17,25 +17,25 @@ function openGate(parts: Partial<GateParts> = {}): Gate {
   return new Gate({
     callsMax: 100,
     nowMs: () => performance.now(),
-    lateMs: () => 0,
-    memory: () => 0.1,
-    ledgerMs: () => 0,
+    timerDelayMs: () => 0,
+    memoryShare: () => 0.1,
+    ledgerWaitMs: () => 0,
     onLevel() {},
-    relieve() {},
+    freeMemory() {},
     ...parts,
   })
 }
 
 /** How many of the calls of an account are admitted. */
 function crowd(gate: Gate, accountId: number, { calls = 200, tier = 'pro' } = {}): readonly GateLease[] {
-  return Array.from({ length: calls }, () => gate.enter({ accountId, tier })).filter(one => one instanceof GateLease)
+  return Array.from({ length: calls }, () => gate.admit({ accountId, tier })).filter(one => one instanceof GateLease)
 }
 
 describe('shares', () => {
   test('a single account may take all but the last eighth', () => {
     const gate = openGate()
     expect(crowd(gate, 1).length).toBe(88)
-    expect(gate.turnedAway).toMatchObject({ share: 112 })
+    expect(gate.refusalCounts).toMatchObject({ share: 112 })
     gate.close()
   })
 
@@ -73,16 +73,16 @@ describe('shares', () => {
   test('no account exceeds the bound, and the free tier does not get the last eighth', () => {
     const gate = openGate()
     for (let accountId = 1; accountId <= 200; accountId++) crowd(gate, accountId, { calls: 1, tier: 'free' })
-    expect([gate.underWay, gate.turnedAway.free_tier]).toEqual([88, 112])
+    expect([gate.activeCalls, gate.refusalCounts.free_tier]).toEqual([88, 112])
     for (let accountId = 201; accountId <= 400; accountId++) crowd(gate, accountId, { calls: 1 })
-    expect([gate.underWay, gate.turnedAway.full]).toEqual([100, 188])
+    expect([gate.activeCalls, gate.refusalCounts.full]).toEqual([100, 188])
     gate.close()
   })
 
   test('refusals have different retry times', () => {
     const gate = openGate({ callsMax: 1 })
     crowd(gate, 1, { calls: 1 })
-    const refusals = Array.from({ length: 16 }, () => gate.enter({ accountId: 2, tier: 'pro' }) as Refusal)
+    const refusals = Array.from({ length: 16 }, () => gate.admit({ accountId: 2, tier: 'pro' }) as Refusal)
     expect(refusals.every(({ code }) => code === 'overloaded')).toBe(true)
     const waits = refusals.map(({ extras }) => extras.retryAfterMs!)
     expect(Math.min(...waits)).toBeGreaterThanOrEqual(1_000)
@@ -99,16 +99,16 @@ describe('leases', () => {
         const gate = openGate({ callsMax: 40 })
         const had: { accountId: number; lease: GateLease; isOver: boolean }[] = []
         for (const [accountId, comes, at] of steps) {
-          const entered = comes ? gate.enter({ accountId, tier: 'pro' }) : undefined
+          const entered = comes ? gate.admit({ accountId, tier: 'pro' }) : undefined
           if (entered instanceof GateLease) had.push({ accountId, lease: entered, isOver: false })
           const ending = comes ? undefined : had[at % Math.max(1, had.length)]
           ending?.lease.release()
           if (ending !== undefined) ending.isOver = true
-          expect(gate.underWay).toBe(had.filter(({ isOver }) => !isOver).length)
-          expect(gate.underWay).toBeLessThanOrEqual(40)
+          expect(gate.activeCalls).toBe(had.filter(({ isOver }) => !isOver).length)
+          expect(gate.activeCalls).toBeLessThanOrEqual(40)
         }
         for (const { lease } of had) lease.release()
-        expect(gate.underWay).toBe(0)
+        expect(gate.activeCalls).toBe(0)
         // Earlier calls have no effect.
         expect(crowd(gate, 9).length).toBe(35)
         gate.close()
@@ -119,7 +119,7 @@ describe('leases', () => {
 })
 
 describe('levels', () => {
-  const cases: readonly (readonly [Partial<Pressed>, Level])[] = [
+  const cases: readonly (readonly [Partial<OverloadState>, OverloadLevel])[] = [
     [{}, 0],
     [{ memory: 0.79 }, 0],
     [{ memory: 0.8 }, 1],
@@ -138,24 +138,24 @@ describe('levels', () => {
   ]
 
   test.each(cases)('%j is %d', (readings, level) => {
-    const pressure = new Pressure()
-    for (let at = 0; at < 50; at++) pressure.noteLate(readings.lateMs ?? 0, at * 20)
-    expect(pressure.look({ ...calm, ...readings }, 1_000).level).toBe(level)
+    const pressure = new OverloadMeter()
+    for (let at = 0; at < 50; at++) pressure.addDelay(readings.lateMs ?? 0, at * 20)
+    expect(pressure.measure({ ...calm, ...readings }, 1_000).level).toBe(level)
   })
 
   test('one late tick is no overload', () => {
-    const pressure = new Pressure()
-    for (let at = 0; at < 200; at++) pressure.noteLate(0, at * 20)
-    pressure.noteLate(3_000, 7_000)
-    expect(pressure.look(calm, 7_000).level).toBe(0)
-    const fresh = new Pressure()
-    fresh.noteLate(45_000, 45_000) // a process that was stopped for a while
-    expect(fresh.look(calm, 45_000).level).toBe(0)
+    const pressure = new OverloadMeter()
+    for (let at = 0; at < 200; at++) pressure.addDelay(0, at * 20)
+    pressure.addDelay(3_000, 7_000)
+    expect(pressure.measure(calm, 7_000).level).toBe(0)
+    const fresh = new OverloadMeter()
+    fresh.addDelay(45_000, 45_000) // a process that was stopped for a while
+    expect(fresh.measure(calm, 45_000).level).toBe(0)
   })
 
   test('rises immediately, and falls step by step after a while well below', () => {
-    const pressure = new Pressure()
-    const at = (memory: number, nowMs: number): Level => pressure.look({ ...calm, memory }, nowMs).level
+    const pressure = new OverloadMeter()
+    const at = (memory: number, nowMs: number): OverloadLevel => pressure.measure({ ...calm, memory }, nowMs).level
     expect([at(0.95, 0), at(0.93, 10_000), at(0.86, 20_000)]).toEqual([3, 3, 3])
     expect([at(0.84, 30_000), at(0.84, 30_999), at(0.84, 31_000)]).toEqual([3, 3, 2])
     expect([at(0.84, 60_000), at(0.75, 60_250)]).toEqual([2, 2])
@@ -163,11 +163,11 @@ describe('levels', () => {
   })
 
   test('does not flap at a threshold', () => {
-    const pressure = new Pressure()
+    const pressure = new OverloadMeter()
     let changes = 0
     let last = 0
     for (let at = 0; at < 4_000; at++) {
-      const { level } = pressure.look({ ...calm, memory: 0.88 + (at % 2 === 0 ? 0.01 : -0.01) }, at * 250)
+      const { level } = pressure.measure({ ...calm, memory: 0.88 + (at % 2 === 0 ? 0.01 : -0.01) }, at * 250)
       if (level !== last) changes++
       last = level
     }
@@ -175,34 +175,34 @@ describe('levels', () => {
   })
 
   test('each level refuses the right calls', async () => {
-    const seen: Pressed[] = []
+    const seen: OverloadState[] = []
     let [memory, ledgerMs] = [0.1, 0]
     let relieved = 0
     const gate = openGate({
-      memory: () => memory,
-      ledgerMs: () => ledgerMs,
+      memoryShare: () => memory,
+      ledgerWaitMs: () => ledgerMs,
       onLevel: pressed => void seen.push(pressed),
-      relieve: () => void relieved++,
+      freeMemory: () => void relieved++,
     })
     const leases = crowd(gate, 1, { calls: 20 })
-    const pressed = async (share: number, level: Level): Promise<void> => {
+    const pressed = async (share: number, level: OverloadLevel): Promise<void> => {
       memory = share
       while (gate.level !== level) await Bun.sleep(5)
     }
     const welcome = (accountId: number, tier = 'pro'): boolean => {
-      const entered = gate.enter({ accountId, tier })
+      const entered = gate.admit({ accountId, tier })
       if (entered instanceof GateLease) entered.release()
       return entered instanceof GateLease
     }
     await pressed(0.8, 1)
-    expect([welcome(1), welcome(2), welcome(3, 'free'), gate.isShut, relieved]).toEqual([true, true, true, false, 1])
+    expect([welcome(1), welcome(2), welcome(3, 'free'), gate.isClosed, relieved]).toEqual([true, true, true, false, 1])
     await pressed(0.9, 2)
     // The calls that were active when the level rose are all that is shared.
-    expect([welcome(1), welcome(2), welcome(3, 'free'), gate.isShut]).toEqual([false, true, false, false])
+    expect([welcome(1), welcome(2), welcome(3, 'free'), gate.isClosed]).toEqual([false, true, false, false])
     leases[0]!.release()
     expect(welcome(1)).toBe(true)
     await pressed(0.95, 3)
-    expect([welcome(1), welcome(2), welcome(3, 'free'), gate.isShut]).toEqual([false, false, false, true])
+    expect([welcome(1), welcome(2), welcome(3, 'free'), gate.isClosed]).toEqual([false, false, false, true])
     expect(seen.map(({ level }) => level)).toEqual([1, 2, 3])
     await pressed(0.1, 0)
     ledgerMs = 1_001
@@ -220,7 +220,7 @@ describe('the pace', () => {
     const accounts = Object.entries(asks).map(([name, perMs]) => ({
       name,
       perMs,
-      paced: { moment: -1, had: 0 },
+      paced: { tick: -1, started: 0 },
       owed: 0,
       asked: 0,
       begun: 0,
@@ -233,14 +233,14 @@ describe('the pace', () => {
       queue -= ended
       const lateMs = queue / servesPerMs
       momentMs = 20 + Math.min(lateMs, 200)
-      pace.look(lateMs, nowMs)
+      pace.beginTick(lateMs, nowMs)
       if (nowMs > 20_000) worstMs = Math.max(worstMs, lateMs)
       for (const account of accounts) {
         account.owed += account.perMs * momentMs
         for (; account.owed >= 1; account.owed--) {
           if (nowMs > 20_000) account.asked++
-          if (!pace.mayBegin(account.paced, accounts.length)) continue
-          pace.begin(account.paced)
+          if (!pace.mayStart(account.paced, accounts.length)) continue
+          pace.start(account.paced)
           queue++
           if (nowMs > 20_000) account.begun++
         }
@@ -275,20 +275,20 @@ describe('the pace', () => {
 
   test('ends when nobody was refused for a while', () => {
     const pace = new Pace()
-    for (let at = 1; at <= 100; at++) pace.look(200, at * 220)
+    for (let at = 1; at <= 100; at++) pace.beginTick(200, at * 220)
     expect(pace.perSecond).toBeDefined()
-    for (let at = 1; at <= 200; at++) pace.look(0, 22_000 + at * 20)
+    for (let at = 1; at <= 200; at++) pace.beginTick(0, 22_000 + at * 20)
     expect(pace.perSecond).toBeUndefined()
   })
 })
 
 test('a percentile needs enough recent samples', () => {
-  const percentile = new Percentile({ share: 0.9, windowMs: 1_000, samplesMin: 3 })
-  percentile.note(1_000, 0)
+  const percentile = new WindowPercentile({ share: 0.9, windowMs: 1_000, samplesMin: 3 })
+  percentile.add(1_000, 0)
   expect(percentile.read(0)).toBe(0)
-  for (let at = 1; at <= 10; at++) percentile.note(at, 1_000 + at)
+  for (let at = 1; at <= 10; at++) percentile.add(at, 1_000 + at)
   expect(percentile.read(1_010)).toBe(10)
-  for (let at = 0; at < 2_000; at++) percentile.note(at % 100, 2_000 + at / 10)
+  for (let at = 0; at < 2_000; at++) percentile.add(at % 100, 2_000 + at / 10)
   expect(percentile.read(2_200)).toBeCloseTo(90, -1)
   expect(percentile.read(9_999)).toBe(0)
 })

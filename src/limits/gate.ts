@@ -7,27 +7,27 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Refusal } from '../base/errors.ts'
-import type { Paced } from './pace.ts'
+import type { OverloadLevel, OverloadState } from './overload-meter.ts'
+import { MEMORY_SHORT_SHARE, OverloadMeter } from './overload-meter.ts'
+import type { PacedAccount } from './pace.ts'
 import { Pace } from './pace.ts'
-import type { Level, Pressed } from './pressure.ts'
-import { Pressure, SHORT_OF_MEMORY } from './pressure.ts'
 
 export interface GateParts {
   /** Active calls of all accounts. */
   readonly callsMax: number
   nowMs(): number
   /** How late a timer is that was due at `dueMs`. */
-  lateMs(dueMs: number): number
+  timerDelayMs(dueMs: number): number
   /** The share of the available memory that this process uses, from 0 to 1. */
-  memory(): number
+  memoryShare(): number
   /** How long the oldest operation has waited for the ledger. */
-  ledgerMs(): number
-  onLevel(state: Pressed): void
+  ledgerWaitMs(): number
+  onLevel(state: OverloadState): void
   /** Frees memory that can be spared. Called again and again while memory is short. */
-  relieve(): void
+  freeMemory(): void
 }
 
-export interface Visitor {
+export interface GateVisitor {
   readonly accountId: number
   readonly tier: string
 }
@@ -52,15 +52,15 @@ const FREE_TIER = 'free'
 /** Refused callers get different waits, so that they do not all return at the same time. */
 const RETRY_AFTERS_MS = [1_000, 1_250, 1_500, 1_750, 2_000, 2_250, 2_500, 2_750]
 
-export type TurnedAway = 'shut' | 'full' | 'free_tier' | 'share' | 'pace'
+export type GateRefusalReason = 'shut' | 'full' | 'free_tier' | 'share' | 'pace'
 
 export class Gate {
   readonly #parts: GateParts
-  readonly #pressure = new Pressure()
+  readonly #pressure = new OverloadMeter()
   readonly #pace = new Pace()
   readonly #shares = new Map<number, Share>()
   readonly #refusals = buildRefusals()
-  readonly #turnedAway: Record<TurnedAway, number> = { shut: 0, full: 0, free_tier: 0, share: 0, pace: 0 }
+  readonly #turnedAway: Record<GateRefusalReason, number> = { shut: 0, full: 0, free_tier: 0, share: 0, pace: 0 }
   /** The most active calls while the level is 2 or higher: as many as there were when that began. */
   #overloadCallsMax = Number.POSITIVE_INFINITY
   #activeCalls = 0
@@ -75,7 +75,7 @@ export class Gate {
   #measuredMs = 0
   #lateMs = 0
   /** The level that was reported last. */
-  #reportedLevel: Level = 0
+  #reportedLevel: OverloadLevel = 0
   #freedMemoryMs = Number.NEGATIVE_INFINITY
   #sweptMs = 0
   #sweeper: Iterator<Share> | undefined
@@ -84,65 +84,67 @@ export class Gate {
     this.#parts = parts
   }
 
-  get level(): Level {
-    return this.isShut ? 3 : this.#pressure.level
+  get level(): OverloadLevel {
+    return this.isClosed ? 3 : this.#pressure.level
   }
 
   /** No call is admitted, of any account. */
-  get isShut(): boolean {
-    return this.#pressure.level === 3 || this.#parts.ledgerMs() > bounds.ledgerQueueMsMax
+  get isClosed(): boolean {
+    return this.#pressure.level === 3 || this.#parts.ledgerWaitMs() > bounds.ledgerQueueMsMax
   }
 
-  get underWay(): number {
+  get activeCalls(): number {
     return this.#activeCalls
   }
 
   /** How many calls were refused so far, by reason. */
-  get turnedAway(): Readonly<Record<TurnedAway, number>> {
+  get refusalCounts(): Readonly<Record<GateRefusalReason, number>> {
     return this.#turnedAway
   }
 
   /** Calls a second that are admitted at the moment; undefined if there is no such limit. */
-  get perSecond(): number | undefined {
+  get admittedPerSecond(): number | undefined {
     return this.#pace.perSecond
   }
 
   /** The 99th percentile of the event loop's delay. It is not measured while there are no calls. */
-  get lateMs(): number {
+  get loopDelayMs(): number {
     return this.#timer === undefined ? 0 : this.#lateMs
   }
 
   /** Some calls are refused at the moment. */
-  get isPicky(): boolean {
-    return this.level > 1 || this.perSecond !== undefined || this.#activeCalls >= this.#parts.callsMax * LAST_PART
+  get isSelective(): boolean {
+    return (
+      this.level > 1 || this.admittedPerSecond !== undefined || this.#activeCalls >= this.#parts.callsMax * LAST_PART
+    )
   }
 
   /** Admits a call, or returns the reason against it. */
-  enter({ accountId, tier }: Visitor): GateLease | Refusal {
+  admit({ accountId, tier }: GateVisitor): GateLease | Refusal {
     if (this.#timer === undefined) this.#startTimer()
     const share = this.#shareOf(accountId)
     const reason = this.#reasonAgainst(share, tier)
     if (reason !== undefined) return this.refuse(reason)
-    this.#pace.begin(share)
+    this.#pace.start(share)
     if (share.activeCalls++ === 0) this.#activeAccounts++
     this.#activeCalls++
     return new GateLease(this, share)
   }
 
   /** Why a call of this account would be refused at the moment; undefined if it would be admitted. */
-  turnsAway({ accountId, tier }: Visitor): Refusal | undefined {
+  refusalFor({ accountId, tier }: GateVisitor): Refusal | undefined {
     const reason = this.#reasonAgainst(this.#shareOf(accountId), tier)
     return reason && this.refuse(reason)
   }
 
-  refuse(reason: TurnedAway): Refusal {
+  refuse(reason: GateRefusalReason): Refusal {
     this.#turnedAway[reason]++
     const refusals = this.#refusals[reason]
     return refusals[this.#turnedAway[reason] % refusals.length]!
   }
 
   /** Called by a lease, once. */
-  leave(share: Share): void {
+  release(share: Share): void {
     this.#pace.end()
     this.#activeCalls--
     if (--share.activeCalls === 0) this.#activeAccounts--
@@ -153,7 +155,7 @@ export class Gate {
     this.#timer = undefined
   }
 
-  #reasonAgainst(share: Share, tier: string): TurnedAway | undefined {
+  #reasonAgainst(share: Share, tier: string): GateRefusalReason | undefined {
     const { level } = this
     const { callsMax } = this.#parts
     if (level === 3) return 'shut'
@@ -169,13 +171,13 @@ export class Gate {
     // With so few active calls a late event loop is not caused by a queue of calls.
     if (this.#activeCalls < UNPACED_CALLS) return undefined
     const accounts = Math.max(this.#accountsThisSecond, this.#accountsLastSecond)
-    return this.#pace.mayBegin(share, accounts) ? undefined : 'pace'
+    return this.#pace.mayStart(share, accounts) ? undefined : 'pace'
   }
 
   #shareOf(accountId: number): Share {
     let share = this.#shares.get(accountId)
     if (share === undefined) {
-      share = { accountId, activeCalls: 0, second: -1, moment: 0, had: 0 }
+      share = { accountId, activeCalls: 0, second: -1, tick: 0, started: 0 }
       this.#shares.set(accountId, share)
     }
     if (share.second !== this.#second) {
@@ -198,27 +200,27 @@ export class Gate {
 
   #tick(): void {
     const nowMs = this.#parts.nowMs()
-    const lateMs = Math.max(0, this.#parts.lateMs(this.#dueMs))
-    this.#pressure.noteLate(lateMs, nowMs)
+    const lateMs = Math.max(0, this.#parts.timerDelayMs(this.#dueMs))
+    this.#pressure.addDelay(lateMs, nowMs)
     // A wait for the ledger delays calls as well, but there always is one, and it is longer on a slow disk.
-    this.#pace.look(Math.max(lateMs, this.#parts.ledgerMs() / LEDGER_PATIENCE), nowMs)
+    this.#pace.beginTick(Math.max(lateMs, this.#parts.ledgerWaitMs() / LEDGER_PATIENCE), nowMs)
     if (nowMs - this.#measuredMs >= MEASURE_MS) this.#measure(nowMs)
     if (nowMs - this.#sweptMs >= SWEEP_MS) this.#sweep(nowMs)
     const isIdle =
-      this.#activeCalls === 0 && this.level === 0 && this.perSecond === undefined && this.#shares.size === 0
+      this.#activeCalls === 0 && this.level === 0 && this.admittedPerSecond === undefined && this.#shares.size === 0
     if (isIdle) this.#timer = undefined
     else this.#scheduleTick(nowMs)
   }
 
   #measure(nowMs: number): void {
     this.#measuredMs = nowMs
-    const { memory, ledgerMs } = this.#parts
-    const readings = this.#pressure.look({ memory: memory(), ledgerMs: ledgerMs() }, nowMs)
+    const { memoryShare, ledgerWaitMs } = this.#parts
+    const readings = this.#pressure.measure({ memory: memoryShare(), ledgerMs: ledgerWaitMs() }, nowMs)
     const state = { ...readings, level: this.level }
     this.#lateMs = state.lateMs
-    if (state.memory >= SHORT_OF_MEMORY && nowMs - this.#freedMemoryMs >= FREE_MEMORY_MS) {
+    if (state.memory >= MEMORY_SHORT_SHARE && nowMs - this.#freedMemoryMs >= FREE_MEMORY_MS) {
       this.#freedMemoryMs = nowMs
-      this.#parts.relieve()
+      this.#parts.freeMemory()
     }
     const levelBefore = this.#reportedLevel
     if (state.level === levelBefore) return
@@ -244,7 +246,7 @@ export class Gate {
 }
 
 /** The state of one account. */
-interface Share extends Paced {
+interface Share extends PacedAccount {
   readonly accountId: number
   activeCalls: number
   /** The second of its last call. */
@@ -265,13 +267,13 @@ export class GateLease {
     const share = this.#share
     if (share === undefined) return
     this.#share = undefined
-    this.#gate.leave(share)
+    this.#gate.release(share)
   }
 }
 
 /** All refusals are built once, because refusing must be cheap. */
-function buildRefusals(): Readonly<Record<TurnedAway, readonly Refusal[]>> {
-  const build = (reason: TurnedAway, hint?: string): readonly Refusal[] =>
+function buildRefusals(): Readonly<Record<GateRefusalReason, readonly Refusal[]>> {
+  const build = (reason: GateRefusalReason, hint?: string): readonly Refusal[] =>
     RETRY_AFTERS_MS.map(retryAfterMs => new Refusal('overloaded', reason, { retryAfterMs, ...(hint && { hint }) }))
   return {
     shut: build('shut'),

@@ -2,12 +2,12 @@
 // from which limit owner, and is released once: by its call or, if that should fail, by a timeout.
 
 import { bounds } from '../base/bounds.ts'
-import type { InLine } from '../base/collections/gcra.ts'
-import { givenBack, givenWith } from '../base/collections/gcra.ts'
-import type { Place } from '../base/collections/linked-list.ts'
-import { Ring } from '../base/collections/linked-list.ts'
-import type { Owner, Plan } from './owner.ts'
-import type { Rule } from './rule.ts'
+import type { MeterPosition } from '../base/collections/gcra.ts'
+import { refundedWith, refundOf } from '../base/collections/gcra.ts'
+import type { ListNode } from '../base/collections/linked-list.ts'
+import { LinkedList } from '../base/collections/linked-list.ts'
+import type { LimitOwner, LimitPlan } from './limit-owner.ts'
+import type { LimitRule } from './limit-rule.ts'
 
 /** What an admitted call has taken. Of each method, only the first call has an effect. */
 export interface LimitLease {
@@ -18,20 +18,20 @@ export interface LimitLease {
 }
 
 /** For a call without limits of tokens or concurrency. */
-export const noLease: LimitLease = { correct: () => {}, release: () => {} }
+export const noLimitLease: LimitLease = { correct: () => {}, release: () => {} }
 
-export interface LeasesParts {
+export interface LimitLeasesParts {
   /** Returns the latest time so far, so that time never goes back. */
   advance(nowMs: number): number
   /** The use of a rule has changed. */
-  onOwed(owner: Owner, rule: Rule): void
+  onUse(owner: LimitOwner, rule: LimitRule): void
 }
 
-export class Leases {
-  readonly #open = new Ring<CallLease>()
-  readonly #parts: LeasesParts
+export class LimitLeases {
+  readonly #open = new LinkedList<CallLease>()
+  readonly #parts: LimitLeasesParts
 
-  constructor(parts: LeasesParts) {
+  constructor(parts: LimitLeasesParts) {
     this.#parts = parts
   }
 
@@ -40,17 +40,17 @@ export class Leases {
   }
 
   /** Takes tokens and concurrency slots. All owners of the plan must have been refilled before. */
-  open({ owners, shape }: Plan, tokens: number, nowMs: number): LimitLease {
+  open({ owners, shape }: LimitPlan, tokens: number, nowMs: number): LimitLease {
     const taken: LeaseTake[] = []
     for (let index = 0; index < owners.length; index++) {
       const owner = owners[index]!
-      for (const at of shape.fits[index]!) {
+      for (const at of shape.ruleIndexes[index]!) {
         const rule = owner.rules[at]!
-        if (!rule.countsTokens && !rule.countsPlaces) continue
+        if (!rule.countsTokens && !rule.countsConcurrency) continue
         const count = rule.countOf(tokens)
         owner.take(at, count)
-        owner.users++
-        taken.push({ owner, rule, at, count, owed: owner.numbers[2 * at]!, given: owner.numbers[2 * at + 1]! })
+        owner.refCount++
+        taken.push({ owner, rule, at, count, used: owner.counters[2 * at]!, refunded: owner.counters[2 * at + 1]! })
       }
     }
     const lease = new CallLease(taken, nowMs, this)
@@ -67,7 +67,7 @@ export class Leases {
     }
   }
 
-  close(node: Place<CallLease>): void {
+  close(node: ListNode<CallLease>): void {
     this.#open.remove(node)
   }
 
@@ -77,23 +77,23 @@ export class Leases {
     const at = ruleIndexOf(taken)
     if (at < 0) return
     const clockMs = this.#parts.advance(nowMs)
-    owner.pay(clockMs)
+    owner.refill(clockMs)
     const currentRule = owner.rules[at]!
     if (tokens >= taken.count) owner.take(at, tokens - taken.count)
     else if (currentRule.amount === rule.amount) {
       const ticks = Math.floor(clockMs / rule.tickMs) - Math.floor(sinceMs / rule.tickMs)
-      const refunded = owner.numbers[2 * at + 1]!
-      const refund = givenBack(currentRule, taken, { count: tokens, ticks, given: refunded })
-      owner.numbers[2 * at]! -= refund
-      owner.numbers[2 * at + 1] = givenWith(refunded, refund)
+      const refunded = owner.counters[2 * at + 1]!
+      const refund = refundOf(currentRule, taken, { count: tokens, ticks, given: refunded })
+      owner.counters[2 * at]! -= refund
+      owner.counters[2 * at + 1] = refundedWith(refunded, refund)
     }
-    this.#parts.onOwed(owner, currentRule)
+    this.#parts.onUse(owner, currentRule)
   }
 }
 
-interface LeaseTake extends InLine {
-  readonly owner: Owner
-  readonly rule: Rule
+interface LeaseTake extends MeterPosition {
+  readonly owner: LimitOwner
+  readonly rule: LimitRule
   /** The index of the rule at that time. */
   readonly at: number
 }
@@ -103,12 +103,12 @@ const ruleIndexOf = ({ owner, rule, at }: LeaseTake): number => (owner.rules[at]
 
 class CallLease implements LimitLease {
   readonly sinceMs: number
-  readonly #leases: Leases
+  readonly #leases: LimitLeases
   readonly #taken: readonly LeaseTake[]
   #isCorrected = false
-  node: Place<CallLease> | undefined
+  node: ListNode<CallLease> | undefined
 
-  constructor(taken: readonly LeaseTake[], sinceMs: number, leases: Leases) {
+  constructor(taken: readonly LeaseTake[], sinceMs: number, leases: LimitLeases) {
     this.#taken = taken
     this.sinceMs = sinceMs
     this.#leases = leases
@@ -133,9 +133,9 @@ class CallLease implements LimitLease {
     this.#leases.close(this.node)
     this.node = undefined
     for (const taken of this.#taken) {
-      taken.owner.users--
-      const at = taken.rule.countsPlaces ? ruleIndexOf(taken) : -1
-      if (at >= 0) taken.owner.numbers[2 * at]!--
+      taken.owner.refCount--
+      const at = taken.rule.countsConcurrency ? ruleIndexOf(taken) : -1
+      if (at >= 0) taken.owner.counters[2 * at]!--
     }
   }
 }

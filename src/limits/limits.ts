@@ -3,16 +3,16 @@
 //
 // Nothing in this file is asynchronous, so that no other call can come between the check and the count.
 
-import { leftOf, resetMsOf, waitMsFor } from '../base/collections/gcra.ts'
+import { remainingOf, resetMsOf, waitMsFor } from '../base/collections/gcra.ts'
 import type { LimitDebt } from '../store/ledger/limit-debts.ts'
 import type { LimitRow } from '../store/rules/rules.ts'
 import type { LimitLease } from './leases.ts'
-import { Leases, noLease } from './leases.ts'
-import type { Owner, Plan } from './owner.ts'
-import { Owners } from './owners.ts'
-import type { Rule } from './rule.ts'
-import { LimitBook } from './rule.ts'
-import type { Subject, Who } from './subject.ts'
+import { LimitLeases, noLimitLease } from './leases.ts'
+import type { LimitOwner, LimitPlan } from './limit-owner.ts'
+import { LimitOwners } from './limit-owners.ts'
+import type { LimitRule } from './limit-rule.ts'
+import { LimitRuleSet } from './limit-rule.ts'
+import type { LimitedCall, LimitedCaller } from './limited-call.ts'
 
 /** One limit, and what is left of it. */
 export interface Quota {
@@ -26,11 +26,11 @@ export interface Quota {
   readonly whose: string
 }
 
-export type Admission =
+export type LimitAdmission =
   | { readonly admitted: true; readonly quotas: readonly Quota[]; readonly lease: LimitLease }
-  | Refused
+  | LimitRefusal
 
-export interface Refused {
+export interface LimitRefusal {
   readonly admitted: false
   /** For each resource, the limit with the least left. */
   readonly quotas: readonly Quota[]
@@ -45,27 +45,27 @@ const CONCURRENCY_WAIT_MS = 1_000
 const MODELS_WAIT_MS = 10_000
 
 export class Limits {
-  readonly #owners: Owners
-  readonly #leases: Leases
+  readonly #owners: LimitOwners
+  readonly #leases: LimitLeases
   /** Owners whose use of day limits has changed since it was last saved. */
-  #unsaved: Owner[] = []
+  #unsaved: LimitOwner[] = []
   #clockMs = 0
 
   /** `restored`: the saved use of day limits, as the time at which each is refilled, by name. */
   constructor(restored: ReadonlyMap<string, number> = new Map()) {
-    this.#owners = new Owners(restored)
-    this.#leases = new Leases({
+    this.#owners = new LimitOwners(restored)
+    this.#leases = new LimitLeases({
       advance: nowMs => this.#advance(nowMs),
-      onOwed: (owner, rule) => rule.isOfDay && this.#markUnsaved(owner),
+      onUse: (owner, rule) => rule.isOfDay && this.#markUnsaved(owner),
     })
   }
 
   /** Replaces all rules. The use of a rule that stays is kept. */
   setRules(rows: readonly LimitRow[]): void {
-    this.#owners.book = new LimitBook(rows)
+    this.#owners.ruleSet = new LimitRuleSet(rows)
   }
 
-  admit(subject: Subject, nowMs: number): Admission {
+  admit(subject: LimitedCall, nowMs: number): LimitAdmission {
     const clockMs = this.#advance(nowMs)
     this.#owners.sweep(clockMs)
     this.#leases.reap(clockMs)
@@ -75,47 +75,49 @@ export class Limits {
   }
 
   /** The limit of requests that refuses any call of the key at this moment. Counts nothing. */
-  exhausted(who: Who, nowMs: number): Refused | undefined {
+  refusalOfKey(who: LimitedCaller, nowMs: number): LimitRefusal | undefined {
     const clockMs = this.#advance(nowMs)
     const plan = this.#owners.plainPlan(who, clockMs)
-    const countsRequests = (owner: Owner, at: number): boolean => owner.rules[at]!.row.resource === 'requests'
-    const fits = plan.shape.fits.map((rules, index) => rules.filter(at => countsRequests(plan.owners[index]!, at)))
-    return this.#refusal({ ...plan, shape: { fits, isLeased: false } }, 0, clockMs)
+    const countsRequests = (owner: LimitOwner, at: number): boolean => owner.rules[at]!.row.resource === 'requests'
+    const fits = plan.shape.ruleIndexes.map((rules, index) =>
+      rules.filter(at => countsRequests(plan.owners[index]!, at)),
+    )
+    return this.#refusal({ ...plan, shape: { ruleIndexes: fits, needsLease: false } }, 0, clockMs)
   }
 
   /** Each limit of a key that does not depend on the model, and what is left of it. Counts nothing. */
-  ofKey(who: Who, nowMs: number): readonly Quota[] {
+  quotasOfKey(who: LimitedCaller, nowMs: number): readonly Quota[] {
     const clockMs = this.#advance(nowMs)
     return quotasOf(this.#owners.plainPlan(who, clockMs), clockMs)
   }
 
   /** The limit that would refuse this call. Counts nothing. */
-  refusalOf(subject: Subject, nowMs: number): Refused | undefined {
+  refusalOfCall(subject: LimitedCall, nowMs: number): LimitRefusal | undefined {
     const clockMs = this.#advance(nowMs)
     const plan = this.#owners.planFor(subject, clockMs)
     return 'tooMany' in plan ? tooManyModels(plan.tooMany) : this.#refusal(plan, subject.tokens, clockMs)
   }
 
   /** Each limit that applies to a call, and what is left of it. Counts nothing. */
-  look(subject: Subject, nowMs: number): readonly Quota[] {
+  quotasOfCall(subject: LimitedCall, nowMs: number): readonly Quota[] {
     const clockMs = this.#advance(nowMs)
     const plan = this.#owners.planFor(subject, clockMs)
     return 'tooMany' in plan ? [] : quotasOf(plan, clockMs)
   }
 
   /** The use of day limits that has changed since the last call of this method, with the date of its refill. */
-  takeDayNotes(nowMs: number, dateMs: number): readonly LimitDebt[] {
+  takeDayUsage(nowMs: number, dateMs: number): readonly LimitDebt[] {
     const clockMs = this.#advance(nowMs)
     const notedMs = Math.ceil(dateMs)
     const owners = this.#unsaved
     this.#unsaved = []
     const rows: LimitDebt[] = []
     for (const owner of owners) {
-      owner.isNoted = true
-      owner.pay(clockMs)
+      owner.isSaved = true
+      owner.refill(clockMs)
       for (const [at, rule] of owner.rules.entries()) {
         if (!rule.isOfDay) continue
-        rows.push({ name: owner.noteName(rule), paidMs: notedMs + resetMsOf(rule, owner.numbers[2 * at]!), notedMs })
+        rows.push({ name: owner.savedName(rule), paidMs: notedMs + resetMsOf(rule, owner.counters[2 * at]!), notedMs })
       }
     }
     return rows
@@ -132,74 +134,76 @@ export class Limits {
     return this.#clockMs
   }
 
-  #refusal({ owners, shape }: Plan, tokens: number, clockMs: number): Refused | undefined {
+  #refusal({ owners, shape }: LimitPlan, tokens: number, clockMs: number): LimitRefusal | undefined {
     let retryAfterMs = 0
     let by: Quota | undefined
     for (let index = 0; index < owners.length; index++) {
       const owner = owners[index]!
-      owner.pay(clockMs)
-      for (const at of shape.fits[index]!) {
+      owner.refill(clockMs)
+      for (const at of shape.ruleIndexes[index]!) {
         const waitMs = waitMsAt(owner, at, tokens)
         if (waitMs <= retryAfterMs) continue
         by = quotaAt(owner, at)
         retryAfterMs = waitMs
       }
     }
-    return by && { admitted: false, quotas: tightest(owners, shape.fits), by: { ...by, remaining: 0 }, retryAfterMs }
+    return (
+      by && { admitted: false, quotas: tightest(owners, shape.ruleIndexes), by: { ...by, remaining: 0 }, retryAfterMs }
+    )
   }
 
   /** Counts a call that no limit refuses. From here on it must succeed. */
-  #take(plan: Plan, tokens: number, clockMs: number): Admission {
+  #take(plan: LimitPlan, tokens: number, clockMs: number): LimitAdmission {
     const { owners, shape } = plan
     for (let index = 0; index < owners.length; index++) {
       const owner = owners[index]!
-      for (const at of shape.fits[index]!) {
+      for (const at of shape.ruleIndexes[index]!) {
         const rule = owner.rules[at]!
-        if (rule.isOfDay && owner.isNoted) this.#markUnsaved(owner)
-        if (!rule.countsTokens && !rule.countsPlaces) owner.take(at, 1)
+        if (rule.isOfDay && owner.isSaved) this.#markUnsaved(owner)
+        if (!rule.countsTokens && !rule.countsConcurrency) owner.take(at, 1)
       }
     }
-    const lease = shape.isLeased ? this.#leases.open(plan, tokens, clockMs) : noLease
-    return { admitted: true, quotas: tightest(owners, shape.fits), lease }
+    const lease = shape.needsLease ? this.#leases.open(plan, tokens, clockMs) : noLimitLease
+    return { admitted: true, quotas: tightest(owners, shape.ruleIndexes), lease }
   }
 
-  #markUnsaved(owner: Owner): void {
-    if (!owner.isNoted) return
-    owner.isNoted = false
+  #markUnsaved(owner: LimitOwner): void {
+    if (!owner.isSaved) return
+    owner.isSaved = false
     this.#unsaved.push(owner)
   }
 }
 
-function quotasOf({ owners, shape }: Plan, clockMs: number): readonly Quota[] {
+function quotasOf({ owners, shape }: LimitPlan, clockMs: number): readonly Quota[] {
   return owners.flatMap((owner, index) => {
-    owner.pay(clockMs)
-    return shape.fits[index]!.map(at => quotaAt(owner, at))
+    owner.refill(clockMs)
+    return shape.ruleIndexes[index]!.map(at => quotaAt(owner, at))
   })
 }
 
-function tooManyModels(rule: Rule): Refused {
+function tooManyModels(rule: LimitRule): LimitRefusal {
   const by = quotaOf(rule, { remaining: 0, resetMs: MODELS_WAIT_MS })
   return { admitted: false, quotas: [by], by, retryAfterMs: MODELS_WAIT_MS }
 }
 
-function waitMsAt(owner: Owner, at: number, tokens: number): number {
+function waitMsAt(owner: LimitOwner, at: number, tokens: number): number {
   const rule = owner.rules[at]!
-  const used = owner.numbers[2 * at]!
-  if (rule.countsPlaces) return used < rule.amount ? 0 : CONCURRENCY_WAIT_MS
+  const used = owner.counters[2 * at]!
+  if (rule.countsConcurrency) return used < rule.amount ? 0 : CONCURRENCY_WAIT_MS
   const count = rule.countOf(tokens)
   return count === 0 ? 0 : waitMsFor(rule, used, count)
 }
 
 /** For requests and for tokens, the limit with the least left. */
-function tightest(owners: readonly Owner[], fits: Plan['shape']['fits']): readonly Quota[] {
+function tightest(owners: readonly LimitOwner[], fits: LimitPlan['shape']['ruleIndexes']): readonly Quota[] {
   const requests = { left: Infinity, index: -1, at: -1 }
   const tokens = { left: Infinity, index: -1, at: -1 }
   for (let index = 0; index < owners.length; index++) {
     const owner = owners[index]!
     for (const at of fits[index]!) {
       const rule = owner.rules[at]!
-      if (rule.countsPlaces) continue
-      const left = leftOf(rule, owner.numbers[2 * at]!)
+      if (rule.countsConcurrency) continue
+      const left = remainingOf(rule, owner.counters[2 * at]!)
       const least = rule.countsTokens ? tokens : requests
       if (left >= least.left) continue
       least.left = left
@@ -211,17 +215,20 @@ function tightest(owners: readonly Owner[], fits: Plan['shape']['fits']): readon
   return found.map(({ index, at }) => quotaAt(owners[index]!, at))
 }
 
-function quotaAt(owner: Owner, at: number): Quota {
+function quotaAt(owner: LimitOwner, at: number): Quota {
   const rule = owner.rules[at]!
-  const used = owner.numbers[2 * at]!
-  return quotaOf(rule, { remaining: leftOf(rule, used), resetMs: rule.countsPlaces ? 0 : resetMsOf(rule, used) })
+  const used = owner.counters[2 * at]!
+  return quotaOf(rule, {
+    remaining: remainingOf(rule, used),
+    resetMs: rule.countsConcurrency ? 0 : resetMsOf(rule, used),
+  })
 }
 
-const quotaOf = ({ row, amount, whose }: Rule, left: Pick<Quota, 'remaining' | 'resetMs'>): Quota => ({
+const quotaOf = ({ row, amount, ownerText }: LimitRule, left: Pick<Quota, 'remaining' | 'resetMs'>): Quota => ({
   resource: row.resource,
   span: row.span,
   limit: amount,
   remaining: left.remaining,
   resetMs: left.resetMs,
-  whose,
+  whose: ownerText,
 })

@@ -5,14 +5,14 @@
 // Time is divided into ticks. Half of the calls of a tick go to any account, first come first served; the other half
 // goes to accounts that have not had their share in this tick.
 
-import { Percentile } from './percentile.ts'
+import { WindowPercentile } from './percentile.ts'
 
 /** What Pace stores for an account. */
-export interface Paced {
+export interface PacedAccount {
   /** The tick to which `had` belongs. */
-  moment: number
+  tick: number
   /** Calls that were started in that tick. */
-  had: number
+  started: number
 }
 
 /** Limiting starts when the median delay of half a second exceeds this, */
@@ -46,7 +46,7 @@ const FLOOR_SLOWER = 0.998
 const SAVED_MS = 100
 
 export class Pace {
-  readonly #late = new Percentile({ share: 0.5, windowMs: 500, samplesMin: 3 })
+  readonly #late = new WindowPercentile({ share: 0.5, windowMs: 500, samplesMin: 3 })
   /** The recent rate of ended calls. */
   #endedPerMs = 0
   /** The limit; undefined while there is none. */
@@ -71,8 +71,8 @@ export class Pace {
   }
 
   /** Begins a new tick with the measured delay of the event loop. */
-  look(lateMs: number, nowMs: number): void {
-    this.#late.note(lateMs, nowMs)
+  beginTick(lateMs: number, nowMs: number): void {
+    this.#late.add(lateMs, nowMs)
     this.#leastLateMs = Math.min(this.#leastLateMs, lateMs)
     const isVeryLate = Math.min(lateMs, this.#lastLateMs) > START_NOW_LATE_MS
     this.#lastLateMs = lateMs
@@ -88,17 +88,17 @@ export class Pace {
   }
 
   /** Whether a call of this account may start; `accounts` is the number of accounts that sent calls lately. */
-  mayBegin(account: Paced, accounts: number): boolean {
+  mayStart(account: PacedAccount, accounts: number): boolean {
     if (this.#perMs === undefined || this.#isAvailable(account, accounts)) return true
     this.#refused++
     return false
   }
 
   /** Counts the start of a call for which `mayStart` returned true. */
-  begin(account: Paced): void {
+  start(account: PacedAccount): void {
     this.#started++
     if (this.#perMs === undefined) return
-    account.had++
+    account.started++
     this.#available--
   }
 
@@ -107,11 +107,11 @@ export class Pace {
     this.#ended++
   }
 
-  #isAvailable(account: Paced, accounts: number): boolean {
+  #isAvailable(account: PacedAccount, accounts: number): boolean {
     if (this.#available < 1) return false
-    if (account.moment !== this.#tick) [account.moment, account.had] = [this.#tick, 0]
+    if (account.tick !== this.#tick) [account.tick, account.started] = [this.#tick, 0]
     const ownShare = Math.max(1, Math.floor(this.#availableInTick / accounts))
-    return this.#available > this.#availableInTick / 2 || account.had < ownShare
+    return this.#available > this.#availableInTick / 2 || account.started < ownShare
   }
 
   #adjust(nowMs: number, isVeryLate: boolean): void {

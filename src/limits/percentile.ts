@@ -1,6 +1,6 @@
 // One percentile of the values of a recent time window.
 
-export interface PercentileParts {
+export interface WindowPercentileParts {
   /** From 0 to 1. */
   readonly share: number
   readonly windowMs: number
@@ -11,17 +11,17 @@ export interface PercentileParts {
 /** More samples than any window has. Beyond this, the oldest are overwritten. */
 const SAMPLES_MAX = 512
 
-export class Percentile {
-  readonly #parts: PercentileParts
+export class WindowPercentile {
+  readonly #parts: WindowPercentileParts
   readonly #values = new Float64Array(SAMPLES_MAX)
   readonly #atMs = new Float64Array(SAMPLES_MAX)
   #count = 0
 
-  constructor(parts: PercentileParts) {
+  constructor(parts: WindowPercentileParts) {
     this.#parts = parts
   }
 
-  note(value: number, nowMs: number): void {
+  add(value: number, nowMs: number): void {
     const at = this.#count++ % SAMPLES_MAX
     this.#values[at] = value
     this.#atMs[at] = nowMs

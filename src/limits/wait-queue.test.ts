@@ -5,17 +5,17 @@ import fc from 'fast-check'
 import { bounds } from '../base/bounds.ts'
 import { Deadlines } from '../base/deadlines.ts'
 import { Stop } from '../base/stop.ts'
-import type { Waited } from './wait-queue.ts'
-import { WaitingLines } from './wait-queue.ts'
+import type { WaitResult } from './wait-queue.ts'
+import { WaitQueues } from './wait-queue.ts'
 
 function openLines() {
   let nowMs = 0
   const deadlines = new Deadlines(() => nowMs)
-  const lines = new WaitingLines(deadlines)
-  const seen: (readonly [string, Waited | object])[] = []
+  const lines = new WaitQueues(deadlines)
+  const seen: (readonly [string, WaitResult | object])[] = []
   const join = (name: string, accountId: number, { withinMs = 5_000, again = false, group = 'g' } = {}) => {
     const stop = new Stop<object>()
-    lines.join(group, accountId, { stop, withinMs, again }).then(
+    lines.wait(group, accountId, { stop, withinMs, atFront: again }).then(
       waited => seen.push([name, waited]),
       reason => seen.push([name, reason as object]),
     )
@@ -34,22 +34,22 @@ test('accounts take turns, and the calls of one account keep their order', async
   for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1']) join(name, name.charCodeAt(0))
   const order: string[] = []
   for (let turn = 0; turn < 8; turn++) {
-    lines.serve('g')
+    lines.wakeNext('g')
     order.push(...(await happened()).map(([name, waited]) => `${name} ${String(waited)}`))
   }
   expect(order).toEqual(['a1', 'b1', 'c1', 'a2', 'b2', 'a3', 'a4'].map(name => `${name} turn`))
-  expect([lines.isWaitedIn('g'), lines.size('g')]).toEqual([false, 0])
+  expect([lines.hasWaiters('g'), lines.size('g')]).toEqual([false, 0])
 })
 
 test('a call that had a turn in vain goes to the front', async () => {
   const { lines, join, happened } = openLines()
   for (const name of ['a1', 'a2', 'b1']) join(name, name.charCodeAt(0))
-  lines.serve('g')
+  lines.wakeNext('g')
   expect(await happened()).toEqual([['a1', 'turn']])
   join('a1', 'a'.charCodeAt(0), { again: true })
-  lines.serve('g')
+  lines.wakeNext('g')
   expect(await happened()).toEqual([['a1', 'turn']])
-  lines.serve('g')
+  lines.wakeNext('g')
   expect(await happened()).toEqual([['b1', 'turn']])
 })
 
@@ -58,14 +58,14 @@ test('queues are independent, and without a group one call in each is woken', as
   join('g1', 1)
   join('h1', 1, { group: 'h' })
   join('h2', 1, { group: 'h' })
-  lines.serve('nobody is here')
+  lines.wakeNext('nobody is here')
   expect(await happened()).toEqual([])
-  lines.serve()
+  lines.wakeNext()
   expect(await happened()).toEqual([
     ['g1', 'turn'],
     ['h1', 'turn'],
   ])
-  expect([lines.isWaitedIn('g'), lines.isWaitedIn('h')]).toEqual([false, true])
+  expect([lines.hasWaiters('g'), lines.hasWaiters('h')]).toEqual([false, true])
 })
 
 describe('no call waits for ever', () => {
@@ -77,8 +77,8 @@ describe('no call waits for ever', () => {
     stop.stop(gone)
     expect(lines.size('g')).toBe(1)
     expect(await happened()).toEqual([['a1', gone]])
-    expect(lines.join('g', 1, { stop, withinMs: 1 })).rejects.toBe(gone)
-    lines.serve('g')
+    expect(lines.wait('g', 1, { stop, withinMs: 1 })).rejects.toBe(gone)
+    lines.wakeNext('g')
     expect(await happened()).toEqual([['a2', 'turn']])
     expect(deadlines.size).toBe(0)
   })
@@ -93,14 +93,14 @@ describe('no call waits for ever', () => {
       return await happened()
     }
     expect(await lateWithin(101)).toEqual([['short', 'late']])
-    expect(await lateWithin(bounds.waitingMsMax)).toEqual([['long', 'late']])
+    expect(await lateWithin(bounds.queuedMsMax)).toEqual([['long', 'late']])
     expect([lines.size('g'), deadlines.size]).toEqual([0, 0])
   })
 })
 
 describe('a full queue', () => {
   const fill = (join: ReturnType<typeof openLines>['join'], accounts: number): void => {
-    for (let at = 0; at < bounds.waitingCallsMax; at++) join(`${at % accounts}.${at}`, at % accounts)
+    for (let at = 0; at < bounds.queuedCallsMax; at++) join(`${at % accounts}.${at}`, at % accounts)
   }
 
   test('refuses the account that fills it', async () => {
@@ -108,23 +108,23 @@ describe('a full queue', () => {
     fill(join, 1)
     join('more', 0)
     expect(await happened()).toEqual([['more', 'full']])
-    expect(lines.size('g')).toBe(bounds.waitingCallsMax)
+    expect(lines.size('g')).toBe(bounds.queuedCallsMax)
   })
 
   test('makes room for another until both have the same', async () => {
     const { lines, join, happened } = openLines()
     fill(join, 1)
-    for (let at = 0; at < bounds.waitingCallsMax; at++) join(`new.${at}`, 1)
+    for (let at = 0; at < bounds.queuedCallsMax; at++) join(`new.${at}`, 1)
     const turnedAway = (await happened()).map(([name, waited]) => `${name.split('.')[0]} ${String(waited)}`)
-    const half = bounds.waitingCallsMax / 2
+    const half = bounds.queuedCallsMax / 2
     expect(turnedAway.filter(name => name === '0 full').length).toBe(half)
     expect(turnedAway.filter(name => name === 'new full').length).toBe(half)
-    expect(lines.size('g')).toBe(bounds.waitingCallsMax)
+    expect(lines.size('g')).toBe(bounds.queuedCallsMax)
   })
 
   test('with one call of each account has no room', async () => {
     const { join, happened } = openLines()
-    fill(join, bounds.waitingCallsMax)
+    fill(join, bounds.queuedCallsMax)
     join('stranger', 1_000_000)
     expect(await happened()).toEqual([['stranger', 'full']])
   })
@@ -145,10 +145,10 @@ test('every call gets exactly one result, and no state is left', async () => {
       const stops: Stop<object>[] = []
       for (const step of steps) {
         if (step.kind === 'join') stops.push(join(String(stops.length), step.account, { again: step.again }))
-        else if (step.kind === 'serve') lines.serve('g')
+        else if (step.kind === 'serve') lines.wakeNext('g')
         else stops[step.at % Math.max(1, stops.length)]?.stop({})
       }
-      while (lines.isWaitedIn('g')) lines.serve('g')
+      while (lines.hasWaiters('g')) lines.wakeNext('g')
       const names = (await happened()).map(([name]) => Number(name))
       expect(names.toSorted((one, other) => one - other)).toEqual(stops.map((_stop, at) => at))
       expect([lines.size('g'), deadlines.size]).toEqual([0, 0])

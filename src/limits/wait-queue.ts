@@ -6,21 +6,21 @@
 // queues are woken; the number of queues of one account is bounded.
 
 import { bounds } from '../base/bounds.ts'
-import type { Place } from '../base/collections/linked-list.ts'
-import { Ring } from '../base/collections/linked-list.ts'
+import type { ListNode } from '../base/collections/linked-list.ts'
+import { LinkedList } from '../base/collections/linked-list.ts'
 import type { Deadline, Deadlines } from '../base/deadlines.ts'
 import type { Stop } from '../base/stop.ts'
 
 /** `turn`: a channel may be free now. `late`: the wait was too long. `full`: the queue has no room for the call. */
-export type Waited = 'turn' | 'late' | 'full'
+export type WaitResult = 'turn' | 'late' | 'full'
 
-export interface Waiting {
+export interface WaitOptions {
   /** A call that is stopped leaves its queue immediately. */
   readonly stop: Stop<object>
   /** How long the call may still wait. */
   readonly withinMs: number
   /** The call had a turn and found no free channel: it goes to the front of the queue. */
-  readonly again?: boolean
+  readonly atFront?: boolean
 }
 
 /** An account with waiting calls. */
@@ -32,27 +32,27 @@ interface AccountState {
 
 interface Waiter {
   readonly ofAccount: AccountCalls
-  readonly answer: (waited: Waited) => void
-  node: Place<Waiter> | undefined
+  readonly answer: (waited: WaitResult) => void
+  node: ListNode<Waiter> | undefined
 }
 
 /** The calls of one account in one queue. */
 interface AccountCalls {
   readonly accountId: number
   readonly queue: Queue
-  readonly waiters: Ring<Waiter>
-  node: Place<AccountCalls> | undefined
+  readonly waiters: LinkedList<Waiter>
+  node: ListNode<AccountCalls> | undefined
 }
 
 interface Queue {
   readonly group: string
   readonly accounts: Map<number, AccountCalls>
   /** The account whose turn is next comes first. */
-  readonly order: Ring<AccountCalls>
+  readonly order: LinkedList<AccountCalls>
   size: number
 }
 
-export class WaitingLines {
+export class WaitQueues {
   readonly #deadlines: Deadlines
   readonly #queues = new Map<string, Queue>()
   readonly #accounts = new Map<number, AccountState>()
@@ -63,12 +63,12 @@ export class WaitingLines {
   }
 
   /** Whether calls wait in this queue, so that a new call must wait behind them. */
-  isWaitedIn(group: string): boolean {
+  hasWaiters(group: string): boolean {
     return this.#queues.has(group)
   }
 
   /** The number of queues, and of the calls in them. */
-  get standing(): { readonly lines: number; readonly calls: number } {
+  get counts(): { readonly lines: number; readonly calls: number } {
     let calls = 0
     for (const { size } of this.#queues.values()) calls += size
     return { lines: this.#queues.size, calls }
@@ -79,20 +79,20 @@ export class WaitingLines {
   }
 
   /** Waits for a turn. Rejects with the reason if the call is stopped meanwhile. */
-  async join(group: string, accountId: number, { stop, withinMs, again = false }: Waiting): Promise<Waited> {
+  async wait(group: string, accountId: number, { stop, withinMs, atFront = false }: WaitOptions): Promise<WaitResult> {
     stop.throwIfStopped()
     const queue = this.#queues.get(group) ?? this.#open(group)
-    if (!this.#hasRoom(queue, accountId, again)) {
+    if (!this.#hasRoom(queue, accountId, atFront)) {
       if (queue.size === 0) this.#queues.delete(group)
       return 'full'
     }
-    const { promise, resolve, reject } = Promise.withResolvers<Waited>()
-    const waiter = this.#add(queue, accountId, { answer: resolve, again })
+    const { promise, resolve, reject } = Promise.withResolvers<WaitResult>()
+    const waiter = this.#add(queue, accountId, { answer: resolve, again: atFront })
     const leave = (): void => {
       this.#remove(waiter)
       reject(stop.reason)
     }
-    const deadline: Deadline = this.#deadlines.after(Math.min(withinMs, bounds.waitingMsMax), () => {
+    const deadline: Deadline = this.#deadlines.after(Math.min(withinMs, bounds.queuedMsMax), () => {
       this.#remove(waiter)
       resolve('late')
     })
@@ -100,8 +100,8 @@ export class WaitingLines {
     try {
       return await promise
     } finally {
-      deadline.lift()
-      stop.forget(leave)
+      deadline.cancel()
+      stop.removeListener(leave)
     }
   }
 
@@ -109,7 +109,7 @@ export class WaitingLines {
    * Wakes the call whose turn is next, because a channel may be free. Without a group, wakes one call in every queue.
    * A call that is woken and does not use the channel must call this again.
    */
-  serve(group?: string): void {
+  wakeNext(group?: string): void {
     if (group === undefined) {
       this.#wakeAll()
       return
@@ -140,8 +140,8 @@ export class WaitingLines {
     if (again) return true
     const isInQueue = queue.accounts.has(accountId)
     const queues = this.#accounts.get(accountId)?.queues ?? 0
-    if (!isInQueue && queues >= bounds.waitingLinesOfAccountMax) return false
-    return queue.size < bounds.waitingCallsMax || this.#makeRoom(queue, accountId)
+    if (!isInQueue && queues >= bounds.queuesOfAccountMax) return false
+    return queue.size < bounds.queuedCallsMax || this.#makeRoom(queue, accountId)
   }
 
   #wake({ order }: Queue): void {
@@ -155,7 +155,7 @@ export class WaitingLines {
   }
 
   #open(group: string): Queue {
-    const queue: Queue = { group, accounts: new Map(), order: new Ring(), size: 0 }
+    const queue: Queue = { group, accounts: new Map(), order: new LinkedList(), size: 0 }
     this.#queues.set(group, queue)
     return queue
   }
@@ -175,7 +175,7 @@ export class WaitingLines {
   ): Waiter {
     let account = queue.accounts.get(accountId)
     if (account === undefined) {
-      account = { accountId, queue, waiters: new Ring(), node: undefined }
+      account = { accountId, queue, waiters: new LinkedList(), node: undefined }
       queue.accounts.set(accountId, account)
       const state = this.#accounts.get(accountId)
       if (state === undefined) this.#accounts.set(accountId, { queues: 1, round: 0 })

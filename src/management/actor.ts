@@ -23,14 +23,14 @@ export interface Actor {
 }
 
 /** The name of an actor in tokens and in the audit log. */
-export const subjectOf = (personId: number): string => (personId === 0 ? 'cli' : textId('usr', personId))
+export const actorSubject = (personId: number): string => (personId === 0 ? 'cli' : textId('usr', personId))
 
 /**
  * Who may use an endpoint. `site`: people with this site role or a higher one. `account`: people with this role, or a
  * higher one, in the account that the request is about; support may read every account, admins and owners may change
  * every account. `person`: everybody who is signed in. `nobody`: everybody, without signing in.
  */
-export type Who =
+export type EndpointAccess =
   | { readonly site: Exclude<SiteRole, 'member'> }
   | { readonly account: AccountRole }
   | 'person'
@@ -40,7 +40,7 @@ export const isAtLeast = (role: SiteRole, least: SiteRole): boolean =>
   siteRoles.indexOf(role) >= siteRoles.indexOf(least)
 
 /** The accounts that the actor may reach; null: all accounts. Throws if the actor may not use the endpoint at all. */
-export function scopeOf(who: Who, actor: Actor, isRead: boolean): Scope | null {
+export function resolveScope(who: EndpointAccess, actor: Actor, isRead: boolean): Scope | null {
   if (who === 'nobody' || who === 'person') return { personId: actor.personId, rank: 1 }
   if ('site' in who) {
     if (isAtLeast(actor.role, who.site)) return null

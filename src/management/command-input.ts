@@ -16,7 +16,7 @@ const ROWS_MAX = 1_000
 type LookupParts = Pick<OperatorParts, 'reader' | 'books' | 'pepper'>
 
 /** Accepts the text of a key or its id. */
-export function keyIdOf(parts: LookupParts, input: unknown): number {
+export function resolveKeyId(parts: LookupParts, input: unknown): number {
   const id = findKeyId(parts, input)
   if (id === undefined) throw new OperatorError('Unknown key. Use the key itself (wk-…) or its id (key_…).')
   return id
@@ -31,7 +31,7 @@ function findKeyId({ reader, books, pepper }: LookupParts, input: unknown): numb
 }
 
 /** Accepts the id of an account, one of its keys, or the name of one of the operator's own accounts. */
-export function accountOf(parts: LookupParts, input: unknown): AccountView {
+export function resolveAccount(parts: LookupParts, input: unknown): AccountView {
   const text = typeof input === 'string' ? input : ''
   const systemId = ['revenue', 'promo', 'shortfall', 'clearing'].indexOf(text) + 1
   const keyId = findKeyId(parts, text)
@@ -43,13 +43,13 @@ export function accountOf(parts: LookupParts, input: unknown): AccountView {
 }
 
 /** Parses the owner of a budget: a key (wk-…, key_…) or an account (acc_…). */
-export function scopeOf(parts: LookupParts, input: unknown): number {
+export function resolveBudgetOwner(parts: LookupParts, input: unknown): number {
   const text = typeof input === 'string' ? input : ''
-  return text.startsWith('acc_') ? Number(accountOf(parts, text).id) : keyIdOf(parts, text)
+  return text.startsWith('acc_') ? Number(resolveAccount(parts, text).id) : resolveKeyId(parts, text)
 }
 
 /** Parses an amount of money; zero is allowed. */
-export function usdOf(input: unknown, name: string): Nanos {
+export function parseUsdAmount(input: unknown, name: string): Nanos {
   const amount = parseUsd(String(input ?? ''))
   if (amount !== undefined) return amount
   throw new OperatorError(
@@ -57,33 +57,33 @@ export function usdOf(input: unknown, name: string): Nanos {
   )
 }
 
-export function positiveUsdOf(input: unknown, name: string): Nanos {
-  const amount = usdOf(input, name)
+export function parsePositiveUsd(input: unknown, name: string): Nanos {
+  const amount = parseUsdAmount(input, name)
   if (amount === 0n) throw new OperatorError(`${name} must be more than 0.`)
   return amount
 }
 
 /** Parses an amount with an optional sign, as in +5 or -0.25. */
-export function signedUsdOf(input: unknown, name: string): Nanos {
+export function parseSignedUsd(input: unknown, name: string): Nanos {
   const text = String(input ?? '')
-  const amount = positiveUsdOf(text.replace(/^[+-]/, ''), name)
+  const amount = parsePositiveUsd(text.replace(/^[+-]/, ''), name)
   return text.startsWith('-') ? nanos(-amount) : amount
 }
 
-export function switchOf(input: unknown, name: string): boolean | undefined {
+export function parseSwitch(input: unknown, name: string): boolean | undefined {
   if (input === undefined) return undefined
   if (input === 'on' || input === 'off') return input === 'on'
   throw new OperatorError(`${name} must be on or off.`)
 }
 
-export function textOf(input: unknown, name: string, charsMax = REFERENCE_CHARS_MAX): string | undefined {
+export function parseTextOption(input: unknown, name: string, charsMax = REFERENCE_CHARS_MAX): string | undefined {
   if (input === undefined) return undefined
   const text = String(input)
   if (text.length > 0 && text.length <= charsMax && !/\p{Cc}/u.test(text)) return text
   throw new OperatorError(`${name} must have 1 to ${charsMax} characters, none of them a control character.`)
 }
 
-export function wholeNumberOf(input: unknown, name: string, range: { otherwise?: number; max: number }): number {
+export function parseWholeNumber(input: unknown, name: string, range: { otherwise?: number; max: number }): number {
   const text = String(input ?? range.otherwise ?? '')
   const value = Number(text)
   if (/^\d{1,15}$/.test(text) && value >= 1 && value <= range.max) return value
@@ -93,7 +93,7 @@ export function wholeNumberOf(input: unknown, name: string, range: { otherwise?:
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
 /** `90s`, `30m`, `24h`, `7d`; 0 needs no unit. */
-export function durationOf(input: unknown, name: string, maxMs: number): number {
+export function parseDuration(input: unknown, name: string, maxMs: number): number {
   const [, count, unit = 's'] = /^(0|\d{1,9}(?=[smhd]))([smhd])?$/.exec(String(input)) ?? []
   const ms = count === undefined ? Number.NaN : Number(count) * UNITS_MS[unit]!
   if (ms <= maxMs) return ms
@@ -104,7 +104,7 @@ export function durationOf(input: unknown, name: string, maxMs: number): number 
 const TIME_MS_MAX = Date.UTC(2100, 0)
 
 /** Parses a day, a time, or a number of days from now. Null: none. Undefined: no input. */
-export function momentOf(input: unknown, name: string, nowMs: number): number | null | undefined {
+export function parseMoment(input: unknown, name: string, nowMs: number): number | null | undefined {
   if (input === undefined || input === 'none') return input === undefined ? undefined : null
   const text = String(input)
   const [, days] = /^(\d{1,5})d$/.exec(text) ?? []
@@ -116,10 +116,10 @@ export function momentOf(input: unknown, name: string, nowMs: number): number | 
   throw new OperatorError(`${name} must be in the future: ${forms}.`)
 }
 
-export const rowsOf = (input: unknown): number =>
-  wholeNumberOf(input, '--limit', { otherwise: ROWS_DEFAULT, max: ROWS_MAX })
+export const parseRowLimit = (input: unknown): number =>
+  parseWholeNumber(input, '--limit', { otherwise: ROWS_DEFAULT, max: ROWS_MAX })
 
-export function callIdOf(input: unknown): number {
+export function parseCallId(input: unknown): number {
   const id = parseTextId('req', String(input ?? ''))
   if (id === undefined)
     throw new OperatorError('Use the id of the call (req_…), which callers get in the header x-request-id.')
@@ -127,7 +127,16 @@ export function callIdOf(input: unknown): number {
 }
 
 /** The error for an unknown tier. It lists the tiers. */
-export async function unknownTier({ desk }: Pick<OperatorParts, 'desk'>, tier: string): Promise<OperatorError> {
-  const { rows } = await desk.ask('tiers', { scope: null, filters: {}, sort: 'name', descending: false, limit: 50 })
+export async function unknownTierError(
+  { queryWorker }: Pick<OperatorParts, 'queryWorker'>,
+  tier: string,
+): Promise<OperatorError> {
+  const { rows } = await queryWorker.query('tiers', {
+    scope: null,
+    filters: {},
+    sort: 'name',
+    descending: false,
+    limit: 50,
+  })
   return new OperatorError(`Unknown tier "${tier}". Tiers: ${rows.map(({ name }) => name).join(', ')}.`)
 }

@@ -5,10 +5,10 @@ import type { HealthSnapshot } from '../routing/health/health.ts'
 import { OperatorError } from './operator-error.ts'
 
 /** The upstream does not return a list of its models. */
-export class NotTold extends OperatorError {}
+export class ModelsNotListed extends OperatorError {}
 
 /** The result of a real call on one channel. */
-export interface Trial {
+export interface ChannelTestReport {
   readonly channel: string
   readonly model: string
   readonly dialect: string
@@ -35,14 +35,14 @@ export interface Trial {
   readonly fault: string | null
 }
 
-export interface Running {
+export interface LiveGateway {
   readonly prices: PriceBook
   /** Undefined for a channel that has had no call. */
   health(channelId: string): HealthSnapshot | undefined
   /** Closes the circuit breaker of a channel and forgets its failures. */
   resetHealth(channelId: string): void
   /** Without a model it uses the cheapest chat model. Throws an OperatorError if the channel cannot be tested. */
-  tryChannel(channelId: string, model?: string): Promise<Trial>
+  testChannel(channelId: string, model?: string): Promise<ChannelTestReport>
   /** The ids of the models that the upstream lists. Throws a ModelsNotListed if the upstream has no list. */
   listModels(channelId: string): Promise<readonly string[]>
 }

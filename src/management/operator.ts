@@ -1,7 +1,7 @@
 // Builds all operator commands of the command line. They run in a running gateway or on its data folder alone.
 
 import { errorRows, Refusal } from '../base/errors.ts'
-import type { Command, Commands } from './command.ts'
+import type { OperatorCommand, OperatorCommands } from './command.ts'
 import { accountCommands } from './commands/accounts.ts'
 import { bookCommands } from './commands/books.ts'
 import { channelAskCommands, channelCommands } from './commands/channels.ts'
@@ -20,7 +20,7 @@ import { webhookCommands } from './commands/webhooks.ts'
 import type { ManagementParts } from './management-parts.ts'
 import { OperatorError } from './operator-error.ts'
 
-export function buildOperator(parts: ManagementParts): Commands {
+export function buildOperator(parts: ManagementParts): OperatorCommands {
   const commands = {
     ...keyCommands(parts),
     ...peopleCommands(parts),
@@ -42,7 +42,7 @@ export function buildOperator(parts: ManagementParts): Commands {
 
 /** Turns refusals of the ledger, whose codes are for callers, into sentences for the operator. */
 const withOperatorErrors =
-  (run: Command): Command =>
+  (run: OperatorCommand): OperatorCommand =>
   async input => {
     try {
       return await run(input)
@@ -55,9 +55,9 @@ const withOperatorErrors =
   }
 
 /** Runs these commands one after the other: each checks its change against the current rules before it is written. */
-function oneAtATime({ inTurn: enqueue }: ManagementParts, commands: Commands): Commands {
+function oneAtATime({ writeQueue: enqueue }: ManagementParts, commands: OperatorCommands): OperatorCommands {
   const queued =
-    (run: Command): Command =>
+    (run: OperatorCommand): OperatorCommand =>
     async input =>
       await enqueue(() => run(input))
   return Object.fromEntries(Object.entries(commands).map(([name, run]) => [name, queued(run)]))

@@ -3,13 +3,13 @@
 
 import { Refusal } from '../base/errors.ts'
 import type { SecretRing } from '../base/secrets/secret-ring.ts'
-import type { Carriers } from '../identity/key-carriers.ts'
-import { carriesSomething, findKey } from '../identity/key-carriers.ts'
+import type { KeyCarriers } from '../identity/key-carriers.ts'
+import { findKey, hasKeyValue } from '../identity/key-carriers.ts'
 import type { KeyDirectory } from '../identity/key-directory.ts'
 import { digestKey, parseKey } from '../identity/key-format.ts'
 import type { KeyUse } from '../identity/key-rights.ts'
 import { keyProblem } from '../identity/key-rights.ts'
-import type { Visitor } from '../limits/gate.ts'
+import type { GateVisitor } from '../limits/gate.ts'
 import type { Caller } from './exchange.ts'
 
 export interface AuthenticateParts {
@@ -19,17 +19,17 @@ export interface AuthenticateParts {
 }
 
 /** The headers of a request that may carry a key, and how the request uses it. */
-export type Bearer = Carriers & KeyUse
+export type KeyedRequest = KeyCarriers & KeyUse
 
-export type Authenticate = (bearer: Bearer) => Promise<Caller>
+export type Authenticate = (bearer: KeyedRequest) => Promise<Caller>
 
 /** Finds the key of a request among the keys in memory. It proves nothing. */
-export type Recognise = (bearer: Bearer) => Visitor | undefined
+export type RecogniseKey = (bearer: KeyedRequest) => GateVisitor | undefined
 
-export function buildRecognise({ keys, pepper, dateMs }: AuthenticateParts): Recognise {
+export function buildRecogniseKey({ keys, pepper, dateMs }: AuthenticateParts): RecogniseKey {
   return function recognise(bearer) {
     const key = parseKey(findKey(bearer) ?? '')
-    const row = key && keys.recall(digestKey(key, pepper.newest))
+    const row = key && keys.getCached(digestKey(key, pepper.newest))
     if (row === undefined || row === 'unknown') return undefined
     return keyProblem(row, bearer, dateMs()) === undefined ? row : undefined
   }
@@ -39,12 +39,12 @@ export function buildAuthenticate(parts: AuthenticateParts): Authenticate {
   return async function authenticate(bearer) {
     const sent = findKey(bearer)
     if (sent === undefined) {
-      throw new Refusal(carriesSomething(bearer) ? 'key_invalid' : 'key_missing', 'no key of ours was sent')
+      throw new Refusal(hasKeyValue(bearer) ? 'key_invalid' : 'key_missing', 'no key of ours was sent')
     }
     const key = parseKey(sent)
     if (key === undefined) throw new Refusal('key_invalid', 'malformed')
     const digest = digestKey(key, parts.pepper.newest)
-    const recalled = parts.keys.recall(digest)
+    const recalled = parts.keys.getCached(digest)
     const row = recalled === undefined ? await parts.keys.lookUp(digest, key) : recalled
     if (row === undefined || row === 'unknown') throw new Refusal('key_invalid', 'unknown')
     const problem = keyProblem(row, bearer, parts.dateMs())

@@ -4,13 +4,13 @@ import { bounds } from '../base/bounds.ts'
 import type { ErrorCode } from '../base/errors.ts'
 import { errorRows, Refusal } from '../base/errors.ts'
 import { estimateTokens } from '../billing/price.ts'
-import { noLease } from '../limits/leases.ts'
-import type { Quota, Refused } from '../limits/limits.ts'
+import { noLimitLease } from '../limits/leases.ts'
+import type { LimitedCall, LimitedCaller } from '../limits/limited-call.ts'
+import type { LimitRefusal, Quota } from '../limits/limits.ts'
 import { Limits } from '../limits/limits.ts'
-import type { Subject, Who } from '../limits/subject.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import type { Caller, Permit } from './exchange.ts'
-import type { Named } from './route/targets.ts'
+import type { ModelNames } from './route/targets.ts'
 
 export interface LimitRateParts {
   readonly limits: Limits
@@ -18,32 +18,36 @@ export interface LimitRateParts {
 }
 
 /** What a call asks of the limits. */
-export interface About extends Pick<Subject, 'model' | 'names' | 'asksProvider'> {
+export interface CallDemand extends Pick<LimitedCall, 'model' | 'names' | 'callsProvider'> {
   readonly tokens: number
 }
 
-export type LimitRate = (caller: Caller, about: About) => Permit
+export type LimitRate = (caller: Caller, about: CallDemand) => Permit
 
 /** For reading something stored, for an explanation and for a refused request: one request in each limit per minute. */
-export const looking: About = { model: null, tokens: 0 }
+export const requestDemand: CallDemand = { model: null, tokens: 0 }
 
 /** For a token count, which may ask a provider: one request, and one concurrent call while it runs. */
-export const counting: About = { ...looking, asksProvider: true }
+export const countDemand: CallDemand = { ...requestDemand, callsProvider: true }
 
 /** For an answer of unknown length. The settlement corrects it. */
 const OUTPUT_TOKENS_GUESS = 1_024
 
 /** The tokens that a call is expected to use. */
-export function tokensOf({ inputBytes, outputTokensMax, choices }: Call): number {
+export function expectedTokens({ inputBytes, outputTokensMax, choices }: Call): number {
   const output = Math.min(outputTokensMax ?? OUTPUT_TOKENS_GUESS, OUTPUT_TOKENS_GUESS)
   return estimateTokens(inputBytes) + output * choices
 }
 
 /** A limit of a model also counts calls that use another name of the model. */
-export const aboutCall = (call: Call, { model, names }: Named): About => ({ model, names, tokens: tokensOf(call) })
+export const demandOf = (call: Call, { model, names }: ModelNames): CallDemand => ({
+  model,
+  names,
+  tokens: expectedTokens(call),
+})
 
 /** The caller as the limits count it. */
-export const whoOf = ({ limitsKeyId, accountId, tier, qpm, hasOwnLimit }: CountedKey): Who => ({
+export const limitedKeyOf = ({ limitsKeyId, accountId, tier, qpm, hasOwnLimit }: CountedKey): LimitedCaller => ({
   keyId: limitsKeyId,
   accountId,
   tier,
@@ -54,21 +58,21 @@ export const whoOf = ({ limitsKeyId, accountId, tier, qpm, hasOwnLimit }: Counte
 type CountedKey = Pick<Caller, 'limitsKeyId' | 'accountId' | 'tier' | 'qpm' | 'hasOwnLimit'>
 
 export function buildLimitRate({ limits, nowMs }: LimitRateParts): LimitRate {
-  return function limitRate(caller, { model, names, tokens, asksProvider }) {
-    const admission = limits.admit({ ...whoOf(caller), model, names, tokens, asksProvider }, nowMs())
+  return function limitRate(caller, { model, names, tokens, callsProvider }) {
+    const admission = limits.admit({ ...limitedKeyOf(caller), model, names, tokens, callsProvider }, nowMs())
     if (!admission.admitted) throw refusalOf(admission, caller.keyId)
     return { caller, quotas: admission.quotas, lease: admission.lease } as Permit
   }
 }
 
 /** Checks the limits for an explanation: all of them are reported, and nothing is counted. */
-export function buildLookAtLimits({ limits, nowMs }: LimitRateParts): LimitRate {
+export function buildCheckLimits({ limits, nowMs }: LimitRateParts): LimitRate {
   return function lookAtLimits(caller, { model, names, tokens }) {
-    const subject = { ...whoOf(caller), model, names, tokens }
-    const quotas = limits.look(subject, nowMs())
-    const refused = limits.refusalOf(subject, nowMs())
+    const subject = { ...limitedKeyOf(caller), model, names, tokens }
+    const quotas = limits.quotasOfCall(subject, nowMs())
+    const refused = limits.refusalOfCall(subject, nowMs())
     if (refused !== undefined) throw refusalOf({ ...refused, quotas }, caller.keyId)
-    return { caller, quotas, lease: noLease } as Permit
+    return { caller, quotas, lease: noLimitLease } as Permit
   }
 }
 
@@ -78,11 +82,11 @@ export function buildExplanationLimit(parts: LimitRateParts): (caller: Caller) =
   const limitRate = buildLimitRate(parts)
   return function countExplanation(caller) {
     const qpm = Math.min(caller.qpm, bounds.explainedPerMinuteMax)
-    const admission = limits.admit({ ...whoOf(caller), qpm, ...looking }, parts.nowMs())
+    const admission = limits.admit({ ...limitedKeyOf(caller), qpm, ...requestDemand }, parts.nowMs())
     if (!admission.admitted) {
       throw new Refusal('explained_too_often', `key ${caller.keyId}`, { retryAfterMs: admission.retryAfterMs })
     }
-    limitRate(caller, looking)
+    limitRate(caller, requestDemand)
   }
 }
 
@@ -91,7 +95,7 @@ export type RefuseUnread = (caller: Caller) => Refusal | undefined
 
 export function buildRefuseUnread({ limits, nowMs }: LimitRateParts): RefuseUnread {
   return function refuseUnread(caller) {
-    const refused = limits.exhausted(whoOf(caller), nowMs())
+    const refused = limits.refusalOfKey(limitedKeyOf(caller), nowMs())
     return refused && refusalOf(refused, caller.keyId)
   }
 }
@@ -103,7 +107,7 @@ export function buildRefuseUnread({ limits, nowMs }: LimitRateParts): RefuseUnre
 export function countRefused(limitRate: LimitRate, caller: Caller, fault: unknown): void {
   if (fault instanceof Refusal && errorRows[fault.code].kind === 'overloaded') return
   try {
-    limitRate(caller, looking).lease.release()
+    limitRate(caller, requestDemand).lease.release()
   } catch {
     // The limit is used up: the next request is refused before its body is read.
   }
@@ -122,7 +126,7 @@ const reasons: Partial<Record<ErrorCode, string>> = {
 export const limitReason = (fault: unknown): string =>
   (fault instanceof Refusal ? reasons[fault.code] : undefined) ?? 'overloaded'
 
-function refusalOf({ by, quotas, retryAfterMs }: Refused, keyId: number): Refusal {
+function refusalOf({ by, quotas, retryAfterMs }: LimitRefusal, keyId: number): Refusal {
   const hint = `The limit of ${by.whose} is ${amountText(by)}.${laterText(retryAfterMs)}`
   return new Refusal(codeOf(by), `key ${keyId}: ${by.whose}, ${amountText(by)}`, { retryAfterMs, quotas, hint })
 }

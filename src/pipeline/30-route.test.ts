@@ -3,12 +3,12 @@
 import { expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
 import { parsePrice, priceText } from '../base/money/price.ts'
-import { buildPriceBook, shippedTexts, syncRows } from '../billing/price-book.ts'
-import { protocols } from '../protocols/list.ts'
+import { buildPriceBook, findNewPrices, shippedTexts } from '../billing/price-book.ts'
+import { protocols } from '../protocols/protocols.ts'
 import { buildCatalogue } from '../upstreams/catalogue.ts'
-import { buildRoute, narrowed } from './30-route.ts'
+import { buildRoute, narrowRoute } from './30-route.ts'
 import type { Permit, Route } from './exchange.ts'
-import { Lanes } from './route/targets.ts'
+import { Targets } from './route/targets.ts'
 
 const file = (id: string, rest: object): { name: string; text: string } => {
   const head = { id, name: id, baseUrl: 'https://api.test/v1', keyEnv: 'TEST_KEY', baseUrlEnv: `${id}_URL` }
@@ -29,12 +29,12 @@ const files = [
 ]
 const catalogue = buildCatalogue({ files, env: { TEST_KEY: 'k' }, builtInUrl: undefined })
 const shipped = catalogue.prices()
-const rows = syncRows(shippedTexts(shipped), [], 'weir').map((row, index) => ({ ...row, version: index + 1 }))
+const rows = findNewPrices(shippedTexts(shipped), [], 'weir').map((row, index) => ({ ...row, version: index + 1 }))
 const prices = buildPriceBook(shipped, rows)
 const rights = { allows: null, accountAllows: null, denies: null, requires: null }
 const permit = { caller: { perMille: 1_200n, ...rights } } as Permit
-const lanes = new Lanes({ catalogue, prices, chance: () => 0, onCredentialOff: () => {} })
-const route = buildRoute({ lanes, prices, dateMs: () => 5_000 })
+const lanes = new Targets({ catalogue, prices, chance: () => 0, onCredentialOff: () => {} })
+const route = buildRoute({ targets: lanes, prices, dateMs: () => 5_000 })
 
 function routeTo(provider: string, model: string, serviceClass?: string): Route {
   const asked = { model: `${provider}/${model}`, protocol: protocols['openai-chat'] }
@@ -109,9 +109,9 @@ test('a price that an operator adds applies from then on', () => {
 
 test('optional fields of one candidate do not remain when another one is used', () => {
   const found = routeTo('paid', 'plain')
-  const other = { ...found.ways[0]!, option: { ...found.option, name: 'paid/other' } }
-  const lacking = { ...found.ways[0]!, withoutSearch: true, follows: 'x' }
-  const both = { ...found, ...lacking, ways: [lacking, other] } as Route
-  const left = narrowed(both, way => way.option.name === 'paid/other')!
-  expect([left.withoutSearch, left.follows, left.ways.length]).toEqual([undefined, undefined, 1])
+  const other = { ...found.candidates[0]!, option: { ...found.option, name: 'paid/other' } }
+  const lacking = { ...found.candidates[0]!, withoutSearch: true, follows: 'x' }
+  const both = { ...found, ...lacking, candidates: [lacking, other] } as Route
+  const left = narrowRoute(both, way => way.option.name === 'paid/other')!
+  expect([left.withoutSearch, left.previousResponseId, left.candidates.length]).toEqual([undefined, undefined, 1])
 })

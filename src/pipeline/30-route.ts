@@ -3,22 +3,22 @@
 import { Refusal } from '../base/errors.ts'
 import type { Price } from '../base/money/price.ts'
 import type { Units } from '../base/money/usage.ts'
-import { classOf, hasBasis, hasClass, hasSearch, hasUnit } from '../billing/price.ts'
+import { hasBasis, hasClass, hasSearch, hasUnit, normalizeServiceClass } from '../billing/price.ts'
 import type { PriceBook } from '../billing/price-book.ts'
-import { checkModel } from '../identity/key-rights.ts'
+import { checkModelAllowed } from '../identity/key-rights.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Service } from '../protocols/request/services.ts'
-import type { Permit, Route, Way } from './exchange.ts'
-import type { ChannelSeat, Lane, Lanes } from './route/targets.ts'
-import { fitting } from './route/usable.ts'
+import type { Candidate, Permit, Route } from './exchange.ts'
+import type { Target, TargetChannel, Targets } from './route/targets.ts'
+import { selectUsable } from './route/usable.ts'
 
 export interface RouteParts {
-  readonly lanes: Pick<Lanes, 'find'>
+  readonly targets: Pick<Targets, 'find'>
   readonly prices: Pick<PriceBook, 'current'>
   dateMs(): number
 }
 
-export interface Asked {
+export interface RouteRequest {
   /** The model name that the caller sent. */
   readonly model: string
   /** The caller's dialect. */
@@ -32,24 +32,24 @@ export interface Asked {
   /** The units besides tokens in which the call is counted. */
   readonly units?: Units | undefined
   /** The channel that stores the response which the call continues. */
-  readonly keptAt?: KeptAt | undefined
+  readonly storedAt?: ResponseLocation | undefined
   /** Called with each model that cannot serve the call, where another one can. */
-  onUnfit?(model: string, why: Refusal): void
+  onUnusable?(model: string, why: Refusal): void
 }
 
-export interface KeptAt {
+export interface ResponseLocation {
   readonly channel: string
   readonly upstreamId: string
 }
 
-export type RouteCall = (permit: Permit, asked: Asked) => Route
+export type RouteCall = (permit: Permit, asked: RouteRequest) => Route
 
-export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
+export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
   /**
    * An unknown price never means that a call is free. A model without a price is the operator's mistake. A service
    * without a price can be left out by the caller, so that refusal is one that programs do not retry.
    */
-  function priceOf({ provider, model, spoken, option }: Lane, asked: Asked): CurrentOrFree {
+  function priceOf({ provider, model, upstreamProtocol, option }: Target, asked: RouteRequest): CurrentOrFree {
     const { protocol, serviceClass, units, services = [] } = asked
     if (provider.free || model.free || protocol.free) return undefined
     const current = prices.current(option.name)
@@ -59,7 +59,7 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
       throw new Refusal('service_unpriced', option.name, { param: 'service_tier', hint })
     }
     // Other dialects do not have these services: there, the translation leaves them out.
-    const passedServices = spoken === protocol ? services : []
+    const passedServices = upstreamProtocol === protocol ? services : []
     const unknown = passedServices.find(service => !isPriced(service, current.price, provider.included))
     if (unknown !== undefined) throw unknownService(option.name, unknown)
     if (!hasBasis(current.price, units)) {
@@ -69,72 +69,88 @@ export function buildRoute({ lanes, prices, dateMs }: RouteParts): RouteCall {
     return current
   }
 
-  function candidateFor(target: Lane, asked: Asked, permit: Permit): Way {
-    checkModel(permit.caller, asked.model, target.option.name)
+  function candidateFor(target: Target, asked: RouteRequest, permit: Permit): Candidate {
+    checkModelAllowed(permit.caller, asked.model, target.option.name)
     const current = priceOf(target, asked)
     const withoutSearch =
       asked.searches && current !== undefined && !isSearchPriced(current.price, target.provider.included)
     // A request in the upstream's own dialect is not changed.
-    if (withoutSearch && target.spoken === asked.protocol) {
+    if (withoutSearch && target.upstreamProtocol === asked.protocol) {
       const hint = 'It is not known what a search costs on this model: leave it out.'
       throw new Refusal('service_unpriced', `${target.option.name}: search`, { hint })
     }
     const { perMille } = permit.caller
-    const price = current && { ...current, perMille, serviceClass: classOf(asked.serviceClass), atMs: dateMs() }
+    const price = current && {
+      ...current,
+      perMille,
+      serviceClass: normalizeServiceClass(asked.serviceClass),
+      atMs: dateMs(),
+    }
     return withoutSearch ? { ...target, price, withoutSearch } : { ...target, price }
   }
 
   return function route(permit, asked) {
-    const group = lanes.find(asked.model, asked.protocol, permit.caller.requires)
-    const onUnusable = (target: Lane, why: Refusal): void => asked.onUnfit?.(target.option.name, why)
-    const candidates = fitting(group.lanes, target => candidateFor(target, asked, permit), onUnusable)
+    const group = targets.find(asked.model, asked.protocol, permit.caller.requires)
+    const onUnusable = (target: Target, why: Refusal): void => asked.onUnusable?.(target.option.name, why)
+    const candidates = selectUsable(group.targets, target => candidateFor(target, asked, permit), onUnusable)
     const options = candidates.length === group.options.length ? group.options : candidates.map(({ option }) => option)
     const found = {
       ...candidates[0]!,
       permit,
-      asked: group.asked,
+      requestedModel: group.requestedModel,
       policy: group.policy,
-      ways: candidates,
+      candidates,
       options,
     } as Route
-    return asked.keptAt === undefined ? found : (narrowToStoring(found, asked.keptAt, asked.protocol) ?? found)
+    return asked.storedAt === undefined ? found : (narrowToStoring(found, asked.storedAt, asked.protocol) ?? found)
   }
 }
 
 /** The route through the channel that stores the previous response: its upstream only needs the response's id. */
-function narrowToStoring(route: Route, { channel, upstreamId }: KeptAt, protocol: Protocol): Route | undefined {
-  const isKept = ({ provider, spoken }: Way, { id }: ChannelSeat): boolean =>
-    provider.can.keepsResponses && spoken === protocol && id === channel
-  const kept = narrowed(route, isKept)
+function narrowToStoring(
+  route: Route,
+  { channel, upstreamId }: ResponseLocation,
+  protocol: Protocol,
+): Route | undefined {
+  const isKept = ({ provider, upstreamProtocol }: Candidate, { id }: TargetChannel): boolean =>
+    provider.can.keepsResponses && upstreamProtocol === protocol && id === channel
+  const kept = narrowRoute(route, isKept)
   if (kept === undefined) return undefined
-  const candidates = kept.ways.map((candidate): Way => ({ ...candidate, follows: upstreamId }))
-  return { ...kept, follows: upstreamId, ways: candidates } as Route
+  const candidates = kept.candidates.map((candidate): Candidate => ({ ...candidate, previousResponseId: upstreamId }))
+  return { ...kept, previousResponseId: upstreamId, candidates } as Route
 }
 
 /** The route through those channels only for which `keeps` is true; undefined if there are none. */
-export function narrowed(route: Route, keeps: (candidate: Way, channel: ChannelSeat) => boolean): Route | undefined {
-  const candidates: Way[] = []
-  for (const candidate of route.ways) {
-    const channels = candidate.seats.filter(channel => keeps(candidate, channel))
+export function narrowRoute(
+  route: Route,
+  keeps: (candidate: Candidate, channel: TargetChannel) => boolean,
+): Route | undefined {
+  const candidates: Candidate[] = []
+  for (const candidate of route.candidates) {
+    const channels = candidate.channels.filter(channel => keeps(candidate, channel))
     if (channels.length === 0) continue
-    candidates.push({ ...candidate, seats: channels, option: { ...candidate.option, seats: channels } })
+    candidates.push({ ...candidate, channels, option: { ...candidate.option, channels } })
   }
   if (candidates.length === 0) return undefined
-  return { ...onWay(route, candidates[0]!), ways: candidates, options: candidates.map(({ option }) => option) } as Route
+  return {
+    ...useCandidate(route, candidates[0]!),
+    candidates,
+    options: candidates.map(({ option }) => option),
+  } as Route
 }
 
 /** The route without one candidate; undefined if no other is left. */
-export function withoutWay(route: Route, excluded: Way): Route | undefined {
-  const candidates = route.ways.filter(candidate => candidate !== excluded)
+export function withoutCandidate(route: Route, excluded: Candidate): Route | undefined {
+  const candidates = route.candidates.filter(candidate => candidate !== excluded)
   return candidates.length === 0
     ? undefined
-    : ({ ...route, ways: candidates, options: candidates.map(({ option }) => option) } as Route)
+    : ({ ...route, candidates, options: candidates.map(({ option }) => option) } as Route)
 }
 
 /** The route with another candidate in use. */
-export function onWay(route: Route, candidate: Way): Route {
+export function useCandidate(route: Route, candidate: Candidate): Route {
   // Another candidate may lack the optional fields of the one that was in use before.
-  const { follows: _follows, withoutSearch: _withoutSearch, ...rest } = route
+  const { previousResponseId: _follows, withoutSearch: _withoutSearch, ...rest } = route
   return { ...rest, ...candidate } as Route
 }
 

@@ -11,8 +11,8 @@ import type { TokenCount } from '../billing/token-counter-messages.ts'
 import { readCall } from '../protocols/openai-chat/request.ts'
 import type { MoneyText } from '../store/ledger/money-text.ts'
 import { buildHold, sizeOf } from './35-hold.ts'
-import { onHeldWay } from './50-forward.ts'
-import type { Exchange, Hold, Route, Way } from './exchange.ts'
+import { holdOnCandidate } from './50-forward.ts'
+import type { Candidate, Exchange, Hold, Route } from './exchange.ts'
 
 interface Shape {
   readonly rate: number
@@ -31,11 +31,11 @@ interface Scene {
   readonly seen: boolean
 }
 
-function wayOf({ rate: perToken, contextTokens, outputTokensMax, capsThought }: Shape, index: number): Way {
+function wayOf({ rate: perToken, contextTokens, outputTokensMax, capsThought }: Shape, index: number): Candidate {
   const rate = (BigInt(perToken) * 1_000_000n) as NanosPerMillion
   const price = { price: { rates: { input: rate, output: rate }, cases: [] }, version: index, perMille: 1_000n }
   const model = { id: `m${index}`, contextTokens, outputTokensMax }
-  return { provider: { id: 'p', can: { capsThought } }, model, price, option: { index } } as unknown as Way
+  return { provider: { id: 'p', can: { capsThought } }, model, price, option: { index } } as unknown as Candidate
 }
 
 function callOf({ bytes, asked, seen }: Scene) {
@@ -61,7 +61,7 @@ async function holdWith(scene: Scene, call: ReturnType<typeof callOf>): Promise<
     countTokens: async () => scene.count,
   })
   const permit = { caller: { keyId: 1, accountId: 2, clamps: scene.clamps } }
-  const route = { ...ways[0]!, permit, ways, options: ways.map(({ option }) => option) } as unknown as Route
+  const route = { ...ways[0]!, permit, candidates: ways, options: ways.map(({ option }) => option) } as unknown as Route
   const exchange = { callId: 9, protocol: { name: 'x' }, stop: new Stop() } as unknown as Exchange
   return await stage(route, call, exchange).catch(() => undefined)
 }
@@ -74,7 +74,7 @@ const shapes: fc.Arbitrary<Shape> = fc.record({
   outputTokensMax: some(20_000),
   capsThought: fc.boolean(),
 })
-const counts = fc.record({ tokens: fc.nat(5_000), spare: fc.nat(50), uncountedBytes: fc.nat(500) })
+const counts = fc.record({ tokens: fc.nat(5_000), extraTokens: fc.nat(50), uncountedBytes: fc.nat(500) })
 const scenes: fc.Arbitrary<Scene> = fc.record({
   shapes: fc.array(shapes, { minLength: 1, maxLength: 4 }),
   funds: fc.oneof(fc.nat(20_000), fc.nat(2_000_000)),
@@ -92,12 +92,12 @@ test('the hold covers each candidate that is left', async () => {
     const hold = await holdWith(scene, call)
     if (hold === undefined) return
     held.all++
-    if (hold.route.ways.length < scene.shapes.length) held.narrowed++
+    if (hold.route.candidates.length < scene.shapes.length) held.narrowed++
     if (hold.cap !== undefined) held.capped++
     expect(hold.amount).toBeLessThanOrEqual(scene.funds as never)
-    expect(hold.route.options).toEqual(hold.route.ways.map(({ option }) => option))
-    for (const way of hold.route.ways) {
-      const used = onHeldWay(hold, way)
+    expect(hold.route.options).toEqual(hold.route.candidates.map(({ option }) => option))
+    for (const way of hold.route.candidates) {
+      const used = holdOnCandidate(hold, way)
       const own = sizeOf(call, way.model, way.provider.can)
       const counted = hold.inputTokens === undefined ? Infinity : tokensAtMost(scene.count!)
       const inputTokensMax = Math.min(own.inputTokensMax, counted)

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
 import type { NanosPerMillion } from '../base/money/money.ts'
 import { Stop } from '../base/stop.ts'
-import type { Held, HoldRequest } from '../billing/ledger.ts'
+import type { HoldOutcome, HoldRequest } from '../billing/ledger.ts'
 import type { TokenCount } from '../billing/token-counter-messages.ts'
 import { readCall } from '../protocols/openai-chat/request.ts'
 import type { MoneyText } from '../store/ledger/money-text.ts'
@@ -23,7 +23,7 @@ function chatOf(bytes: number, more: object = {}) {
 }
 
 interface Scene {
-  readonly held: readonly (Held | Error)[]
+  readonly held: readonly (HoldOutcome | Error)[]
   readonly count?: TokenCount | undefined | Promise<undefined>
   readonly clamps?: boolean
   readonly call?: ReturnType<typeof chatOf>
@@ -38,12 +38,12 @@ interface Played {
   readonly mayHold: boolean
 }
 
-const room = (done: 'balance_too_low' | 'count_first', available: bigint): Held => ({
+const room = (done: 'balance_too_low' | 'count_first', available: bigint): HoldOutcome => ({
   done,
   available: `${available}` as MoneyText,
 })
-const held: Held = { done: 'held' }
-const taken: Held = { done: 'running', callId: 1 }
+const held: HoldOutcome = { done: 'held' }
+const taken: HoldOutcome = { done: 'running', callId: 1 }
 
 /** Runs the stage. The ledger returns the answers in order, and a further request fails the test. */
 async function play(scene: Scene): Promise<Played> {
@@ -68,7 +68,7 @@ async function play(scene: Scene): Promise<Played> {
   const priced = { price, version: 1, perMille: 1_000n, serviceClass: undefined, atMs: 0 }
   const model: Model = { id: 'b', outputTokensMax: 1_000 }
   const way = { provider: { id: 'a', can }, model, price: priced }
-  const route = { ...way, permit: { caller }, ways: [way], options: [{}] } as unknown as Route
+  const route = { ...way, permit: { caller }, candidates: [way], options: [{}] } as unknown as Route
   const exchange = { callId: 9, protocol: { name: 'x' }, stop: scene.stop ?? new Stop() } as unknown as Exchange
   let [hold, fault]: [Hold | undefined, unknown] = [undefined, undefined]
   try {
@@ -76,7 +76,7 @@ async function play(scene: Scene): Promise<Played> {
   } catch (thrown) {
     fault = thrown
   }
-  return { asked, counted, hold, fault, mayHold: exchange.mayHold }
+  return { asked, counted, hold, fault, mayHold: exchange.mayHaveHold }
 }
 
 const can = { capsThought: true }
@@ -87,7 +87,9 @@ describe('a hold', () => {
   test('that fits is requested once, with the part that a count could reduce', async () => {
     const played = await play({ held: [held] })
     expect(played).toMatchObject({ counted: 0, mayHold: true, hold: { amount: bytes + 1_000n } })
-    expect(played.asked).toMatchObject([{ callId: 9, keyId: 1, accountId: 2, amount: bytes + 1_000n, coarse: bytes }])
+    expect(played.asked).toMatchObject([
+      { callId: 9, keyId: 1, accountId: 2, amount: bytes + 1_000n, uncountedPart: bytes },
+    ])
     expect(played.hold).not.toHaveProperty('cap')
     expect(played.hold).not.toHaveProperty('inputTokens')
   })
@@ -97,20 +99,20 @@ describe('a hold', () => {
     for (const call of [chatOf(10), chatOf(0, { messages: image })]) {
       const played = await play({ held: [room('balance_too_low', 500n)], call })
       expect(played).toMatchObject({ counted: 0, mayHold: false, fault: { code: 'balance_too_low' } })
-      expect(played.asked).toMatchObject([{ coarse: 0n }])
+      expect(played.asked).toMatchObject([{ uncountedPart: 0n }])
     }
   })
 
   test('that is refused is counted with a margin and requested again', async () => {
-    const count = { tokens: 1_000, spare: 6, uncountedBytes: 40 }
+    const count = { tokens: 1_000, extraTokens: 6, uncountedBytes: 40 }
     const played = await play({ held: [room('count_first', 20_000n), held], count })
     expect(amounts(played)).toEqual([bytes + 1_000n, 1_346n + 1_000n])
-    expect(played.asked[1]!.coarse).toBe(0n as never)
+    expect(played.asked[1]!.uncountedPart).toBe(0n as never)
     expect(played).toMatchObject({ counted: 1, mayHold: true, hold: { amount: 2_346n, inputTokens: 1_010 } })
   })
 
   test('still uses bytes if the count fails or is larger', async () => {
-    for (const count of [undefined, { tokens: 1_000_000, spare: 0, uncountedBytes: 0 }]) {
+    for (const count of [undefined, { tokens: 1_000_000, extraTokens: 0, uncountedBytes: 0 }]) {
       const played = await play({ held: [room('count_first', 20_000n), held], count })
       expect(amounts(played)).toEqual([bytes + 1_000n, bytes + 1_000n])
       expect(played.hold!.amount).toBe((bytes + 1_000n) as never)

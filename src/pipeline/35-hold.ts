@@ -10,7 +10,7 @@ import type { ErrorCode } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money/money.ts'
 import { noMoney } from '../base/money/money.ts'
-import type { Held, Ledger } from '../billing/ledger.ts'
+import type { HoldOutcome, Ledger } from '../billing/ledger.ts'
 import { refusalOfHold } from '../billing/ledger.ts'
 import type { CallSize } from '../billing/price.ts'
 import { affordableOutput, estimateTokens, inputBound, upperBound } from '../billing/price.ts'
@@ -20,9 +20,9 @@ import type { Call } from '../protocols/neutral/call.ts'
 import { readMoney } from '../store/ledger/money-text.ts'
 import type { Capabilities, Model } from '../upstreams/provider.ts'
 import { draftOf } from './80-record.ts'
-import type { Exchange, Hold, Route, Way } from './exchange.ts'
+import type { Candidate, Exchange, Hold, Route } from './exchange.ts'
 import { throwIfTaken } from './lifetime/idempotency.ts'
-import { usesAtMost } from './settle/tool-uses.ts'
+import { maxToolUses } from './settle/tool-uses.ts'
 
 /** For a model whose limits are unknown. */
 const OUTPUT_TOKENS_UNKNOWN = 32_768
@@ -75,7 +75,7 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
       if (preferred !== undefined) return preferred
     }
     if (isCountable(call) && isInsufficient(last) && couldFit(size, route, last)) {
-      const count = await exchange.stop.during(countTokens(call.body))
+      const count = await exchange.stop.race(countTokens(call.body))
       if (count !== undefined) {
         inputTokens = count.tokens + estimateTokens(count.uncountedBytes)
         inputTokensMax = tokensAtMost(count)
@@ -91,14 +91,16 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
       const clamped = await tryHold(narrower(finer, { cap }), cap)
       if (clamped !== undefined) return clamped
     }
-    const hint = call.uncapped ? '' : hintOf(finer, last, { price: route.price, capName: exchange.protocol.capName })
+    const hint = call.uncapped
+      ? ''
+      : hintOf(finer, last, { price: route.price, capName: exchange.protocol.capFieldName })
     throw refusalOfHold(last, upperBound(finer, route.price), hint) ?? holdFailure(exchange, last)
   }
 
   return async function hold(route, call, exchange) {
-    const sizes: readonly CallSize[] = route.ways.map(candidate => sizeOn(candidate, call))
+    const sizes: readonly CallSize[] = route.candidates.map(candidate => sizeOn(candidate, call))
     const maxIndex = mostExpensive(route, sizes)
-    const [size, candidate] = [sizes[maxIndex]!, route.ways[maxIndex]!]
+    const [size, candidate] = [sizes[maxIndex]!, route.candidates[maxIndex]!]
     const coarse = isCountable(call) ? inputBound(size, candidate.price) : noMoney
     const amount = upperBound(size, candidate.price)
     const held = await reserve(exchange, route, { amount, coarse })
@@ -108,39 +110,39 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
   }
 }
 
-type Reserve = (exchange: Exchange, route: Route, bound: Bound) => Promise<Held>
+type Reserve = (exchange: Exchange, route: Route, bound: Bound) => Promise<HoldOutcome>
 
 function buildReserve(ledger: HoldParts['ledger']): Reserve {
   return async function reserve(exchange, route, { amount, coarse }) {
     const { callId, claim } = exchange
     const { accountId, keyId } = route.permit.caller
-    exchange.mayHold = true
-    let held: Held
+    exchange.mayHaveHold = true
+    let held: HoldOutcome
     try {
       const idempotency = claim && { idempotency: claim.key }
       const draft = draftOf(exchange)
-      held = await ledger.hold({ callId, accountId, keyId, amount, coarse, draft, ...idempotency })
+      held = await ledger.hold({ callId, accountId, keyId, amount, uncountedPart: coarse, draft, ...idempotency })
     } catch (fault) {
-      exchange.mayHold = !(fault instanceof Refusal && NEVER_HELD.has(fault.code))
+      exchange.mayHaveHold = !(fault instanceof Refusal && NEVER_HELD.has(fault.code))
       throw fault
     }
-    exchange.mayHold = held.done === 'held'
+    exchange.mayHaveHold = held.done === 'held'
     throwIfTaken(held)
     return held
   }
 }
 
-function sizeOn(candidate: Way, call: Call): CallSize {
+function sizeOn(candidate: Candidate, call: Call): CallSize {
   const { model, provider, withoutSearch } = candidate
   const size = sizeOf(withoutSearch ? { ...call, searchesMax: 0 } : call, model, provider.can)
-  const uses = usesAtMost(candidate, call, size.searchesMax > 0)
+  const uses = maxToolUses(candidate, call, size.searchesMax > 0)
   return uses === undefined ? size : { ...size, units: { ...size.units, ...uses } }
 }
 
 /** The index of the most expensive candidate. */
-function mostExpensive({ ways }: Route, sizes: readonly CallSize[]): number {
-  if (ways.length === 1) return 0
-  const most = ways.map(({ price }, index) => upperBound(sizes[index]!, price))
+function mostExpensive({ candidates }: Route, sizes: readonly CallSize[]): number {
+  if (candidates.length === 1) return 0
+  const most = candidates.map(({ price }, index) => upperBound(sizes[index]!, price))
   return most.reduce((best, amount, index) => (amount > most[best]! ? index : best), 0)
 }
 
@@ -158,7 +160,7 @@ function narrower(size: CallSize, { inputTokensMax = Infinity, cap = Infinity }:
 interface HeldAmount extends Narrowing {
   readonly amount: Nanos
   /** The answer of the ledger to the larger amount. */
-  readonly held: Held
+  readonly held: HoldOutcome
 }
 
 /** The hold with those candidates only that the amount covers. Each candidate has its own model's limits. */
@@ -167,16 +169,16 @@ function affordable(
   call: Call,
   { amount, held, ...known }: HeldAmount,
 ): Pick<Hold, 'route' | 'call' | HeldFields> {
-  const sized = route.ways.map(candidate => ({ candidate, size: narrower(sizeOn(candidate, call), known) }))
+  const sized = route.candidates.map(candidate => ({ candidate, size: narrower(sizeOn(candidate, call), known) }))
   const bound = ({ candidate, size }: (typeof sized)[number]): Nanos => upperBound(size, candidate.price)
   const covered = sized.filter(one => bound(one) <= amount)
   const [first, ...more] = sized.filter(one => !covered.includes(one)).map(bound)
   const cheapest = more.reduce((least, one) => (one < least! ? one : least), first)
   const skipped = cheapest === undefined ? undefined : refusalOfHold(held, cheapest)
   const [candidates, sizes] = [covered.map(({ candidate }) => candidate), covered.map(({ size }) => size)]
-  const options = candidates.length === route.ways.length ? route.options : candidates.map(({ option }) => option)
+  const options = candidates.length === route.candidates.length ? route.options : candidates.map(({ option }) => option)
   const narrowed: Pick<Hold, 'route' | 'call' | 'size' | 'sizes' | 'amount'> = {
-    route: { ...route, ways: candidates, options },
+    route: { ...route, candidates, options },
     call,
     size: sizes[0]!,
     sizes,
@@ -196,7 +198,7 @@ interface Bound {
 interface RefusedBound {
   readonly call: Call
   readonly size: CallSize
-  readonly held: Held
+  readonly held: HoldOutcome
   /** The refused amount was the preferred candidate's own bound, not that of a more expensive one. */
   readonly isFirst: boolean
 }
@@ -228,9 +230,9 @@ function inputMax({ textOnly, bodyBytes }: Call, contextTokens: number | undefin
 const isCountable = ({ textOnly, bodyBytes }: Call): boolean =>
   textOnly && bodyBytes >= COUNTED_BYTES_MIN && bodyBytes <= bounds.tokenCountBytesMax
 
-type Insufficient = Extract<Held, { available: unknown }>
+type Insufficient = Extract<HoldOutcome, { available: unknown }>
 
-const isInsufficient = (held: Held): held is Insufficient => 'available' in held
+const isInsufficient = (held: HoldOutcome): held is Insufficient => 'available' in held
 
 /** Whether a call without input and with one output token would fit. If not, neither a count nor a cap can help. */
 const couldFit = (size: CallSize, route: Route, held: Insufficient): boolean =>
@@ -241,10 +243,10 @@ interface HintParts {
   readonly capName: string | undefined
 }
 
-function hintOf(size: CallSize, held: Held, { price, capName = 'max_tokens' }: HintParts): string {
+function hintOf(size: CallSize, held: HoldOutcome, { price, capName = 'max_tokens' }: HintParts): string {
   const cap = isInsufficient(held) ? affordableOutput(size, price, readMoney(held.available)) : 0
   return cap > 0 ? `With ${capName} of at most ${cap} it would fit.` : 'No cap on its output would make it fit.'
 }
 
-const holdFailure = ({ requestId }: Exchange, { done }: Held): Error =>
+const holdFailure = ({ requestId }: Exchange, { done }: HoldOutcome): Error =>
   new Error(`${requestId}: the ledger did not reserve the amount: ${done}`)

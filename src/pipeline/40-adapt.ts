@@ -6,82 +6,93 @@ import { describeFault } from '../base/log.ts'
 import type { OutgoingRequest } from '../http/client/request.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import { Losses } from '../protocols/neutral/losses.ts'
-import { packSealed, unpackSealed } from '../protocols/neutral/reasoning-state.ts'
+import { packReasoningState, unpackReasoningState } from '../protocols/neutral/reasoning-state.ts'
 import type { Channel } from '../upstreams/channel.ts'
 import { overrideFields } from '../upstreams/overrides.ts'
-import { readyRequest } from '../upstreams/sign-request.ts'
-import type { Reasoning } from '../vault/reasoning.ts'
-import type { WrittenVectors } from './attempt/embeddings-translation.ts'
-import { writeVectorAsk } from './attempt/embeddings-translation.ts'
+import { finishRequest } from '../upstreams/request-signature.ts'
+import type { ReasoningStore } from '../vault/reasoning.ts'
+import type { TranslatedEmbeddings } from './attempt/embeddings-translation.ts'
+import { translateEmbeddings } from './attempt/embeddings-translation.ts'
 import type { ResolveMedia } from './attempt/media.ts'
 import { AttemptFailed } from './attempt/open-response.ts'
-import type { Meeting } from './attempt/translation.ts'
-import { originOf, translationFor, writeTranslated } from './attempt/translation.ts'
-import type { Translation, VectorTranslation } from './attempt/translation-types.ts'
+import type { AttemptContext } from './attempt/translation.ts'
+import { findTranslation, originOf, writeTranslated } from './attempt/translation.ts'
+import type { EmbeddingsTranslation, Translation } from './attempt/translation-types.ts'
 import type { Hold } from './exchange.ts'
 
-export interface Adapted {
+export interface AdaptedCall {
   readonly request: OutgoingRequest
   /** Undefined where the upstream speaks the caller's dialect. */
   readonly translation: Translation | undefined
-  readonly vectors?: VectorTranslation
+  readonly embeddings?: EmbeddingsTranslation
 }
 
 export interface AdaptParts {
   readonly resolveMedia: ResolveMedia
-  readonly reasoning: Pick<Reasoning, 'keep' | 'recall'>
+  readonly reasoning: Pick<ReasoningStore, 'put' | 'get'>
 }
 
 /** Returns the request without a promise where nothing is translated, as in most calls. */
-export function adapt(parts: AdaptParts, context: Meeting): Adapted | Promise<Adapted> {
+export function adapt(parts: AdaptParts, context: AttemptContext): AdaptedCall | Promise<AdaptedCall> {
   context.exchange.nativeLosses = undefined
-  const embeddings = writeVectorAsk(context)
+  const embeddings = translateEmbeddings(context)
   if (embeddings !== undefined) return adaptEmbeddings(context, embeddings)
   const { accountId } = context.hold.route.permit.caller
-  const translation = translationFor(context, (id, sealed) =>
-    parts.reasoning.keep({ accountId, id }, sealed.map(packSealed)),
+  const translation = findTranslation(context, (id, sealed) =>
+    parts.reasoning.put({ accountId, id }, sealed.map(packReasoningState)),
   )
   if (translation !== undefined) return adaptTranslated(parts, context, translation)
-  const request = buildRequest(context, writeSameDialect(context), context.exchange.passed)
+  const request = buildRequest(context, writeSameDialect(context), context.exchange.forwardedHeaders)
   if (request instanceof Promise) return request.then(signed => ({ request: signed, translation }))
   return { request, translation }
 }
 
-async function adaptEmbeddings(context: Meeting, { body, vectors }: WrittenVectors): Promise<Adapted> {
-  return { request: await buildRequest(context, body), translation: undefined, vectors }
+async function adaptEmbeddings(
+  context: AttemptContext,
+  { body, embeddings }: TranslatedEmbeddings,
+): Promise<AdaptedCall> {
+  return { request: await buildRequest(context, body), translation: undefined, embeddings }
 }
 
-async function adaptTranslated(parts: AdaptParts, context: Meeting, translation: Translation): Promise<Adapted> {
+async function adaptTranslated(
+  parts: AdaptParts,
+  context: AttemptContext,
+  translation: Translation,
+): Promise<AdaptedCall> {
   const { hold, exchange } = context
-  exchange.said ??= translation.to.readConversation({ ...hold.call, recall: recallFor(parts, hold) })
-  const { said } = exchange
-  const media = await parts.resolveMedia(said, translation.from, exchange)
-  const body = Buffer.from(writeTranslated(translation, context, { said, media }))
+  exchange.conversation ??= translation.callerCodec.readConversation({ ...hold.call, recall: recallFor(parts, hold) })
+  const { conversation } = exchange
+  const media = await parts.resolveMedia(conversation, translation.upstreamCodec, exchange)
+  const body = Buffer.from(writeTranslated(translation, context, { conversation, media }))
   return { request: await buildRequest(context, body), translation }
 }
 
 /** Finds the reasoning state that the caller's dialect could not carry and that the vault stored for its account. */
 function recallFor({ reasoning }: AdaptParts, { route }: Hold): NonNullable<Call['recall']> {
   const { accountId } = route.permit.caller
-  return id => (reasoning.recall({ accountId, id }) ?? []).flatMap(packed => unpackSealed(packed) ?? [])
+  return id => (reasoning.get({ accountId, id }) ?? []).flatMap(packed => unpackReasoningState(packed) ?? [])
 }
 
 /** Builds and signs the request. Returns a promise only where signing must fetch something. */
 function buildRequest(
-  context: Meeting,
+  context: AttemptContext,
   body: Uint8Array,
   forwarded?: ForwardedHeaders,
 ): OutgoingRequest | Promise<OutgoingRequest> {
   const { channel, hold } = context
-  const { provider, spoken } = hold.route
+  const { provider, upstreamProtocol } = hold.route
   const sentBody = channel.overrides === undefined ? body : applyOverrides(context, body, forwarded)
-  const ready = readyRequest(buildUnsigned(context, sentBody, forwarded), { provider, channel, dialect: spoken.name })
+  const ready = finishRequest(buildUnsigned(context, sentBody, forwarded), {
+    provider,
+    channel,
+    dialect: upstreamProtocol.name,
+  })
   return ready instanceof Promise ? ready.catch(signingFailed(channel)) : ready
 }
 
 /** Applies the channel's overrides, and lists what differs from the caller's request. */
 function applyOverrides(
-  { channel, hold, exchange }: Meeting,
+  { channel, hold, exchange }: AttemptContext,
   body: Uint8Array,
   forwarded: ForwardedHeaders = {},
 ): Uint8Array {
@@ -89,7 +100,7 @@ function applyOverrides(
   const replaced = Object.keys(headers).filter(
     name => forwarded[name] !== undefined && forwarded[name] !== headers[name],
   )
-  const changes = fields.get(hold.route.spoken.name)
+  const changes = fields.get(hold.route.upstreamProtocol.name)
   const changed = changes && overrideFields(body, changes)
   exchange.overrides = [...(changed?.names ?? []), ...replaced]
   return changed?.body ?? body
@@ -102,9 +113,13 @@ const signingFailed =
     throw new AttemptFailed('credential_bad', new Refusal('upstream_unusable', `${id}: ${describeFault(fault)}`))
   }
 
-function buildUnsigned({ hold, channel }: Meeting, body: Uint8Array, forwarded?: ForwardedHeaders): OutgoingRequest {
+function buildUnsigned(
+  { hold, channel }: AttemptContext,
+  body: Uint8Array,
+  forwarded?: ForwardedHeaders,
+): OutgoingRequest {
   const { call, route } = hold
-  const paths = route.provider.speaks[route.spoken.name]!
+  const paths = route.provider.speaks[route.upstreamProtocol.name]!
   return {
     url: channel.baseUrl + pathFor(call.stream ? paths.stream : paths.plain, route.model.id),
     headers: {
@@ -112,7 +127,7 @@ function buildUnsigned({ hold, channel }: Meeting, body: Uint8Array, forwarded?:
       'accept': call.stream ? 'text/event-stream' : 'application/json',
       'accept-encoding': 'identity',
       'user-agent': 'weir',
-      ...route.spoken.headers,
+      ...route.upstreamProtocol.headers,
       ...forwarded,
     },
     body,
@@ -122,21 +137,21 @@ function buildUnsigned({ hold, channel }: Meeting, body: Uint8Array, forwarded?:
 type ForwardedHeaders = Readonly<Record<string, string>>
 
 /** Throws where the request would lose something and the call is strict. */
-function writeSameDialect({ hold: { call, route, cap }, channel, exchange }: Meeting): Uint8Array {
+function writeSameDialect({ hold: { call, route, cap }, channel, exchange }: AttemptContext): Uint8Array {
   const { streamUsage, outputCap } = route.provider.can
   const model = route.model.id
   const losses = new Losses()
   exchange.nativeLosses = losses
-  const body = route.spoken.writeCall(call, {
+  const body = route.upstreamProtocol.writeCall(call, {
     model,
     askUsage: streamUsage,
     capField: outputCap,
     origin: originOf(channel.id, model),
     losses,
-    ...(route.follows !== undefined && { previous: route.follows }),
+    ...(route.previousResponseId !== undefined && { previous: route.previousResponseId }),
     ...(cap !== undefined && { cap }),
   })
-  losses.throwIf(exchange.strict)
+  losses.throwIfStrict(exchange.strict)
   return body
 }
 

@@ -7,21 +7,25 @@ import { Health } from '../routing/health/health.ts'
 import type { ForwardParts } from './50-forward.ts'
 import { buildForward } from './50-forward.ts'
 import type { Exchange, Hold } from './exchange.ts'
-import { freshMeter } from './settle/usage-meter.ts'
+import { newMeter } from './settle/usage-meter.ts'
 import { Timings } from './timings.ts'
 
 test('a gateway fault opens no circuit breaker and holds no slot of the channel', async () => {
-  const health = new Health({ caps: { tokensPerMinute: 100 }, chance: () => 0 })
-  const way = { option: { name: 'near/echo' } }
-  const picking = {
+  const health = new Health({ caps: { tokensPerMinute: 100 }, random: () => 0 })
+  const candidate = { option: { name: 'near/echo' } }
+  const channelPicker = {
     begin() {},
-    next: async () => ({ way, seat: { id: 'near#1', health, channel: {} }, turn: health.begin(100, 0) }),
-    freed() {},
+    next: async () => ({
+      candidate,
+      targetChannel: { id: 'near#1', health, channel: {} },
+      channelUse: health.begin(100, 0),
+    }),
+    onChannelFreed() {},
   }
   const nothing = { onForward() {}, onAttemptFailed() {}, times: { firstContentMs: 1, betweenChunksMs: 1 } }
-  const parts = { ...nothing, picking, deadlines: new Deadlines(() => 0) } as unknown as ForwardParts
+  const parts = { ...nothing, channelPicker, deadlines: new Deadlines(() => 0) } as unknown as ForwardParts
   const forward = buildForward(parts)
-  const spoken = {
+  const upstreamProtocol = {
     name: 'openai-chat',
     writeCall() {
       throw new TypeError('a mistake')
@@ -29,8 +33,14 @@ test('a gateway fault opens no circuit breaker and holds no slot of the channel'
   }
   for (let call = 0; call < 9; call++) {
     const timings = new Timings(() => 0)
-    const exchange = { attempts: [], meter: freshMeter(), stop: new Stop(), timings, protocol: spoken }
-    const route = { ways: [way], provider: { can: {} }, model: { id: 'echo' }, spoken, permit: { caller: {} } }
+    const exchange = { attempts: [], meter: newMeter(), stop: new Stop(), timings, protocol: upstreamProtocol }
+    const route = {
+      candidates: [candidate],
+      provider: { can: {} },
+      model: { id: 'echo' },
+      upstreamProtocol,
+      permit: { caller: {} },
+    }
     const hold = { route, call: { stream: false } } as unknown as Hold
     const forwarded = forward(hold, exchange as unknown as Exchange)
     expect(
@@ -40,5 +50,5 @@ test('a gateway fault opens no circuit breaker and holds no slot of the channel'
       ),
     ).toBe('a mistake')
   }
-  expect([health.standing(100, 0), health.underWay]).toEqual(['open', 0])
+  expect([health.stateFor(100, 0), health.activeCalls]).toEqual(['open', 0])
 })

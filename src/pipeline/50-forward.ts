@@ -3,78 +3,95 @@
 
 import { Refusal } from '../base/errors.ts'
 import { releaseBody } from '../protocols/neutral/call.ts'
-import type { Verdict } from '../routing/attempts.ts'
-import type { Fate } from '../routing/health/health.ts'
-import { onWay, withoutWay } from './30-route.ts'
-import type { AttemptParts, Heard } from './attempt/attempt.ts'
+import type { AttemptVerdict } from '../routing/attempts.ts'
+import type { AttemptResult } from '../routing/health/health.ts'
+import { useCandidate, withoutCandidate } from './30-route.ts'
+import type { AttemptParts, ResponseLimits } from './attempt/attempt.ts'
 import { attempt } from './attempt/attempt.ts'
-import type { Opened } from './attempt/open-response.ts'
+import type { OpenedResponse } from './attempt/open-response.ts'
 import { AttemptFailed } from './attempt/open-response.ts'
-import { releaseSaid } from './attempt/translation.ts'
+import { releaseConversation } from './attempt/translation.ts'
 import type { Attempt, Exchange, Hold } from './exchange.ts'
 import { runsTools } from './exchange.ts'
-import type { Picked, Picking } from './route/channel-picker.ts'
+import type { ChannelPicker, PickedChannel } from './route/channel-picker.ts'
 import { outcomeOf } from './settle/ending.ts'
-import { freshMeter } from './settle/usage-meter.ts'
+import { newMeter } from './settle/usage-meter.ts'
 import { routeNote } from './timings.ts'
 
 export interface ForwardParts extends AttemptParts {
-  readonly picking: Picking
+  readonly channelPicker: ChannelPicker
   /** Called with every call before it goes upstream, while its body is in memory. */
   onForward(exchange: Exchange): void
   onAttemptFailed(channelId: string, detail: string): void
 }
 
-export type Forward = (hold: Hold, exchange: Exchange) => Promise<Opened>
+export type Forward = (hold: Hold, exchange: Exchange) => Promise<OpenedResponse>
 
 export function buildForward(parts: ForwardParts): Forward {
-  const { picking } = parts
+  const { channelPicker } = parts
 
-  async function tryChannel({ way, seat, turn, sinceMs }: Picked, hold: Hold, exchange: Exchange): Promise<Opened> {
+  async function tryChannel(
+    { candidate, targetChannel, channelUse, sinceMs }: PickedChannel,
+    hold: Hold,
+    exchange: Exchange,
+  ): Promise<OpenedResponse> {
     const { timings, attempts } = exchange
-    const usedHold = onHeldWay(hold, way)
+    const usedHold = holdOnCandidate(hold, candidate)
     exchange.hold = usedHold
     exchange.route = usedHold.route
-    const responseLimits: Heard = {}
-    const addAttempt = (verdict: Verdict, more?: Partial<Attempt>): void => {
-      attempts.push({ channelId: seat.id, model: way.option.name, verdict, ms: timings.nowMs() - sinceMs, ...more })
+    const responseLimits: ResponseLimits = {}
+    const addAttempt = (verdict: AttemptVerdict, more?: Partial<Attempt>): void => {
+      attempts.push({
+        channelId: targetChannel.id,
+        model: candidate.option.name,
+        verdict,
+        ms: timings.nowMs() - sinceMs,
+        ...more,
+      })
     }
-    const endUse = (result: Fate): void => {
-      turn.end(result, timings.nowMs())
-      picking.freed()
+    const endUse = (result: AttemptResult): void => {
+      channelUse.end(result, timings.nowMs())
+      channelPicker.onChannelFreed()
     }
     try {
-      const opened = await attempt(parts, { hold: usedHold, exchange, channel: seat.channel, responseLimits })
+      const opened = await attempt(parts, { hold: usedHold, exchange, channel: targetChannel.channel, responseLimits })
       addAttempt('answered')
-      exchange.firstMs = timings.nowMs()
-      turn.answered({ firstMs: exchange.firstMs - sinceMs, told: responseLimits.told }, exchange.firstMs)
-      exchange.turn = { end: endUse } // the end of the call ends the use, because only then its tokens are known
+      exchange.firstContentMs = timings.nowMs()
+      channelUse.noteAnswer(
+        { firstContentMs: exchange.firstContentMs - sinceMs, upstreamLimits: responseLimits.limits },
+        exchange.firstContentMs,
+      )
+      exchange.channelUse = { end: endUse } // the end of the call ends the use, because only then its tokens are known
       return opened
     } catch (fault) {
       const failed = fault instanceof AttemptFailed ? fault : undefined
       const result = resultOf(exchange, failed)
-      addAttempt(failed?.verdict ?? 'broken', { retryAfterMs: result.retryAfterMs, again: failed?.wasNothing ?? false })
-      endUse({ ...result, told: responseLimits.told })
+      addAttempt(failed?.verdict ?? 'broken', {
+        retryAfterMs: result.retryAfterMs,
+        isRetryable: failed?.didNoWork ?? false,
+      })
+      endUse({ ...result, upstreamLimits: responseLimits.limits })
       throw fault
     }
   }
 
   return async function forward(hold, exchange) {
     parts.onForward(exchange)
-    picking.begin(hold.route, exchange)
+    channelPicker.begin(hold.route, exchange)
     let { route } = hold
     for (let last: AttemptFailed | undefined; ; ) {
       exchange.stop.throwIfStopped() // nothing was sent upstream yet, so there is nothing to pay for
-      const picked = await picking.next(route, exchange)
+      const picked = await channelPicker.next(route, exchange)
       if (picked === undefined || 'refusal' in picked) {
-        throw finalRefusal(hold, (last ?? picked)?.refusal ?? new Refusal('no_channel', hold.route.asked))
+        throw finalRefusal(hold, (last ?? picked)?.refusal ?? new Refusal('no_channel', hold.route.requestedModel))
       }
       try {
         const opened = await tryChannel(picked, hold, exchange)
-        if (picked.way !== hold.route.ways[0]) exchange.timings.rename('Route', routeNote(picked.way))
-        picking.answered(exchange, picked)
+        if (picked.candidate !== hold.route.candidates[0])
+          exchange.timings.setNote('Route', routeNote(picked.candidate))
+        channelPicker.onAnswered(exchange, picked)
         releaseBody(hold.call)
-        releaseSaid(exchange)
+        releaseConversation(exchange)
         return opened
       } catch (fault) {
         const failed = fault instanceof AttemptFailed ? fault : undefined
@@ -82,13 +99,13 @@ export function buildForward(parts: ForwardParts): Forward {
         const isCut = failed !== undefined && outcomeOf(failed.refusal) === 'over_bound' && runsTools(exchange)
         if (!isCut) discardMeter(exchange, failed)
         if (failed === undefined) throw fault
-        parts.onAttemptFailed(picked.seat.id, failed.message)
+        parts.onAttemptFailed(picked.targetChannel.id, failed.message)
         if (isCut) throw failed.refusal // another attempt would run the tools a second time
         const isFinal = failed.verdict === 'caller_at_fault'
         if (isFinal && isSent) throw failed.refusal
         if (!isFinal || last === undefined) last = failed
         // Another candidate may speak the caller's dialect, where nothing must be translated.
-        const others = isFinal ? withoutWay(route, picked.way) : route
+        const others = isFinal ? withoutCandidate(route, picked.candidate) : route
         if (others === undefined) throw finalRefusal(hold, last.refusal, last.verdict === 'caller_at_fault')
         route = others
       }
@@ -112,24 +129,24 @@ function finalRefusal({ skipped }: Hold, refusal: Refusal, wasUnasked = false): 
 
 /** A failed attempt is not billed. A stopped one is billed, unless the upstream did no work. */
 function discardMeter(exchange: Exchange, failed: AttemptFailed | undefined): void {
-  if (failed?.wasNothing) exchange.meter = freshMeter()
+  if (failed?.didNoWork) exchange.meter = newMeter()
   exchange.stop.throwIfStopped()
-  exchange.meter = freshMeter()
+  exchange.meter = newMeter()
 }
 
 /** The result of a failed attempt for the health of its channel: neutral where the gateway ended or never sent it. */
-function resultOf({ stop, meter }: Exchange, failed: AttemptFailed | undefined): Fate {
+function resultOf({ stop, meter }: Exchange, failed: AttemptFailed | undefined): AttemptResult {
   const isNeutral = failed === undefined || (failed.verdict === 'caller_at_fault' && !meter.forwarded)
   const tokens = meter.forwarded ? {} : { tokens: 0 }
   if (isNeutral || stop.reason !== undefined) return { verdict: 'left', ...tokens }
   const { verdict, refusal, overloaded } = failed
-  return { verdict, retryAfterMs: refusal.extras.retryAfterMs, overloaded, ...tokens }
+  return { verdict, retryAfterMs: refusal.extras.retryAfterMs, isOverloaded: overloaded, ...tokens }
 }
 
 /** The hold with one of its candidates in use. */
-export function onHeldWay(hold: Hold, way: Picked['way']): Hold {
-  if (way === hold.route.ways[0]) return hold
-  const size = hold.sizes[hold.route.ways.indexOf(way)]!
+export function holdOnCandidate(hold: Hold, way: PickedChannel['candidate']): Hold {
+  if (way === hold.route.candidates[0]) return hold
+  const size = hold.sizes[hold.route.candidates.indexOf(way)]!
   const cap = hold.cap === undefined ? {} : { cap: Math.min(hold.cap, size.outputTokensMax) }
-  return { ...hold, ...cap, route: onWay(hold.route, way), size }
+  return { ...hold, ...cap, route: useCandidate(hold.route, way), size }
 }

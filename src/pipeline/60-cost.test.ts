@@ -2,21 +2,21 @@
 
 import { expect, test } from 'bun:test'
 import { parsePrice } from '../base/money/price.ts'
-import type { Priced } from '../billing/price.ts'
+import type { CallPrice } from '../billing/price.ts'
 import { cost } from './60-cost.ts'
 import type { Exchange } from './exchange.ts'
-import { freshMeter, noteFrame, noteUsage, noteWait } from './settle/usage-meter.ts'
+import { newMeter, noteFrame, noteUsage, noteWait } from './settle/usage-meter.ts'
 
 const fail = (problem: string): never => {
   throw new Error(problem)
 }
 const cases = [{ class: 'priority', input: '2', output: '4' }]
 const price = parsePrice({ input: '1', output: '2', cacheRead: '0.10', cases }, fail)
-const priced: Priced = { price, version: 7, perMille: 1_500n, serviceClass: 'priority', atMs: 0 }
+const priced: CallPrice = { price, version: 7, perMille: 1_500n, serviceClass: 'priority', atMs: 0 }
 
 function exchangeOf(route: object | undefined) {
-  const meter = { ...freshMeter(), forwarded: true, outputBytes: 40, content: true }
-  const found = route && { spoken: {}, ...route }
+  const meter = { ...newMeter(), forwarded: true, outputBytes: 40, content: true }
+  const found = route && { upstreamProtocol: {}, ...route }
   return { exchange: { meter, call: { inputBytes: 400 }, attempts: [{}], route: found } as unknown as Exchange, meter }
 }
 
@@ -52,7 +52,11 @@ test('usage that was not reported is estimated from bytes', () => {
 
 test('a failed call is free, whatever its tools did', () => {
   const withFee = { ...priced, price: parsePrice({ input: '1', output: '2', perCodeSession: '0.03' }, fail) }
-  const { exchange, meter } = exchangeOf({ price: withFee, spoken: { name: 'd' }, provider: { included: [] } })
+  const { exchange, meter } = exchangeOf({
+    price: withFee,
+    upstreamProtocol: { name: 'd' },
+    provider: { included: [] },
+  })
   const services = [{ name: 'code_execution', unit: 'codeSessions' }]
   const timings = { nowMs: () => 0 }
   Object.assign(exchange, { call: { inputBytes: 400, dialect: 'd', services }, startedMs: 0, timings })
@@ -87,7 +91,7 @@ test('a provider that was asked to search, answered, and does not report searche
 test('where usage reports searches, no reported search means none', () => {
   const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
   const spoken = { tellsSearches: true }
-  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined }, spoken })
+  const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined }, upstreamProtocol: spoken })
   Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 } })
   expect(cost(exchange, completed)).toMatchObject({ source: 'estimated', usage: { searches: 1 } })
   noteUsage(meter, { input: 0, output: 3 })

@@ -3,49 +3,49 @@
 import { noTraits } from '../base/money/model-traits.ts'
 import type { Unit, Units, Usage } from '../base/money/usage.ts'
 import { noUsage, outputTokens, units } from '../base/money/usage.ts'
-import { billOf, estimateTokens, hasFee } from '../billing/price.ts'
+import { computeBill, estimateTokens, hasFee } from '../billing/price.ts'
 import type { ChargedUsage } from '../billing/who-pays.ts'
-import { chargedUsage } from '../billing/who-pays.ts'
+import { decideCharge } from '../billing/who-pays.ts'
 import type { Call } from '../protocols/neutral/call.ts'
-import { BYTES_PER_PICTURE, pictureTokensDefault } from '../protocols/usage/media-bytes.ts'
-import type { Ending, Exchange } from './exchange.ts'
+import { BYTES_PER_IMAGE, imageTokensDefault } from '../protocols/usage/media-bytes.ts'
+import type { CallEnding, Exchange } from './exchange.ts'
 import { lossesOf, runsTools } from './exchange.ts'
 import type { Cost } from './settle/call-cost.ts'
 import { hiddenTokens } from './settle/hidden-reasoning.ts'
-import { withUses } from './settle/tool-uses.ts'
-import { keptWaiting } from './settle/usage-meter.ts'
+import { withToolUses } from './settle/tool-uses.ts'
+import { wasStalledByCaller } from './settle/usage-meter.ts'
 
-export function cost(exchange: Exchange, ending: Ending): Cost {
+export function cost(exchange: Exchange, ending: CallEnding): Cost {
   const { meter, attempts } = exchange
-  const charged = chargedUsage({
+  const charged = decideCharge({
     outcome: ending.outcome,
-    forwarded: meter.forwarded,
-    content: meter.outputBytes > 0,
+    isForwarded: meter.forwarded,
+    hasContent: meter.outputBytes > 0,
     fellBack: attempts.length > 1,
     reported: meter.usage,
-    stale: meter.outputBytes > meter.reportedBytes,
-    delivered: meter.delivered || ending.shown === true,
-    tools: runsTools(exchange),
-    slow: meter.waitedMs > 0 && keptWaiting(meter, exchange.endedMs ?? exchange.timings.nowMs()),
-    hidden: known => hiddenTokens(exchange, ending, known),
-    estimate: () => estimateOf(exchange, meter.outputBytes),
+    isReportOutdated: meter.outputBytes > meter.reportedBytes,
+    isDelivered: meter.delivered || ending.contentDelivered === true,
+    hasProviderTools: runsTools(exchange),
+    wasReaderSlow: meter.waitedMs > 0 && wasStalledByCaller(meter, exchange.endedMs ?? exchange.timings.nowMs()),
+    estimateHidden: known => hiddenTokens(exchange, ending, known),
+    estimate: () => estimateUsage(exchange, meter.outputBytes),
   })
   const usage = charged.source === 'none' ? charged.usage : countedUsage(charged, exchange)
   // A service class that the translation dropped was not requested, so it was not served.
   const served = lossesOf(exchange).includes('service_tier') ? 'default' : meter.serviceClass
-  return { ...charged, usage, ...billOf(usage, exchange.route?.price, served) }
+  return { ...charged, usage, ...computeBill(usage, exchange.route?.price, served) }
 }
 
 /** Adds what is billed per unit. Where the rule charges nothing, no units are charged either. */
 function countedUsage(charged: ChargedUsage, exchange: Exchange): Usage {
   const counted = withUnits(withSearch(charged, exchange), exchange)
-  return withUses(counted, exchange, charged.source !== 'estimated')
+  return withToolUses(counted, exchange, charged.source !== 'estimated')
 }
 
 /** Not every dialect reports searches. A provider that was asked to search and answered has searched at least once. */
 function withSearch({ usage, source }: ChargedUsage, exchange: Exchange): Usage {
   const { call, route } = exchange
-  if (source === 'reported' && route?.spoken.tellsSearches) return usage
+  if (source === 'reported' && route?.upstreamProtocol.tellsSearches) return usage
   const isLost = lossesOf(exchange).includes('web_search')
   const asked = (call?.searchesMax ?? 0) > 0 && !isLost && !route?.withoutSearch
   if (!asked || usage.searches !== undefined || outputTokens(usage) === 0) return usage
@@ -77,7 +77,7 @@ function speechSeconds(outputBytes: number, call: Call | undefined): number {
 }
 
 /** The gateway's own estimate of the usage after so many bytes of output. It never exceeds what the hold covers. */
-export function estimateOf(exchange: Exchange, outputBytes: number): Usage {
+export function estimateUsage(exchange: Exchange, outputBytes: number): Usage {
   const { call, hold, route } = exchange
   // What is billed per unit is not billed in tokens as well.
   if (route?.price !== undefined && hasFee(route.price.price, call?.units)) return noUsage
@@ -101,10 +101,10 @@ function outputTokensOf({ call, meter, route }: Exchange, outputBytes: number): 
   const audioBytes = Math.min(meter.soundBytes, outputBytes - imageBytes)
   // An image that is billed per unit is not billed in tokens as well.
   const isBilledPerImage = route?.price !== undefined && hasFee(route.price.price, imagesOf(call))
-  const { pictureTokens = pictureTokensDefault } = route?.model?.traits ?? route?.provider?.traits ?? noTraits
+  const { pictureTokens = imageTokensDefault } = route?.model?.traits ?? route?.provider?.traits ?? noTraits
   return {
     output: estimateTokens(outputBytes - imageBytes - audioBytes),
-    outputImage: isBilledPerImage ? 0 : Math.ceil((imageBytes / BYTES_PER_PICTURE) * pictureTokens),
+    outputImage: isBilledPerImage ? 0 : Math.ceil((imageBytes / BYTES_PER_IMAGE) * pictureTokens),
     outputAudio: estimateTokens(audioBytes),
   }
 }

@@ -14,6 +14,6 @@ export function buildDeduct(ledger: Ledger): Deduct {
     if (extras === undefined) return await ledger.record(row)
     const done = await ledger.settle(row, cost.amount, extras)
     // The first settlement was durable after all, but later than the gateway waited: the caller got an error then.
-    if (done === 'exists' && isUndelivered(row)) await ledger.takeBack(row)
+    if (done === 'exists' && isUndelivered(row)) await ledger.refund(row)
   }
 }

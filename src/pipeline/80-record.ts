@@ -4,30 +4,30 @@ import { formatUsd } from '../base/money/money.ts'
 import { inputTokens, outputTokens } from '../base/money/usage.ts'
 import type { CostLine } from '../billing/price.ts'
 import type { RecordDraft, RecordRow, RecordUsage } from '../store/ledger/hold-types.ts'
-import { bodyHash } from './attempt/body-hash.ts'
-import type { Attempt, Ending, Exchange, Permit } from './exchange.ts'
+import { hashBody } from './attempt/body-hash.ts'
+import type { Attempt, CallEnding, Exchange, Permit } from './exchange.ts'
 import { lossesOf } from './exchange.ts'
-import { whyText } from './route/route-reason.ts'
+import { routeReasonText } from './route/route-reason.ts'
 import type { Cost } from './settle/call-cost.ts'
 
-export interface Over {
+export interface CallRecordInput {
   readonly permit: Permit
-  readonly ending: Ending
+  readonly ending: CallEnding
   readonly cost: Cost
 }
 
-export function record(exchange: Exchange, { permit, ending, cost }: Over): RecordRow {
+export function record(exchange: Exchange, { permit, ending, cost }: CallRecordInput): RecordRow {
   const { timings, attempts } = exchange
   return {
     ...draftOf(exchange),
-    cameHash: exchange.cameHash ?? hashUnsent(exchange),
-    wentHash: exchange.wentHash?.text ?? null,
+    cameHash: exchange.requestHash ?? hashUnsent(exchange),
+    wentHash: exchange.upstreamHash?.text ?? null,
     ...usageOf(cost),
     callId: exchange.callId,
     keyId: permit.caller.keyId,
     accountId: permit.caller.accountId,
     channel: attempts.at(-1)?.channelId ?? null,
-    why: whyText(exchange),
+    why: routeReasonText(exchange),
     status: ending.status,
     error: ending.error ?? null,
     outcome: ending.outcome,
@@ -35,7 +35,7 @@ export function record(exchange: Exchange, { permit, ending, cost }: Over): Reco
     usageSource: cost.source,
     attempts: attempts.length === 0 ? null : JSON.stringify(attempts.map(attemptColumns)),
     timings: JSON.stringify(timings.spent),
-    firstMs: exchange.firstMs === undefined ? null : Math.round(exchange.firstMs - exchange.startedMs),
+    firstMs: exchange.firstContentMs === undefined ? null : Math.round(exchange.firstContentMs - exchange.startedMs),
     durationMs: Math.round(timings.nowMs() - exchange.startedMs),
   }
 }
@@ -64,10 +64,10 @@ export function draftOf(exchange: Exchange): RecordDraft {
 
 /** The name that the caller used, where it differs from the model's own name. */
 const aliasOf = ({ route, call }: Exchange): string | null =>
-  route === undefined ? (call?.model ?? null) : route.asked === route.option.name ? null : route.asked
+  route === undefined ? (call?.model ?? null) : route.requestedModel === route.option.name ? null : route.requestedModel
 
 /** The body of a call that was forwarded is hashed while the upstream reads it; this one was never forwarded. */
-const hashUnsent = ({ call }: Exchange): string | null => (call === undefined ? null : bodyHash(call.body))
+const hashUnsent = ({ call }: Exchange): string | null => (call === undefined ? null : hashBody(call.body))
 
 export function usageOf({ usage, lines }: Pick<Cost, 'usage' | 'lines'>): RecordUsage {
   return {

@@ -8,7 +8,7 @@ import type { Deadline } from '../base/deadlines.ts'
 import type { ErrorCode, Refusal } from '../base/errors.ts'
 import type { Nanos } from '../base/money/money.ts'
 import type { Stop } from '../base/stop.ts'
-import type { CallSize, PricedOrFree } from '../billing/price.ts'
+import type { CallPriceOrFree, CallSize } from '../billing/price.ts'
 import type { Outcome } from '../billing/who-pays.ts'
 import type { KeyRights } from '../identity/key-rights.ts'
 import type { GateLease } from '../limits/gate.ts'
@@ -17,24 +17,24 @@ import type { Quota } from '../limits/limits.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import type { Conversation } from '../protocols/neutral/conversation.ts'
 import type { Losses } from '../protocols/neutral/losses.ts'
-import type { Framing, Protocol } from '../protocols/protocol.ts'
-import type { Tried } from '../routing/attempts.ts'
-import type { Option } from '../routing/choice/option.ts'
-import type { Fate } from '../routing/health/health.ts'
+import type { Protocol, StreamFraming } from '../protocols/protocol.ts'
+import type { TriedChannel } from '../routing/attempts.ts'
+import type { TargetOption } from '../routing/choice/target-option.ts'
+import type { AttemptResult } from '../routing/health/health.ts'
 import type { RetryLease } from '../routing/retry-budget.ts'
 import type { PolicyName } from '../store/rules/rules.ts'
-import type { SlowHash } from './attempt/body-hash.ts'
-import type { Renaming } from './attempt/response-id.ts'
-import type { Translation, VectorTranslation } from './attempt/translation-types.ts'
+import type { DeferredHash } from './attempt/body-hash.ts'
+import type { ResponseIdRewrite } from './attempt/response-id.ts'
+import type { EmbeddingsTranslation, Translation } from './attempt/translation-types.ts'
 import type { Claim } from './lifetime/idempotency.ts'
 import type { AnswerLease } from './reply/memory-budget.ts'
-import type { Chosen } from './route/choice-reason.ts'
-import type { NamesMade } from './route/created-references.ts'
-import type { Lane } from './route/targets.ts'
-import type { Recorder } from './settle/body-recorder.ts'
+import type { RouteChoice } from './route/choice-reason.ts'
+import type { CreatedReferences } from './route/created-references.ts'
+import type { Target } from './route/targets.ts'
+import type { BodyRecorder } from './settle/body-recorder.ts'
 import type { Cost } from './settle/call-cost.ts'
-import type { KeptCall } from './settle/stored-call.ts'
-import type { Meter } from './settle/usage-meter.ts'
+import type { StoredCall } from './settle/stored-call.ts'
+import type { UsageMeter } from './settle/usage-meter.ts'
 import type { Timings } from './timings.ts'
 
 /** The dates after which a key stops working. */
@@ -82,10 +82,10 @@ export type Permit = Brand<
 >
 
 /** A target with its price for one call. An attempt is made with one candidate. */
-export interface Way extends Lane {
-  readonly price: PricedOrFree
+export interface Candidate extends Target {
+  readonly price: CallPriceOrFree
   /** The upstream's id of the response that the call continues, where only one channel stores that response. */
-  readonly follows?: string
+  readonly previousResponseId?: string
   /** The search is left out of the request, because its price on this target is unknown. */
   readonly withoutSearch?: boolean
 }
@@ -95,15 +95,15 @@ export interface Way extends Lane {
  * use: the first one, later the one of the running attempt.
  */
 export type Route = Brand<
-  Way & {
+  Candidate & {
     readonly permit: Permit
     /** The model name that the caller sent. */
-    readonly asked: string
+    readonly requestedModel: string
     readonly policy: PolicyName
     /** In order of preference. */
-    readonly ways: readonly Way[]
+    readonly candidates: readonly Candidate[]
     /** The options of the candidates for routing, in the same order. */
-    readonly options: readonly Option[]
+    readonly options: readonly TargetOption[]
   },
   'Route'
 >
@@ -128,21 +128,21 @@ export type Hold = Brand<
   'Hold'
 >
 
-export interface Attempt extends Tried {
+export interface Attempt extends TriedChannel {
   readonly ms: number
   /** How long the upstream asked to wait before the next request. */
   readonly retryAfterMs?: number | undefined
   /** The upstream did no work for this attempt, so that the same channel may be tried again. */
-  readonly again?: boolean
+  readonly isRetryable?: boolean
 }
 
-export interface Ending {
+export interface CallEnding {
   readonly outcome: Outcome
   readonly status: number
   /** The code of the refusal that ended the call. */
   readonly error?: ErrorCode
   /** The caller has received content, also where the answer was not streamed. */
-  readonly shown?: boolean
+  readonly contentDelivered?: boolean
 }
 
 export interface Exchange {
@@ -155,13 +155,13 @@ export interface Exchange {
   readonly timings: Timings
   readonly attempts: Attempt[]
   /** Measures the running attempt. It is replaced with each attempt, because failed attempts are not billed. */
-  meter: Meter
+  meter: UsageMeter
   /** Stops the call: the caller disconnected, or the gateway must end the call. */
   readonly stop: Stop<StopReason>
   /** Set when the caller has disconnected and the call still runs to its end. */
-  readonly alone: Stop<StopReason>
+  readonly callerGone: Stop<StopReason>
   /** Ends a call that runs on without its caller. */
-  untilAlone?: Deadline
+  callerGoneDeadline?: Deadline
   /** The call is closed; a disconnect of its caller has no effect any more. */
   isOver?: boolean
   /** The caller's address, for the log. */
@@ -169,59 +169,59 @@ export interface Exchange {
   /** The memory that the answer holds. */
   memory?: AnswerLease | undefined
   /** Closes the connection of a caller that does not read. */
-  cut(): void
+  closeConnection(): void
   /** Gives the connection back to the server, although the call goes on. */
-  handOver(): void
+  releaseConnection(): void
   /** Ends the call and returns its leases. */
   close(): void
   call?: Call
   /** Of the request body and of the upstream body, each: the first half of its SHA-256 in hex. */
-  cameHash?: string
-  wentHash?: SlowHash | undefined
+  requestHash?: string
+  upstreamHash?: DeferredHash | undefined
   /** The caller's headers that are forwarded to an upstream of the same dialect. */
-  passed?: Readonly<Record<string, string>>
+  forwardedHeaders?: Readonly<Record<string, string>>
   /** How the stream is framed, where it is not a stream of server-sent events. */
-  framing?: Framing | undefined
+  framing?: StreamFraming | undefined
   /** Whether the caller wants comments in its stream, where it said so. */
   comments?: 'on' | 'off'
   /** The call is refused where a translation would lose something. */
   strict?: boolean
   /** The neutral request, from the first translation until an answer has begun. */
-  said?: Conversation | undefined
+  conversation?: Conversation | undefined
   /** The translation of the running attempt, where its upstream speaks another dialect. */
   translation?: Translation | undefined
   /** How many losses the head of the answer listed; the end of a stream lists the others. */
   lossesInHead?: number
   /** The translation of an embeddings call, where its upstream speaks another dialect. */
-  vectors?: VectorTranslation | undefined
+  embeddings?: EmbeddingsTranslation | undefined
   /** What was removed from the request of the running attempt, where its upstream speaks the caller's dialect. */
   nativeLosses?: Losses | undefined
   /** The fields and headers of the running attempt that its channel replaces. */
   overrides?: readonly string[] | undefined
   /** The model of the running attempt does not reason, because the request says so and the model obeys. */
-  unthinking?: boolean
+  reasoningOff?: boolean
   /** JSON: tags by which the caller groups its costs. */
   tags?: string
   /** The idempotency key of the call. */
   claim?: Claim
   /** Records the bodies of a call that are stored. */
-  recorder?: Recorder
+  recorder?: BodyRecorder
   /** The answer as it is stored, for a call whose answer can be retrieved later. */
-  kept?: KeptCall
+  storedCall?: StoredCall
   /** The answer should have been stored, and was not. */
-  unkept?: boolean
+  notStored?: boolean
   /** Replaces the upstream's response id by the id that the caller gets. */
-  renaming?: Renaming
+  responseIdRewrite?: ResponseIdRewrite
   /** Collects the ids of what the upstream stores, for a call whose answer may contain some. */
-  names?: NamesMade | undefined
+  createdReferences?: CreatedReferences | undefined
   /** Resolves when these ids are written as the account's own. */
-  owned?: Promise<void>
+  referencesOwned?: Promise<void>
   /** The call runs in the background, whether its caller is connected or not. */
   detached?: boolean
   /** Which channels routing could choose from, and why it chose this one. */
-  chosen?: Chosen
+  routeChoice?: RouteChoice
   /** Counts the call at the gate until it is closed. */
-  lease?: GateLease
+  gateLease?: GateLease
   caller?: Caller
   /** The current dates of the key, where they have changed since the call arrived. */
   keyDates?: KeyDates
@@ -229,35 +229,35 @@ export interface Exchange {
   route?: Route
   hold?: Hold
   /** Counts the call on the channel that answers, until the call is over. */
-  turn?: { end(fate: Fate): void }
+  channelUse?: { end(fate: AttemptResult): void }
   /** The call's share of the retry budget. */
-  retry?: RetryLease
+  retryLease?: RetryLease
   /** The key by which turns of one conversation find the same channel, where there is more than one channel. */
-  conversation?: { readonly name: string; readonly cacheMs: number | undefined } | undefined
+  affinity?: { readonly name: string; readonly cacheMs: number | undefined } | undefined
   /** The tokens that are billed, once they are known. */
   usedTokens?: number
   /** When the call ended, even if its record is written later. */
   endedMs?: number
   /** When the caller disconnected. */
-  leftMs?: number
+  callerGoneMs?: number
   /** How the call ended. */
-  ending?: Ending
+  ending?: CallEnding
   /** The refusal that the caller got, where that differs from `ending`: the end may be impossible to write. */
-  refused?: Ending
+  refusedEnding?: CallEnding
   /** What the call used and costs. */
-  billed?: Cost
+  cost?: Cost
   /** Our own count of the input tokens, for a call from which the token counter learns. */
-  counted?: Promise<number | undefined>
+  countedInput?: Promise<number | undefined>
   /** When the first content, or a whole plain answer, had arrived. */
-  firstMs?: number
+  firstContentMs?: number
   /** A hold was requested and not clearly refused: it may exist, even if its confirmation was lost. */
-  mayHold: boolean
+  mayHaveHold: boolean
   /** The last checkpoint of what was delivered. */
   checkpoint?: { readonly atMs: number; readonly bytes: number }
   /** Set by the first ending; later endings get the same promise. */
   settled?: Promise<void>
   /** Resolves when the call is settled and what must be stored of it is stored. */
-  ended?: Promise<void>
+  settledAndStored?: Promise<void>
 }
 
 /** Why a call was stopped from outside: the outcome decides its bill, the refusal is sent to the caller. */
@@ -268,8 +268,8 @@ export interface StopReason {
 }
 
 /** What the running attempt loses: fields of the request that are not sent, and parts of the answer. */
-export function lossesOf({ translation, vectors, nativeLosses }: Exchange): readonly string[] {
-  return (translation?.source.notes.losses ?? vectors?.losses ?? nativeLosses)?.codes ?? []
+export function lossesOf({ translation, embeddings, nativeLosses }: Exchange): readonly string[] {
+  return (translation?.source.notes.losses ?? embeddings?.losses ?? nativeLosses)?.codes ?? []
 }
 
 /** Whether the provider runs tools for the model. Such tools may reach servers of the caller. */
@@ -278,10 +278,11 @@ export function runsTools(exchange: Exchange): boolean {
   if (call === undefined || route === undefined) return false
   if (call.searchesMax > 0 && !route.withoutSearch && !lossesOf(exchange).includes('web_search')) return true
   // Of the tools that a provider runs, a translation passes only the search.
-  return call.serverTools === true && route.spoken.name === call.dialect
+  return call.serverTools === true && route.upstreamProtocol.name === call.dialect
 }
 
 export const callerLeft: StopReason = { outcome: 'client_left' }
 
 /** The call runs on without its caller, who cannot ask for the answer again. Only its cost still matters. */
-export const isForNobody = ({ alone, claim }: Exchange): boolean => alone.reason !== undefined && claim === undefined
+export const isAbandoned = ({ callerGone, claim }: Exchange): boolean =>
+  callerGone.reason !== undefined && claim === undefined

@@ -1,35 +1,35 @@
 // Runs the stages of one call in order, and catches errors in one place. Every path settles the call.
 
-import type { Place } from '../base/collections/linked-list.ts'
+import type { ListNode } from '../base/collections/linked-list.ts'
 import { Stop } from '../base/stop.ts'
 import type { BodyType } from '../http/server/body.ts'
 import type { Gate } from '../limits/gate.ts'
 import { GateLease } from '../limits/gate.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
-import { tagText } from '../protocols/request/tags.ts'
+import { formatTags } from '../protocols/request/tags.ts'
 import type { StoredResponse } from '../vault/responses.ts'
-import type { Authenticate, Bearer } from './10-authenticate.ts'
+import type { Authenticate, KeyedRequest } from './10-authenticate.ts'
 import type { LimitRate, RefuseUnread } from './20-limit-rate.ts'
-import { aboutCall, countRefused, limitReason } from './20-limit-rate.ts'
-import type { KeptAt, RouteCall } from './30-route.ts'
+import { countRefused, demandOf, limitReason } from './20-limit-rate.ts'
+import type { ResponseLocation, RouteCall } from './30-route.ts'
 import type { HoldCall } from './35-hold.ts'
 import type { Forward } from './50-forward.ts'
-import { bodyHash } from './attempt/body-hash.ts'
-import { passedHeaders } from './attempt/forwarded-headers.ts'
+import { hashBody } from './attempt/body-hash.ts'
+import { forwardedHeaders } from './attempt/forwarded-headers.ts'
 import type { Caller, Exchange, Permit, Route } from './exchange.ts'
-import type { UnderWay } from './lifetime/active-calls.ts'
-import type { Leaving } from './lifetime/disconnects.ts'
-import type { LookBack } from './lifetime/idempotency.ts'
+import type { ActiveCalls } from './lifetime/active-calls.ts'
+import type { Disconnects } from './lifetime/disconnects.ts'
+import type { IdempotencyCheck } from './lifetime/idempotency.ts'
 import { AnsweredBefore, readClaim } from './lifetime/idempotency.ts'
-import type { Answering } from './reply/reply.ts'
-import { readersOf } from './route/modalities.ts'
+import type { Replies } from './reply/reply.ts'
+import { narrowToReaders } from './route/modalities.ts'
 import type { ReferenceCheck } from './route/references.ts'
-import { namesMadeBy } from './route/references.ts'
-import type { Lanes, Named } from './route/targets.ts'
+import { createdReferencesOf } from './route/references.ts'
+import type { ModelNames, Targets } from './route/targets.ts'
 import { recorderFor } from './settle/keep-bodies.ts'
-import type { Settling } from './settle/settle.ts'
-import { freshMeter } from './settle/usage-meter.ts'
+import type { Settler } from './settle/settle.ts'
+import { newMeter } from './settle/usage-meter.ts'
 import { routeNote, Timings } from './timings.ts'
 
 /** The stage files, in the order they run; 40 runs inside 50, once an attempt, and 60 to 80 when a call settles. */
@@ -46,13 +46,13 @@ export const stageOrder = [
 ] as const
 
 /** Responses that a call can continue (`previous_response_id`), as the pipeline needs them. */
-export interface PreviousResponses {
+export interface PreviousResponseFinder {
   /** The response that the call continues. Throws where the caller's account does not own it. */
   find(call: Call, permit: Permit): StoredResponse | undefined
   /** The channel whose upstream also stores the response, if any. */
-  keptAt(response: StoredResponse | undefined): KeptAt | undefined
+  storedAt(response: StoredResponse | undefined): ResponseLocation | undefined
   /** The call as it is forwarded, with the previous turns; the route must be known. */
-  bring(exchange: Exchange, previous: StoredResponse | undefined): Promise<Call>
+  prepareCall(exchange: Exchange, previous: StoredResponse | undefined): Promise<Call>
 }
 
 /** Runs a call whose caller does not wait for the answer (`background: true`). */
@@ -64,38 +64,38 @@ export interface Stages {
   readonly authenticate: Authenticate
   readonly limitRate: LimitRate
   readonly refuseUnread: RefuseUnread
-  readonly lookBack: LookBack
-  readonly lanes: Pick<Lanes, 'named'>
+  readonly idempotency: IdempotencyCheck
+  readonly targets: Pick<Targets, 'namesOf'>
   readonly route: RouteCall
-  readonly following: PreviousResponses
-  readonly references: Pick<ReferenceCheck, 'near'>
+  readonly previousResponses: PreviousResponseFinder
+  readonly references: Pick<ReferenceCheck, 'narrow'>
   readonly hold: HoldCall
   readonly forward: Forward
 }
 
 /** A call as it comes in from the socket. */
-export interface Ingress extends Bearer {
+export interface Ingress extends KeyedRequest {
   readonly path: string
   readonly callId: number
   readonly requestId: string
   /** The listener is called when the caller's socket closes, or at once if it is closed already. */
-  onLeft(listener: () => void): void
+  onDisconnect(listener: () => void): void
   /** The response is written; the server may use the connection for other requests. */
-  done(): void
+  releaseConnection(): void
   /** Closes the caller's connection soon, even if bytes are still waiting to be written. */
-  cut(): void
+  closeConnection(): void
   readBody(type: BodyType, caller: Caller): Promise<Buffer>
 }
 
 export interface PipelineParts {
   readonly stages: Stages
-  readonly answering: Answering
+  readonly replies: Replies
   readonly background: BackgroundCalls
-  readonly leaving: Pick<Leaving, 'left' | 'over'>
+  readonly disconnects: Pick<Disconnects, 'onDisconnect' | 'onCallOver'>
   /** The running calls, so that a shutdown can wait for them or end them. */
-  readonly underWay: UnderWay
-  readonly gate: Pick<Gate, 'enter' | 'level'>
-  readonly settling: Pick<Settling, 'checkOwing'>
+  readonly activeCalls: ActiveCalls
+  readonly gate: Pick<Gate, 'admit' | 'level'>
+  readonly settler: Pick<Settler, 'checkUnsettled'>
   /** Called with each call that is over. */
   readonly onEnd: ((exchange: Exchange) => void) | undefined
   nowMs(): number
@@ -107,7 +107,7 @@ const noBody = Buffer.alloc(0)
 export type RunCall = (ingress: Ingress, protocol: Protocol) => Promise<Response>
 
 export function buildPipeline(parts: PipelineParts): RunCall {
-  const { stages, answering, background, leaving, gate, settling, nowMs } = parts
+  const { stages, replies, background, disconnects, gate, settler, nowMs } = parts
   return async function runCall(ingress, protocol) {
     const exchange = openExchange(ingress, protocol, parts)
     const { timings } = exchange
@@ -116,37 +116,37 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const caller = await stages.authenticate(ingress)
       exchange.caller = caller
       timings.pass(`tier=${caller.tier}`)
-      exchange.lease = enter(gate, caller, timings)
-      settling.checkOwing()
-      ingress.onLeft(() => leaving.left(exchange))
+      exchange.gateLease = enter(gate, caller, timings)
+      settler.checkUnsettled()
+      ingress.onDisconnect(() => disconnects.onDisconnect(exchange))
 
-      const { takes = 'json' } = protocol
-      const unread = takes === 'nothing' ? undefined : stages.refuseUnread(caller)
+      const { requestType = 'json' } = protocol
+      const unread = requestType === 'nothing' ? undefined : stages.refuseUnread(caller)
       if (unread !== undefined) {
         timings.enter('RateLimit')
         throw unread
       }
       let body: Buffer
       let call: Call
-      let named: Named
+      let named: ModelNames
       try {
-        body = takes === 'nothing' ? noBody : await exchange.stop.during(ingress.readBody(takes, caller))
+        body = requestType === 'nothing' ? noBody : await exchange.stop.race(ingress.readBody(requestType, caller))
         call = protocol.readCall(body, ingress)
         exchange.call = call
         exchange.framing = protocol.openFraming?.(call)
         readOptions(exchange, ingress, call, caller, body, gate.level > 0)
-        named = stages.lanes.named(call.model)
+        named = stages.targets.namesOf(call.model)
       } catch (fault) {
         countRefused(stages.limitRate, caller, fault)
         throw fault
       }
 
       timings.enter('RateLimit')
-      exchange.permit = stages.limitRate(caller, aboutCall(call, named))
+      exchange.permit = stages.limitRate(caller, demandOf(call, named))
       timings.pass()
-      if (exchange.claim !== undefined) stages.lookBack.check(caller.keyId, exchange.claim)
+      if (exchange.claim !== undefined) stages.idempotency.check(caller.keyId, exchange.claim)
 
-      const previous = stages.following.find(call, exchange.permit)
+      const previous = stages.previousResponses.find(call, exchange.permit)
 
       timings.enter('Route')
       const { permit } = exchange
@@ -158,43 +158,43 @@ export function buildPipeline(parts: PipelineParts): RunCall {
           searches: searchesMax > 0,
           units,
           services,
-          keptAt: stages.following.keptAt(previous),
+          storedAt: stages.previousResponses.storedAt(previous),
         })
       exchange.route = findRoute(call)
       timings.pass(routeNote(exchange.route))
-      exchange.route = stages.references.near(exchange.route, call, { protocol })
+      exchange.route = stages.references.narrow(exchange.route, call, { protocol })
       if (call.state !== undefined) {
-        exchange.call = await stages.following.bring(exchange, previous)
+        exchange.call = await stages.previousResponses.prepareCall(exchange, previous)
         if (exchange.call !== call) {
-          exchange.cameHash = bodyHash(body) // the body that is forwarded differs from the body that arrived
+          exchange.requestHash = hashBody(body) // the body that is forwarded differs from the body that arrived
           // The previous turns may need more of a target than the new turn does.
-          exchange.route = stages.references.near(findRoute(exchange.call), exchange.call, {
+          exchange.route = stages.references.narrow(findRoute(exchange.call), exchange.call, {
             protocol,
             isBrought: true,
           })
         }
       }
-      exchange.route = readersOf(exchange.route, exchange.call, protocol)
-      exchange.names = namesMadeBy(exchange)
+      exchange.route = narrowToReaders(exchange.route, exchange.call, protocol)
+      exchange.createdReferences = createdReferencesOf(exchange)
       const holdSinceMs = nowMs()
       exchange.hold = await stages.hold(exchange.route, exchange.call, exchange)
       timings.add('deduct', holdSinceMs)
 
       const { hold } = exchange
-      const answer = (): Promise<Response> => answering.answer(exchange, stages.forward(hold, exchange))
+      const answer = (): Promise<Response> => replies.answer(exchange, stages.forward(hold, exchange))
       if (!call.state?.background) return await answer()
-      return await background.begin(exchange, () => answer().catch(fault => answering.refuse(exchange, fault)))
+      return await background.begin(exchange, () => answer().catch(fault => replies.refuse(exchange, fault)))
     } catch (fault) {
-      const stored = fault instanceof AnsweredBefore ? stages.lookBack.recall(fault) : undefined
-      if (stored !== undefined) return await answering.replay(exchange, stored)
+      const stored = fault instanceof AnsweredBefore ? stages.idempotency.storedAnswer(fault) : undefined
+      if (stored !== undefined) return await replies.replay(exchange, stored)
       timings.fail(limitReason(fault))
-      return await answering.refuse(exchange, fault)
+      return await replies.refuse(exchange, fault)
     }
   }
 }
 
 function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts): Exchange {
-  const { leaving, underWay, onEnd, nowMs, dateMs } = parts
+  const { disconnects, activeCalls, onEnd, nowMs, dateMs } = parts
   const exchange: Exchange = {
     callId: ingress.callId,
     requestId: ingress.requestId,
@@ -203,32 +203,32 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
     protocol,
     timings: new Timings(nowMs),
     attempts: [],
-    mayHold: false,
-    meter: freshMeter(),
+    mayHaveHold: false,
+    meter: newMeter(),
     stop: new Stop(),
-    alone: new Stop(),
+    callerGone: new Stop(),
     address: () => ingress.address(),
-    cut: () => ingress.cut(),
-    handOver: () => ingress.done(),
+    closeConnection: () => ingress.closeConnection(),
+    releaseConnection: () => ingress.releaseConnection(),
     close() {
       const isFirst = listNode !== undefined
-      if (listNode !== undefined) underWay.remove(listNode)
+      if (listNode !== undefined) activeCalls.remove(listNode)
       listNode = undefined
       exchange.permit?.lease.release()
-      exchange.lease?.release()
+      exchange.gateLease?.release()
       exchange.memory?.close()
-      leaving.over(exchange)
-      if (!exchange.detached) ingress.done()
+      disconnects.onCallOver(exchange)
+      if (!exchange.detached) ingress.releaseConnection()
       if (isFirst) onEnd?.(exchange)
     },
   }
-  let listNode: Place<Exchange> | undefined = underWay.add(exchange)
+  let listNode: ListNode<Exchange> | undefined = activeCalls.add(exchange)
   return exchange
 }
 
 /** Runs before the body is read, so that a call that cannot be served costs nothing. */
 function enter(gate: PipelineParts['gate'], caller: Caller, timings: Timings): GateLease {
-  const entered = gate.enter(caller)
+  const entered = gate.admit(caller)
   if (entered instanceof GateLease) return entered
   timings.enter('RateLimit')
   throw entered
@@ -243,11 +243,11 @@ function readOptions(
   body: Buffer,
   isOverloaded: boolean,
 ): void {
-  const tags = tagText(call.tags, ingress.header('x-weir-tags'))
+  const tags = formatTags(call.tags, ingress.header('x-weir-tags'))
   const claim = readClaim(ingress, body)
   const recorder = recorderFor(caller.keepsBodies && !isOverloaded, claim, body) // under load no bodies are stored
-  const forwarded = passedHeaders(exchange.protocol, ingress)
-  if (forwarded !== undefined) exchange.passed = forwarded
+  const forwarded = forwardedHeaders(exchange.protocol, ingress)
+  if (forwarded !== undefined) exchange.forwardedHeaders = forwarded
   exchange.strict = caller.strict || ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
   const comments = ingress.header('x-weir-comments')?.trim().toLowerCase()
   if (comments === 'on' || comments === 'off') exchange.comments = comments

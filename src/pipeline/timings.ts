@@ -59,20 +59,20 @@ export class Timings {
     this.#close('fail', this.#openStage === 'RateLimit' ? `reason=${reason}` : undefined)
   }
 
-  say(stage: TimedStage, word: 'pass' | 'done' | 'fail', took: { ms: number; note?: string | undefined }): void {
+  report(stage: TimedStage, word: 'pass' | 'done' | 'fail', took: { ms: number; note?: string | undefined }): void {
     const note = took.note === undefined ? '' : `, ${took.note}`
     this.spent[stage] = tenths(took.ms)
     this.#values[stage] = `${word} (${wholeMs(took.ms)}ms${note})`
   }
 
   /** Replaces the note of a stage; its duration stays. */
-  rename(stage: TimedStage, note: string): void {
+  setNote(stage: TimedStage, note: string): void {
     const value = this.#values[stage]
     if (value !== undefined) this.#values[stage] = value.replace(/ms.*/, `ms, ${note})`)
   }
 
   /** Removes a stage whose outcome is unknown again. */
-  unsay(stage: TimedStage): void {
+  clear(stage: TimedStage): void {
     delete this.#values[stage]
   }
 
@@ -110,7 +110,7 @@ export class Timings {
 
   #close(word: 'pass' | 'fail', note: string | undefined): void {
     if (this.#openStage === undefined) return
-    this.say(this.#openStage, word, { ms: this.nowMs() - this.#openedAtMs, note })
+    this.report(this.#openStage, word, { ms: this.nowMs() - this.#openedAtMs, note })
     this.#openStage = undefined
   }
 }

@@ -4,7 +4,7 @@ import type { Json } from './request/json-type.ts'
 const FIELDS = ['code', 'status', 'status_code', 'http_status'] as const
 
 /** Returns the first field that is an error status, as a number or as digits. Otherwise returns `defaultStatus`. */
-export function statusIn(error: Json, defaultStatus: number): number {
+export function findErrorStatus(error: Json, defaultStatus: number): number {
   for (const field of FIELDS) {
     const value = error[field]
     const status = typeof value === 'string' && /^\d{3}$/.test(value) ? Number(value) : value

@@ -3,9 +3,9 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { ErrorCode } from '../base/errors.ts'
-import { errorRows, Refusal, speakRefusal } from '../base/errors.ts'
-import type { ErrorDialectName } from './list.ts'
-import { errorDialects, protocols } from './list.ts'
+import { buildErrorReply, errorRows, Refusal } from '../base/errors.ts'
+import type { ErrorDialectName } from './protocols.ts'
+import { errorDialects, protocols } from './protocols.ts'
 
 const dialects = Object.keys(errorDialects) as ErrorDialectName[]
 const codes = Object.keys(errorRows) as ErrorCode[]
@@ -14,7 +14,7 @@ const requestId = 'req_00000000001'
 type Told = { readonly error: Record<string, unknown>; readonly type?: string; readonly request_id?: string }
 
 function write(dialect: ErrorDialectName, refusal: Refusal) {
-  const written = errorDialects[dialect].writeError(speakRefusal(refusal, requestId))
+  const written = errorDialects[dialect].writeError(buildErrorReply(refusal, requestId))
   return { ...written, told: JSON.parse(written.body) as Told }
 }
 
@@ -46,7 +46,9 @@ describe('as the SDKs read it', () => {
     expect(told).toEqual({
       error: {
         message: 'A field or query parameter has a wrong type or value. "n" is odd.',
-        ...{ type: 'invalid_request_error', param: 'n', code: 'field_invalid' },
+        type: 'invalid_request_error',
+        param: 'n',
+        code: 'field_invalid',
       },
       request_id: requestId,
     })
@@ -95,7 +97,9 @@ describe('as the SDKs read it', () => {
     expect(told.error).toMatchObject({ code: 429, status: 'RESOURCE_EXHAUSTED' })
     expect(told.error.details).toContainEqual({ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '2s' })
     expect(write('gemini', new Refusal('key_invalid', 'x')).told.error).toMatchObject({
-      ...{ code: 401, status: 'UNAUTHENTICATED', type: 'authentication_error' },
+      code: 401,
+      status: 'UNAUTHENTICATED',
+      type: 'authentication_error',
     })
   })
 
@@ -103,7 +107,9 @@ describe('as the SDKs read it', () => {
     const { told } = write('ark', new Refusal('model_unknown', 'x', { param: 'model' }))
     expect(told.error).toEqual({
       message: errorRows.model_unknown.message,
-      ...{ type: 'NotFound', code: 'InvalidEndpointOrModel.NotFound', param: 'model' },
+      type: 'NotFound',
+      code: 'InvalidEndpointOrModel.NotFound',
+      param: 'model',
     })
     expect(write('ark', other).told.error.param).toBe('')
   })

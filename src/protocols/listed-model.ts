@@ -1,6 +1,6 @@
 // One model of the list of models, before a dialect writes it in its own form.
 
-import type { Traits } from '../base/money/model-traits.ts'
+import type { ModelTraits } from '../base/money/model-traits.ts'
 
 export interface ListedModel {
   /** `<provider>/<model>`. */
@@ -9,9 +9,9 @@ export interface ListedModel {
   readonly provider: string
   readonly contextTokens?: number
   readonly outputTokensMax?: number
-  readonly traits?: Traits
+  readonly traits?: ModelTraits
   /** The passthrough dialects that the model serves, if it serves no conversations. */
-  readonly sideOnly?: readonly string[]
+  readonly passthroughDialects?: readonly string[]
 }
 
 /** Lists require a creation date, and the gateway does not know it. */

@@ -1,7 +1,7 @@
 // What all passthrough calls share: the gateway replaces the model in the request, and meters the answer while it
 // forwards it.
 
-import type { UpstreamWords } from '../base/errors.ts'
+import type { UpstreamError } from '../base/errors.ts'
 import { Refusal } from '../base/errors.ts'
 import type { Usage } from '../base/money/usage.ts'
 import type { FieldSpan } from '../base/text/json-bytes.ts'
@@ -9,31 +9,35 @@ import type { FormPart } from '../http/server/multipart.ts'
 import { boundaryOf } from '../http/server/multipart.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './neutral/call.ts'
 import { readError } from './openai-chat/response.ts'
-import type { Asked } from './protocol.ts'
+import type { RequestHead } from './protocol.ts'
 import {
-  at,
+  deferringFields,
+  describeField,
   invalid,
   missing,
-  optional,
-  otherModels,
-  postponingFields,
+  otherModelFields,
+  readOptional,
+  refuseDeferred,
   refuseFields,
-  refusePostponed,
   requireModel,
 } from './request/checks.ts'
-import { findObject, isObject, parseText, readJsonObject } from './request/json-object.ts'
+import { isObject, parseBody, parseNestedJson, readJsonObject } from './request/json-body.ts'
 import type { Json } from './request/json-type.ts'
-import { isFile, partsOf } from './request/large-form.ts'
-import { isLookedAt, isReferenceName } from './request/references.ts'
-import { runsAtProvider, sideServices } from './request/services.ts'
-import { spliced } from './request/splice.ts'
+import { getFormParts, isFile } from './request/large-form.ts'
+import { isReferenceName, isSearchedName } from './request/references.ts'
+import { findPassthroughServices, runsAtProvider } from './request/services.ts'
+import { applySplices } from './request/splices.ts'
 import { readEndUser } from './request/tags.ts'
 
 /** Builds a call with the defaults of a call that reads text and generates none. */
-export function sideCall(dialect: string, body: Buffer, { json, fields, model, values = json }: ReadRequest): Call {
+export function buildPassthroughCall(
+  dialect: string,
+  body: Buffer,
+  { json, fields, model, values = json }: ReadRequest,
+): Call {
   const endUser = readEndUser(json.user, json.safety_identifier)
-  const serviceClass = optional(json, 'service_tier', 'word')
-  const services = sideServices(values)
+  const serviceClass = readOptional(json, 'service_tier', 'word')
+  const services = findPassthroughServices(values)
   return {
     dialect,
     body,
@@ -57,7 +61,7 @@ export function sideCall(dialect: string, body: Buffer, { json, fields, model, v
 }
 
 /** Fields that routing and billing of every call depend on. */
-const COMMON_FIELDS = ['model', 'service_tier', ...postponingFields] as const
+const COMMON_FIELDS = ['model', 'service_tier', ...deferringFields] as const
 
 interface ReadRequest {
   readonly json: Json
@@ -69,19 +73,19 @@ interface ReadRequest {
 
 /** `readFields` are the fields of this dialect that routing and billing depend on. A duplicate of one is refused. */
 export function readJsonCall(dialect: string, body: Buffer, readFields: readonly string[]): Call {
-  const { json, fields } = readJsonObject(body, [...COMMON_FIELDS, ...otherModels, ...readFields])
-  refuseFields(json, otherModels)
-  refusePostponed(json, postponingFields)
-  return sideCall(dialect, body, { json, fields, model: requireModel(json) })
+  const { json, fields } = readJsonObject(body, [...COMMON_FIELDS, ...otherModelFields, ...readFields])
+  refuseFields(json, otherModelFields)
+  refuseDeferred(json, deferringFields)
+  return buildPassthroughCall(dialect, body, { json, fields, model: requireModel(json) })
 }
 
 export function writeModel(call: Call, { model }: CallTarget): Uint8Array {
-  return spliced(call.body, [{ ...call.fields.get('model')!, text: JSON.stringify(model) }])
+  return applySplices(call.body, [{ ...call.fields.get('model')!, text: JSON.stringify(model) }])
 }
 
 /** Replaces the model in a form, where values have no quotes. */
 export function writeFormModel(call: Call, { model }: CallTarget): Uint8Array {
-  return spliced(call.body, [{ ...call.fields.get('model')!, text: model }])
+  return applySplices(call.body, [{ ...call.fields.get('model')!, text: model }])
 }
 
 /** The limit of all text fields together: each may be JSON, which is parsed on the thread that serves calls. */
@@ -94,12 +98,12 @@ export interface FormCall {
 }
 
 /** Reads a form. `json` of the call has its text fields. Each of `readFields` may occur only once. */
-export function readFormCall(dialect: string, body: Buffer, { asked: request, readFields }: FormReading): FormCall {
+export function readFormCall(dialect: string, body: Buffer, { request, readFields }: FormReadOptions): FormCall {
   const contentType = request.header('content-type') ?? ''
   const boundary = /^[\x20-\x7e]{1,4096}$/.test(contentType) ? boundaryOf(contentType) : undefined
   if (boundary === undefined)
     throw new Refusal('form_invalid', 'no boundary', { hint: 'The Content-Type header has no valid boundary.' })
-  const parts = partsOf(body, boundary)
+  const parts = getFormParts(body, boundary)
   if (typeof parts === 'string') throw new Refusal('form_invalid', parts, { hint: `Problem: ${parts}.` })
   const json: Record<string, string> = Object.create(null) as Record<string, string>
   const fields = new Map<string, FieldSpan>()
@@ -124,7 +128,7 @@ export function readFormCall(dialect: string, body: Buffer, { asked: request, re
     }
     const text = body.toString('utf8', part.start, part.end)
     // Of two fields with one name an upstream may read the first, and the gateway reads the last.
-    if (part.name in json && [text, json[part.name]!].some(one => isLookedAt(part.name) || JSON_TEXT.test(one))) {
+    if (part.name in json && [text, json[part.name]!].some(one => isSearchedName(part.name) || JSON_TEXT.test(one))) {
       const hint = `"${part.name}" must not occur more than once.`
       throw new Refusal('field_duplicate', 'in a form', { param: part.name, hint })
     }
@@ -133,8 +137,8 @@ export function readFormCall(dialect: string, body: Buffer, { asked: request, re
   if (json.model === undefined) throw missing('model')
   // The model is written into the form without the name of its provider. The rest must not be a boundary.
   if (json.model.includes(boundary)) throw invalid('model', 'must not contain the boundary of the form')
-  const values = formValues(json)
-  return { call: sideCall(dialect, body, { json, fields, model: json.model, values }), files }
+  const values = parseFormValues(json)
+  return { call: buildPassthroughCall(dialect, body, { json, fields, model: json.model, values }), files }
 }
 
 /** A list or an object in JSON. Some servers parse such a text field. */
@@ -143,7 +147,7 @@ const JSON_TEXT = /^\s*[[{]/
 const PROMPT_FIELDS: ReadonlySet<string> = new Set(['prompt', 'negative_prompt', 'instructions', 'text', 'user'])
 
 /** The fields of a form as some servers read them: texts that are JSON are parsed. */
-export function formValues(fields: Json): Json {
+export function parseFormValues(fields: Json): Json {
   const values = Object.create(null) as Record<string, unknown>
   for (const [name, text] of Object.entries(fields)) {
     const isJson = typeof text === 'string' && !PROMPT_FIELDS.has(name) && JSON_TEXT.test(text)
@@ -153,8 +157,8 @@ export function formValues(fields: Json): Json {
 }
 
 function valueOfText(name: string, text: string): unknown {
-  const found = findObject(Buffer.from(`{"value":${text.trim()}}`))
-  if ('json' in found && found.dropped === undefined) return found.json.value
+  const found = parseBody(Buffer.from(`{"value":${text.trim()}}`))
+  if ('json' in found && found.droppedField === undefined) return found.json.value
   // Some servers accept JSON that the gateway does not. Text that cannot hold an id or a URL does no harm.
   const isHarmless = 'code' in found && found.code === 'json_invalid' && !/id|ur[il]|:\/\//i.test(text)
   if (isHarmless) return text
@@ -164,13 +168,13 @@ function valueOfText(name: string, text: string): unknown {
 /** Whether a field can only hold an id. `audio`, for example, can be an id or a file. */
 const isNameOnly = (name: string): boolean => isReferenceName(name) && /ids?\]*$/i.test(name)
 
-export interface FormReading {
-  readonly asked: Asked
+export interface FormReadOptions {
+  readonly request: RequestHead
   readonly readFields: readonly string[]
 }
 
 /** Reads a form field that is a number from 1 to `max`. */
-export function formCount(json: Json, field: string, max: number): number | undefined {
+export function readFormCount(json: Json, field: string, max: number): number | undefined {
   const text = json[field]
   if (text === undefined || text === '') return undefined
   const value = typeof text === 'string' && /^[1-9]\d{0,8}$/.test(text) ? Number(text) : Number.NaN
@@ -179,17 +183,17 @@ export function formCount(json: Json, field: string, max: number): number | unde
 }
 
 /** Reads a form field that is `true` or `false`. */
-export function formFlag(json: Json, field: string): boolean {
+export function readFormFlag(json: Json, field: string): boolean {
   const text = json[field]
   if (text === undefined || text === '' || text === 'false') return false
   if (text === 'true') return true
-  throw new Refusal('field_invalid', field, at(field, 'must be true or false'))
+  throw new Refusal('field_invalid', field, describeField(field, 'must be true or false'))
 }
 
 /** Undefined if the body is no JSON object. */
-export function parseAnswer(body: Buffer | string): Json | undefined {
+export function parseAnswerObject(body: Buffer | string): Json | undefined {
   try {
-    const json: unknown = parseText(body.toString('utf8'))
+    const json: unknown = parseNestedJson(body.toString('utf8'))
     return isObject(json) ? json : undefined
   } catch {
     return undefined
@@ -197,7 +201,7 @@ export function parseAnswer(body: Buffer | string): Json | undefined {
 }
 
 /** Finds an error in an answer with a status of success: under `error`, or with its fields at the top level. */
-export function saidError(json: Json, status = 502): UpstreamWords | undefined {
+export function findError(json: Json, status = 502): UpstreamError | undefined {
   const isBare = typeof json.message === 'string' && json.usage === undefined && json.data === undefined
   const error = json.error ?? (isBare ? json : undefined)
   return error ? readError(error, status) : undefined
@@ -206,37 +210,37 @@ export function saidError(json: Json, status = 502): UpstreamWords | undefined {
 /** Reads the size and usage of an answer. Undefined if `json` is no answer. */
 type ReadJson = (json: Json) => Pick<AnswerReading, 'outputBytes' | 'usage'> | undefined
 
-export function answerReader(read: ReadJson): (body: Buffer) => AnswerReading | undefined {
+export function buildAnswerReader(read: ReadJson): (body: Buffer) => AnswerReading | undefined {
   return body => {
-    const json = parseAnswer(body)
+    const json = parseAnswerObject(body)
     if (json === undefined) return undefined
-    const error = saidError(json)
+    const error = findError(json)
     if (error !== undefined) return { outputBytes: 0, error }
     const reading = read(json)
     return reading?.usage === 'nonsense' ? { ...reading, json } : reading
   }
 }
 
-export const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
-export const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
+export const garbageFrame: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
+export const ignoredFrame: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
 /** `[DONE]`, which some upstreams send although their dialect does not need it. */
 const doneFrame: FrameReading = { kind: 'terminal', outputBytes: 0, finishes: 0 }
 
 /** For dialects without streams. */
-export const noFrames = (): FrameReading => garbage
+export const rejectFrame = (): FrameReading => garbageFrame
 
 /** Returns a reader of events that are distinguished by their `type`. */
-export function frameReader(read: ReadEvent): ReadFrame {
+export function buildFrameReader(read: ReadEvent): ReadFrame {
   return (data, earlier) => {
-    if (data === undefined) return aside
+    if (data === undefined) return ignoredFrame
     if (data === '[DONE]') return doneFrame
-    const json = parseAnswer(data)
-    if (json === undefined) return garbage
+    const json = parseAnswerObject(data)
+    if (json === undefined) return garbageFrame
     // A known event may contain an error of its own: one image of several has failed, for example.
     const known = typeof json.type === 'string' ? read(json, json.type, earlier) : undefined
     if (known !== undefined) return known.usage === 'nonsense' ? { ...known, json } : known
-    const error = saidError(json)
-    return error === undefined ? garbage : { ...garbage, kind: 'error', error }
+    const error = findError(json)
+    return error === undefined ? garbageFrame : { ...garbageFrame, kind: 'error', error }
   }
 }
 

@@ -2,15 +2,15 @@
 // caller's dialect into the neutral conversation (neutral/conversation.ts) and writes the upstream's dialect from it.
 // Answers go the other way through neutral/answer.ts.
 
-import type { SpokenError, ToldQuota } from '../base/errors.ts'
-import type { Traits } from '../base/money/model-traits.ts'
+import type { ErrorReply, QuotaReport } from '../base/errors.ts'
+import type { ModelTraits } from '../base/money/model-traits.ts'
 import type { Usage } from '../base/money/usage.ts'
 import type { Answer, EventReader, EventWriter } from './neutral/answer.ts'
 import type { AnswerReading, Call, CallTarget, FrameReading } from './neutral/call.ts'
-import type { Conversation, MediaPart, Source } from './neutral/conversation.ts'
-import type { VectorCodec } from './neutral/embeddings.ts'
+import type { Conversation, MediaPart, MediaSource } from './neutral/conversation.ts'
+import type { EmbeddingsCodec } from './neutral/embeddings.ts'
 import type { Losses } from './neutral/losses.ts'
-import type { Sealed } from './neutral/reasoning-state.ts'
+import type { ReasoningState } from './neutral/reasoning-state.ts'
 import type { TranslationNotes } from './neutral/translation-notes.ts'
 
 /**
@@ -23,35 +23,35 @@ export interface Protocol extends ErrorDialect {
   /** An event without content that keeps a waiting caller connected. Default: an SSE comment. */
   readonly ping?: string
   /** A stream that has only usage counts as a complete, empty answer. */
-  readonly emptyIsWhole?: boolean
+  readonly emptyIsComplete?: boolean
   /** The content type of request bodies. Default: JSON. */
-  readonly takes?: 'json' | 'multipart' | 'nothing'
+  readonly requestType?: 'json' | 'multipart' | 'nothing'
   /** Calls of this dialect generate no text, and their answers have no X-Pipeline-* headers. */
   readonly quiet?: boolean
   /** A complete usage report includes the number of searches, and leaves it out only if there were none. */
   readonly tellsSearches?: boolean
   /** The thoughts that a stream shows are a summary, and shorter than the thoughts that are billed. */
-  readonly sumsUpThoughts?: boolean
+  readonly showsThoughtSummaries?: boolean
   /** A model that can switch its thinking off thinks only if the request asks for it. */
   readonly thinksOnlyIfAsked?: boolean
   /** Whether a request asks the model to think. Undefined: the request leaves this to the model. */
-  thinks?(json: Call['json']): boolean | undefined
+  asksForThinking?(json: Call['json']): boolean | undefined
   /** Calls of this dialect are free, whatever the model costs. */
   readonly free?: boolean
   /** An answer may be neither JSON nor events (audio, for example). Such an answer is forwarded unread. */
-  readonly passesBytes?: boolean
+  readonly allowsBinaryAnswers?: boolean
   /** The upstream may answer without a stream although the request asked for one. */
   readonly mayNotStream?: boolean
   /** The request field that caps the output. Default: `max_tokens`. */
-  readonly capName?: string
+  readonly capFieldName?: string
   /** The request field that has the list of messages. Default: `messages`. */
-  readonly turnsName?: string
+  readonly messagesFieldName?: string
   /** Request headers that are forwarded to an upstream of this dialect, in lower case. */
-  readonly passes?: readonly string[]
+  readonly passedHeaders?: readonly string[]
   /** Headers that every upstream of this dialect requires. Forwarded headers override them. */
   readonly headers?: Readonly<Record<string, string>>
   /** Reads what routing, limits and billing need from the body. Throws a Refusal. */
-  readCall(body: Buffer, request: Asked): Call
+  readCall(body: Buffer, request: RequestHead): Call
   /** Writes the request for an upstream of the same dialect. */
   writeCall(call: Call, target: CallTarget): Uint8Array
   /**
@@ -64,7 +64,7 @@ export interface Protocol extends ErrorDialect {
   /** Reads usage, size and errors of a whole answer. Undefined: the body is no answer of this dialect. */
   readAnswer(body: Buffer): AnswerReading | undefined
   /** How to write the stream of a call that does not use server-sent events. Undefined: it uses them. */
-  openFraming?(call: Call): Framing | undefined
+  openFraming?(call: Call): StreamFraming | undefined
   /**
    * Reads one event of a stream. `data` is the text of the event. `earlier` is the last usage that the stream has
    * reported, for dialects whose later reports contain only what has changed.
@@ -73,11 +73,11 @@ export interface Protocol extends ErrorDialect {
   /** Translates to and from the neutral conversation. Absent for passthrough dialects. */
   readonly codec?: Codec
   /** Translates requests for embeddings. */
-  readonly vectors?: VectorCodec
+  readonly vectors?: EmbeddingsCodec
 }
 
 /** Writes the events of a stream in a format other than server-sent events. Has state: one object per stream. */
-export interface Framing {
+export interface StreamFraming {
   readonly contentType: string
   element(data: string): string
   /** Written where a stream of server-sent events would have a comment. */
@@ -90,7 +90,7 @@ export interface Framing {
 }
 
 /** The parts of an HTTP request besides the body, for dialects that put parameters there. */
-export interface Asked {
+export interface RequestHead {
   /** Percent-decoded once. */
   readonly path: string
   query(name: string): string | null
@@ -104,18 +104,18 @@ export interface Codec {
   /** Writes a request for an upstream of this dialect. Throws a Refusal if that would change what was asked for. */
   writeConversation(conversation: Conversation, target: ConversationTarget): string
   /** Reads a whole answer. `readAnswer` has accepted `json`. Throws a Refusal. */
-  readWhole(json: unknown, source: AnswerSource): Answer
-  openReader(source: AnswerSource): EventReader
-  writeWhole(answer: Answer, target: AnswerAsk): string
-  openWriter(target: AnswerAsk): EventWriter
+  readWholeAnswer(json: unknown, source: AnswerSource): Answer
+  openEventReader(source: AnswerSource): EventReader
+  writeWholeAnswer(answer: Answer, target: AnswerTarget): string
+  openEventWriter(target: AnswerTarget): EventWriter
   /** Whether media at a URL must be sent inside the request. Absent: the upstream fetches every URL itself. */
-  mustHold?(source: Source, kind: MediaPart['kind']): boolean
+  mustInline?(source: MediaSource, kind: MediaPart['kind']): boolean
 }
 
 /** The upstream that a conversation is written for. */
 export interface ConversationTarget {
   readonly model: string
-  readonly traits: Traits
+  readonly traits: ModelTraits
   /** The model's own limit of output tokens, for dialects that require the field. */
   readonly outputTokensMax: number | undefined
   /** A cap on the output of each choice, because the balance allows no more. */
@@ -138,7 +138,7 @@ export interface AnswerSource {
 }
 
 /** The caller that an answer is written for. */
-export interface AnswerAsk {
+export interface AnswerTarget {
   /** The gateway's id. Callers do not see the upstream's id. */
   readonly requestId: string
   /** The model name as the caller wrote it. */
@@ -156,15 +156,15 @@ export interface AnswerAsk {
    * lose it. Called once per tool call that has any state: first the state of the thoughts between the previous call
    * of the choice and this one, then the call's own state unless the answer carries it.
    */
-  keep?(callId: string, sealed: readonly Sealed[]): void
+  keep?(callId: string, sealed: readonly ReasoningState[]): void
 }
 
 /** Writes errors of one dialect. Every URL prefix uses its dialect's errors, also for URLs that serve no calls. */
 export interface ErrorDialect {
   readonly name: string
-  writeError(error: SpokenError): WrittenError
+  writeError(error: ErrorReply): WrittenError
   /** The dialect's own rate-limit headers, in addition to those that all dialects have. */
-  quotaHeaders?(quota: ToldQuota, dateMs: number): Readonly<Record<string, string>>
+  quotaHeaders?(quota: QuotaReport, dateMs: number): Readonly<Record<string, string>>
 }
 
 export interface WrittenError {

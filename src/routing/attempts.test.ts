@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Tried, Verdict } from './attempts.ts'
-import { judgeRefusal, judgeStatus, nextChannel, saysOverloaded } from './attempts.ts'
+import type { AttemptVerdict, TriedChannel } from './attempts.ts'
+import { isOverloadError, judgeError, judgeStatus, nextChannel } from './attempts.ts'
 
 const channels = ['a', 'b', 'c', 'd'].map(id => ({ id }))
-const tried = (...rows: readonly (readonly [string, Verdict])[]): Tried[] =>
+const tried = (...rows: readonly (readonly [string, AttemptVerdict])[]): TriedChannel[] =>
   rows.map(([channelId, verdict]) => ({ channelId, verdict }))
 
 describe('the next channel', () => {
@@ -33,10 +33,10 @@ describe('the next channel', () => {
   })
 
   test('is never repeated, and never beyond the maximum', () => {
-    const verdicts = fc.array(fc.constantFrom<Verdict>('credential_bad', 'rate_limited', 'broken', 'too_slow'))
+    const verdicts = fc.array(fc.constantFrom<AttemptVerdict>('credential_bad', 'rate_limited', 'broken', 'too_slow'))
     fc.assert(
       fc.property(fc.uniqueArray(fc.string({ minLength: 1 })), verdicts, fc.nat(5), (ids, fates, max) => {
-        const attempts: Tried[] = []
+        const attempts: TriedChannel[] = []
         for (const verdict of fates) {
           const next = nextChannel(
             ids.map(id => ({ id })),
@@ -64,7 +64,7 @@ test.each([
 })
 
 describe('the verdict on an upstream error', () => {
-  test.each<[Verdict, number, { code?: string; type?: string; message?: string }]>([
+  test.each<[AttemptVerdict, number, { code?: string; type?: string; message?: string }]>([
     ['rate_limited', 429, { code: 'rate_limit_exceeded', type: 'requests' }],
     ['quota_spent', 429, { code: 'insufficient_quota', type: 'insufficient_quota' }],
     ['quota_spent', 429, { type: 'exceeded_current_quota_error' }],
@@ -104,16 +104,16 @@ describe('the verdict on an upstream error', () => {
     ['caller_at_fault', 400, { message: "Invalid value 'your credit balance is too low'" }],
     ['caller_at_fault', 400, { message: 'field: insufficient balance' }],
   ])('%s: %p %o', (verdict, status, words) => {
-    expect(judgeRefusal({ status, message: 'No.', ...words })).toBe(verdict)
+    expect(judgeError({ status, message: 'No.', ...words })).toBe(verdict)
   })
 
   test('a 403 without an error in the dialect of the upstream comes from a proxy in between', () => {
-    expect(judgeRefusal({ status: 403, message: 'The upstream answered with status 403.' }, false)).toBe('broken')
+    expect(judgeError({ status: 403, message: 'The upstream answered with status 403.' }, false)).toBe('broken')
   })
 
   test('overload', () => {
-    for (const status of [503, 529]) expect(saysOverloaded({ status })).toBe(true)
-    expect(saysOverloaded({ status: 500, type: 'overloaded_error' })).toBe(true)
-    expect(saysOverloaded({ status: 500, code: 'internal' })).toBe(false)
+    for (const status of [503, 529]) expect(isOverloadError({ status })).toBe(true)
+    expect(isOverloadError({ status: 500, type: 'overloaded_error' })).toBe(true)
+    expect(isOverloadError({ status: 500, code: 'internal' })).toBe(false)
   })
 })

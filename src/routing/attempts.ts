@@ -1,17 +1,17 @@
 // Judges how an attempt ended, from the status and the error of the upstream, and decides whether another attempt may
 // follow. Pure functions on plain data.
 
-import type { UpstreamWords } from '../base/errors.ts'
+import type { UpstreamError } from '../base/errors.ts'
 
-export interface Tried {
+export interface TriedChannel {
   readonly channelId: string
   /** `<provider>/<model>`. Set where the same channel may be tried again with another model. */
   readonly model?: string | undefined
-  readonly verdict: Verdict
+  readonly verdict: AttemptVerdict
 }
 
 /** How an attempt ended. After `answered` and `caller_at_fault` there is no further attempt. */
-export type Verdict =
+export type AttemptVerdict =
   | 'answered'
   | 'caller_at_fault' // the upstream blames the request; every other channel would refuse it as well
   | 'credential_bad'
@@ -22,12 +22,12 @@ export type Verdict =
   | 'broken'
   | 'too_slow'
 
-const FINAL: ReadonlySet<Verdict> = new Set(['answered', 'caller_at_fault'])
+const FINAL: ReadonlySet<AttemptVerdict> = new Set(['answered', 'caller_at_fault'])
 
 /** The first channel that was not tried yet. Undefined when a further attempt is useless or not allowed. */
 export function nextChannel<Channel extends { readonly id: string }>(
   channels: readonly Channel[],
-  tried: readonly Tried[],
+  tried: readonly TriedChannel[],
   attemptsMax: number,
 ): Channel | undefined {
   if (tried.length >= attemptsMax) return undefined
@@ -38,7 +38,7 @@ export function nextChannel<Channel extends { readonly id: string }>(
 const TRANSIENT = new Set([408, 425, 500, 502, 503, 504, 529])
 
 /** The verdict on an error status alone. Statuses that blame the request give `caller_at_fault`. */
-export function judgeStatus(status: number): Verdict {
+export function judgeStatus(status: number): AttemptVerdict {
   if (status === 401 || status === 402 || status === 403 || status === 407) return 'credential_bad'
   if (status === 429) return 'rate_limited'
   if (TRANSIENT.has(status) || status >= 500 || status < 400) return 'broken'
@@ -46,7 +46,7 @@ export function judgeStatus(status: number): Verdict {
 }
 
 /** Error codes and types that are more precise than the status, in lower case. `*` at the end matches any suffix. */
-const CODES: readonly (readonly [Verdict, readonly string[]])[] = [
+const CODES: readonly (readonly [AttemptVerdict, readonly string[]])[] = [
   ['quota_spent', ['insufficient_quota', 'billing_*', 'exceeded_current_quota*', 'insufficient_balance', 'arrearage']],
   ['quota_spent', ['accountoverdue*', 'servicequotaexceeded*', 'insufficient_credits']],
   ['not_here', ['model_not_found', 'model_not_available', 'modelnotopen', 'deploymentnotfound']],
@@ -61,7 +61,7 @@ const CODES: readonly (readonly [Verdict, readonly string[]])[] = [
 const TOO_LARGE = 'request too large for '
 
 /** The same by the start of the error message. Only the start counts: the rest may quote the caller's own text. */
-const MESSAGE_STARTS: readonly (readonly [Verdict, readonly string[]])[] = [
+const MESSAGE_STARTS: readonly (readonly [AttemptVerdict, readonly string[]])[] = [
   ['quota_spent', ['your credit balance is too low', 'insufficient balance', 'insufficient credits']],
   ['not_here', ['model: ', 'models/', 'the model `', "you don't have access to the model"]],
   ['credential_bad', ['api key not valid', 'invalid api key', 'incorrect api key']],
@@ -72,7 +72,7 @@ const MESSAGE_STARTS: readonly (readonly [Verdict, readonly string[]])[] = [
  * otherwise a caller could provoke 403s with forbidden requests and switch the credential off for everybody.
  * `isReadable`: the body is an error in the upstream's dialect.
  */
-export function judgeRefusal({ status, code, type, message }: UpstreamWords, isReadable = true): Verdict {
+export function judgeError({ status, code, type, message }: UpstreamError, isReadable = true): AttemptVerdict {
   const byStatus = judgeStatus(status)
   if (byStatus === 'broken' || status === 401 || status === 407) return byStatus
   if (status === 429 && message.toLowerCase().startsWith(TOO_LARGE)) return 'not_here'
@@ -85,7 +85,7 @@ export function judgeRefusal({ status, code, type, message }: UpstreamWords, isR
   return byStatus
 }
 
-function verdictOfCode(code: string | undefined): Verdict | undefined {
+function verdictOfCode(code: string | undefined): AttemptVerdict | undefined {
   if (code === undefined) return undefined
   return CODES.find(([, patterns]) => matchesAny(patterns, code))?.[0]
 }
@@ -95,7 +95,7 @@ function matchesAny(patterns: readonly string[], code: string): boolean {
   return patterns.some(pattern => (pattern.endsWith('*') ? lower.startsWith(pattern.slice(0, -1)) : lower === pattern))
 }
 
-function verdictOfMessage(message: string): Verdict | undefined {
+function verdictOfMessage(message: string): AttemptVerdict | undefined {
   const start = message.slice(0, 64).toLowerCase()
   return MESSAGE_STARTS.find(([, starts]) => starts.some(known => start.startsWith(known)))?.[0]
 }
@@ -124,7 +124,7 @@ const STATUSES: readonly (readonly [status: number, patterns: readonly string[]]
  * The status of an error that came inside a 200 answer, as a stream event or in the body: the status that the upstream
  * would have sent if the error had been its whole answer.
  */
-export function statusSaid({ status, code, type }: UpstreamWords): number {
+export function inferStatus({ status, code, type }: UpstreamError): number {
   if (status !== DEFAULT_STATUS) return status
   const find = (name: string | undefined): number | undefined =>
     name === undefined ? undefined : STATUSES.find(([, patterns]) => matchesAny(patterns, name))?.[0]
@@ -165,7 +165,7 @@ const BLAMING: readonly string[] = [
  * Whether an error in the middle of an answer is the fault of the request, or of a tool that the request names. An
  * error that does not say so counts as a failure of the upstream.
  */
-export function blamesRequest({ status, type, code, message }: UpstreamWords): boolean {
+export function blamesRequest({ status, type, code, message }: UpstreamError): boolean {
   if (verdictOfCode(code) ?? verdictOfCode(type) ?? verdictOfMessage(message)) return false
   if (status >= 400 && status < 500) return !NOT_BLAMING.has(status)
   return [type, code].some(name => name !== undefined && matchesAny(BLAMING, name))
@@ -174,7 +174,7 @@ export function blamesRequest({ status, type, code, message }: UpstreamWords): b
 const OVERLOADED_CODES = new Set(['overloaded_error', 'server_is_overloaded', 'slow_down', 'unavailable'])
 
 /** Whether the upstream says that it is overloaded, so that fewer calls at a time would get more done. */
-export function saysOverloaded({ status, code, type }: Pick<UpstreamWords, 'status' | 'code' | 'type'>): boolean {
+export function isOverloadError({ status, code, type }: Pick<UpstreamError, 'status' | 'code' | 'type'>): boolean {
   if (status === 503 || status === 529) return true
   const has = (name: string | undefined): boolean => name !== undefined && OVERLOADED_CODES.has(name.toLowerCase())
   return has(code) || has(type)

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { bounds } from '../base/bounds.ts'
 import type { MemberRow, RouteRow } from '../store/rules/rules.ts'
-import { checkRoutes, compileRoutes } from './model-aliases.ts'
+import { checkAliases, compileAliases } from './model-aliases.ts'
 
 /** `p/m`; `p/m:2` with a priority; `p/m:2:5` with a priority and a weight. */
 function rowOf(name: string, ...members: readonly string[]): RouteRow {
@@ -20,7 +20,7 @@ function rowOf(name: string, ...members: readonly string[]): RouteRow {
 
 const spell = ({ model, priority, weight }: MemberRow): string => `${model}:${priority}:${Number(weight.toFixed(4))}`
 const resolve = (rows: readonly RouteRow[], asked: string): readonly string[] | undefined =>
-  compileRoutes(rows).resolve(asked)?.members.map(spell)
+  compileAliases(rows).resolve(asked)?.members.map(spell)
 
 describe('a name stands for', () => {
   const rows = [
@@ -49,7 +49,7 @@ describe('a name stands for', () => {
     ['gpt-latest', ['q/gpt:0:1']],
     ['gpt-', ['p/gpt-:0:1', 'azure/gpt-:1:1']],
   ])('%s', (asked, wanted) => {
-    checkRoutes(rows)
+    checkAliases(rows)
     expect(resolve(rows, asked)).toEqual(wanted)
   })
 
@@ -60,7 +60,7 @@ describe('a name stands for', () => {
 
   test('a name has its own policy, not that of a nested row', () => {
     const cheapest: RouteRow = { ...rowOf('outer', 'inner'), policy: 'cheapest' }
-    expect(compileRoutes([cheapest, rowOf('inner', 'p/a')]).resolve('outer')?.policy).toBe('cheapest')
+    expect(compileAliases([cheapest, rowOf('inner', 'p/a')]).resolve('outer')?.policy).toBe('cheapest')
   })
 
   test('dollar signs and stars in names are text', () => {
@@ -110,13 +110,13 @@ describe('refused', () => {
     ['is configured twice', [rowOf('a', 'p/x'), rowOf('a', 'p/y')]],
     ['must be one of balanced, weighted', [{ ...rowOf('a', 'p/x'), policy: 'random' as 'weighted' }]],
   ])('%s', (words, rows) => {
-    expect(() => checkRoutes(rows)).toThrow(words)
+    expect(() => checkAliases(rows)).toThrow(words)
   })
 
   test('the longest chain and the widest group pass', () => {
-    checkRoutes([...deep.slice(0, 7), rowOf('n7', 'p/x')])
-    checkRoutes([rowOf('a', ...wide.slice(1))])
-    checkRoutes([])
+    checkAliases([...deep.slice(0, 7), rowOf('n7', 'p/x')])
+    checkAliases([rowOf('a', ...wide.slice(1))])
+    checkAliases([])
   })
 })
 
@@ -130,7 +130,7 @@ test('for any rows, a name resolves to a bounded list of distinct models, none o
   })
   const rowsArb = fc.uniqueArray(row, { selector: ({ name }) => name, maxLength: 7 })
   const property = fc.property(rowsArb, fc.constantFrom('a', 'b1', 'c', 'c-a', 'aaa', 'p/x', 'zz'), (rows, asked) => {
-    const members = compileRoutes(rows).resolve(asked)?.members
+    const members = compileAliases(rows).resolve(asked)?.members
     if (members === undefined) return
     expect(members.length).toBeLessThanOrEqual(bounds.routeMembersMax)
     expect(new Set(members.map(({ model }) => model)).size).toBe(members.length)
@@ -138,7 +138,7 @@ test('for any rows, a name resolves to a bounded list of distinct models, none o
     expect(priorities).toEqual(priorities.map((_, at) => at))
     const refused = (() => {
       try {
-        checkRoutes(rows)
+        checkAliases(rows)
         return false
       } catch {
         return true

@@ -8,26 +8,26 @@ import { bounds } from '../base/bounds.ts'
 import type { MemberRow, PolicyName, RouteRow } from '../store/rules/rules.ts'
 import { policyNames } from '../store/rules/rules.ts'
 
-export interface Resolved {
+export interface ResolvedModel {
   readonly policy: PolicyName
   /** Real models, `<provider>/<model>`, each at most once. */
   readonly members: readonly MemberRow[]
 }
 
-export interface Names {
+export interface ModelAliases {
   /** Undefined for a name that no operator has configured. */
-  resolve(name: string): Resolved | undefined
+  resolve(name: string): ResolvedModel | undefined
 }
 
-export function compileRoutes(rows: readonly RouteRow[]): Names {
+export function compileAliases(rows: readonly RouteRow[]): ModelAliases {
   const table = new RouteTable(rows)
-  const exact = new Map<string, Resolved>()
+  const exact = new Map<string, ResolvedModel>()
   for (const { name } of rows) if (!name.includes('*')) exact.set(name, table.resolve(name)!)
   return { resolve: name => exact.get(name) ?? (table.hasPatterns ? table.resolve(name) : undefined) }
 }
 
 /** Checks rows before they are saved. Throws an Error whose message is shown to the operator. */
-export function checkRoutes(rows: readonly RouteRow[]): void {
+export function checkAliases(rows: readonly RouteRow[]): void {
   const seen = new Set<string>()
   for (const row of rows) {
     checkRow(row)
@@ -145,7 +145,7 @@ class RouteTable {
     return this.#patterns.length > 0
   }
 
-  resolve(name: string): Resolved | undefined {
+  resolve(name: string): ResolvedModel | undefined {
     const match = this.#find(name)
     if (match === undefined) return undefined
     return { policy: match.row.policy, members: this.expand(name).members.slice(0, bounds.routeMembersMax) }

@@ -75,7 +75,7 @@ test('nothing leaks over 100,000 random endings', () => {
     }
   }
   for (const lease of open) lease.end()
-  nowMs += bounds.turnMsMax + 10_000
+  nowMs += bounds.channelUseMsMax + 10_000
   for (let name = 0; name < 20; name++) {
     const fresh = budget.begin(`m${name}`, nowMs)
     for (let again = 0; again < 30; again++) expect(fresh.mayRetry(nowMs)).toBe(true)

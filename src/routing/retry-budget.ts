@@ -6,10 +6,10 @@
 // Each call has a lease until it ends, or until no call can last that long. So a call that never ends leaks nothing.
 
 import { bounds } from '../base/bounds.ts'
-import type { Place } from '../base/collections/linked-list.ts'
-import { Ring } from '../base/collections/linked-list.ts'
-import { Others } from './health/other-accounts.ts'
-import { Recent } from './health/recent-counts.ts'
+import type { ListNode } from '../base/collections/linked-list.ts'
+import { LinkedList } from '../base/collections/linked-list.ts'
+import { OtherAccounts } from './health/other-accounts.ts'
+import { RecentCounts } from './health/recent-counts.ts'
 
 const PERCENT = 20
 const FLOOR = 3
@@ -54,11 +54,11 @@ export class RetryBudget {
 }
 
 class Group {
-  readonly #calls = new Ring<Lease>()
+  readonly #calls = new LinkedList<Lease>()
   /** Good: calls. Bad: retries. */
-  readonly #recent = new Recent()
+  readonly #recent = new RecentCounts()
   #retried = 0
-  readonly #accounts = new Others()
+  readonly #accounts = new OtherAccounts()
   /** Majority vote (Boyer–Moore): the account that may have most of the recent retries, and its lead over all others. */
   #majorityAccount = 0
   #majorityLead = 0
@@ -69,7 +69,7 @@ class Group {
     for (let first = this.#calls.first; first !== undefined && first.expiresMs <= nowMs; first = this.#calls.first) {
       first.end()
     }
-    const lease = new Lease(this, nowMs + bounds.turnMsMax, accountId)
+    const lease = new Lease(this, nowMs + bounds.channelUseMsMax, accountId)
     lease.node = this.#calls.add(lease)
     this.#recent.note(false, nowMs)
     return lease
@@ -97,7 +97,7 @@ class Group {
       this.#countedSinceMs = nowMs
     }
     const hasHalf = accountId === this.#majorityAccount && this.#majorityLead * 2 >= recentBudget
-    return !hasHalf || !this.#accounts.areThere(accountId, nowMs)
+    return !hasHalf || !this.#accounts.wereSeen(accountId, nowMs)
   }
 
   #countRetry(accountId: number, nowMs: number): void {
@@ -118,7 +118,7 @@ class Lease implements RetryLease {
   readonly #group: Group
   readonly expiresMs: number
   readonly accountId: number
-  node: Place<Lease> | undefined
+  node: ListNode<Lease> | undefined
   isRetried = false
 
   constructor(group: Group, expiresMs: number, accountId: number) {

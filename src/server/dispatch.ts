@@ -5,10 +5,10 @@
 // exist. Only the head of a request is checked here; the endpoint reads the body.
 
 import { bounds } from '../base/bounds.ts'
-import type { FairTurns } from '../base/collections/fair-queue.ts'
+import type { FairQueue } from '../base/collections/fair-queue.ts'
 import type { Deadlines } from '../base/deadlines.ts'
 import type { ErrorCode } from '../base/errors.ts'
-import { Refusal, speakRefusal } from '../base/errors.ts'
+import { buildErrorReply, Refusal } from '../base/errors.ts'
 import { textId } from '../base/ids.ts'
 import type { Log } from '../base/log.ts'
 import { describeFault } from '../base/log.ts'
@@ -16,29 +16,29 @@ import type { TrustedProxies } from '../http/address/caller-address.ts'
 import { callerAddress, networkOf } from '../http/address/caller-address.ts'
 import type { BodyBounds, BodyType } from '../http/server/body.ts'
 import { readBody } from '../http/server/body.ts'
-import type { BodyOwner, Inflow } from '../http/server/body-budget.ts'
+import type { BodyBudget, BodyOwner } from '../http/server/body-budget.ts'
 import { bodyRules } from '../http/server/body-rules.ts'
 import { corsHeaders, preflight } from '../http/server/cors.ts'
 import type { Arrival } from '../http/server/server.ts'
 import type { EndpointName } from '../identity/key-rights.ts'
 import type { Gate } from '../limits/gate.ts'
 import type { Actor } from '../management/actor.ts'
-import type { Authenticate, Recognise } from '../pipeline/10-authenticate.ts'
+import type { Authenticate, RecogniseKey } from '../pipeline/10-authenticate.ts'
 import type { LimitRate } from '../pipeline/20-limit-rate.ts'
-import { looking } from '../pipeline/20-limit-rate.ts'
+import { requestDemand } from '../pipeline/20-limit-rate.ts'
 import type { Caller } from '../pipeline/exchange.ts'
 import type { Ingress, RunCall } from '../pipeline/pipeline.ts'
-import { addQuotas, errorHeaders } from '../pipeline/reply/reply-headers.ts'
+import { addLimitHeaders, errorHeaders } from '../pipeline/reply/reply-headers.ts'
 import { Timings } from '../pipeline/timings.ts'
-import type { ErrorDialectName } from '../protocols/list.ts'
-import { errorDialects } from '../protocols/list.ts'
-import type { LargeJson } from '../protocols/request/large-json.ts'
-import type { Answered, Ask, Endpoint, EndpointKind } from './endpoint.ts'
-import type { Family } from './endpoints.ts'
-import { dialectOf, familyOf } from './endpoints.ts'
-import { buildTurnAway } from './overload-refusal.ts'
+import type { ErrorDialectName } from '../protocols/protocols.ts'
+import { errorDialects } from '../protocols/protocols.ts'
+import type { LargeBodyReader } from '../protocols/request/large-json.ts'
+import type { Endpoint, EndpointKind, EndpointRequest, EndpointResult } from './endpoint.ts'
+import type { PathGroup } from './endpoints.ts'
+import { errorDialectOf, findPathGroup } from './endpoints.ts'
+import { buildRefuseEarly } from './overload-refusal.ts'
 
-export interface FrontDoorParts {
+export interface DispatchParts {
   readonly endpoints: readonly Endpoint[]
   readonly runCall: RunCall
   readonly authenticate: Authenticate
@@ -47,15 +47,15 @@ export interface FrontDoorParts {
   readonly trustedProxies: TrustedProxies
   readonly corsOrigin: string
   readonly bodyBounds: BodyBounds
-  readonly inflow: Inflow
-  readonly decodings: FairTurns
-  readonly largeJson: Pick<LargeJson, 'look'>
+  readonly bodyBudget: BodyBudget
+  readonly decodings: FairQueue
+  readonly largeJson: Pick<LargeBodyReader, 'read'>
   readonly deadlines: Deadlines
   readonly log: Log
   readonly gate: Gate
-  readonly recognise: Recognise
+  readonly recognise: RecogniseKey
   /** Whether the gateway is shutting down, and whether it already refuses new calls. */
-  readonly drain: { readonly isLeaving: boolean; readonly isClosed: boolean }
+  readonly drain: { readonly isDraining: boolean; readonly isClosed: boolean }
   /** Called for requests that are refused here; undefined without metrics and access log. */
   readonly onRefused: ((refused: RefusedRequest) => void) | undefined
   mintId(): number
@@ -71,25 +71,25 @@ export interface RefusedRequest {
   readonly dialect?: string
 }
 
-export type AnswerArrival = (arrival: Arrival) => Promise<Response>
+export type AnswerRequest = (arrival: Arrival) => Promise<Response>
 
-export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
+export function buildDispatch(parts: DispatchParts): AnswerRequest {
   const byPath = new Map<string, Endpoint[]>()
   for (const endpoint of parts.endpoints) byPath.set(endpoint.path, [...(byPath.get(endpoint.path) ?? []), endpoint])
-  const groupsByPath = new Map(Array.from(byPath.keys(), path => [path, familyOf(path)]))
-  const refuseEarly = buildTurnAway(parts)
+  const groupsByPath = new Map(Array.from(byPath.keys(), path => [path, findPathGroup(path)]))
+  const refuseEarly = buildRefuseEarly(parts)
   const wildcards = parts.endpoints.filter(endpoint => endpoint.path.endsWith('/*'))
   const endpointsAt = (path: string): readonly Endpoint[] =>
-    byPath.get(path) ?? wildcards.filter(endpoint => isBelow(path, endpoint))
+    byPath.get(path) ?? wildcards.filter(endpoint => matchesEndpoint(path, endpoint))
 
-  async function answerRequest(group: Family, arrival: Arrival, context: RequestContext): Promise<Response> {
+  async function answerRequest(group: PathGroup, arrival: Arrival, context: RequestContext): Promise<Response> {
     const candidates = endpointsAt(arrival.path)
     const method = arrival.method === 'HEAD' ? 'GET' : arrival.method
     const endpoint = candidates.find(candidate => candidate.method === method)
     const call = endpoint?.call
     context.kind = (endpoint ?? candidates[0])?.kind
     if (call !== undefined) {
-      const request = { dialect: group.dialect, requestId: context.requestId, tellsStages: !call.quiet }
+      const request = { dialect: group.dialect, requestId: context.requestId, hasStageHeaders: !call.quiet }
       const refused = refuseEarly(new ArrivalIngress(arrival, parts, context), request)
       if (refused !== undefined) {
         const { status } = refused
@@ -113,9 +113,9 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
     if (endpoint === undefined) throw refusalOfPath(arrival, candidates)
     const ingress = new ArrivalIngress(arrival, parts, context)
     if (endpoint.counted && admitted.caller !== undefined) {
-      const { quotas } = parts.limitRate(admitted.caller, looking)
-      const dialect = errorDialects[dialectOf(group, ingress)]
-      addQuotas(context.headers, quotas, { dialect, dateMs: parts.dateMs() })
+      const { quotas } = parts.limitRate(admitted.caller, requestDemand)
+      const dialect = errorDialects[errorDialectOf(group, ingress)]
+      addLimitHeaders(context.headers, quotas, { dialect, dateMs: parts.dateMs() })
     }
     const reply = await runEndpoint(endpoint, { arrival, ingress, context, admitted, gate: parts.gate })
     if (reply === undefined) throw new Refusal('path_unknown', arrival.path)
@@ -125,7 +125,7 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
   }
 
   return async function answerArrival(arrival) {
-    const group = groupsByPath.get(arrival.path) ?? familyOf(arrival.path)
+    const group = groupsByPath.get(arrival.path) ?? findPathGroup(arrival.path)
     const context = buildContext(parts.mintId(), group)
     const cors = group.cors ? corsHeaders(arrival.headers.origin, parts.corsOrigin) : undefined
     if (cors !== undefined && arrival.method === 'OPTIONS') {
@@ -133,15 +133,15 @@ export function buildFrontDoor(parts: FrontDoorParts): AnswerArrival {
       if (allowed !== undefined) return allowed
     }
     const response = await answerRequest(group, arrival, context).catch(fault => {
-      const dialect = dialectOf(group, new ArrivalIngress(arrival, parts, context))
+      const dialect = errorDialectOf(group, new ArrivalIngress(arrival, parts, context))
       return writeRefusal(fault, dialect, context, parts)
     })
-    if (parts.drain.isLeaving) response.headers.set('connection', 'close')
+    if (parts.drain.isDraining) response.headers.set('connection', 'close')
     return cors === undefined ? response : setHeaders(response, cors)
   }
 }
 
-function buildContext(callId: number, { headers: groupHeaders }: Family): RequestContext {
+function buildContext(callId: number, { headers: groupHeaders }: PathGroup): RequestContext {
   const requestId = textId('req', callId)
   return { callId, requestId, headers: { 'x-request-id': requestId, 'request-id': requestId, ...groupHeaders } }
 }
@@ -156,13 +156,13 @@ interface AdmittedRequest {
   readonly ingress: ArrivalIngress
   readonly context: RequestContext
   readonly admitted: Admitted
-  readonly gate: FrontDoorParts['gate']
+  readonly gate: DispatchParts['gate']
 }
 
-async function runEndpoint({ answer }: Endpoint, request: AdmittedRequest): Promise<Answered> {
+async function runEndpoint({ answer }: Endpoint, request: AdmittedRequest): Promise<EndpointResult> {
   const { arrival, ingress, context, admitted, gate } = request
   let isRead = false
-  const ask: Ask = {
+  const ask: EndpointRequest = {
     callId: context.callId,
     method: arrival.method,
     path: arrival.path,
@@ -172,9 +172,9 @@ async function runEndpoint({ answer }: Endpoint, request: AdmittedRequest): Prom
     header: name => ingress.header(name),
     requestId: context.requestId,
     queries: name => arrival.queries(name),
-    lingers: () => arrival.done(),
+    allowSilence: () => arrival.releaseConnection(),
     readBody(type = 'json') {
-      if (gate.isShut) return Promise.reject(gate.refuse('shut'))
+      if (gate.isClosed) return Promise.reject(gate.refuse('shut'))
       isRead = true
       return ingress.read(type, ownerOf(ask))
     },
@@ -183,23 +183,23 @@ async function runEndpoint({ answer }: Endpoint, request: AdmittedRequest): Prom
   try {
     return await answer?.(ask)
   } finally {
-    if (isRead) ingress.done()
+    if (isRead) ingress.releaseConnection()
   }
 }
 
-type Admitted = Pick<Ask, 'holder' | 'caller'>
+type Admitted = Pick<EndpointRequest, 'actor' | 'caller'>
 
 const callerAsOwner = ({ accountId }: Caller): BodyOwner => ({ class: 'caller', name: `account ${accountId}` })
 
 /** The owner in whose body budget a request body counts. */
-function ownerOf({ caller, holder, address }: Pick<Ask, 'caller' | 'holder' | 'address'>): BodyOwner {
+function ownerOf({ caller, actor, address }: Pick<EndpointRequest, 'caller' | 'actor' | 'address'>): BodyOwner {
   if (caller !== undefined) return callerAsOwner(caller)
-  if (holder !== undefined) return { class: 'person', name: `person ${holder.personId}` }
+  if (actor !== undefined) return { class: 'person', name: `person ${actor.personId}` }
   return { class: 'stranger', name: networkOf(address()) }
 }
 
 /** Whether a path matches an endpoint whose path ends in `/*`. */
-export function isBelow(path: string, { path: pattern, ending = '', named }: Endpoint): boolean {
+export function matchesEndpoint(path: string, { path: pattern, ending = '', named }: Endpoint): boolean {
   const root = pattern.slice(0, -1)
   if (!path.startsWith(root) || !path.endsWith(ending)) return false
   return !named || /^[^/]+$/.test(path.slice(root.length, path.length - ending.length))
@@ -216,7 +216,7 @@ interface RequestContext {
 }
 
 interface Admission {
-  readonly parts: FrontDoorParts
+  readonly parts: DispatchParts
   readonly context: RequestContext
   /** Whether this is the path of a call whose answers have X-Pipeline-* headers. */
   readonly isCall: boolean
@@ -228,7 +228,7 @@ async function admit(
   { parts, context, isCall }: Admission,
 ): Promise<Admitted> {
   if (auth === 'nobody') return {}
-  if (auth === 'token') return { holder: await admitHolder(arrival, parts) }
+  if (auth === 'token') return { actor: await admitHolder(arrival, parts) }
   const timings = new Timings(parts.nowMs)
   timings.enter('Auth')
   try {
@@ -243,7 +243,7 @@ async function admit(
   }
 }
 
-async function admitHolder(arrival: Arrival, parts: FrontDoorParts): Promise<Actor> {
+async function admitHolder(arrival: Arrival, parts: DispatchParts): Promise<Actor> {
   const [scheme, token] = (arrival.headers.authorization ?? '').split(' ')
   const holder = scheme?.toLowerCase() === 'bearer' && token ? await parts.checkSession(token) : undefined
   if (holder === undefined) throw new Refusal('token_invalid', arrival.path)
@@ -256,9 +256,9 @@ class ArrivalIngress implements Ingress {
   readonly requestId: string
   readonly endpoint: EndpointName | undefined
   readonly #arrival: Arrival
-  readonly #parts: FrontDoorParts
+  readonly #parts: DispatchParts
 
-  constructor(arrival: Arrival, parts: FrontDoorParts, { callId, requestId, kind }: RequestContext) {
+  constructor(arrival: Arrival, parts: DispatchParts, { callId, requestId, kind }: RequestContext) {
     this.callId = callId
     this.requestId = requestId
     this.endpoint = kind === 'own' ? undefined : kind
@@ -283,18 +283,18 @@ class ArrivalIngress implements Ingress {
     return callerAddress(this.#arrival.socketAddress(), forwardedFor, this.#parts.trustedProxies)
   }
 
-  onLeft(listener: () => void): void {
+  onDisconnect(listener: () => void): void {
     const { signal } = this.#arrival.request
     if (signal.aborted) listener()
     else signal.addEventListener('abort', listener)
   }
 
-  cut(): void {
-    this.#arrival.cut()
+  closeConnection(): void {
+    this.#arrival.closeConnection()
   }
 
-  done(): void {
-    this.#arrival.done()
+  releaseConnection(): void {
+    this.#arrival.releaseConnection()
   }
 
   readBody(type: BodyType, caller: Caller): Promise<Buffer> {
@@ -303,22 +303,22 @@ class ArrivalIngress implements Ingress {
 
   async read(type: BodyType, owner: BodyOwner): Promise<Buffer> {
     const rule = bodyRules[owner.class]
-    const { bodyBounds, deadlines, inflow, decodings, largeJson } = this.#parts
+    const { bodyBounds, deadlines, bodyBudget, decodings, largeJson } = this.#parts
     const { signal } = this.#arrival.request
-    const lease = inflow.enter(owner)
+    const lease = bodyBudget.open(owner)
     try {
-      this.#arrival.takeTime()
+      this.#arrival.disableIdleTimeout()
       const options = { limits: lesserOf(rule, bodyBounds), readsMin: rule.readsMin, deadlines, type, lease }
-      const body = await readBody(this.#arrival, { ...options, decodings: rule.decodes ? decodings : undefined })
+      const body = await readBody(this.#arrival, { ...options, decodeQueue: rule.decodes ? decodings : undefined })
       if (body.length <= bounds.smallBodyBytesMax || owner.class !== 'caller') return body
       const formType = type === 'multipart' ? this.#arrival.headers['content-type'] : undefined
-      return await largeJson.look(body, { name: owner.name, throwIfGone: () => signal.throwIfAborted() }, formType)
+      return await largeJson.read(body, { name: owner.name, throwIfGone: () => signal.throwIfAborted() }, formType)
     } catch (fault) {
       // A client that disconnects is no error of the gateway and is not logged.
       if (fault instanceof Refusal || !signal.aborted) throw fault
       throw new Refusal('body_too_slow', 'the client has disconnected')
     } finally {
-      lease.leave()
+      lease.release()
     }
   }
 }
@@ -353,15 +353,15 @@ function writeRefusal(
   fault: unknown,
   dialect: ErrorDialectName,
   context: RequestContext,
-  parts: FrontDoorParts,
+  parts: DispatchParts,
 ): Response {
   const isRefusal = fault instanceof Refusal
   if (!isRefusal) parts.log.error('request failed', { request: context.requestId, fault: describeFault(fault) })
   const refusal = isRefusal ? fault : new Refusal('gateway_fault', describeFault(fault))
-  const { status, body } = errorDialects[dialect].writeError(speakRefusal(refusal, context.requestId))
+  const { status, body } = errorDialects[dialect].writeError(buildErrorReply(refusal, context.requestId))
   parts.onRefused?.({ requestId: context.requestId, status, code: refusal.code })
   const headers = { 'content-type': 'application/json', ...context.headers, ...errorHeaders(refusal) }
   const { quotas = [] } = refusal.extras
-  addQuotas(headers, quotas, { dialect: errorDialects[dialect], dateMs: parts.dateMs() })
+  addLimitHeaders(headers, quotas, { dialect: errorDialects[dialect], dateMs: parts.dateMs() })
   return new Response(body, { status, headers })
 }

@@ -1,13 +1,13 @@
 // An endpoint: its method and path, the credential that it needs, and the function that answers.
 
-import type { StateAsk } from '../features/stored-responses/requests.ts'
+import type { StoredResponseRequest } from '../features/stored-responses/requests.ts'
 import type { BodyType } from '../http/server/body.ts'
 import type { EndpointName } from '../identity/key-rights.ts'
 import type { Actor } from '../management/actor.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 
 /** The credential that an endpoint needs. `key`: an API key; `token`: a session token; `nobody`: none. */
-export type Auth = 'key' | 'token' | 'nobody'
+export type EndpointAuth = 'key' | 'token' | 'nobody'
 
 /** `own`: an endpoint about the key itself, which every key may use. */
 export type EndpointKind = EndpointName | 'own'
@@ -27,15 +27,15 @@ interface EndpointRow {
   readonly counted?: boolean
   /** The dialect of a call, which runs through the pipeline. Other endpoints have `answer`. */
   readonly call?: Protocol
-  readonly answer?: Answer
+  readonly answer?: EndpointHandler
 }
 
 /** Returns undefined for something that does not exist: a 404 in the dialect of the path. */
-export type Answer = (ask: Ask) => Answered | Promise<Answered>
+export type EndpointHandler = (ask: EndpointRequest) => EndpointResult | Promise<EndpointResult>
 
-export type Answered = Reply | Response | undefined
+export type EndpointResult = EndpointReply | Response | undefined
 
-export interface Ask extends StateAsk {
+export interface EndpointRequest extends StoredResponseRequest {
   readonly callId: number
   readonly method: string
   /** The query string. */
@@ -45,10 +45,10 @@ export interface Ask extends StateAsk {
   /** Reads the body within the bounds for this client; JSON by default. */
   readBody(type?: BodyType): Promise<Buffer>
   /** The person of the session token, if the endpoint needs one. */
-  readonly holder?: Actor
+  readonly actor?: Actor
 }
 
-export interface Reply {
+export interface EndpointReply {
   readonly status?: number
   readonly body: string
   readonly contentType?: string

@@ -3,27 +3,27 @@
 
 import type { LedgerState } from '../billing/auditor.ts'
 import type { FileService } from '../features/files/files.ts'
-import type { ResponsesAsking } from '../features/stored-responses/requests.ts'
+import type { StoredResponseRequests } from '../features/stored-responses/requests.ts'
 import type { TaskService } from '../features/tasks/tasks.ts'
 import type { CountCall } from '../features/token-counts/token-counts.ts'
 import type { Pages } from '../management/openapi/pages.ts'
 import type { ReportKey } from '../management/public/key-report.ts'
 import type { PublicData } from '../management/public/public-data.ts'
-import type { AnswerWeb } from '../management/web/dispatch.ts'
-import type { ErrorDialectName } from '../protocols/list.ts'
-import { protocols } from '../protocols/list.ts'
-import type { Answer, Ask, Auth, Endpoint, Reply } from './endpoint.ts'
+import type { HandleWebRequest } from '../management/web/dispatch.ts'
+import type { ErrorDialectName } from '../protocols/protocols.ts'
+import { protocols } from '../protocols/protocols.ts'
+import type { Endpoint, EndpointAuth, EndpointHandler, EndpointReply, EndpointRequest } from './endpoint.ts'
 import { listDialect, modelEndpoints } from './model-endpoints.ts'
 import { pageEndpoints } from './page-endpoints.ts'
-import { sideEndpoints } from './passthrough-endpoints.ts'
+import { passthroughEndpoints } from './passthrough-endpoints.ts'
 import { countEndpoints } from './token-count-endpoints.ts'
 
 /** The paths with one prefix: their credential, error dialect and headers. */
-export interface Family {
+export interface PathGroup {
   readonly prefix: string
   /** Only paths that end in a verb of the Gemini dialect. Such a group wins over any longer prefix. */
   readonly verbs?: boolean
-  readonly auth: Auth
+  readonly auth: EndpointAuth
   readonly dialect: ErrorDialectName
   /** Whether answers and errors are in the dialect that the headers of the request show. */
   readonly negotiates?: boolean
@@ -41,7 +41,7 @@ const privateHeaders = {
 }
 
 /** The longest matching prefix decides. */
-export const families: readonly Family[] = [
+export const pathGroups: readonly PathGroup[] = [
   { prefix: '/v1/models', auth: 'nobody', dialect: 'openai-chat', negotiates: true, cors: true },
   { prefix: '/v1/messages', auth: 'key', dialect: 'anthropic-messages', cors: true },
   { prefix: '/v1/responses', auth: 'key', dialect: 'openai-responses', cors: true },
@@ -61,10 +61,10 @@ export interface EndpointParts {
   readonly countCall: CountCall
   readonly publicData: PublicData
   readonly reportKey: ReportKey
-  readonly responses: ResponsesAsking
+  readonly responses: StoredResponseRequests
   readonly tasks: TaskService
   readonly files: FileService
-  readonly answerWeb: AnswerWeb
+  readonly answerWeb: HandleWebRequest
   /** Built by the first request for one of them. */
   pages(): Promise<Pages>
   isReady(): boolean
@@ -75,9 +75,9 @@ export interface EndpointParts {
 export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
   const { publicData, reportKey, countCall } = parts
   const json =
-    (body: () => string): Answer =>
+    (body: () => string): EndpointHandler =>
     () => ({ body: body() })
-  const ownKey: Answer = ({ caller }) => replyOrNotFound(caller && reportKey(caller))
+  const ownKey: EndpointHandler = ({ caller }) => replyOrNotFound(caller && reportKey(caller))
   return [
     { method: 'POST', path: '/v1/chat/completions', auth: 'key', kind: 'chat', call: protocols['openai-chat'] },
     { method: 'POST', path: '/v1/messages', auth: 'key', kind: 'messages', call: protocols['anthropic-messages'] },
@@ -85,7 +85,7 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
     { method: 'POST', path: '/api/v3/chat/completions', auth: 'key', kind: 'ark', call: protocols.ark },
     { method: 'POST', path: '/api/v3/responses', auth: 'key', kind: 'ark', call: protocols['ark-responses'] },
     ...['/v1beta/*', '/v1/*'].flatMap(path => geminiVerbs.map(ending => ({ ...geminiCall, path, ending }))),
-    ...sideEndpoints,
+    ...passthroughEndpoints,
     ...countEndpoints(countCall),
     ...responsesEndpoints(parts.responses),
 
@@ -103,10 +103,10 @@ export function buildEndpoints(parts: EndpointParts): readonly Endpoint[] {
 }
 
 /** The management endpoints are a table of their own: management/resources/table.ts. */
-function managementEndpoints(answerWeb: AnswerWeb): readonly Endpoint[] {
+function managementEndpoints(answerWeb: HandleWebRequest): readonly Endpoint[] {
   // The body is limited before it is read, because under /api/auth the client is not authenticated yet.
-  const answer: Answer = async ({ holder, readBody, ...ask }) => {
-    return await answerWeb({ ...ask, address: ask.address(), actor: holder, readBody: () => readBody('json') })
+  const answer: EndpointHandler = async ({ actor, readBody, ...ask }) => {
+    return await answerWeb({ ...ask, address: ask.address(), actor, readBody: () => readBody('json') })
   }
   const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
   return methods.flatMap((method): readonly Endpoint[] => [
@@ -135,17 +135,18 @@ function ownedEndpoints({ tasks, files }: EndpointParts): readonly Endpoint[] {
 const geminiCall = { method: 'POST', auth: 'key', kind: 'gemini', call: protocols.gemini } as const
 const geminiVerbs = [':generateContent', ':streamGenerateContent'] as const
 
-const replyOrNotFound = (body: string | undefined): Reply | undefined => (body === undefined ? undefined : { body })
+const replyOrNotFound = (body: string | undefined): EndpointReply | undefined =>
+  body === undefined ? undefined : { body }
 
 /** Endpoints of stored responses, in both dialects that have them. */
-function responsesEndpoints(responses: ResponsesAsking): readonly Endpoint[] {
+function responsesEndpoints(responses: StoredResponseRequests): readonly Endpoint[] {
   const roots = { '/v1/responses': protocols['openai-responses'], '/api/v3/responses': protocols['ark-responses'] }
   return Object.entries(roots).flatMap(([root, protocol]): readonly Endpoint[] => {
     const kind = protocol === protocols['openai-responses'] ? 'responses' : 'ark'
     const counted = { auth: 'key', kind, counted: true } as const
     const one = { ...counted, path: `${root}/*`, named: true } as const
     const answerWith =
-      (name: keyof ResponsesAsking): Answer =>
+      (name: keyof StoredResponseRequests): EndpointHandler =>
       ask =>
         responses[name](ask, protocol)
     return [
@@ -159,23 +160,26 @@ function responsesEndpoints(responses: ResponsesAsking): readonly Endpoint[] {
 }
 
 /** Findings of the ledger audit do not make the gateway unready: they freeze their own account, and others are served. */
-function readiness({ isReady, ledgerState, overloadLevel }: EndpointParts): Reply {
+function readiness({ isReady, ledgerState, overloadLevel }: EndpointParts): EndpointReply {
   const ready = isReady()
   const body = { status: ready ? 'ready' : 'not ready', overload: overloadLevel(), ledger: ledgerState() }
   return { status: ready ? 200 : 503, body: JSON.stringify(body) }
 }
 
 /** The dialect of errors for a request. */
-export function dialectOf({ dialect, negotiates }: Family, ask: Pick<Ask, 'header' | 'query'>): ErrorDialectName {
+export function errorDialectOf(
+  { dialect, negotiates }: PathGroup,
+  ask: Pick<EndpointRequest, 'header' | 'query'>,
+): ErrorDialectName {
   return (negotiates ? listDialect(ask) : undefined) ?? dialect
 }
 
 const GEMINI_VERB = /:(generateContent|streamGenerateContent|countTokens|embedContent|batchEmbedContents)$/
 
-export function familyOf(path: string): Family {
-  let best = families.at(-1)!
+export function findPathGroup(path: string): PathGroup {
+  let best = pathGroups.at(-1)!
   const hasVerb = path.includes(':') && GEMINI_VERB.test(path)
-  for (const group of families) {
+  for (const group of pathGroups) {
     const matches = path === group.prefix || path.startsWith(`${group.prefix}/`)
     if (!matches || (group.verbs && !hasVerb)) continue
     if (group.verbs === best.verbs ? group.prefix.length >= best.prefix.length : group.verbs) best = group

@@ -3,10 +3,10 @@
 import type { ListShape } from '../management/public/model-lists.ts'
 import { findListed, listShapes } from '../management/public/model-lists.ts'
 import type { PublicData } from '../management/public/public-data.ts'
-import type { Answer, Ask, Endpoint } from './endpoint.ts'
+import type { Endpoint, EndpointHandler, EndpointRequest } from './endpoint.ts'
 
 /** The dialect of the model list that the client wants; undefined: OpenAI's. */
-export function listDialect(ask: Pick<Ask, 'header' | 'query'>): keyof typeof listShapes | undefined {
+export function listDialect(ask: Pick<EndpointRequest, 'header' | 'query'>): keyof typeof listShapes | undefined {
   if (ask.header('anthropic-version') !== undefined) return 'anthropic-messages'
   return ask.header('x-goog-api-key') !== undefined || ask.query('key') !== null ? 'gemini' : undefined
 }
@@ -15,16 +15,16 @@ const get = { method: 'GET' } as const
 
 export function modelEndpoints(data: PublicData): readonly Endpoint[] {
   const idIn = (path: string): string => path.replace(/^.*?\/models\//, '')
-  const openaiList: Answer = () => ({ body: data.modelList })
-  const openaiOne: Answer = ({ path }) => ({ body: data.modelById(findListed(data.listed, idIn(path)).id)! })
+  const openaiList: EndpointHandler = () => ({ body: data.modelList })
+  const openaiOne: EndpointHandler = ({ path }) => ({ body: data.modelById(findListed(data.listed, idIn(path)).id)! })
   const list =
-    (shape: ListShape): Answer =>
+    (shape: ListShape): EndpointHandler =>
     ({ query }) => ({ body: shape.list(data.listed, query) })
   const one =
-    (shape: ListShape): Answer =>
+    (shape: ListShape): EndpointHandler =>
     ({ path }) => ({ body: shape.one(findListed(data.listed, idIn(path))) })
   const negotiated =
-    (other: (shape: ListShape) => Answer, own: Answer): Answer =>
+    (other: (shape: ListShape) => EndpointHandler, own: EndpointHandler): EndpointHandler =>
     ask => {
       const dialect = listDialect(ask)
       return dialect === undefined ? own(ask) : other(listShapes[dialect])(ask)

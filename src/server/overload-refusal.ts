@@ -2,26 +2,26 @@
 // If a key is not in memory, the call goes on and is refused later.
 
 import type { Refusal } from '../base/errors.ts'
-import { speakRefusal } from '../base/errors.ts'
+import { buildErrorReply } from '../base/errors.ts'
 import type { Gate } from '../limits/gate.ts'
-import type { Bearer, Recognise } from '../pipeline/10-authenticate.ts'
+import type { KeyedRequest, RecogniseKey } from '../pipeline/10-authenticate.ts'
 import { errorHeaders } from '../pipeline/reply/reply-headers.ts'
-import type { ErrorDialectName } from '../protocols/list.ts'
-import { errorDialects } from '../protocols/list.ts'
+import type { ErrorDialectName } from '../protocols/protocols.ts'
+import { errorDialects } from '../protocols/protocols.ts'
 
-export interface TurningAwayParts {
-  readonly gate: Pick<Gate, 'isPicky' | 'isShut' | 'refuse' | 'turnsAway'>
-  readonly recognise: Recognise
+export interface EarlyRefusalParts {
+  readonly gate: Pick<Gate, 'isSelective' | 'isClosed' | 'refuse' | 'refusalFor'>
+  readonly recognise: RecogniseKey
 }
 
-export interface Knocking {
+export interface EarlyRequest {
   readonly dialect: ErrorDialectName
   readonly requestId: string
   /** Whether answers have X-Pipeline-* headers. */
-  readonly tellsStages: boolean
+  readonly hasStageHeaders: boolean
 }
 
-export type TurnAway = (bearer: Bearer, knocking: Knocking) => Response | undefined
+export type RefuseEarly = (bearer: KeyedRequest, knocking: EarlyRequest) => Response | undefined
 
 /** A refusal in one dialect. The request id goes between `before` and `after`. */
 interface RefusalTemplate {
@@ -35,13 +35,13 @@ interface RefusalTemplate {
 const PLACEHOLDER = '\u0000'
 const ESCAPED_PLACEHOLDER = JSON.stringify(PLACEHOLDER).slice(1, -1)
 
-export function buildTurnAway({ gate, recognise }: TurningAwayParts): TurnAway {
+export function buildRefuseEarly({ gate, recognise }: EarlyRefusalParts): RefuseEarly {
   /** Bounded, because the gate creates each of its refusals once. */
   const templates = new Map<Refusal, Map<ErrorDialectName, RefusalTemplate>>()
   function templateOf(refusal: Refusal, dialect: ErrorDialectName): RefusalTemplate {
     let template = templates.get(refusal)?.get(dialect)
     if (template !== undefined) return template
-    const { status, body } = errorDialects[dialect].writeError(speakRefusal(refusal, PLACEHOLDER))
+    const { status, body } = errorDialects[dialect].writeError(buildErrorReply(refusal, PLACEHOLDER))
     const [before = '', after = ''] = body.split(ESCAPED_PLACEHOLDER)
     template = { status, before, after, headers: { 'content-type': 'application/json', ...errorHeaders(refusal) } }
     templates.set(
@@ -51,15 +51,15 @@ export function buildTurnAway({ gate, recognise }: TurningAwayParts): TurnAway {
     return template
   }
 
-  return function refuseEarly(bearer, { dialect, requestId, tellsStages }) {
-    if (!gate.isPicky) return undefined
+  return function refuseEarly(bearer, { dialect, requestId, hasStageHeaders }) {
+    if (!gate.isSelective) return undefined
     // When all calls are refused, keys are not looked up.
-    const caller = gate.isShut ? undefined : recognise(bearer)
-    const refusal = gate.isShut ? gate.refuse('shut') : caller && gate.turnsAway(caller)
+    const caller = gate.isClosed ? undefined : recognise(bearer)
+    const refusal = gate.isClosed ? gate.refuse('shut') : caller && gate.refusalFor(caller)
     if (refusal === undefined) return undefined
     const { status, before, after, headers: templateHeaders } = templateOf(refusal, dialect)
     const headers: Record<string, string> = { ...templateHeaders, 'x-request-id': requestId, 'request-id': requestId }
-    if (tellsStages && caller !== undefined) {
+    if (hasStageHeaders && caller !== undefined) {
       headers['X-Pipeline-Auth'] = `pass (0ms, tier=${caller.tier})`
       headers['X-Pipeline-RateLimit'] = 'fail (0ms, reason=overloaded)'
     }

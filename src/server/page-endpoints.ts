@@ -1,21 +1,22 @@
 // The endpoints that need no credential: public data, the description of the API, and the welcome page.
 
-import type { KeptPage } from '../http/server/cached-page.ts'
-import { keepPage, replyWith } from '../http/server/cached-page.ts'
+import type { CachedPage } from '../http/server/cached-page.ts'
+import { buildCachedPage, replyWithPage } from '../http/server/cached-page.ts'
 import type { Pages } from '../management/openapi/pages.ts'
 import type { PublicData } from '../management/public/public-data.ts'
-import type { Answer, Endpoint } from './endpoint.ts'
+import type { Endpoint, EndpointHandler } from './endpoint.ts'
 
 const publicGet = { method: 'GET', auth: 'nobody' } as const
 
 const cachedPage =
-  (page: () => KeptPage | Promise<KeptPage>): Answer =>
+  (page: () => CachedPage | Promise<CachedPage>): EndpointHandler =>
   async ({ header }) =>
-    replyWith(await page(), header('if-none-match'))
+    replyWithPage(await page(), header('if-none-match'))
 
 /** `pages`: built by the first request for one of them. */
 export function pageEndpoints(data: PublicData, pages: () => Promise<Pages>): readonly Endpoint[] {
-  const pricing: Answer = ({ header, query }) => replyWith(data.pricing(query('tier')), header('if-none-match'))
+  const pricing: EndpointHandler = ({ header, query }) =>
+    replyWithPage(data.pricing(query('tier')), header('if-none-match'))
   return [
     { ...publicGet, path: '/api/public/models', answer: cachedPage(() => data.models) },
     { ...publicGet, path: '/api/public/providers', answer: cachedPage(() => data.providers) },
@@ -36,7 +37,7 @@ What it serves:  /v1/models, /api/public/pricing
 How it is:       /health/ready
 `
 
-const welcome = keepPage(WELCOME, {
+const welcome = buildCachedPage(WELCOME, {
   contentType: 'text/plain; charset=utf-8',
   headers: { link: '</docs>; rel="service-doc", </openapi.json>; rel="service-desc"' },
 })

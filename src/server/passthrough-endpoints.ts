@@ -1,9 +1,9 @@
 // The endpoints of passthrough calls, and aliases of OpenAI endpoints in other dialects.
 
 import type { EndpointName } from '../identity/key-rights.ts'
-import { protocols } from '../protocols/list.ts'
-import { sideProtocols as passthrough } from '../protocols/passthrough-list.ts'
+import { passthroughProtocols as passthrough } from '../protocols/passthrough-protocols.ts'
 import type { Protocol } from '../protocols/protocol.ts'
+import { protocols } from '../protocols/protocols.ts'
 import type { Endpoint } from './endpoint.ts'
 
 const calls: readonly (readonly [kind: EndpointName, path: string, call: Protocol])[] = [
@@ -35,7 +35,7 @@ const geminiEmbeddings: readonly Endpoint[] = ['/v1beta/*', '/v1/*'].flatMap(pat
   { ...post, kind: 'embeddings', path, ending: ':batchEmbedContents', call: passthrough['gemini-batch-embed'] },
 ])
 
-export const sideEndpoints: readonly Endpoint[] = [
+export const passthroughEndpoints: readonly Endpoint[] = [
   ...calls.map(([kind, path, call]) => ({ ...post, kind, path, call })),
   ...geminiEmbeddings,
 ]

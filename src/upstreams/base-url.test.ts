@@ -3,15 +3,15 @@
 import { expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readAddress } from '../http/address/operator-address.ts'
-import { meantAddress } from './base-url.ts'
+import { parseOperatorAddress } from '../http/address/operator-address.ts'
+import { correctAddress } from './base-url.ts'
 import { parseProvider } from './provider.ts'
 
 const providerNamed = (id: string) => {
   const file = join(import.meta.dir, '../../providers', `${id}.json`)
   return parseProvider(readFileSync(file, 'utf8'), file)
 }
-const meant = (id: string, text: string): string => meantAddress(readAddress(text), providerNamed(id)).base
+const meant = (id: string, text: string): string => correctAddress(parseOperatorAddress(text), providerNamed(id)).base
 
 test.each([
   ['ollama', 'http://localhost:11434', 'http://localhost:11434/v1'],

@@ -1,7 +1,7 @@
 // Corrects a base URL that an operator has entered. People paste the address of the server only, the full URL of a call,
 // or the address of another interface of the server. If the meaning is clear, the provider file gives the right path.
 
-import type { WrittenAddress } from '../http/address/operator-address.ts'
+import type { OperatorAddress } from '../http/address/operator-address.ts'
 import type { Provider } from './provider.ts'
 
 type UrlFields = Pick<Provider, 'baseUrl' | 'speaks' | 'basePathAliases'>
@@ -13,7 +13,7 @@ export function defaultPath({ baseUrl }: Pick<Provider, 'baseUrl'>): string | un
 }
 
 /** The address with the path that calls of its provider start with. */
-export function meantAddress(address: WrittenAddress, provider: UrlFields): WrittenAddress {
+export function correctAddress(address: OperatorAddress, provider: UrlFields): OperatorAddress {
   const path = address.base.slice(address.origin.length)
   const ownPath = defaultPath(provider)
   if (path === ownPath) return address

@@ -6,7 +6,7 @@ import { buildCatalogue } from './catalogue.ts'
 import { channelId } from './channels.ts'
 import { ProviderFileError } from './provider.ts'
 import { signRequest } from './signing.ts'
-import { Unusable } from './stored-channels.ts'
+import { UnusableChannel } from './stored-channels.ts'
 
 const base = {
   id: 'acme',
@@ -124,8 +124,8 @@ test('a credential that was set for one origin is used for no other, whoever wro
   const catalogue = buildCatalogue({ files, env: {}, builtInUrl: undefined })
   const own = { name: 'a', baseUrl: null, headers: {}, parameters: {}, times: {}, fingerprint: 'aaaaaa' }
   const row = { ...own, id: 'acme#ch_1', provider: 'acme', credential: new Secret('sk-acme') }
-  expect(() => catalogue.tryChannel({ ...row, origin: 'https://acme.example' })).not.toThrow()
+  expect(() => catalogue.checkChannel({ ...row, origin: 'https://acme.example' })).not.toThrow()
   for (const origin of ['https://elsewhere.example', 'http://acme.example', 'https://acme.example:444', null]) {
-    expect(() => catalogue.tryChannel({ ...row, origin })).toThrow(Unusable)
+    expect(() => catalogue.checkChannel({ ...row, origin })).toThrow(UnusableChannel)
   }
 })

@@ -9,17 +9,17 @@ import type { Price } from '../base/money/price.ts'
 import type { Secret } from '../base/secrets/secret.ts'
 import type { PrivateHosts } from '../http/address/private-hosts.ts'
 import { noPrivateHosts } from '../http/address/private-hosts.ts'
-import { openClient } from '../http/client/send-request.ts'
+import { openHttpClient } from '../http/client/http-client.ts'
 import type { StoredChannel, StoredProvider } from '../store/rules/rules.ts'
 import type { Channel } from './channel.ts'
-import type { Channels, Fleet } from './channels.ts'
+import type { Channels, ProviderChannels } from './channels.ts'
 import { openChannels } from './channels.ts'
-import type { ChannelParts, FoundAddress, Source } from './environment-channels.ts'
-import { addressOf, foundChannels } from './environment-channels.ts'
+import type { ChannelParts, ProviderAddress, ProviderSource } from './environment-channels.ts'
+import { addressOf, buildEnvironmentChannels } from './environment-channels.ts'
 import type { Provider } from './provider.ts'
 import { ProviderFileError, parseProvider } from './provider.ts'
 import type { SigningParts } from './signing.ts'
-import { openStored, placeOf, Unusable } from './stored-channels.ts'
+import { channelAddress, openStoredChannel, UnusableChannel } from './stored-channels.ts'
 import { readStoredProvider } from './stored-providers.ts'
 
 export interface CatalogueParts {
@@ -36,7 +36,7 @@ export interface CatalogueParts {
 }
 
 /** The providers and channels that operators have configured at run time. */
-export interface Laid {
+export interface ConfiguredUpstreams {
   readonly providers: readonly StoredProvider[]
   readonly stored: readonly StoredChannel[]
 }
@@ -48,7 +48,7 @@ export interface Catalogue extends Channels {
   /** The prices as they would be with these provider definitions. */
   pricesWith(providers: readonly StoredProvider[]): ReadonlyMap<string, Price>
   /** Replaces what operators have configured, from the next lookup on. */
-  lay(configured: Laid): void
+  configure(configured: ConfiguredUpstreams): void
   /** Why a configured provider or channel cannot be used, by its id. */
   readonly problems: ReadonlyMap<string, string>
   /** The shipped file of a provider, which a configured definition may replace; undefined: there is none. */
@@ -56,11 +56,11 @@ export interface Catalogue extends Channels {
   /** The origin of the shipped file's channels that have no address of their own; null when it is unknown. */
   shippedOrigin(providerId: string): string | null
   /** Parses a provider definition. Throws a ProviderFileError if it is invalid. */
-  read(definition: string): ReadDefinition
+  readDefinition(definition: string): ReadDefinition
   /** The address of a channel with this base URL. Throws an UnusableChannel if the address is not allowed. */
-  placeOf(providerId: string, baseUrl: string | null): FoundAddress
+  addressFor(providerId: string, baseUrl: string | null): ProviderAddress
   /** Throws an UnusableChannel if the channel cannot be used. */
-  tryChannel(stored: StoredChannel): void
+  checkChannel(stored: StoredChannel): void
 }
 
 export interface ReadDefinition {
@@ -71,8 +71,8 @@ export interface ReadDefinition {
 
 export function buildCatalogue(options: CatalogueParts): Catalogue {
   const { privateHosts = noPrivateHosts, proxy } = options
-  const signing = options.signing ?? { send: openClient({ privateHosts }).send, dateMs: systemClock.dateMs }
-  const proxyOf = (id: string): Secret | undefined => channels.channelNamed(id)?.road.proxy
+  const signing = options.signing ?? { send: openHttpClient({ privateHosts }).send, dateMs: systemClock.dateMs }
+  const proxyOf = (id: string): Secret | undefined => channels.findChannel(id)?.networkPath.proxy
   const parts: ChannelParts = {
     env: options.env,
     builtInUrl: options.builtInUrl,
@@ -82,32 +82,32 @@ export function buildCatalogue(options: CatalogueParts): Catalogue {
     proxyOf,
   }
   const shipped = readFiles(options)
-  const shippedChannels = new Map<Source, readonly Channel[]>()
-  for (const source of shipped.values()) shippedChannels.set(source, foundChannels(source, parts))
+  const shippedChannels = new Map<ProviderSource, readonly Channel[]>()
+  for (const source of shipped.values()) shippedChannels.set(source, buildEnvironmentChannels(source, parts))
   const channelOpener = new ChannelOpener(parts)
   const providerReader = new ProviderReader(shipped, parts)
   const channels = openChannels()
-  let sources: ReadonlyMap<string, Source> = shipped
+  let sources: ReadonlyMap<string, ProviderSource> = shipped
   let providers: ReadonlyMap<string, Provider> = new Map()
   let problems: ReadonlyMap<string, string> = new Map()
 
-  function configure(configured: Laid): void {
+  function configure(configured: ConfiguredUpstreams): void {
     const read = providerReader.readAll(configured.providers)
     const opened = channelOpener.openAll(configured.stored, read.sources)
     sources = read.sources
     providers = providersIn(sources)
     problems = new Map([...read.problems, ...opened.problems])
-    channels.setFleets(
+    channels.setProviders(
       [...sources.values()].map(source => {
         return fleetOf(source, providerReader.environmentChannels(source, shippedChannels), opened)
       }),
     )
   }
 
-  function addressFor(providerId: string, baseUrl: string | null): FoundAddress {
+  function addressFor(providerId: string, baseUrl: string | null): ProviderAddress {
     const source = sources.get(providerId)
-    if (source === undefined) throw new Unusable('There is no such provider.')
-    return placeOf(baseUrl, source, parts)
+    if (source === undefined) throw new UnusableChannel('There is no such provider.')
+    return channelAddress(baseUrl, source, parts)
   }
 
   configure({ providers: [], stored: [] })
@@ -121,17 +121,17 @@ export function buildCatalogue(options: CatalogueParts): Catalogue {
     },
     prices: () => pricesOf(providers),
     pricesWith: definitions => pricesOf(providersIn(providerReader.readAll(definitions).sources)),
-    lay: configure,
+    configure,
     fileOf: id => shipped.get(id)?.file,
     shippedOrigin: id => providerReader.originOf(shipped.get(id)),
-    read: definition => providerReader.readDefinition(definition),
-    placeOf: addressFor,
-    tryChannel: stored => void openStored(stored, sources.get(stored.provider), parts),
+    readDefinition: definition => providerReader.readDefinition(definition),
+    addressFor,
+    checkChannel: stored => void openStoredChannel(stored, sources.get(stored.provider), parts),
   }
 }
 
-function readFiles({ files, builtInUrl }: CatalogueParts): ReadonlyMap<string, Source> {
-  const sources = new Map<string, Source>()
+function readFiles({ files, builtInUrl }: CatalogueParts): ReadonlyMap<string, ProviderSource> {
+  const sources = new Map<string, ProviderSource>()
   for (const { name, text } of files) {
     const provider = parseProvider(text, name)
     if (provider.builtIn && builtInUrl === undefined) continue
@@ -141,7 +141,7 @@ function readFiles({ files, builtInUrl }: CatalogueParts): ReadonlyMap<string, S
   return sources
 }
 
-const providersIn = (sources: ReadonlyMap<string, Source>): ReadonlyMap<string, Provider> =>
+const providersIn = (sources: ReadonlyMap<string, ProviderSource>): ReadonlyMap<string, Provider> =>
   new Map([...sources].map(([id, { provider }]) => [id, provider]))
 
 function pricesOf(providers: ReadonlyMap<string, Provider>): ReadonlyMap<string, Price> {
@@ -156,26 +156,26 @@ function pricesOf(providers: ReadonlyMap<string, Provider>): ReadonlyMap<string,
 
 /** Channels whose keys are in the environment come first: callers may name them by their position. */
 function fleetOf(
-  { provider: { id, tags } }: Source,
+  { provider: { id, tags } }: ProviderSource,
   fromEnvironment: readonly Channel[],
   { channels }: OpenedChannels,
-): Fleet {
+): ProviderChannels {
   return { providerId: id, tags, listed: [...fromEnvironment, ...(channels.get(id) ?? [])] }
 }
 
 interface ReadProviders {
-  readonly sources: ReadonlyMap<string, Source>
+  readonly sources: ReadonlyMap<string, ProviderSource>
   readonly problems: ReadonlyMap<string, string>
 }
 
 /** Reads provider definitions, each text once. */
 class ProviderReader {
-  readonly #shipped: ReadonlyMap<string, Source>
+  readonly #shipped: ReadonlyMap<string, ProviderSource>
   readonly #parts: ChannelParts
-  #byDefinition: ReadonlyMap<string, Source> = new Map()
-  #environmentChannels = new WeakMap<Source, readonly Channel[]>()
+  #byDefinition: ReadonlyMap<string, ProviderSource> = new Map()
+  #environmentChannels = new WeakMap<ProviderSource, readonly Channel[]>()
 
-  constructor(shipped: ReadonlyMap<string, Source>, parts: ChannelParts) {
+  constructor(shipped: ReadonlyMap<string, ProviderSource>, parts: ChannelParts) {
     this.#shipped = shipped
     this.#parts = parts
   }
@@ -184,14 +184,14 @@ class ProviderReader {
     const source = readStoredProvider(text, this.#shipped)
     const { provider, hasEnvironment } = source
     try {
-      if (!hasEnvironment) placeOf(null, source, this.#parts)
+      if (!hasEnvironment) channelAddress(null, source, this.#parts)
     } catch (fault) {
-      throw fault instanceof Unusable ? new ProviderFileError(fault.message) : fault
+      throw fault instanceof UnusableChannel ? new ProviderFileError(fault.message) : fault
     }
     return { provider, origin: this.originOf(source) }
   }
 
-  originOf(source: Source | undefined): string | null {
+  originOf(source: ProviderSource | undefined): string | null {
     return (source && addressOf(source, this.#parts)?.address.origin) ?? null
   }
 
@@ -199,7 +199,7 @@ class ProviderReader {
   readAll(definitions: readonly StoredProvider[]): ReadProviders {
     const sources = new Map(this.#shipped)
     const problems = new Map<string, string>()
-    const byDefinition = new Map<string, Source>()
+    const byDefinition = new Map<string, ProviderSource>()
     for (const { id, definition } of definitions) {
       try {
         const source = this.#byDefinition.get(definition) ?? readStoredProvider(definition, this.#shipped)
@@ -215,10 +215,13 @@ class ProviderReader {
     return { sources, problems }
   }
 
-  environmentChannels(source: Source, shipped: ReadonlyMap<Source, readonly Channel[]>): readonly Channel[] {
+  environmentChannels(
+    source: ProviderSource,
+    shipped: ReadonlyMap<ProviderSource, readonly Channel[]>,
+  ): readonly Channel[] {
     const known = shipped.get(source) ?? this.#environmentChannels.get(source)
     if (known !== undefined) return known
-    const channels = foundChannels(source, this.#parts)
+    const channels = buildEnvironmentChannels(source, this.#parts)
     this.#environmentChannels.set(source, channels)
     return channels
   }
@@ -233,13 +236,13 @@ interface OpenedChannels {
 /** Opens configured channels, each once for the same row and provider. */
 class ChannelOpener {
   readonly #parts: ChannelParts
-  readonly #opened = new WeakMap<StoredChannel, { readonly source: Source; readonly channel: Channel }>()
+  readonly #opened = new WeakMap<StoredChannel, { readonly source: ProviderSource; readonly channel: Channel }>()
 
   constructor(parts: ChannelParts) {
     this.#parts = parts
   }
 
-  openAll(stored: readonly StoredChannel[], sources: ReadonlyMap<string, Source>): OpenedChannels {
+  openAll(stored: readonly StoredChannel[], sources: ReadonlyMap<string, ProviderSource>): OpenedChannels {
     const channels = new Map<string, Channel[]>()
     const problems = new Map<string, string>()
     for (const row of stored) {
@@ -249,17 +252,17 @@ class ChannelOpener {
         if (others === undefined) channels.set(row.provider, [channel])
         else others.push(channel)
       } catch (fault) {
-        if (!(fault instanceof Unusable)) throw fault
+        if (!(fault instanceof UnusableChannel)) throw fault
         problems.set(row.id, fault.message)
       }
     }
     return { channels, problems }
   }
 
-  #open(row: StoredChannel, source: Source | undefined): Channel {
+  #open(row: StoredChannel, source: ProviderSource | undefined): Channel {
     const opened = this.#opened.get(row)
     if (opened !== undefined && opened.source === source) return opened.channel
-    const channel = openStored(row, source, this.#parts)
+    const channel = openStoredChannel(row, source, this.#parts)
     this.#opened.set(row, { source: source!, channel })
     return channel
   }

@@ -19,11 +19,11 @@ export interface Channels {
    * Finds a channel by its id, or by the position of its key in the list, which was its id in earlier versions. Also
    * finds disabled channels, because what is stored at their upstream can still be fetched.
    */
-  channelNamed(id: string): Channel | undefined
+  findChannel(id: string): Channel | undefined
   /** The same; if the channel is gone and its provider has only one channel, returns that one: its key was renewed. */
-  heirOf(id: string): Channel | undefined
+  findOrSuccessor(id: string): Channel | undefined
   /** The rules of a channel, with the tags of its provider. */
-  ruleOf(id: string): ChannelRow
+  rulesOf(id: string): ChannelRow
   /** Replaces the rules, from the next lookup on. */
   setRules(rows: readonly ChannelRow[]): void
 }
@@ -44,7 +44,7 @@ export const fingerprintOf = (providerId: string, credential: Secret): string =>
   channelId(providerId, credential.reveal()).split('#')[1]!
 
 /** The channel id for each key of a provider. */
-export function nameChannels(providerId: string, keys: readonly string[]): ReadonlyMap<string, string> {
+export function channelIds(providerId: string, keys: readonly string[]): ReadonlyMap<string, string> {
   const ids = new Map<string, string>()
   const taken = new Set<string>()
   for (const key of new Set(keys)) {
@@ -57,7 +57,7 @@ export function nameChannels(providerId: string, keys: readonly string[]): Reado
 }
 
 /** The channels of one provider. */
-export interface Fleet {
+export interface ProviderChannels {
   readonly providerId: string
   readonly tags: readonly string[]
   /** In the order of their keys. A key that is listed twice is one channel. */
@@ -77,14 +77,14 @@ const defaultRules: Omit<ChannelRow, 'channel' | 'tags'> = {
 
 /** Channels that can be replaced at any time. */
 export interface LiveChannels extends Channels {
-  setFleets(fleets: readonly Fleet[]): void
+  setProviders(fleets: readonly ProviderChannels[]): void
 }
 
-export function openChannels(first: readonly Fleet[] = []): LiveChannels {
+export function openChannels(first: readonly ProviderChannels[] = []): LiveChannels {
   const withProxies = new WeakMap<Channel, Channel>()
   let fleets = first
   let rows: readonly ChannelRow[] = []
-  let byProvider = new Map<string, Fleet>()
+  let byProvider = new Map<string, ProviderChannels>()
   let allChannels: readonly Channel[] = []
   let byId = new Map<string, Channel>()
   let rules = new Map<string, ChannelRow>()
@@ -117,8 +117,8 @@ export function openChannels(first: readonly Fleet[] = []): LiveChannels {
   function withProxy(channel: Channel, proxy: Secret | null): Channel {
     if (proxy === null) return channel
     const known = withProxies.get(channel)
-    if (known?.road.proxy === proxy) return known
-    const proxied = { ...channel, road: { ...channel.road, proxy } }
+    if (known?.networkPath.proxy === proxy) return known
+    const proxied = { ...channel, networkPath: { ...channel.networkPath, proxy } }
     withProxies.set(channel, proxied)
     return proxied
   }
@@ -133,19 +133,19 @@ export function openChannels(first: readonly Fleet[] = []): LiveChannels {
   return {
     channelsOf: providerId => usable.get(providerId) ?? [],
     all: () => allChannels,
-    channelNamed,
-    heirOf(id) {
+    findChannel: channelNamed,
+    findOrSuccessor(id) {
       const channel = channelNamed(id)
       if (channel !== undefined) return channel
       const [only, ...others] = allChannels.filter(({ providerId }) => providerId === providerOf(id))
       return only !== undefined && others.length === 0 ? channelNamed(only.id) : undefined
     },
-    ruleOf,
+    rulesOf: ruleOf,
     setRules(newRows) {
       rows = newRows
       rebuild()
     },
-    setFleets(newFleets) {
+    setProviders(newFleets) {
       fleets = newFleets
       rebuild()
     },

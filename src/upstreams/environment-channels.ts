@@ -2,16 +2,16 @@
 // server that needs no key, an address.
 
 import { Secret } from '../base/secrets/secret.ts'
-import type { Trust, WrittenAddress } from '../http/address/operator-address.ts'
-import { BadAddress, isPrivate, readAddress, roadTo } from '../http/address/operator-address.ts'
+import type { AddressTrust, OperatorAddress } from '../http/address/operator-address.ts'
+import { buildNetworkPath, InvalidAddress, isPrivate, parseOperatorAddress } from '../http/address/operator-address.ts'
 import type { PrivateHosts } from '../http/address/private-hosts.ts'
-import { meantAddress } from './base-url.ts'
+import { correctAddress } from './base-url.ts'
 import type { Channel } from './channel.ts'
-import { nameChannels } from './channels.ts'
+import { channelIds } from './channels.ts'
 import type { Provider } from './provider.ts'
 import { ProviderFileError } from './provider.ts'
 import type { SigningParts } from './signing.ts'
-import { foundKey, openKey } from './signing.ts'
+import { findVendorKey, openKey } from './signing.ts'
 
 type Env = Readonly<Record<string, string | undefined>>
 
@@ -27,7 +27,7 @@ export interface ChannelParts {
 }
 
 /** A provider definition, and whether it may use the environment. */
-export interface Source {
+export interface ProviderSource {
   readonly provider: Provider
   /** Where the definition is written, for error messages. */
   readonly file: string
@@ -35,7 +35,10 @@ export interface Source {
   readonly hasEnvironment: boolean
 }
 
-export function foundChannels({ provider, file, hasEnvironment }: Source, parts: ChannelParts): readonly Channel[] {
+export function buildEnvironmentChannels(
+  { provider, file, hasEnvironment }: ProviderSource,
+  parts: ChannelParts,
+): readonly Channel[] {
   if (!hasEnvironment) return []
   const { env, signing, privateHosts } = parts
   const located = addressOf({ provider, file, hasEnvironment }, parts)
@@ -45,9 +48,9 @@ export function foundChannels({ provider, file, hasEnvironment }: Source, parts:
   const keys = keysOf(provider, env)
   if (keys.length === 0 && provider.keyless && trust === 'own') keys.push('')
   const proxy = isPrivate(address, privateHosts) ? undefined : parts.proxy
-  const channels = [...nameChannels(provider.id, keys)].map(([key, id]) => {
-    const path = orFail(located.writtenAt, () => roadTo(address, { trust, privateHosts }))
-    const sign = key === '' ? unsigned(provider.sign) : provider.sign
+  const channels = [...channelIds(provider.id, keys)].map(([key, id]) => {
+    const path = orFail(located.writtenAt, () => buildNetworkPath(address, { trust, privateHosts }))
+    const sign = key === '' ? withoutSigning(provider.sign) : provider.sign
     const signingParts = { ...signing, env, origin: path.origin, proxy: () => parts.proxyOf(id), readsFiles: true }
     const opened = openKey(new Secret(key), sign, signingParts)
     if (opened === undefined) {
@@ -56,25 +59,25 @@ export function foundChannels({ provider, file, hasEnvironment }: Source, parts:
       )
     }
     const road = { ...path, connectMs, tlsMs, ...(proxy !== undefined && { proxy }) }
-    return [key, { id, providerId: provider.id, baseUrl: address.base, road, ...opened }] as const
+    return [key, { id, providerId: provider.id, baseUrl: address.base, networkPath: road, ...opened }] as const
   })
   const byKey = new Map<string, Channel>(channels)
   return keys.map(key => byKey.get(key)!)
 }
 
-export interface FoundAddress {
-  readonly address: WrittenAddress
+export interface ProviderAddress {
+  readonly address: OperatorAddress
   /** Where the address is written, for error messages. */
   readonly writtenAt: string
-  readonly trust: Trust
+  readonly trust: AddressTrust
 }
 
 /** The address of a provider's channels that have none of their own; undefined when it is unknown. */
-export function addressOf(source: Source, { env, builtInUrl }: Pick<ChannelParts, 'env' | 'builtInUrl'>) {
+export function addressOf(source: ProviderSource, { env, builtInUrl }: Pick<ChannelParts, 'env' | 'builtInUrl'>) {
   const { provider, file, hasEnvironment } = source
   const inFile = `${file}: "baseUrl"`
-  const read = (text: string, writtenAt: string, trust: Trust): FoundAddress => ({
-    address: orFail(writtenAt, () => readAddress(text)),
+  const read = (text: string, writtenAt: string, trust: AddressTrust): ProviderAddress => ({
+    address: orFail(writtenAt, () => parseOperatorAddress(text)),
     writtenAt,
     trust,
   })
@@ -82,7 +85,7 @@ export function addressOf(source: Source, { env, builtInUrl }: Pick<ChannelParts
   const fromEnv = env[provider.baseUrlEnv]?.trim()
   if (fromEnv) {
     const entered = read(fromEnv, provider.baseUrlEnv, 'own')
-    return { ...entered, address: meantAddress(entered.address, provider) }
+    return { ...entered, address: correctAddress(entered.address, provider) }
   }
   const text = provider.builtIn ? `${builtInUrl}/v1` : fillVariables(provider.baseUrl, env)
   return text === undefined ? undefined : read(text, inFile, provider.builtIn ? 'own' : 'file')
@@ -93,12 +96,12 @@ function orFail<T>(writtenAt: string, read: () => T): T {
   try {
     return read()
   } catch (fault) {
-    throw fault instanceof BadAddress ? new ProviderFileError(`${writtenAt} ${fault.message}`) : fault
+    throw fault instanceof InvalidAddress ? new ProviderFileError(`${writtenAt} ${fault.message}`) : fault
   }
 }
 
 /** The signing methods of a channel without a key: none for each dialect. */
-export const unsigned = (sign: Provider['sign']): Provider['sign'] =>
+export const withoutSigning = (sign: Provider['sign']): Provider['sign'] =>
   Object.fromEntries(Object.keys(sign).map(dialect => [dialect, 'none']))
 
 /** Replaces variables in braces by their values; undefined when one of them is not set. */
@@ -122,7 +125,7 @@ function keysOf({ keyEnv, sign }: Provider, env: Env): string[] {
   const own = listOf(env[keyEnv])
   if (own.length > 0) return own
   const found = Object.values(sign)
-    .map(method => foundKey(method, env))
+    .map(method => findVendorKey(method, env))
     .find(key => key !== undefined)
   return found === undefined ? [] : [found]
 }

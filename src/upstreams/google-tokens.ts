@@ -4,11 +4,11 @@
 import { bounds } from '../base/bounds.ts'
 import type { Secret } from '../base/secrets/secret.ts'
 import { Stop } from '../base/stop.ts'
-import type { Trust } from '../http/address/operator-address.ts'
-import { readAddress, roadTo } from '../http/address/operator-address.ts'
+import type { AddressTrust } from '../http/address/operator-address.ts'
+import { buildNetworkPath, parseOperatorAddress } from '../http/address/operator-address.ts'
 import { noPrivateHosts } from '../http/address/private-hosts.ts'
-import type { Road } from '../http/client/network-path.ts'
-import type { Send } from '../http/client/request.ts'
+import type { NetworkPath } from '../http/client/network-path.ts'
+import type { SendRequest } from '../http/client/request.ts'
 
 export interface ServiceAccount {
   readonly email: string
@@ -16,11 +16,11 @@ export interface ServiceAccount {
   readonly privateKeyId?: string
   readonly tokenUri: string
   /** The network path to the token endpoint. Assertions signed with the key are sent nowhere else. */
-  readonly road: Road
+  readonly networkPath: NetworkPath
 }
 
 export interface TokenParts {
-  readonly send: Send
+  readonly send: SendRequest
   /** The proxy to the token endpoint. Endpoints in the own network are reached without a proxy. */
   proxy(): Secret | undefined
   /** Milliseconds since 1970. */
@@ -38,19 +38,25 @@ const RENEW_BEFORE_MS = 300_000
 const LIFETIME_SECONDS_MAX = 3_600
 
 /** Parses the JSON key file of a service account; undefined if it is not one. `trust`: how far its source is trusted. */
-export function parseServiceAccount(text: string, trust: Trust = 'file'): ServiceAccount | undefined {
+export function parseServiceAccount(text: string, trust: AddressTrust = 'file'): ServiceAccount | undefined {
   const json = parseObject(text)
   const { client_email: email, private_key: privateKey, private_key_id: id, token_uri: uri = TOKEN_URI } = json ?? {}
   if (typeof email !== 'string' || typeof privateKey !== 'string') return undefined
   if (!privateKey.includes('PRIVATE KEY')) return undefined
   const road = typeof uri === 'string' ? pathTo(uri, trust) : undefined
   if (road === undefined) return undefined
-  return { email, privateKey, tokenUri: uri as string, road, ...(typeof id === 'string' && { privateKeyId: id }) }
+  return {
+    email,
+    privateKey,
+    tokenUri: uri as string,
+    networkPath: road,
+    ...(typeof id === 'string' && { privateKeyId: id }),
+  }
 }
 
-function pathTo(uri: string, trust: Trust): Road | undefined {
+function pathTo(uri: string, trust: AddressTrust): NetworkPath | undefined {
   try {
-    return roadTo(readAddress(uri), { trust, privateHosts: noPrivateHosts })
+    return buildNetworkPath(parseOperatorAddress(uri), { trust, privateHosts: noPrivateHosts })
   } catch {
     return undefined
   }
@@ -112,16 +118,21 @@ export class GoogleTokens {
     const timer = setTimeout(() => stop.stop(new Error('the token endpoint is too slow')), FETCH_MS_MAX)
     try {
       const headers = { 'content-type': 'application/x-www-form-urlencoded', 'accept': 'application/json' }
-      const { tokenUri: url, road } = this.#account
-      const proxy = road.permitted ? undefined : this.#parts.proxy()
-      const request = { url, road: proxy === undefined ? road : { ...road, proxy }, headers, body: Buffer.from(form) }
+      const { tokenUri: url, networkPath } = this.#account
+      const proxy = networkPath.permitted ? undefined : this.#parts.proxy()
+      const request = {
+        url,
+        networkPath: proxy === undefined ? networkPath : { ...networkPath, proxy },
+        headers,
+        body: Buffer.from(form),
+      }
       const response = this.#parts.send(request, stop).then(async incoming => {
         const body = await incoming.readWhole(bounds.errorBodyBytesMax)
         // The body of an error may repeat the assertion, so the error names the status only.
         if (incoming.status !== 200) throw new Error(`the token endpoint answered with status ${incoming.status}`)
         return body?.toString('utf8') ?? ''
       })
-      return await stop.during(response)
+      return await stop.race(response)
     } finally {
       clearTimeout(timer)
     }

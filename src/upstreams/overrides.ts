@@ -2,8 +2,8 @@
 // filled in by default or removed. All other bytes of a body stay unchanged.
 
 import { foldName } from '../base/text/json-bytes.ts'
-import type { FieldChanges, Parameters } from '../store/rules/rules.ts'
-import { bufferOf, rewriteFields, scanned } from './rewrite-fields.ts'
+import type { ChannelParameters, FieldChanges } from '../store/rules/rules.ts'
+import { bufferOf, rewriteFields, scanBody } from './field-edits.ts'
 
 export interface Overrides {
   /** Names are in lower case. */
@@ -15,8 +15,8 @@ export interface Overrides {
 /** An override of one top-level field, or of one field inside the top-level object `inside`. */
 export interface FieldOverride {
   readonly name: string
-  readonly inside: string | undefined
-  readonly how: keyof FieldChanges
+  readonly parent: string | undefined
+  readonly action: keyof FieldChanges
   /** JSON; empty for a field that is removed. */
   readonly value: string
 }
@@ -24,7 +24,7 @@ export interface FieldOverride {
 /** Undefined when there is nothing to change, so that calls do no extra work. */
 export function compileOverrides(
   headers: Readonly<Record<string, string>>,
-  parameters: Parameters,
+  parameters: ChannelParameters,
 ): Overrides | undefined {
   const fields = new Map(
     Object.entries(parameters)
@@ -38,7 +38,7 @@ export function compileOverrides(
 export function fieldsOf(changes: FieldChanges): readonly FieldOverride[] {
   const override = (how: keyof FieldChanges, path: string, value = ''): FieldOverride => {
     const dot = path.indexOf('.')
-    return { name: path.slice(dot + 1), inside: dot < 0 ? undefined : path.slice(0, dot), how, value }
+    return { name: path.slice(dot + 1), parent: dot < 0 ? undefined : path.slice(0, dot), action: how, value }
   }
   const withValue = (how: 'set' | 'default'): readonly FieldOverride[] =>
     Object.entries(changes[how] ?? {}).map(([path, value]) => override(how, path, JSON.stringify(value)))
@@ -54,7 +54,7 @@ export interface Overridden {
 /** Undefined when the body needs no change. */
 export function overrideFields(body: Uint8Array, fields: readonly FieldOverride[]): Overridden | undefined {
   const bytes = bufferOf(body)
-  const scan = scanned(bytes)
+  const scan = scanBody(bytes)
   // The name as the caller wrote it, which may differ in case.
   const nameInBody = (name: string): string =>
     scan.fields.has(name) ? name : ([...scan.fields.keys()].find(other => foldName(other) === foldName(name)) ?? name)
@@ -64,17 +64,19 @@ export function overrideFields(body: Uint8Array, fields: readonly FieldOverride[
   }
   const edits = new Map<string, string | undefined>()
   const names: string[] = []
-  const topLevel = fields.filter(({ inside }) => inside === undefined)
+  const topLevel = fields.filter(({ parent }) => parent === undefined)
   for (const field of topLevel) {
     const name = nameInBody(field.name)
     const before = edits.has(name) ? edits.get(name) : textOf(name)
     const after = valueOf(field, before)
-    if (after === before && !(field.how !== 'default' && scan.duplicates.has(name))) continue
+    if (after === before && !(field.action !== 'default' && scan.duplicates.has(name))) continue
     edits.set(name, after)
     names.push(field.name)
   }
-  for (const parent of new Set(fields.flatMap(({ inside }) => inside ?? []))) {
-    const inner = fields.filter(({ inside }) => inside === parent).map(field => ({ ...field, inside: undefined }))
+  for (const parent of new Set(fields.flatMap(({ parent }) => parent ?? []))) {
+    const inner = fields
+      .filter(({ parent: inside }) => inside === parent)
+      .map(field => ({ ...field, parent: undefined }))
     const outer = nameInBody(parent)
     const before = textOf(outer)
     const changed = overrideFields(Buffer.from(isObject(before) ? before : '{}'), inner)
@@ -87,7 +89,7 @@ export function overrideFields(body: Uint8Array, fields: readonly FieldOverride[
 
 const isObject = (json: string | undefined): json is string => json?.startsWith('{') ?? false
 
-function valueOf({ how, value }: FieldOverride, before: string | undefined): string | undefined {
-  if (how === 'remove') return undefined
-  return how === 'default' ? (before ?? value) : value
+function valueOf({ action, value }: FieldOverride, before: string | undefined): string | undefined {
+  if (action === 'remove') return undefined
+  return action === 'default' ? (before ?? value) : value
 }

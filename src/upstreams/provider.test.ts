@@ -2,11 +2,11 @@ import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Rates } from '../base/money/price.ts'
-import { isOfNothing } from '../base/money/price.ts'
+import { canBeFree } from '../base/money/price.ts'
 import type { Provider } from './provider.ts'
 import { ProviderFileError, parseProvider } from './provider.ts'
 import { applyQuirks, streamFormat } from './quirks.ts'
-import { defaultTimes, timesOf } from './timeouts.ts'
+import { defaultTimeouts, timeoutsOf } from './timeouts.ts'
 
 const folder = join(import.meta.dir, '..', '..', 'providers')
 const files = readdirSync(folder)
@@ -43,7 +43,7 @@ test('only self-hosted servers are free, and only they and the built-in provider
 test('no model with a price is free', () => {
   for (const { id, free, models } of providers) {
     for (const { id: model, price, speaks } of free ? [] : models.values()) {
-      expect([id, model, price !== undefined && isOfNothing(price)]).toEqual([id, model, false])
+      expect([id, model, price !== undefined && canBeFree(price)]).toEqual([id, model, false])
       if (speaks?.every(isSide)) continue // it does not chat, and may be counted in something else than tokens
       const least = price && [price.rates, ...price.cases.map(one => one.rates)].every(isMoney)
       expect([id, model, least ?? true]).toEqual([id, model, true])
@@ -159,13 +159,17 @@ test('a model takes over the timeouts of its provider, and a provider the defaul
   const models = [{ id: 'a', times: { firstContentSeconds: 300, totalSeconds: 900 } }, { id: 'b' }]
   const times = { connectSeconds: 2, betweenChunksSeconds: 90 }
   const provider = parseProvider(JSON.stringify({ ...good, times, models }), 'good.json')
-  const own = { ...defaultTimes, connectMs: 2_000, betweenChunksMs: 90_000 }
+  const own = { ...defaultTimeouts, connectMs: 2_000, betweenChunksMs: 90_000 }
   expect(provider.times).toEqual(own)
   const [a, b] = [provider.models.get('a')!, provider.models.get('b')!]
-  expect(timesOf(provider, a)).toEqual({ ...own, firstContentMs: 300_000, totalMs: 900_000 })
-  expect(timesOf(provider, b)).toEqual(own)
+  expect(timeoutsOf(provider, a)).toEqual({ ...own, firstContentMs: 300_000, totalMs: 900_000 })
+  expect(timeoutsOf(provider, b)).toEqual(own)
   expect(parseProvider(JSON.stringify(good), 'good.json').times).toEqual({
-    ...{ connectMs: 5_000, tlsMs: 5_000, firstContentMs: 120_000, betweenChunksMs: 60_000, totalMs: 600_000 },
+    connectMs: 5_000,
+    tlsMs: 5_000,
+    firstContentMs: 120_000,
+    betweenChunksMs: 60_000,
+    totalMs: 600_000,
   })
 })
 
@@ -200,7 +204,11 @@ test('a file with only the required fields is read with the documented defaults'
   const provider = parseProvider(JSON.stringify(good), 'good.json')
   expect(provider).toMatchObject({ openModels: false, free: false, keyless: false, builtIn: false })
   expect(provider.can).toEqual({
-    ...{ streamUsage: true, outputCap: 'max_tokens', capsThought: true, keepsResponses: false, billsWhenLeft: false },
+    streamUsage: true,
+    outputCap: 'max_tokens',
+    capsThought: true,
+    keepsResponses: false,
+    billsWhenLeft: false,
     keepsThreads: false,
   })
   expect(provider.models.get('a')?.price as unknown).toEqual({

@@ -1,17 +1,17 @@
 // Parses and checks a provider file. A provider is data: everything that code needs to know about a provider is a field
 // here with a documented default, and no code depends on a provider's id.
 
-import type { Traits } from '../base/money/model-traits.ts'
+import type { ModelTraits } from '../base/money/model-traits.ts'
 import { noTraits } from '../base/money/model-traits.ts'
 import type { Price } from '../base/money/price.ts'
-import { isOfNothing, parseIncluded, parsePrice } from '../base/money/price.ts'
-import { readAddress } from '../http/address/operator-address.ts'
+import { canBeFree, parseIncluded, parsePrice } from '../base/money/price.ts'
+import { parseOperatorAddress } from '../http/address/operator-address.ts'
 import type { NamedQuirk } from './quirks.ts'
 import { readQuirk } from './quirks.ts'
-import { parseTraits } from './read-traits.ts'
-import { isWayToSign } from './signing.ts'
-import type { Times } from './timeouts.ts'
-import { defaultTimes, parseTimes } from './timeouts.ts'
+import { isSigningMethod } from './signing.ts'
+import type { Timeouts } from './timeouts.ts'
+import { defaultTimeouts, parseTimeouts } from './timeouts.ts'
+import { parseTraits } from './trait-parser.ts'
 
 export interface Capabilities {
   /** Whether it reports usage at the end of a stream for `stream_options.include_usage`. Default true. */
@@ -45,13 +45,13 @@ export interface Model {
   /** If different from its provider. Also useful for a model with hidden reasoning, which cannot be estimated. */
   readonly billsWhenLeft?: boolean
   /** Its own traits, merged with those of its provider. */
-  readonly traits?: Traits
+  readonly traits?: ModelTraits
   /** Its timeouts, if different from those of its provider. */
-  readonly times?: Times
+  readonly times?: Timeouts
 }
 
 /** The paths of one dialect below the base URL. `{model}` is replaced by the model's id. */
-export interface SpokenAt {
+export interface DialectPaths {
   readonly plain: string
   readonly stream: string
 }
@@ -71,7 +71,7 @@ export interface Provider {
   readonly keyEnv: string
   readonly baseUrlEnv: string
   /** The dialects that it supports, the best supported first, each with its paths. */
-  readonly speaks: Readonly<Record<string, SpokenAt>>
+  readonly speaks: Readonly<Record<string, DialectPaths>>
   /** The paths of token counting, by dialect. Default none. */
   readonly counts: Readonly<Record<string, string>>
   /** The signing method of each dialect. */
@@ -79,9 +79,9 @@ export interface Provider {
   /** Its differences from its dialects. Default none. */
   readonly quirks: readonly NamedQuirk[]
   /** The traits of its models, unless a model says otherwise; also of models that are not listed. */
-  readonly traits: Traits
+  readonly traits: ModelTraits
   /** The timeouts of its models, unless a model says otherwise. */
-  readonly times: Times
+  readonly times: Timeouts
   readonly can: Capabilities
   /** Tools and request fields that cost nothing besides the model's price. Default none. */
   readonly included: readonly string[]
@@ -183,7 +183,7 @@ function readProvider(json: Json, fail: Fail): Provider {
   const free = flag('free')
   const speaks = parseSpeaks(json.speaks, fail)
   const traits = json.traits === undefined ? noTraits : parseTraits(json.traits, fail)
-  const times = parseTimes(json.times ?? {}, { otherwise: defaultTimes, of: 'provider', fail })
+  const times = parseTimeouts(json.times ?? {}, { defaults: defaultTimeouts, of: 'provider', fail })
   return {
     id,
     name: checkName(string('name')),
@@ -215,7 +215,7 @@ function checkAddress(text: string, fail: Fail): void {
   if (/[{}]/.test(filled)) fail('"baseUrl" may contain braces only around variables such as {AWS_REGION}')
   if (filled.endsWith('/')) fail('"baseUrl" must not end with a slash')
   try {
-    readAddress(filled)
+    parseOperatorAddress(filled)
   } catch (fault) {
     fail(`"baseUrl" ${(fault as Error).message}`)
   }
@@ -258,7 +258,7 @@ function parseSign(value: unknown, dialects: readonly string[], fail: Fail): Rea
       if (typeof method !== 'string' || method === '') {
         return fail('"sign" must be a signing method, or an object with one for each dialect')
       }
-      if (!isWayToSign(method)) fail(`"sign" has an unknown signing method: ${method}`)
+      if (!isSigningMethod(method)) fail(`"sign" has an unknown signing method: ${method}`)
       return [dialect, method]
     }),
   )
@@ -282,7 +282,7 @@ function parseTags(value: unknown, fail: Fail): readonly string[] {
 }
 
 /** Each dialect has one path, or two if streams have their own. */
-function parseSpeaks(value: unknown, fail: Fail): Readonly<Record<string, SpokenAt>> {
+function parseSpeaks(value: unknown, fail: Fail): Readonly<Record<string, DialectPaths>> {
   const isMap = typeof value === 'object' && value !== null && !Array.isArray(value)
   const entries: [string, unknown][] = isMap ? Object.entries(value) : []
   if (entries.length === 0) fail('"speaks" must name a dialect and its path')
@@ -313,8 +313,8 @@ const isPath = (path: unknown): boolean =>
 /** What models take over from their provider. */
 interface ProviderDefaults {
   readonly free: boolean
-  readonly traits: Traits
-  readonly times: Times
+  readonly traits: ModelTraits
+  readonly times: Timeouts
   readonly dialects: readonly string[]
 }
 
@@ -346,12 +346,12 @@ function parseModel(entry: Json, defaults: ProviderDefaults, fail: Fail): Model 
   const price = entry.price === undefined ? undefined : parsePrice(entry.price, failModel)
   const speaks = entry.speaks === undefined ? undefined : parseDialects(entry.speaks, defaults.dialects, failModel)
   const traits = { ...defaults.traits, ...(entry.traits !== undefined && parseTraits(entry.traits, failModel)) }
-  const timing = { otherwise: defaults.times, of: 'model', fail: failModel } as const
-  const times = entry.times === undefined ? undefined : parseTimes(entry.times, timing)
+  const timing = { defaults: defaults.times, of: 'model', fail: failModel } as const
+  const times = entry.times === undefined ? undefined : parseTimeouts(entry.times, timing)
   for (const name of ['free', 'billsWhenLeft']) {
     if (entry[name] !== undefined && typeof entry[name] !== 'boolean') failModel(`"${name}" must be true or false`)
   }
-  const isUnmarkedFree = price !== undefined && !defaults.free && isOfNothing(price)
+  const isUnmarkedFree = price !== undefined && !defaults.free && canBeFree(price)
   if (isUnmarkedFree) failModel('a price of 0 is allowed only if the provider has "free"')
   return {
     id,

@@ -4,10 +4,10 @@
 import { AwsEventStream } from '../http/aws-event-stream.ts'
 import type { LastFrame, SseFrame } from '../http/sse.ts'
 import { SseSplitter } from '../http/sse.ts'
-import { bufferOf, rewriteFields } from './rewrite-fields.ts'
+import { bufferOf, rewriteFields } from './field-edits.ts'
 
 /** A request in the form of its dialect, not yet signed. */
-export interface QuirkyRequest {
+export interface UnsignedRequest {
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
@@ -37,7 +37,7 @@ export interface StreamFormat {
 
 export interface EventSplitter {
   /** The bytes of an incomplete event. */
-  readonly heldBytes: number
+  readonly bufferedBytes: number
   push(chunk: Uint8Array): SseFrame[]
   end(): LastFrame | undefined
 }
@@ -111,7 +111,7 @@ interface Quirky {
 }
 
 /** Changes a request by the provider's quirks, before it is signed. Without quirks it returns the same object. */
-export function applyQuirks<Request extends QuirkyRequest>(provider: Quirky, request: Request): Request {
+export function applyQuirks<Request extends UnsignedRequest>(provider: Quirky, request: Request): Request {
   if (provider.quirks.length === 0) return request
   const { url, headers, body } = request
   const draft: Draft = { url, headers: { ...headers }, removed: new Set(), added: new Map() }

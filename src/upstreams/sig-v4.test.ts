@@ -41,7 +41,12 @@ test('any request is signed as the vendor signs it', async () => {
       })
       const theirs = await new SignatureV4({ credentials: mine, region, service, sha256: Sha256 }).sign(
         {
-          ...{ method: method ?? 'POST', protocol: 'https:', hostname: host, path: encodedPath, query, body },
+          method: method ?? 'POST',
+          protocol: 'https:',
+          hostname: host,
+          path: encodedPath,
+          query,
+          body,
           headers: { ...headers, host },
         },
         { signingDate: new Date(dateMs) },

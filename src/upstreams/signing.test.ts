@@ -6,16 +6,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { exportPKCS8, generateKeyPair, jwtVerify } from 'jose'
 import { Secret } from '../base/secrets/secret.ts'
-import { openClient } from '../http/client/send-request.ts'
+import { openHttpClient } from '../http/client/http-client.ts'
 import { buildCatalogue } from './catalogue.ts'
 import { ProviderFileError } from './provider.ts'
 import { openSigV4 } from './sig-v4.ts'
-import { isWayToSign, signers, signRequest } from './signing.ts'
+import { isSigningMethod, signers, signRequest } from './signing.ts'
 
 const START_MS = Date.parse('2026-11-15T12:00:00Z')
 const request = { url: 'https://x.us-west-2.amazonaws.com/a', headers: {}, body: Buffer.from('{}') }
 
-const client = openClient()
+const client = openHttpClient()
 const folder = mkdtempSync(join(tmpdir(), 'weir-signing-'))
 let keys: Awaited<ReturnType<typeof generateKeyPair>>
 let privateKey = ''
@@ -64,7 +64,7 @@ test('each method that sends the key sends it in one header', () => {
 test.each(['wax', 'constructor', 'sigv4', 'sigv4:', 'google-token:x', 'bearer:x', ''])(
   '%p is not a signing method',
   way => {
-    expect(isWayToSign(way)).toBe(false)
+    expect(isSigningMethod(way)).toBe(false)
   },
 )
 

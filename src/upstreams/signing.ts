@@ -4,7 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { bounds } from '../base/bounds.ts'
 import { Secret } from '../base/secrets/secret.ts'
-import type { Send } from '../http/client/request.ts'
+import type { SendRequest } from '../http/client/request.ts'
 import { GoogleTokens, parseServiceAccount } from './google-tokens.ts'
 import type { Signable } from './sig-v4.ts'
 import { openSigV4, parseAwsCredentials, regionOf } from './sig-v4.ts'
@@ -32,7 +32,7 @@ export interface SigningParts {
   readonly env: Env
   /** The origin that the key is for. Requests to other origins are not signed. */
   readonly origin: string
-  readonly send: Send
+  readonly send: SendRequest
   /** The proxy for requests that fetch tokens. */
   proxy(): Secret | undefined
   /** Milliseconds since 1970. */
@@ -121,12 +121,12 @@ function isSigner(text: string): text is Signer {
   return Object.hasOwn(signers, text)
 }
 
-export function isWayToSign(text: string): boolean {
+export function isSigningMethod(text: string): boolean {
   return isSigner(text) || readMethod(text) !== undefined
 }
 
 /** The key in the variables that the vendor's own tools read. */
-export function foundKey(method: string, env: Env): string | undefined {
+export function findVendorKey(method: string, env: Env): string | undefined {
   return readMethod(method)?.[0].found?.(env)
 }
 
@@ -156,7 +156,7 @@ export function openKey(
   return {
     key: others.length === 0 ? key : new SecretWithDerived(key, () => others.flatMap(list => list())),
     signs: byDialect(bound),
-    masked: byDialect(method => () => maskedSignature(method)),
+    maskedSigns: byDialect(method => () => maskedSignature(method)),
   }
 }
 
@@ -206,7 +206,7 @@ export interface OpenedKey {
   /** The signing function of each dialect. */
   readonly signs: Readonly<Record<string, Sign>>
   /** The same with masked signatures, for people who may see what would be sent. */
-  readonly masked: Readonly<Record<string, Sign>>
+  readonly maskedSigns: Readonly<Record<string, Sign>>
 }
 
 function maskedSignature(method: string): Headers {

@@ -4,44 +4,50 @@
 
 import { bounds } from '../base/bounds.ts'
 import { Secret } from '../base/secrets/secret.ts'
-import { BadAddress, isPrivate, readAddress, roadTo } from '../http/address/operator-address.ts'
+import { buildNetworkPath, InvalidAddress, isPrivate, parseOperatorAddress } from '../http/address/operator-address.ts'
 import type { StoredChannel } from '../store/rules/rules.ts'
-import { meantAddress } from './base-url.ts'
+import { correctAddress } from './base-url.ts'
 import type { Channel } from './channel.ts'
-import type { ChannelParts, FoundAddress, Source } from './environment-channels.ts'
-import { addressOf, unsigned } from './environment-channels.ts'
+import type { ChannelParts, ProviderAddress, ProviderSource } from './environment-channels.ts'
+import { addressOf, withoutSigning } from './environment-channels.ts'
 import { compileOverrides } from './overrides.ts'
 import { ProviderFileError } from './provider.ts'
 import { isSendable, openKey } from './signing.ts'
-import type { ChannelTimes } from './timeouts.ts'
-import { parseChannelTimes } from './timeouts.ts'
+import type { ChannelTimeouts } from './timeouts.ts'
+import { parseChannelTimeouts } from './timeouts.ts'
 
 /** Says in a sentence why a channel cannot be used. */
-export class Unusable extends Error {}
+export class UnusableChannel extends Error {}
 
 /** Throws an UnusableChannel. */
-export function openStored(stored: StoredChannel, source: Source | undefined, parts: ChannelParts): Channel {
-  if (source === undefined) throw new Unusable('There is no such provider.')
+export function openStoredChannel(
+  stored: StoredChannel,
+  source: ProviderSource | undefined,
+  parts: ChannelParts,
+): Channel {
+  if (source === undefined) throw new UnusableChannel('There is no such provider.')
   const { provider } = source
   const { id } = stored
-  const { address, trust } = placeOf(stored.baseUrl, source, parts)
-  if (stored.credentialLost) throw new Unusable('The credential cannot be decrypted any more. Set it again.')
-  if (stored.credential === null && !provider.keyless) throw new Unusable('The channel has no credential. Set one.')
+  const { address, trust } = channelAddress(stored.baseUrl, source, parts)
+  if (stored.credentialLost) throw new UnusableChannel('The credential cannot be decrypted any more. Set it again.')
+  if (stored.credential === null && !provider.keyless)
+    throw new UnusableChannel('The channel has no credential. Set one.')
   if (stored.credential !== null && stored.origin !== address.origin) {
-    throw new Unusable(`The credential was set for ${stored.origin}, not for ${address.origin}. Set it again.`)
+    throw new UnusableChannel(`The credential was set for ${stored.origin}, not for ${address.origin}. Set it again.`)
   }
-  const road = orFail(() => roadTo(address, { trust, privateHosts: parts.privateHosts }))
+  const road = orFail(() => buildNetworkPath(address, { trust, privateHosts: parts.privateHosts }))
   const { env, signing, privateHosts } = parts
   const proxy = isPrivate(address, privateHosts) ? undefined : parts.proxy
   const signingParts = { ...signing, env, origin: road.origin, proxy: () => parts.proxyOf(id), readsFiles: false }
-  const sign = stored.credential === null ? unsigned(provider.sign) : provider.sign
+  const sign = stored.credential === null ? withoutSigning(provider.sign) : provider.sign
   if (stored.credential !== null && !isSendable(stored.credential)) {
-    throw new Unusable(
+    throw new UnusableChannel(
       `A credential must be visible ASCII characters or JSON, at most ${bounds.credentialCharsMax} characters.`,
     )
   }
   const opened = openKey(stored.credential ?? new Secret(''), sign, signingParts)
-  if (opened === undefined) throw new Unusable('The credential does not have the format that the provider needs.')
+  if (opened === undefined)
+    throw new UnusableChannel('The credential does not have the format that the provider needs.')
   const times = parseTimes(stored)
   const { connectMs, tlsMs } = { ...provider.times, ...times }
   const overrides = compileOverrides(stored.headers, stored.parameters)
@@ -49,37 +55,37 @@ export function openStored(stored: StoredChannel, source: Source | undefined, pa
     id,
     providerId: provider.id,
     baseUrl: address.base,
-    road: { ...road, connectMs, tlsMs, ...(proxy !== undefined && { proxy }) },
+    networkPath: { ...road, connectMs, tlsMs, ...(proxy !== undefined && { proxy }) },
     ...opened,
     ...(overrides !== undefined && { overrides }),
-    ...(Object.keys(times).length > 0 && { times }),
+    ...(Object.keys(times).length > 0 && { timeouts: times }),
   }
 }
 
 /** The channel's own address, or its provider's. Throws an UnusableChannel if there is none or it is not allowed. */
-export function placeOf(
+export function channelAddress(
   baseUrl: string | null,
-  source: Source,
+  source: ProviderSource,
   parts: Pick<ChannelParts, 'env' | 'builtInUrl' | 'privateHosts'>,
-): FoundAddress {
+): ProviderAddress {
   return orFail(() => {
     const located = baseUrl === null ? addressOf(source, parts) : ownAddress(baseUrl, source)
     if (located === undefined)
-      throw new Unusable(`The address of ${source.provider.name} is not known. Set a base URL.`)
-    roadTo(located.address, { trust: located.trust, privateHosts: parts.privateHosts })
+      throw new UnusableChannel(`The address of ${source.provider.name} is not known. Set a base URL.`)
+    buildNetworkPath(located.address, { trust: located.trust, privateHosts: parts.privateHosts })
     return located
   })
 }
 
-const ownAddress = (baseUrl: string, { provider }: Source): FoundAddress => ({
-  address: meantAddress(readAddress(baseUrl), provider),
+const ownAddress = (baseUrl: string, { provider }: ProviderSource): ProviderAddress => ({
+  address: correctAddress(parseOperatorAddress(baseUrl), provider),
   writtenAt: 'its address',
   trust: 'listed',
 })
 
-function parseTimes({ times }: StoredChannel): ChannelTimes {
-  return parseChannelTimes(times, problem => {
-    throw new Unusable(`The times of the channel are invalid: ${problem}.`)
+function parseTimes({ times }: StoredChannel): ChannelTimeouts {
+  return parseChannelTimeouts(times, problem => {
+    throw new UnusableChannel(`The times of the channel are invalid: ${problem}.`)
   })
 }
 
@@ -88,7 +94,7 @@ function orFail<T>(read: () => T): T {
   try {
     return read()
   } catch (fault) {
-    if (fault instanceof BadAddress) throw new Unusable(`The base URL ${fault.message}.`)
-    throw fault instanceof ProviderFileError ? new Unusable(fault.message) : fault
+    if (fault instanceof InvalidAddress) throw new UnusableChannel(`The base URL ${fault.message}.`)
+    throw fault instanceof ProviderFileError ? new UnusableChannel(fault.message) : fault
   }
 }

@@ -2,14 +2,14 @@
 // operator may have fewer rights than the person who sets the environment. So a definition may use environment variables
 // only if it replaces a shipped file with the same address, the same variables and the same signing methods.
 
-import type { Source } from './environment-channels.ts'
+import type { ProviderSource } from './environment-channels.ts'
 import type { Provider } from './provider.ts'
 import { ProviderFileError, parseProvider } from './provider.ts'
 
 const SOURCE_NAME = 'the definition'
 
 /** Throws a ProviderFileError. */
-export function readStoredProvider(text: string, shipped: ReadonlyMap<string, Source>): Source {
+export function readStoredProvider(text: string, shipped: ReadonlyMap<string, ProviderSource>): ProviderSource {
   const provider = parseProvider(text, SOURCE_NAME)
   if (provider.builtIn) throw new ProviderFileError(`${SOURCE_NAME}: "builtIn" is allowed only in shipped files`)
   const replaced = shipped.get(provider.id)?.provider

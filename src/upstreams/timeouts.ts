@@ -2,7 +2,7 @@
 
 import { bounds } from '../base/bounds.ts'
 
-export interface Times {
+export interface Timeouts {
   /** To open the connection. */
   readonly connectMs: number
   /** For the TLS handshake. */
@@ -15,7 +15,7 @@ export interface Times {
   readonly totalMs: number
 }
 
-export const defaultTimes: Times = {
+export const defaultTimeouts: Timeouts = {
   connectMs: bounds.connectMsMax,
   tlsMs: bounds.tlsMsMax,
   firstContentMs: bounds.firstContentMsMax,
@@ -28,7 +28,7 @@ const CALL_SECONDS_MAX = bounds.longCallMsMax / 1_000
 
 interface TimeoutField {
   readonly name: string
-  readonly target: keyof Times
+  readonly target: keyof Timeouts
   readonly secondsMax: number
 }
 
@@ -44,17 +44,17 @@ const answerFields: readonly TimeoutField[] = [
 
 type Fail = (problem: string) => never
 
-export interface TimesParts {
+export interface TimeoutParts {
   /** The values of fields that are not set. */
-  readonly otherwise: Times
+  readonly defaults: Timeouts
   /** A model cannot set the timeouts of the connection, which models share. */
   readonly of: 'provider' | 'model'
   fail(problem: string): never
 }
 
-export function parseTimes(value: unknown, { otherwise, of, fail }: TimesParts): Times {
+export function parseTimeouts(value: unknown, { defaults, of, fail }: TimeoutParts): Timeouts {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail('"times" must be an object')
-  const times = { ...otherwise }
+  const times = { ...defaults }
   for (const [name, seconds] of Object.entries(value)) {
     const field = findField(name, of, fail)
     times[field.target] = parseSeconds(field, seconds, fail)
@@ -65,7 +65,7 @@ export function parseTimes(value: unknown, { otherwise, of, fail }: TimesParts):
   return times
 }
 
-function findField(name: string, of: TimesParts['of'], fail: Fail): TimeoutField {
+function findField(name: string, of: TimeoutParts['of'], fail: Fail): TimeoutField {
   const hasName = (field: TimeoutField): boolean => field.name === name
   const field = answerFields.find(hasName) ?? connectionFields.find(hasName)
   if (field === undefined) return fail(`"times" has an unknown field "${name}"`)
@@ -75,11 +75,11 @@ function findField(name: string, of: TimesParts['of'], fail: Fail): TimeoutField
 }
 
 /** The timeouts that a channel sets. The others are those of its provider and model. */
-export type ChannelTimes = Partial<Times>
+export type ChannelTimeouts = Partial<Timeouts>
 
-export function parseChannelTimes(value: unknown, fail: Fail): ChannelTimes {
+export function parseChannelTimeouts(value: unknown, fail: Fail): ChannelTimeouts {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return fail('"times" must be an object')
-  const times: { -readonly [Name in keyof Times]?: number } = {}
+  const times: { -readonly [Name in keyof Timeouts]?: number } = {}
   for (const [name, seconds] of Object.entries(value)) {
     const field = findField(name, 'provider', fail)
     times[field.target] = parseSeconds(field, seconds, fail)
@@ -95,5 +95,5 @@ function parseSeconds({ name, secondsMax }: TimeoutField, seconds: unknown, fail
 }
 
 /** The timeouts of a model's calls. */
-export const timesOf = (provider: { readonly times: Times }, model: { readonly times?: Times }): Times =>
+export const timeoutsOf = (provider: { readonly times: Timeouts }, model: { readonly times?: Timeouts }): Timeouts =>
   model.times ?? provider.times

@@ -3,14 +3,14 @@
 // state is lost continues without it.
 
 import { bounds } from '../base/bounds.ts'
-import type { KeptId } from '../store/vault/kept.ts'
+import type { VaultId } from '../store/vault/vault-types.ts'
 import type { VaultParts } from './envelope.ts'
-import { close, isId, openOrSay, placeOf, rowOf } from './envelope.ts'
+import { isStorableId, openOrReport, rowKey, sealLocation, sealToBase64 } from './envelope.ts'
 
-export interface Reasoning {
+export interface ReasoningStore {
   /** Each text is one state, packed with its origin. `owner.id` is the id of the tool call. A newer state replaces it. */
-  keep(owner: KeptId, packed: readonly string[]): void
-  recall(owner: KeptId): readonly string[] | undefined
+  put(owner: VaultId, packed: readonly string[]): void
+  get(owner: VaultId): readonly string[] | undefined
   /** Drops half of the memory, the least recently used states first. */
   shrink(): void
   /** How many did not get to the disk. */
@@ -26,8 +26,8 @@ interface CachedState {
 /** The memory of an entry besides its text. */
 const ENTRY_BYTES = 256
 
-export function openReasoning(parts: VaultParts): Reasoning {
-  const { writer, reader, seal, dateMs, onTrouble } = parts
+export function openReasoning(parts: VaultParts): ReasoningStore {
+  const { writer, reader, seal, dateMs, onProblem } = parts
   const cache = new StateCache(bounds.reasoningCachedBytesMax)
   let pendingBytes = 0
   let dropped = 0
@@ -36,17 +36,17 @@ export function openReasoning(parts: VaultParts): Reasoning {
   /** Reports only the first failure in a row, because a failed disk affects every call. */
   function drop(detail: string): void {
     dropped++
-    if (!isDropping) onTrouble(`reasoning state is kept in memory only: ${detail}`)
+    if (!isDropping) onProblem(`reasoning state is kept in memory only: ${detail}`)
     isDropping = true
   }
 
-  function write(owner: KeptId, text: Buffer): void {
+  function write(owner: VaultId, text: Buffer): void {
     const bytes = text.length
     if (pendingBytes + bytes > bounds.reasoningWaitingBytesMax) return drop('too many bytes are waiting to be written')
     pendingBytes += bytes
     const { accountId, id } = owner
-    const sealed = close(seal, placeOf('kept_reasoning', rowOf(owner)), text)
-    const expiresMs = dateMs() + bounds.keptReasoningMsMax
+    const sealed = sealToBase64(seal, sealLocation('kept_reasoning', rowKey(owner)), text)
+    const expiresMs = dateMs() + bounds.reasoningStateMsMax
     writer
       .run('keepReasoning', { accountId, id, expiresMs, sealed })
       .then(
@@ -57,22 +57,22 @@ export function openReasoning(parts: VaultParts): Reasoning {
   }
 
   return {
-    keep(owner, packed) {
+    put(owner, packed) {
       const text = Buffer.from(JSON.stringify(packed))
-      if (!isId(owner.id) || text.length > bounds.keptReasoningBytesMax) {
+      if (!isStorableId(owner.id) || text.length > bounds.reasoningStateBytesMax) {
         dropped++
-        return onTrouble('reasoning state is not stored because it is too large')
+        return onProblem('reasoning state is not stored because it is too large')
       }
-      cache.put(rowOf(owner), { packed, bytes: text.length, expiresMs: dateMs() + bounds.keptReasoningMsMax })
+      cache.put(rowKey(owner), { packed, bytes: text.length, expiresMs: dateMs() + bounds.reasoningStateMsMax })
       write(owner, text)
     },
-    recall(owner) {
-      if (!isId(owner.id)) return undefined
+    get(owner) {
+      if (!isStorableId(owner.id)) return undefined
       const nowMs = dateMs()
-      const cached = cache.get(rowOf(owner))
+      const cached = cache.get(rowKey(owner))
       if (cached !== undefined) return cached.expiresMs > nowMs ? cached.packed : undefined
-      const sealed = reader.kept.reasoning(owner, nowMs)
-      const text = sealed && openOrSay(parts, placeOf('kept_reasoning', rowOf(owner)), sealed)
+      const sealed = reader.vault.reasoning(owner, nowMs)
+      const text = sealed && openOrReport(parts, sealLocation('kept_reasoning', rowKey(owner)), sealed)
       return text && (JSON.parse(text.toString()) as string[])
     },
     shrink: () => cache.shrink(),

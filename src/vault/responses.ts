@@ -2,10 +2,10 @@
 // response before it; a conversation is the chain of these rows.
 
 import { bounds } from '../base/bounds.ts'
-import type { KeptId, ResponseFacts, ResponseStatus } from '../store/vault/kept.ts'
-import type { ResponseRow } from '../store/vault/kept-reader.ts'
+import type { ResponseRow } from '../store/vault/vault-reader.ts'
+import type { ResponseFacts, ResponseStatus, VaultId } from '../store/vault/vault-types.ts'
 import type { VaultParts } from './envelope.ts'
-import { close, isId, openOrSay, placeOf, rowOf } from './envelope.ts'
+import { isStorableId, openOrReport, rowKey, sealLocation, sealToBase64 } from './envelope.ts'
 
 /** JSON values, as they are returned to the caller. */
 export interface ResponseBody {
@@ -25,23 +25,23 @@ export interface StoredResponse extends ResponseFacts {
   readonly body?: ResponseBody
 }
 
-export type Chain =
+export type ResponseChain =
   /** `links`: the oldest response first. */
   | { readonly done: 'found'; readonly links: readonly StoredResponse[] }
   /** A response of the chain does not exist, was deleted or has expired. */
   | { readonly done: 'missing'; readonly id: string }
   | { readonly done: 'too_long' }
 
-export interface Responses {
+export interface ResponseStore {
   /** Resolves when the response is durable. A response with the same id is replaced. */
   put(facts: ResponseFacts, body?: ResponseBody): Promise<'kept' | 'too_large'>
-  get(owner: KeptId): StoredResponse | undefined
+  get(owner: VaultId): StoredResponse | undefined
   /** Changes a response that is queued or in progress. A finished response does not change any more. */
-  change(owner: KeptId, status: ResponseStatus, body?: ResponseBody): Promise<ResponseChanged>
+  change(owner: VaultId, status: ResponseStatus, body?: ResponseBody): Promise<ResponseChanged>
   /** Returns whether the response existed. */
-  delete(owner: KeptId): Promise<boolean>
+  delete(owner: VaultId): Promise<boolean>
   /** The response and all responses before it. */
-  chain(owner: KeptId): Promise<Chain>
+  chain(owner: VaultId): Promise<ResponseChain>
 }
 
 export type ResponseChanged = 'changed' | 'over' | 'unknown' | 'too_large'
@@ -55,22 +55,22 @@ const DAY_MS = 24 * 3_600_000
 /** After decrypting this much in one go, chain() lets other work run. */
 const BYTES_PER_STEP = 1024 * 1024
 
-export function openResponses(parts: ResponsesParts): Responses {
+export function openResponses(parts: ResponsesParts): ResponseStore {
   const { writer, reader, seal, dateMs, days } = parts
-  const locationOf = (owner: KeptId) => placeOf('kept_response', rowOf(owner))
-  const find = (owner: KeptId): ResponseRow | undefined =>
-    isId(owner.id) ? reader.kept.response(owner, dateMs()) : undefined
+  const locationOf = (owner: VaultId) => sealLocation('kept_response', rowKey(owner))
+  const find = (owner: VaultId): ResponseRow | undefined =>
+    isStorableId(owner.id) ? reader.vault.response(owner, dateMs()) : undefined
 
   /** Null without a body; undefined when the body is too large. */
-  function sealBody(owner: KeptId, body: ResponseBody | undefined): string | null | undefined {
+  function sealBody(owner: VaultId, body: ResponseBody | undefined): string | null | undefined {
     if (body === undefined) return null
     const bytes = Buffer.from(JSON.stringify(body))
-    return bytes.length > bounds.keptResponseBytesMax ? undefined : close(seal, locationOf(owner), bytes)
+    return bytes.length > bounds.storedResponseBytesMax ? undefined : sealToBase64(seal, locationOf(owner), bytes)
   }
 
   /** Undefined when the body cannot be decrypted and no upstream has it. */
   function readRow({ sealed, bytes: _, ...facts }: ResponseRow): StoredResponse | undefined {
-    const opened = sealed === null ? undefined : openOrSay(parts, locationOf(facts), sealed)
+    const opened = sealed === null ? undefined : openOrReport(parts, locationOf(facts), sealed)
     if (opened !== undefined) return { ...facts, body: JSON.parse(opened.toString()) as ResponseBody }
     return facts.upstreamId === null ? undefined : facts
   }
@@ -78,7 +78,7 @@ export function openResponses(parts: ResponsesParts): Responses {
   return {
     async put(facts, body) {
       const sealed = sealBody(facts, body)
-      if (sealed === undefined || !isId(facts.id)) return 'too_large'
+      if (sealed === undefined || !isStorableId(facts.id)) return 'too_large'
       const expiresMs = facts.createdMs + days * DAY_MS
       return (await writer.run('keepResponse', { ...facts, expiresMs, sealed })).done
     },
@@ -93,7 +93,7 @@ export function openResponses(parts: ResponsesParts): Responses {
       return (await writer.run('changeResponse', { accountId, id, status, sealed })).done
     },
     async delete({ accountId, id }) {
-      return isId(id) && (await writer.run('dropResponse', { accountId, id })).done === 'dropped'
+      return isStorableId(id) && (await writer.run('dropResponse', { accountId, id })).done === 'dropped'
     },
     async chain({ accountId, id }) {
       const links: StoredResponse[] = []

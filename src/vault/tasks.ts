@@ -6,45 +6,45 @@
 // never started, or the answer to its start was lost.
 
 import { bounds } from '../base/bounds.ts'
-import type { KeptId, TaskChange, TaskFacts } from '../store/vault/kept.ts'
-import type { TaskFilter, TaskRow } from '../store/vault/kept-reader.ts'
+import type { TaskFilter, TaskRow } from '../store/vault/vault-reader.ts'
+import type { TaskChange, TaskFacts, VaultId } from '../store/vault/vault-types.ts'
 import type { VaultParts } from './envelope.ts'
-import { close, isId, openOrSay, placeOf } from './envelope.ts'
+import { isStorableId, openOrReport, sealLocation, sealToBase64 } from './envelope.ts'
 
 export interface Task extends Omit<TaskRow, 'sealed'> {
   /** The upstream's last answer about the task. */
   readonly body?: Buffer
 }
 
-export interface Tasks {
+export interface TaskStore {
   create(facts: TaskFacts, dueMs: number): Promise<'created' | 'exists' | 'too_many'>
-  get(owner: KeptId): Task | undefined
+  get(owner: VaultId): Task | undefined
   /** The newest tasks first, and the number of all tasks. */
   list(accountId: number, filter: TaskFilter): { readonly tasks: readonly Task[]; readonly total: number }
   /** A body that is too large is dropped; the change is still made. */
   change(change: TaskChange, body?: Uint8Array): Promise<'changed' | 'over' | 'unknown'>
   /** Deletes a finished task. */
-  delete(owner: KeptId): Promise<'dropped' | 'under_way' | 'unknown'>
+  delete(owner: VaultId): Promise<'dropped' | 'under_way' | 'unknown'>
   /** Some of the tasks to poll now, of all accounts, the longest due first. */
-  due(nowMs: number): readonly Task[]
+  listDue(nowMs: number): readonly Task[]
   /** Some of the tasks without an upstream id. */
-  unbegun(): readonly Task[]
+  listUnstarted(): readonly Task[]
   /** The task that a call has created. */
-  ofCall(callId: number, accountId: number): Task | undefined
+  getByCall(callId: number, accountId: number): Task | undefined
 }
 
-export function openTasks(parts: VaultParts): Tasks {
-  const { writer, reader, seal, onTrouble } = parts
+export function openTasks(parts: VaultParts): TaskStore {
+  const { writer, reader, seal, onProblem } = parts
 
   function readRow({ sealed, ...row }: TaskRow): Task {
-    const body = sealed === null ? undefined : openOrSay(parts, placeOf('task', row.callId), sealed)
+    const body = sealed === null ? undefined : openOrReport(parts, sealLocation('task', row.callId), sealed)
     return body === undefined ? row : { ...row, body }
   }
 
   function sealBody(callId: number, body: Uint8Array | undefined): string | null {
     if (body === undefined) return null
-    if (body.length <= bounds.taskBodyBytesMax) return close(seal, placeOf('task', callId), body)
-    onTrouble(`the upstream's answer about task ${callId} is not stored because it is too large`)
+    if (body.length <= bounds.taskBodyBytesMax) return sealToBase64(seal, sealLocation('task', callId), body)
+    onProblem(`the upstream's answer about task ${callId} is not stored because it is too large`)
     return null
   }
 
@@ -54,25 +54,25 @@ export function openTasks(parts: VaultParts): Tasks {
       return (await writer.run('createTask', { ...facts, dueMs, expiresMs })).done
     },
     get(owner) {
-      const row = isId(owner.id) ? reader.kept.task(owner) : undefined
+      const row = isStorableId(owner.id) ? reader.vault.task(owner) : undefined
       return row === undefined ? undefined : readRow(row)
     },
     list(accountId, filter) {
       const limit = Math.min(filter.limit, bounds.tasksListedMax)
-      const [rows, total] = reader.kept.tasks(accountId, { ...filter, limit })
+      const [rows, total] = reader.vault.tasks(accountId, { ...filter, limit })
       return { tasks: rows.map(readRow), total }
     },
     async change(change, body) {
       return (await writer.run('changeTask', { ...change, sealed: sealBody(change.callId, body) })).done
     },
     async delete({ accountId, id }) {
-      return isId(id) ? (await writer.run('dropTask', { accountId, id })).done : 'unknown'
+      return isStorableId(id) ? (await writer.run('dropTask', { accountId, id })).done : 'unknown'
     },
-    unbegun: () => reader.kept.unbegunTasks(bounds.tasksDueMax).map(readRow),
-    ofCall(callId, accountId) {
-      const row = reader.kept.taskOfCall(callId, accountId)
+    listUnstarted: () => reader.vault.unconfirmedTasks(bounds.tasksDueMax).map(readRow),
+    getByCall(callId, accountId) {
+      const row = reader.vault.taskOfCall(callId, accountId)
       return row === undefined ? undefined : readRow(row)
     },
-    due: nowMs => reader.kept.dueTasks(nowMs, bounds.tasksDueMax).map(readRow),
+    listDue: nowMs => reader.vault.dueTasks(nowMs, bounds.tasksDueMax).map(readRow),
   }
 }

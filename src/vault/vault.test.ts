@@ -7,10 +7,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bounds } from '../base/bounds.ts'
 import { Seal } from '../base/secrets/seal.ts'
-import { ringOf } from '../base/secrets/secret-ring.ts'
+import { buildSecretRing } from '../base/secrets/secret-ring.ts'
 import { Reader } from '../store/engine/reader.ts'
 import { Writer } from '../store/engine/writer.ts'
-import type { ResponseFacts, TaskFacts } from '../store/vault/kept.ts'
+import type { ResponseFacts, TaskFacts } from '../store/vault/vault-types.ts'
 import type { ResponseBody } from './responses.ts'
 import type { Vault } from './vault.ts'
 import { openVault } from './vault.ts'
@@ -43,9 +43,9 @@ async function open(secret = 'a'): Promise<void> {
     throw new Error(detail)
   })
   reader = new Reader(path)
-  const seal = new Seal(ringOf(secret.repeat(43)))
+  const seal = new Seal(buildSecretRing(secret.repeat(43)))
   const onTrouble = (detail: string): void => void troubles.push(detail)
-  vault = openVault({ writer, reader, seal, dateMs: () => nowMs, days: 30, onTrouble })
+  vault = openVault({ writer, reader, seal, dateMs: () => nowMs, days: 30, onProblem: onTrouble })
 }
 
 async function close(): Promise<void> {
@@ -68,13 +68,22 @@ function spoil(sql: string): void {
 
 function facts(id: string, more: Partial<ResponseFacts> = {}): ResponseFacts {
   return {
-    ...{ accountId: alice, id, keyId: 21, status: 'completed', model: 'p/m', channel: 'p#1', upstreamId: null },
-    ...{ previousId: null, createdMs: nowMs, ...more },
+    accountId: alice,
+    id,
+    keyId: 21,
+    status: 'completed',
+    model: 'p/m',
+    channel: 'p#1',
+    upstreamId: null,
+    previousId: null,
+    createdMs: nowMs,
+    ...more,
   }
 }
 
 const body = (text: string): ResponseBody => ({
-  ...{ input: [{ role: 'user', content: text }], output: [{ type: 'message', text: `re: ${text}` }] },
+  input: [{ role: 'user', content: text }],
+  output: [{ type: 'message', text: `re: ${text}` }],
   response: { id: text, object: 'response' },
 })
 
@@ -86,7 +95,8 @@ describe('a response', () => {
     await restart()
     expect(vault.responses.get(of('resp_1'))).toEqual({
       ...facts('resp_1'),
-      ...{ expiresMs: nowMs + 30 * DAY_MS, body: body('a secret word') },
+      expiresMs: nowMs + 30 * DAY_MS,
+      body: body('a secret word'),
     })
     expect(vault.responses.get(of('resp_1', bob))).toBeUndefined()
     expect(await vault.responses.delete(of('resp_1', bob))).toBe(false)
@@ -134,8 +144,10 @@ describe('a response', () => {
   })
 
   test('that is too large, or has a too long id, is not stored', async () => {
-    expect(await vault.responses.put(facts('resp_1'), body('x'.repeat(bounds.keptResponseBytesMax)))).toBe('too_large')
-    const endless = 'x'.repeat(bounds.keptIdCharsMax + 1)
+    expect(await vault.responses.put(facts('resp_1'), body('x'.repeat(bounds.storedResponseBytesMax)))).toBe(
+      'too_large',
+    )
+    const endless = 'x'.repeat(bounds.storedIdCharsMax + 1)
     expect(await vault.responses.put(facts(endless), body('x'))).toBe('too_large')
     expect([vault.responses.get(of(endless)), vault.responses.get(of(''))]).toEqual([undefined, undefined])
   })
@@ -177,58 +189,65 @@ describe('a chain of responses', () => {
 
 describe('reasoning state', () => {
   test('is available at once, for its account, and the newest replaces older ones', async () => {
-    vault.reasoning.keep(of('call_1'), ['d2VpcjF7old'])
-    vault.reasoning.keep(of('call_1'), ['d2VpcjF7a', 'd2VpcjF7b'])
-    expect(vault.reasoning.recall(of('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
-    expect(vault.reasoning.recall(of('call_1', bob))).toBeUndefined()
+    vault.reasoning.put(of('call_1'), ['d2VpcjF7old'])
+    vault.reasoning.put(of('call_1'), ['d2VpcjF7a', 'd2VpcjF7b'])
+    expect(vault.reasoning.get(of('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
+    expect(vault.reasoning.get(of('call_1', bob))).toBeUndefined()
     await restart()
-    expect(vault.reasoning.recall(of('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
-    expect(vault.reasoning.recall(of('call_1', bob))).toBeUndefined()
+    expect(vault.reasoning.get(of('call_1'))).toEqual(['d2VpcjF7a', 'd2VpcjF7b'])
+    expect(vault.reasoning.get(of('call_1', bob))).toBeUndefined()
     expect(readFileSync(path).includes('d2VpcjF7')).toBe(false)
-    nowMs += bounds.keptReasoningMsMax
-    expect(vault.reasoning.recall(of('call_1'))).toBeUndefined()
+    nowMs += bounds.reasoningStateMsMax
+    expect(vault.reasoning.get(of('call_1'))).toBeUndefined()
     expect([vault.reasoning.dropped, troubles]).toEqual([0, []])
   })
 
   test('expires in memory, too', () => {
-    vault.reasoning.keep(of('call_1'), ['x'])
-    nowMs += bounds.keptReasoningMsMax
-    expect(vault.reasoning.recall(of('call_1'))).toBeUndefined()
+    vault.reasoning.put(of('call_1'), ['x'])
+    nowMs += bounds.reasoningStateMsMax
+    expect(vault.reasoning.get(of('call_1'))).toBeUndefined()
   })
 
   test('that comes faster than the disk writes is kept in memory only, and this is reported once', () => {
     const text = 'x'.repeat(200_000)
     const fit = Math.floor(bounds.reasoningWaitingBytesMax / (text.length + 4))
-    for (let at = 0; at < fit + 3; at++) vault.reasoning.keep(of(`call_${at}`), [text])
+    for (let at = 0; at < fit + 3; at++) vault.reasoning.put(of(`call_${at}`), [text])
     expect([vault.reasoning.dropped, troubles.length]).toEqual([3, 1])
-    expect(vault.reasoning.recall(of(`call_${fit + 2}`))).toEqual([text])
+    expect(vault.reasoning.get(of(`call_${fit + 2}`))).toEqual([text])
   })
 
   test('uses limited memory, and is read from the disk otherwise', async () => {
     const text = 'x'.repeat(200_000)
     const many = Math.ceil(bounds.reasoningCachedBytesMax / text.length) + 10
     for (let at = 0; at < many; at++) {
-      vault.reasoning.keep(of(`call_${at}`), [text, String(at)])
+      vault.reasoning.put(of(`call_${at}`), [text, String(at)])
       if (at % 20 === 19) await writer.run('setSetting', { name: 'x', value: 'x' }) // all before it is written then
     }
     await writer.run('setSetting', { name: 'x', value: 'x' })
     expect(vault.reasoning.dropped).toBe(0)
-    expect(vault.reasoning.recall(of('call_0'))?.[1]).toBe('0')
+    expect(vault.reasoning.get(of('call_0'))?.[1]).toBe('0')
     spoil('DELETE FROM kept_reasoning')
-    expect(vault.reasoning.recall(of('call_0'))).toBeUndefined()
-    expect(vault.reasoning.recall(of(`call_${many - 1}`))?.[1]).toBe(String(many - 1))
+    expect(vault.reasoning.get(of('call_0'))).toBeUndefined()
+    expect(vault.reasoning.get(of(`call_${many - 1}`))?.[1]).toBe(String(many - 1))
   })
 
   test('that is too large is not stored', () => {
-    vault.reasoning.keep(of('call_1'), ['x'.repeat(bounds.keptReasoningBytesMax)])
-    expect([vault.reasoning.recall(of('call_1')), vault.reasoning.dropped]).toEqual([undefined, 1])
+    vault.reasoning.put(of('call_1'), ['x'.repeat(bounds.reasoningStateBytesMax)])
+    expect([vault.reasoning.get(of('call_1')), vault.reasoning.dropped]).toEqual([undefined, 1])
   })
 })
 
 describe('a task', () => {
   const task: TaskFacts = {
-    ...{ callId: 7_000, accountId: alice, id: 'cgt-1', keyId: 21, provider: 'p', model: 'm', channel: 'p#1' },
-    ...{ admitted: '{}', createdMs: 5 },
+    callId: 7_000,
+    accountId: alice,
+    id: 'cgt-1',
+    keyId: 21,
+    provider: 'p',
+    model: 'm',
+    channel: 'p#1',
+    admitted: '{}',
+    createdMs: 5,
   }
   const said = Buffer.from('{"status":"running","content":"a secret word"}')
 
@@ -238,8 +257,8 @@ describe('a task', () => {
     const change = { callId: 7_000, updatedMs: nowMs, polledMs: nowMs }
     await vault.tasks.change({ ...change, status: 'running', dueMs: nowMs + 20, upstreamId: 'up-1' }, said)
     await restart()
-    expect(vault.tasks.due(nowMs + 19)).toEqual([])
-    const [due] = vault.tasks.due(nowMs + 20)
+    expect(vault.tasks.listDue(nowMs + 19)).toEqual([])
+    const [due] = vault.tasks.listDue(nowMs + 20)
     expect(due).toMatchObject({ id: 'cgt-1', accountId: alice, upstreamId: 'up-1', channel: 'p#1', polledMs: nowMs })
     expect(due?.body).toEqual(said)
     expect(await vault.tasks.delete(of('cgt-1'))).toBe('under_way')
@@ -247,7 +266,7 @@ describe('a task', () => {
     expect(vault.tasks.get(of('cgt-1'))).toMatchObject({ status: 'succeeded', body: said })
     expect(vault.tasks.get(of('cgt-1', bob))).toBeUndefined()
     expect(vault.tasks.list(alice, { limit: 10, offset: 0 }).total).toBe(1)
-    expect(vault.tasks.due(nowMs + DAY_MS)).toEqual([])
+    expect(vault.tasks.listDue(nowMs + DAY_MS)).toEqual([])
     expect(await vault.tasks.delete(of('cgt-1'))).toBe('dropped')
   })
 
@@ -270,51 +289,53 @@ describe('a task', () => {
 })
 
 test('a file belongs to its account and its channel', async () => {
-  await vault.files.own(of('file-1'), { channel: 'p#2', bytes: 3 })
-  expect([vault.files.owns(of('file-1')), vault.files.owns(of('file-1', bob))]).toEqual(['p#2', undefined])
+  await vault.files.add(of('file-1'), { channel: 'p#2', bytes: 3 })
+  expect([vault.files.channelOf(of('file-1')), vault.files.channelOf(of('file-1', bob))]).toEqual(['p#2', undefined])
   expect([vault.files.sum(alice), vault.files.sum(bob)]).toEqual([
     { files: 1, bytes: 3 },
     { files: 0, bytes: 0 },
   ])
-  expect(vault.references.owned(alice, ['file:file-1', 'container:file-1'])).toEqual(new Map([['file:file-1', 'p#2']]))
-  expect([await vault.files.disown(of('file-1', bob)), await vault.files.disown(of('file-1'))]).toEqual([false, true])
-  expect(vault.files.owns(of('file-1'))).toBeUndefined()
+  expect(vault.references.channelsOf(alice, ['file:file-1', 'container:file-1'])).toEqual(
+    new Map([['file:file-1', 'p#2']]),
+  )
+  expect([await vault.files.remove(of('file-1', bob)), await vault.files.remove(of('file-1'))]).toEqual([false, true])
+  expect(vault.files.channelOf(of('file-1'))).toBeUndefined()
 })
 
 test('an id of an answer belongs to its account and channel until it expires, also after a restart', async () => {
-  await vault.references.own(alice, ['container:c1', 'item:i1'], 'p#2')
-  await vault.references.own(alice, ['container:c1', 'x'.repeat(bounds.keptIdCharsMax + 1)], 'p#3')
-  const ids = ['container:c1', 'item:i1', 'item:c1', 'x'.repeat(bounds.keptIdCharsMax + 1)]
-  expect(vault.references.owned(alice, ids)).toEqual(
+  await vault.references.add(alice, ['container:c1', 'item:i1'], 'p#2')
+  await vault.references.add(alice, ['container:c1', 'x'.repeat(bounds.storedIdCharsMax + 1)], 'p#3')
+  const ids = ['container:c1', 'item:i1', 'item:c1', 'x'.repeat(bounds.storedIdCharsMax + 1)]
+  expect(vault.references.channelsOf(alice, ids)).toEqual(
     new Map([
       ['container:c1', 'p#3'],
       ['item:i1', 'p#2'],
     ]),
   )
-  expect(vault.references.owned(bob, ids).size).toBe(0)
+  expect(vault.references.channelsOf(bob, ids).size).toBe(0)
   await restart()
-  expect(vault.references.owned(alice, ids).size).toBe(2)
-  nowMs += bounds.keptReferenceMsMax
-  expect(vault.references.owned(alice, ids).size).toBe(0)
+  expect(vault.references.channelsOf(alice, ids).size).toBe(2)
+  nowMs += bounds.storedReferenceMsMax
+  expect(vault.references.channelsOf(alice, ids).size).toBe(0)
 })
 
 describe('a count factor', () => {
   test('is one until there are enough samples, then their mean, and survives a restart', async () => {
-    expect(vault.factors.factor('p/m')).toEqual({ factor: 1, band: 0.3, samples: 0 })
+    expect(vault.factors.get('p/m')).toEqual({ factor: 1, band: 0.3, samples: 0 })
     for (let at = 0; at < 7; at++) vault.factors.learn('p/m', 100, 150)
-    expect(vault.factors.factor('p/m')).toEqual({ factor: 1, band: 0.3, samples: 7 })
+    expect(vault.factors.get('p/m')).toEqual({ factor: 1, band: 0.3, samples: 7 })
     for (let at = 0; at < 13; at++) vault.factors.learn('p/m', 1_000, at % 2 === 0 ? 1_400 : 1_600)
-    const learned = vault.factors.factor('p/m')
+    const learned = vault.factors.get('p/m')
     expect([learned.factor, learned.samples]).toEqual([expect.closeTo(1.495, 3), 20])
     expect(learned.band).toBeGreaterThan(0.08)
     expect(learned.band).toBeLessThan(0.13)
     await restart()
-    const again = vault.factors.factor('p/m')
+    const again = vault.factors.get('p/m')
     expect([again.factor, again.band, again.samples]).toEqual([
       ...[expect.closeTo(learned.factor, 9), expect.closeTo(learned.band, 9)],
       20,
     ])
-    expect(vault.factors.factor('p/other').samples).toBe(0)
+    expect(vault.factors.get('p/other').samples).toBe(0)
   })
 
   test.each([
@@ -326,22 +347,22 @@ describe('a count factor', () => {
     ['it is below nothing', 100, -100],
   ])('learns nothing where %s', (_why, counted, reported) => {
     for (let at = 0; at < 10; at++) vault.factors.learn('p/m', counted, reported)
-    expect(vault.factors.factor('p/m').samples).toBe(0)
+    expect(vault.factors.get('p/m').samples).toBe(0)
   })
 
   test('that could not be stored is stored later', async () => {
     let isAway = true
     const run = ((...args: Parameters<Writer['run']>) =>
       isAway ? Promise.reject(new Error('away')) : writer.run(...args)) as Writer['run']
-    const seal = new Seal(ringOf('a'.repeat(43)))
+    const seal = new Seal(buildSecretRing('a'.repeat(43)))
     const onTrouble = (detail: string): void => void troubles.push(detail)
-    const other = openVault({ writer: { run }, reader, seal, dateMs: () => nowMs, days: 30, onTrouble })
+    const other = openVault({ writer: { run }, reader, seal, dateMs: () => nowMs, days: 30, onProblem: onTrouble })
     for (let at = 0; at < 10; at++) other.factors.learn('p/m', 100, 150)
     await other.factors.flush()
-    expect([troubles.length, reader.kept.factors().size]).toEqual([1, 0])
+    expect([troubles.length, reader.vault.factors().size]).toEqual([1, 0])
     isAway = false
     other.factors.learn('p/m', 100, 150)
     await other.close()
-    expect(reader.kept.factors().get('p/m')?.n).toBe(11)
+    expect(reader.vault.factors().get('p/m')?.n).toBe(11)
   })
 })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { bounds } from '../../src/base/bounds.ts'
 import { Refusal } from '../../src/base/errors.ts'
-import { Desk } from '../../src/store/queries/query-worker.ts'
+import { QueryWorker } from '../../src/store/queries/query-worker.ts'
 import type { DeskApp } from '../management/desk-app.ts'
 import { openDeskApp } from '../management/desk-app.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -24,7 +24,7 @@ const codeOf = (asked: Promise<unknown>): Promise<unknown> =>
 
 describe('a question that takes too long', () => {
   let app: DeskApp
-  let desk: Desk
+  let desk: QueryWorker
 
   beforeAll(async () => {
     app = await openDeskApp()
@@ -37,7 +37,7 @@ describe('a question that takes too long', () => {
       SELECT 'x' AS name, 1 AS qpm, 1000 AS price_per_mille, 1 AS account_qpm, 1 AS account_concurrency, 1 AS version
       FROM n WHERE i < 0`)
     db.close()
-    desk = new Desk(path, { msMax: 1_000 })
+    desk = new QueryWorker(path, { msMax: 1_000 })
   })
   afterAll(async () => {
     desk.close()
@@ -45,10 +45,10 @@ describe('a question that takes too long', () => {
   })
 
   const forever = (): Promise<unknown> =>
-    desk.ask('tiers', { scope: null, filters: {}, sort: 'name', descending: false, limit: 1 })
+    desk.query('tiers', { scope: null, filters: {}, sort: 'name', descending: false, limit: 1 })
 
   test('ends alone: those behind it are answered', async () => {
-    const asked = [forever(), desk.ask('siteVersion', {}), desk.ask('siteVersion', {})]
+    const asked = [forever(), desk.query('siteVersion', {}), desk.query('siteVersion', {})]
     expect(await Promise.all(asked.map(codeOf))).toEqual(['storage_away', 'told', 'told'])
   })
 
@@ -61,7 +61,7 @@ describe('a question that takes too long', () => {
   })
 
   test('and as many as there may be are told so at once', async () => {
-    const asked = Array.from({ length: bounds.deskQuestionsMax + 1 }, forever)
+    const asked = Array.from({ length: bounds.queriesMax + 1 }, forever)
     expect(await codeOf(forever())).toBe('overloaded')
     desk.close()
     const codes = await Promise.all(asked.map(codeOf))
@@ -106,7 +106,7 @@ describe('a gateway', () => {
   })
 
   describe('reads no body that is too large', () => {
-    const most = bounds.strangerBodyBytesMax
+    const most = bounds.anonymousBodyBytesMax
     const head = (lines: readonly string[]): string =>
       ['POST /api/auth/sign-in HTTP/1.1', 'host: weir', 'content-type: application/json', ...lines, '', ''].join('\r\n')
 

@@ -21,8 +21,8 @@ test('names of models whose calls may be tried again', () => {
 test('conversations', () => {
   const affinity = new Affinity()
   const kept = { channelId: 'c', model: 'm' }
-  for (let name = 0; name < MANY; name++) affinity.keep(`1:${name}`, kept, { ttlMs: undefined, nowMs: name })
-  expect(affinity.size).toBeLessThanOrEqual(bounds.conversationsKeptMax)
+  for (let name = 0; name < MANY; name++) affinity.set(`1:${name}`, kept, { ttlMs: undefined, nowMs: name })
+  expect(affinity.size).toBeLessThanOrEqual(bounds.affinitiesMax)
 })
 
 const scopes: readonly LimitRow['per'][] = [['key', 'model'], ['account', 'model'], ['model']]

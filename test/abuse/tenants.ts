@@ -25,10 +25,16 @@ const price = { input: '1', output: '2' }
 const model = (id: string): object => ({ id, contextTokens: 32_768, outputTokensMax: 1_000, price })
 
 const river = {
-  ...{ id: 'river', name: 'River', baseUrl: 'https://nowhere.example', keyEnv: 'RIVER_KEY', baseUrlEnv: 'RIVER_URL' },
+  id: 'river',
+  name: 'River',
+  baseUrl: 'https://nowhere.example',
+  keyEnv: 'RIVER_KEY',
+  baseUrlEnv: 'RIVER_URL',
   speaks: { 'openai-chat': '/chat/completions', 'anthropic-messages': '/messages' },
   counts: { 'anthropic-messages': '/messages/count_tokens' },
-  ...{ sign: 'bearer', openModels: true, free: true },
+  sign: 'bearer',
+  openModels: true,
+  free: true,
   models: [model('small'), model('large')],
 }
 
@@ -40,7 +46,10 @@ export async function startTenants(riverKeys: string, options: HarnessOptions = 
     ...options,
     upstreamEnv: url => ({ RIVER_URL: `${url}/v1` }),
     env: {
-      ...{ WEIR_PROVIDERS: folder, RIVER_KEY: riverKeys, WEIR_ATTEMPTS: '3', WEIR_DRAIN_SECONDS: '0' },
+      WEIR_PROVIDERS: folder,
+      RIVER_KEY: riverKeys,
+      WEIR_ATTEMPTS: '3',
+      WEIR_DRAIN_SECONDS: '0',
       ...options.env,
     },
     world: { pause: async (ms: number) => void pauses.push(ms), ...options.world },

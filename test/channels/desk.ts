@@ -30,8 +30,15 @@ const models = [{ id: 'echo', price: { input: '1', output: '2' } }]
 
 /** As a provider file has it, at the fake upstream. */
 export const definitionOf = (id: string, url: string, more: object = {}) => ({
-  ...{ id, name: `The ${id}`, baseUrl: `${url}/v1`, keyEnv: `${id.toUpperCase()}_KEY`, sign: 'bearer', models },
-  ...{ baseUrlEnv: `${id.toUpperCase()}_URL`, speaks: { 'openai-chat': '/chat/completions' }, ...more },
+  id,
+  name: `The ${id}`,
+  baseUrl: `${url}/v1`,
+  keyEnv: `${id.toUpperCase()}_KEY`,
+  sign: 'bearer',
+  models,
+  baseUrlEnv: `${id.toUpperCase()}_URL`,
+  speaks: { 'openai-chat': '/chat/completions' },
+  ...more,
 })
 
 export async function defineProvider({ ask, harness }: ChannelDesk, id: string, more: object = {}): Promise<Told> {

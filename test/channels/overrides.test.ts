@@ -2,7 +2,7 @@
 // written down, and nothing else of a request changed.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { frameSteps, framesTo, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { buildFramesTo, frameSteps, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
 import { scripted } from '../../tools/fake-upstream/script.ts'
 import { speech } from '../dialects/speaking.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
@@ -48,7 +48,9 @@ const cases: Readonly<Record<Dialect, { set: string; fill: string; drop: string;
   'openai-responses': { set: 'temperature', fill: 'top_p', drop: 'user', asks: ', "temperature" : 0.9 ,"user": "u"' },
   'anthropic-messages': { set: 'temperature', fill: 'top_p', drop: 'top_k', asks: ', "temperature" : 0.9 ,"top_k": 7' },
   'gemini': {
-    ...{ set: 'generationConfig.temperature', fill: 'generationConfig.topP', drop: 'safetySettings' },
+    set: 'generationConfig.temperature',
+    fill: 'generationConfig.topP',
+    drop: 'safetySettings',
     asks: ',"safetySettings":[], "generationConfig":{"maxOutputTokens":20 , "temperature" : 0.9}',
   },
   'ark': { set: 'temperature', fill: 'top_p', drop: 'seed', asks: ', "temperature" : 0.9 ,"seed": 7' },
@@ -167,7 +169,10 @@ describe('a channel that may take less time', () => {
   })
 
   /** Says a little, and then nothing more. */
-  const stalling = scripted(request => [streamHead, ...[...frameSteps(framesTo(request, ['He', 'llo']))].slice(0, 2)])
+  const stalling = scripted(request => [
+    streamHead,
+    ...[...frameSteps(buildFramesTo(request, ['He', 'llo']))].slice(0, 2),
+  ])
 
   test.each([
     ['firstContentSeconds', silence(), true, 504],

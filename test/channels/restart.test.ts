@@ -6,9 +6,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Seal } from '../../src/base/secrets/seal.ts'
-import { ringOf } from '../../src/base/secrets/secret-ring.ts'
+import { buildSecretRing } from '../../src/base/secrets/secret-ring.ts'
 import { migrate, openWriter, readMigrations } from '../../src/store/engine/database.ts'
-import { RuleBook } from '../../src/store/rules/rules-book.ts'
+import { LiveRules } from '../../src/store/rules/live-rules.ts'
 import { RulesReader } from '../../src/store/rules/rules-reader.ts'
 import type { ChannelDesk } from './desk.ts'
 import { at, canary, defineProvider, idsOf, openChannelDesk, say } from './desk.ts'
@@ -79,15 +79,15 @@ test('what was said of channels before there was a table of them is read as it w
   const db = openWriter(path)
   const all = readMigrations()
   migrate(db, { migrations: all.slice(0, 7) })
-  const seal = new Seal(ringOf('s'.repeat(40)))
-  const proxy = seal.close({ table: 'channel_rule', row: 'p#abc', column: 'proxy' }, Buffer.from('http://proxy:1'))
+  const seal = new Seal(buildSecretRing('s'.repeat(40)))
+  const proxy = seal.seal({ table: 'channel_rule', row: 'p#abc', column: 'proxy' }, Buffer.from('http://proxy:1'))
   db.query(
     `INSERT INTO channel_rule (channel, disabled, weight, rpm, proxy, tags, author, changed_ms)
      VALUES ('p#abc', 1, 7, 5, ?1, 'eu,x', 'ann', 42)`,
   ).run(proxy)
   migrate(db)
-  const book = new RuleBook({ reader: new RulesReader(db), seal, onTrouble: detail => expect(detail).toBe('') })
-  book.renew()
+  const book = new LiveRules({ reader: new RulesReader(db), seal, onError: detail => expect(detail).toBe('') })
+  book.reload()
   const [row] = book.current.channels
   expect(row).toMatchObject({ channel: 'p#abc', disabled: true, weight: 7, requestsPerMinute: 5, tags: ['eu', 'x'] })
   expect(row!.proxy!.reveal()).toBe('http://proxy:1')

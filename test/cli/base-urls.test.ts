@@ -5,9 +5,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { findTroubles } from '../../src/cli/checks/check.ts'
-import { examine } from '../../src/cli/checks/doctor.ts'
-import { diagnose } from '../../src/cli/checks/doctor-rows.ts'
+import { runChecks } from '../../src/cli/checks/check.ts'
+import { collectFacts } from '../../src/cli/checks/doctor.ts'
+import { diagnose } from '../../src/cli/checks/doctor-checks.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
 import { bytes, end, head, script } from '../../tools/fake-upstream/script.ts'
@@ -72,8 +72,8 @@ describe('weir check and weir doctor', () => {
   /** Of base URLs and keys alone, from both commands, which must agree. */
   async function troubles() {
     const ours = (about: string): boolean => /_(BASE_URL|KEY)$/.test(about)
-    const checked = (await findTroubles(env)).filter(({ about }) => ours(about))
-    const looked = diagnose(await examine(readConfig(env), Date.now())).filter(({ about }) => ours(about))
+    const checked = (await runChecks(env)).filter(({ about }) => ours(about))
+    const looked = diagnose(await collectFacts(readConfig(env), Date.now())).filter(({ about }) => ours(about))
     expect(looked).toEqual(checked.filter(({ remedy }) => remedy !== ''))
     expect(JSON.stringify(checked)).not.toContain(KEY)
     return checked

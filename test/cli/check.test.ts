@@ -6,10 +6,10 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'bun:tes
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { distance, nearest } from '../../src/base/text/nearest-name.ts'
-import { findTroubles } from '../../src/cli/checks/check.ts'
+import { editDistance, nearestName } from '../../src/base/text/nearest-name.ts'
+import { runChecks } from '../../src/cli/checks/check.ts'
+import type { CheckFinding } from '../../src/cli/checks/findings.ts'
 import { checkDisk, checkFiles, checkLauncher } from '../../src/cli/checks/machine.ts'
-import type { Trouble } from '../../src/cli/checks/problem.ts'
 import { cleanUp, freshFolder, serve, stopServed, weir } from '../front/weir-process.ts'
 
 let home: string
@@ -20,9 +20,16 @@ beforeEach(() => {
   home = mkdtempSync(join(tmpdir(), 'weir-check-'))
   folder = join(home, 'data')
   env = {
-    ...{ WEIR_DATA: folder, PORT: '0', WEIR_CALLS_MAX: '100', BUN_CONFIG_MAX_HTTP_REQUESTS: '20000' },
+    WEIR_DATA: folder,
+    PORT: '0',
+    WEIR_CALLS_MAX: '100',
+    BUN_CONFIG_MAX_HTTP_REQUESTS: '20000',
     OPENAI_API_KEY: 'sk-canary-check-0123456789',
-    ...{ HOME: home, PATH: '/bin', OPENAI_ORG_ID: 'x', LANG: 'C', WAI_API_KEY: 'another vendor' },
+    HOME: home,
+    PATH: '/bin',
+    OPENAI_ORG_ID: 'x',
+    LANG: 'C',
+    WAI_API_KEY: 'another vendor',
   }
 })
 afterEach(() => rmSync(home, { recursive: true, force: true }))
@@ -46,8 +53,12 @@ function providerFile(text: string): void {
 }
 
 const river = {
-  ...{ id: 'river', name: 'River', baseUrl: 'https://{RIVER_HOST}/v1', keyEnv: 'RIVER_API_KEY' },
-  ...{ baseUrlEnv: 'RIVER_BASE_URL', speaks: { 'openai-chat': '/chat/completions' } },
+  id: 'river',
+  name: 'River',
+  baseUrl: 'https://{RIVER_HOST}/v1',
+  keyEnv: 'RIVER_API_KEY',
+  baseUrlEnv: 'RIVER_BASE_URL',
+  speaks: { 'openai-chat': '/chat/completions' },
   sign: { 'openai-chat': 'bearer' },
   models: [],
 }
@@ -66,18 +77,18 @@ function sql(text: string): void {
   db.close()
 }
 
-const problems = async (): Promise<readonly Trouble[]> =>
-  (await findTroubles(env)).filter(({ weight }) => weight === 'problem')
+const problems = async (): Promise<readonly CheckFinding[]> =>
+  (await runChecks(env)).filter(({ weight }) => weight === 'problem')
 
 test('nothing is wrong with a folder that is not there yet, and none is made', async () => {
-  expect(await findTroubles(env)).toEqual([])
+  expect(await runChecks(env)).toEqual([])
   expect(existsSync(folder)).toBe(false)
 })
 
 test('nor with one that a start has made, and nothing in it is touched', async () => {
   await realFolder()
   const before = readdirSync(folder).map(name => [name, statSync(join(folder, name)).mtimeMs])
-  expect(await findTroubles(env)).toEqual([])
+  expect(await runChecks(env)).toEqual([])
   const files = before.map(([name]) => name as string).filter(name => !name.includes('-'))
   expect(readdirSync(folder).filter(name => !name.includes('-'))).toEqual(files)
 })
@@ -227,20 +238,20 @@ test('what is only to be known is a note: rules for what is not there, an older 
   await realFolder()
   sql(`INSERT INTO model_route (name, policy, members, author, changed_ms)
        VALUES ('a', 'balanced', '[{"model":"gone/x","priority":0,"weight":1}]', 'x', 0)`)
-  expect(await findTroubles(env)).toMatchObject([
+  expect(await runChecks(env)).toMatchObject([
     { weight: 'note', about: 'rules', says: expect.stringContaining('gone/x') },
   ])
   sql('PRAGMA user_version = 3')
-  expect(await findTroubles(env)).toMatchObject([{ weight: 'note', about: join(folder, 'weir.db') }])
+  expect(await runChecks(env)).toMatchObject([{ weight: 'note', about: join(folder, 'weir.db') }])
   delete env.OPENAI_API_KEY
-  expect(await findTroubles(env)).toMatchObject([{ weight: 'note', about: 'providers' }, {}])
+  expect(await runChecks(env)).toMatchObject([{ weight: 'note', about: 'providers' }, {}])
 })
 
 test('all at once, and the exit code says so', async () => {
   const bad = { ...env, LOG_LEVEL: 'loud', WEIR_CALLS_MAX: 'x', WEIR_ATEMPTS: '2', OPENAI_APIKEY: 'x' }
   const { code, stdout, stderr } = await weir(folder, 'check --json', bad)
   expect([code, stderr]).toEqual([1, ''])
-  const { well, troubles } = JSON.parse(stdout) as { well: boolean; troubles: Trouble[] }
+  const { well, troubles } = JSON.parse(stdout) as { well: boolean; troubles: CheckFinding[] }
   const about = troubles.filter(({ weight }) => weight === 'problem').map(one => one.about)
   expect([well, about]).toEqual([false, ['LOG_LEVEL', 'WEIR_CALLS_MAX', 'WEIR_ATEMPTS', 'OPENAI_APIKEY']])
   const told = await weir(folder, 'check', bad)
@@ -261,11 +272,11 @@ test('beside a gateway that runs, its own port is not held against it; a start a
 
 test('how far names are apart', () => {
   expect([
-    distance('abc', 'abc', 2),
-    distance('abc', 'acb', 2),
-    distance('abc', 'ab', 2),
-    distance('abc', 'x', 2),
+    editDistance('abc', 'abc', 2),
+    editDistance('abc', 'acb', 2),
+    editDistance('abc', 'ab', 2),
+    editDistance('abc', 'x', 2),
   ]).toEqual([0, 1, 1, 3])
-  expect(nearest('OPEN_AI_API_KEY', ['OPENAI_API_KEY', 'OPENAI_BASE_URL'])).toBe('OPENAI_API_KEY')
-  expect(nearest('SOMETHING', ['OPENAI_API_KEY'])).toBeUndefined()
+  expect(nearestName('OPEN_AI_API_KEY', ['OPENAI_API_KEY', 'OPENAI_BASE_URL'])).toBe('OPENAI_API_KEY')
+  expect(nearestName('SOMETHING', ['OPENAI_API_KEY'])).toBeUndefined()
 })

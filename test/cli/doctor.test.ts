@@ -7,10 +7,10 @@ import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
-import { examine } from '../../src/cli/checks/doctor.ts'
-import type { Seen } from '../../src/cli/checks/doctor-rows.ts'
-import { diagnose, doctorRows } from '../../src/cli/checks/doctor-rows.ts'
-import type { Trouble } from '../../src/cli/checks/problem.ts'
+import { collectFacts } from '../../src/cli/checks/doctor.ts'
+import type { DoctorFacts } from '../../src/cli/checks/doctor-checks.ts'
+import { diagnose, doctorChecks } from '../../src/cli/checks/doctor-checks.ts'
+import type { CheckFinding } from '../../src/cli/checks/findings.ts'
 import { readConfig } from '../../src/config.ts'
 import { listenControl } from '../../src/http/server/control-socket.ts'
 import type { GatewayState } from '../../src/management/metrics/gateway-state.ts'
@@ -26,7 +26,7 @@ const DAY_MS = 24 * 3_600_000
 
 let harness: Harness
 let memory = 0.1
-let told: readonly Trouble[] = []
+let told: readonly CheckFinding[] = []
 
 async function start(folder?: string): Promise<void> {
   harness = await startHarness({
@@ -36,14 +36,14 @@ async function start(folder?: string): Promise<void> {
   })
 }
 
-const examined = (folder = harness.folder): Promise<Seen> =>
-  examine(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0' }), Date.now())
+const examined = (folder = harness.folder): Promise<DoctorFacts> =>
+  collectFacts(readConfig({ WEIR_DATA: folder, WEIR_BALLAST_MB: '0' }), Date.now())
 
 /** The ids of the rows that have something to say. */
-async function idsTold(seen?: Seen): Promise<readonly string[]> {
+async function idsTold(seen?: DoctorFacts): Promise<readonly string[]> {
   const looked = seen ?? (await examined())
   told = diagnose(looked)
-  return doctorRows.filter(({ look }) => look(looked).length > 0).map(({ id }) => id)
+  return doctorChecks.filter(({ find }) => find(looked).length > 0).map(({ id }) => id)
 }
 
 function sql(text: string, folder = harness.folder): void {
@@ -89,10 +89,10 @@ describe('a gateway that runs', () => {
 
   test('is well', async () => {
     expect(await idsTold()).toEqual([])
-    const { state, readyStatus, metricsAnswer, books } = await examined()
+    const { state, readyStatus, isMetricsReachable, books } = await examined()
     expect(state).toMatchObject({ ready: true, overloadLevel: 0, channels: [{ state: 'open' }] })
-    expect([readyStatus, metricsAnswer]).toEqual([200, true])
-    expect(books).toMatchObject({ seen: { calls: 1, hasOwner: true } })
+    expect([readyStatus, isMetricsReachable]).toEqual([200, true])
+    expect(books).toMatchObject({ details: { calls: 1, hasOwner: true } })
   })
 
   const rows: Record<string, () => unknown> = {
@@ -169,13 +169,13 @@ describe('a gateway that runs', () => {
   })
 
   /** Seen by the gateway itself, and hard to bring about: as if it had said so. */
-  const said: Record<string, Partial<GatewayState> | ((seen: Seen) => Partial<Seen>)> = {
+  const said: Record<string, Partial<GatewayState> | ((seen: DoctorFacts) => Partial<DoctorFacts>)> = {
     store_full: { storeFull: true },
     settles_owing: { owing: 2 },
     loop_late: { lateMs: 101 },
     bodies_dropped: { bodiesDropped: 3 },
     audit_missed: { ledger: { drift: 0, auditedMs: Date.now() - 3_600_000 }, auditEveryMs: 60_000 },
-    metrics_deaf: () => ({ metricsAnswer: false }),
+    metrics_deaf: () => ({ isMetricsReachable: false }),
     log_large: () => ({ logBytes: 300 * MIB }),
     not_answering: () => ({ readyStatus: undefined }),
   }
@@ -342,7 +342,8 @@ describe('at the command line', () => {
 test('base_url and base_url_unsure are told as weir check finds them', async () => {
   const seen = { ...(await examined('/nowhere')), hasData: true }
   const found = { about: 'X_BASE_URL', says: 'It answers 404.', remedy: 'Set X_BASE_URL=y' }
-  const tell = (addressTroubles: Seen['addressTroubles']) => diagnose({ ...seen, addressTroubles })
+  const tell = (addressTroubles: DoctorFacts['addressFindings']) =>
+    diagnose({ ...seen, addressFindings: addressTroubles })
   const before = tell([]).length
   expect(tell([{ weight: 'problem', ...found }])).toContainEqual({ weight: 'problem', ...found })
   expect(tell([{ weight: 'note', ...found }])).toContainEqual({ weight: 'note', ...found })
@@ -351,5 +352,5 @@ test('base_url and base_url_unsure are told as weir check finds them', async () 
 
 test('every row has a test of its own name', async () => {
   const text = await Bun.file(import.meta.path).text()
-  for (const { id } of doctorRows) expect(text).toMatch(new RegExp(`\\b${id}\\b`))
+  for (const { id } of doctorChecks) expect(text).toMatch(new RegExp(`\\b${id}\\b`))
 })

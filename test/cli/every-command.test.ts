@@ -3,8 +3,8 @@
 
 import { afterAll, beforeAll, describe, expect, spyOn, test } from 'bun:test'
 import { join } from 'node:path'
-import { rows } from '../../src/cli/commands/commands.ts'
-import { helpLines, helpOn } from '../../src/cli/help.ts'
+import { cliCommands } from '../../src/cli/commands/commands.ts'
+import { describeCommands, helpLines } from '../../src/cli/help.ts'
 import { weir } from '../front/weir-process.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
@@ -185,19 +185,19 @@ test('a value that is written as text is found', () => {
 })
 
 const nameOf = (command: string): string =>
-  Object.keys(rows).find(name => command === name || command.startsWith(`${name} `)) ?? ''
+  Object.keys(cliCommands).find(name => command === name || command.startsWith(`${name} `)) ?? ''
 
 describe('every command', () => {
   test('has its line here, but for those that run until they are told to stop', () => {
     const tried = new Set(lines.map(({ command }) => nameOf(command)))
-    expect(Object.keys(rows).filter(name => !tried.has(name))).toEqual(['serve', 'fake-upstream'])
+    expect(Object.keys(cliCommands).filter(name => !tried.has(name))).toEqual(['serve', 'fake-upstream'])
   })
 
   test('stands in the help, in a line that fits a terminal, and has help of its own', async () => {
     const help = helpLines()
-    for (const [name, { usage }] of Object.entries(rows)) {
+    for (const [name, { usage }] of Object.entries(cliCommands)) {
       expect(help.filter(line => line.startsWith(`  ${name}  `))).toHaveLength(1)
-      expect(helpOn([name])[0]).toStartWith(`weir ${usage.split(' ')[0]}`)
+      expect(describeCommands([name])[0]).toStartWith(`weir ${usage.split(' ')[0]}`)
     }
     expect(help.filter(line => line.length > 120)).toEqual([])
     expect(await weir(harness.folder, 'help')).toEqual({ code: 0, stdout: `${help.join('\n')}\n`, stderr: '' })
@@ -229,7 +229,7 @@ async function runHere(words: readonly string[]) {
     return true
   }) as typeof process.stdout.write)
   try {
-    await rows[name]!.run([...words.slice(name.split(' ').length), '--json'])
+    await cliCommands[name]!.run([...words.slice(name.split(' ').length), '--json'])
     return { code: process.exitCode ?? 0, stdout, stderr: '' }
   } finally {
     spy.mockRestore()

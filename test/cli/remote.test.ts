@@ -50,7 +50,9 @@ describe('a session elsewhere', () => {
     const body = JSON.stringify({ name: 'remote', qpm: 5 })
     expect(JSON.parse((await weir(['api', 'POST', '/api/web/tiers', '-'], body)).out)).toMatchObject({ qpm: 5 })
     expect(await weir(['api', 'PATCH', '/api/web/tiers/remote', '{"qpm":0}'])).toMatchObject({
-      ...{ code: 1, out: '', err: expect.stringContaining('field_invalid') },
+      code: 1,
+      out: '',
+      err: expect.stringContaining('field_invalid'),
     })
   })
 

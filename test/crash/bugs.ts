@@ -35,8 +35,8 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: 'src/pipeline/reply/reply.ts',
-        find: '    await settle(exchange, wholeEnding(exchange))\n',
-        replace: '    void settle(exchange, wholeEnding(exchange)).catch(() => {})\n',
+        find: '    await settle(exchange, completeEnding(exchange))\n',
+        replace: '    void settle(exchange, completeEnding(exchange)).catch(() => {})\n',
       },
     ],
     by: 'kills',
@@ -104,8 +104,9 @@ export const bugs: readonly Bug[] = [
     edits: [
       {
         file: 'src/pipeline/60-cost.ts',
-        find: '    reported: meter.usage,\n    stale: meter.outputBytes > meter.reportedBytes,\n',
-        replace: "    reported: ending.outcome === 'client_left' ? undefined : meter.usage,\n    stale: false,\n",
+        find: '    reported: meter.usage,\n    isReportOutdated: meter.outputBytes > meter.reportedBytes,\n',
+        replace:
+          "    reported: ending.outcome === 'client_left' ? undefined : meter.usage,\n    isReportOutdated: false,\n",
       },
       {
         file: 'src/pipeline/60-cost.ts',

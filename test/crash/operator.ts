@@ -1,7 +1,7 @@
 // The operator, who makes keys and books payments while the gateway is killed. A payment whose booking was not heard
 // of is booked again under the same reference, until it is: it must be in the books once.
 
-import { askControl } from '../../src/http/server/control-socket.ts'
+import { sendControlCommand } from '../../src/http/server/control-socket.ts'
 import type { EventLog } from './event-log.ts'
 import type { Gate } from './gate.ts'
 
@@ -22,7 +22,7 @@ export class Operator {
   /** Undefined when the gateway is gone. */
   async #ask(command: string, input: unknown): Promise<Answer | undefined> {
     try {
-      return (await askControl(this.#socket, command, input)) as Answer | undefined
+      return (await sendControlCommand(this.#socket, command, input)) as Answer | undefined
     } catch {
       return undefined
     }

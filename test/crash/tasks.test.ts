@@ -25,8 +25,14 @@ test('tasks outlive kills at any moment', async () => {
   const providers = writeProvider()
   const { folder, keys } = await fundKeys({ alice: { credit: '60', qpm: 10_000 } })
   const env = {
-    ...{ HOST: '127.0.0.1', PORT: '0', WEIR_DATA: folder, WEIR_BALLAST_MB: '0', LOG_LEVEL: 'error' },
-    ...{ WEIR_PROVIDERS: providers, POND_KEY: 'sk-pond', POND_URL: `${upstream.url}/api/v3` },
+    HOST: '127.0.0.1',
+    PORT: '0',
+    WEIR_DATA: folder,
+    WEIR_BALLAST_MB: '0',
+    LOG_LEVEL: 'error',
+    WEIR_PROVIDERS: providers,
+    POND_KEY: 'sk-pond',
+    POND_URL: `${upstream.url}/api/v3`,
   }
   const told = new Set<string>()
   const list = (url: string) => ask({ url }, keys.alice, 'GET', { at: '?page_size=500' })

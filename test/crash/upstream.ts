@@ -1,10 +1,10 @@
 // The provider behind the gateway: the fake upstream, which here writes down every request whose bytes reached it,
 // and what it answered. It lives in the harness's process, which is not killed.
 
-import { textBytes } from '../../src/protocols/usage/text-bytes.ts'
+import { estimateTextBytes } from '../../src/protocols/usage/text-bytes.ts'
 import { jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
 import type { Reply } from '../../tools/fake-upstream/dialect.ts'
-import { sse } from '../../tools/fake-upstream/dialect.ts'
+import { formatEvent } from '../../tools/fake-upstream/dialect.ts'
 import { chatWire } from '../../tools/fake-upstream/openai-chat/wire.ts'
 import type { ReceivedRequest } from '../../tools/fake-upstream/request.ts'
 import { isRecord, readJson } from '../../tools/fake-upstream/request.ts'
@@ -51,11 +51,11 @@ function* streamed(plan: CallPlan, request: ReceivedRequest, log: EventLog): Ite
     // Written down before it goes out: whatever a caller can know is in the log already.
     if (frame.kind === 'piece') {
       if (plan.pieceMs > 0) yield wait(plan.pieceMs)
-      chars += textBytes(plan.pieces[sent++]!)
+      chars += estimateTextBytes(plan.pieces[sent++]!)
       log.write({ kind: 'piece', tag: plan.tag, chars })
     }
     if (frame.kind === 'usage') log.write({ kind: 'said', tag: plan.tag, usage: plan.usage })
-    yield chunk(sse(frame))
+    yield chunk(formatEvent(frame))
   }
   yield end
 }
@@ -67,6 +67,6 @@ function replyOf(plan: CallPlan, request: ReceivedRequest): Reply {
     model: MODEL,
     choices: [{ index: 0, pieces: plan.pieces, finish: 'stop' }],
     usage: { input, output, cached },
-    usageAsked: plan.stream,
+    wantsUsage: plan.stream,
   }
 }

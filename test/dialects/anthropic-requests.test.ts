@@ -3,10 +3,10 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { Refusal } from '../../src/base/errors.ts'
-import type { Traits } from '../../src/base/money/model-traits.ts'
-import { efforts, thinkingWays } from '../../src/base/money/model-traits.ts'
+import type { ModelTraits } from '../../src/base/money/model-traits.ts'
+import { efforts, thinkingModes } from '../../src/base/money/model-traits.ts'
 import { anthropicMessages } from '../../src/protocols/anthropic-messages/dialect.ts'
-import type { Conversation, Part, Turn } from '../../src/protocols/neutral/conversation.ts'
+import type { Conversation, ConversationMessage, ConversationPart } from '../../src/protocols/neutral/conversation.ts'
 import { Losses } from '../../src/protocols/neutral/losses.ts'
 import { findMessagesProblem } from '../../tools/fake-upstream/anthropic-messages/problem.ts'
 import type { ReceivedRequest } from '../../tools/fake-upstream/request.ts'
@@ -17,24 +17,28 @@ const id = constantFrom('a', 'b', 'c:1', 'é', '')
 const name = constantFrom('f', 'g', 'a.b', 'a:b', 'a_b')
 
 const text = record({ kind: constant('text' as const), text: word })
-const image = constant<Part>({ kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } })
+const image = constant<ConversationPart>({ kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } })
 const shown = oneof(text, image as fc.Arbitrary<never>)
 const call = record({
-  ...{ kind: constant('call' as const), id, name },
+  kind: constant('call' as const),
+  id,
+  name,
   arguments: constantFrom('', '{}', '{"a":1}', '[1]', '{"', 'null'),
 })
 const result = record({ kind: constant('result' as const), callId: id, parts: array(shown, { maxLength: 2 }) })
 const thought = record({
-  ...{ kind: constant('reasoning' as const), text: word },
+  kind: constant('reasoning' as const),
+  text: word,
   sealed: record({
     form: constantFrom('signature', 'encrypted', 'thought'),
-    ...{ value: constant('v'), origin: constant('there') },
+    value: constant('v'),
+    origin: constant('there'),
   }),
 })
 const refusal = record({ kind: constant('refusal' as const), text: word })
 
 const few = { maxLength: 4 }
-const turn: fc.Arbitrary<Turn> = oneof(
+const turn: fc.Arbitrary<ConversationMessage> = oneof(
   record({ role: constantFrom('user', 'system', 'developer'), parts: array(text, few) }),
   record({ role: constant('user' as const), parts: array(shown, few) }),
   record({ role: constant('assistant' as const), parts: array(oneof(text, call, thought, refusal), few) }),
@@ -48,7 +52,7 @@ const tool = oneof(
 
 const conversation = record(
   {
-    turns: array(turn, { minLength: 1, maxLength: 8 }),
+    messages: array(turn, { minLength: 1, maxLength: 8 }),
     tools: fc.uniqueArray(tool, { maxLength: 3, selector: each => each.name }),
     toolChoice: record(
       { mode: constantFrom('auto', 'none', 'required'), names: array(name, { minLength: 1, maxLength: 2 }) },
@@ -62,21 +66,26 @@ const conversation = record(
     ),
     settings: record(
       {
-        ...{ stream: fc.boolean(), topP: constantFrom(0.5, 0.99, 1) },
+        stream: fc.boolean(),
+        topP: constantFrom(0.5, 0.99, 1),
         temperature: fc.double({ min: 0, max: 2, noNaN: true }),
       },
       { requiredKeys: ['stream'] },
     ),
-    unread: constant([]),
+    lostFields: constant([]),
   },
-  { requiredKeys: ['turns', 'tools', 'settings', 'unread'] },
+  { requiredKeys: ['messages', 'tools', 'settings', 'lostFields'] },
 ) as fc.Arbitrary<Conversation>
 
-const traits: fc.Arbitrary<Traits> = record(
+const traits: fc.Arbitrary<ModelTraits> = record(
   {
-    thinking: constantFrom(...thinkingWays),
-    ...{ stopsThinking: fc.boolean(), sampling: fc.boolean(), forcedTool: fc.boolean(), schema: fc.boolean() },
-    ...{ richResults: fc.boolean(), system: fc.boolean() },
+    thinking: constantFrom(...thinkingModes),
+    stopsThinking: fc.boolean(),
+    sampling: fc.boolean(),
+    forcedTool: fc.boolean(),
+    schema: fc.boolean(),
+    richResults: fc.boolean(),
+    system: fc.boolean(),
   },
   { requiredKeys: [] },
 )
@@ -87,8 +96,14 @@ test('P26, P28, P29: nothing that is written is refused', () => {
       let body: string
       try {
         body = anthropicMessages.codec.writeConversation(said, {
-          ...{ model: 'claude', traits: model, outputTokensMax: 8_000, cap: cap ?? undefined, capField: 'max_tokens' },
-          ...{ askUsage: true, origin: 'here', media: new Map() },
+          model: 'claude',
+          traits: model,
+          outputTokensMax: 8_000,
+          cap: cap ?? undefined,
+          capField: 'max_tokens',
+          askUsage: true,
+          origin: 'here',
+          media: new Map(),
           notes: { losses: new Losses(), renamed: new Map() },
         })
       } catch (fault) {

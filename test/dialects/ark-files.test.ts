@@ -12,7 +12,11 @@ import { startHarness } from '../support/gateway.ts'
 
 const price = { input: '1', output: '2' }
 const provider = {
-  ...{ id: 'pond', name: 'Pond', baseUrl: 'http://127.0.0.1:9', keyEnv: 'POND_KEY', baseUrlEnv: 'POND_URL' },
+  id: 'pond',
+  name: 'Pond',
+  baseUrl: 'http://127.0.0.1:9',
+  keyEnv: 'POND_KEY',
+  baseUrlEnv: 'POND_URL',
   speaks: { 'ark': '/chat/completions', 'ark-files': '/files' },
   sign: 'bearer',
   models: [{ id: 'echo', contextTokens: 8_192, outputTokensMax: 4_096, price }],
@@ -183,7 +187,8 @@ describe('an upload is admitted like a call', () => {
     const key = await harness.key({ qpm: 2 })
     const put = () =>
       fetch(`${harness.url}/api/v3/files`, {
-        ...{ method: 'POST', body: '{}' },
+        method: 'POST',
+        body: '{}',
         headers: { authorization: `Bearer ${key}`, ...headers },
       })
     const before = sent()

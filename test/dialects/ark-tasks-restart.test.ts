@@ -74,7 +74,7 @@ const records = (): unknown[] => harness.records().map(({ outcome, rule, cost })
 function onlyTask({ vault }: Store): Task {
   const row = read(db => db.query('SELECT call_id AS callId, account_id AS accountId FROM task').get())
   const { callId, accountId } = row as { callId: bigint; accountId: bigint }
-  return vault.tasks.ofCall(Number(callId), Number(accountId))!
+  return vault.tasks.getByCall(Number(callId), Number(accountId))!
 }
 
 async function settled(): Promise<void> {

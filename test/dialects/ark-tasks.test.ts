@@ -54,8 +54,14 @@ describe('a task', () => {
     const rows = harness.records().filter(row => row.dialect === 'ark-tasks' && row.outcome === 'task_succeeded')
     expect(rows).toHaveLength(1)
     expect(rows[0]).toMatchObject({
-      ...{ rule: 'task_reported', usage_source: 'reported', output_tokens: 5_000, cost: 50_000_000, status: 200 },
-      ...{ provider: 'pond', model: 'film', channel: channelId('pond', 'sk-pond') },
+      rule: 'task_reported',
+      usage_source: 'reported',
+      output_tokens: 5_000,
+      cost: 50_000_000,
+      status: 200,
+      provider: 'pond',
+      model: 'film',
+      channel: channelId('pond', 'sk-pond'),
     })
     const shown = JSON.stringify(await harness.gateway.operator.records!({ limit: 10 }))
     expect(shown).toContain('"outcome":"task_succeeded","input":0,"output":5000,"cost":"0.05"')

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { jsonAnswer, streamed, streamHead } from '../../tools/fake-upstream/answers.ts'
 import { chunk, end, script } from '../../tools/fake-upstream/script.ts'
-import { chunkSizes, lineEndings, shaped } from '../../tools/fake-upstream/shapes.ts'
+import { chunkSizes, lineEndings, shaped } from '../../tools/fake-upstream/script-changes.ts'
 import { openRaw, withoutComments } from '../forwarding/caller.ts'
 import { cpuMsOf } from '../support/cpu.ts'
 import type { Harness } from '../support/gateway.ts'

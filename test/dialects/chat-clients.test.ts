@@ -7,16 +7,19 @@ import { generateText, jsonSchema, streamText, tool } from 'ai'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import type { ErrorCode } from '../../src/base/errors.ts'
-import { errorRows, Refusal, speakRefusal } from '../../src/base/errors.ts'
-import { protocols } from '../../src/protocols/list.ts'
+import { buildErrorReply, errorRows, Refusal } from '../../src/base/errors.ts'
 import type { Answer, AnswerPart } from '../../src/protocols/neutral/answer.ts'
-import { eventsOf } from '../../src/protocols/neutral/answer-collector.ts'
+import { toEvents } from '../../src/protocols/neutral/answer-collector.ts'
+import { protocols } from '../../src/protocols/protocols.ts'
 import { askOf } from '../support/translation.ts'
 
 const thought: AnswerPart = { kind: 'reasoning', text: 'Let me think.' }
 const said: AnswerPart = { kind: 'text', text: 'Hello wörld' }
 const call = (id: string, city: string): AnswerPart => ({
-  ...{ kind: 'call', id, name: 'get_weather', arguments: JSON.stringify({ city }) },
+  kind: 'call',
+  id,
+  name: 'get_weather',
+  arguments: JSON.stringify({ city }),
   sealed: { form: 'thought', value: 'c2ln', origin: 'o' },
 })
 const usage = { input: 40, cacheRead: 60, output: 30, reasoning: 10 }
@@ -49,18 +52,18 @@ async function answer(request: Request): Promise<Response> {
   const protocol = protocols[new URL(request.url).pathname.startsWith('/ark') ? 'ark' : 'openai-chat']
   const { model, stream, stream_options: options } = (await request.json()) as Asked
   if (model in errorRows) {
-    const { status, body } = protocol.writeError(speakRefusal(new Refusal(model as ErrorCode, 'x'), 'req_1'))
+    const { status, body } = protocol.writeError(buildErrorReply(new Refusal(model as ErrorCode, 'x'), 'req_1'))
     const headers = { ...json, 'x-request-id': 'req_1', 'x-should-retry': 'false' }
     return new Response(body, { status, headers })
   }
   const ask = askOf({ model, wantsUsage: options?.include_usage === true })
   const found = answers[model.replace('broken ', '')]!
-  if (!stream) return new Response(protocol.codec.writeWhole(found, ask), { headers: json })
-  const writer = protocol.codec.openWriter(ask)
-  const text = eventsOf(found)
+  if (!stream) return new Response(protocol.codec.writeWholeAnswer(found, ask), { headers: json })
+  const writer = protocol.codec.openEventWriter(ask)
+  const text = toEvents(found)
     .map(event => writer.write(event))
     .join('')
-  const error = protocol.writeError(speakRefusal(new Refusal('upstream_failed', 'x'), 'req_1'))
+  const error = protocol.writeError(buildErrorReply(new Refusal('upstream_failed', 'x'), 'req_1'))
   const end = model.startsWith('broken') ? error.events : writer.end()
   return new Response(text + end, { headers: { 'content-type': 'text/event-stream' } })
 }

@@ -113,7 +113,9 @@ describe('sources beside an answer of chat', () => {
     const ends = [...cuts, text.length]
     return [
       ...ends.map((end, at) => ({
-        ...{ ...head, object: 'chat.completion.chunk', ...top },
+        ...head,
+        object: 'chat.completion.chunk',
+        ...top,
         choices: [
           {
             index: 0,
@@ -194,7 +196,8 @@ describe('sources beside an answer of chat', () => {
 
   test('that come before the text, or between its pieces, are cited all the same', async () => {
     const chunk = (delta: object, finish: string | null = null): Json => ({
-      ...{ ...head, object: 'chat.completion.chunk' },
+      ...head,
+      object: 'chat.completion.chunk',
       choices: [{ index: 0, delta, finish_reason: finish }],
     })
     const note = { url: first, title: 'A', start_index: 0, end_index: 3 }
@@ -219,7 +222,8 @@ describe('the official collector of chat', () => {
       { type: 'content_block_start', index, content_block: { type: 'text', text: '' } },
       { type: 'content_block_delta', index, delta: { type: 'text_delta', text } },
       ...[0, 1].map(at => ({
-        ...{ type: 'content_block_delta', index },
+        type: 'content_block_delta',
+        index,
         delta: { type: 'citations_delta', citation: citation(2 * index + at) },
       })),
       { type: 'content_block_stop', index },
@@ -314,7 +318,9 @@ describe('sources of an answer of Gemini', () => {
     both: [{ text, thoughtSignature: signature }],
   }
   const candidate = (content: readonly Json[], more: Json = {}): Json => ({
-    ...{ modelVersion: 'm', responseId: 'r', usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 } },
+    modelVersion: 'm',
+    responseId: 'r',
+    usageMetadata: { promptTokenCount: 1, candidatesTokenCount: 1 },
     candidates: [{ index: 0, ...(content.length > 0 && { content: { role: 'model', parts: content } }), ...more }],
   })
   const end = candidate([], { finishReason: 'STOP' })

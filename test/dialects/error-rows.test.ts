@@ -3,9 +3,9 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { ErrorCode } from '../../src/base/errors.ts'
-import { errorRows, Refusal, speakRefusal } from '../../src/base/errors.ts'
+import { buildErrorReply, errorRows, Refusal } from '../../src/base/errors.ts'
 import { errorHeaders } from '../../src/pipeline/reply/reply-headers.ts'
-import { protocols } from '../../src/protocols/list.ts'
+import { protocols } from '../../src/protocols/protocols.ts'
 import type { Client } from './clients/client.ts'
 import { clients } from './clients/list.ts'
 import { speech } from './speaking.ts'
@@ -23,7 +23,7 @@ const refusalOf = (code: ErrorCode): Refusal => new Refusal(code, 'for the log o
 
 function answerOf({ dialect }: Client, code: ErrorCode): Response {
   const refusal = refusalOf(code)
-  const { status, body } = protocols[dialect].writeError(speakRefusal(refusal, requestId))
+  const { status, body } = protocols[dialect].writeError(buildErrorReply(refusal, requestId))
   const ids = { 'content-type': 'application/json', 'x-request-id': requestId, 'request-id': requestId }
   return new Response(body, { status, headers: { ...ids, ...errorHeaders(refusal, 2) } })
 }

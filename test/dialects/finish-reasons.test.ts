@@ -5,8 +5,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Finish } from '../../src/protocols/neutral/answer.ts'
-import type { CallerDialect, ReasonField } from '../../src/protocols/neutral/finish-reasons.ts'
-import { meaningOf, reasonRows, writtenReasons } from '../../src/protocols/neutral/finish-reasons.ts'
+import type { CallerDialect, FinishReasonField } from '../../src/protocols/neutral/finish-reasons.ts'
+import { finishReasonRows, readFinish, writtenReasons } from '../../src/protocols/neutral/finish-reasons.ts'
 import type { Caller } from '../forwarding/caller.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -65,7 +65,7 @@ const cells = fields.flatMap(field =>
   dialects.flatMap(caller => [false, true].map(stream => [field, caller, stream] as const)),
 )
 
-const endingOf = (field: ReasonField, reason: string, finish: Finish): Ending => {
+const endingOf = (field: FinishReasonField, reason: string, finish: Finish): Ending => {
   const text = field === 'gemini-block' ? '' : 'Half an answ'
   return { field, reason, text, ...(finish === 'calls' && { calls: true }) }
 }
@@ -82,16 +82,16 @@ const wholeReasons: Readonly<Record<Dialect, readonly string[]>> = {
 const goodEnds: readonly Finish[] = ['stop', 'stop_sequence', 'calls']
 
 function expectTranslated(seen: Seen, { caller, reason, finish }: { caller: Dialect; reason: string; finish: Finish }) {
-  const { says, exact } = writtenReasons[speaks(caller)][finish]
+  const { reason: says, isExact } = writtenReasons[speaks(caller)][finish]
   expect({ reason, said: seen.reason }).toEqual({ reason, said: says })
   expect(wholeReasons[caller].includes(String(seen.reason))).toBe(goodEnds.includes(finish))
   const code = `finish_reason.${reason.toLowerCase().replace(/[^a-z0-9_.]+/g, '_')}`.slice(0, 48)
-  expect({ reason, lost: seen.losses.includes(code) }).toEqual({ reason, lost: !exact })
+  expect({ reason, lost: seen.losses.includes(code) }).toEqual({ reason, lost: !isExact })
   expect(
     String(seen.record.loss ?? '')
       .split(',')
       .includes(code),
-  ).toBe(!exact)
+  ).toBe(!isExact)
   expect(seen.record).toMatchObject({ outcome: 'completed', status: 200 })
 }
 
@@ -108,7 +108,7 @@ function expectFailed({ answer, record }: Seen, caller: Dialect, stream: boolean
 
 describe.each(cells)('%s to a caller of %s (streamed: %p)', (field, caller, stream) => {
   const isNative = upstreamOf(field) === caller
-  const rows = reasonRows.filter(row => row.field === field)
+  const rows = finishReasonRows.filter(row => row.field === field)
 
   test.each(rows.map(row => [row.reason, row.finish] as const))('%s', async (reason, finish) => {
     const ending = endingOf(field, reason, finish)
@@ -135,7 +135,7 @@ const isUsageAlone = (event: Json | string): boolean =>
 
 describe('a reason that nobody knows', () => {
   const odd = ['', ...Array.from({ length: 3 }, () => `X_${Math.random().toString(36).slice(2)}`), 'constructor']
-  const known: readonly ReasonField[] = ['openai-chat', 'anthropic-messages', 'gemini']
+  const known: readonly FinishReasonField[] = ['openai-chat', 'anthropic-messages', 'gemini']
   const asked = known.flatMap(field =>
     dialects.filter(caller => caller !== field).map(caller => [field, caller] as const),
   )
@@ -177,9 +177,9 @@ describe('a reason that nobody knows', () => {
   })
 
   test('and more behind a colon is read as what stands before it', () => {
-    expect(meaningOf('openai-chat', 'content_filter: RECITATION')).toBe('filtered')
-    expect(meaningOf('openai-chat', 'function_call_filter: MALFORMED_FUNCTION_CALL')).toBe('malformed')
-    expect(meaningOf('openai-chat', 'Length')).toBe('length')
+    expect(readFinish('openai-chat', 'content_filter: RECITATION')).toBe('filtered')
+    expect(readFinish('openai-chat', 'function_call_filter: MALFORMED_FUNCTION_CALL')).toBe('malformed')
+    expect(readFinish('openai-chat', 'Length')).toBe('length')
   })
 })
 
@@ -253,13 +253,13 @@ function textsOf(file: string, name: string): readonly string[] {
 }
 
 test('every reason of the official SDKs is in the table', () => {
-  const has = (field: ReasonField): readonly string[] =>
-    reasonRows.filter(row => row.field === field).map(({ reason }) => reason)
+  const has = (field: FinishReasonField): readonly string[] =>
+    finishReasonRows.filter(row => row.field === field).map(({ reason }) => reason)
   const google = '@google/genai/dist/genai.d.ts'
   const anthropic = '@anthropic-ai/sdk/resources/beta/messages/messages.d.ts'
   const responses = 'openai/resources/responses/responses.d.ts'
   const chat = 'openai/resources/chat/completions/completions.d.ts'
-  const wanted: readonly (readonly [ReasonField, readonly string[]])[] = [
+  const wanted: readonly (readonly [FinishReasonField, readonly string[]])[] = [
     ['gemini', membersOf(google, 'FinishReason')],
     ['gemini-block', membersOf(google, 'BlockedReason')],
     ['anthropic-messages', textsOf(anthropic, 'type BetaStopReason =')],

@@ -2,9 +2,9 @@
 // gets what another made, and what a native request loses is reported and refused under `strict`.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { packedMark, unpackSealed } from '../../src/protocols/neutral/reasoning-state.ts'
+import { PACKED_PREFIX, unpackReasoningState } from '../../src/protocols/neutral/reasoning-state.ts'
 import { answer } from '../../tools/fake-upstream/answers.ts'
-import { issue } from '../../tools/fake-upstream/issued.ts'
+import { issueState } from '../../tools/fake-upstream/reasoning-state.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects, modelOf, startDialects } from './upstreams.ts'
@@ -61,7 +61,9 @@ const question = 'use map {"city":"Paris"}'
 const chat = (prefix: string, thinking: Json): Speaker => ({
   path: () => `${prefix}/chat/completions`,
   ask: model => ({
-    ...{ model, ...thinking, messages: [{ role: 'user', content: question }] },
+    model,
+    ...thinking,
+    messages: [{ role: 'user', content: question }],
     tools: [{ type: 'function', function: tool }],
   }),
   answer(model, asked, told) {
@@ -82,9 +84,12 @@ const speakers: Readonly<Record<Dialect, Speaker>> = {
   'openai-responses': {
     path: () => '/v1/responses',
     ask: model => ({
-      ...{ model, store: false, include: ['reasoning.encrypted_content'] },
+      model,
+      store: false,
+      include: ['reasoning.encrypted_content'],
       input: [{ role: 'user', content: question }],
-      ...{ reasoning: { effort: 'low', summary: 'auto' }, tools: [{ type: 'function', ...tool }] },
+      reasoning: { effort: 'low', summary: 'auto' },
+      tools: [{ type: 'function', ...tool }],
     }),
     answer(model, asked, told) {
       const calls = list(told.output).filter(({ type }) => type === 'function_call')
@@ -100,7 +105,9 @@ const speakers: Readonly<Record<Dialect, Speaker>> = {
   'anthropic-messages': {
     path: () => '/v1/messages',
     ask: model => ({
-      ...{ model, max_tokens: 4_000, thinking: { type: 'enabled', budget_tokens: 2_000 } },
+      model,
+      max_tokens: 4_000,
+      thinking: { type: 'enabled', budget_tokens: 2_000 },
       messages: [{ role: 'user', content: question }],
       tools: [{ name: tool.name, description: tool.description, input_schema: tool.parameters }],
     }),
@@ -162,7 +169,7 @@ describe.each(dialects)('a caller of %s', caller => {
     if (caller === 'anthropic-messages') return
     const { told, back } = await turns(caller, 'anthropic-messages', 'anthropic-messages', { forgets })
     expect(back.status).toBe(200)
-    const signature = issue({ by: 'messages', ordinal: told.ordinal, text: THOUGHT })
+    const signature = issueState({ by: 'messages', ordinal: told.ordinal, text: THOUGHT })
     const said = list(back.upstream.messages).flatMap(({ content }) => list(content))
     const thoughts = said.filter(({ type }) => type === 'thinking')
     // A client of Responses that drops the state of an item has given it up.
@@ -177,7 +184,7 @@ describe.each(dialects)('a caller of %s', caller => {
         const { back } = await turns(caller, first, second, { forgets })
         expect([back.status, back.json.error ?? null]).toEqual([200, null])
         const text = JSON.stringify(back.upstream)
-        expect(text).not.toContain(packedMark)
+        expect(text).not.toContain(PACKED_PREFIX)
         expect(text).not.toContain('sig-')
         expect(text).not.toContain(Buffer.from('sig-').toString('base64').slice(0, 5))
       }
@@ -224,6 +231,6 @@ test('each reasoning item for a caller of Responses has a state that names its m
     const { json } = await send(path(model), ask(model))
     const thoughts = list(json.output).filter(({ type }) => type === 'reasoning')
     expect(thoughts.length).toBeGreaterThan(0)
-    for (const { encrypted_content: state } of thoughts) expect(unpackSealed(state)?.origin).toBeString()
+    for (const { encrypted_content: state } of thoughts) expect(unpackReasoningState(state)?.origin).toBeString()
   }
 })

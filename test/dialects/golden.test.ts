@@ -4,9 +4,9 @@
 import { describe, expect, test } from 'bun:test'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { protocols } from '../../src/protocols/list.ts'
 import type { Call } from '../../src/protocols/neutral/call.ts'
 import { Losses } from '../../src/protocols/neutral/losses.ts'
+import { protocols } from '../../src/protocols/protocols.ts'
 import type { Json } from './next-request.ts'
 import { nextRequests } from './next-request.ts'
 import type { Turning } from './turning.ts'
@@ -60,8 +60,15 @@ describe.each(pairs)('from an upstream of %s to a caller of %s', (from, to) => {
     const said = readNext(to, wholeFor(from, turning), turning)
     const notes = { losses: new Losses(), renamed: new Map<string, string>() }
     const body = protocols[from].codec.writeConversation(said, {
-      ...{ model: 'm', traits: {}, outputTokensMax: 4_096, cap: undefined, capField: 'max_tokens', askUsage: false },
-      ...{ origin, media: new Map(), notes },
+      model: 'm',
+      traits: {},
+      outputTokensMax: 4_096,
+      cap: undefined,
+      capField: 'max_tokens',
+      askUsage: false,
+      origin,
+      media: new Map(),
+      notes,
     })
     const words = ['Weather?', 'Hello world', 'Paris', 'Rome', 'get_weather', 'Sunny']
     for (const kept of words) expect(body).toContain(kept)

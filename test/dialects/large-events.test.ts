@@ -2,9 +2,9 @@
 // and streamed, in every dialect; also when more of them come at a time than there is memory for.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { framesTo, jsonAnswer, replyTo, streamHead } from '../../tools/fake-upstream/answers.ts'
-import { sse } from '../../tools/fake-upstream/dialect.ts'
-import { dialectOf } from '../../tools/fake-upstream/dialects.ts'
+import { buildFramesTo, buildReplyTo, jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { formatEvent } from '../../tools/fake-upstream/dialect.ts'
+import { findDialect } from '../../tools/fake-upstream/dialects.ts'
 import type { ReceivedRequest } from '../../tools/fake-upstream/request.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, gate, scripted, split } from '../../tools/fake-upstream/script.ts'
@@ -32,7 +32,7 @@ const large = 'A'.repeat(3 * MIB)
 
 /** The bytes of a stream with a text that is one event. */
 const streamOf = (request: ReceivedRequest, text: string): string =>
-  Array.from(framesTo(request, [text, 'end']), sse).join('')
+  Array.from(buildFramesTo(request, [text, 'end']), formatEvent).join('')
 
 const streamed = (text: string, sent: string[] = []): Script =>
   scripted(function* steps(request) {
@@ -45,7 +45,7 @@ const streamed = (text: string, sent: string[] = []): Script =>
 
 const plain = (text: string, sent: string[] = []): Script =>
   scripted(request => {
-    const body = dialectOf(request).plain(replyTo(request, [text]))
+    const body = findDialect(request).plain(buildReplyTo(request, [text]))
     sent.push(body)
     return jsonAnswer(200, body)
   })
@@ -260,7 +260,7 @@ test.each(dialects.map(one => [one]))('%s: one that is longer than any answer en
   harness.upstream.plan(
     scripted(function* steps(request) {
       yield streamHead
-      const [first, second] = Array.from(framesTo(request, ['Hello', 'x'.repeat(9)]), sse)
+      const [first, second] = Array.from(buildFramesTo(request, ['Hello', 'x'.repeat(9)]), formatEvent)
       yield chunk(first! + second!)
       yield chunk('data: {"x":"')
       for (let at = 0; at < 34; at++) yield chunk(piece)

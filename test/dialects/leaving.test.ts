@@ -1,8 +1,8 @@
 // Translated streams whose caller or gateway goes away: settled once, nothing held, and the upstream is let go.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { framesTo, streamHead } from '../../tools/fake-upstream/answers.ts'
-import { sse } from '../../tools/fake-upstream/dialect.ts'
+import { buildFramesTo, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { formatEvent } from '../../tools/fake-upstream/dialect.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, gate, scripted } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
@@ -34,9 +34,9 @@ const gated = (stopAt: number, opens: Promise<unknown>): Script =>
   scripted(function* steps(request) {
     yield streamHead
     let number = 0
-    for (const frame of framesTo(request, ['Hel', 'lo ', 'there'])) {
+    for (const frame of buildFramesTo(request, ['Hel', 'lo ', 'there'])) {
       if (frame.kind === 'piece' && number++ === stopAt) yield gate(opens)
-      yield chunk(sse(frame))
+      yield chunk(formatEvent(frame))
     }
     yield end
   })

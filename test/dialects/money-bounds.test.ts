@@ -4,22 +4,22 @@
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../src/base/errors.ts'
 import { sizeOf } from '../../src/pipeline/35-hold.ts'
-import { protocolNamed } from '../../src/protocols/list.ts'
 import type { Call } from '../../src/protocols/neutral/call.ts'
-import { sideProtocols } from '../../src/protocols/passthrough-list.ts'
-import type { Asked, Protocol } from '../../src/protocols/protocol.ts'
+import { passthroughProtocols } from '../../src/protocols/passthrough-protocols.ts'
+import type { Protocol, RequestHead } from '../../src/protocols/protocol.ts'
+import { findProtocol } from '../../src/protocols/protocols.ts'
 import { requestIn } from './money-calls.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects } from './upstreams.ts'
 
-const askedAt = (path: string): Asked => ({ path, query: () => null, header: () => undefined })
+const askedAt = (path: string): RequestHead => ({ path, query: () => null, header: () => undefined })
 
 /** Read as the gateway would; a text is put before the first field as it stands. */
 function read(dialect: Dialect, more: object | string = {}): Call {
   const fields = typeof more === 'string' ? {} : more
   const { path, body } = requestIn(dialect, { model: 'p/m', more: fields })
   const text = typeof more === 'string' ? `{${more},${body.slice(1)}` : body
-  return protocolNamed(dialect)!.readCall(Buffer.from(text), askedAt(path.split('?')[0]!))
+  return findProtocol(dialect)!.readCall(Buffer.from(text), askedAt(path.split('?')[0]!))
 }
 
 function refusedFor(readIt: () => unknown): string {
@@ -250,7 +250,8 @@ describe('caps', () => {
     const more = { max_tokens: 5, max_completion_tokens: 70, n: 3 }
     expect(size('openai-chat', more)).toMatchObject({ outputTokensMax: 70, choices: 3 })
     expect(size('gemini', { generationConfig: { maxOutputTokens: 70, candidateCount: 3 } })).toMatchObject({
-      ...{ outputTokensMax: 70, choices: 3 },
+      outputTokensMax: 70,
+      choices: 3,
     })
   })
 
@@ -264,8 +265,11 @@ describe('caps', () => {
 })
 
 describe('calls that are passed on', () => {
-  const side = (name: keyof typeof sideProtocols, json: object): Call =>
-    (sideProtocols[name] as Protocol).readCall(Buffer.from(JSON.stringify({ model: 'p/m', ...json })), askedAt('/'))
+  const side = (name: keyof typeof passthroughProtocols, json: object): Call =>
+    (passthroughProtocols[name] as Protocol).readCall(
+      Buffer.from(JSON.stringify({ model: 'p/m', ...json })),
+      askedAt('/'),
+    )
   const model = { id: 'm', contextTokens: 8_192, outputTokensMax: 4_096 }
   const sizeFor = (call: Call) => sizeOf(call, model, { capsThought: true })
 
@@ -312,7 +316,8 @@ describe('calls that are passed on', () => {
     [
       'ark-images',
       {
-        ...{ prompt: 'x', sequential_image_generation: 'auto' },
+        prompt: 'x',
+        sequential_image_generation: 'auto',
         sequential_image_generation_options: { max_images: 99 },
       },
     ],

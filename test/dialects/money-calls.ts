@@ -1,6 +1,6 @@
 // One call in each dialect, as the bytes of its request, for tests of what it costs.
 
-import { dialectOf } from '../../tools/fake-upstream/dialects.ts'
+import { findDialect } from '../../tools/fake-upstream/dialects.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Dialect } from './upstreams.ts'
 import { dialects } from './upstreams.ts'
@@ -33,7 +33,10 @@ const spoken: Readonly<Record<Dialect, (wish: Wish) => { readonly path: string; 
   'openai-responses': ({ model, stream, cap, more }) => ({
     path: '/v1/responses',
     json: {
-      ...{ model, input: text, store: false, stream: stream ?? false },
+      model,
+      input: text,
+      store: false,
+      stream: stream ?? false,
       ...(cap && { max_output_tokens: cap }),
       ...more,
     },
@@ -69,7 +72,7 @@ export function send(harness: Harness, key: string, { path, body }: Sent, more: 
 /** What the fake upstream was last asked for, in its own dialect. */
 export function lastAsked(harness: Harness) {
   const request = harness.upstream.requests.at(-1)!
-  return dialectOf(request).read(request)
+  return findDialect(request).read(request)
 }
 
 export const pairs: readonly (readonly [caller: Dialect, upstream: Dialect])[] = dialects.flatMap(caller =>

@@ -36,7 +36,10 @@ const picture = 'iVBORw0KGgo='
 const sound = 'A'.repeat(128_000)
 
 const inChat = (delta: object, finish: string | null = null): object => ({
-  ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' },
+  id: 'c',
+  object: 'chat.completion.chunk',
+  created: 1,
+  model: 'm',
   choices: [{ index: 0, delta, finish_reason: finish }],
 })
 const inGemini = (part: object, more: object = {}): object => ({
@@ -116,7 +119,10 @@ test.each(ends)('%s: a stream without a report is charged by what it showed', as
 })
 
 const whole = (message: object): object => ({
-  ...{ id: 'c', object: 'chat.completion', created: 1, model: 'm' },
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
   choices: [{ index: 0, message: { role: 'assistant', ...message }, finish_reason: 'stop' }],
 })
 const wholes: readonly (readonly [string, Dialect, object, Row[3]])[] = [
@@ -163,7 +169,9 @@ test('a picture that has a fee is charged by it alone, also where only a part of
 /** What a chunk of Gemini's reports, as of all that has come with it. */
 const reports = (modality: string, tokens: number): object => ({
   usageMetadata: {
-    ...{ promptTokenCount: 7, candidatesTokenCount: tokens, totalTokenCount: 7 + tokens },
+    promptTokenCount: 7,
+    candidatesTokenCount: tokens,
+    totalTokenCount: 7 + tokens,
     candidatesTokensDetails: [{ modality, tokenCount: tokens }],
   },
 })
@@ -241,10 +249,16 @@ test.each(heard)('%s: sound in a request that is left is a thousand tokens', asy
 
 /** An answer of which a part is there, and an error that blames the request. */
 const cut = (usage: object): object => ({
-  ...{ id: 'c', object: 'chat.completion', created: 1, model: 'm', ...usage },
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'm',
+  ...usage,
   choices: [
     {
-      ...{ index: 0, message: { role: 'assistant', content: 'word'.repeat(100) }, finish_reason: 'error' },
+      index: 0,
+      message: { role: 'assistant', content: 'word'.repeat(100) },
+      finish_reason: 'error',
       error: { message: 'The prompt breaks a rule.', type: 'invalid_request_error', code: 'content_policy_violation' },
     },
   ],

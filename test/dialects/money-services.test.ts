@@ -13,8 +13,12 @@ let key: string
 beforeAll(async () => {
   harness = await startHarness({
     upstreamEnv: url => ({
-      ...{ ANTHROPIC_BASE_URL: `${url}/v1`, GEMINI_BASE_URL: `${url}/v1beta`, XAI_BASE_URL: `${url}/v1` },
-      ...{ ANTHROPIC_API_KEY: 'sk-a', GEMINI_API_KEY: 'sk-g', XAI_API_KEY: 'sk-x' },
+      ANTHROPIC_BASE_URL: `${url}/v1`,
+      GEMINI_BASE_URL: `${url}/v1beta`,
+      XAI_BASE_URL: `${url}/v1`,
+      ANTHROPIC_API_KEY: 'sk-a',
+      GEMINI_API_KEY: 'sk-g',
+      XAI_API_KEY: 'sk-x',
     }),
   })
   await allowForeignIds(harness)

@@ -4,17 +4,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Usage } from '../../src/base/money/usage.ts'
 import { sizeOf } from '../../src/pipeline/35-hold.ts'
 import { gemini } from '../../src/protocols/gemini/dialect.ts'
-import { sideProtocols } from '../../src/protocols/passthrough-list.ts'
-import type { Asked, Protocol } from '../../src/protocols/protocol.ts'
+import { passthroughProtocols } from '../../src/protocols/passthrough-protocols.ts'
+import type { Protocol, RequestHead } from '../../src/protocols/protocol.ts'
 import { answer } from '../../tools/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
 import { lastAsked, pairs, requestIn, send } from './money-calls.ts'
 import { modelOf, startDialects } from './upstreams.ts'
 
-const nowhere: Asked = { path: '', query: () => null, header: () => undefined }
-const protocol = (name: keyof typeof sideProtocols): Protocol => sideProtocols[name]
+const nowhere: RequestHead = { path: '', query: () => null, header: () => undefined }
+const protocol = (name: keyof typeof passthroughProtocols): Protocol => passthroughProtocols[name]
 
-function sized(name: keyof typeof sideProtocols, json: object) {
+function sized(name: keyof typeof passthroughProtocols, json: object) {
   const call = protocol(name).readCall(Buffer.from(JSON.stringify({ model: 'p/m', ...json })), nowhere)
   return sizeOf(call, { id: 'm' }, { capsThought: true })
 }

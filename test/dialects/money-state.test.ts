@@ -3,7 +3,7 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readUsage } from '../../src/protocols/anthropic-messages/usage.ts'
-import { packSealed } from '../../src/protocols/neutral/reasoning-state.ts'
+import { packReasoningState } from '../../src/protocols/neutral/reasoning-state.ts'
 import { answer } from '../../tools/fake-upstream/answers.ts'
 import type { Harness } from '../support/gateway.ts'
 import { requestIn, send } from './money-calls.ts'
@@ -47,7 +47,7 @@ test.each(['anthropic-messages', 'gemini'] as const)('%s: it comes back to its a
   expect(await turns(alice, bob, upstream)).toBe('did not')
 })
 
-const made = (origin: string, value: string): string => packSealed({ form: 'encrypted', value, origin })
+const made = (origin: string, value: string): string => packReasoningState({ form: 'encrypted', value, origin })
 
 test.each(dialects)('made up state of another origin does not reach %s', async upstream => {
   const key = await harness.key()

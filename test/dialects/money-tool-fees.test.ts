@@ -15,8 +15,10 @@ let key: string
 beforeAll(async () => {
   harness = await startHarness({
     upstreamEnv: url => ({
-      ...{ ANTHROPIC_BASE_URL: `${url}/v1`, GEMINI_BASE_URL: `${url}/v1beta` },
-      ...{ ANTHROPIC_API_KEY: 'sk-a', GEMINI_API_KEY: 'sk-g' },
+      ANTHROPIC_BASE_URL: `${url}/v1`,
+      GEMINI_BASE_URL: `${url}/v1beta`,
+      ANTHROPIC_API_KEY: 'sk-a',
+      GEMINI_API_KEY: 'sk-g',
     }),
   })
   await allowForeignIds(harness)
@@ -29,13 +31,21 @@ const items = (...types: readonly string[]) => types.map((type, at) => ({ type, 
 const hi = { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] }
 
 const response = (...types: readonly string[]): object => ({
-  ...{ id: 'resp_1', object: 'response', status: 'completed', model: 'm', created_at: 1 },
+  id: 'resp_1',
+  object: 'response',
+  status: 'completed',
+  model: 'm',
+  created_at: 1,
   output: [...items(...types), hi],
   usage: { input_tokens: 100, output_tokens: 10, total_tokens: 110 },
 })
 
 const message = (blocks: readonly object[] = [], served: object | null = null): object => ({
-  ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'm', stop_reason: 'end_turn' },
+  id: 'msg_1',
+  type: 'message',
+  role: 'assistant',
+  model: 'm',
+  stop_reason: 'end_turn',
   content: [...blocks, { type: 'text', text: 'Hi' }],
   usage: { input_tokens: 100, output_tokens: 10, server_tool_use: served },
 })
@@ -43,7 +53,8 @@ const message = (blocks: readonly object[] = [], served: object | null = null): 
 const grounded = (...queries: readonly string[]): object => ({
   candidates: [
     {
-      ...{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP' },
+      content: { role: 'model', parts: [{ text: 'Hi' }] },
+      finishReason: 'STOP',
       ...(queries.length > 0 && { groundingMetadata: { webSearchQueries: queries } }),
     },
   ],
@@ -167,7 +178,9 @@ test.each(rows)('%s (%s)', async (_name, dialect, model, more, answer, cost) => 
 
 test('what is seen of a stream is paid for where its report is missing', async () => {
   const done = items('file_search_call', 'file_search_call', 'file_search_call').map((item, at) => ({
-    ...{ type: 'response.output_item.done', output_index: at, item },
+    type: 'response.output_item.done',
+    output_index: at,
+    item,
   }))
   const text = { type: 'response.output_text.delta', item_id: 'msg_1', output_index: 3, content_index: 0, delta: 'Hi' }
   const { usage: _none, ...last } = response('file_search_call') as Record<string, unknown>

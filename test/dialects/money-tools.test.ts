@@ -16,8 +16,10 @@ let key: string
 beforeAll(async () => {
   harness = await startHarness({
     upstreamEnv: url => ({
-      ...{ ANTHROPIC_BASE_URL: `${url}/v1`, GEMINI_BASE_URL: `${url}/v1beta` },
-      ...{ ANTHROPIC_API_KEY: 'sk-a', GEMINI_API_KEY: 'sk-g' },
+      ANTHROPIC_BASE_URL: `${url}/v1`,
+      GEMINI_BASE_URL: `${url}/v1beta`,
+      ANTHROPIC_API_KEY: 'sk-a',
+      GEMINI_API_KEY: 'sk-g',
     }),
   })
   key = await harness.key({ qpm: 100_000 })
@@ -47,7 +49,11 @@ const says = (json: object) => script(...jsonAnswer(200, JSON.stringify(json)))
 
 const answers: Readonly<Record<Searching, (searches: number) => object>> = {
   'openai-responses': searches => ({
-    ...{ id: 'resp_1', object: 'response', status: 'completed', model: 'm', created_at: 1 },
+    id: 'resp_1',
+    object: 'response',
+    status: 'completed',
+    model: 'm',
+    created_at: 1,
     output: [
       ...many(searches, at => ({ type: 'web_search_call', id: `ws_${at}`, status: 'completed' })),
       { type: 'message', id: 'msg_1', role: 'assistant', content: [{ type: 'output_text', text: 'Hi' }] },
@@ -55,17 +61,23 @@ const answers: Readonly<Record<Searching, (searches: number) => object>> = {
     usage: { input_tokens: 100, output_tokens: 10, total_tokens: 110 },
   }),
   'anthropic-messages': searches => ({
-    ...{ id: 'msg_1', type: 'message', role: 'assistant', model: 'm', stop_reason: 'end_turn' },
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    stop_reason: 'end_turn',
     content: [{ type: 'text', text: 'Hi' }],
     usage: {
-      ...{ input_tokens: 100, output_tokens: 10 },
+      input_tokens: 100,
+      output_tokens: 10,
       server_tool_use: searches === 0 ? null : { web_search_requests: searches },
     },
   }),
   'gemini': searches => ({
     candidates: [
       {
-        ...{ content: { role: 'model', parts: [{ text: 'Hi' }] }, finishReason: 'STOP' },
+        content: { role: 'model', parts: [{ text: 'Hi' }] },
+        finishReason: 'STOP',
         ...(searches > 0 && { groundingMetadata: { webSearchQueries: many(searches, at => `q${at}`) } }),
       },
     ],

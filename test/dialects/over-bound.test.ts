@@ -4,8 +4,8 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
-import { framesTo, jsonAnswer, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
-import { sse } from '../../tools/fake-upstream/dialect.ts'
+import { buildFramesTo, jsonAnswer, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { formatEvent } from '../../tools/fake-upstream/dialect.ts'
 import type { Script, Step } from '../../tools/fake-upstream/script.ts'
 import { chunk, close, end, gate, script, scripted } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
@@ -26,7 +26,8 @@ beforeAll(async () => {
   const sized = { contextTokens: 32_768, outputTokensMax: 4_096, traits }
   const included = ['mcp', 'mcp_servers', 'web_fetch', 'urlContext']
   harness = await startDialects({
-    ...{ world: { attemptTimes, eventBytesMax: EVENT_BYTES_MAX }, env: { WEIR_DRAIN_SECONDS: '0' } },
+    world: { attemptTimes, eventBytesMax: EVENT_BYTES_MAX },
+    env: { WEIR_DRAIN_SECONDS: '0' },
     models: [{ id: 'echo', ...sized, price: { input: '1', output: '2', perSearch: '0.001', included } }],
   })
   key = await harness.key({ qpm: 100_000, credit: '1000' })
@@ -40,8 +41,8 @@ const said = 'word'.repeat(100)
 function saying(delivered: Promise<unknown>, ...rest: readonly Step[]): Script {
   return scripted(function* steps(request) {
     yield streamHead
-    for (const frame of framesTo(request, [said], { usage: 'missing' })) {
-      yield chunk(sse(frame))
+    for (const frame of buildFramesTo(request, [said], { usage: 'missing' })) {
+      yield chunk(formatEvent(frame))
       if (frame.kind === 'piece') break
     }
     yield gate(delivered)
@@ -137,10 +138,8 @@ const errors: readonly (readonly [Dialect, boolean, object])[] = [
     'openai-responses',
     true,
     {
-      ...{
-        type: 'error',
-        error: { type: 'external_connector_error', message: 'The tool failed.', code: 'http_error' },
-      },
+      type: 'error',
+      error: { type: 'external_connector_error', message: 'The tool failed.', code: 'http_error' },
     },
   ],
   ['openai-responses', false, { type: 'error', error: { type: 'server_error', message: 'Sorry.' } }],

@@ -4,7 +4,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { fail, only, resetMidStream, streamThrough } from '../../tools/fake-upstream/answers.ts'
+import { fail, filterFrames, resetMidStream, streamThrough } from '../../tools/fake-upstream/answers.ts'
 import { close } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Client } from './clients/client.ts'
@@ -38,7 +38,7 @@ describe.each(pairs)('%s on %s', (from, upstream) => {
 
   test('P10: a stream that says nothing is no empty answer', async () => {
     const ground = await groundFor(from, upstream)
-    harness.upstream.plan(streamThrough(frames => only(['open'], frames), [], { ending: [close] }))
+    harness.upstream.plan(streamThrough(frames => filterFrames(['open'], frames), [], { ending: [close] }))
     expect(await faultIn(ground, 'stream')).toMatchObject({ status: 502 })
   })
 

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { Refusal } from '../../src/base/errors.ts'
 import { frameData, SseSplitter } from '../../src/http/sse.ts'
-import { protocols } from '../../src/protocols/list.ts'
 import type { Answer, AnswerEvent, AnswerPart } from '../../src/protocols/neutral/answer.ts'
-import { collectAnswer, eventsOf } from '../../src/protocols/neutral/answer-collector.ts'
+import { collectAnswer, toEvents } from '../../src/protocols/neutral/answer-collector.ts'
+import { protocols } from '../../src/protocols/protocols.ts'
 import { anyEvents } from '../support/answers.ts'
 import { leastCpuMs } from '../support/cpu.ts'
 import { lawful } from '../support/lawful.ts'
@@ -24,14 +24,14 @@ const pairs = dialects.flatMap(from => dialects.map(to => [from, to] as const))
 
 /** The stream that an upstream of this dialect would send. */
 function told(dialect: Dialect, events: readonly AnswerEvent[]): Buffer {
-  const writer = protocols[dialect].codec.openWriter(openTurning(dialect, dialect).translation.ask)
+  const writer = protocols[dialect].codec.openEventWriter(openTurning(dialect, dialect).translation.ask)
   return Buffer.from(events.map(event => writer.write(event)).join('') + writer.end())
 }
 
 /** The events that a client of this dialect reads in it. */
 function readBack(dialect: Dialect, sse: string): readonly AnswerEvent[] {
   const { codec, readFrame } = protocols[dialect]
-  const reader = codec.openReader(openTurning(dialect, dialect).translation.source)
+  const reader = codec.openEventReader(openTurning(dialect, dialect).translation.source)
   const splitter = new SseSplitter(1 << 20)
   const events: AnswerEvent[] = []
   for (const frame of splitter.push(Buffer.from(sse))) {
@@ -113,7 +113,7 @@ describe.each(pairs)('from %s to %s', (from, to) => {
   test('and says the same', () => {
     fc.assert(
       fc.property(plainAnswer, answer => {
-        const turned = turnStream(from, openTurning(from, to), [told(from, eventsOf(answer))])
+        const turned = turnStream(from, openTurning(from, to), [told(from, toEvents(answer))])
         expect(meaning(collectAnswer(readBack(to, turned)))).toEqual(meaning(answer))
       }),
       { numRuns: 30 },
@@ -175,8 +175,15 @@ function readRequest(dialect: Dialect, body: Buffer): void {
 function writeFor(to: Dialect, said: Parameters<(typeof protocols)[Dialect]['codec']['writeConversation']>[0]): string {
   const { translation } = openTurning(to, to)
   return protocols[to].codec.writeConversation(said, {
-    ...{ model: 'm', traits: {}, outputTokensMax: 4_096, cap: undefined, capField: 'max_tokens', askUsage: true },
-    ...{ origin: 'o', media: new Map(), notes: translation.source.notes },
+    model: 'm',
+    traits: {},
+    outputTokensMax: 4_096,
+    cap: undefined,
+    capField: 'max_tokens',
+    askUsage: true,
+    origin: 'o',
+    media: new Map(),
+    notes: translation.source.notes,
   })
 }
 
@@ -186,12 +193,12 @@ function readAnswer(dialect: Dialect, body: Buffer): void {
   refusing(() => {
     const reading = read(body)
     if (reading === undefined || reading.error !== undefined) return
-    codec.writeWhole(codec.readWhole(JSON.parse(body.toString()), source), ask)
+    codec.writeWholeAnswer(codec.readWholeAnswer(JSON.parse(body.toString()), source), ask)
   })
   refusing(() => {
     const { json, kind } = readFrame(body.toString())
     if (kind === 'error' || kind === 'garbage' || json === undefined) return
-    const reader = codec.openReader(source)
+    const reader = codec.openEventReader(source)
     lawful([...reader.read(json), ...reader.end()])
   })
 }
@@ -237,7 +244,7 @@ describe.each(dialects.map(dialect => [dialect]))('%s', dialect => {
       fc.property(stream, list => {
         refusing(() => {
           const { codec, readFrame } = protocols[dialect]
-          const reader = codec.openReader(openTurning(dialect, dialect).translation.source)
+          const reader = codec.openEventReader(openTurning(dialect, dialect).translation.source)
           const events: AnswerEvent[] = []
           for (const frame of list) {
             const { json, kind } = readFrame(JSON.stringify(frame))

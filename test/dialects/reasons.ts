@@ -1,6 +1,6 @@
 // Answers that end for any reason, as an upstream of each dialect gives them, and how a caller reads why one ended.
 
-import type { ReasonField } from '../../src/protocols/neutral/finish-reasons.ts'
+import type { FinishReasonField } from '../../src/protocols/neutral/finish-reasons.ts'
 import { jsonAnswer, streamHead } from '../../tools/fake-upstream/answers.ts'
 import type { Script, Step } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, gate, scripted } from '../../tools/fake-upstream/script.ts'
@@ -8,7 +8,7 @@ import type { Json } from './speaking.ts'
 import type { Dialect } from './upstreams.ts'
 
 export interface Ending {
-  readonly field: ReasonField
+  readonly field: FinishReasonField
   /** Undefined: none is given. */
   readonly reason: string | undefined
   /** What is said before the end; nothing where it is empty. */
@@ -17,7 +17,7 @@ export interface Ending {
   readonly calls?: boolean
 }
 
-export const upstreamOf = (field: ReasonField): Dialect => (field === 'gemini-block' ? 'gemini' : field)
+export const upstreamOf = (field: FinishReasonField): Dialect => (field === 'gemini-block' ? 'gemini' : field)
 
 const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 }
 const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{"a":1}' } }
@@ -111,7 +111,12 @@ function response({ reason = 'completed', text, calls }: Ending): Json {
     ...(calls ? [{ ...item, status: 'completed' }] : []),
   ]
   return {
-    ...{ id: 'resp_1', object: 'response', created_at: 1, model: 'm', status, output },
+    id: 'resp_1',
+    object: 'response',
+    created_at: 1,
+    model: 'm',
+    status,
+    output,
     error: status === 'failed' ? { code: 'server_error', message: 'It broke.' } : null,
     incomplete_details: why === undefined ? null : { reason: why },
     usage: { ...told, total_tokens: 12 },
@@ -142,7 +147,9 @@ function responseEvents(ending: Ending): readonly Json[] {
 
 const wholes = { 'openai-chat': chatAnswer, 'anthropic-messages': message, 'openai-responses': response } as const
 const streams = {
-  ...{ 'openai-chat': chatEvents, 'anthropic-messages': messageEvents, 'openai-responses': responseEvents },
+  'openai-chat': chatEvents,
+  'anthropic-messages': messageEvents,
+  'openai-responses': responseEvents,
 } as const
 
 export function wholeOf(ending: Ending): Json {

@@ -20,19 +20,35 @@ const models = [{ id: 'echo', contextTokens: 8_192, outputTokensMax: 4_096, pric
 const chat = { 'openai-chat': '/v1/chat/completions' }
 const messages = { 'anthropic-messages': '/v1/messages' }
 const everything = {
-  ...{ ...chat, ...messages, 'openai-responses': '/v1/responses', 'ark': '/api/v3/chat/completions' },
-  ...{ 'ark-responses': '/api/v3/responses', 'gemini': '/v1beta/models/{model}:generateContent' },
-  ...{ 'openai-images': '/v1/images/generations', 'openai-image-edits': '/v1/images/edits' },
-  ...{ 'openai-transcription': '/v1/audio/transcriptions', 'openai-speech': '/v1/audio/speech' },
-  ...{ 'openai-embeddings': '/v1/embeddings', 'ark-multimodal-embeddings': '/api/v3/embeddings/multimodal' },
-  ...{ 'ark-context-create': '/api/v3/context/create', 'ark-context-chat': '/api/v3/context/chat/completions' },
-  ...{ 'ark-bots': '/api/v3/bots/chat/completions', 'ark-tasks': '/api/v3/contents/generations/tasks' },
-  ...{ 'ark-images': '/api/v3/images/generations' },
+  ...chat,
+  ...messages,
+  'openai-responses': '/v1/responses',
+  'ark': '/api/v3/chat/completions',
+  'ark-responses': '/api/v3/responses',
+  'gemini': '/v1beta/models/{model}:generateContent',
+  'openai-images': '/v1/images/generations',
+  'openai-image-edits': '/v1/images/edits',
+  'openai-transcription': '/v1/audio/transcriptions',
+  'openai-speech': '/v1/audio/speech',
+  'openai-embeddings': '/v1/embeddings',
+  'ark-multimodal-embeddings': '/api/v3/embeddings/multimodal',
+  'ark-context-create': '/api/v3/context/create',
+  'ark-context-chat': '/api/v3/context/chat/completions',
+  'ark-bots': '/api/v3/bots/chat/completions',
+  'ark-tasks': '/api/v3/contents/generations/tasks',
+  'ark-images': '/api/v3/images/generations',
 }
 
 const provider = (id: string, speaks: object, more: object = {}) => ({
-  ...{ id, name: id, baseUrl: 'http://127.0.0.1:9', keyEnv: `${id.toUpperCase()}_KEY` },
-  ...{ baseUrlEnv: `${id.toUpperCase()}_URL`, speaks, sign: 'bearer', models, ...more },
+  id,
+  name: id,
+  baseUrl: 'http://127.0.0.1:9',
+  keyEnv: `${id.toUpperCase()}_KEY`,
+  baseUrlEnv: `${id.toUpperCase()}_URL`,
+  speaks,
+  sign: 'bearer',
+  models,
+  ...more,
 })
 
 const keeps = { can: { keepsResponses: true, keepsThreads: true } }
@@ -174,7 +190,11 @@ const named: readonly Case[] = [
     'a container of earlier code',
     'responses',
     item({
-      ...{ type: 'code_interpreter_call', id: 'ci_1', code: '', container_id: 'cntr_1', status: 'completed' },
+      type: 'code_interpreter_call',
+      id: 'ci_1',
+      code: '',
+      container_id: 'cntr_1',
+      status: 'completed',
       encrypted_content: 'x',
     }),
   ],
@@ -214,7 +234,7 @@ const named: readonly Case[] = [
   [
     'an item in two words',
     'responses',
-    item({ type: 'function_call_output', Type: 'item_reference', id: 'msg_1', ...{ call_id: 'a', output: 'b' } }),
+    item({ type: 'function_call_output', Type: 'item_reference', id: 'msg_1', call_id: 'a', output: 'b' }),
   ],
   ['a sound by a second id', 'chat', { messages: [{ role: 'assistant', content: 'y', audio: { id: '', ID: 'a' } }] }],
   ...(['responses', 'ark responses'] as const).flatMap((kind): Case[] => [
@@ -529,8 +549,15 @@ describe('where the operator lets callers name whatever is kept', () => {
 
 describe("what an answer has named is the account's", () => {
   const message = (more: Json) => ({
-    ...{ id: 'msg_up_1', type: 'message', role: 'assistant', model: 'echo', content: [{ type: 'text', text: 'Hi' }] },
-    ...{ stop_reason: 'end_turn', stop_sequence: null, usage: { input_tokens: 1, output_tokens: 1 }, ...more },
+    id: 'msg_up_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'echo',
+    content: [{ type: 'text', text: 'Hi' }],
+    stop_reason: 'end_turn',
+    stop_sequence: null,
+    usage: { input_tokens: 1, output_tokens: 1 },
+    ...more,
   })
   const output = [
     { type: 'reasoning', id: 'rs_fake_up_1', summary: [] },
@@ -558,8 +585,14 @@ describe("what an answer has named is the account's", () => {
     },
   ]
   const response = (more: Json = {}) => ({
-    ...{ id: 'resp_up_1', object: 'response', created_at: 1, status: 'completed', model: 'echo', output },
-    ...{ usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 }, ...more },
+    id: 'resp_up_1',
+    object: 'response',
+    created_at: 1,
+    status: 'completed',
+    model: 'echo',
+    output,
+    usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
+    ...more,
   })
 
   async function pinned(key: string, kind: keyof typeof calls, more: Json): Promise<void> {
@@ -577,7 +610,10 @@ describe("what an answer has named is the account's", () => {
       type: 'bash_code_execution_tool_result',
       tool_use_id: 's',
       content: {
-        ...{ type: 'bash_code_execution_result', stdout: '', stderr: '', return_code: 0 },
+        type: 'bash_code_execution_result',
+        stdout: '',
+        stderr: '',
+        return_code: 0,
         content: [{ type: 'bash_code_execution_output', file_id: `file_${stream}` }],
       },
     }

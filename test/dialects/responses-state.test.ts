@@ -233,7 +233,7 @@ describe('P33: with several credentials', () => {
 
   test('a response is asked for, and followed, only with the one that made it', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'weir-pins-'))
-    const two = await startDialects({ folder, upstreamKeys: 'sk-one,sk-two', world: { chance: () => 0 } })
+    const two = await startDialects({ folder, upstreamKeys: 'sk-one,sk-two', world: { random: () => 0 } })
     const key = await two.key()
     const openai = clientAt(two, key)
     two.upstream.plan(fail(500))

@@ -2,7 +2,7 @@
 // results stay, the state of one origin never reaches another, and comes back to its own byte for byte.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { issue, issueBytes } from '../../tools/fake-upstream/issued.ts'
+import { issueState, issueStateBytes } from '../../tools/fake-upstream/reasoning-state.ts'
 import type { Harness } from '../support/gateway.ts'
 import type { Client, Reply, Session, Way } from './clients/client.ts'
 import { clients } from './clients/list.ts'
@@ -31,7 +31,9 @@ const thought = 'Let me think about it.'
 function stateOf(dialect: Dialect, ordinal: number): string | undefined {
   const by = owners[dialect]
   if (by === undefined) return undefined
-  return dialect === 'gemini' ? issueBytes({ by, ordinal, text: thought }) : issue({ by, ordinal, text: thought })
+  return dialect === 'gemini'
+    ? issueStateBytes({ by, ordinal, text: thought })
+    : issueState({ by, ordinal, text: thought })
 }
 
 /** The owners of all state that a request holds, also of what is in base64 or in our own wrapping. */

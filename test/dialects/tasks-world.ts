@@ -13,7 +13,11 @@ const films = { input: '0', output: '10', cases: [{ class: 'flex', output: '5' }
 
 /** Films at ten dollars a million tokens, at two cents a second, and some of which nobody knows the price. */
 const provider = {
-  ...{ id: 'pond', name: 'Pond', baseUrl: 'http://127.0.0.1:9', keyEnv: 'POND_KEY', baseUrlEnv: 'POND_URL' },
+  id: 'pond',
+  name: 'Pond',
+  baseUrl: 'http://127.0.0.1:9',
+  keyEnv: 'POND_KEY',
+  baseUrlEnv: 'POND_URL',
   speaks: { 'ark-tasks': '/contents/generations/tasks' },
   sign: 'bearer',
   models: [
@@ -42,7 +46,7 @@ export async function startTasks(options: HarnessOptions & { aheadMs?: number } 
   const clock = { nowMs: systemClock.nowMs, dateMs: () => Date.now() + aheadMs }
   const harness = await startHarness({
     ...options,
-    world: { clock, tasksEveryMs: 1e6, chance: () => 0.5, ...options.world },
+    world: { clock, tasksEveryMs: 1e6, random: () => 0.5, ...options.world },
     env: { WEIR_PROVIDERS: folder, POND_KEY: 'sk-pond', WEIR_DRAIN_SECONDS: '1', ...options.env },
     upstreamEnv: url => ({ POND_URL: `${url}/api/v3`, ...options.upstreamEnv?.(url) }),
   })

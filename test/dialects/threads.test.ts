@@ -13,8 +13,15 @@ import { startHarness } from '../support/gateway.ts'
 
 const models = [{ id: 'echo', contextTokens: 8_192, outputTokensMax: 4_096, price: { input: '1', output: '2' } }]
 const provider = (id: string, speaks: object, can: object = {}) => ({
-  ...{ id, name: id, baseUrl: 'http://127.0.0.1:9', keyEnv: `${id.toUpperCase()}_KEY` },
-  ...{ baseUrlEnv: `${id.toUpperCase()}_URL`, speaks, sign: 'bearer', models, can },
+  id,
+  name: id,
+  baseUrl: 'http://127.0.0.1:9',
+  keyEnv: `${id.toUpperCase()}_KEY`,
+  baseUrlEnv: `${id.toUpperCase()}_URL`,
+  speaks,
+  sign: 'bearer',
+  models,
+  can,
 })
 const native = { 'anthropic-messages': '/v1/messages' }
 const providers = [
@@ -45,17 +52,23 @@ type Json = Record<string, unknown>
 const usage = { input_tokens: 1, output_tokens: 1 }
 const base = { type: 'message', role: 'assistant', model: 'echo', stop_sequence: null, usage }
 const calls = (id: string) => ({
-  ...{ ...base, id, stop_reason: 'tool_use' },
+  ...base,
+  id,
+  stop_reason: 'tool_use',
   content: [{ type: 'tool_use', id: 'toolu_1', name: 'depth', input: { of: 'the pond' } }],
 })
 const said = [{ type: 'text', text: 'Two metres.' }]
 const ends = (id: string) => ({ ...base, id, stop_reason: 'end_turn', content: said })
 const failed = (code: string, more: Json = {}) => ({
-  ...{ type: 'error', request_id: 'up' },
+  type: 'error',
+  request_id: 'up',
   error: { type: 'invalid_request_error', message: 'No thread.', details: { error_code: code, ...more } },
 })
 const chatCalls = {
-  ...{ id: 'c', object: 'chat.completion', created: 1, model: 'echo' },
+  id: 'c',
+  object: 'chat.completion',
+  created: 1,
+  model: 'echo',
   choices: [
     {
       index: 0,
@@ -75,7 +88,8 @@ const chatEnds = {
 }
 
 const depth = betaTool({
-  ...{ name: 'depth', description: 'how deep it is' },
+  name: 'depth',
+  description: 'how deep it is',
   inputSchema: { type: 'object', properties: { of: { type: 'string' } }, required: ['of'] },
   run: () => '2 m',
 })
@@ -88,7 +102,9 @@ async function clientOf(key?: string): Promise<Anthropic> {
 async function run(model: string, client?: Anthropic) {
   const since = harness.upstream.requests.length
   const runner = (client ?? (await clientOf())).beta.messages.toolRunner({
-    ...{ model, max_tokens: 100, tools: [depth] },
+    model,
+    max_tokens: 100,
+    tools: [depth],
     messages: [{ role: 'user', content: 'How deep is the pond?' }],
   })
   const message = await runner

@@ -4,10 +4,10 @@
 import { frameData, SseSplitter } from '../../src/http/sse.ts'
 import { StreamTranslator } from '../../src/pipeline/attempt/translation.ts'
 import type { Translation } from '../../src/pipeline/attempt/translation-types.ts'
-import { protocols } from '../../src/protocols/list.ts'
 import { Losses } from '../../src/protocols/neutral/losses.ts'
-import type { Sealed } from '../../src/protocols/neutral/reasoning-state.ts'
-import type { AnswerAsk } from '../../src/protocols/protocol.ts'
+import type { ReasoningState } from '../../src/protocols/neutral/reasoning-state.ts'
+import type { AnswerTarget } from '../../src/protocols/protocol.ts'
+import { protocols } from '../../src/protocols/protocols.ts'
 import type { Dialect } from './upstreams.ts'
 
 export const origin = 'originoforig'
@@ -15,26 +15,33 @@ export const origin = 'originoforig'
 export interface Turning {
   readonly translation: Translation
   /** What was kept for a caller that cannot carry it. */
-  readonly kept: Map<string, readonly Sealed[]>
+  readonly kept: Map<string, readonly ReasoningState[]>
 }
 
-export function openTurning(from: Dialect, to: Dialect, more: Partial<AnswerAsk> = {}): Turning {
+export function openTurning(from: Dialect, to: Dialect, more: Partial<AnswerTarget> = {}): Turning {
   const losses = new Losses()
-  const kept = new Map<string, readonly Sealed[]>()
+  const kept = new Map<string, readonly ReasoningState[]>()
   let calls = 0
   const source = { origin, notes: { losses, renamed: new Map() }, mintCallId: () => `call_minted${calls++}` }
-  const ask: AnswerAsk = {
-    ...{ requestId: 'req_0123456789a', model: 'p/m', createdS: 1_763_000_000, wantsUsage: true, choices: 1 },
+  const ask: AnswerTarget = {
+    requestId: 'req_0123456789a',
+    model: 'p/m',
+    createdS: 1_763_000_000,
+    wantsUsage: true,
+    choices: 1,
     json: { model: 'p/m' },
     losses,
     keep: (id, sealed) => void kept.set(id, sealed),
     ...more,
   }
-  return { translation: { from: protocols[from].codec, source, to: protocols[to].codec, ask }, kept }
+  return { translation: { upstreamCodec: protocols[from].codec, source, callerCodec: protocols[to].codec, ask }, kept }
 }
 
-export function turnWhole({ translation: { from, source, to, ask } }: Turning, json: unknown): string {
-  return to.writeWhole(from.readWhole(json, source), ask)
+export function turnWhole(
+  { translation: { upstreamCodec, source, callerCodec, ask } }: Turning,
+  json: unknown,
+): string {
+  return callerCodec.writeWholeAnswer(upstreamCodec.readWholeAnswer(json, source), ask)
 }
 
 /** The pieces are the bytes of a stream, cut anywhere. */
@@ -47,7 +54,7 @@ export function turnStream(from: Dialect, { translation }: Turning, pieces: Iter
     if (isOver) return
     const reading = protocols[from].readFrame(frameData(frame))
     if (reading.kind === 'error' || reading.kind === 'garbage') throw new Error(`a frame that is ${reading.kind}`)
-    text += translator.take(reading).toString()
+    text += translator.convert(reading).toString()
     isOver = reading.kind === 'terminal'
   }
   for (const piece of pieces) for (const frame of splitter.push(Buffer.from(piece))) take(frame)

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Refusal } from '../../src/base/errors.ts'
-import { protocols } from '../../src/protocols/list.ts'
 import type { Call } from '../../src/protocols/neutral/call.ts'
 import { Losses } from '../../src/protocols/neutral/losses.ts'
+import { protocols } from '../../src/protocols/protocols.ts'
 import type { Harness } from '../support/gateway.ts'
 import { rawRequest } from '../support/raw.ts'
 import { plainJson, streamedJson } from './reasons.ts'
@@ -77,10 +77,17 @@ function lossesOfRequest(from: Dialect, to: Dialect, json: Json): readonly strin
   try {
     const call = { json, dialect: from, stream: false, choices: 1, recall: () => [] } as unknown as Call
     const said = protocols[from].codec.readConversation(call)
-    losses.addAll(said.unread)
+    losses.addAll(said.lostFields)
     protocols[to].codec.writeConversation(said, {
-      ...{ model: 'm', traits: {}, outputTokensMax: 4_096, cap: undefined, capField: 'max_tokens', askUsage: false },
-      ...{ origin: 'o', media: new Map(), notes: { losses, renamed: new Map() } },
+      model: 'm',
+      traits: {},
+      outputTokensMax: 4_096,
+      cap: undefined,
+      capField: 'max_tokens',
+      askUsage: false,
+      origin: 'o',
+      media: new Map(),
+      notes: { losses, renamed: new Map() },
     })
   } catch (fault) {
     if (fault instanceof Refusal) return 'refused'

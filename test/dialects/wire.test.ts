@@ -2,8 +2,8 @@
 // the caller gets each event once.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { framesTo, streamHead } from '../../tools/fake-upstream/answers.ts'
-import { sse } from '../../tools/fake-upstream/dialect.ts'
+import { buildFramesTo, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { formatEvent } from '../../tools/fake-upstream/dialect.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, script, scripted, split } from '../../tools/fake-upstream/script.ts'
 import { openRaw } from '../forwarding/caller.ts'
@@ -33,7 +33,7 @@ const same = (text: string): string => text
 /** The stream of an upstream of the dialect that it is asked in. */
 const written = (pieces: readonly string[], { ending = '\n', size = 1 << 20, change = same }: Written): Script =>
   scripted(function* steps(request) {
-    const text = Array.from(framesTo(request, pieces), sse).join('')
+    const text = Array.from(buildFramesTo(request, pieces), formatEvent).join('')
     yield streamHead
     yield* split(change(text.replaceAll('\n', ending)), size)
     yield end

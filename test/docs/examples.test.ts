@@ -17,9 +17,14 @@ beforeAll(async () => {
   const { token } = await operator.token!({})
   const { setupToken } = await operator.setup!({})
   names = {
-    ...{ WEIR: harness.url, WEIR_DATA: harness.folder, COMMAND: join(ROOT, 'bin', 'weir') },
-    ...{ KEY: String(made.key), WEIR_KEY: String(made.key), ACCOUNT: String(made.account) },
-    ...{ TOKEN: String(token), SETUP_TOKEN: String(setupToken) },
+    WEIR: harness.url,
+    WEIR_DATA: harness.folder,
+    COMMAND: join(ROOT, 'bin', 'weir'),
+    KEY: String(made.key),
+    WEIR_KEY: String(made.key),
+    ACCOUNT: String(made.account),
+    TOKEN: String(token),
+    SETUP_TOKEN: String(setupToken),
   }
 })
 afterAll(() => harness.stop())
@@ -37,7 +42,10 @@ interface Block {
 function blocksOf(page: string, path: string): readonly Block[] {
   const text = readFileSync(path, 'utf8')
   return [...text.matchAll(/^```([^\n]*)\n([^]*?)^```/gm)].map(found => ({
-    ...{ page, line: text.slice(0, found.index).split('\n').length, info: found[1]!, text: found[2]! },
+    page,
+    line: text.slice(0, found.index).split('\n').length,
+    info: found[1]!,
+    text: found[2]!,
   }))
 }
 

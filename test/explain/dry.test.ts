@@ -263,9 +263,12 @@ test('what signs a request is not shown, and nothing is fetched to sign it', asy
   const tokens = Bun.serve({ port: 0, hostname: '127.0.0.1', fetch: () => new Response(String(fetched++)) })
   const account = { client_email: 'w@x.iam.gserviceaccount.com', private_key: await exportPKCS8(privateKey) }
   const env = {
-    ...{ AWS_ACCESS_KEY_ID: 'AKIDCANARY', AWS_SECRET_ACCESS_KEY: 'aws-secret-canary', AWS_REGION: 'eu-west-3' },
+    AWS_ACCESS_KEY_ID: 'AKIDCANARY',
+    AWS_SECRET_ACCESS_KEY: 'aws-secret-canary',
+    AWS_REGION: 'eu-west-3',
     VERTEX_CREDENTIALS: JSON.stringify({ ...account, token_uri: `http://127.0.0.1:${tokens.port}/token` }),
-    ...{ GOOGLE_CLOUD_PROJECT: 'canary-project', WEIR_DRAIN_SECONDS: '0' },
+    GOOGLE_CLOUD_PROJECT: 'canary-project',
+    WEIR_DRAIN_SECONDS: '0',
   }
   const own = await startHarness({ env })
   try {

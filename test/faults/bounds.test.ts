@@ -2,7 +2,7 @@
 // a provider which cannot make up its mind is asked anew each time.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { buildFaults, flapping } from '../../tools/fake-upstream/faults.ts'
+import { buildFaults, buildFlappingScripts } from '../../tools/fake-upstream/faults.ts'
 import { chatWire } from '../../tools/fake-upstream/openai-chat/wire.ts'
 import { chunk, end, head, scripted } from '../../tools/fake-upstream/script.ts'
 import { startFakeUpstream } from '../../tools/fake-upstream/server.ts'
@@ -61,7 +61,7 @@ test('a provider that cannot make up its mind is asked again, and its callers do
   const own = await startHasty({ world: { pause: () => Promise.resolve() }, env: { WEIR_ATTEMPTS: '3' } })
   try {
     const ownKey = await own.key()
-    own.upstream.plan(...flapping())
+    own.upstream.plan(...buildFlappingScripts())
     for (let calls = 0; calls < 2; calls++) expect((await openCall(own, ownKey, {}).whole()).status).toBe(200)
     await own.idle()
     expect(own.records()).toMatchObject([

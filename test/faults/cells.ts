@@ -37,9 +37,15 @@ export const eventBytesMax = MIB
 
 /** Large ones are larger than any bound of ours, and slow ones slower; but no more than that. */
 export const smallSettings: Partial<FaultSettings> = {
-  ...{ deadlineMs, idleMs: deadlineMs, byteMs: 20 },
-  ...{ tinyChunks: 2_000, streamBytes: 3 * MIB, encodings: 5 },
-  ...{ bodyBytes: 34 * MIB, bombBytes: 34 * MIB, lineBytes: 2 * MIB },
+  deadlineMs,
+  idleMs: deadlineMs,
+  byteMs: 20,
+  tinyChunks: 2_000,
+  streamBytes: 3 * MIB,
+  encodings: 5,
+  bodyBytes: 34 * MIB,
+  bombBytes: 34 * MIB,
+  lineBytes: 2 * MIB,
 }
 
 const wireOf = (dialect: Dialect): Wire => wires.find(({ name }) => name === dialect)!

@@ -2,7 +2,7 @@
 // channel.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import type { Standing } from '../../src/routing/health/health.ts'
+import type { HealthState } from '../../src/routing/health/health.ts'
 import type { Json } from '../dialects/speaking.ts'
 import type { Cell } from './cells.ts'
 import { faultName, isNative, pairwiseCells } from './cells.ts'
@@ -27,7 +27,7 @@ const samples: Readonly<Record<VerdictName, string>> = {
   'not here': 'F35 404 for the model',
 }
 
-const standings: Readonly<Record<Consequence, Standing>> = {
+const standings: Readonly<Record<Consequence, HealthState>> = {
   nothing: 'open',
   counted: 'broken',
   closed: 'rate_limited',

@@ -9,11 +9,11 @@ import { join } from 'node:path'
 import { parseTextId } from '../../src/base/ids.ts'
 import type { Nanos } from '../../src/base/money/money.ts'
 import { parseUsd } from '../../src/base/money/money.ts'
-import type { World } from '../../src/boot/runtime.ts'
+import type { Runtime } from '../../src/boot/runtime.ts'
 import type { PlacedFault, ScriptedFault } from '../../tools/fake-upstream/faults.ts'
-import type { FaultyPlace } from '../../tools/fake-upstream/places/place.ts'
+import type { FaultyAddress } from '../../tools/fake-upstream/places/place.ts'
 import type { ReceivedRequest } from '../../tools/fake-upstream/request.ts'
-import type { Script, Start } from '../../tools/fake-upstream/script.ts'
+import type { Script, ScriptStart } from '../../tools/fake-upstream/script.ts'
 import { gate, scripted } from '../../tools/fake-upstream/script.ts'
 import type { Json, Speaker } from '../dialects/speaking.ts'
 import { requestOf } from '../dialects/speaking.ts'
@@ -44,7 +44,9 @@ export const providerOf = ({ number }: Cell): string => `cell-${number}`
 export const modelOf = (cell: Cell): string => `${providerOf(cell)}/echo`
 
 const model = {
-  ...{ id: 'echo', contextTokens: 32_768, outputTokensMax: 4_096 },
+  id: 'echo',
+  contextTokens: 32_768,
+  outputTokensMax: 4_096,
   price: { input: '1', output: '2', cacheRead: '0.5' },
 }
 
@@ -53,8 +55,15 @@ const times = { connectSeconds: 1, tlsSeconds: 1 }
 
 function writeProvider(folder: string, id: string, dialect: Dialect): void {
   const provider = {
-    ...{ id, name: id, baseUrl: 'http://127.0.0.1:9', sign: 'bearer', models: [model], times },
-    ...{ keyEnv: keyEnvOf(dialect), baseUrlEnv: addressEnvOf(id), speaks: { [dialect]: spoken[dialect].paths } },
+    id,
+    name: id,
+    baseUrl: 'http://127.0.0.1:9',
+    sign: 'bearer',
+    models: [model],
+    times,
+    keyEnv: keyEnvOf(dialect),
+    baseUrlEnv: addressEnvOf(id),
+    speaks: { [dialect]: spoken[dialect].paths },
   }
   writeFileSync(join(folder, `${id}.json`), JSON.stringify(provider))
 }
@@ -69,7 +78,7 @@ export class FaultGateway {
   readonly #key: string
   readonly #withSecond: boolean
   readonly #cells: ReadonlyMap<number, Cell>
-  readonly #places: readonly FaultyPlace[]
+  readonly #places: readonly FaultyAddress[]
   readonly #folder: string
   readonly #requests = new Map<number, ReceivedRequest[]>()
   readonly #ended = new Set<number>()
@@ -96,7 +105,9 @@ export class FaultGateway {
     const harness = await startHarness({
       world: { attemptTimes, eventBytesMax, pause: ms => Bun.sleep(ms * PAUSE_SCALE), upstreams: whereabouts(places) },
       env: {
-        ...{ WEIR_PROVIDERS: folder, WEIR_DRAIN_SECONDS: '0', WEIR_ATTEMPTS: '3' },
+        WEIR_PROVIDERS: folder,
+        WEIR_DRAIN_SECONDS: '0',
+        WEIR_ATTEMPTS: '3',
         ...Object.fromEntries(dialects.map(dialect => [keyEnvOf(dialect), keyOf(dialect)])),
       },
       upstreamEnv: url =>
@@ -125,7 +136,9 @@ export class FaultGateway {
     await seen.until(({ body }) => body.length > 0, 'something was said', WAIT_MS).finally(() => shown.resolve())
     await seen.whole(WAIT_MS)
     return {
-      ...{ cell, seen, ms: performance.now() - sinceMs },
+      cell,
+      seen,
+      ms: performance.now() - sinceMs,
       requests: this.#requests.get(cell.number) ?? [],
       isEnded: this.#ended.has(cell.number),
       wasGated: this.#gated.has(cell.number),
@@ -175,7 +188,7 @@ export class FaultGateway {
     rmSync(this.#folder, { recursive: true, force: true })
   }
 
-  #decide(at: Start, request: ReceivedRequest | undefined): Script | undefined {
+  #decide(at: ScriptStart, request: ReceivedRequest | undefined): Script | undefined {
     const number = Number(/^\/cell-(\d+)\//.exec(request?.path ?? '')?.[1])
     // Of a socket without a request nobody can tell whose it is: a cell that begins there runs alone.
     const cell = at === 'accept' ? this.#latest : this.#cells.get(number)
@@ -219,7 +232,7 @@ const groupOf = ({ number }: Cell): string => `group-${number}`
 interface Parts {
   readonly withSecond: boolean
   readonly cells: readonly Cell[]
-  readonly places: ReadonlyMap<string, FaultyPlace>
+  readonly places: ReadonlyMap<string, FaultyAddress>
   readonly folder: string
 }
 
@@ -233,9 +246,9 @@ const WAIT_MS = deadlineMs * 2 + 10_000
 /** How the faults' answers begin. */
 const SAID = /Hel/
 
-async function openPlaces(cells: readonly Cell[]): Promise<ReadonlyMap<string, FaultyPlace>> {
+async function openPlaces(cells: readonly Cell[]): Promise<ReadonlyMap<string, FaultyAddress>> {
   const placed = cells.flatMap(({ fault }) => (fault.by === 'place' ? [[faultName(fault), fault] as const] : []))
-  const places = new Map<string, FaultyPlace>()
+  const places = new Map<string, FaultyAddress>()
   for (const [name, fault] of new Map<string, PlacedFault>(placed)) places.set(name, await fault.open())
   return places
 }
@@ -244,7 +257,7 @@ const addressOf = (cell: Cell, url: string, places: Parts['places']): string =>
   `${places.get(faultName(cell.fault))?.origin ?? url}/cell-${cell.number}${spoken[cell.upstream].base}`
 
 /** Names are asked for where a place says, and its authority is trusted: only what is wrong with it is wrong. */
-function whereabouts(places: Parts['places']): Pick<World, 'upstreams'>['upstreams'] & object {
+function whereabouts(places: Parts['places']): Pick<Runtime, 'upstreams'>['upstreams'] & object {
   const all = [...places.values()]
   const ca = all.find(({ authority }) => authority !== undefined)?.authority
   const servers = new Map(all.map(({ origin, nameServer }) => [new URL(origin).hostname, nameServer]))

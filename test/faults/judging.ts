@@ -4,8 +4,8 @@
 import { expect } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import type { ErrorCode } from '../../src/base/errors.ts'
-import { Refusal, speakRefusal } from '../../src/base/errors.ts'
-import { errorDialects } from '../../src/protocols/list.ts'
+import { buildErrorReply, Refusal } from '../../src/base/errors.ts'
+import { errorDialects } from '../../src/protocols/protocols.ts'
 import type { Json, SeenError, Speaker } from '../dialects/speaking.ts'
 import { eventsSeen, speech } from '../dialects/speaking.ts'
 import { dialects } from '../dialects/upstreams.ts'
@@ -103,7 +103,7 @@ function expectWait(seen: Ran['seen']): void {
 /** Some dialects have a status of their own. */
 function statusIn(speaker: Speaker, code: ErrorCode): number {
   const dialect = speaker === 'gemini-array' ? 'gemini' : speaker
-  return errorDialects[dialect].writeError(speakRefusal(new Refusal(code, ''), 'req')).status
+  return errorDialects[dialect].writeError(buildErrorReply(new Refusal(code, ''), 'req')).status
 }
 
 function expectRecord({ seen, record, cell }: Judged, verdict: Verdict): void {

@@ -3,7 +3,7 @@
 
 import type { ErrorCode } from '../../src/base/errors.ts'
 import type { Outcome } from '../../src/billing/who-pays.ts'
-import type { Verdict as AttemptVerdict } from '../../src/routing/attempts.ts'
+import type { AttemptVerdict } from '../../src/routing/attempts.ts'
 import type { Fault } from '../../tools/fake-upstream/faults.ts'
 import type { Speaker } from '../dialects/speaking.ts'
 import type { Dialect } from '../dialects/upstreams.ts'
@@ -33,7 +33,10 @@ const overBoundMidway = { outcome: 'over_bound', rules: ['over_bound_answered'],
 
 export const verdicts = {
   'fine': {
-    ...{ code: null, outcome: 'completed', attempt: 'answered', channel: 'nothing' },
+    code: null,
+    outcome: 'completed',
+    attempt: 'answered',
+    channel: 'nothing',
     rules: ['completed', 'completed_unreported', 'completed_empty'],
   },
   'unusable': { ...failed, code: 'upstream_unusable', attempt: 'broken', channel: 'counted' },
@@ -153,19 +156,27 @@ const isFrom =
 /** Where a dialect's own way to end an answer makes a difference. */
 export const exceptions: readonly Exception[] = [
   {
-    ...{ fault: 'F16 Content-Length too short', stream: true, verdict: 'cut off' },
-    ...{ holds: isFrom('openai-responses', 'gemini'), where: 'a stream in openai-responses or gemini' },
-    ...{ why: 'what is missing is its last event, and only that says that it is whole.' },
+    fault: 'F16 Content-Length too short',
+    stream: true,
+    verdict: 'cut off',
+    holds: isFrom('openai-responses', 'gemini'),
+    where: 'a stream in openai-responses or gemini',
+    why: 'what is missing is its last event, and only that says that it is whole.',
   },
   {
-    ...{ fault: 'F30 finished, but without terminal event', stream: true, verdict: 'cut off' },
-    ...{ holds: isFrom('openai-responses'), where: 'a stream in openai-responses' },
-    ...{ why: 'only the terminal event says that it is whole.' },
+    fault: 'F30 finished, but without terminal event',
+    stream: true,
+    verdict: 'cut off',
+    holds: isFrom('openai-responses'),
+    where: 'a stream in openai-responses',
+    why: 'only the terminal event says that it is whole.',
   },
   {
-    ...{ fault: 'F35 429 because we have not paid', verdict: 'limited' },
-    ...{ holds: isFrom('anthropic-messages', 'ark'), where: 'from anthropic-messages or ark' },
-    ...{ why: 'there a 429 is only ever a limit, and the channel is closed as for one.' },
+    fault: 'F35 429 because we have not paid',
+    verdict: 'limited',
+    holds: isFrom('anthropic-messages', 'ark'),
+    where: 'from anthropic-messages or ark',
+    why: 'there a 429 is only ever a limit, and the channel is closed as for one.',
   },
 ]
 

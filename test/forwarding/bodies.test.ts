@@ -149,15 +149,15 @@ describe('kept are', () => {
   })
 
   test('no more than the beginning of what is long', async () => {
-    const long = 'x'.repeat(2 * bounds.keptBodyBytesMax)
+    const long = 'x'.repeat(2 * bounds.storedBodyBytesMax)
     harness.upstream.plan(plain(long))
     const body = bodyOf({ messages: [{ role: 'user', content: long }] })
     const answer = await chat(harness, key, body)
     const text = await answer.text()
     expect(text).toContain(long)
     const { request, answer: sent } = await kept(idOf(answer))
-    expect(request).toBe(`${body.slice(0, bounds.keptBodyBytesMax)}\n[cut here]`)
-    expect(sent).toBe(`${text.slice(0, bounds.keptBodyBytesMax)}\n[cut here]`)
+    expect(request).toBe(`${body.slice(0, bounds.storedBodyBytesMax)}\n[cut here]`)
+    expect(sent).toBe(`${text.slice(0, bounds.storedBodyBytesMax)}\n[cut here]`)
   })
 })
 

@@ -173,7 +173,9 @@ describe('a usage-only frame', () => {
 test('a comment block that was asked for stands right before the terminal event', async () => {
   harness.upstream.plan(sends(good))
   const headers = {
-    ...{ 'authorization': `Bearer ${key}`, 'content-type': 'application/json', 'x-weir-comments': 'on' },
+    'authorization': `Bearer ${key}`,
+    'content-type': 'application/json',
+    'x-weir-comments': 'on',
   }
   const body = JSON.stringify({ model, messages: hello, stream: true })
   const { text } = await openRaw(harness.url, post('/v1/chat/completions', headers, body)).whole()

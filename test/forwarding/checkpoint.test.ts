@@ -50,8 +50,15 @@ test('a crash charges what was delivered at the last checkpoint, and writes the 
     const [record, ...more] = after.records()
     expect(more).toEqual([])
     expect(record).toMatchObject({
-      ...{ outcome: 'gateway_crash', rule: 'crash_delivered', usage_source: 'estimated', status: 500, streamed: 1 },
-      ...{ cost: Number(delivered), output_tokens: 100, provider: 'openai', model: 'gpt-4o-mini' },
+      outcome: 'gateway_crash',
+      rule: 'crash_delivered',
+      usage_source: 'estimated',
+      status: 500,
+      streamed: 1,
+      cost: Number(delivered),
+      output_tokens: 100,
+      provider: 'openai',
+      model: 'gpt-4o-mini',
     })
     expect(after.openHolds()).toBe(0)
     expect(await after.balance(key)).toMatchObject({ held: '0.00' })

@@ -276,7 +276,7 @@ describe('when the window is over', () => {
       const caller = openCall(harness, await harness.key(), { stream: true })
       await caller.until(({ text }) => text.includes('one'), 'content is here')
       const drained = harness.gateway.drain()
-      expect(harness.gateway.underWay).toBe(1)
+      expect(harness.gateway.activeCalls).toBe(1)
       void harness.gateway.drain()
       await ended(caller)
       expect(caller.text).toContain('draining')

@@ -5,9 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import type { Exchange, StopReason } from '../../src/pipeline/exchange.ts'
-import { UnderWay } from '../../src/pipeline/lifetime/active-calls.ts'
-import type { Times } from '../../src/upstreams/timeouts.ts'
-import { defaultTimes } from '../../src/upstreams/timeouts.ts'
+import { ActiveCalls } from '../../src/pipeline/lifetime/active-calls.ts'
+import type { Timeouts } from '../../src/upstreams/timeouts.ts'
+import { defaultTimeouts } from '../../src/upstreams/timeouts.ts'
 import { plain } from '../../tools/fake-upstream/answers.ts'
 import { chunk, end, gate, head, script } from '../../tools/fake-upstream/script.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -61,27 +61,27 @@ describe('a caller that leaves when the model is done', () => {
 
 test('a call that takes longer than any may is stopped, with a reason that is charged for', () => {
   let nowMs = 0
-  const underWay = new UnderWay(() => nowMs)
+  const underWay = new ActiveCalls(() => nowMs)
   const reasons: StopReason[] = []
   const stop = { stop: (reason: StopReason) => void reasons.push(reason) }
   const open = (): Exchange => ({ startedMs: nowMs, stop }) as unknown as Exchange
   underWay.add(open())
   nowMs = bounds.callMsMax - 1
-  underWay.look()
+  underWay.check()
   expect(reasons).toEqual([])
   underWay.add(open())
   nowMs = bounds.callMsMax
-  underWay.look()
+  underWay.check()
   expect(reasons.map(({ outcome }) => outcome)).toEqual(['too_long'])
 })
 
 test('a call of a model that is given longer is stopped later, and of one that is given less, sooner', () => {
   let nowMs = 0
-  const underWay = new UnderWay(() => nowMs)
+  const underWay = new ActiveCalls(() => nowMs)
   const stopped: string[] = []
-  const open = (name: string, own: Partial<Times>, ofModel?: Partial<Times>): Exchange => {
-    const model = ofModel && { times: { ...defaultTimes, ...ofModel } }
-    const route = { provider: { times: { ...defaultTimes, ...own } }, model: { ...model } }
+  const open = (name: string, own: Partial<Timeouts>, ofModel?: Partial<Timeouts>): Exchange => {
+    const model = ofModel && { times: { ...defaultTimeouts, ...ofModel } }
+    const route = { provider: { times: { ...defaultTimeouts, ...own } }, model: { ...model } }
     return { startedMs: nowMs, route, stop: { stop: () => void stopped.push(name) } } as unknown as Exchange
   }
   for (const exchange of [
@@ -94,7 +94,7 @@ test('a call of a model that is given longer is stopped later, and of one that i
   }
   const stoppedBy = (ms: number): readonly string[] => {
     nowMs = ms
-    underWay.look()
+    underWay.check()
     return stopped.splice(0)
   }
   expect(stoppedBy(59_999)).toEqual([])
@@ -154,7 +154,7 @@ test('a drain does not wait for a body that does not come', async () => {
   const key = await other.key()
   const headers = `host: weir\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: 99`
   const caller = openRaw(other.url, Buffer.from(`POST /v1/chat/completions HTTP/1.1\r\n${headers}\r\n\r\n{`))
-  await until(() => other.gateway.underWay === 1, 'the call is under way')
+  await until(() => other.gateway.activeCalls === 1, 'the call is under way')
   const sinceMs = performance.now()
   await other.stop()
   expect(performance.now() - sinceMs).toBeLessThan(10_000)

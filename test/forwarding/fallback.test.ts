@@ -76,8 +76,12 @@ describe('two channels', () => {
       const [record, ...more] = harness.records().slice(records)
       expect(more).toEqual([])
       expect(record).toMatchObject({
-        ...{ outcome: 'completed', status: 200, attempts: 2, channel: channel('second-key') },
-        ...{ usage_source: 'reported', cost: 2 * 150 + 600 },
+        outcome: 'completed',
+        status: 200,
+        attempts: 2,
+        channel: channel('second-key'),
+        usage_source: 'reported',
+        cost: 2 * 150 + 600,
       })
       expect(harness.openHolds()).toBe(0)
       expect(caller.header('x-pipeline-adapter')).toMatch(/^done/)

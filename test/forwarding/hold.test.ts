@@ -168,7 +168,7 @@ describe('tokens are counted', () => {
     // Two megabytes take longer to count than it takes to leave.
     const before = harness.upstream.requests.length
     const caller = openCall(harness, funded.keys.short, prose(2_000_000))
-    await until(() => harness.gateway.underWay === 1, 'the call is under way')
+    await until(() => harness.gateway.activeCalls === 1, 'the call is under way')
     caller.leave()
     await harness.idle()
     expect(harness.openHolds()).toBe(0)

@@ -121,16 +121,16 @@ describe('a caller that leaves', () => {
   test('is an ordinary leave when too many go on without their callers', async () => {
     harness.upstream.planModel('gpt-4o-mini', silence())
     const before = harness.upstream.requests.length
-    const callers = Array.from({ length: bounds.aloneCallsOfAccountMax + 6 }, () => {
+    const callers = Array.from({ length: bounds.callerGoneCallsOfAccountMax + 6 }, () => {
       name = freshName()
       return open()
     })
     await until(() => harness.upstream.requests.length - before === callers.length, 'all are upstream')
     for (const caller of callers) caller.leave()
-    await until(() => harness.gateway.underWay === bounds.aloneCallsOfAccountMax, 'some have ended')
+    await until(() => harness.gateway.activeCalls === bounds.callerGoneCallsOfAccountMax, 'some have ended')
     const left = harness.records().filter(({ outcome }) => outcome === 'client_left')
     expect(left.length).toBe(6)
-    expect(harness.openHolds()).toBe(bounds.aloneCallsOfAccountMax)
+    expect(harness.openHolds()).toBe(bounds.callerGoneCallsOfAccountMax)
     harness.upstream.planModel('gpt-4o-mini', undefined)
   })
 })
@@ -158,7 +158,7 @@ describe('when clocks move', () => {
     caller.leave()
     await caller.closed
     expect((await send({ stream: true })).status).toBe(409)
-    jumpMs += bounds.aloneMsMax
+    jumpMs += bounds.callerGoneMsMax
     await own.idle()
     expect(own.records().find(({ streamed, outcome }) => streamed === 1 && outcome === 'client_left')).toBeDefined()
     const again = eventsOf(await (await send({ stream: true })).text())
@@ -175,7 +175,7 @@ describe('when clocks move', () => {
     caller.leave()
     await caller.closed
     expect((await send()).status).toBe(409)
-    jumpMs += bounds.aloneMsMax
+    jumpMs += bounds.callerGoneMsMax
     await request.closed
     await own.idle()
     expect((await send()).status).toBe(200)
@@ -183,7 +183,7 @@ describe('when clocks move', () => {
 
   test('a clock that is ahead of the ledger does not execute a call twice', async () => {
     const first = await send()
-    jumpMs += bounds.keptAnswerMsMax + 1_000
+    jumpMs += bounds.idempotentAnswerMsMax + 1_000
     const before = own.upstream.requests.length
     const again = await send()
     expect(again.headers.get('x-weir-replayed')).toBe(idOf(first))

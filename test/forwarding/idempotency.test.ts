@@ -188,9 +188,9 @@ describe('a key is refused', () => {
   })
 
   test('where the answer was too large to keep: 409 with the call that had it', async () => {
-    harness.upstream.plan(plain('x'.repeat(bounds.keptAnswerBytesMax)))
+    harness.upstream.plan(plain('x'.repeat(bounds.idempotentAnswerBytesMax)))
     const first = await ask()
-    expect((await first.text()).length).toBeGreaterThan(bounds.keptAnswerBytesMax)
+    expect((await first.text()).length).toBeGreaterThan(bounds.idempotentAnswerBytesMax)
     await spends(harness, nothing, async () => {
       const again = await ask()
       expect(again.status).toBe(409)

@@ -25,8 +25,14 @@ const bytes = { contextTokens: 32_768, outputTokensMax: 4_096, price, traits: { 
 
 beforeAll(async () => {
   const lake = {
-    ...{ id: 'lake', name: 'Lake', baseUrl: 'http://127.0.0.1:9', keyEnv: 'LAKE_KEY', baseUrlEnv: 'LAKE_URL' },
-    ...{ speaks: { 'openai-chat': '/chat/completions' }, sign: 'bearer', can: { billsWhenLeft: true } },
+    id: 'lake',
+    name: 'Lake',
+    baseUrl: 'http://127.0.0.1:9',
+    keyEnv: 'LAKE_KEY',
+    baseUrlEnv: 'LAKE_URL',
+    speaks: { 'openai-chat': '/chat/completions' },
+    sign: 'bearer',
+    can: { billsWhenLeft: true },
     models: [
       { id: 'deep', ...bytes },
       { id: 'shallow', ...bytes, billsWhenLeft: false },
@@ -58,8 +64,12 @@ async function settled(): Promise<Record<string, unknown>> {
 }
 
 const exactly = (input: number, output: number): object => ({
-  ...{ outcome: 'client_left', status: 499, usage_source: 'reported' },
-  ...{ input_tokens: input, output_tokens: output, cost: input * 1_000 + output * 2_000 },
+  outcome: 'client_left',
+  status: 499,
+  usage_source: 'reported',
+  input_tokens: input,
+  output_tokens: output,
+  cost: input * 1_000 + output * 2_000,
 })
 
 describe('a call that was left goes on, and costs what was reported', () => {
@@ -76,7 +86,7 @@ describe('a call that was left goes on, and costs what was reported', () => {
     caller.leave()
     await caller.closed
     await Bun.sleep(150) // in which an ordinary call would have let its upstream go
-    expect([request.closedAtMs, harness.gateway.underWay]).toEqual([undefined, 1])
+    expect([request.closedAtMs, harness.gateway.activeCalls]).toEqual([undefined, 1])
     opens.resolve()
     expect(await settled()).toMatchObject({ ...exactly(70, 50), streamed: 1, attempts: 1 })
   })
@@ -134,7 +144,7 @@ describe('it does not go on', () => {
     await received
     caller.leave()
     await caller.closed
-    await until(() => harness.gateway.underWay === 1, 'it goes on')
+    await until(() => harness.gateway.activeCalls === 1, 'it goes on')
     fails.resolve()
     expect(await settled()).toMatchObject({ outcome: 'client_left', status: 499, attempts: 1 })
     expect(harness.upstream.requests.length).toBe(before + 1)
@@ -148,7 +158,7 @@ describe('it does not go on', () => {
     await received
     caller.leave()
     await caller.closed
-    await until(() => harness.gateway.underWay === 1, 'it goes on')
+    await until(() => harness.gateway.activeCalls === 1, 'it goes on')
     refuses.resolve()
     expect(await settled()).toMatchObject({ outcome: 'client_left', rule: 'left_unsent', cost: 0, attempts: 1 })
   })
@@ -173,8 +183,8 @@ describe('it does not go on', () => {
     caller.leave()
     await caller.closed
     await Bun.sleep(100)
-    expect(harness.gateway.underWay).toBe(1)
-    jumpMs += bounds.aloneMsMax
+    expect(harness.gateway.activeCalls).toBe(1)
+    jumpMs += bounds.callerGoneMsMax
     await (await received).closed
     expect(await settled()).toMatchObject({ outcome: 'client_left', usage_source: 'estimated', output_tokens: 11 })
   })
@@ -182,12 +192,12 @@ describe('it does not go on', () => {
   test('with too many others', async () => {
     harness.upstream.planModel('deep', silence())
     const before = harness.upstream.requests.length
-    const callers = Array.from({ length: bounds.aloneCallsOfAccountMax + 6 }, () => open())
+    const callers = Array.from({ length: bounds.callerGoneCallsOfAccountMax + 6 }, () => open())
     await until(() => harness.upstream.requests.length - before === callers.length, 'all are upstream')
     for (const caller of callers) caller.leave()
-    await until(() => harness.gateway.underWay === bounds.aloneCallsOfAccountMax, 'some have ended')
-    expect(harness.openHolds()).toBe(bounds.aloneCallsOfAccountMax)
-    jumpMs += bounds.aloneMsMax
+    await until(() => harness.gateway.activeCalls === bounds.callerGoneCallsOfAccountMax, 'some have ended')
+    expect(harness.openHolds()).toBe(bounds.callerGoneCallsOfAccountMax)
+    jumpMs += bounds.callerGoneMsMax
     await settled()
     harness.upstream.planModel('deep', undefined)
   })

@@ -4,8 +4,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { tokensPerSecondDefault } from '../../src/base/money/model-traits.ts'
-import { framesTo, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
-import { sse } from '../../tools/fake-upstream/dialect.ts'
+import { buildFramesTo, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
+import { formatEvent } from '../../tools/fake-upstream/dialect.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, end, gate, scripted } from '../../tools/fake-upstream/script.ts'
 import type { Speaker } from '../dialects/speaking.ts'
@@ -53,10 +53,10 @@ function saying(reports: Promise<unknown>, begins: Promise<unknown> = Promise.re
   return scripted(function* steps(request) {
     yield streamHead
     let isSaid = false
-    for (const frame of framesTo(request, [said], { usage })) {
+    for (const frame of buildFramesTo(request, [said], { usage })) {
       if (frame.kind === 'piece') yield gate(begins)
       if (isSaid) yield gate(reports)
-      yield chunk(sse(frame))
+      yield chunk(formatEvent(frame))
       isSaid ||= frame.kind === 'piece'
     }
     yield end
@@ -125,7 +125,7 @@ describe.each(dialects)('%s', upstream => {
     caller.leave()
     await caller.closed
     await takenIn()
-    expect(harness.gateway.underWay).toBe(1)
+    expect(harness.gateway.activeCalls).toBe(1)
     reports.resolve()
     const record = await lastRecord()
     expect(record).toMatchObject({ outcome: 'client_left', usage_source: 'reported', output_tokens: 100 + thought })
@@ -193,8 +193,8 @@ describe('before any content', () => {
     caller.leave()
     await caller.closed
     await takenIn()
-    expect(harness.gateway.underWay).toBe(1)
-    jumpMs += bounds.aloneMsMax
+    expect(harness.gateway.activeCalls).toBe(1)
+    jumpMs += bounds.callerGoneMsMax
     const record = await lastRecord()
     expect(record).toMatchObject({ outcome: 'client_left', rule: 'left_waiting' })
     // The upstream may hang: the time in which only the gateway waited is not charged.
@@ -287,15 +287,15 @@ test.each(['unknown', 'aloud'])('one that thinks aloud (%s) is let go, and its t
 test('with too many calls that are read on, further ones are charged by their time', async () => {
   harness.upstream.planModel('deep', silence())
   const before = harness.upstream.requests.length
-  const callers = Array.from({ length: bounds.aloneCallsOfAccountMax + 3 }, () => open('openai-chat'))
+  const callers = Array.from({ length: bounds.callerGoneCallsOfAccountMax + 3 }, () => open('openai-chat'))
   await until(() => harness.upstream.requests.length - before === callers.length, 'all are upstream')
   await takenIn()
   jumpMs += 11_000
   for (const caller of callers) caller.leave()
-  await until(() => harness.gateway.underWay === bounds.aloneCallsOfAccountMax, 'some have ended')
+  await until(() => harness.gateway.activeCalls === bounds.callerGoneCallsOfAccountMax, 'some have ended')
   const ended = harness.records().slice(-3)
   for (const record of ended) expect(Number(record.reasoning_tokens)).toBeGreaterThanOrEqual(10 * SPEED)
-  jumpMs += bounds.aloneMsMax
+  jumpMs += bounds.callerGoneMsMax
   await harness.idle()
   harness.upstream.planModel('deep', undefined)
 })

@@ -96,8 +96,13 @@ describe('a stream', () => {
     expect(await lettingGo(caller, await received)).toBeLessThan(1_000)
     const [input, output] = [Math.ceil(body.length / 4), 11]
     expect(await settled()).toMatchObject({
-      ...{ outcome: 'client_left', status: 499, usage_source: 'estimated', streamed: 1 },
-      ...{ input_tokens: input, output_tokens: output, cost: input * 150 + output * 600 },
+      outcome: 'client_left',
+      status: 499,
+      usage_source: 'estimated',
+      streamed: 1,
+      input_tokens: input,
+      output_tokens: output,
+      cost: input * 150 + output * 600,
     })
   })
 
@@ -126,8 +131,11 @@ describe('a stream', () => {
     await caller.until(read => read.text.includes('"x"'), 'content is here')
     caller.leave()
     expect(await settled()).toMatchObject({
-      ...{ outcome: 'client_left', usage_source: 'reported' },
-      ...{ input_tokens: 9, output_tokens: 4, cost: 9 * 150 + 4 * 600 },
+      outcome: 'client_left',
+      usage_source: 'reported',
+      input_tokens: 9,
+      output_tokens: 4,
+      cost: 9 * 150 + 4 * 600,
     })
   })
 

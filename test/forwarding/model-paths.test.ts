@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test'
 import { Refusal } from '../../src/base/errors.ts'
 import { pathFor } from '../../src/pipeline/40-adapt.ts'
-import { isBelow } from '../../src/upstreams/sign-request.ts'
+import { isBelowBaseUrl } from '../../src/upstreams/request-signature.ts'
 
 const paths = ['/models/{model}:generateContent', '/model/{model}/invoke', '/{model}']
 const evil = ['..', '.', '../x', 'a/../../x', 'a/..', './x', 'a/./b', '..\\x', 'a\\..\\b', '/x', 'a//b', '...']
@@ -16,5 +16,5 @@ test.each(evil)('%j is no model', model => {
 
 test.each(good)('%j stays below', model => {
   const base = 'https://api.example.com/v1'
-  for (const path of paths) expect(isBelow(base + pathFor(path, model), base)).toBe(true)
+  for (const path of paths) expect(isBelowBaseUrl(base + pathFor(path, model), base)).toBe(true)
 })

@@ -56,10 +56,18 @@ describe('a call costs its usage times its price', () => {
       expect(await balanceOf(key)).toEqual({ balance: 100_000_000_000n - cost, held: 0n })
       const { input, output, cached = 0 } = usage as { input: number; output: number; cached?: number }
       expect(harness.records().at(-1)).toMatchObject({
-        ...{ provider: 'openai', model: 'gpt-4o-mini', channel: channelId('openai', upstreamKey), status: 200 },
+        provider: 'openai',
+        model: 'gpt-4o-mini',
+        channel: channelId('openai', upstreamKey),
+        status: 200,
         outcome: 'completed',
-        ...{ usage_source: 'reported', input_tokens: input, cache_read_tokens: cached, output_tokens: output },
-        ...{ cost: Number(cost), attempts: 1, streamed: stream ? 1 : 0 },
+        usage_source: 'reported',
+        input_tokens: input,
+        cache_read_tokens: cached,
+        output_tokens: output,
+        cost: Number(cost),
+        attempts: 1,
+        streamed: stream ? 1 : 0,
       })
     }
   })

@@ -143,7 +143,10 @@ describe("the upstream's key does not come back", () => {
     harness.upstream.plan(
       scripted(() => {
         const whole = JSON.stringify({
-          ...{ id: 'c', object: 'chat.completion', created: 1, model: 'm' },
+          id: 'c',
+          object: 'chat.completion',
+          created: 1,
+          model: 'm',
           choices: [{ index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' }],
         })
         return jsonAnswer(200, whole, { 'content-type': type })

@@ -105,7 +105,7 @@ describe('after a silence', () => {
   beforeAll(async () => {
     const attemptTimes = { firstContentMs: 1_000, betweenChunksMs: 1_000 }
     harness = await startHasty({
-      world: { silence: { headMs: 60, heartbeatMs: 20 }, attemptTimes, chance: () => 0 },
+      world: { silence: { headMs: 60, heartbeatMs: 20 }, attemptTimes, random: () => 0 },
       upstreamKeys: 'first-key,second-key',
     })
     key = await harness.key()

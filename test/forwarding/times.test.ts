@@ -77,5 +77,5 @@ test('a plain answer may take as long as its call, and no longer', async () => {
 test('a connection may take what is said of the provider', () => {
   const files = [{ name: 'river.json', text: JSON.stringify(file) }]
   const catalogue = buildCatalogue({ files, env: { RIVER_KEY: 'k' }, builtInUrl: undefined })
-  expect(catalogue.channelsOf('river')[0]!.road).toMatchObject({ connectMs: 3_000, tlsMs: 4_000 })
+  expect(catalogue.channelsOf('river')[0]!.networkPath).toMatchObject({ connectMs: 3_000, tlsMs: 4_000 })
 })

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import { systemClock } from '../../src/base/clock.ts'
-import { rules } from '../../src/billing/who-pays.ts'
+import { chargeRules } from '../../src/billing/who-pays.ts'
 import { crashRules } from '../../src/store/ledger/recovery.ts'
 import { fail, jsonAnswer, silence, streamHead } from '../../tools/fake-upstream/answers.ts'
 import type { Script, Step } from '../../tools/fake-upstream/script.ts'
@@ -30,7 +30,7 @@ const inputOf = (stream: boolean): number => Math.ceil(bodyOf(stream).length / 4
 const money = (input: number, output: number): number => input * 150 + output * 600
 
 /** The provider may search for it. */
-const withTools = JSON.stringify({ ...{ model: 'openai/gpt-4.1-mini', messages: hello }, web_search_options: {} })
+const withTools = JSON.stringify({ model: 'openai/gpt-4.1-mini', messages: hello, web_search_options: {} })
 
 /** Eight bytes, which are two tokens. */
 const said = role() + piece('four') + piece('more')
@@ -76,71 +76,123 @@ const estimate = money(inputOf(true), 2)
 
 const rows: readonly Row[] = [
   row('completed', 'a stream that reports', {
-    ...{ plan: [whole(usageOnly(7, 5))], stream: true, leave: toTheEnd, charged: ['reported', money(7, 5)] },
+    plan: [whole(usageOnly(7, 5))],
+    stream: true,
+    leave: toTheEnd,
+    charged: ['reported', money(7, 5)],
   }),
   row('completed', 'a plain answer that reports', {
-    ...{ plan: [plainly('hi', counts(7, 5))], stream: false, leave: toTheEnd, charged: ['reported', money(7, 5)] },
+    plan: [plainly('hi', counts(7, 5))],
+    stream: false,
+    leave: toTheEnd,
+    charged: ['reported', money(7, 5)],
   }),
   row('completed', 'a stream that reports only before it speaks', {
-    ...{ plan: [sends(role(counts(7, 1)) + said + finish() + done)], stream: true, leave: toTheEnd },
+    plan: [sends(role(counts(7, 1)) + said + finish() + done)],
+    stream: true,
+    leave: toTheEnd,
     charged: ['estimated', money(7, 2)],
   }),
   row('completed', 'a stream that reports with each word', {
     plan: [sends(role(counts(7, 0)) + piece('four', counts(7, 3)) + piece('more', counts(7, 9)) + finish() + done)],
-    ...{ stream: true, leave: toTheEnd, charged: ['reported', money(7, 9)] },
+    stream: true,
+    leave: toTheEnd,
+    charged: ['reported', money(7, 9)],
   }),
   row('completed', 'a plain answer whose report knows of no output', {
-    ...{ plan: [plainly('eight by', counts(7, 0))], stream: false, leave: toTheEnd },
+    plan: [plainly('eight by', counts(7, 0))],
+    stream: false,
+    leave: toTheEnd,
     charged: ['estimated', money(7, 2)],
   }),
   row('completed_unreported', 'a stream that reports nothing', {
-    ...{ plan: [whole('')], stream: true, leave: toTheEnd, charged: ['estimated', estimate] },
+    plan: [whole('')],
+    stream: true,
+    leave: toTheEnd,
+    charged: ['estimated', estimate],
   }),
   row('completed_unreported', 'a stream that takes its report back', {
-    ...{ plan: [whole(usageOnly(7, 5) + usageOnly(1, 1))], stream: true, leave: toTheEnd },
+    plan: [whole(usageOnly(7, 5) + usageOnly(1, 1))],
+    stream: true,
+    leave: toTheEnd,
     charged: ['estimated', estimate],
   }),
   row('completed_fallback', 'an answer of the second channel', {
-    ...{ plan: [fail(500), whole(usageOnly(7, 5))], stream: true, leave: toTheEnd, charged: ['reported', money(7, 5)] },
+    plan: [fail(500), whole(usageOnly(7, 5))],
+    stream: true,
+    leave: toTheEnd,
+    charged: ['reported', money(7, 5)],
   }),
   row('completed_fallback', 'an answer of the second channel, after a report of the first', {
-    ...{ plan: [sends(usageOnly(700, 500) + errorEvent()), whole('')], stream: true, leave: toTheEnd },
+    plan: [sends(usageOnly(700, 500) + errorEvent()), whole('')],
+    stream: true,
+    leave: toTheEnd,
     charged: ['estimated', estimate],
   }),
   row('completed_empty', 'an answer of nothing that reports', {
-    ...{ plan: [plainly('', counts(7, 0))], stream: false, leave: toTheEnd, charged: ['reported', money(7, 0)] },
+    plan: [plainly('', counts(7, 0))],
+    stream: false,
+    leave: toTheEnd,
+    charged: ['reported', money(7, 0)],
   }),
   row('completed_empty', 'an answer of nothing that reports nothing', {
-    ...{ plan: [plainly('', {})], stream: false, leave: toTheEnd, charged: ['none', 0] },
+    plan: [plainly('', {})],
+    stream: false,
+    leave: toTheEnd,
+    charged: ['none', 0],
   }),
   row('completed_empty', 'a stream of nothing that reports nothing', {
-    ...{ plan: [sends(role() + finish() + done)], stream: true, leave: toTheEnd, charged: ['none', 0] },
+    plan: [sends(role() + finish() + done)],
+    stream: true,
+    leave: toTheEnd,
+    charged: ['none', 0],
   }),
   row('left_waiting', 'a caller that leaves a silent upstream', {
-    ...{ plan: [silence()], stream: true, leave: afterRequest, charged: ['estimated', money(inputOf(true), 0)] },
+    plan: [silence()],
+    stream: true,
+    leave: afterRequest,
+    charged: ['estimated', money(inputOf(true), 0)],
   }),
   row('left_waiting', 'a caller that leaves a plain call', {
-    ...{ plan: [silence()], stream: false, leave: afterRequest, charged: ['estimated', money(inputOf(false), 0)] },
+    plan: [silence()],
+    stream: false,
+    leave: afterRequest,
+    charged: ['estimated', money(inputOf(false), 0)],
   }),
   row('left_reading', 'a caller that leaves in the middle', {
-    ...{ plan: [paused(said)], stream: true, leave: afterContent, charged: ['estimated', estimate] },
+    plan: [paused(said)],
+    stream: true,
+    leave: afterContent,
+    charged: ['estimated', estimate],
   }),
   row('left_reading', 'a caller that leaves after a report', {
-    ...{ plan: [paused(said + usageOnly(7, 5))], stream: true, leave: afterContent },
+    plan: [paused(said + usageOnly(7, 5))],
+    stream: true,
+    leave: afterContent,
     charged: ['reported', money(7, 5)],
   }),
   row('left_reading', 'a caller that leaves, of whose output no report knows', {
-    ...{ plan: [paused(usageOnly(7, 0) + said)], stream: true, leave: afterContent },
+    plan: [paused(usageOnly(7, 0) + said)],
+    stream: true,
+    leave: afterContent,
     charged: ['estimated', money(7, 2)],
   }),
   row('refused', 'a request that the upstream calls bad', {
-    ...{ plan: [fail(400)], stream: true, leave: toTheEnd, charged: ['none', 0] },
+    plan: [fail(400)],
+    stream: true,
+    leave: toTheEnd,
+    charged: ['none', 0],
   }),
   row('upstream_failed', 'no channel that answers', {
-    ...{ plan: [fail(500), fail(500)], stream: true, leave: toTheEnd, charged: ['none', 0] },
+    plan: [fail(500), fail(500)],
+    stream: true,
+    leave: toTheEnd,
+    charged: ['none', 0],
   }),
   row('upstream_failed', 'streams that break off after a report and before content', {
-    ...{ plan: [script(streamHead, chunk(usageOnly(7, 5)), close), fail(500)], stream: true, leave: toTheEnd },
+    plan: [script(streamHead, chunk(usageOnly(7, 5)), close), fail(500)],
+    stream: true,
+    leave: toTheEnd,
     charged: ['none', 0],
   }),
   row('upstream_broke_off', 'half an answer without a report', {
@@ -197,7 +249,7 @@ test('left_unsent: a caller that leaves while its hold is being written', async 
     const db = new Database(join(harness.folder, 'weir.db'))
     db.run('BEGIN IMMEDIATE')
     const caller = openCall(harness, key, bodyOf(true))
-    await until(() => harness.gateway.underWay === 1, 'the call is under way')
+    await until(() => harness.gateway.activeCalls === 1, 'the call is under way')
     await takenIn(harness)
     caller.leave()
     await caller.closed
@@ -352,5 +404,5 @@ test('every rule is made to happen', () => {
   const here = [...rows.map(({ rule }) => rule), 'left_unsent', 'too_long', 'too_long_tools', 'too_long_answered']
   const revoked = ['revoked', 'revoked_waiting', 'revoked_answered']
   const all = [...here, 'upstream_broke_off_slow', 'drained', 'drained_delivered', ...revoked, ...elsewhere]
-  expect([...new Set(all)].sort()).toEqual(rules.map(({ id }) => id).sort())
+  expect([...new Set(all)].sort()).toEqual(chargeRules.map(({ id }) => id).sort())
 })

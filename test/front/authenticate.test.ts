@@ -3,13 +3,13 @@
 import { expect, test } from 'bun:test'
 import { randomBytes } from 'node:crypto'
 import { Refusal } from '../../src/base/errors.ts'
-import { ringOf } from '../../src/base/secrets/secret-ring.ts'
+import { buildSecretRing } from '../../src/base/secrets/secret-ring.ts'
 import { KeyDirectory } from '../../src/identity/key-directory.ts'
 import { digestKey, mintKey } from '../../src/identity/key-format.ts'
 import { buildAuthenticate } from '../../src/pipeline/10-authenticate.ts'
 import type { KeyRow } from '../../src/store/engine/reader.ts'
 
-const pepper = ringOf('p'.repeat(32))
+const pepper = buildSecretRing('p'.repeat(32))
 const flags = { revoked: false, clamps: false, strict: false, keepsBodies: false, explains: false }
 const rights = { allows: null, accountAllows: null, denies: null, requires: null }
 const bounded = { disabled: false, expiresMs: null, untilMs: null, endpoints: null, addresses: null }

@@ -277,7 +277,10 @@ describe('the head', () => {
       headers: () => Object.fromEntries(Array.from({ length: 150 }, (_, n) => [`x-${n}`, 'a'.repeat(300)])),
     },
     'a key of 100 KB': {
-      ...{ body: goodBody(), status: 401, code: 'invalid_api_key', stages: reached.refusedKey },
+      body: goodBody(),
+      status: 401,
+      code: 'invalid_api_key',
+      stages: reached.refusedKey,
       headers: () => bearer(`wk-${'a'.repeat(100_000)}`),
     },
     'a query of 100 KB': { ...tooLarge, path: `${CHAT}?x=${'a'.repeat(100_000)}` },

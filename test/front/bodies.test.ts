@@ -182,7 +182,7 @@ describe('a body that does not come', () => {
     const [before, logged] = [harness.records().length, harness.logs.length]
     const socket = net.connect(Number(port), hostname)
     socket.write(Buffer.concat([head({ 'content-length': '1000' }), Buffer.from('{"model"')]))
-    await until(() => harness.gateway.underWay === 1, 'the call is under way')
+    await until(() => harness.gateway.activeCalls === 1, 'the call is under way')
     socket.destroy()
     await harness.idle()
     expect(harness.records().length).toBe(before)

@@ -78,10 +78,10 @@ describe('of strangers', () => {
   })
 
   test('more than 16 KiB is refused by what it announces, and else when it comes', async () => {
-    const announced = ask('POST', SIGN_IN, { ...json, 'content-length': String(bounds.strangerBodyBytesMax + 1) })
+    const announced = ask('POST', SIGN_IN, { ...json, 'content-length': String(bounds.anonymousBodyBytesMax + 1) })
     expect(code(await raw(announced), 413)).toBe('request_too_large')
     const chunked = ask('POST', SIGN_IN, { ...json, 'transfer-encoding': 'chunked' })
-    const size = bounds.strangerBodyBytesMax + 1
+    const size = bounds.anonymousBodyBytesMax + 1
     const unended = Buffer.concat([chunked, Buffer.from(`${size.toString(16)}\r\n`), Buffer.alloc(size, 0x20)])
     expect(code(await raw(unended), 413)).toBe('request_too_large')
   })
@@ -91,7 +91,7 @@ describe('of strangers', () => {
     ['{"a":', 'json_too_deep'],
     ['{"a":[', 'json_too_deep'],
   ])('as deep as 16 KiB of %s can be', async (unit, expected) => {
-    const body = Buffer.alloc(bounds.strangerBodyBytesMax, unit)
+    const body = Buffer.alloc(bounds.anonymousBodyBytesMax, unit)
     expect(code(await raw(ask('POST', SIGN_IN, {}, body)), 400)).toBe(expected)
     expect(code(await raw(ask('POST', '/api/auth/setup', {}, body)), 400)).toBe(expected)
   })
@@ -102,27 +102,27 @@ describe('of strangers', () => {
   })
 
   test('700 that do not end, of one network: the oldest give way, and everybody is served, there as well', async () => {
-    const length = String(bounds.strangerBodyBytesMax)
+    const length = String(bounds.anonymousBodyBytesMax)
     const stalled: Unfinished[] = []
     for (let at = 0; at < 700; at++) {
       const headers = { 'content-length': length, ...from(`2001:db8:0:7::${at.toString(16)}`) }
       stalled.push(new Unfinished(SIGN_IN, headers, '{'))
     }
     const refused = (): number => stalled.filter(({ status }) => status === 429).length
-    await until(() => refused() === 700 - bounds.strangerBodiesOfNetworkMax, 'all but the newest were given up')
+    await until(() => refused() === 700 - bounds.anonymousBodiesOfNetworkMax, 'all but the newest were given up')
     await expectServed('2001:db8:0:7::ffff')
-    expect(stalled.filter(({ status }) => status === 0).length).toBeGreaterThan(bounds.strangerBodiesOfNetworkMax - 3)
+    expect(stalled.filter(({ status }) => status === 0).length).toBeGreaterThan(bounds.anonymousBodiesOfNetworkMax - 3)
     for (const { socket } of stalled) socket.destroy()
   })
 
   test('as many of as many networks', async () => {
-    const headers = { 'content-length': String(bounds.strangerBodyBytesMax) }
+    const headers = { 'content-length': String(bounds.anonymousBodyBytesMax) }
     const stalled = Array.from(
       { length: 700 },
       (_, at) => new Unfinished(SIGN_IN, { ...headers, ...from(`198.51.${at >> 8}.${at & 255}`) }, '{'),
     )
     const refused = (): number => stalled.filter(({ status }) => status === 503).length
-    await until(() => refused() === 700 - bounds.strangerBodiesMax, 'all but the newest were given up')
+    await until(() => refused() === 700 - bounds.anonymousBodiesMax, 'all but the newest were given up')
     await expectServed()
     for (const { socket } of stalled) socket.destroy()
   })
@@ -132,10 +132,10 @@ describe('of strangers', () => {
     const length = { 'content-length': '1000' }
     const stranger = new Unfinished(SIGN_IN, { ...length, ...from('192.0.2.9') }, '{')
     const caller = new Unfinished(CHAT, { ...bearer(key), ...length }, '{')
-    await until(() => harness.gateway.underWay === 1, 'the call is under way')
+    await until(() => harness.gateway.activeCalls === 1, 'the call is under way')
     // Whatever was sent before this was answered is there: one thread reads all sockets in their order.
     await expectServed()
-    nowMs += bounds.strangerBodyMsMax
+    nowMs += bounds.anonymousBodyMsMax
     await until(() => stranger.status !== 0, 'the stranger is answered')
     expect([stranger.status, caller.status]).toEqual([408, 0])
     nowMs += bounds.bodyMsMax
@@ -163,7 +163,7 @@ describe('in many small pieces', () => {
   }
 
   const paths: readonly [who: string, path: string, readsMin: number, headers: () => Promise<Headers>][] = [
-    ['a stranger', SIGN_IN, bounds.strangerBodyReadsMin, async () => from('192.0.2.77')],
+    ['a stranger', SIGN_IN, bounds.anonymousBodyReadsMin, async () => from('192.0.2.77')],
     ['a caller', CHAT, bounds.callerBodyReadsMin, async () => bearer(await harness.key())],
     [
       'a caller that counts',
@@ -278,7 +278,7 @@ describe('of callers', () => {
     const most = Buffer.alloc(30 * MIB, 0x20)
     const length = { 'content-length': String(most.length + 1) }
     const stalled = [0, 1].map(() => new Unfinished(CHAT, { ...bearer(key), ...length }, most))
-    await until(() => harness.gateway.underWay === 2, 'both are under way')
+    await until(() => harness.gateway.activeCalls === 2, 'both are under way')
     await until(() => stalled.every(({ socket }) => socket.writableLength === 0), 'both are sent')
     for (let at = 0; at < 5; at++) await call(harness, await harness.key())
     expect(stalled.map(({ status }) => status)).toEqual([0, 0])

@@ -2,12 +2,12 @@
 // in the caller's dialect, from the next call on, and to calls that are under way.
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { Refusal, speakRefusal } from '../../src/base/errors.ts'
+import { buildErrorReply, Refusal } from '../../src/base/errors.ts'
 import { endpointNames } from '../../src/identity/key-rights.ts'
-import { errorDialects } from '../../src/protocols/list.ts'
+import { errorDialects } from '../../src/protocols/protocols.ts'
 import type { Endpoint, EndpointKind } from '../../src/server/endpoint.ts'
 import type { EndpointParts } from '../../src/server/endpoints.ts'
-import { buildEndpoints, familyOf } from '../../src/server/endpoints.ts'
+import { buildEndpoints, findPathGroup } from '../../src/server/endpoints.ts'
 import { streamHead } from '../../tools/fake-upstream/answers.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
 import { chunk, gate, script } from '../../tools/fake-upstream/script.ts'
@@ -79,8 +79,8 @@ describe('an endpoint', () => {
     const answer = await asked(row, barred)
     if (row.kind === 'own') return expect(answer.status).toBe(200)
     const requestId = answer.header('x-request-id')!
-    const dialect = errorDialects[familyOf(pathOf(row)).dialect]
-    const spoken = dialect.writeError(speakRefusal(refusal, requestId))
+    const dialect = errorDialects[findPathGroup(pathOf(row)).dialect]
+    const spoken = dialect.writeError(buildErrorReply(refusal, requestId))
     expect([answer.status, answer.body.toString()]).toEqual([403, spoken.body])
     expectStages(answer, reached.refusedKey)
     await set(barred, { endpoints: row.kind })
@@ -333,7 +333,7 @@ describe('calls under way', () => {
     const key = await harness.key()
     const headers = { ...bearer(key), 'content-length': '100' }
     const caller = openRaw(harness.url, ask('POST', '/v1/chat/completions', headers, '{'))
-    await until(() => harness.gateway.underWay > 0, 'it has come')
+    await until(() => harness.gateway.activeCalls > 0, 'it has come')
     await operator('keys-revoke', { key })
     await caller.whole()
     expect(caller.status).toBe(401)

@@ -81,7 +81,11 @@ describe('a key is told', () => {
       clamps: false,
       keeps_bodies: false,
       account: {
-        ...{ kind: 'prepaid', frozen: false, balance: '5.25', held: '0.00', credit_limit: '0.00' },
+        kind: 'prepaid',
+        frozen: false,
+        balance: '5.25',
+        held: '0.00',
+        credit_limit: '0.00',
         available: '5.25',
       },
       budgets: [],

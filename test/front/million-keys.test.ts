@@ -13,7 +13,7 @@ import { mintKey } from '../../src/identity/key-format.ts'
 import { migrate, openReader, openWriter } from '../../src/store/engine/database.ts'
 import { Reader } from '../../src/store/engine/reader.ts'
 import { keyPlan } from '../../src/store/queries/keys.ts'
-import type { ListAsk } from '../../src/store/queries/paging.ts'
+import type { ListQuery } from '../../src/store/queries/paging.ts'
 import { listPage } from '../../src/store/queries/paging.ts'
 
 const KEYS = 1_000_000
@@ -67,7 +67,7 @@ describe('with a million keys', () => {
     expect(plan.some(step => step.detail.includes('digest=?'))).toBe(true)
   })
 
-  const asks: readonly (readonly [name: string, ask: Partial<ListAsk>, first: number | undefined])[] = [
+  const asks: readonly (readonly [name: string, ask: Partial<ListQuery>, first: number | undefined])[] = [
     ['newest first', {}, 1_000_000],
     ['the next page of it', { after: cursor(500_000, 500_000) }, 499_999],
     ['oldest first', { descending: false }, 1],
@@ -121,7 +121,7 @@ describe('with a million keys', () => {
     }
     expect(looked).toBe(Math.ceil(KEYS / 29))
     expect(directory.cached).toBe(bounds.keysCachedMax)
-    expect(directory.recall(digestOf(1 + 29 * (looked - 1)))).toMatchObject({ tier: 'pro' })
-    expect(directory.recall(digestOf(1))).toBeUndefined()
+    expect(directory.getCached(digestOf(1 + 29 * (looked - 1)))).toMatchObject({ tier: 'pro' })
+    expect(directory.getCached(digestOf(1))).toBeUndefined()
   })
 })

@@ -66,7 +66,7 @@ describe('its calls', () => {
     const caller = openCall(harness, other, { stream: true })
     await caller.until(({ text }) => text.includes('more'), 'content is here')
     await revoke(key)
-    await until(() => harness.gateway.underWay === 1, 'the other goes on')
+    await until(() => harness.gateway.activeCalls === 1, 'the other goes on')
     expect(caller.isWhole).toBe(false)
     caller.leave()
     await harness.idle()

@@ -5,8 +5,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import { Writer } from '../../src/store/engine/writer.ts'
 import type { MoneyText } from '../../src/store/ledger/money-text.ts'
-import { Audit } from '../../src/store/ledger-audit/audit.ts'
-import { Auditing, auditWhole } from '../../src/store/ledger-audit/auditor.ts'
+import { LedgerAudit } from '../../src/store/ledger-audit/audit.ts'
+import { AuditWorker, auditDatabase } from '../../src/store/ledger-audit/audit-worker.ts'
 import type { AuditReport } from '../../src/store/ledger-audit/findings.ts'
 import type { SampleBooks } from './sample-books.ts'
 import {
@@ -39,7 +39,7 @@ const told = ({ findings }: AuditReport): readonly string[] =>
 const options = { lagMs: 0, rests: false, deep: false }
 
 test('books that nobody has touched agree', async () => {
-  const { findings, ...seen } = await auditWhole(books.path, { deep: true })
+  const { findings, ...seen } = await auditDatabase(books.path, { deep: true })
   expect(findings).toEqual([])
   expect(seen).toMatchObject({ transfers: 11, records: 4, accounts: 6, holds: 1 })
 })
@@ -126,7 +126,7 @@ const waysOfThePast: typeof ways = [
 describe('a whole audit finds that', () => {
   test.each([...ways, ...waysOfThePast])('%s', async (_, sql, found) => {
     spoil(books.db, sql)
-    expect(told(await auditWhole(books.path))).toEqual([...found].sort())
+    expect(told(await auditDatabase(books.path))).toEqual([...found].sort())
   })
 
   const schema = [
@@ -140,15 +140,15 @@ describe('a whole audit finds that', () => {
   ] as const
   test.each(schema)('%s', async (_, sql, text) => {
     books.db.run(sql)
-    const { findings } = await auditWhole(books.path)
+    const { findings } = await auditDatabase(books.path)
     expect(findings.map(finding => finding.text)).toEqual([text])
   })
 })
 
 describe('an audit that goes on', () => {
-  let audit: Audit
+  let audit: LedgerAudit
   beforeEach(async () => {
-    audit = new Audit({ ...options, path: books.path })
+    audit = new LedgerAudit({ ...options, path: books.path })
     expect((await audit.pass()).findings).toEqual([])
   })
   afterEach(() => audit.close())
@@ -202,14 +202,14 @@ describe('an audit that goes on', () => {
 
 test('a record that comes late, of a call that held for long, is looked at when it comes', async () => {
   // A lag of no length that counts: every id of the sample is older than the horizon.
-  const audit = new Audit({ ...options, lagMs: 1, path: books.path })
+  const audit = new LedgerAudit({ ...options, lagMs: 1, path: books.path })
   expect((await audit.pass()).findings).toEqual([])
   books.run(run => run.settle({ record: recordOf(calls.open, { accountId: alice, keyId: aliceKey }), cost: '11' }))
   spoil(books.db, `UPDATE record SET cost = 0 WHERE call_id = ${calls.open}`)
   expect(told(await audit.pass())).toEqual([`call ${alice}`])
   audit.close()
 
-  const other = new Audit({ ...options, lagMs: 1, path: books.path })
+  const other = new LedgerAudit({ ...options, lagMs: 1, path: books.path })
   await other.pass()
   spoil(books.db, `DELETE FROM record WHERE call_id = ${calls.open}`)
   expect(told(await other.pass())).toEqual([`call ${alice}`])
@@ -218,7 +218,7 @@ test('a record that comes late, of a call that held for long, is looked at when 
 
 test('books that are being written to agree at every look', async () => {
   const [writer] = await Writer.open({ path: books.path, ballastBytes: 0 }, fault => expect(fault).toBe(''))
-  const audits = [0, 1].map(lagMs => new Auditing({ ...options, lagMs, path: books.path }))
+  const audits = [0, 1].map(lagMs => new AuditWorker({ ...options, lagMs, path: books.path }))
   let [next, working] = [20_000_000, true]
   const caller = async (owner: { accountId: number; keyId: number }): Promise<void> => {
     while (working) {
@@ -251,7 +251,7 @@ test('books that are being written to agree at every look', async () => {
   await Promise.all(callers)
   for (const audit of audits) await audit.close()
   await writer.close()
-  const { findings, transfers } = await auditWhole(books.path, { deep: true })
+  const { findings, transfers } = await auditDatabase(books.path, { deep: true })
   expect(findings).toEqual([])
   expect(transfers).toBeGreaterThanOrEqual(last!.transfers)
 })
@@ -268,5 +268,5 @@ test('sums of more than 64 bits are added up exactly', async () => {
     post(ref + 100, `${-much}`)
   }
   post(8_200, `${much + 1n}`)
-  expect((await auditWhole(books.path)).findings).toEqual([])
+  expect((await auditDatabase(books.path)).findings).toEqual([])
 })

@@ -10,7 +10,7 @@ import { until } from '../support/gateway.ts'
 const OWED_MAX = 3
 
 test('calls that cannot be written down are owed up to a bound, and none is lost', async () => {
-  const harness = await startHasty({ world: { owedMax: OWED_MAX } })
+  const harness = await startHasty({ world: { unsettledMax: OWED_MAX } })
   const db = new Database(join(harness.folder, 'weir.db'))
   db.run('PRAGMA busy_timeout = 5000')
   try {

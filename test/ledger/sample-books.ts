@@ -5,8 +5,8 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { migrate, openWriter } from '../../src/store/engine/database.ts'
-import type { Operating } from '../../src/store/engine/run-operations.ts'
-import { buildOperations } from '../../src/store/engine/run-operations.ts'
+import type { OperationRunner } from '../../src/store/engine/operation-runner.ts'
+import { buildOperations } from '../../src/store/engine/operation-runner.ts'
 import { openBooks } from '../../src/store/ledger/books.ts'
 import type { RecordRow } from '../../src/store/ledger/hold-types.ts'
 import type { MoneyText } from '../../src/store/ledger/money-text.ts'
@@ -25,7 +25,7 @@ export interface SampleBooks {
   readonly path: string
   readonly db: Database
   /** Runs as the writer does: in a transaction, with the operator's balances written at its end. */
-  run<T>(work: (run: Operating['run']) => T): T
+  run<T>(work: (run: OperationRunner['run']) => T): T
 }
 
 const draft = { dialect: 'openai-chat', provider: 'p', model: 'm', streamed: false, priceVersion: null }
@@ -33,9 +33,23 @@ const usage = { inputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, outputT
 
 export function recordOf(callId: number, owner: { accountId: number; keyId: number }): RecordRow {
   return {
-    ...{ ...draft, ...usage, ...owner, callId, endUser: null, tags: null, lines: null, channel: 'p#1', status: 200 },
-    ...{ error: null, outcome: 'completed', rule: 'completed', usageSource: 'reported', attempts: null, timings: null },
-    ...{ firstMs: null, durationMs: 5 },
+    ...draft,
+    ...usage,
+    ...owner,
+    callId,
+    endUser: null,
+    tags: null,
+    lines: null,
+    channel: 'p#1',
+    status: 200,
+    error: null,
+    outcome: 'completed',
+    rule: 'completed',
+    usageSource: 'reported',
+    attempts: null,
+    timings: null,
+    firstMs: null,
+    durationMs: 5,
   }
 }
 
@@ -60,7 +74,7 @@ export function openSampleBooks(nowMs: () => number = Date.now): SampleBooks {
       db
         .transaction(() => {
           const result = work(operating.run)
-          operating.balance()
+          operating.writeOperatorBalances()
           return result
         })
         .immediate(),

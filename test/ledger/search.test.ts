@@ -3,9 +3,15 @@
 import type { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
-import { accountSql, revenueSql } from '../../src/store/ledger/statement.ts'
-import type { RecordFilter } from '../../src/store/records/search.ts'
-import { findRecords, ROWS_LOOKED_AT, recordColumns, walkNames, walkSql } from '../../src/store/records/search.ts'
+import { accountStatementSql, revenueStatementSql } from '../../src/store/ledger/statement.ts'
+import type { RecordFilter } from '../../src/store/records/record-search.ts'
+import {
+  findRecords,
+  ROWS_SCANNED_MAX,
+  recordColumns,
+  recordScanNames,
+  recordScanSql,
+} from '../../src/store/records/record-search.ts'
 import type { SampleBooks } from './sample-books.ts'
 import { alice, aliceKey, bob, bobKey, openSampleBooks, recordOf } from './sample-books.ts'
 
@@ -32,10 +38,10 @@ describe('the plan', () => {
   /** The rows of one page are few and in memory; everything else is an index or a range of ids. */
   const scansTable = /SCAN (record|transfer|t)\b/
 
-  test.each(walkNames)('of a page of records by %s reads an index', walk => {
+  test.each(recordScanNames)('of a page of records by %s reads an index', walk => {
     for (const oldestFirst of [false, true]) {
       for (const ways of walk === 'none' ? [1] : [1, 3]) {
-        const sql = walkSql(walk, ways, oldestFirst)
+        const sql = recordScanSql(walk, ways, oldestFirst)
         const plan = planOf(sql.replaceAll(/\$\w+/g, '1'), 0)
         expect(plan).not.toMatch(scansTable)
         const wanted = walk === 'none' || walk === 'callId' ? /SEARCH record USING INTEGER PRIMARY/ : /INDEX record_/
@@ -46,8 +52,8 @@ describe('the plan', () => {
   })
 
   const others = [
-    [accountSql, 3, /transfer_from[^]*transfer_to/],
-    [revenueSql, 3, /SEARCH transfer USING INTEGER PRIMARY/],
+    [accountStatementSql, 3, /transfer_from[^]*transfer_to/],
+    [revenueStatementSql, 3, /SEARCH transfer USING INTEGER PRIMARY/],
   ] as const
   test.each(others)('of a statement reads its indexes', (sql, count, indexes) => {
     const plan = planOf(sql, count)
@@ -124,7 +130,7 @@ describe('records', () => {
 
   test('one page looks at a bounded number of rows, and says where to go on', () => {
     const ask = { scope: null, filter: { keyId: aliceKey, outcome: 'none such' }, limit: 10 }
-    const next = 100_000 + MANY - 2 - 2 * (ROWS_LOOKED_AT - 1)
+    const next = 100_000 + MANY - 2 - 2 * (ROWS_SCANNED_MAX - 1)
     expect(findRecords(db, recordColumns, ask)).toEqual({ rows: [], next, early: true })
   })
 

@@ -5,8 +5,8 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
 import fc from 'fast-check'
 import { CLEARING, PROMO, REVENUE, SHORTFALL } from '../../src/store/ledger/operator-accounts.ts'
-import { ROWS_A_PAGE } from '../../src/store/ledger/statement.ts'
-import { ledgerReads } from '../../src/store/queries/ledger.ts'
+import { ROWS_READ_PER_PAGE_MAX } from '../../src/store/ledger/statement.ts'
+import { ledgerQueries } from '../../src/store/queries/ledger.ts'
 import type { SampleBooks } from './sample-books.ts'
 import { alice, aliceKey, bob, bobKey, holdOf, openSampleBooks, recordOf, spoil } from './sample-books.ts'
 
@@ -46,7 +46,7 @@ interface Shown {
 
 /** All pages. */
 function statement({ db }: SampleBooks, accountId: number, filter: Filter & { limit: number }): readonly Shown[] {
-  const read = ledgerReads(db).statement
+  const read = ledgerQueries(db).statement
   const lines: Shown[] = []
   for (let after: string | undefined; ; ) {
     const page = read({ accountId, scope: null, ...filter, after })!
@@ -146,12 +146,12 @@ describe('a statement', () => {
 
   test('finds what a filter asks for behind more transfers than one page passes', () => {
     const books = openAt(() => 5)
-    const many = ROWS_A_PAGE + 10
+    const many = ROWS_READ_PER_PAGE_MAX + 10
     books.run(run => {
       const posted = { accountId: alice, reference: null, author: 'cli' }
       for (let at = 0; at < many; at++) run.post({ ...posted, kind: 'gift', ref: 800_000 + at, amount: '1' })
     })
-    const read = ledgerReads(books.db).statement
+    const read = ledgerQueries(books.db).statement
     const ask = { accountId: alice, scope: null, kind: 'top_up', limit: 10 }
     const first = read(ask)!
     expect(first.lines).toEqual([])

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { systemClock } from '../../src/base/clock.ts'
 import { spansMs } from '../../src/base/collections/gcra.ts'
-import { DayNotes, rememberedDebts } from '../../src/limits/day-usage.ts'
+import { DayUsageWriter, restoreDayUsage } from '../../src/limits/day-usage.ts'
 import { Limits } from '../../src/limits/limits.ts'
 import type { LimitDebt } from '../../src/store/ledger/limit-debts.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
@@ -35,7 +35,7 @@ describe('a start', () => {
           trueS += stoppedS
           const startS = trueS
           const dateMs = (): number => trueS * 1_000 + offMs
-          const limits = new Limits(rememberedDebts([...written.values()], { nowMs: 0, dateMs: dateMs() }))
+          const limits = new Limits(restoreDayUsage([...written.values()], { nowMs: 0, dateMs: dateMs() }))
           limits.setRules([row(1, { ...requests(amount, 'day'), per: ['key'] })])
           for (const { afterS, tries } of calls) {
             trueS += afterS
@@ -43,7 +43,7 @@ describe('a start', () => {
             const count = howMany(limits, subject(), { nowMs, most: tries })
             for (let call = 0; call < count; call++) admittedS.push(trueS)
           }
-          const notes = limits.takeDayNotes((trueS - startS) * 1_000, dateMs())
+          const notes = limits.takeDayUsage((trueS - startS) * 1_000, dateMs())
           for (const note of notes) written.set(note.name, note)
         }
         const over = admittedS.some((from, first) =>
@@ -57,10 +57,10 @@ describe('a start', () => {
 
   const left = (notedMs: number, dateMs: number): number => {
     const debts = [{ name: '1 1', paidMs: notedMs + 30_000_000, notedMs }]
-    const limits = new Limits(rememberedDebts(debts, { nowMs: 7_000, dateMs }))
+    const limits = new Limits(restoreDayUsage(debts, { nowMs: 7_000, dateMs }))
     limits.setRules([row(1, { ...requests(86_400, 'day'), per: ['key'] })])
-    expect(limits.look(subject({ keyId: 2 }), 7_000)[1]).toMatchObject({ resetMs: 0 })
-    return limits.look(subject(), 7_000)[1]!.resetMs
+    expect(limits.quotasOfCall(subject({ keyId: 2 }), 7_000)[1]).toMatchObject({ resetMs: 0 })
+    return limits.quotasOfCall(subject(), 7_000)[1]!.resetMs
   }
 
   test('leaves out of account at most ten minutes of those that have passed, and never owes more for it', () => {
@@ -89,13 +89,13 @@ describe('what is written down', () => {
     const lease = leaseOf(limits.admit(subject(), 0))
     const names = (): readonly string[] =>
       limits
-        .takeDayNotes(0, 1_000)
+        .takeDayUsage(0, 1_000)
         .map(({ name }) => name)
         .sort()
     expect(names()).toEqual(['1 1', '2 a10/openai/gpt-x', '3 ', '5 1/openai/gpt-x'])
     expect(names()).toEqual([])
     lease.correct(0, 0)
-    expect(limits.takeDayNotes(0, 1_000)).toEqual([{ name: '2 a10/openai/gpt-x', paidMs: 1_000, notedMs: 1_000 }])
+    expect(limits.takeDayUsage(0, 1_000)).toEqual([{ name: '2 a10/openai/gpt-x', paidMs: 1_000, notedMs: 1_000 }])
   })
 
   test('is written some at a time, and what could not be is written later, as it is then', async () => {
@@ -104,8 +104,8 @@ describe('what is written down', () => {
     const debt = (name: string, paidMs = 1): LimitDebt => ({ name, paidMs, notedMs: 0 })
     let notes = Array.from({ length: 1_200 }, (_, at) => debt(`1 ${at}`))
     const troubles: unknown[] = []
-    const kept = new DayNotes({
-      limits: { takeDayNotes: () => notes.splice(0) },
+    const kept = new DayUsageWriter({
+      limits: { takeDayUsage: () => notes.splice(0) },
       writer: {
         run: (async (_name: string, { debts }: { debts: readonly LimitDebt[] }) => {
           if (fails) throw new Error('not now')

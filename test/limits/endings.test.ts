@@ -4,8 +4,8 @@
 import { expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import type { LimitLease } from '../../src/limits/leases.ts'
+import type { LimitedCall } from '../../src/limits/limited-call.ts'
 import { Limits } from '../../src/limits/limits.ts'
-import type { Subject } from '../../src/limits/subject.ts'
 import { chanceOf } from '../support/chance.ts'
 import { concurrency, row, subject, tokens } from './rows.ts'
 
@@ -23,15 +23,15 @@ const models = ['openai/a', 'openai/b', 'anthropic/c']
 
 interface Open {
   readonly lease: LimitLease
-  readonly of: Subject
+  readonly of: LimitedCall
   readonly sinceMs: number
 }
 
-const isOpenai = ({ model }: Subject): boolean => model!.startsWith('openai/')
+const isOpenai = ({ model }: LimitedCall): boolean => model!.startsWith('openai/')
 
 /** Whether each limit has a place, by counting those that have one. */
-function hasPlace(open: readonly Open[], of: Subject): boolean {
-  const others = (is: (one: Subject) => boolean): number => open.filter(one => is(one.of)).length
+function hasPlace(open: readonly Open[], of: LimitedCall): boolean {
+  const others = (is: (one: LimitedCall) => boolean): number => open.filter(one => is(one.of)).length
   return (
     others(({ keyId }) => keyId === of.keyId) < 5 &&
     others(({ accountId }) => accountId === of.accountId) < 8 &&
@@ -68,7 +68,9 @@ test('none of a hundred thousand', () => {
   for (const { lease } of open) lease.release()
   expect(limits.size.leases).toBe(0)
   for (const model of models) {
-    const places = limits.look(subject({ keyId: 3, model }), ms).filter(({ resource }) => resource === 'concurrency')
+    const places = limits
+      .quotasOfCall(subject({ keyId: 3, model }), ms)
+      .filter(({ resource }) => resource === 'concurrency')
     for (const { limit, remaining } of places) expect({ seed, remaining }).toEqual({ seed, remaining: limit })
   }
 })

@@ -19,7 +19,7 @@ test('of what calls at the same time did not use, all is there again, in whateve
       const of = subject({ tokens: 100 })
       const leases = ended.map(() => leaseOf(limits.admit(of, 1_000)))
       for (const at of ended) leases[at]!.correct(used[at]!, 1_000)
-      const left = limits.look(of, 1_000).find(({ resource }) => resource === 'tokens')
+      const left = limits.quotasOfCall(of, 1_000).find(({ resource }) => resource === 'tokens')
       expect(left?.remaining).toBe(100_000 - used.reduce((sum, one) => sum + one, 0))
     }),
   )

@@ -23,7 +23,8 @@ let isHolding = false
 
 beforeAll(async () => {
   upstream = Bun.serve({
-    ...{ port: 0, hostname: '127.0.0.1' },
+    port: 0,
+    hostname: '127.0.0.1',
     async fetch(request) {
       await request.text()
       asked++
@@ -32,8 +33,13 @@ beforeAll(async () => {
     },
   })
   const pond = {
-    ...{ id: 'pond', name: 'Pond', baseUrl: 'http://127.0.0.1:9', keyEnv: 'POND_KEY', baseUrlEnv: 'POND_URL' },
-    ...{ speaks: { 'anthropic-messages': '/v1/messages' }, sign: 'bearer' },
+    id: 'pond',
+    name: 'Pond',
+    baseUrl: 'http://127.0.0.1:9',
+    keyEnv: 'POND_KEY',
+    baseUrlEnv: 'POND_URL',
+    speaks: { 'anthropic-messages': '/v1/messages' },
+    sign: 'bearer',
     counts: { 'anthropic-messages': '/v1/messages/count_tokens' },
     models: [{ id: 'echo', contextTokens: 8_192, outputTokensMax: 4_096, price: { input: '1', output: '2' } }],
   }
@@ -138,7 +144,7 @@ test('many keys have together as many counts at once as the account has calls at
   expect(statuses.filter(status => status === 200).length).toBe(accountConcurrency)
   // Each has given its place back.
   expect(await count(keys[0]!)).toBe(200)
-  expect(harness.gateway.underWay).toBe(0)
+  expect(harness.gateway.activeCalls).toBe(0)
 })
 
 test('keys that share the limit of one of them share it for what costs nothing, too', async () => {

@@ -27,7 +27,7 @@ describe('one step', () => {
     const limits = limitsOf(row(1, tokens(1_000)), row(2, concurrency(2)), row(3, requests(1, 'day')))
     leaseOf(limits.admit(subject(), 0)).release()
     for (let tries = 0; tries < 50; tries++) expect(limits.admit(subject(), 0).admitted).toBe(false)
-    expect(limits.look(subject(), 0).map(({ resource, remaining }) => [resource, remaining])).toEqual([
+    expect(limits.quotasOfCall(subject(), 0).map(({ resource, remaining }) => [resource, remaining])).toEqual([
       ['requests', 99_999],
       ['tokens', 900],
       ['concurrency', 2],
@@ -65,7 +65,7 @@ describe('tokens', () => {
     const limits = limitsOf(row(1, { ...tokens(1_000), per: ['key'] }))
     const lease = leaseOf(limits.admit(subject({ tokens: 600 }), 0))
     for (const used of [100, 0, 900]) lease.correct(used, 0)
-    expect(limits.look(subject(), 0)[1]).toMatchObject({ resource: 'tokens', remaining: 900 })
+    expect(limits.quotasOfCall(subject(), 0)[1]).toMatchObject({ resource: 'tokens', remaining: 900 })
   })
 
   test('what uses none is not held up by tokens that are owed', () => {
@@ -95,7 +95,7 @@ describe('tokens', () => {
     })
 
     test('is counted by days and has a place, too, where a provider is asked', () => {
-      const asking = subject({ ...looks, asksProvider: true })
+      const asking = subject({ ...looks, callsProvider: true })
       expect(howMany(limitsOf(ofAccount, ofDay, ...others), asking, { nowMs: 0 })).toBe(2)
       const limits = limitsOf(ofAccount, places, ...others)
       const admitted = [1, 2, 3].map(() => leaseOf(limits.admit(asking, 0)))
@@ -144,7 +144,7 @@ describe('a change of rules', () => {
     lease.release()
     expect(
       limits
-        .look(subject(), 0)
+        .quotasOfCall(subject(), 0)
         .slice(2)
         .map(({ remaining }) => remaining),
     ).toEqual([1, 900])
@@ -170,17 +170,17 @@ describe('a change of rules', () => {
 describe('what would be refused anyway', () => {
   test('is known before it is read, by limits of requests that ask for no model', () => {
     const limits = limitsOf(row(1, { ...requests(3), per: ['account'] }), row(2, { ...requests(1), model: 'openai/*' }))
-    expect(limits.exhausted(subject(), 0)).toBeUndefined()
+    expect(limits.refusalOfKey(subject(), 0)).toBeUndefined()
     limits.admit(subject(), 0)
-    expect(limits.exhausted(subject(), 0)).toBeUndefined()
+    expect(limits.refusalOfKey(subject(), 0)).toBeUndefined()
     expect(howMany(limits, subject({ model: 'anthropic/claude' }), { nowMs: 0 })).toBe(2)
-    expect(limits.exhausted(subject(), 0)).toMatchObject({ retryAfterMs: 20_000, by: { whose: 'this account' } })
-    expect(limits.exhausted(subject({ accountId: 11 }), 0)).toBeUndefined()
+    expect(limits.refusalOfKey(subject(), 0)).toMatchObject({ retryAfterMs: 20_000, by: { whose: 'this account' } })
+    expect(limits.refusalOfKey(subject({ accountId: 11 }), 0)).toBeUndefined()
   })
 
   test('is not counted by being asked', () => {
     const limits = limitsOf(row(1, { ...requests(3), per: ['account'] }))
-    for (let tries = 0; tries < 100; tries++) limits.exhausted(subject({ qpm: 2 }), 0)
+    for (let tries = 0; tries < 100; tries++) limits.refusalOfKey(subject({ qpm: 2 }), 0)
     expect(howMany(limits, subject({ qpm: 2 }), { nowMs: 0 })).toBe(2)
   })
 })

@@ -1,8 +1,8 @@
 // Rows of limits and callers for tests.
 
 import type { LimitLease } from '../../src/limits/leases.ts'
-import type { Admission, Limits } from '../../src/limits/limits.ts'
-import type { Subject } from '../../src/limits/subject.ts'
+import type { LimitedCall } from '../../src/limits/limited-call.ts'
+import type { LimitAdmission, Limits } from '../../src/limits/limits.ts'
 import type { LimitRow } from '../../src/store/rules/rules.ts'
 
 export function row(id: number, what: Pick<LimitRow, 'resource' | 'span' | 'amount'> & Partial<LimitRow>): LimitRow {
@@ -16,19 +16,28 @@ export const tokens = (amount: number, span: 'minute' | 'day' = 'minute') =>
 export const concurrency = (amount: number) => ({ resource: 'concurrency', span: null, amount }) as const
 
 /** A caller that its own calls a minute do not stop. */
-export const subject = (more: Partial<Subject> = {}): Subject => ({
-  ...{ keyId: 1, accountId: 10, tier: 'pro', qpm: 100_000, model: 'openai/gpt-x', tokens: 100 },
+export const subject = (more: Partial<LimitedCall> = {}): LimitedCall => ({
+  keyId: 1,
+  accountId: 10,
+  tier: 'pro',
+  qpm: 100_000,
+  model: 'openai/gpt-x',
+  tokens: 100,
   ...more,
 })
 
 /** How many of them are let in, one after the other. */
-export function howMany(limits: Limits, wanted: Subject, { nowMs, most = 1_000 }: { nowMs: number; most?: number }) {
+export function howMany(
+  limits: Limits,
+  wanted: LimitedCall,
+  { nowMs, most = 1_000 }: { nowMs: number; most?: number },
+) {
   let count = 0
   while (count < most && limits.admit(wanted, nowMs).admitted) count++
   return count
 }
 
-export function leaseOf(admission: Admission): LimitLease {
+export function leaseOf(admission: LimitAdmission): LimitLease {
   if (!admission.admitted) throw new Error(`refused: ${JSON.stringify(admission.by)}`)
   return admission.lease
 }

@@ -3,10 +3,10 @@
 // much as there was before a call is taken to have stood there.
 
 import { bounds } from '../../src/base/bounds.ts'
-import type { Subject } from '../../src/limits/subject.ts'
+import type { LimitedCall } from '../../src/limits/limited-call.ts'
 import type { LimitRow } from '../../src/store/rules/rules.ts'
 
-export type SlowSubject = Subject & { readonly model: string }
+export type SlowSubject = LimitedCall & { readonly model: string }
 
 /** What one limit has let in, and when by its own clock. */
 export interface Let {

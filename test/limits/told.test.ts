@@ -177,7 +177,9 @@ describe('a large body', () => {
     const head = post(
       '/v1/chat/completions',
       {
-        ...{ 'authorization': `Bearer ${by}`, 'content-type': 'application/json', 'content-length': String(length) },
+        'authorization': `Bearer ${by}`,
+        'content-type': 'application/json',
+        'content-length': String(length),
       },
       '',
     )

@@ -42,8 +42,19 @@ describe('an account', () => {
     const id = await make({ name: 'Pond', creditLimit: '2.5', tier: 'free', allows: ['openai/*'] })
     const { body, headers } = await owner('GET', `web/accounts/${id}`)
     expect(body).toMatchObject({
-      ...{ id, name: 'Pond', type: 'team', kind: 'prepaid', balance: '0.00', held: '0.00', creditLimit: '2.50' },
-      ...{ available: '2.50', tier: 'free', allows: ['openai/*'], denies: null, frozen: false, frozenSince: null },
+      id,
+      name: 'Pond',
+      type: 'team',
+      kind: 'prepaid',
+      balance: '0.00',
+      held: '0.00',
+      creditLimit: '2.50',
+      available: '2.50',
+      tier: 'free',
+      allows: ['openai/*'],
+      denies: null,
+      frozen: false,
+      frozenSince: null,
     })
     expect(headers.get('etag')).toBe('"1"')
     expect((await owner('GET', `web/accounts/${account}`)).body.available).toBeNull()

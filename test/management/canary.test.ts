@@ -6,7 +6,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Secret } from '../../src/base/secrets/secret.ts'
-import { codeOf, stepAt } from '../../src/identity/totp.ts'
+import { totpCodeOf, totpStepAt } from '../../src/identity/totp.ts'
 import { describedEndpoints } from '../../src/management/openapi/described-endpoints.ts'
 import { fail, jsonAnswer } from '../../tools/fake-upstream/answers.ts'
 import { scripted } from '../../tools/fake-upstream/script.ts'
@@ -95,7 +95,7 @@ test('a second factor', async () => {
   const current = { currentPassword: developer.password }
   const begun = await ask('developer', 'POST', 'web/me/second-factor', current)
   const secret = canaries.plant('TOTP secret', String(begun.body.secret), [begun.at])
-  const code = codeOf(new Secret(secret), stepAt(Date.now()))
+  const code = totpCodeOf(new Secret(secret), totpStepAt(Date.now()))
   const shown = await ask('developer', 'POST', 'web/me/second-factor/confirm', { code })
   const codes = (shown.body.recoveryCodes ?? []) as string[]
   expect([shown.status, codes.length > 3]).toEqual([200, true])
@@ -124,7 +124,8 @@ test('what is written and never read', async () => {
       '/v1/chat/completions',
       { authorization: `Bearer ${all.key}` },
       {
-        ...{ model: MODEL, messages: [{ role: 'user', content: 'Hello' }] },
+        model: MODEL,
+        messages: [{ role: 'user', content: 'Hello' }],
       },
     ),
   ).toBeLessThan(505)

@@ -156,17 +156,17 @@ describe('a code', () => {
     const {
       codes: [code],
     } = await codes(1)
-    for (let at = 0; at < bounds.codeTriesPerMinuteMax; at++) {
+    for (let at = 0; at < bounds.codeAttemptsPerMinuteMax; at++) {
       expect((await redeem(id, `wr-0000-0000-0000-000${at}`)).error.code).toBe('code_unusable')
     }
     const late = await redeem(id, code!)
     expect([late.status, late.error.code]).toEqual([429, 'tried_too_often'])
     expect(Number(late.headers.get('retry-after'))).toBeGreaterThan(0)
-    nowMs += 60_000 / bounds.codeTriesPerMinuteMax
+    nowMs += 60_000 / bounds.codeAttemptsPerMinuteMax
     expect((await redeem(id, code!)).status).toBe(201)
     nowMs += 60_000
     // What was redeemed was no guess.
-    const { codes: many } = await codes(bounds.codeTriesPerMinuteMax + 2)
+    const { codes: many } = await codes(bounds.codeAttemptsPerMinuteMax + 2)
     for (const one of many) expect((await redeem(id, one)).status).toBe(201)
   })
 

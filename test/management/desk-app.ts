@@ -74,7 +74,9 @@ export async function openDeskApp(): Promise<DeskApp> {
   }
 
   return {
-    ...{ folder, store, account },
+    folder,
+    store,
+    account,
     async ask(who, line, body, headers = {}) {
       const [method, target] = line.split(' ') as [string, string]
       const [path, search = ''] = `/api/web/${target}`.split('?') as [string, string?]
@@ -97,10 +99,27 @@ export async function openDeskApp(): Promise<DeskApp> {
       const hold = { callId, kind: 'call', accountId, keyId, amount: cost, wants: '0', draft: words } as const
       await writer.run('hold', hold)
       const record = {
-        ...{ ...words, callId, accountId, keyId, lines: null, channel: 'p#1', status: 200, error: null },
-        ...{ outcome: 'completed', rule: 'completed', usageSource: 'reported', attempts: '[["p#1","answered",5]]' },
-        ...{ timings: null, firstMs: 20, durationMs: 100, inputTokens: 10, cacheReadTokens: 0, cacheWriteTokens: 0 },
-        ...{ outputTokens: 5, reasoningTokens: 0, ...more },
+        ...words,
+        callId,
+        accountId,
+        keyId,
+        lines: null,
+        channel: 'p#1',
+        status: 200,
+        error: null,
+        outcome: 'completed',
+        rule: 'completed',
+        usageSource: 'reported',
+        attempts: '[["p#1","answered",5]]',
+        timings: null,
+        firstMs: 20,
+        durationMs: 100,
+        inputTokens: 10,
+        cacheReadTokens: 0,
+        cacheWriteTokens: 0,
+        outputTokens: 5,
+        reasoningTokens: 0,
+        ...more,
       }
       await writer.run('settle', { record, cost })
       return callId

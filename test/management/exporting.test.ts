@@ -21,7 +21,7 @@ function serve(page: (after: string) => Promise<ExportPage>, more: Partial<Expor
     asked.pages++
     return page(after)
   }
-  const slot = { goesOn() {}, leave() {}, onLost() {} }
+  const slot = { keepAlive() {}, release() {}, onLost() {} }
   const head = { format: 'ndjson', name: 'list', columns: ['at', 'text'], slot } as const
   const first: ExportPage = { rows, next: '1' }
   const fetch = (): Response => exportResponse({ ...head, first, page: counted, ...more })

@@ -318,7 +318,9 @@ describe('the books', () => {
 
   test('are told as the auditor has found them', async () => {
     expect((await ask('GET', 'web/ledger/check')).body).toEqual({
-      ...{ books: 'not looked at yet', audited: null, findings: [] },
+      books: 'not looked at yet',
+      audited: null,
+      findings: [],
     })
     await harness.gateway.operator.audit!({})
     const found = (await ask('GET', 'web/ledger/check')).body

@@ -37,7 +37,9 @@ afterAll(() => all.stop())
 
 /** What is refused for who asks; a wrong password is something else. */
 const refusedFor: Readonly<Record<string, Verdict>> = {
-  ...{ token_invalid: '401', role_too_low: '403', resource_unknown: '404' },
+  token_invalid: '401',
+  role_too_low: '403',
+  resource_unknown: '404',
 }
 
 const verdictOf = ({ status, error }: Told): Verdict | number =>

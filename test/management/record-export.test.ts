@@ -32,19 +32,19 @@ beforeAll(async () => {
 afterAll(() => app.stop())
 
 /** The real desk, which counts what it is asked. */
-const counted = (): ManagementParts['desk'] => {
-  const { desk } = app.store.management
+const counted = (): ManagementParts['queryWorker'] => {
+  const { queryWorker } = app.store.management
   return {
-    ask(name, input) {
+    query(name, input) {
       asked++
-      return desk.ask(name, input)
+      return queryWorker.query(name, input)
     },
   }
 }
 
 const filter = { before: FIRST_ID + MANY }
 const ask = { scope: null, filter, oldestFirst: true, format: 'ndjson', staff: true } as const
-const slot = { goesOn() {}, leave() {}, onLost() {} }
+const slot = { keepAlive() {}, release() {}, onLost() {} }
 
 test('has each record once, in the order of time', async () => {
   const decoder = new TextDecoder()

@@ -3,7 +3,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
 import { idAtMs, textId } from '../../src/base/ids.ts'
-import { auditWhole } from '../../src/store/ledger-audit/auditor.ts'
+import { auditDatabase } from '../../src/store/ledger-audit/audit-worker.ts'
 import { until } from '../support/gateway.ts'
 import type { DeskApp, Reply } from './desk-app.ts'
 import { member, openDeskApp, owner } from './desk-app.ts'
@@ -118,8 +118,15 @@ describe('of another account', () => {
 test('one record is shown whole', async () => {
   const { body } = await app.ask(owner, `GET records/${req('plain')[0]}`)
   expect(body).toMatchObject({
-    ...{ id: req('plain')[0], account: accountText(), model: 'p/m', channel: 'p#1', cost: '0.0000015', endUser: 'ann' },
-    ...{ lines: [['input', 10, '0.15']], attempts: [['p#1', 'answered', 5]], rule: 'completed' },
+    id: req('plain')[0],
+    account: accountText(),
+    model: 'p/m',
+    channel: 'p#1',
+    cost: '0.0000015',
+    endUser: 'ann',
+    lines: [['input', 10, '0.15']],
+    attempts: [['p#1', 'answered', 5]],
+    rule: 'completed',
     transfers: [{ kind: 'charge', amount: '0.0000015' }],
   })
 })
@@ -127,7 +134,7 @@ test('one record is shown whole', async () => {
 describe('bodies', () => {
   test('are for managers and admins, and that they were seen is written down', async () => {
     const bytes = (text: string) => ({ bytes: Buffer.from(text), truncated: false })
-    app.store.bodies.keep({ callId: ids.plain, accountId: 1 }, { request: bytes('asked'), answer: bytes('told') })
+    app.store.bodies.store({ callId: ids.plain, accountId: 1 }, { request: bytes('asked'), answer: bytes('told') })
     const path = `GET records/${req('plain')[0]}/bodies`
     expect((await app.ask(viewer, path)).code).toBe('resource_unknown')
     expect((await app.ask(support, path)).code).toBe('role_too_low')
@@ -185,14 +192,14 @@ describe('a deletion', () => {
     const sums = async () => (await app.ask(owner, `GET statistics/summary?account=${accountText()}`)).body
     const topNames = async () => (await app.ask(owner, `GET statistics/end-users?account=${accountText()}`)).body.data
     await sums()
-    await until(() => (app.store.management.rolling.rolled.seq ?? 0) >= 5, 'all is summed up')
+    await until(() => (app.store.management.statisticsAggregator.progress.seq ?? 0) >= 5, 'all is summed up')
     const [before, names] = [await sums(), await topNames()]
     expect(before).toMatchObject({ calls: 3, cost: '0.000004' })
     expect(JSON.stringify(names)).toContain('ann')
     const ordered = await app.ask(manager, 'POST records/deletions', { account: accountText(), endUser: 'ann' })
     const author = textId('usr', 8)
     expect(ordered.body).toMatchObject({ account: accountText(), ofEndUser: true, from: null, author })
-    await app.store.management.deleting.sweep()
+    await app.store.management.recordDeleter.sweep()
     const shown = (await app.ask(manager, `GET records/deletions/${String(ordered.body.id)}`)).body
     expect([shown.deleted, shown.done === null]).toEqual([2, false])
     expect(idsOf(await app.ask(owner, 'GET records'))).toEqual(req('other', 'failed', 'formula'))
@@ -202,7 +209,7 @@ describe('a deletion', () => {
     const log = JSON.stringify((await app.ask(owner, 'GET audit-log?action=orderDeletion')).body)
     expect(log).toContain('"ofEndUser":true')
     expect(log).not.toContain('ann')
-    const { findings } = await auditWhole(app.store.folder.database)
+    const { findings } = await auditDatabase(app.store.folder.database)
     expect(findings).toEqual([])
   })
 
@@ -210,9 +217,9 @@ describe('a deletion', () => {
     const old = await app.call({ ...others, agoMs: 31 * DAY_MS, cost: '400' })
     const young = await app.call({ ...others, agoMs: 29 * DAY_MS, cost: '500' })
     expect((await app.ask(owner, 'PATCH settings', { retentionDays: 30 })).status).toBe(200)
-    await app.store.management.deleting.sweep()
+    await app.store.management.recordDeleter.sweep()
     const there = idsOf(await app.ask(owner, 'GET records'))
     expect([there.includes(textId('req', old)), there.includes(textId('req', young))]).toEqual([false, true])
-    expect((await auditWhole(app.store.folder.database)).findings).toEqual([])
+    expect((await auditDatabase(app.store.folder.database)).findings).toEqual([])
   })
 })

@@ -4,7 +4,7 @@ import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Secret } from '../../src/base/secrets/secret.ts'
-import { codeOf, stepAt } from '../../src/identity/totp.ts'
+import { totpCodeOf, totpStepAt } from '../../src/identity/totp.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Told } from '../support/management.ts'
@@ -24,7 +24,8 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 
 const confirm = { currentPassword: goodPassword }
-const codeNow = (secret: Secret, steps = 0): string => codeOf(secret, stepAt(Date.now() + clock.aheadMs) + steps)
+const codeNow = (secret: Secret, steps = 0): string =>
+  totpCodeOf(secret, totpStepAt(Date.now() + clock.aheadMs) + steps)
 const later = (): void => void (clock.aheadMs += 30_000)
 const enter = ({ email }: Person, code?: string): Promise<Told> =>
   signIn(harness, { email, password: goodPassword, ...(code !== undefined && { code }) })

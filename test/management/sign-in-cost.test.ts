@@ -2,7 +2,7 @@
 // calls go on.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
-import { passwordCost } from '../../src/store/people/hash-password.ts'
+import { passwordCost } from '../../src/store/people/password-hash.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 import { askAs } from '../support/management.ts'

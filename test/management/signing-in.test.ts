@@ -2,7 +2,7 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { bounds } from '../../src/base/bounds.ts'
-import { hashingAt } from '../../src/store/people/hash-password.ts'
+import { buildPasswordHasher } from '../../src/store/people/password-hash.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness } from '../support/gateway.ts'
 import type { Ask, Told } from '../support/management.ts'
@@ -99,10 +99,10 @@ describe('who cannot sign in learns nothing', () => {
 
   test('a password is compared once for each of them, at the same cost', async () => {
     const seen: string[] = []
-    const real = hashingAt({ memoryKib: 8, passes: 1 })
-    const { PasswordDesk } = await import('../../src/identity/password-hashing.ts')
+    const real = buildPasswordHasher({ memoryKib: 8, passes: 1 })
+    const { PasswordHasher } = await import('../../src/identity/password-hasher.ts')
     const { Secret } = await import('../../src/base/secrets/secret.ts')
-    const desk = new PasswordDesk({
+    const desk = new PasswordHasher({
       hash: real.hash,
       matches(password, hash) {
         seen.push(hash)

@@ -25,7 +25,7 @@ beforeAll(async () => {
   for (let at = 0; at < 3; at++) await app.call({ ...others, cost: '5000', model: 'x', endUser: 'ann' })
   await app.call({ ...second, cost: '700', model: 'y', endUser: 'bob', lines: '[["input",10,"0.06"]]' })
   await app.ask(owner, 'GET statistics/summary')
-  await until(() => (app.store.management.rolling.rolled.seq ?? 0) >= 15, 'all is summed up')
+  await until(() => (app.store.management.statisticsAggregator.progress.seq ?? 0) >= 15, 'all is summed up')
 })
 afterAll(() => app.stop())
 

@@ -36,8 +36,15 @@ test('set on, whatever the level: how it ended, where it went and what it took',
 
   const [answered, stream, refused, unknown, keyless] = lines('call')
   expect(answered).toMatchObject({
-    ...{ level: 'info', status: 200, outcome: 'completed', dialect: 'openai-chat', model: 'openai/gpt-4o-mini' },
-    ...{ attempts: 1, inputTokens: 11, outputTokens: 7, usd: '0.00000585' },
+    level: 'info',
+    status: 200,
+    outcome: 'completed',
+    dialect: 'openai-chat',
+    model: 'openai/gpt-4o-mini',
+    attempts: 1,
+    inputTokens: 11,
+    outputTokens: 7,
+    usd: '0.00000585',
     request: whole.headers.get('x-request-id'),
     channel: expect.stringMatching(/^openai#/),
     ms: expect.any(Number),

@@ -231,7 +231,11 @@ test('a report that is not believed is counted, and logged by its names and numb
   const { level, provider, why, shape } = JSON.parse(lines[0]!) as Record<string, string>
   expect([level, provider, why]).toEqual(['warn', 'openai', 'adds_up_to_nothing'])
   expect(JSON.parse(shape!)).toEqual({
-    ...{ prompt_tokens: 10, completion_tokens: 4, total_tokens: 3, note: 'a text', '?': 1 },
+    prompt_tokens: 10,
+    completion_tokens: 4,
+    total_tokens: 3,
+    note: 'a text',
+    '?': 1,
   })
   expect(lines[0]).not.toContain(CANARY)
 })

@@ -7,26 +7,26 @@ import { join } from 'node:path'
 import { exportPKCS8, generateKeyPair } from 'jose'
 import { Deadlines } from '../../src/base/deadlines.ts'
 import { Stop } from '../../src/base/stop.ts'
-import { buildUpstreamAsking } from '../../src/features/stored-responses/upstream-responses.ts'
-import type { Counting } from '../../src/features/token-counts/provider-count.ts'
-import { askForCount, countRequest } from '../../src/features/token-counts/provider-count.ts'
+import { buildStoringUpstreams } from '../../src/features/stored-responses/upstream-responses.ts'
+import type { CountInput } from '../../src/features/token-counts/provider-count.ts'
+import { buildCountRequest, sendCountRequest } from '../../src/features/token-counts/provider-count.ts'
+import { openHttpClient } from '../../src/http/client/http-client.ts'
 import type { OutgoingRequest } from '../../src/http/client/request.ts'
-import { openClient } from '../../src/http/client/send-request.ts'
 import { adapt } from '../../src/pipeline/40-adapt.ts'
-import type { Meeting } from '../../src/pipeline/attempt/translation.ts'
-import { buildAskUpstream } from '../../src/pipeline/attempt/upstream-query.ts'
-import { protocols } from '../../src/protocols/list.ts'
-import type { Asked } from '../../src/protocols/protocol.ts'
-import { countDialects } from '../../src/protocols/token-counts/token-counts.ts'
+import type { AttemptContext } from '../../src/pipeline/attempt/translation.ts'
+import { buildQueryUpstream } from '../../src/pipeline/attempt/upstream-query.ts'
+import type { RequestHead } from '../../src/protocols/protocol.ts'
+import { protocols } from '../../src/protocols/protocols.ts'
+import { tokenCountDialects } from '../../src/protocols/token-counts/count-dialects.ts'
 import { buildCatalogue } from '../../src/upstreams/catalogue.ts'
 import type { Channel } from '../../src/upstreams/channel.ts'
 import type { Provider } from '../../src/upstreams/provider.ts'
-import { readyRequest } from '../../src/upstreams/sign-request.ts'
+import { finishRequest } from '../../src/upstreams/request-signature.ts'
 import { signers, signRequest } from '../../src/upstreams/signing.ts'
 import type { Peer } from '../support/peer.ts'
 import { startPeer } from '../support/peer.ts'
 
-const client = openClient()
+const client = openHttpClient()
 const deadlines = new Deadlines(() => performance.now())
 const answer = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}'
 /** Who the keys were given for, and who would like to have them. */
@@ -58,9 +58,16 @@ interface Made {
 
 function make(sign = 'bearer', key = 'k'): Made {
   const text = JSON.stringify({
-    ...{ id: 'acme', name: 'Acme', baseUrl: 'https://acme.example', keyEnv: 'ACME_KEY', baseUrlEnv: 'ACME_URL' },
-    ...{ speaks: { 'openai-chat': '/chat', 'anthropic-messages': '/messages', 'openai-responses': '/responses' } },
-    ...{ counts: { 'anthropic-messages': '/count' }, can: { keepsResponses: true }, sign, models: [] },
+    id: 'acme',
+    name: 'Acme',
+    baseUrl: 'https://acme.example',
+    keyEnv: 'ACME_KEY',
+    baseUrlEnv: 'ACME_URL',
+    speaks: { 'openai-chat': '/chat', 'anthropic-messages': '/messages', 'openai-responses': '/responses' },
+    counts: { 'anthropic-messages': '/count' },
+    can: { keepsResponses: true },
+    sign,
+    models: [],
   })
   const signing = { send: client.send, dateMs: () => 1_800_000_000_000 }
   const env = { ACME_KEY: key, ACME_URL: home.url }
@@ -80,29 +87,36 @@ const chat = Buffer.from('{"model":"acme/x","messages":[{"role":"user","content"
 const ways: Readonly<Record<string, (made: Made) => Promise<unknown>>> = {
   async 'a call'({ provider, channel }) {
     const protocol = protocols['openai-chat']
-    const route = { provider, spoken: protocol, model: { id: 'x' }, permit: { caller: { accountId: 1 } } }
+    const route = { provider, upstreamProtocol: protocol, model: { id: 'x' }, permit: { caller: { accountId: 1 } } }
     const hold = { call: protocol.readCall(chat), route }
-    const meeting = { channel, hold, exchange: { protocol, passed: {} } } as unknown as Meeting
+    const meeting = { channel, hold, exchange: { protocol, forwardedHeaders: {} } } as unknown as AttemptContext
     const { request } = await adapt({ resolveMedia: async () => new Map(), reasoning: undefined as never }, meeting)
     await (await client.send(request, new Stop<Error>())).readWhole(100)
   },
   async 'a question beside calls'({ provider, channel }) {
-    const ask = buildAskUpstream(client.send, deadlines)
+    const ask = buildQueryUpstream(client.send, deadlines)
     await ask({ provider, channel, dialect: 'openai-chat', bytesMax: 100, msMax: 5_000 })
   },
   async 'a response that is kept there'({ provider, channel }) {
-    const { ask } = buildUpstreamAsking({ catalogue: undefined as never, send: client.send, deadlines })
+    const { ask } = buildStoringUpstreams({ catalogue: undefined as never, send: client.send, deadlines })
     const keeper = { provider, channel, protocol: protocols['openai-responses'], upstreamId: 'resp_1' }
     await (await ask(keeper, { method: 'GET' })).text()
   },
   async 'a count of tokens'({ provider, channel }) {
-    const dialect = countDialects['anthropic-messages']
-    const asked = { header: () => undefined, query: new URLSearchParams() } as unknown as Asked
+    const dialect = tokenCountDialects['anthropic-messages']
+    const asked = { header: () => undefined, query: new URLSearchParams() } as unknown as RequestHead
     const call = dialect.readCall(chat, asked)
-    const counting: Counting = { dialect, provider, model: { id: 'x' }, call, passed: {}, said: () => undefined }
-    const request = await countRequest(counting, dialect, channel)
+    const counting: CountInput = {
+      dialect,
+      provider,
+      model: { id: 'x' },
+      call,
+      forwardedHeaders: {},
+      conversation: () => undefined,
+    }
+    const request = await buildCountRequest(counting, dialect, channel)
     const asking = { upstreamDialect: dialect, channel, stop: new Stop<Error>() }
-    await expect(askForCount(client.send, request, asking)).rejects.toThrow('no count, with status 200')
+    await expect(sendCountRequest(client.send, request, asking)).rejects.toThrow('no count, with status 200')
   },
 }
 
@@ -131,7 +145,7 @@ describe('by any way to sign,', () => {
     const body = Buffer.from('{}')
     for (const url of othersThan(home.url, thief.url)) {
       const [request, dialect] = [{ url, headers: {}, body }, 'openai-chat']
-      const ready = async () => await readyRequest(request, { ...made, dialect })
+      const ready = async () => await finishRequest(request, { ...made, dialect })
       await expect(ready()).rejects.toThrow('the URL of a request must be below the base URL of its channel')
       // And by itself, whoever asks it.
       const signed = async () => await signRequest(made.channel, dialect, request)
@@ -150,7 +164,7 @@ const othersThan = (origin: string, other: string): readonly string[] => [
 describe('a request that is signed already', () => {
   const signed = async (): Promise<OutgoingRequest> => {
     const request = { url: `${home.url}/chat`, headers: {}, body: Buffer.from('{}') }
-    return await readyRequest(request, { ...make(), dialect: 'openai-chat' })
+    return await finishRequest(request, { ...make(), dialect: 'openai-chat' })
   }
 
   test.each(['POST', 'GET', 'DELETE', undefined] as const)('by %p is not sent to another host', async method => {
@@ -166,9 +180,9 @@ describe('a request that is signed already', () => {
   const isSame = (text: string): boolean => URL.parse(text)?.origin === new URL(home.url).origin
 
   test('is not sent on the road of another channel', async () => {
-    const { road: _own, ...request } = await signed()
+    const { networkPath: _own, ...request } = await signed()
     const road = { origin: thief.url, permitted: true }
-    await expect(client.send({ ...request, road }, new Stop<Error>())).rejects.toThrow(
+    await expect(client.send({ ...request, networkPath: road }, new Stop<Error>())).rejects.toThrow(
       'not on the origin of its channel',
     )
     await expect(client.send(request, new Stop<Error>())).rejects.toThrow(
@@ -181,7 +195,7 @@ test('the token of an account is asked for where its file says, and nowhere else
   const made = make('google-token', account)
   const before = home.received.join('').length
   const request = { url: `${home.url}/chat`, headers: {}, body: Buffer.from('{}') }
-  const ready = async () => await readyRequest(request, { ...made, dialect: 'openai-chat' })
+  const ready = async () => await finishRequest(request, { ...made, dialect: 'openai-chat' })
   await expect(ready()).rejects.toThrow('no valid token')
   expect(home.received.join('').slice(before)).toContain('POST /token HTTP/1.1')
 })
@@ -193,20 +207,20 @@ test('requests are signed in one place, and all that is sent has passed it', () 
   )
   const naming = (word: RegExp): string[] =>
     files.filter(name => word.test(readFileSync(join(root, name), 'utf8'))).sort()
-  expect(naming(/\bsignRequest\b/)).toEqual(['upstreams/sign-request.ts', 'upstreams/signing.ts'])
+  expect(naming(/\bsignRequest\b/)).toEqual(['upstreams/request-signature.ts', 'upstreams/signing.ts'])
   expect(naming(/\.signs\b/)).toEqual(['upstreams/signing.ts'])
-  expect(naming(/\bBun\.connect\b/)).toEqual(['http/client/dial.ts'])
+  expect(naming(/\bBun\.connect\b/)).toEqual(['http/client/dialer.ts'])
   // Those that are left carry no key of an upstream: to our own socket in the data folder, and from the command line to
   // a gateway, by the operator's word.
   expect(naming(/(?:await|return|=) fetch\(/)).toEqual([
     ...['cli/checks/doctor.ts', 'cli/remote.ts', 'http/server/control-socket.ts'],
   ])
   // Each of these is a way above.
-  expect(naming(/\breadyRequest\(/)).toEqual([
+  expect(naming(/\bfinishRequest\(/)).toEqual([
     'features/stored-responses/upstream-responses.ts',
     'features/token-counts/provider-count.ts',
     'pipeline/40-adapt.ts',
     'pipeline/attempt/upstream-query.ts',
-    'upstreams/sign-request.ts',
+    'upstreams/request-signature.ts',
   ])
 })

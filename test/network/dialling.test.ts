@@ -5,10 +5,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import type { Socket } from 'node:net'
 import { bounds } from '../../src/base/bounds.ts'
 import { Stop } from '../../src/base/stop.ts'
+import type { HttpClient } from '../../src/http/client/http-client.ts'
+import { openHttpClient } from '../../src/http/client/http-client.ts'
 import type { ClientOptions } from '../../src/http/client/request.ts'
-import type { Client } from '../../src/http/client/send-request.ts'
-import { openClient } from '../../src/http/client/send-request.ts'
-import { openDeaf } from '../../tools/fake-upstream/places/unreachable.ts'
+import { openFullQueue } from '../../tools/fake-upstream/places/unreachable.ts'
 import { cert, key } from '../support/certificate.ts'
 import { until } from '../support/gateway.ts'
 import type { Peer } from '../support/peer.ts'
@@ -18,7 +18,7 @@ import { roadTo } from '../support/roads.ts'
 const hello = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello'
 
 let peer: Peer
-let client: Client
+let client: HttpClient
 let sent: number
 const closing: (() => unknown)[] = []
 
@@ -35,7 +35,7 @@ afterEach(async () => {
 const leadingTo = (...addresses: readonly string[]): ClientOptions => ({ resolve: async () => addresses })
 
 function open(options: ClientOptions = {}): void {
-  client = openClient(options)
+  client = openHttpClient(options)
 }
 
 interface Asked {
@@ -47,7 +47,7 @@ interface Asked {
 
 async function ask({ url, stop = new Stop<Error>(), ...times }: Asked): Promise<string> {
   const onSend = (): void => void sent++
-  const request = { url, road: roadTo(url, times), headers: {}, body: Buffer.from('x'), onSend }
+  const request = { url, networkPath: roadTo(url, times), headers: {}, body: Buffer.from('x'), onSend }
   const incoming = await client.send(request, stop)
   return String(await incoming.readWhole(100))
 }
@@ -72,7 +72,7 @@ describe('fails in time', () => {
 
   test('where nobody answers', async () => {
     open()
-    const deaf = await openDeaf()
+    const deaf = await openFullQueue()
     closing.push(() => deaf.stop())
     const words = 'cannot connect: no answer within 120 ms'
     expect(await failed({ url: deaf.origin, connectMs: 120 })).toEqual([words, 0])
@@ -122,7 +122,7 @@ describe('of several addresses', () => {
   })
 
   test('the next is tried where one does not answer, within the same time', async () => {
-    const deaf = await openDeaf({ host: '127.0.0.2', port: peer.port })
+    const deaf = await openFullQueue({ host: '127.0.0.2', port: peer.port })
     closing.push(() => deaf.stop())
     open(leadingTo('127.0.0.2', '127.0.0.1'))
     expect(await ask({ url: at('many.test'), connectMs: 400 })).toBe('hello')
@@ -134,7 +134,9 @@ describe('of several addresses', () => {
 
   test('none is tried after one that answered, whatever it said', async () => {
     const stranger = Bun.listen({
-      ...{ hostname: '127.0.0.3', port: peer.port, tls: { key, cert } },
+      hostname: '127.0.0.3',
+      port: peer.port,
+      tls: { key, cert },
       socket: { data() {}, error() {} },
     })
     closing.push(() => stranger.stop(true))
@@ -145,7 +147,8 @@ describe('of several addresses', () => {
 
   test('not all of many are tried, but some of each kind', async () => {
     const six = Bun.listen({
-      ...{ hostname: '::1', port: 0 },
+      hostname: '::1',
+      port: 0,
       socket: { data: socket => void socket.write(hello), error() {} },
     })
     closing.push(() => six.stop(true))
@@ -173,10 +176,10 @@ describe('a stop', () => {
 })
 
 test('tries that nobody ever answers do not pile up, and close nobody else out', async () => {
-  const deaf = await openDeaf()
+  const deaf = await openFullQueue()
   open(leadingTo('127.0.0.1'))
   const one = (): Promise<readonly [string, number]> => failed({ url: deaf.origin, connectMs: 60 })
-  const all = await Promise.all(Array.from({ length: bounds.givenUpConnectsMax }, one))
+  const all = await Promise.all(Array.from({ length: bounds.abandonedConnectsMax }, one))
   expect(new Set(all.map(([words]) => words))).toEqual(new Set(['cannot connect: no answer within 60 ms']))
   const refused = await failed({ url: deaf.origin, connectMs: 60_000 })
   expect(refused).toEqual(['cannot connect: too many connection attempts are pending', 0])

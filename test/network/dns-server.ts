@@ -2,7 +2,7 @@
 
 import { createSocket } from 'node:dgram'
 import { Resolver } from 'node:dns/promises'
-import type { Resolve } from '../../src/http/address/dns-cache.ts'
+import type { ResolveName } from '../../src/http/address/dns-cache.ts'
 
 export interface DnsServer {
   /** IPv4 addresses, answer by answer; none at all for a name that does not exist. */
@@ -10,7 +10,7 @@ export interface DnsServer {
   /** Names in the order in which they were asked for. */
   readonly asked: readonly string[]
   /** Really asks it. */
-  readonly resolve: Resolve
+  readonly resolve: ResolveName
   stop(): Promise<void>
 }
 

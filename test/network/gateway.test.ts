@@ -117,7 +117,9 @@ describe('an upstream that cannot be reached', () => {
   test("because its certificate is another's is a 502, and nothing was said to it", async () => {
     let received = 0
     const stranger = Bun.listen({
-      ...{ hostname: '127.0.0.1', port: 0, tls: { key: certKey, cert } },
+      hostname: '127.0.0.1',
+      port: 0,
+      tls: { key: certKey, cert },
       socket: { data: (_socket, bytes) => void (received += bytes.length), error() {} },
     })
     closing.push(() => stranger.stop(true))

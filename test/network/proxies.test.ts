@@ -3,9 +3,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { Secret } from '../../src/base/secrets/secret.ts'
 import { Stop } from '../../src/base/stop.ts'
+import type { HttpClient } from '../../src/http/client/http-client.ts'
+import { openHttpClient } from '../../src/http/client/http-client.ts'
 import type { ClientOptions } from '../../src/http/client/request.ts'
-import type { Client } from '../../src/http/client/send-request.ts'
-import { openClient } from '../../src/http/client/send-request.ts'
 import { cert, key } from '../support/certificate.ts'
 import { until } from '../support/gateway.ts'
 import type { Peer } from '../support/peer.ts'
@@ -20,7 +20,7 @@ const BASIC = Buffer.from(CREDENTIALS).toString('base64')
 const hello = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello'
 
 let proxy: ProxyServer
-let client: Client
+let client: HttpClient
 /** Plain HTTP. */
 let plain: Peer
 /** The same with TLS. */
@@ -41,10 +41,12 @@ const options: ClientOptions = {
 beforeEach(async () => {
   secureSaid = []
   resolved = []
-  client = openClient(options)
+  client = openHttpClient(options)
   plain = await startPeer((socket, all) => void (all.endsWith('x') && socket.write(hello)))
   secure = Bun.listen<{ said: string }>({
-    ...{ hostname: '127.0.0.1', port: 0, tls: { key, cert } },
+    hostname: '127.0.0.1',
+    port: 0,
+    tls: { key, cert },
     socket: {
       open: socket => void (socket.data = { said: '' }),
       data(socket, bytes) {
@@ -80,7 +82,7 @@ interface Asked {
 
 async function ask({ url, by = proxy.url(), body = Buffer.from('x'), stop = new Stop<Error>(), ...times }: Asked) {
   const road = roadTo(url, { permitted: false, proxy: new Secret(by), ...times })
-  return await client.send({ url, road, headers: { authorization: 'Bearer k' }, body }, stop)
+  return await client.send({ url, networkPath: road, headers: { authorization: 'Bearer k' }, body }, stop)
 }
 
 const answered = async (asked: Asked): Promise<string> => String(await (await ask(asked)).readWhole(1_000))
@@ -103,7 +105,7 @@ describe('by a tunnel', () => {
 
   test('a long body arrives, and a tunnel that waits for too long is closed', async () => {
     await open()
-    client = openClient({ ...options, idleSeconds: 1 })
+    client = openHttpClient({ ...options, idleSeconds: 1 })
     const body = Buffer.alloc(3_000_000, 'y')
     body[body.length - 1] = 0x78
     expect(await answered({ url: https(), body })).toBe('hello')
@@ -146,7 +148,10 @@ describe('without TLS', () => {
     const url = `http://api.test:${plain.port}/v1/chat?a=b`
     const road = roadTo(url, { proxy: new Secret(proxy.url()) })
     const send = async (): Promise<string> => {
-      const incoming = await client.send({ url, road, headers: {}, body: Buffer.from('x') }, new Stop<Error>())
+      const incoming = await client.send(
+        { url, networkPath: road, headers: {}, body: Buffer.from('x') },
+        new Stop<Error>(),
+      )
       return String(await incoming.readWhole(100))
     }
     expect([await send(), await send()]).toEqual(['hello', 'hello'])
@@ -161,7 +166,7 @@ describe('without TLS', () => {
     await open({ credentials: CREDENTIALS })
     const url = `http://api.test:${plain.port}/`
     const road = roadTo(url, { proxy: new Secret(proxy.url('gate:wrong')) })
-    const sent = client.send({ url, road, headers: {}, body: Buffer.from('x') }, new Stop<Error>())
+    const sent = client.send({ url, networkPath: road, headers: {}, body: Buffer.from('x') }, new Stop<Error>())
     await expect(sent).rejects.toThrow(/^the proxy refuses the user name and password \(407\)$/)
     expect(plain.sockets).toHaveLength(0)
   })
@@ -170,11 +175,11 @@ describe('without TLS', () => {
 test('connections by one proxy serve no call that goes by another, or by none', async () => {
   await open()
   const other = await startProxy({ credentials: CREDENTIALS })
-  const direct = openClient({ ...options, resolve: async () => ['127.0.0.1'] })
+  const direct = openHttpClient({ ...options, resolve: async () => ['127.0.0.1'] })
   try {
     for (const by of [proxy.url(), other.url(), proxy.url(), other.url()]) await answered({ url: https(), by })
     expect([proxy.heads.length, other.heads.length]).toEqual([1, 1])
-    const request = { url: https(), road: roadTo(https()), headers: {}, body: Buffer.from('x') }
+    const request = { url: https(), networkPath: roadTo(https()), headers: {}, body: Buffer.from('x') }
     await (await direct.send(request, new Stop<Error>())).readWhole(100)
     expect([proxy.heads.length, other.heads.length]).toEqual([1, 1])
   } finally {

@@ -2,8 +2,8 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { Stop } from '../../src/base/stop.ts'
-import { openGuardedFetch } from '../../src/http/client/fetch-media.ts'
-import { openClient } from '../../src/http/client/send-request.ts'
+import { openHttpClient } from '../../src/http/client/http-client.ts'
+import { openMediaFetch } from '../../src/http/client/media-fetch.ts'
 import { until } from '../support/gateway.ts'
 import type { Peer } from '../support/peer.ts'
 import { startPeer } from '../support/peer.ts'
@@ -34,7 +34,7 @@ const at = (host: string): string => `http://${host}:${inside.port}/a.png`
 describe('a name that leads elsewhere the second time', () => {
   test('leads media to where it led first, and nobody into our network', async () => {
     dns.answers.set('rebind.test', [[OUTSIDE], [INSIDE]])
-    const { fetchMedia } = openGuardedFetch({ resolve: dns.resolve, privateHosts })
+    const { fetchMedia } = openMediaFetch({ resolve: dns.resolve, privateHosts })
     // Nobody listens outside at this port: who asked again would find somebody inside.
     const { url, stop } = { url: at('rebind.test'), stop: new Stop<Error>() }
     await expect(fetchMedia(url, stop)).rejects.toMatchObject({ code: 'media_unreachable' })
@@ -44,7 +44,7 @@ describe('a name that leads elsewhere the second time', () => {
   test('is refused when it is asked for again', async () => {
     let nowMs = 0
     dns.answers.set('rebind.test', [[OUTSIDE], [INSIDE]])
-    const { fetchMedia } = openGuardedFetch({ resolve: dns.resolve, privateHosts, nowMs: () => nowMs })
+    const { fetchMedia } = openMediaFetch({ resolve: dns.resolve, privateHosts, nowMs: () => nowMs })
     const codeOf = (): Promise<unknown> =>
       fetchMedia(at('rebind.test'), new Stop<Error>()).then(
         () => 'fetched',
@@ -58,27 +58,27 @@ describe('a name that leads elsewhere the second time', () => {
 
   test('is refused when both come at once', async () => {
     dns.answers.set('rebind.test', [[OUTSIDE, INSIDE]])
-    const { fetchMedia } = openGuardedFetch({ resolve: dns.resolve, privateHosts })
+    const { fetchMedia } = openMediaFetch({ resolve: dns.resolve, privateHosts })
     await expect(fetchMedia(at('rebind.test'), new Stop<Error>())).rejects.toMatchObject({ code: 'media_refused' })
     expect(inside.sockets).toHaveLength(0)
   })
 
   test('leads a channel to where it led first', async () => {
     dns.answers.set('rebind.test', [[OUTSIDE], [INSIDE]])
-    const client = openClient({ resolve: dns.resolve, privateHosts })
+    const client = openHttpClient({ resolve: dns.resolve, privateHosts })
     const url = `https://rebind.test:${inside.port}/v1`
     const road = { origin: new URL(url).origin, permitted: false }
-    const send = () => client.send({ url, road, headers: {}, body: Buffer.from('{}') }, new Stop<Error>())
+    const send = () => client.send({ url, networkPath: road, headers: {}, body: Buffer.from('{}') }, new Stop<Error>())
     for (const _time of [1, 2]) await expect(send()).rejects.toThrow('cannot connect: ECONNREFUSED')
     expect([dns.asked, inside.sockets.length]).toEqual([['rebind.test'], 0])
   })
 })
 
 test('a name that does not exist is said to lead nowhere', async () => {
-  const client = openClient({ resolve: dns.resolve })
+  const client = openHttpClient({ resolve: dns.resolve })
   const url = 'https://missing.test/'
   const road = { origin: 'https://missing.test', permitted: false }
-  const sent = client.send({ url, road, headers: {}, body: Buffer.from('{}') }, new Stop<Error>())
+  const sent = client.send({ url, networkPath: road, headers: {}, body: Buffer.from('{}') }, new Stop<Error>())
   await expect(sent).rejects.toThrow('missing.test:443: cannot connect: its host name does not resolve: ENOTFOUND')
 })
 
@@ -98,11 +98,14 @@ describe('a server that sends us elsewhere', () => {
     dns.answers.set('outside.test', [[INSIDE]])
     const options = { resolve: dns.resolve, privateHosts: hosts('outside.test') }
     const url = `http://outside.test:${outside.port}/${status}`
-    const media = openGuardedFetch(options).fetchMedia(url, new Stop<Error>())
+    const media = openMediaFetch(options).fetchMedia(url, new Stop<Error>())
     await expect(media).rejects.toMatchObject({ code: 'media_refused' })
-    const client = openClient(options)
+    const client = openHttpClient(options)
     const road = { origin: new URL(url).origin, permitted: true }
-    const incoming = await client.send({ url, road, headers: {}, body: Buffer.from('{}') }, new Stop<Error>())
+    const incoming = await client.send(
+      { url, networkPath: road, headers: {}, body: Buffer.from('{}') },
+      new Stop<Error>(),
+    )
     expect(incoming.status).toBe(status)
     client.close()
     await until(() => outside.openCount === 0, 'both are over')

@@ -3,12 +3,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { Refusal } from '../../src/base/errors.ts'
 import { Stop } from '../../src/base/stop.ts'
-import { openGuardedFetch } from '../../src/http/client/fetch-media.ts'
-import { openGuardedPost, PostFault } from '../../src/http/client/post-webhook.ts'
-import { openClient } from '../../src/http/client/send-request.ts'
+import { openHttpClient } from '../../src/http/client/http-client.ts'
+import { openMediaFetch } from '../../src/http/client/media-fetch.ts'
+import { openWebhookClient, WebhookPostError } from '../../src/http/client/webhook-client.ts'
 import { buildCatalogue } from '../../src/upstreams/catalogue.ts'
 import { ProviderFileError } from '../../src/upstreams/provider.ts'
-import { readyRequest } from '../../src/upstreams/sign-request.ts'
+import { finishRequest } from '../../src/upstreams/request-signature.ts'
 import type { Peer } from '../support/peer.ts'
 import { startPeer } from '../support/peer.ts'
 import { hosts as hostsOf } from '../support/roads.ts'
@@ -35,8 +35,14 @@ const toLoopback = async (name: string): Promise<readonly string[]> => {
 
 const provider = (baseUrl: string): string =>
   JSON.stringify({
-    ...{ id: 'acme', name: 'Acme', baseUrl, keyEnv: 'ACME_KEY', baseUrlEnv: 'ACME_URL' },
-    ...{ speaks: { chat: '/chat' }, sign: 'bearer', models: [] },
+    id: 'acme',
+    name: 'Acme',
+    baseUrl,
+    keyEnv: 'ACME_KEY',
+    baseUrlEnv: 'ACME_URL',
+    speaks: { chat: '/chat' },
+    sign: 'bearer',
+    models: [],
   })
 
 function channelAt({ file = 'https://api.example.com', moved = '' }) {
@@ -53,7 +59,7 @@ test('the corpus is large enough, and says nothing twice', () => {
 })
 
 describe('media of a caller is not fetched from', () => {
-  const { fetchMedia } = openGuardedFetch({ resolve: toLoopback })
+  const { fetchMedia } = openMediaFetch({ resolve: toLoopback })
   async function isRefused(url: string): Promise<void> {
     const before = peer.sockets.length
     const fault = await fetchMedia(url, new Stop<Error>()).then(
@@ -85,7 +91,7 @@ describe("an operator's own address", () => {
 
   test.each(hosts.filter(([, row]) => row === 'private'))('may be %s', host => {
     const { channel } = channelAt({ moved: at(host) })
-    expect(channel.road).toMatchObject({ origin: new URL(at(host)).origin, permitted: true })
+    expect(channel.networkPath).toMatchObject({ origin: new URL(at(host)).origin, permitted: true })
   })
 
   test.each(hosts.filter(([, row]) => row === 'never'))('may not be %s, which is said at the start', host => {
@@ -113,18 +119,19 @@ describe("the address in a provider's file", () => {
   })
 
   test('may be written as a private one, and go without TLS then, but not as a name', () => {
-    expect(channelAt({ file: 'http://10.1.2.3:8000/v1' }).channel.road.permitted).toBe(true)
+    expect(channelAt({ file: 'http://10.1.2.3:8000/v1' }).channel.networkPath.permitted).toBe(true)
     const message = 'acme.json: "baseUrl" must be https, unless WEIR_PRIVATE_HOSTS names api.example.com'
     expect(() => channelAt({ file: 'http://api.example.com/v1' })).toThrow(message)
-    expect(channelAt({ file: 'https://api.example.com/v1' }).channel.road.permitted).toBe(false)
+    expect(channelAt({ file: 'https://api.example.com/v1' }).channel.networkPath.permitted).toBe(false)
   })
 
   async function answerAt(privateHosts: string): Promise<number> {
-    const client = openClient({ resolve: toLoopback, privateHosts: hostsOf(privateHosts) })
+    const client = openHttpClient({ resolve: toLoopback, privateHosts: hostsOf(privateHosts) })
     const made = channelAt({ file: `https://api.example.com:${peer.port}` })
     const request = { url: `${made.channel.baseUrl}/chat`, headers: {}, body: Buffer.from('{}') }
-    const ready = await readyRequest(request, { ...made, dialect: 'chat' })
-    return (await client.send({ ...ready, road: { ...ready.road, tlsMs: 100 } }, new Stop<Error>())).status
+    const ready = await finishRequest(request, { ...made, dialect: 'chat' })
+    return (await client.send({ ...ready, networkPath: { ...ready.networkPath, tlsMs: 100 } }, new Stop<Error>()))
+      .status
   }
 
   test('does not lead into our network by a name, unless the operator lists it', async () => {
@@ -144,10 +151,10 @@ test.each(['169.254.169.254', '::ffff:169.254.169.254', '64:ff9b::a9fe:a9fe', 'f
   'no name leads to %j, whoever is allowed what',
   async address => {
     const privateHosts = hostsOf('0.0.0.0/0, ::/0, api.example.com')
-    const client = openClient({ resolve: async () => ['127.0.0.1', address], privateHosts })
+    const client = openHttpClient({ resolve: async () => ['127.0.0.1', address], privateHosts })
     const { provider: acme, channel } = channelAt({ moved: `http://api.example.com:${peer.port}` })
     const request = { url: `${channel.baseUrl}/chat`, headers: {}, body: Buffer.from('{}') }
-    const ready = await readyRequest(request, { provider: acme, channel, dialect: 'chat' })
+    const ready = await finishRequest(request, { provider: acme, channel, dialect: 'chat' })
     const before = peer.sockets.length
     await expect(client.send(ready, new Stop<Error>())).rejects.toThrow('is never allowed')
     expect(peer.sockets.length).toBe(before)
@@ -155,21 +162,21 @@ test.each(['169.254.169.254', '::ffff:169.254.169.254', '64:ff9b::a9fe:a9fe', 'f
 )
 
 describe('a webhook is told nothing at', () => {
-  const { post, problemOf } = openGuardedPost({ resolve: toLoopback })
+  const { post, checkUrl } = openWebhookClient({ resolve: toLoopback })
   async function isRefused(url: string): Promise<void> {
     const before = peer.sockets.length
     const fault = await post({ url, headers: {}, body: '{}' }).then(
       () => undefined,
       (reason: unknown) => reason,
     )
-    expect(fault).toBeInstanceOf(PostFault)
+    expect(fault).toBeInstanceOf(WebhookPostError)
     expect([url, peer.sockets.length]).toEqual([url, before])
   }
   test.each(hosts)('%s', async host => {
     for (const scheme of ['https', 'http']) {
       const url = `${scheme}://${host}:${peer.port}/`
       await isRefused(url)
-      expect([url, typeof problemOf(url)]).toEqual([url, 'string'])
+      expect([url, typeof checkUrl(url)]).toEqual([url, 'string'])
     }
   })
   test.each(urls)('%s', async url => await isRefused(url))

@@ -2,7 +2,7 @@
 
 import { writeOpenApi } from '../../scripts/write-docs.ts'
 import type { DocumentOperation, OpenApi } from '../../src/management/openapi/document.ts'
-import type { Answer } from '../../src/management/openapi/operation.ts'
+import type { OpenApiResponse } from '../../src/management/openapi/operation.ts'
 import type { FindSchema, Schema } from '../support/json-schema.ts'
 
 export const document = JSON.parse(await writeOpenApi()) as OpenApi
@@ -16,7 +16,10 @@ export interface Described {
 
 export const operations: readonly Described[] = Object.entries(document.paths).flatMap(([path, own]) =>
   Object.entries(own).map(([method, operation]) => ({
-    ...{ name: `${method.toUpperCase()} ${path}`, method: method.toUpperCase(), path, operation },
+    name: `${method.toUpperCase()} ${path}`,
+    method: method.toUpperCase(),
+    path,
+    operation,
   })),
 )
 
@@ -36,9 +39,9 @@ export function lookUp(ref: string): unknown {
 export const findSchema: FindSchema = ref => lookUp(ref) as Schema
 
 /** The answer of that status, wherever it is told; the one for any other, where it is not told. */
-export function answerOf({ responses }: DocumentOperation, status: number): Answer | undefined {
+export function answerOf({ responses }: DocumentOperation, status: number): OpenApiResponse | undefined {
   const told = responses[String(status)]
-  return told !== undefined && '$ref' in told ? (lookUp(told.$ref) as Answer) : told
+  return told !== undefined && '$ref' in told ? (lookUp(told.$ref) as OpenApiResponse) : told
 }
 
 /** Every object in it, with where it is. */

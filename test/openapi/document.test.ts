@@ -5,8 +5,8 @@ import { readFileSync } from 'node:fs'
 import { openApiPath, writeOpenApi } from '../../scripts/write-docs.ts'
 import { errorRows } from '../../src/base/errors.ts'
 import type { Content } from '../../src/management/openapi/operation.ts'
-import { refusals } from '../../src/management/openapi/refusals.ts'
-import { isBelow } from '../../src/server/dispatch.ts'
+import { operationErrors } from '../../src/management/openapi/operation-errors.ts'
+import { matchesEndpoint } from '../../src/server/dispatch.ts'
 import type { Endpoint } from '../../src/server/endpoint.ts'
 import type { EndpointParts } from '../../src/server/endpoints.ts'
 import { buildEndpoints } from '../../src/server/endpoints.ts'
@@ -24,7 +24,8 @@ const managed = ['/api/web/*', '/api/auth/*']
 /** As the front door finds it: a whole path wins over one that ends in a star. */
 function endpointOf(method: string, path: string): Endpoint | undefined {
   const whole = endpoints.filter(endpoint => endpoint.path === path)
-  const there = whole.length > 0 ? whole : endpoints.filter(one => one.path.endsWith('/*') && isBelow(path, one))
+  const there =
+    whole.length > 0 ? whole : endpoints.filter(one => one.path.endsWith('/*') && matchesEndpoint(path, one))
   return there.find(endpoint => endpoint.method === method)
 }
 
@@ -95,7 +96,7 @@ describe('the document', () => {
 
   test('tells refusals of operations that there are', () => {
     const ids = operations.map(({ operation }) => operation.operationId)
-    expect(Object.keys(refusals).filter(id => !ids.includes(id))).toEqual([])
+    expect(Object.keys(operationErrors).filter(id => !ids.includes(id))).toEqual([])
   })
 
   test('forbids unknown fields in every body of the management interface', () => {

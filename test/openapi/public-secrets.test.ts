@@ -12,9 +12,14 @@ let ask: Ask
 const KEY = 'sk-canary-public-0123456789'
 
 const definition = (id: string, more: object = {}): object => ({
-  ...{ id, name: `Named ${id}`, baseUrl: `https://${id}.canary-host.example/v1` },
-  ...{ keyEnv: 'NO_KEY', baseUrlEnv: 'NO_URL' },
-  ...{ speaks: { 'openai-chat': '/chat' }, sign: 'bearer', tags: ['canary-tag'] },
+  id,
+  name: `Named ${id}`,
+  baseUrl: `https://${id}.canary-host.example/v1`,
+  keyEnv: 'NO_KEY',
+  baseUrlEnv: 'NO_URL',
+  speaks: { 'openai-chat': '/chat' },
+  sign: 'bearer',
+  tags: ['canary-tag'],
   models: [{ id: 'model', price: { input: '1', output: '2' } }],
   ...more,
 })
@@ -79,7 +84,11 @@ test('a provider whose channel does not answer is down, in a word', async () => 
   await harness.upstream.stop()
   for (let at = 0; at < 30; at++) await (await call()).text()
   expect(await status()).toEqual({
-    ...{ id: 'openai', name: expect.any(String), website: expect.any(String), speaks: expect.any(Array) },
-    ...{ models: expect.any(Number), status: 'down' },
+    id: 'openai',
+    name: expect.any(String),
+    website: expect.any(String),
+    speaks: expect.any(Array),
+    models: expect.any(Number),
+    status: 'down',
   })
 })

@@ -4,7 +4,7 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
-import { realWorld } from '../../src/boot/runtime.ts'
+import { defaultRuntime } from '../../src/boot/runtime.ts'
 import { ask, bearer, CHAT, call, goodBody } from '../front/asking.ts'
 import type { Harness } from '../support/gateway.ts'
 import { startHarness, until } from '../support/gateway.ts'
@@ -13,7 +13,7 @@ import { rawRequest } from '../support/raw.ts'
 let harness: Harness
 
 beforeAll(async () => {
-  const { ledgerWaitMs } = realWorld
+  const { ledgerWaitMs } = defaultRuntime
   harness = await startHarness({ world: { ledgerWaitMs } })
 })
 afterAll(() => harness.stop())
@@ -26,7 +26,7 @@ test('a ledger that stands still shuts the gate, and one that moves opens it aga
   const db = new Database(join(harness.folder, 'weir.db'))
   db.run('BEGIN IMMEDIATE')
   const waiting = call(harness, key)
-  await until(() => harness.gateway.underWay === 1, 'one is under way')
+  await until(() => harness.gateway.activeCalls === 1, 'one is under way')
   while ((await overload()) !== 3) await Bun.sleep(10)
   const unread = ask('POST', CHAT, { ...bearer(key), 'content-length': '30000000' }, goodBody()) // and never sent
   const refused = await rawRequest(harness.url, unread)

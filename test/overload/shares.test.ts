@@ -37,7 +37,7 @@ test('five hundred callers of two accounts: the quiet one gets its place beside 
   const soft = crowd(quiet, 50)
   await until(() => upstream() + refused(loud).length + refused(soft).length === 500, 'and all of the second')
   expect(refused(soft).length).toBe(50 - CALLS_MAX / 8)
-  expect(harness.gateway.underWay).toBe(CALLS_MAX)
+  expect(harness.gateway.activeCalls).toBe(CALLS_MAX)
 
   for (const caller of [...refused(loud), ...refused(soft)]) {
     await caller.until(({ isWhole }) => isWhole, 'the refusal is whole')

@@ -101,6 +101,16 @@ function drawnPaths(): readonly string[] {
     })
 }
 
+test('no exported type is named like another: a reader who searches for it finds one', () => {
+  const files = new Map<string, string[]>()
+  for (const [path, text] of sources) {
+    for (const [, name] of text.matchAll(/^export (?:abstract )?(?:interface|type|class) (\w+)/gm)) {
+      files.set(name!, [...(files.get(name!) ?? []), path])
+    }
+  }
+  expect(Array.from(files).filter(([, paths]) => paths.length > 1)).toEqual([])
+})
+
 test('ARCHITECTURE.md draws the folders of src/, and the files directly in src/ and src/pipeline/', () => {
   const shown = (path: string): boolean => /^src\/[^/]+(\/|\.ts)$|^src\/pipeline\/[^/]+(\/|\.ts)$/.test(path)
   const onDisk = new Set<string>()

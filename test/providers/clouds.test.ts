@@ -8,14 +8,14 @@ import { EventStreamCodec } from '@smithy/eventstream-codec'
 import { SignatureV4 } from '@smithy/signature-v4'
 import { exportPKCS8, generateKeyPair } from 'jose'
 import { Stop } from '../../src/base/stop.ts'
-import { openClient } from '../../src/http/client/send-request.ts'
+import { openHttpClient } from '../../src/http/client/http-client.ts'
 import { frameData } from '../../src/http/sse.ts'
 import { buildCatalogue } from '../../src/upstreams/catalogue.ts'
 import { streamFormat } from '../../src/upstreams/quirks.ts'
-import { readyRequest } from '../../src/upstreams/sign-request.ts'
+import { finishRequest } from '../../src/upstreams/request-signature.ts'
 
 const NOW_MS = Date.parse('2026-11-15T12:00:00Z')
-const client = openClient()
+const client = openHttpClient()
 
 interface Seen {
   readonly url: URL
@@ -64,7 +64,7 @@ async function ask(id: string, env: Record<string, string>, { model, stream, bod
     headers: { 'content-type': 'application/json', 'accept': stream ? 'text/event-stream' : '*/*', ...headers },
     body: Buffer.from(JSON.stringify({ model, stream, ...body })),
   }
-  const ready = await readyRequest(request, { provider, channel: channel!, dialect })
+  const ready = await finishRequest(request, { provider, channel: channel!, dialect })
   const incoming = await client.send(ready, new Stop<Error>())
   return { incoming, provider }
 }
@@ -78,7 +78,11 @@ async function isSigned({ url, headers, body }: Seen): Promise<boolean> {
   const signer = new SignatureV4({ credentials: secret, region: 'eu-west-3', service: 'bedrock', sha256: Sha256 })
   const again = await signer.sign(
     {
-      ...{ method: 'POST', protocol: 'http:', hostname: url.host, path: url.pathname, body },
+      method: 'POST',
+      protocol: 'http:',
+      hostname: url.host,
+      path: url.pathname,
+      body,
       headers: Object.fromEntries(names.map(name => [name, headers.get(name) ?? ''])),
     },
     { signingDate: new Date(NOW_MS) },
@@ -106,14 +110,18 @@ test('Bedrock is signed for its region, told its version in the body, and read f
       : new Response('{"message":"The request signature does not match"}', { status: 403 })
   const env = { BEDROCK_CREDENTIALS: 'AKID:secret/key:session', BEDROCK_BASE_URL: local, AWS_REGION: 'eu-west-3' }
   const { incoming, provider } = await ask('bedrock', env, {
-    ...{ model: 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0', stream: true, body: { max_tokens: 9 } },
+    model: 'eu.anthropic.claude-sonnet-4-5-20250929-v1:0',
+    stream: true,
+    body: { max_tokens: 9 },
     headers: { 'anthropic-version': '2023-06-01', 'anthropic-beta': 'context-1m-2025-08-07' },
   })
   expect(incoming.status).toBe(200)
   const path = '/model/eu.anthropic.claude-sonnet-4-5-20250929-v1%3A0/invoke-with-response-stream'
   expect(seen!.url.pathname).toBe(path)
   expect(JSON.parse(seen!.body)).toEqual({
-    ...{ max_tokens: 9, anthropic_version: 'bedrock-2023-05-31', anthropic_beta: ['context-1m-2025-08-07'] },
+    max_tokens: 9,
+    anthropic_version: 'bedrock-2023-05-31',
+    anthropic_beta: ['context-1m-2025-08-07'],
   })
   expect(seen!.headers.get('anthropic-version')).toBeNull()
   const format = streamFormat(provider)
@@ -126,7 +134,9 @@ test('Bedrock is signed for its region, told its version in the body, and read f
 test('Vertex AI gets a token of its account, for Gemini and for Claude', async () => {
   const { privateKey } = await generateKeyPair('RS256', { extractable: true })
   const credentials = JSON.stringify({
-    ...{ client_email: 'me@x.example', private_key: await exportPKCS8(privateKey), token_uri: `${local}/token` },
+    client_email: 'me@x.example',
+    private_key: await exportPKCS8(privateKey),
+    token_uri: `${local}/token`,
   })
   answer = () => Response.json({})
   const gemini = { VERTEX_CREDENTIALS: credentials, VERTEX_BASE_URL: `${local}/v1/projects/p/locations/global` }

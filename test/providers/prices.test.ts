@@ -7,8 +7,8 @@ import { handPrices } from '../../scripts/providers/hand.ts'
 import { PRICES_AS_OF } from '../../scripts/providers/prices.ts'
 import { formatUsd } from '../../src/base/money/money.ts'
 import type { Usage } from '../../src/base/money/usage.ts'
-import { billOf } from '../../src/billing/price.ts'
-import { pricesCheck } from '../../src/cli/checks/prices.ts'
+import { computeBill } from '../../src/billing/price.ts'
+import { printPriceCheck } from '../../src/cli/checks/prices.ts'
 import { loadPriceData } from '../../src/management/prices/public-sources.ts'
 import type { Provider } from '../../src/upstreams/provider.ts'
 import { parseProvider } from '../../src/upstreams/provider.ts'
@@ -38,7 +38,9 @@ function cost(path: string, usage: Usage, { at = `${PRICES_AS_OF}T12:00Z`, servi
   const [provider = '', ...model] = path.split('/')
   const price = providers.find(({ id }) => id === provider)?.models.get(model.join('/'))?.price
   if (price === undefined) throw new Error(`${path} has no price`)
-  return formatUsd(billOf(usage, { price, version: 1, perMille: 1000n, serviceClass, atMs: Date.parse(at) }).amount)
+  return formatUsd(
+    computeBill(usage, { price, version: 1, perMille: 1000n, serviceClass, atMs: Date.parse(at) }).amount,
+  )
 }
 
 /** A dialect of calls that are not chats. */
@@ -47,8 +49,13 @@ const isSide = (dialect: string): boolean =>
 
 test('gpt-5.4 costs twice as much from 272,000 input tokens on, cached ones included', () => {
   expect(writtenPrice('openai', 'gpt-5.4')).toEqual({
-    ...{ input: '2.50', output: '15.00', cacheRead: '0.25', perSearch: '0.01' },
-    ...{ perFileSearch: '0.0025', perCodeSession: '0.03', included: ['web_search_preview'] },
+    input: '2.50',
+    output: '15.00',
+    cacheRead: '0.25',
+    perSearch: '0.01',
+    perFileSearch: '0.0025',
+    perCodeSession: '0.03',
+    included: ['web_search_preview'],
     cases: [
       { inputAbove: 271_999, input: '5.00', output: '22.50', cacheRead: '0.50' },
       { class: 'priority', input: '5.00', output: '30.00', cacheRead: '0.50' },
@@ -104,7 +111,10 @@ test('a price that is announced comes on its day', () => {
 
 test('a price in yuan is converted at its pinned rate and rounded up', () => {
   expect(writtenPrice('ark', 'doubao-seed-2-0-pro-260215')).toMatchObject({
-    ...{ input: '3.2', output: '16', cacheRead: '0.64', currency: { code: 'CNY', unitsPerUsd: '6.60' } },
+    input: '3.2',
+    output: '16',
+    cacheRead: '0.64',
+    currency: { code: 'CNY', unitsPerUsd: '6.60' },
     cases: [
       { inputAbove: 32_000, input: '4.8', output: '24', cacheRead: '0.96' },
       { inputAbove: 128_000, input: '9.6', output: '48', cacheRead: '1.92' },
@@ -158,7 +168,7 @@ test('every price by hand is in its file and says where it was found', () => {
 test('no price differs from the public data without a reason', async () => {
   const lines: string[] = []
   const data = await loadPriceData()
-  const code = pricesCheck({ providers, data, nowMs: Date.parse(PRICES_AS_OF) }, line => void lines.push(line))
+  const code = printPriceCheck({ providers, data, nowMs: Date.parse(PRICES_AS_OF) }, line => void lines.push(line))
   expect(lines.filter(line => / ours /.test(line) && !/ reason: /.test(line))).toEqual([])
   expect(code).toBe(0)
 })

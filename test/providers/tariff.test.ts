@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import type { Tariff } from '../../scripts/providers/prices.ts'
 import { dearer, filePrice, PRICES_AS_OF, tariffOf } from '../../scripts/providers/prices.ts'
 import { parsePrice } from '../../src/base/money/price.ts'
-import { billOf } from '../../src/billing/price.ts'
+import { computeBill } from '../../src/billing/price.ts'
 
 const rate = fc.integer({ min: 1, max: 40 }).map(tenths => tenths / 8)
 const tiers = fc.uniqueArray(fc.record({ start: fc.constantFrom(100, 200, 300), price: rate }), {
@@ -48,7 +48,7 @@ function billedAt(tariff: Tariff, { tokens, minute, day }: Point): Record<string
   })
   const atMs = Date.parse(day) + minute * 60_000
   const usage = { input: tokens - 2, cacheRead: 1, cacheWrite1h: 1, output: 1 }
-  const { lines } = billOf(usage, { price, version: 1, perMille: 1000n, serviceClass: undefined, atMs })
+  const { lines } = computeBill(usage, { price, version: 1, perMille: 1000n, serviceClass: undefined, atMs })
   return Object.fromEntries(lines.map(({ what, rate }) => [what, Number(rate) / 1e9]))
 }
 
@@ -72,7 +72,8 @@ test('what a case names keeps its rate, also where that is what the plain price 
   const all = [{ prices: { input_mtok: 1, output_mtok: 4 } }, { constraint, prices: peak }] as ConditionalPrice[]
   const tariff = tariffOf({ id: 'one', match: { equals: 'one' }, prices: all }) as Tariff
   expect(filePrice(tariff)).toEqual({
-    ...{ input: '1.00', output: '4.00' },
+    input: '1.00',
+    output: '4.00',
     cases: [{ hours: ['08:00', '16:30'], input: '2.00', cacheRead: '1.00' }],
   })
 })

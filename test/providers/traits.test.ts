@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { aggregated, ark, claude, gemini, openai } from '../../scripts/providers/traits.ts'
-import type { Traits } from '../../src/base/money/model-traits.ts'
+import type { ModelTraits } from '../../src/base/money/model-traits.ts'
 import type { Provider } from '../../src/upstreams/provider.ts'
 import { parseProvider } from '../../src/upstreams/provider.ts'
 
@@ -16,7 +16,7 @@ const providers = new Map<string, Provider>(
   }),
 )
 
-const traitsOf = (path: string): Traits | undefined => {
+const traitsOf = (path: string): ModelTraits | undefined => {
   const [provider = '', ...model] = path.split('/')
   return providers.get(provider)?.models.get(model.join('/'))?.traits
 }
@@ -53,15 +53,22 @@ const rows: readonly (readonly [path: string, traits: object])[] = [
   [
     'openai/gpt-5.4-mini',
     {
-      ...{ reads: read, thinking: 'effort', efforts: ['none', ...toHigh, 'xhigh'] },
-      ...{ samplingWithoutThinking: true, cacheMarks: false },
+      reads: read,
+      thinking: 'effort',
+      efforts: ['none', ...toHigh, 'xhigh'],
+      samplingWithoutThinking: true,
+      cacheMarks: false,
     },
   ],
   [
     'openai/gpt-5-nano',
     {
-      ...{ reads: read, thinking: 'effort', efforts: ['minimal', ...toHigh] },
-      ...{ stopsThinking: false, sampling: false, cacheMarks: false },
+      reads: read,
+      thinking: 'effort',
+      efforts: ['minimal', ...toHigh],
+      stopsThinking: false,
+      sampling: false,
+      cacheMarks: false,
     },
   ],
   ['openai/gpt-5-chat-latest', { reads: read, thinking: 'none', schema: false, cacheMarks: false }],
@@ -72,8 +79,13 @@ const rows: readonly (readonly [path: string, traits: object])[] = [
   [
     'google/gemini-2.5-pro',
     {
-      ...{ reads: all, thinking: 'budget', stopsThinking: false, budgetMin: 128, budgetMax: 32_768 },
-      ...{ schemaWithTools: false, richResults: false },
+      reads: all,
+      thinking: 'budget',
+      stopsThinking: false,
+      budgetMin: 128,
+      budgetMax: 32_768,
+      schemaWithTools: false,
+      richResults: false,
     },
   ],
   [

@@ -64,7 +64,8 @@ test('where the others could not even be asked, it is 402', async () => {
   const headers = { 'content-type': 'application/json', 'x-weir-translate': 'strict' }
   const ask = async (key: string): Promise<Response> =>
     fetch(`${shores.url}/v1/responses`, {
-      ...{ method: 'POST', headers: { ...headers, authorization: `Bearer ${key}` } },
+      method: 'POST',
+      headers: { ...headers, authorization: `Bearer ${key}` },
       body: JSON.stringify({ ...body, prompt_cache_key: 'x', safety_identifier: 'y', max_tool_calls: 3 }),
     })
   expect((await ask(await shores.key())).status).toBe(200)

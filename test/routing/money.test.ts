@@ -30,7 +30,9 @@ async function lastRecord(): Promise<Record<string, unknown>> {
 }
 
 const model = (outputTokensMax: number, output: string): object => ({
-  ...{ id: 'echo', contextTokens: 32_768, outputTokensMax },
+  id: 'echo',
+  contextTokens: 32_768,
+  outputTokensMax,
   price: { input: '0', output },
 })
 
@@ -198,7 +200,7 @@ test('a conversation goes on at its keeper with whichever of the models is drawn
   const models = ['a', 'b'].map(id => ({ ...model(1_000, '1'), id }))
   const can = { keepsResponses: true }
   const nearFile = { speaks: { 'openai-responses': '/responses' }, can, models }
-  await start({ nearFile, world: { chance: () => 0.99 } })
+  await start({ nearFile, world: { random: () => 0.99 } })
   await shores.name('smart', 'near/a near/b')
   const key = await shores.key()
   const respond = async (more: object): Promise<{ status: number; id: string }> => {

@@ -1,7 +1,7 @@
 // Names that an operator gives: what answers, what it costs, and what the caller and the record are told.
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
-import { bodyHash } from '../../src/pipeline/attempt/body-hash.ts'
+import { hashBody } from '../../src/pipeline/attempt/body-hash.ts'
 import { fail } from '../../tools/fake-upstream/answers.ts'
 import { anthropicWire } from '../../tools/fake-upstream/anthropic-messages/wire.ts'
 import { chat } from '../support/gateway.ts'
@@ -67,7 +67,7 @@ describe('a chain', () => {
     expect(routeOf(answer)).toMatch(/^pass \(\d+ms, far→echo\)$/)
     expect(await answer.text()).toContain('Hello')
     const record = await lastRecord()
-    const went = bodyHash(shores.far.requests[0]!.body)
+    const went = hashBody(shores.far.requests[0]!.body)
     expect(record).toMatchObject({ provider: 'far', attempts: 2, usage_source: 'reported', went_hash: went })
     expect(record.cost).toBe(10_000 * Number(record.input_tokens) + 20_000 * Number(record.output_tokens))
     expect([shores.openHolds(), shores.near.requests.length, shores.far.requests.length]).toEqual([0, 1, 1])

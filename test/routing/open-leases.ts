@@ -3,7 +3,7 @@
 
 import { Gate } from '../../src/limits/gate.ts'
 import { Limits } from '../../src/limits/limits.ts'
-import { WaitingLines } from '../../src/limits/wait-queue.ts'
+import { WaitQueues } from '../../src/limits/wait-queue.ts'
 import { Health } from '../../src/routing/health/health.ts'
 import type { RetryLease } from '../../src/routing/retry-budget.ts'
 import { RetryBudget } from '../../src/routing/retry-budget.ts'
@@ -44,10 +44,10 @@ export function watchLeases(): LeaseWatch {
   }
   const retries = new Set<RetryLease>()
   const groups = new Set<string>()
-  const gates = seen(Gate.prototype, 'enter')
+  const gates = seen(Gate.prototype, 'admit')
   const limits = seen(Limits.prototype, 'admit')
   const healths = seen(Health.prototype, 'begin')
-  const lines = seen(WaitingLines.prototype, 'join')
+  const lines = seen(WaitQueues.prototype, 'wait')
   seen(RetryBudget.prototype, 'begin', (lease: RetryLease) => {
     const end = lease.end.bind(lease)
     lease.end = () => {
@@ -57,18 +57,18 @@ export function watchLeases(): LeaseWatch {
     retries.add(lease)
     return lease
   })
-  const isWaitedIn = WaitingLines.prototype.isWaitedIn
-  WaitingLines.prototype.isWaitedIn = function (group) {
+  const isWaitedIn = WaitQueues.prototype.hasWaiters
+  WaitQueues.prototype.hasWaiters = function (group) {
     groups.add(group)
     return isWaitedIn.call(this, group)
   }
-  restores.push(() => (WaitingLines.prototype.isWaitedIn = isWaitedIn))
+  restores.push(() => (WaitQueues.prototype.hasWaiters = isWaitedIn))
   const sum = <T>(all: Set<T>, count: (one: T) => number): number => [...all].reduce((all, one) => all + count(one), 0)
   return {
     read: () => ({
-      gate: sum(gates, ({ underWay }) => underWay),
+      gate: sum(gates, ({ activeCalls }) => activeCalls),
       limits: sum(limits, ({ size }) => size.leases),
-      turns: sum(healths, ({ underWay }) => underWay),
+      turns: sum(healths, ({ activeCalls }) => activeCalls),
       lost: sum(healths, health => health.snapshot(0).lost),
       lines: sum(lines, line => sum(groups, group => line.size(group))),
       retries: retries.size,

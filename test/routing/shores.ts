@@ -26,14 +26,20 @@ export interface ShoresOptions extends HarnessOptions {
 }
 
 const model = (input: string, output: string): object => ({
-  ...{ id: 'echo', contextTokens: 32_768, outputTokensMax: 1_000 },
+  id: 'echo',
+  contextTokens: 32_768,
+  outputTokensMax: 1_000,
   price: { input, output },
 })
 
 const file = (id: string, own: object, more: object = {}): string =>
   JSON.stringify({
-    ...{ id, name: id, baseUrl: 'https://nowhere.example', sign: 'bearer' },
-    ...{ keyEnv: `${id.toUpperCase()}_KEY`, baseUrlEnv: `${id.toUpperCase()}_URL` },
+    id,
+    name: id,
+    baseUrl: 'https://nowhere.example',
+    sign: 'bearer',
+    keyEnv: `${id.toUpperCase()}_KEY`,
+    baseUrlEnv: `${id.toUpperCase()}_URL`,
     ...own,
     ...more,
   })
@@ -51,8 +57,13 @@ export async function startShores(options: ShoresOptions = {}): Promise<Shores> 
   const harness = await startHarness({
     ...options,
     env: {
-      ...{ WEIR_PROVIDERS: folder, NEAR_URL: `${near.url}/v1`, FAR_URL: `${far.url}/v1`, WEIR_DRAIN_SECONDS: '0' },
-      ...{ NEAR_KEY: options.nearKeys ?? 'near-1', FAR_KEY: options.farKeys ?? 'far-1', WEIR_ATTEMPTS: '3' },
+      WEIR_PROVIDERS: folder,
+      NEAR_URL: `${near.url}/v1`,
+      FAR_URL: `${far.url}/v1`,
+      WEIR_DRAIN_SECONDS: '0',
+      NEAR_KEY: options.nearKeys ?? 'near-1',
+      FAR_KEY: options.farKeys ?? 'far-1',
+      WEIR_ATTEMPTS: '3',
       ...options.env,
     },
   })

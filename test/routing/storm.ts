@@ -15,7 +15,7 @@ import {
   truncatedStream,
 } from '../../tools/fake-upstream/answers.ts'
 import type { Script } from '../../tools/fake-upstream/script.ts'
-import { close, script, scripted, startingAt, wait } from '../../tools/fake-upstream/script.ts'
+import { close, script, scripted, startAt, wait } from '../../tools/fake-upstream/script.ts'
 import type { FakeUpstream } from '../../tools/fake-upstream/server.ts'
 import { openRaw } from '../forwarding/caller.ts'
 import { chanceOf } from '../support/chance.ts'
@@ -68,7 +68,7 @@ function whims(upstream: FakeUpstream, chance: () => number): { asked: number } 
   const broken = [resetAfterRequest(), garbage(), silence(), truncatedStream(), resetMidStream(), errorMidStream()]
   const all: readonly Script[] = [...good, ...good, ...good, late, late, late, ...refusing, ...broken]
   upstream.decideBy(at => {
-    if (at === 'accept') return chance() < 0.01 ? startingAt('accept', script(close)) : undefined
+    if (at === 'accept') return chance() < 0.01 ? startAt('accept', script(close)) : undefined
     if (at !== 'request') return undefined
     seen.asked++
     return all[Math.floor(chance() * all.length)]
@@ -129,7 +129,7 @@ async function start(chance: () => number): Promise<Shores> {
     farFile: { can: { billsWhenLeft: true } },
     env: { LOG_LEVEL: 'error', WEIR_CHECKPOINT_SECONDS: '0' },
     world: {
-      chance,
+      random: chance,
       attemptTimes: { firstContentMs: WITHIN_MS, wholeMs: WITHIN_MS, betweenChunksMs: WITHIN_MS },
       silence: { headMs: 30, heartbeatMs: 20 },
       pause: ms => Bun.sleep(ms / 20),
@@ -181,7 +181,7 @@ async function stormOn(shores: Shores, { watch, calls, chance }: Running): Promi
       }
     }),
   )
-  await until(() => shores.gateway.underWay === 0 && shores.openHolds() === 0, 'all are over')
+  await until(() => shores.gateway.activeCalls === 0 && shores.openHolds() === 0, 'all are over')
   const open = watch.read()
   const seconds = Math.ceil((performance.now() - sinceMs) / 1_000)
   const records = shores.records()

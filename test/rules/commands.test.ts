@@ -115,7 +115,8 @@ describe('names for models', () => {
     expect(await set('smart', members)).toEqual({ name: 'smart', policy: 'balanced', members })
     expect(routesNow()).toEqual([
       {
-        ...{ name: 'smart', policy: 'balanced' },
+        name: 'smart',
+        policy: 'balanced',
         members: [
           { model: 'brook/trout', priority: 0, weight: 3 },
           { model: 'pool/trout', priority: 0, weight: 1 },

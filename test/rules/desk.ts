@@ -7,14 +7,14 @@ import { join } from 'node:path'
 import type { Store } from '../../src/boot/open-store.ts'
 import { openStore } from '../../src/boot/open-store.ts'
 import { readConfig } from '../../src/config.ts'
-import type { Answer } from '../../src/management/command.ts'
+import type { CommandAnswer } from '../../src/management/command.ts'
 import { OperatorError } from '../../src/management/operator-error.ts'
 
 export interface Desk {
   readonly store: Store
   readonly folder: string
   readonly logs: readonly string[]
-  ask(command: string, input?: object): Promise<Answer>
+  ask(command: string, input?: object): Promise<CommandAnswer>
   /** The sentence with which a command is refused. */
   refusal(command: string, input?: object): Promise<string>
   /** All that is written of rules. */
@@ -26,8 +26,14 @@ export interface Desk {
 
 /** Two keys of one provider with listed models, one of another, and one that has any model and no channel. */
 export const brook = {
-  ...{ id: 'brook', name: 'Brook', baseUrl: 'https://brook.example/v1', keyEnv: 'BROOK_KEY', baseUrlEnv: 'BROOK_URL' },
-  ...{ speaks: { 'openai-chat': '/chat/completions' }, sign: 'bearer', tags: ['eu'] },
+  id: 'brook',
+  name: 'Brook',
+  baseUrl: 'https://brook.example/v1',
+  keyEnv: 'BROOK_KEY',
+  baseUrlEnv: 'BROOK_URL',
+  speaks: { 'openai-chat': '/chat/completions' },
+  sign: 'bearer',
+  tags: ['eu'],
   models: ['trout', 'perch', 'a:b@c'].map(id => ({ id, price: { input: '1', output: '2' } })),
 }
 const pool = { ...brook, id: 'pool', name: 'Pool', keyEnv: 'POOL_KEY', baseUrlEnv: 'POOL_URL', tags: [] }

@@ -13,9 +13,15 @@ import { startHarness } from '../support/gateway.ts'
 
 const price = { input: '1', output: '2' }
 const provider = {
-  ...{ id: 'pond', name: 'Pond', baseUrl: 'http://127.0.0.1:9', keyEnv: 'POND_KEY', baseUrlEnv: 'POND_URL' },
+  id: 'pond',
+  name: 'Pond',
+  baseUrl: 'http://127.0.0.1:9',
+  keyEnv: 'POND_KEY',
+  baseUrlEnv: 'POND_URL',
   speaks: {
-    ...{ 'openai-responses': '/v1/responses', 'ark': '/api/v3/chat/completions', 'ark-files': '/api/v3/files' },
+    'openai-responses': '/v1/responses',
+    'ark': '/api/v3/chat/completions',
+    'ark-files': '/api/v3/files',
     'ark-tasks': '/api/v3/contents/generations/tasks',
   },
   can: { keepsResponses: true },

@@ -132,7 +132,8 @@ describe('what is not there any more is told, and nothing else suffers', () => {
     expect(sent).toBe(0)
     const listed = (await ask('channels-list', {})).channels as Record<string, unknown>[]
     expect(listed.find(({ channel }) => channel === channelId('openai', upstreamKey))).toMatchObject({
-      ...{ state: 'proxy unreadable', proxy: 'set' },
+      state: 'proxy unreadable',
+      proxy: 'set',
     })
     await ask('channels-set', { channel: channelId('openai', upstreamKey), proxy: 'none' })
     expect(await status('openai/gpt-4o-mini')).toBe(200)

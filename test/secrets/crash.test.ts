@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { idAtMs } from '../../src/base/ids.ts'
 import { Seal } from '../../src/base/secrets/seal.ts'
-import { ringOf } from '../../src/base/secrets/secret-ring.ts'
+import { buildSecretRing } from '../../src/base/secrets/secret-ring.ts'
 import { ask, bearer, CHAT, goodBody } from '../front/asking.ts'
 import type { Served } from '../front/weir-process.ts'
 import { cleanUp, freshFolder, serve, stopServed, weirSays } from '../front/weir-process.ts'
@@ -24,19 +24,19 @@ const placeOf = (callId: number) => ({ table: 'kept_answer', row: callId, column
 
 /** Answers that are kept, sealed with the key in use; gives their calls. */
 function keepMany(folder: string): readonly number[] {
-  const seal = new Seal(ringOf(...secretsIn(folder, 'encryption')))
+  const seal = new Seal(buildSecretRing(...secretsIn(folder, 'encryption')))
   const first = idAtMs(Date.now())
   const db = new Database(join(folder, 'weir.db'))
   const insert = db.query('INSERT INTO kept_answer VALUES (?1, ?2)')
   const ids = Array.from({ length: ROWS }, (_, index) => first + index)
-  db.transaction(() => ids.forEach(id => insert.run(id, seal.close(placeOf(id), Buffer.from(wordsOf(id))))))()
+  db.transaction(() => ids.forEach(id => insert.run(id, seal.seal(placeOf(id), Buffer.from(wordsOf(id))))))()
   db.close()
   return ids
 }
 
 /** How many of them open with the secrets that lie there. */
 function openable(folder: string, ids: readonly number[]): number {
-  const seal = new Seal(ringOf(...secretsIn(folder, 'encryption')))
+  const seal = new Seal(buildSecretRing(...secretsIn(folder, 'encryption')))
   const db = new Database(join(folder, 'weir.db'), { readonly: true })
   const find = db.query('SELECT sealed FROM kept_answer WHERE call_id = ?1')
   const sealedOf = (id: number): Uint8Array => (find.get(id) as { sealed: Uint8Array }).sealed

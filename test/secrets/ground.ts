@@ -4,7 +4,7 @@ import { Database } from 'bun:sqlite'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Secret } from '../../src/base/secrets/secret.ts'
-import { markOf } from '../../src/base/secrets/secret-mark.ts'
+import { fingerprintOf } from '../../src/base/secrets/secret-fingerprint.ts'
 import { sealedColumns } from '../../src/store/secrets/secret-marks.ts'
 
 export const files = { pepper: 'pepper', jwt: 'jwt-secret', encryption: 'encryption-key' } as const
@@ -35,7 +35,7 @@ export const secretsIn = (folder: string, kind: Kind): string[] =>
 
 /** The newest first. */
 export const marksIn = (folder: string, kind: Kind): string[] =>
-  secretsIn(folder, kind).map(text => markOf(new Secret(text)))
+  secretsIn(folder, kind).map(text => fingerprintOf(new Secret(text)))
 
 /** How many envelopes are sealed with each key. */
 export function sealedWith(folder: string): Record<string, number> {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import { Secret } from '../../src/base/secrets/secret.ts'
-import { markOf } from '../../src/base/secrets/secret-mark.ts'
+import { fingerprintOf } from '../../src/base/secrets/secret-fingerprint.ts'
 import { FolderError } from '../../src/store/engine/folder.ts'
 import { cleanUp, weir, weirSays } from '../front/weir-process.ts'
 import type { Harness } from '../support/gateway.ts'
@@ -182,7 +182,7 @@ describe('secrets of the environment', () => {
     const refused = (kind: string, flags: object = {}) =>
       harness!.gateway.operator.rotate!({ kind, ...flags }).catch((fault: Error) => fault.message)
     expect(await refused('pepper')).toContain('Put the new one before it, separated by a comma (WEIR_PEPPER=new,old)')
-    const mark = markOf(new Secret(second))
+    const mark = fingerprintOf(new Secret(second))
     await until(() => keysWith(folder)[mark] === 1, 'the key is digested anew')
     await until(() => sealedWith(folder)[mark] === 1, 'the answer is sealed anew')
     for (const kind of kinds) {

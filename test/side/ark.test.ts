@@ -13,7 +13,11 @@ const drawn = { input: '0', output: '0', perImage: '0.03' }
 const rerank = { input: '0', output: '0', perSearch: '0.002' }
 
 const provider = {
-  ...{ id: 'pond', name: 'Pond', baseUrl: 'http://127.0.0.1:9', keyEnv: 'POND_KEY', baseUrlEnv: 'POND_URL' },
+  id: 'pond',
+  name: 'Pond',
+  baseUrl: 'http://127.0.0.1:9',
+  keyEnv: 'POND_KEY',
+  baseUrlEnv: 'POND_URL',
   speaks: {
     'ark-embeddings': '/embeddings',
     'ark-multimodal-embeddings': '/embeddings/multimodal',

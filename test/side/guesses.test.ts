@@ -13,13 +13,18 @@ import { says, sendsBytes, sendsEvents } from './upstream.ts'
 const [PICTURE, SOUND] = [30_000, 50_000] // nanos for a token
 const price = { input: '1', output: '2', outputImage: '30', outputAudio: '50' }
 const provider = {
-  ...{ id: 'brook', name: 'Brook', baseUrl: 'http://127.0.0.1:9', baseUrlEnv: 'BROOK_URL', keyEnv: 'BROOK_KEY' },
+  id: 'brook',
+  name: 'Brook',
+  baseUrl: 'http://127.0.0.1:9',
+  baseUrlEnv: 'BROOK_URL',
+  keyEnv: 'BROOK_KEY',
   speaks: {
     'openai-speech': '/audio/speech',
     'openai-images': '/images/generations',
     'ark-images': '/ark/images/generations',
   },
-  ...{ sign: 'bearer', models: [{ id: 'makes', price }] },
+  sign: 'bearer',
+  models: [{ id: 'makes', price }],
 }
 
 let harness: Harness

@@ -53,7 +53,9 @@ async function thrownBy(run: () => PromiseLike<unknown>): Promise<unknown> {
 const vector = new Float32Array([0.5, -1.25, 3])
 const base64 = Buffer.from(vector.buffer).toString('base64')
 const embedded = (embedding: unknown, usage?: object) => ({
-  ...{ object: 'list', model: 'text-embedding-3-small', data: [{ object: 'embedding', index: 0, embedding }] },
+  object: 'list',
+  model: 'text-embedding-3-small',
+  data: [{ object: 'embedding', index: 0, embedding }],
   ...(usage && { usage }),
 })
 
@@ -152,7 +154,10 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     const done = { type: 'speech.audio.done', usage }
     harness.upstream.plan(sendsEvents([{ type: 'speech.audio.delta', audio: 'AAAA' }, done]))
     const response = await client.audio.speech.create({
-      ...{ model: 'openai/gpt-4o-mini-tts', input: 'Hello', voice: 'alloy', stream_format: 'sse' },
+      model: 'openai/gpt-4o-mini-tts',
+      input: 'Hello',
+      voice: 'alloy',
+      stream_format: 'sse',
     })
     expect(await response.text()).not.toContain('X-Pipeline')
     expect(await spent()).toBe(10n * 600n + 200n * 12_000n)
@@ -200,7 +205,10 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
   test('transcribes, paid by the token, and as events', async () => {
     const { client, spent } = await funded(Sdk)
     const usage = {
-      ...{ type: 'tokens', input_tokens: 120, output_tokens: 30, total_tokens: 150 },
+      type: 'tokens',
+      input_tokens: 120,
+      output_tokens: 30,
+      total_tokens: 150,
       input_token_details: { text_tokens: 20, audio_tokens: 100 },
     }
     const cost = 20n * 2_500n + 100n * 6_000n + 30n * 10_000n
@@ -248,7 +256,8 @@ describe.each(sdks)('openai %s', (_version, Sdk) => {
     const cost = 10n * 1_500n + 20n * 2_000n
     const asked = { model, prompt: 'Hello,', max_tokens: 50 }
     const piece = (text: string, finish_reason: string | null) => ({
-      ...{ id: 'c', choices: [{ index: 0, text, finish_reason }] },
+      id: 'c',
+      choices: [{ index: 0, text, finish_reason }],
     })
     harness.upstream.plan(says({ ...piece(' river', 'stop'), usage }))
     const { data, response } = await client.completions.create(asked).withResponse()

@@ -3,10 +3,10 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { rmSync } from 'node:fs'
-import type { Result } from '../../src/store/engine/operations.ts'
-import { Audit } from '../../src/store/ledger-audit/audit.ts'
-import { auditWhole } from '../../src/store/ledger-audit/auditor.ts'
-import { ledgerReads } from '../../src/store/queries/ledger.ts'
+import type { OperationResult } from '../../src/store/engine/operations.ts'
+import { LedgerAudit } from '../../src/store/ledger-audit/audit.ts'
+import { auditDatabase } from '../../src/store/ledger-audit/audit-worker.ts'
+import { ledgerQueries } from '../../src/store/queries/ledger.ts'
 import type { SampleBooks } from '../ledger/sample-books.ts'
 import { alice, aliceKey, calls, openSampleBooks, recordOf, spoil } from '../ledger/sample-books.ts'
 
@@ -23,7 +23,8 @@ const ALL = Number.MAX_SAFE_INTEGER
 const his = { accountId: alice, keyId: aliceKey }
 const rule = { accountId: alice, keyId: null, endUser: null, from: 0, before: 1_000_000, scope: null, author: 'x' }
 const one = (sql: string): unknown => books.db.query(sql).values()[0]?.[0]
-const findings = async (): Promise<readonly string[]> => (await auditWhole(books.path)).findings.map(({ text }) => text)
+const findings = async (): Promise<readonly string[]> =>
+  (await auditDatabase(books.path)).findings.map(({ text }) => text)
 
 interface More {
   readonly rolledSeq?: number
@@ -34,11 +35,12 @@ function remove(ids: readonly number[], more: More = {}) {
   return books.run(run => run.deleteRecords({ ids, rolledSeq: ALL, ...more }))
 }
 
-const order = (): number => (books.run(run => run.orderDeletion(rule)) as Result<'orderDeletion'> & { id: number }).id
+const order = (): number =>
+  (books.run(run => run.orderDeletion(rule)) as OperationResult<'orderDeletion'> & { id: number }).id
 
 describe('what is deleted', () => {
   test('is not missed by the auditor, and its money is still there', async () => {
-    const audit = new Audit({ path: books.path, lagMs: 0, rests: false, deep: false })
+    const audit = new LedgerAudit({ path: books.path, lagMs: 0, rests: false, deep: false })
     await audit.pass()
     expect(remove([calls.refunded, calls.plain, calls.short, calls.free])).toEqual({ done: 'deleted', count: 4 })
     expect((await audit.pass()).findings).toEqual([])
@@ -61,7 +63,7 @@ describe('what is deleted', () => {
   })
 
   test('stays in the statement, line by line', () => {
-    const read = () => ledgerReads(books.db).statement({ accountId: alice, scope: null, limit: 50 })!.lines
+    const read = () => ledgerQueries(books.db).statement({ accountId: alice, scope: null, limit: 50 })!.lines
     const before = read()
     remove([calls.plain])
     expect(read()).toEqual(before)

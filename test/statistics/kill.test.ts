@@ -7,10 +7,10 @@ import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { copyDatabase, migrate, openWriter } from '../../src/store/engine/database.ts'
-import { buildOperations } from '../../src/store/engine/run-operations.ts'
+import { buildOperations } from '../../src/store/engine/operation-runner.ts'
 import { openBooks } from '../../src/store/ledger/books.ts'
 import { recoverHolds } from '../../src/store/ledger/recovery.ts'
-import { Roller } from '../../src/store/statistics/roller.ts'
+import { StatisticsAggregator } from '../../src/store/statistics/aggregator.ts'
 import { recordOf } from '../ledger/sample-books.ts'
 import { recount, written } from './recount.ts'
 
@@ -40,7 +40,7 @@ async function runAndKill(calls: number): Promise<void> {
 
 function rollAll(place: string): void {
   const paths = { database: join(place, 'weir.db'), statistics: join(place, 'stats.db') }
-  const roller = new Roller({ ...paths, dateMs: Date.now })
+  const roller = new StatisticsAggregator({ ...paths, dateMs: Date.now })
   while (!roller.step().upToDate);
   roller.close()
 }

@@ -2,7 +2,7 @@
 // be the same, whatever has happened on the way.
 
 import type { Database } from 'bun:sqlite'
-import { addEncoded, stepOf } from '../../src/base/collections/latency-histogram.ts'
+import { addEncodedHistogram, stepOf } from '../../src/base/collections/latency-histogram.ts'
 import { msOfId } from '../../src/base/ids.ts'
 
 export type Table = ReadonlyMap<string, readonly string[]>
@@ -132,7 +132,7 @@ export function written(db: Database): Table {
     const shown = [isName.one ? names.get(one as bigint) : one, isName.other ? names.get(other as bigint) : other]
     const steps = values.splice(-2).map(bytes => {
       const histogram = new Map<number, number>()
-      addEncoded(histogram, bytes as Uint8Array)
+      addEncodedHistogram(histogram, bytes as Uint8Array)
       return histogram
     })
     const sum = { values: values as bigint[], first: steps[0]!, took: steps[1]! }

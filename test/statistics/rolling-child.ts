@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { buildIdMinter } from '../../src/base/ids.ts'
 import { Writer } from '../../src/store/engine/writer.ts'
 import type { MoneyText } from '../../src/store/ledger/money-text.ts'
-import { Rolling } from '../../src/store/statistics/rolling.ts'
+import { StatisticsWorker } from '../../src/store/statistics/statistics-worker.ts'
 
 const folder = process.argv[2]!
 const database = join(folder, 'weir.db')
@@ -16,7 +16,7 @@ const fail = (detail: string): never => {
 }
 const [writer, { lastId }] = await Writer.open({ path: database, ballastBytes: 0 }, fail)
 const mintId = buildIdMinter(Date.now, lastId)
-const rolling = new Rolling({ database, statistics: join(folder, 'stats.db'), writer, onTrouble: fail })
+const rolling = new StatisticsWorker({ database, statistics: join(folder, 'stats.db'), writer, onError: fail })
 
 const nothing = { priceVersion: null, endUser: null, tags: null }
 const draft = { dialect: 'openai-chat', provider: 'p', model: 'm', streamed: false, ...nothing }
@@ -36,10 +36,25 @@ async function call(owner: { accountId: number; keyId: number }, at: number): Pr
   await writer.run('hold', { callId, kind, ...owner, amount: '600', wants: '0', draft })
   if (kind === 'task') await Bun.sleep(at % 60)
   const record = {
-    ...{ ...draft, ...owner, callId, lines: null, channel: `p#${at % 3}`, status: 200, error: null },
-    ...{ outcome: at % 4 === 0 ? 'upstream_failed' : 'completed', rule: 'x', usageSource: 'reported', attempts: null },
-    ...{ timings: null, firstMs: at % 50, durationMs: at % 300, inputTokens: 3, cacheReadTokens: 0 },
-    ...{ cacheWriteTokens: 0, outputTokens: 2, reasoningTokens: 0 },
+    ...draft,
+    ...owner,
+    callId,
+    lines: null,
+    channel: `p#${at % 3}`,
+    status: 200,
+    error: null,
+    outcome: at % 4 === 0 ? 'upstream_failed' : 'completed',
+    rule: 'x',
+    usageSource: 'reported',
+    attempts: null,
+    timings: null,
+    firstMs: at % 50,
+    durationMs: at % 300,
+    inputTokens: 3,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: 2,
+    reasoningTokens: 0,
   }
   await writer.run('settle', { record, cost })
   process.stdout.write('.')

@@ -9,11 +9,11 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { idAtMs } from '../../src/base/ids.ts'
 import { migrate, openWriter } from '../../src/store/engine/database.ts'
-import type { Operating } from '../../src/store/engine/run-operations.ts'
-import { buildOperations } from '../../src/store/engine/run-operations.ts'
+import type { OperationRunner } from '../../src/store/engine/operation-runner.ts'
+import { buildOperations } from '../../src/store/engine/operation-runner.ts'
 import { openBooks } from '../../src/store/ledger/books.ts'
 import type { RecordRow } from '../../src/store/ledger/hold-types.ts'
-import { Roller } from '../../src/store/statistics/roller.ts'
+import { StatisticsAggregator } from '../../src/store/statistics/aggregator.ts'
 import type { Rate } from './recount.ts'
 import { recount, written } from './recount.ts'
 
@@ -24,7 +24,10 @@ const shipped = '{"input":"2","output":"8","cacheRead":"0.5","cacheWrite":"2.5"}
 const dearer = '{"input":"3","output":"10","cacheRead":"1","cacheWrite":"4"}'
 const perMillion = (usd: number): bigint => BigInt(usd * 1e9)
 const shippedRates = {
-  ...{ input: perMillion(2), output: perMillion(8), cacheRead: perMillion(0.5), cacheWrite: perMillion(2.5) },
+  input: perMillion(2),
+  output: perMillion(8),
+  cacheRead: perMillion(0.5),
+  cacheWrite: perMillion(2.5),
 }
 const rates: ReadonlyMap<string, Rate> = new Map([
   ['p/plain', { provider: shippedRates, plain: perMillion(2) }],
@@ -38,7 +41,7 @@ const lineRates = {
 interface House {
   readonly folder: string
   readonly db: Database
-  run<T>(work: (run: Operating['run']) => T): T
+  run<T>(work: (run: OperationRunner['run']) => T): T
 }
 
 const owners = [11, 12, 13].map(number => ({ accountId: 1_000 + number, keyId: 2_000 + number }))
@@ -53,7 +56,7 @@ function openHouse(): House {
     db
       .transaction(() => {
         const result = work(operating.run)
-        operating.balance()
+        operating.writeOperatorBalances()
         return result
       })
       .immediate()
@@ -128,12 +131,31 @@ function recordOf(callId: number, call: Call): RecordRow {
   const isFree = call.model === null || call.tokens === 0
   const lines = isFree ? null : JSON.stringify([line('input', call.tokens), ...cached()])
   return {
-    ...{ dialect: 'openai-chat', provider: call.model && 'p', model: call.model, streamed: call.tokens % 2 === 0 },
-    ...{ priceVersion: call.model === 'own' ? 3 : 1, endUser: null, tags: null, callId, ...owners[call.owner]! },
-    ...{ channel: call.model && `p#${call.channel}`, status: failed ? 502 : 200, error: failed ? 'x' : null },
-    ...{ outcome: call.outcome, rule: 'completed', usageSource: 'reported', attempts: null, timings: null, lines },
-    ...{ inputTokens: call.tokens, cacheReadTokens: call.cached, cacheWriteTokens: 7, outputTokens: 3 },
-    ...{ reasoningTokens: 1, firstMs: failed ? null : call.cost % 900, durationMs: call.cost },
+    dialect: 'openai-chat',
+    provider: call.model && 'p',
+    model: call.model,
+    streamed: call.tokens % 2 === 0,
+    priceVersion: call.model === 'own' ? 3 : 1,
+    endUser: null,
+    tags: null,
+    callId,
+    ...owners[call.owner]!,
+    channel: call.model && `p#${call.channel}`,
+    status: failed ? 502 : 200,
+    error: failed ? 'x' : null,
+    outcome: call.outcome,
+    rule: 'completed',
+    usageSource: 'reported',
+    attempts: null,
+    timings: null,
+    lines,
+    inputTokens: call.tokens,
+    cacheReadTokens: call.cached,
+    cacheWriteTokens: 7,
+    outputTokens: 3,
+    reasoningTokens: 1,
+    firstMs: failed ? null : call.cost % 900,
+    durationMs: call.cost,
   }
 }
 
@@ -141,7 +163,7 @@ class History {
   readonly #house = openHouse()
   readonly #open: [number, Call][] = []
   readonly #charged: [number, number][] = []
-  #roller: Roller | undefined
+  #roller: StatisticsAggregator | undefined
   #at = 0
 
   take(step: Step): void {
@@ -168,10 +190,15 @@ class History {
     rmSync(this.#house.folder, { recursive: true })
   }
 
-  get #rolling(): Roller {
+  get #rolling(): StatisticsAggregator {
     const { folder } = this.#house
     const paths = { database: join(folder, 'weir.db'), statistics: join(folder, 'stats.db') }
-    return (this.#roller ??= new Roller({ ...paths, dateMs: () => NOW_MS, rowsAStep: 2, alikeAStep: 1 }))
+    return (this.#roller ??= new StatisticsAggregator({
+      ...paths,
+      dateMs: () => NOW_MS,
+      rowsPerStep: 2,
+      olderFactor: 1,
+    }))
   }
 
   #close(loses: boolean): void {

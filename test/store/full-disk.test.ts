@@ -23,7 +23,7 @@ beforeEach(async () => {
   })
   const digest = '00'.repeat(32)
   const key = { id: 1_011, accountId: 11, existing: false, digest, creditRef: 11, credit: '1000000' } as const
-  const made = { ...key, ...{ pepper: 'aabbccdd', suffix: 'x', name: 'x', tier: 'pro', qpm: null } } as const
+  const made = { ...key, pepper: 'aabbccdd', suffix: 'x', name: 'x', tier: 'pro', qpm: null } as const
   await writer.run('createKey', made, { actor: 'test' })
 })
 afterEach(async () => {
@@ -51,7 +51,7 @@ test('refuses new calls, settles the old ones, and opens again when there is roo
   }
   expect(refusal).toBeInstanceOf(Refusal)
   expect((refusal as Refusal).code).toBe('storage_full')
-  expect(writer.full).toBe(true)
+  expect(writer.isDiskFull).toBe(true)
   expect(existsSync(ballast)).toBe(false)
   const last = callId - 2 // the one before was refused
   const held = Array.from({ length: last - 9_999 }, (_, at) => 10_000 + at)
@@ -105,7 +105,7 @@ test('a start ends what a crash cut off, also where there is no room for more', 
       () => (full = true),
     )
   }
-  expect(writer.full).toBe(true)
+  expect(writer.isDiskFull).toBe(true)
   await writer.close() // and no call was ever settled
   const [again, start] = await Writer.open(options(), detail => {
     throw new Error(detail)

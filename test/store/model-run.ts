@@ -132,7 +132,12 @@ const moves: Readonly<Record<string, readonly [weight: number, move: Move]>> = {
 
 const emptyUsage = {
   usage: {
-    ...{ inputTokens: 1, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 1, reasoningTokens: 0, lines: null },
+    inputTokens: 1,
+    cacheReadTokens: 0,
+    cacheWriteTokens: 0,
+    outputTokens: 1,
+    reasoningTokens: 0,
+    lines: null,
   },
 }
 

@@ -18,7 +18,12 @@ afterEach(() => {
 
 const hold = (...args: Parameters<typeof holdOf>) => books.run.hold(holdOf(...args))
 const usage = {
-  ...{ inputTokens: 30, cacheReadTokens: 0, cacheWriteTokens: 0, outputTokens: 40, reasoningTokens: 0, lines: '[]' },
+  inputTokens: 30,
+  cacheReadTokens: 0,
+  cacheWriteTokens: 0,
+  outputTokens: 40,
+  reasoningTokens: 0,
+  lines: '[]',
 }
 const checkpoint = (callId: number, used: MoneyText) => books.run.checkpoint({ callId, used, known: usage })
 const idempotency = { name: 'once', fingerprint: 'ab'.repeat(32) }
@@ -34,8 +39,15 @@ describe('recovery', () => {
       expect(books.count('record')).toBe(2)
     }
     expect(books.db.query('SELECT * FROM record WHERE call_id = 7').get()).toMatchObject({
-      ...{ outcome: 'gateway_crash', rule: 'crash_undelivered', usage_source: 'none', cost: 0n, held: 400n },
-      ...{ provider: 'p', model: 'm', streamed: 1n, output_tokens: 0n },
+      outcome: 'gateway_crash',
+      rule: 'crash_undelivered',
+      usage_source: 'none',
+      cost: 0n,
+      held: 400n,
+      provider: 'p',
+      model: 'm',
+      streamed: 1n,
+      output_tokens: 0n,
     })
   })
 
@@ -49,8 +61,12 @@ describe('recovery', () => {
     books.recover()
     expect(books.row(11)).toEqual({ balance: 645n, held: 0n })
     expect(books.db.query('SELECT * FROM record WHERE call_id = 7').get()).toMatchObject({
-      ...{ outcome: 'gateway_crash', rule: 'crash_delivered', usage_source: 'estimated', cost: 55n },
-      ...{ input_tokens: 30n, output_tokens: 40n },
+      outcome: 'gateway_crash',
+      rule: 'crash_delivered',
+      usage_source: 'estimated',
+      cost: 55n,
+      input_tokens: 30n,
+      output_tokens: 40n,
     })
   })
 
@@ -75,8 +91,12 @@ describe('recovery', () => {
     books.recover()
     expect(books.row(11).balance).toBe(1_000n)
     expect(books.db.query('SELECT * FROM record WHERE call_id = 7').get()).toMatchObject({
-      ...{ rule: 'crash_undelivered', usage_source: 'none', cost: 0n },
-      ...{ input_tokens: 0n, output_tokens: 0n, lines: null },
+      rule: 'crash_undelivered',
+      usage_source: 'none',
+      cost: 0n,
+      input_tokens: 0n,
+      output_tokens: 0n,
+      lines: null,
     })
     expect(hold(8, 11, '1', { idempotency })).toEqual({ done: 'held' })
   })

@@ -5,14 +5,14 @@ import { nanos } from '../../src/base/money/money.ts'
 import { buildLedger } from '../../src/billing/ledger.ts'
 import { buildDeduct } from '../../src/pipeline/70-deduct.ts'
 import type { Cost } from '../../src/pipeline/settle/call-cost.ts'
-import type { Input, OperationName, Result } from '../../src/store/engine/operations.ts'
+import type { OperationInput, OperationName, OperationResult } from '../../src/store/engine/operations.ts'
 import { bookFaults, holdOf, openTestBooks, recordOf } from '../support/books.ts'
 
 test('a late charge is taken back once, and other repetitions change nothing', async () => {
   const books = openTestBooks()
   books.account(11, '1000')
-  const run = <Name extends OperationName>(name: Name, input: Input<Name>): Promise<Result<Name>> =>
-    Promise.resolve((books.run[name] as (input: Input<Name>) => Result<Name>)(input))
+  const run = <Name extends OperationName>(name: Name, input: OperationInput<Name>): Promise<OperationResult<Name>> =>
+    Promise.resolve((books.run[name] as (input: OperationInput<Name>) => OperationResult<Name>)(input))
   const deduct = buildDeduct(buildLedger({ writer: { run }, onShortfall() {} }))
   const costs = (amount: bigint): Cost =>
     ({ amount: nanos(amount), lines: [], usage: { input: 1, output: 1 }, source: 'reported', rule: '' }) as Cost

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { bounds } from '../../src/base/bounds.ts'
 import { Refusal } from '../../src/base/errors.ts'
-import type { Input } from '../../src/store/engine/operations.ts'
+import type { OperationInput } from '../../src/store/engine/operations.ts'
 import { Writer } from '../../src/store/engine/writer.ts'
 import type { WriterOptions } from '../../src/store/engine/writer-messages.ts'
 import { holdOf, recordOf } from '../support/books.ts'
@@ -53,7 +53,7 @@ function read<T>(sql: string): T[] {
 
 const settings = (): number => read('SELECT name FROM setting').length
 
-function keyOf(id: number, more: Partial<Input<'createKey'>> = {}): Input<'createKey'> {
+function keyOf(id: number, more: Partial<OperationInput<'createKey'>> = {}): OperationInput<'createKey'> {
   const digest = id.toString(16).padStart(64, '0')
   const about = { digest, suffix: 'x', name: 'x', tier: 'pro', qpm: null, existing: false, creditRef: id }
   return { id: id + 1_000, accountId: id, pepper: 'aabbccdd', ...about, credit: '1000', ...more }
@@ -76,7 +76,7 @@ describe('group commit', () => {
     const writer = await openWriter()
     const before = commits()
     const work = Array.from({ length: 200 }, (_, at) => writer.run('setSetting', { name: `s${at}`, value: 'x' }))
-    expect(writer.queued).toBe(200)
+    expect(writer.queuedCount).toBe(200)
     await work[0]
     expect(settings()).toBe(200)
     await Promise.all(work)
@@ -91,7 +91,7 @@ describe('group commit', () => {
     await Promise.all(names.map(name => writer.run('setSetting', { name, value: 'x' })))
     expect(settings()).toBe(count)
     expect(commits() - before).toBe(3)
-    expect(writer.queued).toBe(0)
+    expect(writer.queuedCount).toBe(0)
   })
 
   test('keeps the order in which things were asked', async () => {
@@ -199,9 +199,9 @@ test('a queue that stands still refuses new holds, too, and lets them in again w
   let callId = 7
   const asked: Promise<unknown>[] = []
   const refused = (): boolean => {
-    const before = writer.queued
+    const before = writer.queuedCount
     asked.push(writer.run('hold', holdOf(callId++, 11, '1')).catch((fault: Refusal) => fault.code))
-    return writer.queued === before
+    return writer.queuedCount === before
   }
   await until(refused, 'the queue is too old')
   other.run('ROLLBACK')

@@ -2,9 +2,9 @@
 
 import fc from 'fast-check'
 import type { Answer, AnswerEvent, AnswerPart, TokenProb } from '../../src/protocols/neutral/answer.ts'
-import { eventsOf } from '../../src/protocols/neutral/answer-collector.ts'
+import { toEvents } from '../../src/protocols/neutral/answer-collector.ts'
 import type { Citation } from '../../src/protocols/neutral/conversation.ts'
-import type { Sealed } from '../../src/protocols/neutral/reasoning-state.ts'
+import type { ReasoningState } from '../../src/protocols/neutral/reasoning-state.ts'
 
 const { record, constantFrom, constant, array, nat, oneof } = fc
 const text = fc.string({ maxLength: 20, unit: 'grapheme' })
@@ -12,7 +12,7 @@ const word = fc.stringMatching(/^[a-z_]{1,12}$/)
 /** All keys of the record may be absent. */
 const maybe = { requiredKeys: [] as [] }
 
-const sealed: fc.Arbitrary<Sealed> = record(
+const sealed: fc.Arbitrary<ReasoningState> = record(
   {
     form: constantFrom('signature', 'redacted', 'encrypted', 'thought'),
     value: fc.base64String({ minLength: 1, maxLength: 12 }),
@@ -98,7 +98,7 @@ function withOwnIds(answer: Answer): Answer {
 export const anyEvents = (choicesMax = 3): fc.Arbitrary<readonly AnswerEvent[]> =>
   fc.tuple(anyAnswer(choicesMax), fc.infiniteStream(nat(7))).map(([answer, dice]) => {
     const roll = (): number => dice.next().value as number
-    return shuffled(eventsOf(answer), roll)
+    return shuffled(toEvents(answer), roll)
   })
 
 /** The events of each part stay in their order, and so do openings; all else is mixed. */

@@ -5,7 +5,7 @@ import { codec } from '../../src/protocols/anthropic-messages/codec.ts'
 import type { AnswerEvent } from '../../src/protocols/neutral/answer.ts'
 import { Losses } from '../../src/protocols/neutral/losses.ts'
 import type { TranslationNotes } from '../../src/protocols/neutral/translation-notes.ts'
-import type { AnswerAsk, AnswerSource } from '../../src/protocols/protocol.ts'
+import type { AnswerSource, AnswerTarget } from '../../src/protocols/protocol.ts'
 import type { Json } from '../../src/protocols/request/json-type.ts'
 
 export function sourceOf(over: Partial<TranslationNotes> = {}): AnswerSource {
@@ -14,8 +14,14 @@ export function sourceOf(over: Partial<TranslationNotes> = {}): AnswerSource {
   return { origin: 'here', notes, mintCallId: () => `minted_${minted++}` }
 }
 
-export const askOf = (): AnswerAsk => ({
-  ...{ requestId: 'req_1', model: 'a/b', createdS: 1, wantsUsage: true, choices: 1, json: {}, losses: new Losses() },
+export const askOf = (): AnswerTarget => ({
+  requestId: 'req_1',
+  model: 'a/b',
+  createdS: 1,
+  wantsUsage: true,
+  choices: 1,
+  json: {},
+  losses: new Losses(),
 })
 
 /** The data of the events of a stream, each of which must bear its name. */
@@ -33,12 +39,12 @@ export function framesOf(sse: string): Json[] {
 }
 
 export function readAll(frames: readonly unknown[], source = sourceOf()): AnswerEvent[] {
-  const reader = codec.openReader(source)
+  const reader = codec.openEventReader(source)
   return [...frames.flatMap(frame => reader.read(frame)), ...reader.end(), ...reader.end()]
 }
 
 export function writeAll(events: readonly AnswerEvent[], ask = askOf()): string {
-  const writer = codec.openWriter(ask)
+  const writer = codec.openEventWriter(ask)
   return events.map(event => writer.write(event)).join('') + writer.end() + writer.end()
 }
 

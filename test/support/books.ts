@@ -5,9 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { migrate, openWriter } from '../../src/store/engine/database.ts'
-import type { Run } from '../../src/store/engine/operations.ts'
-import type { Operating } from '../../src/store/engine/run-operations.ts'
-import { buildOperations } from '../../src/store/engine/run-operations.ts'
+import type { OperationRunner } from '../../src/store/engine/operation-runner.ts'
+import { buildOperations } from '../../src/store/engine/operation-runner.ts'
+import type { OperationHandlers } from '../../src/store/engine/operations.ts'
 import type { Books } from '../../src/store/ledger/books.ts'
 import { openBooks } from '../../src/store/ledger/books.ts'
 import type { HoldInput, RecordRow } from '../../src/store/ledger/hold-types.ts'
@@ -18,7 +18,7 @@ export interface TestBooks {
   readonly db: Database
   readonly books: Books
   /** Each operation in a transaction of its own, as the thread would run it. */
-  readonly run: Run
+  readonly run: OperationHandlers
   /** Of the ledger; set it to another day. */
   nowMs: number
   /** Makes an account with one key; both have this id, and the key's is 1,000 more. */
@@ -60,13 +60,13 @@ export function openTestBooks(options: { readonly sync?: boolean } = {}): TestBo
   return test
 }
 
-function committed(db: Database, operating: Operating): Run {
-  const names = Object.keys(operating.run) as (keyof Run)[]
+function committed(db: Database, operating: OperationRunner): OperationHandlers {
+  const names = Object.keys(operating.run) as (keyof OperationHandlers)[]
   const wrapped = names.map(name => {
     const operation = operating.run[name] as (input: unknown) => unknown
     const alone = db.transaction((input: unknown) => {
       const result = operation(input)
-      operating.balance()
+      operating.writeOperatorBalances()
       return result
     })
     const safe = (input: unknown): unknown => {
@@ -79,11 +79,17 @@ function committed(db: Database, operating: Operating): Run {
     }
     return [name, safe]
   })
-  return Object.fromEntries(wrapped) as Run
+  return Object.fromEntries(wrapped) as OperationHandlers
 }
 
 export const draft = {
-  ...{ dialect: 'openai-chat', provider: 'p', model: 'm', streamed: true, priceVersion: 1, endUser: null, tags: null },
+  dialect: 'openai-chat',
+  provider: 'p',
+  model: 'm',
+  streamed: true,
+  priceVersion: 1,
+  endUser: null,
+  tags: null,
 } as const
 
 export function holdOf(callId: number, accountId: number, amount: MoneyText, more: Partial<HoldInput> = {}): HoldInput {
@@ -93,10 +99,25 @@ export function holdOf(callId: number, accountId: number, amount: MoneyText, mor
 export function recordOf(callId: number, accountId: number, more: Partial<RecordRow> = {}): RecordRow {
   return {
     ...draft,
-    ...{ callId, keyId: accountId + 1_000, accountId, channel: 'p#1', status: 200, error: null },
-    ...{ outcome: 'completed', rule: 'completed', usageSource: 'reported' },
-    ...{ inputTokens: 3, cacheReadTokens: 2, cacheWriteTokens: 0, outputTokens: 3, reasoningTokens: 1, lines: null },
-    ...{ attempts: null, timings: null, firstMs: 2, durationMs: 5 },
+    callId,
+    keyId: accountId + 1_000,
+    accountId,
+    channel: 'p#1',
+    status: 200,
+    error: null,
+    outcome: 'completed',
+    rule: 'completed',
+    usageSource: 'reported',
+    inputTokens: 3,
+    cacheReadTokens: 2,
+    cacheWriteTokens: 0,
+    outputTokens: 3,
+    reasoningTokens: 1,
+    lines: null,
+    attempts: null,
+    timings: null,
+    firstMs: 2,
+    durationMs: 5,
     ...more,
   }
 }

@@ -3,15 +3,19 @@
 import { Refusal } from '../../src/base/errors.ts'
 import type { Call } from '../../src/protocols/neutral/call.ts'
 import type { Conversation } from '../../src/protocols/neutral/conversation.ts'
-import type { Flavour } from '../../src/protocols/openai-chat/flavour.ts'
-import { openaiChat } from '../../src/protocols/openai-chat/flavour.ts'
+import type { ChatFlavour } from '../../src/protocols/openai-chat/flavour.ts'
+import { openaiChatFlavour } from '../../src/protocols/openai-chat/flavour.ts'
 import { readConversation } from '../../src/protocols/openai-chat/read-conversation.ts'
 import { readChatCall } from '../../src/protocols/openai-chat/request.ts'
 
 export const hello = { role: 'user', content: 'hello' }
 
 /** A request that says hello, with these fields. */
-export function readChat(fields: object, flavour: Flavour = openaiChat, recall?: Call['recall']): Conversation {
+export function readChat(
+  fields: object,
+  flavour: ChatFlavour = openaiChatFlavour,
+  recall?: Call['recall'],
+): Conversation {
   const body = { model: 'a/b', messages: [hello], ...fields }
   const call = readChatCall(Buffer.from(JSON.stringify(body)), flavour)
   if (recall !== undefined) call.recall = recall
@@ -19,7 +23,7 @@ export function readChat(fields: object, flavour: Flavour = openaiChat, recall?:
 }
 
 /** The field for which a request is refused; undefined for one that is not. */
-export function refusedParam(fields: object, flavour?: Flavour): string | undefined {
+export function refusedParam(fields: object, flavour?: ChatFlavour): string | undefined {
   try {
     readChat(fields, flavour)
   } catch (error) {

@@ -7,7 +7,7 @@ import { parseTextId } from '../../src/base/ids.ts'
 import type { Store } from '../../src/boot/open-store.ts'
 import { openStore } from '../../src/boot/open-store.ts'
 import { readConfig } from '../../src/config.ts'
-import type { Input } from '../../src/store/engine/operations.ts'
+import type { OperationInput } from '../../src/store/engine/operations.ts'
 import type { BudgetSpan } from '../../src/store/ledger/hold-types.ts'
 
 export interface Funds {
@@ -17,7 +17,7 @@ export interface Funds {
   readonly qpm?: number
   readonly clamps?: boolean
   readonly budgets?: readonly { readonly of: 'key' | 'account'; readonly span: BudgetSpan; readonly cap: bigint }[]
-  readonly account?: Omit<Input<'setAccount'>, 'id'>
+  readonly account?: Omit<OperationInput<'setAccount'>, 'id'>
 }
 
 export interface Funded<Name extends string> {

@@ -4,7 +4,7 @@ import { Database } from 'bun:sqlite'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { World } from '../../src/boot/runtime.ts'
+import type { Runtime } from '../../src/boot/runtime.ts'
 import { readConfig } from '../../src/config.ts'
 import type { Gateway } from '../../src/main.ts'
 import { startGateway } from '../../src/main.ts'
@@ -35,7 +35,7 @@ export interface HarnessOptions {
   readonly env?: Record<string, string>
   /** More of it that needs the fake upstream's address. */
   readonly upstreamEnv?: (url: string) => Record<string, string>
-  readonly world?: Partial<World>
+  readonly world?: Partial<Runtime>
   /** Keep the data folder of another harness, to start again on it. */
   readonly folder?: string
   readonly upstreamKeys?: string
@@ -92,7 +92,7 @@ export async function startHarness(options: HarnessOptions = {}): Promise<Harnes
     },
     openHolds: () => read(db => (db.query('SELECT count(*) AS n FROM hold').get() as { n: number }).n),
     async idle() {
-      await until(() => gateway.underWay === 0, 'no call is under way')
+      await until(() => gateway.activeCalls === 0, 'no call is under way')
     },
     async stop() {
       await gateway.drain()

@@ -1,7 +1,7 @@
 // The law of the events, as answer.ts has it, for the tests of every dialect.
 
 import { assert } from '../../src/base/assert.ts'
-import type { AnswerEvent, Opening } from '../../src/protocols/neutral/answer.ts'
+import type { AnswerEvent, PartOpening } from '../../src/protocols/neutral/answer.ts'
 
 /** Throws when these are not all the events of one stream, as answer.ts says that they are. */
 export function lawful(events: Iterable<AnswerEvent>): void {
@@ -12,7 +12,7 @@ export function lawful(events: Iterable<AnswerEvent>): void {
 
 class Law {
   #started = false
-  readonly #parts: { readonly choice: number; readonly part: Opening['part'] | undefined; open: boolean }[] = []
+  readonly #parts: { readonly choice: number; readonly part: PartOpening['part'] | undefined; open: boolean }[] = []
   readonly #finished = new Set<number>()
 
   take(event: AnswerEvent): void {

@@ -31,22 +31,41 @@ const summaryText = z.strictObject({ type: z.literal('summary_text'), text })
 const reasoningText = z.strictObject({ type: z.literal('reasoning_text'), text })
 
 const message = z.strictObject({
-  ...{ id, type: z.literal('message'), status: itemStatus, role: z.literal('assistant') },
+  id,
+  type: z.literal('message'),
+  status: itemStatus,
+  role: z.literal('assistant'),
   content: z.array(z.discriminatedUnion('type', [outputText, refusal])),
 })
 const functionCall = z.strictObject({
-  ...{ id, type: z.literal('function_call'), status: itemStatus, call_id: id, name: id, arguments: text },
+  id,
+  type: z.literal('function_call'),
+  status: itemStatus,
+  call_id: id,
+  name: id,
+  arguments: text,
 })
 const customCall = z.strictObject({
-  ...{ id, type: z.literal('custom_tool_call'), status: itemStatus, call_id: id, name: id, input: text },
+  id,
+  type: z.literal('custom_tool_call'),
+  status: itemStatus,
+  call_id: id,
+  name: id,
+  input: text,
 })
 const reasoning = z.strictObject({
-  ...{ id, type: z.literal('reasoning'), status: itemStatus.optional(), summary: z.array(summaryText) },
+  id,
+  type: z.literal('reasoning'),
+  status: itemStatus.optional(),
+  summary: z.array(summaryText),
   content: z.array(reasoningText).optional(),
   encrypted_content: id.optional(),
 })
 const image = z.strictObject({
-  ...{ id, type: z.literal('image_generation_call'), status: z.literal('completed'), result: id },
+  id,
+  type: z.literal('image_generation_call'),
+  status: z.literal('completed'),
+  result: id,
 })
 const item = z.discriminatedUnion('type', [message, functionCall, customCall, reasoning, image])
 
@@ -106,7 +125,10 @@ export const response = z.strictObject({
       z.strictObject({ type: z.literal('text') }),
       z.strictObject({ type: z.literal('json_object') }),
       z.strictObject({
-        ...{ type: z.literal('json_schema'), name: id, description: text.nullable(), strict: z.boolean() },
+        type: z.literal('json_schema'),
+        name: id,
+        description: text.nullable(),
+        strict: z.boolean(),
         schema: z.record(text, z.unknown()),
       }),
     ]),

@@ -1,11 +1,11 @@
 // What tests of the Responses dialect share: its stream taken apart, and both sides of a translation.
 
 import { Refusal } from '../../src/base/errors.ts'
-import { protocols } from '../../src/protocols/list.ts'
 import type { Conversation } from '../../src/protocols/neutral/conversation.ts'
 import { Losses } from '../../src/protocols/neutral/losses.ts'
 import type { TranslationNotes } from '../../src/protocols/neutral/translation-notes.ts'
-import type { AnswerAsk, AnswerSource, ConversationTarget } from '../../src/protocols/protocol.ts'
+import type { AnswerSource, AnswerTarget, ConversationTarget } from '../../src/protocols/protocol.ts'
+import { protocols } from '../../src/protocols/protocols.ts'
 
 export type Wire = Readonly<Record<string, unknown>>
 
@@ -28,7 +28,7 @@ export function source(given: Partial<AnswerSource> = {}): AnswerSource {
   return { origin: 'here', notes: notes(), mintCallId: () => `call_minted${calls++}`, ...given }
 }
 
-export const ask = (given: Partial<AnswerAsk> = {}): AnswerAsk => ({
+export const ask = (given: Partial<AnswerTarget> = {}): AnswerTarget => ({
   requestId: 'req_0123456789a',
   model: 'p/m',
   createdS: 1_763_000_000,
@@ -61,8 +61,8 @@ export function read(fields: Wire, name: Name = 'openai-responses'): Conversatio
   return protocol.codec.readConversation(protocol.readCall(body, asked))
 }
 
-export const readItems = (...input: readonly unknown[]): Conversation['turns'] => read({ input }).turns
-export const readPart = (part: unknown): Conversation['turns'][number]['parts'][number] =>
+export const readItems = (...input: readonly unknown[]): Conversation['messages'] => read({ input }).messages
+export const readPart = (part: unknown): Conversation['messages'][number]['parts'][number] =>
   readItems({ role: 'user', content: [part] })[0]!.parts[0]!
 
 type To = Partial<ConversationTarget>
@@ -75,10 +75,10 @@ export function write(conversation: Conversation, to: To = {}, name: Name = 'ope
 
 export const again = (fields: Wire, to: Partial<ConversationTarget> = {}) => write(read(fields), to)
 export const say = (given: Partial<Conversation>): Conversation => ({
-  turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
+  messages: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
   tools: [],
   settings: { stream: false },
-  unread: [],
+  lostFields: [],
   ...given,
 })
 

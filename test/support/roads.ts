@@ -1,7 +1,7 @@
 // How tests reach what they have started themselves.
 
 import { PrivateHosts } from '../../src/http/address/private-hosts.ts'
-import type { Road } from '../../src/http/client/network-path.ts'
+import type { NetworkPath } from '../../src/http/client/network-path.ts'
 
 export const hosts = (text: string): PrivateHosts => {
   const read = PrivateHosts.read(text)
@@ -12,7 +12,7 @@ export const hosts = (text: string): PrivateHosts => {
 export const loopback = hosts('127.0.0.0/8, ::1')
 
 /** As an operator's own address is reached. */
-export const roadTo = (url: string, more: Partial<Road> = {}): Road => ({
+export const roadTo = (url: string, more: Partial<NetworkPath> = {}): NetworkPath => ({
   origin: new URL(url).origin,
   permitted: true,
   ...more,

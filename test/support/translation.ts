@@ -3,7 +3,7 @@
 import type { Losses } from '../../src/protocols/neutral/losses.ts'
 import { Losses as LossList } from '../../src/protocols/neutral/losses.ts'
 import type { TranslationNotes } from '../../src/protocols/neutral/translation-notes.ts'
-import type { AnswerAsk, AnswerSource, ConversationTarget } from '../../src/protocols/protocol.ts'
+import type { AnswerSource, AnswerTarget, ConversationTarget } from '../../src/protocols/protocol.ts'
 
 export const ORIGIN = 'origin-here'
 
@@ -34,7 +34,7 @@ export function targetOf(fields: Partial<ConversationTarget> = {}): Conversation
 }
 
 /** A caller that asked for one choice and wants to see usage. */
-export function askOf(fields: Partial<AnswerAsk> = {}): AnswerAsk {
+export function askOf(fields: Partial<AnswerTarget> = {}): AnswerTarget {
   const losses: Losses = new LossList()
   const named = { requestId: 'req_1', model: 'up/m', createdS: 1_700_000_000 }
   return { ...named, wantsUsage: true, choices: 1, json: {}, losses, ...fields }

@@ -3,8 +3,8 @@
 
 import type { Nanos, NanosPerMillion } from '../../src/base/money/money.ts'
 import type { Ledger } from '../../src/billing/ledger.ts'
-import type { About, LimitRate } from '../../src/pipeline/20-limit-rate.ts'
-import type { Asked, RouteCall } from '../../src/pipeline/30-route.ts'
+import type { CallDemand, LimitRate } from '../../src/pipeline/20-limit-rate.ts'
+import type { RouteCall, RouteRequest } from '../../src/pipeline/30-route.ts'
 import type { HoldCall } from '../../src/pipeline/35-hold.ts'
 import type { AdaptParts } from '../../src/pipeline/40-adapt.ts'
 import { adapt } from '../../src/pipeline/40-adapt.ts'
@@ -18,12 +18,12 @@ declare const permit: Permit
 declare const route: Route
 declare const hold: Hold
 declare const call: Call
-declare const asked: Asked
+declare const asked: RouteRequest
 declare const channel: Channel
 declare const parts: AdaptParts
 declare const exchange: Exchange
 declare const limitRate: LimitRate
-declare const about: About
+declare const about: CallDemand
 declare const routeCall: RouteCall
 declare const holdCall: HoldCall
 declare const forward: Forward

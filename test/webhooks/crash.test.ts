@@ -18,7 +18,8 @@ test('a crash loses nothing that a webhook is to be told', async () => {
   const account = /acc_\w{11}/.exec(await weirSays(folder, `balance ${key}`))![0]
   const ask = askAs(first, await weirSays(folder, 'token'))
   const made = await ask('POST', `web/accounts/${account}/webhooks`, {
-    ...{ url: receiver.url, events: ['balance.low', 'balance.empty'] },
+    url: receiver.url,
+    events: ['balance.low', 'balance.empty'],
   })
   await ask('PUT', `web/accounts/${account}/balance-alert`, { threshold: '5' })
   await ask('POST', `web/accounts/${account}/adjustments`, { amount: '-9.999', reference: 'all but nothing' })

@@ -31,8 +31,12 @@ const told = (): string[] =>
 const post = (amount: bigint): unknown =>
   amount !== 0n &&
   books.run.post({
-    ...{ kind: 'adjustment', ref: calls++, accountId: ACCOUNT, amount: `${amount}` as MoneyText },
-    ...{ reference: null, author: 'test' },
+    kind: 'adjustment',
+    ref: calls++,
+    accountId: ACCOUNT,
+    amount: `${amount}` as MoneyText,
+    reference: null,
+    author: 'test',
   })
 
 const steps = (most: bigint) => fc.bigInt({ min: -most, max: most }).filter(step => step !== 0n)

@@ -23,7 +23,9 @@ beforeAll(async () => {
     env: { WEIR_PRIVATE_HOSTS: '127.0.0.1' },
     world: {
       clock: { nowMs: () => performance.now() + aheadMs, dateMs: () => Date.now() + aheadMs },
-      ...{ webhooksEveryMs: 10, chance: () => 0.5, webhooks: { msMax: 300 } },
+      webhooksEveryMs: 10,
+      random: () => 0.5,
+      webhooks: { msMax: 300 },
     },
   })
   ask = await askAsOwner(harness)
@@ -296,8 +298,8 @@ describe('one that does not take what it is told', () => {
       const { body } = await ask('GET', `web/webhooks/${hookId}/deliveries?limit=200`)
       return (body.data as unknown[]).length
     }
-    while ((await count()) > bounds.webhookKeptMax) await new Promise(resolve => setTimeout(resolve, 5))
-    expect(await count()).toBe(bounds.webhookKeptMax)
+    while ((await count()) > bounds.finishedDeliveriesMax) await new Promise(resolve => setTimeout(resolve, 5))
+    expect(await count()).toBe(bounds.finishedDeliveriesMax)
   })
 })
 
@@ -311,7 +313,9 @@ describe('a try', () => {
     expect(await isSignedWith(secret, receiver.came[0]!)).toBeTrue()
     receiver.answer = () => new Response(null, { status: 404 })
     expect((await ask('POST', `web/webhooks/${hookId}/test`)).body).toMatchObject({
-      ...{ delivered: false, status: 404, error: 'the response has status 404' },
+      delivered: false,
+      status: 404,
+      error: 'the response has status 404',
     })
     expect((await deliveries(hookId)).map(({ state }) => state)).toEqual(['given up', 'delivered'])
     const renewed = (await ask('POST', `web/webhooks/${hookId}/secret`)).body.secret as string
@@ -356,7 +360,7 @@ describe('others', () => {
       if (path.endsWith('/slow')) await Bun.sleep(100)
       return new Response()
     }
-    for (let at = 0; at < bounds.webhooksToldMax + 2; at++) {
+    for (let at = 0; at < bounds.webhookCallsMax + 2; at++) {
       const { id } = await account()
       slow.push((await ofAccount(id, ['balance.low'], `${receiver.url}/slow`)).id)
       fill(slow.at(-1)!)

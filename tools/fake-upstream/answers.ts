@@ -4,16 +4,16 @@ import type {
   Choice,
   Counts,
   Dialect,
+  ErrorFields,
   Finish,
   Frame,
   RawJson,
   Reasoning,
   Reply,
-  SaidError,
   ToolCall,
 } from './dialect.ts'
-import { sse, wordsOf } from './dialect.ts'
-import { dialectOf } from './dialects.ts'
+import { countChoiceWords, formatEvent } from './dialect.ts'
+import { findDialect } from './dialects.ts'
 import type { ReceivedRequest } from './request.ts'
 import type { Script, Step } from './script.ts'
 import { bytes, chunk, close, end, gate, head, reset, script, scripted, toBytes, wait } from './script.ts'
@@ -40,12 +40,13 @@ export interface AnswerOptions {
 }
 
 /** The last steps of a stream. */
-export type Ending = readonly Step[]
+export type EndingSteps = readonly Step[]
 
 const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'transfer-encoding': 'chunked' }
 export const streamHead: Step = head(200, streamHeaders)
 
-const dialectFor = (request: ReceivedRequest, options: AnswerOptions): Dialect => options.dialect ?? dialectOf(request)
+const dialectFor = (request: ReceivedRequest, options: AnswerOptions): Dialect =>
+  options.dialect ?? findDialect(request)
 
 function buildChoice(pieces: Iterable<string>, options: AnswerOptions): Choice {
   const { refusal, reasoning } = options
@@ -62,36 +63,36 @@ function buildChoice(pieces: Iterable<string>, options: AnswerOptions): Choice {
 }
 
 /** Builds the reply of a script to this request. */
-export function replyTo(request: ReceivedRequest, pieces: Iterable<string>, options: AnswerOptions = {}): Reply {
+export function buildReplyTo(request: ReceivedRequest, pieces: Iterable<string>, options: AnswerOptions = {}): Reply {
   const asked = dialectFor(request, options).read(request)
   const choice = buildChoice(pieces, options)
   const count = options.choices ?? 1
-  const usage = options.usage ?? { input: asked.promptWords, output: wordsOf(choice) * count }
+  const usage = options.usage ?? { input: asked.promptWords, output: countChoiceWords(choice) * count }
   return {
     ordinal: options.ordinal ?? request.ordinal,
     model: asked.model,
     choices: Array.from({ length: count }, (_, at) => ({ ...choice, index: choice.index + at })),
     usage: usage === 'missing' ? undefined : usage,
-    usageAsked: asked.usageAsked,
+    wantsUsage: asked.wantsUsage,
     ...(options.logprobs && { logprobs: true }),
     ...(options.usageOfPiece && { usageOfPiece: options.usageOfPiece }),
   }
 }
 
 /** The events of a stream for this request, without usage if the request does not ask for it. */
-export function framesTo(request: ReceivedRequest, pieces: Iterable<string>, options: AnswerOptions = {}) {
+export function buildFramesTo(request: ReceivedRequest, pieces: Iterable<string>, options: AnswerOptions = {}) {
   const dialect = dialectFor(request, options)
-  const hasUsage = options.usage !== undefined || dialect.read(request).usageAsked
-  return dialect.frames(replyTo(request, pieces, hasUsage ? options : { ...options, usage: 'missing' }))
+  const hasUsage = options.usage !== undefined || dialect.read(request).wantsUsage
+  return dialect.frames(buildReplyTo(request, pieces, hasUsage ? options : { ...options, usage: 'missing' }))
 }
 
 /** The body of a good answer, whole or as a stream, as the request asks for. */
-export function bodyTo(request: ReceivedRequest, text: string, options: AnswerOptions = {}) {
+export function buildBodyTo(request: ReceivedRequest, text: string, options: AnswerOptions = {}) {
   const dialect = dialectFor(request, options)
   if (!dialect.read(request).stream) {
-    return { contentType: 'application/json', body: toBytes(dialect.plain(replyTo(request, [text], options))) }
+    return { contentType: 'application/json', body: toBytes(dialect.plain(buildReplyTo(request, [text], options))) }
   }
-  const events = Array.from(framesTo(request, [text], options), sse)
+  const events = Array.from(buildFramesTo(request, [text], options), formatEvent)
   return { contentType: streamHeaders['content-type'], body: toBytes(events.join('')) }
 }
 
@@ -102,7 +103,7 @@ export function jsonAnswer(status: number, json: string, headers: Readonly<Recor
 }
 
 export function* frameSteps(frames: Iterable<Frame>): Iterable<Step> {
-  for (const frame of frames) yield chunk(sse(frame))
+  for (const frame of frames) yield chunk(formatEvent(frame))
 }
 
 /** A good answer, whole or as a stream, as the request asks for. */
@@ -113,7 +114,9 @@ export function answer(text: string, options: AnswerOptions = {}): Script {
 
 /** A whole answer, even if the request asks for a stream. */
 export function plain(text: string, options: AnswerOptions = {}): Script {
-  return scripted(request => jsonAnswer(200, dialectFor(request, options).plain(replyTo(request, [text], options))))
+  return scripted(request =>
+    jsonAnswer(200, dialectFor(request, options).plain(buildReplyTo(request, [text], options))),
+  )
 }
 
 export function toolCall(call: ToolCall, options: AnswerOptions = {}): Script {
@@ -131,16 +134,16 @@ type FrameChange = (frames: Iterable<Frame>, request: ReceivedRequest) => Iterab
 export function streamThrough(
   change: FrameChange,
   pieces: Iterable<string>,
-  options: AnswerOptions & { readonly ending?: Ending } = {},
+  options: AnswerOptions & { readonly ending?: EndingSteps } = {},
 ): Script {
   return scripted(function* steps(request) {
     yield streamHead
-    yield* frameSteps(change(framesTo(request, pieces, options), request))
+    yield* frameSteps(change(buildFramesTo(request, pieces, options), request))
     yield* options.ending ?? [end]
   })
 }
 
-export function* only(kinds: readonly Frame['kind'][], frames: Iterable<Frame>): Iterable<Frame> {
+export function* filterFrames(kinds: readonly Frame['kind'][], frames: Iterable<Frame>): Iterable<Frame> {
   for (const frame of frames) if (kinds.includes(frame.kind)) yield frame
 }
 
@@ -154,12 +157,12 @@ export function pausedStream(
   return scripted(function* steps(request) {
     let passed = 0
     yield streamHead
-    for (const frame of framesTo(request, pieces, options)) {
+    for (const frame of buildFramesTo(request, pieces, options)) {
       const next = frame.kind === 'piece' ? gateList[passed++ - 1] : undefined
       if (next) yield gate(next)
       // Gates without a piece of their own delay the finish event.
       if (frame.kind === 'finish') for (const left of gateList.slice(Math.max(passed - 1, 0))) yield gate(left)
-      yield chunk(sse(frame))
+      yield chunk(formatEvent(frame))
     }
     yield end
   })
@@ -169,23 +172,23 @@ const OPENING_KINDS = ['open', 'piece'] as const
 
 /** Closes the socket after the pieces, without finish event, last event or last chunk. */
 export function truncatedStream(pieces: Iterable<string> = ['He', 'llo'], options: AnswerOptions = {}): Script {
-  return streamThrough(frames => only(OPENING_KINDS, frames), pieces, { ...options, ending: [close] })
+  return streamThrough(frames => filterFrames(OPENING_KINDS, frames), pieces, { ...options, ending: [close] })
 }
 
 /** A complete HTTP body with a finish event, but without the last event of the dialect. */
 export function streamWithoutDone(pieces: Iterable<string> = ['He', 'llo'], options: AnswerOptions = {}): Script {
-  return streamThrough(frames => only(['open', 'piece', 'finish', 'usage'], frames), pieces, options)
+  return streamThrough(frames => filterFrames(['open', 'piece', 'finish', 'usage'], frames), pieces, options)
 }
 
 /** Sends an error event after the pieces and ends the body. */
 export function errorMidStream(
   pieces: Iterable<string> = ['He', 'llo'],
-  error: SaidError = { message: 'The server had an error while processing your request.', type: 'server_error' },
+  error: ErrorFields = { message: 'The server had an error while processing your request.', type: 'server_error' },
   options: AnswerOptions = {},
 ): Script {
   return streamThrough(
     function* failing(frames, request) {
-      yield* only(OPENING_KINDS, frames)
+      yield* filterFrames(OPENING_KINDS, frames)
       yield dialectFor(request, options).errorFrame(error)
     },
     pieces,
@@ -194,13 +197,13 @@ export function errorMidStream(
 }
 
 export function resetMidStream(pieces: Iterable<string> = ['He', 'llo'], options: AnswerOptions = {}): Script {
-  return streamThrough(frames => only(OPENING_KINDS, frames), pieces, { ...options, ending: [wait(0), reset] })
+  return streamThrough(frames => filterFrames(OPENING_KINDS, frames), pieces, { ...options, ending: [wait(0), reset] })
 }
 
 export interface FailOptions {
   /** By default the dialect of the request's path. */
   readonly dialect?: Dialect
-  readonly error?: SaidError
+  readonly error?: ErrorFields
   /** The value of the header: seconds, a date, or nonsense. */
   readonly retryAfter?: string
   readonly headers?: Readonly<Record<string, string>>

@@ -9,10 +9,10 @@ import { readProviders } from '../../src/management/prices/public-sources.ts'
 import type { Dialect } from './dialect.ts'
 import { dialects } from './dialects.ts'
 import type { FaultId } from './fault-rows/kinds.ts'
-import { faultIds, isFaultId, kinds } from './fault-rows/kinds.ts'
+import { faultIds, faultKinds, isFaultId } from './fault-rows/kinds.ts'
 import type { Fault, FaultSettings, ScriptedFault } from './faults.ts'
-import { buildFaults, placedFaults, realFaultSettings } from './faults.ts'
-import type { FaultyPlace } from './places/place.ts'
+import { addressFaults, buildFaults, realFaultSettings } from './faults.ts'
+import type { FaultyAddress } from './places/place.ts'
 import { Rehearsal } from './rehearsal.ts'
 import type { ReceivedRequest } from './request.ts'
 import { startFakeUpstream } from './server.ts'
@@ -110,7 +110,7 @@ function scaleTimes(scale: number): FaultSettings {
 
 /** The faults with this id in all dialects, each once. */
 function listFaults(id: FaultId): readonly Fault[] {
-  const all = [...placedFaults, ...dialects.flatMap(dialect => buildFaults(dialect))].filter(fault => fault.id === id)
+  const all = [...addressFaults, ...dialects.flatMap(dialect => buildFaults(dialect))].filter(fault => fault.id === id)
   return all.filter(({ name }, at) => all.findIndex(other => other.name === name) === at)
 }
 
@@ -130,10 +130,10 @@ function printFaults({ fault: options, dialect }: CommandOptions, print: PrintLi
 const canCommit = (dialect: Dialect, { id, name }: Fault): boolean =>
   buildFaults(dialect).some(fault => fault.id === id && fault.name === name)
 
-type RunningUpstream = Pick<FaultyPlace, 'origin' | 'nameServer' | 'stop'>
+type RunningUpstream = Pick<FaultyAddress, 'origin' | 'nameServer' | 'stop'>
 
 async function open(options: CommandOptions, print: PrintLine): Promise<RunningUpstream> {
-  const addressFault = placedFaults.find(({ id, name }) => id === options.fault && (options.name ?? name) === name)
+  const addressFault = addressFaults.find(({ id, name }) => id === options.fault && (options.name ?? name) === name)
   if (addressFault !== undefined && options.every !== 1) {
     throw new UsageProblem(`${addressFault.id} affects a whole address, and so every call to it: leave out --every`)
   }
@@ -148,7 +148,7 @@ async function open(options: CommandOptions, print: PrintLine): Promise<RunningU
 }
 
 const describeFault = ({ fault, name, every }: CommandOptions): string | undefined =>
-  fault && `${fault} ${name ?? kinds[fault].title}${every === 1 ? '' : `, once in ${every} calls`}`
+  fault && `${fault} ${name ?? faultKinds[fault].title}${every === 1 ? '' : `, once in ${every} calls`}`
 
 async function serve(options: CommandOptions, print: PrintLine): Promise<RunningUpstream> {
   const upstream = await startFakeUpstream({ host: options.host, port: options.port, keepRequests: 0 })

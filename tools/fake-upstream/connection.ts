@@ -14,7 +14,7 @@ import { chunkBytes, headBytes, lastChunk, promisesChunks } from './http-respons
 import { chatWire } from './openai-chat/wire.ts'
 import type { ReceivedRequest } from './request.ts'
 import { emptyBody } from './request.ts'
-import type { Script, Start, Step } from './script.ts'
+import type { Script, ScriptStart, Step } from './script.ts'
 
 /** The bound on bytes that are not read yet. It is above the bound on bodies, so that a refusal can be sent first. */
 const UNREAD_BYTES_MAX = headBytesMax + bodyBytesMaxDefault
@@ -25,7 +25,7 @@ const STEPS_AT_ONCE_MAX = 64
 /** What a connection needs from its server. */
 export interface ConnectionHost {
   readonly bodyBytesMax: number
-  takePlanned(at: Start, request: ReceivedRequest | undefined): Script | undefined
+  takePlanned(at: ScriptStart, request: ReceivedRequest | undefined): Script | undefined
   scriptFor(request: ReceivedRequest): Script
   nextOrdinal(): number
   noteRequest(request: ReceivedRequest): void

@@ -5,21 +5,21 @@ import { frameSteps, jsonAnswer, streamHead } from './answers.ts'
 import { findCountProblem } from './anthropic-messages/problem.ts'
 import { answerContext, answerTokenization, Files } from './ark/small.ts'
 import { Tasks } from './ark/tasks.ts'
-import { replyOf } from './demo-models.ts'
-import type { Asked, Dialect, Problem, Reply } from './dialect.ts'
-import { dialectOf } from './dialects.ts'
-import { asksForEvents, readGeminiRequest, wordsOfContents } from './gemini/request.ts'
+import { objectOf, pathOf, recordOf, recordsOf } from './body-fields.ts'
+import { buildReply } from './demo-models.ts'
+import type { Dialect, Problem, Reply, RequestSummary } from './dialect.ts'
+import { findDialect } from './dialects.ts'
+import { asksForEvents, countContentWords, readGeminiRequest } from './gemini/request.ts'
 import { answerModels } from './models-list.ts'
+import { answerSpeech, answerTranscription } from './openai-passthrough/audio.ts'
+import { answerEmbedContent, answerEmbeddings, answerMultimodal } from './openai-passthrough/embeddings.ts'
+import { answerArkImages, answerEdits, answerGenerations } from './openai-passthrough/images.ts'
+import { answerCompletions, answerModerations, answerRerank } from './openai-passthrough/texts.ts'
 import { compact, countInput, Responses } from './openai-responses/stored.ts'
-import { answerSpeech, answerTranscription } from './openai-side/audio.ts'
-import { answerEmbedContent, answerEmbeddings, answerMultimodal } from './openai-side/embeddings.ts'
-import { answerArkImages, answerEdits, answerGenerations } from './openai-side/images.ts'
-import { answerCompletions, answerModerations, answerRerank } from './openai-side/texts.ts'
-import { objectOf, pathOf, recordOf, recordsOf } from './reading.ts'
 import type { ReceivedRequest } from './request.ts'
 import type { Script, Step } from './script.ts'
 import { chunk, end, head, script, scripted, wait } from './script.ts'
-import { shaped, waitBetween } from './shapes.ts'
+import { shaped, waitBetween } from './script-changes.ts'
 
 const SLOW_CHUNK_MS = 50
 const SLOW_ANSWER_MS = 500
@@ -50,7 +50,7 @@ function countMessages(request: ReceivedRequest, { dialect, refuse }: HandlerCon
 function countGemini(request: ReceivedRequest): Script {
   const body = objectOf(request)
   const whole = recordOf(body.generateContentRequest ?? body.generate_content_request)
-  const inside = wordsOfContents([...recordsOf(whole.contents), recordOf(whole.systemInstruction)])
+  const inside = countContentWords([...recordsOf(whole.contents), recordOf(whole.systemInstruction)])
   return json({ totalTokens: readGeminiRequest(request).promptWords + inside })
 }
 
@@ -59,7 +59,7 @@ function generate(request: ReceivedRequest, { dialect }: HandlerContext): Script
   const problem = dialect.problem(request)
   if (problem) return writeRefusal(asList ? wrapErrors(dialect) : dialect, problem)
   const asked = dialect.read(request)
-  return writeReply(dialect, asked, replyOf(asked, request.ordinal), asList)
+  return writeReply(dialect, asked, buildReply(asked, request.ordinal), asList)
 }
 
 /** If a stream is one JSON list, its errors are in a list, too. */
@@ -71,7 +71,7 @@ function writeRefusal(dialect: Dialect, problem: Problem): Script {
 }
 
 /** Writes the reply, whole or as a stream, at the speed of the model. */
-function writeReply(dialect: Dialect, asked: Asked, reply: Reply, asList = false): Script {
+function writeReply(dialect: Dialect, asked: RequestSummary, reply: Reply, asList = false): Script {
   const isSlow = asked.model === 'slow'
   if (!asked.stream) {
     return scripted(function* whole(): Iterable<Step> {
@@ -141,7 +141,7 @@ export class DefaultAnswers {
   }
 
   answer(request: ReceivedRequest): Script {
-    const [path, dialect] = [pathOf(request), dialectOf(request)]
+    const [path, dialect] = [pathOf(request), findDialect(request)]
     const refuse: Refuse = problem => writeRefusal(dialect, problem)
     const endpoint = `${request.method} ${path}`
     const [, handler] = this.#routes.find(([pattern]) => pattern.test(endpoint)) ?? []
@@ -151,6 +151,6 @@ export class DefaultAnswers {
   }
 
   #responseContext({ dialect, refuse }: HandlerContext) {
-    return { dialect, refuse, speak: (asked: Asked, reply: Reply) => writeReply(dialect, asked, reply) }
+    return { dialect, refuse, speak: (asked: RequestSummary, reply: Reply) => writeReply(dialect, asked, reply) }
   }
 }

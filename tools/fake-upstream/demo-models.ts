@@ -8,8 +8,8 @@
 // use b" calls both, and a JSON object after the name becomes the arguments. The output of one request is bounded,
 // because the demo runs in the gateway's thread.
 
-import type { Asked, Choice, Counts, Media, Reply, ToolCall } from './dialect.ts'
-import { countWords, cutIntoWords, wordsOf } from './dialect.ts'
+import type { Choice, Counts, Media, Reply, RequestSummary, ToolCall } from './dialect.ts'
+import { countChoiceWords, countWords, cutIntoWords } from './dialect.ts'
 
 const LOREM =
   'Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore et dolore ' +
@@ -24,27 +24,27 @@ const MEDIA_LISTED_MAX = 16
 export const modelIds = ['echo', 'lorem', 'slow', 'think', 'json', 'see'] as const
 
 /** Builds the reply to a request, with as many choices as it asks for. */
-export function replyOf(asked: Asked, ordinal: number): Reply {
+export function buildReply(asked: RequestSummary, ordinal: number): Reply {
   const choice = chooseAnswer(asked)
   const { reasoning, ...visible } = choice
   // Reasoning costs the same whether it is shown or not.
   const reasoningWords = reasoning ? countWords(THOUGHT) * asked.choices : 0
   const counts: Counts = {
     input: asked.promptWords,
-    output: wordsOf(visible) * asked.choices + reasoningWords,
+    output: countChoiceWords(visible) * asked.choices + reasoningWords,
     ...(reasoning && { reasoning: reasoningWords }),
   }
-  const hasUsage = !asked.stream || asked.usageAsked
+  const hasUsage = !asked.stream || asked.wantsUsage
   return {
     ordinal,
     model: asked.model,
     choices: Array.from({ length: asked.choices }, (_, index) => ({ ...choice, index })),
     usage: hasUsage ? counts : undefined,
-    usageAsked: asked.stream && asked.usageAsked,
+    wantsUsage: asked.stream && asked.wantsUsage,
   }
 }
 
-function chooseAnswer(asked: Asked): Choice {
+function chooseAnswer(asked: RequestSummary): Choice {
   const thoughts = asked.model === 'think' && !asked.thinking.off ? reasoningFor(asked) : {}
   const toolCalls = chooseCalls(asked)
   if (toolCalls.length > 0) return { index: 0, ...thoughts, pieces: [], toolCalls, finish: 'tool_calls' }
@@ -52,19 +52,19 @@ function chooseAnswer(asked: Asked): Choice {
 }
 
 /** The reasoning, as much of it as the request wants to see. */
-function reasoningFor({ thinking }: Asked): Pick<Choice, 'reasoning'> {
+function reasoningFor({ thinking }: RequestSummary): Pick<Choice, 'reasoning'> {
   const text = thinking.text ? THOUGHT : ''
   return { reasoning: { text, ...(!thinking.state && { state: null }) } }
 }
 
-function writeText(asked: Asked): Pick<Choice, 'pieces' | 'finish' | 'stopped'> {
+function writeText(asked: RequestSummary): Pick<Choice, 'pieces' | 'finish' | 'stopSequence'> {
   const outputMax = Math.min(asked.outputMax ?? outputWordsMax, outputWordsMax)
   const text = chooseText(asked)
-  const [stop, at] = firstStop(text, asked.stops)
+  const [stop, at] = firstStop(text, asked.stopSequences)
   const pieces = cutIntoWords(stop === undefined ? text : text.slice(0, at), outputMax + 1)
   // White space at the end is a piece, but not a word.
   if (countWords(pieces.join('')) > outputMax) return { pieces: pieces.slice(0, outputMax), finish: 'length' }
-  return { pieces, finish: 'stop', ...(stop !== undefined && { stopped: stop }) }
+  return { pieces, finish: 'stop', ...(stop !== undefined && { stopSequence: stop }) }
 }
 
 const STOPS_MAX = 8
@@ -78,10 +78,10 @@ function firstStop(text: string, stops: readonly string[]): readonly [stop: stri
   return found
 }
 
-function chooseText(asked: Asked): string {
+function chooseText(asked: RequestSummary): string {
   const { model, lastUserText, stateKept } = asked
   if (model === 'lorem' || model === 'slow') return LOREM
-  if (model === 'json' && asked.json) return JSON.stringify({ echo: lastUserText })
+  if (model === 'json' && asked.wantsJson) return JSON.stringify({ echo: lastUserText })
   if (model === 'see') return describeMedia(asked.media)
   if (model === 'think' && stateKept !== undefined) return `state ${stateKept ? 'kept' : 'lost'}: ${lastUserText}`
   return lastUserText
@@ -95,7 +95,7 @@ function describeMedia(media: readonly Media[]): string {
 }
 
 /** Uses a map, because there may be many tools and many words. */
-function chooseCalls(asked: Asked): readonly ToolCall[] {
+function chooseCalls(asked: RequestSummary): readonly ToolCall[] {
   if (!asked.lastIsUser && !(asked.mustCall && asked.stateKept === undefined)) return []
   const requests = asked.lastUserText.matchAll(/\buse ([\w-]+)(?: (\{[^{}]*\}))?/g)
   const argumentsByTool = new Map(Array.from(requests, match => [match[1]!, match[2]] as const))

@@ -3,11 +3,11 @@
 import type { ReceivedRequest } from './request.ts'
 
 /** What a request asks for. It is read leniently, because a fault is committed whatever the request asks for. */
-export interface Asked {
+export interface RequestSummary {
   readonly model: string
   readonly stream: boolean
   /** Whether a stream must report its usage. */
-  readonly usageAsked: boolean
+  readonly wantsUsage: boolean
   readonly promptWords: number
   readonly outputMax: number | undefined
   readonly lastUserText: string
@@ -19,9 +19,9 @@ export interface Asked {
   readonly mustCall: boolean
   /** Whether the answer may hold several tool calls. */
   readonly parallel: boolean
-  readonly stops: readonly string[]
+  readonly stopSequences: readonly string[]
   /** Whether the answer must be JSON. */
-  readonly json: boolean
+  readonly wantsJson: boolean
   readonly media: readonly Media[]
   readonly thinking: Thinking
   /** Whether the reasoning state came back with the tool calls that were just answered; undefined if none were. */
@@ -69,7 +69,7 @@ export interface Counts {
   readonly audioOutput?: number
 }
 
-export type SpokenUsage = Counts | RawJson
+export type WireUsage = Counts | RawJson
 
 export interface ToolCall {
   readonly name: string
@@ -102,7 +102,7 @@ export interface Choice {
   readonly toolCalls?: readonly ToolCall[]
   readonly finish: Finish
   /** The stop sequence that ended the text. */
-  readonly stopped?: string
+  readonly stopSequence?: string
 }
 
 export interface Reply {
@@ -111,18 +111,18 @@ export interface Reply {
   readonly model: string
   readonly choices: readonly Choice[]
   /** Undefined: the answer has no usage. */
-  readonly usage: SpokenUsage | undefined
+  readonly usage: WireUsage | undefined
   /** Whether the other events of a stream say that they have no usage. */
-  readonly usageAsked: boolean
+  readonly wantsUsage: boolean
   /** Whether each piece has its log probability, if the dialect has that. */
   readonly logprobs?: boolean
   /** The usage after each piece of a stream, for providers that send usage with every event. */
-  readonly usageOfPiece?: (piece: number) => SpokenUsage
+  readonly usageOfPiece?: (piece: number) => WireUsage
   /** Fields of the request that the response repeats. */
-  readonly told?: Readonly<Record<string, unknown>>
+  readonly repeatedFields?: Readonly<Record<string, unknown>>
 }
 
-export interface SaidError {
+export interface ErrorFields {
   readonly message: string
   readonly type?: string
   readonly code?: string
@@ -141,7 +141,7 @@ export interface Frame {
 }
 
 /** What a dialect has. Faults that need something else are left out of its table. */
-export interface Traits {
+export interface DialectTraits {
   /** A last event that ends the stream. */
   readonly terminal: boolean
   /** An event before the first piece. */
@@ -156,8 +156,8 @@ export interface Traits {
 
 export interface Dialect {
   readonly name: string
-  readonly traits: Traits
-  read(request: ReceivedRequest): Asked
+  readonly traits: DialectTraits
+  read(request: ReceivedRequest): RequestSummary
   /** Why the real provider would refuse the request. */
   problem(request: ReceivedRequest): Problem | undefined
   /** The body of a whole answer. */
@@ -165,14 +165,14 @@ export interface Dialect {
   /** The events of a streamed answer, from the first to the last. */
   frames(reply: Reply): Iterable<Frame>
   /** The body of an error answer. */
-  error(error: SaidError): string
+  error(error: ErrorFields): string
   /** An error after the stream has begun. */
-  errorFrame(error: SaidError): Frame
+  errorFrame(error: ErrorFields): Frame
   /** The last event of a failed stream, if the dialect has one. */
-  failedFrame?(reply: Reply, error: SaidError): Frame
+  failedFrame?(reply: Reply, error: ErrorFields): Frame
 }
 
-export function sse(frame: Frame): string {
+export function formatEvent(frame: Frame): string {
   const newline = frame.newline ?? '\n'
   return `${frame.event === undefined ? '' : `event: ${frame.event}${newline}`}data: ${frame.data}${newline}${newline}`
 }
@@ -183,12 +183,12 @@ export const createdS = Date.UTC(2026, 0, 1) / 1000
 /** The number of a request as it appears in ids. */
 export const base36 = (ordinal: number): string => ordinal.toString(36).padStart(6, '0')
 
-export const textOf = (choice: Choice): string => [...choice.pieces].join('')
+export const joinPieces = (choice: Choice): string => [...choice.pieces].join('')
 
-export const argumentPieces = (call: ToolCall): readonly string[] => call.cuts ?? [call.arguments]
+export const listArgumentPieces = (call: ToolCall): readonly string[] => call.cuts ?? [call.arguments]
 
 /** The pieces of the text; empty ones are left out if there are tool calls. */
-export function* spokenPieces(choice: Choice): Iterable<string> {
+export function* listTextPieces(choice: Choice): Iterable<string> {
   for (const piece of choice.pieces) if (piece !== '' || !choice.toolCalls) yield piece
 }
 
@@ -204,18 +204,18 @@ const STATUS_BY_TYPE: Readonly<Record<string, number>> = {
 }
 
 /** The status of an error, for dialects whose error body depends on it. */
-export const statusOf = (error: SaidError): number => error.status ?? STATUS_BY_TYPE[error.type ?? ''] ?? 500
+export const findStatus = (error: ErrorFields): number => error.status ?? STATUS_BY_TYPE[error.type ?? ''] ?? 500
 
 const numberJson = (value: number | RawJson): string => (typeof value === 'number' ? String(value) : value.json)
 
 /** Writes an object whose counts may be raw JSON. Undefined counts are left out. */
-export function countsJson(fields: Readonly<Record<string, number | RawJson | undefined>>): string {
+export function writeCounts(fields: Readonly<Record<string, number | RawJson | undefined>>): string {
   const defined = Object.entries(fields).filter(([, value]) => value !== undefined)
   return `{${defined.map(([name, value]) => `"${name}":${numberJson(value!)}`).join(',')}}`
 }
 
 /** Adds a field of raw JSON to an object: a fault may need a value that JSON.stringify cannot write. */
-export function withRaw(object: object, name: string, json: string | undefined): string {
+export function addRawField(object: object, name: string, json: string | undefined): string {
   const text = JSON.stringify(object)
   return json === undefined ? text : `${text.slice(0, -1)},"${name}":${json}}`
 }
@@ -236,8 +236,8 @@ export function cutIntoWords(text: string, piecesMax: number): readonly string[]
 }
 
 /** Counts the words of everything in a choice. */
-export function wordsOf(choice: Choice): number {
+export function countChoiceWords(choice: Choice): number {
   const { reasoning, refusal, toolCalls = [] } = choice
-  const said = countWords(textOf(choice)) + countWords(refusal ?? '') + toolCalls.length * WORDS_PER_CALL
+  const said = countWords(joinPieces(choice)) + countWords(refusal ?? '') + toolCalls.length * WORDS_PER_CALL
   return said + countWords(reasoning?.text ?? '')
 }

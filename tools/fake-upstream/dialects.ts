@@ -2,11 +2,11 @@
 
 import { anthropicWire } from './anthropic-messages/wire.ts'
 import { arkResponsesWire, arkWire } from './ark/wire.ts'
+import { pathOf, queryOf } from './body-fields.ts'
 import type { Dialect } from './dialect.ts'
 import { geminiWire } from './gemini/wire.ts'
 import { chatWire } from './openai-chat/wire.ts'
 import { responsesWire } from './openai-responses/wire.ts'
-import { pathOf, queryOf } from './reading.ts'
 import type { ReceivedRequest } from './request.ts'
 
 /** The five families. */
@@ -15,7 +15,7 @@ export const dialects: readonly Dialect[] = [chatWire, responsesWire, anthropicW
 const isArk = (path: string): boolean => /\/api\/v3(\/|$)/.test(path)
 
 /** Decides by the path, or by headers and query if dialects share the path. The default is chat. */
-export function dialectOf(request: ReceivedRequest): Dialect {
+export function findDialect(request: ReceivedRequest): Dialect {
   const path = pathOf(request)
   if (isArk(path)) return /\/responses(\/|$)/.test(path) ? arkResponsesWire : arkWire
   if (/\/chat\/completions$/.test(path)) return chatWire

@@ -8,7 +8,7 @@ import { dialects } from './dialects.ts'
 import { gzipBomb } from './fault-rows/encoding.ts'
 import { faultIds } from './fault-rows/kinds.ts'
 import type { ScriptedFault } from './faults.ts'
-import { buildFaults, faults, faultsIn, flapping } from './faults.ts'
+import { buildFaults, buildFlappingScripts, faults, faultsIn } from './faults.ts'
 import { chunkBytes, headBytes, lastChunk, promisesChunks } from './http-response.ts'
 import { chatWire } from './openai-chat/wire.ts'
 import { rawClient } from './raw-client.ts'
@@ -130,7 +130,7 @@ describe('the table', () => {
       expect([...new Set(all.map(({ id }) => id))]).toEqual([...faultIds])
       expect(new Set(all.map(fault => `${fault.id} ${fault.name}`)).size).toBe(all.length)
     }
-    expect(flapping().length).toBe(5)
+    expect(buildFlappingScripts().length).toBe(5)
   })
 
   test('leaves out of a dialect what it cannot do', () => {

@@ -4,10 +4,10 @@ import { answer, fail } from './answers.ts'
 import type { Dialect } from './dialect.ts'
 import { bodyFaults } from './fault-rows/body.ts'
 import { connectionFaults } from './fault-rows/connection.ts'
-import type { Fault, FaultKit, FaultRow, FaultSettings, PlacedFault, ScriptedFault } from './fault-rows/fault.ts'
+import type { AddressFault, Fault, FaultKit, FaultRow, FaultSettings, ScriptedFault } from './fault-rows/fault.ts'
 import { realFaultSettings } from './fault-rows/fault.ts'
 import { httpFaults } from './fault-rows/http.ts'
-import { kinds } from './fault-rows/kinds.ts'
+import { faultKinds } from './fault-rows/kinds.ts'
 import { meaningFaults } from './fault-rows/meaning.ts'
 import { placeRows } from './fault-rows/place.ts'
 import { sseFaults } from './fault-rows/sse.ts'
@@ -15,7 +15,7 @@ import { timingFaults } from './fault-rows/timing.ts'
 import { chatWire } from './openai-chat/wire.ts'
 import type { Script } from './script.ts'
 
-export type { Fault, FaultSettings, PlacedFault, ScriptedFault } from './fault-rows/fault.ts'
+export type { AddressFault as PlacedFault, Fault, FaultSettings, ScriptedFault } from './fault-rows/fault.ts'
 export { realFaultSettings } from './fault-rows/fault.ts'
 
 const FAULT_GROUPS: readonly ((kit: FaultKit) => readonly FaultRow[])[] = [
@@ -33,7 +33,7 @@ export function buildFaults(dialect: Dialect, settings: Partial<FaultSettings> =
   return FAULT_GROUPS.flatMap(rows => rows(kit)).map(([id, name, asks, script]) => ({
     id,
     name,
-    does: kinds[id].does,
+    does: faultKinds[id].does,
     asks,
     by: 'script',
     dialect: dialect.name,
@@ -41,10 +41,10 @@ export function buildFaults(dialect: Dialect, settings: Partial<FaultSettings> =
   }))
 }
 
-export const placedFaults: readonly PlacedFault[] = placeRows.map(([id, name, open]) => ({
+export const addressFaults: readonly AddressFault[] = placeRows.map(([id, name, open]) => ({
   id,
   name,
-  does: kinds[id].does,
+  does: faultKinds[id].does,
   asks: 'either',
   by: 'place',
   open,
@@ -52,7 +52,7 @@ export const placedFaults: readonly PlacedFault[] = placeRows.map(([id, name, op
 
 /** All faults, as an upstream of this dialect commits them. */
 export const faultsIn = (dialect: Dialect, settings: Partial<FaultSettings> = {}): readonly Fault[] => [
-  ...placedFaults,
+  ...addressFaults,
   ...buildFaults(dialect, settings),
 ]
 
@@ -60,7 +60,7 @@ export const faultsIn = (dialect: Dialect, settings: Partial<FaultSettings> = {}
 export const faults: readonly ScriptedFault[] = buildFaults(chatWire)
 
 /** F34 as a sequence: a provider that alternates between errors and good answers. */
-export function flapping(dialect: Dialect = chatWire): readonly Script[] {
+export function buildFlappingScripts(dialect: Dialect = chatWire): readonly Script[] {
   const good = answer('Hello', { dialect })
   return [fail(500, { dialect }), good, fail(503, { dialect }), fail(529, { dialect }), good]
 }

@@ -1,10 +1,10 @@
 // Answers requests for the list of models, and for one model, in the format of each dialect.
 
 import { jsonAnswer } from './answers.ts'
+import { pathOf } from './body-fields.ts'
 import { modelIds, outputWordsMax } from './demo-models.ts'
 import type { Dialect } from './dialect.ts'
 import { createdS } from './dialect.ts'
-import { pathOf } from './reading.ts'
 import type { ReceivedRequest } from './request.ts'
 import type { Script } from './script.ts'
 import { script } from './script.ts'

@@ -4,11 +4,11 @@
 // it. If none is left, the call gets a good answer.
 
 import type { Dialect } from './dialect.ts'
-import { dialectOf } from './dialects.ts'
+import { findDialect } from './dialects.ts'
 import type { ScriptedFault } from './faults.ts'
 import { chatWire } from './openai-chat/wire.ts'
 import type { ReceivedRequest } from './request.ts'
-import type { Script, Start } from './script.ts'
+import type { Script, ScriptStart } from './script.ts'
 
 export interface RehearsalParts {
   readonly names: readonly string[]
@@ -30,7 +30,7 @@ export class Rehearsal {
     this.#parts = parts
   }
 
-  decide(at: Start, request: ReceivedRequest | undefined): Script | undefined {
+  decide(at: ScriptStart, request: ReceivedRequest | undefined): Script | undefined {
     if (at !== 'accept' && request?.method !== 'POST') return undefined
     const fault = this.#findFault(at, request)
     if (fault === undefined && at !== 'request') return undefined
@@ -40,10 +40,10 @@ export class Rehearsal {
     return chosen?.script
   }
 
-  #findFault(at: Start, request: ReceivedRequest | undefined): ScriptedFault | undefined {
+  #findFault(at: ScriptStart, request: ReceivedRequest | undefined): ScriptedFault | undefined {
     const { names, faultIn, dialect: fixedDialect } = this.#parts
     // Faults before a request has arrived are the same in every dialect.
-    const dialect = fixedDialect ?? (request === undefined ? chatWire : dialectOf(request))
+    const dialect = fixedDialect ?? (request === undefined ? chatWire : findDialect(request))
     // Until the request is complete, only the next fault in turn may start; the others start at their own time.
     const attempts = at === 'request' ? names.length : 1
     const stream = at === 'request' && dialect.read(request!).stream

@@ -25,16 +25,16 @@ import {
   end,
   gate,
   head,
-  readOn,
+  resumeReading,
   script,
   scripted,
   split,
-  startingAt,
+  startAt,
   stopReading,
 } from './script.ts'
+import { chunkSizes, lineEndings, shaped, slowBytes } from './script-changes.ts'
 import type { FakeUpstream } from './server.ts'
 import { startFakeUpstream } from './server.ts'
-import { chunkSizes, lineEndings, shaped, slowBytes } from './shapes.ts'
 
 let upstream: FakeUpstream
 beforeEach(async () => {
@@ -145,7 +145,7 @@ describe('steps', () => {
     expect([await afterRequest.ending, afterRequest.received]).toEqual(['ECONNRESET', ''])
     const midStream = await sent(resetMidStream(['He']))
     expect(await midStream.ending).toBe('ECONNRESET')
-    upstream.plan(startingAt('accept', resetAfterRequest()))
+    upstream.plan(startAt('accept', resetAfterRequest()))
     const atAccept = await rawClient(upstream.url)
     expect(await atAccept.ending).toBe('ECONNRESET')
     expect(upstream.requests.length).toBe(2)
@@ -154,14 +154,14 @@ describe('steps', () => {
   test('a script of the accept is not overtaken on a socket that is already open', async () => {
     const client = await sent(fail(503))
     await client.until(text => text.endsWith('}}'))
-    upstream.plan(startingAt('accept', resetAfterRequest()), answer('later'))
+    upstream.plan(startAt('accept', resetAfterRequest()), answer('later'))
     client.send(chatPost(asked))
     expect(await client.ending).toBe('ECONNRESET')
   })
 
   test('a body that nobody reads comes to a stand, and goes on when it is read', async () => {
     const door = Promise.withResolvers<void>()
-    upstream.plan(startingAt('head', script(stopReading, gate(door.promise), readOn)))
+    upstream.plan(startAt('head', script(stopReading, gate(door.promise), resumeReading)))
     const next = upstream.nextRequest()
     const [client, control] = [await rawClient(upstream.url), await rawClient(upstream.url)]
     const body = Buffer.alloc(32 * 1024 * 1024)

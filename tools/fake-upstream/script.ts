@@ -19,10 +19,10 @@ export type Step =
   | { readonly kind: 'reset' }
 
 /** When a script starts: when the socket is accepted, at the head of a request, or when the request is complete. */
-export type Start = 'accept' | 'head' | 'request'
+export type ScriptStart = 'accept' | 'head' | 'request'
 
 export interface Script {
-  readonly starts: Start
+  readonly starts: ScriptStart
   /** Called for each run, so that one script can answer many requests. Generators make long answers lazy. */
   readonly steps: (request: ReceivedRequest) => Iterable<Step>
 }
@@ -47,7 +47,7 @@ export const wait = (ms: number): Step => ({ kind: 'wait', ms })
 export const gate = (opens: Promise<unknown>): Step => ({ kind: 'gate', opens })
 /** Stops reading from the socket, so that the client's writes block. */
 export const stopReading: Step = { kind: 'reading', on: false }
-export const readOn: Step = { kind: 'reading', on: true }
+export const resumeReading: Step = { kind: 'reading', on: true }
 /** Ends the answer, with the last chunk if the head announced chunks. The socket then takes the next request. */
 export const end: Step = { kind: 'end' }
 /** Sends FIN and continues to read, so that the client closes the socket. */
@@ -71,6 +71,6 @@ export function scripted(steps: (request: ReceivedRequest) => Iterable<Step>): S
   return { starts: 'request', steps }
 }
 
-export function startingAt(starts: Start, inner: Script): Script {
+export function startAt(starts: ScriptStart, inner: Script): Script {
   return { starts, steps: inner.steps }
 }

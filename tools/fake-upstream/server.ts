@@ -11,17 +11,17 @@ import { createServer } from 'node:net'
 import { assert } from '../../src/base/assert.ts'
 import { Connection } from './connection.ts'
 import { DefaultAnswers } from './default-answers.ts'
-import { dialectOf } from './dialects.ts'
+import { findDialect } from './dialects.ts'
 import { bodyBytesMaxDefault } from './http-request.ts'
-import { ordinalsOfAccount } from './issued.ts'
+import { ordinalsPerAccount } from './reasoning-state.ts'
 import type { ReceivedRequest } from './request.ts'
-import type { Script, Start } from './script.ts'
+import type { Script, ScriptStart } from './script.ts'
 
 export type { ReceivedRequest } from './request.ts'
 export type { Script } from './script.ts'
 
 /** Chooses a script at this point of a connection; undefined continues. The request is known from its head on. */
-export type Decide = (at: Start, request: ReceivedRequest | undefined) => Script | undefined
+export type Decide = (at: ScriptStart, request: ReceivedRequest | undefined) => Script | undefined
 
 export interface FakeUpstream {
   /** http://127.0.0.1:<port> */
@@ -52,7 +52,7 @@ export interface FakeUpstreamOptions {
 }
 
 const REQUESTS_KEPT_MAX = 1_000
-const START_ORDER: Record<Start, number> = { accept: 0, head: 1, request: 2 }
+const START_ORDER: Record<ScriptStart, number> = { accept: 0, head: 1, request: 2 }
 
 interface Waiter {
   readonly resolve: (request: ReceivedRequest) => void
@@ -75,7 +75,7 @@ class RunningUpstream implements FakeUpstream {
   #connectionCount = 0
 
   constructor(options: FakeUpstreamOptions) {
-    this.#requestCount = (options.account ?? 0) * ordinalsOfAccount
+    this.#requestCount = (options.account ?? 0) * ordinalsPerAccount
     this.bodyBytesMax = Math.min(options.bodyBytesMax ?? bodyBytesMaxDefault, bodyBytesMaxDefault)
     this.#keepRequests = Math.min(options.keepRequests ?? REQUESTS_KEPT_MAX, REQUESTS_KEPT_MAX)
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, socket => {
@@ -130,14 +130,14 @@ class RunningUpstream implements FakeUpstream {
   }
 
   /** Takes scripts in their order: one that should have started earlier starts late. */
-  takePlanned(at: Start, request: ReceivedRequest | undefined): Script | undefined {
+  takePlanned(at: ScriptStart, request: ReceivedRequest | undefined): Script | undefined {
     const next = this.#planned[0]
     return next && START_ORDER[next.starts] <= START_ORDER[at] ? this.#planned.shift() : this.#decide?.(at, request)
   }
 
   scriptFor(request: ReceivedRequest): Script {
     if (this.#byModel.size > 0 && request.method === 'POST') {
-      const planned = this.#byModel.get(dialectOf(request).read(request).model)
+      const planned = this.#byModel.get(findDialect(request).read(request).model)
       if (planned) return planned
     }
     return this.#defaults.answer(request)

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { cpuMsOf } from '../../test/support/cpu.ts'
-import { issue, issueBytes } from './issued.ts'
+import { issueState, issueStateBytes } from './reasoning-state.ts'
 import type { FakeUpstream } from './server.ts'
 import { startFakeUpstream } from './server.ts'
 
@@ -85,7 +85,7 @@ const use = { type: 'tool_use', id: 'toolu_1', name: 'clock', input: {} }
 const result = { type: 'tool_result', tool_use_id: 'toolu_1', content: '12:00' }
 const blocks = (role: string, ...content: readonly object[]) => ({ role, content })
 const said = { type: 'text', text: 'hi' }
-const signature = issue({ by: 'messages', ordinal: 1, text: 'hm' })
+const signature = issueState({ by: 'messages', ordinal: 1, text: 'hm' })
 const thought = (rest: object) => ({ type: 'thinking', thinking: 'hm', signature, ...rest })
 const after = (...content: readonly object[]) => ({
   messages: [text('user'), blocks('assistant', ...content), text('user')],
@@ -126,7 +126,7 @@ const messages: readonly Row[] = [
   ['a foreign signature', after(thought({ signature: 'EqQB' }), said), 'Invalid `signature`'],
   [
     'a signature of another dialect',
-    after(thought({ signature: issue({ by: 'ark', ordinal: 1, text: 'hm' }) })),
+    after(thought({ signature: issueState({ by: 'ark', ordinal: 1, text: 'hm' }) })),
     'Invalid `signature`',
   ],
   ['an altered signature', after(thought({ signature: signature.replace(/.$/, '!') }), said), 'Invalid `signature`'],
@@ -161,7 +161,7 @@ test('P29: sampling is refused under the new version of the messages API, and no
 
 const functionCall = { id: 'f1', name: 'clock', args: {} }
 const functionResponse = { id: 'f1', name: 'clock', response: { output: 'x' } }
-const thoughtSignature = issueBytes({ by: 'gemini', ordinal: 1, text: '' })
+const thoughtSignature = issueStateBytes({ by: 'gemini', ordinal: 1, text: '' })
 const content = (role: string, ...parts: readonly object[]) => ({ role, parts })
 const asks = content('user', { text: 'hi' })
 const step = (call: object, response: object = functionResponse) => ({
@@ -237,7 +237,7 @@ const item = { type: 'function_call', call_id: 'c1', name: 'clock', arguments: '
 const output = { type: 'function_call_output', call_id: 'c1', output: 'x' }
 const reasoning = (encrypted_content: string) => ({ type: 'reasoning', id: 'rs_1', summary: [], encrypted_content })
 
-const ours = issue({ by: 'responses', ordinal: 1, text: '' })
+const ours = issueState({ by: 'responses', ordinal: 1, text: '' })
 
 const responses: readonly Row[] = [
   ['an answered call', { input: [text('user'), item, output] }, undefined],
@@ -270,7 +270,7 @@ describe.each(responses)('responses: %s', (_name, body, message) => {
 
 test('P33: the state and the responses of another account are foreign', async () => {
   const other = await startFakeUpstream({ account: 1 })
-  const signature = issue({ by: 'messages', ordinal: 1_000_001, text: 'hm' })
+  const signature = issueState({ by: 'messages', ordinal: 1_000_001, text: 'hm' })
   const body = JSON.stringify({ model: 'echo', max_tokens: 9, ...after(thought({ signature }), said) })
   const status = async (url: string) => (await fetch(`${url}/v1/messages`, { method: 'POST', body })).status
   expect([await status(other.url), await status(upstream.url)]).toEqual([200, 400])

@@ -1,8 +1,8 @@
 // What an upstream is offered and told, read off the wire of each dialect: the tools with their schemas, and the
 // results of the calls that were made. It is read anew here, so that a mistake of the gateway's readers shows.
 
-import type { Json } from '../../../tools/fake-upstream/reading.ts'
-import { objectOf, recordOf, recordsOf, stringOf, textsOf } from '../../../tools/fake-upstream/reading.ts'
+import type { Json } from '../../../tools/fake-upstream/body-fields.ts'
+import { objectOf, recordOf, recordsOf, stringOf, textsOf } from '../../../tools/fake-upstream/body-fields.ts'
 import type { ReceivedRequest } from '../../../tools/fake-upstream/request.ts'
 
 export interface Tool {

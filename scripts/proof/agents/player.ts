@@ -5,12 +5,12 @@
 //   2. changes the file                                      4. says a sentence
 
 import { answer, fail, streamed } from '../../../tools/fake-upstream/answers.ts'
-import type { Asked, ToolCall } from '../../../tools/fake-upstream/dialect.ts'
-import { dialectOf } from '../../../tools/fake-upstream/dialects.ts'
+import type { RequestSummary, ToolCall } from '../../../tools/fake-upstream/dialect.ts'
+import { findDialect } from '../../../tools/fake-upstream/dialects.ts'
 import type { ReceivedRequest } from '../../../tools/fake-upstream/request.ts'
 import type { Script } from '../../../tools/fake-upstream/script.ts'
 import { scripted } from '../../../tools/fake-upstream/script.ts'
-import { chunkSizes } from '../../../tools/fake-upstream/shapes.ts'
+import { chunkSizes } from '../../../tools/fake-upstream/script-changes.ts'
 import { toldIn } from './offered.ts'
 import type { Toolbox } from './toolbox.ts'
 import { callOf, toolFor } from './toolbox.ts'
@@ -42,7 +42,7 @@ export function playerOf(file: string): { script: Script; played: Played } {
 }
 
 function turnOf(request: ReceivedRequest, file: string, played: Played): Script {
-  const dialect = dialectOf(request)
+  const dialect = findDialect(request)
   const problem = dialect.problem(request)
   if (problem) {
     played.faults.push(`${dialect.name} refuses: ${problem.message}`)
@@ -58,13 +58,15 @@ function turnOf(request: ReceivedRequest, file: string, played: Played): Script 
 }
 
 /** Agents ask small things on the side: for a title, or which model to take. */
-function aside(asked: Asked, played: Played): Script {
-  played.notes.push(`an aside without tools: ${asked.json ? 'JSON' : 'text'}`)
-  return answer(asked.json ? '{"title":"Finish the notes","reasoning":"small","model_choice":"flash"}' : 'Finish notes')
+function aside(asked: RequestSummary, played: Played): Script {
+  played.notes.push(`an aside without tools: ${asked.wantsJson ? 'JSON' : 'text'}`)
+  return answer(
+    asked.wantsJson ? '{"title":"Finish the notes","reasoning":"small","model_choice":"flash"}' : 'Finish notes',
+  )
 }
 
 interface Work {
-  readonly asked: Asked
+  readonly asked: RequestSummary
   readonly file: string
   readonly played: Played
   readonly results: readonly string[]
@@ -100,6 +102,6 @@ function workOn({ asked, file, played, results, tools }: Work): Script {
   return speak(asked, task.lastWords, {})
 }
 
-function speak(asked: Asked, words: readonly string[], options: Parameters<typeof answer>[1]): Script {
+function speak(asked: RequestSummary, words: readonly string[], options: Parameters<typeof answer>[1]): Script {
   return asked.stream ? streamed(words, options) : answer(words.join(''), options)
 }

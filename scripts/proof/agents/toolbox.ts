@@ -1,7 +1,7 @@
 // Finds an agent's tools by what they take, and fills in what they want to know.
 
+import { listOf, recordOf, stringsOf } from '../../../tools/fake-upstream/body-fields.ts'
 import type { ToolCall } from '../../../tools/fake-upstream/dialect.ts'
-import { listOf, recordOf, stringsOf } from '../../../tools/fake-upstream/reading.ts'
 import type { Tool } from './offered.ts'
 
 export interface Toolbox {

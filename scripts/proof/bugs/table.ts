@@ -83,8 +83,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/billing/who-pays.ts',
-    find: 'if (!content || (!stale && reportedOutput > 0)) return',
-    replace: 'if (!content || reportedOutput > 0) return',
+    find: 'if (!hasContent || (!isReportOutdated && reportedOutput > 0)) return',
+    replace: 'if (!hasContent || reportedOutput > 0) return',
     tests: ['./src/billing', './test/forwarding/who-pays.test.ts'],
   },
   {
@@ -120,8 +120,8 @@ export const plantedBugs: readonly PlantedBug[] = [
   // Limits
   {
     file: 'src/base/collections/gcra.ts',
-    find: 'const over = used + count * each - burst',
-    replace: 'const over = used - burst',
+    find: 'const over = used + count * unitsEach - burstUnits',
+    replace: 'const over = used - burstUnits',
     tests: ['./src/base', './src/limits'],
   },
   {
@@ -138,7 +138,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/pipeline/20-limit-rate.ts',
-    find: '    limitRate(caller, looking).lease.release()\n',
+    find: '    limitRate(caller, requestDemand).lease.release()\n',
     replace: '',
     tests: ['./test/front/body-bounds.test.ts', './test/limits'],
   },
@@ -150,14 +150,14 @@ export const plantedBugs: readonly PlantedBug[] = [
     tests: ['./src/routing'],
   },
   {
-    file: 'src/routing/choice/choose.ts',
+    file: 'src/routing/choice/channel-choice.ts',
     find: "verdict === 'credential_bad' || verdict === 'quota_spent') return true",
     replace: 'false) return true',
     tests: ['./src/routing'],
   },
   {
-    file: 'src/routing/choice/choose.ts',
-    find: 'if (isTried(tried, keptOn, option.name)) continue\n',
+    file: 'src/routing/choice/channel-choice.ts',
+    find: 'if (isTried(tried, affinityChannel, target.name)) continue\n',
     replace: '',
     tests: ['./src/routing'],
   },
@@ -169,7 +169,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/pipeline/40-adapt.ts',
-    find: 'losses.throwIf(exchange.strict)\n',
+    find: 'losses.throwIfStrict(exchange.strict)\n',
     replace: '',
     tests: ['./test/dialects/references.test.ts', './test/dialects/foreign-state.test.ts'],
   },
@@ -255,13 +255,13 @@ export const plantedBugs: readonly PlantedBug[] = [
     tests: ['./test/management'],
   },
   {
-    file: 'src/store/audit-log/audited.ts',
+    file: 'src/store/audit-log/audited-operations.ts',
     find: "return plan.done.includes(result.done) ? { done: 'stale' } : result",
     replace: "return { done: 'stale' }",
     tests: ['./test/management'],
   },
   {
-    file: 'src/store/audit-log/audited.ts',
+    file: 'src/store/audit-log/audited-operations.ts',
     find: "createHash('sha256').update(before).update(text)",
     replace: "createHash('sha256').update(text)",
     tests: ['./test/management', './src/store'],

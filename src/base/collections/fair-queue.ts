@@ -2,12 +2,12 @@
 // other owner by at most one job.
 
 /** How long a slot stays taken after its job, because the job causes further work. */
-export interface Rest {
-  readonly ownMs: number
-  readonly allMs: number
+export interface SlotCooldown {
+  readonly ownerMs: number
+  readonly totalMs: number
 }
 
-export class FairTurns {
+export class FairQueue {
   readonly #slots: number
   readonly #slotsPerOwner: number
   readonly #running = new Map<string, number>()
@@ -27,14 +27,14 @@ export class FairTurns {
   }
 
   /** Runs the job when it is the owner's turn, unless the job was cancelled by then. */
-  take<T>(owner: string, job: Turn<T>): Promise<T> {
+  run<T>(owner: string, job: FairQueueJob<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    const start = async (): Promise<Rest | undefined> => {
+    const start = async (): Promise<SlotCooldown | undefined> => {
       try {
-        job.throwIfUnwanted()
+        job.throwIfCancelled()
         const result = await job.run()
         resolve(result)
-        return job.restAfter?.(result)
+        return job.cooldownAfter?.(result)
       } catch (fault) {
         reject(fault as Error)
         return undefined
@@ -58,8 +58,8 @@ export class FairTurns {
       this.#running.set(owner, (this.#running.get(owner) ?? 0) + 1)
       this.#taken++
       void start().then(rest => {
-        this.#after(rest?.allMs, () => this.#taken--)
-        this.#after(rest?.ownMs, () => this.#releaseOwner(owner))
+        this.#after(rest?.totalMs, () => this.#taken--)
+        this.#after(rest?.ownerMs, () => this.#releaseOwner(owner))
       })
     }
   }
@@ -86,11 +86,11 @@ export class FairTurns {
   }
 }
 
-type StartJob = () => Promise<Rest | undefined>
+type StartJob = () => Promise<SlotCooldown | undefined>
 
-export interface Turn<T> {
+export interface FairQueueJob<T> {
   run(): Promise<T>
   /** Throws if nobody waits for the result any more. */
-  throwIfUnwanted(): void
-  restAfter?(result: T): Rest
+  throwIfCancelled(): void
+  cooldownAfter?(result: T): SlotCooldown
 }

@@ -20,51 +20,51 @@ export interface Rate {
   readonly amount: number
   readonly tickMs: number
   /** Units of one counted item. */
-  readonly each: number
+  readonly unitsEach: number
   /** Units of the whole amount. */
-  readonly burst: number
+  readonly burstUnits: number
 }
 
 export function rateOf(amount: number, spanMs: number): Rate {
   assert(Number.isSafeInteger(amount) && amount > 0 && amount <= AMOUNT_MAX, 'a rate is a positive integer')
   const tickMs = spanMs < COARSE_SPAN_MS ? 1 : 1_000
   const each = spanMs / tickMs
-  return { amount, tickMs, each, burst: amount * each }
+  return { amount, tickMs, unitsEach: each, burstUnits: amount * each }
 }
 
 /** The used units that are left after `ticks` of refill. */
-export function owedAfter({ amount }: Rate, used: number, ticks: number): number {
+export function usedAfter({ amount }: Rate, used: number, ticks: number): number {
   const refilled = ticks * amount
   return refilled >= used ? 0 : used - refilled
 }
 
 /** The used units after taking `count` items, whether they fit or not. */
-export const owedWith = ({ each }: Rate, used: number, count: number): number =>
-  Math.min(used + count * each, UNITS_MAX)
+export const usedWith = ({ unitsEach }: Rate, used: number, count: number): number =>
+  Math.min(used + count * unitsEach, UNITS_MAX)
 
 /** The time until `count` items fit; 0 if they fit now. More than the whole burst never fits. */
-export function waitMsFor({ burst, each, amount, tickMs }: Rate, used: number, count: number): number {
-  const over = used + count * each - burst
+export function waitMsFor({ burstUnits, unitsEach, amount, tickMs }: Rate, used: number, count: number): number {
+  const over = used + count * unitsEach - burstUnits
   return over <= 0 ? 0 : Math.ceil(over / amount) * tickMs
 }
 
 /** How many more items fit now. */
-export const leftOf = ({ burst, each }: Rate, used: number): number =>
-  used >= burst ? 0 : Math.floor((burst - used) / each)
+export const remainingOf = ({ burstUnits, unitsEach }: Rate, used: number): number =>
+  used >= burstUnits ? 0 : Math.floor((burstUnits - used) / unitsEach)
 
 /** The time until everything is refilled. */
 export const resetMsOf = ({ amount, tickMs }: Rate, used: number): number => Math.ceil(used / amount) * tickMs
 
 /** Converts used units to another amount in the same span, so that the refill takes as long as before. */
-export const owedOf = (rate: Rate, used: number, before: Rate): number =>
+export const convertUsed = (rate: Rate, used: number, before: Rate): number =>
   rate.amount === before.amount ? used : Math.ceil((used / before.amount) * rate.amount)
 
 /** Items that were taken, and their position among all used units: units that were taken first are refilled first. */
-export interface InLine {
+export interface MeterPosition {
   readonly count: number
   /** All used units directly after this take, and all units that had ever been refunded by then. */
-  readonly owed: number
-  readonly given: number
+  readonly used: number
+  readonly refunded: number
 }
 
 /**
@@ -73,19 +73,24 @@ export interface InLine {
  * twice. `ticks` have passed since the take. Refunds of other takes move this take forward only if those takes were
  * before it. It is not known which were, but takes before it cannot refund more than the units that were before it.
  */
-export function givenBack(rate: Rate, taken: InLine, now: { count: number; ticks: number; given: number }): number {
-  const refundedSince = now.given >= taken.given ? now.given - taken.given : UNITS_MAX - taken.given + now.given
-  const before = taken.owed - taken.count * rate.each
-  const unfilled = taken.owed - now.ticks * rate.amount - Math.min(refundedSince, before)
-  return Math.max(0, Math.min((taken.count - now.count) * rate.each, unfilled))
+export function refundOf(
+  rate: Rate,
+  taken: MeterPosition,
+  now: { count: number; ticks: number; given: number },
+): number {
+  const refundedSince =
+    now.given >= taken.refunded ? now.given - taken.refunded : UNITS_MAX - taken.refunded + now.given
+  const before = taken.used - taken.count * rate.unitsEach
+  const unfilled = taken.used - now.ticks * rate.amount - Math.min(refundedSince, before)
+  return Math.max(0, Math.min((taken.count - now.count) * rate.unitsEach, unfilled))
 }
 
 /** All units that were ever refunded, this refund included. Wraps around at UNITS_MAX. */
-export const givenWith = (refunded: number, refund: number): number =>
+export const refundedWith = (refunded: number, refund: number): number =>
   refunded > UNITS_MAX - refund ? refunded - (UNITS_MAX - refund) : refunded + refund
 
 /** The use of one rate. Call `refill` first: every other method works with the time of the last refill. */
-export class Debt {
+export class RateMeter {
   rate: Rate
   #used = 0
   #tick = 0
@@ -96,15 +101,15 @@ export class Debt {
   }
 
   /** Used units. May exceed the burst, because a call can use more than it took at first. */
-  get owed(): number {
+  get used(): number {
     return this.#used
   }
 
   /** A clock that goes back refills nothing until it has caught up. */
-  pay(nowMs: number): void {
+  refill(nowMs: number): void {
     const tick = Math.floor(nowMs / this.rate.tickMs)
     if (tick <= this.#tick) return
-    this.#used = owedAfter(this.rate, this.#used, tick - this.#tick)
+    this.#used = usedAfter(this.rate, this.#used, tick - this.#tick)
     this.#tick = tick
   }
 
@@ -117,7 +122,7 @@ export class Debt {
   }
 
   get remaining(): number {
-    return leftOf(this.rate, this.#used)
+    return remainingOf(this.rate, this.#used)
   }
 
   get resetMs(): number {
@@ -126,33 +131,33 @@ export class Debt {
 
   /** Takes `count` items, whether they fit or not. */
   add(count: number): void {
-    this.#used = owedWith(this.rate, this.#used, count)
+    this.#used = usedWith(this.rate, this.#used, count)
   }
 
   /** Takes `count` items, and returns what `correct` needs. */
-  take(count: number): Taken {
+  take(count: number): MeterTake {
     this.add(count)
-    return { rate: this.rate, count, owed: this.#used, given: this.#refunded, tick: this.#tick }
+    return { rate: this.rate, count, used: this.#used, refunded: this.#refunded, tick: this.#tick }
   }
 
   /** Replaces the count of an earlier take by the real count. */
-  correct(taken: Taken, count: number): void {
+  correct(taken: MeterTake, count: number): void {
     if (count >= taken.count) return this.add(count - taken.count)
     if (taken.rate !== this.rate) return // the position of the take is unknown after a change of the rate
-    const refund = givenBack(this.rate, taken, { count, ticks: this.#tick - taken.tick, given: this.#refunded })
+    const refund = refundOf(this.rate, taken, { count, ticks: this.#tick - taken.tick, given: this.#refunded })
     this.#used -= refund
-    this.#refunded = givenWith(this.#refunded, refund)
+    this.#refunded = refundedWith(this.#refunded, refund)
   }
 
   /** Changes the amount; the span must be the same. */
   change(rate: Rate): void {
-    assert(rate.each === this.rate.each, 'the same span')
-    this.#used = owedOf(rate, this.#used, this.rate)
+    assert(rate.unitsEach === this.rate.unitsEach, 'the same span')
+    this.#used = convertUsed(rate, this.#used, this.rate)
     this.rate = rate
   }
 }
 
-export interface Taken extends InLine {
+export interface MeterTake extends MeterPosition {
   readonly rate: Rate
   readonly tick: number
 }

@@ -2,11 +2,11 @@
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Histogram } from './latency-histogram.ts'
+import type { LatencyHistogram } from './latency-histogram.ts'
 import {
-  addEncoded,
+  addEncodedHistogram,
   addHistogram,
-  countIn,
+  countLatency,
   encodeHistogram,
   msOfStep,
   percentile,
@@ -16,9 +16,9 @@ import {
 const WEEK_MS = 7 * 86_400_000
 const times = fc.array(fc.integer({ min: 0, max: WEEK_MS }), { minLength: 1, maxLength: 200 })
 
-function histogramOf(values: readonly number[]): Histogram {
-  const histogram: Histogram = new Map()
-  for (const value of values) countIn(histogram, stepOf(value))
+function histogramOf(values: readonly number[]): LatencyHistogram {
+  const histogram: LatencyHistogram = new Map()
+  for (const value of values) countLatency(histogram, stepOf(value))
   return histogram
 }
 
@@ -45,18 +45,18 @@ test('the sum of two equals one of all values, also after encoding', () => {
     fc.property(times, times, (some, more) => {
       const sum = histogramOf(some)
       addHistogram(sum, histogramOf(more))
-      const read: Histogram = new Map()
-      for (const values of [some, more]) addEncoded(read, encodeHistogram(histogramOf(values)))
+      const read: LatencyHistogram = new Map()
+      for (const values of [some, more]) addEncodedHistogram(read, encodeHistogram(histogramOf(values)))
       const all = [...histogramOf([...some, ...more])].sort()
       expect([...sum].sort()).toEqual(all)
       expect([...read].sort()).toEqual(all)
     }),
   )
-  const many: Histogram = new Map([
+  const many: LatencyHistogram = new Map([
     [0, 3],
     [200, 5_000_000_000],
   ])
-  const again: Histogram = new Map()
-  addEncoded(again, encodeHistogram(many))
+  const again: LatencyHistogram = new Map()
+  addEncodedHistogram(again, encodeHistogram(many))
   expect(again).toEqual(many)
 })

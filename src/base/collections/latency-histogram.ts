@@ -2,7 +2,7 @@
 // and any two histograms can be added. Encoded as pairs (difference to the previous step, count), each a number with
 // seven bits in a byte.
 
-export type Histogram = Map<number, number>
+export type LatencyHistogram = Map<number, number>
 
 const GROWTH = 1.1
 const STEPS_MAX = 255
@@ -19,15 +19,15 @@ export function msOfStep(step: number): number {
   return step === 0 ? 0 : (2 * GROWTH ** (step - 1)) / (1 + GROWTH)
 }
 
-export function countIn(histogram: Histogram, step: number, count = 1): void {
+export function countLatency(histogram: LatencyHistogram, step: number, count = 1): void {
   histogram.set(step, (histogram.get(step) ?? 0) + count)
 }
 
-export function addHistogram(to: Histogram, from: Histogram): void {
-  for (const [step, count] of from) countIn(to, step, count)
+export function addHistogram(to: LatencyHistogram, from: LatencyHistogram): void {
+  for (const [step, count] of from) countLatency(to, step, count)
 }
 
-export function encodeHistogram(histogram: Histogram): Uint8Array {
+export function encodeHistogram(histogram: LatencyHistogram): Uint8Array {
   const bytes: number[] = []
   let previous = 0
   for (const step of [...histogram.keys()].sort((one, other) => one - other)) {
@@ -39,7 +39,7 @@ export function encodeHistogram(histogram: Histogram): Uint8Array {
 }
 
 /** Adds an encoded histogram to `to`. */
-export function addEncoded(to: Histogram, bytes: Uint8Array): void {
+export function addEncodedHistogram(to: LatencyHistogram, bytes: Uint8Array): void {
   let [at, step] = [0, 0]
   const readNumber = (): number => {
     let [value, unit] = [0, 1]
@@ -52,7 +52,7 @@ export function addEncoded(to: Histogram, bytes: Uint8Array): void {
   }
   while (at < bytes.length) {
     step += readNumber()
-    countIn(to, step, readNumber())
+    countLatency(to, step, readNumber())
   }
 }
 
@@ -66,7 +66,7 @@ function putNumber(bytes: number[], value: number): void {
 }
 
 /** The percentile `part` (0 to 1) in milliseconds; undefined for an empty histogram. */
-export function percentile(histogram: Histogram, part: number): number | undefined {
+export function percentile(histogram: LatencyHistogram, part: number): number | undefined {
   let total = 0
   for (const count of histogram.values()) total += count
   if (total === 0) return undefined

@@ -2,15 +2,15 @@
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Place } from './linked-list.ts'
-import { Ring } from './linked-list.ts'
+import type { ListNode } from './linked-list.ts'
+import { LinkedList } from './linked-list.ts'
 
 test('contains what was added and not removed, in order', () => {
   const steps = fc.array(fc.oneof(fc.constantFrom('add' as const, 'first' as const), fc.nat(50)), { maxLength: 200 })
   fc.assert(
     fc.property(steps, moves => {
-      const ring = new Ring<number>()
-      const model: Place<number>[] = []
+      const ring = new LinkedList<number>()
+      const model: ListNode<number>[] = []
       moves.forEach((move, at) => {
         if (move === 'add') model.push(ring.add(at))
         else if (move === 'first') model.unshift(ring.addFirst(at))
@@ -23,7 +23,7 @@ test('contains what was added and not removed, in order', () => {
 })
 
 test('the visited element may be removed', () => {
-  const ring = new Ring<number>()
+  const ring = new LinkedList<number>()
   const places = [1, 2, 3].map(value => ring.add(value))
   const seen: number[] = []
   for (const value of ring) {

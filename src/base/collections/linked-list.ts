@@ -4,15 +4,15 @@
 // until they are rebuilt. A long-lived Set makes the garbage collector promote every short-lived object in it:
 // measured, that cost a third of the time of a plain call.
 
-export interface Place<Value> {
+export interface ListNode<Value> {
   readonly value: Value
-  before: Place<Value> | undefined
-  after: Place<Value> | undefined
+  previous: ListNode<Value> | undefined
+  next: ListNode<Value> | undefined
 }
 
-export class Ring<Value> {
-  #first: Place<Value> | undefined
-  #last: Place<Value> | undefined
+export class LinkedList<Value> {
+  #first: ListNode<Value> | undefined
+  #last: ListNode<Value> | undefined
   #size = 0
 
   get size(): number {
@@ -27,40 +27,40 @@ export class Ring<Value> {
     return this.#last?.value
   }
 
-  add(value: Value): Place<Value> {
-    const node: Place<Value> = { value, before: this.#last, after: undefined }
+  add(value: Value): ListNode<Value> {
+    const node: ListNode<Value> = { value, previous: this.#last, next: undefined }
     if (this.#last === undefined) this.#first = node
-    else this.#last.after = node
+    else this.#last.next = node
     this.#last = node
     this.#size++
     return node
   }
 
-  addFirst(value: Value): Place<Value> {
-    const node: Place<Value> = { value, before: undefined, after: this.#first }
+  addFirst(value: Value): ListNode<Value> {
+    const node: ListNode<Value> = { value, previous: undefined, next: this.#first }
     if (this.#first === undefined) this.#last = node
-    else this.#first.before = node
+    else this.#first.previous = node
     this.#first = node
     this.#size++
     return node
   }
 
   /** Call it only once for each node. */
-  remove(node: Place<Value>): void {
-    if (node.before === undefined) this.#first = node.after
-    else node.before.after = node.after
-    if (node.after === undefined) this.#last = node.before
-    else node.after.before = node.before
-    node.before = node.after = undefined
+  remove(node: ListNode<Value>): void {
+    if (node.previous === undefined) this.#first = node.next
+    else node.previous.next = node.next
+    if (node.next === undefined) this.#last = node.previous
+    else node.next.previous = node.previous
+    node.previous = node.next = undefined
     this.#size--
   }
 
   /** The element that the loop visits may be removed inside the loop. */
   *[Symbol.iterator](): Generator<Value> {
     for (let node = this.#first; node !== undefined; ) {
-      const { after } = node
+      const { next } = node
       yield node.value
-      node = after
+      node = next
     }
   }
 }

@@ -1,15 +1,15 @@
 // Mean and variance of a stream of numbers, one number at a time (Welford) or one batch at a time (Chan).
 
-export interface Spread {
+export interface MeanVariance {
   readonly n: number
   readonly mean: number
   /** The sum of the squared distances from the mean. */
   readonly m2: number
 }
 
-export const spreadOf = (value: number): Spread => ({ n: 1, mean: value, m2: 0 })
+export const meanVarianceOf = (value: number): MeanVariance => ({ n: 1, mean: value, m2: 0 })
 
-export function mergeSpreads(one: Spread | undefined, other: Spread): Spread {
+export function mergeMeanVariances(one: MeanVariance | undefined, other: MeanVariance): MeanVariance {
   if (one === undefined) return other
   const n = one.n + other.n
   const difference = other.mean - one.mean
@@ -21,10 +21,10 @@ export function mergeSpreads(one: Spread | undefined, other: Spread): Spread {
 }
 
 /** Halves the weight of old samples when there are more than `nMax`, so that new samples still have an effect. */
-export function fadeSpread(spread: Spread, nMax: number): Spread {
+export function fadeMeanVariance(spread: MeanVariance, nMax: number): MeanVariance {
   if (spread.n <= nMax) return spread
   const n = Math.ceil(nMax / 2)
   return { n, mean: spread.mean, m2: (spread.m2 * n) / spread.n }
 }
 
-export const deviationOf = ({ n, m2 }: Spread): number => (n < 2 ? 0 : Math.sqrt(m2 / (n - 1)))
+export const deviationOf = ({ n, m2 }: MeanVariance): number => (n < 2 ? 0 : Math.sqrt(m2 / (n - 1)))

@@ -16,13 +16,13 @@ export type Effort = (typeof efforts)[number]
  * - `adaptive`: the model decides, with an optional effort; it accepts no budget
  * - `either`: `adaptive` or `budget`
  */
-export const thinkingWays = ['none', 'effort', 'level', 'budget', 'adaptive', 'either'] as const
-export type ThinkingWay = (typeof thinkingWays)[number]
+export const thinkingModes = ['none', 'effort', 'level', 'budget', 'adaptive', 'either'] as const
+export type ThinkingMode = (typeof thinkingModes)[number]
 
-export interface Traits {
+export interface ModelTraits {
   /** The kinds of input that the model accepts. */
   readonly reads?: readonly Modality[]
-  readonly thinking?: ThinkingWay
+  readonly thinking?: ThinkingMode
   /**
    * The stream does not contain all of the model's thinking. If absent: the stream contains all of it where the dialect
    * shows unshortened thinking and the stream has some.
@@ -59,7 +59,7 @@ export interface Traits {
   readonly system?: boolean
 }
 
-export const noTraits: Traits = {}
+export const noTraits: ModelTraits = {}
 
 /** The default of `tokensPerSecondMax`. Most models that think are slower. */
 export const tokensPerSecondDefault = 250

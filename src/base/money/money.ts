@@ -36,12 +36,12 @@ function decimal(value: bigint, decimals: number): string {
 }
 
 /** Converts the price of one item (a request, a search) to a rate per million. */
-export function eachAsRate(amount: Nanos): NanosPerMillion {
+export function rateOfEach(amount: Nanos): NanosPerMillion {
   return (amount * 1_000_000n) as NanosPerMillion
 }
 
 /** One line of a bill: a count, and the rate for a million. */
-export interface Line {
+export interface BillLine {
   readonly count: number
   readonly rate: NanosPerMillion
 }
@@ -52,7 +52,7 @@ export const BILLION = 1_000_000_000n
 const BILL_MAX = BILLION * NANOS_PER_USD
 
 /** Multiplies first and rounds up once, so that a bill never depends on the order of its lines. */
-export function bill(lines: readonly Line[], perMille = 1000n): Nanos {
+export function bill(lines: readonly BillLine[], perMille = 1000n): Nanos {
   let sum = 0n
   for (const { count, rate } of lines) sum += BigInt(count) * rate
   const amount = (sum * perMille + BILLION - 1n) / BILLION

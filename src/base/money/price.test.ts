@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Price } from './price.ts'
-import { isOfNothing, parsePrice, priceText } from './price.ts'
+import { canBeFree, parsePrice, priceText } from './price.ts'
 import { buckets } from './usage.ts'
 
 const fail = (problem: string): never => {
@@ -159,7 +159,7 @@ test('the text does not depend on how a price was written', () => {
 })
 
 test('a free price is distinguished from one with free parts', () => {
-  expect(isOfNothing(read({ input: '0' }))).toBe(false)
-  expect(isOfNothing(read({ input: '0', output: '0' }))).toBe(true)
-  expect(isOfNothing(read({ input: '0', cases: [{ class: 'batch', output: '0' }] }))).toBe(true)
+  expect(canBeFree(read({ input: '0' }))).toBe(false)
+  expect(canBeFree(read({ input: '0', output: '0' }))).toBe(true)
+  expect(canBeFree(read({ input: '0', cases: [{ class: 'batch', output: '0' }] }))).toBe(true)
 })

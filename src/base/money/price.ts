@@ -37,7 +37,7 @@ export const unitNames = {
 } as const
 
 /** A bucket without a rate uses the rate of the first of these buckets that has one: an omission makes nothing free. */
-export const neighbours: Readonly<Record<Bucket, readonly Bucket[]>> = {
+export const fallbackBuckets: Readonly<Record<Bucket, readonly Bucket[]>> = {
   input: [],
   cacheRead: ['input'],
   cacheWrite: ['input'],
@@ -140,12 +140,12 @@ export function parseIncluded(value: unknown, what: string, fail: FailPrice): re
 }
 
 /** Whether some combination of cases makes a call free, tokens and units included. */
-export function isOfNothing(price: Price): boolean {
-  return tokensAreFree(price) && !Object.values(unitFees).some(fee => (price.rates[fee] ?? 0n) > 0n)
+export function canBeFree(price: Price): boolean {
+  return canTokensBeFree(price) && !Object.values(unitFees).some(fee => (price.rates[fee] ?? 0n) > 0n)
 }
 
 /** Whether some combination of cases makes input and output tokens free. */
-export function tokensAreFree({ rates, cases }: Price): boolean {
+export function canTokensBeFree({ rates, cases }: Price): boolean {
   const all = [rates, ...cases.map(priceCase => priceCase.rates)]
   return all.some(({ input }) => input === 0n) && all.some(({ output }) => output === 0n)
 }

@@ -65,7 +65,7 @@ export function tokenCount(value: unknown): number | undefined {
 }
 
 /** Reports within one stream only count up. A later report with fewer tokens is wrong. */
-export function shrinks(earlier: Usage, later: Usage): boolean {
+export function usageShrinks(earlier: Usage, later: Usage): boolean {
   return inputTokens(later) < inputTokens(earlier) || outputTokens(later) < outputTokens(earlier)
 }
 

@@ -5,16 +5,16 @@
 
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
 import type { Secret } from './secret.ts'
-import { keyOf, MARK_BYTES, markOf } from './secret-mark.ts'
+import { deriveSealKey, FINGERPRINT_BYTES, fingerprintOf } from './secret-fingerprint.ts'
 import type { SecretRing } from './secret-ring.ts'
 
 const VERSION = 1
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-const HEAD_BYTES = 1 + MARK_BYTES + NONCE_BYTES
+const HEAD_BYTES = 1 + FINGERPRINT_BYTES + NONCE_BYTES
 
 /** The table, row and column of an envelope. */
-export interface SealedPlace {
+export interface SealLocation {
   readonly table: string
   /** May contain any character: tables and columns have no slash, so that no two locations have the same name. */
   readonly row: number | string
@@ -25,11 +25,11 @@ export interface SealedPlace {
 export class SealError extends Error {}
 
 /** The fingerprint of the key that sealed an envelope. */
-export const markIn = (envelope: Uint8Array): string =>
-  Buffer.from(envelope.subarray(1, 1 + MARK_BYTES)).toString('hex')
+export const fingerprintIn = (envelope: Uint8Array): string =>
+  Buffer.from(envelope.subarray(1, 1 + FINGERPRINT_BYTES)).toString('hex')
 
 /** The first bytes of an envelope. They are unique, because they contain the nonce. */
-export const headOf = (envelope: Uint8Array): Buffer => Buffer.from(envelope.subarray(0, HEAD_BYTES))
+export const envelopeHead = (envelope: Uint8Array): Buffer => Buffer.from(envelope.subarray(0, HEAD_BYTES))
 
 interface Key {
   readonly key: Buffer
@@ -46,7 +46,7 @@ export class Seal {
     this.#ring = ring
   }
 
-  close(place: SealedPlace, bytes: Uint8Array): Buffer {
+  seal(place: SealLocation, bytes: Uint8Array): Buffer {
     const { key, mark } = this.#current()[0]!
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv('aes-256-gcm', key, nonce)
@@ -55,15 +55,15 @@ export class Seal {
     return Buffer.concat([Buffer.of(VERSION), mark, nonce, ...ciphertext, cipher.getAuthTag()])
   }
 
-  open(place: SealedPlace, envelope: Uint8Array): Buffer {
+  open(place: SealLocation, envelope: Uint8Array): Buffer {
     const all = Buffer.from(envelope.buffer, envelope.byteOffset, envelope.byteLength)
     const isEnvelope = all.length >= HEAD_BYTES + TAG_BYTES && all[0] === VERSION
     if (!isEnvelope) throw new SealError('The stored value is not an envelope of this version of Weir.')
-    const sealedWith = all.subarray(1, 1 + MARK_BYTES)
+    const sealedWith = all.subarray(1, 1 + FINGERPRINT_BYTES)
     const key = this.#current().find(({ mark }) => sealedWith.equals(mark))?.key
     if (key === undefined)
       throw new SealError('The stored value was sealed with an encryption key that is not configured.')
-    const decipher = createDecipheriv('aes-256-gcm', key, all.subarray(1 + MARK_BYTES, HEAD_BYTES))
+    const decipher = createDecipheriv('aes-256-gcm', key, all.subarray(1 + FINGERPRINT_BYTES, HEAD_BYTES))
     decipher.setAAD(nameOf(place))
     decipher.setAuthTag(all.subarray(-TAG_BYTES))
     try {
@@ -76,10 +76,13 @@ export class Seal {
   #current(): readonly Key[] {
     if (this.#secrets !== this.#ring.all) {
       this.#secrets = this.#ring.all
-      this.#keys = this.#secrets.map(secret => ({ key: keyOf(secret), mark: Buffer.from(markOf(secret), 'hex') }))
+      this.#keys = this.#secrets.map(secret => ({
+        key: deriveSealKey(secret),
+        mark: Buffer.from(fingerprintOf(secret), 'hex'),
+      }))
     }
     return this.#keys
   }
 }
 
-const nameOf = ({ table, row, column }: SealedPlace): Buffer => Buffer.from(`${table}/${row}/${column}`)
+const nameOf = ({ table, row, column }: SealLocation): Buffer => Buffer.from(`${table}/${row}/${column}`)

@@ -1,7 +1,7 @@
 // The secrets of one kind. The newest one seals and signs; older ones are still accepted. Secrets are rotated while the
 // gateway runs, so users of a ring read it each time and keep no secret.
 import { Secret } from './secret.ts'
-import { markOf } from './secret-mark.ts'
+import { fingerprintOf } from './secret-fingerprint.ts'
 
 export class SecretRing {
   #all: readonly Secret[]
@@ -23,11 +23,11 @@ export class SecretRing {
   }
 
   /** The newest first. */
-  get marks(): readonly string[] {
+  get fingerprints(): readonly string[] {
     return [...this.#byMark.keys()]
   }
 
-  get newestMark(): string {
+  get newestFingerprint(): string {
     return this.#byMark.keys().next().value!
   }
 
@@ -41,7 +41,8 @@ export class SecretRing {
   }
 }
 
-export const ringOf = (...texts: readonly string[]): SecretRing => new SecretRing(texts.map(text => new Secret(text)))
+export const buildSecretRing = (...texts: readonly string[]): SecretRing =>
+  new SecretRing(texts.map(text => new Secret(text)))
 
 const byMark = (secrets: readonly Secret[]): ReadonlyMap<string, Secret> =>
-  new Map(secrets.map(secret => [markOf(secret), secret]))
+  new Map(secrets.map(secret => [fingerprintOf(secret), secret]))

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { ObjectScan } from './json-bytes.ts'
-import { countFields, hasLoneSurrogate, parseShallow, scanObject, writtenName } from './json-bytes.ts'
+import { countFields, decodeName, hasLoneSurrogate, parseBoundedJson, scanObject } from './json-bytes.ts'
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'utf8')
 const scan = (text: string, depthMax = 256) => scanObject(bytes(text), { depthMax, valuesMax: 1_000 })
@@ -48,7 +48,7 @@ describe('scanObject', () => {
   test('counts how often each name occurs, as it is written', () => {
     const text = '{"a":{"b":1,"b":{"\\u0062":2,"é":"b"}}}'
     const { names } = scanObject(bytes(text), { depthMax: 9, valuesMax: 99, namesMax: 9 }) as ObjectScan
-    const told = [...names!].map(([written, { count }]) => [writtenName(written), count])
+    const told = [...names!].map(([written, { count }]) => [decodeName(written), count])
     expect(told).toEqual([
       ['b', 2],
       ['b', 1],
@@ -197,16 +197,16 @@ describe('parseShallow', () => {
   const deep = (open: string, levels: number, close: string): string => open.repeat(levels) + close.repeat(levels)
 
   test('parses what JSON.parse parses', () => {
-    fc.assert(fc.property(fc.json(), text => expect(parseShallow(text, 256)).toEqual(JSON.parse(text))))
+    fc.assert(fc.property(fc.json(), text => expect(parseBoundedJson(text, 256)).toEqual(JSON.parse(text))))
     const brackets = JSON.stringify({ text: '[{"'.repeat(5_000), more: '\\'.repeat(4_000) })
-    expect(parseShallow(brackets, 256)).toEqual(JSON.parse(brackets))
+    expect(parseBoundedJson(brackets, 256)).toEqual(JSON.parse(brackets))
   })
 
   test('throws for deep JSON before it is parsed', () => {
-    expect(() => parseShallow(deep('[', 70_000, ']'), 256)).toThrow('too deeply')
-    expect(() => parseShallow('{"a":'.repeat(70_000), 256)).toThrow('too deeply')
-    expect(() => parseShallow(`${' '.repeat(5_000)}${deep('[', 257, ']')}`, 256)).toThrow('too deeply')
-    expect(parseShallow(`${' '.repeat(5_000)}${deep('[', 256, ']')}`, 256)).toBeDefined()
-    expect(() => parseShallow('"'.padEnd(9_000, 'x'), 256)).toThrow(SyntaxError)
+    expect(() => parseBoundedJson(deep('[', 70_000, ']'), 256)).toThrow('too deeply')
+    expect(() => parseBoundedJson('{"a":'.repeat(70_000), 256)).toThrow('too deeply')
+    expect(() => parseBoundedJson(`${' '.repeat(5_000)}${deep('[', 257, ']')}`, 256)).toThrow('too deeply')
+    expect(parseBoundedJson(`${' '.repeat(5_000)}${deep('[', 256, ']')}`, 256)).toBeDefined()
+    expect(() => parseBoundedJson('"'.padEnd(9_000, 'x'), 256)).toThrow(SyntaxError)
   })
 })

@@ -201,7 +201,7 @@ export function scanObject(bytes: Buffer, bounds: ScanBounds): ObjectScan | Scan
 }
 
 /** Decodes the escapes in a key of `ObjectScan.names`; undefined if it is not valid JSON. */
-export const writtenName = (written: string): string | undefined => {
+export const decodeName = (written: string): string | undefined => {
   const bytes = Buffer.from(`${written}"`, 'latin1')
   return fieldName(bytes, 0, bytes.length)
 }
@@ -280,7 +280,7 @@ type Reviver = (name: string, value: unknown, context?: { readonly source?: stri
  * Parses JSON that was not scanned before: an upstream's answer, or JSON inside of a text. Throws what JSON.parse
  * throws, and also if the JSON is too deep: that would be slow to parse, and writing it again could overflow the stack.
  */
-export function parseShallow(text: string, depthMax: number, revive?: Reviver): unknown {
+export function parseBoundedJson(text: string, depthMax: number, revive?: Reviver): unknown {
   if (isTooDeep(text, depthMax)) throw new SyntaxError('nested too deeply')
   return JSON.parse(text, revive)
 }

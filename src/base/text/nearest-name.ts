@@ -1,7 +1,7 @@
 // Suggests a known name for a name that is misspelt.
 
 /** The edit distance (Damerau-Levenshtein): inserted, deleted, changed and swapped letters. At most `max` + 1. */
-export function distance(one: string, other: string, max: number): number {
+export function editDistance(one: string, other: string, max: number): number {
   if (Math.abs(one.length - other.length) > max) return max + 1
   let rowBeforeLast: number[] = []
   let lastRow = Array.from({ length: other.length + 1 }, (_, column) => column)
@@ -22,11 +22,11 @@ export function distance(one: string, other: string, max: number): number {
 }
 
 /** The nearest of the names, if its edit distance is at most `max`. Ignores case, `_` and `-`. */
-export function nearest(written: string, names: Iterable<string>, max = 2): string | undefined {
+export function nearestName(written: string, names: Iterable<string>, max = 2): string | undefined {
   const normalize = (name: string): string => name.toUpperCase().replaceAll(/[_-]/g, '')
   let [best, least]: [string | undefined, number] = [undefined, max + 1]
   for (const name of names) {
-    const edits = Math.min(distance(written, name, max), distance(normalize(written), normalize(name), max))
+    const edits = Math.min(editDistance(written, name, max), editDistance(normalize(written), normalize(name), max))
     if (edits < least) [best, least] = [name, edits]
   }
   return best

@@ -6,10 +6,10 @@ const CONTROL = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu
 const escapeChar = (char: string): string => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`
 
 /** Escapes control characters, line breaks included. JSON keeps its meaning. */
-export const harmless = (text: string): string => text.replace(CONTROL, escapeChar)
+export const escapeControls = (text: string): string => text.replace(CONTROL, escapeChar)
 
 /** Escapes control characters, but keeps line breaks and tabs. */
-export const harmlessLines = (text: string): string =>
+export const escapeControlsInLines = (text: string): string =>
   text.replace(CONTROL, char => (char === '\n' || char === '\t' ? char : escapeChar(char)))
 
 const URL_TEXT = /\b([a-z][a-z0-9+.-]{1,20}:\/\/)([^\s"'<>\\]+)/gi
@@ -18,7 +18,7 @@ const CREDENTIAL = /(Bearer|Basic)\s+[\w.~+/=-]{8,}/gi
 const KEY = /[sw]k-[\w-]{8,}/g
 
 /** Replaces what may be secret: credentials and query strings of URLs, tokens in parameters and headers, API keys. */
-export function withoutSecrets(text: string): string {
+export function redactSecrets(text: string): string {
   let redacted = text
   // These two checks are cheap, and most texts contain neither.
   if (redacted.includes('://')) redacted = redacted.replace(URL_TEXT, (_, scheme, rest) => scheme + redactUrl(rest))

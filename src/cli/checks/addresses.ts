@@ -4,18 +4,18 @@
 import { bounds } from '../../base/bounds.ts'
 import { Deadlines } from '../../base/deadlines.ts'
 import type { Config } from '../../config.ts'
-import { openClient } from '../../http/client/send-request.ts'
-import type { AskWhole } from '../../pipeline/attempt/upstream-query.ts'
-import { buildAskWhole, Unanswered } from '../../pipeline/attempt/upstream-query.ts'
-import { protocolNamed } from '../../protocols/list.ts'
-import type { ModelListing } from '../../protocols/model-listing.ts'
-import { modelListing } from '../../protocols/model-listing.ts'
+import { openHttpClient } from '../../http/client/http-client.ts'
+import type { SendUpstreamQuery } from '../../pipeline/attempt/upstream-query.ts'
+import { buildSendUpstreamQuery, UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
+import { findProtocol } from '../../protocols/protocols.ts'
+import type { UpstreamModelList } from '../../protocols/upstream-models.ts'
+import { findUpstreamModelList } from '../../protocols/upstream-models.ts'
 import { defaultPath } from '../../upstreams/base-url.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Provider } from '../../upstreams/provider.ts'
-import type { Trouble } from './problem.ts'
-import { note, problem } from './problem.ts'
+import type { CheckFinding } from './findings.ts'
+import { note, problem } from './findings.ts'
 
 const ANSWER_MS_MAX = 3_000
 
@@ -25,23 +25,26 @@ const SIMPLE = /^(none|bearer|api-key|x-api-key|x-goog-api-key)$/
 interface AddressCheck {
   readonly provider: Provider
   readonly channel: Channel
-  readonly listing: ModelListing
+  readonly listing: UpstreamModelList
   /** The value of the environment variable, as the operator wrote it. */
   readonly configured: string
 }
 
-export async function checkAddresses({ env }: Pick<Config, 'env'>, catalogue: Catalogue): Promise<readonly Trouble[]> {
+export async function checkAddresses(
+  { env }: Pick<Config, 'env'>,
+  catalogue: Catalogue,
+): Promise<readonly CheckFinding[]> {
   const checks = [...catalogue.providers.values()].flatMap((provider): readonly AddressCheck[] => {
     const configured = env[provider.baseUrlEnv]?.trim()
     const [channel] = catalogue.all().filter(({ providerId }) => providerId === provider.id)
-    const listing = modelListing(provider.speaks)
+    const listing = findUpstreamModelList(provider.speaks)
     const isSimple = listing !== undefined && SIMPLE.test(provider.sign[listing.dialect] ?? '')
     return configured && channel && isSimple ? [{ provider, channel, listing, configured }] : []
   })
   if (checks.length === 0) return []
-  const client = openClient()
+  const client = openHttpClient()
   try {
-    const ask = buildAskWhole(client.send, new Deadlines(() => performance.now()))
+    const ask = buildSendUpstreamQuery(client.send, new Deadlines(() => performance.now()))
     const findings = await Promise.all(checks.map(check => checkAddress(ask, check)))
     return findings.flat()
   } finally {
@@ -56,7 +59,7 @@ export async function checkAddresses({ env }: Pick<Config, 'env'>, catalogue: Ca
 type ListResponse = 'list' | 'other' | number | { readonly fault: string }
 
 async function requestList(
-  ask: AskWhole,
+  ask: SendUpstreamQuery,
   { provider, channel, listing }: AddressCheck,
   baseUrl: string,
 ): Promise<ListResponse> {
@@ -74,18 +77,18 @@ async function requestList(
     const { status, body } = await ask(query, {
       method: 'GET',
       url: baseUrl + listing.path(),
-      headers: { ...headers, ...protocolNamed(dialect)?.headers },
+      headers: { ...headers, ...findProtocol(dialect)?.headers },
       body: new Uint8Array(),
     })
     if (status !== 200) return status
     return isList(listing, body) ? 'list' : 'other'
   } catch (fault) {
-    if (!(fault instanceof Unanswered)) throw fault
+    if (!(fault instanceof UpstreamQueryFailed)) throw fault
     return { fault: fault.message.replace(`${channel.id}: `, '') }
   }
 }
 
-function isList(listing: ModelListing, body: Buffer): boolean {
+function isList(listing: UpstreamModelList, body: Buffer): boolean {
   try {
     return listing.read(JSON.parse(body.toString('utf8'))) !== undefined
   } catch {
@@ -93,7 +96,7 @@ function isList(listing: ModelListing, body: Buffer): boolean {
   }
 }
 
-async function checkAddress(ask: AskWhole, check: AddressCheck): Promise<readonly Trouble[]> {
+async function checkAddress(ask: SendUpstreamQuery, check: AddressCheck): Promise<readonly CheckFinding[]> {
   const { provider, channel, configured } = check
   const { baseUrlEnv, name, keyEnv } = provider
   const { baseUrl } = channel
@@ -119,7 +122,7 @@ async function checkAddress(ask: AskWhole, check: AddressCheck): Promise<readonl
 }
 
 /** Finds another base URL on the same server that returns a list of models. */
-async function findWorkingUrl(ask: AskWhole, check: AddressCheck): Promise<string | undefined> {
+async function findWorkingUrl(ask: SendUpstreamQuery, check: AddressCheck): Promise<string | undefined> {
   const { channel, provider } = check
   const { origin } = new URL(channel.baseUrl)
   const paths = [defaultPath(provider) ?? '', '/v1', '/api/v1', '/openai/v1', '']
@@ -129,7 +132,7 @@ async function findWorkingUrl(ask: AskWhole, check: AddressCheck): Promise<strin
   return undefined
 }
 
-function wrongUrlFinding({ provider }: AddressCheck, message: string, working: string): Trouble {
+function wrongUrlFinding({ provider }: AddressCheck, message: string, working: string): CheckFinding {
   const { baseUrlEnv, name } = provider
   const isRoot = new URL(working).pathname === '/'
   const providerPath = defaultPath(provider)
@@ -141,7 +144,7 @@ function wrongUrlFinding({ provider }: AddressCheck, message: string, working: s
   return problem(baseUrlEnv, `${message} The API of ${name} is at ${working}.`, remedy)
 }
 
-function noListFinding({ provider }: AddressCheck, message: string): Trouble {
+function noListFinding({ provider }: AddressCheck, message: string): CheckFinding {
   const { baseUrlEnv, name, baseUrl } = provider
   const usual = `${name} is usually at ${baseUrl}`
   const remedy = `Some servers have no list of models. If calls get 404, correct ${baseUrlEnv}: ${usual}.`

@@ -7,30 +7,30 @@ import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import type { Config } from '../../config.ts'
 import { checkRules } from '../../management/services/rule-check.ts'
 import { openReader, readMigrations } from '../../store/engine/database.ts'
-import { asideNoteIn, FolderError, socketIn } from '../../store/engine/folder.ts'
+import { controlSocketOf, FolderError, restoreNoteOf } from '../../store/engine/folder.ts'
 import { schemaVersion } from '../../store/engine/schema-check.ts'
-import { RuleBook } from '../../store/rules/rules-book.ts'
+import { LiveRules } from '../../store/rules/live-rules.ts'
 import { RulesReader } from '../../store/rules/rules-reader.ts'
-import { absentSentence, findAbsent } from '../../store/secrets/secret-check.ts'
-import { readGivenSecrets, readSecretFile, secretHomes } from '../../store/secrets/secret-files.ts'
+import { findMissingSecrets, missingSecretText } from '../../store/secrets/secret-check.ts'
+import { readSecretFile, readSecretVariable, secretSources } from '../../store/secrets/secret-files.ts'
 import type { SecretKind } from '../../store/secrets/secret-kinds.ts'
 import { secretKinds } from '../../store/secrets/secret-kinds.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
-import type { Trouble } from './problem.ts'
-import { note, problem } from './problem.ts'
+import type { CheckFinding } from './findings.ts'
+import { note, problem } from './findings.ts'
 
 /** Environment variables that only the data folder reads, so that `weir check` does not call them unknown. */
-export const secretVariables: readonly string[] = Object.values(secretHomes).map(({ variable }) => variable)
+export const secretVariables: readonly string[] = Object.values(secretSources).map(({ variable }) => variable)
 
 const GROUP_AND_OTHERS = 0o077
 
 type SecretRings = Readonly<Record<SecretKind, SecretRing | undefined>>
 
-export function checkFolder(config: Config, catalogue: Catalogue): readonly Trouble[] {
+export function checkFolder(config: Config, catalogue: Catalogue): readonly CheckFinding[] {
   const folder = resolve(config.dataFolder)
-  const [pathTroubles] = catchFolderError('WEIR_DATA', () => void socketIn(folder))
-  const troubles: Trouble[] = [...pathTroubles]
-  if (existsSync(asideNoteIn(folder))) {
+  const [pathTroubles] = catchFolderError('WEIR_DATA', () => void controlSocketOf(folder))
+  const troubles: CheckFinding[] = [...pathTroubles]
+  if (existsSync(restoreNoteOf(folder))) {
     return [
       problem('WEIR_DATA', `A restore to ${folder} was interrupted.`, 'Run it again: weir restore <backup folder>'),
     ]
@@ -46,7 +46,7 @@ export function checkFolder(config: Config, catalogue: Catalogue): readonly Trou
 const databaseIn = (folder: string): string => join(folder, 'weir.db')
 
 /** Runs a check and returns its result. A FolderError becomes a finding. */
-function catchFolderError<T>(about: string, run: () => T): [readonly Trouble[], T | undefined] {
+function catchFolderError<T>(about: string, run: () => T): [readonly CheckFinding[], T | undefined] {
   try {
     return [[], run()]
   } catch (fault) {
@@ -56,13 +56,13 @@ function catchFolderError<T>(about: string, run: () => T): [readonly Trouble[], 
 }
 
 /** The first start creates a missing data folder, so the nearest existing folder above it must be writable. */
-function checkParent(folder: string): readonly Trouble[] {
+function checkParent(folder: string): readonly CheckFinding[] {
   let above = dirname(folder)
   while (!existsSync(above)) above = dirname(above)
   return checkWritable(above)
 }
 
-function checkWritable(folder: string): readonly Trouble[] {
+function checkWritable(folder: string): readonly CheckFinding[] {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
     return []
@@ -73,9 +73,9 @@ function checkWritable(folder: string): readonly Trouble[] {
 }
 
 /** The mode of the folder protects every file in it. */
-export const checkFolderMode = (folder: string): readonly Trouble[] => checkMode(folder, '700')
+export const checkFolderMode = (folder: string): readonly CheckFinding[] => checkMode(folder, '700')
 
-function checkMode(path: string, wanted: string): readonly Trouble[] {
+function checkMode(path: string, wanted: string): readonly CheckFinding[] {
   const mode = statSync(path).mode & 0o777
   if ((mode & GROUP_AND_OTHERS) === 0) return []
   const message = `Users other than its owner may access it (mode ${mode.toString(8)}).`
@@ -83,10 +83,10 @@ function checkMode(path: string, wanted: string): readonly Trouble[] {
 }
 
 /** Returns the secrets that exist and can be read; adds what is wrong with the others to `troubles`. */
-function checkSecrets(folder: string, env: Config['env'], troubles: Trouble[]): SecretRings {
+function checkSecrets(folder: string, env: Config['env'], troubles: CheckFinding[]): SecretRings {
   const read = (kind: SecretKind): SecretRing | undefined => {
-    const { variable, file: name } = secretHomes[kind]
-    const [fromEnvironment, ring] = catchFolderError(variable, () => readGivenSecrets(kind, env))
+    const { variable, file: name } = secretSources[kind]
+    const [fromEnvironment, ring] = catchFolderError(variable, () => readSecretVariable(kind, env))
     troubles.push(...fromEnvironment)
     const file = join(folder, name)
     if (ring !== undefined || fromEnvironment.length > 0 || !existsSync(file)) return ring
@@ -97,7 +97,7 @@ function checkSecrets(folder: string, env: Config['env'], troubles: Trouble[]): 
   return Object.fromEntries(secretKinds.map(kind => [kind, read(kind)])) as SecretRings
 }
 
-function checkDatabase(folder: string, rings: SecretRings, catalogue: Catalogue): readonly Trouble[] {
+function checkDatabase(folder: string, rings: SecretRings, catalogue: Catalogue): readonly CheckFinding[] {
   const path = databaseIn(folder)
   try {
     const db = openReader(path)
@@ -111,9 +111,9 @@ function checkDatabase(folder: string, rings: SecretRings, catalogue: Catalogue)
       const { pepper, jwt, encryption } = rings
       if (pepper === undefined || jwt === undefined || encryption === undefined) return missingSecrets(folder, rings)
       const secrets = { pepper, jwt, encryption }
-      const absent = findAbsent({ database: path, bodies: join(folder, 'bodies.db'), secrets })
+      const absent = findMissingSecrets({ database: path, bodies: join(folder, 'bodies.db'), secrets })
       return [
-        ...absent.filter(({ needed }) => needed).map(secret => problem(folder, absentSentence(secret, folder), '')),
+        ...absent.filter(({ needed }) => needed).map(secret => problem(folder, missingSecretText(secret, folder), '')),
         ...checkStoredRules(new RulesReader(db), new Seal(encryption), catalogue),
       ]
     } finally {
@@ -126,9 +126,9 @@ function checkDatabase(folder: string, rings: SecretRings, catalogue: Catalogue)
 }
 
 /** A secret file that exists but cannot be read is reported by checkSecrets. */
-const missingSecrets = (folder: string, rings: SecretRings): readonly Trouble[] =>
+const missingSecrets = (folder: string, rings: SecretRings): readonly CheckFinding[] =>
   secretKinds
-    .map(kind => ({ ring: rings[kind], ...secretHomes[kind] }))
+    .map(kind => ({ ring: rings[kind], ...secretSources[kind] }))
     .filter(({ ring, file }) => ring === undefined && !existsSync(join(folder, file)))
     .map(({ file, variable, name }) =>
       problem(
@@ -138,12 +138,12 @@ const missingSecrets = (folder: string, rings: SecretRings): readonly Trouble[] 
       ),
     )
 
-function checkStoredRules(reader: RulesReader, seal: Seal, catalogue: Catalogue): readonly Trouble[] {
-  const troubles: Trouble[] = []
+function checkStoredRules(reader: RulesReader, seal: Seal, catalogue: Catalogue): readonly CheckFinding[] {
+  const troubles: CheckFinding[] = []
   const onTrouble = (detail: string): void => void troubles.push(problem('rules', detail, 'weir channels set'))
-  const rules = new RuleBook({ reader, seal, onTrouble })
-  rules.renew()
-  catalogue.lay(rules.current)
+  const rules = new LiveRules({ reader, seal, onError: onTrouble })
+  rules.reload()
+  catalogue.configure(rules.current)
   catalogue.setRules(rules.current.channels)
   const { problem: unusable = rules.problem, notes } = checkRules(rules.current, catalogue)
   if (unusable !== undefined) troubles.push(problem('rules', unusable, ''))

@@ -4,46 +4,46 @@ import { existsSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { Config } from '../../config.ts'
 import { readConfig } from '../../config.ts'
-import { askControl } from '../../http/server/control-socket.ts'
+import { sendControlCommand } from '../../http/server/control-socket.ts'
 import type { GatewayState } from '../../management/metrics/gateway-state.ts'
-import { lastBackupMs } from '../../store/engine/backup.ts'
-import { hasData, socketIn } from '../../store/engine/folder.ts'
-import type { BookFacts } from '../../store/ledger/inspect-books.ts'
-import { lookAtBooks } from '../../store/ledger/inspect-books.ts'
+import { readLastBackupMs } from '../../store/engine/backup.ts'
+import { controlSocketOf, hasData } from '../../store/engine/folder.ts'
+import type { LedgerFacts } from '../../store/ledger/ledger-inspection.ts'
+import { inspectLedger } from '../../store/ledger/ledger-inspection.ts'
 import { jsonText } from '../print.ts'
 import { checkAddresses } from './addresses.ts'
 import { checkFolderMode } from './data-folder.ts'
-import type { Seen } from './doctor-rows.ts'
-import { diagnose } from './doctor-rows.ts'
+import type { DoctorFacts } from './doctor-checks.ts'
+import { diagnose } from './doctor-checks.ts'
+import type { OutputOptions } from './findings.ts'
+import { findingLines, hasProblem } from './findings.ts'
 import { checkDisk } from './machine.ts'
-import type { Wanted } from './problem.ts'
-import { isBad, troubleLines } from './problem.ts'
 import { checkProviders } from './providers.ts'
 
 const ANSWER_MS_MAX = 3_000
 
-export async function doctor({ json }: Wanted, say: (line: string) => void): Promise<void> {
-  const seen = await examine(readConfig(process.env), Date.now())
+export async function doctor({ json }: OutputOptions, say: (line: string) => void): Promise<void> {
+  const seen = await collectFacts(readConfig(process.env), Date.now())
   const troubles = diagnose(seen)
-  const hasNoProblem = !isBad(troubles)
+  const hasNoProblem = !hasProblem(troubles)
   if (json) say(jsonText({ well: hasNoProblem, troubles, ...summary(seen) }))
   else {
-    for (const line of troubleLines(troubles)) say(line)
+    for (const line of findingLines(troubles)) say(line)
     if (hasNoProblem) say('No problems found.')
   }
   if (!hasNoProblem) process.exitCode = 1
 }
 
-const summary = ({ state, books, folder }: Seen) => ({
+const summary = ({ state, books, folder }: DoctorFacts) => ({
   folder,
   running: typeof state === 'object' ? { ...state, channels: state.channels.length } : (state ?? null),
   books: books ?? null,
 })
 
-export async function examine(config: Config, dateMs: number): Promise<Seen> {
+export async function collectFacts(config: Config, dateMs: number): Promise<DoctorFacts> {
   const folder = resolve(config.dataFolder)
   const exists = hasData(folder)
-  const state = exists ? await askState(socketIn(folder)) : undefined
+  const state = exists ? await askState(controlSocketOf(folder)) : undefined
   const running = typeof state === 'object' ? state : undefined
   const log = join(folder, 'weir.db-wal')
   return {
@@ -53,16 +53,16 @@ export async function examine(config: Config, dateMs: number): Promise<Seen> {
     state,
     readyStatus: running && (await statusAt(`${running.url}/health/ready`)),
     books: exists ? readBooks(join(folder, 'weir.db'), dateMs) : undefined,
-    lastBackupMs: lastBackupMs(folder),
+    lastBackupMs: readLastBackupMs(folder),
     logBytes: existsSync(log) ? statSync(log).size : 0,
-    metricsAnswer: typeof running?.metricsUrl === 'string' && (await statusAt(running.metricsUrl)) === 200,
-    addressTroubles: await checkAddresses(config, checkProviders(config, new Set()).catalogue),
-    folderTroubles: exists ? [...checkFolderMode(folder), ...checkDisk(config)] : [],
+    isMetricsReachable: typeof running?.metricsUrl === 'string' && (await statusAt(running.metricsUrl)) === 200,
+    addressFindings: await checkAddresses(config, checkProviders(config, new Set()).catalogue),
+    folderFindings: exists ? [...checkFolderMode(folder), ...checkDisk(config)] : [],
   }
 }
 
-async function askState(socket: string): Promise<Seen['state']> {
-  const reply = askControl(socket, 'doctor', {}).catch(() => 'silent')
+async function askState(socket: string): Promise<DoctorFacts['state']> {
+  const reply = sendControlCommand(socket, 'doctor', {}).catch(() => 'silent')
   const timeout = new Promise<'silent'>(resolve => setTimeout(() => resolve('silent'), ANSWER_MS_MAX).unref())
   const answer = await Promise.race([reply, timeout])
   if (answer === undefined || answer === 'silent') return answer
@@ -81,9 +81,9 @@ async function statusAt(url: string): Promise<number | undefined> {
   }
 }
 
-function readBooks(path: string, dateMs: number): BookFacts | string {
+function readBooks(path: string, dateMs: number): LedgerFacts | string {
   try {
-    return lookAtBooks(path, dateMs)
+    return inspectLedger(path, dateMs)
   } catch (fault) {
     return (fault as Error).message
   }

@@ -3,9 +3,9 @@
 import { existsSync, readFileSync, statfsSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import type { Config } from '../../config.ts'
-import type { Trouble } from './problem.ts'
-import { note, problem } from './problem.ts'
-import type { Environment } from './settings.ts'
+import type { CheckFinding } from './findings.ts'
+import { note, problem } from './findings.ts'
+import type { ProcessEnvironment } from './settings.ts'
 
 const MEGABYTE = 1024 * 1024
 
@@ -20,7 +20,7 @@ const OTHER_FILES = 256
 /** bin/weir sets this value. */
 const FETCHES_MIN = 20_000
 
-export function checkMachine(config: Config, env: Environment, isRunning: boolean): readonly Trouble[] {
+export function checkMachine(config: Config, env: ProcessEnvironment, isRunning: boolean): readonly CheckFinding[] {
   return [
     ...(isRunning ? [] : checkPorts(config)),
     ...checkDisk(config),
@@ -29,7 +29,7 @@ export function checkMachine(config: Config, env: Environment, isRunning: boolea
   ]
 }
 
-function checkPorts({ host, port, metrics }: Config): readonly Trouble[] {
+function checkPorts({ host, port, metrics }: Config): readonly CheckFinding[] {
   const metricsFindings = metrics === undefined ? [] : [checkPort('METRICS_PORT', metrics)]
   if (metrics !== undefined && metrics.port === port && port !== 0) {
     return [
@@ -39,7 +39,7 @@ function checkPorts({ host, port, metrics }: Config): readonly Trouble[] {
   return [checkPort('PORT', { host, port }), ...metricsFindings].flatMap(finding => finding ?? [])
 }
 
-function checkPort(about: string, { host, port }: { host: string; port: number }): Trouble | undefined {
+function checkPort(about: string, { host, port }: { host: string; port: number }): CheckFinding | undefined {
   if (port === 0) return undefined
   try {
     Bun.listen({ hostname: host, port, socket: { data() {} } }).stop(true)
@@ -65,7 +65,7 @@ export function freeBytes(folder: string): number | undefined {
 export function checkDisk({
   dataFolder,
   ballastBytes,
-}: Pick<Config, 'dataFolder' | 'ballastBytes'>): readonly Trouble[] {
+}: Pick<Config, 'dataFolder' | 'ballastBytes'>): readonly CheckFinding[] {
   const free = freeBytes(dataFolder)
   const ballast = existsSync(join(dataFolder, 'ballast')) ? 0 : ballastBytes
   if (free === undefined || free >= DISK_BYTES_MIN + ballast) return []
@@ -83,7 +83,7 @@ function openFilesMax(): number | undefined {
   }
 }
 
-export function checkFiles(callsMax: number, filesMax: number | undefined): readonly Trouble[] {
+export function checkFiles(callsMax: number, filesMax: number | undefined): readonly CheckFinding[] {
   const needed = callsMax * FILES_PER_CALL + OTHER_FILES
   if (filesMax === undefined || filesMax >= needed) return []
   // With one file per call the gateway works until that many calls come at once, so this is only a note.
@@ -93,7 +93,9 @@ export function checkFiles(callsMax: number, filesMax: number | undefined): read
   return [finding('open files', message, remedy)]
 }
 
-export function checkLauncher({ BUN_CONFIG_MAX_HTTP_REQUESTS: fetches = '' }: Environment): readonly Trouble[] {
+export function checkLauncher({
+  BUN_CONFIG_MAX_HTTP_REQUESTS: fetches = '',
+}: ProcessEnvironment): readonly CheckFinding[] {
   if (Number(fetches) >= FETCHES_MIN) return []
   const message = fetches === '' ? 'It is not set.' : `It is ${fetches}; Weir needs at least ${FETCHES_MIN}.`
   const remedy = 'Start Weir with bin/weir, which sets this variable, and do not set a lower value.'

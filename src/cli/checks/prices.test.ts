@@ -5,7 +5,7 @@ import type { ModelPrice } from '@pydantic/genai-prices'
 import type { SourceCheckParts } from '../../management/prices/public-sources.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 import { parseProvider } from '../../upstreams/provider.ts'
-import { pricesCheck } from './prices.ts'
+import { printPriceCheck } from './prices.ts'
 
 const NOON_MS = Date.parse('2026-11-15T12:00Z')
 
@@ -33,7 +33,7 @@ interface Checked {
 
 function check(price: unknown, data: SourceCheckParts['data']): Checked {
   const lines: string[] = []
-  const code = pricesCheck({ providers: [river(price)], data, nowMs: NOON_MS }, line => void lines.push(line))
+  const code = printPriceCheck({ providers: [river(price)], data, nowMs: NOON_MS }, line => void lines.push(line))
   return { code, lines }
 }
 

@@ -3,18 +3,23 @@
 
 import type { Nanos } from '../../base/money/money.ts'
 import { formatUsd } from '../../base/money/money.ts'
-import type { Disagreement } from '../../billing/price-check.ts'
+import type { PriceDisagreement } from '../../billing/price-check.ts'
 import type { SourceCheckParts } from '../../management/prices/public-sources.ts'
-import { checkSources, DATA, loadPriceData, readProviders } from '../../management/prices/public-sources.ts'
+import {
+  checkSources,
+  loadPriceData,
+  PRICE_DATA_PACKAGE,
+  readProviders,
+} from '../../management/prices/public-sources.ts'
 import { jsonText } from '../print.ts'
-import type { Wanted } from './problem.ts'
+import type { OutputOptions } from './findings.ts'
 
 export async function checkInstalledPrices(
-  { folders, json }: Wanted & { readonly folders: readonly string[] },
+  { folders, json }: OutputOptions & { readonly folders: readonly string[] },
   say: (line: string) => void,
 ): Promise<0 | 1> {
   const parts = { providers: readProviders(folders), data: await loadPriceData(), nowMs: Date.now() }
-  return json ? printPricesJson(parts, say) : pricesCheck(parts, say)
+  return json ? printPricesJson(parts, say) : printPriceCheck(parts, say)
 }
 
 function printPricesJson(parts: SourceCheckParts, say: (line: string) => void): 0 | 1 {
@@ -29,25 +34,25 @@ function printPricesJson(parts: SourceCheckParts, say: (line: string) => void): 
   return hasUnexplained(disagreements) ? 1 : 0
 }
 
-const hasUnexplained = (all: readonly Disagreement[]): boolean => all.some(({ reason }) => reason === undefined)
+const hasUnexplained = (all: readonly PriceDisagreement[]): boolean => all.some(({ reason }) => reason === undefined)
 
 /** Prints one line for each rate that differs. Returns the exit code: 1 if any rate differs without a reason. */
-export function pricesCheck(parts: SourceCheckParts, say: (line: string) => void): 0 | 1 {
+export function printPriceCheck(parts: SourceCheckParts, say: (line: string) => void): 0 | 1 {
   const { compared, prices, disagreements, unlisted, without } = checkSources(parts)
   if (!compared) {
-    say(`${DATA} is not installed (it is a development dependency), so no price was compared.`)
+    say(`${PRICE_DATA_PACKAGE} is not installed (it is a development dependency), so no price was compared.`)
     sayList(say, 'no price, so not served', without)
     return 0
   }
   const unexplained = disagreements.filter(({ reason }) => reason === undefined)
   for (const disagreement of disagreements) say(disagreementLine(disagreement))
-  sayList(say, `not in ${DATA}`, unlisted)
+  sayList(say, `not in ${PRICE_DATA_PACKAGE}`, unlisted)
   sayList(say, 'no price, so not served', without)
   say(`${prices} prices, ${disagreements.length} rates differ, ${unexplained.length} of them without a reason`)
   return unexplained.length > 0 ? 1 : 0
 }
 
-function disagreementLine({ model, when, rate, ours, theirs, isCheaper, reason }: Disagreement): string {
+function disagreementLine({ model, when, rate, ours, theirs, isCheaper, reason }: PriceDisagreement): string {
   const theirRates = theirs.map(their => `${usdText(their.rate)} (${their.source})`).join(', ')
   const why = reason === undefined ? '' : `  reason: ${reason}`
   const rateName = when === '' ? rate : `${rate}, ${when}`

@@ -9,19 +9,19 @@ import type { Catalogue } from '../../upstreams/catalogue.ts'
 import { buildCatalogue } from '../../upstreams/catalogue.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 import { ProviderFileError, parseProvider } from '../../upstreams/provider.ts'
-import type { Trouble } from './problem.ts'
-import { note, problem } from './problem.ts'
+import type { CheckFinding } from './findings.ts'
+import { note, problem } from './findings.ts'
 
-export interface CheckedProviders {
+export interface ProviderCheckResult {
   readonly catalogue: Catalogue
-  readonly troubles: readonly Trouble[]
+  readonly findings: readonly CheckFinding[]
 }
 
 /** The real address of built-in providers is known only while a gateway runs. */
 const PLACEHOLDER_URL = 'http://127.0.0.1'
 
-export function checkProviders(config: Config, known: Set<string>): CheckedProviders {
-  const troubles: Trouble[] = []
+export function checkProviders(config: Config, known: Set<string>): ProviderCheckResult {
+  const troubles: CheckFinding[] = []
   const files = providerFolders(config).flatMap(folder => {
     try {
       return readProviderFolder(folder)
@@ -42,14 +42,14 @@ export function checkProviders(config: Config, known: Set<string>): CheckedProvi
     const remedy = 'Set the API key of a provider, such as OPENAI_API_KEY. .env.example lists the names.'
     troubles.push(note('providers', 'No API key of a provider is set: callers can only use the demo models.', remedy))
   }
-  return { catalogue, troubles }
+  return { catalogue, findings: troubles }
 }
 
 function catalogueOf({ env, privateHosts, proxy, demo }: Config, files: readonly ProviderFile[]): Catalogue {
   return buildCatalogue({ files, env, privateHosts, proxy, builtInUrl: demo ? PLACEHOLDER_URL : undefined })
 }
 
-function checkFile(config: Config, file: ProviderFile, known: Set<string>): readonly Trouble[] {
+function checkFile(config: Config, file: ProviderFile, known: Set<string>): readonly CheckFinding[] {
   try {
     const provider = parseProvider(file.text, file.name)
     for (const name of variablesOf(provider)) known.add(name)
@@ -71,7 +71,7 @@ const variablesInUrl = (baseUrl: string): readonly string[] =>
   Array.from(baseUrl.matchAll(/\{(\w+)\}/g), ([, name]) => name!)
 
 /** Reports a key that is set while its base URL lacks a variable. */
-function checkBaseUrl({ keyEnv, baseUrlEnv, baseUrl }: Provider, env: Config['env']): readonly Trouble[] {
+function checkBaseUrl({ keyEnv, baseUrlEnv, baseUrl }: Provider, env: Config['env']): readonly CheckFinding[] {
   const missing = variablesInUrl(baseUrl).filter(name => !env[name]?.trim())
   if (!env[keyEnv]?.trim() || env[baseUrlEnv]?.trim() || missing.length === 0) return []
   const message = `It is set, but the base URL is incomplete without ${missing.join(' and ')}.`

@@ -1,17 +1,17 @@
 // Checks every setting as a start would read it, and finds environment variables that look like settings but are not.
 
-import { nearest } from '../../base/text/nearest-name.ts'
+import { nearestName } from '../../base/text/nearest-name.ts'
 import type { Config } from '../../config.ts'
 import { ConfigError, readConfig } from '../../config.ts'
-import type { Trouble } from './problem.ts'
-import { problem } from './problem.ts'
+import type { CheckFinding } from './findings.ts'
+import { problem } from './findings.ts'
 
-export type Environment = Readonly<Record<string, string | undefined>>
+export type ProcessEnvironment = Readonly<Record<string, string | undefined>>
 
-export interface CheckedSettings {
+export interface SettingsCheckResult {
   /** Invalid settings have their default values here. */
   readonly config: Config
-  readonly troubles: readonly Trouble[]
+  readonly findings: readonly CheckFinding[]
   /** Every variable that Weir reads. The check of the provider files adds their variables. */
   readonly known: Set<string>
 }
@@ -19,7 +19,7 @@ export interface CheckedSettings {
 const EXAMPLE = 'See .env.example.'
 
 /** Returns the environment, and adds the name of each variable that is read to `known`. */
-function trackReads(env: Environment, known: Set<string>): Environment {
+function trackReads(env: ProcessEnvironment, known: Set<string>): ProcessEnvironment {
   return new Proxy(env, {
     get(target, name) {
       if (typeof name === 'string') known.add(name)
@@ -28,13 +28,13 @@ function trackReads(env: Environment, known: Set<string>): Environment {
   })
 }
 
-export function checkSettings(env: Environment): CheckedSettings {
+export function checkSettings(env: ProcessEnvironment): SettingsCheckResult {
   const known = new Set<string>()
-  const troubles: Trouble[] = []
+  const troubles: CheckFinding[] = []
   const remaining: Record<string, string | undefined> = { ...env }
   for (;;) {
     try {
-      return { config: readConfig(trackReads(remaining, known)), troubles, known }
+      return { config: readConfig(trackReads(remaining, known)), findings: troubles, known }
     } catch (fault) {
       // The message begins with the name of the invalid setting. Without that setting, the others can be checked.
       const name = fault instanceof ConfigError ? /^[A-Z][A-Z_]+/.exec(fault.message)?.[0] : undefined
@@ -50,10 +50,10 @@ const OURS = /^WEIR_/
 const LETTERS_MIN = 8
 
 /** Reports variables that are set but that nothing reads. */
-export function checkNames(env: Environment, known: ReadonlySet<string>): readonly Trouble[] {
+export function checkUnknownVariables(env: ProcessEnvironment, known: ReadonlySet<string>): readonly CheckFinding[] {
   return Object.keys(env).flatMap(name => {
     if (known.has(name) || !env[name]) return []
-    const suggestion = name.length < LETTERS_MIN ? undefined : nearest(name, similarNames(name, known))
+    const suggestion = name.length < LETTERS_MIN ? undefined : nearestName(name, similarNames(name, known))
     if (!OURS.test(name) && suggestion === undefined) return []
     const remedy = suggestion === undefined ? `Remove it. ${EXAMPLE}` : `Did you mean ${suggestion}?`
     return [problem(name, 'Weir has no setting of this name, so it has no effect.', remedy)]

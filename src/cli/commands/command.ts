@@ -2,68 +2,68 @@
 // commands need no code of their own.
 
 import { parseArgs } from 'node:util'
-import { nearest } from '../../base/text/nearest-name.ts'
-import type { Wanted } from '../checks/problem.ts'
-import type { Fields } from '../connect.ts'
-import { ask, UsageProblem } from '../connect.ts'
+import { nearestName } from '../../base/text/nearest-name.ts'
+import type { OutputOptions } from '../checks/findings.ts'
+import type { CommandFields } from '../connect.ts'
+import { sendCommand, UsageProblem } from '../connect.ts'
 import { fieldLines, harmlessLines, jsonText } from '../print.ts'
-import type { Step } from '../progress.ts'
+import type { ProgressStep } from '../progress.ts'
 import { openProgress } from '../progress.ts'
 
-export interface Row {
+export interface CliCommand {
   readonly usage: string
-  readonly about: string
+  readonly description: string
   run(args: readonly string[]): Promise<void>
 }
 
-export interface AskingRow {
+export interface CommandDefinition {
   readonly usage: string
-  readonly about: string
+  readonly description: string
   readonly command: string
   /** The names of the positional arguments. A `?` at the end: optional. A `…` at the end: a list. */
-  readonly places?: readonly string[]
+  readonly positionals?: readonly string[]
   readonly options?: readonly string[]
   /** Options without a value. */
   readonly flags?: readonly string[]
   /** Changes the input before it is sent to the gateway. */
-  prepare?(input: Fields): Fields | Promise<Fields>
+  prepare?(input: CommandFields): CommandFields | Promise<CommandFields>
   /** Sends more than one request, for example until there are enough rows. */
-  ask?(input: Fields): Promise<Fields>
+  send?(input: CommandFields): Promise<CommandFields>
   /** The lines to print, unless the user wants JSON. */
-  print?(answer: Fields): readonly string[]
+  print?(answer: CommandFields): readonly string[]
   /** For commands that may take long: the progress to show meanwhile. */
-  progress?(input: Fields): Step
+  progress?(input: CommandFields): ProgressStep
   /** True if the answer means a failure. Then the exit code is 1. */
-  isBad?(answer: Fields): boolean
+  isFailure?(answer: CommandFields): boolean
 }
 
-export const say = (line: string): void => void process.stdout.write(`${line}\n`)
+export const printLine = (line: string): void => void process.stdout.write(`${line}\n`)
 
-export function asking(row: AskingRow): Row {
+export function defineCommand(row: CommandDefinition): CliCommand {
   return {
     usage: row.usage,
-    about: row.about,
+    description: row.description,
     async run(args) {
       const { json, progress: isProgressWanted, ...given } = readArgs(row, args)
       const input = row.prepare === undefined ? given : await row.prepare(given)
-      const run = (): Promise<Fields> => (row.ask ?? (fields => ask(row.command, fields)))(input)
+      const run = (): Promise<CommandFields> => (row.send ?? (fields => sendCommand(row.command, fields)))(input)
       const step = row.progress?.(input)
       const answer = await (step === undefined ? run() : openProgress(isProgressWanted === true)(step, run))
-      if (json === true) say(jsonText(answer))
+      if (json === true) printLine(jsonText(answer))
       else printAnswer(answer, row.print ?? fieldLines)
-      if (row.isBad?.(answer)) process.exitCode = 1
+      if (row.isFailure?.(answer)) process.exitCode = 1
     },
   }
 }
 
 /** A warning goes to stderr, so that a program that reads stdout does not see it. */
-function printAnswer({ warning, ...answer }: Fields, print: (answer: Fields) => readonly string[]): void {
-  for (const line of print(answer)) say(line)
+function printAnswer({ warning, ...answer }: CommandFields, print: (answer: CommandFields) => readonly string[]): void {
+  for (const line of print(answer)) printLine(line)
   if (typeof warning === 'string') process.stderr.write(`weir: warning: ${harmlessLines(warning)}\n`)
 }
 
 /** For a command without arguments: refuses arguments instead of ignoring them. */
-export function alone(usage: string, run: () => Promise<void>): Row['run'] {
+export function runWithoutArguments(usage: string, run: () => Promise<void>): CliCommand['run'] {
   return async args => {
     if (args.length > 0) throw new UsageProblem(`Usage: weir ${usage}`)
     await run()
@@ -71,7 +71,7 @@ export function alone(usage: string, run: () => Promise<void>): Row['run'] {
 }
 
 /** For a command whose only argument is --json. */
-export function onlyJson(args: readonly string[], usage: string): Wanted {
+export function readJsonFlag(args: readonly string[], usage: string): OutputOptions {
   if (args.some(arg => arg !== '--json')) throw new UsageProblem(`Usage: weir ${usage}`)
   return { json: args.length > 0 }
 }
@@ -81,15 +81,15 @@ const GUARD = '\u0000'
 
 /** A value that begins with two dashes is refused, too: it can be written as --option=value. */
 function unknownOption(name: string, known: readonly string[], usage: string): UsageProblem {
-  const near = nearest(name, known)
+  const near = nearestName(name, known)
   // Text that does not look like an option may be a secret, so the message does not repeat it.
   const shown = /^[\w-]{1,40}$/.test(name) ? `Unknown option --${name}.` : 'Unknown option.'
   const hint = near === undefined ? `Usage: weir ${usage}` : `Did you mean --${near}? Usage: weir ${usage}`
   return new UsageProblem(`${shown} ${hint}`)
 }
 
-function readArgs(row: AskingRow, args: readonly string[]): Fields {
-  const { usage, places = [], options = [], flags = [], progress } = row
+function readArgs(row: CommandDefinition, args: readonly string[]): CommandFields {
+  const { usage, positionals: places = [], options = [], flags = [], progress } = row
   const guarded = args.map(arg => (/^-[\d.]/.test(arg) ? GUARD + arg : arg))
   const known = ['json', 'help', ...(progress ? ['progress'] : []), ...options, ...flags]
   const end = guarded.indexOf('--')
@@ -111,7 +111,9 @@ function readArgs(row: AskingRow, args: readonly string[]): Fields {
   const hasRightCount = positionals.length >= needed && (endsInList || positionals.length <= places.length)
   if (!hasRightCount) throw new UsageProblem(`Usage: weir ${usage}`)
   const unguarded = (value: unknown): unknown => (typeof value === 'string' ? value.replace(GUARD, '') : value)
-  const input: Fields = Object.fromEntries(Object.entries(values).map(([name, value]) => [name, unguarded(value)]))
+  const input: CommandFields = Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, unguarded(value)]),
+  )
   const single = endsInList ? places.slice(0, -1) : places
   positionals.slice(0, single.length).forEach((value, at) => (input[single[at]!.replace('?', '')] = unguarded(value)))
   if (endsInList) input[places.at(-1)!.slice(0, -1)] = positionals.slice(single.length).map(unguarded)

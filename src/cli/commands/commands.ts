@@ -2,8 +2,8 @@
 
 import { readConfig } from '../../config.ts'
 import { bookRows } from './books.ts'
-import type { Row } from './command.ts'
-import { alone, say } from './command.ts'
+import type { CliCommand } from './command.ts'
+import { printLine, runWithoutArguments } from './command.ts'
 import { keyRows } from './keys.ts'
 import { moneyRows } from './money.ts'
 import { peopleRows } from './people.ts'
@@ -12,13 +12,13 @@ import { ruleRows } from './rules.ts'
 import { secretRows } from './secrets.ts'
 import { systemRows } from './system.ts'
 
-export const rows: Readonly<Record<string, Row>> = {
+export const cliCommands: Readonly<Record<string, CliCommand>> = {
   'serve': {
     usage: 'serve',
-    about: 'start the gateway',
-    run: alone('serve', async () => {
+    description: 'start the gateway',
+    run: runWithoutArguments('serve', async () => {
       const { serve } = await import('../serve.ts')
-      await serve(readConfig(process.env), say)
+      await serve(readConfig(process.env), printLine)
     }),
   },
   ...keyRows,
@@ -32,16 +32,17 @@ export const rows: Readonly<Record<string, Row>> = {
   'fake-upstream': {
     usage:
       'fake-upstream [--fault F14] [--every n] [--dialect name] [--scale 0.01] [--port n] [--host address] [--list]',
-    about: 'run a fake provider that produces faults, for tests; --list lists the faults; runs until it gets a signal',
+    description:
+      'run a fake provider that produces faults, for tests; --list lists the faults; runs until it gets a signal',
     run: async args => {
       const { fakeUpstream } = await import('../../../tools/fake-upstream/command.ts')
-      await fakeUpstream(args, say)
+      await fakeUpstream(args, printLine)
     },
   },
 }
 
 /** The order of the commands in `weir help`, by their first word. */
-export const groups: readonly (readonly [title: string, words: readonly string[]])[] = [
+export const commandGroups: readonly (readonly [title: string, words: readonly string[]])[] = [
   ['Running the gateway', ['serve', 'setup', 'check', 'doctor', 'version']],
   ['People', ['users', 'token']],
   ['Keys and accounts', ['keys', 'accounts']],

@@ -1,137 +1,143 @@
 // Commands that move money, and commands about accounts, codes and budgets.
 
-import type { Fields } from '../connect.ts'
+import type { CommandFields } from '../connect.ts'
 import { listLines } from '../print.ts'
-import type { AskingRow, Row } from './command.ts'
-import { asking } from './command.ts'
+import type { CliCommand, CommandDefinition } from './command.ts'
+import { defineCommand } from './command.ts'
 import { webhookRows } from './webhooks.ts'
 
 const accountSettings = ['credit-limit', 'bodies', 'tier', 'allow', 'deny']
 
-const topUp: AskingRow = {
+const topUp: CommandDefinition = {
   usage: 'top-up <account or key> <usd> [--reference text]',
-  about: 'add money that was paid to an account; the same reference is booked only once',
+  description: 'add money that was paid to an account; the same reference is booked only once',
   command: 'top-up',
-  places: ['account', 'amount'],
+  positionals: ['account', 'amount'],
   options: ['reference'],
 }
 
-export const moneyRows: Readonly<Record<string, Row>> = {
-  'balance': asking({
+export const moneyRows: Readonly<Record<string, CliCommand>> = {
+  'balance': defineCommand({
     usage: 'balance <key or key id>',
-    about: "show the balance of a key's account",
+    description: "show the balance of a key's account",
     command: 'balance',
-    places: ['key'],
+    positionals: ['key'],
   }),
-  'accounts list': asking({
+  'accounts list': defineCommand({
     usage: 'accounts list [--name prefix] [--limit n] [--after cursor]',
-    about: 'list accounts, newest first',
+    description: 'list accounts, newest first',
     command: 'accounts-list',
     options: ['name', 'limit', 'after'],
     print: ({ accounts, next }) => listLines(accounts, 'no accounts', next),
   }),
-  'accounts create': asking({
+  'accounts create': defineCommand({
     usage: 'accounts create --name text [--personal] [options of accounts set]',
-    about: 'create an account without keys and money; it is a team account unless --personal is set',
+    description: 'create an account without keys and money; it is a team account unless --personal is set',
     command: 'accounts-create',
     options: ['name', ...accountSettings],
     flags: ['personal', 'prepaid', 'postpaid'],
   }),
-  'accounts show': asking({
+  'accounts show': defineCommand({
     usage: 'accounts show <account or key>',
-    about: 'show an account with its keys and budgets',
+    description: 'show an account with its keys and budgets',
     command: 'accounts-show',
-    places: ['account'],
+    positionals: ['account'],
   }),
-  'accounts set': asking({
+  'accounts set': defineCommand({
     usage:
       'accounts set <account or key> [--credit-limit usd] [--prepaid|--postpaid] [--bodies on|off] [--name text] ' +
       "[--tier name|none] [--allow 'a/*,b/*'] [--deny 'a/b*']",
-    about:
+    description:
       'change the settings of an account: a prepaid account may go below zero down to its credit limit, a postpaid ' +
       'one without a limit; --tier is the tier of its new keys; --allow and --deny say which models its keys may use',
     command: 'accounts-set',
-    places: ['account'],
+    positionals: ['account'],
     options: ['name', ...accountSettings],
     flags: ['prepaid', 'postpaid'],
   }),
-  'accounts freeze': asking({
+  'accounts freeze': defineCommand({
     usage: 'accounts freeze <account or key>',
-    about: 'refuse all calls of an account',
+    description: 'refuse all calls of an account',
     command: 'accounts-freeze',
-    places: ['account'],
+    positionals: ['account'],
   }),
-  'accounts unfreeze': asking({
+  'accounts unfreeze': defineCommand({
     usage: 'accounts unfreeze <account or key>',
-    about: 'serve the calls of a frozen account again',
+    description: 'serve the calls of a frozen account again',
     command: 'accounts-unfreeze',
-    places: ['account'],
+    positionals: ['account'],
   }),
-  'top-up': asking(topUp),
-  'topup': asking({ ...topUp, usage: topUp.usage.replace('top-up', 'topup'), about: 'the same as top-up' }),
-  'gift': asking({
+  'top-up': defineCommand(topUp),
+  'topup': defineCommand({
+    ...topUp,
+    usage: topUp.usage.replace('top-up', 'topup'),
+    description: 'the same as top-up',
+  }),
+  'gift': defineCommand({
     usage: 'gift <account or key> <usd> [--reference text]',
-    about: 'add free credit to an account',
+    description: 'add free credit to an account',
     command: 'gift',
-    places: ['account', 'amount'],
+    positionals: ['account', 'amount'],
     options: ['reference'],
   }),
-  'adjust': asking({
+  'adjust': defineCommand({
     usage: 'adjust <account or key> <+usd or -usd> [--reference text]',
-    about: 'correct a balance; the other side of the booking is revenue',
+    description: 'correct a balance; the other side of the booking is revenue',
     command: 'adjust',
-    places: ['account', 'amount'],
+    positionals: ['account', 'amount'],
     options: ['reference'],
   }),
-  'refund': asking({
+  'refund': defineCommand({
     usage: 'refund <call id> [<usd>] [--reference text]',
-    about: 'refund a call, in full or in part; a call can be refunded once',
+    description: 'refund a call, in full or in part; a call can be refunded once',
     command: 'refund',
-    places: ['call', 'amount?'],
+    positionals: ['call', 'amount?'],
     options: ['reference'],
   }),
-  'codes create': asking({
+  'codes create': defineCommand({
     usage: 'codes create --count n --amount usd [--batch name] [--expires days]',
-    about: 'create redemption codes; prints the codes, which are never shown again',
+    description: 'create redemption codes; prints the codes, which are never shown again',
     command: 'codes-create',
     options: ['count', 'amount', 'batch', 'expires'],
     print: ({ codes }) => codes as string[],
   }),
-  'codes redeem': asking({
+  'codes redeem': defineCommand({
     usage: 'codes redeem <code> <account or key>',
-    about: 'redeem a code: add its amount to an account',
+    description: 'redeem a code: add its amount to an account',
     command: 'codes-redeem',
-    places: ['code', 'account'],
+    positionals: ['code', 'account'],
   }),
-  'codes list': asking({
+  'codes list': defineCommand({
     usage: 'codes list [<batch>] [--limit n]',
-    about: 'list the batches of codes, or the codes of one batch; the codes themselves are never shown',
+    description: 'list the batches of codes, or the codes of one batch; the codes themselves are never shown',
     command: 'codes-list',
-    places: ['batch?'],
+    positionals: ['batch?'],
     options: ['limit'],
-    print: ({ batches, codes }) => listLines((batches ?? codes) as Fields[], 'no codes'),
+    print: ({ batches, codes }) => listLines((batches ?? codes) as CommandFields[], 'no codes'),
   }),
-  'codes void': asking({
+  'codes void': defineCommand({
     usage: 'codes void <batch or code id>',
-    about: 'cancel a code, or all codes of a batch, that nobody has redeemed',
+    description: 'cancel a code, or all codes of a batch, that nobody has redeemed',
     command: 'codes-void',
-    places: ['codes'],
+    positionals: ['codes'],
   }),
   ...webhookRows,
-  'budgets set': asking({
+  'budgets set': defineCommand({
     usage: 'budgets set <key or account id> <total|day|month> <usd|none>',
-    about: 'limit what a key or an account may spend in total, per day or per month (UTC); none removes the limit',
+    description:
+      'limit what a key or an account may spend in total, per day or per month (UTC); none removes the limit',
     command: 'budgets-set',
-    places: ['scope', 'span', 'amount'],
+    positionals: ['scope', 'span', 'amount'],
     print: answer => budgetLines(answer),
   }),
-  'budgets show': asking({
+  'budgets show': defineCommand({
     usage: 'budgets show <key or account id>',
-    about: 'show the budgets of a key, or of an account and its keys',
+    description: 'show the budgets of a key, or of an account and its keys',
     command: 'budgets-show',
-    places: ['scope'],
+    positionals: ['scope'],
     print: answer => budgetLines(answer),
   }),
 }
 
-const budgetLines = ({ budgets }: Fields): readonly string[] => listLines(budgets as Fields[], 'no budgets')
+const budgetLines = ({ budgets }: CommandFields): readonly string[] =>
+  listLines(budgets as CommandFields[], 'no budgets')

@@ -2,12 +2,12 @@
 
 import { createWriteStream } from 'node:fs'
 import { parseArgs } from 'node:util'
-import type { Fields } from '../connect.ts'
-import { ask, Problem, UsageProblem } from '../connect.ts'
+import type { CommandFields } from '../connect.ts'
+import { Problem, sendCommand, UsageProblem } from '../connect.ts'
 import { tableLines } from '../print.ts'
 import { openProgress } from '../progress.ts'
-import type { Row } from './command.ts'
-import { asking } from './command.ts'
+import type { CliCommand } from './command.ts'
+import { defineCommand } from './command.ts'
 
 /** Options that filter records. */
 export const filterOptions = [
@@ -33,24 +33,24 @@ export const filterUsage =
 
 const EXPORT = `records export [${filterUsage}] [--format ndjson|csv] [--out file] [--progress]`
 
-export const recordRows: Readonly<Record<string, Row>> = {
+export const recordRows: Readonly<Record<string, CliCommand>> = {
   'records export': {
     usage: EXPORT,
-    about: 'export all matching calls as NDJSON or CSV, to standard output or to a file',
+    description: 'export all matching calls as NDJSON or CSV, to standard output or to a file',
     run: exportRecords,
   },
-  'records delete': asking({
+  'records delete': defineCommand({
     usage: 'records delete [--account|--key|--user …] [--day YYYY-MM-DD] [--since|--until time]',
-    about: 'delete records and bodies in the background; money and statistics do not change',
+    description: 'delete records and bodies in the background; money and statistics do not change',
     command: 'records-delete',
     options: ['account', 'key', 'user', 'day', 'since', 'until'],
   }),
-  'records deletions': asking({
+  'records deletions': defineCommand({
     usage: 'records deletions',
-    about: 'list the deletions and their progress',
+    description: 'list the deletions and their progress',
     command: 'records-deletions',
     print: ({ deletions }) =>
-      (deletions as Fields[]).length === 0 ? ['nothing found'] : tableLines(deletions as Fields[]),
+      (deletions as CommandFields[]).length === 0 ? ['nothing found'] : tableLines(deletions as CommandFields[]),
   }),
 }
 
@@ -59,13 +59,13 @@ async function exportRecords(args: readonly string[]): Promise<void> {
   const options = { ...Object.fromEntries(named), progress: { type: 'boolean' }, json: { type: 'boolean' } } as const
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true })
   if (positionals.length > 0) throw new UsageProblem(`Usage: weir ${EXPORT}`)
-  const { out, progress, json: _json, ...input } = values as Fields
+  const { out, progress, json: _json, ...input } = values as CommandFields
   const target = out === undefined ? process.stdout : createWriteStream(String(out), { mode: 0o600 })
   const during = openProgress(progress === true)
   let rows = 0
-  await during({ doing: 'exporting', more: () => `${rows} records` }, async () => {
+  await during({ label: 'exporting', detail: () => `${rows} records` }, async () => {
     for (let next: unknown; next !== null; ) {
-      const slice = await ask('records-export', next === undefined ? input : { ...input, next })
+      const slice = await sendCommand('records-export', next === undefined ? input : { ...input, next })
       await write(target, String(slice.text))
       rows += Number(slice.rows)
       next = slice.next

@@ -3,32 +3,33 @@
 import { parseArgs } from 'node:util'
 import { UsageProblem } from '../connect.ts'
 import { harmlessLines, jsonText } from '../print.ts'
-import { askRemote, originOf, signIn, signOut } from '../remote.ts'
-import { askLine, askOnce, isTerminal } from '../terminal.ts'
-import type { Row } from './command.ts'
-import { say } from './command.ts'
+import { parseOrigin, sendRemoteRequest, signIn, signOut } from '../remote.ts'
+import { askCurrentPassword, askLine, isTerminal } from '../terminal.ts'
+import type { CliCommand } from './command.ts'
+import { printLine } from './command.ts'
 
 const loginUsage = 'login --url https://weir.example.com --email name@example.com [--code 123456]'
 const apiUsage = 'api <GET|POST|PUT|PATCH|DELETE> </api/web/…> [JSON, or - for standard input]'
 const jsonOption = { json: { type: 'boolean' } } as const
 const METHODS: readonly string[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
-export const remoteRows: Readonly<Record<string, Row>> = {
+export const remoteRows: Readonly<Record<string, CliCommand>> = {
   'login': {
     usage: loginUsage,
-    about:
+    description:
       'sign in at a local or remote gateway, for weir api; asks for the password (without a terminal, the password ' +
       'is the first line of standard input)',
     run: logIn,
   },
   'logout': {
     usage: 'logout',
-    about: 'end the session of weir login',
+    description: 'end the session of weir login',
     run: logOut,
   },
   'api': {
     usage: apiUsage,
-    about: 'send a request to the management interface of the gateway that you are signed in at; prints the response',
+    description:
+      'send a request to the management interface of the gateway that you are signed in at; prints the response',
     run: askApi,
   },
 }
@@ -37,23 +38,23 @@ async function logIn(args: readonly string[]): Promise<void> {
   const text = { type: 'string' } as const
   const { values } = parseArgs({ args: [...args], options: { url: text, email: text, code: text, ...jsonOption } })
   if (values.url === undefined) throw new UsageProblem(`Usage: weir ${loginUsage}`)
-  const url = originOf(values.url)
+  const url = parseOrigin(values.url)
   if (isUnencrypted(url)) {
     process.stderr.write(`weir: warning: ${url} is not encrypted: others can read the password and all requests\n`)
   }
   if (values.email === undefined && !isTerminal()) throw new UsageProblem(`Usage: weir ${loginUsage}`)
   const email = values.email ?? (await askLine('Email'))
-  const password = await askOnce('Password')
+  const password = await askCurrentPassword('Password')
   const code = values.code === undefined ? {} : { code: values.code }
   const { user } = (await signIn(url, { email, password, ...code })) as { user: { email: string; role: string } }
-  if (values.json === true) return say(jsonText({ url, email: user.email, role: user.role }))
-  say(`signed in at ${url} as ${harmlessLines(user.email)} (${harmlessLines(user.role)})`)
+  if (values.json === true) return printLine(jsonText({ url, email: user.email, role: user.role }))
+  printLine(`signed in at ${url} as ${harmlessLines(user.email)} (${harmlessLines(user.role)})`)
 }
 
 async function logOut(args: readonly string[]): Promise<void> {
   const { values } = parseArgs({ args: [...args], options: jsonOption })
   const url = await signOut()
-  say(values.json === true ? jsonText({ url }) : `signed out at ${url}`)
+  printLine(values.json === true ? jsonText({ url }) : `signed out at ${url}`)
 }
 
 /** The response is always JSON, so --json changes nothing. */
@@ -62,7 +63,7 @@ async function askApi(args: readonly string[]): Promise<void> {
   const isValid = METHODS.includes(method) && path.startsWith('/api/web/') && more.length === 0
   if (!isValid) throw new UsageProblem(`Usage: weir ${apiUsage}`)
   const body = given === '-' ? await Bun.stdin.text() : given
-  say(harmlessLines(await askRemote({ method, path, body })))
+  printLine(harmlessLines(await sendRemoteRequest({ method, path, body })))
 }
 
 /** Requests to this URL cross a network without encryption. */

@@ -1,27 +1,30 @@
 // Commands about the secrets of the gateway itself.
 
-import type { Fields } from '../connect.ts'
+import type { CommandFields } from '../connect.ts'
 import { fieldLines } from '../print.ts'
-import type { Row } from './command.ts'
-import { asking } from './command.ts'
+import type { CliCommand } from './command.ts'
+import { defineCommand } from './command.ts'
 
-export const secretRows: Readonly<Record<string, Row>> = {
-  'rotate': asking({
+export const secretRows: Readonly<Record<string, CliCommand>> = {
+  'rotate': defineCommand({
     usage: 'rotate <jwt|pepper|encryption> [--status | --finish [--force]]',
-    about:
+    description:
       'create a new secret and continue to accept the old ones; --status shows what still uses each secret, ' +
       '--finish removes old secrets that nothing uses, --finish --force also those that are still in use',
     command: 'rotate',
-    places: ['kind'],
+    positionals: ['kind'],
     flags: ['status', 'finish', 'force'],
     print: answer => fieldLines(readable(answer)),
   }),
 }
 
 /** Shows the uses of each secret as text, such as "3 keys". */
-function readable({ secrets, keys, ...answer }: Fields): Fields {
+function readable({ secrets, keys, ...answer }: CommandFields): CommandFields {
   if (secrets === undefined) return answer
-  const rows = (secrets as Fields[]).map(row => ({ ...row, rests: countsIn(row.rests as Record<string, number>) }))
+  const rows = (secrets as CommandFields[]).map(row => ({
+    ...row,
+    rests: countsIn(row.rests as Record<string, number>),
+  }))
   return { ...answer, secrets: rows, keys }
 }
 

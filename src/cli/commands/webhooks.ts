@@ -1,44 +1,45 @@
 // Commands about webhooks.
 
-import type { Fields } from '../connect.ts'
+import type { CommandFields } from '../connect.ts'
 import { listLines } from '../print.ts'
-import type { Row } from './command.ts'
-import { asking } from './command.ts'
+import type { CliCommand } from './command.ts'
+import { defineCommand } from './command.ts'
 
-export const webhookRows: Readonly<Record<string, Row>> = {
-  'webhooks list': asking({
+export const webhookRows: Readonly<Record<string, CliCommand>> = {
+  'webhooks list': defineCommand({
     usage: 'webhooks list [--account …] [--limit n]',
-    about: 'list the webhooks',
+    description: 'list the webhooks',
     command: 'webhooks-list',
     options: ['account', 'limit'],
-    print: ({ webhooks }) => listLines(webhooks as Fields[], 'no webhooks'),
+    print: ({ webhooks }) => listLines(webhooks as CommandFields[], 'no webhooks'),
   }),
-  'webhooks create': asking({
+  'webhooks create': defineCommand({
     usage: 'webhooks create <url> --events balance.low,… [--account …]',
-    about: 'send events of an account, or of the site, to a URL; prints the signing secret, which is never shown again',
+    description:
+      'send events of an account, or of the site, to a URL; prints the signing secret, which is never shown again',
     command: 'webhooks-create',
-    places: ['url'],
+    positionals: ['url'],
     options: ['events', 'account'],
   }),
-  'webhooks deliveries': asking({
+  'webhooks deliveries': defineCommand({
     usage: 'webhooks deliveries <webhook id> [--limit n]',
-    about: 'list the deliveries of a webhook, newest first, also those still to come',
+    description: 'list the deliveries of a webhook, newest first, also those still to come',
     command: 'webhooks-deliveries',
-    places: ['webhook'],
+    positionals: ['webhook'],
     options: ['limit'],
-    print: ({ deliveries }) => listLines(deliveries as Fields[], 'no deliveries'),
+    print: ({ deliveries }) => listLines(deliveries as CommandFields[], 'no deliveries'),
   }),
-  'webhooks test': asking({
+  'webhooks test': defineCommand({
     usage: 'webhooks test <webhook id>',
-    about: 'send a test event to a webhook now; exit code 1 if the webhook did not accept it',
+    description: 'send a test event to a webhook now; exit code 1 if the webhook did not accept it',
     command: 'webhooks-test',
-    places: ['webhook'],
-    isBad: ({ delivered }) => delivered !== true,
+    positionals: ['webhook'],
+    isFailure: ({ delivered }) => delivered !== true,
   }),
-  'webhooks remove': asking({
+  'webhooks remove': defineCommand({
     usage: 'webhooks remove <webhook id>',
-    about: 'remove a webhook and its pending deliveries',
+    description: 'remove a webhook and its pending deliveries',
     command: 'webhooks-remove',
-    places: ['webhook'],
+    positionals: ['webhook'],
   }),
 }

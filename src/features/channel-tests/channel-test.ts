@@ -6,25 +6,25 @@ import type { Deadlines } from '../../base/deadlines.ts'
 import type { PriceBook } from '../../billing/price-book.ts'
 import type { OutgoingRequest } from '../../http/client/request.ts'
 import { pathFor } from '../../pipeline/40-adapt.ts'
-import { scrubbed } from '../../pipeline/attempt/open-response.ts'
+import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
 import { originOf } from '../../pipeline/attempt/translation.ts'
-import type { AskWhole, WholeAnswer } from '../../pipeline/attempt/upstream-query.ts'
-import { Unanswered } from '../../pipeline/attempt/upstream-query.ts'
-import { protocolNamed } from '../../protocols/list.ts'
+import type { SendUpstreamQuery, UpstreamQueryAnswer } from '../../pipeline/attempt/upstream-query.ts'
+import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
 import { Losses } from '../../protocols/neutral/losses.ts'
 import type { Codec, Protocol } from '../../protocols/protocol.ts'
-import type { Verdict } from '../../routing/attempts.ts'
-import { judgeRefusal } from '../../routing/attempts.ts'
+import { findProtocol } from '../../protocols/protocols.ts'
+import type { AttemptVerdict } from '../../routing/attempts.ts'
+import { judgeError } from '../../routing/attempts.ts'
 import type { Health } from '../../routing/health/health.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import { overrideFields } from '../../upstreams/overrides.ts'
 import type { Model, Provider } from '../../upstreams/provider.ts'
 
-export interface Tried {
+export interface ChannelTestResult {
   readonly model: string
   readonly dialect: string
   readonly status: number | null
-  readonly verdict: Verdict
+  readonly verdict: AttemptVerdict
   readonly headMs: number | null
   readonly totalMs: number
   readonly sent: OutgoingRequest
@@ -33,64 +33,67 @@ export interface Tried {
   readonly fault: string | null
 }
 
-export interface TrialParts {
-  readonly askWhole: AskWhole
+export interface ChannelTestParts {
+  readonly askWhole: SendUpstreamQuery
   readonly deadlines: Deadlines
   healthOf(channel: Channel): Health | undefined
 }
 
-export interface TrialAsk {
+export interface ChannelTestInput {
   readonly provider: Provider
   readonly channel: Channel
   readonly model: Model
-  readonly spoken: Protocol & { readonly codec: Codec }
+  readonly upstreamProtocol: Protocol & { readonly codec: Codec }
 }
 
-export type TryChannel = (ask: TrialAsk) => Promise<Tried>
+export type TestChannel = (ask: ChannelTestInput) => Promise<ChannelTestResult>
 
 /** The dialect for a conversation with the model; undefined if the model has no such dialect. */
-export function talkOf(provider: Provider, model: Model): TrialAsk['spoken'] | undefined {
+export function conversationProtocol(
+  provider: Provider,
+  model: Model,
+): ChannelTestInput['upstreamProtocol'] | undefined {
   const served = model.speaks ?? Object.keys(provider.speaks)
-  const protocol = served.map(protocolNamed).find(one => one?.codec !== undefined)
-  return protocol as TrialAsk['spoken'] | undefined
+  const protocol = served.map(findProtocol).find(one => one?.codec !== undefined)
+  return protocol as ChannelTestInput['upstreamProtocol'] | undefined
 }
 
 /** The cheapest model that takes conversations; models without a price come last. */
-export function cheapestOf(provider: Provider, prices: Pick<PriceBook, 'current'>): Model | undefined {
+export function cheapestModel(provider: Provider, prices: Pick<PriceBook, 'current'>): Model | undefined {
   const costOf = ({ id }: Model): number => {
     const rates = prices.current(`${provider.id}/${id}`)?.price.rates
     return rates === undefined ? Infinity : 3 * Number(rates.input) + Number(rates.output)
   }
-  const usable = [...provider.models.values()].filter(model => talkOf(provider, model) !== undefined)
+  const usable = [...provider.models.values()].filter(model => conversationProtocol(provider, model) !== undefined)
   return usable.sort((one, other) => costOf(one) - costOf(other) || 0)[0]
 }
 
 const PROMPT = 'Say: ok'
 const OUTPUT_TOKENS_MAX = 16
 
-export function buildTryChannel({ askWhole, deadlines, healthOf }: TrialParts): TryChannel {
-  return async function tryChannel({ provider, channel, model, spoken }) {
+export function buildTestChannel({ askWhole, deadlines, healthOf }: ChannelTestParts): TestChannel {
+  return async function tryChannel({ provider, channel, model, upstreamProtocol }) {
     const sinceMs = deadlines.nowMs()
-    const { request, overrides } = buildRequest({ provider, channel, model, spoken })
+    const { request, overrides } = buildRequest({ provider, channel, model, upstreamProtocol })
     const name = `${provider.id}/${model.id}`
     const channelUse = healthOf(channel)?.begin(0, sinceMs, { accountId: 0, model: name })
-    const tested = { model: name, dialect: spoken.name, sent: request, overrides }
+    const tested = { model: name, dialect: upstreamProtocol.name, sent: request, overrides }
     try {
-      const msMax = Math.min(channel.times?.totalMs ?? bounds.trialMsMax, bounds.trialMsMax)
-      const asking = { provider, channel, dialect: spoken.name, bytesMax: bounds.answerBytesMax, msMax }
+      const msMax = Math.min(channel.timeouts?.totalMs ?? bounds.channelTestMsMax, bounds.channelTestMsMax)
+      const asking = { provider, channel, dialect: upstreamProtocol.name, bytesMax: bounds.answerBytesMax, msMax }
       const answer = await askWhole(asking, request)
       const nowMs = deadlines.nowMs()
-      const judged = judge(answer, { spoken, channel })
-      if (judged.verdict === 'answered') channelUse?.answered({}, nowMs)
+      const judged = judge(answer, { upstreamProtocol, channel })
+      if (judged.verdict === 'answered') channelUse?.noteAnswer({}, nowMs)
       channelUse?.end({ verdict: judged.verdict === 'answered' ? 'answered' : 'left', tokens: 0 }, nowMs)
       const times = { headMs: Math.round(answer.headAtMs - sinceMs), totalMs: Math.round(nowMs - sinceMs) }
       return { ...tested, ...times, status: answer.status, ...judged }
     } catch (fault) {
       const nowMs = deadlines.nowMs()
       channelUse?.end({ verdict: 'left', tokens: 0 }, nowMs)
-      if (!(fault instanceof Unanswered)) throw fault
+      if (!(fault instanceof UpstreamQueryFailed)) throw fault
       const isSlow = fault.refusal.code === 'upstream_too_slow'
-      const message = scrubbed({ status: 0, message: fault.message }, channel).message
+      const message = scrubUpstreamError({ status: 0, message: fault.message }, channel).message
       const nothing = { status: null, received: null, headMs: null, totalMs: Math.round(nowMs - sinceMs) }
       return { ...tested, ...nothing, verdict: isSlow ? 'too_slow' : 'broken', fault: message }
     }
@@ -98,12 +101,12 @@ export function buildTryChannel({ askWhole, deadlines, healthOf }: TrialParts): 
 }
 
 /** The request as a call of this dialect would send it, without the signature. */
-function buildRequest({ provider, channel, model, spoken }: TrialAsk) {
-  const text = spoken.codec.writeConversation(
+function buildRequest({ provider, channel, model, upstreamProtocol }: ChannelTestInput) {
+  const text = upstreamProtocol.codec.writeConversation(
     {
-      turns: [{ role: 'user', parts: [{ kind: 'text', text: PROMPT }] }],
+      messages: [{ role: 'user', parts: [{ kind: 'text', text: PROMPT }] }],
       tools: [],
-      unread: [],
+      lostFields: [],
       settings: { stream: false, outputTokensMax: OUTPUT_TOKENS_MAX },
     },
     {
@@ -118,16 +121,16 @@ function buildRequest({ provider, channel, model, spoken }: TrialAsk) {
       notes: { losses: new Losses(), renamed: new Map() },
     },
   )
-  const fields = channel.overrides?.fields.get(spoken.name)
+  const fields = channel.overrides?.fields.get(upstreamProtocol.name)
   const changed = fields && overrideFields(Buffer.from(text), fields)
   const request: OutgoingRequest = {
-    url: channel.baseUrl + pathFor(provider.speaks[spoken.name]!.plain, model.id),
+    url: channel.baseUrl + pathFor(provider.speaks[upstreamProtocol.name]!.plain, model.id),
     headers: {
       'content-type': 'application/json',
       'accept': 'application/json',
       'accept-encoding': 'identity',
       'user-agent': 'weir',
-      ...spoken.headers,
+      ...upstreamProtocol.headers,
     },
     body: changed?.body ?? Buffer.from(text),
   }
@@ -135,13 +138,13 @@ function buildRequest({ provider, channel, model, spoken }: TrialAsk) {
   return { request, overrides }
 }
 
-type JudgedChannel = Pick<TrialAsk, 'spoken' | 'channel'>
+type JudgedChannel = Pick<ChannelTestInput, 'upstreamProtocol' | 'channel'>
 
-function judge({ status, contentType, body }: WholeAnswer, { spoken, channel }: JudgedChannel) {
-  const clean = (text: string): string => scrubbed({ status, message: text }, channel).message
+function judge({ status, contentType, body }: UpstreamQueryAnswer, { upstreamProtocol, channel }: JudgedChannel) {
+  const clean = (text: string): string => scrubUpstreamError({ status, message: text }, channel).message
   const shown = body.toString('utf8', 0, bounds.errorBodyBytesMax)
   const received = { contentType: clean(contentType), body: clean(shown) }
-  const reading = spoken.readAnswer(body)
+  const reading = upstreamProtocol.readAnswer(body)
   const isGood = status >= 200 && status <= 299
   if (isGood && reading !== undefined && reading.error === undefined) {
     return { verdict: 'answered' as const, received, fault: null }
@@ -149,5 +152,5 @@ function judge({ status, contentType, body }: WholeAnswer, { spoken, channel }: 
   if (isGood) return { verdict: 'broken' as const, received, fault: 'the answer is not valid in its dialect' }
   const error = reading?.error
   const words = { message: `status ${status}`, ...error, status }
-  return { verdict: judgeRefusal(words, error !== undefined), received, fault: clean(words.message) }
+  return { verdict: judgeError(words, error !== undefined), received, fault: clean(words.message) }
 }

@@ -2,24 +2,28 @@
 
 import { bounds } from '../../base/bounds.ts'
 import type { OutgoingRequest } from '../../http/client/request.ts'
-import { scrubbed } from '../../pipeline/attempt/open-response.ts'
-import type { AskWhole } from '../../pipeline/attempt/upstream-query.ts'
-import { Unanswered } from '../../pipeline/attempt/upstream-query.ts'
-import { protocolNamed } from '../../protocols/list.ts'
-import type { ListedPage, ModelListing } from '../../protocols/model-listing.ts'
-import { modelListing } from '../../protocols/model-listing.ts'
-import { parseAnswer } from '../../protocols/request/json-object.ts'
+import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
+import type { SendUpstreamQuery } from '../../pipeline/attempt/upstream-query.ts'
+import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
+import { findProtocol } from '../../protocols/protocols.ts'
+import { parseUpstreamJson } from '../../protocols/request/json-body.ts'
+import type { ModelIdPage, UpstreamModelList } from '../../protocols/upstream-models.ts'
+import { findUpstreamModelList } from '../../protocols/upstream-models.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 
 /** The upstream does not list its models; the message says why. */
-export class Untold extends Error {}
+export class ModelListUnavailable extends Error {}
 
 export type ListModels = (provider: Provider, channel: Channel) => Promise<readonly string[]>
 
 /** Leaves out names that could not be called, and stops at a limit. */
-export function buildListModels(askWhole: AskWhole): ListModels {
-  async function pageOf(listing: ModelListing, next: string | undefined, to: UpstreamChannel): Promise<ListedPage> {
+export function buildListModels(askWhole: SendUpstreamQuery): ListModels {
+  async function pageOf(
+    listing: UpstreamModelList,
+    next: string | undefined,
+    to: UpstreamChannel,
+  ): Promise<ModelIdPage> {
     const { provider, channel } = to
     const { dialect } = listing
     const request: OutgoingRequest = {
@@ -29,24 +33,27 @@ export function buildListModels(askWhole: AskWhole): ListModels {
         'accept': 'application/json',
         'accept-encoding': 'identity',
         'user-agent': 'weir',
-        ...protocolNamed(dialect)?.headers,
+        ...findProtocol(dialect)?.headers,
       },
       body: new Uint8Array(),
     }
     const asking = { provider, channel, dialect, bytesMax: bounds.modelListBytesMax, msMax: bounds.modelListMsMax }
     const { status, body } = await askWhole(asking, request)
-    const clean = (message: string): string => scrubbed({ status, message }, channel).message.slice(0, 300)
+    const clean = (message: string): string => scrubUpstreamError({ status, message }, channel).message.slice(0, 300)
     if (status !== 200) {
-      throw new Untold(`The upstream answered with status ${status}: ${clean(body.toString('utf8', 0, 4_096))}`)
+      throw new ModelListUnavailable(
+        `The upstream answered with status ${status}: ${clean(body.toString('utf8', 0, 4_096))}`,
+      )
     }
     const page = listing.read(jsonOf(body))
-    if (page === undefined) throw new Untold('The answer of the upstream is not a list of models.')
+    if (page === undefined) throw new ModelListUnavailable('The answer of the upstream is not a list of models.')
     return page
   }
 
   return async function listModels(provider, channel) {
-    const listing = modelListing(provider.speaks)
-    if (listing === undefined) throw new Untold(`It is unknown at which address ${provider.name} lists its models.`)
+    const listing = findUpstreamModelList(provider.speaks)
+    if (listing === undefined)
+      throw new ModelListUnavailable(`It is unknown at which address ${provider.name} lists its models.`)
     const ids = new Set<string>()
     let next: string | undefined
     try {
@@ -57,8 +64,8 @@ export function buildListModels(askWhole: AskWhole): ListModels {
         next = page.next
       }
     } catch (fault) {
-      if (!(fault instanceof Unanswered)) throw fault
-      throw new Untold(scrubbed({ status: 0, message: fault.message }, channel).message)
+      if (!(fault instanceof UpstreamQueryFailed)) throw fault
+      throw new ModelListUnavailable(scrubUpstreamError({ status: 0, message: fault.message }, channel).message)
     }
     return [...ids].sort()
   }
@@ -73,7 +80,7 @@ const isCallable = (id: string): boolean => /^[\x21-\x7e]{1,200}$/.test(id)
 
 function jsonOf(body: Buffer): unknown {
   try {
-    return parseAnswer(body.toString('utf8'))
+    return parseUpstreamJson(body.toString('utf8'))
   } catch {
     return undefined
   }

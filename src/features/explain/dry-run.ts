@@ -2,47 +2,47 @@
 // send and write. The explanation says what they would have done.
 
 import { bounds } from '../../base/bounds.ts'
-import { Refusal, speakRefusal } from '../../base/errors.ts'
+import { buildErrorReply, Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import type { DryLedgerParts } from '../../billing/dry-ledger.ts'
 import { buildDryHold } from '../../billing/dry-ledger.ts'
 import type { CountTokens } from '../../billing/token-counter.ts'
-import type { Bearer } from '../../pipeline/10-authenticate.ts'
+import type { KeyedRequest } from '../../pipeline/10-authenticate.ts'
 import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
-import type { Asked as RouteAsked } from '../../pipeline/30-route.ts'
+import type { RouteRequest as RouteAsked } from '../../pipeline/30-route.ts'
 import { buildHold } from '../../pipeline/35-hold.ts'
 import { adapt } from '../../pipeline/40-adapt.ts'
 import type { Forward } from '../../pipeline/50-forward.ts'
-import { onHeldWay } from '../../pipeline/50-forward.ts'
+import { holdOnCandidate } from '../../pipeline/50-forward.ts'
 import type { ResolveMedia } from '../../pipeline/attempt/media.ts'
-import { addressesIn } from '../../pipeline/attempt/media.ts'
+import { mediaUrls } from '../../pipeline/attempt/media.ts'
 import type { OpenedPlain } from '../../pipeline/attempt/open-response.ts'
 import { AttemptFailed } from '../../pipeline/attempt/open-response.ts'
 import type { Caller, Exchange, Permit, Route } from '../../pipeline/exchange.ts'
 import type { Ingress, PipelineParts, RunCall } from '../../pipeline/pipeline.ts'
 import { buildPipeline } from '../../pipeline/pipeline.ts'
-import type { Answering } from '../../pipeline/reply/reply.ts'
-import { errorHeaders, headersOf } from '../../pipeline/reply/reply-headers.ts'
-import type { Picking } from '../../pipeline/route/channel-picker.ts'
-import type { ChannelSeat, Lanes } from '../../pipeline/route/targets.ts'
+import type { Replies } from '../../pipeline/reply/reply.ts'
+import { errorHeaders, replyHeaders } from '../../pipeline/reply/reply-headers.ts'
+import type { ChannelPicker } from '../../pipeline/route/channel-picker.ts'
+import type { TargetChannel, Targets } from '../../pipeline/route/targets.ts'
 import { logFault, refusalOf } from '../../pipeline/settle/ending.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
-import type { KeptId } from '../../store/vault/kept.ts'
-import type { Reasoning } from '../../vault/reasoning.ts'
-import type { Notes } from './explanation.ts'
+import type { VaultId } from '../../store/vault/vault-types.ts'
+import type { ReasoningStore } from '../../vault/reasoning.ts'
+import type { ExplanationNotes } from './explanation.ts'
 import { explanationOf } from './explanation.ts'
 
 export interface DryRunParts extends DryLedgerParts {
   /** The parts of the pipeline for real calls. */
   readonly pipeline: PipelineParts
   /** Checks the limits without counting. */
-  readonly lookAtLimits: LimitRate
+  readonly checkLimits: LimitRate
   /** Counts one explanation of a key. Throws when there were too many. */
   countExplanation(caller: Caller): void
-  readonly lanes: Pick<Lanes, 'explain'>
-  readonly picking: Pick<Picking, 'explain'>
+  readonly targets: Pick<Targets, 'explain'>
+  readonly channelPicker: Pick<ChannelPicker, 'explain'>
   readonly countTokens: CountTokens
-  readonly reasoning: Pick<Reasoning, 'recall'>
+  readonly reasoning: Pick<ReasoningStore, 'get'>
   readonly log: Log
 }
 
@@ -50,7 +50,7 @@ const HEADER = 'x-weir-explain'
 const JSON_TYPE = 'application/json'
 
 /** Runs calls, or explains those that ask for it. */
-export function buildExplained(parts: DryRunParts): RunCall {
+export function buildRunOrExplain(parts: DryRunParts): RunCall {
   const [run, dryRun] = [buildPipeline(parts.pipeline), buildDryRun(parts)]
   return (ingress, protocol) => (ingress.header(HEADER) === undefined ? run : dryRun)(ingress, protocol)
 }
@@ -59,11 +59,11 @@ function buildDryRun(parts: DryRunParts): RunCall {
   const { pipeline, accounts, dateMs, countTokens } = parts
   const hold = buildHold({ ledger: { hold: buildDryHold({ accounts, dateMs }) }, countTokens })
   return function dryRun(ingress, protocol) {
-    const notes: Notes = { unfit: new Map() }
+    const notes: ExplanationNotes = { unusable: new Map() }
     const answering = dryReplies(parts, notes)
     const stages = {
       ...pipeline.stages,
-      async authenticate(bearer: Bearer) {
+      async authenticate(bearer: KeyedRequest) {
         const caller = await pipeline.stages.authenticate(bearer)
         notes.tier = caller.tier
         checkHeader(ingress)
@@ -71,23 +71,23 @@ function buildDryRun(parts: DryRunParts): RunCall {
         notes.caller = caller
         return caller
       },
-      limitRate: parts.lookAtLimits,
+      limitRate: parts.checkLimits,
       // Explanations have a limit of their own, and the explanation itself reports exhausted limits.
       refuseUnread: () => undefined,
       route(permit: Permit, asked: RouteAsked) {
-        const onUnfit = (model: string, { code }: Refusal): void => void notes.unfit.set(model, code)
-        notes.routed = pipeline.stages.route(permit, { ...asked, onUnfit })
-        return notes.routed
+        const onUnfit = (model: string, { code }: Refusal): void => void notes.unusable.set(model, code)
+        notes.foundRoute = pipeline.stages.route(permit, { ...asked, onUnusable: onUnfit })
+        return notes.foundRoute
       },
       hold(route: Route, call: Call, exchange: Exchange) {
-        notes.fit = route
+        notes.readableRoute = route
         return hold(route, call, exchange)
       },
       forward: dryForward(parts, notes),
     }
     const begin = (_exchange: Exchange, answer: () => Promise<Response>): Promise<Response> => answer()
     const background = { ...pipeline.background, begin }
-    return buildPipeline({ ...pipeline, stages, answering, background, onEnd: undefined })(ingress, protocol)
+    return buildPipeline({ ...pipeline, stages, replies: answering, background, onEnd: undefined })(ingress, protocol)
   }
 }
 
@@ -96,20 +96,20 @@ function checkHeader(ingress: Ingress): void {
 }
 
 /** Returns the explanation instead of an answer. Nothing is settled, because nothing was reserved. */
-function dryReplies({ accounts, dateMs, lanes, log }: DryRunParts, notes: Notes): Answering {
+function dryReplies({ accounts, dateMs, targets, log }: DryRunParts, notes: ExplanationNotes): Replies {
   function explain(exchange: Exchange): Response {
     const { caller } = notes
-    const account = caller && accounts.ofKey(caller.keyId, dateMs())
-    const body = JSON.stringify(explanationOf(exchange, notes, { account, lanes }), null, 2)
-    return new Response(`${body}\n`, { headers: { ...headersOf(exchange, JSON_TYPE), 'X-Weir-Explained': 'dry' } })
+    const account = caller && accounts.findByKey(caller.keyId, dateMs())
+    const body = JSON.stringify(explanationOf(exchange, notes, { account, targets }), null, 2)
+    return new Response(`${body}\n`, { headers: { ...replyHeaders(exchange, JSON_TYPE), 'X-Weir-Explained': 'dry' } })
   }
 
   /** A caller without the right, or with a wrong header, gets the same error as for a real call. */
   function refuseExplanation(exchange: Exchange, refusal: Refusal): Response {
     const { tier } = notes
-    if (tier !== undefined) exchange.timings.say('Auth', 'pass', { ms: 0, note: `tier=${tier}` })
-    const { status, body } = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
-    return new Response(body, { status, headers: { ...headersOf(exchange, JSON_TYPE), ...errorHeaders(refusal) } })
+    if (tier !== undefined) exchange.timings.report('Auth', 'pass', { ms: 0, note: `tier=${tier}` })
+    const { status, body } = exchange.protocol.writeError(buildErrorReply(refusal, exchange.requestId))
+    return new Response(body, { status, headers: { ...replyHeaders(exchange, JSON_TYPE), ...errorHeaders(refusal) } })
   }
 
   return {
@@ -137,24 +137,26 @@ function dryReplies({ accounts, dateMs, lanes, log }: DryRunParts, notes: Notes)
 const nothing: OpenedPlain = { kind: 'plain', contentType: JSON_TYPE, body: Buffer.alloc(0) }
 
 /** Picks a channel and writes its request, and sends nothing. */
-function dryForward({ picking, reasoning }: DryRunParts, notes: Notes): Forward {
+function dryForward({ channelPicker, reasoning }: DryRunParts, notes: ExplanationNotes): Forward {
   return async function forward(hold, exchange) {
     const { route } = hold
-    notes.picking = picking.explain(route, exchange)
-    const { choice } = notes.picking
-    if (choice.kind === 'none') throw new Refusal('no_channel', route.asked, { retryAfterMs: choice.retryAfterMs })
-    const candidate = choice.kind === 'try' ? route.ways[route.options.indexOf(choice.option)]! : route.ways[0]!
-    const { channel } = choice.kind === 'try' ? (choice.seat as ChannelSeat) : candidate.seats[0]!
-    const usedHold = onHeldWay(hold, candidate)
+    notes.pick = channelPicker.explain(route, exchange)
+    const { choice } = notes.pick
+    if (choice.kind === 'none')
+      throw new Refusal('no_channel', route.requestedModel, { retryAfterMs: choice.retryAfterMs })
+    const candidate =
+      choice.kind === 'try' ? route.candidates[route.options.indexOf(choice.target)]! : route.candidates[0]!
+    const { channel } = choice.kind === 'try' ? (choice.channel as TargetChannel) : candidate.channels[0]!
+    const usedHold = holdOnCandidate(hold, candidate)
     exchange.hold = usedHold
     exchange.route = usedHold.route
-    const masked = { ...channel, signs: channel.masked }
-    const readOnlyReasoning = { keep: () => {}, recall: (owner: KeptId) => reasoning.recall(owner) }
+    const masked = { ...channel, signs: channel.maskedSigns }
+    const readOnlyReasoning = { put: () => {}, get: (owner: VaultId) => reasoning.get(owner) }
     const parts = { resolveMedia: countMedia(notes), reasoning: readOnlyReasoning }
     try {
-      const { request, translation, vectors } = await adapt(parts, { hold: usedHold, exchange, channel: masked })
+      const { request, translation, embeddings } = await adapt(parts, { hold: usedHold, exchange, channel: masked })
       exchange.translation = translation
-      exchange.vectors = vectors
+      exchange.embeddings = embeddings
       notes.request = { channel, request }
     } catch (fault) {
       throw fault instanceof AttemptFailed ? fault.refusal : fault
@@ -164,9 +166,9 @@ function dryForward({ picking, reasoning }: DryRunParts, notes: Notes): Forward 
 }
 
 /** Media are not fetched; the explanation only says how many there are. */
-const countMedia = (notes: Notes): ResolveMedia =>
+const countMedia = (notes: ExplanationNotes): ResolveMedia =>
   async function resolveMedia(conversation, codec) {
-    const urls = [...addressesIn(conversation, codec)].slice(0, bounds.mediaPerCallMax)
+    const urls = [...mediaUrls(conversation, codec)].slice(0, bounds.mediaPerCallMax)
     notes.unfetched = urls.length
     return new Map(urls.map(url => [url, { mime: 'application/octet-stream', base64: '' }]))
   }

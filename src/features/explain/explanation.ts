@@ -3,32 +3,32 @@
 
 import { bounds } from '../../base/bounds.ts'
 import type { Refusal } from '../../base/errors.ts'
-import { speakRefusal } from '../../base/errors.ts'
+import { buildErrorReply } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import { rateTexts } from '../../base/money/price.ts'
 import { availableOf } from '../../billing/dry-ledger.ts'
 import type { OutgoingRequest } from '../../http/client/request.ts'
 import { mayUseChannel } from '../../identity/key-rights.ts'
-import type { Caller, Exchange, Hold, Route, Way } from '../../pipeline/exchange.ts'
+import type { Caller, Candidate, Exchange, Hold, Route } from '../../pipeline/exchange.ts'
 import { lossesOf } from '../../pipeline/exchange.ts'
 import type { ExplainedPick } from '../../pipeline/route/channel-picker.ts'
-import type { ExplainedLane, Lanes } from '../../pipeline/route/targets.ts'
-import type { AccountRow } from '../../store/ledger/account-reader.ts'
+import type { ExplainedTarget, Targets } from '../../pipeline/route/targets.ts'
+import type { KeyAccount } from '../../store/ledger/account-reader.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 
 /** What the stages found, as far as the call came. */
-export interface Notes {
+export interface ExplanationNotes {
   /** The tier of a known key. */
   tier?: string
   /** Set where the key may get an explanation. */
   caller?: Caller
   /** Models that cannot serve the call, each with the code of its refusal. */
-  readonly unfit: Map<string, string>
+  readonly unusable: Map<string, string>
   /** The route as 30-route found it, and as it was before the hold. */
-  routed?: Route
-  fit?: Route
-  picking?: ExplainedPick
+  foundRoute?: Route
+  readableRoute?: Route
+  pick?: ExplainedPick
   request?: { readonly channel: Channel; readonly request: OutgoingRequest }
   /** The number of addresses whose media would be fetched. */
   unfetched?: number
@@ -38,11 +38,15 @@ export interface Notes {
 }
 
 export interface ExplanationParts {
-  readonly account: AccountRow | undefined
-  readonly lanes: Pick<Lanes, 'explain'>
+  readonly account: KeyAccount | undefined
+  readonly targets: Pick<Targets, 'explain'>
 }
 
-export function explanationOf(exchange: Exchange, notes: Notes, { account, lanes }: ExplanationParts): object {
+export function explanationOf(
+  exchange: Exchange,
+  notes: ExplanationNotes,
+  { account, targets }: ExplanationParts,
+): object {
   const { caller } = notes
   const { call, route, hold, protocol } = exchange
   return {
@@ -52,31 +56,31 @@ export function explanationOf(exchange: Exchange, notes: Notes, { account, lanes
     wouldAnswer: wouldAnswer(exchange, notes),
     key: caller && keyOf(caller, account),
     limits: exchange.permit?.quotas ?? notes.refusal?.extras.quotas,
-    model: call && { asked: call.model, ...(route && { resolved: route.ways.map(({ option }) => option.name) }) },
-    prices: route?.ways.map(priceOf),
+    model: call && { asked: call.model, ...(route && { resolved: route.candidates.map(({ option }) => option.name) }) },
+    prices: route?.candidates.map(priceOf),
     funds: account && fundsOf(account),
     hold: hold && heldOf(hold),
     loss: route && lossesOf(exchange),
     ...(exchange.overrides && { overrides: exchange.overrides }),
     ...(notes.unfetched && { mediaToFetch: notes.unfetched }),
-    ...(caller?.explains && call && { routing: routingOf(exchange, notes, lanes) }),
+    ...(caller?.explains && call && { routing: routingOf(exchange, notes, targets) }),
   }
 }
 
 const usd = (amount: bigint): string => formatUsd(nanos(amount))
 
 /** Null where the call would be forwarded: its answer is unknown. */
-function wouldAnswer(exchange: Exchange, { refusal, replays }: Notes): object | null {
+function wouldAnswer(exchange: Exchange, { refusal, replays }: ExplanationNotes): object | null {
   if (replays !== undefined) return { status: replays.status, replays: replays.requestId }
   if (refusal === undefined) return null
-  const error = speakRefusal(refusal, exchange.requestId)
+  const error = buildErrorReply(refusal, exchange.requestId)
   const { status } = exchange.protocol.writeError(error)
   const { code, message, param, retryAfterMs } = error
   const retry = retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }
   return { status, code, message, param, ...retry }
 }
 
-function keyOf(caller: Caller, account: AccountRow | undefined): object {
+function keyOf(caller: Caller, account: KeyAccount | undefined): object {
   const { allows, denies, requires } = caller
   return {
     id: textId('key', caller.keyId),
@@ -91,12 +95,12 @@ function keyOf(caller: Caller, account: AccountRow | undefined): object {
   }
 }
 
-function fundsOf(account: AccountRow): object {
+function fundsOf(account: KeyAccount): object {
   const available = availableOf(account)
   return { kind: account.kind, frozen: account.frozen, available: available === null ? null : usd(available) }
 }
 
-function priceOf({ option, price }: Way): object {
+function priceOf({ option, price }: Candidate): object {
   if (price === undefined) return { model: option.name, free: true }
   const { version, perMille, serviceClass } = price
   return {
@@ -116,37 +120,45 @@ function heldOf({ amount, size, cap, inputTokens }: Hold): object {
   return { usd: usd(amount), ...tokens, countedInputTokens: inputTokens, cap }
 }
 
-function routingOf({ call, protocol, route }: Exchange, notes: Notes, lanes: ExplanationParts['lanes']): object {
-  const { picking } = notes
+function routingOf(
+  { call, protocol, route }: Exchange,
+  notes: ExplanationNotes,
+  lanes: ExplanationParts['targets'],
+): object {
+  const { pick } = notes
   const explained = lanes.explain(call!.model, protocol)
   return {
     policy: route?.policy,
-    affinity: picking && affinityOf(picking),
-    picked: picking && pickedOf(picking),
+    affinity: pick && affinityOf(pick),
+    picked: pick && pickedOf(pick),
     candidates: candidatesOf(explained, notes, route),
     upstream: notes.request && upstreamOf(notes.request),
   }
 }
 
-function affinityOf({ conversation: key, keptOn, choice }: ExplainedPick): object | null {
+function affinityOf({ conversationKey: key, preferredChannel, choice }: ExplainedPick): object | null {
   if (key === undefined) return null
-  const isKept = choice.kind === 'try' && choice.why === 'kept'
-  const state = keptOn === undefined ? 'new' : isKept ? 'kept' : 'moved'
-  return { conversation: key, keptOn: keptOn ?? null, state }
+  const isKept = choice.kind === 'try' && choice.reason === 'kept'
+  const state = preferredChannel === undefined ? 'new' : isKept ? 'kept' : 'moved'
+  return { conversation: key, keptOn: preferredChannel ?? null, state }
 }
 
 function pickedOf({ choice }: ExplainedPick): object {
   if (choice.kind !== 'try') return choice
-  return { model: choice.option.name, channel: choice.seat.id, why: choice.why }
+  return { model: choice.target.name, channel: choice.channel.id, why: choice.reason }
 }
 
 /** Every channel of every model of the name, with the reason why it cannot take the call. */
-function candidatesOf(targets: readonly ExplainedLane[], notes: Notes, route: Route | undefined): readonly object[] {
+function candidatesOf(
+  targets: readonly ExplainedTarget[],
+  notes: ExplanationNotes,
+  route: Route | undefined,
+): readonly object[] {
   const found: object[] = []
   for (const { model, refused, channels } of targets) {
     if (refused !== undefined) found.push({ model, channel: null, dropped: refused })
     for (const { id, tags } of channels) {
-      const picked = notes.picking?.seats.find(one => one.model === model && one.channel === id)
+      const picked = notes.pick?.channels.find(one => one.model === model && one.channel === id)
       if (picked !== undefined) found.push({ ...picked, score: Math.round(picked.score * 1_000) / 1_000, tags })
       else found.push({ model, channel: id, dropped: droppedBefore(notes, { model, id, tags, route }), tags })
     }
@@ -163,21 +175,23 @@ interface UnpickedChannel {
 }
 
 /** Why the channel was not considered; null where the call did not come so far. */
-function droppedBefore(notes: Notes, { model, id, tags, route }: UnpickedChannel): string | null {
-  const hasModel = ({ ways }: Route): boolean => ways.some(({ option }) => option.name === model)
-  const unfit = notes.unfit.get(model)
+function droppedBefore(notes: ExplanationNotes, { model, id, tags, route }: UnpickedChannel): string | null {
+  const hasModel = ({ candidates }: Route): boolean => candidates.some(({ option }) => option.name === model)
+  const unfit = notes.unusable.get(model)
   if (unfit !== undefined) return unfit
   if (!mayUseChannel(notes.caller!, tags)) return 'tags_missing'
-  if (notes.routed === undefined) return notes.refusal?.code ?? null
-  if (!hasModel(notes.routed)) return 'model_unfit'
-  if (notes.fit !== undefined && !hasModel(notes.fit)) return 'modality_unsupported'
+  if (notes.foundRoute === undefined) return notes.refusal?.code ?? null
+  if (!hasModel(notes.foundRoute)) return 'model_unfit'
+  if (notes.readableRoute !== undefined && !hasModel(notes.readableRoute)) return 'modality_unsupported'
   if (route !== undefined && !hasModel(route)) return 'not_affordable'
-  const isInRoute = route?.ways.some(({ option, seats }) => option.name === model && seats.some(seat => seat.id === id))
+  const isInRoute = route?.candidates.some(
+    ({ option, channels }) => option.name === model && channels.some(seat => seat.id === id),
+  )
   return isInRoute ? null : 'kept_elsewhere'
 }
 
 /** The request as it would be sent, without its credential. */
-function upstreamOf({ channel, request }: NonNullable<Notes['request']>): object {
+function upstreamOf({ channel, request }: NonNullable<ExplanationNotes['request']>): object {
   const clean = (text: string): string => channel.key.scrub(text)
   const { method = 'POST', url, headers, body } = request
   const isJson = headers['content-type'] === 'application/json'

@@ -9,39 +9,39 @@ import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { availableOf } from '../../billing/dry-ledger.ts'
 import type { BodyType } from '../../http/server/body.ts'
-import { checkModel, mayUseChannel } from '../../identity/key-rights.ts'
+import { checkModelAllowed, mayUseChannel } from '../../identity/key-rights.ts'
 import type { Gate } from '../../limits/gate.ts'
 import { GateLease } from '../../limits/gate.ts'
 import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
-import { looking } from '../../pipeline/20-limit-rate.ts'
-import { scrubbed } from '../../pipeline/attempt/open-response.ts'
-import type { AskUpstream, Question, WholeAnswer } from '../../pipeline/attempt/upstream-query.ts'
-import { Unanswered } from '../../pipeline/attempt/upstream-query.ts'
+import { requestDemand } from '../../pipeline/20-limit-rate.ts'
+import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
+import type { QueryUpstream, UpstreamQuery, UpstreamQueryAnswer } from '../../pipeline/attempt/upstream-query.ts'
+import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
 import type { Caller, Permit } from '../../pipeline/exchange.ts'
-import { addQuotas } from '../../pipeline/reply/reply-headers.ts'
-import type { Lanes } from '../../pipeline/route/targets.ts'
-import { ark } from '../../protocols/ark/protocol.ts'
-import { parseAnswer, saidError } from '../../protocols/passthrough-call.ts'
+import { addLimitHeaders } from '../../pipeline/reply/reply-headers.ts'
+import type { Targets } from '../../pipeline/route/targets.ts'
+import { ark } from '../../protocols/ark/dialect.ts'
+import { findError, parseAnswerObject } from '../../protocols/passthrough-call.ts'
 import { invalid } from '../../protocols/request/checks.ts'
 import type { AccountReader } from '../../store/ledger/account-reader.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Provider } from '../../upstreams/provider.ts'
-import type { Files } from '../../vault/vault.ts'
+import type { FileRegistry } from '../../vault/vault.ts'
 
 export interface FileServiceParts {
-  readonly files: Files
-  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'heirOf' | 'ruleOf'>
-  readonly lanes: Pick<Lanes, 'mouthsOf'>
+  readonly files: FileRegistry
+  readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf' | 'findOrSuccessor' | 'rulesOf'>
+  readonly targets: Pick<Targets, 'modelTargets'>
   readonly limitRate: LimitRate
-  readonly gate: Pick<Gate, 'enter'>
-  readonly accounts: Pick<AccountReader, 'ofKey'>
-  readonly askUpstream: AskUpstream
+  readonly gate: Pick<Gate, 'admit'>
+  readonly accounts: Pick<AccountReader, 'findByKey'>
+  readonly queryUpstream: QueryUpstream
   dateMs(): number
 }
 
 /** A request about files. */
-export interface FileAsk {
+export interface FileRequest {
   readonly caller?: Caller
   readonly path: string
   header(name: string): string | undefined
@@ -78,9 +78,9 @@ export class FileService {
     this.#parts = parts
   }
 
-  async upload(ask: FileAsk): Promise<FileReply> {
+  async upload(ask: FileRequest): Promise<FileReply> {
     const caller = callerOf(ask)
-    const entered = this.#parts.gate.enter(caller)
+    const entered = this.#parts.gate.admit(caller)
     if (!(entered instanceof GateLease)) throw entered
     try {
       const { location, permit } = this.#admit(caller, ask.header(PROVIDER))
@@ -88,7 +88,7 @@ export class FileService {
         if (!location.provider.free) this.#checkFunds(caller)
         const { body, ...reply } = await this.#uploadWithin(caller, ask, location)
         const headers: Record<string, string> = {}
-        addQuotas(headers, permit.quotas, { dialect: ark, dateMs: this.#parts.dateMs() })
+        addLimitHeaders(headers, permit.quotas, { dialect: ark, dateMs: this.#parts.dateMs() })
         return { ...reply, body, headers }
       } catch (fault) {
         throw withQuotas(fault, permit.quotas)
@@ -107,7 +107,7 @@ export class FileService {
     try {
       location = this.#locationFor(caller, wanted)
     } catch (fault) {
-      const { quotas, lease } = limitRate(caller, looking)
+      const { quotas, lease } = limitRate(caller, requestDemand)
       lease.release()
       throw withQuotas(fault, quotas)
     }
@@ -116,7 +116,7 @@ export class FileService {
   }
 
   /** Uploads the file, unless the account would have too many files. */
-  async #uploadWithin({ accountId }: Caller, ask: FileAsk, location: FileLocation): Promise<FileReply> {
+  async #uploadWithin({ accountId }: Caller, ask: FileRequest, location: FileLocation): Promise<FileReply> {
     const running = this.#uploads.get(accountId) ?? { files: 0, bytes: 0 }
     this.#uploads.set(accountId, running)
     let bytes = 0
@@ -146,7 +146,7 @@ export class FileService {
   /** An upload is free, but an account without funds could not use the file. */
   #checkFunds({ keyId }: Caller): void {
     const { accounts, dateMs } = this.#parts
-    const account = accounts.ofKey(keyId, dateMs())
+    const account = accounts.findByKey(keyId, dateMs())
     if (account === undefined) throw new Error(`no account of key ${keyId}`)
     if (account.frozen) throw new Refusal('account_frozen', 'an upload')
     const available = availableOf(account)
@@ -156,35 +156,35 @@ export class FileService {
     throw new Refusal(isBudget ? 'budget_too_low' : 'balance_too_low', 'an upload', { hint })
   }
 
-  async #put({ accountId, body, location }: Upload, ask: FileAsk): Promise<FileReply> {
+  async #put({ accountId, body, location }: Upload, ask: FileRequest): Promise<FileReply> {
     const contentType = ask.header('content-type') ?? ''
     if (!/^[\x20-\x7e]{1,4096}$/.test(contentType)) throw new Refusal('form_invalid', 'unusable content type')
     const answer = await this.#ask(location, { body, contentType })
-    const { id } = parseAnswer(answer.body) ?? {}
+    const { id } = parseAnswerObject(answer.body) ?? {}
     if (typeof id !== 'string' || !ID.test(id)) throw new Refusal('upstream_unusable', `${location.channel.id}: no id`)
     // A file without an owner could not be used by anybody, so it is deleted again.
     const at = { channel: location.channel.id, bytes: body.byteLength }
-    const owned = this.#parts.files.own({ accountId, id }, at)
-    await owned.catch(() => this.#ask(location, { method: 'DELETE', below: `/${id}` }).catch(() => {}))
+    const owned = this.#parts.files.add({ accountId, id }, at)
+    await owned.catch(() => this.#ask(location, { method: 'DELETE', subpath: `/${id}` }).catch(() => {}))
     await owned
     return replyOf(answer)
   }
 
-  async get(ask: FileAsk): Promise<FileReply> {
+  async get(ask: FileRequest): Promise<FileReply> {
     const { id, location } = this.#find(ask)
-    return replyOf(await this.#ask(location, { method: 'GET', below: `/${id}` }))
+    return replyOf(await this.#ask(location, { method: 'GET', subpath: `/${id}` }))
   }
 
-  async delete(ask: FileAsk): Promise<FileReply> {
+  async delete(ask: FileRequest): Promise<FileReply> {
     const { accountId } = callerOf(ask)
     const { id, location } = this.#find(ask)
-    const answer = await this.#ask(location, { method: 'DELETE', below: `/${id}` })
-    await this.#parts.files.disown({ accountId, id })
+    const answer = await this.#ask(location, { method: 'DELETE', subpath: `/${id}` })
+    await this.#parts.files.remove({ accountId, id })
     return replyOf(answer)
   }
 
   /** Lists what the upstream says about each file; files that it has deleted are left out. */
-  async list(ask: FileAsk): Promise<FileReply> {
+  async list(ask: FileRequest): Promise<FileReply> {
     const { accountId } = callerOf(ask)
     const limit = limitOf(ask.query('limit'))
     const all = this.#parts.files.list(accountId)
@@ -210,12 +210,12 @@ export class FileService {
 
   /** The first provider of which the key may call a model, through a channel with all tags that the key requires. */
   #locationFor(caller: Caller, wanted: string | undefined): FileLocation {
-    const { providers, channelsOf, ruleOf } = this.#parts.catalogue
+    const { providers, channelsOf, rulesOf } = this.#parts.catalogue
     let forbidden: Refusal | undefined
     for (const provider of providers.values()) {
       if (wanted !== undefined && wanted !== provider.id) continue
       const channels = provider.speaks[DIALECT] === undefined ? [] : channelsOf(provider.id)
-      const channel = channels.find(({ id }) => mayUseChannel(caller, ruleOf(id).tags))
+      const channel = channels.find(({ id }) => mayUseChannel(caller, rulesOf(id).tags))
       if (channel !== undefined && this.#mayCall(caller, provider)) return { provider, channel }
       const hint = 'The key may not call any model of a provider that takes files.'
       if (channels.length > 0) forbidden = new Refusal('model_forbidden', provider.id, { hint })
@@ -232,24 +232,24 @@ export class FileService {
     const named = patterns.flatMap(pattern => {
       // A provider without a list of models accepts any name.
       const asked = pattern === '*' ? `${id}/x` : openModels ? pattern.replaceAll('*', 'x') : pattern
-      const found = orUndefined(() => this.#parts.lanes.mouthsOf(asked, requires)) ?? []
+      const found = orUndefined(() => this.#parts.targets.modelTargets(asked, requires)) ?? []
       return found.flatMap(({ provider, name }) => (provider.id === id ? [{ asked, name }] : []))
     })
     const isOpen = allows === null && accountAllows === null && openModels
     const isAllowed = ({ asked, name }: { asked: string; name: string }): boolean =>
-      orUndefined(() => checkModel(caller, asked, name) ?? true) === true
+      orUndefined(() => checkModelAllowed(caller, asked, name) ?? true) === true
     return isOpen || own.some(isAllowed) || named.some(isAllowed)
   }
 
   #locationOf(channelId: string): FileLocation | undefined {
-    const { providers, heirOf } = this.#parts.catalogue
-    const channel = heirOf(channelId)
+    const { providers, findOrSuccessor } = this.#parts.catalogue
+    const channel = findOrSuccessor(channelId)
     return channel && { provider: providers.get(channel.providerId)!, channel }
   }
 
-  #find(ask: FileAsk): { readonly id: string; readonly location: FileLocation } {
+  #find(ask: FileRequest): { readonly id: string; readonly location: FileLocation } {
     const id = ask.path.slice(ask.path.lastIndexOf('/') + 1)
-    const channel = ID.test(id) ? this.#parts.files.owns({ accountId: callerOf(ask).accountId, id }) : undefined
+    const channel = ID.test(id) ? this.#parts.files.channelOf({ accountId: callerOf(ask).accountId, id }) : undefined
     if (channel === undefined) throw unknownFile(id)
     const location = this.#locationOf(channel)
     if (location === undefined) throw new Refusal('no_channel', channel)
@@ -259,19 +259,19 @@ export class FileService {
   async #fileText(id: string, channel: string, purpose: string | null): Promise<string | undefined> {
     const location = this.#locationOf(channel)
     if (location === undefined) return undefined
-    const { body } = await this.#ask(location, { method: 'GET', below: `/${id}` }).catch(fault => {
+    const { body } = await this.#ask(location, { method: 'GET', subpath: `/${id}` }).catch(fault => {
       if (fault instanceof Refusal && fault.code === 'file_unknown') return { body: Buffer.alloc(0) }
       throw fault
     })
-    const json = parseAnswer(body)
+    const json = parseAnswerObject(body)
     return json === undefined || (purpose !== null && json.purpose !== purpose) ? undefined : body.toString()
   }
 
-  async #ask(location: FileLocation, asked: Partial<Question>): Promise<WholeAnswer> {
+  async #ask(location: FileLocation, asked: Partial<UpstreamQuery>): Promise<UpstreamQueryAnswer> {
     const [bytesMax, msMax] = [bounds.errorBodyBytesMax, bounds.firstContentMsMax]
-    const question: Question = { ...location, dialect: DIALECT, bytesMax, msMax, ...asked }
-    const answer = await this.#parts.askUpstream(question).catch(fault => {
-      throw fault instanceof Unanswered ? fault.refusal : fault
+    const question: UpstreamQuery = { ...location, dialect: DIALECT, bytesMax, msMax, ...asked }
+    const answer = await this.#parts.queryUpstream(question).catch(fault => {
+      throw fault instanceof UpstreamQueryFailed ? fault.refusal : fault
     })
     if (answer.status >= 200 && answer.status <= 299) return answer
     throw refusalBy(answer, location)
@@ -300,26 +300,26 @@ function orUndefined<Value>(find: () => Value): Value | undefined {
   }
 }
 
-const replyOf = ({ status, body }: WholeAnswer): FileReply => ({ status, body: body.toString() })
+const replyOf = ({ status, body }: UpstreamQueryAnswer): FileReply => ({ status, body: body.toString() })
 
 const unknownFile = (detail: string, extras = {}): Refusal =>
-  new Refusal('file_unknown', detail.slice(0, bounds.keptIdCharsMax), extras)
+  new Refusal('file_unknown', detail.slice(0, bounds.storedIdCharsMax), extras)
 
-function callerOf({ caller }: FileAsk): Caller {
+function callerOf({ caller }: FileRequest): Caller {
   if (caller === undefined) throw new Error('files need a caller with a key')
   return caller
 }
 
 /** The caller never gets an error about the channel's credential. */
-function refusalBy({ status, body }: WholeAnswer, { channel }: FileLocation): Refusal {
+function refusalBy({ status, body }: UpstreamQueryAnswer, { channel }: FileLocation): Refusal {
   if (status === 404) return unknownFile(channel.id)
   if (status === 429) return new Refusal('upstream_rate_limited', channel.id)
   if (status < 400 || status > 499 || [401, 402, 403, 407].includes(status)) {
     return new Refusal('upstream_unusable', `${channel.id}: ${status}`)
   }
-  const json = parseAnswer(body)
-  const words = { message: `The upstream answered with status ${status}.`, ...(json && saidError(json)), status }
-  return new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream: scrubbed(words, channel) })
+  const json = parseAnswerObject(body)
+  const words = { message: `The upstream answered with status ${status}.`, ...(json && findError(json)), status }
+  return new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream: scrubUpstreamError(words, channel) })
 }
 
 function limitOf(text: string | null): number {

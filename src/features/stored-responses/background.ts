@@ -2,28 +2,28 @@
 // its end without a caller. Its events are kept while it runs, for callers that stream them later.
 
 import { bounds } from '../../base/bounds.ts'
-import { beyondBound, Refusal } from '../../base/errors.ts'
+import { answerTooLarge, Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
-import type { Sink } from '../../http/server/event-stream.ts'
+import type { StreamSink } from '../../http/server/event-stream.ts'
 import { SSE_TYPE, streamResponse } from '../../http/server/event-stream.ts'
 import { frameData, SseSplitter } from '../../http/sse.ts'
-import { Renaming } from '../../pipeline/attempt/response-id.ts'
+import { ResponseIdRewrite } from '../../pipeline/attempt/response-id.ts'
 import type { Exchange, StopReason } from '../../pipeline/exchange.ts'
 import { callerLeft } from '../../pipeline/exchange.ts'
-import { headersOf } from '../../pipeline/reply/reply-headers.ts'
+import { replyHeaders } from '../../pipeline/reply/reply-headers.ts'
 import { SSE_HEADERS } from '../../pipeline/reply/stream-reply.ts'
-import type { KeptCall } from '../../pipeline/settle/stored-call.ts'
+import type { StoredCall } from '../../pipeline/settle/stored-call.ts'
 import { Losses } from '../../protocols/neutral/losses.ts'
-import { waitingResponse } from '../../protocols/openai-responses/state.ts'
+import { buildQueuedResponse } from '../../protocols/openai-responses/stored-responses.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
-import type { KeptId } from '../../store/vault/kept.ts'
-import type { Responses } from '../../vault/responses.ts'
-import { tooLargeToKeep } from './previous-response.ts'
-import { factsOf } from './store-response.ts'
+import type { VaultId } from '../../store/vault/vault-types.ts'
+import type { ResponseStore } from '../../vault/responses.ts'
+import { tooLargeToStore } from './previous-response.ts'
+import { responseFacts } from './store-response.ts'
 
 export interface BackgroundParts {
-  readonly responses: Pick<Responses, 'get' | 'put'>
+  readonly responses: Pick<ResponseStore, 'get' | 'put'>
   readonly log: Log
   readonly heartbeatMs: number
 }
@@ -32,12 +32,12 @@ export interface Background {
   /** `answer` produces the answer as a caller would get it. It is not awaited. */
   begin(exchange: Exchange, answer: () => Promise<Response>): Promise<Response>
   /** A call that is running in the background. */
-  find(owner: KeptId): Run | undefined
+  find(owner: VaultId): BackgroundRun | undefined
 }
 
 export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts): Background {
-  const runs = new Map<string, Run>()
-  const keyOf = ({ accountId, id }: KeptId): string => `${accountId}/${id}`
+  const runs = new Map<string, BackgroundRun>()
+  const keyOf = ({ accountId, id }: VaultId): string => `${accountId}/${id}`
 
   function checkRoom(accountId: number): void {
     const ofAccount = [...runs.values()].filter(run => run.accountId === accountId).length
@@ -47,37 +47,42 @@ export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts
   }
 
   /** Stores the events, so that they can be streamed again. */
-  async function storeEvents(run: Run): Promise<void> {
-    const stored = run.exchange.kept!.isDeleted ? undefined : responses.get(run)
+  async function storeEvents(run: BackgroundRun): Promise<void> {
+    const stored = run.exchange.storedCall!.isDeleted ? undefined : responses.get(run)
     if (stored?.body === undefined || run.events === '') return
     const { body, expiresMs: _expiresMs, ...facts } = stored
     await responses.put(facts, { ...body, events: run.events })
   }
 
-  async function runToEnd(run: Run, answer: () => Promise<Response>): Promise<void> {
+  async function runToEnd(run: BackgroundRun, answer: () => Promise<Response>): Promise<void> {
     try {
-      await run.hear(await answer())
+      await run.readAnswer(await answer())
       await storeEvents(run)
     } catch (fault) {
       log.error('a background call failed', { response: run.id, fault: describeFault(fault) })
     } finally {
       runs.delete(keyOf(run))
-      run.over()
+      run.close()
     }
   }
 
   return {
     find: owner => runs.get(keyOf(owner)),
     async begin(exchange, answer) {
-      const kept = exchange.kept!
+      const kept = exchange.storedCall!
       checkRoom(exchange.permit!.caller.accountId)
       const waiting = queuedResponse(exchange)
-      const facts = { ...factsOf(exchange, kept, waiting), status: 'queued', channel: null, upstreamId: null } as const
-      const run = new Run(exchange, { ...facts, heartbeatMs })
+      const facts = {
+        ...responseFacts(exchange, kept, waiting),
+        status: 'queued',
+        channel: null,
+        upstreamId: null,
+      } as const
+      const run = new BackgroundRun(exchange, { ...facts, heartbeatMs })
       runs.set(keyOf(run), run)
       try {
         const done = await responses.put(facts, { input: kept.input, output: [], response: waiting })
-        if (done === 'too_large') throw tooLargeToKeep()
+        if (done === 'too_large') throw tooLargeToStore()
         exchange.stop.throwIfStopped()
       } catch (fault) {
         runs.delete(keyOf(run))
@@ -85,40 +90,48 @@ export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts
       }
       detach(exchange, kept, waiting)
       void runToEnd(run, answer)
-      if (exchange.call!.stream) return run.listen(-1, headersOf(exchange, SSE_TYPE))
-      return new Response(JSON.stringify(waiting), { headers: headersOf(exchange, 'application/json') })
+      if (exchange.call!.stream) return run.streamEvents(-1, replyHeaders(exchange, SSE_TYPE))
+      return new Response(JSON.stringify(waiting), { headers: replyHeaders(exchange, 'application/json') })
     },
   }
 }
 
 /** From here on the caller may disconnect. */
-function detach(exchange: Exchange, kept: KeptCall, waiting: Json): void {
-  kept.waiting = waiting
+function detach(exchange: Exchange, kept: StoredCall, waiting: Json): void {
+  kept.queuedResponse = waiting
   exchange.detached = true
   const { id, background, previous_response_id } = waiting
-  exchange.renaming = new Renaming({ id, background, previous_response_id })
-  exchange.handOver()
+  exchange.responseIdRewrite = new ResponseIdRewrite({ id, background, previous_response_id })
+  exchange.releaseConnection()
 }
 
 function queuedResponse({ requestId, createdMs, call }: Exchange): Json {
   const { model, wantsUsage, choices, asked, json } = call!
   const createdS = Math.floor(createdMs / 1_000)
-  return waitingResponse({ requestId, model, createdS, wantsUsage, choices, json: asked ?? json, losses: new Losses() })
+  return buildQueuedResponse({
+    requestId,
+    model,
+    createdS,
+    wantsUsage,
+    choices,
+    json: asked ?? json,
+    losses: new Losses(),
+  })
 }
 
 /** The events are held for callers that may never come, so their memory is bounded. */
 const tooManyEvents: StopReason = {
   outcome: 'over_bound',
-  refusal: beyondBound(
+  refusal: answerTooLarge(
     `The events of the background response have more than ${bounds.backgroundEventsBytesMax} bytes.`,
   ),
 }
 
-interface RunParts extends KeptId {
+interface RunParts extends VaultId {
   readonly heartbeatMs: number
 }
 
-export class Run implements KeptId {
+export class BackgroundRun implements VaultId {
   readonly exchange: Exchange
   readonly accountId: number
   readonly id: string
@@ -147,26 +160,26 @@ export class Run implements KeptId {
 
   /** Settles the call as if its caller had disconnected. */
   async cancel(): Promise<void> {
-    const { kept, stop } = this.exchange
-    if (stop.reason === undefined) kept!.isCancelled = true
+    const { storedCall, stop } = this.exchange
+    if (stop.reason === undefined) storedCall!.isCancelled = true
     stop.stop(callerLeft)
     await this.ended
   }
 
   /** Ends the call and stores nothing of it. */
-  async forget(): Promise<void> {
-    this.exchange.kept!.isDeleted = true
+  async delete(): Promise<void> {
+    this.exchange.storedCall!.isDeleted = true
     await this.cancel()
   }
 
-  over(): void {
+  close(): void {
     this.#isOver = true
     this.#wake.resolve()
     this.#end()
   }
 
   /** Reads the answer and keeps its events. */
-  async hear(response: Response): Promise<void> {
+  async readAnswer(response: Response): Promise<void> {
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream')
     if (!isStream) return void (await response.arrayBuffer())
     const splitter = new SseSplitter(bounds.answerBytesMax)
@@ -185,9 +198,9 @@ export class Run implements KeptId {
   }
 
   /** Streams the events with a number above `after`, as they arrive. */
-  listen(after: number, headers: Record<string, string>): Response {
+  streamEvents(after: number, headers: Record<string, string>): Response {
     let isGone = false
-    const writeEvents = async (sink: Sink): Promise<void> => {
+    const writeEvents = async (sink: StreamSink): Promise<void> => {
       for (let at = 0; !isGone; ) {
         const isOver = this.#isOver
         for (; at < this.#frames.length && !isGone; at++) {
@@ -204,7 +217,7 @@ export class Run implements KeptId {
     )
   }
 
-  async #waitForEvent(sink: Sink): Promise<void> {
+  async #waitForEvent(sink: StreamSink): Promise<void> {
     let timer: ReturnType<typeof setTimeout> | undefined
     const timeout = new Promise<'silence'>(resolve => (timer = setTimeout(() => resolve('silence'), this.#heartbeatMs)))
     const result = await Promise.race([this.#wake.promise, timeout]).finally(() => clearTimeout(timer))

@@ -1,12 +1,12 @@
 // Packs a conversation into one opaque item, for callers that want to send less: all of its items, encrypted for their
 // account. Wherever a caller sends the item, it is unpacked again, so that every upstream can read the conversation.
 
-import type { Seal, SealedPlace } from '../../base/secrets/seal.ts'
+import type { Seal, SealLocation } from '../../base/secrets/seal.ts'
 import { SealError } from '../../base/secrets/seal.ts'
 import { invalid } from '../../protocols/request/checks.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
 
-export interface Compacting {
+export interface ConversationCompaction {
   close(items: readonly Json[], accountId: number): string
   /** The items of a compaction; undefined for any other item. Throws where it cannot be decrypted. */
   open(item: Json, accountId: number): readonly Json[] | undefined
@@ -16,12 +16,12 @@ export interface Compacting {
 const PREFIX = Buffer.from('weirc1')
 const PREFIX_BASE64 = PREFIX.toString('base64')
 
-const placeFor = (accountId: number): SealedPlace => ({ table: 'compaction', row: accountId, column: 'sealed' })
+const placeFor = (accountId: number): SealLocation => ({ table: 'compaction', row: accountId, column: 'sealed' })
 
-export function buildCompacting(seal: Seal): Compacting {
+export function buildCompaction(seal: Seal): ConversationCompaction {
   return {
     close(items, accountId) {
-      const sealed = seal.close(placeFor(accountId), Buffer.from(JSON.stringify(items)))
+      const sealed = seal.seal(placeFor(accountId), Buffer.from(JSON.stringify(items)))
       return Buffer.concat([PREFIX, sealed]).toString('base64')
     },
     open({ type, encrypted_content: content }, accountId) {

@@ -3,63 +3,73 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { KeptAt } from '../../pipeline/30-route.ts'
-import { Renaming } from '../../pipeline/attempt/response-id.ts'
+import type { ResponseLocation } from '../../pipeline/30-route.ts'
+import { ResponseIdRewrite } from '../../pipeline/attempt/response-id.ts'
 import type { Exchange, Permit } from '../../pipeline/exchange.ts'
-import { KeptCall } from '../../pipeline/settle/stored-call.ts'
+import { StoredCall } from '../../pipeline/settle/stored-call.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
-import { placeOfItem } from '../../protocols/openai-responses/response-body.ts'
-import { itemsForStranger, itemsOfInput } from '../../protocols/openai-responses/state.ts'
-import type { Asked, Protocol } from '../../protocols/protocol.ts'
+import { locateItem } from '../../protocols/openai-responses/response-object.ts'
+import { listInputItems, removeGatewayIds } from '../../protocols/openai-responses/stored-responses.ts'
+import type { Protocol, RequestHead } from '../../protocols/protocol.ts'
 import { invalid } from '../../protocols/request/checks.ts'
-import { isObject } from '../../protocols/request/json-object.ts'
+import { isObject } from '../../protocols/request/json-body.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
-import type { Responses, StoredResponse } from '../../vault/responses.ts'
-import type { Compacting } from './compaction.ts'
+import type { ResponseStore, StoredResponse } from '../../vault/responses.ts'
+import type { ConversationCompaction } from './compaction.ts'
 
-export interface Following {
+export interface PreviousResponses {
   /** The response that a call continues. Throws where the account does not own it, or where it cannot be continued. */
   find(call: Call, permit: Permit): StoredResponse | undefined
   /** The channel whose upstream also stores the response, if any. */
-  keptAt(response: StoredResponse | undefined): KeptAt | undefined
+  storedAt(response: StoredResponse | undefined): ResponseLocation | undefined
   /** The call as it is forwarded, with the previous turns; the route must be known. */
-  bring(exchange: Exchange, previous: StoredResponse | undefined): Promise<Call>
+  prepareCall(exchange: Exchange, previous: StoredResponse | undefined): Promise<Call>
   /** The call for a token count: with all previous turns and items in its body. */
-  whole(call: Call, permit: Permit, protocol: Pick<Protocol, 'readCall'>): Promise<Call>
+  withAllTurns(call: Call, permit: Permit, protocol: Pick<Protocol, 'readCall'>): Promise<Call>
   /** The items of the response and of those before it, the oldest first, without its own output. */
-  itemsUntil(response: StoredResponse): Promise<readonly Json[]>
+  inputItemsOf(response: StoredResponse): Promise<readonly Json[]>
   /** All items up to the end of the response. */
   itemsOf(response: Pick<StoredResponse, 'accountId' | 'id'>): Promise<readonly Json[]>
 }
 
-export interface FollowingParts {
-  readonly responses: Pick<Responses, 'get' | 'chain'>
-  readonly compacting: Compacting
-  readonly catalogue: Pick<Catalogue, 'channelNamed' | 'heirOf'>
+export interface PreviousResponsesParts {
+  readonly responses: Pick<ResponseStore, 'get' | 'chain'>
+  readonly compaction: ConversationCompaction
+  readonly catalogue: Pick<Catalogue, 'findChannel' | 'findOrSuccessor'>
 }
 
 /** The average bytes of text per token. */
 const TOKEN_BYTES = 4
 
-const noRequest: Asked = { path: '', query: () => null, header: () => undefined }
+const noRequest: RequestHead = { path: '', query: () => null, header: () => undefined }
 
 /** The channel whose upstream also stores the response. If the vault has it, too, no replacement channel is used. */
-export function keeperOf(response: StoredResponse, catalogue: FollowingParts['catalogue']): Channel | undefined {
+export function storingChannel(
+  response: StoredResponse,
+  catalogue: PreviousResponsesParts['catalogue'],
+): Channel | undefined {
   const { channel, upstreamId, body } = response
   if (channel === null || upstreamId === null) return undefined
-  return body === undefined ? catalogue.heirOf(channel) : catalogue.channelNamed(channel)
+  return body === undefined ? catalogue.findOrSuccessor(channel) : catalogue.findChannel(channel)
 }
 
-function keptAt(response: StoredResponse, catalogue: FollowingParts['catalogue']): KeptAt | undefined {
-  const channel = keeperOf(response, catalogue)
+function keptAt(
+  response: StoredResponse,
+  catalogue: PreviousResponsesParts['catalogue'],
+): ResponseLocation | undefined {
+  const channel = storingChannel(response, catalogue)
   return channel && { channel: channel.id, upstreamId: response.upstreamId! }
 }
 
 export const unknownResponse = (id: string): Refusal => new Refusal('response_unknown', id.slice(0, 64))
 
-export function buildFollowing({ responses, compacting, catalogue }: FollowingParts): Following {
+export function buildPreviousResponses({
+  responses,
+  compaction,
+  catalogue,
+}: PreviousResponsesParts): PreviousResponses {
   async function itemsOfChain({ accountId, id }: Pick<StoredResponse, 'accountId' | 'id'>): Promise<readonly Json[]> {
     const chain = await responses.chain({ accountId, id })
     if (chain.done === 'too_long') throw unfit('The conversation before it is too long to be continued.')
@@ -77,7 +87,7 @@ export function buildFollowing({ responses, compacting, catalogue }: FollowingPa
   /** The item instead of its id. Ids of upstreams are checked together with all other references. */
   function resolveItem(item: Json, accountId: number): Json {
     if (item.type !== 'item_reference') return item
-    const location = placeOfItem(item.id)
+    const location = locateItem(item.id)
     if (location === undefined) return item
     const body = responses.get({ accountId, id: location.response })?.body
     const found = (body?.[location.of] as readonly Json[] | undefined)?.find(({ id }) => id === item.id)
@@ -88,48 +98,48 @@ export function buildFollowing({ responses, compacting, catalogue }: FollowingPa
 
   /** Replaces compactions and references by their items. */
   function expand(items: readonly Json[], accountId: number): readonly Json[] {
-    return items.flatMap(item => compacting.open(item, accountId) ?? [resolveItem(item, accountId)])
+    return items.flatMap(item => compaction.open(item, accountId) ?? [resolveItem(item, accountId)])
   }
 
-  const find: Following['find'] = (call, permit) => findPrevious(responses, call, permit)
+  const find: PreviousResponses['find'] = (call, permit) => findPrevious(responses, call, permit)
 
   return {
     itemsOf: itemsOfChain,
     find,
-    keptAt: response => response && keptAt(response, catalogue),
-    async whole(call, permit, protocol) {
+    storedAt: response => response && keptAt(response, catalogue),
+    async withAllTurns(call, permit, protocol) {
       if (call.state === undefined) return call
       const previous = find(call, permit)
-      const own = itemsOfInput(call.json, 'count')
+      const own = listInputItems(call.json, 'count')
       const items = previous === undefined ? own : [...(await itemsOfChain(previous)), ...own]
       const expanded = expand(items, permit.caller.accountId)
       if (expanded.length === own.length && expanded.every((item, at) => item === own[at])) return call
       const { previous_response_id: _previous, ...rest } = call.json
-      return protocol.readCall(bodyOf({ ...rest, input: itemsForStranger(expanded) }), noRequest)
+      return protocol.readCall(bodyOf({ ...rest, input: removeGatewayIds(expanded) }), noRequest)
     },
-    async itemsUntil({ accountId, previousId, body }) {
+    async inputItemsOf({ accountId, previousId, body }) {
       const before = previousId === null ? [] : await itemsOfChain({ accountId, id: previousId }).catch(() => [])
       return [...before, ...((body?.input ?? []) as readonly Json[])]
     },
-    async bring(exchange, previous) {
+    async prepareCall(exchange, previous) {
       const call = exchange.call!
       const { accountId } = exchange.permit!.caller
       const { store, background } = call.state!
-      const own = itemsOfInput(call.json, exchange.requestId)
-      const { follows, spoken, provider } = exchange.route!
-      const isKeptThere = spoken === exchange.protocol && provider.can.keepsResponses
-      exchange.unkept = store && !isKeptThere && call.bodyBytes > bounds.keptResponseBytesMax
-      if (background && exchange.unkept) throw tooLargeToKeep()
-      if (store && !exchange.unkept) exchange.kept = new KeptCall(own, previous?.id)
-      const keepsPrevious = previous === undefined || follows !== undefined
+      const own = listInputItems(call.json, exchange.requestId)
+      const { previousResponseId, upstreamProtocol, provider } = exchange.route!
+      const isKeptThere = upstreamProtocol === exchange.protocol && provider.can.keepsResponses
+      exchange.notStored = store && !isKeptThere && call.bodyBytes > bounds.storedResponseBytesMax
+      if (background && exchange.notStored) throw tooLargeToStore()
+      if (store && !exchange.notStored) exchange.storedCall = new StoredCall(own, previous?.id)
+      const keepsPrevious = previous === undefined || previousResponseId !== undefined
       const items = keepsPrevious ? own : [...(await itemsOfChain(previous)), ...own]
       const expanded = expand(items, accountId)
       const isSame = keepsPrevious && expanded.length === own.length && expanded.every((item, at) => item === own[at])
       // The upstream does not know the previous response, or knows it by another id.
-      if (previous !== undefined && follows !== previous.id) {
-        exchange.renaming = new Renaming({ previous_response_id: previous.id })
+      if (previous !== undefined && previousResponseId !== previous.id) {
+        exchange.responseIdRewrite = new ResponseIdRewrite({ previous_response_id: previous.id })
       }
-      const whole = spoken === exchange.protocol ? itemsForStranger(expanded) : expanded
+      const whole = upstreamProtocol === exchange.protocol ? removeGatewayIds(expanded) : expanded
       const input = isSame ? call.json.input : whole
       const forwarded = isSame && !background ? call : rewriteCall(exchange, { input, keepsPrevious })
       return previous !== undefined && keepsPrevious ? withPreviousTokens(forwarded, previous) : forwarded
@@ -137,11 +147,11 @@ export function buildFollowing({ responses, compacting, catalogue }: FollowingPa
   }
 }
 
-export const tooLargeToKeep = (): Refusal =>
+export const tooLargeToStore = (): Refusal =>
   new Refusal('body_too_large', 'to be stored', { hint: 'A background response must be small enough to be stored.' })
 
 function findPrevious(
-  responses: Pick<Responses, 'get'>,
+  responses: Pick<ResponseStore, 'get'>,
   { state }: Call,
   { caller: { accountId } }: Permit,
 ): StoredResponse | undefined {

@@ -5,42 +5,42 @@ import { Refusal } from '../../base/errors.ts'
 import { SSE_TYPE } from '../../http/server/event-stream.ts'
 import type { Caller } from '../../pipeline/exchange.ts'
 import { SSE_HEADERS } from '../../pipeline/reply/stream-reply.ts'
-import { replayEvents } from '../../protocols/openai-responses/replay.ts'
-import type { PageAsk } from '../../protocols/openai-responses/state.ts'
+import { replayEvents } from '../../protocols/openai-responses/event-replay.ts'
+import type { ItemPageRequest } from '../../protocols/openai-responses/stored-responses.ts'
 import {
-  compactionBody,
-  deletedBody,
-  endedResponse,
-  itemsOfInput,
-  pageOf,
-} from '../../protocols/openai-responses/state.ts'
-import type { Asked, Protocol } from '../../protocols/protocol.ts'
-import { invalid, missing, optional, requireModel } from '../../protocols/request/checks.ts'
-import { readJsonObject } from '../../protocols/request/json-object.ts'
+  buildEndedResponse,
+  listInputItems,
+  writeCompaction,
+  writeDeleted,
+  writePage,
+} from '../../protocols/openai-responses/stored-responses.ts'
+import type { Protocol, RequestHead } from '../../protocols/protocol.ts'
+import { invalid, missing, readOptional, requireModel } from '../../protocols/request/checks.ts'
+import { readJsonObject } from '../../protocols/request/json-body.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
 import { parseModelName } from '../../routing/model-name.ts'
-import type { Responses, StoredResponse } from '../../vault/responses.ts'
-import type { Background, Run } from './background.ts'
-import type { Compacting } from './compaction.ts'
-import type { Following } from './previous-response.ts'
+import type { ResponseStore, StoredResponse } from '../../vault/responses.ts'
+import type { Background, BackgroundRun } from './background.ts'
+import type { ConversationCompaction } from './compaction.ts'
+import type { PreviousResponses } from './previous-response.ts'
 import { unknownResponse } from './previous-response.ts'
-import { toldResponse } from './store-response.ts'
-import type { Asking, UpstreamAsking } from './upstream-responses.ts'
+import { callerResponse } from './store-response.ts'
+import type { StoredResponseQuery, StoringUpstreams } from './upstream-responses.ts'
 
 /** An authenticated request about a stored response. */
-export interface StateAsk extends Asked {
+export interface StoredResponseRequest extends RequestHead {
   readonly caller?: Caller
   readonly requestId: string
   /** All values of a query field. */
   queries(name: string): readonly string[]
   /** Allows the answer to be silent for a while. */
-  lingers(): void
+  allowSilence(): void
   readBody(): Promise<Buffer>
 }
 
-type AnswerState = (ask: StateAsk, protocol: Protocol) => Promise<Response>
+type AnswerState = (ask: StoredResponseRequest, protocol: Protocol) => Promise<Response>
 
-export interface ResponsesAsking {
+export interface StoredResponseRequests {
   readonly retrieve: AnswerState
   readonly delete: AnswerState
   readonly cancel: AnswerState
@@ -48,12 +48,12 @@ export interface ResponsesAsking {
   readonly compact: AnswerState
 }
 
-export interface ResponsesAskingParts {
-  readonly responses: Pick<Responses, 'get' | 'delete'>
+export interface StoredResponseRequestsParts {
+  readonly responses: Pick<ResponseStore, 'get' | 'delete'>
   readonly background: Background
-  readonly following: Following
-  readonly compacting: Compacting
-  readonly upstreams: UpstreamAsking
+  readonly previousResponses: PreviousResponses
+  readonly compaction: ConversationCompaction
+  readonly upstreams: StoringUpstreams
   dateMs(): number
 }
 
@@ -64,10 +64,10 @@ const json = (body: string): Response => new Response(body, JSON_HEAD)
 const responseIdOf = (path: string): string =>
   path.slice(path.indexOf('/responses/') + '/responses/'.length).split('/')[0]!
 
-export function buildResponsesAsking(parts: ResponsesAskingParts): ResponsesAsking {
-  const { responses, background, following, upstreams } = parts
+export function buildStoredResponseRequests(parts: StoredResponseRequestsParts): StoredResponseRequests {
+  const { responses, background, previousResponses, upstreams } = parts
 
-  function find({ path, caller }: StateAsk): StoredResponse {
+  function find({ path, caller }: StoredResponseRequest): StoredResponse {
     const id = responseIdOf(path)
     const stored = caller && responses.get({ accountId: caller.accountId, id })
     if (stored === undefined) throw unknownResponse(id)
@@ -75,9 +75,13 @@ export function buildResponsesAsking(parts: ResponsesAskingParts): ResponsesAski
   }
 
   /** The upstream's own answer, where the caller's id of the response is the upstream's id. */
-  async function fromUpstream(stored: StoredResponse, ask: Asking, protocol: Protocol): Promise<Response | undefined> {
+  async function fromUpstream(
+    stored: StoredResponse,
+    ask: StoredResponseQuery,
+    protocol: Protocol,
+  ): Promise<Response | undefined> {
     if (stored.upstreamId !== stored.id) return undefined
-    const keeper = upstreams.keeperOf(stored, protocol)
+    const keeper = upstreams.storingChannel(stored, protocol)
     if (keeper !== undefined) return await upstreams.ask(keeper, ask)
     if (stored.body !== undefined) return undefined
     throw new Refusal('no_channel', stored.channel ?? '', { hint: 'The channel that has this response was removed.' })
@@ -94,8 +98,8 @@ export function buildResponsesAsking(parts: ResponsesAskingParts): ResponsesAski
       const run = background.find(stored)
       if (ask.query('stream') !== 'true') return json(JSON.stringify(currentResponse(stored, run)))
       const after = integerIn(ask, 'starting_after', { fallback: -1, least: 0, most: Number.MAX_SAFE_INTEGER })
-      ask.lingers()
-      if (run?.exchange.call?.stream) return run.listen(after, { 'content-type': SSE_TYPE })
+      ask.allowSilence()
+      if (run?.exchange.call?.stream) return run.streamEvents(after, { 'content-type': SSE_TYPE })
       await run?.ended
       const events = run === undefined ? stored : find(ask)
       return new Response(eventsOf(events, after), { headers: { 'content-type': SSE_TYPE, ...SSE_HEADERS } })
@@ -103,16 +107,16 @@ export function buildResponsesAsking(parts: ResponsesAskingParts): ResponsesAski
 
     async delete(ask, protocol) {
       const stored = find(ask)
-      await background.find(stored)?.forget()
-      const keeper = upstreams.keeperOf(stored, protocol)
+      await background.find(stored)?.delete()
+      const keeper = upstreams.storingChannel(stored, protocol)
       await (keeper && upstreams.ask(keeper, { method: 'DELETE' }).catch(throwUnlessGone))
       await responses.delete(stored)
-      return json(deletedBody(stored.id))
+      return json(writeDeleted(stored.id))
     },
 
     async cancel(ask, protocol) {
       const stored = find(ask)
-      const upstreamAnswer = await fromUpstream(stored, { method: 'POST', below: '/cancel' }, protocol)
+      const upstreamAnswer = await fromUpstream(stored, { method: 'POST', subpath: '/cancel' }, protocol)
       if (upstreamAnswer !== undefined) return upstreamAnswer
       const run = background.find(stored)
       await run?.cancel()
@@ -128,32 +132,32 @@ export function buildResponsesAsking(parts: ResponsesAskingParts): ResponsesAski
     async inputItems(ask, protocol) {
       const stored = find(ask)
       const query = queryOf(ask, ['after', 'limit', 'order', 'include', 'include[]'])
-      const upstreamAnswer = await fromUpstream(stored, { method: 'GET', below: '/input_items', query }, protocol)
+      const upstreamAnswer = await fromUpstream(stored, { method: 'GET', subpath: '/input_items', query }, protocol)
       if (upstreamAnswer !== undefined) return upstreamAnswer
-      return json(pageOf(await following.itemsUntil(stored), readPage(ask)))
+      return json(writePage(await previousResponses.inputItemsOf(stored), readPage(ask)))
     },
   }
 }
 
 /** Nothing is generated, so the request is free. */
-function buildCompact({ responses, following, compacting, dateMs }: ResponsesAskingParts): AnswerState {
+function buildCompact({ responses, previousResponses, compaction, dateMs }: StoredResponseRequestsParts): AnswerState {
   return async function compact(ask) {
     const { requestId } = ask
     const { accountId } = ask.caller!
     const { json: requestJson } = readJsonObject(await ask.readBody(), ['model', 'input', 'previous_response_id'])
     parseModelName(requireModel(requestJson))
-    const previous = optional(requestJson, 'previous_response_id', 'text')
+    const previous = readOptional(requestJson, 'previous_response_id', 'text')
     const stored = previous === undefined ? undefined : responses.get({ accountId, id: previous })
     if (previous !== undefined && stored === undefined) throw unknownResponse(previous)
-    const previousItems = stored === undefined ? [] : await following.itemsOf(stored)
-    const items = [...previousItems, ...itemsOfInput(requestJson, requestId)]
+    const previousItems = stored === undefined ? [] : await previousResponses.itemsOf(stored)
+    const items = [...previousItems, ...listInputItems(requestJson, requestId)]
     if (items.length === 0) throw missing('input')
-    const content = compacting.close(
-      items.flatMap(item => compacting.open(item, accountId) ?? [item]),
+    const content = compaction.close(
+      items.flatMap(item => compaction.open(item, accountId) ?? [item]),
       accountId,
     )
     const createdS = Math.floor(dateMs() / 1_000)
-    return json(compactionBody({ requestId, createdS, kept: [], content, usage: { input: 0, output: 0 } }))
+    return json(writeCompaction({ requestId, createdS, userMessages: [], content, usage: { input: 0, output: 0 } }))
   }
 }
 
@@ -163,14 +167,14 @@ function throwUnlessGone(fault: unknown): void {
 }
 
 /** The current state: a running response may be in progress, and one that a crash ended has failed. */
-function currentResponse({ body, status }: StoredResponse, run: Run | undefined): Json {
-  const response = toldResponse(body!)
+function currentResponse({ body, status }: StoredResponse, run: BackgroundRun | undefined): Json {
+  const response = callerResponse(body!)
   const isOver = response.status !== 'queued' && response.status !== 'in_progress'
   // The run may still exist when the answer is stored, because its events are stored later.
   if (isOver) return response
   if (run !== undefined) return run.exchange.meter.forwarded ? { ...response, status: 'in_progress' } : response
   const ended = status === 'cancelled' ? status : 'failed'
-  return endedResponse(response, ended, 'The gateway stopped before the response was complete.')
+  return buildEndedResponse(response, ended, 'The gateway stopped before the response was complete.')
 }
 
 function eventsOf(stored: StoredResponse, after: number): string {
@@ -190,13 +194,13 @@ function sequenceNumber(event: string): number {
   }
 }
 
-function queryOf(ask: StateAsk, names: readonly string[]): URLSearchParams {
+function queryOf(ask: StoredResponseRequest, names: readonly string[]): URLSearchParams {
   const query = new URLSearchParams()
   for (const name of names) for (const value of ask.queries(name)) query.append(name, value)
   return query
 }
 
-function readPage(ask: StateAsk): PageAsk {
+function readPage(ask: StoredResponseRequest): ItemPageRequest {
   const order = ask.query('order') ?? 'desc'
   if (order !== 'asc' && order !== 'desc') throw invalid('order', 'must be asc or desc')
   const limit = integerIn(ask, 'limit', { fallback: 20, least: 1, most: 100 })
@@ -209,7 +213,7 @@ interface Range {
   readonly most: number
 }
 
-function integerIn(ask: StateAsk, name: string, { fallback, least, most }: Range): number {
+function integerIn(ask: StoredResponseRequest, name: string, { fallback, least, most }: Range): number {
   const text = ask.query(name)
   if (text === null || text === '') return fallback
   const value = /^\d{1,16}$/.test(text) ? Number(text) : Number.NaN

@@ -3,18 +3,22 @@
 import { expect, test } from 'bun:test'
 import { buildLog } from '../../base/log.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
-import { KeptCall } from '../../pipeline/settle/stored-call.ts'
-import type { ResponseFacts } from '../../store/vault/kept.ts'
+import { StoredCall } from '../../pipeline/settle/stored-call.ts'
+import type { ResponseFacts } from '../../store/vault/vault-types.ts'
 import type { ResponseBody } from '../../vault/responses.ts'
-import { keepingSettle, toldResponse } from './store-response.ts'
+import { callerResponse, settleWithResponse } from './store-response.ts'
 
 const completed = { outcome: 'completed', status: 200 } as const
 const response = { id: 'resp_1', status: 'completed', output: [{ type: 'message', id: 'msg_1' }] }
 
-function exchangeOf(kept = new KeptCall([{ type: 'message' }], undefined)): Exchange {
-  kept.take(Buffer.from(JSON.stringify(response)))
+function exchangeOf(kept = new StoredCall([{ type: 'message' }], undefined)): Exchange {
+  kept.takeLast(Buffer.from(JSON.stringify(response)))
   return {
-    ...{ requestId: 'req_1', createdMs: 1, attempts: [{ channelId: 'p#1' }], kept, translation: {} },
+    requestId: 'req_1',
+    createdMs: 1,
+    attempts: [{ channelId: 'p#1' }],
+    storedCall: kept,
+    translation: {},
     permit: { caller: { accountId: 1, keyId: 2 } },
     route: { provider: { id: 'p', can: {} }, model: { id: 'm' } },
   } as unknown as Exchange
@@ -27,7 +31,7 @@ interface Doing {
 
 function keeping({ settle = async () => {}, put = async () => 'kept' }: Doing) {
   const rows = new Map<string, ResponseBody | undefined>()
-  const run = keepingSettle(settle, {
+  const run = settleWithResponse(settle, {
     log: buildLog('error', () => {}),
     responses: {
       async put(facts: ResponseFacts, body?: ResponseBody) {
@@ -50,7 +54,7 @@ test('the end waits until the response is stored and the call is settled', async
   expect(await isOver(keeping({ settle: () => never }).run(exchangeOf(), completed))).toBe(false)
   const { run, rows } = keeping({})
   await run(exchangeOf(), completed)
-  expect(toldResponse(rows.get('resp_1')!)).toEqual(response)
+  expect(callerResponse(rows.get('resp_1')!)).toEqual(response)
 })
 
 test('without a settlement there is no answer, so nothing stays stored', async () => {
@@ -65,7 +69,7 @@ test.each([
 ])('a response that %s is still answered, and the answer says that it is not stored', async (_why, put) => {
   const exchange = exchangeOf()
   await keeping({ put }).run(exchange, completed)
-  expect(exchange.unkept).toBe(true)
+  expect(exchange.notStored).toBe(true)
 })
 
 test('a call ends once, as its first ending says', async () => {
@@ -77,9 +81,9 @@ test('a call ends once, as its first ending says', async () => {
 })
 
 test('a background response gets the status of its ending', async () => {
-  const kept = new KeptCall([], undefined)
-  kept.waiting = { id: 'resp_1', status: 'queued', output: [] }
+  const kept = new StoredCall([], undefined)
+  kept.queuedResponse = { id: 'resp_1', status: 'queued', output: [] }
   const { run, rows } = keeping({})
   await run(exchangeOf(kept), { outcome: 'upstream_failed', status: 502, error: 'upstream_unusable' })
-  expect(toldResponse(rows.get('resp_1')!)).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
+  expect(callerResponse(rows.get('resp_1')!)).toMatchObject({ status: 'failed', error: { code: 'server_error' } })
 })

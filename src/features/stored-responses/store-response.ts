@@ -5,98 +5,98 @@ import { errorRows } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
 import { originOf } from '../../pipeline/attempt/translation.ts'
-import type { Ending, Exchange } from '../../pipeline/exchange.ts'
+import type { CallEnding, Exchange } from '../../pipeline/exchange.ts'
 import type { Settle } from '../../pipeline/settle/settle.ts'
-import type { KeptCall } from '../../pipeline/settle/stored-call.ts'
-import { endedResponse, outputToFollow } from '../../protocols/openai-responses/state.ts'
+import type { StoredCall } from '../../pipeline/settle/stored-call.ts'
+import { buildEndedResponse, toNextInput } from '../../protocols/openai-responses/stored-responses.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
-import type { ResponseFacts } from '../../store/vault/kept.ts'
-import type { ResponseBody, Responses } from '../../vault/responses.ts'
+import type { ResponseFacts } from '../../store/vault/vault-types.ts'
+import type { ResponseBody, ResponseStore } from '../../vault/responses.ts'
 
-export interface ResponsesKeepingParts {
-  readonly responses: Pick<Responses, 'put' | 'delete'>
+export interface SettleWithResponseParts {
+  readonly responses: Pick<ResponseStore, 'put' | 'delete'>
   readonly log: Log
 }
 
 /** Settles the call and stores its response. */
-export function keepingSettle(settle: Settle, { responses, log }: ResponsesKeepingParts): Settle {
+export function settleWithResponse(settle: Settle, { responses, log }: SettleWithResponseParts): Settle {
   async function put(facts: ResponseFacts, body: ResponseBody): Promise<boolean> {
     if ((await responses.put(facts, body)) === 'kept') return true
     // The upstream still stores what is too large for the vault.
     return facts.upstreamId !== null && (await responses.put(facts)) === 'kept'
   }
 
-  async function store(exchange: Exchange, kept: KeptCall, ending: Ending): Promise<ResponseFacts | undefined> {
+  async function store(exchange: Exchange, kept: StoredCall, ending: CallEnding): Promise<ResponseFacts | undefined> {
     const [facts, body] = rowOf(exchange, kept, ending) ?? []
     if (facts === undefined || body === undefined || kept.isDeleted) return undefined
     try {
-      exchange.unkept = !(await put(facts, body))
-      if (exchange.unkept) log.warn('a response is too large to be stored', { request: exchange.requestId })
+      exchange.notStored = !(await put(facts, body))
+      if (exchange.notStored) log.warn('a response is too large to be stored', { request: exchange.requestId })
     } catch (fault) {
-      exchange.unkept = true
+      exchange.notStored = true
       log.error('a response could not be stored', { request: exchange.requestId, fault: describeFault(fault) })
     }
     return facts
   }
 
-  async function settleAndStore(exchange: Exchange, kept: KeptCall, ending: Ending): Promise<void> {
+  async function settleAndStore(exchange: Exchange, kept: StoredCall, ending: CallEnding): Promise<void> {
     const storing = store(exchange, kept, ending)
     try {
       await settle(exchange, ending)
     } catch (fault) {
       // The caller gets an error instead of the answer, so the answer must not be retrievable either.
       const facts = await storing
-      if (facts !== undefined && kept.waiting === undefined) await responses.delete(facts).catch(() => {})
+      if (facts !== undefined && kept.queuedResponse === undefined) await responses.delete(facts).catch(() => {})
       throw fault
     }
     await storing
   }
 
   return (exchange, ending) => {
-    const { kept } = exchange
-    if (kept === undefined) return settle(exchange, ending)
-    exchange.ended ??= settleAndStore(exchange, kept, ending)
-    return exchange.ended
+    const { storedCall } = exchange
+    if (storedCall === undefined) return settle(exchange, ending)
+    exchange.settledAndStored ??= settleAndStore(exchange, storedCall, ending)
+    return exchange.settledAndStored
   }
 }
 
 type StoredRow = readonly [ResponseFacts, ResponseBody]
 
 /** Undefined if there is nothing to store. */
-function rowOf(exchange: Exchange, kept: KeptCall, ending: Ending): StoredRow | undefined {
+function rowOf(exchange: Exchange, kept: StoredCall, ending: CallEnding): StoredRow | undefined {
   const response = ending.outcome === 'completed' ? kept.answer() : undefined
   if (response !== undefined) return completeRow(exchange, kept, response)
-  if (kept.waiting === undefined) return undefined
+  if (kept.queuedResponse === undefined) return undefined
   const status = kept.isCancelled ? 'cancelled' : 'failed'
-  const ended = endedResponse(kept.waiting, status, errorRows[ending.error ?? 'gateway_fault'].message)
-  const facts = { ...factsOf(exchange, kept, ended), status, channel: null, upstreamId: null } as const
+  const ended = buildEndedResponse(kept.queuedResponse, status, errorRows[ending.error ?? 'gateway_fault'].message)
+  const facts = { ...responseFacts(exchange, kept, ended), status, channel: null, upstreamId: null } as const
   return [facts, { input: kept.input, output: [], response: ended }]
 }
 
-export function factsOf({ permit, route, createdMs }: Exchange, kept: KeptCall, { id }: Json) {
+export function responseFacts({ permit, route, createdMs }: Exchange, kept: StoredCall, { id }: Json) {
   const { accountId, keyId } = permit!.caller
   const model = `${route!.provider.id}/${route!.model.id}`
   return { accountId, id: id as string, keyId, model, previousId: kept.previousId, createdMs }
 }
 
-function completeRow(exchange: Exchange, kept: KeptCall, response: Json): StoredRow {
-  const { translation, route, renaming } = exchange
+function completeRow(exchange: Exchange, kept: StoredCall, response: Json): StoredRow {
+  const { translation, route, responseIdRewrite } = exchange
   const channel = exchange.attempts.at(-1)!.channelId
   const isNative = translation === undefined
   const isStoredThere = isNative && route!.provider.can.keepsResponses && response.store !== false
   const upstreamId = isStoredThere
-    ? renaming === undefined
+    ? responseIdRewrite === undefined
       ? (response.id as string)
-      : renaming.upstreamId
+      : responseIdRewrite.upstreamId
     : undefined
   const facts: ResponseFacts = {
-    ...factsOf(exchange, kept, response),
+    ...responseFacts(exchange, kept, response),
     status: response.status === 'incomplete' ? 'incomplete' : 'completed',
     channel: upstreamId === undefined ? null : channel,
     upstreamId: upstreamId ?? null,
   }
   const items = Array.isArray(response.output) ? (response.output as readonly Json[]) : []
-  const output = isNative ? outputToFollow(items, originOf(channel, route!.model.id)) : items
+  const output = isNative ? toNextInput(items, originOf(channel, route!.model.id)) : items
   return [facts, { input: kept.input, output, response: withoutDuplicate(response, output) }]
 }
 
@@ -109,7 +109,7 @@ function withoutDuplicate(response: Json, output: readonly Json[]): Json {
 }
 
 /** The response object as the caller got it. */
-export function toldResponse({ response, output }: ResponseBody): Json {
+export function callerResponse({ response, output }: ResponseBody): Json {
   const stored = response as Json
   return stored.output === null ? { ...stored, output } : stored
 }

@@ -6,43 +6,43 @@ import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
 import { describeFault } from '../../base/log.ts'
 import { Stop } from '../../base/stop.ts'
-import type { Incoming, OutgoingRequest, Send } from '../../http/client/request.ts'
+import type { IncomingResponse, OutgoingRequest, SendRequest } from '../../http/client/request.ts'
 import { streamResponse } from '../../http/server/event-stream.ts'
-import { scrubbed } from '../../pipeline/attempt/open-response.ts'
+import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
 import { SSE_HEADERS } from '../../pipeline/reply/stream-reply.ts'
 import type { Protocol } from '../../protocols/protocol.ts'
 import { judgeStatus } from '../../routing/attempts.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Provider } from '../../upstreams/provider.ts'
-import { readyRequest } from '../../upstreams/sign-request.ts'
+import { finishRequest } from '../../upstreams/request-signature.ts'
 import type { StoredResponse } from '../../vault/responses.ts'
-import { keeperOf } from './previous-response.ts'
+import { storingChannel } from './previous-response.ts'
 
-export interface UpstreamAsking {
+export interface StoringUpstreams {
   /** The channel that stores the response; undefined if it no longer exists. */
-  keeperOf(response: StoredResponse, protocol: Protocol): Keeper | undefined
+  storingChannel(response: StoredResponse, protocol: Protocol): StoringChannel | undefined
   /** Throws a Refusal where the upstream refuses the request. */
-  ask(keeper: Keeper, asking: Asking): Promise<Response>
+  ask(keeper: StoringChannel, asking: StoredResponseQuery): Promise<Response>
 }
 
-export interface Keeper {
+export interface StoringChannel {
   readonly channel: Channel
   readonly provider: Provider
   readonly protocol: Protocol
   readonly upstreamId: string
 }
 
-export interface Asking {
+export interface StoredResponseQuery {
   readonly method: 'GET' | 'DELETE' | 'POST'
   /** The path after the response's id, such as `/cancel`. */
-  readonly below?: string
+  readonly subpath?: string
   readonly query?: URLSearchParams
 }
 
-export interface UpstreamAskingParts {
+export interface StoringUpstreamsParts {
   readonly catalogue: Catalogue
-  readonly send: Send
+  readonly send: SendRequest
   readonly deadlines: Deadlines
 }
 
@@ -50,23 +50,23 @@ const aborted = new Error('the request was aborted')
 const nothing = Buffer.alloc(0)
 const SSE_TYPE = 'text/event-stream'
 
-export function buildUpstreamAsking({ catalogue, send, deadlines }: UpstreamAskingParts): UpstreamAsking {
+export function buildStoringUpstreams({ catalogue, send, deadlines }: StoringUpstreamsParts): StoringUpstreams {
   async function buildRequest(
-    { channel, provider, protocol, upstreamId }: Keeper,
-    asking: Asking,
+    { channel, provider, protocol, upstreamId }: StoringChannel,
+    asking: StoredResponseQuery,
   ): Promise<OutgoingRequest> {
-    const { method, below = '', query } = asking
+    const { method, subpath = '', query } = asking
     const [path, fixed] = provider.speaks[protocol.name]!.plain.split('?')
     const search = [fixed, query?.toString()].filter(Boolean).join('&')
-    const address = `${channel.baseUrl}${path}/${encodeURIComponent(upstreamId)}${below}`
+    const address = `${channel.baseUrl}${path}/${encodeURIComponent(upstreamId)}${subpath}`
     const headers = { 'accept': '*/*', 'accept-encoding': 'identity', 'user-agent': 'weir', ...protocol.headers }
     const url = search === '' ? address : `${address}?${search}`
-    return await readyRequest({ method, url, headers, body: nothing }, { provider, channel, dialect: protocol.name })
+    return await finishRequest({ method, url, headers, body: nothing }, { provider, channel, dialect: protocol.name })
   }
 
   return {
-    keeperOf(response, protocol) {
-      const channel = keeperOf(response, catalogue)
+    storingChannel(response, protocol) {
+      const channel = storingChannel(response, catalogue)
       const provider = channel && catalogue.providers.get(channel.providerId)!
       const upstreamId = response.upstreamId!
       return provider?.speaks[protocol.name] && { channel: channel!, provider, protocol, upstreamId }
@@ -87,13 +87,13 @@ export function buildUpstreamAsking({ catalogue, send, deadlines }: UpstreamAski
         if (fault instanceof Refusal) throw fault
         throw new Refusal('upstream_unusable', `${keeper.channel.id}: ${describeFault(fault)}`)
       } finally {
-        deadline.lift()
+        deadline.cancel()
       }
     },
   }
 
   /** Relays a stream. It is aborted when the upstream is silent for too long or the caller disconnects. */
-  function relayStream(incoming: Incoming, contentType: string, stop: Stop<Error>): Response {
+  function relayStream(incoming: IncomingResponse, contentType: string, stop: Stop<Error>): Response {
     const deadline = deadlines.after(bounds.betweenChunksMsMax, () => stop.stop(aborted))
     const run = async (sink: { write(bytes: Uint8Array): Promise<void> | undefined }): Promise<void> => {
       try {
@@ -106,7 +106,7 @@ export function buildUpstreamAsking({ catalogue, send, deadlines }: UpstreamAski
       } catch {
         stop.stop(aborted)
       } finally {
-        deadline.lift()
+        deadline.cancel()
       }
     }
     const head = { status: 200, headers: { 'content-type': contentType, ...SSE_HEADERS } }
@@ -115,7 +115,7 @@ export function buildUpstreamAsking({ catalogue, send, deadlines }: UpstreamAski
 }
 
 /** The caller gets the upstream's error about the response, and never an error about the channel's credential. */
-async function refusalBy(incoming: Incoming, { channel, protocol }: Keeper): Promise<Refusal> {
+async function refusalBy(incoming: IncomingResponse, { channel, protocol }: StoringChannel): Promise<Refusal> {
   const { status } = incoming
   const body = await incoming.readWhole(bounds.errorBodyBytesMax)
   const verdict = judgeStatus(status)
@@ -124,5 +124,5 @@ async function refusalBy(incoming: Incoming, { channel, protocol }: Keeper): Pro
   if (status === 404) return new Refusal('response_unknown', `${channel.id}: 404`)
   const error = body && protocol.readAnswer(body)?.error
   const words = { message: `The upstream answered with status ${status}.`, ...error, status }
-  return new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream: scrubbed(words, channel) })
+  return new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream: scrubUpstreamError(words, channel) })
 }

@@ -12,43 +12,43 @@ import { refusalOfHold } from '../../billing/ledger.ts'
 import type { CallSize } from '../../billing/price.ts'
 import { upperBound } from '../../billing/price.ts'
 import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
-import { aboutCall, countRefused } from '../../pipeline/20-limit-rate.ts'
+import { countRefused, demandOf } from '../../pipeline/20-limit-rate.ts'
 import type { RouteCall } from '../../pipeline/30-route.ts'
-import { narrowed } from '../../pipeline/30-route.ts'
-import { bodyHash, SlowHash } from '../../pipeline/attempt/body-hash.ts'
-import { scrubbed } from '../../pipeline/attempt/open-response.ts'
-import type { AskUpstream, WholeAnswer } from '../../pipeline/attempt/upstream-query.ts'
-import { Unanswered } from '../../pipeline/attempt/upstream-query.ts'
+import { narrowRoute } from '../../pipeline/30-route.ts'
+import { DeferredHash, hashBody } from '../../pipeline/attempt/body-hash.ts'
+import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
+import type { QueryUpstream, UpstreamQueryAnswer } from '../../pipeline/attempt/upstream-query.ts'
+import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
 import type { Caller, Permit, Route } from '../../pipeline/exchange.ts'
 import type { Claim } from '../../pipeline/lifetime/idempotency.ts'
 import { readClaim, throwIfTaken } from '../../pipeline/lifetime/idempotency.ts'
 import type { ReferenceCheck } from '../../pipeline/route/references.ts'
-import type { Lanes } from '../../pipeline/route/targets.ts'
+import type { Targets } from '../../pipeline/route/targets.ts'
 import { outcomeOf } from '../../pipeline/settle/ending.ts'
-import { draftsNamed, tasks as protocol, readTaskId } from '../../protocols/ark-passthrough/tasks.ts'
+import { listDraftIds, tasks as protocol, readTaskId } from '../../protocols/ark-passthrough/tasks.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
-import { at } from '../../protocols/request/checks.ts'
-import { tagText } from '../../protocols/request/tags.ts'
-import type { Tried, Verdict } from '../../routing/attempts.ts'
+import { describeField } from '../../protocols/request/checks.ts'
+import { formatTags } from '../../protocols/request/tags.ts'
+import type { AttemptVerdict, TriedChannel } from '../../routing/attempts.ts'
 import { judgeStatus, nextChannel } from '../../routing/attempts.ts'
 import type { RecordDraft } from '../../store/ledger/hold-types.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
-import type { Task, Tasks } from '../../vault/tasks.ts'
-import { waitMs } from './poll-task.ts'
-import type { TaskEnding, TaskEnds } from './settle-task.ts'
-import { writeAdmission } from './task-terms.ts'
+import type { Task, TaskStore } from '../../vault/tasks.ts'
+import { pollDelayMs } from './poll-task.ts'
+import type { TaskEnding, TaskSettler } from './settle-task.ts'
+import { writeTaskTerms } from './task-terms.ts'
 
-export interface BeginningParts {
-  readonly tasks: Tasks
+export interface TaskCreatorParts {
+  readonly tasks: TaskStore
   readonly ledger: Pick<Ledger, 'hold'>
   readonly limitRate: LimitRate
   readonly route: RouteCall
-  readonly lanes: Pick<Lanes, 'named'>
-  readonly catalogue: Pick<Catalogue, 'heirOf'>
-  readonly references: Pick<ReferenceCheck, 'near'>
-  readonly ends: TaskEnds
-  readonly askUpstream: AskUpstream
+  readonly targets: Pick<Targets, 'namesOf'>
+  readonly catalogue: Pick<Catalogue, 'findOrSuccessor'>
+  readonly references: Pick<ReferenceCheck, 'narrow'>
+  readonly settler: TaskSettler
+  readonly queryUpstream: QueryUpstream
   readonly log: Log
   /** Aborts tasks that are being started. */
   readonly stop: Stop<Error>
@@ -85,19 +85,19 @@ interface StartedTask {
 }
 
 /** After these the upstream has started nothing, so that another channel may be tried. */
-const NOT_STARTED: ReadonlySet<Verdict> = new Set(['rate_limited', 'credential_bad'])
+const NOT_STARTED: ReadonlySet<AttemptVerdict> = new Set(['rate_limited', 'credential_bad'])
 
-export class Beginning {
-  readonly #parts: BeginningParts
+export class TaskCreator {
+  readonly #parts: TaskCreatorParts
 
-  constructor(parts: BeginningParts) {
+  constructor(parts: TaskCreatorParts) {
     this.#parts = parts
   }
 
   /** Returns the upstream's own answer. */
-  async begin(request: TaskRequest): Promise<Buffer> {
+  async create(request: TaskRequest): Promise<Buffer> {
     const { call, named, claim } = this.#read(request)
-    const permit = this.#parts.limitRate(request.caller, aboutCall(call, named))
+    const permit = this.#parts.limitRate(request.caller, demandOf(call, named))
     try {
       return await this.#startPermitted({ request, call, claim, permit })
     } catch (fault) {
@@ -111,7 +111,7 @@ export class Beginning {
   #read(request: TaskRequest) {
     try {
       const call = protocol.readCall(request.body, { path: request.path, query: () => null, header: request.header })
-      return { call, named: this.#parts.lanes.named(call.model), claim: readClaim(request, request.body) }
+      return { call, named: this.#parts.targets.namesOf(call.model), claim: readClaim(request, request.body) }
     } catch (fault) {
       countRefused(this.#parts.limitRate, request.caller, fault)
       throw fault
@@ -125,14 +125,14 @@ export class Beginning {
       const routeRequest = { model: call.model, protocol, serviceClass, searches: searchesMax > 0, units, services }
       const found = this.#parts.route(permit, routeRequest)
       const drafted = narrowToDrafts(this.#parts, found, call)
-      const route = this.#parts.references.near(drafted, call, { protocol })
+      const route = this.#parts.references.narrow(drafted, call, { protocol })
       const sent = protocol.writeCall(call, { model: route.model.id, askUsage: false, capField: 'max_tokens' })
-      const sentHash = await new SlowHash(sent).whole()
+      const sentHash = await new DeferredHash(sent).complete()
       newTask = { request, call, route, claim, sent, sentHash, size: sizeOf(call, route) }
     } catch (fault) {
       const { callId, caller } = request
       const refused = { ...caller, callId, draft: draftOf({ request, call }) }
-      await this.#parts.ends.refuse(refused, endingOf(fault)).catch(() => {})
+      await this.#parts.settler.refuse(refused, endingOf(fault)).catch(() => {})
       throw fault
     }
     return await this.#startRouted(newTask)
@@ -168,13 +168,13 @@ export class Beginning {
         createdMs,
         provider: route.provider.id,
         model: route.model.id,
-        channel: route.seats[0]!.id,
-        admitted: writeAdmission({ ...admitted, tier: call.serviceClass }),
+        channel: route.channels[0]!.id,
+        admitted: writeTaskTerms({ ...admitted, tier: call.serviceClass }),
       },
-      createdMs + 2 * bounds.taskBeginMsMax,
+      createdMs + 2 * bounds.taskCreateMsMax,
     )
     if (done === 'too_many') throw new Refusal('tasks_too_many', `account ${accountId}`, { retryAfterMs: 60_000 })
-    const task = tasks.ofCall(callId, accountId)
+    const task = tasks.getByCall(callId, accountId)
     if (done === 'exists' || task === undefined) throw new Error(`task ${callId}: ${done}, but its row is missing`)
     return task
   }
@@ -189,7 +189,7 @@ export class Beginning {
     const about = { draft: draftOf(newTask), ...(claim && { idempotency: claim.key }) }
     const held = await ledger.hold({ callId, accountId, keyId, amount, kind: 'task', ...about })
     if (held.done === 'held') return undefined
-    const before = 'callId' in held && held.done !== 'other_body' ? tasks.ofCall(held.callId, accountId) : undefined
+    const before = 'callId' in held && held.done !== 'other_body' ? tasks.getByCall(held.callId, accountId) : undefined
     if (before !== undefined && before.upstreamId !== null) return before
     throwIfTaken(held)
     throw (
@@ -209,15 +209,15 @@ export class Beginning {
   }
 
   async #askChannels({ route, sent }: NewTask): Promise<StartedTask> {
-    const { askUpstream, log, stop } = this.#parts
-    const tried: Tried[] = []
+    const { queryUpstream, log, stop } = this.#parts
+    const tried: TriedChannel[] = []
     let last: Refusal | undefined
     for (;;) {
-      const channel = nextChannel(route.seats, tried, bounds.attemptsPerCallMax)?.channel
+      const channel = nextChannel(route.channels, tried, bounds.attemptsPerCallMax)?.channel
       if (channel === undefined) throw last ?? new Refusal('no_channel', route.provider.id)
-      const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskBeginMsMax]
+      const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskCreateMsMax]
       const about = { provider: route.provider, channel, dialect: protocol.name, stop }
-      const judged = await askUpstream({ ...about, body: sent, bytesMax, msMax }).then(
+      const judged = await queryUpstream({ ...about, body: sent, bytesMax, msMax }).then(
         answer => judge(answer, channel),
         fault => failedStart(fault),
       )
@@ -232,7 +232,7 @@ export class Beginning {
   async #writeStarted({ callId, createdMs }: Task, { id, channel }: StartedTask): Promise<void> {
     const { tasks, dateMs } = this.#parts
     const nowMs = dateMs()
-    const dueMs = nowMs + waitMs(nowMs - createdMs, 0.5)
+    const dueMs = nowMs + pollDelayMs(nowMs - createdMs, 0.5)
     const started = { id, upstreamId: id, channel: channel.id, updatedMs: nowMs }
     const done = await tasks.change({ callId, status: 'queued', dueMs, ...started })
     if (done !== 'changed') throw new Error(`task ${callId} is ${done}`)
@@ -240,16 +240,16 @@ export class Beginning {
 
   /** Cancels a task that nobody can ask for. If that fails, the gateway pays for it. */
   async #cancel({ id, channel }: StartedTask, { provider }: Route): Promise<void> {
-    const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskLookMsMax]
-    const question = { provider, channel, dialect: protocol.name, below: `/${id}`, bytesMax, msMax }
-    await this.#parts.askUpstream({ ...question, method: 'DELETE' }).catch(() => {})
+    const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskPollMsMax]
+    const question = { provider, channel, dialect: protocol.name, subpath: `/${id}`, bytesMax, msMax }
+    await this.#parts.queryUpstream({ ...question, method: 'DELETE' }).catch(() => {})
   }
 
   /** Releases the hold and writes a record. If that fails, the poller does it later. */
   async #abandon(task: Task, ending: TaskEnding): Promise<void> {
-    const { ends, tasks, log } = this.#parts
+    const { settler, tasks, log } = this.#parts
     try {
-      await ends.close(task, 'failed', ending)
+      await settler.close(task, 'failed', ending)
       await tasks.delete(task)
     } catch (fault) {
       log.error('a task that was not started could not be settled', { task: task.id, fault: describeFault(fault) })
@@ -276,8 +276,8 @@ function draftOf({
     streamed: false,
     priceVersion: route?.price?.version ?? null,
     endUser: call.endUser ?? null,
-    tags: tagText(call.tags, request.header('x-weir-tags')) ?? null,
-    cameHash: bodyHash(request.body),
+    tags: formatTags(call.tags, request.header('x-weir-tags')) ?? null,
+    cameHash: hashBody(request.body),
     wentHash: sentHash ?? null,
   }
 }
@@ -289,34 +289,35 @@ function sizeOf({ outputTokensMax = 0, searchesMax, units }: Call, { model }: Ro
 }
 
 /** A draft is stored at one channel and belongs to its account; for other accounts it is unknown. */
-function narrowToDrafts({ tasks, catalogue }: BeginningParts, route: Route, { json }: Call): Route {
-  const drafts = draftsNamed(json)
+function narrowToDrafts({ tasks, catalogue }: TaskCreatorParts, route: Route, { json }: Call): Route {
+  const drafts = listDraftIds(json)
   if (drafts.length === 0) return route
   const { accountId } = route.permit.caller
-  const channels = drafts.map(id => catalogue.heirOf(tasks.get({ accountId, id })?.channel ?? '')?.id)
-  const near = narrowed(route, (_candidate, { id }) => channels.every(channel => channel === id))
-  if (near === undefined) throw new Refusal('task_unknown', 'draft_task', at('content', 'names an unknown task'))
+  const channels = drafts.map(id => catalogue.findOrSuccessor(tasks.get({ accountId, id })?.channel ?? '')?.id)
+  const near = narrowRoute(route, (_candidate, { id }) => channels.every(channel => channel === id))
+  if (near === undefined)
+    throw new Refusal('task_unknown', 'draft_task', describeField('content', 'names an unknown task'))
   return near
 }
 
 interface FailedStart {
-  readonly verdict: Verdict
+  readonly verdict: AttemptVerdict
   readonly refusal: Refusal
 }
 
 /** A request that was never sent may go to another channel; one that may have arrived must not be repeated. */
 function failedStart(fault: unknown): FailedStart {
-  if (!(fault instanceof Unanswered)) throw fault
+  if (!(fault instanceof UpstreamQueryFailed)) throw fault
   return { verdict: fault.sent ? 'caller_at_fault' : 'broken', refusal: fault.refusal }
 }
 
-function judge({ status, body }: WholeAnswer, channel: Channel): StartedTask | FailedStart {
+function judge({ status, body }: UpstreamQueryAnswer, channel: Channel): StartedTask | FailedStart {
   const reading = protocol.readAnswer(body)
   if (status >= 200 && status <= 299 && reading !== undefined && reading.error === undefined) {
     return { id: readTaskId(body)!, channel, body }
   }
   const words = { message: `The upstream answered with status ${status}.`, ...reading?.error, status }
-  const upstream = scrubbed(words, channel)
+  const upstream = scrubUpstreamError(words, channel)
   const verdict = judgeStatus(status)
   if (verdict === 'caller_at_fault') {
     return { verdict, refusal: new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }) }

@@ -9,19 +9,19 @@ import { textId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
 import type { Stop } from '../../base/stop.ts'
-import type { AskUpstream, Question, WholeAnswer } from '../../pipeline/attempt/upstream-query.ts'
-import type { TaskSaid } from '../../protocols/ark-passthrough/tasks.ts'
+import type { QueryUpstream, UpstreamQuery, UpstreamQueryAnswer } from '../../pipeline/attempt/upstream-query.ts'
+import type { TaskReport } from '../../protocols/ark-passthrough/tasks.ts'
 import { readTask } from '../../protocols/ark-passthrough/tasks.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
-import type { Task, Tasks } from '../../vault/tasks.ts'
-import type { TaskEnds } from './settle-task.ts'
-import { isOver } from './settle-task.ts'
+import type { Task, TaskStore } from '../../vault/tasks.ts'
+import type { TaskSettler } from './settle-task.ts'
+import { isTaskOver } from './settle-task.ts'
 
-export interface LookingParts {
-  readonly tasks: Tasks
-  readonly ends: TaskEnds
-  readonly catalogue: Pick<Catalogue, 'providers' | 'heirOf'>
-  readonly askUpstream: AskUpstream
+export interface TaskPollsParts {
+  readonly tasks: TaskStore
+  readonly settler: TaskSettler
+  readonly catalogue: Pick<Catalogue, 'providers' | 'findOrSuccessor'>
+  readonly queryUpstream: QueryUpstream
   readonly log: Log
   /** Aborts all running polls. */
   readonly stop: Stop<Error>
@@ -29,7 +29,7 @@ export interface LookingParts {
   chance(): number
   dateMs(): number
   /** Whether this process is just starting the task. */
-  isBeginning(callId: number): boolean
+  isStarting(callId: number): boolean
 }
 
 const WAIT_MS_MIN = 2_000
@@ -41,24 +41,24 @@ const LONG_WAIT_MS = 600_000
 const JITTER = 0.25
 
 /** The time until a task of this age is polled again. */
-export function waitMs(ageMs: number, chance: number): number {
+export function pollDelayMs(ageMs: number, chance: number): number {
   const baseMs = ageMs >= LONG_MS ? LONG_WAIT_MS : Math.min(WAIT_MS_MAX, Math.max(WAIT_MS_MIN, ageMs / 4))
   return Math.round(baseMs * (1 - JITTER + 2 * JITTER * chance))
 }
 
-export class Looking {
-  readonly #parts: LookingParts
+export class TaskPolls {
+  readonly #parts: TaskPollsParts
   readonly #polls = new Map<number, Promise<Task | undefined>>()
 
-  constructor(parts: LookingParts) {
+  constructor(parts: TaskPollsParts) {
     this.#parts = parts
   }
 
-  get underWay(): number {
+  get size(): number {
     return this.#polls.size
   }
 
-  isLookedAt(callId: number): boolean {
+  isPolling(callId: number): boolean {
     return this.#polls.has(callId)
   }
 
@@ -67,7 +67,7 @@ export class Looking {
   }
 
   /** The task after the poll; undefined if it no longer exists. */
-  look(task: Task): Promise<Task | undefined> {
+  poll(task: Task): Promise<Task | undefined> {
     let poll = this.#polls.get(task.callId)
     if (poll === undefined) {
       poll = this.#pollSafely(task).finally(() => this.#polls.delete(task.callId))
@@ -77,17 +77,17 @@ export class Looking {
   }
 
   /** Undefined if the channel no longer exists. */
-  questionOf(task: Task): Question | undefined {
+  queryOf(task: Task): UpstreamQuery | undefined {
     const { catalogue, stop } = this.#parts
     const provider = catalogue.providers.get(task.provider)
-    const channel = catalogue.heirOf(task.channel)
+    const channel = catalogue.findOrSuccessor(task.channel)
     if (provider === undefined || channel === undefined || task.upstreamId === null) return undefined
-    const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskLookMsMax]
-    return { provider, channel, dialect: 'ark-tasks', below: `/${task.upstreamId}`, bytesMax, msMax, stop }
+    const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskPollMsMax]
+    return { provider, channel, dialect: 'ark-tasks', subpath: `/${task.upstreamId}`, bytesMax, msMax, stop }
   }
 
   #reread({ callId, accountId }: Task): Task | undefined {
-    return this.#parts.tasks.ofCall(callId, accountId)
+    return this.#parts.tasks.getByCall(callId, accountId)
   }
 
   /** After a fault the task waits, so that it is not polled again before all others. */
@@ -106,7 +106,7 @@ export class Looking {
 
   async #pollOnce(task: Task): Promise<Task | undefined> {
     if (task.dueMs === null) return task
-    if (isOver(task.status)) await this.#parts.ends.finish(task)
+    if (isTaskOver(task.status)) await this.#parts.settler.finish(task)
     else if (task.upstreamId === null) await this.#dropUnstarted(task)
     else await this.#pollUpstream(task)
     return this.#reread(task)
@@ -114,9 +114,9 @@ export class Looking {
 
   /** No caller got the id of the task, so nobody misses it. */
   async #dropUnstarted(task: Task): Promise<void> {
-    const { ends, tasks, isBeginning } = this.#parts
-    if (isBeginning(task.callId)) return
-    await ends.close(task, 'failed', { outcome: 'gateway_crash', status: 500 })
+    const { settler, tasks, isStarting } = this.#parts
+    if (isStarting(task.callId)) return
+    await settler.close(task, 'failed', { outcome: 'gateway_crash', status: 500 })
     await tasks.delete(task)
   }
 
@@ -124,18 +124,18 @@ export class Looking {
     const answer = await this.#ask(task)
     const ageMs = this.#parts.dateMs() - task.createdMs
     const state = answer?.status === 200 ? readTask(answer.body) : undefined
-    if (state?.state !== undefined && isOver(state.state)) return await this.#writeState(task, state, answer?.body)
+    if (state?.state !== undefined && isTaskOver(state.state)) return await this.#writeState(task, state, answer?.body)
     const isForgotten = answer?.status === 404 && ageMs >= bounds.taskForgottenMsMin
     if (isForgotten) return await this.#giveUp(task, 'its upstream does not know it any more')
-    if (ageMs >= bounds.taskUnderWayMsMax) return await this.#giveUp(task, 'it did not end in time')
+    if (ageMs >= bounds.taskRunMsMax) return await this.#giveUp(task, 'it did not end in time')
     await this.#writeState(task, state, state && answer?.body)
   }
 
-  async #ask(task: Task): Promise<WholeAnswer | undefined> {
-    const { log, askUpstream } = this.#parts
-    const question = this.questionOf(task)
+  async #ask(task: Task): Promise<UpstreamQueryAnswer | undefined> {
+    const { log, queryUpstream } = this.#parts
+    const question = this.queryOf(task)
     try {
-      if (question !== undefined) return await askUpstream({ ...question, method: 'GET' })
+      if (question !== undefined) return await queryUpstream({ ...question, method: 'GET' })
       log.warn('the channel of a task no longer exists', { request: requestIdOf(task), channel: task.channel })
     } catch (fault) {
       log.debug('a task could not be polled', { request: requestIdOf(task), fault: describeFault(fault) })
@@ -143,20 +143,20 @@ export class Looking {
     return undefined
   }
 
-  async #writeState(task: Task, state: TaskSaid | undefined, body?: Buffer): Promise<void> {
-    const { tasks, ends, chance, dateMs } = this.#parts
+  async #writeState(task: Task, state: TaskReport | undefined, body?: Buffer): Promise<void> {
+    const { tasks, settler, chance, dateMs } = this.#parts
     const nowMs = dateMs()
     const status = state?.state ?? task.status
-    const ended = isOver(status)
-    const dueMs = ended ? nowMs : nowMs + waitMs(nowMs - task.createdMs, chance())
+    const ended = isTaskOver(status)
+    const dueMs = ended ? nowMs : nowMs + pollDelayMs(nowMs - task.createdMs, chance())
     await tasks.change({ callId: task.callId, status, dueMs, updatedMs: nowMs, polledMs: nowMs }, body)
-    if (ended) await ends.finish(body === undefined ? { ...task, status } : { ...task, status, body })
+    if (ended) await settler.finish(body === undefined ? { ...task, status } : { ...task, status, body })
   }
 
   async #giveUp(task: Task, why: string): Promise<void> {
-    const { log, ends } = this.#parts
+    const { log, settler } = this.#parts
     log.error('a task is given up', { request: requestIdOf(task), channel: task.channel, task: task.id, why })
-    await ends.close(task, 'expired', { outcome: 'task_lost', status: 200 })
+    await settler.close(task, 'expired', { outcome: 'task_lost', status: 200 })
   }
 }
 

@@ -1,12 +1,12 @@
 // Polls tasks when they are due, a few at a time, the longest overdue first.
 
 import { bounds } from '../../base/bounds.ts'
-import type { Tasks } from '../../vault/tasks.ts'
-import type { Looking } from './poll-task.ts'
+import type { TaskStore } from '../../vault/tasks.ts'
+import type { TaskPolls } from './poll-task.ts'
 
 export interface PollerParts {
-  readonly tasks: Tasks
-  readonly looking: Looking
+  readonly tasks: TaskStore
+  readonly polls: TaskPolls
   readonly everyMs: number
   dateMs(): number
 }
@@ -21,16 +21,16 @@ export class TaskPoller {
 
   /** At a start no task is being started, so those without an upstream id will never get one. */
   start(): void {
-    for (const task of this.#parts.tasks.unbegun()) void this.#parts.looking.look(task).catch(() => {})
+    for (const task of this.#parts.tasks.listUnstarted()) void this.#parts.polls.poll(task).catch(() => {})
     this.#timer = setInterval(() => this.poll(), this.#parts.everyMs)
   }
 
   poll(): void {
-    const { tasks, looking, dateMs } = this.#parts
-    if (looking.underWay >= bounds.taskLooksMax) return
-    for (const task of tasks.due(dateMs())) {
-      if (looking.underWay >= bounds.taskLooksMax) return
-      if (!looking.isLookedAt(task.callId)) void looking.look(task).catch(() => {})
+    const { tasks, polls, dateMs } = this.#parts
+    if (polls.size >= bounds.taskPollsMax) return
+    for (const task of tasks.listDue(dateMs())) {
+      if (polls.size >= bounds.taskPollsMax) return
+      if (!polls.isPolling(task.callId)) void polls.poll(task).catch(() => {})
     }
   }
 

@@ -6,21 +6,21 @@ import type { Price } from '../../base/money/price.ts'
 import type { Usage } from '../../base/money/usage.ts'
 import { noUsage } from '../../base/money/usage.ts'
 import type { Ledger, SettleExtras } from '../../billing/ledger.ts'
-import { billOf, hasFee } from '../../billing/price.ts'
+import { computeBill, hasFee } from '../../billing/price.ts'
 import type { Outcome } from '../../billing/who-pays.ts'
-import { chargedUsage } from '../../billing/who-pays.ts'
+import { decideCharge } from '../../billing/who-pays.ts'
 import { usageOf } from '../../pipeline/80-record.ts'
 import type { Cost } from '../../pipeline/settle/call-cost.ts'
-import type { TaskSaid } from '../../protocols/ark-passthrough/tasks.ts'
+import type { TaskReport } from '../../protocols/ark-passthrough/tasks.ts'
 import { readTask } from '../../protocols/ark-passthrough/tasks.ts'
 import type { RecordDraft, RecordRow } from '../../store/ledger/hold-types.ts'
-import type { TaskStatus } from '../../store/vault/kept.ts'
-import type { Task, Tasks } from '../../vault/tasks.ts'
-import type { Admission } from './task-terms.ts'
-import { pricedAgain, readAdmission } from './task-terms.ts'
+import type { TaskStatus } from '../../store/vault/vault-types.ts'
+import type { Task, TaskStore } from '../../vault/tasks.ts'
+import type { TaskTerms } from './task-terms.ts'
+import { readTaskTerms, taskPrice } from './task-terms.ts'
 
-export interface EndingParts {
-  readonly tasks: Tasks
+export interface TaskSettlerParts {
+  readonly tasks: TaskStore
   readonly ledger: Pick<Ledger, 'settle' | 'record'>
   /** The price of a version, which never changes. */
   priceOf(version: number): Price
@@ -33,33 +33,33 @@ export interface TaskEnding {
   readonly error?: ErrorCode
 }
 
-export interface TaskEnds {
+export interface TaskSettler {
   /** Settles a task whose final state is written. */
   finish(task: Task): Promise<void>
   /** Ends a task without a result, whatever its upstream may still do. */
   close(task: Task, status: TaskStatus, ending: TaskEnding): Promise<void>
   /** Records a task that was refused before its row was written. */
-  refuse(refused: Refused, ending: TaskEnding): Promise<void>
+  refuse(refused: RefusedTask, ending: TaskEnding): Promise<void>
 }
 
-export interface Refused {
+export interface RefusedTask {
   readonly callId: number
   readonly keyId: number
   readonly accountId: number
   readonly draft: RecordDraft
 }
 
-export const isOver = (status: TaskStatus): boolean => status !== 'queued' && status !== 'running'
+export const isTaskOver = (status: TaskStatus): boolean => status !== 'queued' && status !== 'running'
 
 /** The gateway's own task object, where the upstream's is missing or must not be shown. */
-export function taskWords({ id, model, createdMs, updatedMs }: Task, status: TaskStatus): string {
+export function taskJson({ id, model, createdMs, updatedMs }: Task, status: TaskStatus): string {
   const [created_at, updated_at] = [createdMs, updatedMs].map(ms => Math.floor(ms / 1_000))
   return JSON.stringify({ id, model, status, error: null, created_at, updated_at })
 }
 
-export function buildTaskEnds({ tasks, ledger, priceOf, dateMs }: EndingParts): TaskEnds {
-  async function settle(task: Task, ending: TaskEnding, state?: TaskSaid): Promise<void> {
-    const admission = readAdmission(task.admitted)
+export function buildTaskSettler({ tasks, ledger, priceOf, dateMs }: TaskSettlerParts): TaskSettler {
+  async function settle(task: Task, ending: TaskEnding, state?: TaskReport): Promise<void> {
+    const admission = readTaskTerms(task.admitted)
     const cost = costOf(admission, { outcome: ending.outcome, state, priceOf })
     const row = recordOf(task, { draft: admission.draft, ending, cost, durationMs: dateMs() - task.createdMs })
     await ledger.settle(row, cost.amount, extrasOf(admission, ending))
@@ -79,7 +79,7 @@ export function buildTaskEnds({ tasks, ledger, priceOf, dateMs }: EndingParts): 
     },
     async close(task, status, ending) {
       await settle(task, ending)
-      await markOver(task, status, taskWords(task, status))
+      await markOver(task, status, taskJson(task, status))
     },
     async refuse({ draft, ...refused }, ending) {
       const cost = costOf(emptyAdmission(draft), { outcome: ending.outcome, state: undefined, priceOf })
@@ -88,7 +88,7 @@ export function buildTaskEnds({ tasks, ledger, priceOf, dateMs }: EndingParts): 
   }
 }
 
-const emptyAdmission = (draft: RecordDraft): Admission => ({
+const emptyAdmission = (draft: RecordDraft): TaskTerms => ({
   draft,
   tokensMax: 0,
   units: {},
@@ -98,31 +98,31 @@ const emptyAdmission = (draft: RecordDraft): Admission => ({
 
 interface CostParts {
   readonly outcome: Outcome
-  readonly state: TaskSaid | undefined
+  readonly state: TaskReport | undefined
   priceOf(version: number): Price
 }
 
-function costOf(admission: Admission, { outcome, state, priceOf }: CostParts): Cost {
-  const price = pricedAgain(admission, priceOf)
+function costOf(admission: TaskTerms, { outcome, state, priceOf }: CostParts): Cost {
+  const price = taskPrice(admission, priceOf)
   const reported = state?.usage === 'nonsense' ? undefined : state?.usage
-  const charged = chargedUsage({
+  const charged = decideCharge({
     outcome,
-    forwarded: true,
-    content: outcome === 'task_succeeded',
+    isForwarded: true,
+    hasContent: outcome === 'task_succeeded',
     fellBack: false,
     reported,
-    stale: false,
-    delivered: false,
-    tools: false,
-    hidden: () => 0,
+    isReportOutdated: false,
+    isDelivered: false,
+    hasProviderTools: false,
+    estimateHidden: () => 0,
     estimate: () => estimateOf(admission, state, price !== undefined && hasFee(price.price, admission.units)),
   })
   const usage = charged.source === 'none' ? charged.usage : withUnits(charged.usage, admission)
-  return { ...charged, usage, ...billOf(usage, price, state?.serviceClass) }
+  return { ...charged, usage, ...computeBill(usage, price, state?.serviceClass) }
 }
 
 /** What is billed by the second is not billed in tokens as well. */
-function estimateOf({ tokensMax, units }: Admission, state: TaskSaid | undefined, bySecond: boolean): Usage {
+function estimateOf({ tokensMax, units }: TaskTerms, state: TaskReport | undefined, bySecond: boolean): Usage {
   if (state === undefined) return bySecond ? { ...noUsage, ...units } : { input: 0, output: tokensMax }
   const { output, seconds = 0 } = state.estimate
   const billedSeconds = Math.min(seconds, units.seconds ?? seconds)
@@ -130,12 +130,12 @@ function estimateOf({ tokensMax, units }: Admission, state: TaskSaid | undefined
 }
 
 /** Units that the upstream does not report are taken from the request; a requested search counts at least once. */
-function withUnits(usage: Usage, { units, searches }: Admission): Usage {
+function withUnits(usage: Usage, { units, searches }: TaskTerms): Usage {
   return { ...(searches && { searches: 1 }), ...units, ...usage }
 }
 
 /** With a result, the idempotency key returns the same task; without one, the key may be used again. */
-function extrasOf({ claimed }: Admission, { outcome }: TaskEnding): SettleExtras {
+function extrasOf({ claimed }: TaskTerms, { outcome }: TaskEnding): SettleExtras {
   if (!claimed) return {}
   const wasStarted = outcome === 'task_succeeded' || outcome === 'task_ended' || outcome === 'task_lost'
   return { idempotency: wasStarted ? { sealed: null } : 'release' }
@@ -148,7 +148,7 @@ interface RecordParts {
   readonly durationMs: number
 }
 
-type RecordedTask = Omit<Refused, 'draft'> & { readonly channel: string | null }
+type RecordedTask = Omit<RefusedTask, 'draft'> & { readonly channel: string | null }
 
 function recordOf(task: RecordedTask, { draft, ending, cost, durationMs }: RecordParts): RecordRow {
   return {

@@ -3,10 +3,10 @@
 
 import type { Price } from '../../base/money/price.ts'
 import type { Units } from '../../base/money/usage.ts'
-import type { CallSize, PricedOrFree } from '../../billing/price.ts'
+import type { CallPriceOrFree, CallSize } from '../../billing/price.ts'
 import type { RecordDraft } from '../../store/ledger/hold-types.ts'
 
-export interface Admission {
+export interface TaskTerms {
   readonly draft: RecordDraft
   /** Undefined for a free task. */
   readonly price?: {
@@ -25,16 +25,16 @@ export interface Admission {
   readonly claimed: boolean
 }
 
-export interface Admitted {
+export interface AdmittedTask {
   readonly draft: RecordDraft
-  readonly price: PricedOrFree
+  readonly price: CallPriceOrFree
   readonly size: CallSize
   readonly tier: string | undefined
   readonly claimed: boolean
 }
 
-export function writeAdmission({ draft, price, size, tier, claimed }: Admitted): string {
-  const admission: Admission = {
+export function writeTaskTerms({ draft, price, size, tier, claimed }: AdmittedTask): string {
+  const admission: TaskTerms = {
     draft,
     ...(price && {
       price: {
@@ -53,10 +53,10 @@ export function writeAdmission({ draft, price, size, tier, claimed }: Admitted):
   return JSON.stringify(admission)
 }
 
-export const readAdmission = (text: string): Admission => JSON.parse(text) as Admission
+export const readTaskTerms = (text: string): TaskTerms => JSON.parse(text) as TaskTerms
 
 /** `priceOf` returns the price of a version, which never changes. */
-export function pricedAgain({ price }: Admission, priceOf: (version: number) => Price): PricedOrFree {
+export function taskPrice({ price }: TaskTerms, priceOf: (version: number) => Price): CallPriceOrFree {
   if (price === undefined) return undefined
   const { version, perMille, serviceClass, atMs } = price
   return { price: priceOf(version), version, perMille: BigInt(perMille), serviceClass, atMs }

@@ -11,32 +11,32 @@ import type { Ledger } from '../../billing/ledger.ts'
 import type { LimitRate, RefuseUnread } from '../../pipeline/20-limit-rate.ts'
 import { countRefused } from '../../pipeline/20-limit-rate.ts'
 import type { RouteCall } from '../../pipeline/30-route.ts'
-import { scrubbed } from '../../pipeline/attempt/open-response.ts'
-import type { AskUpstream, Question, WholeAnswer } from '../../pipeline/attempt/upstream-query.ts'
-import { Unanswered } from '../../pipeline/attempt/upstream-query.ts'
+import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
+import type { QueryUpstream, UpstreamQuery, UpstreamQueryAnswer } from '../../pipeline/attempt/upstream-query.ts'
+import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
 import type { Caller } from '../../pipeline/exchange.ts'
 import type { ReferenceCheck } from '../../pipeline/route/references.ts'
-import type { Lanes } from '../../pipeline/route/targets.ts'
+import type { Targets } from '../../pipeline/route/targets.ts'
 import { isTaskId, tasks as protocol, taskStates } from '../../protocols/ark-passthrough/tasks.ts'
 import { invalid } from '../../protocols/request/checks.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
-import type { Task, Tasks } from '../../vault/tasks.ts'
-import { Beginning } from './create-task.ts'
-import { Looking } from './poll-task.ts'
+import type { Task, TaskStore } from '../../vault/tasks.ts'
+import { TaskCreator } from './create-task.ts'
+import { TaskPolls } from './poll-task.ts'
 import { TaskPoller } from './poller.ts'
-import type { TaskEnds } from './settle-task.ts'
-import { buildTaskEnds, isOver, taskWords } from './settle-task.ts'
+import type { TaskSettler } from './settle-task.ts'
+import { buildTaskSettler, isTaskOver, taskJson } from './settle-task.ts'
 
 export interface TaskServiceParts {
-  readonly tasks: Tasks
+  readonly tasks: TaskStore
   readonly ledger: Pick<Ledger, 'hold' | 'settle' | 'record'>
   readonly limitRate: LimitRate
   readonly refuseUnread: RefuseUnread
   readonly route: RouteCall
-  readonly lanes: Pick<Lanes, 'named'>
-  readonly catalogue: Pick<Catalogue, 'providers' | 'heirOf'>
-  readonly references: Pick<ReferenceCheck, 'near'>
-  readonly askUpstream: AskUpstream
+  readonly targets: Pick<Targets, 'namesOf'>
+  readonly catalogue: Pick<Catalogue, 'providers' | 'findOrSuccessor'>
+  readonly references: Pick<ReferenceCheck, 'narrow'>
+  readonly queryUpstream: QueryUpstream
   readonly log: Log
   readonly everyMs: number
   priceOf(version: number): Price
@@ -46,7 +46,7 @@ export interface TaskServiceParts {
 }
 
 /** A request about tasks. */
-export interface TaskAsk {
+export interface TaskApiRequest {
   readonly callId: number
   readonly caller?: Caller
   readonly path: string
@@ -69,10 +69,10 @@ const PAGE_SIZE = 10
 
 export class TaskService {
   readonly #parts: TaskServiceParts
-  readonly #ends: TaskEnds
-  readonly #polls: Looking
+  readonly #ends: TaskSettler
+  readonly #polls: TaskPolls
   readonly #poller: TaskPoller
-  readonly #creator: Beginning
+  readonly #creator: TaskCreator
   /** The tasks that are being started, by their call. */
   readonly #starting = new Map<number, Promise<Buffer>>()
   /** Stops the polls; `#abortStarts` stops tasks that are being started. */
@@ -81,15 +81,15 @@ export class TaskService {
 
   constructor(parts: TaskServiceParts) {
     this.#parts = parts
-    this.#ends = buildTaskEnds(parts)
-    this.#polls = new Looking({
+    this.#ends = buildTaskSettler(parts)
+    this.#polls = new TaskPolls({
       ...parts,
-      ends: this.#ends,
+      settler: this.#ends,
       stop: this.#stop,
-      isBeginning: callId => this.#starting.has(callId),
+      isStarting: callId => this.#starting.has(callId),
     })
-    this.#poller = new TaskPoller({ ...parts, looking: this.#polls })
-    this.#creator = new Beginning({ ...parts, ends: this.#ends, stop: this.#abortStarts })
+    this.#poller = new TaskPoller({ ...parts, polls: this.#polls })
+    this.#creator = new TaskCreator({ ...parts, settler: this.#ends, stop: this.#abortStarts })
   }
 
   start(): void {
@@ -104,11 +104,11 @@ export class TaskService {
   }
 
   /** Aborts tasks that are being started. */
-  hurry(): void {
+  abortStarts(): void {
     this.#abortStarts.stop(shutDown)
   }
 
-  async create(ask: TaskAsk): Promise<TaskReply> {
+  async create(ask: TaskApiRequest): Promise<TaskReply> {
     if (this.#stop.reason !== undefined) throw new Refusal('draining', 'a task')
     const { callId, path } = ask
     const unread = this.#parts.refuseUnread(callerOf(ask))
@@ -118,7 +118,7 @@ export class TaskService {
       throw fault
     })
     const header = (name: string): string | undefined => ask.header(name)
-    const started = this.#creator.begin({ callId, caller: callerOf(ask), path, body, header })
+    const started = this.#creator.create({ callId, caller: callerOf(ask), path, body, header })
     this.#starting.set(callId, started)
     try {
       return { body: (await started).toString() }
@@ -127,22 +127,22 @@ export class TaskService {
     }
   }
 
-  async get(ask: TaskAsk): Promise<TaskReply> {
+  async get(ask: TaskApiRequest): Promise<TaskReply> {
     return { body: await this.#bodyOf(await this.#refreshed(this.#find(ask))) }
   }
 
-  list(ask: TaskAsk): TaskReply {
+  list(ask: TaskApiRequest): TaskReply {
     const { tasks, total } = this.#parts.tasks.list(callerOf(ask).accountId, filterOf(ask))
     return { body: `{"total":${total},"items":[${tasks.map(visibleBody).join(',')}]}` }
   }
 
-  async delete(ask: TaskAsk): Promise<TaskReply> {
+  async delete(ask: TaskApiRequest): Promise<TaskReply> {
     // A finished task is settled before its upstream deletes it.
     const found = this.#find(ask)
     const polledMs = found.polledMs ?? found.createdMs
     const isWaiting = found.status === 'queued' && this.#parts.dateMs() - polledMs < WAITING_MS
     const task = isWaiting ? found : await this.#refreshed(found)
-    const question = this.#polls.questionOf(task)
+    const question = this.#polls.queryOf(task)
     if (question !== undefined) {
       const { status, body } = await this.#remove(task, question)
       return { status, body: body.toString() }
@@ -151,7 +151,7 @@ export class TaskService {
     return { body: '' }
   }
 
-  #find(ask: TaskAsk): Task {
+  #find(ask: TaskApiRequest): Task {
     const id = ask.path.slice(ask.path.lastIndexOf('/') + 1)
     const task = isTaskId(id) ? this.#parts.tasks.get({ accountId: callerOf(ask).accountId, id }) : undefined
     if (task === undefined || task.upstreamId === null) throw unknownTask(id)
@@ -162,35 +162,35 @@ export class TaskService {
   async #refreshed(task: Task): Promise<Task> {
     if (task.dueMs === null) return task
     const isFresh = task.polledMs !== null && this.#parts.dateMs() - task.polledMs < FRESH_MS
-    const polled = isFresh && !isOver(task.status) ? task : await this.#polls.look(task)
+    const polled = isFresh && !isTaskOver(task.status) ? task : await this.#polls.poll(task)
     if (polled === undefined) throw unknownTask(task.id)
     return polled
   }
 
-  async #askUpstream(question: Question, method: 'GET' | 'DELETE'): Promise<WholeAnswer> {
+  async #askUpstream(question: UpstreamQuery, method: 'GET' | 'DELETE'): Promise<UpstreamQueryAnswer> {
     try {
-      return await this.#parts.askUpstream({ ...question, method })
+      return await this.#parts.queryUpstream({ ...question, method })
     } catch (fault) {
-      throw fault instanceof Unanswered ? fault.refusal : fault
+      throw fault instanceof UpstreamQueryFailed ? fault.refusal : fault
     }
   }
 
   /** A paid result whose body is not stored comes from the upstream. */
   async #bodyOf(task: Task): Promise<string> {
     const isPaid = task.status === 'succeeded' && task.dueMs === null
-    const question = isPaid && task.body === undefined ? this.#polls.questionOf(task) : undefined
+    const question = isPaid && task.body === undefined ? this.#polls.queryOf(task) : undefined
     if (question === undefined) return visibleBody(task)
     const answer = await this.#askUpstream(question, 'GET')
     return answer.status === 200 ? answer.body.toString() : visibleBody(task)
   }
 
-  async #remove(task: Task, question: Question): Promise<WholeAnswer> {
+  async #remove(task: Task, question: UpstreamQuery): Promise<UpstreamQueryAnswer> {
     const answer = await this.#askUpstream(question, 'DELETE')
     const { status, body } = answer
     const isGone = status === 404 && task.dueMs === null // the upstream has deleted it already
     if (!isGone && (status < 200 || status > 299)) {
       const words = { message: `The upstream answered with status ${status}.`, ...protocol.readAnswer(body)?.error }
-      const upstream = scrubbed({ ...words, status }, question.channel)
+      const upstream = scrubUpstreamError({ ...words, status }, question.channel)
       throw new Refusal('upstream_refused', `${question.channel.id}: ${status}`, { upstream })
     }
     if (task.dueMs === null) await this.#parts.tasks.delete(task)
@@ -199,18 +199,18 @@ export class TaskService {
   }
 
   /** The upstream has agreed to stop the task. It now reports the final state, or no longer knows the task. */
-  async #closeCancelled(task: Task, question: Question): Promise<void> {
+  async #closeCancelled(task: Task, question: UpstreamQuery): Promise<void> {
     const answer = await this.#askUpstream(question, 'GET').catch(() => undefined)
-    if (answer?.status !== 404) return void (await this.#polls.look(task))
+    if (answer?.status !== 404) return void (await this.#polls.poll(task))
     await this.#ends.close(task, 'cancelled', { outcome: 'task_ended', status: 200 })
   }
 }
 
 const shutDown = new Error('the gateway is shutting down')
 
-const unknownTask = (id: string): Refusal => new Refusal('task_unknown', id.slice(0, bounds.keptIdCharsMax))
+const unknownTask = (id: string): Refusal => new Refusal('task_unknown', id.slice(0, bounds.storedIdCharsMax))
 
-function callerOf({ caller }: TaskAsk): Caller {
+function callerOf({ caller }: TaskApiRequest): Caller {
   if (caller === undefined) throw new Error('tasks need a caller with a key')
   return caller
 }
@@ -218,12 +218,12 @@ function callerOf({ caller }: TaskAsk): Caller {
 /** The upstream's last answer. A result is not shown before it is paid for. */
 function visibleBody(task: Task): string {
   const { status, dueMs, body } = task
-  const isUnsettled = dueMs !== null && isOver(status)
+  const isUnsettled = dueMs !== null && isTaskOver(status)
   if (body !== undefined && !isUnsettled) return body.toString()
-  return taskWords(task, isUnsettled ? 'running' : status)
+  return taskJson(task, isUnsettled ? 'running' : status)
 }
 
-function filterOf(ask: TaskAsk) {
+function filterOf(ask: TaskApiRequest) {
   const filter = (name: string): string | undefined => ask.query(`filter.${name}`) || undefined
   const state = filter('status')
   const status = taskStates.find(one => one === state)
@@ -241,7 +241,7 @@ function filterOf(ask: TaskAsk) {
   }
 }
 
-function countOf(ask: TaskAsk, name: string, fallback: number): number {
+function countOf(ask: TaskApiRequest, name: string, fallback: number): number {
   const text = ask.query(name)
   if (text === null || text === '') return fallback
   if (!/^[1-9]\d{0,2}$/.test(text) || Number(text) > bounds.tasksListedMax) {

@@ -8,20 +8,20 @@ import type { CountTokens } from '../../billing/token-counter.ts'
 import type { Exchange, Route } from '../../pipeline/exchange.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
 import type { Codec } from '../../protocols/protocol.ts'
-import type { Factors } from '../../vault/factors.ts'
+import type { CountFactors } from '../../vault/count-factors.ts'
 import { promptOf } from './prompt-text.ts'
 
-export interface Learning {
+export interface FactorLearning {
   /** A caller has asked for a token count of this model. */
-  want(model: string): void
+  track(model: string): void
   /** Called before the call is forwarded, because afterwards its body is freed. */
   begin(exchange: Exchange): void
   /** Called when the call is over. */
   end(exchange: Exchange): void
 }
 
-export interface LearningParts {
-  readonly factors: Pick<Factors, 'learn' | 'factor'>
+export interface FactorLearningParts {
+  readonly factors: Pick<CountFactors, 'learn' | 'get'>
   readonly countTokens: CountTokens
 }
 
@@ -29,9 +29,10 @@ export interface LearningParts {
 const FIRST_CALLS = 16
 const EVERY_CALLS = 50
 
-export const fullName = ({ provider, model }: Pick<Route, 'provider' | 'model'>): string => `${provider.id}/${model.id}`
+export const fullModelName = ({ provider, model }: Pick<Route, 'provider' | 'model'>): string =>
+  `${provider.id}/${model.id}`
 
-export function buildLearning({ factors, countTokens }: LearningParts): Learning {
+export function buildFactorLearning({ factors, countTokens }: FactorLearningParts): FactorLearning {
   /** How many calls each model has had since its first count. */
   const wanted = new Map<string, number>()
 
@@ -43,7 +44,7 @@ export function buildLearning({ factors, countTokens }: LearningParts): Learning
   function isDue(model: string): boolean {
     const calls = wanted.get(model)
     if (calls === undefined) {
-      if (factors.factor(model).samples > 0) want(model) // it was counted before the last start
+      if (factors.get(model).samples > 0) want(model) // it was counted before the last start
       return false
     }
     wanted.set(model, calls + 1)
@@ -51,23 +52,23 @@ export function buildLearning({ factors, countTokens }: LearningParts): Learning
   }
 
   return {
-    want,
+    track: want,
     begin(exchange) {
       const { route, call, protocol } = exchange
       if (route === undefined || call === undefined || protocol.codec === undefined) return
-      if (!isDue(fullName(route)) || !isWhole(call)) return
+      if (!isDue(fullModelName(route)) || !isWhole(call)) return
       const prompt = readPrompt(call, protocol.codec)
       if (prompt === undefined) return
-      exchange.counted = countTokens(Buffer.from(prompt.text)).then(count =>
+      exchange.countedInput = countTokens(Buffer.from(prompt.text)).then(count =>
         count === undefined || count.uncountedBytes > 0 ? undefined : count.tokens + prompt.overhead,
       )
     },
-    end({ counted, meter, route }) {
+    end({ countedInput, meter, route }) {
       const { usage, finished } = meter
-      if (counted === undefined || usage === undefined || !finished) return
+      if (countedInput === undefined || usage === undefined || !finished) return
       const reported = inputTokens(usage)
-      void counted.then(tokens => {
-        if (tokens !== undefined) factors.learn(fullName(route!), tokens, reported)
+      void countedInput.then(tokens => {
+        if (tokens !== undefined) factors.learn(fullModelName(route!), tokens, reported)
       })
     },
   }

@@ -3,21 +3,21 @@
 import { bounds } from '../../base/bounds.ts'
 import { estimateTokens } from '../../billing/price.ts'
 import type { CountTokens } from '../../billing/token-counter.ts'
-import type { Factors } from '../../vault/factors.ts'
-import type { Learning } from './learned-factors.ts'
-import { fullName } from './learned-factors.ts'
+import type { CountFactors } from '../../vault/count-factors.ts'
+import type { FactorLearning } from './learned-factors.ts'
+import { fullModelName } from './learned-factors.ts'
 import { promptOf } from './prompt-text.ts'
-import type { Counting } from './provider-count.ts'
+import type { CountInput } from './provider-count.ts'
 
 export interface CountReply {
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
 }
 
-export interface OwnCountParts {
+export interface LocalCountParts {
   readonly countTokens: CountTokens
-  readonly factors: Pick<Factors, 'factor'>
-  readonly learning: Pick<Learning, 'want'>
+  readonly factors: Pick<CountFactors, 'get'>
+  readonly learning: Pick<FactorLearning, 'track'>
 }
 
 /** For an image, a page or a minute of audio, whatever its bytes. */
@@ -27,9 +27,9 @@ const BYTES_BAND = 0.5
 
 const textOnly = (text: string) => ({ text, overhead: 0, media: 0 })
 
-export type OwnCounts = (counting: Counting) => Promise<CountReply>
+export type LocalCount = (counting: CountInput) => Promise<CountReply>
 
-export function buildOwnCounts({ countTokens, factors, learning }: OwnCountParts): OwnCounts {
+export function buildLocalCount({ countTokens, factors, learning }: LocalCountParts): LocalCount {
   /** Undefined if there was no time to count all of the text. */
   async function count(text: string): Promise<number | undefined> {
     if (text.length > bounds.tokenCountBytesMax) return undefined
@@ -39,11 +39,11 @@ export function buildOwnCounts({ countTokens, factors, learning }: OwnCountParts
 
   return async function ownCounts(counting) {
     const { dialect, call } = counting
-    const name = fullName(counting)
-    learning.want(name)
-    const { factor, band } = factors.factor(name)
-    const said = counting.said()
-    const prompts = said === undefined ? dialect.texts!(call).map(textOnly) : [promptOf(said)]
+    const name = fullModelName(counting)
+    learning.track(name)
+    const { factor, band } = factors.get(name)
+    const said = counting.conversation()
+    const prompts = said === undefined ? dialect.readTexts!(call).map(textOnly) : [promptOf(said)]
     const counted = await Promise.all(prompts.map(({ text }) => count(text)))
     const isCounted = counted.every(one => one !== undefined)
     const counts = prompts.map(({ text, overhead, media }, at) => {

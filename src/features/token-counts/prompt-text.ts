@@ -1,7 +1,7 @@
 // Writes what a model reads of a conversation as one text, for counting. Providers build their prompts in ways that
 // they do not publish; what that adds is learned from the usage that they report.
 
-import type { Conversation, MediaPart, Part, Tool } from '../../protocols/neutral/conversation.ts'
+import type { Conversation, ConversationPart, MediaPart, Tool } from '../../protocols/neutral/conversation.ts'
 
 export interface Prompt {
   readonly text: string
@@ -15,20 +15,20 @@ export interface Prompt {
 const TURN_TOKENS = 4
 const TOOL_TOKENS = 8
 
-export function promptOf({ turns, tools, format }: Conversation): Prompt {
+export function promptOf({ messages, tools, format }: Conversation): Prompt {
   const texts: string[] = []
   let media = 0
-  const take = (part: Part): void => {
+  const take = (part: ConversationPart): void => {
     if ('source' in part && part.source.at !== 'text') media++
     else texts.push(...textsOf(part, take))
   }
-  for (const { parts } of turns) parts.forEach(take)
+  for (const { parts } of messages) parts.forEach(take)
   texts.push(...tools.flatMap(textsOfTool))
   if (format?.kind === 'schema') texts.push(JSON.stringify(format.schema))
-  return { text: texts.join('\n'), overhead: turns.length * TURN_TOKENS + tools.length * TOOL_TOKENS, media }
+  return { text: texts.join('\n'), overhead: messages.length * TURN_TOKENS + tools.length * TOOL_TOKENS, media }
 }
 
-function textsOf(part: Part, take: (part: Part) => void): readonly string[] {
+function textsOf(part: ConversationPart, take: (part: ConversationPart) => void): readonly string[] {
   switch (part.kind) {
     case 'text':
     case 'reasoning':

@@ -3,42 +3,45 @@
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Stop } from '../../base/stop.ts'
-import type { OutgoingRequest, Send } from '../../http/client/request.ts'
+import type { OutgoingRequest, SendRequest } from '../../http/client/request.ts'
 import { pathFor } from '../../pipeline/40-adapt.ts'
-import { scrubbed } from '../../pipeline/attempt/open-response.ts'
+import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
 import { originOf } from '../../pipeline/attempt/translation.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
 import type { Conversation } from '../../protocols/neutral/conversation.ts'
 import { Losses } from '../../protocols/neutral/losses.ts'
 import type { ConversationTarget } from '../../protocols/protocol.ts'
-import type { CountDialect } from '../../protocols/token-counts/token-count.ts'
+import type { TokenCountDialect } from '../../protocols/token-counts/count-dialect.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Model, Provider } from '../../upstreams/provider.ts'
-import { readyRequest } from '../../upstreams/sign-request.ts'
+import { finishRequest } from '../../upstreams/request-signature.ts'
 
 /** The request to count, and its model. */
-export interface Counting {
-  readonly dialect: CountDialect
+export interface CountInput {
+  readonly dialect: TokenCountDialect
   readonly provider: Provider
   readonly model: Model
   readonly call: Call
-  readonly passed: Readonly<Record<string, string>>
+  readonly forwardedHeaders: Readonly<Record<string, string>>
   /** The neutral request; undefined for a list of texts. */
-  readonly said: () => Conversation | undefined
+  readonly conversation: () => Conversation | undefined
 }
 
 /** Where a dialect consists of counts only, its ordinary path is the one for counting. */
-export function countPath({ counts, speaks }: Provider, { protocol, texts }: CountDialect): string | undefined {
-  return counts[protocol.name] ?? (texts === undefined ? undefined : speaks[protocol.name]?.plain)
+export function countPath(
+  { counts, speaks }: Provider,
+  { protocol, readTexts }: TokenCountDialect,
+): string | undefined {
+  return counts[protocol.name] ?? (readTexts === undefined ? undefined : speaks[protocol.name]?.plain)
 }
 
 /** Throws a Refusal where the request cannot be translated into the dialect. */
-export async function countRequest(
-  counting: Counting,
-  upstreamDialect: CountDialect,
+export async function buildCountRequest(
+  counting: CountInput,
+  upstreamDialect: TokenCountDialect,
   channel: Channel,
 ): Promise<OutgoingRequest> {
-  const { provider, model, dialect, passed } = counting
+  const { provider, model, dialect, forwardedHeaders } = counting
   const { name, headers } = upstreamDialect.protocol
   const request: OutgoingRequest = {
     url: channel.baseUrl + pathFor(countPath(provider, upstreamDialect)!, model.id),
@@ -48,16 +51,16 @@ export async function countRequest(
       'accept-encoding': 'identity',
       'user-agent': 'weir',
       ...headers,
-      ...(upstreamDialect === dialect && passed),
+      ...(upstreamDialect === dialect && forwardedHeaders),
     },
     body: bodyOf(counting, upstreamDialect, originOf(channel.id, model.id)),
   }
-  return await readyRequest(request, { provider, channel, dialect: name })
+  return await finishRequest(request, { provider, channel, dialect: name })
 }
 
 function bodyOf(
-  { dialect, call, provider, model, said }: Counting,
-  upstreamDialect: CountDialect,
+  { dialect, call, provider, model, conversation }: CountInput,
+  upstreamDialect: TokenCountDialect,
   origin: string,
 ): Uint8Array {
   const shared = { model: model.id, capField: provider.can.outputCap, askUsage: false, origin }
@@ -70,11 +73,11 @@ function bodyOf(
     media: new Map(),
     notes: { losses: new Losses(), renamed: new Map() },
   }
-  return Buffer.from(upstreamDialect.writeConversation!(said()!, target))
+  return Buffer.from(upstreamDialect.writeConversation!(conversation()!, target))
 }
 
 interface CountChannel {
-  readonly upstreamDialect: CountDialect
+  readonly upstreamDialect: TokenCountDialect
   readonly channel: Channel
   readonly stop: Stop<Error>
 }
@@ -83,8 +86,8 @@ interface CountChannel {
 const CALLER_FAULT_STATUSES: readonly number[] = [400, 413, 422]
 
 /** The answer as it came. Throws a Refusal where the provider refuses the request, and an Error otherwise. */
-export async function askForCount(
-  send: Send,
+export async function sendCountRequest(
+  send: SendRequest,
   request: OutgoingRequest,
   { upstreamDialect, channel, stop }: CountChannel,
 ) {
@@ -95,7 +98,7 @@ export async function askForCount(
   incoming.discard()
   const error = body && upstreamDialect.protocol.readAnswer(body)?.error
   if (CALLER_FAULT_STATUSES.includes(status) && error !== undefined) {
-    const upstream = scrubbed({ ...error, status }, channel)
+    const upstream = scrubUpstreamError({ ...error, status }, channel)
     throw new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream })
   }
   throw new Error(`no count, with status ${status}`)

@@ -5,52 +5,52 @@ import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { describeFault } from '../../base/log.ts'
 import { Stop } from '../../base/stop.ts'
-import type { Send } from '../../http/client/request.ts'
-import { checkModel } from '../../identity/key-rights.ts'
+import type { SendRequest } from '../../http/client/request.ts'
+import { checkModelAllowed } from '../../identity/key-rights.ts'
 import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
-import { counting as aboutCounting } from '../../pipeline/20-limit-rate.ts'
-import { passedHeaders } from '../../pipeline/attempt/forwarded-headers.ts'
-import { addressesIn } from '../../pipeline/attempt/media.ts'
+import { countDemand as aboutCounting } from '../../pipeline/20-limit-rate.ts'
+import { forwardedHeaders } from '../../pipeline/attempt/forwarded-headers.ts'
+import { mediaUrls } from '../../pipeline/attempt/media.ts'
 import type { Caller, Permit } from '../../pipeline/exchange.ts'
-import { addQuotas } from '../../pipeline/reply/reply-headers.ts'
+import { addLimitHeaders } from '../../pipeline/reply/reply-headers.ts'
 import type { ReferenceCheck } from '../../pipeline/route/references.ts'
-import type { ChannelSeat, Lanes } from '../../pipeline/route/targets.ts'
-import { fitting } from '../../pipeline/route/usable.ts'
+import type { TargetChannel, Targets } from '../../pipeline/route/targets.ts'
+import { selectUsable } from '../../pipeline/route/usable.ts'
 import type { Conversation } from '../../protocols/neutral/conversation.ts'
-import type { Asked } from '../../protocols/protocol.ts'
-import type { CountDialect } from '../../protocols/token-counts/token-count.ts'
-import { countDialectNamed } from '../../protocols/token-counts/token-counts.ts'
+import type { RequestHead } from '../../protocols/protocol.ts'
+import type { TokenCountDialect } from '../../protocols/token-counts/count-dialect.ts'
+import { findTokenCountDialect } from '../../protocols/token-counts/count-dialects.ts'
 import type { Channel } from '../../upstreams/channel.ts'
-import type { Following } from '../stored-responses/previous-response.ts'
-import type { CountReply, OwnCountParts } from './local-count.ts'
-import { buildOwnCounts } from './local-count.ts'
-import type { Counting } from './provider-count.ts'
-import { askForCount, countPath, countRequest } from './provider-count.ts'
+import type { PreviousResponses } from '../stored-responses/previous-response.ts'
+import type { CountReply, LocalCountParts } from './local-count.ts'
+import { buildLocalCount } from './local-count.ts'
+import type { CountInput } from './provider-count.ts'
+import { buildCountRequest, countPath, sendCountRequest } from './provider-count.ts'
 
-export interface CountAsk extends Asked {
+export interface CountApiRequest extends RequestHead {
   readonly caller: Caller
   readBody(): Promise<Buffer>
 }
 
-export type CountCall = (ask: CountAsk, dialect: CountDialect) => Promise<CountReply>
+export type CountCall = (ask: CountApiRequest, dialect: TokenCountDialect) => Promise<CountReply>
 
-export interface CountingParts extends OwnCountParts {
-  readonly lanes: Pick<Lanes, 'mouthsOf'>
+export interface CountCallParts extends LocalCountParts {
+  readonly targets: Pick<Targets, 'modelTargets'>
   readonly limitRate: LimitRate
-  readonly following: Pick<Following, 'whole'>
-  readonly references: Pick<ReferenceCheck, 'seatsFor'>
-  readonly send: Send
+  readonly previousResponses: Pick<PreviousResponses, 'withAllTurns'>
+  readonly references: Pick<ReferenceCheck, 'channelsFor'>
+  readonly send: SendRequest
   onFailed(channelId: string, detail: string): void
   dateMs(): number
 }
 
-export function buildCounting(parts: CountingParts): CountCall {
-  const { lanes, limitRate, following, references, send } = parts
-  const ownCounts = buildOwnCounts(parts)
+export function buildCountCall(parts: CountCallParts): CountCall {
+  const { targets, limitRate, previousResponses, references, send } = parts
+  const ownCounts = buildLocalCount(parts)
 
-  async function askChannels(counting: CountedCall, upstreamDialect: CountDialect): Promise<Buffer | undefined> {
+  async function askChannels(counting: CountedCall, upstreamDialect: TokenCountDialect): Promise<Buffer | undefined> {
     const stop = new Stop<Error>()
-    const timer = setTimeout(() => stop.stop(new Error('the count takes too long')), bounds.countAskedMsMax)
+    const timer = setTimeout(() => stop.stop(new Error('the count takes too long')), bounds.providerCountMsMax)
     try {
       for (const { channel } of counting.channels.slice(0, bounds.attemptsPerCallMax)) {
         const found = await countOnChannel(counting, upstreamDialect, { channel, stop })
@@ -62,10 +62,18 @@ export function buildCounting(parts: CountingParts): CountCall {
     }
   }
 
-  async function countOnChannel(counting: Counting, upstreamDialect: CountDialect, { channel, stop }: CountChannel) {
+  async function countOnChannel(
+    counting: CountInput,
+    upstreamDialect: TokenCountDialect,
+    { channel, stop }: CountChannel,
+  ) {
     try {
-      return await stop.during(
-        askForCount(send, await countRequest(counting, upstreamDialect, channel), { upstreamDialect, channel, stop }),
+      return await stop.race(
+        sendCountRequest(send, await buildCountRequest(counting, upstreamDialect, channel), {
+          upstreamDialect,
+          channel,
+          stop,
+        }),
       )
     } catch (fault) {
       // A caller gets the provider's error only if its own bytes were sent, and not for a translation.
@@ -85,25 +93,33 @@ export function buildCounting(parts: CountingParts): CountCall {
     }
   }
 
-  async function countWith(permit: Permit, ask: CountAsk, dialect: CountDialect): Promise<CountReply> {
+  async function countWith(permit: Permit, ask: CountApiRequest, dialect: TokenCountDialect): Promise<CountReply> {
     const { caller } = ask
     const read = dialect.readCall(await ask.readBody(), ask)
     // A key may not count with a model that it may not call, because a count may show the text to a provider.
-    const [target] = fitting(lanes.mouthsOf(read.model, caller.requires), found => {
-      checkModel(caller, read.model, found.name)
+    const [target] = selectUsable(targets.modelTargets(read.model, caller.requires), found => {
+      checkModelAllowed(caller, read.model, found.name)
       return found
     })
     const { provider, model } = target!
-    const call = await following.whole(read, permit, dialect)
+    const call = await previousResponses.withAllTurns(read, permit, dialect)
     const about = { protocol: dialect.protocol, provider, accountId: caller.accountId }
-    const channels = references.seatsFor(call, { ...about, channels: target!.seats })
+    const channels = references.channelsFor(call, { ...about, channels: target!.channels })
     let conversation: Conversation | undefined
     const said = (): Conversation | undefined => (conversation ??= dialect.codec?.readConversation(call))
-    const forwarded = passedHeaders(dialect.protocol, ask) ?? {}
-    const counting: CountedCall = { dialect, provider, model, channels, call, passed: forwarded, said }
+    const forwarded = forwardedHeaders(dialect.protocol, ask) ?? {}
+    const counting: CountedCall = {
+      dialect,
+      provider,
+      model,
+      channels,
+      call,
+      forwardedHeaders: forwarded,
+      conversation: said,
+    }
     const { body, headers } = (await byProvider(counting)) ?? (await ownCounts(counting))
     const replyHeaders: Record<string, string> = { ...headers }
-    addQuotas(replyHeaders, permit.quotas, { dialect: dialect.protocol, dateMs: parts.dateMs() })
+    addLimitHeaders(replyHeaders, permit.quotas, { dialect: dialect.protocol, dateMs: parts.dateMs() })
     return { body, headers: replyHeaders }
   }
 
@@ -121,8 +137,8 @@ export function buildCounting(parts: CountingParts): CountCall {
 }
 
 /** A request to count, with the channels that may be asked. */
-interface CountedCall extends Counting {
-  readonly channels: readonly ChannelSeat[]
+interface CountedCall extends CountInput {
+  readonly channels: readonly TargetChannel[]
 }
 
 interface CountChannel {
@@ -131,12 +147,12 @@ interface CountChannel {
 }
 
 /** The caller's dialect if the provider counts in it, else the first one that can express the whole request. */
-function dialectForCount({ dialect, provider, model, call, said }: Counting): CountDialect | undefined {
+function dialectForCount({ dialect, provider, model, call, conversation }: CountInput): TokenCountDialect | undefined {
   const served = model.speaks ?? Object.keys(provider.speaks)
   const { name } = dialect.protocol
   if (served.includes(name) && countPath(provider, dialect) !== undefined) return dialect
   if (dialect.codec === undefined || call.bodyBytes > bounds.countTranslatedBytesMax) return undefined
-  const other = served.map(countDialectNamed).find(one => one?.writeConversation && countPath(provider, one))
+  const other = served.map(findTokenCountDialect).find(one => one?.writeConversation && countPath(provider, one))
   // Media are not fetched for a count; such a request is estimated locally.
-  return other?.codec !== undefined && addressesIn(said()!, other.codec).size === 0 ? other : undefined
+  return other?.codec !== undefined && mediaUrls(conversation()!, other.codec).size === 0 ? other : undefined
 }

@@ -8,11 +8,11 @@ export type TrustedProxies = BlockList
 /** Reads `10.0.0.0/8, ::1`; undefined if an entry is neither an address nor a range. */
 export function parseTrustedProxies(text: string): TrustedProxies | undefined {
   const list = new BlockList()
-  return listedIn(text).every(entry => addRange(list, entry)) ? list : undefined
+  return splitList(text).every(entry => addRange(list, entry)) ? list : undefined
 }
 
 /** Splits at commas; drops empty entries. */
-export const listedIn = (text: string): readonly string[] =>
+export const splitList = (text: string): readonly string[] =>
   text
     .split(',')
     .map(part => part.trim())

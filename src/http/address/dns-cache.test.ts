@@ -2,20 +2,20 @@
 
 import { beforeEach, describe, expect, test } from 'bun:test'
 import { bounds } from '../../base/bounds.ts'
-import { Names } from './dns-cache.ts'
+import { DnsCache } from './dns-cache.ts'
 
-const { namesFreshMsMax, namesKnownMsMax, namesKnownMax, nameRefreshMsMax, nameRetryMsMin } = bounds
+const { dnsFreshMsMax, dnsStaleMsMax, dnsEntriesMax, dnsRefreshMsMax, dnsRetryMsMin } = bounds
 
 let nowMs: number
 let asked: string[]
 let answer: (name: string) => Promise<readonly string[]>
-let names: Names
+let names: DnsCache
 
 beforeEach(() => {
   nowMs = 1_000_000
   asked = []
   answer = async () => ['1.1.1.1']
-  names = new Names({
+  names = new DnsCache({
     nowMs: () => nowMs,
     resolve(name) {
       asked.push(name)
@@ -30,7 +30,7 @@ const never = (): Promise<never> => new Promise(() => {})
 test('a name is resolved once, and cached for a while', async () => {
   expect(names.addressesOf('a')).toBeInstanceOf(Promise)
   expect(await names.addressesOf('a')).toEqual(['1.1.1.1'])
-  nowMs += namesFreshMsMax - 1
+  nowMs += dnsFreshMsMax - 1
   expect(names.addressesOf('a')).toEqual(['1.1.1.1'])
   expect(asked).toEqual(['a'])
   answer = async () => ['2.2.2.2']
@@ -59,15 +59,15 @@ describe('when lookups fail', () => {
   test('the last answer is used for ten minutes, and no longer', async () => {
     await names.addressesOf('a')
     answer = fails
-    nowMs += namesFreshMsMax
+    nowMs += dnsFreshMsMax
     expect(await names.addressesOf('a')).toEqual(['1.1.1.1'])
     // At once until the next try is due.
     expect(names.addressesOf('a')).toEqual(['1.1.1.1'])
     expect(asked).toHaveLength(2)
-    nowMs += nameRetryMsMin
+    nowMs += dnsRetryMsMin
     expect(await names.addressesOf('a')).toEqual(['1.1.1.1'])
     expect(asked).toHaveLength(3)
-    nowMs = 1_000_000 + namesKnownMsMax
+    nowMs = 1_000_000 + dnsStaleMsMax
     await expect(names.addressesOf('a') as Promise<unknown>).rejects.toThrow('ENOTFOUND')
     answer = async () => ['3.3.3.3']
     expect(await names.addressesOf('a')).toEqual(['3.3.3.3'])
@@ -76,12 +76,12 @@ describe('when lookups fail', () => {
   test('a slow lookup is not waited for if there is a cached answer', async () => {
     await names.addressesOf('a')
     answer = never
-    nowMs += namesFreshMsMax
+    nowMs += dnsFreshMsMax
     const sinceMs = performance.now()
     expect(await names.addressesOf('a')).toEqual(['1.1.1.1'])
     const tookMs = performance.now() - sinceMs
-    expect(tookMs).toBeGreaterThanOrEqual(nameRefreshMsMax - 50)
-    expect(tookMs).toBeLessThan(bounds.nameLookupMsMax / 2)
+    expect(tookMs).toBeGreaterThanOrEqual(dnsRefreshMsMax - 50)
+    expect(tookMs).toBeLessThan(bounds.dnsLookupMsMax / 2)
   })
 
   test('a name that never resolved is looked up each time', async () => {
@@ -94,13 +94,13 @@ describe('when lookups fail', () => {
 })
 
 test('the number of cached names is bounded; the newest are kept', async () => {
-  for (let index = 0; index <= namesKnownMax; index++) await names.addressesOf(`n${index}`)
+  for (let index = 0; index <= dnsEntriesMax; index++) await names.addressesOf(`n${index}`)
   expect(names.addressesOf('n1')).toEqual(['1.1.1.1'])
   expect(names.addressesOf('n0')).toBeInstanceOf(Promise)
 })
 
 test('the resolver of the system is the default', async () => {
-  const system = new Names({ nowMs: () => nowMs })
+  const system = new DnsCache({ nowMs: () => nowMs })
   expect(await system.addressesOf('localhost')).toContain('127.0.0.1')
   await expect(system.addressesOf('weir.invalid') as Promise<unknown>).rejects.toThrow(
     'its host name does not resolve: E',

@@ -7,10 +7,10 @@ import { bounds } from '../../base/bounds.ts'
 export type Addresses = readonly string[]
 
 /** Looks up all addresses of a name. */
-export type Resolve = (name: string) => Promise<Addresses>
+export type ResolveName = (name: string) => Promise<Addresses>
 
-export interface NamesParts {
-  readonly resolve?: Resolve | undefined
+export interface DnsCacheParts {
+  readonly resolve?: ResolveName | undefined
   nowMs(): number
 }
 
@@ -23,12 +23,12 @@ interface CacheEntry {
   lookup: Promise<Addresses> | undefined
 }
 
-export class Names {
-  readonly #resolve: Resolve
+export class DnsCache {
+  readonly #resolve: ResolveName
   readonly #nowMs: () => number
   readonly #entries = new Map<string, CacheEntry>()
 
-  constructor({ resolve = lookUp, nowMs }: NamesParts) {
+  constructor({ resolve = lookUp, nowMs }: DnsCacheParts) {
     this.#resolve = resolve
     this.#nowMs = nowMs
   }
@@ -38,8 +38,8 @@ export class Names {
     const entry = this.#entries.get(name) ?? this.#add(name)
     const nowMs = this.#nowMs()
     const ageMs = nowMs - entry.resolvedMs
-    if (ageMs < bounds.namesFreshMsMax) return entry.addresses
-    const isUsable = ageMs < bounds.namesKnownMsMax
+    if (ageMs < bounds.dnsFreshMsMax) return entry.addresses
+    const isUsable = ageMs < bounds.dnsStaleMsMax
     if (isUsable && nowMs < entry.retryMs) return entry.addresses
     const lookup = this.#lookUpOnce(name, entry)
     return isUsable ? lookupOrCached(lookup, entry) : lookup
@@ -50,7 +50,7 @@ export class Names {
     this.#entries.set(name, entry)
     // The oldest go first, so that many names of one caller mostly displace each other.
     for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= bounds.namesKnownMax) break
+      if (this.#entries.size <= bounds.dnsEntriesMax) break
       this.#entries.delete(oldest)
     }
     return entry
@@ -63,14 +63,14 @@ export class Names {
 
   async #lookUp(name: string, entry: CacheEntry): Promise<Addresses> {
     try {
-      const addresses = await within(bounds.nameLookupMsMax, this.#resolve(name))
+      const addresses = await within(bounds.dnsLookupMsMax, this.#resolve(name))
       if (addresses === undefined) throw new Error('its host name was not resolved in time')
       if (addresses.length === 0) throw new Error('its host name does not resolve')
       entry.addresses = addresses
       entry.resolvedMs = this.#nowMs()
       return addresses
     } catch (fault) {
-      entry.retryMs = this.#nowMs() + bounds.nameRetryMsMin
+      entry.retryMs = this.#nowMs() + bounds.dnsRetryMsMin
       const { code } = fault as { code?: unknown }
       throw typeof code === 'string' ? new Error(`its host name does not resolve: ${code}`) : fault
     }
@@ -80,7 +80,7 @@ export class Names {
 /** The result of the lookup, or the cached addresses if the lookup fails or takes too long. */
 async function lookupOrCached(lookup: Promise<Addresses>, { addresses }: CacheEntry): Promise<Addresses> {
   try {
-    return (await within(bounds.nameRefreshMsMax, lookup)) ?? addresses
+    return (await within(bounds.dnsRefreshMsMax, lookup)) ?? addresses
   } catch {
     return addresses
   }

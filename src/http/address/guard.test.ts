@@ -3,18 +3,18 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { hosts } from '../../../test/support/roads.ts'
-import { ClosedDoor, Door } from './guard.ts'
-import { kindOfAddress } from './public-address.ts'
+import { AddressGuard, ForbiddenHost } from './guard.ts'
+import { classifyAddress } from './public-address.ts'
 
-const open = (addresses: readonly string[], privateHosts = ''): Door =>
-  new Door({ resolve: async () => addresses, privateHosts: hosts(privateHosts) })
+const open = (addresses: readonly string[], privateHosts = ''): AddressGuard =>
+  new AddressGuard({ resolve: async () => addresses, privateHosts: hosts(privateHosts) })
 
 /** The addresses, or why there are none. */
-async function reach(door: Door, permitted = false, host = 'a.example'): Promise<readonly string[] | string> {
+async function reach(door: AddressGuard, permitted = false, host = 'a.example'): Promise<readonly string[] | string> {
   try {
     return await door.addressesOf(host, permitted)
   } catch (fault) {
-    expect(fault).toBeInstanceOf(ClosedDoor)
+    expect(fault).toBeInstanceOf(ForbiddenHost)
     return (fault as Error).message
   }
 }
@@ -48,13 +48,19 @@ describe('a name', () => {
   })
 
   test('of a metadata service is not even resolved', async () => {
-    const door = new Door({ resolve: () => Promise.reject(new Error('asked')), privateHosts: hosts('0.0.0.0/0') })
+    const door = new AddressGuard({
+      resolve: () => Promise.reject(new Error('asked')),
+      privateHosts: hosts('0.0.0.0/0'),
+    })
     expect(await reach(door, true, 'metadata.google.internal.')).toBe(NEVER)
   })
 })
 
 test('an address is not resolved', async () => {
-  const door = new Door({ resolve: () => Promise.reject(new Error('asked')), privateHosts: hosts('10.0.0.0/8') })
+  const door = new AddressGuard({
+    resolve: () => Promise.reject(new Error('asked')),
+    privateHosts: hosts('10.0.0.0/8'),
+  })
   expect(door.addressesOf('1.1.1.1', false)).toEqual(['1.1.1.1'])
   expect(door.addressesOf('10.0.0.1', false)).toEqual(['10.0.0.1'])
   expect(door.addressesOf('::1', true)).toEqual(['::1'])
@@ -67,7 +73,7 @@ test('without permission only public addresses are returned', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(address, { minLength: 1, maxLength: 4 }), fc.boolean(), async (addresses, permitted) => {
       const reached = await reach(open(addresses), permitted)
-      const kinds = new Set(addresses.map(kindOfAddress))
+      const kinds = new Set(addresses.map(classifyAddress))
       const isOpen = !kinds.has('never') && (permitted || !kinds.has('private'))
       expect(Array.isArray(reached)).toBe(isOpen)
     }),

@@ -4,34 +4,34 @@
 
 import { isIP } from 'node:net'
 import { systemClock } from '../../base/clock.ts'
-import type { Addresses, Resolve } from './dns-cache.ts'
-import { Names } from './dns-cache.ts'
+import type { Addresses, ResolveName } from './dns-cache.ts'
+import { DnsCache } from './dns-cache.ts'
 import type { PrivateHosts } from './private-hosts.ts'
 import { noPrivateHosts } from './private-hosts.ts'
-import { kindOfAddress, kindOfHost } from './public-address.ts'
+import { classifyAddress, classifyHost } from './public-address.ts'
 
-export interface DoorOptions {
+export interface AddressGuardOptions {
   /** Default: the resolver of the operating system. */
-  readonly resolve?: Resolve
+  readonly resolve?: ResolveName
   /** Private hosts that are allowed. */
   readonly privateHosts?: PrivateHosts
   readonly nowMs?: () => number
 }
 
 /** The gateway may not connect to this host. */
-export class ClosedDoor extends Error {}
+export class ForbiddenHost extends Error {}
 
-export class Door {
-  readonly #names: Names
+export class AddressGuard {
+  readonly #names: DnsCache
   readonly #privateHosts: PrivateHosts
 
-  constructor({ resolve, privateHosts = noPrivateHosts, nowMs = systemClock.nowMs }: DoorOptions) {
-    this.#names = new Names({ resolve, nowMs })
+  constructor({ resolve, privateHosts = noPrivateHosts, nowMs = systemClock.nowMs }: AddressGuardOptions) {
+    this.#names = new DnsCache({ resolve, nowMs })
     this.#privateHosts = privateHosts
   }
 
   /** Whether the operator has listed the host as an allowed private host. */
-  lists(host: string): boolean {
+  isListed(host: string): boolean {
     return this.#privateHosts.hasName(host) || (isIP(host) !== 0 && this.#privateHosts.hasAddress(host))
   }
 
@@ -41,9 +41,9 @@ export class Door {
    * resolve.
    */
   addressesOf(host: string, permitted: boolean): Addresses | Promise<Addresses> {
-    if (kindOfHost(host) === 'never')
-      throw new ClosedDoor('its host is never allowed (cloud metadata, link-local or multicast)')
-    const mayBePrivate = permitted || this.lists(host)
+    if (classifyHost(host) === 'never')
+      throw new ForbiddenHost('its host is never allowed (cloud metadata, link-local or multicast)')
+    const mayBePrivate = permitted || this.isListed(host)
     if (isIP(host) !== 0) return this.#checked([host], mayBePrivate)
     const found = this.#names.addressesOf(host)
     if (!(found instanceof Promise)) return this.#checked(found, mayBePrivate)
@@ -51,19 +51,20 @@ export class Door {
   }
 
   /** Throws a ForbiddenHost for a host that is forbidden whatever its addresses are. Makes no DNS lookup. */
-  judge(host: string): void {
-    const kind = kindOfHost(host)
-    if (kind === 'never') throw new ClosedDoor('its host is never allowed (cloud metadata, link-local or multicast)')
-    if (kind === 'private' && !this.lists(host)) throw new ClosedDoor('its host is not public')
+  checkHost(host: string): void {
+    const kind = classifyHost(host)
+    if (kind === 'never') throw new ForbiddenHost('its host is never allowed (cloud metadata, link-local or multicast)')
+    if (kind === 'private' && !this.isListed(host)) throw new ForbiddenHost('its host is not public')
   }
 
   /** One forbidden address is enough to refuse the host: a mixed answer is a sign of DNS rebinding. */
   #checked(addresses: Addresses, mayBePrivate: boolean): Addresses {
     for (const address of addresses) {
-      const kind = kindOfAddress(address)
-      if (kind === 'never') throw new ClosedDoor('its host is never allowed (cloud metadata, link-local or multicast)')
+      const kind = classifyAddress(address)
+      if (kind === 'never')
+        throw new ForbiddenHost('its host is never allowed (cloud metadata, link-local or multicast)')
       if (kind === 'private' && !mayBePrivate && !this.#privateHosts.hasAddress(address)) {
-        throw new ClosedDoor('its host is not public')
+        throw new ForbiddenHost('its host is not public')
       }
     }
     return addresses.toSorted((one, other) => isIP(one) - isIP(other))

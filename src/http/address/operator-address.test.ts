@@ -4,8 +4,8 @@ import { describe, expect, test } from 'bun:test'
 import { hosts } from '../../../test/support/roads.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { Proxy } from '../client/proxy.ts'
-import type { Trust } from './operator-address.ts'
-import { readAddress, roadTo } from './operator-address.ts'
+import type { AddressTrust } from './operator-address.ts'
+import { buildNetworkPath, parseOperatorAddress } from './operator-address.ts'
 
 test.each([
   ['https://api.example.com/v1', 'https://api.example.com/v1', 'https://api.example.com'],
@@ -14,12 +14,12 @@ test.each([
   ['http://127.1:11434/v1/', 'http://127.0.0.1:11434/v1', 'http://127.0.0.1:11434'],
   ['http://[0::1]:8000/a/../b', 'http://[::1]:8000/b', 'http://[::1]:8000'],
 ])('%s is %s', (text, base, origin) => {
-  expect(readAddress(text)).toMatchObject({ base, origin })
+  expect(parseOperatorAddress(text)).toMatchObject({ base, origin })
 })
 
 describe('a network path', () => {
-  const to = (text: string, trust: Trust, listed = '') =>
-    roadTo(readAddress(text), { trust, privateHosts: hosts(listed) })
+  const to = (text: string, trust: AddressTrust, listed = '') =>
+    buildNetworkPath(parseOperatorAddress(text), { trust, privateHosts: hosts(listed) })
 
   test.each([
     ['https://api.example.com', { trust: 'file', listed: '' }, false],
@@ -31,7 +31,7 @@ describe('a network path', () => {
     ['http://localhost:11434', { trust: 'file', listed: '' }, true],
     ['https://8.8.8.8', { trust: 'file', listed: '' }, false],
   ])('to %s with %j is permitted: %p', (text, { trust, listed }, permitted) => {
-    expect(to(text, trust as Trust, listed)).toEqual({ origin: text, permitted })
+    expect(to(text, trust as AddressTrust, listed)).toEqual({ origin: text, permitted })
   })
 
   test.each(['http://api.example.com', 'http://8.8.8.8', 'http://ollama:11434'])(
@@ -46,7 +46,7 @@ describe('a network path', () => {
     ...['https://192.168.0.1', 'https://100.64.0.1', 'https://2130706433', 'https://0x7f.1', 'https://0'],
   ])('of another source may use %s only if it is listed', text => {
     expect(() => to(text, 'listed')).toThrow('must not be private')
-    expect(to(text, 'listed', readAddress(text).host).permitted).toBe(true)
+    expect(to(text, 'listed', parseOperatorAddress(text).host).permitted).toBe(true)
   })
 
   test('of another source may use public hosts with TLS', () => {
@@ -64,12 +64,12 @@ describe('a proxy', () => {
     const basic = Buffer.from('us:er:p@ss').toString('base64')
     const authorization = `Proxy-Authorization: Basic ${basic}\r\n`
     const words = `CONNECT a.example:443 HTTP/1.1\r\nHost: a.example:443\r\n${authorization}\r\n`
-    expect(proxy.tunnelWords('a.example:443')).toBe(words)
+    expect(proxy.connectRequest('a.example:443')).toBe(words)
     expect(proxy.forwardedStart('POST', new URL('http://a.example:81/v1?b=c#d'))).toBe(
       `POST http://a.example:81/v1?b=c HTTP/1.1\r\nHost: a.example:81\r\n${authorization}`,
     )
     expect(Bun.inspect(proxy) + JSON.stringify(proxy)).not.toMatch(new RegExp(`p@ss|p%40ss|${basic}`))
-    expect(read('http://[::1]:81').tunnelWords('b:1')).toBe('CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\n')
+    expect(read('http://[::1]:81').connectRequest('b:1')).toBe('CONNECT b:1 HTTP/1.1\r\nHost: b:1\r\n\r\n')
     expect([read('http://gate/').port, read('http://u@gate').host]).toEqual([80, 'gate'])
   })
 

@@ -2,15 +2,15 @@
 // Error messages never contain the URL, because it may hold credentials.
 
 import { isIP } from 'node:net'
-import type { Road } from '../client/network-path.ts'
+import type { NetworkPath } from '../client/network-path.ts'
 import type { PrivateHosts } from './private-hosts.ts'
 import type { AddressKind } from './public-address.ts'
-import { kindOfHost } from './public-address.ts'
+import { classifyHost } from './public-address.ts'
 
 /** The message continues the name of the setting, such as `OPENAI_BASE_URL`: "must be …". */
-export class BadAddress extends Error {}
+export class InvalidAddress extends Error {}
 
-export interface WrittenAddress {
+export interface OperatorAddress {
   readonly origin: string
   /** The origin and the path, without a slash at the end. */
   readonly base: string
@@ -19,21 +19,21 @@ export interface WrittenAddress {
   readonly kind: AddressKind | 'unknown'
 }
 
-export class NeverReached extends BadAddress {
+export class ForbiddenAddress extends InvalidAddress {
   constructor() {
     super('must not be a cloud metadata, link-local or multicast address')
   }
 }
 
-export function readAddress(text: string): WrittenAddress {
-  if (!/^https?:\/\/[^/]/i.test(text)) throw new BadAddress('must be an http(s) address')
-  if (text.includes('@')) throw new BadAddress('must not hold credentials')
-  if (/[?#]/.test(text)) throw new BadAddress('must be an address without a query')
+export function parseOperatorAddress(text: string): OperatorAddress {
+  if (!/^https?:\/\/[^/]/i.test(text)) throw new InvalidAddress('must be an http(s) address')
+  if (text.includes('@')) throw new InvalidAddress('must not hold credentials')
+  if (/[?#]/.test(text)) throw new InvalidAddress('must be an address without a query')
   const url = /[\s\\]/.test(text) ? null : URL.parse(text)
-  if (url === null || url.port === '0') throw new BadAddress('must be an http(s) address')
+  if (url === null || url.port === '0') throw new InvalidAddress('must be an http(s) address')
   const host = hostOf(url)
-  const kind = kindOfHost(host)
-  if (kind === 'never') throw new NeverReached()
+  const kind = classifyHost(host)
+  if (kind === 'never') throw new ForbiddenAddress()
   const base = `${url.origin}${url.pathname}`.replace(/\/+$/, '')
   return { origin: url.origin, base, host, tls: url.protocol === 'https:', kind }
 }
@@ -46,24 +46,24 @@ export const portOf = ({ port, protocol }: URL): number => Number(port || (proto
  * Where the URL comes from: `own`, a setting of the operator of this machine for this channel; `file`, a file on this
  * machine; `listed`, any other source, which may use a private host only if the operator has listed that host.
  */
-export type Trust = 'own' | 'file' | 'listed'
+export type AddressTrust = 'own' | 'file' | 'listed'
 
-export interface Permissions {
-  readonly trust: Trust
+export interface AddressPermissions {
+  readonly trust: AddressTrust
   readonly privateHosts: PrivateHosts
 }
 
 /** A URL with a private address may be private. A host name may resolve to a private address only if it is listed. */
-export function roadTo(address: WrittenAddress, { trust, privateHosts }: Permissions): Road {
+export function buildNetworkPath(address: OperatorAddress, { trust, privateHosts }: AddressPermissions): NetworkPath {
   const { origin, host, tls, kind } = address
   const isListed = privateHosts.hasName(host) || (isIP(host) !== 0 && privateHosts.hasAddress(host))
   if (trust === 'listed' && kind === 'private' && !isListed) {
-    throw new BadAddress(`must not be private, unless WEIR_PRIVATE_HOSTS names ${host}`)
+    throw new InvalidAddress(`must not be private, unless WEIR_PRIVATE_HOSTS names ${host}`)
   }
   const permitted = trust === 'own' || isListed || isPrivate(address, privateHosts)
-  if (!tls && !permitted) throw new BadAddress(`must be https, unless WEIR_PRIVATE_HOSTS names ${host}`)
+  if (!tls && !permitted) throw new InvalidAddress(`must be https, unless WEIR_PRIVATE_HOSTS names ${host}`)
   return { origin, permitted }
 }
 
-export const isPrivate = ({ kind, host }: WrittenAddress, privateHosts: PrivateHosts): boolean =>
+export const isPrivate = ({ kind, host }: OperatorAddress, privateHosts: PrivateHosts): boolean =>
   kind === 'private' || privateHosts.hasName(host)

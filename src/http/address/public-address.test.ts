@@ -1,7 +1,7 @@
 // Public addresses, private addresses that an operator may allow, and addresses that are never allowed.
 
 import { describe, expect, test } from 'bun:test'
-import { kindOfAddress, kindOfHost } from './public-address.ts'
+import { classifyAddress, classifyHost } from './public-address.ts'
 
 test.each([
   ...['1.1.1.1', '8.8.8.8', '9.255.255.255', '11.0.0.0', '93.184.216.34', '100.63.255.255', '100.128.0.0'],
@@ -9,7 +9,7 @@ test.each([
   ...['192.167.255.255', '192.169.0.0', '223.255.255.255', '198.17.255.255', '198.20.0.0'],
   ...['2606:4700::1111', '2a00:1450:4001::200e', '2001:4860:4860::8888', '2400:cb00::1'],
 ])('%s is public', address => {
-  expect(kindOfAddress(address)).toBe('public')
+  expect(classifyAddress(address)).toBe('public')
 })
 
 test.each([
@@ -23,14 +23,14 @@ test.each([
   ...['3fff::1', '5f00::1', 'FE80::1', '::FFFF:127.0.0.1'],
   ...['', 'localhost', '127.1', '2130706433', '0x7f.0.0.1', '0177.0.0.1', '1.1.1.1 ', '[::1]', '1.1.1.1/32'],
 ])('%j is not', address => {
-  expect(kindOfAddress(address)).not.toBe('public')
+  expect(classifyAddress(address)).not.toBe('public')
 })
 
 test.each([
   ...['127.0.0.1', '127.9.9.9', '0.0.0.0', '10.0.0.1', '172.16.0.1', '192.168.0.1', '100.64.0.1', '198.18.0.1'],
   ...['::1', '::', 'fd12:3456::1', 'fc00::1', '::ffff:10.0.0.1', '64:ff9b::8.8.8.8', '2002:7f00:1::', '100::1'],
 ])('%s is private', address => {
-  expect(kindOfAddress(address)).toBe('private')
+  expect(classifyAddress(address)).toBe('private')
 })
 
 describe('never allowed:', () => {
@@ -44,14 +44,14 @@ describe('never allowed:', () => {
     ...['2001:0:a9fe:a9fe::1', '2001:0:102:304::5601:5601', '0:0:0:0:0:FFFF:A9FE:A9FE', '::ffff:100.100.100.200'],
     ...['', 'localhost', '127.1', '2130706433', '0x7f.0.0.1', '1.1.1.1 ', '[::1]', '1.1.1.1/32'],
   ])('the address %j', address => {
-    expect(kindOfAddress(address)).toBe('never')
+    expect(classifyAddress(address)).toBe('never')
   })
 
   test.each([
     ...['metadata.google.internal', 'METADATA.google.internal.', 'metadata', 'metadata.goog', 'instance-data'],
     ...['metadata.azure.internal', 'metadata.tencentyun.com', '169.254.169.254', 'fd00:ec2::254'],
   ])('the host %j', host => {
-    expect(kindOfHost(host)).toBe('never')
+    expect(classifyHost(host)).toBe('never')
   })
 })
 
@@ -68,5 +68,5 @@ test.each([
     ['localhost.example.com', 'unknown'],
   ],
 ])('the host %s is %s', (host, kind) => {
-  expect(kindOfHost(host!)).toBe(kind as never)
+  expect(classifyHost(host!)).toBe(kind as never)
 })

@@ -52,11 +52,11 @@ const never6 = rangesOf('ipv6', ['fe80::/10', 'fd00:ec2::/32', 'fd20:ce::254/128
 const global6 = rangesOf('ipv6', ['2000::/3'])
 const special6 = rangesOf('ipv6', ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'])
 
-export function kindOfAddress(address: string): AddressKind {
+export function classifyAddress(address: string): AddressKind {
   if (address.includes('%')) return 'never' // a link-local address with a zone
   const family = isIP(address)
   if (family === 4) return kindOf4(address)
-  const groups = family === 6 ? groupsOf(address) : undefined
+  const groups = family === 6 ? ipv6Groups(address) : undefined
   if (groups === undefined || never6.check(address, 'ipv6')) return 'never'
   if (embeddedIpv4(groups).some(inner => kindOf4(inner) === 'never')) return 'never'
   return global6.check(address, 'ipv6') && !special6.check(address, 'ipv6') ? 'public' : 'private'
@@ -81,7 +81,7 @@ function embeddedIpv4(groups: readonly number[]): readonly string[] {
 }
 
 /** The eight numbers of an IPv6 address; undefined if the URL parser does not accept the address. */
-export function groupsOf(address: string): readonly number[] | undefined {
+export function ipv6Groups(address: string): readonly number[] | undefined {
   const url = URL.parse(`http://[${address}]`)
   if (url === null) return undefined
   const [head = '', tail] = url.hostname.slice(1, -1).split('::')
@@ -106,11 +106,11 @@ const NEVER_NAMES: ReadonlySet<string> = new Set([
 ])
 
 /** The kind of a host without a DNS lookup. Ignores case and a dot at the end. */
-export function kindOfHost(host: string): AddressKind | 'unknown' {
-  if (isIP(host) !== 0 || host.includes('%')) return kindOfAddress(host)
-  const name = bareName(host)
+export function classifyHost(host: string): AddressKind | 'unknown' {
+  if (isIP(host) !== 0 || host.includes('%')) return classifyAddress(host)
+  const name = normalizeHost(host)
   if (NEVER_NAMES.has(name)) return 'never'
   return name === 'localhost' || name.endsWith('.localhost') ? 'private' : 'unknown'
 }
 
-export const bareName = (host: string): string => host.toLowerCase().replace(/\.$/, '')
+export const normalizeHost = (host: string): string => host.toLowerCase().replace(/\.$/, '')

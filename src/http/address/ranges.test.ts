@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { AddressRanges, BadRange, rangeText } from './ranges.ts'
+import { AddressRanges, InvalidRange, normalizeRange } from './ranges.ts'
 
 const isIn = (address: string, ...ranges: string[]): boolean => new AddressRanges(ranges).has(address)
 
@@ -47,12 +47,12 @@ describe('invalid ranges', () => {
   const wrong = ['', '/8', '10.0.0.0/', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/8/8', '10.0.0.0/0x8', '10.0.0/8', 'any']
   const wrong6 = ['::/129', 'fe80::1%eth0', '2001:db8::g', '::ffff:10.0.0.0/95', '[::1]', '10.0.0.0-10.0.0.9', '*']
   test.each([...wrong, ...wrong6])('%j', text => {
-    expect(() => new AddressRanges([text])).toThrow(BadRange)
+    expect(() => new AddressRanges([text])).toThrow(InvalidRange)
   })
 
   test.each(['10.0.0.1/8', '10.1.0.0/15', '2001:db8::1/64', '::ffff:10.0.0.1/104', '1.2.3.4/0'])(
     '%s, which has bits after its prefix',
-    text => expect(() => rangeText(text)).toThrow('leave out the /'),
+    text => expect(() => normalizeRange(text)).toThrow('leave out the /'),
   )
 })
 
@@ -62,7 +62,7 @@ test.each([
   ['2001:DB8:0:0::/32', '2001:db8::/32'],
   ['::ffff:10.0.0.0/104', '10.0.0.0/8'],
   ['::1/128', '::1'],
-])('%j is stored as %s', (text, kept) => expect(rangeText(text)).toBe(kept))
+])('%j is stored as %s', (text, kept) => expect(normalizeRange(text)).toBe(kept))
 
 test('repeated checks give the same result', () => {
   const ranges = new AddressRanges(['10.0.0.0/8'])

@@ -2,7 +2,7 @@
 // treated as the IPv4 address.
 
 import { isIP } from 'node:net'
-import { groupsOf } from './public-address.ts'
+import { ipv6Groups } from './public-address.ts'
 
 const GROUP_BITS = 16
 /** The groups before the IPv4 address in an IPv4-mapped address. */
@@ -19,7 +19,7 @@ interface Range {
 }
 
 /** A range is not valid. The message is a sentence for the person who wrote it. */
-export class BadRange extends Error {}
+export class InvalidRange extends Error {}
 
 export class AddressRanges {
   readonly #ranges: readonly Range[]
@@ -42,7 +42,7 @@ export class AddressRanges {
 }
 
 /** The canonical text of a range, in which it is stored. */
-export function rangeText(text: string): string {
+export function normalizeRange(text: string): string {
   const { groups, bits } = readRange(text)
   const [address = ''] = text.trim().split('/')
   const bare =
@@ -57,16 +57,16 @@ function readRange(text: string): Range {
   const family = isIP(address)
   const groups = family === 0 ? undefined : addressGroups(address)
   if (groups === undefined)
-    throw new BadRange(`${text.slice(0, 50)} is neither an IP address nor a range such as 10.0.0.0/8.`)
+    throw new InvalidRange(`${text.slice(0, 50)} is neither an IP address nor a range such as 10.0.0.0/8.`)
   const width = groups.length * GROUP_BITS
   const mappedBits = family === 6 && width === 32 ? MAPPED_PREFIX_GROUPS * GROUP_BITS : 0
   const bits = prefixText === undefined ? width : Number(prefixText) - mappedBits
   if (bits < 0 || bits > width) {
-    throw new BadRange(`${text}: the number after the slash must be from ${mappedBits} to ${mappedBits + width}.`)
+    throw new InvalidRange(`${text}: the number after the slash must be from ${mappedBits} to ${mappedBits + width}.`)
   }
   const masks = groups.map((_, at) => maskOf(bits, at))
   if (groups.some((group, at) => (group & ~masks[at]!) !== 0)) {
-    throw new BadRange(`${text} has bits set after its prefix. For one address, leave out the /${prefixText}.`)
+    throw new InvalidRange(`${text} has bits set after its prefix. For one address, leave out the /${prefixText}.`)
   }
   return { groups, masks, bits }
 }
@@ -77,7 +77,7 @@ function addressGroups(address: string): Groups | undefined {
     const [a = 0, b = 0, c = 0, d = 0] = address.split('.').map(Number)
     return [(a << 8) | b, (c << 8) | d]
   }
-  const groups = groupsOf(address.replace(/%.*$/, ''))
+  const groups = ipv6Groups(address.replace(/%.*$/, ''))
   const isMapped =
     groups?.[MAPPED_PREFIX_GROUPS - 1] === 0xffff &&
     groups.slice(0, MAPPED_PREFIX_GROUPS - 1).every(group => group === 0)

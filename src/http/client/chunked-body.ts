@@ -30,9 +30,9 @@ export class ChunkedBody {
   /** Bytes that are not data: the size line of one chunk, or all trailers. */
   #overhead = 0
   /** The end of this body in the bytes of the last take(). */
-  taken = 0
+  consumed = 0
 
-  get isWhole(): boolean {
+  get isComplete(): boolean {
     return this.#state === 'end'
   }
 
@@ -61,7 +61,7 @@ export class ChunkedBody {
       at = until
       if (this.#left === 0) this.#state = 'CR after data'
     }
-    this.taken = at
+    this.consumed = at
     return start < 0 ? undefined : bytes.subarray(start, end)
   }
 

@@ -4,17 +4,17 @@
 import { bounds } from '../../base/bounds.ts'
 import type { ConnectionUser } from './connection.ts'
 import { Connection } from './connection.ts'
-import type { DialTimes, Place } from './dial.ts'
-import { dial } from './dial.ts'
+import type { DialAddress, DialTimes } from './dialer.ts'
+import { dial } from './dialer.ts'
 
 export class ConnectionPool implements ConnectionUser {
-  readonly place: Place
+  readonly dialAddress: DialAddress
   readonly #idleSeconds: number
   readonly #idle: Connection[] = []
 
   /** With `idleSeconds` 0, each connection serves only one request. */
-  constructor(place: Place, idleSeconds: number) {
-    this.place = place
+  constructor(place: DialAddress, idleSeconds: number) {
+    this.dialAddress = place
     this.#idleSeconds = idleSeconds
   }
 
@@ -23,14 +23,14 @@ export class ConnectionPool implements ConnectionUser {
    */
   take(user: ConnectionUser, times: DialTimes): Connection {
     const connection = this.#idle.pop()
-    connection?.wake(user)
-    return connection ?? new Connection(user, created => dial(this.place, times, created))
+    connection?.activate(user)
+    return connection ?? new Connection(user, created => dial(this.dialAddress, times, created))
   }
 
-  keep(connection: Connection): void {
+  release(connection: Connection): void {
     if (this.#idleSeconds === 0 || this.#idle.length >= bounds.idleConnectionsMax) return connection.destroy()
     this.#idle.push(connection)
-    connection.rest(this, this.#idleSeconds)
+    connection.makeIdle(this, this.#idleSeconds)
   }
 
   /** Unrequested bytes end the connection: they would be read as the next response. */

@@ -5,7 +5,7 @@ import type { Socket, SocketOwner } from './socket.ts'
 
 export interface ConnectionUser {
   /** The first bytes of the request are about to be sent. */
-  sends?(): void
+  onSend?(): void
   received(connection: Connection, bytes: Buffer): void
   /** The other side closed the connection, or it failed. `fault` is empty if it was closed in the normal way. */
   closed(connection: Connection, fault: string): void
@@ -17,7 +17,7 @@ export interface ConnectionUser {
 const scratch = Buffer.allocUnsafeSlow(64 * 1024)
 
 /** A request head must fit into one write, with room to spare. */
-export const saidCharsMax = scratch.length / 4
+export const headCharsMax = scratch.length / 4
 
 export class Connection implements SocketOwner {
   /** Undefined once the connection is destroyed. */
@@ -46,7 +46,7 @@ export class Connection implements SocketOwner {
       this.#unsent.push(Buffer.from(head, 'latin1'), body)
       return
     }
-    this.#user?.sends?.()
+    this.#user?.onSend?.()
     let length = scratch.write(head, 0, 'latin1')
     const fitsTogether = length + body.length <= scratch.length
     if (fitsTogether) {
@@ -73,14 +73,14 @@ export class Connection implements SocketOwner {
   }
 
   /** Makes the connection idle. An idle connection does not keep the process alive. */
-  rest(user: ConnectionUser, seconds: number): void {
+  makeIdle(user: ConnectionUser, seconds: number): void {
     this.#user = user
     this.resume() // a paused socket would not notice that it was closed
     this.#socket!.timeout(seconds)
     this.#socket!.unref()
   }
 
-  wake(user: ConnectionUser): void {
+  activate(user: ConnectionUser): void {
     this.#user = user
     this.#socket!.timeout(0)
     this.#socket!.ref()
@@ -98,11 +98,11 @@ export class Connection implements SocketOwner {
 
   opened(socket: Socket): void {
     this.#socket = socket
-    if (this.#unsent.length > 0) this.#user?.sends?.()
+    if (this.#unsent.length > 0) this.#user?.onSend?.()
     this.flush()
   }
 
-  shookHands(): void {} // the handshake was before the connection was open
+  handshakeDone(): void {} // the handshake was before the connection was open
 
   flush(): void {
     while (this.#unsent.length > 0) {

@@ -2,7 +2,7 @@
 
 import type { Secret } from '../../base/secrets/secret.ts'
 
-export interface Road {
+export interface NetworkPath {
   /** The only origin that requests on this path may go to, as the URL parser writes it. */
   readonly origin: string
   /** The operator configured this host, so it may be private, and TLS is not required. */

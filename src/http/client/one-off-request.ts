@@ -3,40 +3,51 @@
 
 import { bounds } from '../../base/bounds.ts'
 import type { Stop } from '../../base/stop.ts'
-import type { Door } from '../address/guard.ts'
+import type { AddressGuard } from '../address/guard.ts'
 import { hostOf, portOf } from '../address/operator-address.ts'
 import { ConnectionPool } from './connection-pool.ts'
-import type { Incoming } from './request.ts'
-import { Answer } from './response.ts'
+import type { IncomingResponse } from './request.ts'
+import { UpstreamResponse } from './response.ts'
 
 /** What all one-off requests of one kind share. */
-export interface Fetching {
-  readonly door: Door
+export interface OneOffContext {
+  readonly guard: AddressGuard
   readonly ca: string | undefined
-  readonly givenUp: { count: number }
+  readonly abandoned: { count: number }
 }
 
-export interface StrangerAsk {
+export interface OneOffRequest {
   readonly url: URL
   /** The head of the request, including the empty line. */
-  readonly words: string
+  readonly head: string
   readonly body: Uint8Array
 }
 
 const times = { connectMs: bounds.connectMsMax, tlsMs: bounds.tlsMsMax }
 
 /** Rejects with a ForbiddenHost if the gateway may not connect to the host. */
-export async function askStranger(request: StrangerAsk, context: Fetching, stop: Stop<Error>): Promise<Incoming> {
-  const { url, words: head, body } = request
-  const { door: guard, ca, givenUp } = context
+export async function sendOneOffRequest(
+  request: OneOffRequest,
+  context: OneOffContext,
+  stop: Stop<Error>,
+): Promise<IncomingResponse> {
+  const { url, head, body } = request
+  const { guard, ca, abandoned } = context
   stop.throwIfStopped()
   const host = hostOf(url)
   const addresses = await guard.addressesOf(host, false)
   stop.throwIfStopped()
-  const dialAddress = { host, port: portOf(url), tls: url.protocol === 'https:', ca, givenUp, find: () => addresses }
-  const response = new Answer({ pool: new ConnectionPool(dialAddress, 0), times })
+  const dialAddress = {
+    host,
+    port: portOf(url),
+    tls: url.protocol === 'https:',
+    ca,
+    abandoned,
+    resolve: () => addresses,
+  }
+  const response = new UpstreamResponse({ pool: new ConnectionPool(dialAddress, 0), times })
   stop.onStop(() => response.discard())
-  return await response.ask(head, body)
+  return await response.send(head, body)
 }
 
 /** Ports of other services, which must not be contacted on behalf of a caller. */

@@ -2,8 +2,8 @@
 
 import { createHash } from 'node:crypto'
 import { Secret } from '../../base/secrets/secret.ts'
-import { BadAddress, hostOf, NeverReached, portOf } from '../address/operator-address.ts'
-import { kindOfHost } from '../address/public-address.ts'
+import { ForbiddenAddress, hostOf, InvalidAddress, portOf } from '../address/operator-address.ts'
+import { classifyHost } from '../address/public-address.ts'
 
 export class Proxy {
   readonly host: string
@@ -18,9 +18,9 @@ export class Proxy {
     const text = written.reveal().trim()
     const url = /^http:\/\/[^/?#\\]+\/?$/i.test(text) && /^[\x21-\x7e]+$/.test(text) ? URL.parse(text) : null
     if (url === null || url.port === '0') {
-      throw new BadAddress('must be a proxy as http://name:password@host:port')
+      throw new InvalidAddress('must be a proxy as http://name:password@host:port')
     }
-    if (kindOfHost(hostOf(url)) === 'never') throw new NeverReached()
+    if (classifyHost(hostOf(url)) === 'never') throw new ForbiddenAddress()
     return new Proxy(url)
   }
 
@@ -41,7 +41,7 @@ export class Proxy {
   }
 
   /** The CONNECT request for a tunnel to a host. */
-  tunnelWords(authority: string): string {
+  connectRequest(authority: string): string {
     return `CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${this.#authorization}\r\n`
   }
 
@@ -60,6 +60,6 @@ function authorizationOf({ username, password }: URL): string {
   try {
     return `Proxy-Authorization: Basic ${Buffer.from(credentialsOf({ username, password })).toString('base64')}\r\n`
   } catch {
-    throw new BadAddress('must be a proxy whose user name and password are percent-encoded')
+    throw new InvalidAddress('must be a proxy whose user name and password are percent-encoded')
   }
 }

@@ -1,8 +1,8 @@
 // The interfaces of the HTTP client: a request to an upstream, and its response.
 
 import type { Stop } from '../../base/stop.ts'
-import type { DoorOptions } from '../address/guard.ts'
-import type { Road } from './network-path.ts'
+import type { AddressGuardOptions } from '../address/guard.ts'
+import type { NetworkPath } from './network-path.ts'
 
 export interface OutgoingRequest {
   /** Default: POST, which all calls use. */
@@ -13,35 +13,35 @@ export interface OutgoingRequest {
   /**
    * The network path of the channel whose key is in the request. Without it, only public hosts and https are allowed.
    */
-  readonly road?: Road
+  readonly networkPath?: NetworkPath
   /** Called when the first bytes are about to be sent. Before that, the upstream has received nothing. */
   readonly onSend?: () => void
 }
 
-export interface Piece {
+export interface ResponsePiece {
   readonly value?: Uint8Array
 }
 
 /** Called with the bytes that have arrived so far. May return a promise to wait for before more is read. */
-export type Room = (bytes: number) => Promise<void> | undefined
+export type WaitForMemory = (bytes: number) => Promise<void> | undefined
 
-export interface Incoming {
+export interface IncomingResponse {
   readonly status: number
   header(name: string): string | null
   /** Whether the head contains this text, which must be in lower case. */
-  mentions(words: string): boolean
+  headIncludes(words: string): boolean
   /** The next bytes; without a value at the end. Rejects if the connection fails or was closed by discard(). */
-  read(): Promise<Piece>
+  read(): Promise<ResponsePiece>
   /** The whole body; undefined if it is larger than `bytesMax`. */
-  readWhole(bytesMax: number, room?: Room): Promise<Buffer | undefined>
+  readWhole(bytesMax: number, room?: WaitForMemory): Promise<Buffer | undefined>
   /** Drops the rest of the body and closes the connection. */
   discard(): void
 }
 
 /** A stop closes the connection immediately, even in the middle of a response. */
-export type Send = (request: OutgoingRequest, stop: Stop<Error>) => Promise<Incoming>
+export type SendRequest = (request: OutgoingRequest, stop: Stop<Error>) => Promise<IncomingResponse>
 
-export interface ClientOptions extends DoorOptions {
+export interface ClientOptions extends AddressGuardOptions {
   /** A certificate authority that is trusted instead of the public ones. */
   readonly ca?: string
   /** How long an idle connection is kept at least; it may be kept some seconds longer. */

@@ -10,7 +10,7 @@ const STATUS_AT = 'HTTP/1.1 '.length
 export class ResponseHead {
   readonly status: number
   /** HTTP/1.0: the connection is not reused. */
-  readonly isOld: boolean
+  readonly isHttp10: boolean
   readonly #text: string
   /**
    * For comparing names without case. In latin1 the lower case of a text has the same length, so positions are equal.
@@ -19,7 +19,7 @@ export class ResponseHead {
 
   private constructor(text: string) {
     this.status = Number(text.slice(STATUS_AT, STATUS_AT + 3))
-    this.isOld = text.charAt(VERSION_AT) === '0'
+    this.isHttp10 = text.charAt(VERSION_AT) === '0'
     this.#text = text
     this.#lower = text.toLowerCase()
   }
@@ -57,31 +57,31 @@ export class ResponseHead {
 
 const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
 
-export interface Framing {
+export interface ResponseFraming {
   readonly kind: 'none' | 'length' | 'chunked' | 'until_close'
   readonly length: number
   /** The end of the body is unambiguous, so the connection may be reused. */
-  readonly certain: boolean
+  readonly isCertain: boolean
 }
 
 const DIGITS = /^\d{1,15}$/
 const CLOSES = /(?:^|[ \t,])close(?:[ \t,]|$)/i
 
 /** How the end of the body is found. Undefined if the head is contradictory. */
-export function readFraming(head: ResponseHead): Framing | undefined {
+export function readFraming(head: ResponseHead): ResponseFraming | undefined {
   const encoding = head.header('transfer-encoding')
   const lengths = head.header('content-length')
-  const closes = head.isOld || CLOSES.test(head.header('connection') ?? '')
+  const closes = head.isHttp10 || CLOSES.test(head.header('connection') ?? '')
   if (head.status === 204 || head.status === 304) {
     const bare = encoding === null && (head.status === 304 || lengths === null || lengths === '0')
-    return { kind: 'none', length: 0, certain: bare && !closes }
+    return { kind: 'none', length: 0, isCertain: bare && !closes }
   }
   if (encoding !== null) {
     if (encoding.toLowerCase() !== 'chunked') return undefined
-    return { kind: 'chunked', length: 0, certain: lengths === null && !closes }
+    return { kind: 'chunked', length: 0, isCertain: lengths === null && !closes }
   }
-  if (lengths === null) return { kind: 'until_close', length: 0, certain: false }
+  if (lengths === null) return { kind: 'until_close', length: 0, isCertain: false }
   const [first = '', ...others] = lengths.includes(',') ? lengths.split(/[ \t]*,[ \t]*/) : [lengths]
   if (!DIGITS.test(first) || others.some(other => other !== first)) return undefined
-  return { kind: 'length', length: Number(first), certain: others.length === 0 && !closes }
+  return { kind: 'length', length: Number(first), isCertain: others.length === 0 && !closes }
 }

@@ -175,14 +175,14 @@ describe('a response is broken', () => {
   })
 
   test('by a head beyond its bound, in one piece or many, at once or with hints before it', () => {
-    const long = `${OK}x: ${'x'.repeat(bounds.answerHeadBytesMax)}\r\ncontent-length: 0\r\n\r\n`
-    const many = `${OK}${'x: y\r\n'.repeat(bounds.answerHeadBytesMax / 6)}\r\n`
-    const hints = `${'HTTP/1.1 103 E\r\n\r\n'.repeat(bounds.answerHeadBytesMax / 18)}${OK}content-length: 0\r\n\r\n`
+    const long = `${OK}x: ${'x'.repeat(bounds.responseHeadBytesMax)}\r\ncontent-length: 0\r\n\r\n`
+    const many = `${OK}${'x: y\r\n'.repeat(bounds.responseHeadBytesMax / 6)}\r\n`
+    const hints = `${'HTTP/1.1 103 E\r\n\r\n'.repeat(bounds.responseHeadBytesMax / 18)}${OK}content-length: 0\r\n\r\n`
     for (const text of [long, many, hints, long.slice(0, -2), hints.slice(0, -2)]) {
       expect(whole(text).stage).toBe('broken')
       expect(read(cutAt(bytes(text), [7, 1_000, 40_000])).stage).toBe('broken')
     }
-    const room = bounds.answerHeadBytesMax - `${OK}x: \r\ncontent-length: 0\r\n\r\n`.length
+    const room = bounds.responseHeadBytesMax - `${OK}x: \r\ncontent-length: 0\r\n\r\n`.length
     expect(whole(`${OK}x: ${'x'.repeat(room)}\r\ncontent-length: 0\r\n\r\n`)).toEqual(good('') as Verdict)
   })
 })

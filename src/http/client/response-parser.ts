@@ -3,7 +3,7 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { ChunkedBody } from './chunked-body.ts'
-import type { Framing } from './response-head.ts'
+import type { ResponseFraming } from './response-head.ts'
 import { ResponseHead, readFraming } from './response-head.ts'
 
 const LF = 0x0a
@@ -11,15 +11,15 @@ const CR = 0x0d
 const HEAD_END = '\r\n\r\n'
 const HEAD_START = 'HTTP/1.'
 
-export type Stage = 'head' | 'body' | 'whole' | 'broken'
+export type ResponseStage = 'head' | 'body' | 'whole' | 'broken'
 
 export class ResponseParser {
-  stage: Stage = 'head'
+  stage: ResponseStage = 'head'
   /** Set once the head is read; stays set if the body is broken. */
   head: ResponseHead | undefined
   /** What is wrong, in stage `broken`. */
   fault = ''
-  #framing: Framing | undefined
+  #framing: ResponseFraming | undefined
   #chunks: ChunkedBody | undefined
   /** The bytes that are left of a body with Content-Length. */
   #left = 0
@@ -33,7 +33,7 @@ export class ResponseParser {
 
   /** Whether the next response certainly begins with the next byte, so that the connection can be reused. */
   get isReusable(): boolean {
-    return this.stage === 'whole' && this.#framing!.certain && !this.#surplus
+    return this.stage === 'whole' && this.#framing!.isCertain && !this.#surplus
   }
 
   /** The Content-Length of the body, if it has one. */
@@ -73,7 +73,7 @@ export class ResponseParser {
     for (let start = 0; ; ) {
       const end = bytes.indexOf(HEAD_END, from, 'latin1')
       const after = end < 0 ? bytes.length : end + HEAD_END.length
-      if (this.#headBytes + after - start > bounds.answerHeadBytesMax) return this.#break('a head that is too long')
+      if (this.#headBytes + after - start > bounds.responseHeadBytesMax) return this.#break('a head that is too long')
       if (end < 0) return this.#holdHead(bytes, start, from)
       this.#headBytes += after - start
       this.#readHead(bytes.toString('latin1', start, after))
@@ -139,9 +139,9 @@ export class ResponseParser {
   #pushChunks(chunks: ChunkedBody, bytes: Buffer, from: number): Buffer | undefined {
     const data = chunks.take(bytes, from)
     if (chunks.isBroken) this.#break('broken chunks')
-    if (!chunks.isWhole) return data
+    if (!chunks.isComplete) return data
     this.stage = 'whole'
-    if (chunks.taken < bytes.length) this.#surplus = true
+    if (chunks.consumed < bytes.length) this.#surplus = true
     return data
   }
 }

@@ -4,27 +4,27 @@
 import { bounds } from '../../base/bounds.ts'
 import type { Connection, ConnectionUser } from './connection.ts'
 import type { ConnectionPool } from './connection-pool.ts'
-import type { DialTimes } from './dial.ts'
-import type { Incoming, Piece, Room } from './request.ts'
+import type { DialTimes } from './dialer.ts'
+import type { IncomingResponse, ResponsePiece, WaitForMemory } from './request.ts'
 import { ResponseParser } from './response-parser.ts'
 
 type Awaited = 'head' | 'piece' | 'whole'
 
-const END: Piece = {}
+const END: ResponsePiece = {}
 
 /** Limits the number of unread pieces as well: each small piece takes more memory than its bytes. */
 const PIECES_MAX = 256
 
 /** The connection pool for a request, and the time limits for a new connection. */
-export interface Line {
+export interface ConnectionSource {
   readonly pool: ConnectionPool
   readonly times: DialTimes
 }
 
-export class Answer implements Incoming, ConnectionUser {
+export class UpstreamResponse implements IncomingResponse, ConnectionUser {
   readonly #pool: ConnectionPool
   readonly #times: DialTimes
-  readonly sends: () => void
+  readonly onSend: () => void
   readonly #parser = new ResponseParser()
   /** Set until the response is complete or has failed. */
   #connection: Connection | undefined
@@ -33,21 +33,21 @@ export class Answer implements Incoming, ConnectionUser {
   #bytes = 0
   /** The limit of readWhole(). */
   #bytesMax = 0
-  #room: Room | undefined
+  #room: WaitForMemory | undefined
   /** What the reader waits for; at most one thing at a time. */
   #awaited: Awaited | undefined
   #resolve: ((value: never) => void) | undefined
   #reject: ((fault: Error) => void) | undefined
 
   /** `sends` is called when the first bytes of the request are about to be sent. */
-  constructor({ pool, times }: Line, sends: () => void = () => {}) {
+  constructor({ pool, times }: ConnectionSource, sends: () => void = () => {}) {
     this.#pool = pool
     this.#times = times
-    this.sends = sends
+    this.onSend = sends
   }
 
   /** Sends the request on a connection of the pool, and waits for the head of the response. */
-  ask(head: string, body: Uint8Array): Promise<Incoming> {
+  send(head: string, body: Uint8Array): Promise<IncomingResponse> {
     this.#connection = this.#pool.take(this, this.#times)
     this.#connection.send(head, body)
     return this.#wait('head')
@@ -61,11 +61,11 @@ export class Answer implements Incoming, ConnectionUser {
     return this.#parser.head!.header(name)
   }
 
-  mentions(text: string): boolean {
+  headIncludes(text: string): boolean {
     return this.#parser.head!.mentions(text)
   }
 
-  read(): Promise<Piece> {
+  read(): Promise<ResponsePiece> {
     const value = this.#pieces.shift()
     if (value !== undefined) {
       this.#bytes -= value.length
@@ -76,7 +76,7 @@ export class Answer implements Incoming, ConnectionUser {
     return this.#connection === undefined ? Promise.resolve(END) : this.#wait('piece')
   }
 
-  readWhole(bytesMax: number, room?: Room): Promise<Buffer | undefined> {
+  readWhole(bytesMax: number, room?: WaitForMemory): Promise<Buffer | undefined> {
     if (Math.max(this.#parser.announcedBytes ?? 0, this.#bytes) > bytesMax) {
       this.discard()
       return Promise.resolve(undefined)
@@ -112,7 +112,7 @@ export class Answer implements Incoming, ConnectionUser {
     return promise
   }
 
-  #resolveWith(value: Incoming | Piece | Buffer | undefined): void {
+  #resolveWith(value: IncomingResponse | ResponsePiece | Buffer | undefined): void {
     const resolve = this.#resolve as (result: typeof value) => void
     this.#awaited = this.#resolve = this.#reject = undefined
     resolve(value)
@@ -148,7 +148,7 @@ export class Answer implements Incoming, ConnectionUser {
   }
 
   #hostAndPort(): string {
-    const { host, port } = this.#pool.place
+    const { host, port } = this.#pool.dialAddress
     return `${host}:${port}`
   }
 
@@ -168,7 +168,7 @@ export class Answer implements Incoming, ConnectionUser {
   /** If the request is not completely sent when its response ends, the connection cannot be reused. */
   #release(connection: Connection): void {
     this.#connection = undefined
-    if (this.#parser.isReusable && connection.isFlushed) this.#pool.keep(connection)
+    if (this.#parser.isReusable && connection.isFlushed) this.#pool.release(connection)
     else connection.destroy()
   }
 

@@ -4,7 +4,7 @@ export type Socket = Bun.Socket<SocketOwner>
 
 export interface SocketOwner {
   opened(socket: Socket): void
-  shookHands(authorized: boolean, fault: Error | null): void
+  handshakeDone(authorized: boolean, fault: Error | null): void
   received(bytes: Buffer): void
   /** The socket accepts more bytes. */
   flush(): void
@@ -17,7 +17,7 @@ export interface SocketOwner {
 
 export const socketHandlers: Bun.SocketHandler<SocketOwner> = {
   open: socket => socket.data.opened(socket),
-  handshake: (socket, _success, fault) => socket.data.shookHands(socket.authorized, fault),
+  handshake: (socket, _success, fault) => socket.data.handshakeDone(socket.authorized, fault),
   data: (socket, bytes) => socket.data.received(bytes),
   drain: socket => socket.data.flush(),
   end: socket => socket.data.ended(),
@@ -33,9 +33,9 @@ export function describeConnectFault(fault: unknown): string {
 }
 
 /** Ignores all events: for a socket that was replaced by its TLS socket. */
-export const nobody: SocketOwner = {
+export const noOwner: SocketOwner = {
   opened() {},
-  shookHands() {},
+  handshakeDone() {},
   received() {},
   flush() {},
   ended() {},

@@ -6,7 +6,7 @@ import { ResponseHead } from './response-head.ts'
 
 const HEAD_END = '\r\n\r\n'
 
-export class TunnelAnswer {
+export class TunnelResponse {
   #text = ''
 
   /** `open`; `more` while the reply is incomplete; else an error text. */
@@ -14,7 +14,7 @@ export class TunnelAnswer {
     this.#text += bytes.toString('latin1')
     const end = this.#text.indexOf(HEAD_END)
     const after = end < 0 ? this.#text.length : end + HEAD_END.length
-    if (after > bounds.proxyAnswerBytesMax) return 'the reply of the proxy is too long'
+    if (after > bounds.proxyResponseBytesMax) return 'the reply of the proxy is too long'
     if (end < 0) return 'HTTP/1.'.startsWith(this.#text.slice(0, 7)) ? 'more' : 'the proxy does not speak HTTP'
     const head = ResponseHead.read(this.#text.slice(0, after))
     if (head === undefined) return 'the proxy does not speak HTTP'

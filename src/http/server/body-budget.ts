@@ -18,7 +18,7 @@ export interface BodyOwner {
   readonly name: string
 }
 
-export interface InflowBounds {
+export interface BodyBudgetBounds {
   /** The number of bodies and their bytes: of one owner, and of the whole class. */
   readonly ownBodiesMax: number
   readonly ownBytesMax: number
@@ -27,18 +27,18 @@ export interface InflowBounds {
 }
 
 /** `memoryBytesMax`: the memory of the process. Bodies of callers may use a quarter of it while they are received. */
-export function inflowBounds(memoryBytesMax: number): Readonly<Record<BodyClass, InflowBounds>> {
+export function buildBodyBudgetBounds(memoryBytesMax: number): Readonly<Record<BodyClass, BodyBudgetBounds>> {
   const bytesMax = Math.min(bounds.callerBodiesBytesMax, Math.floor(memoryBytesMax / 4))
   const twoBodiesBytes = 2 * bounds.bodyBytesMax
   return {
     stranger: {
-      ownBodiesMax: bounds.strangerBodiesOfNetworkMax,
-      ownBytesMax: bounds.strangerBodiesOfNetworkMax * bounds.strangerBodyBytesMax,
-      bodiesMax: bounds.strangerBodiesMax,
-      bytesMax: bounds.strangerBodiesMax * bounds.strangerBodyBytesMax,
+      ownBodiesMax: bounds.anonymousBodiesOfNetworkMax,
+      ownBytesMax: bounds.anonymousBodiesOfNetworkMax * bounds.anonymousBodyBytesMax,
+      bodiesMax: bounds.anonymousBodiesMax,
+      bytesMax: bounds.anonymousBodiesMax * bounds.anonymousBodyBytesMax,
     },
     person: {
-      ownBodiesMax: bounds.staffAsksMax,
+      ownBodiesMax: bounds.staffRequestsMax,
       ownBytesMax: bounds.personBodiesBytesMax,
       bodiesMax: bounds.personBodiesMax,
       bytesMax: bounds.personsBodiesBytesMax,
@@ -64,34 +64,34 @@ interface OwnerState extends BodyCounts {
 }
 
 interface ClassState extends BodyCounts {
-  readonly limits: InflowBounds
+  readonly limits: BodyBudgetBounds
   readonly owners: Map<string, OwnerState>
 }
 
 const RETRY_MS = 1_000
 
-export class Inflow {
+export class BodyBudget {
   readonly #classes: Readonly<Record<BodyClass, ClassState>>
   #dropped = 0
 
-  constructor(limits: Readonly<Record<BodyClass, InflowBounds>>) {
-    const open = (bounds: InflowBounds): ClassState => ({ limits: bounds, owners: new Map(), bodies: 0, bytes: 0 })
+  constructor(limits: Readonly<Record<BodyClass, BodyBudgetBounds>>) {
+    const open = (bounds: BodyBudgetBounds): ClassState => ({ limits: bounds, owners: new Map(), bodies: 0, bytes: 0 })
     this.#classes = { stranger: open(limits.stranger), person: open(limits.person), caller: open(limits.caller) }
   }
 
   /** The bodies of a class that are being received now. */
-  held(of: BodyClass): BodyCounts {
+  countsOf(of: BodyClass): BodyCounts {
     const { bodies, bytes } = this.#classes[of]
     return { bodies, bytes }
   }
 
   /** The number of bodies that were dropped because a budget was exceeded. */
-  get givenUp(): number {
+  get droppedBodies(): number {
     return this.#dropped
   }
 
   /** Counts a new body. It may be dropped immediately, if its owner has too many. */
-  enter(owner: BodyOwner): BodyLease {
+  open(owner: BodyOwner): BodyLease {
     const ownClass = this.#classes[owner.class]
     let state = ownClass.owners.get(owner.name)
     if (state === undefined) {
@@ -118,7 +118,7 @@ export class Inflow {
   }
 
   /** Called by a lease, once. */
-  leave(lease: BodyLease): void {
+  release(lease: BodyLease): void {
     const ownClass = this.#classes[lease.class]
     const { owner } = lease
     owner.leases.delete(lease)
@@ -139,7 +139,7 @@ export class Inflow {
   #drop(owner: OwnerState, exceeded: 'own' | 'all'): void {
     const [lease] = owner.leases
     this.#dropped++
-    lease!.giveUp(exceeded === 'own' ? tooManyOfOwner(owner.name) : tooManyInAll(owner.name))
+    lease!.drop(exceeded === 'own' ? tooManyOfOwner(owner.name) : tooManyInAll(owner.name))
   }
 }
 
@@ -165,13 +165,13 @@ const tooManyInAll = (detail: string): Refusal =>
 export class BodyLease {
   readonly class: BodyClass
   readonly owner: OwnerState
-  readonly #budget: Inflow
+  readonly #budget: BodyBudget
   #bytes = 0
   #isOver = false
   #refusal: Refusal | undefined
   #onGivenUp: ((refusal: Refusal) => void) | undefined
 
-  constructor(budget: Inflow, of: BodyClass, owner: OwnerState) {
+  constructor(budget: BodyBudget, of: BodyClass, owner: OwnerState) {
     this.#budget = budget
     this.class = of
     this.owner = owner
@@ -182,13 +182,13 @@ export class BodyLease {
   }
 
   /** Calls the listener once, when the body is dropped; immediately if it was dropped before. */
-  onGivenUp(listener: (refusal: Refusal) => void): void {
+  onDrop(listener: (refusal: Refusal) => void): void {
     if (this.#refusal === undefined) this.#onGivenUp = listener
     else listener(this.#refusal)
   }
 
   /** Counts more bytes. Throws if the body is or was dropped. */
-  hold(bytes: number): void {
+  addBytes(bytes: number): void {
     this.#throwIfOver()
     this.#bytes += bytes
     this.#budget.grow(this, bytes)
@@ -196,16 +196,16 @@ export class BodyLease {
   }
 
   /** Called by the budget. */
-  giveUp(refusal: Refusal): void {
+  drop(refusal: Refusal): void {
     this.#refusal = refusal
-    this.leave()
+    this.release()
     this.#onGivenUp?.(refusal)
   }
 
-  leave(): void {
+  release(): void {
     if (this.#isOver) return
     this.#isOver = true
-    this.#budget.leave(this)
+    this.#budget.release(this)
   }
 
   #throwIfOver(): void {

@@ -17,11 +17,11 @@ export interface BodyRule {
 
 export const bodyRules: Readonly<Record<BodyClass, BodyRule>> = {
   stranger: {
-    bytesMax: bounds.strangerBodyBytesMax,
-    msMax: bounds.strangerBodyMsMax,
-    readsMin: bounds.strangerBodyReadsMin,
+    bytesMax: bounds.anonymousBodyBytesMax,
+    msMax: bounds.anonymousBodyMsMax,
+    readsMin: bounds.anonymousBodyReadsMin,
     decodes: false,
-    json: { depthMax: bounds.strangerJsonDepthMax, valuesMax: bounds.strangerJsonValuesMax },
+    json: { depthMax: bounds.anonymousJsonDepthMax, valuesMax: bounds.anonymousJsonValuesMax },
   },
   person: {
     bytesMax: bounds.managementBodyBytesMax,

@@ -5,8 +5,8 @@ import zlib from 'node:zlib'
 import { bounds } from '../../base/bounds.ts'
 import { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
-import { openDecodings, readBody, readsMax } from './body.ts'
-import { Inflow, inflowBounds } from './body-budget.ts'
+import { openDecodeQueue, readBody, readsMax } from './body.ts'
+import { BodyBudget, buildBodyBudgetBounds } from './body-budget.ts'
 import type { Arrival } from './server.ts'
 
 const limits = { bytesMax: 1_000, msMax: 5_000 }
@@ -17,20 +17,20 @@ interface Sent {
   readonly body?: Uint8Array | string | ReadableStream<Uint8Array>
 }
 
-const openInflow = (): Inflow => new Inflow(inflowBounds(1e9))
+const openInflow = (): BodyBudget => new BodyBudget(buildBodyBudgetBounds(1e9))
 
 function read({ headers = json, body = '{}' }: Sent, within = limits, inflow = openInflow()): Promise<Buffer> {
   const request = new Request('http://weir/', { method: 'POST', headers: { 'content-type': '' }, body })
   const arrival = { request, headers } as Pick<Arrival, 'request' | 'headers'> as Arrival
   const deadlines = new Deadlines(() => performance.now())
-  const lease = inflow.enter({ class: 'caller', name: 'account 1' })
+  const lease = inflow.open({ class: 'caller', name: 'account 1' })
   return readBody(arrival, {
     limits: within,
     readsMin: 1_024,
     deadlines,
     type: 'json',
     lease,
-    decodings: openDecodings(),
+    decodeQueue: openDecodeQueue(),
   })
 }
 
@@ -164,7 +164,7 @@ describe('its pieces', () => {
       const headers = announced ? { ...json, 'content-length': String(whole.length) } : json
       const inflow = openInflow()
       expect((await read({ headers, body }, roomy, inflow)).equals(whole)).toBe(true)
-      const { bytes } = inflow.held('caller')
+      const { bytes } = inflow.countsOf('caller')
       expect(bytes).toBeGreaterThanOrEqual(whole.length)
       expect(bytes).toBeLessThan(whole.length + 80_000)
     }
@@ -173,7 +173,7 @@ describe('its pieces', () => {
   test('the memory of many pieces includes their overhead', async () => {
     const inflow = openInflow()
     await read(counted(100, 4_096), roomy, inflow)
-    expect(inflow.held('caller').bytes).toBeGreaterThan(100 * (4_096 + 100))
+    expect(inflow.countsOf('caller').bytes).toBeGreaterThan(100 * (4_096 + 100))
   })
 
   test('other work gets a turn while many arrive at once', async () => {

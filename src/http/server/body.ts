@@ -3,10 +3,10 @@
 
 import zlib from 'node:zlib'
 import { bounds } from '../../base/bounds.ts'
-import { FairTurns } from '../../base/collections/fair-queue.ts'
+import { FairQueue } from '../../base/collections/fair-queue.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
-import { viewOf } from '../client/send-request.ts'
+import { viewOf } from '../client/http-client.ts'
 import type { BodyLease } from './body-budget.ts'
 import type { Arrival } from './server.ts'
 
@@ -38,9 +38,9 @@ const types = {
 export type BodyType = keyof typeof types
 
 /** The queue for decompressing bodies. */
-export const openDecodings = (): FairTurns => new FairTurns(bounds.decodingsMax, bounds.decodingsOfAccountMax)
+export const openDecodeQueue = (): FairQueue => new FairQueue(bounds.decodingsMax, bounds.decodingsOfAccountMax)
 
-export interface BodyReading {
+export interface BodyReadOptions {
   readonly limits: BodyBounds
   /** The number of reads that are always allowed, however small they are; see `readsMax`. */
   readonly readsMin: number
@@ -49,33 +49,33 @@ export interface BodyReading {
   /** Counts the received bytes. The code that opened the lease releases it. */
   readonly lease: BodyLease
   /** Undefined if the body must not be compressed. */
-  readonly decodings: FairTurns | undefined
+  readonly decodeQueue: FairQueue | undefined
 }
 
-export async function readBody(arrival: Arrival, reading: BodyReading): Promise<Buffer> {
+export async function readBody(arrival: Arrival, reading: BodyReadOptions): Promise<Buffer> {
   const { headers } = arrival
-  const { limits, deadlines, type, lease, decodings } = reading
+  const { limits, deadlines, type, lease, decodeQueue } = reading
   const contentType = headers['content-type']
   if (contentType === undefined || !types[type].test(contentType)) {
     const hint = `Content-Type must be ${type === 'json' ? 'application/json' : 'multipart/form-data'}.`
     throw new Refusal('content_type_unsupported', contentType === undefined ? 'none' : 'another', { hint })
   }
-  const decode = decoderOf(headers['content-encoding'], decodings !== undefined)
+  const decode = decoderOf(headers['content-encoding'], decodeQueue !== undefined)
   const announced = headers['content-length']
   if (announced !== undefined && Number(announced) > limits.bytesMax) throw tooLarge(announced, limits.bytesMax)
   const late = (): Refusal => new Refusal('body_too_slow', `${limits.msMax} ms`)
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>()
-  lease.onGivenUp(reject)
+  lease.onDrop(reject)
   const deadline = deadlines.after(limits.msMax, () => reject(late()))
   readAll(arrival, reading, promise).then(resolve, reject)
-  const bytes = await promise.finally(() => deadline.lift())
+  const bytes = await promise.finally(() => deadline.cancel())
   if (decode === undefined) return viewOf(bytes)
-  const decoding = decodings!.take(lease.owner.name, {
-    throwIfUnwanted: () => arrival.request.signal.throwIfAborted(),
+  const decoding = decodeQueue!.run(lease.owner.name, {
+    throwIfCancelled: () => arrival.request.signal.throwIfAborted(),
     run: () => decodeBounded(decode, bytes, limits.bytesMax),
   })
-  const decoded = await deadlines.within(bounds.bodyTurnMsMax, decoding, () => new Refusal('overloaded', 'decoding'))
-  lease.hold(decoded.length)
+  const decoded = await deadlines.within(bounds.bodyWorkerMsMax, decoding, () => new Refusal('overloaded', 'decoding'))
+  lease.addBytes(decoded.length)
   return viewOf(decoded)
 }
 
@@ -103,13 +103,13 @@ const inPieces = (reads: number, bytes: number): Refusal =>
   })
 
 /** `result` rejects when the body is not needed any more; then reading stops. */
-async function readAll({ request, headers }: Arrival, reading: BodyReading, result: Promise<unknown>) {
+async function readAll({ request, headers }: Arrival, reading: BodyReadOptions, result: Promise<unknown>) {
   const { limits, lease, readsMin } = reading
   const announced = headers['content-length']
   const length = announced === undefined ? Number.NaN : Number(announced)
   if (length <= bounds.smallBodyBytesMax) {
     // The runtime never returns more than Content-Length.
-    lease.hold(length)
+    lease.addBytes(length)
     return await request.bytes()
   }
   if (request.body === null) return new Uint8Array()
@@ -243,7 +243,7 @@ async function readPieces(reader: Reader, reading: PieceReading): Promise<Uint8A
     const bytes = pieces.length + value.byteLength
     if (bytes > bytesMax) throw tooLarge(`more than ${bytesMax} bytes`, bytesMax)
     if (reads > readsMax(readsMin, bytes)) throw inPieces(reads, bytes)
-    lease.hold(pieces.add(value))
+    lease.addBytes(pieces.add(value))
     // The runtime joins bytes that arrive meanwhile, so that they need only one read.
     if (reads > readsMin && reads % bounds.bodyReadsAtOnceMax === 0) await new Promise(setImmediate)
   }

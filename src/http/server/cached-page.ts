@@ -2,13 +2,13 @@
 
 import { createHash } from 'node:crypto'
 
-export interface KeptPage {
+export interface CachedPage {
   readonly body: string
   readonly contentType: string
   readonly headers: Readonly<Record<string, string>>
 }
 
-export interface PageReply extends KeptPage {
+export interface PageReply extends CachedPage {
   readonly status: number
 }
 
@@ -20,13 +20,16 @@ interface PageKind {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export function keepPage(body: string, { contentType = 'application/json', headers }: PageKind = {}): KeptPage {
+export function buildCachedPage(
+  body: string,
+  { contentType = 'application/json', headers }: PageKind = {},
+): CachedPage {
   const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 27)}"`
   return { body, contentType, headers: { etag, 'cache-control': REVALIDATE, ...headers } }
 }
 
 /** `ifNoneMatch`: the If-None-Match header of the request. */
-export function replyWith(page: KeptPage, ifNoneMatch: string | undefined): PageReply {
+export function replyWithPage(page: CachedPage, ifNoneMatch: string | undefined): PageReply {
   const isUnchanged = ifNoneMatch !== undefined && matchesEtag(ifNoneMatch, page.headers.etag!)
   return isUnchanged ? { ...page, status: 304, body: '' } : { ...page, status: 200 }
 }

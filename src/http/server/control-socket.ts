@@ -7,11 +7,11 @@ export interface ControlSocket {
   close(): void
 }
 
-export class ControlLost extends Error {}
+export class ControlConnectionLost extends Error {}
 
-export type Handle = (command: string, input: unknown) => Promise<unknown>
+export type ControlHandler = (command: string, input: unknown) => Promise<unknown>
 
-export function listenControl(path: string, handle: Handle): ControlSocket {
+export function listenControl(path: string, handle: ControlHandler): ControlSocket {
   rmSync(path, { force: true }) // a killed process may have left it; this process holds the lock of the folder
   const server = Bun.serve({
     unix: path,
@@ -33,7 +33,7 @@ export function listenControl(path: string, handle: Handle): ControlSocket {
 const ABSENT = ['ENOENT', 'ECONNREFUSED']
 
 /** Sends a command to a running gateway; undefined if no gateway listens on this socket. */
-export async function askControl(path: string, command: string, input: unknown): Promise<unknown> {
+export async function sendControlCommand(path: string, command: string, input: unknown): Promise<unknown> {
   try {
     const options = { unix: path, method: 'POST', body: JSON.stringify(input), timeout: false }
     const response = await fetch(`http://weir/${command}`, options as RequestInit)
@@ -41,7 +41,7 @@ export async function askControl(path: string, command: string, input: unknown):
   } catch (fault) {
     if (ABSENT.includes((fault as { code?: string }).code ?? '')) return undefined
     // The command may have taken effect. Repeating it without checking could post money twice.
-    throw new ControlLost(
+    throw new ControlConnectionLost(
       'The gateway closed the connection before it answered. Check whether the command took effect before you repeat it.',
     )
   }

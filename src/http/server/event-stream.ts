@@ -4,7 +4,7 @@
 /** The Content-Type of server-sent events. */
 export const SSE_TYPE = 'text/event-stream; charset=utf-8'
 
-export interface Sink {
+export interface StreamSink {
   write(bytes: Uint8Array | string): Promise<void> | undefined
 }
 
@@ -19,15 +19,15 @@ export interface StreamHead {
 }
 
 /** The body cannot be completed, and the dialect has no way to write an error at this point: close the connection. */
-export const BROKEN = 'broken'
+export const STREAM_BROKEN = 'broken'
 
 // biome-ignore lint/suspicious/noConfusingVoidType: most writers return nothing at all
-export type Written = void | typeof BROKEN
+export type StreamResult = void | typeof STREAM_BROKEN
 
 /** `run` writes the whole body and returns; `onCancel` is called when the client disconnects. */
 export function streamResponse(
   head: StreamHead,
-  run: (sink: Sink) => Promise<Written>,
+  run: (sink: StreamSink) => Promise<StreamResult>,
   onCancel: () => void,
 ): Response {
   const source = {
@@ -40,7 +40,7 @@ export function streamResponse(
           return typeof written === 'number' ? undefined : written.then(() => {})
         },
       })
-      if (result === BROKEN) return Promise.reject() // without an error object, which the runtime would print
+      if (result === STREAM_BROKEN) return Promise.reject() // without an error object, which the runtime would print
       controller.end()
       return undefined
     },

@@ -18,14 +18,14 @@ export interface Arrival {
   /** The remote address of the socket. */
   socketAddress(): string
   /** Removes the idle timeout: an answer may take long, and the gateway has deadlines of its own. */
-  takeTime(): void
+  disableIdleTimeout(): void
   /** Closes the connection as soon as it is idle. */
-  cut(): void
+  closeConnection(): void
   /** Sets the idle timeout again: for a caller that does not read its answer, and for the next request. */
-  done(): void
+  releaseConnection(): void
 }
 
-export interface Listening {
+export interface HttpServer {
   readonly port: number
   /** Requests that are being answered. */
   readonly pending: number
@@ -47,7 +47,7 @@ export interface ListenOptions {
 const IDLE_SECONDS = 10
 const HAND_OVER_MS = 2_000
 
-export function listen(options: ListenOptions): Listening {
+export function listen(options: ListenOptions): HttpServer {
   const server = Bun.serve({
     hostname: options.host,
     port: options.port,
@@ -118,15 +118,15 @@ class BunArrival implements Arrival {
     return this.#server.requestIP(this.request)?.address ?? ''
   }
 
-  takeTime(): void {
+  disableIdleTimeout(): void {
     this.#server.timeout(this.request, 0)
   }
 
-  cut(): void {
+  closeConnection(): void {
     this.#server.timeout(this.request, 1)
   }
 
-  done(): void {
+  releaseConnection(): void {
     this.#server.timeout(this.request, this.#answeredSeconds)
   }
 }

@@ -8,33 +8,41 @@ import { periodOf } from '../../store/ledger/budgets.ts'
 import type { AccountChange as Change } from '../../store/ledger/funding-operations.ts'
 import type { BudgetSpan } from '../../store/ledger/hold-types.ts'
 import { moneyText } from '../../store/ledger/money-text.ts'
-import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by } from '../command.ts'
-import { accountOf, rowsOf, scopeOf, switchOf, textOf, unknownTier, usdOf } from '../command-input.ts'
+import type { CommandAnswer, CommandInput, OperatorCommands, OperatorParts } from '../command.ts'
+import { byOperator } from '../command.ts'
+import {
+  parseRowLimit,
+  parseSwitch,
+  parseTextOption,
+  parseUsdAmount,
+  resolveAccount,
+  resolveBudgetOwner,
+  unknownTierError,
+} from '../command-input.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { OperatorError } from '../operator-error.ts'
 import { listText } from '../services/keys.ts'
 import { nameWarning } from '../services/rule-check.ts'
-import { patternsOf } from '../services/rule-input.ts'
+import { parseModelPatterns } from '../services/rule-input.ts'
 import { listOrNull, onOff, showKey } from './keys.ts'
 
-export function accountCommands(parts: ManagementParts): Commands {
+export function accountCommands(parts: ManagementParts): OperatorCommands {
   return {
     'accounts-list': input => listAccounts(parts, input),
     'accounts-create': input => createAccount(parts, input),
-    'accounts-show': async input => showAccount(parts, accountOf(parts, input.account)),
+    'accounts-show': async input => showAccount(parts, resolveAccount(parts, input.account)),
     'accounts-set': input => setAccount(parts, input),
     'accounts-freeze': input => change(parts, input, { frozen: true }),
     'accounts-unfreeze': input => change(parts, input, { frozen: false }),
     'budgets-set': input => setBudget(parts, input),
-    'budgets-show': async input => ({ budgets: budgetsOf(parts, scopeOf(parts, input.scope)) }),
+    'budgets-show': async input => ({ budgets: budgetsOf(parts, resolveBudgetOwner(parts, input.scope)) }),
   }
 }
 
 const usd = (amount: bigint): string => formatUsd(nanos(amount))
 const time = (ms: bigint): string => new Date(Number(ms)).toISOString()
 
-function showAccount(parts: OperatorParts, account: AccountView): Answer {
+function showAccount(parts: OperatorParts, account: AccountView): CommandAnswer {
   const id = Number(account.id)
   const left = account.balance + account.credit_limit - account.held
   const available = account.kind === 'prepaid' ? usd(left) : 'unlimited'
@@ -51,7 +59,9 @@ function showAccount(parts: OperatorParts, account: AccountView): Answer {
     ...funding,
     bodies: onOff(account.keeps_bodies),
     ...(account.kind !== 'operator' && {
-      ...{ tier: account.tier ?? null, allow: listOrNull(account.allows), deny: listOrNull(account.denies) },
+      tier: account.tier ?? null,
+      allow: listOrNull(account.allows),
+      deny: listOrNull(account.denies),
     }),
     ...(account.kind !== 'operator' && { created: time(account.created_ms) }),
     keys: parts.books.keysOf(id).map(key => showKey(key, parts.dateMs())),
@@ -59,7 +69,7 @@ function showAccount(parts: OperatorParts, account: AccountView): Answer {
   }
 }
 
-async function setAccount(parts: OperatorParts, input: Input): Promise<Answer> {
+async function setAccount(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
   if (input.postpaid === true && input.prepaid === true) {
     throw new OperatorError('Use either --prepaid or --postpaid, not both.')
   }
@@ -71,59 +81,69 @@ async function setAccount(parts: OperatorParts, input: Input): Promise<Answer> {
   return { ...(await change(parts, input, wanted)), ...rightsWarning(parts, wanted) }
 }
 
-const rightsWarning = (parts: OperatorParts, { allows, denies }: Change): Answer =>
+const rightsWarning = (parts: OperatorParts, { allows, denies }: Change): CommandAnswer =>
   nameWarning(
     [allows, denies].flatMap(list => list?.split(',') ?? []),
     parts,
   )
 
 /** A field is undefined if its option was not used. */
-function changeOf(input: Input): Change {
-  const limit = input['credit-limit'] === undefined ? undefined : usdOf(input['credit-limit'], '--credit-limit')
+function changeOf(input: CommandInput): Change {
+  const limit =
+    input['credit-limit'] === undefined ? undefined : parseUsdAmount(input['credit-limit'], '--credit-limit')
   return {
-    name: textOf(input.name, '--name', bounds.keyNameCharsMax),
+    name: parseTextOption(input.name, '--name', bounds.keyNameCharsMax),
     kind: input.postpaid === true ? 'postpaid' : input.prepaid === true ? 'prepaid' : undefined,
     creditLimit: limit === undefined ? undefined : moneyText(limit),
-    keepsBodies: switchOf(input.bodies, '--bodies'),
-    tier: input.tier === 'none' ? null : textOf(input.tier, '--tier'),
-    allows: listText(patternsOf(input.allow, '--allow')),
-    denies: listText(patternsOf(input.deny, '--deny')),
+    keepsBodies: parseSwitch(input.bodies, '--bodies'),
+    tier: input.tier === 'none' ? null : parseTextOption(input.tier, '--tier'),
+    allows: listText(parseModelPatterns(input.allow, '--allow')),
+    denies: listText(parseModelPatterns(input.deny, '--deny')),
   }
 }
 
-async function createAccount(parts: ManagementParts, input: Input): Promise<Answer> {
+async function createAccount(parts: ManagementParts, input: CommandInput): Promise<CommandAnswer> {
   const { name, ...wanted } = changeOf(input)
   if (name === undefined) throw new OperatorError('The name of the account is missing: --name text.')
   const id = parts.mintId()
   const type = input.personal === true ? 'personal' : 'team'
-  const { done } = await parts.writer.run('createAccount', { ...wanted, id, name, type }, by)
-  if (done === 'tier_unknown') throw await unknownTier(parts, String(wanted.tier))
+  const { done } = await parts.writer.run('createAccount', { ...wanted, id, name, type }, byOperator)
+  if (done === 'tier_unknown') throw await unknownTierError(parts, String(wanted.tier))
   return { ...showAccount(parts, parts.books.account(id)!), ...rightsWarning(parts, wanted) }
 }
 
-async function listAccounts(parts: ManagementParts, input: Input): Promise<Answer> {
-  const { rows, next } = await parts.desk.ask('accounts', {
-    ...{ scope: null, sort: 'created', descending: true, limit: rowsOf(input.limit) },
-    ...{ after: textOf(input.after, '--after'), filters: { name: textOf(input.name, '--name') } },
+async function listAccounts(parts: ManagementParts, input: CommandInput): Promise<CommandAnswer> {
+  const { rows, next } = await parts.queryWorker.query('accounts', {
+    scope: null,
+    sort: 'created',
+    descending: true,
+    limit: parseRowLimit(input.limit),
+    after: parseTextOption(input.after, '--after'),
+    filters: { name: parseTextOption(input.name, '--name') },
   })
   const accounts = rows.map(({ id, name, type, kind, balance, held, frozenMs }) => ({
-    ...{ id: textId('acc', id), name, type, kind, state: frozenMs === null ? 'active' : 'frozen' },
-    ...{ balance: usd(BigInt(balance)), held: usd(BigInt(held)) },
+    id: textId('acc', id),
+    name,
+    type,
+    kind,
+    state: frozenMs === null ? 'active' : 'frozen',
+    balance: usd(BigInt(balance)),
+    held: usd(BigInt(held)),
   }))
   return { accounts, next }
 }
 
-async function change(parts: OperatorParts, input: Input, wanted: Change): Promise<Answer> {
-  const { id, kind } = accountOf(parts, input.account)
+async function change(parts: OperatorParts, input: CommandInput, wanted: Change): Promise<CommandAnswer> {
+  const { id, kind } = resolveAccount(parts, input.account)
   if (kind === 'operator')
     throw new OperatorError("This is one of the operator's own accounts, which have no settings.")
-  const { done } = await parts.writer.run('setAccount', { id: Number(id), ...wanted }, by)
+  const { done } = await parts.writer.run('setAccount', { id: Number(id), ...wanted }, byOperator)
   if (done === 'balance_too_low') {
     throw new OperatorError(
       'The debt and the holds of the account exceed this credit limit. Top the account up, or set a higher credit limit.',
     )
   }
-  if (done === 'tier_unknown') throw await unknownTier(parts, String(wanted.tier))
+  if (done === 'tier_unknown') throw await unknownTierError(parts, String(wanted.tier))
   if (done !== 'set') throw new OperatorError('Unknown account.')
   parts.onKeyChanged() // cached keys contain fields of their account
   return showAccount(parts, parts.books.account(Number(id))!)
@@ -131,21 +151,21 @@ async function change(parts: OperatorParts, input: Input, wanted: Change): Promi
 
 const SPANS: readonly string[] = ['total', 'day', 'month'] satisfies readonly BudgetSpan[]
 
-async function setBudget(parts: OperatorParts, input: Input): Promise<Answer> {
-  const scopeId = scopeOf(parts, input.scope)
+async function setBudget(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
+  const scopeId = resolveBudgetOwner(parts, input.scope)
   const span = String(input.span)
   if (!SPANS.includes(span)) throw new OperatorError('The period of a budget must be total, day or month.')
-  const cap = input.amount === 'none' ? null : moneyText(usdOf(input.amount, 'The budget'))
-  const { done } = await parts.writer.run('setBudget', { scopeId, span: span as BudgetSpan, cap }, by)
+  const cap = input.amount === 'none' ? null : moneyText(parseUsdAmount(input.amount, 'The budget'))
+  const { done } = await parts.writer.run('setBudget', { scopeId, span: span as BudgetSpan, cap }, byOperator)
   if (done === 'scope_unknown') throw new OperatorError("The operator's own accounts have no budgets.")
   return { budgets: budgetsOf(parts, scopeId) }
 }
 
-const budgetsOf = (parts: OperatorParts, scopeId: number): readonly Answer[] =>
+const budgetsOf = (parts: OperatorParts, scopeId: number): readonly CommandAnswer[] =>
   parts.books.budgets(scopeId).map(row => showBudget(parts, row))
 
 /** After the end of a period its spending counts as 0; the next call resets the stored amount. */
-function showBudget(parts: OperatorParts, { scope_id: scope, span, cap, held, ...row }: BudgetView): Answer {
+function showBudget(parts: OperatorParts, { scope_id: scope, span, cap, held, ...row }: BudgetView): CommandAnswer {
   const spent = periodOf(span, parts.dateMs()) > row.period ? 0n : row.spent
   const id = Number(scope)
   const left = cap - spent - held

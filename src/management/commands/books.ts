@@ -3,10 +3,10 @@
 import { isAbsolute } from 'node:path'
 import { textId } from '../../base/ids.ts'
 import type { AuditReport } from '../../store/ledger-audit/findings.ts'
-import type { Answer, Commands, OperatorParts } from '../command.ts'
+import type { CommandAnswer, OperatorCommands, OperatorParts } from '../command.ts'
 import { OperatorError } from '../operator-error.ts'
 
-export function bookCommands(parts: OperatorParts): Commands {
+export function bookCommands(parts: OperatorParts): OperatorCommands {
   return {
     audit: async () => showAudit(await parts.audit()),
     async backup(input) {
@@ -19,7 +19,7 @@ export function bookCommands(parts: OperatorParts): Commands {
   }
 }
 
-export function showAudit({ findings, ...seen }: AuditReport): Answer {
+export function showAudit({ findings, ...seen }: AuditReport): CommandAnswer {
   return {
     books: findings.length === 0 ? 'agree' : 'do not agree',
     transfers: seen.transfers,

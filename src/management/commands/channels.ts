@@ -4,18 +4,18 @@ import { bounds } from '../../base/bounds.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import type { ChannelRow, StoredChannel } from '../../store/rules/rules.ts'
 import type { Channel } from '../../upstreams/channel.ts'
-import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { author, by } from '../command.ts'
-import { textOf } from '../command-input.ts'
-import type { Running } from '../live-gateway.ts'
+import type { CommandAnswer, CommandInput, OperatorCommands, OperatorParts } from '../command.ts'
+import { byOperator, operatorAuthor } from '../command.ts'
+import { parseTextOption } from '../command-input.ts'
+import type { LiveGateway } from '../live-gateway.ts'
 import { OperatorError } from '../operator-error.ts'
 import type { ChangedChannel, ChannelRule } from '../services/channels.ts'
 import { changeChannels, createChannels, removeChannels } from '../services/channels.ts'
 import { compareModels } from '../services/providers.ts'
-import { rulesNow } from '../services/rule-check.ts'
-import { capOf, countOf, proxyOf, switchOf, tagsOf } from '../services/rule-input.ts'
+import { readRules } from '../services/rule-check.ts'
+import { parseCap, parseCount, parseProxy, parseRuleSwitch, parseTags } from '../services/rule-input.ts'
 
-export function channelCommands(parts: OperatorParts): Commands {
+export function channelCommands(parts: OperatorParts): OperatorCommands {
   return {
     'channels-list': async () => listChannels(parts),
     'channels-create': input => create(parts, input),
@@ -30,12 +30,12 @@ export function channelCommands(parts: OperatorParts): Commands {
 }
 
 /** Commands that wait for an upstream. They change no rules, so they are not queued with the other commands. */
-export function channelAskCommands(parts: OperatorParts): Commands {
+export function channelAskCommands(parts: OperatorParts): OperatorCommands {
   return {
     'channels-test': async input => {
-      const { sent, received, timings, ...trial } = await runningOf(parts).tryChannel(
+      const { sent, received, timings, ...trial } = await runningOf(parts).testChannel(
         idOf(parts, input.channel),
-        textOf(input.model, '--model'),
+        parseTextOption(input.model, '--model'),
       )
       return { ...trial, ...timings, sent, received }
     },
@@ -43,15 +43,15 @@ export function channelAskCommands(parts: OperatorParts): Commands {
   }
 }
 
-function runningOf({ running }: OperatorParts): Running {
-  const now = running()
+function runningOf({ liveGateway }: OperatorParts): LiveGateway {
+  const now = liveGateway()
   if (now === undefined) throw new OperatorError('This command needs a running gateway. Start it: weir serve')
   return now
 }
 
 /** Lists the usable channels, then unusable ones and settings of channels whose keys are gone. */
-function listChannels(parts: OperatorParts): Answer {
-  const { channels: rows, stored } = rulesNow(parts)
+function listChannels(parts: OperatorParts): CommandAnswer {
+  const { channels: rows, stored } = readRules(parts)
   const there = parts.catalogue().all()
   const gone = rows.filter(({ channel }) => !there.some(({ id }) => id === channel))
   const unusable = new Map(stored.map(row => [row.id, row]))
@@ -63,26 +63,30 @@ function listChannels(parts: OperatorParts): Answer {
   }
 }
 
-function showChannel(parts: OperatorParts, { id, baseUrl }: Channel): Answer {
-  const row = parts.catalogue().ruleOf(id)
+function showChannel(parts: OperatorParts, { id, baseUrl }: Channel): CommandAnswer {
+  const row = parts.catalogue().rulesOf(id)
   const state = row.proxyLost ? 'proxy unreadable' : row.disabled ? 'disabled' : 'enabled'
-  const now = parts.running()
+  const now = parts.liveGateway()
   const health = now === undefined ? 'not running' : (now.health(id)?.state ?? 'unused')
   return showRow(parts, row, { host: new URL(baseUrl).host, state, health })
 }
 
-function showGone(parts: OperatorParts, row: ChannelRow, stored: StoredChannel | undefined): Answer {
+function showGone(parts: OperatorParts, row: ChannelRow, stored: StoredChannel | undefined): CommandAnswer {
   const problem = parts.catalogue().problems.get(row.channel)
   const state = problem === undefined ? 'not there' : 'unusable'
   const shown = showRow(parts, row, { host: stored?.origin ?? null, state, health: null })
   return problem === undefined ? shown : { ...shown, problem }
 }
 
-function showRow({ rules }: OperatorParts, row: ChannelRow, { host, ...state }: Answer): Answer {
+function showRow({ rules }: OperatorParts, row: ChannelRow, { host, ...state }: CommandAnswer): CommandAnswer {
   const stored = rules.current.stored.find(({ id }) => id === row.channel)
   return {
-    ...{ channel: row.channel, name: stored?.name ?? null, host, ...state },
-    ...{ weight: row.weight, priority: row.priority },
+    channel: row.channel,
+    name: stored?.name ?? null,
+    host,
+    ...state,
+    weight: row.weight,
+    priority: row.priority,
     rpm: row.requestsPerMinute,
     tpm: row.tokensPerMinute,
     concurrency: row.concurrency,
@@ -93,12 +97,15 @@ function showRow({ rules }: OperatorParts, row: ChannelRow, { host, ...state }: 
 }
 
 /** Reads one credential from each line of the input. */
-async function create(parts: OperatorParts, input: Input): Promise<Answer> {
+async function create(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
   const { proxy: _proxy, ...rule } = readChange(input)
   const credentials = linesOf(input.credentials).map(line => new Secret(line))
-  const baseUrl = textOf(input['base-url'], '--base-url', bounds.baseUrlCharsMax) ?? null
-  const { ids, warnings } = await createChannels(parts, by, {
-    ...{ ...rule, provider: String(input.provider ?? ''), credentials, name: textOf(input.name, '--name') },
+  const baseUrl = parseTextOption(input['base-url'], '--base-url', bounds.baseUrlCharsMax) ?? null
+  const { ids, warnings } = await createChannels(parts, byOperator, {
+    ...rule,
+    provider: String(input.provider ?? ''),
+    credentials,
+    name: parseTextOption(input.name, '--name'),
     setting: { baseUrl },
   })
   return { channels: ids.map(channel => ({ channel })), ...warningOf(warnings) }
@@ -110,16 +117,16 @@ const linesOf = (given: unknown): readonly string[] =>
     .map(line => line.trim())
     .filter(line => line !== '')
 
-const warningOf = (warnings: readonly string[]): Answer =>
+const warningOf = (warnings: readonly string[]): CommandAnswer =>
   warnings.length === 0 ? {} : { warning: warnings.join(' ') }
 
-async function setCredential(parts: OperatorParts, input: Input): Promise<Answer> {
+async function setCredential(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
   const [line, ...others] = linesOf(input.credentials)
   if (line === undefined || others.length > 0) throw new OperatorError('Send exactly one credential on standard input.')
   return await change(parts, { channel: idOf(parts, input.channel), credential: new Secret(line) })
 }
 
-async function setChannel(parts: OperatorParts, input: Input): Promise<Answer> {
+async function setChannel(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
   const channel = idOf(parts, input.channel)
   const wanted = readChange(input)
   if (Object.keys(wanted).length === 0) {
@@ -130,11 +137,11 @@ async function setChannel(parts: OperatorParts, input: Input): Promise<Answer> {
   return await change(parts, { channel, ...wanted })
 }
 
-const switchOne = (parts: OperatorParts, input: Input, disabled: boolean): Promise<Answer> =>
+const switchOne = (parts: OperatorParts, input: CommandInput, disabled: boolean): Promise<CommandAnswer> =>
   change(parts, { channel: idOf(parts, input.channel), disabled })
 
-async function change(parts: OperatorParts, wanted: ChangedChannel): Promise<Answer> {
-  const { warnings } = await changeChannels(parts, by, [wanted])
+async function change(parts: OperatorParts, wanted: ChangedChannel): Promise<CommandAnswer> {
+  const { warnings } = await changeChannels(parts, byOperator, [wanted])
   const channel = parts
     .catalogue()
     .all()
@@ -145,19 +152,19 @@ async function change(parts: OperatorParts, wanted: ChangedChannel): Promise<Ans
 
 type Wanted = ChannelRule & Pick<ChangedChannel, 'proxy'>
 
-function readChange(input: Input): Wanted {
+function readChange(input: CommandInput): Wanted {
   if (input.disable === true && input.enable === true)
     throw new OperatorError('Use either --disable or --enable, not both.')
   const given = {
     disabled: input.disable === true ? true : input.enable === true ? false : undefined,
-    weight: countOf(input.weight, '--weight', bounds.weightMax),
-    priority: countOf(input.priority, '--priority', bounds.priorityMax),
-    requestsPerMinute: capOf(input.rpm, '--rpm'),
-    tokensPerMinute: capOf(input.tpm, '--tpm'),
-    concurrency: capOf(input.concurrency, '--concurrency'),
-    tags: tagsOf(input.tags, '--tags'),
-    foreignIds: switchOf(input['foreign-ids'], '--foreign-ids'),
-    proxy: proxyOf(input.proxy),
+    weight: parseCount(input.weight, '--weight', bounds.weightMax),
+    priority: parseCount(input.priority, '--priority', bounds.priorityMax),
+    requestsPerMinute: parseCap(input.rpm, '--rpm'),
+    tokensPerMinute: parseCap(input.tpm, '--tpm'),
+    concurrency: parseCap(input.concurrency, '--concurrency'),
+    tags: parseTags(input.tags, '--tags'),
+    foreignIds: parseRuleSwitch(input['foreign-ids'], '--foreign-ids'),
+    proxy: parseProxy(input.proxy),
   }
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Wanted
 }
@@ -165,7 +172,7 @@ function readChange(input: Input): Wanted {
 /** Also accepts a channel that is unusable at the moment. */
 function idOf({ catalogue, rules }: OperatorParts, given: unknown): string {
   const id = String(given ?? '')
-  const named = catalogue().channelNamed(id)?.id
+  const named = catalogue().findChannel(id)?.id
   const isThere =
     catalogue()
       .all()
@@ -177,18 +184,18 @@ function idOf({ catalogue, rules }: OperatorParts, given: unknown): string {
   )
 }
 
-async function remove(parts: OperatorParts, input: Input): Promise<Answer> {
+async function remove(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
   const channel = idOf(parts, input.channel)
-  const { warnings } = await removeChannels(parts, by, [channel])
+  const { warnings } = await removeChannels(parts, byOperator, [channel])
   return { channel, state: 'deleted', ...warningOf(warnings) }
 }
 
-async function listModels(parts: OperatorParts, input: Input): Promise<Answer> {
+async function listModels(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
   const id = idOf(parts, input.channel)
   const listed = await runningOf(parts).listModels(id)
   const provider = parts.catalogue().providers.get(id.slice(0, id.indexOf('#')))!
   const { fresh, gone, priced } = compareModels(parts, provider, listed)
-  const row = (model: string, state: string): Answer => ({ model, state, priced: priced.includes(model) })
+  const row = (model: string, state: string): CommandAnswer => ({ model, state, priced: priced.includes(model) })
   const isFresh = new Set(fresh)
   return {
     models: [
@@ -199,8 +206,8 @@ async function listModels(parts: OperatorParts, input: Input): Promise<Answer> {
 }
 
 /** Moves the settings of a channel to another one, for example after its key was renewed. */
-async function moveRules(parts: OperatorParts, input: Input): Promise<Answer> {
-  const { channels: rows } = rulesNow(parts)
+async function moveRules(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
+  const { channels: rows } = readRules(parts)
   const from = String(input.from ?? '')
   const to = idOf(parts, input.to)
   const row = rows.find(({ channel }) => channel === from)
@@ -213,16 +220,16 @@ async function moveRules(parts: OperatorParts, input: Input): Promise<Answer> {
     throw new OperatorError('The proxy of the first channel cannot be decrypted. Set it again there first.')
   const { channel: _channel, ...said } = row
   const answer = await change(parts, { ...said, channel: to })
-  await parts.writer.run('resetChannel', { channel: from, author }, by)
-  parts.rules.renew()
+  await parts.writer.run('resetChannel', { channel: from, author: operatorAuthor }, byOperator)
+  parts.rules.reload()
   return answer
 }
 
-async function resetChannel(parts: OperatorParts, input: Input): Promise<Answer> {
+async function resetChannel(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
   const given = String(input.channel ?? '')
-  const channel = parts.catalogue().channelNamed(given)?.id ?? given
-  const { done } = await parts.writer.run('resetChannel', { channel, author }, by)
+  const channel = parts.catalogue().findChannel(given)?.id ?? given
+  const { done } = await parts.writer.run('resetChannel', { channel, author: operatorAuthor }, byOperator)
   if (done === 'unknown') throw new OperatorError('This channel has no settings to reset. See: weir channels list')
-  parts.rules.renew()
+  parts.rules.reload()
   return { channel, state: 'as any other' }
 }

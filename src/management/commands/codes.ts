@@ -5,17 +5,17 @@ import { parseTextId, textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import { digestCode, parseCode } from '../../identity/code-format.ts'
 import { readMoney } from '../../store/ledger/money-text.ts'
-import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by } from '../command.ts'
-import { accountOf, positiveUsdOf, rowsOf, textOf, wholeNumberOf } from '../command-input.ts'
+import type { CommandAnswer, CommandInput, OperatorCommands, OperatorParts } from '../command.ts'
+import { byOperator } from '../command.ts'
+import { parsePositiveUsd, parseRowLimit, parseTextOption, parseWholeNumber, resolveAccount } from '../command-input.ts'
 import { OperatorError } from '../operator-error.ts'
-import { codeState, makeCodes } from '../services/codes.ts'
+import { codeState, createCodeBatch } from '../services/codes.ts'
 import { usdText } from '../services/statement-lines.ts'
 
 const DAY_MS = 86_400_000
 const DAYS_MAX = 3_650
 
-export function codeCommands(parts: OperatorParts): Commands {
+export function codeCommands(parts: OperatorParts): OperatorCommands {
   return {
     'codes-create': input => createCodes(parts, input),
     'codes-redeem': input => redeemCode(parts, input),
@@ -25,43 +25,49 @@ export function codeCommands(parts: OperatorParts): Commands {
 }
 
 /** Lists the codes of one batch, or all batches. */
-async function listCodes(parts: OperatorParts, input: Input): Promise<Answer> {
-  const [batch, limit] = [textOf(input.batch, 'The batch'), rowsOf(input.limit)]
+async function listCodes(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
+  const [batch, limit] = [parseTextOption(input.batch, 'The batch'), parseRowLimit(input.limit)]
   const timeOf = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString())
   if (batch === undefined) {
-    const { rows } = await parts.desk.ask('codeBatches', { after: '', limit })
+    const { rows } = await parts.queryWorker.query('codeBatches', { after: '', limit })
     const batches = rows.map(({ worth, madeMs, expiresMs, ...row }) => ({
-      ...{ ...row, worth: usdText(worth), made: timeOf(madeMs), expires: timeOf(expiresMs) },
+      ...row,
+      worth: usdText(worth),
+      made: timeOf(madeMs),
+      expires: timeOf(expiresMs),
     }))
     return { batches }
   }
   const ask = { scope: null, filters: { batch }, sort: 'made', descending: false, limit }
-  const { rows } = await parts.desk.ask('codes', ask)
+  const { rows } = await parts.queryWorker.query('codes', ask)
   const codes = rows.map(row => ({
-    ...{ code: textId('code', row.id), amount: usdText(row.amount), state: codeState(row, parts.dateMs()) },
-    ...{ made: timeOf(row.madeMs), expires: timeOf(row.expiresMs) },
+    code: textId('code', row.id),
+    amount: usdText(row.amount),
+    state: codeState(row, parts.dateMs()),
+    made: timeOf(row.madeMs),
+    expires: timeOf(row.expiresMs),
     account: row.accountId === null ? null : textId('acc', row.accountId),
   }))
   return { codes }
 }
 
-async function voidCodes(parts: OperatorParts, input: Input): Promise<Answer> {
-  const text = textOf(input.codes, 'The batch or code') ?? ''
+async function voidCodes(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
+  const text = parseTextOption(input.codes, 'The batch or code') ?? ''
   const id = parseTextId('code', text)
-  const result = await parts.writer.run('voidCodes', id === undefined ? { batch: text } : { id }, by)
+  const result = await parts.writer.run('voidCodes', id === undefined ? { batch: text } : { id }, byOperator)
   if (result.done === 'voided') return { voided: result.codes }
   if (result.done === 'unknown')
     throw new OperatorError('There is no batch of this name and no code of this id (code_…).')
   throw new OperatorError('The code has been redeemed or voided already.')
 }
 
-async function createCodes(parts: OperatorParts, input: Input): Promise<Answer> {
-  const count = wholeNumberOf(input.count, '--count', { max: bounds.codesPerBatchMax })
-  const amount = positiveUsdOf(input.amount, '--amount')
-  const batch = textOf(input.batch, '--batch') ?? textId('batch', parts.mintId())
-  const days = input.expires === undefined ? null : wholeNumberOf(input.expires, '--expires', { max: DAYS_MAX })
+async function createCodes(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
+  const count = parseWholeNumber(input.count, '--count', { max: bounds.codesPerBatchMax })
+  const amount = parsePositiveUsd(input.amount, '--amount')
+  const batch = parseTextOption(input.batch, '--batch') ?? textId('batch', parts.mintId())
+  const days = input.expires === undefined ? null : parseWholeNumber(input.expires, '--expires', { max: DAYS_MAX })
   const expiresMs = days === null ? null : parts.dateMs() + days * DAY_MS
-  const codes = await makeCodes(parts, { count, amount, batch, isNew: false, expiresMs }, by)
+  const codes = await createCodeBatch(parts, { count, amount, batch, isNew: false, expiresMs }, byOperator)
   const expires = expiresMs === null ? null : new Date(expiresMs).toISOString()
   return { batch, amount: formatUsd(amount), expires, codes }
 }
@@ -74,12 +80,12 @@ const codeRefusals = {
   account_unknown: 'A code cannot be redeemed to this account.',
 } as const
 
-async function redeemCode(parts: OperatorParts, input: Input): Promise<Answer> {
-  const accountId = Number(accountOf(parts, input.account).id)
+async function redeemCode(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
+  const accountId = Number(resolveAccount(parts, input.account).id)
   const code = parseCode(String(input.code ?? ''))
   if (code === undefined) throw new OperatorError('A code looks like wr-XXXX-XXXX-XXXX-XXXX.')
   const digests = parts.pepper.all.map(pepper => digestCode(code, pepper).toString('hex'))
-  const result = await parts.writer.run('redeemCode', { digests, accountId }, by)
+  const result = await parts.writer.run('redeemCode', { digests, accountId }, byOperator)
   if (result.done !== 'redeemed') throw new OperatorError(codeRefusals[result.done])
   const balance = formatUsd(nanos(parts.books.account(accountId)!.balance))
   return { redeemed: formatUsd(readMoney(result.amount)), account: textId('acc', accountId), balance }

@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test'
 import { idAtMs, textId } from '../../base/ids.ts'
 import type { BudgetView } from '../../store/ledger/books-reader.ts'
 import { periodOf } from '../../store/ledger/budgets.ts'
-import type { RecordFilter } from '../../store/records/search.ts'
+import type { RecordFilter } from '../../store/records/record-search.ts'
 import type { OperatorParts } from '../command.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { accountCommands } from './accounts.ts'
@@ -19,7 +19,7 @@ function filterOf(input: Record<string, unknown>): Promise<RecordFilter> {
     asked.resolve(filter)
     return { rows: [], next: null }
   }
-  recordCommands({ desk: { ask } } as unknown as OperatorParts).records!(input).catch(asked.reject)
+  recordCommands({ queryWorker: { query: ask } } as unknown as OperatorParts).records!(input).catch(asked.reject)
   return asked.promise
 }
 

@@ -1,7 +1,7 @@
 // The command that returns the state of a running gateway.
 
-import type { Commands, OperatorParts } from '../command.ts'
+import type { OperatorCommands, OperatorParts } from '../command.ts'
 
-export function doctorCommands({ state }: Pick<OperatorParts, 'state'>): Commands {
+export function doctorCommands({ state }: Pick<OperatorParts, 'state'>): OperatorCommands {
   return { doctor: async () => ({ state: state() ?? null }) }
 }

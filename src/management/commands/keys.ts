@@ -3,36 +3,36 @@
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
-import { BadRange, rangeText } from '../../http/address/ranges.ts'
+import { InvalidRange, normalizeRange } from '../../http/address/ranges.ts'
 import { endpointNames } from '../../identity/key-rights.ts'
 import type { KeyView } from '../../store/ledger/books-reader.ts'
 import { moneyText } from '../../store/ledger/money-text.ts'
 import type { KeyChange } from '../../store/rules/key-operations.ts'
-import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by } from '../command.ts'
+import type { CommandAnswer, CommandInput, OperatorCommands, OperatorParts } from '../command.ts'
+import { byOperator } from '../command.ts'
 import {
-  accountOf,
-  durationOf,
-  keyIdOf,
-  momentOf,
-  rowsOf,
-  switchOf,
-  textOf,
-  unknownTier,
-  usdOf,
+  parseDuration,
+  parseMoment,
+  parseRowLimit,
+  parseSwitch,
+  parseTextOption,
+  parseUsdAmount,
+  resolveAccount,
+  resolveKeyId,
+  unknownTierError,
 } from '../command-input.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { OperatorError } from '../operator-error.ts'
 import { keyStates, stateFilters, stateOf } from '../services/key-state.ts'
-import { changeKey, listText, makeKey, renewKey, revokeKey } from '../services/keys.ts'
+import { changeKey, createApiKey, listText, revokeKey, rotateApiKey } from '../services/keys.ts'
 import { nameWarning, tagWarning } from '../services/rule-check.ts'
-import { listOf, patternsOf, tagsOf } from '../services/rule-input.ts'
+import { parseModelPatterns, parseTags, splitCommaList } from '../services/rule-input.ts'
 
-export function keyCommands(parts: ManagementParts): Commands {
+export function keyCommands(parts: ManagementParts): OperatorCommands {
   return {
     'keys-create': input => createKey(parts, input),
     'keys-list': input => listKeys(parts, input),
-    'keys-show': async input => shownKey(parts, keyIdOf(parts, input.key)),
+    'keys-show': async input => shownKey(parts, resolveKeyId(parts, input.key)),
     'keys-set': input => setKey(parts, input),
     'keys-rotate': input => rotateKey(parts, input),
     'keys-revoke': input => revoke(parts, input),
@@ -48,13 +48,13 @@ const refusals = {
   too_many: 'The account has too many keys. Revoke some first.',
 } as const
 
-async function createKey(parts: ManagementParts, input: Input): Promise<Answer> {
-  const credit = usdOf(input.credit ?? '0', '--credit')
-  const shared = input.account === undefined ? undefined : Number(accountOf(parts, input.account).id)
+async function createKey(parts: ManagementParts, input: CommandInput): Promise<CommandAnswer> {
+  const credit = parseUsdAmount(input.credit ?? '0', '--credit')
+  const shared = input.account === undefined ? undefined : Number(resolveAccount(parts, input.account).id)
   const [id, accountId] = [parts.mintId(), shared ?? parts.mintId()]
   const { name, tier = null, qpm = null, ...settings } = settingsOf(parts, input)
   const funds = { accountId, existing: shared !== undefined, credit: moneyText(credit), creditRef: parts.mintId() }
-  const making = makeKey(parts, { ...settings, ...funds, id, name, tier, qpm }, by)
+  const making = createApiKey(parts, { ...settings, ...funds, id, name, tier, qpm }, byOperator)
   if (typeof input.setting === 'string') {
     // Queued in the same tick, so that one commit writes both.
     parts.writer.run('setSetting', { name: input.setting, value: textId('key', id) }).catch(() => {})
@@ -68,11 +68,11 @@ async function createKey(parts: ManagementParts, input: Input): Promise<Answer> 
 
 async function refused(parts: OperatorParts, done: string, tier?: string | null): Promise<OperatorError> {
   const why = (refusals as Readonly<Record<string, string>>)[done]
-  return why === undefined ? await unknownTier(parts, String(tier)) : new OperatorError(why)
+  return why === undefined ? await unknownTierError(parts, String(tier)) : new OperatorError(why)
 }
 
-async function setKey(parts: ManagementParts, input: Input): Promise<Answer> {
-  const id = keyIdOf(parts, input.key)
+async function setKey(parts: ManagementParts, input: CommandInput): Promise<CommandAnswer> {
+  const id = resolveKeyId(parts, input.key)
   if (input.disable === true && input.enable === true)
     throw new OperatorError('Use either --disable or --enable, not both.')
   const isSwitched = input.disable === true || input.enable === true
@@ -84,56 +84,66 @@ async function setKey(parts: ManagementParts, input: Input): Promise<Answer> {
       `Nothing to change. Options: ${switches}, ${lists}, --name, --tier, --qpm, --expires, --disable, --enable.`,
     )
   }
-  const { done } = await changeKey(parts, { id, scope: null, by }, wanted)
+  const { done } = await changeKey(parts, { id, scope: null, by: byOperator }, wanted)
   if (done !== 'set') throw await refused(parts, done, wanted.tier)
   return { ...shownKey(parts, id), ...warningOf(parts, input) }
 }
 
-async function rotateKey(parts: ManagementParts, input: Input): Promise<Answer> {
-  const id = keyIdOf(parts, input.key)
-  const overlapMs = durationOf(input.overlap ?? '0', '--overlap', bounds.keyOverlapMsMax)
-  const { text, result } = await renewKey(parts, { id, scope: null, by }, overlapMs)
+async function rotateKey(parts: ManagementParts, input: CommandInput): Promise<CommandAnswer> {
+  const id = resolveKeyId(parts, input.key)
+  const overlapMs = parseDuration(input.overlap ?? '0', '--overlap', bounds.keyOverlapMsMax)
+  const { text, result } = await rotateApiKey(parts, { id, scope: null, by: byOperator }, overlapMs)
   if (result.done !== 'rotated') throw await refused(parts, result.done)
   return { ...shownKey(parts, id), id: textId('key', id), key: text }
 }
 
-async function listKeys(parts: ManagementParts, input: Input): Promise<Answer> {
+async function listKeys(parts: ManagementParts, input: CommandInput): Promise<CommandAnswer> {
   const nowMs = parts.dateMs()
   const state = keyStates.find(one => one === input.state)
   if (input.state !== undefined && state === undefined) {
     throw new OperatorError(`--state must be one of ${keyStates.join(', ')}.`)
   }
-  const { rows, next } = await parts.desk.ask('keys', {
-    ...{ scope: null, sort: 'created', descending: true, limit: rowsOf(input.limit) },
-    after: textOf(input.after, '--after'),
+  const { rows, next } = await parts.queryWorker.query('keys', {
+    scope: null,
+    sort: 'created',
+    descending: true,
+    limit: parseRowLimit(input.limit),
+    after: parseTextOption(input.after, '--after'),
     filters: {
-      ...(input.account !== undefined && { account: Number(accountOf(parts, input.account).id) }),
-      ...{ name: textOf(input.name, '--name'), tier: textOf(input.tier, '--tier') },
-      ...{ suffix: textOf(input.ends, '--ends'), ...stateFilters(state, nowMs) },
+      ...(input.account !== undefined && { account: Number(resolveAccount(parts, input.account).id) }),
+      name: parseTextOption(input.name, '--name'),
+      tier: parseTextOption(input.tier, '--tier'),
+      suffix: parseTextOption(input.ends, '--ends'),
+      ...stateFilters(state, nowMs),
     },
   })
   const keys = rows.map(({ id, accountId, name, suffix, tier, ...dates }) => ({
-    ...{ key: textId('key', id), account: textId('acc', accountId), name, ends: `…${suffix}`, tier },
-    ...{ state: stateOf(dates, nowMs), created: timeText(dates.createdMs) },
+    key: textId('key', id),
+    account: textId('acc', accountId),
+    name,
+    ends: `…${suffix}`,
+    tier,
+    state: stateOf(dates, nowMs),
+    created: timeText(dates.createdMs),
   }))
   return { keys, next }
 }
 
 /** The settings of a key. Undefined: the option was not used. Null: no restriction. */
-function settingsOf(parts: ManagementParts, input: Input): KeyChange {
-  const name = textOf(input.name, '--name')?.slice(0, bounds.keyNameCharsMax)
+function settingsOf(parts: ManagementParts, input: CommandInput): KeyChange {
+  const name = parseTextOption(input.name, '--name')?.slice(0, bounds.keyNameCharsMax)
   return {
     ...(name !== undefined && { name }),
-    tier: textOf(input.tier, '--tier'),
+    tier: parseTextOption(input.tier, '--tier'),
     qpm: qpmOf(input.qpm),
-    expiresMs: momentOf(input.expires, '--expires', parts.dateMs()),
-    clamps: switchOf(input.clamp, '--clamp'),
-    keepsBodies: switchOf(input.bodies, '--bodies'),
-    strict: switchOf(input.strict, '--strict'),
-    explains: switchOf(input.explain, '--explain'),
-    allows: listText(patternsOf(input.allow, '--allow')),
-    denies: listText(patternsOf(input.deny, '--deny')),
-    requires: listText(tagsOf(input.require, '--require')),
+    expiresMs: parseMoment(input.expires, '--expires', parts.dateMs()),
+    clamps: parseSwitch(input.clamp, '--clamp'),
+    keepsBodies: parseSwitch(input.bodies, '--bodies'),
+    strict: parseSwitch(input.strict, '--strict'),
+    explains: parseSwitch(input.explain, '--explain'),
+    allows: listText(parseModelPatterns(input.allow, '--allow')),
+    denies: listText(parseModelPatterns(input.deny, '--deny')),
+    requires: listText(parseTags(input.require, '--require')),
     endpoints: listText(endpointsOf(input.endpoints)),
     addresses: listText(addressesOf(input.addresses)),
   }
@@ -148,7 +158,7 @@ function qpmOf(given: unknown): number | null | undefined {
 
 function endpointsOf(given: unknown): readonly string[] | undefined {
   if (given === undefined) return undefined
-  const wanted = given === 'none' ? [] : [...new Set(listOf(given))]
+  const wanted = given === 'none' ? [] : [...new Set(splitCommaList(given))]
   if (wanted.every(name => (endpointNames as readonly string[]).includes(name))) return wanted
   throw new OperatorError(
     `--endpoints must be none, or a list of these, separated by commas: ${endpointNames.join(', ')}.`,
@@ -158,23 +168,23 @@ function endpointsOf(given: unknown): readonly string[] | undefined {
 function addressesOf(given: unknown): readonly string[] | undefined {
   if (given === undefined) return undefined
   try {
-    const ranges = given === 'none' ? [] : [...new Set(listOf(given).map(rangeText))]
+    const ranges = given === 'none' ? [] : [...new Set(splitCommaList(given).map(normalizeRange))]
     if (ranges.length <= bounds.keyAddressesMax) return ranges
-    throw new BadRange(`At most ${bounds.keyAddressesMax} addresses are allowed.`)
+    throw new InvalidRange(`At most ${bounds.keyAddressesMax} addresses are allowed.`)
   } catch (fault) {
-    if (!(fault instanceof BadRange)) throw fault
+    if (!(fault instanceof InvalidRange)) throw fault
     throw new OperatorError(`--addresses: ${fault.message}`)
   }
 }
 
-function warningOf(parts: ManagementParts, input: Input): Answer {
-  const lists = [patternsOf(input.allow, '--allow'), patternsOf(input.deny, '--deny')]
+function warningOf(parts: ManagementParts, input: CommandInput): CommandAnswer {
+  const lists = [parseModelPatterns(input.allow, '--allow'), parseModelPatterns(input.deny, '--deny')]
   const strange = [
     nameWarning(
       lists.flatMap(list => list ?? []),
       parts,
     ),
-    tagWarning(tagsOf(input.require, '--require') ?? [], parts),
+    tagWarning(parseTags(input.require, '--require') ?? [], parts),
   ]
   const warnings = strange.flatMap(({ warning }) => warning ?? [])
   return warnings.length === 0 ? {} : { warning: warnings.join(' ') }
@@ -183,9 +193,9 @@ function warningOf(parts: ManagementParts, input: Input): Answer {
 const timeText = (ms: bigint | number): string => new Date(Number(ms)).toISOString()
 const timeOrNull = (ms: bigint | null): string | null => (ms === null ? null : timeText(ms))
 
-const shownKey = (parts: ManagementParts, id: number): Answer => showKey(parts.books.key(id)!, parts.dateMs())
+const shownKey = (parts: ManagementParts, id: number): CommandAnswer => showKey(parts.books.key(id)!, parts.dateMs())
 
-export function showKey(key: KeyView, nowMs: number): Answer {
+export function showKey(key: KeyView, nowMs: number): CommandAnswer {
   const number = (ms: bigint | null): number | null => (ms === null ? null : Number(ms))
   const { expires_ms: expires, disabled_ms: disabled, revoked_ms: revoked, old_until_ms: oldUntil } = key
   const dates = { expiresMs: number(expires), disabledMs: number(disabled), revokedMs: number(revoked) }
@@ -216,14 +226,14 @@ export const listOrNull = (kept: string | null | undefined): readonly string[] |
 
 export const onOff = (flag: bigint): string => (flag === 1n ? 'on' : 'off')
 
-async function revoke(parts: ManagementParts, input: Input): Promise<Answer> {
-  const id = keyIdOf(parts, input.key)
-  await revokeKey(parts, { id, scope: null, by })
+async function revoke(parts: ManagementParts, input: CommandInput): Promise<CommandAnswer> {
+  const id = resolveKeyId(parts, input.key)
+  await revokeKey(parts, { id, scope: null, by: byOperator })
   return { id: textId('key', id), state: 'revoked' }
 }
 
-async function balance(parts: OperatorParts, input: Input): Promise<Answer> {
-  const id = keyIdOf(parts, input.key)
+async function balance(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
+  const id = resolveKeyId(parts, input.key)
   const row = parts.reader.balance(id)!
   return {
     id: textId('key', id),

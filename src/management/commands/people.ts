@@ -7,14 +7,14 @@ import { parseEmail, passwordProblem } from '../../identity/password-rules.ts'
 import { mintToken } from '../../identity/token.ts'
 import type { SignInRow } from '../../store/people/people-reader.ts'
 import type { SiteRole } from '../actor.ts'
-import { siteRoles, subjectOf } from '../actor.ts'
-import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by } from '../command.ts'
-import { rowsOf, switchOf, textOf } from '../command-input.ts'
+import { actorSubject, siteRoles } from '../actor.ts'
+import type { CommandAnswer, CommandInput, OperatorCommands, OperatorParts } from '../command.ts'
+import { byOperator } from '../command.ts'
+import { parseRowLimit, parseSwitch, parseTextOption } from '../command-input.ts'
 import { OperatorError } from '../operator-error.ts'
-import { makeSetUpToken, setUpOwner } from '../services/set-up.ts'
+import { issueSetUpToken, setUpOwner } from '../services/set-up.ts'
 
-export function peopleCommands(parts: OperatorParts): Commands {
+export function peopleCommands(parts: OperatorParts): OperatorCommands {
   return {
     'token': () => token(parts),
     'setup': () => setUp(parts),
@@ -30,31 +30,31 @@ export function peopleCommands(parts: OperatorParts): Commands {
 }
 
 /** The token is for the operator, who may do everything and is not a person who can sign in. */
-async function token({ writer, jwtSecret, mintId, dateMs }: OperatorParts): Promise<Answer> {
+async function token({ writer, jwtSecret, mintId, dateMs }: OperatorParts): Promise<CommandAnswer> {
   const [id, nowMs, lifeSeconds] = [mintId(), dateMs(), bounds.tokenSecondsMax]
-  await writer.run('signInOperator', { id, nowMs, expiresMs: nowMs + lifeSeconds * 1_000 }, by)
-  const mint = { subject: subjectOf(0), session: textId('ses', id), version: 0, nowMs, lifeSeconds }
+  await writer.run('signInOperator', { id, nowMs, expiresMs: nowMs + lifeSeconds * 1_000 }, byOperator)
+  const mint = { subject: actorSubject(0), session: textId('ses', id), version: 0, nowMs, lifeSeconds }
   return { token: await mintToken(jwtSecret, mint), expiresInSeconds: lifeSeconds }
 }
 
 /** Throws if there is an owner. A set-up token that was printed stays valid. */
-function setUpOpen({ reader }: OperatorParts): Answer {
+function setUpOpen({ reader }: OperatorParts): CommandAnswer {
   if (reader.people.hasOwner) throw hasOwner()
   return {}
 }
 
-async function setUp(parts: OperatorParts): Promise<Answer> {
+async function setUp(parts: OperatorParts): Promise<CommandAnswer> {
   setUpOpen(parts)
-  return { setupToken: await makeSetUpToken(parts), expiresInSeconds: bounds.setUpMsMax / 1_000 }
+  return { setupToken: await issueSetUpToken(parts), expiresInSeconds: bounds.setUpMsMax / 1_000 }
 }
 
 const hasOwner = (): OperatorError =>
   new OperatorError('There is an owner already. To set a new password: weir users reset-password <email>')
 
-async function createOwner(parts: OperatorParts, input: Input): Promise<Answer> {
+async function createOwner(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
   setUpOpen(parts)
   const email = emailOf(input.email, '--email')
-  const name = textOf(input.name, '--name', bounds.personNameCharsMax) ?? email.split('@')[0]!
+  const name = parseTextOption(input.name, '--name', bounds.personNameCharsMax) ?? email.split('@')[0]!
   const owner = { email, name, password: await hashOf(parts, input.password, email) }
   const { done, personId } = await setUpOwner(parts, owner, { token: null, session: null, by: {} })
   if (done === 'owner_exists') throw hasOwner()
@@ -62,11 +62,14 @@ async function createOwner(parts: OperatorParts, input: Input): Promise<Answer> 
   return { owner: textId('usr', personId), email }
 }
 
-async function listUsers({ desk }: OperatorParts, input: Input): Promise<Answer> {
-  const ask = { scope: null, filters: {}, sort: 'created', descending: true, limit: rowsOf(input.limit) }
-  const { rows } = await desk.ask('people', ask)
+async function listUsers({ queryWorker }: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
+  const ask = { scope: null, filters: {}, sort: 'created', descending: true, limit: parseRowLimit(input.limit) }
+  const { rows } = await queryWorker.query('people', ask)
   const users = rows.map(({ id, email, name, role, ...row }) => ({
-    ...{ user: textId('usr', id), email, name, role },
+    user: textId('usr', id),
+    email,
+    name,
+    role,
     state: row.removed ? 'removed' : row.disabled ? 'disabled' : 'active',
     secondFactor: row.secondFactor ? 'on' : 'off',
     lastSignIn: row.signedMs === null ? null : new Date(row.signedMs).toISOString(),
@@ -83,12 +86,12 @@ function userOf({ reader }: OperatorParts, given: unknown): SignInRow {
   throw new OperatorError('There is no person with this email address or id. See: weir users list')
 }
 
-async function resetPassword(parts: OperatorParts, input: Input): Promise<Answer> {
+async function resetPassword(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
   const { id, email, totp } = userOf(parts, input.user)
-  const keeps = switchOf(input['second-factor'], '--second-factor') ?? true
+  const keeps = parseSwitch(input['second-factor'], '--second-factor') ?? true
   const password = await hashOf(parts, input.password, email)
-  await parts.writer.run('setPassword', { id, password, sessionId: null, nowMs: parts.dateMs() }, by)
-  if (!keeps && totp !== undefined) await parts.writer.run('removeTotp', { personId: id }, by)
+  await parts.writer.run('setPassword', { id, password, sessionId: null, nowMs: parts.dateMs() }, byOperator)
+  if (!keeps && totp !== undefined) await parts.writer.run('removeTotp', { personId: id }, byOperator)
   return { user: textId('usr', id), email, password: 'set' }
 }
 
@@ -100,11 +103,11 @@ const refusals: Readonly<Record<string, string>> = {
 
 async function setUser(
   parts: OperatorParts,
-  input: Input,
+  input: CommandInput,
   change: { readonly role?: SiteRole; readonly disabled?: boolean; readonly email?: string },
-): Promise<Answer> {
+): Promise<CommandAnswer> {
   const { id } = userOf(parts, input.user)
-  const { done } = await parts.writer.run('setPerson', { actorId: 0, id, ...change, nowMs: parts.dateMs() }, by)
+  const { done } = await parts.writer.run('setPerson', { actorId: 0, id, ...change, nowMs: parts.dateMs() }, byOperator)
   if (done !== 'set') throw new OperatorError(refusals[done] ?? 'This cannot be done.')
   const { email, role, disabled } = parts.reader.people.byId(id)!
   return { user: textId('usr', id), email, role, state: disabled ? 'disabled' : 'active' }

@@ -6,12 +6,12 @@ import type { Nanos } from '../../base/money/money.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import type { PostedKind } from '../../store/ledger/hold-types.ts'
 import { moneyText, readMoney } from '../../store/ledger/money-text.ts'
-import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { author, by } from '../command.ts'
-import { accountOf, callIdOf, positiveUsdOf, signedUsdOf, textOf } from '../command-input.ts'
+import type { CommandAnswer, CommandInput, OperatorCommands, OperatorParts } from '../command.ts'
+import { byOperator, operatorAuthor } from '../command.ts'
+import { parseCallId, parsePositiveUsd, parseSignedUsd, parseTextOption, resolveAccount } from '../command-input.ts'
 import { OperatorError } from '../operator-error.ts'
 
-export function postingCommands(parts: OperatorParts): Commands {
+export function postingCommands(parts: OperatorParts): OperatorCommands {
   return {
     'top-up': input => give(parts, 'top_up', input),
     'gift': input => give(parts, 'gift', input),
@@ -28,15 +28,15 @@ interface Posting {
   readonly reference: string | null
 }
 
-async function give(parts: OperatorParts, kind: 'top_up' | 'gift', input: Input): Promise<Answer> {
-  const accountId = Number(accountOf(parts, input.account).id)
-  const amount = positiveUsdOf(input.amount, 'The amount')
+async function give(parts: OperatorParts, kind: 'top_up' | 'gift', input: CommandInput): Promise<CommandAnswer> {
+  const accountId = Number(resolveAccount(parts, input.account).id)
+  const amount = parsePositiveUsd(input.amount, 'The amount')
   return await post(parts, { kind, ref: parts.mintId(), accountId, amount, reference: referenceOf(input) })
 }
 
-async function adjust(parts: OperatorParts, input: Input): Promise<Answer> {
-  const accountId = Number(accountOf(parts, input.account).id)
-  const amount = signedUsdOf(input.amount, 'The amount')
+async function adjust(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
+  const accountId = Number(resolveAccount(parts, input.account).id)
+  const amount = parseSignedUsd(input.amount, 'The amount')
   return await post(parts, {
     kind: 'adjustment',
     ref: parts.mintId(),
@@ -47,16 +47,16 @@ async function adjust(parts: OperatorParts, input: Input): Promise<Answer> {
 }
 
 /** Refunds the whole charge or a part of it. A call can be refunded once. */
-async function refund(parts: OperatorParts, input: Input): Promise<Answer> {
-  const ref = callIdOf(input.call)
+async function refund(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
+  const ref = parseCallId(input.call)
   const charge = parts.books.transfersOf(ref).find(({ kind }) => kind === 'charge')
   if (charge === undefined) throw new OperatorError('This call was not charged anything.')
-  const amount = input.amount === undefined ? nanos(charge.amount) : positiveUsdOf(input.amount, 'The amount')
+  const amount = input.amount === undefined ? nanos(charge.amount) : parsePositiveUsd(input.amount, 'The amount')
   const accountId = Number(charge.debit)
   return await post(parts, { kind: 'refund', ref, accountId, amount, reference: referenceOf(input) })
 }
 
-const referenceOf = (input: Input): string | null => textOf(input.reference, '--reference') ?? null
+const referenceOf = (input: CommandInput): string | null => parseTextOption(input.reference, '--reference') ?? null
 
 const refusals = {
   exists: 'This was booked before: a reference can be used once, and a call can be refunded once. Nothing was changed.',
@@ -67,8 +67,12 @@ const refusals = {
   more_than_charged: 'The amount is more than the call was charged. Nothing was changed.',
 } as const
 
-async function post(parts: OperatorParts, { amount, ...posting }: Posting): Promise<Answer> {
-  const result = await parts.writer.run('post', { ...posting, amount: moneyText(amount), author }, by)
+async function post(parts: OperatorParts, { amount, ...posting }: Posting): Promise<CommandAnswer> {
+  const result = await parts.writer.run(
+    'post',
+    { ...posting, amount: moneyText(amount), author: operatorAuthor },
+    byOperator,
+  )
   if (result.done !== 'posted') throw new OperatorError(refusals[result.done])
   return {
     posted: posting.kind.replace('_', '-'),

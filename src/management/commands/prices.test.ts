@@ -22,7 +22,7 @@ function desk() {
     ]),
   })
   const running = () => ({})
-  const parts = { writer: { run }, books, onPriceAdded, catalogue, running }
+  const parts = { writer: { run }, books, onPriceAdded, catalogue, liveGateway: running }
   const commands = priceCommands(parts as unknown as OperatorParts)
   return { written, told, set: commands['prices-set']!, withdraw: commands['prices-withdraw']! }
 }
@@ -32,7 +32,9 @@ test('a price of the operator is a new version', async () => {
   const price = '{"input":"1.00","output":"2.50"}'
   const row = { model: 'openai/gpt-x', origin: 'operator', price, author: 'ann' } as const
   expect(await set({ model: 'openai/gpt-x', price: '{"output":"2.5","input":"1"}', author: 'ann' })).toEqual({
-    ...{ model: 'openai/gpt-x', version: 640, price: JSON.parse(price) },
+    model: 'openai/gpt-x',
+    version: 640,
+    price: JSON.parse(price),
   })
   expect(written).toEqual([['addPrices', { prices: [row] }, { actor: 'cli' }]])
   expect(told).toEqual([{ ...row, version: 640 }])

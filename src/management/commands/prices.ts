@@ -3,26 +3,26 @@
 import { bounds } from '../../base/bounds.ts'
 import type { Price } from '../../base/money/price.ts'
 import type { PriceView } from '../../store/ledger/books-reader.ts'
-import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by } from '../command.ts'
-import { accountOf, textOf, wholeNumberOf } from '../command-input.ts'
+import type { CommandAnswer, CommandInput, OperatorCommands, OperatorParts } from '../command.ts'
+import { byOperator } from '../command.ts'
+import { parseTextOption, parseWholeNumber, resolveAccount } from '../command-input.ts'
 import { OperatorError } from '../operator-error.ts'
-import type { Tried } from '../prices/backtest.ts'
-import { backtestAsk, tellBacktest } from '../prices/backtest.ts'
-import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../prices/changes.ts'
+import type { BacktestProposal } from '../prices/backtest.ts'
+import { buildBacktestQuery, formatBacktest } from '../prices/backtest.ts'
+import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../prices/price-changes.ts'
 
-export function priceCommands(parts: OperatorParts): Commands {
+export function priceCommands(parts: OperatorParts): OperatorCommands {
   return {
     'prices-show': async input => showPrices(parts, input),
     async 'prices-set'({ model, price, author }) {
       const own = subject(model, author)
-      return told(own.model, await orSay(() => setPrice(parts, { ...own, price: priceOf(price) }, by)))
+      return told(own.model, await orSay(() => setPrice(parts, { ...own, price: priceOf(price) }, byOperator)))
     },
     async 'prices-withdraw'({ model, author }) {
       const [newest] = parts.books.prices(String(model))
       if (newest?.origin !== 'operator') throw new OperatorError('You have set no price for this model.')
       const own = subject(model, author)
-      return told(own.model, await withdrawPrice(parts, own, by))
+      return told(own.model, await withdrawPrice(parts, own, byOperator))
     },
     'prices-backtest': input => backtest(parts, input),
   }
@@ -36,7 +36,7 @@ async function orSay<T>(run: () => Promise<T>): Promise<T> {
   }
 }
 
-function told(model: string, added: Awaited<ReturnType<typeof setPrice>>): Answer {
+function told(model: string, added: Awaited<ReturnType<typeof setPrice>>): CommandAnswer {
   if (added.done === 'stale') throw new OperatorError('The price has been changed meanwhile. Read it again.')
   if (added.price === '') return { model, version: added.version, state: 'as shipped' }
   return { model, version: added.version, price: JSON.parse(added.price) as unknown }
@@ -66,14 +66,14 @@ function parse(text: string): unknown {
   }
 }
 
-function showPrices(parts: OperatorParts, input: Input): Answer {
-  const model = textOf(input.model, 'The model')
+function showPrices(parts: OperatorParts, input: CommandInput): CommandAnswer {
+  const model = parseTextOption(input.model, 'The model')
   const prices = parts.books.prices(model)
   if (model !== undefined && prices.length === 0) throw new OperatorError('This model has no price.')
   return { prices: prices.map(showPrice) }
 }
 
-const showPrice = ({ version, model, origin, price, author, made_ms: madeMs }: PriceView): Answer => ({
+const showPrice = ({ version, model, origin, price, author, made_ms: madeMs }: PriceView): CommandAnswer => ({
   version: Number(version),
   model,
   origin,
@@ -85,20 +85,23 @@ const showPrice = ({ version, model, origin, price, author, made_ms: madeMs }: P
 const DAY_MS = 86_400_000
 const DAYS_DEFAULT = 30
 
-async function backtest(parts: OperatorParts, input: Input): Promise<Answer> {
-  const days = wholeNumberOf(input.days, '--days', { otherwise: DAYS_DEFAULT, max: bounds.backtestDaysMax })
+async function backtest(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
+  const days = parseWholeNumber(input.days, '--days', { otherwise: DAYS_DEFAULT, max: bounds.backtestDaysMax })
   const beforeMs = parts.dateMs()
   const range = { fromMs: beforeMs - days * DAY_MS, beforeMs }
-  const accountId = input.account === undefined ? undefined : Number(accountOf(parts, input.account).id)
+  const accountId = input.account === undefined ? undefined : Number(resolveAccount(parts, input.account).id)
   const model = input.model === undefined ? undefined : subject(input.model, undefined).model
   const tried = triedOf(input, model)
-  return tellBacktest(await parts.priceTrials.backtest(backtestAsk({ ...range, tried, model, accountId })), range)
+  return formatBacktest(
+    await parts.priceTrials.backtest(buildBacktestQuery({ ...range, proposal: tried, model, accountId })),
+    range,
+  )
 }
 
-function triedOf({ price, tier, multiplier }: Input, model: string | undefined): Tried {
+function triedOf({ price, tier, multiplier }: CommandInput, model: string | undefined): BacktestProposal {
   if (price !== undefined && model !== undefined) return { price: priceOf(price) }
   if (typeof tier === 'string' && multiplier !== undefined) {
-    return { tier, perMille: wholeNumberOf(multiplier, '--multiplier', { max: 1_000_000 }) }
+    return { tier, perMille: parseWholeNumber(multiplier, '--multiplier', { max: 1_000_000 }) }
   }
   throw new OperatorError(
     'Give a model and its price, or --tier and --multiplier (in thousandths: 1000 changes nothing).',

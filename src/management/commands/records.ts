@@ -6,20 +6,29 @@ import type { StatementView } from '../../store/queries/ledger.ts'
 import { readStatementCursor } from '../../store/queries/ledger.ts'
 import type { TransferView } from '../../store/queries/records.ts'
 import type { BodyPart } from '../../store/records/bodies-messages.ts'
-import { showRecord, showWhole } from '../../store/records/record-text.ts'
-import type { RecordFilter, RecordView } from '../../store/records/search.ts'
-import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by } from '../command.ts'
-import { accountOf, callIdOf, keyIdOf, rowsOf, switchOf, textOf, usdOf, wholeNumberOf } from '../command-input.ts'
+import type { RecordFilter, RecordView } from '../../store/records/record-search.ts'
+import { formatFullRecord, formatRecord } from '../../store/records/record-text.ts'
+import type { CommandAnswer, CommandInput, OperatorCommands, OperatorParts } from '../command.ts'
+import { byOperator } from '../command.ts'
+import {
+  parseCallId,
+  parseRowLimit,
+  parseSwitch,
+  parseTextOption,
+  parseUsdAmount,
+  parseWholeNumber,
+  resolveAccount,
+  resolveKeyId,
+} from '../command-input.ts'
 import { OperatorError } from '../operator-error.ts'
 import { refText, usdText } from '../services/statement-lines.ts'
 
-export function recordCommands(parts: OperatorParts): Commands {
+export function recordCommands(parts: OperatorParts): OperatorCommands {
   return {
     'records': input => listRecords(parts, input),
-    'record': async input => await showCall(parts, callIdOf(input.call)),
+    'record': async input => await showCall(parts, parseCallId(input.call)),
     'statement': input => listStatement(parts, input),
-    'bodies': async input => await showBodies(parts, callIdOf(input.call)),
+    'bodies': async input => await showBodies(parts, parseCallId(input.call)),
   }
 }
 
@@ -27,29 +36,29 @@ const DAY_MS = 86_400_000
 
 const timeOf = (ms: number): string => new Date(ms).toISOString()
 
-async function listRecords(parts: OperatorParts, input: Input): Promise<Answer> {
-  const ask = { scope: null, filter: filterOf(parts, input), limit: rowsOf(input.limit) }
-  const { rows, next } = await parts.desk.ask('records', ask)
+async function listRecords(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
+  const ask = { scope: null, filter: filterOf(parts, input), limit: parseRowLimit(input.limit) }
+  const { rows, next } = await parts.queryWorker.query('records', ask)
   return { records: rows.map(shortRecord), next: next === null ? null : textId('req', next) }
 }
 
 /** The filter of a search, an export or a deletion. */
-export function filterOf(parts: OperatorParts, input: Input): RecordFilter {
-  const before = input.before === undefined ? undefined : callIdOf(input.before)
+export function filterOf(parts: OperatorParts, input: CommandInput): RecordFilter {
+  const before = input.before === undefined ? undefined : parseCallId(input.before)
   const day = input.day === undefined ? undefined : dayOf(input.day)
   const dayEnd = day === undefined ? undefined : idAtMs(day + DAY_MS)
   return {
-    accountId: input.account === undefined ? undefined : Number(accountOf(parts, input.account).id),
-    keyId: input.key === undefined ? undefined : keyIdOf(parts, input.key),
-    endUser: textOf(input.user, '--user', END_USER_CHARS_MAX),
-    outcome: textOf(input.outcome, '--outcome'),
-    error: textOf(input.error, '--error'),
-    channel: textOf(input.channel, '--channel'),
-    provider: textOf(input.provider, '--provider'),
-    status: input.status === undefined ? undefined : wholeNumberOf(input.status, '--status', { max: 599 }),
-    streamed: switchOf(input.streamed, '--streamed'),
-    costMin: input['min-cost'] === undefined ? undefined : String(usdOf(input['min-cost'], '--min-cost')),
-    costMax: input['max-cost'] === undefined ? undefined : String(usdOf(input['max-cost'], '--max-cost')),
+    accountId: input.account === undefined ? undefined : Number(resolveAccount(parts, input.account).id),
+    keyId: input.key === undefined ? undefined : resolveKeyId(parts, input.key),
+    endUser: parseTextOption(input.user, '--user', END_USER_CHARS_MAX),
+    outcome: parseTextOption(input.outcome, '--outcome'),
+    error: parseTextOption(input.error, '--error'),
+    channel: parseTextOption(input.channel, '--channel'),
+    provider: parseTextOption(input.provider, '--provider'),
+    status: input.status === undefined ? undefined : parseWholeNumber(input.status, '--status', { max: 599 }),
+    streamed: parseSwitch(input.streamed, '--streamed'),
+    costMin: input['min-cost'] === undefined ? undefined : String(parseUsdAmount(input['min-cost'], '--min-cost')),
+    costMax: input['max-cost'] === undefined ? undefined : String(parseUsdAmount(input['max-cost'], '--max-cost')),
     model: input.model === undefined ? undefined : modelOf(String(input.model)),
     from: day === undefined ? timeIdOf(input.since, '--since') : idAtMs(day),
     before: leastOf(before, dayEnd, timeIdOf(input.until, '--until')),
@@ -86,54 +95,89 @@ function dayOf(given: unknown): number {
   return ms
 }
 
-function shortRecord(row: RecordView): Answer {
-  const { id, time, account, key, model, status, outcome, inputTokens, outputTokens, cost } = showRecord(row, true)
+function shortRecord(row: RecordView): CommandAnswer {
+  const { id, time, account, key, model, status, outcome, inputTokens, outputTokens, cost } = formatRecord(row, true)
   return {
-    ...{ time, call: id, account, key, model, status, outcome, input: inputTokens, output: outputTokens },
-    ...{ cost, ms: row.durationMs, loss: row.loss },
+    time,
+    call: id,
+    account,
+    key,
+    model,
+    status,
+    outcome,
+    input: inputTokens,
+    output: outputTokens,
+    cost,
+    ms: row.durationMs,
+    loss: row.loss,
   }
 }
 
-async function showCall({ desk }: OperatorParts, callId: number): Promise<Answer> {
-  const found = await desk.ask('record', { callId, scope: null })
+async function showCall({ queryWorker }: OperatorParts, callId: number): Promise<CommandAnswer> {
+  const found = await queryWorker.query('record', { callId, scope: null })
   if (found === null)
     throw new OperatorError('There is no record of this call: it is still running, or it does not exist.')
   const { record, transfers } = found
-  const { dialect, channel, streamed, error, asked, rule, usageSource, held, shortfall } = showWhole(record, true)
+  const { dialect, channel, streamed, error, asked, rule, usageSource, held, shortfall } = formatFullRecord(
+    record,
+    true,
+  )
   return {
     ...shortRecord(record),
-    ...{ dialect, channel, streamed, error, asked, rule, usageSource },
-    ...{ cacheRead: record.cacheReadTokens, cacheWrite: record.cacheWriteTokens, reasoning: record.reasoningTokens },
-    ...{ held, shortfall, priceVersion: record.priceVersion, firstMs: record.firstMs },
-    ...{ endUser: record.endUser, tags: record.tags, cameHash: record.cameHash, wentHash: record.wentHash },
-    ...{ lines: record.lines, attempts: record.attempts, why: record.why, timings: record.timings },
+    dialect,
+    channel,
+    streamed,
+    error,
+    asked,
+    rule,
+    usageSource,
+    cacheRead: record.cacheReadTokens,
+    cacheWrite: record.cacheWriteTokens,
+    reasoning: record.reasoningTokens,
+    held,
+    shortfall,
+    priceVersion: record.priceVersion,
+    firstMs: record.firstMs,
+    endUser: record.endUser,
+    tags: record.tags,
+    cameHash: record.cameHash,
+    wentHash: record.wentHash,
+    lines: record.lines,
+    attempts: record.attempts,
+    why: record.why,
+    timings: record.timings,
     transfers: transfers.map(line => shortTransfer(line, record.accountId)),
   }
 }
 
 /** Reading bodies leaves a row in the audit log. */
-async function showBodies({ bodies, desk, writer }: OperatorParts, callId: number): Promise<Answer> {
+async function showBodies({ bodies, queryWorker, writer }: OperatorParts, callId: number): Promise<CommandAnswer> {
   const kept = await bodies.read(callId)
   if (kept === undefined) throw new OperatorError('No bodies are stored for this call.')
-  const found = await desk.ask('record', { callId, scope: null })
-  await writer.run('noteBodiesSeen', { callId, accountId: found?.record.accountId ?? 0 }, by)
+  const found = await queryWorker.query('record', { callId, scope: null })
+  await writer.run('noteBodiesSeen', { callId, accountId: found?.record.accountId ?? 0 }, byOperator)
   return { request: bodyText(kept.request), answer: bodyText(kept.answer) }
 }
 
 const bodyText = ({ bytes, truncated }: BodyPart): string =>
   Buffer.from(bytes).toString('utf8') + (truncated ? '\n[cut here]' : '')
 
-async function listStatement(parts: OperatorParts, input: Input): Promise<Answer> {
-  const accountId = Number(accountOf(parts, input.account).id)
+async function listStatement(parts: OperatorParts, input: CommandInput): Promise<CommandAnswer> {
+  const accountId = Number(resolveAccount(parts, input.account).id)
   const after = input.next === undefined ? undefined : String(input.next)
   if (after !== undefined && readStatementCursor(after) === undefined) {
     throw new OperatorError('--next must be the cursor that the previous page printed after "more rows from".')
   }
-  const told = await parts.desk.ask('statement', { accountId, scope: null, limit: rowsOf(input.limit), after })
+  const told = await parts.queryWorker.query('statement', {
+    accountId,
+    scope: null,
+    limit: parseRowLimit(input.limit),
+    after,
+  })
   return { transfers: told!.lines.map(shortLine), next: told!.next }
 }
 
-const shortLine = ({ amount, balance, ...line }: StatementView): Answer => ({
+const shortLine = ({ amount, balance, ...line }: StatementView): CommandAnswer => ({
   time: timeOf(line.madeMs),
   kind: line.kind.replace('_', '-'),
   amount: signed(amount),
@@ -144,7 +188,7 @@ const shortLine = ({ amount, balance, ...line }: StatementView): Answer => ({
   author: line.author,
 })
 
-function shortTransfer(line: TransferView, accountId: number): Answer {
+function shortTransfer(line: TransferView, accountId: number): CommandAnswer {
   const receives = line.credit === accountId
   return {
     time: timeOf(line.madeMs),

@@ -4,14 +4,14 @@
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
 import type { RotationStatus, SecretState } from '../../store/secrets/rotation.ts'
-import { secretHomes } from '../../store/secrets/secret-files.ts'
+import { secretSources } from '../../store/secrets/secret-files.ts'
 import type { SecretKind } from '../../store/secrets/secret-kinds.ts'
 import { secretKinds } from '../../store/secrets/secret-kinds.ts'
-import type { Answer, Commands, Input, OperatorParts } from '../command.ts'
-import { by } from '../command.ts'
+import type { CommandAnswer, CommandInput, OperatorCommands, OperatorParts } from '../command.ts'
+import { byOperator } from '../command.ts'
 import { OperatorError } from '../operator-error.ts'
 
-export function rotateCommands({ rotation }: OperatorParts): Commands {
+export function rotateCommands({ rotation }: OperatorParts): OperatorCommands {
   return {
     async 'rotate'(input) {
       const kind = kindOf(input.kind)
@@ -37,9 +37,9 @@ const goesOn: Readonly<Record<SecretKind, string>> = {
   encryption: 'Stored data is encrypted again in the background',
 }
 
-async function rotate(rotation: Rotating, kind: SecretKind): Promise<Answer> {
-  const result = await rotation.rotate(kind, by)
-  const { variable } = secretHomes[kind]
+async function rotate(rotation: Rotating, kind: SecretKind): Promise<CommandAnswer> {
+  const result = await rotation.rotate(kind, byOperator)
+  const { variable } = secretSources[kind]
   if (result.done === 'from_environment') {
     throw new OperatorError(
       `This secret comes from ${variable}. Put the new one before it, separated by a comma (${variable}=new,old), and ` +
@@ -53,11 +53,15 @@ async function rotate(rotation: Rotating, kind: SecretKind): Promise<Answer> {
   return { rotated: kind, mark: result.mark, older: result.older, next: `${goesOn[kind]}; see --status.` }
 }
 
-function showStatus({ secrets, keys, underWay, fromEnvironment }: RotationStatus): Answer {
+function showStatus({ secrets, keys, underWay, fromEnvironment }: RotationStatus): CommandAnswer {
   return {
     from: fromEnvironment ? 'environment' : 'file',
     secrets: secrets.map(({ mark, state, sinceMs, replacedMs, rests }) => ({
-      ...{ mark, state, since: timeOf(sinceMs), replaced: timeOf(replacedMs), rests },
+      mark,
+      state,
+      since: timeOf(sinceMs),
+      replaced: timeOf(replacedMs),
+      rests,
     })),
     keys: keys.map(({ id, name, suffix, mark }) => ({ key: textId('key', id), name, ends: `…${suffix}`, mark })),
     ...(underWay && { underWay: 'stored data is being encrypted again' }),
@@ -71,9 +75,9 @@ function countsOf(rests: SecretState['rests']): string {
   return counted.length === 0 ? '-' : counted.map(([name, count]) => `${name} ${count}`).join(', ')
 }
 
-async function finish(rotation: Rotating, kind: SecretKind, input: Input): Promise<Answer> {
+async function finish(rotation: Rotating, kind: SecretKind, input: CommandInput): Promise<CommandAnswer> {
   const force = input.force === true
-  const { dropped, kept, fromEnvironment } = await rotation.finish(kind, force, by)
+  const { dropped, kept, fromEnvironment } = await rotation.finish(kind, force, byOperator)
   const reasons = kept.map(secret => ({
     mark: secret.mark,
     why: fromEnvironment && countsOf(secret.rests) === '-' ? takeOut(kind) : whyKept(kind, secret),
@@ -92,7 +96,7 @@ async function finish(rotation: Rotating, kind: SecretKind, input: Input): Promi
 }
 
 const takeOut = (kind: SecretKind): string =>
-  `Nothing uses it: remove it from ${secretHomes[kind].variable} and start Weir again.`
+  `Nothing uses it: remove it from ${secretSources[kind].variable} and start Weir again.`
 
 function whyKept(kind: SecretKind, { rests, replacedMs, dropMs }: SecretState): string {
   const counted = countsOf(rests)

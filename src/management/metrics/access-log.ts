@@ -1,18 +1,18 @@
 // Writes one log line for each finished call: its outcome, target, times and cost. The line contains no text from the
 // caller: nothing of bodies, headers or queries.
 
-import type { CallStage, EndedCall } from '../../base/call-summary.ts'
+import type { CallStage, CallSummary } from '../../base/call-summary.ts'
 import { textId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
 import { formatUsd } from '../../base/money/money.ts'
 import { inputTokens, outputTokens } from '../../base/money/usage.ts'
 
 export interface AccessLog {
-  ended(call: EndedCall): void
-  refused(refused: RefusedAtDoor): void
+  ended(call: CallSummary): void
+  refused(refused: LoggedRefusal): void
 }
 
-export interface RefusedAtDoor {
+export interface LoggedRefusal {
   readonly requestId: string
   readonly status: number
   readonly code: string
@@ -27,7 +27,7 @@ const tenths = (ms: number): number => Math.round(ms * 10) / 10
 export function buildAccessLog(writeLine: Log['info']): AccessLog {
   return {
     ended(call) {
-      const { provider, model, keyId, billed, error, firstMs, addedMs, attempts } = call
+      const { provider, model, keyId, billed, error, firstContentMs, overheadMs, attempts } = call
       writeLine(EVENT, {
         request: call.requestId,
         status: call.status,
@@ -37,8 +37,8 @@ export function buildAccessLog(writeLine: Log['info']): AccessLog {
         ...(provider !== undefined && { model: `${provider}/${model}` }),
         ...(attempts.length > 0 && { channel: attempts.at(-1)!.channelId, attempts: attempts.length }),
         ms: tenths(call.durationMs),
-        ...(firstMs !== undefined && { firstMs: tenths(firstMs) }),
-        ...(addedMs !== undefined && { addedMs: tenths(addedMs) }),
+        ...(firstContentMs !== undefined && { firstMs: tenths(firstContentMs) }),
+        ...(overheadMs !== undefined && { addedMs: tenths(overheadMs) }),
         ...(billed !== undefined && {
           inputTokens: inputTokens(billed.usage),
           outputTokens: outputTokens(billed.usage),

@@ -2,8 +2,8 @@
 // once and kept together.
 
 import { bounds } from '../../base/bounds.ts'
-import type { CallStage, EndedCall } from '../../base/call-summary.ts'
-import type { Cell, Histogram, Metrics, SeriesOf } from '../../base/metrics.ts'
+import type { CallStage, CallSummary } from '../../base/call-summary.ts'
+import type { MetricCounter, MetricHistogram, Metrics, SeriesOf } from '../../base/metrics.ts'
 import type { Nanos } from '../../base/money/money.ts'
 import type { RecordRow } from '../../store/ledger/hold-types.ts'
 
@@ -18,43 +18,43 @@ const OTHER = 'other'
 const NONE = 'none'
 
 /** True for models that the operator configured. Other names come from callers; they are counted together as `other`. */
-export type KnowsModel = (provider: string, model: string) => boolean
+export type IsKnownModel = (provider: string, model: string) => boolean
 
 /** All series of one model. */
 interface ModelSeries {
   /** Keyed by dialect, status and outcome. */
-  readonly requests: Map<string, Cell>
+  readonly requests: Map<string, MetricCounter>
   readonly provider: string
   readonly model: string
-  readonly duration: Histogram
-  readonly first: Histogram
-  readonly cost: Cell
-  readonly input: Cell
-  readonly cacheRead: Cell
-  readonly cacheWrite: Cell
-  readonly output: Cell
-  readonly reasoning: Cell
+  readonly duration: MetricHistogram
+  readonly first: MetricHistogram
+  readonly cost: MetricCounter
+  readonly input: MetricCounter
+  readonly cacheRead: MetricCounter
+  readonly cacheWrite: MetricCounter
+  readonly output: MetricCounter
+  readonly reasoning: MetricCounter
 }
 
 type TokenKind = 'input' | 'cache_read' | 'cache_write' | 'output' | 'reasoning'
 
 export class CallMetrics {
-  readonly #knows: KnowsModel
+  readonly #knows: IsKnownModel
   readonly #series = new Map<string, Map<string, ModelSeries>>()
   #models = 0
-  readonly #settled: SeriesOf<Cell>
-  readonly #requests: SeriesOf<Cell>
-  readonly #errors: SeriesOf<Cell>
-  readonly #attempts: SeriesOf<Cell>
-  readonly #retries: Cell
-  readonly #durations: SeriesOf<Histogram>
-  readonly #firsts: SeriesOf<Histogram>
-  readonly #added: Histogram
-  readonly #tokens: SeriesOf<Cell>
-  readonly #costs: SeriesOf<Cell>
-  readonly #disbelieved: SeriesOf<Cell>
+  readonly #settled: SeriesOf<MetricCounter>
+  readonly #requests: SeriesOf<MetricCounter>
+  readonly #errors: SeriesOf<MetricCounter>
+  readonly #attempts: SeriesOf<MetricCounter>
+  readonly #retries: MetricCounter
+  readonly #durations: SeriesOf<MetricHistogram>
+  readonly #firsts: SeriesOf<MetricHistogram>
+  readonly #added: MetricHistogram
+  readonly #tokens: SeriesOf<MetricCounter>
+  readonly #costs: SeriesOf<MetricCounter>
+  readonly #disbelieved: SeriesOf<MetricCounter>
 
-  constructor(metrics: Metrics, knows: KnowsModel) {
+  constructor(metrics: Metrics, knows: IsKnownModel) {
     this.#knows = knows
     const model = ['provider', 'model']
     this.#requests = metrics.counters('weir_requests_total', 'LLM calls that were answered, refused or cut off.', [
@@ -102,17 +102,17 @@ export class CallMetrics {
   }
 
   /** Counts a finished call. */
-  readonly ended = (call: EndedCall): void => {
+  readonly ended = (call: CallSummary): void => {
     const { provider = NONE, model = NONE, attempts, error } = call
     const series = this.#seriesOf(provider, model)
     this.#request(series, call).value++
     series.duration.observe(call.durationMs / 1_000)
-    if (call.firstMs !== undefined) series.first.observe(call.firstMs / 1_000)
-    if (call.addedMs !== undefined) this.#added.observe(call.addedMs / 1_000)
+    if (call.firstContentMs !== undefined) series.first.observe(call.firstContentMs / 1_000)
+    if (call.overheadMs !== undefined) this.#added.observe(call.overheadMs / 1_000)
     if (error !== undefined) this.#errors(error.stage, error.code).value++
     for (const { channelId, verdict } of attempts) this.#attempts(channelId, verdict).value++
     if (attempts.length > 1) this.#retries.value += attempts.length - 1
-    if (call.disbelieved !== undefined) this.#disbelieved(series.provider, series.model, call.disbelieved).value++
+    if (call.rejectedUsage !== undefined) this.#disbelieved(series.provider, series.model, call.rejectedUsage).value++
   }
 
   /** Counts a request that was refused before it became a call. */
@@ -133,7 +133,7 @@ export class CallMetrics {
     series.reasoning.value += row.reasoningTokens
   }
 
-  #request(series: ModelSeries, { dialect, status, outcome }: EndedCall): Cell {
+  #request(series: ModelSeries, { dialect, status, outcome }: CallSummary): MetricCounter {
     const key = `${dialect} ${status} ${outcome}`
     let cell = series.requests.get(key)
     if (cell === undefined) {
@@ -153,7 +153,7 @@ export class CallMetrics {
   }
 
   #createSeries(provider: string, model: string): ModelSeries {
-    const tokens = (kind: TokenKind): Cell => this.#tokens(provider, model, kind)
+    const tokens = (kind: TokenKind): MetricCounter => this.#tokens(provider, model, kind)
     const series: ModelSeries = {
       provider,
       model,

@@ -3,32 +3,42 @@
 import { expect, test } from 'bun:test'
 import { Metrics } from '../../base/metrics.ts'
 import type { LedgerState } from '../../billing/auditor.ts'
-import type { MeasuredParts } from './gateway-metrics.ts'
+import type { GatewayMetricsParts } from './gateway-metrics.ts'
 import { addGatewayMetrics } from './gateway-metrics.ts'
 
 function written(auditedMs: number | null): readonly string[] {
   const metrics = new Metrics()
-  const writer: MeasuredParts['writer'] = { queued: 2, ageMs: 3, full: true, onBatch: undefined }
+  const writer: GatewayMetricsParts['writer'] = {
+    queuedCount: 2,
+    oldestWaitMs: 3,
+    isDiskFull: true,
+    onBatch: undefined,
+  }
   addGatewayMetrics(metrics, {
     writer,
     books: { totals: () => ({ openHolds: 7, held: 8_500_000_000n, shortfall: 9_000_000_001n, balance: 1n, tasks: 6 }) },
-    gate: { level: 2, perSecond: 30.5, lateMs: 12, turnedAway: { shut: 1, full: 2, free_tier: 3, share: 4, pace: 5 } },
+    gate: {
+      level: 2,
+      admittedPerSecond: 30.5,
+      loopDelayMs: 12,
+      refusalCounts: { shut: 1, full: 2, free_tier: 3, share: 4, pace: 5 },
+    },
     build: { version: '1.2.3', runtime: '4.5', schema: 6 },
     startedMs: 10_000,
     ledgerState: () => ({ drift: 10, auditedMs }) as LedgerState,
-    callsUnderWay: () => 11,
+    activeCalls: () => 11,
     requestsOpen: () => 13,
     waiting: () => ({ lines: 2, calls: 14 }),
-    owing: () => 15,
+    unsettledCalls: () => 15,
     channels: () => [
-      { id: 'a#1', health: undefined, brokenMs: undefined },
-      { id: 'a#2', health: { state: 'broken', underWay: 1, lost: 0 }, brokenMs: 30 },
-      { id: 'a#3', health: { state: 'broken', underWay: 2, lost: 0 }, brokenMs: 0 },
-      { id: 'a#4', health: { state: 'open', underWay: 3, lost: 0 }, brokenMs: undefined },
+      { id: 'a#1', health: undefined, breakerOpenMs: undefined },
+      { id: 'a#2', health: { state: 'broken', underWay: 1, lost: 0 }, breakerOpenMs: 30 },
+      { id: 'a#3', health: { state: 'broken', underWay: 2, lost: 0 }, breakerOpenMs: 0 },
+      { id: 'a#4', health: { state: 'open', underWay: 3, lost: 0 }, breakerOpenMs: undefined },
     ],
     bodiesDropped: () => 12,
     bodiesReplaced: () => 16,
-    requestBodiesGivenUp: () => 17,
+    requestBodiesRefused: () => 17,
     process: () => ({ residentBytes: 100, heapBytes: 50, cpuSeconds: 2.5, openFiles: undefined }),
     dateMs: () => 20_000,
   })

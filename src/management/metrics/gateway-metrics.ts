@@ -1,7 +1,7 @@
 // The metrics of the gateway itself, beside those of its calls. Their values are read on each scrape, except those of
 // commits.
 
-import type { LabelledRead, Metrics } from '../../base/metrics.ts'
+import type { LabelledMetric, Metrics } from '../../base/metrics.ts'
 import type { LedgerState } from '../../billing/auditor.ts'
 import type { Gate } from '../../limits/gate.ts'
 import type { HealthSnapshot } from '../../routing/health/health.ts'
@@ -13,7 +13,7 @@ export interface ChannelReading {
   readonly id: string
   readonly health: Pick<HealthSnapshot, 'state' | 'underWay' | 'lost'> | undefined
   /** How long its circuit breaker stays open: 0 if it is half-open, undefined if it is closed. */
-  readonly brokenMs: number | undefined
+  readonly breakerOpenMs: number | undefined
 }
 
 export interface ProcessReading {
@@ -24,23 +24,23 @@ export interface ProcessReading {
   readonly openFiles: number | undefined
 }
 
-export interface MeasuredParts {
-  readonly writer: Pick<Writer, 'queued' | 'ageMs' | 'full' | 'onBatch'>
+export interface GatewayMetricsParts {
+  readonly writer: Pick<Writer, 'queuedCount' | 'oldestWaitMs' | 'isDiskFull' | 'onBatch'>
   readonly books: Pick<BooksReader, 'totals'>
-  readonly gate: Pick<Gate, 'level' | 'perSecond' | 'turnedAway' | 'lateMs'>
+  readonly gate: Pick<Gate, 'level' | 'admittedPerSecond' | 'refusalCounts' | 'loopDelayMs'>
   readonly build: { readonly version: string; readonly runtime: string; readonly schema: number }
   readonly startedMs: number
   ledgerState(): LedgerState
-  callsUnderWay(): number
+  activeCalls(): number
   requestsOpen(): number
   waiting(): { readonly lines: number; readonly calls: number }
   /** The number of unsettled calls. */
-  owing(): number
+  unsettledCalls(): number
   channels(): readonly ChannelReading[]
   /** Bodies that should have been stored and were not. */
   bodiesDropped(): number
   bodiesReplaced(): number
-  requestBodiesGivenUp(): number
+  requestBodiesRefused(): number
   process(): ProcessReading
   dateMs(): number
 }
@@ -51,7 +51,7 @@ const usd = (nanos: bigint): number => Number(nanos) / NANOS_PER_USD
 const COMMIT_SECONDS = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5]
 const BATCH_OPERATIONS = [1, 2, 4, 8, 16, 32, 64, 128, 256]
 
-export function addGatewayMetrics(metrics: Metrics, parts: MeasuredParts): void {
+export function addGatewayMetrics(metrics: Metrics, parts: GatewayMetricsParts): void {
   addLoad(metrics, parts)
   addChannels(metrics, parts.channels)
   addLedger(metrics, parts)
@@ -59,8 +59,8 @@ export function addGatewayMetrics(metrics: Metrics, parts: MeasuredParts): void 
   addProcess(metrics, parts)
 }
 
-function addLoad(metrics: Metrics, { gate, ...parts }: MeasuredParts): void {
-  metrics.gauge('weir_calls_under_way', 'Calls that have not ended.', parts.callsUnderWay)
+function addLoad(metrics: Metrics, { gate, ...parts }: GatewayMetricsParts): void {
+  metrics.gauge('weir_calls_under_way', 'Calls that have not ended.', parts.activeCalls)
   metrics.gauge('weir_requests_open', 'HTTP requests of any kind that are being answered.', parts.requestsOpen)
   metrics.gauge('weir_waiting_calls', 'Calls that wait for a channel.', () => parts.waiting().calls)
   metrics.gauge('weir_waiting_lines', 'Queues in which calls wait for a channel.', () => parts.waiting().lines)
@@ -68,26 +68,30 @@ function addLoad(metrics: Metrics, { gate, ...parts }: MeasuredParts): void {
   metrics.gauge(
     'weir_paced_calls_per_second',
     'Calls that the gateway admits per second while calls wait.',
-    () => gate.perSecond,
+    () => gate.admittedPerSecond,
   )
-  metrics.counted('weir_calls_turned_away_total', 'Calls refused for overload.', {
+  metrics.observableCounter('weir_calls_turned_away_total', 'Calls refused for overload.', {
     labels: ['reason'],
-    read: () => Object.entries(gate.turnedAway).map(([reason, sum]) => [[reason], sum]),
+    read: () => Object.entries(gate.refusalCounts).map(([reason, sum]) => [[reason], sum]),
   })
   const lag = 'Lag of the event loop, the 99th percentile of the last seconds.'
-  metrics.gauge('weir_event_loop_lag_seconds', lag, () => gate.lateMs / 1_000)
-  metrics.counted('weir_bodies_dropped_total', 'Bodies that should have been stored and were not.', parts.bodiesDropped)
+  metrics.gauge('weir_event_loop_lag_seconds', lag, () => gate.loopDelayMs / 1_000)
+  metrics.observableCounter(
+    'weir_bodies_dropped_total',
+    'Bodies that should have been stored and were not.',
+    parts.bodiesDropped,
+  )
   const replaced = 'Stored bodies that were deleted early to make room for newer ones.'
-  metrics.counted('weir_bodies_replaced_total', replaced, parts.bodiesReplaced)
+  metrics.observableCounter('weir_bodies_replaced_total', replaced, parts.bodiesReplaced)
   const refused = 'Request bodies that were refused while they arrived, because there were too many.'
-  metrics.counted('weir_request_bodies_given_up_total', refused, parts.requestBodiesGivenUp)
+  metrics.observableCounter('weir_request_bodies_given_up_total', refused, parts.requestBodiesRefused)
 }
 
 /** 0: closed, the normal state; 1: half-open, one call tries the channel; 2: open, no calls. */
 const breakerState = (brokenMs: number | undefined): number => (brokenMs === undefined ? 0 : brokenMs > 0 ? 2 : 1)
 
-function addChannels(metrics: Metrics, channels: MeasuredParts['channels']): void {
-  const each = (value: (channel: ChannelReading) => number): LabelledRead => ({
+function addChannels(metrics: Metrics, channels: GatewayMetricsParts['channels']): void {
+  const each = (value: (channel: ChannelReading) => number): LabelledMetric => ({
     labels: ['channel'],
     read: () => channels().map(channel => [[channel.id], value(channel)]),
   })
@@ -95,7 +99,7 @@ function addChannels(metrics: Metrics, channels: MeasuredParts['channels']): voi
   metrics.gauge(
     'weir_channel_breaker_state',
     breaker,
-    each(({ brokenMs }) => breakerState(brokenMs)),
+    each(({ breakerOpenMs }) => breakerState(breakerOpenMs)),
   )
   metrics.gauge(
     'weir_channel_in_flight',
@@ -115,10 +119,10 @@ function addChannels(metrics: Metrics, channels: MeasuredParts['channels']): voi
   )
 }
 
-function addLedger(metrics: Metrics, { writer, ledgerState, owing, dateMs }: MeasuredParts): void {
-  metrics.gauge('weir_ledger_queue', 'Operations that wait for the writer.', () => writer.queued)
+function addLedger(metrics: Metrics, { writer, ledgerState, unsettledCalls, dateMs }: GatewayMetricsParts): void {
+  metrics.gauge('weir_ledger_queue', 'Operations that wait for the writer.', () => writer.queuedCount)
   const age = 'How long the oldest operation has waited, in the queue or in the running commit.'
-  metrics.gauge('weir_ledger_queue_age_seconds', age, () => writer.ageMs / 1_000)
+  metrics.gauge('weir_ledger_queue_age_seconds', age, () => writer.oldestWaitMs / 1_000)
   const sizes = metrics.histogram('weir_ledger_batch_operations', 'Operations in a commit.', BATCH_OPERATIONS)
   const times = metrics.histogram(
     'weir_ledger_commit_seconds',
@@ -130,9 +134,9 @@ function addLedger(metrics: Metrics, { writer, ledgerState, owing, dateMs }: Mea
     times.observe(ms / 1_000)
   }
   metrics.gauge('weir_store_full', '1 if the last write failed because the disk or the database was full.', () =>
-    Number(writer.full),
+    Number(writer.isDiskFull),
   )
-  metrics.gauge('weir_settles_owing', 'Finished calls that are not written to the ledger yet.', owing)
+  metrics.gauge('weir_settles_owing', 'Finished calls that are not written to the ledger yet.', unsettledCalls)
   metrics.gauge('weir_ledger_drift', 'Contradictions that the ledger audit found.', () => ledgerState().drift)
   metrics.gauge('weir_ledger_audit_age_seconds', 'Time since the last ledger audit.', () => {
     const { auditedMs } = ledgerState()
@@ -140,7 +144,7 @@ function addLedger(metrics: Metrics, { writer, ledgerState, owing, dateMs }: Mea
   })
 }
 
-function addBooks(metrics: Metrics, { books }: MeasuredParts): void {
+function addBooks(metrics: Metrics, { books }: GatewayMetricsParts): void {
   metrics.gauge('weir_holds_open', 'Calls and tasks that hold money.', () => books.totals().openHolds)
   metrics.gauge('weir_held_usd', 'Money that calls and tasks hold.', () => usd(books.totals().held))
   metrics.gauge('weir_balance_usd', 'Sum of the balances of all customers.', () => usd(books.totals().balance))
@@ -151,7 +155,7 @@ function addBooks(metrics: Metrics, { books }: MeasuredParts): void {
 }
 
 /** Metrics of the process have their conventional Prometheus names. */
-function addProcess(metrics: Metrics, { build, startedMs, dateMs, process }: MeasuredParts): void {
+function addProcess(metrics: Metrics, { build, startedMs, dateMs, process }: GatewayMetricsParts): void {
   metrics.gauge('weir_build_info', 'Versions of Weir, of Bun and of the database schema.', {
     labels: ['version', 'bun', 'schema'],
     read: () => [[[build.version, build.runtime, String(build.schema)], 1]],
@@ -159,7 +163,7 @@ function addProcess(metrics: Metrics, { build, startedMs, dateMs, process }: Mea
   metrics.gauge('weir_uptime_seconds', 'Time since the start.', () => (dateMs() - startedMs) / 1_000)
   metrics.gauge('weir_heap_bytes', 'Size of the JavaScript heap.', () => process().heapBytes)
   metrics.gauge('process_resident_memory_bytes', 'Resident memory of the process.', () => process().residentBytes)
-  metrics.counted('process_cpu_seconds_total', 'Processor time of all threads.', () => process().cpuSeconds)
+  metrics.observableCounter('process_cpu_seconds_total', 'Processor time of all threads.', () => process().cpuSeconds)
   metrics.gauge(
     'process_start_time_seconds',
     'Start time of the process, in seconds since 1970.',

@@ -36,18 +36,18 @@ export interface GatewayState {
 
 type FixedField = 'version' | 'url' | 'startedMs' | 'auditEveryMs' | 'metricsUrl'
 
-export interface StateParts extends Pick<GatewayState, FixedField> {
-  readonly gate: Pick<Gate, 'level' | 'lateMs'>
-  readonly writer: Pick<Writer, 'ageMs' | 'full'>
+export interface GatewayStateParts extends Pick<GatewayState, FixedField> {
+  readonly gate: Pick<Gate, 'level' | 'loopDelayMs'>
+  readonly writer: Pick<Writer, 'oldestWaitMs' | 'isDiskFull'>
   isReady(): boolean
-  callsUnderWay(): number
+  activeCalls(): number
   ledgerState(): LedgerState
-  owing(): number
+  unsettledCalls(): number
   bodiesDropped(): number
   channels(): readonly { readonly id: string; readonly health: HealthSnapshot | undefined }[]
 }
 
-export function readState({ gate, writer, ...parts }: StateParts): GatewayState {
+export function readGatewayState({ gate, writer, ...parts }: GatewayStateParts): GatewayState {
   const { version, url, startedMs, auditEveryMs, metricsUrl } = parts
   return {
     version,
@@ -57,12 +57,12 @@ export function readState({ gate, writer, ...parts }: StateParts): GatewayState 
     metricsUrl,
     ready: parts.isReady(),
     overloadLevel: gate.level,
-    lateMs: gate.lateMs,
-    callsUnderWay: parts.callsUnderWay(),
+    lateMs: gate.loopDelayMs,
+    callsUnderWay: parts.activeCalls(),
     ledger: parts.ledgerState(),
-    ledgerAgeMs: writer.ageMs,
-    storeFull: writer.full,
-    owing: parts.owing(),
+    ledgerAgeMs: writer.oldestWaitMs,
+    storeFull: writer.isDiskFull,
+    owing: parts.unsettledCalls(),
     bodiesDropped: parts.bodiesDropped(),
     channels: parts.channels().flatMap(({ id, health }) => {
       if (health === undefined) return []

@@ -1,6 +1,6 @@
 // The LLM endpoints, one row each. A test compares them with the table of endpoints: none is missing or superfluous.
 
-import type { ErrorDialectName } from '../../protocols/list.ts'
+import type { ErrorDialectName } from '../../protocols/protocols.ts'
 import type { Parameter } from './operation.ts'
 import { count, flag, listOf, pathParameter, queryParameter, text } from './operation.ts'
 
@@ -9,7 +9,7 @@ export interface CallRow {
   readonly path: string
   readonly id: string
   readonly tag: string
-  readonly about: string
+  readonly summary: string
   readonly dialect: ErrorDialectName
   /** True: its answers have X-Pipeline-* headers of all stages; others have them only for a refused key. */
   readonly generates?: boolean
@@ -60,7 +60,7 @@ const generations: readonly CallRow[] = [
     path: '/v1/chat/completions',
     id: 'createChatCompletion',
     dialect: openaiChat,
-    about: "Answer a conversation, in OpenAI's chat dialect.",
+    summary: "Answer a conversation, in OpenAI's chat dialect.",
     body: ['ChatRequest', chat],
   },
   {
@@ -68,7 +68,7 @@ const generations: readonly CallRow[] = [
     path: '/v1/messages',
     id: 'createMessage',
     dialect: anthropic,
-    about: "Answer a conversation, in Anthropic's dialect.",
+    summary: "Answer a conversation, in Anthropic's dialect.",
     body: ['MessagesRequest', messages],
   },
   {
@@ -76,7 +76,7 @@ const generations: readonly CallRow[] = [
     path: '/v1/responses',
     id: 'createResponse',
     dialect: responses,
-    about: "Answer a conversation, in OpenAI's Responses dialect.",
+    summary: "Answer a conversation, in OpenAI's Responses dialect.",
     body: ['ResponsesRequest', { model, input: 'Hello' }],
   },
   ...google((path, name): readonly CallRow[] => [
@@ -86,7 +86,7 @@ const generations: readonly CallRow[] = [
       id: `generateContent${name}`,
       dialect: 'gemini',
       streams: false,
-      about: "Answer a conversation, in Google's dialect.",
+      summary: "Answer a conversation, in Google's dialect.",
       parameters: inPath,
       body: ['GeminiRequest', gemini],
     },
@@ -95,7 +95,7 @@ const generations: readonly CallRow[] = [
       path: `${path}:streamGenerateContent`,
       id: `streamGenerateContent${name}`,
       dialect: 'gemini',
-      about: "Answer a conversation as a stream, in Google's dialect.",
+      summary: "Answer a conversation as a stream, in Google's dialect.",
       parameters: [...inPath, asEvents],
       body: ['GeminiRequest', gemini],
       answersList: true,
@@ -106,7 +106,7 @@ const generations: readonly CallRow[] = [
     path: '/api/v3/chat/completions',
     id: 'createArkChatCompletion',
     dialect: 'ark',
-    about: "Answer a conversation, in Volcengine Ark's dialect.",
+    summary: "Answer a conversation, in Volcengine Ark's dialect.",
     body: ['ArkChatRequest', chat],
   },
   {
@@ -114,7 +114,7 @@ const generations: readonly CallRow[] = [
     path: '/api/v3/responses',
     id: 'createArkResponse',
     dialect: 'ark',
-    about: "Answer a conversation, in Ark's form of the Responses dialect.",
+    summary: "Answer a conversation, in Ark's form of the Responses dialect.",
     body: ['ResponsesRequest', { model, input: 'Hello' }],
   },
   {
@@ -122,7 +122,7 @@ const generations: readonly CallRow[] = [
     path: '/v1beta/openai/chat/completions',
     id: 'createChatCompletionBeta',
     dialect: openaiChat,
-    about: "The same as /v1/chat/completions, under the path of Google's OpenAI-compatible clients.",
+    summary: "The same as /v1/chat/completions, under the path of Google's OpenAI-compatible clients.",
     body: ['ChatRequest', chat],
   },
   {
@@ -130,7 +130,7 @@ const generations: readonly CallRow[] = [
     path: '/v1/completions',
     id: 'createCompletion',
     dialect: openaiChat,
-    about: 'Continue a text. Only for completion models; the request is not translated.',
+    summary: 'Continue a text. Only for completion models; the request is not translated.',
     body: ['CompletionsRequest', { model: 'provider/model', prompt: 'Once upon a time' }],
   },
   {
@@ -138,7 +138,7 @@ const generations: readonly CallRow[] = [
     path: '/api/v3/bots/chat/completions',
     id: 'createArkBotCompletion',
     dialect: 'ark',
-    about: 'Answer a conversation with a bot that was built at Ark.',
+    summary: 'Answer a conversation with a bot that was built at Ark.',
     body: ['ChatRequest', { ...chat, model: 'provider/bot' }],
   },
   {
@@ -146,7 +146,7 @@ const generations: readonly CallRow[] = [
     path: '/api/v3/context/chat/completions',
     id: 'createArkContextCompletion',
     dialect: 'ark',
-    about: 'Answer a conversation that begins with a stored context.',
+    summary: 'Answer a conversation that begins with a stored context.',
     body: ['ContextChatRequest', { ...chat, model: 'provider/model', context_id: context }],
   },
 ]
@@ -161,7 +161,7 @@ const others: readonly CallRow[] = [
       path: `${prefix}/embeddings`,
       id: `createEmbedding${at ? 'Beta' : ''}`,
       dialect: openaiChat,
-      about: 'Create embeddings of texts.',
+      summary: 'Create embeddings of texts.',
       body: ['EmbeddingsRequest', vectors],
     },
     {
@@ -169,7 +169,7 @@ const others: readonly CallRow[] = [
       path: `${prefix}/images/generations`,
       id: `createImage${at ? 'Beta' : ''}`,
       dialect: openaiChat,
-      about: 'Create images.',
+      summary: 'Create images.',
       body: ['ImagesRequest', picture],
       streams: true,
     },
@@ -180,7 +180,7 @@ const others: readonly CallRow[] = [
     id: 'editImage',
     dialect: openaiChat,
     streams: true,
-    about: 'Edit images.',
+    summary: 'Edit images.',
     form: { model: 'text', image: 'file', prompt: 'text', n: 'text', stream: 'text' },
   },
   {
@@ -189,7 +189,7 @@ const others: readonly CallRow[] = [
     id: 'createSpeech',
     dialect: openaiChat,
     answers: 'audio/*',
-    about: 'Convert text to speech.',
+    summary: 'Convert text to speech.',
     body: ['SpeechRequest', { model: 'provider/model', input: 'Hello', voice: 'alloy' }],
   },
   {
@@ -198,7 +198,7 @@ const others: readonly CallRow[] = [
     id: 'createTranscription',
     dialect: openaiChat,
     streams: true,
-    about: 'Transcribe speech to text.',
+    summary: 'Transcribe speech to text.',
     form: { model: 'text', file: 'file', response_format: 'text', stream: 'text' },
   },
   {
@@ -206,7 +206,7 @@ const others: readonly CallRow[] = [
     path: '/v1/rerank',
     id: 'rerank',
     dialect: openaiChat,
-    about: 'Rank documents by their relevance to a query.',
+    summary: 'Rank documents by their relevance to a query.',
     body: ['RerankRequest', { model: 'provider/model', query: 'Which is a river?', documents: ['Rhine', 'Oslo'] }],
   },
   {
@@ -214,7 +214,7 @@ const others: readonly CallRow[] = [
     path: '/v1/moderations',
     id: 'createModeration',
     dialect: openaiChat,
-    about: 'Classify texts as harmful or harmless.',
+    summary: 'Classify texts as harmful or harmless.',
     body: ['ModerationsRequest', { model: 'provider/model', input: 'Hello' }],
   },
   ...google((path, name): readonly CallRow[] => [
@@ -224,7 +224,7 @@ const others: readonly CallRow[] = [
       id: `embedContent${name}`,
       dialect: 'gemini',
       parameters: inPath,
-      about: 'Create an embedding of a text.',
+      summary: 'Create an embedding of a text.',
       body: ['EmbedContentRequest', { content: gemini.contents[0] }],
     },
     {
@@ -232,7 +232,7 @@ const others: readonly CallRow[] = [
       path: `${path}:batchEmbedContents`,
       id: `batchEmbedContents${name}`,
       dialect: 'gemini',
-      about: 'Create embeddings of texts.',
+      summary: 'Create embeddings of texts.',
       parameters: inPath,
       body: ['BatchEmbedContentsRequest', { requests: [{ content: gemini.contents[0] }] }],
     },
@@ -242,7 +242,7 @@ const others: readonly CallRow[] = [
     path: '/api/v3/embeddings',
     id: 'createArkEmbedding',
     dialect: 'ark',
-    about: 'Create embeddings of texts.',
+    summary: 'Create embeddings of texts.',
     body: ['EmbeddingsRequest', vectors],
   },
   {
@@ -250,7 +250,7 @@ const others: readonly CallRow[] = [
     path: '/api/v3/embeddings/multimodal',
     id: 'createArkMultimodalEmbedding',
     dialect: 'ark',
-    about: 'Create common embedding of texts and images.',
+    summary: 'Create common embedding of texts and images.',
     body: ['MultimodalEmbeddingsRequest', { model: 'provider/model', input: [{ type: 'text', text: 'Hello' }] }],
   },
   {
@@ -259,7 +259,7 @@ const others: readonly CallRow[] = [
     id: 'createArkImage',
     dialect: 'ark',
     streams: true,
-    about: 'Create images.',
+    summary: 'Create images.',
     body: ['ImagesRequest', picture],
   },
   {
@@ -267,7 +267,7 @@ const others: readonly CallRow[] = [
     path: '/api/v3/context/create',
     id: 'createArkContext',
     dialect: 'ark',
-    about: 'Store the beginning of conversations at the provider.',
+    summary: 'Store the beginning of conversations at the provider.',
     body: ['ContextRequest', { ...chat, model: 'provider/model', ttl: 3600 }],
   },
 ]
@@ -280,7 +280,7 @@ const counts: readonly CallRow[] = [
     path: '/v1/messages/count_tokens',
     id: 'countMessageTokens',
     dialect: anthropic,
-    about: 'Count the tokens of a request to /v1/messages.',
+    summary: 'Count the tokens of a request to /v1/messages.',
     body: ['CountMessagesRequest', { model, messages: chat.messages }],
   },
   {
@@ -288,7 +288,7 @@ const counts: readonly CallRow[] = [
     path: '/v1/responses/input_tokens',
     id: 'countResponseTokens',
     dialect: responses,
-    about: 'Count the tokens of a request to /v1/responses.',
+    summary: 'Count the tokens of a request to /v1/responses.',
     body: ['CountResponsesRequest', { model, input: 'Hello' }],
   },
   {
@@ -296,7 +296,7 @@ const counts: readonly CallRow[] = [
     path: '/api/v3/tokenization',
     id: 'countArkTokens',
     dialect: 'ark',
-    about: 'Count the tokens of texts.',
+    summary: 'Count the tokens of texts.',
     body: ['TokenizationRequest', { model, text: ['Hello'] }],
   },
   ...google((path, name): readonly CallRow[] => [
@@ -306,7 +306,7 @@ const counts: readonly CallRow[] = [
       id: `countTokens${name}`,
       dialect: 'gemini',
       parameters: inPath,
-      about: 'Count the tokens of a request.',
+      summary: 'Count the tokens of a request.',
       body: ['GeminiRequest', gemini],
     },
   ]),
@@ -334,7 +334,7 @@ const stored = (
       dialect,
       path: `${root}/compact`,
       id: `compact${name}Response`,
-      about: 'Compact a conversation into one item.',
+      summary: 'Compact a conversation into one item.',
       body: ['CompactRequest', { model, input: 'Hello' }],
     },
     {
@@ -343,7 +343,7 @@ const stored = (
       path: `${root}/{id}`,
       id: `get${name}Response`,
       streams: true,
-      about: 'Show a response, or send its events again.',
+      summary: 'Show a response, or send its events again.',
       parameters: [...common.parameters, ...replay],
     },
     {
@@ -351,21 +351,21 @@ const stored = (
       method: 'GET',
       path: `${root}/{id}/input_items`,
       id: `list${name}ResponseInput`,
-      about: 'List the input items of a response.',
+      summary: 'List the input items of a response.',
       parameters: [...common.parameters, ...paged],
     },
     {
       ...common,
       path: `${root}/{id}/cancel`,
       id: `cancel${name}Response`,
-      about: 'Cancel a response that runs in the background.',
+      summary: 'Cancel a response that runs in the background.',
     },
     {
       ...common,
       method: 'DELETE',
       path: `${root}/{id}`,
       id: `delete${name}Response`,
-      about: 'Delete a response, here and at its upstream.',
+      summary: 'Delete a response, here and at its upstream.',
     },
   ]
 })
@@ -388,34 +388,34 @@ const ownedRows: readonly CallRow[] = [
     path: TASKS,
     id: 'createTask',
     forwarded: true,
-    about: 'Start a video generation task.',
+    summary: 'Start a video generation task.',
     body: ['TaskRequest', { model: 'provider/model', content: [{ type: 'text', text: 'A river, seen from above' }] }],
   },
-  { ...owned, method: 'GET', path: TASKS, id: 'listTasks', about: "List the account's tasks.", parameters: listed },
-  { ...owned, method: 'GET', path: `${TASKS}/{id}`, id: 'getTask', about: 'Show a task.', parameters: ofTask },
+  { ...owned, method: 'GET', path: TASKS, id: 'listTasks', summary: "List the account's tasks.", parameters: listed },
+  { ...owned, method: 'GET', path: `${TASKS}/{id}`, id: 'getTask', summary: 'Show a task.', parameters: ofTask },
   {
     ...owned,
     method: 'DELETE',
     path: `${TASKS}/{id}`,
     id: 'deleteTask',
     parameters: ofTask,
-    about: 'Cancel a waiting task, or delete a finished one.',
+    summary: 'Cancel a waiting task, or delete a finished one.',
   },
   {
     ...owned,
     path: '/api/v3/files',
     id: 'uploadFile',
     form: { file: 'file', purpose: 'text' },
-    about: 'Upload a file to the provider.',
+    summary: 'Upload a file to the provider.',
   },
-  { ...owned, method: 'GET', path: '/api/v3/files', id: 'listFiles', about: "List the account's files." },
-  { ...owned, method: 'GET', path: '/api/v3/files/{id}', id: 'getFile', about: 'Show a file.', parameters: ofFile },
+  { ...owned, method: 'GET', path: '/api/v3/files', id: 'listFiles', summary: "List the account's files." },
+  { ...owned, method: 'GET', path: '/api/v3/files/{id}', id: 'getFile', summary: 'Show a file.', parameters: ofFile },
   {
     ...owned,
     method: 'DELETE',
     path: '/api/v3/files/{id}',
     id: 'deleteFile',
-    about: 'Delete a file.',
+    summary: 'Delete a file.',
     parameters: ofFile,
   },
 ]

@@ -4,14 +4,14 @@ import { createHash } from 'node:crypto'
 import type { ErrorCode } from '../../base/errors.ts'
 import type { WebEndpoint } from '../resources/endpoint.ts'
 import { callSchemas } from './call-bodies.ts'
+import { describeCall } from './call-operations.ts'
 import { callRows } from './call-rows.ts'
-import { describeCall } from './calls.ts'
+import { describeEndpoint } from './endpoint-operations.ts'
 import { errorSchemas, errorTable } from './error-answers.ts'
-import { describeManaged } from './managed.ts'
 import type { Operation } from './operation.ts'
-import { otherOperations } from './other-rows.ts'
+import { authErrors, operationErrors } from './operation-errors.ts'
+import { otherOperations } from './other-operations.ts'
 import { publicSchemas } from './public-schemas.ts'
-import { refusals, refusalsOfStrangers } from './refusals.ts'
 import { Schemas } from './schemas.ts'
 import type { Tag } from './tags.ts'
 import { tagName, tagsOf } from './tags.ts'
@@ -44,23 +44,23 @@ Unknown fields are refused by name. Lists have pages: \`limit\`, \`after\`, \`so
 an \`ETag\`. Send it as \`If-Match\`: if another change came in between, the answer is 412.`
 
 export interface DocumentParts {
-  readonly managed: readonly WebEndpoint[]
+  readonly endpoints: readonly WebEndpoint[]
   readonly version: string
   /** Awaited between the rows: there are many, and the same thread serves calls. */
   pause(): Promise<void>
 }
 
-export async function buildDocument({ managed, version, pause }: DocumentParts): Promise<OpenApi> {
+export async function buildDocument({ endpoints, version, pause }: DocumentParts): Promise<OpenApi> {
   const schemas = new Schemas()
   const operations: Operation[] = []
-  const managedCodes = new Set<ErrorCode>([...refusalsOfStrangers, ...Object.values(refusals).flat()])
+  const managedCodes = new Set<ErrorCode>([...authErrors, ...Object.values(operationErrors).flat()])
   for (const row of callRows) {
     operations.push(describeCall(row, managedCodes))
     await pause()
   }
   operations.push(...otherOperations)
-  for (const row of managed) {
-    operations.push(describeManaged(row, schemas))
+  for (const row of endpoints) {
+    operations.push(describeEndpoint(row, schemas))
     await pause()
   }
   const { paths, responses } = await sharedAnswers(operations, pause)

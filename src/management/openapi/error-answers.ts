@@ -1,10 +1,10 @@
 // Describes the errors of an operation by status, from the table of errors, each with an example in its dialect.
 
 import type { ErrorCode } from '../../base/errors.ts'
-import { errorRows, Refusal, speakRefusal } from '../../base/errors.ts'
-import type { ErrorDialectName } from '../../protocols/list.ts'
-import { errorDialects } from '../../protocols/list.ts'
-import type { Answer, JsonSchema } from './operation.ts'
+import { buildErrorReply, errorRows, Refusal } from '../../base/errors.ts'
+import type { ErrorDialectName } from '../../protocols/protocols.ts'
+import { errorDialects } from '../../protocols/protocols.ts'
+import type { JsonSchema, OpenApiResponse } from './operation.ts'
 import { closedObject, headerRef, JSON_TYPE, listOf, openObject, refTo, text } from './operation.ts'
 
 export const errorSchemaOf: Readonly<Record<ErrorDialectName, string>> = {
@@ -57,23 +57,29 @@ export const errorSchemas: Readonly<Record<string, JsonSchema>> = {
 const REQUEST_ID = 'req_00000000001'
 
 function writeExample(code: ErrorCode, dialect: ErrorDialectName): { status: number; body: unknown } {
-  const { status, body } = errorDialects[dialect].writeError(speakRefusal(new Refusal(code, ''), REQUEST_ID))
+  const { status, body } = errorDialects[dialect].writeError(buildErrorReply(new Refusal(code, ''), REQUEST_ID))
   return { status, body: JSON.parse(body) as unknown }
 }
 
 const RETRIED = [429, 503, 529]
 
-const known = new Map<string, Readonly<Record<string, Answer>>>()
+const known = new Map<string, Readonly<Record<string, OpenApiResponse>>>()
 
 /** By status, lowest first. Cached, because most operations have the same errors. */
-export function errorAnswers(codes: readonly ErrorCode[], dialect: ErrorDialectName): Readonly<Record<string, Answer>> {
+export function describeErrors(
+  codes: readonly ErrorCode[],
+  dialect: ErrorDialectName,
+): Readonly<Record<string, OpenApiResponse>> {
   const key = [dialect, ...codes].join()
   const answers = known.get(key) ?? makeAnswers(codes, dialect)
   known.set(key, answers)
   return answers
 }
 
-function makeAnswers(codes: readonly ErrorCode[], dialect: ErrorDialectName): Readonly<Record<string, Answer>> {
+function makeAnswers(
+  codes: readonly ErrorCode[],
+  dialect: ErrorDialectName,
+): Readonly<Record<string, OpenApiResponse>> {
   const schema = refTo(errorSchemaOf[dialect])
   const byStatus = new Map<number, ErrorCode[]>()
   for (const code of new Set(codes)) {
@@ -84,7 +90,7 @@ function makeAnswers(codes: readonly ErrorCode[], dialect: ErrorDialectName): Re
     .sort(([a], [b]) => a - b)
     .map(([status, own]) => {
       const example = { value: writeExample(own[0]!, dialect).body }
-      const answer: Answer = {
+      const answer: OpenApiResponse = {
         description: own.length === 1 ? errorRows[own[0]!].message : own.map(code => `\`${code}\``).join(', '),
         ...(RETRIED.includes(status) && { headers: { 'Retry-After': headerRef('Retry-After') } }),
         content: { [JSON_TYPE]: { schema, examples: { [own[0]!]: example } } },
@@ -97,11 +103,11 @@ function makeAnswers(codes: readonly ErrorCode[], dialect: ErrorDialectName): Re
 
 /** The table of all errors; answers refer to it by their codes. */
 export const errorTable = Object.fromEntries(
-  Object.entries(errorRows).map(([code, { status, retry, message: says }]) => [code, { status, retry, message: says }]),
+  Object.entries(errorRows).map(([code, { status, retry, message }]) => [code, { status, retry, message }]),
 )
 
 /** For unexpected errors. */
-export const anyOther = (dialect: ErrorDialectName): Answer => ({
+export const describeOtherErrors = (dialect: ErrorDialectName): OpenApiResponse => ({
   description: 'Any other error, in the same form.',
   content: { [JSON_TYPE]: { schema: refTo(errorSchemaOf[dialect]) } },
 })

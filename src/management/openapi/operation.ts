@@ -1,6 +1,6 @@
 // The type of one OpenAPI operation, and helpers for its schemas and parameters.
 
-import type { ErrorDialectName } from '../../protocols/list.ts'
+import type { ErrorDialectName } from '../../protocols/protocols.ts'
 
 export type JsonSchema = Readonly<Record<string, unknown>>
 
@@ -17,7 +17,7 @@ export interface Content {
   readonly examples?: Readonly<Record<string, { readonly summary?: string; readonly value: unknown }>>
 }
 
-export interface Answer {
+export interface OpenApiResponse {
   readonly description: string
   readonly headers?: Readonly<Record<string, object>>
   readonly content?: Readonly<Record<string, Content>>
@@ -40,7 +40,7 @@ export interface Operation {
   readonly dialect: ErrorDialectName
   readonly parameters: readonly Parameter[]
   readonly requestBody?: { readonly required: true; readonly content: Readonly<Record<string, Content>> }
-  readonly responses: Readonly<Record<string, Answer | { readonly $ref: string }>>
+  readonly responses: Readonly<Record<string, OpenApiResponse | { readonly $ref: string }>>
 }
 
 export const JSON_TYPE = 'application/json'

@@ -1,9 +1,9 @@
 // Shows the fields of a schema as rows: name, type and description.
 
 import type { JsonSchema } from './operation.ts'
-import { escaped, marked } from './page-text.ts'
+import { escapeHtml, markCode } from './page-text.ts'
 
-export type Resolve = (schema: JsonSchema) => JsonSchema
+export type SchemaResolver = (schema: JsonSchema) => JsonSchema
 
 interface Row {
   readonly name: string
@@ -16,7 +16,11 @@ const DEPTH_MAX = 4
 const ROWS_MAX = 80
 
 /** Required fields are marked in requests only. */
-export function fieldsTable(schema: JsonSchema, resolve: Resolve, direction: 'request' | 'answer' = 'request'): string {
+export function fieldsTable(
+  schema: JsonSchema,
+  resolve: SchemaResolver,
+  direction: 'request' | 'answer' = 'request',
+): string {
   const rows = rowsOf(resolve(schema), resolve, '', 0).slice(0, ROWS_MAX)
   if (rows.length === 0) return ''
   const cells = rows.map(row => fieldRow({ ...row, required: row.required && direction === 'request' }))
@@ -25,11 +29,11 @@ export function fieldsTable(schema: JsonSchema, resolve: Resolve, direction: 're
 
 export function fieldRow({ name, type, required, about }: Row): string {
   const star = required ? '<b title="required">*</b>' : ''
-  const text = about === '' ? '' : `<p>${marked(about)}</p>`
-  return `<div><dt><code>${escaped(name)}</code>${star}</dt><dd><span>${escaped(type)}</span>${text}</dd></div>`
+  const text = about === '' ? '' : `<p>${markCode(about)}</p>`
+  return `<div><dt><code>${escapeHtml(name)}</code>${star}</dt><dd><span>${escapeHtml(type)}</span>${text}</dd></div>`
 }
 
-function rowsOf(schema: JsonSchema, resolve: Resolve, prefix: string, depth: number): readonly Row[] {
+function rowsOf(schema: JsonSchema, resolve: SchemaResolver, prefix: string, depth: number): readonly Row[] {
   const inner = innerOf(schema, resolve)
   if (inner === undefined || depth > DEPTH_MAX) return []
   const { object, mark } = inner
@@ -44,7 +48,7 @@ function rowsOf(schema: JsonSchema, resolve: Resolve, prefix: string, depth: num
 }
 
 /** The object whose fields are shown: the schema itself, or the items of a list, or the first choice with fields. */
-function innerOf(schema: JsonSchema, resolve: Resolve): { object: JsonSchema; mark: string } | undefined {
+function innerOf(schema: JsonSchema, resolve: SchemaResolver): { object: JsonSchema; mark: string } | undefined {
   if (schema.properties !== undefined) return { object: schema, mark: '' }
   if (schema.items !== undefined) {
     const found = innerOf(resolve(schema.items as JsonSchema), resolve)
@@ -58,7 +62,7 @@ function innerOf(schema: JsonSchema, resolve: Resolve): { object: JsonSchema; ma
   return undefined
 }
 
-export function typeText(unresolved: JsonSchema, resolve: Resolve): string {
+export function typeText(unresolved: JsonSchema, resolve: SchemaResolver): string {
   const schema = resolve(unresolved)
   const { type, items, format, enum: allowed, const: fixed } = schema
   if (fixed !== undefined) return JSON.stringify(fixed)

@@ -1,35 +1,35 @@
 // Writes one operation of the page: who may use it, its parameters and body, an example with curl, and its answers.
 
 import type { DocumentOperation, OpenApi } from './document.ts'
-import type { Answer, JsonSchema } from './operation.ts'
-import type { Resolve } from './page-fields.ts'
+import type { JsonSchema, OpenApiResponse } from './operation.ts'
+import type { SchemaResolver } from './page-fields.ts'
 import { fieldRow, fieldsTable, typeText } from './page-fields.ts'
-import { escaped, marked, pathText } from './page-text.ts'
+import { escapeHtml, markCode, pathText } from './page-text.ts'
 
-export interface Told {
+export interface PageOperation {
   readonly method: string
   readonly path: string
   readonly operation: DocumentOperation
 }
 
-export function operationPart({ method, path, operation }: Told, document: OpenApi): string {
+export function operationPart({ method, path, operation }: PageOperation, document: OpenApi): string {
   const { operationId, summary, description } = operation
   const resolve = resolverOf(document)
   const verb = method.toUpperCase()
   return `<details class="op" id="${operationId}">
-<summary><span class="verb ${method}">${verb}</span><code>${pathText(path)}</code><em>${marked(summary)}</em></summary>
+<summary><span class="verb ${method}">${verb}</span><code>${pathText(path)}</code><em>${markCode(summary)}</em></summary>
 <div class="details">
-<p class="who">For ${escaped(operation['x-weir-who'])}.${description === undefined ? '' : ` ${marked(description)}`}</p>
+<p class="who">For ${escapeHtml(operation['x-weir-who'])}.${description === undefined ? '' : ` ${markCode(description)}`}</p>
 ${parametersPart(operation, resolve)}
 ${bodyPart(operation, resolve)}
 <h4>Try it</h4>
-<pre><code>${escaped(curlLine({ method, path, operation }, document))}</code></pre>
+<pre><code>${escapeHtml(curlLine({ method, path, operation }, document))}</code></pre>
 ${answersPart(operation, document)}
 </div>
 </details>`
 }
 
-export function resolverOf({ components }: OpenApi): Resolve {
+export function resolverOf({ components }: OpenApi): SchemaResolver {
   const schemas = components.schemas as Readonly<Record<string, JsonSchema>>
   return schema => {
     const { $ref } = schema
@@ -37,7 +37,7 @@ export function resolverOf({ components }: OpenApi): Resolve {
   }
 }
 
-function parametersPart({ parameters }: DocumentOperation, resolve: Resolve): string {
+function parametersPart({ parameters }: DocumentOperation, resolve: SchemaResolver): string {
   const places = [
     ['path', 'Path parameters'],
     ['query', 'Query parameters'],
@@ -55,15 +55,15 @@ function parametersPart({ parameters }: DocumentOperation, resolve: Resolve): st
     .join('\n')
 }
 
-function bodyPart({ requestBody }: DocumentOperation, resolve: Resolve): string {
+function bodyPart({ requestBody }: DocumentOperation, resolve: SchemaResolver): string {
   if (requestBody === undefined) return ''
   return Object.entries(requestBody.content)
-    .map(([type, { schema }]) => `<h4>Body <small>${escaped(type)}</small></h4>${fieldsTable(schema, resolve)}`)
+    .map(([type, { schema }]) => `<h4>Body <small>${escapeHtml(type)}</small></h4>${fieldsTable(schema, resolve)}`)
     .join('\n')
 }
 
 /** An example for a terminal; `$WEIR` is the address of the gateway. */
-export function curlLine({ method, path, operation }: Told, document: OpenApi): string {
+export function curlLine({ method, path, operation }: PageOperation, document: OpenApi): string {
   const verb = method.toUpperCase()
   const [scheme] = operation.security
   const credential = scheme === undefined ? '' : ` -H "Authorization: Bearer ${'token' in scheme ? '$TOKEN' : '$KEY'}"`
@@ -89,13 +89,13 @@ function exampleIn({ parameters }: DocumentOperation, name: string, document: Op
 }
 
 function answersPart({ responses }: DocumentOperation, document: OpenApi): string {
-  const shared = document.components.responses as Readonly<Record<string, Answer>>
+  const shared = document.components.responses as Readonly<Record<string, OpenApiResponse>>
   const resolve = resolverOf(document)
   const rows = Object.entries(responses).flatMap(([status, response]) => {
     if (status === 'default') return []
     const answer = '$ref' in response ? shared[response.$ref.replace(/^.*\//, '')]! : response
     const codes = answer['x-weir-codes']
-    const about = codes === undefined ? marked(answer.description) : codes.map(codeLink).join(' ')
+    const about = codes === undefined ? markCode(answer.description) : codes.map(codeLink).join(' ')
     return [`<div class="s${status[0]}"><dt>${status}</dt><dd>${about}${answerFields(answer, resolve)}</dd></div>`]
   })
   return `<h4>Answers</h4><dl class="answers">${rows.join('')}</dl>`
@@ -103,13 +103,13 @@ function answersPart({ responses }: DocumentOperation, document: OpenApi): strin
 
 const codeLink = (code: string): string => `<a href="#error-${code}"><code>${code}</code></a>`
 
-function answerFields({ content = {}, ...answer }: Answer, resolve: Resolve): string {
+function answerFields({ content = {}, ...answer }: OpenApiResponse, resolve: SchemaResolver): string {
   if (answer['x-weir-codes'] !== undefined) return ''
   return Object.entries(content)
     .map(([type, { schema }]) => {
       const fields = fieldsTable(schema, resolve, 'answer')
       const folded = fields === '' ? '' : `<details><summary>fields</summary>${fields}</details>`
-      return `<small>${escaped(type)}</small>${folded}`
+      return `<small>${escapeHtml(type)}</small>${folded}`
     })
     .join('')
 }

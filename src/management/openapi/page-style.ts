@@ -84,7 +84,7 @@ text-align:left}
 `.trim()
 
 /** The logo: water that is held back and flows over a weir. */
-export const mark =
+export const logo =
   '<svg viewBox="0 0 24 24" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round">' +
   '<path d="M2 8c2.2-2 4.3-2 6.500 0s4.300 2 6.500 0"/><path d="M2 13c2.200-2 4.300-2 6.500 0s4.300 2 6.500 0"/>' +
   '<path d="M18 6v12"/><path d="M2 18h20"/></svg>'

@@ -2,10 +2,10 @@
 
 import { createHash } from 'node:crypto'
 import type { OpenApi } from './document.ts'
-import type { Told } from './page-operation.ts'
+import type { PageOperation } from './page-operation.ts'
 import { operationPart } from './page-operation.ts'
-import { mark, style } from './page-style.ts'
-import { escaped, idOf, marked, paragraphs } from './page-text.ts'
+import { logo, style } from './page-style.ts'
+import { escapeHtml, markCode, paragraphs, tagAnchor } from './page-text.ts'
 
 export interface WrittenPage {
   readonly html: string
@@ -26,7 +26,7 @@ export async function writePage(document: OpenApi, pause: () => Promise<void>): 
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${escaped(document.info.title)} API</title>
+<title>${escapeHtml(document.info.title)} API</title>
 <link rel="icon" href="${icon}">
 <style>${style}</style>
 </head>
@@ -34,7 +34,7 @@ export async function writePage(document: OpenApi, pause: () => Promise<void>): 
 <div class="frame">
 ${menu(document, operations)}
 <main>
-<h1>${escaped(document.info.title)} API<small>${escaped(document.info.version)}</small></h1>
+<h1>${escapeHtml(document.info.title)} API<small>${escapeHtml(document.info.version)}</small></h1>
 <div class="intro">${paragraphs(document.info.description)}</div>
 ${introCards}
 ${sections.join('\n')}
@@ -50,29 +50,29 @@ ${errorsSection(document)}
   return { html, policy: { 'content-security-policy': policy } }
 }
 
-const picture = mark.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" ').replace('currentColor', '#0a7ea4')
+const picture = logo.replace('<svg ', '<svg xmlns="http://www.w3.org/2000/svg" ').replace('currentColor', '#0a7ea4')
 const icon = `data:image/svg+xml,${encodeURIComponent(picture)}`
 
-function operationsByTag({ paths }: OpenApi): ReadonlyMap<string, readonly Told[]> {
+function operationsByTag({ paths }: OpenApi): ReadonlyMap<string, readonly PageOperation[]> {
   const all = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({ method, path, operation })),
   )
   return Map.groupBy(all, ({ operation }) => operation.tags[0])
 }
 
-const GROUPS: readonly (readonly [title: string, fits: (operation: Told) => boolean])[] = [
+const GROUPS: readonly (readonly [title: string, fits: (operation: PageOperation) => boolean])[] = [
   ['Calls', ({ operation }) => operation.security.some(scheme => 'key' in scheme)],
   ['Management', ({ path }) => path.startsWith('/api/auth/') || path.startsWith('/api/web/')],
   ['Public', () => true],
 ]
 
-function menu({ info, tags }: OpenApi, operations: ReadonlyMap<string, readonly Told[]>): string {
+function menu({ info, tags }: OpenApi, operations: ReadonlyMap<string, readonly PageOperation[]>): string {
   const groupOf = (name: string): string => GROUPS.find(([, fits]) => operations.get(name)?.some(fits))?.[0] ?? ''
   const lists = GROUPS.map(([title]) => {
     const tagsOfGroup = tags.filter(({ name }) => groupOf(name) === title)
     const items = tagsOfGroup.map(({ name }) => {
       const count = operations.get(name)?.length ?? 0
-      return `<li><a href="#${idOf(name)}">${escaped(name)}<small>${count}</small></a></li>`
+      return `<li><a href="#${tagAnchor(name)}">${escapeHtml(name)}<small>${count}</small></a></li>`
     })
     return items.length === 0 ? '' : `<h3>${title}</h3><ul>${items.join('')}</ul>`
   })
@@ -82,7 +82,7 @@ function menu({ info, tags }: OpenApi, operations: ReadonlyMap<string, readonly 
     ['/llms.txt', 'llms.txt'],
   ]
   const links = more.map(([href, name]) => `<li><a href="${href}">${name}</a></li>`).join('')
-  return `<nav><a class="brand" href="#">${mark}${escaped(info.title)}</a>
+  return `<nav><a class="brand" href="#">${logo}${escapeHtml(info.title)}</a>
 <div class="all">${lists.join('\n')}<h3>More</h3><ul>${links}</ul></div></nav>`
 }
 
@@ -95,11 +95,11 @@ const introCards = `<div class="cards">
 
 function section(
   { name, description }: OpenApi['tags'][number],
-  operations: readonly Told[],
+  operations: readonly PageOperation[],
   document: OpenApi,
 ): string {
   const parts = operations.map(operation => operationPart(operation, document))
-  return `<section id="${idOf(name)}"><h2>${escaped(name)}</h2><p>${marked(description)}</p>
+  return `<section id="${tagAnchor(name)}"><h2>${escapeHtml(name)}</h2><p>${markCode(description)}</p>
 ${parts.join('\n')}
 </section>`
 }
@@ -107,7 +107,7 @@ ${parts.join('\n')}
 function errorsSection(document: OpenApi): string {
   const rows = Object.entries(document['x-weir-errors']).sort(([, a], [, b]) => a.status - b.status)
   const lines = rows.map(([code, { status, retry, message }]) => {
-    const cells = [String(status), `<code>${code}</code>`, escaped(message)].map(cell => `<td>${cell}</td>`)
+    const cells = [String(status), `<code>${code}</code>`, escapeHtml(message)].map(cell => `<td>${cell}</td>`)
     return `<tr id="error-${code}">${cells.join('')}<td class="wide">${retry ? 'yes' : 'no'}</td></tr>`
   })
   return `<section id="errors"><h2>Errors</h2>

@@ -1,26 +1,26 @@
 // Builds the descriptions of the interface: OpenAPI, an HTML page, and llms.txt. They are built on the first request and
 // then cached, because they do not change while the gateway runs.
 
-import type { KeptPage } from '../../http/server/cached-page.ts'
-import { keepPage } from '../../http/server/cached-page.ts'
+import type { CachedPage } from '../../http/server/cached-page.ts'
+import { buildCachedPage } from '../../http/server/cached-page.ts'
 import { describedEndpoints } from './described-endpoints.ts'
 import { buildDocument } from './document.ts'
 import { writeLlmsText } from './llms-text.ts'
 import { writePage } from './page.ts'
 
 export interface Pages {
-  readonly openapi: KeptPage
-  readonly docs: KeptPage
-  readonly llms: KeptPage
+  readonly openapi: CachedPage
+  readonly docs: CachedPage
+  readonly llms: CachedPage
 }
 
 export async function buildPages(version: string): Promise<Pages> {
-  const document = await buildDocument({ managed: describedEndpoints, version, pause })
+  const document = await buildDocument({ endpoints: describedEndpoints, version, pause })
   const { html, policy } = await writePage(document, pause)
   return {
-    openapi: keepPage(JSON.stringify(document)),
-    docs: keepPage(html, { contentType: 'text/html; charset=utf-8', headers: { ...PLAIN, ...policy } }),
-    llms: keepPage(writeLlmsText(document), { contentType: 'text/plain; charset=utf-8', headers: PLAIN }),
+    openapi: buildCachedPage(JSON.stringify(document)),
+    docs: buildCachedPage(html, { contentType: 'text/html; charset=utf-8', headers: { ...PLAIN, ...policy } }),
+    llms: buildCachedPage(writeLlmsText(document), { contentType: 'text/plain; charset=utf-8', headers: PLAIN }),
   }
 }
 

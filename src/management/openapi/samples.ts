@@ -35,9 +35,9 @@ const words: readonly string[] = [
   ...['203.0.113.0/24', '2027-01-31', '16:30', 'EUR', '123456', 'pro', '1', 'a'.repeat(64)],
 ]
 
-export type Look = (ref: string) => JsonSchema | undefined
+export type SchemaLookup = (ref: string) => JsonSchema | undefined
 
-export function sampleOf(schema: JsonSchema, look: Look, name = ''): unknown {
+export function sampleOf(schema: JsonSchema, look: SchemaLookup, name = ''): unknown {
   const { type, $ref, enum: allowed, anyOf, const: fixed } = schema as KnownSchema
   if ($ref !== undefined) {
     const found = look($ref)
@@ -72,7 +72,7 @@ interface KnownSchema {
   readonly required?: readonly string[]
 }
 
-function sampleOfType(type: unknown, schema: JsonSchema, look: Look, name: string): unknown {
+function sampleOfType(type: unknown, schema: JsonSchema, look: SchemaLookup, name: string): unknown {
   const { items, properties = {}, required = [], minimum } = schema as KnownSchema
   if (type === 'boolean') return true
   if (type === 'integer' || type === 'number') return Math.max(1, minimum ?? 1)

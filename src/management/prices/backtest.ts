@@ -5,41 +5,41 @@ import { idAtMs, msOfId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import type { Price } from '../../base/money/price.ts'
 import { priceText } from '../../base/money/price.ts'
-import { unknowns } from '../../billing/backtest.ts'
-import type { BacktestAsk, BacktestResult, BacktestSums } from '../../billing/backtest-run.ts'
+import { backtestSkipReasons } from '../../billing/backtest.ts'
+import type { BacktestRequest, BacktestResult, BacktestSums } from '../../billing/backtest-run.ts'
 import { usdText } from '../services/statement-lines.ts'
 
 const DAY_MS = 86_400_000
 
-export interface Range {
+export interface BacktestRange {
   readonly fromMs: number
   readonly beforeMs: number
 }
 
 /** True if the range is not empty and not too long. */
-export const isFit = ({ fromMs, beforeMs }: Range): boolean =>
+export const isValidRange = ({ fromMs, beforeMs }: BacktestRange): boolean =>
   fromMs < beforeMs && beforeMs - fromMs <= bounds.backtestDaysMax * DAY_MS
 
-export const RANGE = `it must be before "before", by at most ${bounds.backtestDaysMax} days`
+export const RANGE_RULE = `it must be before "before", by at most ${bounds.backtestDaysMax} days`
 
-export type Tried = { readonly price: Price } | { readonly tier: string; readonly perMille: number }
+export type BacktestProposal = { readonly price: Price } | { readonly tier: string; readonly perMille: number }
 
-export interface Backtesting extends Range {
-  readonly tried: Tried
+export interface BacktestInput extends BacktestRange {
+  readonly proposal: BacktestProposal
   /** The model name as callers write it. */
   readonly model?: string | undefined
   readonly accountId?: number | undefined
   readonly keyId?: number | undefined
 }
 
-export function backtestAsk(wanted: Backtesting): Omit<BacktestAsk, 'path' | 'msMax'> {
-  const { tried, fromMs, beforeMs, model, accountId, keyId } = wanted
+export function buildBacktestQuery(wanted: BacktestInput): Omit<BacktestRequest, 'path' | 'msMax'> {
+  const { proposal, fromMs, beforeMs, model, accountId, keyId } = wanted
   const slash = model?.indexOf('/') ?? 0
   const modelFilter =
     model === undefined ? {} : { model: { provider: model.slice(0, slash), name: model.slice(slash + 1) } }
   const filter = { from: idAtMs(fromMs), before: idAtMs(beforeMs), accountId, keyId, ...modelFilter }
-  if ('price' in tried) return { filter, proposal: { price: priceText(tried.price) } }
-  return { filter, proposal: { perMille: tried.perMille }, tier: tried.tier }
+  if ('price' in proposal) return { filter, proposal: { price: priceText(proposal.price) } }
+  return { filter, proposal: { perMille: proposal.perMille }, tier: proposal.tier }
 }
 
 function formatSums({ calls, was, wouldBe }: BacktestSums) {
@@ -49,9 +49,9 @@ function formatSums({ calls, was, wouldBe }: BacktestSums) {
 
 const timeOf = (ms: number): string => new Date(ms).toISOString()
 
-export function tellBacktest(result: BacktestResult, { fromMs, beforeMs }: Range) {
+export function formatBacktest(result: BacktestResult, { fromMs, beforeMs }: BacktestRange) {
   const { reached, leftOut } = result
-  const reasons = Object.entries(leftOut) as [keyof typeof unknowns, number][]
+  const reasons = Object.entries(leftOut) as [keyof typeof backtestSkipReasons, number][]
   return {
     ...formatSums(result),
     from: timeOf(fromMs),
@@ -60,6 +60,6 @@ export function tellBacktest(result: BacktestResult, { fromMs, beforeMs }: Range
     coveredFrom: timeOf(reached === null ? fromMs : msOfId(reached)),
     byModel: Object.entries(result.byModel).map(([model, sums]) => ({ model, ...formatSums(sums) })),
     byDay: Object.entries(result.byDay).map(([day, sums]) => ({ day, ...formatSums(sums) })),
-    leftOut: reasons.map(([reason, calls]) => ({ reason, calls, about: unknowns[reason] })),
+    leftOut: reasons.map(([reason, calls]) => ({ reason, calls, about: backtestSkipReasons[reason] })),
   }
 }

@@ -7,13 +7,13 @@ import type { calcPrice, ModelPrice } from '@pydantic/genai-prices'
 import type { Price } from '../../base/money/price.ts'
 import { unitFees, unitNames } from '../../base/money/price.ts'
 import { buckets, units } from '../../base/money/usage.ts'
-import { billOf } from '../../billing/price.ts'
-import type { CheckedModel, Disagreement, ListedRates, Listing } from '../../billing/price-check.ts'
+import { computeBill } from '../../billing/price.ts'
+import type { CheckedModel, ListedRates, PriceDisagreement, PriceListing } from '../../billing/price-check.ts'
 import { checkPrices, dataRates, listedRate } from '../../billing/price-check.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 import { parseProvider } from '../../upstreams/provider.ts'
 
-export const DATA = '@pydantic/genai-prices'
+export const PRICE_DATA_PACKAGE = '@pydantic/genai-prices'
 const SHIPPED = join(import.meta.dir, '..', '..', '..', 'providers')
 
 interface PriceData {
@@ -31,7 +31,7 @@ export interface SourceCheck {
   readonly compared: boolean
   /** How many models have a price. */
   readonly prices: number
-  readonly disagreements: readonly Disagreement[]
+  readonly disagreements: readonly PriceDisagreement[]
   /** Models that the data does not have. */
   readonly unlisted: readonly string[]
   /** Models without a price, which are not served. */
@@ -65,7 +65,7 @@ export function readProviders(folders: readonly string[]): readonly Provider[] {
 
 export async function loadPriceData(): Promise<PriceData | undefined> {
   try {
-    return (await import(DATA)) as PriceData
+    return (await import(PRICE_DATA_PACKAGE)) as PriceData
   } catch {
     return undefined
   }
@@ -93,7 +93,7 @@ function checkedModel(price: Price, model: PricedModel): readonly CheckedModel[]
       model: `${model.provider.id}/${model.id}`,
       when: [clock, above > 0 ? `above ${above} tokens` : ''].filter(part => part !== '').join(', '),
       ours: ourRates(price, { atMs, tokens: above + 1 }),
-      theirs: found.map(({ source, price }): Listing => ({ source, rates: theirRates(price, above + 1) })),
+      theirs: found.map(({ source, price }): PriceListing => ({ source, rates: theirRates(price, above + 1) })),
       ...(price.source !== undefined && { reason: price.source }),
     }))
   })
@@ -115,7 +115,7 @@ function ourRates(price: Price, { atMs, tokens }: { atMs: number; tokens: number
   const oneOfEach = Object.fromEntries([...buckets, ...units].map(each => [each, 1]))
   const usage = { ...oneOfEach, input: tokens, output: 1 }
   const priced = { price, version: 0, perMille: 1000n, serviceClass: undefined, atMs }
-  const rates = billOf(usage, priced).lines.map(({ what, rate }) => {
+  const rates = computeBill(usage, priced).lines.map(({ what, rate }) => {
     const unit = units.find(each => unitNames[each] === what)
     const fee = what === 'request' ? 'perRequest' : unit && unitFees[unit]
     return fee === undefined ? [what, rate as bigint] : [fee, rate / 1_000_000n]

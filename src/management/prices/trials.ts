@@ -3,9 +3,9 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { BacktestAsk, BacktestResult } from '../../billing/backtest-run.ts'
+import type { BacktestRequest, BacktestResult } from '../../billing/backtest-run.ts'
 import type { SourceCheck } from './public-sources.ts'
-import type { FromPrices, ToPrices } from './trial-thread.ts'
+import type { PriceTrialReply, PriceTrialRequest } from './trial-thread.ts'
 
 export interface PriceTrialParts {
   /** The path of the database. */
@@ -26,7 +26,7 @@ export class PriceTrials {
     this.#parts = parts
   }
 
-  async backtest(ask: Omit<BacktestAsk, 'path' | 'msMax'>): Promise<BacktestResult> {
+  async backtest(ask: Omit<BacktestRequest, 'path' | 'msMax'>): Promise<BacktestResult> {
     const { path } = this.#parts
     const answer = await this.#run({ backtest: { ...ask, path, msMax: bounds.backtestMsMax } })
     return 'backtest' in answer ? answer.backtest : failed(answer)
@@ -43,12 +43,12 @@ export class PriceTrials {
     this.#thread = undefined
   }
 
-  async #run(ask: ToPrices): Promise<FromPrices> {
+  async #run(ask: PriceTrialRequest): Promise<PriceTrialReply> {
     if (this.#thread !== undefined)
       throw new Refusal('overloaded', 'another backtest or price check is running', { retryAfterMs: 5_000 })
     const thread = (this.#thread = new Worker(new URL('./trial-thread.ts', import.meta.url).href))
-    const { promise, resolve, reject } = Promise.withResolvers<FromPrices>()
-    thread.onmessage = (event: MessageEvent<FromPrices>) => resolve(event.data)
+    const { promise, resolve, reject } = Promise.withResolvers<PriceTrialReply>()
+    thread.onmessage = (event: MessageEvent<PriceTrialReply>) => resolve(event.data)
     thread.onerror = event => reject(new Error(event.message))
     const onTimeout = (): void =>
       reject(new Refusal('storage_away', 'the backtest or price check took too long', { retryAfterMs: 5_000 }))
@@ -63,6 +63,6 @@ export class PriceTrials {
   }
 }
 
-function failed(answer: FromPrices): never {
+function failed(answer: PriceTrialReply): never {
   throw new Error('failed' in answer ? answer.failed : 'the thread answered another request')
 }

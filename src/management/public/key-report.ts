@@ -4,8 +4,8 @@ import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import type { KeyRights } from '../../identity/key-rights.ts'
 import type { Limits, Quota } from '../../limits/limits.ts'
-import type { AccountReader, AccountRow, BudgetRow } from '../../store/ledger/account-reader.ts'
-import { endOf } from '../services/budget-period.ts'
+import type { AccountReader, KeyAccount, KeyBudget } from '../../store/ledger/account-reader.ts'
+import { periodEnd } from '../services/budget-period.ts'
 
 export interface ReportedKey extends KeyRights {
   readonly keyId: number
@@ -22,8 +22,8 @@ export interface ReportedKey extends KeyRights {
 }
 
 export interface KeyReportParts {
-  readonly accounts: Pick<AccountReader, 'ofKey'>
-  readonly limits: Pick<Limits, 'ofKey'>
+  readonly accounts: Pick<AccountReader, 'findByKey'>
+  readonly limits: Pick<Limits, 'quotasOfKey'>
   nowMs(): number
   dateMs(): number
 }
@@ -33,8 +33,8 @@ export type ReportKey = (key: ReportedKey) => string | undefined
 export function buildKeyReport({ accounts, limits, nowMs, dateMs }: KeyReportParts): ReportKey {
   return function reportKey(key) {
     const atMs = dateMs()
-    const row = accounts.ofKey(key.keyId, atMs)
-    const quotas = limits.ofKey({ ...key, keyId: key.limitsKeyId }, nowMs())
+    const row = accounts.findByKey(key.keyId, atMs)
+    const quotas = limits.quotasOfKey({ ...key, keyId: key.limitsKeyId }, nowMs())
     return row && JSON.stringify(keyReport(key, row, atMs, quotas))
   }
 }
@@ -42,7 +42,7 @@ export function buildKeyReport({ accounts, limits, nowMs, dateMs }: KeyReportPar
 const usd = (amount: bigint): string => formatUsd(nanos(amount))
 const notBelowZero = (amount: bigint): bigint => (amount > 0n ? amount : 0n)
 
-function keyReport(key: ReportedKey, row: AccountRow, atMs: number, quotas: readonly Quota[]): object {
+function keyReport(key: ReportedKey, row: KeyAccount, atMs: number, quotas: readonly Quota[]): object {
   const { keyId, tier, clamps, allows, accountAllows, denies, requires } = key
   const endMs = Math.min(key.expiresMs ?? Infinity, key.untilMs ?? Infinity)
   const { balance, held, creditLimit, kind } = row
@@ -77,9 +77,9 @@ function limitsReport([own, ...others]: readonly Quota[]): object {
   return { requests_per_minute: own!.limit, remaining: own!.remaining, others: otherLimits }
 }
 
-function budgetReport({ scope, span, cap, spent, held }: BudgetRow, nowMs: number): object {
+function budgetReport({ scope, span, cap, spent, held }: KeyBudget, nowMs: number): object {
   const left = usd(notBelowZero(cap - spent - held))
-  const endMs = endOf(span, nowMs)
+  const endMs = periodEnd(span, nowMs)
   const endsAt = endMs === null ? null : new Date(endMs).toISOString()
   return { scope, span, cap: usd(cap), spent: usd(spent), held: usd(held), left, ends_at: endsAt }
 }

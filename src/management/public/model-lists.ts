@@ -2,7 +2,7 @@
 // size gets the largest page, so that a client that reads only the first page misses no model.
 
 import { Refusal } from '../../base/errors.ts'
-import { modelInfo, writeModelList as writeAnthropicList } from '../../protocols/anthropic-messages/models.ts'
+import { buildModelInfo, writeModelList as writeAnthropicList } from '../../protocols/anthropic-messages/models.ts'
 import { writeModelList as writeArkList } from '../../protocols/ark/models.ts'
 import { writeModelList as writeGeminiList, writeModel } from '../../protocols/gemini/models.ts'
 import type { ListedModel } from '../../protocols/listed-model.ts'
@@ -19,7 +19,7 @@ export interface ListShape {
 }
 
 export const listShapes = {
-  'anthropic-messages': { list: anthropicPage, one: model => JSON.stringify(modelInfo(model)) },
+  'anthropic-messages': { list: anthropicPage, one: model => JSON.stringify(buildModelInfo(model)) },
   'gemini': { list: geminiPage, one: writeModel },
   'ark': { list: writeArkList, one: model => writeArkList([model]) },
 } as const satisfies Record<string, ListShape>

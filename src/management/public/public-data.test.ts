@@ -2,15 +2,15 @@
 
 import { expect, test } from 'bun:test'
 import type { PriceBook } from '../../billing/price-book.ts'
-import { buildPriceBook, shippedTexts, syncRows } from '../../billing/price-book.ts'
-import type { KeptPage } from '../../http/server/cached-page.ts'
-import type { Standing } from '../../routing/health/health.ts'
+import { buildPriceBook, findNewPrices, shippedTexts } from '../../billing/price-book.ts'
+import type { CachedPage } from '../../http/server/cached-page.ts'
+import type { HealthState } from '../../routing/health/health.ts'
 import type { RouteRow, Rules } from '../../store/rules/rules.ts'
 import { noRules } from '../../store/rules/rules.ts'
 import { buildCatalogue } from '../../upstreams/catalogue.ts'
-import { statusOf } from './cards.ts'
 import type { PublicData, PublicParts } from './public-data.ts'
 import { buildPublicData } from './public-data.ts'
+import { providerStatus } from './public-views.ts'
 
 const dear = {
   input: '8',
@@ -41,7 +41,7 @@ type Given = Partial<Pick<PublicParts, 'rules' | 'tiers' | 'standing' | 'site'>>
 
 function open(given: Given = {}): { data: PublicData; prices: PriceBook } {
   const shipped = catalogue.prices()
-  const rows = syncRows(shippedTexts(shipped), [], 'weir').map((row, index) => ({ ...row, version: index + 1 }))
+  const rows = findNewPrices(shippedTexts(shipped), [], 'weir').map((row, index) => ({ ...row, version: index + 1 }))
   const prices = buildPriceBook(shipped, rows)
   const site = { name: 'Weir', notice: null, registration: false, version: '1' }
   const plainly = { rules: { current: noRules }, tiers: () => [], standing: () => undefined, site: () => site }
@@ -50,7 +50,7 @@ function open(given: Given = {}): { data: PublicData; prices: PriceBook } {
 
 type Rows = readonly Record<string, unknown>[]
 
-const rowsOf = ({ body }: KeptPage): Rows => (JSON.parse(body) as { data: Rows }).data
+const rowsOf = ({ body }: CachedPage): Rows => (JSON.parse(body) as { data: Rows }).data
 const pricing = (data: PublicData, tier: string | null = null): Rows => rowsOf(data.pricing(tier))
 
 test('shows every rate and every case, in dollars', () => {
@@ -121,7 +121,7 @@ test('does not list a provider without a usable channel', () => {
   const rules: { current: Rules } = { current: noRules }
   const { data } = open({ rules })
   expect(rowsOf(data.providers)[1]).toMatchObject({ id: 'own', models: 1, status: 'up' })
-  const row = { ...catalogue.ruleOf(channel!.id), disabled: true }
+  const row = { ...catalogue.rulesOf(channel!.id), disabled: true }
   catalogue.setRules([row])
   rules.current = { ...noRules, channels: [row] }
   expect(data.listed.map(({ id }) => id)).toEqual(['paid/dear', 'paid/plain'])
@@ -149,10 +149,10 @@ test('prices for a tier are exact to the last decimal, and follow its multiplier
 })
 
 test('shows the status of a provider', () => {
-  const health = new Map<string, Standing>()
+  const health = new Map<string, HealthState>()
   const { data } = open({ standing: id => health.get(id) })
   const [channel] = catalogue.channelsOf('own')
-  const words: readonly (readonly [Standing, string])[] = [
+  const words: readonly (readonly [HealthState, string])[] = [
     ...([
       ['open', 'up'],
       ['busy', 'up'],
@@ -170,9 +170,9 @@ test('shows the status of a provider', () => {
     health.set(channel!.id, standing)
     expect(rowsOf(data.providers)[1]).toMatchObject({ id: 'own', status: word })
   }
-  expect(statusOf(['open', 'broken'])).toBe('degraded')
-  expect(statusOf(['broken', undefined])).toBe('degraded')
-  expect(statusOf(['broken', 'broken'])).toBe('down')
+  expect(providerStatus(['open', 'broken'])).toBe('degraded')
+  expect(providerStatus(['broken', undefined])).toBe('degraded')
+  expect(providerStatus(['broken', 'broken'])).toBe('down')
 })
 
 test('builds a page once and again only when its data changes', () => {

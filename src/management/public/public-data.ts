@@ -3,26 +3,26 @@
 
 import { Refusal } from '../../base/errors.ts'
 import type { PriceBook } from '../../billing/price-book.ts'
-import type { KeptPage } from '../../http/server/cached-page.ts'
-import { keepPage } from '../../http/server/cached-page.ts'
-import { protocolNamed } from '../../protocols/list.ts'
+import type { CachedPage } from '../../http/server/cached-page.ts'
+import { buildCachedPage } from '../../http/server/cached-page.ts'
 import type { ListedModel } from '../../protocols/listed-model.ts'
 import { unknownDate } from '../../protocols/listed-model.ts'
-import type { Standing } from '../../routing/health/health.ts'
-import { compileRoutes } from '../../routing/model-aliases.ts'
+import { findProtocol } from '../../protocols/protocols.ts'
+import type { HealthState } from '../../routing/health/health.ts'
+import { compileAliases } from '../../routing/model-aliases.ts'
+import type { LiveRules } from '../../store/rules/live-rules.ts'
 import type { RouteRow } from '../../store/rules/rules.ts'
-import type { RuleBook } from '../../store/rules/rules-book.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Provider } from '../../upstreams/provider.ts'
-import type { Offer, PublicTier } from './cards.ts'
-import { multiplierText, publicModel, publicName, publicPrice, publicProvider, statusOf } from './cards.ts'
+import type { OfferedModel, PublicTier } from './public-views.ts'
+import { multiplierText, providerStatus, publicModel, publicName, publicPrice, publicProvider } from './public-views.ts'
 
 export interface PublicData {
-  readonly models: KeptPage
-  readonly providers: KeptPage
-  readonly settings: KeptPage
+  readonly models: CachedPage
+  readonly providers: CachedPage
+  readonly settings: CachedPage
   /** The prices that keys of this tier pay; null: the base prices. Throws if there is no such tier. */
-  pricing(tier: string | null): KeptPage
+  pricing(tier: string | null): CachedPage
   /** GET /v1/models, in a shape that readers of OpenAI's and of Anthropic's list both accept. */
   readonly modelList: string
   /** The same models, for the lists of other dialects. */
@@ -31,7 +31,7 @@ export interface PublicData {
   modelById(id: string): string | undefined
 }
 
-export interface Site {
+export interface SiteInfo {
   readonly name: string
   readonly notice: string | null
   /** True if everybody may register. */
@@ -42,11 +42,11 @@ export interface Site {
 export interface PublicParts {
   readonly catalogue: Pick<Catalogue, 'providers' | 'channelsOf'>
   readonly prices: Pick<PriceBook, 'current' | 'revision'>
-  readonly rules: Pick<RuleBook, 'current'>
-  site(): Site
+  readonly rules: Pick<LiveRules, 'current'>
+  site(): SiteInfo
   tiers(): readonly PublicTier[]
   /** Undefined for a channel that has had no call. */
-  standing(channelId: string): Standing | undefined
+  standing(channelId: string): HealthState | undefined
 }
 
 export function buildPublicData(parts: PublicParts): PublicData {
@@ -57,7 +57,7 @@ export function buildPublicData(parts: PublicParts): PublicData {
     () => [prices.revision, rules.current],
   )
   const statuses = (): string =>
-    [...parts.catalogue.providers.keys()].map(id => statusOf(standingsOf(id, parts))).join()
+    [...parts.catalogue.providers.keys()].map(id => providerStatus(standingsOf(id, parts))).join()
   const models = cached(
     () => modelsPage(publicModels()),
     () => [publicModels()],
@@ -67,18 +67,18 @@ export function buildPublicData(parts: PublicParts): PublicData {
     () => [publicModels(), statuses()],
   )
   const settings = cached(
-    () => keepPage(JSON.stringify(site())),
+    () => buildCachedPage(JSON.stringify(site())),
     () => [JSON.stringify(site())],
   )
-  const pricingPages = new Map<string | null, () => KeptPage>()
-  function pricing(tier: string | null): KeptPage {
+  const pricingPages = new Map<string | null, () => CachedPage>()
+  function pricing(tier: string | null): CachedPage {
     const known = tiers()
     if (tier !== null && !known.some(({ name }) => name === tier)) {
       throw new Refusal('resource_unknown', 'no such tier', { param: 'tier' })
     }
     if (!pricingPages.has(tier)) {
       if (pricingPages.size > TIERS_KEPT_MAX) pricingPages.clear()
-      const make = (): KeptPage => pricingPage(publicModels(), tiers(), tier)
+      const make = (): CachedPage => pricingPage(publicModels(), tiers(), tier)
       pricingPages.set(
         tier,
         cached(make, () => [publicModels(), JSON.stringify(tiers())]),
@@ -133,7 +133,7 @@ function lastKnown<T>(read: () => T): () => T {
 }
 
 interface PublicModels extends Pick<PublicData, 'modelList' | 'listed' | 'modelById'> {
-  readonly offers: readonly Offer[]
+  readonly offers: readonly OfferedModel[]
   /** The entries of `listed` that are model names of the operator. */
   readonly names: readonly ListedModel[]
 }
@@ -160,25 +160,27 @@ function buildPublicModels(parts: PublicParts): PublicModels {
   }
 }
 
-const modelsPage = ({ offers, names }: PublicModels): KeptPage =>
-  keepPage(JSON.stringify({ data: offers.map(publicModel), names: names.map(publicName) }))
+const modelsPage = ({ offers, names }: PublicModels): CachedPage =>
+  buildCachedPage(JSON.stringify({ data: offers.map(publicModel), names: names.map(publicName) }))
 
-const standingsOf = (providerId: string, { catalogue, standing }: PublicParts): readonly (Standing | undefined)[] =>
+const standingsOf = (providerId: string, { catalogue, standing }: PublicParts): readonly (HealthState | undefined)[] =>
   catalogue.channelsOf(providerId).map(({ id }) => standing(id))
 
 /** Lists only providers that callers can use. Others that the operator configured stay private. */
-function providersPage({ offers }: PublicModels, parts: PublicParts): KeptPage {
+function providersPage({ offers }: PublicModels, parts: PublicParts): CachedPage {
   const data = [...parts.catalogue.providers.values()].flatMap(provider => {
     const standings = standingsOf(provider.id, parts)
     const count = offers.filter(offer => offer.provider.id === provider.id).length
-    return standings.length === 0 ? [] : [publicProvider(provider, { offers: count, status: statusOf(standings) })]
+    return standings.length === 0
+      ? []
+      : [publicProvider(provider, { offers: count, status: providerStatus(standings) })]
   })
-  return keepPage(JSON.stringify({ data }))
+  return buildCachedPage(JSON.stringify({ data }))
 }
 
-function pricingPage({ offers }: PublicModels, tiers: readonly PublicTier[], tier: string | null): KeptPage {
+function pricingPage({ offers }: PublicModels, tiers: readonly PublicTier[], tier: string | null): CachedPage {
   const perMille = BigInt(tiers.find(({ name }) => name === tier)?.pricePerMille ?? 1000)
-  return keepPage(
+  return buildCachedPage(
     JSON.stringify({
       currency: 'USD',
       unit: 'million tokens',
@@ -190,7 +192,7 @@ function pricingPage({ offers }: PublicModels, tiers: readonly PublicTier[], tie
 }
 
 /** The models that callers can use: the provider has a channel, and the model has a price or is free. */
-function offersOf(provider: Provider, { catalogue, prices }: PublicParts): readonly Offer[] {
+function offersOf(provider: Provider, { catalogue, prices }: PublicParts): readonly OfferedModel[] {
   if (catalogue.channelsOf(provider.id).length === 0) return []
   return [...provider.models.values()].flatMap(model => {
     const id = `${provider.id}/${model.id}`
@@ -200,10 +202,10 @@ function offersOf(provider: Provider, { catalogue, prices }: PublicParts): reado
   })
 }
 
-function listedModel({ id, provider, model }: Offer): ListedModel {
+function listedModel({ id, provider, model }: OfferedModel): ListedModel {
   const traits = model.traits ?? provider.traits
   const served = model.speaks ?? Object.keys(provider.speaks)
-  const hasCodec = served.some(name => protocolNamed(name)?.codec !== undefined)
+  const hasCodec = served.some(name => findProtocol(name)?.codec !== undefined)
   const { contextTokens, outputTokensMax } = model
   return {
     id,
@@ -212,7 +214,7 @@ function listedModel({ id, provider, model }: Offer): ListedModel {
     ...(contextTokens !== undefined && { contextTokens }),
     ...(outputTokensMax !== undefined && { outputTokensMax }),
     ...(Object.keys(traits).length > 0 && { traits }),
-    ...(!hasCodec && { sideOnly: served }),
+    ...(!hasCodec && { passthroughDialects: served }),
   }
 }
 
@@ -221,7 +223,7 @@ function listedModel({ id, provider, model }: Offer): ListedModel {
  * smallest sizes of all of its models.
  */
 function listedNames(routes: readonly RouteRow[], models: readonly ListedModel[]): readonly ListedModel[] {
-  const names = compileRoutes(routes)
+  const names = compileAliases(routes)
   const byId = new Map(models.map(model => [model.id, model]))
   return routes.flatMap(({ name }) => {
     const members = names.resolve(name)!.members.flatMap(({ model }) => byId.get(model) ?? [])
@@ -243,7 +245,7 @@ function listedNames(routes: readonly RouteRow[], models: readonly ListedModel[]
   })
 }
 
-function modelCard({ id, name, provider, sideOnly }: ListedModel): object {
+function modelCard({ id, name, provider, passthroughDialects }: ListedModel): object {
   return {
     id,
     object: 'model',
@@ -252,6 +254,6 @@ function modelCard({ id, name, provider, sideOnly }: ListedModel): object {
     type: 'model',
     display_name: name,
     created_at: unknownDate.text,
-    ...(sideOnly && { speaks: sideOnly }),
+    ...(passthroughDialects && { speaks: passthroughDialects }),
   }
 }

@@ -4,17 +4,17 @@ import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import type { AccountChange } from '../../store/ledger/funding-operations.ts'
-import type { AccountRead } from '../../store/queries/accounts.ts'
+import type { AccountDetails } from '../../store/queries/accounts.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { listText } from '../services/keys.ts'
-import { oddities } from '../services/rule-check.ts'
+import { rightsWarnings } from '../services/rule-check.ts'
 import { usdText } from '../services/statement-lines.ts'
-import { warnings } from './channel-shapes.ts'
+import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, time, usd } from './endpoint.ts'
 import { label, modelPatterns, tierName, timeOf, timeOrNull, yesNo } from './fields.ts'
-import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 
 const type = z.enum(['personal', 'team'])
@@ -57,7 +57,7 @@ const Wanted = z.strictObject({ ...z.object(settings).partial().shape, name: lab
 
 const reserved = { kind: 'admin', creditLimit: 'admin', frozen: 'admin', tier: 'admin' } as const
 
-function shown({ frozenMs, createdMs, version: _, ...account }: AccountRead): z.input<typeof Account> {
+function shown({ frozenMs, createdMs, version: _, ...account }: AccountDetails): z.input<typeof Account> {
   const { balance, creditLimit, held } = account
   const available = usdText(String(BigInt(balance) + BigInt(creditLimit) - BigInt(held)))
   return {
@@ -82,7 +82,7 @@ const changeOf = (change: z.output<typeof Change>): AccountChange => ({
 const Written = Account.extend({ warnings })
 
 const warningsFor = (parts: ManagementParts, { allows, denies }: z.output<typeof Change>): readonly string[] =>
-  oddities({ patterns: [...(allows ?? []), ...(denies ?? [])] }, parts)
+  rightsWarnings({ patterns: [...(allows ?? []), ...(denies ?? [])] }, parts)
 
 const tierUnknown = (): Refusal =>
   new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is no tier of this name.' })
@@ -100,9 +100,9 @@ export function accountEndpoints(parts: ManagementParts): readonly WebEndpoint[]
 
 type Shown = (id: number, scope: Scope | null) => Promise<{ body: z.input<typeof Account>; version: number }>
 
-function buildShow({ desk }: ManagementParts): Shown {
+function buildShow({ queryWorker }: ManagementParts): Shown {
   return async (id, scope) => {
-    const account = found(await desk.ask('account', { id, scope }))
+    const account = requireFound(await queryWorker.query('account', { id, scope }))
     return { body: shown(account), version: account.version }
   }
 }
@@ -114,7 +114,7 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/accounts',
       who: { account: 'viewer' },
-      about: 'List accounts: all of them, or those of which you are a member.',
+      summary: 'List accounts: all of them, or those of which you are a member.',
       query: listQuery(
         {
           name: z.string().max(100).optional().meta({ description: 'The beginning of the name' }),
@@ -126,15 +126,15 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       ),
       answer: listOf(Account),
       async run({ query, scope }) {
-        const ask = listAsk(query, scope, '-created')
-        return listAnswer(await parts.desk.ask('accounts', ask), ask, shown)
+        const ask = buildListQuery(query, scope, '-created')
+        return listAnswer(await parts.queryWorker.query('accounts', ask), ask, shown)
       },
     }),
     endpoint({
       method: 'GET',
       path: '/api/web/accounts/{account}',
       who: { account: 'viewer' },
-      about: 'Show an account with its balance and settings.',
+      summary: 'Show an account with its balance and settings.',
       params,
       answer: Account,
       run: ({ params: { account }, scope }) => show(account, scope),
@@ -150,14 +150,14 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'POST',
       path: '/api/web/accounts',
       who: { site: 'admin' },
-      about: 'Create an account, without keys and money.',
+      summary: 'Create an account, without keys and money.',
       body: Wanted,
       answer: Written,
       status: 201,
       async run({ body: { type: accountType, name, ...change }, by }) {
         const id = mintId()
         const result = await writer.run('createAccount', { ...changeOf(change), id, name, type: accountType }, by)
-        done(result, { tier_unknown: tierUnknown })
+        requireDone(result, { tier_unknown: tierUnknown })
         const { body, version } = await show(id, null)
         return { body: { ...body, warnings: warningsFor(parts, change) }, version }
       },
@@ -166,15 +166,15 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'PATCH',
       path: '/api/web/accounts/{account}',
       who: { account: 'manager' },
-      about: 'Change an account. Managers may restrict the models of its keys further; admins may also allow more.',
+      summary: 'Change an account. Managers may restrict the models of its keys further; admins may also allow more.',
       params,
       body: Change,
       answer: Written,
       reserved,
       async run({ params: { account: id }, body, scope, by }) {
         const result = await writer.run('setAccount', { ...changeOf(body), id, scope }, by)
-        done(result, {
-          account_unknown: unknown,
+        requireDone(result, {
+          account_unknown: resourceUnknown,
           tier_unknown: tierUnknown,
           balance_too_low: creditLimitTooLow,
           rights_wider: rightsTooWide,

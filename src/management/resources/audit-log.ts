@@ -2,13 +2,13 @@
 
 import * as z from 'zod'
 import { textId } from '../../base/ids.ts'
-import type { AuditChecked } from '../../store/queries/audit-log.ts'
-import { subjectOf } from '../actor.ts'
+import type { AuditCheckResult } from '../../store/queries/audit-log.ts'
+import { actorSubject } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { tellChanges } from '../services/audit-changes.ts'
+import { formatChanges } from '../services/audit-changes.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, moment, time } from './endpoint.ts'
-import { listAnswer, listAsk } from './listing.ts'
+import { endpoint, idOf, listOf, listQuery, time, timeInput } from './endpoint.ts'
+import { buildListQuery, listAnswer } from './list-queries.ts'
 
 const AuditRow = z
   .object({
@@ -27,33 +27,33 @@ const AuditRow = z
   })
   .meta({ id: 'AuditRow' })
 
-export function auditLogEndpoints({ desk }: ManagementParts): readonly WebEndpoint[] {
+export function auditLogEndpoints({ queryWorker }: ManagementParts): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/audit-log',
       who: { account: 'manager' },
-      about: 'List changes, newest first: of all accounts, or of those that you manage.',
+      summary: 'List changes, newest first: of all accounts, or of those that you manage.',
       query: listQuery(
         {
           actor: z.string().max(100).optional(),
           action: z.string().max(100).optional(),
           target: z.string().max(200).optional(),
           account: idOf('acc').optional(),
-          from: moment.optional(),
-          before: moment.optional(),
+          from: timeInput.optional(),
+          before: timeInput.optional(),
         },
         ['seq'],
       ),
       answer: listOf(AuditRow),
       async run({ query, scope, actor }) {
-        const ask = listAsk(query, scope, '-seq')
+        const ask = buildListQuery(query, scope, '-seq')
         // The address of another person is only for staff.
-        const maySeeAddress = (by: string): boolean => scope === null || by === subjectOf(actor.personId)
-        return listAnswer(await desk.ask('auditLog', ask), ask, ({ madeMs, accountId, changes, ...row }) => ({
+        const maySeeAddress = (by: string): boolean => scope === null || by === actorSubject(actor.personId)
+        return listAnswer(await queryWorker.query('auditLog', ask), ask, ({ madeMs, accountId, changes, ...row }) => ({
           ...row,
           address: maySeeAddress(row.actor) ? row.address : null,
-          changes: tellChanges(row.action, changes),
+          changes: formatChanges(row.action, changes),
           made: new Date(madeMs).toISOString(),
           account: accountId === null ? null : textId('acc', accountId),
         }))
@@ -63,7 +63,7 @@ export function auditLogEndpoints({ desk }: ManagementParts): readonly WebEndpoi
       method: 'GET',
       path: '/api/web/audit-log/check',
       who: { site: 'support' },
-      about: 'Check that no row of the audit log was changed, removed or moved.',
+      summary: 'Check that no row of the audit log was changed, removed or moved.',
       query: z.strictObject({
         head: z
           .string()
@@ -75,16 +75,16 @@ export function auditLogEndpoints({ desk }: ManagementParts): readonly WebEndpoi
         brokenAt: z.number().nullable(),
         head: z.object({ seq: z.number(), hash: z.string() }).nullable(),
       }),
-      run: async ({ query }) => ({ body: await checkAll(desk, query.head) }),
+      run: async ({ query }) => ({ body: await checkAll(queryWorker, query.head) }),
     }),
   ]
 }
 
 /** Checks slice by slice, so that other queries do not wait for the whole check. `head` is `<seq>:<hash>`. */
-async function checkAll(desk: ManagementParts['desk'], head: string | undefined): Promise<AuditChecked> {
+async function checkAll(desk: ManagementParts['queryWorker'], head: string | undefined): Promise<AuditCheckResult> {
   const [seq, hash = ''] = head?.split(':') ?? []
   const known = seq === undefined ? undefined : { seq: Number(seq), hash }
-  let checked = await desk.ask('checkAuditLog', { known })
-  while (checked.goesOn) checked = await desk.ask('checkAuditLog', { known, after: checked.head })
+  let checked = await desk.query('checkAuditLog', { known })
+  while (checked.goesOn) checked = await desk.query('checkAuditLog', { known, after: checked.head })
   return checked
 }

@@ -6,8 +6,8 @@ import type { Scope } from '../../store/queries/paging.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { usdText } from '../services/statement-lines.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, nothing } from './endpoint.ts'
-import { done, found, unknown } from './listing.ts'
+import { endpoint, idOf, noContent } from './endpoint.ts'
+import { requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { money, positiveUsd } from './money-input.ts'
 
 const levels = ['fine', 'low', 'empty'] as const
@@ -22,9 +22,9 @@ const BalanceAlert = z
 const params = z.object({ account: idOf('acc') })
 const path = '/api/web/accounts/{account}/balance-alert'
 
-export function balanceAlertEndpoints({ desk, writer }: ManagementParts): readonly WebEndpoint[] {
+export function balanceAlertEndpoints({ queryWorker, writer }: ManagementParts): readonly WebEndpoint[] {
   async function show(id: number, scope: Scope | null) {
-    const { threshold, level, version } = found(await desk.ask('balanceAlert', { id, scope }))
+    const { threshold, level, version } = requireFound(await queryWorker.query('balanceAlert', { id, scope }))
     const state = level === null ? null : levels[level]!
     return { body: { threshold: threshold === null ? null : usdText(threshold), state }, version }
   }
@@ -34,7 +34,7 @@ export function balanceAlertEndpoints({ desk, writer }: ManagementParts): readon
       path,
       params,
       who: { account: 'viewer' },
-      about: 'Show the balance threshold of an account and whether its balance is low.',
+      summary: 'Show the balance threshold of an account and whether its balance is low.',
       answer: BalanceAlert,
       run: ({ params: { account }, scope }) => show(account, scope),
     }),
@@ -43,13 +43,13 @@ export function balanceAlertEndpoints({ desk, writer }: ManagementParts): readon
       path,
       params,
       who: { account: 'manager' },
-      about:
+      summary:
         'Set the threshold for balance plus credit limit. If the account is already below it, the event is sent at once.',
       body: z.strictObject({ threshold: positiveUsd }),
       answer: BalanceAlert,
       async run({ params: { account }, body, scope, by }) {
         const input = { accountId: account, scope, threshold: moneyText(body.threshold) }
-        done(await writer.run('setAlert', input, by), { account_unknown: unknown })
+        requireDone(await writer.run('setAlert', input, by), { account_unknown: resourceUnknown })
         return show(account, scope)
       },
     }),
@@ -58,12 +58,12 @@ export function balanceAlertEndpoints({ desk, writer }: ManagementParts): readon
       path,
       params,
       who: { account: 'manager' },
-      about: 'Remove the balance threshold of an account.',
-      answer: nothing,
+      summary: 'Remove the balance threshold of an account.',
+      answer: noContent,
       status: 204,
       async run({ params: { account }, scope, by }) {
         const input = { accountId: account, scope, threshold: null }
-        done(await writer.run('setAlert', input, by), { account_unknown: unknown })
+        requireDone(await writer.run('setAlert', input, by), { account_unknown: resourceUnknown })
         return {}
       },
     }),

@@ -3,14 +3,14 @@
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import type { BudgetSpan } from '../../store/ledger/hold-types.ts'
-import type { BudgetRead } from '../../store/queries/accounts.ts'
+import type { BudgetDetails } from '../../store/queries/accounts.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { endOf } from '../services/budget-period.ts'
+import { periodEnd } from '../services/budget-period.ts'
 import { usdText } from '../services/statement-lines.ts'
-import type { EndpointAsk, WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, nothing, time, usd } from './endpoint.ts'
+import type { ManagementRequest, WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, noContent, time, usd } from './endpoint.ts'
 import { timeOrNull } from './fields.ts'
-import { done, found, unknown } from './listing.ts'
+import { requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { boundUsd } from './money-input.ts'
 
 const span = z.enum(['total', 'day', 'month'])
@@ -27,9 +27,9 @@ const Budget = z
   .meta({ id: 'Budget' })
 
 type Owner = 'key' | 'account'
-type BudgetRequest = Pick<EndpointAsk<Readonly<Record<string, unknown>>, unknown, unknown>, 'params' | 'scope'>
+type BudgetRequest = Pick<ManagementRequest<Readonly<Record<string, unknown>>, unknown, unknown>, 'params' | 'scope'>
 
-function shown({ cap, spent, held, ...budget }: BudgetRead, nowMs: number): z.input<typeof Budget> {
+function shown({ cap, spent, held, ...budget }: BudgetDetails, nowMs: number): z.input<typeof Budget> {
   const left = BigInt(cap) - BigInt(spent) - BigInt(held)
   return {
     span: budget.span as BudgetSpan,
@@ -37,7 +37,7 @@ function shown({ cap, spent, held, ...budget }: BudgetRead, nowMs: number): z.in
     spent: usdText(spent),
     held: usdText(held),
     left: usdText(String(left > 0n ? left : 0n)),
-    ends: timeOrNull(endOf(budget.span as BudgetSpan, nowMs)),
+    ends: timeOrNull(periodEnd(budget.span as BudgetSpan, nowMs)),
   }
 }
 
@@ -46,20 +46,20 @@ export const budgetEndpoints = (parts: ManagementParts): readonly WebEndpoint[] 
 
 const ownerNames = { account: 'an account (all its keys together)', key: 'a key' }
 
-function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): readonly WebEndpoint[] {
+function endpointsOf({ queryWorker, writer, dateMs }: ManagementParts, of: Owner): readonly WebEndpoint[] {
   const path = `/api/web/${of}s/{${of}}/budgets` as const
   const owner = z.object({ [of]: idOf(of === 'key' ? 'key' : 'acc') })
   const one = z.object({ ...owner.shape, span })
   const spanIn = (params: Readonly<Record<string, unknown>>): BudgetSpan => params.span as BudgetSpan
   const idIn = (params: Readonly<Record<string, unknown>>): number => params[of] as number
-  const read = async ({ params, scope }: BudgetRequest): Promise<readonly BudgetRead[]> =>
-    found(await desk.ask('budgets', { id: idIn(params), of, scope, nowMs: dateMs() }))
+  const read = async ({ params, scope }: BudgetRequest): Promise<readonly BudgetDetails[]> =>
+    requireFound(await queryWorker.query('budgets', { id: idIn(params), of, scope, nowMs: dateMs() }))
   return [
     endpoint({
       method: 'GET',
       path,
       who: { account: 'viewer' },
-      about: `List the budgets of ${ownerNames[of]}.`,
+      summary: `List the budgets of ${ownerNames[of]}.`,
       params: owner,
       answer: z.object({ data: z.array(Budget) }),
       run: async ask => ({ body: { data: (await read(ask)).map(budget => shown(budget, dateMs())) } }),
@@ -68,7 +68,7 @@ function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): read
       method: 'PUT',
       path: `${path}/{span}`,
       who: { account: 'manager' },
-      about: `Set a budget of ${ownerNames[of]}. Money that is already spent in the period counts.`,
+      summary: `Set a budget of ${ownerNames[of]}. Money that is already spent in the period counts.`,
       params: one,
       body: z.strictObject({ cap: boundUsd }),
       answer: Budget,
@@ -81,10 +81,13 @@ function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): read
         } = ask
         const wanted = spanIn(params)
         await read(ask) // refuses the number of an account that is written as the id of a key
-        const budgetId = { scopeId: idIn(params), scope, span: wanted, isThere: by.expects !== undefined }
+        const budgetId = { scopeId: idIn(params), scope, span: wanted, isThere: by.expectedVersion !== undefined }
         const removed = (): Refusal => new Refusal('version_stale', 'removed')
-        done(await writer.run('setBudget', { ...budgetId, cap }, by), { scope_unknown: unknown, none: removed })
-        const budget = found((await read(ask)).find(row => row.span === wanted))
+        requireDone(await writer.run('setBudget', { ...budgetId, cap }, by), {
+          scope_unknown: resourceUnknown,
+          none: removed,
+        })
+        const budget = requireFound((await read(ask)).find(row => row.span === wanted))
         return { body: shown(budget, dateMs()), version: budget.version }
       },
     }),
@@ -92,16 +95,16 @@ function endpointsOf({ desk, writer, dateMs }: ManagementParts, of: Owner): read
       method: 'DELETE',
       path: `${path}/{span}`,
       who: { account: 'manager' },
-      about: `Remove a budget of ${ownerNames[of]}.`,
+      summary: `Remove a budget of ${ownerNames[of]}.`,
       params: one,
-      answer: nothing,
+      answer: noContent,
       status: 204,
       async run(ask) {
         const { params, scope, by } = ask
         await read(ask)
         const budgetId = { scopeId: idIn(params), scope, span: spanIn(params) }
         const result = await writer.run('setBudget', { ...budgetId, cap: null }, by)
-        done(result, { scope_unknown: unknown, none: unknown })
+        requireDone(result, { scope_unknown: resourceUnknown, none: resourceUnknown })
         return {}
       },
     }),

@@ -4,16 +4,16 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { Secret } from '../../base/secrets/secret.ts'
-import type { By, Seen } from '../../store/audit-log/audited.ts'
-import type { ChannelSetting } from '../../store/rules/rules.ts'
-import type { Running } from '../live-gateway.ts'
+import type { AuditActor, ExpectedVersion } from '../../store/audit-log/audited-operations.ts'
+import type { ChannelSettings } from '../../store/rules/rules.ts'
+import type { LiveGateway } from '../live-gateway.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { ChannelView } from '../services/channel-views.ts'
 import { channelView, channelViews } from '../services/channel-views.ts'
 import type { ChangedChannel, ChannelRule } from '../services/channels.ts'
 import { changeChannels, createChannels, removeChannels } from '../services/channels.ts'
 import { compareModels } from '../services/providers.ts'
-import { refusing } from '../web/refusals.ts'
+import { withRefusals } from '../web/refusals.ts'
 import {
   baseUrl,
   Channel,
@@ -26,11 +26,11 @@ import {
   shared,
   Trial,
   warnings,
-} from './channel-shapes.ts'
+} from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, listOf, listQuery, nothing } from './endpoint.ts'
-import { found, listAnswer, listAsk } from './listing.ts'
-import { memoryPage } from './memory-pages.ts'
+import { endpoint, listOf, listQuery, noContent } from './endpoint.ts'
+import { buildListQuery, listAnswer, requireFound } from './list-queries.ts'
+import { pageInMemory } from './memory-pages.ts'
 
 const params = z.object({ channel: channelId })
 const filters = {
@@ -71,7 +71,8 @@ const support = { site: 'support' } as const
 
 export function channelEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const readers = buildShow(parts)
-  const change: ChangeFunction = (by, changes) => refusing(() => parts.inTurn(() => changeChannels(parts, by, changes)))
+  const change: ChangeFunction = (by, changes) =>
+    withRefusals(() => parts.writeQueue(() => changeChannels(parts, by, changes)))
   const helpers = { ...readers, change }
   return [
     ...readEndpoints(parts, helpers),
@@ -88,12 +89,12 @@ function readEndpoints(parts: ManagementParts, { show, one }: ChannelHelpers): r
       method: 'GET',
       path: '/api/web/channels',
       who: support,
-      about: 'List the channels: those whose keys are in the environment, and those that are stored in the database.',
+      summary: 'List the channels: those whose keys are in the environment, and those that are stored in the database.',
       query: listQuery(filters, ['id']),
       answer: listOf(Channel),
       async run({ query }) {
-        const ask = listAsk(query, null, 'id')
-        const page = memoryPage(filterViews(channelViews(parts), query), ask, ({ id }) => id)
+        const ask = buildListQuery(query, null, 'id')
+        const page = pageInMemory(filterViews(channelViews(parts), query), ask, ({ id }) => id)
         return listAnswer({ ...page, rows: await show(page.rows) }, ask, channel => channel)
       },
     }),
@@ -101,7 +102,7 @@ function readEndpoints(parts: ManagementParts, { show, one }: ChannelHelpers): r
       method: 'GET',
       path: '/api/web/channels/{channel}',
       who: support,
-      about: 'Show a channel with its health.',
+      summary: 'Show a channel with its health.',
       params,
       answer: Channel,
       run: ({ params: { channel } }) => one(channel),
@@ -115,7 +116,7 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
       method: 'POST',
       path: '/api/web/channels',
       who: admin,
-      about: 'Create channels, one for each credential. Credentials are never shown again.',
+      summary: 'Create channels, one for each credential. Credentials are never shown again.',
       body: z.strictObject({
         provider: providerId,
         name: name.optional(),
@@ -130,8 +131,8 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
         const { setting, ...rules } = readChange(body)
         const secrets = credentials.map(text => new Secret(text))
         const wanted = { ...rules, provider, name: channelName, credentials: secrets }
-        const created = await refusing(() =>
-          parts.inTurn(() => createChannels(parts, by, { ...wanted, setting: setting ?? {} })),
+        const created = await withRefusals(() =>
+          parts.writeQueue(() => createChannels(parts, by, { ...wanted, setting: setting ?? {} })),
         )
         return { body: { data: await show(viewsOf(parts, created.ids)), warnings: created.warnings } }
       },
@@ -140,13 +141,13 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
       method: 'PATCH',
       path: '/api/web/channels/{channel}',
       who: admin,
-      about: 'Change a channel. A change of its host removes its credential, unless the request has a new one.',
+      summary: 'Change a channel. A change of its host removes its credential, unless the request has a new one.',
       params,
       body: Change,
       answer: Channel.extend({ warnings }),
       async run({ params: { channel }, body: { credential: text, ...body }, by }) {
         const newCredential = text === undefined ? {} : { credential: new Secret(text) }
-        const done = await change(by, [{ channel, version: by.expects, ...readChange(body), ...newCredential }])
+        const done = await change(by, [{ channel, version: by.expectedVersion, ...readChange(body), ...newCredential }])
         const { body: shown, version } = await one(channel)
         return { body: { ...shown, warnings: done.warnings }, version }
       },
@@ -155,12 +156,12 @@ function writeEndpoints(parts: ManagementParts, { show, one, change }: ChannelHe
       method: 'DELETE',
       path: '/api/web/channels/{channel}',
       who: admin,
-      about: 'Remove a channel that is stored in the database. Its running calls finish.',
+      summary: 'Remove a channel that is stored in the database. Its running calls finish.',
       params,
-      answer: nothing,
+      answer: noContent,
       status: 204,
       async run({ params: { channel }, by }) {
-        await refusing(() => parts.inTurn(() => removeChannels(parts, by, [channel])))
+        await withRefusals(() => parts.writeQueue(() => removeChannels(parts, by, [channel])))
         return {}
       },
     }),
@@ -172,7 +173,7 @@ const bulkEndpoint = (parts: ManagementParts, { show, change }: ChannelHelpers):
     method: 'POST',
     path: '/api/web/channels/bulk',
     who: admin,
-    about: 'Change many channels, by their ids or by a filter: all of them or none.',
+    summary: 'Change many channels, by their ids or by a filter: all of them or none.',
     body: Bulk,
     answer: Changed,
     async run({ body, by }) {
@@ -186,7 +187,7 @@ const bulkEndpoint = (parts: ManagementParts, { show, change }: ChannelHelpers):
   })
 
 type ChangeFunction = (
-  by: By & Partial<Seen>,
+  by: AuditActor & Partial<ExpectedVersion>,
   changes: readonly ChangedChannel[],
 ) => Promise<{ readonly warnings: readonly string[] }>
 
@@ -200,11 +201,11 @@ function switchEndpoints({ one, change }: ChannelHelpers): readonly WebEndpoint[
       method: 'POST',
       path: `/api/web/channels/{channel}/${verb}`,
       who: admin,
-      about: verb === 'enable' ? 'Use a channel for calls again.' : 'Send no more calls to a channel.',
+      summary: verb === 'enable' ? 'Use a channel for calls again.' : 'Send no more calls to a channel.',
       params,
       answer: Channel,
       async run({ params: { channel }, by }) {
-        await change(by, [{ channel, version: by.expects, disabled: verb === 'disable' }])
+        await change(by, [{ channel, version: by.expectedVersion, disabled: verb === 'disable' }])
         return await one(channel)
       },
     }),
@@ -213,44 +214,44 @@ function switchEndpoints({ one, change }: ChannelHelpers): readonly WebEndpoint[
 
 /** Endpoints that need the running gateway or an upstream. */
 function upstreamEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  const running = (): Running => found(parts.running())
+  const running = (): LiveGateway => requireFound(parts.liveGateway())
   return [
     endpoint({
       method: 'POST',
       path: '/api/web/channels/{channel}/test',
       who: admin,
-      about: 'Test a channel with a real, small call that no account pays for. Shows the request and the response.',
+      summary: 'Test a channel with a real, small call that no account pays for. Shows the request and the response.',
       params,
       body: z.strictObject({ model: z.string().max(bounds.modelNameCharsMax).optional() }),
       answer: Trial,
       async run({ params: { channel }, body: { model } }) {
-        found(channelView(parts, channel))
-        return { body: await refusing(() => running().tryChannel(channel, model)) }
+        requireFound(channelView(parts, channel))
+        return { body: await withRefusals(() => running().testChannel(channel, model)) }
       },
     }),
     endpoint({
       method: 'POST',
       path: '/api/web/channels/{channel}/fetch-models',
       who: admin,
-      about: 'Request the list of models from the upstream and compare it with the known models.',
+      summary: 'Request the list of models from the upstream and compare it with the known models.',
       params,
       answer: Models,
       async run({ params: { channel } }) {
-        const { provider: id } = found(channelView(parts, channel))
-        const listed = await refusing(() => running().listModels(channel))
-        return { body: compareModels(parts, found(parts.catalogue().providers.get(id)), listed) }
+        const { provider: id } = requireFound(channelView(parts, channel))
+        const listed = await withRefusals(() => running().listModels(channel))
+        return { body: compareModels(parts, requireFound(parts.catalogue().providers.get(id)), listed) }
       },
     }),
     endpoint({
       method: 'POST',
       path: '/api/web/channels/{channel}/reset-health',
       who: admin,
-      about: 'Reset the health of a channel: its circuit breaker, its upstream limits, a refused credential.',
+      summary: 'Reset the health of a channel: its circuit breaker, its upstream limits, a refused credential.',
       params,
-      answer: nothing,
+      answer: noContent,
       status: 204,
       async run({ params: { channel } }) {
-        found(channelView(parts, channel))
+        requireFound(channelView(parts, channel))
         running().resetHealth(channel)
         return {}
       },
@@ -261,7 +262,7 @@ function upstreamEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
 /** Adds version, author and dates from the database to the views. */
 function buildShow(parts: ManagementParts) {
   async function show(views: readonly ChannelView[]): Promise<z.input<typeof Channel>[]> {
-    const rows = await parts.desk.ask('channelNotes', { ids: views.map(({ id }) => id) })
+    const rows = await parts.queryWorker.query('channelNotes', { ids: views.map(({ id }) => id) })
     const byId = new Map(rows.map(row => [row.id, row]))
     return views.map(view => {
       const row = byId.get(view.id)
@@ -276,7 +277,7 @@ function buildShow(parts: ManagementParts) {
     })
   }
   async function one(id: string): Promise<{ body: z.input<typeof Channel>; version: number }> {
-    const [body] = await show([found(channelView(parts, id))])
+    const [body] = await show([requireFound(channelView(parts, id))])
     return { body: body!, version: body!.version }
   }
   return { show, one }
@@ -323,7 +324,7 @@ function selectChannels(
 /** Separates settings that every channel has from those of channels in the database (`setting`). */
 function readChange(change: Partial<z.output<typeof Change>>) {
   const { headers, parameters, times, name: channelName, baseUrl: url, ...others } = change
-  const setting: Partial<ChannelSetting> = withoutUndefined({
+  const setting: Partial<ChannelSettings> = withoutUndefined({
     headers,
     parameters,
     times,

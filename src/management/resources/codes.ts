@@ -9,11 +9,11 @@ import { csvLine } from '../../base/text/export-lines.ts'
 import type { CodeView } from '../../store/queries/codes.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { CodeState } from '../services/codes.ts'
-import { codeState, codeStates, makeCodes } from '../services/codes.ts'
+import { codeState, codeStates, createCodeBatch } from '../services/codes.ts'
 import { usdText } from '../services/statement-lines.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, LIST_LIMIT, listOf, listQuery, time } from './endpoint.ts'
-import { done, listAnswer, listAsk, unknown } from './listing.ts'
+import { buildListQuery, listAnswer, requireDone, resourceUnknown } from './list-queries.ts'
 import { label, money, positiveUsd } from './money-input.ts'
 
 const Code = z
@@ -74,13 +74,13 @@ export const codeEndpoints = (parts: ManagementParts): readonly WebEndpoint[] =>
   voidEndpoint(parts),
 ]
 
-function listEndpoints({ desk, dateMs }: ManagementParts): readonly WebEndpoint[] {
+function listEndpoints({ queryWorker, dateMs }: ManagementParts): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/codes',
       who: { site: 'support' },
-      about: 'List redemption codes, newest first. The codes themselves are not stored.',
+      summary: 'List redemption codes, newest first. The codes themselves are not stored.',
       query: listQuery(
         { batch: label.optional(), account: idOf('acc').optional(), state: z.enum(codeStates).optional() },
         ['made'],
@@ -89,15 +89,15 @@ function listEndpoints({ desk, dateMs }: ManagementParts): readonly WebEndpoint[
       async run({ query: { state, ...query }, scope }) {
         const nowMs = dateMs()
         const filters = state === undefined ? {} : stateFilters[state](nowMs)
-        const ask = listAsk({ ...query, ...filters }, scope, '-made')
-        return listAnswer(await desk.ask('codes', ask), ask, code => showCode(code, nowMs))
+        const ask = buildListQuery({ ...query, ...filters }, scope, '-made')
+        return listAnswer(await queryWorker.query('codes', ask), ask, code => showCode(code, nowMs))
       },
     }),
     endpoint({
       method: 'GET',
       path: '/api/web/codes/batches',
       who: { site: 'support' },
-      about: 'List the batches of redemption codes, by name.',
+      summary: 'List the batches of redemption codes, by name.',
       query: z.strictObject({
         after: z.string().max(200).default(''),
         limit: z.coerce.number().int().min(1).default(LIST_LIMIT),
@@ -105,7 +105,7 @@ function listEndpoints({ desk, dateMs }: ManagementParts): readonly WebEndpoint[
       answer: listOf(Batch),
       async run({ query: { after, ...query } }) {
         const limit = Math.min(query.limit, bounds.pageRowsMax)
-        const { rows, next } = await desk.ask('codeBatches', { after, limit })
+        const { rows, next } = await queryWorker.query('codeBatches', { after, limit })
         const data = rows.map(({ madeMs, expiresMs, worth, ...row }) => ({
           ...row,
           worth: usdText(worth),
@@ -124,7 +124,7 @@ function createEndpoint(parts: ManagementParts): WebEndpoint {
     method: 'POST',
     path: '/api/web/codes',
     who: { site: 'admin' },
-    about: 'Create a batch of redemption codes. The codes are in this answer and are never shown again.',
+    summary: 'Create a batch of redemption codes. The codes are in this answer and are never shown again.',
     query: z.strictObject({ format: z.enum(['json', 'csv']).default('json') }),
     body: z.strictObject({
       count: z.number().int().min(1).max(bounds.codesPerBatchMax),
@@ -139,7 +139,7 @@ function createEndpoint(parts: ManagementParts): WebEndpoint {
       if (expiresMs !== null && expiresMs <= dateMs()) {
         throw new Refusal('field_invalid', 'expires', { param: 'expires', hint: '"expires" must be in the future.' })
       }
-      const codes = await makeCodes(parts, { count, amount, batch, isNew: true, expiresMs }, by)
+      const codes = await createCodeBatch(parts, { count, amount, batch, isNew: true, expiresMs }, by)
       if (codes === undefined) throw new Refusal('name_taken', batch, { param: 'batch' })
       const summary = { batch, amount: formatUsd(amount), expires: orNull(expiresMs, timeOf) }
       if (format === 'json') return { body: { ...summary, codes: [...codes] } }
@@ -159,15 +159,15 @@ function voidEndpoint({ writer }: ManagementParts): WebEndpoint {
     method: 'POST',
     path: '/api/web/codes/voids',
     who: { site: 'admin' },
-    about: 'Void a code, or all codes of a batch, that nobody has redeemed.',
+    summary: 'Void a code, or all codes of a batch, that nobody has redeemed.',
     body: z
       .strictObject({ batch: label.optional(), code: idOf('code').optional() })
       .refine(({ batch, code }) => (batch === undefined) !== (code === undefined), 'give either "batch" or "code"'),
     answer: z.object({ voided: z.number() }),
     async run({ body, by }) {
       const input = body.batch === undefined ? { id: body.code! } : { batch: body.batch }
-      const result = done(await writer.run('voidCodes', input, by), {
-        unknown,
+      const result = requireDone(await writer.run('voidCodes', input, by), {
+        unknown: resourceUnknown,
         code_used: () => new Refusal('state_unfit', 'used', { hint }),
       })
       return { body: { voided: 'codes' in result ? result.codes : 0 } }

@@ -4,13 +4,13 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { parseTextId, textId } from '../../base/ids.ts'
-import type { By, Seen } from '../../store/audit-log/audited.ts'
+import type { AuditActor, ExpectedVersion } from '../../store/audit-log/audited-operations.ts'
 import type { Scope } from '../../store/queries/paging.ts'
-import type { Actor, SiteRole, Who } from '../actor.ts'
+import type { Actor, EndpointAccess, SiteRole } from '../actor.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-export interface EndpointAsk<Params, Query, Body> {
+export interface ManagementRequest<Params, Query, Body> {
   readonly actor: Actor
   /** The accounts that the request may reach; every read and write checks it. Null: all accounts. */
   readonly scope: Scope | null
@@ -18,7 +18,7 @@ export interface EndpointAsk<Params, Query, Body> {
   readonly query: Query
   readonly body: Body
   /** The author of writes, with the version in If-Match if the caller sent one. */
-  readonly by: By & Partial<Seen>
+  readonly by: AuditActor & Partial<ExpectedVersion>
   readonly requestId: string
   readonly address: string
   header(name: string): string | undefined
@@ -40,9 +40,9 @@ export interface EndpointRow<P extends Shape | undefined, Q extends Shape | unde
   readonly method: Method
   /** Contains `{name}` for each path parameter. */
   readonly path: `/api/${'web' | 'auth'}/${string}`
-  readonly who: Who
+  readonly who: EndpointAccess
   /** A summary in one sentence. */
-  readonly about: string
+  readonly summary: string
   /** Path parameters. A malformed id gets the same answer as an unknown one. */
   readonly params?: P
   readonly query?: Q
@@ -52,12 +52,12 @@ export interface EndpointRow<P extends Shape | undefined, Q extends Shape | unde
   readonly reserved?: Readonly<Record<string, SiteRole>>
   /** Default 200. */
   readonly status?: 201 | 202 | 204
-  run(ask: EndpointAsk<Out<P>, Out<Q>, Out<B>>): Promise<EndpointAnswer<z.input<A>> | Response>
+  run(ask: ManagementRequest<Out<P>, Out<Q>, Out<B>>): Promise<EndpointAnswer<z.input<A>> | Response>
 }
 
 /** A row without the static types of its schemas. */
 export interface WebEndpoint extends Omit<EndpointRow<Shape, Shape, Schema, Schema>, 'run'> {
-  run(ask: EndpointAsk<never, never, never>): Promise<EndpointAnswer<unknown> | Response>
+  run(ask: ManagementRequest<never, never, never>): Promise<EndpointAnswer<unknown> | Response>
 }
 
 export const endpoint = <A extends Schema, P extends Shape | undefined, Q extends Shape | undefined, B>(
@@ -109,5 +109,5 @@ export const usd = z
   .meta({ description: 'US dollars, as decimal text' })
 export const time = z.iso.datetime()
 /** A time in a request, parsed to milliseconds since 1970. */
-export const moment = z.iso.datetime().transform(text => Date.parse(text))
-export const nothing = z.null()
+export const timeInput = z.iso.datetime().transform(text => Date.parse(text))
+export const noContent = z.null()

@@ -5,14 +5,14 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import { digestOpaque, mintOpaque } from '../../identity/opaque-token.ts'
+import { digestOpaqueToken, mintOpaqueToken } from '../../identity/opaque-token.ts'
 import type { InvitationView } from '../../store/queries/people.ts'
 import type { Actor } from '../actor.ts'
 import { accountRoles, isAtLeast, rankOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, nothing, time } from './endpoint.ts'
-import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
+import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { accountRole, email, siteRole, token } from './people-fields.ts'
 
 const DAY_MS = 86_400_000
@@ -83,42 +83,42 @@ const NewInvitation = z
   })
 
 export function invitationEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  const { desk, writer, mintId, dateMs, site } = parts
+  const { queryWorker, writer, mintId, dateMs, site } = parts
   const mayInvite = ({ role }: Actor): boolean => isAtLeast(role, 'admin') || site.current.invitations === 'managers'
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/invitations',
       who: { account: 'manager' },
-      about: 'List invitations: all of them, or those to accounts that you manage.',
+      summary: 'List invitations: all of them, or those to accounts that you manage.',
       query: listQuery(
         { account: idOf('acc').optional(), email: z.string().max(254).optional(), open: z.stringbool().optional() },
         ['made', 'expires'],
       ),
       answer: listOf(Invitation),
       async run({ query, scope }) {
-        const ask = listAsk(query, scope, '-made')
-        return listAnswer(await desk.ask('invitations', ask), ask, row => showInvitation(row, dateMs()))
+        const ask = buildListQuery(query, scope, '-made')
+        return listAnswer(await queryWorker.query('invitations', ask), ask, row => showInvitation(row, dateMs()))
       },
     }),
     endpoint({
       method: 'POST',
       path: '/api/web/invitations',
       who: 'person',
-      about: 'Invite a person to the site, or to an account that you manage, with a role that is not above your own.',
+      summary: 'Invite a person to the site, or to an account that you manage, with a role that is not above your own.',
       body: NewInvitation,
       answer: Invited,
       status: 201,
       async run({ body, actor, by }) {
         if (!mayInvite(actor)) throw forbidden()
-        const [id, secret] = [mintId(), mintOpaque()]
+        const [id, secret] = [mintId(), mintOpaqueToken()]
         const { account: accountId, accountRole: role } = body
         const member = accountId === undefined ? null : { accountId, rank: rankOf(role!) }
-        const invitation = { id, digest: digestOpaque(secret), email: body.email, role: body.role, member }
+        const invitation = { id, digest: digestOpaqueToken(secret), email: body.email, role: body.role, member }
         const times = { nowMs: dateMs(), expiresMs: dateMs() + body.days * DAY_MS }
         const result = await writer.run('invite', { actorId: actor.personId, ...invitation, ...times }, by)
-        done(result, { forbidden, too_many: tooMany, account_unknown: unknown })
-        const { version, ...row } = found(await desk.ask('invitation', { id }))
+        requireDone(result, { forbidden, too_many: tooMany, account_unknown: resourceUnknown })
+        const { version, ...row } = requireFound(await queryWorker.query('invitation', { id }))
         return { body: { ...showInvitation({ ...row, version }, dateMs()), token: secret }, version }
       },
     }),
@@ -132,15 +132,15 @@ function acceptAndRevokeEndpoints({ writer, dateMs }: ManagementParts): readonly
       method: 'POST',
       path: '/api/web/invitations/accept',
       who: 'person',
-      about: 'Accept an invitation to an account as the person who is signed in.',
+      summary: 'Accept an invitation to an account as the person who is signed in.',
       body: z.strictObject({ token }),
-      answer: nothing,
+      answer: noContent,
       status: 204,
       async run({ body, actor, by }) {
         const invalid = new Refusal('invitation_invalid', 'unknown, used, revoked, too old, or for another')
-        const digest = digestOpaque(body.token)
+        const digest = digestOpaqueToken(body.token)
         const input = { digest, personId: actor.personId, newcomer: null, nowMs: dateMs() }
-        done(await writer.run('acceptInvitation', input, by), { invalid, email_taken: invalid })
+        requireDone(await writer.run('acceptInvitation', input, by), { invalid, email_taken: invalid })
         return {}
       },
     }),
@@ -148,13 +148,13 @@ function acceptAndRevokeEndpoints({ writer, dateMs }: ManagementParts): readonly
       method: 'DELETE',
       path: '/api/web/invitations/{invitation}',
       who: 'person',
-      about: 'Revoke an invitation that you made, or one to an account that you manage.',
+      summary: 'Revoke an invitation that you made, or one to an account that you manage.',
       params: z.object({ invitation: idOf('inv') }),
-      answer: nothing,
+      answer: noContent,
       status: 204,
       async run({ params, actor, by }) {
         const input = { actorId: actor.personId, id: params.invitation, nowMs: dateMs() }
-        done(await writer.run('revokeInvitation', input, by), { unknown })
+        requireDone(await writer.run('revokeInvitation', input, by), { unknown: resourceUnknown })
         return {}
       },
     }),

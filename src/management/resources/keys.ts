@@ -4,30 +4,30 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { idAtMs, textId } from '../../base/ids.ts'
-import { BadRange, rangeText } from '../../http/address/ranges.ts'
+import { InvalidRange, normalizeRange } from '../../http/address/ranges.ts'
 import { endpointNames } from '../../identity/key-rights.ts'
-import type { KeyRead } from '../../store/queries/keys.ts'
+import type { KeyDetails } from '../../store/queries/keys.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { KeyChange } from '../../store/rules/key-operations.ts'
 import { isTag } from '../../upstreams/provider.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { keyStates, stateFilters, stateOf } from '../services/key-state.ts'
-import { changeKey, listText, makeKey, renewKey, revokeKey } from '../services/keys.ts'
-import { oddities } from '../services/rule-check.ts'
-import { warnings } from './channel-shapes.ts'
+import { changeKey, createApiKey, listText, revokeKey, rotateApiKey } from '../services/keys.ts'
+import { rightsWarnings } from '../services/rule-check.ts'
+import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, moment, nothing, time } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, noContent, time, timeInput } from './endpoint.ts'
 import { label, listOrAll, modelPatterns, tierName, timeOf, timeOrNull } from './fields.ts'
-import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 const range = z
   .string()
   .max(60)
   .transform((text, issues) => {
     try {
-      return rangeText(text)
+      return normalizeRange(text)
     } catch (fault) {
-      if (!(fault instanceof BadRange)) throw fault
+      if (!(fault instanceof InvalidRange)) throw fault
       issues.addIssue({ code: 'custom', message: fault.message })
       return z.NEVER
     }
@@ -43,7 +43,7 @@ const settings = {
     .max(bounds.qpmMax)
     .nullable()
     .meta({ description: 'Calls per minute; null: the limit of its tier' }),
-  expires: moment.refine(ms => ms < Date.UTC(2100, 0), 'must be before the year 2100').nullable(),
+  expires: timeInput.refine(ms => ms < Date.UTC(2100, 0), 'must be before the year 2100').nullable(),
   allows: modelPatterns.meta({ description: 'Patterns of models that the key may use; null: all models' }),
   denies: modelPatterns,
   requires: listOrAll(
@@ -97,14 +97,14 @@ const reserved = { tier: 'admin', qpm: 'admin', explains: 'admin', requires: 'ad
 
 type Shown = (id: number, scope: Scope | null) => Promise<{ body: z.input<typeof Key>; version: number }>
 
-function buildShow({ desk, dateMs }: ManagementParts): Shown {
+function buildShow({ queryWorker, dateMs }: ManagementParts): Shown {
   return async (id, scope) => {
-    const { version, ...key } = found(await desk.ask('key', { id, scope }))
+    const { version, ...key } = requireFound(await queryWorker.query('key', { id, scope }))
     return { body: shown(key, dateMs()), version }
   }
 }
 
-function shown(key: Omit<KeyRead, 'version'>, nowMs: number): z.input<typeof Key> {
+function shown(key: Omit<KeyDetails, 'version'>, nowMs: number): z.input<typeof Key> {
   const { createdMs, expiresMs, revokedMs, disabledMs, oldUntilMs, accountId, ...rest } = key
   return {
     ...rest,
@@ -139,7 +139,8 @@ function changeOf({ expires, ...change }: z.output<typeof Change>, nowMs: number
 const warningsFor = (
   parts: ManagementParts,
   { allows, denies, requires }: z.output<typeof Change>,
-): readonly string[] => oddities({ patterns: [...(allows ?? []), ...(denies ?? [])], tags: requires ?? [] }, parts)
+): readonly string[] =>
+  rightsWarnings({ patterns: [...(allows ?? []), ...(denies ?? [])], tags: requires ?? [] }, parts)
 
 const tierUnknown = (): Refusal =>
   new Refusal('field_invalid', 'tier', { param: 'tier', hint: '"tier": there is no tier of this name.' })
@@ -155,13 +156,13 @@ export const keyEndpoints = (parts: ManagementParts): readonly WebEndpoint[] => 
   return [...readEndpoints(parts, show), ...writeEndpoints(parts, show), ...rotateAndRevokeEndpoints(parts, show)]
 }
 
-function readEndpoints({ desk, dateMs }: ManagementParts, show: Shown): readonly WebEndpoint[] {
+function readEndpoints({ queryWorker, dateMs }: ManagementParts, show: Shown): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/keys',
       who: { account: 'viewer' },
-      about: 'List API keys: of all accounts, or of yours.',
+      summary: 'List API keys: of all accounts, or of yours.',
       query: listQuery(
         {
           account: idOf('acc').optional(),
@@ -169,8 +170,8 @@ function readEndpoints({ desk, dateMs }: ManagementParts, show: Shown): readonly
           state: z.enum(keyStates).optional(),
           tier: tierName.optional(),
           suffix: z.string().max(10).optional().meta({ description: 'The last four characters of the key' }),
-          from: moment.optional(),
-          before: moment.optional(),
+          from: timeInput.optional(),
+          before: timeInput.optional(),
         },
         ['created', 'name'],
       ),
@@ -182,15 +183,15 @@ function readEndpoints({ desk, dateMs }: ManagementParts, show: Shown): readonly
           ...(from !== undefined && { from: idAtMs(from) }),
           ...(before !== undefined && { before: idAtMs(before) }),
         }
-        const ask = listAsk({ ...query, ...filters }, scope, '-created')
-        return listAnswer(await desk.ask('keys', ask), ask, key => shown(key, nowMs))
+        const ask = buildListQuery({ ...query, ...filters }, scope, '-created')
+        return listAnswer(await queryWorker.query('keys', ask), ask, key => shown(key, nowMs))
       },
     }),
     endpoint({
       method: 'GET',
       path: '/api/web/keys/{key}',
       who: { account: 'viewer' },
-      about: 'Show an API key.',
+      summary: 'Show an API key.',
       params,
       answer: Key,
       run: ({ params: { key }, scope }) => show(key, scope),
@@ -204,7 +205,7 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       method: 'POST',
       path: '/api/web/keys',
       who: { account: 'developer' },
-      about: 'Create an API key. Its text is in this answer and is never shown again.',
+      summary: 'Create an API key. Its text is in this answer and is never shown again.',
       body: Wanted,
       answer: NewKey.extend({ warnings }),
       reserved,
@@ -213,8 +214,13 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
         const [id, creditRef] = [parts.mintId(), parts.mintId()]
         const funds = { accountId, existing: true, credit: '0', creditRef } as const
         const change = changeOf(settings, parts.dateMs())
-        const { text, result } = await makeKey(parts, { ...change, ...funds, id, name, tier, qpm, scope }, by)
-        done(result, { account_unknown: unknown, tier_unknown: tierUnknown, name_taken: nameTaken, too_many: tooMany })
+        const { text, result } = await createApiKey(parts, { ...change, ...funds, id, name, tier, qpm, scope }, by)
+        requireDone(result, {
+          account_unknown: resourceUnknown,
+          tier_unknown: tierUnknown,
+          name_taken: nameTaken,
+          too_many: tooMany,
+        })
         const { body, version } = await show(id, null)
         return { body: { ...body, key: text, warnings: warningsFor(parts, settings) }, version }
       },
@@ -223,14 +229,19 @@ function writeEndpoints(parts: ManagementParts, show: Shown): readonly WebEndpoi
       method: 'PATCH',
       path: '/api/web/keys/{key}',
       who: { account: 'developer' },
-      about: 'Change, disable or enable an API key. The change applies from its next call on.',
+      summary: 'Change, disable or enable an API key. The change applies from its next call on.',
       params,
       body: Change,
       answer: Key.extend({ warnings }),
       reserved,
       async run({ params: { key: id }, body, scope, by }) {
         const result = await changeKey(parts, { id, scope, by }, changeOf(body, parts.dateMs()))
-        done(result, { unknown, revoked: isRevoked, tier_unknown: tierUnknown, name_taken: nameTaken })
+        requireDone(result, {
+          unknown: resourceUnknown,
+          revoked: isRevoked,
+          tier_unknown: tierUnknown,
+          name_taken: nameTaken,
+        })
         const { body: key, version } = await show(id, scope)
         return { body: { ...key, warnings: warningsFor(parts, body) }, version }
       },
@@ -250,14 +261,14 @@ function rotateAndRevokeEndpoints(parts: ManagementParts, show: Shown): readonly
       method: 'POST',
       path: '/api/web/keys/{key}/rotate',
       who: { account: 'developer' },
-      about:
+      summary:
         'Replace the text of a key. The new text is never shown again; the old one works for `overlapSeconds` more.',
       params,
       body: z.strictObject({ overlapSeconds }),
       answer: NewKey,
       async run({ params: { key: id }, body, scope, by }) {
-        const { text, result } = await renewKey(parts, { id, scope, by }, body.overlapSeconds * 1_000)
-        done(result, { unknown, revoked: isRevoked })
+        const { text, result } = await rotateApiKey(parts, { id, scope, by }, body.overlapSeconds * 1_000)
+        requireDone(result, { unknown: resourceUnknown, revoked: isRevoked })
         const { body: key, version } = await show(id, null)
         return { body: { ...key, key: text }, version }
       },
@@ -266,12 +277,12 @@ function rotateAndRevokeEndpoints(parts: ManagementParts, show: Shown): readonly
       method: 'DELETE',
       path: '/api/web/keys/{key}',
       who: { account: 'developer' },
-      about: 'Revoke an API key for good. It stays in the list and in the records of its calls.',
+      summary: 'Revoke an API key for good. It stays in the list and in the records of its calls.',
       params,
-      answer: nothing,
+      answer: noContent,
       status: 204,
       async run({ params: { key: id }, scope, by }) {
-        done(await revokeKey(parts, { id, scope, by }), { unknown })
+        requireDone(await revokeKey(parts, { id, scope, by }), { unknown: resourceUnknown })
         return {}
       },
     }),

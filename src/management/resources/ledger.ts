@@ -30,16 +30,16 @@ const descriptions: Readonly<Record<string, string>> = {
   clearing: 'The money that came in from outside.',
 }
 
-export function ledgerEndpoints({ desk, auditor }: ManagementParts): readonly WebEndpoint[] {
+export function ledgerEndpoints({ queryWorker, auditor }: ManagementParts): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/ledger/trial-balance',
       who: { site: 'support' },
-      about: "Show the operator's own accounts and the sum of all balances. Their statements show the transfers.",
+      summary: "Show the operator's own accounts and the sum of all balances. Their statements show the transfers.",
       answer: TrialBalance,
       async run() {
-        const { operators, customers, sum, transfers } = await desk.ask('trialBalance', {})
+        const { operators, customers, sum, transfers } = await queryWorker.query('trialBalance', {})
         return {
           body: {
             own: operators.map(({ id, name, balance }) => ({
@@ -64,7 +64,7 @@ export function ledgerEndpoints({ desk, auditor }: ManagementParts): readonly We
       method: 'GET',
       path: '/api/web/ledger/check',
       who: { site: 'support' },
-      about: 'Show the findings of the ledger audit, which runs again and again while calls go on.',
+      summary: 'Show the findings of the ledger audit, which runs again and again while calls go on.',
       answer: z.object({
         books: z.enum(['agree', 'do not agree', 'not looked at yet']),
         audited: time.nullable(),

@@ -3,18 +3,18 @@
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import { checkLimit } from '../../limits/validate.ts'
-import type { LimitRead } from '../../store/queries/limits.ts'
+import { checkLimit } from '../../limits/limit-check.ts'
+import type { LimitDetails } from '../../store/queries/limits.ts'
 import type { LimitRow } from '../../store/rules/rules.ts'
 import { limitScopes } from '../../store/rules/rules.ts'
 import { limitRefusals } from '../commands/limits.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { limitWarning } from '../services/rule-check.ts'
-import { warnings } from './channel-shapes.ts'
+import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, nothing } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, noContent } from './endpoint.ts'
 import { modelPattern, tierName } from './fields.ts'
-import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 const resource = z.enum(['requests', 'tokens', 'concurrency'])
 const span = z.enum(['minute', 'day']).nullable().meta({ description: 'Null for concurrency, which has no period' })
@@ -50,7 +50,7 @@ const Wanted = z.strictObject({
 
 const params = z.object({ limit: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER) })
 
-const shown = ({ keyId, accountId, version: _, ...limit }: LimitRead): z.input<typeof Limit> =>
+const shown = ({ keyId, accountId, version: _, ...limit }: LimitDetails): z.input<typeof Limit> =>
   ({
     ...limit,
     key: keyId === null ? null : textId('key', keyId),
@@ -76,9 +76,9 @@ export const limitEndpoints = (parts: ManagementParts): readonly WebEndpoint[] =
 ]
 
 const buildShow =
-  ({ desk }: ManagementParts) =>
+  ({ queryWorker }: ManagementParts) =>
   async (id: number) => {
-    const limit = found(await desk.ask('limit', { id }))
+    const limit = requireFound(await queryWorker.query('limit', { id }))
     return { body: shown(limit), version: limit.version }
   }
 
@@ -96,7 +96,7 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/limits',
       who: { site: 'support' },
-      about: 'List the limits on calls.',
+      summary: 'List the limits on calls.',
       query: listQuery(
         {
           resource: resource.optional(),
@@ -109,15 +109,15 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       ),
       answer: listOf(Limit),
       async run({ query }) {
-        const ask = listAsk(query, null, 'id')
-        return listAnswer(await parts.desk.ask('limits', ask), ask, shown)
+        const ask = buildListQuery(query, null, 'id')
+        return listAnswer(await parts.queryWorker.query('limits', ask), ask, shown)
       },
     }),
     endpoint({
       method: 'GET',
       path: '/api/web/limits/{limit}',
       who: { site: 'support' },
-      about: 'Show a limit.',
+      summary: 'Show a limit.',
       params,
       answer: Limit,
       run: ({ params: { limit } }) => show(limit),
@@ -133,16 +133,17 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'POST',
       path: '/api/web/limits',
       who: { site: 'admin' },
-      about: 'Create a limit for matching calls: for all of them together, or for each key, account or model (`per`).',
+      summary:
+        'Create a limit for matching calls: for all of them together, or for each key, account or model (`per`).',
       body: Wanted,
       answer: Limit.extend({ warnings }),
       status: 201,
       async run({ body: { key: keyId, account: accountId, per: scopes, ...limit }, by }) {
         const sortedScopes = limitScopes.filter(scope => scopes.includes(scope)) // the order in the database
         const wanted = checked({ ...limit, keyId, accountId, per: sortedScopes })
-        const result = done(await writer.run('setLimit', { ...wanted, author: by.actor, isNew: true }, by), {
-          key_unknown: unknown,
-          account_unknown: unknown,
+        const result = requireDone(await writer.run('setLimit', { ...wanted, author: by.actor, isNew: true }, by), {
+          key_unknown: resourceUnknown,
+          account_unknown: resourceUnknown,
           tier_unknown: unfit('tier_unknown', 'tier'),
           for_nobody: unfit('for_nobody', 'key'),
           exists: () =>
@@ -151,7 +152,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
             }),
           too_many: () => new Refusal('state_unfit', 'limits', { hint: limitRefusals.too_many }),
         })
-        rules.renew()
+        rules.reload()
         onKeyChanged()
         return showWritten('id' in result ? result.id : 0)
       },
@@ -160,15 +161,15 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'PATCH',
       path: '/api/web/limits/{limit}',
       who: { site: 'admin' },
-      about: 'Change the amount of a limit. Calls that it has counted so far still count.',
+      summary: 'Change the amount of a limit. Calls that it has counted so far still count.',
       params,
       body: z.strictObject({ amount: whole }),
       answer: Limit.extend({ warnings }),
       async run({ params: { limit: id }, body: { amount }, by }) {
         const { body: current } = await show(id)
         checked({ ...current, amount, keyId: null, accountId: null })
-        done(await writer.run('changeLimit', { id, amount, author: by.actor }, by), { unknown })
-        rules.renew()
+        requireDone(await writer.run('changeLimit', { id, amount, author: by.actor }, by), { unknown: resourceUnknown })
+        rules.reload()
         onKeyChanged()
         return showWritten(id)
       },
@@ -177,13 +178,13 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'DELETE',
       path: '/api/web/limits/{limit}',
       who: { site: 'admin' },
-      about: 'Remove a limit.',
+      summary: 'Remove a limit.',
       params,
-      answer: nothing,
+      answer: noContent,
       status: 204,
       async run({ params: { limit: id }, by }) {
-        done(await writer.run('removeLimit', { id }, by), { unknown })
-        rules.renew()
+        requireDone(await writer.run('removeLimit', { id }, by), { unknown: resourceUnknown })
+        rules.reload()
         onKeyChanged()
         return {}
       },

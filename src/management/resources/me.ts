@@ -5,10 +5,10 @@ import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { accountRoles, isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import type { SigningIn } from '../services/sign-in.ts'
+import type { SignInService } from '../services/sign-in.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, nothing, time } from './endpoint.ts'
-import { done, found, unknown } from './listing.ts'
+import { endpoint, noContent, time } from './endpoint.ts'
+import { requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { accountRole, email, password, personName, siteRole } from './people-fields.ts'
 
 const Me = z
@@ -30,8 +30,8 @@ const notByMembers = (): Refusal =>
   new Refusal('role_too_low', 'email', { param: 'email', hint: 'Only an admin can change your email address.' })
 const passwordNeeded = { param: 'currentPassword', hint: 'Send your password in "currentPassword".' }
 
-export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonly WebEndpoint[] {
-  const { desk, writer, dateMs } = parts
+export function meEndpoints(parts: ManagementParts, signing: SignInService): readonly WebEndpoint[] {
+  const { queryWorker, writer, dateMs } = parts
   async function show({ personId, role, sessionId }: { personId: number; role: string; sessionId: number }) {
     const session = textId('ses', sessionId)
     const own = { session, role: role as z.infer<typeof siteRole> }
@@ -39,7 +39,7 @@ export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonl
       const operator = { id: null, email: null, name: 'operator', secondFactor: false, created: null, accounts: [] }
       return { body: { ...operator, ...own } }
     }
-    const { version, createdMs, accounts, ...person } = found(await desk.ask('me', { id: personId }))
+    const { version, createdMs, accounts, ...person } = requireFound(await queryWorker.query('me', { id: personId }))
     const members = accounts.map(({ accountId, name, rank }) => ({
       account: textId('acc', accountId),
       name,
@@ -53,7 +53,7 @@ export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonl
       method: 'GET',
       path: '/api/web/me',
       who: 'person',
-      about: 'Show your own profile and accounts.',
+      summary: 'Show your own profile and accounts.',
       answer: Me,
       run: ({ actor }) => show(actor),
     }),
@@ -61,7 +61,7 @@ export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonl
       method: 'PATCH',
       path: '/api/web/me',
       who: 'person',
-      about:
+      summary:
         'Change your name, or your email address with your current password. Members must ask an admin for the latter.',
       body: z.strictObject({
         name: personName.optional(),
@@ -77,7 +77,7 @@ export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonl
           await signing.confirm(actor.personId, currentPassword, visit)
         }
         const input = { id: actor.personId, ...body }
-        done(await writer.run('setProfile', input, by), { unknown, email_taken: taken })
+        requireDone(await writer.run('setProfile', input, by), { unknown: resourceUnknown, email_taken: taken })
         return show(actor)
       },
     }),
@@ -85,15 +85,15 @@ export function meEndpoints(parts: ManagementParts, signing: SigningIn): readonl
       method: 'POST',
       path: '/api/web/me/password',
       who: 'person',
-      about: 'Choose a new password. All your other sessions end; this one stays valid.',
+      summary: 'Choose a new password. All your other sessions end; this one stays valid.',
       body: z.strictObject({ currentPassword: password, password }),
-      answer: nothing,
+      answer: noContent,
       status: 204,
       async run({ actor, body, by, ...visit }) {
         const person = await signing.confirm(actor.personId, body.currentPassword, visit)
         const hash = await signing.hash(body.password, person.email)
         const input = { id: person.id, password: hash, sessionId: actor.sessionId, nowMs: dateMs() }
-        done(await writer.run('setPassword', input, by), { unknown })
+        requireDone(await writer.run('setPassword', input, by), { unknown: resourceUnknown })
         return {}
       },
     }),

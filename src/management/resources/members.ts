@@ -7,9 +7,9 @@ import type { MemberView } from '../../store/queries/people.ts'
 import { accountRoles, rankOf } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, nothing, time } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
 import { forbidden } from './invitations.ts'
-import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { accountRole } from './people-fields.ts'
 
 const Member = z
@@ -27,11 +27,11 @@ const show = (row: MemberView) => ({
   added: new Date(row.addedMs).toISOString(),
 })
 
-export function memberEndpoints({ desk, writer, dateMs }: ManagementParts): readonly WebEndpoint[] {
+export function memberEndpoints({ queryWorker, writer, dateMs }: ManagementParts): readonly WebEndpoint[] {
   async function showOne(accountId: number, personId: number) {
     const ask = { scope: null, filters: { account: accountId, person: personId }, limit: 1 }
-    const { rows } = await desk.ask('members', { ...ask, sort: 'added', descending: false })
-    const row = found(rows[0])
+    const { rows } = await queryWorker.query('members', { ...ask, sort: 'added', descending: false })
+    const row = requireFound(rows[0])
     return { body: show(row), version: row.version }
   }
   return [
@@ -39,21 +39,21 @@ export function memberEndpoints({ desk, writer, dateMs }: ManagementParts): read
       method: 'GET',
       path: '/api/web/accounts/{account}/members',
       who: { account: 'viewer' },
-      about: 'List the members of an account.',
+      summary: 'List the members of an account.',
       params: z.object({ account }),
       query: listQuery({}, ['added', 'email']),
       answer: listOf(Member),
       async run({ params, query, scope }) {
-        found((await desk.ask('seesAccount', { id: params.account, scope })) || undefined)
-        const ask = listAsk({ ...query, account: params.account }, scope, 'added')
-        return listAnswer(await desk.ask('members', ask), ask, show)
+        requireFound((await queryWorker.query('seesAccount', { id: params.account, scope })) || undefined)
+        const ask = buildListQuery({ ...query, account: params.account }, scope, 'added')
+        return listAnswer(await queryWorker.query('members', ask), ask, show)
       },
     }),
     endpoint({
       method: 'POST',
       path: '/api/web/accounts/{account}/members',
       who: { site: 'admin' },
-      about: 'Add an existing person to an account. Managers send an invitation instead.',
+      summary: 'Add an existing person to an account. Managers send an invitation instead.',
       params: z.object({ account }),
       body: z.strictObject({ user: idOf('usr'), role: accountRole }),
       answer: Member,
@@ -62,7 +62,7 @@ export function memberEndpoints({ desk, writer, dateMs }: ManagementParts): read
         const added = { accountId: params.account, personId: body.user, rank: rankOf(body.role) }
         const input = { actorId: actor.personId, ...added, isNew: true, nowMs: dateMs() }
         const exists = new Refusal('name_taken', 'a member', { param: 'user' })
-        done(await writer.run('setMember', input, by), { unknown, exists, forbidden })
+        requireDone(await writer.run('setMember', input, by), { unknown: resourceUnknown, exists, forbidden })
         return showOne(params.account, body.user)
       },
     }),
@@ -70,14 +70,14 @@ export function memberEndpoints({ desk, writer, dateMs }: ManagementParts): read
       method: 'PATCH',
       path: '/api/web/accounts/{account}/members/{user}',
       who: { account: 'manager' },
-      about: 'Change the role of a member.',
+      summary: 'Change the role of a member.',
       params: one,
       body: z.strictObject({ role: accountRole }),
       answer: Member,
       async run({ params, body, actor, by }) {
         const changed = { accountId: params.account, personId: params.user, rank: rankOf(body.role) }
         const input = { actorId: actor.personId, ...changed, isNew: false, nowMs: dateMs() }
-        done(await writer.run('setMember', input, by), { unknown, forbidden })
+        requireDone(await writer.run('setMember', input, by), { unknown: resourceUnknown, forbidden })
         return showOne(params.account, params.user)
       },
     }),
@@ -85,13 +85,13 @@ export function memberEndpoints({ desk, writer, dateMs }: ManagementParts): read
       method: 'DELETE',
       path: '/api/web/accounts/{account}/members/{user}',
       who: { account: 'viewer' },
-      about: 'Remove a member from an account that you manage, or leave an account yourself.',
+      summary: 'Remove a member from an account that you manage, or leave an account yourself.',
       params: one,
-      answer: nothing,
+      answer: noContent,
       status: 204,
       async run({ params, actor, by }) {
         const input = { actorId: actor.personId, accountId: params.account, personId: params.user }
-        done(await writer.run('removeMember', input, by), { unknown, forbidden })
+        requireDone(await writer.run('removeMember', input, by), { unknown: resourceUnknown, forbidden })
         return {}
       },
     }),

@@ -1,6 +1,6 @@
 // Pages of a list that is in memory, such as channels: it has few rows, and most of its data is not in the database.
 
-import type { ListAsk } from '../../store/queries/paging.ts'
+import type { ListQuery } from '../../store/queries/paging.ts'
 
 export interface MemoryPage<T> {
   readonly rows: readonly T[]
@@ -8,7 +8,7 @@ export interface MemoryPage<T> {
 }
 
 /** Sorts by `keyOf`, which must be different for each row. */
-export function memoryPage<T>(rows: readonly T[], ask: ListAsk, keyOf: (row: T) => string): MemoryPage<T> {
+export function pageInMemory<T>(rows: readonly T[], ask: ListQuery, keyOf: (row: T) => string): MemoryPage<T> {
   const direction = ask.descending ? -1 : 1
   const compare = (a: string, b: string): number => (a < b ? -direction : a > b ? direction : 0)
   const sorted = rows.toSorted((a, b) => compare(keyOf(a), keyOf(b)))

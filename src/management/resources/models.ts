@@ -7,12 +7,12 @@ import { policyNames } from '../../store/rules/rules.ts'
 import type { Model as KnownModel, Provider } from '../../upstreams/provider.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { removeRoute, setRoute } from '../services/model-names.ts'
-import { refusing } from '../web/refusals.ts'
-import { providerId, warnings } from './channel-shapes.ts'
+import { withRefusals } from '../web/refusals.ts'
+import { providerId, warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery, time } from './endpoint.ts'
-import { found, listAnswer, listAsk } from './listing.ts'
-import { memoryPage } from './memory-pages.ts'
+import { buildListQuery, listAnswer, requireFound } from './list-queries.ts'
+import { pageInMemory } from './memory-pages.ts'
 
 const modelName = z.string().min(1).max(bounds.modelNameCharsMax)
 
@@ -64,7 +64,7 @@ function shownModels(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/models',
       who: support,
-      about: 'List the known models with their capabilities, prices and channels.',
+      summary: 'List the known models with their capabilities, prices and channels.',
       query: listQuery(
         {
           provider: providerId.optional(),
@@ -75,12 +75,12 @@ function shownModels(parts: ManagementParts): readonly WebEndpoint[] {
       ),
       answer: listOf(Model),
       async run({ query: { provider, available, text, ...query } }) {
-        const ask = listAsk(query, null, 'id')
+        const ask = buildListQuery(query, null, 'id')
         const matches = ({ id, ...row }: Row): boolean =>
           (provider === undefined || row.provider.id === provider) &&
           (text === undefined || id.toLowerCase().includes(text.toLowerCase())) &&
           (available === undefined || shown(parts, { id, ...row }).available === available)
-        const page = memoryPage(modelRows(parts).filter(matches), ask, ({ id }) => id)
+        const page = pageInMemory(modelRows(parts).filter(matches), ask, ({ id }) => id)
         return listAnswer(page, ask, row => shown(parts, row))
       },
     }),
@@ -88,11 +88,11 @@ function shownModels(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/models/{model*}',
       who: support,
-      about: 'Show a model.',
+      summary: 'Show a model.',
       params: z.object({ model: modelName }),
       answer: Model,
       run: async ({ params: { model } }) => ({
-        body: shown(parts, found(modelRows(parts).find(({ id }) => id === model))),
+        body: shown(parts, requireFound(modelRows(parts).find(({ id }) => id === model))),
       }),
     }),
   ]
@@ -110,7 +110,7 @@ const modelRows = ({ catalogue }: ManagementParts): readonly Row[] =>
   )
 
 function shown(parts: ManagementParts, { id, provider, model }: Row): z.input<typeof Model> {
-  const current = parts.running()?.prices.current(id)
+  const current = parts.liveGateway()?.prices.current(id)
   const free = provider.free || model.free === true
   const channels = parts
     .catalogue()
@@ -133,10 +133,10 @@ function shown(parts: ManagementParts, { id, provider, model }: Row): z.input<ty
 }
 
 function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  const { desk } = parts
+  const { queryWorker } = parts
   const params = z.object({ name: modelName })
   const show = async (name: string) => {
-    const { version, changedMs, ...row } = found(await desk.ask('route', { name }))
+    const { version, changedMs, ...row } = requireFound(await queryWorker.query('route', { name }))
     return { body: { ...row, changed: new Date(changedMs).toISOString() }, version }
   }
   return [
@@ -144,12 +144,12 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/routes',
       who: support,
-      about: 'List the model names: aliases, patterns and groups.',
+      summary: 'List the model names: aliases, patterns and groups.',
       query: listQuery({ name: modelName.optional(), policy: policy.optional() }, ['name', 'changed']),
       answer: listOf(Route),
       async run({ query }) {
-        const ask = listAsk(query, null, 'name')
-        return listAnswer(await desk.ask('routes', ask), ask, ({ version: _version, changedMs, ...row }) => ({
+        const ask = buildListQuery(query, null, 'name')
+        return listAnswer(await queryWorker.query('routes', ask), ask, ({ version: _version, changedMs, ...row }) => ({
           ...row,
           changed: new Date(changedMs).toISOString(),
         }))
@@ -159,7 +159,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/routes/{name*}',
       who: support,
-      about: 'Show a model name.',
+      summary: 'Show a model name.',
       params,
       answer: Route,
       run: ({ params: { name } }) => show(name),
@@ -168,7 +168,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'PUT',
       path: '/api/web/routes/{name*}',
       who: admin,
-      about: 'Define a name for one or more models. Members with the lowest priority number are tried first.',
+      summary: 'Define a name for one or more models. Members with the lowest priority number are tried first.',
       params,
       body: z.strictObject({
         policy: policy.default('balanced'),
@@ -176,7 +176,7 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       }),
       answer: Route.extend({ warnings }),
       async run({ params: { name }, body, by }) {
-        const warning = await refusing(() => parts.inTurn(() => setRoute(parts, by, { name, ...body })))
+        const warning = await withRefusals(() => parts.writeQueue(() => setRoute(parts, by, { name, ...body })))
         const { body: row, version } = await show(name)
         return { body: { ...row, warnings: warning === undefined ? [] : [warning] }, version }
       },
@@ -185,11 +185,11 @@ function routeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'DELETE',
       path: '/api/web/routes/{name*}',
       who: admin,
-      about: 'Remove a model name. Other names that have it as a member ignore it.',
+      summary: 'Remove a model name. Other names that have it as a member ignore it.',
       params,
       answer: z.object({ warnings }),
       async run({ params: { name }, by }) {
-        const warning = await refusing(() => parts.inTurn(() => removeRoute(parts, by, name)))
+        const warning = await withRefusals(() => parts.writeQueue(() => removeRoute(parts, by, name)))
         return { body: { warnings: warning === undefined ? [] : [warning] } }
       },
     }),

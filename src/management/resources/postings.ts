@@ -9,9 +9,9 @@ import type { PostedKind } from '../../store/ledger/hold-types.ts'
 import { moneyText } from '../../store/ledger/money-text.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { refText, usdText } from '../services/statement-lines.ts'
-import type { EndpointAsk, WebEndpoint } from './endpoint.ts'
+import type { ManagementRequest, WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf } from './endpoint.ts'
-import { done, unknown } from './listing.ts'
+import { requireDone, resourceUnknown } from './list-queries.ts'
 import { label, money, positiveUsd, signedUsd } from './money-input.ts'
 
 const Posting = z
@@ -26,7 +26,11 @@ const Posting = z
   .meta({ id: 'Posting' })
 
 const params = z.object({ account: idOf('acc') })
-type Ask = EndpointAsk<z.output<typeof params>, Record<string, never>, { readonly reference?: string | undefined }>
+type Ask = ManagementRequest<
+  z.output<typeof params>,
+  Record<string, never>,
+  { readonly reference?: string | undefined }
+>
 
 interface Wanted {
   readonly kind: PostedKind
@@ -53,8 +57,8 @@ export function postingEndpoints(parts: ManagementParts): readonly WebEndpoint[]
   const post = async ({ params: { account }, by }: Pick<Ask, 'params' | 'by'>, { amount, ...wanted }: Wanted) => {
     const text = amount === 'all' ? amount : moneyText(amount)
     const input = { ...wanted, accountId: account, amount: text, author: by.actor }
-    const result = done(await parts.writer.run('post', input, by), {
-      account_unknown: unknown,
+    const result = requireDone(await parts.writer.run('post', input, by), {
+      account_unknown: resourceUnknown,
       balance_too_low: unfit('The balance does not cover this amount.'),
       balance_too_high: unfit("The amount is too large for this account or for the operator's own."),
       call_not_charged: unfit(NOT_CHARGED),
@@ -74,28 +78,28 @@ export function postingEndpoints(parts: ManagementParts): readonly WebEndpoint[]
     endpoint({
       ...common,
       path: '/api/web/accounts/{account}/top-ups',
-      about: 'Add money that was paid to the account. The same reference is booked only once.',
+      summary: 'Add money that was paid to the account. The same reference is booked only once.',
       body,
       run: ask => post(ask, { kind: 'top_up', ref: parts.mintId(), ...ask.body, reference: referenceOf(ask) }),
     }),
     endpoint({
       ...common,
       path: '/api/web/accounts/{account}/gifts',
-      about: 'Add free credit to the account.',
+      summary: 'Add free credit to the account.',
       body,
       run: ask => post(ask, { kind: 'gift', ref: parts.mintId(), ...ask.body, reference: referenceOf(ask) }),
     }),
     endpoint({
       ...common,
       path: '/api/web/accounts/{account}/adjustments',
-      about: 'Correct a balance upwards or downwards; the other side of the booking is revenue.',
+      summary: 'Correct a balance upwards or downwards; the other side of the booking is revenue.',
       body: z.strictObject({ amount: signedUsd, reference: label.optional() }),
       run: ask => post(ask, { kind: 'adjustment', ref: parts.mintId(), ...ask.body, reference: referenceOf(ask) }),
     }),
     endpoint({
       ...common,
       path: '/api/web/accounts/{account}/refunds',
-      about: 'Refund a call in full or in part. A call can be refunded once.',
+      summary: 'Refund a call in full or in part. A call can be refunded once.',
       body: z.strictObject({
         call: z.string().regex(/^req_\w{11}$/),
         amount: positiveUsd.optional(),

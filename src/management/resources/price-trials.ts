@@ -4,14 +4,14 @@ import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import type { Range, Tried } from '../prices/backtest.ts'
-import { backtestAsk, isFit, RANGE, tellBacktest } from '../prices/backtest.ts'
-import { isModelName } from '../prices/changes.ts'
+import type { BacktestProposal, BacktestRange } from '../prices/backtest.ts'
+import { buildBacktestQuery, formatBacktest, isValidRange, RANGE_RULE } from '../prices/backtest.ts'
+import { isModelName } from '../prices/price-changes.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, moment, time } from './endpoint.ts'
+import { endpoint, idOf, time, timeInput } from './endpoint.ts'
 import { money } from './money-input.ts'
 import { writtenPrice } from './price-schema.ts'
-import { priceIn } from './prices.ts'
+import { parsePriceField } from './prices.ts'
 
 const Sums = z.object({ calls: z.number(), was: money, wouldBe: money, difference: money })
 
@@ -29,8 +29,8 @@ const Backtest = Sums.extend({
 
 const body = z
   .strictObject({
-    from: moment,
-    before: moment.optional(),
+    from: timeInput,
+    before: timeInput.optional(),
     model: z.string().max(300).refine(isModelName, 'must have the form <provider>/<model>').optional(),
     price: writtenPrice.optional(),
     tier: z.string().max(32).optional(),
@@ -47,14 +47,14 @@ const body = z
   )
 type BacktestBody = z.output<typeof body>
 
-function rangeOf({ from, before }: BacktestBody, nowMs: number): Range {
+function rangeOf({ from, before }: BacktestBody, nowMs: number): BacktestRange {
   const range = { fromMs: from, beforeMs: before ?? nowMs }
-  if (isFit(range)) return range
-  throw new Refusal('field_invalid', 'from', { param: 'from', hint: `"from": ${RANGE}.` })
+  if (isValidRange(range)) return range
+  throw new Refusal('field_invalid', 'from', { param: 'from', hint: `"from": ${RANGE_RULE}.` })
 }
 
-const triedOf = ({ price, tier, pricePerMille }: BacktestBody): Tried =>
-  price === undefined ? { tier: tier!, perMille: pricePerMille! } : { price: priceIn({ price }) }
+const triedOf = ({ price, tier, pricePerMille }: BacktestBody): BacktestProposal =>
+  price === undefined ? { tier: tier!, perMille: pricePerMille! } : { price: parsePriceField({ price }) }
 
 const Rate = z.object({ source: z.string(), rate: money })
 
@@ -64,22 +64,22 @@ export function priceTrialEndpoints({ priceTrials, dateMs }: ManagementParts): r
       method: 'POST',
       path: '/api/web/prices/backtest',
       who: { site: 'support' },
-      about: 'Calculate what past calls would have cost with another price or another multiplier.',
+      summary: 'Calculate what past calls would have cost with another price or another multiplier.',
       body,
       answer: Backtest,
       async run({ body: request }) {
         const range = rangeOf(request, dateMs())
         const { model, account: accountId, key: keyId } = request
-        const wanted = { ...range, tried: triedOf(request), model, accountId, keyId }
-        const result = await priceTrials.backtest(backtestAsk(wanted))
-        return { body: tellBacktest(result, range) }
+        const wanted = { ...range, proposal: triedOf(request), model, accountId, keyId }
+        const result = await priceTrials.backtest(buildBacktestQuery(wanted))
+        return { body: formatBacktest(result, range) }
       },
     }),
     endpoint({
       method: 'POST',
       path: '/api/web/prices/check',
       who: { site: 'support' },
-      about: 'Compare the prices of the provider files with public price data, if that is installed.',
+      summary: 'Compare the prices of the provider files with public price data, if that is installed.',
       answer: z.object({
         compared: z.boolean(),
         prices: z.number(),

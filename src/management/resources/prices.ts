@@ -2,12 +2,12 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
-import type { PriceTold } from '../../store/queries/prices.ts'
+import type { PriceDetails } from '../../store/queries/prices.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../prices/changes.ts'
+import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../prices/price-changes.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, listOf, listQuery, nothing, time } from './endpoint.ts'
-import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import { endpoint, listOf, listQuery, noContent, time } from './endpoint.ts'
+import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { writtenPrice } from './price-schema.ts'
 
 const priceText = z
@@ -54,7 +54,7 @@ const params = z.object({ model: modelName })
 const timeOf = (ms: number): string => new Date(ms).toISOString()
 
 /** Parses the price; an invalid price becomes a refusal of the field "price". */
-export function priceIn(body: { readonly price: unknown }) {
+export function parsePriceField(body: { readonly price: unknown }) {
   try {
     return readPrice(body.price)
   } catch (fault) {
@@ -77,7 +77,7 @@ export function priceEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   return [...readEndpoints(parts), ...writeEndpoints(parts)]
 }
 
-function showPriceWith(parts: ManagementParts): (row: PriceTold) => z.input<typeof ModelPrice> {
+function showPriceWith(parts: ManagementParts): (row: PriceDetails) => z.input<typeof ModelPrice> {
   const shipped = parts.catalogue().prices()
   return ({ model, origin, version, price, madeMs }) => ({
     model,
@@ -90,51 +90,55 @@ function showPriceWith(parts: ManagementParts): (row: PriceTold) => z.input<type
 }
 
 async function show(parts: ManagementParts, model: string) {
-  const { newest, current } = await parts.desk.ask('price', { model })
-  return { body: showPriceWith(parts)(found(current)), version: newest }
+  const { newest, current } = await parts.queryWorker.query('price', { model })
+  return { body: showPriceWith(parts)(requireFound(current)), version: newest }
 }
 
 function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  const { desk } = parts
+  const { queryWorker } = parts
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/prices',
       who: 'person',
-      about: 'List the current prices of models.',
+      summary: 'List the current prices of models.',
       query: listQuery({ model: z.string().max(300).optional(), origin: z.enum(['shipped', 'operator']).optional() }, [
         'model',
       ]),
       answer: listOf(ModelPrice),
       async run({ query }) {
-        const ask = listAsk(query, null, 'model')
-        return listAnswer(await desk.ask('prices', ask), ask, showPriceWith(parts))
+        const ask = buildListQuery(query, null, 'model')
+        return listAnswer(await queryWorker.query('prices', ask), ask, showPriceWith(parts))
       },
     }),
     endpoint({
       method: 'GET',
       path: '/api/web/prices/history/{model*}',
       who: { site: 'support' },
-      about: 'List all price versions of a model, newest first.',
+      summary: 'List all price versions of a model, newest first.',
       params,
       query: listQuery({}, ['version']),
       answer: listOf(PriceVersion),
       async run({ params: { model }, query, scope }) {
-        const ask = listAsk({ ...query, model }, scope, '-version')
-        return listAnswer(await desk.ask('priceHistory', ask), ask, ({ version, origin, price, author, madeMs }) => ({
-          version,
-          origin: origin as z.output<typeof PriceVersion>['origin'],
-          author,
-          made: timeOf(madeMs),
-          price: price as Record<string, unknown> | null,
-        }))
+        const ask = buildListQuery({ ...query, model }, scope, '-version')
+        return listAnswer(
+          await queryWorker.query('priceHistory', ask),
+          ask,
+          ({ version, origin, price, author, madeMs }) => ({
+            version,
+            origin: origin as z.output<typeof PriceVersion>['origin'],
+            author,
+            made: timeOf(madeMs),
+            price: price as Record<string, unknown> | null,
+          }),
+        )
       },
     }),
     endpoint({
       method: 'GET',
       path: '/api/web/prices/{model*}',
       who: 'person',
-      about: 'Show the current price of a model.',
+      summary: 'Show the current price of a model.',
       params,
       answer: ModelPrice,
       run: ({ params: { model } }) => show(parts, model),
@@ -148,13 +152,13 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'PUT',
       path: '/api/web/prices/{model*}',
       who: { site: 'admin' },
-      about: 'Set your own price of a model. It replaces the shipped price from the next call on.',
+      summary: 'Set your own price of a model. It replaces the shipped price from the next call on.',
       params,
       body: z.strictObject({ price: writtenPrice }),
       answer: ModelPrice,
       async run({ params: { model }, body, by }) {
-        const price = priceIn(body)
-        done(await refuseBadModel(() => setPrice(parts, { model, author: by.actor, price }, by)), {})
+        const price = parsePriceField(body)
+        requireDone(await refuseBadModel(() => setPrice(parts, { model, author: by.actor, price }, by)), {})
         return show(parts, model)
       },
     }),
@@ -162,15 +166,15 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'DELETE',
       path: '/api/web/prices/{model*}',
       who: { site: 'admin' },
-      about: 'Remove your own price; the shipped price applies again.',
+      summary: 'Remove your own price; the shipped price applies again.',
       params,
-      answer: nothing,
+      answer: noContent,
       status: 204,
       async run({ params: { model }, by }) {
-        const { current, newest } = await parts.desk.ask('price', { model })
-        if (current?.origin !== 'operator') throw unknown()
+        const { current, newest } = await parts.queryWorker.query('price', { model })
+        if (current?.origin !== 'operator') throw resourceUnknown()
         // Expects the version that was read, so that a price that another person sets meanwhile is not removed.
-        done(await withdrawPrice(parts, { model, author: by.actor }, { expects: newest, ...by }), {})
+        requireDone(await withdrawPrice(parts, { model, author: by.actor }, { expectedVersion: newest, ...by }), {})
         return {}
       },
     }),

@@ -5,12 +5,12 @@ import { bounds } from '../../base/bounds.ts'
 import type { Provider as Known } from '../../upstreams/provider.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { adoptModels, definitionOf, removeProvider, setProvider } from '../services/providers.ts'
-import { refusing } from '../web/refusals.ts'
-import { providerId, warnings } from './channel-shapes.ts'
+import { withRefusals } from '../web/refusals.ts'
+import { providerId, warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, listOf, listQuery } from './endpoint.ts'
-import { found, listAnswer, listAsk } from './listing.ts'
-import { memoryPage } from './memory-pages.ts'
+import { buildListQuery, listAnswer, requireFound } from './list-queries.ts'
+import { pageInMemory } from './memory-pages.ts'
 
 const params = z.object({ provider: providerId })
 const definition = z.record(z.string(), z.unknown()).meta({
@@ -65,16 +65,16 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
       method: 'GET',
       path: '/api/web/providers',
       who: support,
-      about: 'List the providers: those that are shipped, and your own.',
+      summary: 'List the providers: those that are shipped, and your own.',
       query: listQuery({ from: z.enum(['shipped', 'own']).optional(), text: z.string().max(100).optional() }, ['id']),
       answer: listOf(Provider),
       async run({ query: { from, text, ...query } }) {
-        const ask = listAsk(query, null, 'id')
+        const ask = buildListQuery(query, null, 'id')
         const matches = (row: Row): boolean =>
           (from === undefined || isOwn(parts, row.id) === (from === 'own')) &&
           (text === undefined || `${row.id} ${row.provider?.name ?? ''}`.toLowerCase().includes(text.toLowerCase()))
         return listAnswer(
-          memoryPage(rowsOf(parts).filter(matches), ask, ({ id }) => id),
+          pageInMemory(rowsOf(parts).filter(matches), ask, ({ id }) => id),
           ask,
           row => shown(parts, row),
         )
@@ -84,7 +84,7 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
       method: 'GET',
       path: '/api/web/providers/{provider}',
       who: support,
-      about: 'Show a provider, with its definition.',
+      summary: 'Show a provider, with its definition.',
       params,
       answer: Whole,
       run: ({ params: { provider } }) => show(provider),
@@ -93,15 +93,15 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
       method: 'POST',
       path: '/api/web/providers',
       who: admin,
-      about: 'Define a provider. A definition with the id of a shipped provider replaces it.',
+      summary: 'Define a provider. A definition with the id of a shipped provider replaces it.',
       body: z.strictObject({ definition }),
       answer: Written,
       status: 201,
       async run({ body, by }) {
         const id = String(body.definition.id ?? '')
         const text = JSON.stringify(body.definition)
-        const cleared = await refusing(() =>
-          parts.inTurn(() => setProvider(parts, by, { id, definition: text, isNew: true })),
+        const cleared = await withRefusals(() =>
+          parts.writeQueue(() => setProvider(parts, by, { id, definition: text, isNew: true })),
         )
         return await written(id, cleared)
       },
@@ -111,11 +111,11 @@ export function providerEndpoints(parts: ManagementParts): readonly WebEndpoint[
       method: 'DELETE',
       path: '/api/web/providers/{provider}',
       who: admin,
-      about: 'Remove your own definition. The shipped provider that it replaced applies again.',
+      summary: 'Remove your own definition. The shipped provider that it replaced applies again.',
       params,
       answer: z.object({ cleared: z.array(z.string()).readonly(), warnings }),
       async run({ params: { provider }, by }) {
-        const cleared = await refusing(() => parts.inTurn(() => removeProvider(parts, by, provider)))
+        const cleared = await withRefusals(() => parts.writeQueue(() => removeProvider(parts, by, provider)))
         return { body: { cleared, warnings: clearedText(cleared) } }
       },
     }),
@@ -133,14 +133,14 @@ function changingEndpoints(parts: ManagementParts, written: ShowWritten): readon
       method: 'PATCH',
       path: '/api/web/providers/{provider}',
       who: admin,
-      about: 'Change fields of your own definition; null removes a field. A change of the host removes credentials.',
+      summary: 'Change fields of your own definition; null removes a field. A change of the host removes credentials.',
       params,
       body: z.strictObject({ definition }),
       answer: Written,
       async run({ params: { provider }, body, by }) {
-        const cleared = await refusing(() =>
-          parts.inTurn(async () => {
-            const before = JSON.parse(found(definitionOf(parts, provider))) as Record<string, unknown>
+        const cleared = await withRefusals(() =>
+          parts.writeQueue(async () => {
+            const before = JSON.parse(requireFound(definitionOf(parts, provider))) as Record<string, unknown>
             const merged = Object.entries({ ...before, ...body.definition }).filter(([, value]) => value !== null)
             const text = JSON.stringify(Object.fromEntries(merged))
             return await setProvider(parts, by, { id: provider, definition: text, isNew: false })
@@ -153,7 +153,7 @@ function changingEndpoints(parts: ManagementParts, written: ShowWritten): readon
       method: 'POST',
       path: '/api/web/providers/{provider}/models',
       who: admin,
-      about: 'Add models to your own definition, in the form of a provider file. Its other models stay.',
+      summary: 'Add models to your own definition, in the form of a provider file. Its other models stay.',
       params,
       body: z.strictObject({
         models: z
@@ -164,7 +164,9 @@ function changingEndpoints(parts: ManagementParts, written: ShowWritten): readon
       }),
       answer: Written,
       async run({ params: { provider }, body: { models }, by }) {
-        const cleared = await refusing(() => parts.inTurn(() => adoptModels(parts, by, { id: provider, models })))
+        const cleared = await withRefusals(() =>
+          parts.writeQueue(() => adoptModels(parts, by, { id: provider, models })),
+        )
         return await written(provider, cleared)
       },
     }),
@@ -199,9 +201,9 @@ function shown(parts: ManagementParts, { id, provider }: Row): z.input<typeof Pr
 
 function buildShow(parts: ManagementParts) {
   return async function show(id: string) {
-    const row = found(rowsOf(parts).find(other => other.id === id))
-    const [stored] = await parts.desk.ask('providerNotes', { ids: [id] })
-    const json = JSON.parse(found(definitionOf(parts, id))) as Record<string, unknown>
+    const row = requireFound(rowsOf(parts).find(other => other.id === id))
+    const [stored] = await parts.queryWorker.query('providerNotes', { ids: [id] })
+    const json = JSON.parse(requireFound(definitionOf(parts, id))) as Record<string, unknown>
     return { body: { ...shown(parts, row), definition: json }, version: stored?.version ?? 0 }
   }
 }

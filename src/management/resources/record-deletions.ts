@@ -9,7 +9,7 @@ import type { DeletionView } from '../../store/queries/records.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, listOf, listQuery, time } from './endpoint.ts'
-import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 const Deletion = z
   .object({
@@ -55,36 +55,41 @@ const tooMany = (): Refusal =>
     hint: `There are ${bounds.deletionsOpenMax} unfinished deletions, which is the maximum. Wait until one is done.`,
   })
 
-export function deletionEndpoints({ desk, writer, deleting, dateMs }: ManagementParts): readonly WebEndpoint[] {
+export function deletionEndpoints({
+  queryWorker,
+  writer,
+  recordDeleter,
+  dateMs,
+}: ManagementParts): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/records/deletions',
       who: { account: 'manager' },
-      about: 'List deletions of records and their progress.',
+      summary: 'List deletions of records and their progress.',
       query: listQuery({}, ['id']),
       answer: listOf(Deletion),
       async run({ query, scope }) {
-        const ask = listAsk(query, scope, '-id')
-        return listAnswer(await desk.ask('deletions', ask), ask, show)
+        const ask = buildListQuery(query, scope, '-id')
+        return listAnswer(await queryWorker.query('deletions', ask), ask, show)
       },
     }),
     endpoint({
       method: 'GET',
       path: '/api/web/records/deletions/{deletion}',
       who: { account: 'manager' },
-      about: 'Show a deletion of records and its progress.',
+      summary: 'Show a deletion of records and its progress.',
       params: z.object({ deletion: z.coerce.number().int().min(1).max(Number.MAX_SAFE_INTEGER) }),
       answer: Deletion,
       run: async ({ params: { deletion }, scope }) => ({
-        body: show(found(await desk.ask('deletion', { id: deletion, scope }))),
+        body: show(requireFound(await queryWorker.query('deletion', { id: deletion, scope }))),
       }),
     }),
     endpoint({
       method: 'POST',
       path: '/api/web/records/deletions',
       who: { account: 'manager' },
-      about: 'Delete records and bodies in the background. Money and statistics do not change.',
+      summary: 'Delete records and bodies in the background. Money and statistics do not change.',
       body: NewDeletion,
       answer: Deletion,
       status: 202,
@@ -103,10 +108,10 @@ export function deletionEndpoints({ desk, writer, deleting, dateMs }: Management
           before: idAtMs(Math.min(before, dateMs() + 1)),
         }
         const written = await writer.run('orderDeletion', { ...rule, scope, author: by.actor }, by)
-        const result = done(written, { unknown, too_many: tooMany })
-        deleting.sweep().catch(() => {}) // the next regular sweep tries again
+        const result = requireDone(written, { unknown: resourceUnknown, too_many: tooMany })
+        recordDeleter.sweep().catch(() => {}) // the next regular sweep tries again
         const id = 'id' in result ? result.id : 0
-        return { body: show(found(await desk.ask('deletion', { id, scope }))) }
+        return { body: show(requireFound(await queryWorker.query('deletion', { id, scope }))) }
       },
     }),
   ]

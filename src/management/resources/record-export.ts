@@ -3,12 +3,12 @@
 
 import { bounds } from '../../base/bounds.ts'
 import type { ExportFormat } from '../../base/text/export-lines.ts'
-import type { Packed } from '../../store/queries/records.ts'
-import type { RecordAsk } from '../../store/records/search.ts'
+import type { GzipState } from '../../store/queries/records.ts'
+import type { RecordQuery } from '../../store/records/record-search.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { ExportSlot } from '../web/export-slots.ts'
 
-export interface ExportAsk extends Omit<RecordAsk, 'after' | 'limit'> {
+export interface RecordExportQuery extends Omit<RecordQuery, 'after' | 'limit'> {
   readonly format: ExportFormat
   /** True: the export contains channels. */
   readonly staff: boolean
@@ -20,7 +20,7 @@ const types = { ndjson: 'application/x-ndjson', csv: 'text/csv; charset=utf-8' }
 const GZIP_HEAD = Buffer.from([0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff])
 
 /** An empty last block, then the checksum and the length of the data. */
-function gzipEnd({ crc, bytes }: Packed): Buffer {
+function gzipEnd({ crc, bytes }: GzipState): Buffer {
   const end = Buffer.alloc(10)
   end[0] = 3
   end.writeUInt32LE(crc, 2)
@@ -28,7 +28,7 @@ function gzipEnd({ crc, bytes }: Packed): Buffer {
   return end
 }
 
-export function startExport(desk: ManagementParts['desk'], request: Exporting): Response {
+export function startExport(desk: ManagementParts['queryWorker'], request: RecordExportRequest): Response {
   const {
     ask: { format },
     gzip,
@@ -42,22 +42,22 @@ export function startExport(desk: ManagementParts['desk'], request: Exporting): 
   })
 }
 
-export interface Exporting {
-  readonly ask: ExportAsk
+export interface RecordExportRequest {
+  readonly ask: RecordExportQuery
   readonly gzip: boolean
   readonly slot: ExportSlot
 }
 
-function exportStream(desk: ManagementParts['desk'], request: Exporting): ReadableStream<Uint8Array> {
+function exportStream(desk: ManagementParts['queryWorker'], request: RecordExportRequest): ReadableStream<Uint8Array> {
   const { ask, gzip, slot } = request
   let after: number | undefined
-  let packed: Packed | null = gzip ? { crc: 0, bytes: 0 } : null
+  let packed: GzipState | null = gzip ? { crc: 0, bytes: 0 } : null
   let isFirst = true
 
   /** The next slice; undefined after the last. */
   async function next(): Promise<Buffer | undefined> {
     if (after === undefined && !isFirst) return undefined
-    const slice = await desk.ask('exportRecords', { ...ask, after, packed, limit: bounds.exportRowsMax })
+    const slice = await desk.query('exportRecords', { ...ask, after, packed, limit: bounds.exportRowsMax })
     const bytes = Buffer.from(slice.text, gzip ? 'base64' : 'utf8')
     const head = isFirst && gzip ? [GZIP_HEAD] : []
     packed = slice.packed
@@ -73,22 +73,22 @@ function exportStream(desk: ManagementParts['desk'], request: Exporting): Readab
         slot.onLost(() => controller.error(undefined)) // Bun would print an Error
       },
       async pull(controller) {
-        slot.goesOn()
+        slot.keepAlive()
         try {
           for (;;) {
             const bytes = await next()
             if (bytes === undefined) {
-              slot.leave()
+              slot.release()
               return controller.close()
             }
             if (bytes.length > 0) return controller.enqueue(bytes)
           }
         } catch (fault) {
-          slot.leave()
+          slot.release()
           controller.error(fault)
         }
       },
-      cancel: () => slot.leave(),
+      cancel: () => slot.release(),
     },
     { highWaterMark: 1 },
   )

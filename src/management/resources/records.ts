@@ -8,13 +8,13 @@ import { formatUsd, nanos, parseUsd } from '../../base/money/money.ts'
 import { exportFormats } from '../../base/text/export-lines.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { BodyPart } from '../../store/records/bodies-messages.ts'
-import { showRecord, showWhole } from '../../store/records/record-text.ts'
-import type { RecordFilter } from '../../store/records/search.ts'
+import type { RecordFilter } from '../../store/records/record-search.ts'
+import { formatFullRecord, formatRecord } from '../../store/records/record-text.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { ExportSlots } from '../web/export-slots.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, LIST_LIMIT, listOf, time, usd } from './endpoint.ts'
-import { found } from './listing.ts'
+import { requireFound } from './list-queries.ts'
 import { deletionEndpoints } from './record-deletions.ts'
 import { startExport } from './record-export.ts'
 
@@ -143,13 +143,13 @@ function afterOf(after: string | undefined): number | undefined {
 }
 
 export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): readonly WebEndpoint[] {
-  const { desk, dateMs } = parts
+  const { queryWorker, dateMs } = parts
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/records',
       who: { account: 'viewer' },
-      about:
+      summary:
         'Search calls, newest first. A page ends early (`endedEarly`) if it had to read very many; continue with `next`.',
       query: z.strictObject({
         ...filters,
@@ -161,9 +161,9 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
         const rows = Math.min(limit, bounds.pageRowsMax)
         const filter = filterOf(query, scope, dateMs())
         const ask = { scope, filter, oldestFirst: query.sort === 'time', after: afterOf(after), limit: rows }
-        const page = await desk.ask('records', ask)
+        const page = await queryWorker.query('records', ask)
         const next = page.next === null ? null : textId('req', page.next)
-        const data = page.rows.map(row => showRecord(row, scope === null))
+        const data = page.rows.map(row => formatRecord(row, scope === null))
         return { body: { data, next, limit: rows, endedEarly: page.early } }
       },
     }),
@@ -171,25 +171,25 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
       method: 'GET',
       path: '/api/web/records/export',
       who: { account: 'viewer' },
-      about: 'Export all matching calls as NDJSON or CSV.',
+      summary: 'Export all matching calls as NDJSON or CSV.',
       query: z.strictObject({ ...filters, format: z.enum(exportFormats).default('ndjson') }),
       answer: z.string(),
       async run({ query: { format, ...query }, scope, header, actor }) {
         const filter = filterOf(query, scope, dateMs())
         const ask = { scope, filter, oldestFirst: query.sort === 'time', format, staff: scope === null }
         const gzip = /\bgzip\b/.test(header('accept-encoding') ?? '')
-        return startExport(desk, { ask, gzip, slot: await slots.enter(actor) })
+        return startExport(queryWorker, { ask, gzip, slot: await slots.enter(actor) })
       },
     }),
     endpoint({
       method: 'GET',
       path: '/api/web/records/{record}',
       who: { account: 'viewer' },
-      about: 'Show a call in full: attempts, timings, cost and its lines, losses of translation, and transfers.',
+      summary: 'Show a call in full: attempts, timings, cost and its lines, losses of translation, and transfers.',
       params,
       answer: Whole,
       async run({ params: { record: callId }, scope }) {
-        const { record, transfers } = found(await desk.ask('record', { callId, scope }))
+        const { record, transfers } = requireFound(await queryWorker.query('record', { callId, scope }))
         const shownTransfers = transfers.map(({ kind, amount, madeMs, reference, author }) => ({
           kind,
           reference,
@@ -197,7 +197,7 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
           made: new Date(madeMs).toISOString(),
           amount: formatUsd(nanos(BigInt(amount))),
         }))
-        return { body: { ...showWhole(record, scope === null), transfers: shownTransfers } }
+        return { body: { ...formatFullRecord(record, scope === null), transfers: shownTransfers } }
       },
     }),
     bodiesEndpoint(parts),
@@ -208,18 +208,18 @@ export function recordEndpoints(parts: ManagementParts, slots: ExportSlots): rea
 const Body = z.object({ text: z.string(), truncated: z.boolean() })
 
 /** Reading bodies leaves a row in the audit log. */
-function bodiesEndpoint({ desk, bodies, writer }: ManagementParts): WebEndpoint {
+function bodiesEndpoint({ queryWorker, bodies, writer }: ManagementParts): WebEndpoint {
   return endpoint({
     method: 'GET',
     path: '/api/web/records/{record}/bodies',
     who: { account: 'manager' },
-    about: 'Show the stored request and response bodies of a call. Reading them is noted in the audit log.',
+    summary: 'Show the stored request and response bodies of a call. Reading them is noted in the audit log.',
     params,
     answer: z.object({ request: Body, answer: Body }),
     async run({ params: { record: callId }, scope, actor, by }) {
-      const { record } = found(await desk.ask('record', { callId, scope }))
+      const { record } = requireFound(await queryWorker.query('record', { callId, scope }))
       if (scope === null && actor.role === 'support') throw new Refusal('role_too_low', 'bodies')
-      const kept = found(await bodies.read(callId))
+      const kept = requireFound(await bodies.read(callId))
       await writer.run('noteBodiesSeen', { callId, accountId: record.accountId }, by)
       return { body: { request: bodyOf(kept.request), answer: bodyOf(kept.answer) } }
     },

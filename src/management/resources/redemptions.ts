@@ -5,13 +5,13 @@ import { bounds } from '../../base/bounds.ts'
 import { rateOf, spansMs } from '../../base/collections/gcra.ts'
 import { Refusal } from '../../base/errors.ts'
 import { networkOf } from '../../http/address/caller-address.ts'
-import { Tries } from '../../identity/attempt-limits.ts'
+import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import { digestCode, parseCode } from '../../identity/code-format.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { usdText } from '../services/statement-lines.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf } from './endpoint.ts'
-import { done, unknown } from './listing.ts'
+import { requireDone, resourceUnknown } from './list-queries.ts'
 import { money } from './money-input.ts'
 
 /** One error for all reasons, because the reason would help somebody who guesses codes. */
@@ -20,27 +20,27 @@ const again = (): Refusal =>
   new Refusal('state_unfit', 'again', { hint: 'This account has redeemed this code already.' })
 
 export function redemptionEndpoints({ writer, pepper, nowMs }: ManagementParts): readonly WebEndpoint[] {
-  const tries = new Tries(rateOf(bounds.codeTriesPerMinuteMax, spansMs.minute), nowMs)
+  const tries = new AttemptCounter(rateOf(bounds.codeAttemptsPerMinuteMax, spansMs.minute), nowMs)
   return [
     endpoint({
       method: 'POST',
       path: '/api/web/accounts/{account}/redemptions',
       who: { account: 'manager' },
-      about: 'Redeem a code: add its amount to an account.',
+      summary: 'Redeem a code: add its amount to an account.',
       params: z.object({ account: idOf('acc') }),
       body: z.strictObject({ code: z.string().max(100) }),
       answer: z.object({ amount: money, balance: money }),
       status: 201,
       async run({ params: { account }, body, actor, address, scope, by }) {
-        const undoAttempt = tries.enter(`person ${actor.personId}`, `address ${networkOf(address)}`)
+        const undoAttempt = tries.countOrRefuse(`person ${actor.personId}`, `address ${networkOf(address)}`)
         const code = parseCode(body.code)
         if (code === undefined) throw unusable()
         const digests = pepper.all.map(secret => digestCode(code, secret).toString('hex'))
         const result = await writer.run('redeemCode', { digests, accountId: account, scope }, by)
         const isOwn = result.done === 'code_used' && result.own
         if (result.done === 'redeemed' || isOwn) undoAttempt()
-        const redeemed = done(result, {
-          account_unknown: unknown,
+        const redeemed = requireDone(result, {
+          account_unknown: resourceUnknown,
           code_unknown: unusable,
           code_expired: unusable,
           code_void: unusable,

@@ -4,13 +4,13 @@
 import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
-import { digestOpaque } from '../../identity/opaque-token.ts'
-import { mintRecoveryCode, mintTotpSecret, openTotp, sealTotp, showTotp, stepOfCode } from '../../identity/totp.ts'
+import { digestOpaqueToken } from '../../identity/opaque-token.ts'
+import { mintRecoveryCode, mintTotpSecret, openTotp, sealTotp, showTotp, totpStepOfCode } from '../../identity/totp.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import type { SigningIn } from '../services/sign-in.ts'
+import type { SignInService } from '../services/sign-in.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, nothing } from './endpoint.ts'
-import { done, unknown } from './listing.ts'
+import { endpoint, noContent } from './endpoint.ts'
+import { requireDone, resourceUnknown } from './list-queries.ts'
 import { code, password } from './people-fields.ts'
 
 const exists = (): Refusal =>
@@ -27,24 +27,27 @@ const Confirmation = z.strictObject({ currentPassword: password })
 
 function mintCodes() {
   const recoveryCodes = Array.from({ length: bounds.recoveryCodesMax }, () => mintRecoveryCode())
-  return { recoveryCodes, digests: recoveryCodes.map(digestOpaque) }
+  return { recoveryCodes, digests: recoveryCodes.map(digestOpaqueToken) }
 }
 
-export function secondFactorEndpoints(parts: ManagementParts, signing: SigningIn): readonly WebEndpoint[] {
+export function secondFactorEndpoints(parts: ManagementParts, signing: SignInService): readonly WebEndpoint[] {
   const { reader, writer, seal, dateMs, site } = parts
   return [
     endpoint({
       method: 'POST',
       path: '/api/web/me/second-factor',
       who: 'person',
-      about: 'Create the secret for an authenticator app; it is shown once. It takes effect after its confirmation.',
+      summary: 'Create the secret for an authenticator app; it is shown once. It takes effect after its confirmation.',
       body: Confirmation,
       answer: z.object({ secret: z.string(), url: z.string() }),
       status: 201,
       async run({ body, actor, ...visit }) {
         const { id, email } = await signing.confirm(actor.personId, body.currentPassword, visit)
         const secret = mintTotpSecret()
-        done(await writer.run('beginTotp', { personId: id, sealed: sealTotp(seal, id, secret) }), { exists, unknown })
+        requireDone(await writer.run('beginTotp', { personId: id, sealed: sealTotp(seal, id, secret) }), {
+          exists,
+          unknown: resourceUnknown,
+        })
         return { body: showTotp(secret, { site: site.current.siteName, email }) }
       },
     }),
@@ -52,18 +55,21 @@ export function secondFactorEndpoints(parts: ManagementParts, signing: SigningIn
       method: 'POST',
       path: '/api/web/me/second-factor/confirm',
       who: 'person',
-      about: 'Confirm the second factor with a code. From now on signing in needs a code.',
+      summary: 'Confirm the second factor with a code. From now on signing in needs a code.',
       body: z.strictObject({ code }),
       answer: RecoveryCodes,
       async run({ body, actor: { personId }, by, ...visit }) {
         const undoGuess = signing.guess(visit)
         const sealed = reader.people.pendingTotp(personId)
-        if (sealed === undefined) throw unknown()
-        const step = stepOfCode(openTotp(seal, personId, sealed), body.code, dateMs())
+        if (sealed === undefined) throw resourceUnknown()
+        const step = totpStepOfCode(openTotp(seal, personId, sealed), body.code, dateMs())
         if (step === undefined) throw wrongCode()
         undoGuess()
         const { recoveryCodes, digests: codes } = mintCodes()
-        done(await writer.run('confirmTotp', { personId, step, codes, nowMs: dateMs() }, by), { exists, unknown })
+        requireDone(await writer.run('confirmTotp', { personId, step, codes, nowMs: dateMs() }, by), {
+          exists,
+          unknown: resourceUnknown,
+        })
         return { body: { recoveryCodes } }
       },
     }),
@@ -71,14 +77,14 @@ export function secondFactorEndpoints(parts: ManagementParts, signing: SigningIn
       method: 'POST',
       path: '/api/web/me/recovery-codes',
       who: 'person',
-      about: 'Create new recovery codes; the previous ones stop working.',
+      summary: 'Create new recovery codes; the previous ones stop working.',
       body: Confirmation,
       answer: RecoveryCodes,
       status: 201,
       async run({ body, actor, by, ...visit }) {
         const { id } = await signing.confirm(actor.personId, body.currentPassword, visit)
         const { recoveryCodes, digests: codes } = mintCodes()
-        done(await writer.run('renewRecoveryCodes', { personId: id, codes }, by), { unknown })
+        requireDone(await writer.run('renewRecoveryCodes', { personId: id, codes }, by), { unknown: resourceUnknown })
         return { body: { recoveryCodes } }
       },
     }),
@@ -87,18 +93,18 @@ export function secondFactorEndpoints(parts: ManagementParts, signing: SigningIn
 }
 
 /** A POST, because some proxies drop the body of a DELETE. */
-const removeEndpoint = ({ writer }: ManagementParts, signing: SigningIn): WebEndpoint =>
+const removeEndpoint = ({ writer }: ManagementParts, signing: SignInService): WebEndpoint =>
   endpoint({
     method: 'POST',
     path: '/api/web/me/second-factor/remove',
     who: 'person',
-    about: 'Remove the second factor.',
+    summary: 'Remove the second factor.',
     body: Confirmation,
-    answer: nothing,
+    answer: noContent,
     status: 204,
     async run({ body, actor, by, ...visit }) {
       const { id } = await signing.confirm(actor.personId, body.currentPassword, visit)
-      done(await writer.run('removeTotp', { personId: id }, by), { unknown })
+      requireDone(await writer.run('removeTotp', { personId: id }, by), { unknown: resourceUnknown })
       return {}
     },
   })

@@ -4,8 +4,8 @@ import * as z from 'zod'
 import { textId } from '../../base/ids.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, nothing, time } from './endpoint.ts'
-import { done, listAnswer, listAsk, unknown } from './listing.ts'
+import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
+import { buildListQuery, listAnswer, requireDone, resourceUnknown } from './list-queries.ts'
 
 const Session = z
   .object({
@@ -23,18 +23,18 @@ const Session = z
 
 const timeOf = (ms: number): string => new Date(ms).toISOString()
 
-export function sessionEndpoints({ desk, writer, dateMs }: ManagementParts): readonly WebEndpoint[] {
+export function sessionEndpoints({ queryWorker, writer, dateMs }: ManagementParts): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/sessions',
       who: 'person',
-      about: 'List your sessions.',
+      summary: 'List your sessions.',
       query: listQuery({ ended: z.stringbool().optional() }, ['made', 'seen']),
       answer: listOf(Session),
       async run({ query, actor }) {
-        const ask = listAsk({ ...query, person: actor.personId }, null, '-made')
-        return listAnswer(await desk.ask('sessions', ask), ask, row => ({
+        const ask = buildListQuery({ ...query, person: actor.personId }, null, '-made')
+        return listAnswer(await queryWorker.query('sessions', ask), ask, row => ({
           id: textId('ses', row.id),
           current: row.id === actor.sessionId,
           made: timeOf(row.madeMs),
@@ -51,13 +51,13 @@ export function sessionEndpoints({ desk, writer, dateMs }: ManagementParts): rea
       method: 'DELETE',
       path: '/api/web/sessions/{session}',
       who: 'person',
-      about: 'End one of your sessions.',
+      summary: 'End one of your sessions.',
       params: z.object({ session: idOf('ses') }),
-      answer: nothing,
+      answer: noContent,
       status: 204,
       async run({ params, actor, by }) {
         const input = { personId: actor.personId, only: params.session, why: 'revoked', nowMs: dateMs() } as const
-        done(await writer.run('endSessions', input, by), { unknown })
+        requireDone(await writer.run('endSessions', input, by), { unknown: resourceUnknown })
         return {}
       },
     }),
@@ -65,11 +65,11 @@ export function sessionEndpoints({ desk, writer, dateMs }: ManagementParts): rea
       method: 'DELETE',
       path: '/api/web/sessions',
       who: 'person',
-      about: 'End all your sessions but this one.',
+      summary: 'End all your sessions but this one.',
       answer: z.object({ ended: z.number() }),
       async run({ actor, by }) {
         const input = { personId: actor.personId, except: actor.sessionId, why: 'revoked', nowMs: dateMs() } as const
-        const result = done(await writer.run('endSessions', input, by), { unknown })
+        const result = requireDone(await writer.run('endSessions', input, by), { unknown: resourceUnknown })
         return { body: { ended: 'count' in result ? result.count : 0 } }
       },
     }),

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { isSetUpToken, setUpOwner } from '../services/set-up.ts'
-import type { SigningIn } from '../services/sign-in.ts'
+import type { SignInService } from '../services/sign-in.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint } from './endpoint.ts'
 import { email, password, personName, SignedIn, token } from './people-fields.ts'
@@ -13,14 +13,14 @@ const isDone = (): Refusal =>
   new Refusal('state_unfit', 'set up', { hint: 'This gateway has an owner already. Sign in.' })
 const refused = (): Refusal => new Refusal('setup_refused', 'unknown, used or too old')
 
-export function setUpEndpoints(parts: ManagementParts, signing: SigningIn): readonly WebEndpoint[] {
+export function setUpEndpoints(parts: ManagementParts, signing: SignInService): readonly WebEndpoint[] {
   const { reader } = parts
   return [
     endpoint({
       method: 'GET',
       path: '/api/auth/setup',
       who: 'nobody',
-      about: 'Show whether the gateway still needs an owner.',
+      summary: 'Show whether the gateway still needs an owner.',
       answer: z.object({ needed: z.boolean() }),
       run: async () => ({ body: { needed: !reader.people.hasOwner } }),
     }),
@@ -28,7 +28,7 @@ export function setUpEndpoints(parts: ManagementParts, signing: SigningIn): read
       method: 'POST',
       path: '/api/auth/setup',
       who: 'nobody',
-      about: 'Create the owner with the one-time token that the start of the gateway printed.',
+      summary: 'Create the owner with the one-time token that the start of the gateway printed.',
       body: z.strictObject({ token, name: personName, email, password }),
       answer: SignedIn,
       status: 201,

@@ -3,10 +3,10 @@
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import type { SiteSettings } from '../services/site-settings.ts'
+import type { SiteSettingValues } from '../services/site-settings.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, usd } from './endpoint.ts'
-import { done } from './listing.ts'
+import { requireDone } from './list-queries.ts'
 
 const domain = z.string().regex(/^[a-z0-9-]+(\.[a-z0-9-]+)+$/, 'must be a domain such as example.com, in lower case')
 
@@ -34,7 +34,7 @@ const fields = {
     .min(0)
     .max(36_500)
     .meta({ description: 'How many days records are kept; 0: forever' }),
-} satisfies Record<keyof SiteSettings, z.ZodType>
+} satisfies Record<keyof SiteSettingValues, z.ZodType>
 
 /** Only the owner decides who may join and what new people get. */
 const reserved = {
@@ -51,17 +51,17 @@ const Changes = z.strictObject(
   },
 )
 
-export function settingEndpoints({ desk, writer, site }: ManagementParts): readonly WebEndpoint[] {
+export function settingEndpoints({ queryWorker, writer, site }: ManagementParts): readonly WebEndpoint[] {
   const show = async () => ({
     body: { ...site.current, allowedDomains: [...site.current.allowedDomains] },
-    version: await desk.ask('siteVersion', {}),
+    version: await queryWorker.query('siteVersion', {}),
   })
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/settings',
       who: { site: 'support' },
-      about: "Show the site's settings.",
+      summary: "Show the site's settings.",
       answer: Settings,
       run: show,
     }),
@@ -69,19 +69,22 @@ export function settingEndpoints({ desk, writer, site }: ManagementParts): reado
       method: 'PATCH',
       path: '/api/web/settings',
       who: { site: 'admin' },
-      about: 'Change settings; null resets a setting to its default.',
+      summary: 'Change settings; null resets a setting to its default.',
       body: Changes,
       reserved,
       answer: Settings,
       async run({ body, by }) {
-        if (typeof body.defaultTier === 'string' && (await desk.ask('tier', { name: body.defaultTier })) === null) {
+        if (
+          typeof body.defaultTier === 'string' &&
+          (await queryWorker.query('tier', { name: body.defaultTier })) === null
+        ) {
           throw new Refusal('field_invalid', 'tier', {
             param: 'defaultTier',
             hint: '"defaultTier": there is no tier of this name.',
           })
         }
         const given = Object.entries(body).filter(([, value]) => value !== undefined)
-        done(await writer.run('setSite', { changes: Object.fromEntries(given) }, by), {})
+        requireDone(await writer.run('setSite', { changes: Object.fromEntries(given) }, by), {})
         site.renew()
         return show()
       },

@@ -5,14 +5,14 @@ import * as z from 'zod'
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
 import { exportFormats } from '../../base/text/export-lines.ts'
-import type { StatementRead } from '../../store/queries/ledger.ts'
+import type { StatementQuery } from '../../store/queries/ledger.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { statementColumns, tellLine } from '../services/statement-lines.ts'
+import { formatStatementLine, statementColumns } from '../services/statement-lines.ts'
 import { exportResponse } from '../web/export.ts'
 import type { ExportSlots } from '../web/export-slots.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, LIST_LIMIT, listOf, moment, time } from './endpoint.ts'
-import { found } from './listing.ts'
+import { endpoint, idOf, LIST_LIMIT, listOf, time, timeInput } from './endpoint.ts'
+import { requireFound } from './list-queries.ts'
 import { money } from './money-input.ts'
 
 const kinds = ['charge', 'shortfall', 'top_up', 'gift', 'adjustment', 'refund', 'redemption', 'opening'] as const
@@ -34,23 +34,24 @@ const params = z.object({ account: idOf('acc') })
 /** Each read passes a limited number of transfers. */
 const READS_A_PAGE = 50
 
-const filters = { kind: z.enum(kinds).optional(), from: moment.optional(), before: moment.optional() }
+const filters = { kind: z.enum(kinds).optional(), from: timeInput.optional(), before: timeInput.optional() }
 
-export function statementEndpoints({ desk }: ManagementParts, slots: ExportSlots): readonly WebEndpoint[] {
+export function statementEndpoints({ queryWorker }: ManagementParts, slots: ExportSlots): readonly WebEndpoint[] {
   /** Reads on while the filter matches nothing, so that a page without lines is rare. */
-  const read = async (ask: StatementRead) => {
-    let page = found(await desk.ask('statement', ask))
+  const read = async (ask: StatementQuery) => {
+    let page = requireFound(await queryWorker.query('statement', ask))
     for (let reads = 1; page.lines.length === 0 && page.next !== null && reads < READS_A_PAGE; reads++) {
-      page = found(await desk.ask('statement', { ...ask, after: page.next }))
+      page = requireFound(await queryWorker.query('statement', { ...ask, after: page.next }))
     }
-    return { rows: page.lines.map(tellLine), next: page.next }
+    return { rows: page.lines.map(formatStatementLine), next: page.next }
   }
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/accounts/{account}/statement',
       who: { account: 'viewer' },
-      about: 'List the transfers of an account in the order of the ledger, newest first, with the balance after each.',
+      summary:
+        'List the transfers of an account in the order of the ledger, newest first, with the balance after each.',
       params,
       query: z.strictObject({
         ...filters,
@@ -68,7 +69,7 @@ export function statementEndpoints({ desk }: ManagementParts, slots: ExportSlots
       method: 'GET',
       path: '/api/web/accounts/{account}/statement/export',
       who: { account: 'viewer' },
-      about: 'Export the statement of an account as a file: CSV, or one JSON object per line.',
+      summary: 'Export the statement of an account as a file: CSV, or one JSON object per line.',
       params,
       query: z.strictObject({ ...filters, format: z.enum(exportFormats).default('csv') }),
       answer: z.unknown(),

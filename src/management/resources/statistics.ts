@@ -7,15 +7,15 @@ import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import type { Scope } from '../../store/queries/paging.ts'
-import type { AnswerRange, CallsAsked, NamedTop } from '../../store/queries/statistics.ts'
+import type { NamedTopRow, StatisticsFilter, StatisticsRange } from '../../store/queries/statistics.ts'
 import { topKinds } from '../../store/queries/statistics.ts'
 import { spanAt, spans } from '../../store/statistics/plan.ts'
-import type { FigureView } from '../../store/statistics/questions.ts'
-import { metrics } from '../../store/statistics/questions.ts'
+import type { FigureView } from '../../store/statistics/statistics-queries.ts'
+import { metrics } from '../../store/statistics/statistics-queries.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { endpoint, idOf, time, usd } from './endpoint.ts'
-import { unknown } from './listing.ts'
+import { resourceUnknown } from './list-queries.ts'
 
 const DAY_MS = 86_400_000
 const ROWS_MAX = 100
@@ -87,7 +87,7 @@ type StatisticsQuery = z.output<z.ZodObject<typeof parameters>>
 const usdOf = (digits: string): string => formatUsd(nanos(BigInt(digits)))
 
 /** The query for the query worker. Refuses an invalid range. */
-function callsOf(query: StatisticsQuery, scope: Scope | null, nowMs: number): CallsAsked {
+function callsOf(query: StatisticsQuery, scope: Scope | null, nowMs: number): StatisticsFilter {
   const { account, key, model, channel, before: beforeMs = nowMs, from: fromMs = beforeMs - DAY_MS } = query
   if (fromMs >= beforeMs || fromMs < 0) {
     throw new Refusal('field_invalid', 'from', { param: 'from', hint: '"from" must be before "before".' })
@@ -98,7 +98,7 @@ function callsOf(query: StatisticsQuery, scope: Scope | null, nowMs: number): Ca
   return { scope, account, key, model, channel, fromMs, beforeMs, nowMs }
 }
 
-const shownRange = ({ fromMs, beforeMs, scanned }: AnswerRange) => ({
+const shownRange = ({ fromMs, beforeMs, scanned }: StatisticsRange) => ({
   from: new Date(fromMs).toISOString(),
   before: new Date(beforeMs).toISOString(),
   summedUp: Math.floor(scanned * 1_000) / 1_000,
@@ -119,7 +119,7 @@ function shownFigures({ cost, shortfall, refunded, cacheSavings, providerCost, .
 
 /** Returns the answer of the query worker; throws a refusal if there is none. */
 function checkedAnswer<T extends { readonly done: string }>(answer: T): Extract<T, { readonly done: 'told' }> {
-  if (answer.done === 'unknown') throw unknown()
+  if (answer.done === 'unknown') throw resourceUnknown()
   const hint =
     answer.done === 'too_fine'
       ? 'Such fine steps are not stored for such an old range: use a coarser step.'
@@ -130,10 +130,14 @@ function checkedAnswer<T extends { readonly done: string }>(answer: T): Extract<
 
 const idPrefixes = { account: 'acc', key: 'key' } as const
 
-export function statisticsEndpoints({ desk, rolling, dateMs }: ManagementParts): readonly WebEndpoint[] {
-  const calls = async (query: StatisticsQuery, scope: Scope | null): Promise<CallsAsked> => {
+export function statisticsEndpoints({
+  queryWorker,
+  statisticsAggregator,
+  dateMs,
+}: ManagementParts): readonly WebEndpoint[] {
+  const calls = async (query: StatisticsQuery, scope: Scope | null): Promise<StatisticsFilter> => {
     const ask = callsOf(query, scope, dateMs())
-    await rolling.ready()
+    await statisticsAggregator.ready()
     return ask
   }
   return [
@@ -141,11 +145,11 @@ export function statisticsEndpoints({ desk, rolling, dateMs }: ManagementParts):
       method: 'GET',
       path: '/api/web/statistics/summary',
       who: { account: 'viewer' },
-      about: 'Show the sums of calls: how many, what they cost and how long they took.',
+      summary: 'Show the sums of calls: how many, what they cost and how long they took.',
       query: z.strictObject(parameters),
       answer: Figures,
       async run({ query, scope }) {
-        const answer = checkedAnswer(await desk.ask('statisticsSummary', await calls(query, scope)))
+        const answer = checkedAnswer(await queryWorker.query('statisticsSummary', await calls(query, scope)))
         return { body: { ...shownRange(answer), ...shownFigures(answer.figures, scope === null) } }
       },
     }),
@@ -153,7 +157,7 @@ export function statisticsEndpoints({ desk, rolling, dateMs }: ManagementParts):
       method: 'GET',
       path: '/api/web/statistics/series',
       who: { account: 'viewer' },
-      about: 'Show the same sums per minute, hour, day or month. Steps without calls are left out.',
+      summary: 'Show the same sums per minute, hour, day or month. Steps without calls are left out.',
       query: z.strictObject({ ...parameters, step: z.enum(spans).default('hour') }),
       answer: z.object({ ...range, step: z.enum(spans), data: z.array(z.object({ at: time, ...figures })) }),
       async run({ query: { step, ...query }, scope }) {
@@ -164,7 +168,7 @@ export function statisticsEndpoints({ desk, rolling, dateMs }: ManagementParts):
             hint: `An answer may have at most ${bounds.seriesPointsMax} steps: use a larger step or a shorter range.`,
           })
         }
-        const answer = checkedAnswer(await desk.ask('statisticsSeries', { ...ask, span: step }))
+        const answer = checkedAnswer(await queryWorker.query('statisticsSeries', { ...ask, span: step }))
         const data = answer.points.map(({ atMs, ...point }) => ({
           at: new Date(atMs).toISOString(),
           ...shownFigures(point, scope === null),
@@ -172,21 +176,21 @@ export function statisticsEndpoints({ desk, rolling, dateMs }: ManagementParts):
         return { body: { ...shownRange(answer), step, data } }
       },
     }),
-    ...topEndpoints({ desk, calls }),
+    ...topEndpoints({ queryWorker, calls }),
   ]
 }
 
-interface TopParts extends Pick<ManagementParts, 'desk'> {
-  calls(query: StatisticsQuery, scope: Scope | null): Promise<CallsAsked>
+interface TopParts extends Pick<ManagementParts, 'queryWorker'> {
+  calls(query: StatisticsQuery, scope: Scope | null): Promise<StatisticsFilter>
 }
 
-function topEndpoints({ desk, calls }: TopParts): readonly WebEndpoint[] {
+function topEndpoints({ queryWorker, calls }: TopParts): readonly WebEndpoint[] {
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/statistics/top',
       who: { account: 'viewer' },
-      about: 'List the accounts, keys, models or channels with the most calls, errors, tokens or cost.',
+      summary: 'List the accounts, keys, models or channels with the most calls, errors, tokens or cost.',
       query: z.strictObject({ ...parameters, of: z.enum(topKinds), ...top }),
       answer: z.object({
         ...range,
@@ -195,8 +199,8 @@ function topEndpoints({ desk, calls }: TopParts): readonly WebEndpoint[] {
       async run({ query: { of, by, limit, ...query }, scope }) {
         if (of === 'channel' && scope !== null) throw new Refusal('role_too_low', 'of', { param: 'of' })
         const ask = { ...(await calls(query, scope)), of, metric: by, limit }
-        const answer = checkedAnswer(await desk.ask('statisticsTop', ask))
-        const data = answer.rows.map(({ id, name, cost, ...row }: NamedTop) => ({
+        const answer = checkedAnswer(await queryWorker.query('statisticsTop', ask))
+        const data = answer.rows.map(({ id, name, cost, ...row }: NamedTopRow) => ({
           id: of === 'account' || of === 'key' ? textId(idPrefixes[of], id) : null,
           name: name === '' ? null : name,
           ...row,
@@ -209,13 +213,13 @@ function topEndpoints({ desk, calls }: TopParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/statistics/end-users',
       who: { account: 'viewer' },
-      about:
+      summary:
         'List the end users of an account with the most calls, errors, tokens or cost. An empty name sums up all others.',
       query: z.strictObject({ account: parameters.account, from: parameters.from, before: parameters.before, ...top }),
       answer: z.object({ ...range, data: z.array(z.object({ endUser: z.string(), ...topFigures })) }),
       async run({ query: { by, limit, ...query }, scope }) {
         const ask = { ...(await calls(query, scope)), metric: by, limit }
-        const answer = checkedAnswer(await desk.ask('statisticsEndUsers', ask))
+        const answer = checkedAnswer(await queryWorker.query('statisticsEndUsers', ask))
         const data = answer.rows.map(({ cost, ...row }) => ({ ...row, cost: usdOf(cost) }))
         return { body: { ...shownRange(answer), data } }
       },
@@ -224,14 +228,14 @@ function topEndpoints({ desk, calls }: TopParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/statistics/errors',
       who: { account: 'viewer' },
-      about: 'List the errors of calls, most frequent first.',
+      summary: 'List the errors of calls, most frequent first.',
       query: z.strictObject(parameters),
       answer: z.object({
         ...range,
         data: z.array(z.object({ outcome: z.string(), error: z.string().nullable(), calls: z.number() })),
       }),
       async run({ query, scope }) {
-        const answer = checkedAnswer(await desk.ask('statisticsFailures', await calls(query, scope)))
+        const answer = checkedAnswer(await queryWorker.query('statisticsFailures', await calls(query, scope)))
         return { body: { ...shownRange(answer), data: [...answer.rows] } }
       },
     }),

@@ -1,7 +1,7 @@
 // The table of all management endpoints.
 
 import type { ManagementParts } from '../management-parts.ts'
-import { buildSigningIn } from '../services/sign-in.ts'
+import { buildSignInService } from '../services/sign-in.ts'
 import { ExportSlots } from '../web/export-slots.ts'
 import { accountEndpoints } from './accounts.ts'
 import { auditLogEndpoints } from './audit-log.ts'
@@ -11,7 +11,6 @@ import { channelEndpoints } from './channels.ts'
 import { codeEndpoints } from './codes.ts'
 import type { WebEndpoint } from './endpoint.ts'
 import { invitationEndpoints } from './invitations.ts'
-import { joiningEndpoints } from './joining.ts'
 import { keyEndpoints } from './keys.ts'
 import { ledgerEndpoints } from './ledger.ts'
 import { limitEndpoints } from './limits.ts'
@@ -24,6 +23,7 @@ import { priceEndpoints } from './prices.ts'
 import { providerEndpoints } from './providers.ts'
 import { recordEndpoints } from './records.ts'
 import { redemptionEndpoints } from './redemptions.ts'
+import { registrationEndpoints } from './registration.ts'
 import { secondFactorEndpoints } from './second-factor.ts'
 import { sessionEndpoints } from './sessions.ts'
 import { setUpEndpoints } from './set-up.ts'
@@ -36,12 +36,12 @@ import { userEndpoints } from './users.ts'
 import { webhookEndpoints } from './webhooks.ts'
 
 export function buildWebEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  const signing = buildSigningIn(parts)
+  const signing = buildSignInService(parts)
   const slots = new ExportSlots(parts)
   return [
     ...setUpEndpoints(parts, signing),
     ...signInEndpoints(parts, signing),
-    ...joiningEndpoints(parts, signing),
+    ...registrationEndpoints(parts, signing),
     ...meEndpoints(parts, signing),
     ...secondFactorEndpoints(parts, signing),
     ...sessionEndpoints(parts),

@@ -7,8 +7,8 @@ import type { Actor } from '../actor.ts'
 import { isAtLeast } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, listOf, listQuery, nothing } from './endpoint.ts'
-import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import { endpoint, listOf, listQuery, noContent } from './endpoint.ts'
+import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 const name = z.string().regex(/^[a-z][a-z0-9_-]{0,31}$/)
 const qpm = z.number().int().min(1).max(1_000_000_000)
@@ -42,7 +42,7 @@ const params = z.object({ tier: name })
 const inUse = (): Refusal =>
   new Refusal('state_unfit', 'in use', { hint: 'There are keys or limits with this tier. Change them first.' })
 
-export function tierEndpoints({ desk, writer, onKeyChanged, rules }: ManagementParts): readonly WebEndpoint[] {
+export function tierEndpoints({ queryWorker, writer, onKeyChanged, rules }: ManagementParts): readonly WebEndpoint[] {
   /** Only staff see how many keys there are. */
   const shownTo =
     ({ role }: Actor) =>
@@ -51,7 +51,7 @@ export function tierEndpoints({ desk, writer, onKeyChanged, rules }: ManagementP
       keys: isAtLeast(role, 'support') ? keys : null,
     })
   const show = async (tier: string, actor: Actor) => {
-    const row = found(await desk.ask('tier', { name: tier }))
+    const row = requireFound(await queryWorker.query('tier', { name: tier }))
     return { body: shownTo(actor)(row), version: row.version }
   }
   return [
@@ -59,19 +59,19 @@ export function tierEndpoints({ desk, writer, onKeyChanged, rules }: ManagementP
       method: 'GET',
       path: '/api/web/tiers',
       who: 'person',
-      about: 'List the tiers.',
+      summary: 'List the tiers.',
       query: listQuery({}, ['name', 'qpm']),
       answer: listOf(Tier),
       async run({ query, actor }) {
-        const ask = listAsk(query, null, 'name')
-        return listAnswer(await desk.ask('tiers', ask), ask, shownTo(actor))
+        const ask = buildListQuery(query, null, 'name')
+        return listAnswer(await queryWorker.query('tiers', ask), ask, shownTo(actor))
       },
     }),
     endpoint({
       method: 'GET',
       path: '/api/web/tiers/{tier}',
       who: 'person',
-      about: 'Show a tier.',
+      summary: 'Show a tier.',
       params,
       answer: Tier,
       run: ({ params: { tier }, actor }) => show(tier, actor),
@@ -80,7 +80,7 @@ export function tierEndpoints({ desk, writer, onKeyChanged, rules }: ManagementP
       method: 'POST',
       path: '/api/web/tiers',
       who: { site: 'admin' },
-      about: 'Create a tier.',
+      summary: 'Create a tier.',
       body: z.strictObject({
         name,
         qpm,
@@ -92,8 +92,8 @@ export function tierEndpoints({ desk, writer, onKeyChanged, rules }: ManagementP
       status: 201,
       async run({ body, by, actor }) {
         const result = await writer.run('setTier', { ...body, isNew: true }, by)
-        done(result, { exists: new Refusal('name_taken', body.name, { param: 'name' }) })
-        rules.renew()
+        requireDone(result, { exists: new Refusal('name_taken', body.name, { param: 'name' }) })
+        rules.reload()
         return show(body.name, actor)
       },
     }),
@@ -101,14 +101,16 @@ export function tierEndpoints({ desk, writer, onKeyChanged, rules }: ManagementP
       method: 'PATCH',
       path: '/api/web/tiers/{tier}',
       who: { site: 'admin' },
-      about: 'Change a tier. The change applies from the next call of its keys on.',
+      summary: 'Change a tier. The change applies from the next call of its keys on.',
       params,
       body: z.strictObject({ qpm, pricePerMille, accountQpm, accountConcurrency }).partial(),
       answer: Tier,
       async run({ params: { tier }, body, by, actor }) {
-        done(await writer.run('setTier', { name: tier, isNew: false, ...body }, by), { unknown })
+        requireDone(await writer.run('setTier', { name: tier, isNew: false, ...body }, by), {
+          unknown: resourceUnknown,
+        })
         onKeyChanged()
-        rules.renew()
+        rules.reload()
         return show(tier, actor)
       },
     }),
@@ -116,12 +118,12 @@ export function tierEndpoints({ desk, writer, onKeyChanged, rules }: ManagementP
       method: 'DELETE',
       path: '/api/web/tiers/{tier}',
       who: { site: 'admin' },
-      about: 'Remove a tier that no key has.',
+      summary: 'Remove a tier that no key has.',
       params,
-      answer: nothing,
+      answer: noContent,
       status: 204,
       async run({ params: { tier }, by }) {
-        done(await writer.run('removeTier', { name: tier }, by), { unknown, in_use: inUse })
+        requireDone(await writer.run('removeTier', { name: tier }, by), { unknown: resourceUnknown, in_use: inUse })
         return {}
       },
     }),

@@ -3,13 +3,13 @@
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import { digestOpaque, mintOpaque } from '../../identity/opaque-token.ts'
+import { digestOpaqueToken, mintOpaqueToken } from '../../identity/opaque-token.ts'
 import type { PersonView } from '../../store/queries/people.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, nothing, time } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
 import { forbidden, Invited, showInvitation, tooMany } from './invitations.ts'
-import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 import { email, personName, siteRole } from './people-fields.ts'
 
 const DAY_MS = 86_400_000
@@ -41,17 +41,17 @@ const own = (): Refusal => new Refusal('role_too_low', 'themselves', { hint: 'Yo
 const lastOwner = (): Refusal => new Refusal('last_owner', 'the only one')
 const taken = (): Refusal =>
   new Refusal('name_taken', 'email', { param: 'email', hint: 'Another person signs in with this email address.' })
-const refusals = { unknown, forbidden, own, last_owner: lastOwner }
+const refusals = { unknown: resourceUnknown, forbidden, own, last_owner: lastOwner }
 const params = z.object({ user: idOf('usr') })
 
 export function userEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  const { desk } = parts
+  const { queryWorker } = parts
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/users',
       who: { site: 'support' },
-      about: 'List people.',
+      summary: 'List people.',
       query: listQuery(
         {
           email: z.string().max(254).optional(),
@@ -64,15 +64,15 @@ export function userEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       ),
       answer: listOf(User),
       async run({ query, scope }) {
-        const ask = listAsk(query, scope, 'created')
-        return listAnswer(await desk.ask('people', ask), ask, show)
+        const ask = buildListQuery(query, scope, 'created')
+        return listAnswer(await queryWorker.query('people', ask), ask, show)
       },
     }),
     endpoint({
       method: 'GET',
       path: '/api/web/users/{user}',
       who: { site: 'support' },
-      about: 'Show a person.',
+      summary: 'Show a person.',
       params,
       answer: User,
       run: ({ params: { user } }) => showUser(parts, user),
@@ -81,19 +81,19 @@ export function userEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   ]
 }
 
-async function showUser({ desk }: ManagementParts, id: number) {
-  const row = found(await desk.ask('person', { id }))
+async function showUser({ queryWorker }: ManagementParts, id: number) {
+  const row = requireFound(await queryWorker.query('person', { id }))
   return { body: show(row), version: row.version }
 }
 
 function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  const { desk, writer, mintId, dateMs } = parts
+  const { queryWorker, writer, mintId, dateMs } = parts
   return [
     endpoint({
       method: 'PATCH',
       path: '/api/web/users/{user}',
       who: { site: 'admin' },
-      about: 'Change another person. Admins cannot change owners. A new role ends the sessions of the person.',
+      summary: 'Change another person. Admins cannot change owners. A new role ends the sessions of the person.',
       params,
       body: z.strictObject({
         name: personName.optional(),
@@ -104,7 +104,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       answer: User,
       async run({ params: { user }, body, actor, by }) {
         const input = { actorId: actor.personId, id: user, ...body, nowMs: dateMs() }
-        done(await writer.run('setPerson', input, by), { ...refusals, email_taken: taken })
+        requireDone(await writer.run('setPerson', input, by), { ...refusals, email_taken: taken })
         return showUser(parts, user)
       },
     }),
@@ -112,12 +112,15 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'DELETE',
       path: '/api/web/users/{user}',
       who: { site: 'admin' },
-      about: 'Remove a person: deletes name, email address, password and memberships. Their audit log entries stay.',
+      summary: 'Remove a person: deletes name, email address, password and memberships. Their audit log entries stay.',
       params,
-      answer: nothing,
+      answer: noContent,
       status: 204,
       async run({ params: { user }, actor, by }) {
-        done(await writer.run('removePerson', { actorId: actor.personId, id: user, nowMs: dateMs() }, by), refusals)
+        requireDone(
+          await writer.run('removePerson', { actorId: actor.personId, id: user, nowMs: dateMs() }, by),
+          refusals,
+        )
         return {}
       },
     }),
@@ -125,16 +128,16 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'POST',
       path: '/api/web/users/{user}/password-reset',
       who: { site: 'admin' },
-      about: 'Create a token with which a person can choose a new password within a day.',
+      summary: 'Create a token with which a person can choose a new password within a day.',
       params,
       answer: Invited,
       status: 201,
       async run({ params: { user }, actor, by }) {
-        const [id, secret, nowMs] = [mintId(), mintOpaque(), dateMs()]
-        const reset = { id, digest: digestOpaque(secret), personId: user, expiresMs: nowMs + DAY_MS, nowMs }
+        const [id, secret, nowMs] = [mintId(), mintOpaqueToken(), dateMs()]
+        const reset = { id, digest: digestOpaqueToken(secret), personId: user, expiresMs: nowMs + DAY_MS, nowMs }
         const result = await writer.run('inviteToReset', { actorId: actor.personId, ...reset }, by)
-        done(result, { ...refusals, too_many: tooMany })
-        const row = found(await desk.ask('invitation', { id }))
+        requireDone(result, { ...refusals, too_many: tooMany })
+        const row = requireFound(await queryWorker.query('invitation', { id }))
         return { body: { ...showInvitation(row, nowMs), token: secret }, version: row.version }
       },
     }),

@@ -5,17 +5,17 @@ import { bounds } from '../../base/bounds.ts'
 import { rateOf, spansMs } from '../../base/collections/gcra.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
-import { Tries } from '../../identity/attempt-limits.ts'
+import { AttemptCounter } from '../../identity/attempt-limits.ts'
 import { mintWebhookSecret, sealWebhookSecret } from '../../identity/webhook-secret.ts'
 import type { DeliveryView, WebhookView } from '../../store/queries/webhooks.ts'
 import type { Actor } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { accountEvents, eventId, siteEvents } from '../webhooks/events.ts'
-import type { WantedWebhook } from '../webhooks/making.ts'
-import { BadWebhook, makeWebhook, originOf } from '../webhooks/making.ts'
-import type { EndpointAsk, WebEndpoint } from './endpoint.ts'
-import { endpoint, idOf, listOf, listQuery, nothing, time } from './endpoint.ts'
-import { done, found, listAnswer, listAsk, unknown } from './listing.ts'
+import type { WebhookInput } from '../webhooks/new-webhook.ts'
+import { InvalidWebhookUrl, insertWebhook, webhookOrigin } from '../webhooks/new-webhook.ts'
+import type { ManagementRequest, WebEndpoint } from './endpoint.ts'
+import { endpoint, idOf, listOf, listQuery, noContent, time } from './endpoint.ts'
+import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown } from './list-queries.ts'
 
 const Webhook = z
   .object({
@@ -101,33 +101,33 @@ export const webhookEndpoints = (parts: ManagementParts): readonly WebEndpoint[]
 ]
 
 const buildShow =
-  ({ desk }: ManagementParts) =>
-  async (id: number, { scope, actor }: Pick<EndpointAsk<never, never, never>, 'scope' | 'actor'>) => {
-    const row = found(await desk.ask('webhook', { id, scope }))
+  ({ queryWorker }: ManagementParts) =>
+  async (id: number, { scope, actor }: Pick<ManagementRequest<never, never, never>, 'scope' | 'actor'>) => {
+    const row = requireFound(await queryWorker.query('webhook', { id, scope }))
     return { body: showWebhook(actor)(row), version: row.version }
   }
 
 function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  const { desk } = parts
+  const { queryWorker } = parts
   const show = buildShow(parts)
   return [
     endpoint({
       method: 'GET',
       path: '/api/web/webhooks',
       who: { account: 'manager' },
-      about: 'List webhooks: all of them, or those of the accounts that you manage.',
+      summary: 'List webhooks: all of them, or those of the accounts that you manage.',
       query: listQuery({ account: idOf('acc').optional() }, ['created']),
       answer: listOf(Webhook),
       async run({ query, scope, actor }) {
-        const ask = listAsk(query, scope, 'created')
-        return listAnswer(await desk.ask('webhooks', ask), ask, showWebhook(actor))
+        const ask = buildListQuery(query, scope, 'created')
+        return listAnswer(await queryWorker.query('webhooks', ask), ask, showWebhook(actor))
       },
     }),
     endpoint({
       method: 'GET',
       path: '/api/web/webhooks/{webhook}',
       who: { account: 'manager' },
-      about: 'Show a webhook.',
+      summary: 'Show a webhook.',
       params,
       answer: Webhook,
       run: ({ params: { webhook }, ...ask }) => show(webhook, ask),
@@ -136,14 +136,14 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'GET',
       path: '/api/web/webhooks/{webhook}/deliveries',
       who: { account: 'manager' },
-      about: `List the deliveries of a webhook, newest first, also pending ones. The last ${bounds.webhookKeptMax} are kept.`,
+      summary: `List the deliveries of a webhook, newest first, also pending ones. The last ${bounds.finishedDeliveriesMax} are kept.`,
       params,
       query: listQuery({}, ['made']),
       answer: listOf(Delivery),
       async run({ params: { webhook }, query, scope }) {
-        found(await desk.ask('webhook', { id: webhook, scope }))
-        const ask = listAsk({ ...query, webhook }, scope, '-made')
-        return listAnswer(await desk.ask('deliveries', ask), ask, showDelivery)
+        requireFound(await queryWorker.query('webhook', { id: webhook, scope }))
+        const ask = buildListQuery({ ...query, webhook }, scope, '-made')
+        return listAnswer(await queryWorker.query('deliveries', ask), ask, showDelivery)
       },
     }),
   ]
@@ -154,17 +154,20 @@ async function refuseBadUrl<T>(run: () => T | Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (fault) {
-    if (!(fault instanceof BadWebhook)) throw fault
+    if (!(fault instanceof InvalidWebhookUrl)) throw fault
     throw new Refusal('field_invalid', fault.message, { param: 'url', hint: `"url": ${fault.message}.` })
   }
 }
 
 function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
   const show = buildShow(parts)
-  async function make(wanted: WantedWebhook, { by, actor }: Pick<EndpointAsk<never, never, never>, 'by' | 'actor'>) {
-    const { id, secret, result } = await refuseBadUrl(() => makeWebhook(parts, wanted, by))
-    done(result, {
-      account_unknown: unknown,
+  async function make(
+    wanted: WebhookInput,
+    { by, actor }: Pick<ManagementRequest<never, never, never>, 'by' | 'actor'>,
+  ) {
+    const { id, secret, result } = await refuseBadUrl(() => insertWebhook(parts, wanted, by))
+    requireDone(result, {
+      account_unknown: resourceUnknown,
       too_many: () =>
         new Refusal('state_unfit', 'too many', { hint: 'There are too many webhooks. Remove some first.' }),
     })
@@ -176,7 +179,7 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'POST',
       path: '/api/web/webhooks',
       who: { site: 'admin' },
-      about: 'Create a webhook for events of all accounts and of the site.',
+      summary: 'Create a webhook for events of all accounts and of the site.',
       body: z.strictObject({ url, events: eventList(siteEvents) }),
       answer: withSecret,
       status: 201,
@@ -186,7 +189,7 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'POST',
       path: '/api/web/accounts/{account}/webhooks',
       who: { account: 'manager' },
-      about: 'Create a webhook for events of an account.',
+      summary: 'Create a webhook for events of an account.',
       params: z.object({ account: idOf('acc') }),
       body: z.strictObject({ url, events: eventList(accountEvents) }),
       answer: withSecret,
@@ -197,14 +200,14 @@ function createEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
 }
 
 function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
-  const { writer, seal, desk } = parts
+  const { writer, seal, queryWorker } = parts
   const show = buildShow(parts)
   return [
     endpoint({
       method: 'PATCH',
       path: '/api/web/webhooks/{webhook}',
       who: { account: 'manager' },
-      about: 'Change, disable or enable a webhook.',
+      summary: 'Change, disable or enable a webhook.',
       params,
       body: z.strictObject({
         url: url.optional(),
@@ -213,7 +216,7 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       }),
       answer: Webhook,
       async run({ params: { webhook: id }, body: { events, ...body }, scope, by, actor }) {
-        const { accountId } = found(await desk.ask('webhook', { id, scope }))
+        const { accountId } = requireFound(await queryWorker.query('webhook', { id, scope }))
         const isSiteEvent = (event: string): boolean => !(accountEvents as readonly string[]).includes(event)
         if (accountId !== null && events?.some(isSiteEvent)) {
           const hint = `"events": a webhook of an account can only have: ${accountEvents.join(', ')}.`
@@ -221,9 +224,9 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
         }
         const { url: newUrl } = body
         const address =
-          newUrl === undefined ? {} : { url: newUrl, origin: await refuseBadUrl(() => originOf(parts, newUrl)) }
+          newUrl === undefined ? {} : { url: newUrl, origin: await refuseBadUrl(() => webhookOrigin(parts, newUrl)) }
         const input = { id, scope, ...address, events: events?.join(), disabled: body.disabled }
-        done(await writer.run('setWebhook', input, by), { unknown })
+        requireDone(await writer.run('setWebhook', input, by), { unknown: resourceUnknown })
         return show(id, { scope, actor })
       },
     }),
@@ -231,13 +234,13 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'POST',
       path: '/api/web/webhooks/{webhook}/secret',
       who: { account: 'manager' },
-      about: 'Create a new secret for a webhook. Deliveries are signed with it from now on.',
+      summary: 'Create a new secret for a webhook. Deliveries are signed with it from now on.',
       params,
       answer: withSecret,
       async run({ params: { webhook: id }, scope, by, actor }) {
         const secret = mintWebhookSecret()
         const input = { id, scope, secret: sealWebhookSecret(seal, id, secret) }
-        done(await writer.run('setWebhook', input, by), { unknown })
+        requireDone(await writer.run('setWebhook', input, by), { unknown: resourceUnknown })
         const shown = await show(id, { scope, actor })
         return { ...shown, body: { ...shown.body, secret } }
       },
@@ -246,12 +249,12 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       method: 'DELETE',
       path: '/api/web/webhooks/{webhook}',
       who: { account: 'manager' },
-      about: 'Remove a webhook and its pending deliveries.',
+      summary: 'Remove a webhook and its pending deliveries.',
       params,
-      answer: nothing,
+      answer: noContent,
       status: 204,
       async run({ params: { webhook: id }, scope, by }) {
-        done(await writer.run('removeWebhook', { id, scope }, by), { unknown })
+        requireDone(await writer.run('removeWebhook', { id, scope }, by), { unknown: resourceUnknown })
         return {}
       },
     }),
@@ -262,13 +265,13 @@ function changeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
 const TEST_DUE_MS = 2 * bounds.webhookMsMax
 
 function testEndpoints({ writer, webhooks, dateMs, nowMs }: ManagementParts): readonly WebEndpoint[] {
-  const tries = new Tries(rateOf(bounds.webhookTestsPerMinuteMax, spansMs.minute), nowMs)
+  const tries = new AttemptCounter(rateOf(bounds.webhookTestsPerMinuteMax, spansMs.minute), nowMs)
   return [
     endpoint({
       method: 'POST',
       path: '/api/web/webhooks/{webhook}/test',
       who: { account: 'manager' },
-      about: 'Send a test event (webhook.test) to a webhook now, without retries, and show the result.',
+      summary: 'Send a test event (webhook.test) to a webhook now, without retries, and show the result.',
       params,
       answer: z.object({
         id: z.string(),
@@ -278,11 +281,13 @@ function testEndpoints({ writer, webhooks, dateMs, nowMs }: ManagementParts): re
         error: z.string().nullable(),
       }),
       async run({ params: { webhook: id }, actor, scope, by }) {
-        tries.enter(`person ${actor.personId}`)
+        tries.countOrRefuse(`person ${actor.personId}`)
         const dueMs = dateMs() + TEST_DUE_MS
-        const made = done(await writer.run('testWebhook', { id, scope, dueMs }, by), { unknown })
+        const made = requireDone(await writer.run('testWebhook', { id, scope, dueMs }, by), {
+          unknown: resourceUnknown,
+        })
         const delivery = 'delivery' in made ? made.delivery : 0
-        const { tookMs, ...result } = found(await webhooks.deliverer.tellOnce(delivery))
+        const { tookMs, ...result } = requireFound(await webhooks.deliverer.deliverOnce(delivery))
         return { body: { id: eventId(delivery), ...result, ms: tookMs } }
       },
     }),

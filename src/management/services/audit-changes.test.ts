@@ -1,17 +1,17 @@
 import { expect, test } from 'bun:test'
 import { textId } from '../../base/ids.ts'
-import { tellChanges } from './audit-changes.ts'
+import { formatChanges } from './audit-changes.ts'
 
 test('ids, money and times have the same form as elsewhere in the interface', () => {
   const key = { id: [null, '7'], account_id: [null, '8'], expires_ms: [null, '0'], keeps_bodies: ['0', '1'] }
-  expect(tellChanges('setKey', key)).toEqual({ expires: [null, '1970-01-01T00:00:00.000Z'], keepsBodies: ['0', '1'] })
+  expect(formatChanges('setKey', key)).toEqual({ expires: [null, '1970-01-01T00:00:00.000Z'], keepsBodies: ['0', '1'] })
   const post = { kind: 'top_up', ref: 5, amount: '20000000000', reference: 'inv-1' }
-  expect(tellChanges('post', post)).toEqual({ kind: 'top_up', amount: '20.00', reference: 'inv-1' })
-  expect(tellChanges('post', { amount: 'all' })).toEqual({ amount: 'all' })
-  expect(tellChanges('setAccount', { credit_limit: ['0', '5000000000'] })).toEqual({ creditLimit: ['0.00', '5.00'] })
+  expect(formatChanges('post', post)).toEqual({ kind: 'top_up', amount: '20.00', reference: 'inv-1' })
+  expect(formatChanges('post', { amount: 'all' })).toEqual({ amount: 'all' })
+  expect(formatChanges('setAccount', { credit_limit: ['0', '5000000000'] })).toEqual({ creditLimit: ['0.00', '5.00'] })
 })
 
 test('the amount of a limit is not money, and its key is shown by its id', () => {
   const limit = { amount: [null, '100'], key_id: [null, '7'] }
-  expect(tellChanges('setLimit', limit)).toEqual({ amount: [null, '100'], key: [null, textId('key', 7)] })
+  expect(formatChanges('setLimit', limit)).toEqual({ amount: [null, '100'], key: [null, textId('key', 7)] })
 })

@@ -17,7 +17,7 @@ const camel = (name: string): string =>
     .replace(/_id$|Id$/, '')
     .replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 
-export function tellChanges(action: string, changes: unknown): Readonly<Record<string, unknown>> {
+export function formatChanges(action: string, changes: unknown): Readonly<Record<string, unknown>> {
   const shown = Object.entries(changes as Record<string, unknown>).filter(([name]) => !HIDDEN.has(name))
   return Object.fromEntries(
     shown.map(([name, value]) => {

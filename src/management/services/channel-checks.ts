@@ -2,23 +2,23 @@
 // Invalid settings throw an OperatorError with one sentence.
 
 import { bounds } from '../../base/bounds.ts'
-import { changeableDialects, isFixed } from '../../protocols/request/fixed-fields.ts'
-import type { ChannelSetting, FieldChanges, Parameters } from '../../store/rules/rules.ts'
+import { isFixedField, overridableDialects } from '../../protocols/request/fixed-fields.ts'
+import type { ChannelParameters, ChannelSettings, FieldChanges } from '../../store/rules/rules.ts'
 import type { Provider } from '../../upstreams/provider.ts'
-import { parseChannelTimes } from '../../upstreams/timeouts.ts'
+import { parseChannelTimeouts } from '../../upstreams/timeouts.ts'
 import { OperatorError } from '../operator-error.ts'
 
 const refuse = (sentence: string): never => {
   throw new OperatorError(sentence)
 }
 
-export function checkSetting(setting: Partial<ChannelSetting>, provider: Provider): void {
+export function checkSetting(setting: Partial<ChannelSettings>, provider: Provider): void {
   if (setting.name !== undefined) checkName(setting.name)
   if ((setting.baseUrl?.length ?? 0) > bounds.baseUrlCharsMax)
     refuse(`The base URL may have at most ${bounds.baseUrlCharsMax} characters.`)
   if (setting.headers !== undefined) checkHeaders(setting.headers)
   if (setting.parameters !== undefined) checkParameters(setting.parameters, provider)
-  if (setting.times !== undefined) parseChannelTimes(setting.times, problem => refuse(`Timeouts: ${problem}.`))
+  if (setting.times !== undefined) parseChannelTimeouts(setting.times, problem => refuse(`Timeouts: ${problem}.`))
 }
 
 export function checkName(name: string): void {
@@ -67,9 +67,9 @@ function checkHeaders(headers: Readonly<Record<string, string>>): void {
 const isHeaderValue = (value: string): boolean =>
   value.length <= bounds.channelHeaderCharsMax && /^[\x21-\x7e]([\t\x20-\x7e]*[\x21-\x7e])?$/.test(value)
 
-function checkParameters(parameters: Parameters, provider: Provider): void {
+function checkParameters(parameters: ChannelParameters, provider: Provider): void {
   for (const [dialect, changes] of Object.entries(parameters)) {
-    if (!changeableDialects.includes(dialect)) refuse(`Fields of the dialect "${dialect}" cannot be changed.`)
+    if (!overridableDialects.includes(dialect)) refuse(`Fields of the dialect "${dialect}" cannot be changed.`)
     if (provider.speaks[dialect] === undefined) refuse(`${provider.name} does not speak ${dialect}.`)
     checkChanges(dialect, changes)
   }
@@ -85,7 +85,7 @@ function checkChanges(dialect: string, changes: FieldChanges): void {
     if (!/^[A-Za-z][A-Za-z0-9_]{0,63}(\.[A-Za-z][A-Za-z0-9_]{0,63})?$/.test(path)) {
       refuse(`${dialect}: a field must be a name such as temperature, or reasoning.effort for a field of an object.`)
     }
-    if (isFixed(dialect, path)) {
+    if (isFixedField(dialect, path)) {
       refuse(`${dialect}: "${path}" cannot be changed, because the answer or the price of a call depends on it.`)
     }
   }

@@ -2,8 +2,8 @@
 // Of a credential it shows only the fingerprint.
 
 import type { HealthSnapshot } from '../../routing/health/health.ts'
-import type { ChannelRow, Parameters, StoredChannel } from '../../store/rules/rules.ts'
-import { isStoredId } from '../../store/rules/rules.ts'
+import type { ChannelParameters, ChannelRow, StoredChannel } from '../../store/rules/rules.ts'
+import { isStoredChannelId } from '../../store/rules/rules.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { OperatorParts } from '../command.ts'
 
@@ -30,7 +30,7 @@ export interface ChannelView {
   readonly proxy: boolean
   readonly tags: readonly string[]
   readonly headers: Readonly<Record<string, string>>
-  readonly parameters: Parameters
+  readonly parameters: ChannelParameters
   readonly times: Readonly<Record<string, number>>
   /** Null for a channel that has had no call. */
   readonly health: HealthSnapshot | null
@@ -45,7 +45,7 @@ export function channelViews(parts: OperatorParts): readonly ChannelView[] {
   const rules = new Map(rows.map(row => [row.channel, row]))
   const ids = [...new Set([...inCatalogue.keys(), ...rules.keys()])].sort()
   return ids.map(id => {
-    const row = inCatalogue.has(id) ? catalogue.ruleOf(id) : rules.get(id)!
+    const row = inCatalogue.has(id) ? catalogue.rulesOf(id) : rules.get(id)!
     return viewOf(parts, row, { channel: inCatalogue.get(id), stored: byId.get(id) })
   })
 }
@@ -55,7 +55,7 @@ export function channelView(parts: OperatorParts, id: string): ChannelView | und
   const channel = catalogue.all().find(other => other.id === id)
   const stored = parts.rules.current.stored.find(row => row.id === id)
   const rule = parts.rules.current.channels.find(row => row.channel === id)
-  const row = channel === undefined ? rule : catalogue.ruleOf(id)
+  const row = channel === undefined ? rule : catalogue.rulesOf(id)
   return row && viewOf(parts, row, { channel, stored })
 }
 
@@ -73,7 +73,7 @@ function viewOf(parts: OperatorParts, row: ChannelRow, { channel, stored }: Chan
   return {
     id,
     provider: id.slice(0, id.indexOf('#')),
-    from: isStoredId(id) ? 'stored' : 'environment',
+    from: isStoredChannelId(id) ? 'stored' : 'environment',
     name: stored?.name ?? null,
     baseUrl: channel?.baseUrl ?? stored?.baseUrl ?? null,
     ownBaseUrl: stored?.baseUrl ?? null,
@@ -91,13 +91,16 @@ function viewOf(parts: OperatorParts, row: ChannelRow, { channel, stored }: Chan
     headers: stored?.headers ?? {},
     parameters: stored?.parameters ?? {},
     times: stored?.times ?? {},
-    health: parts.running()?.health(id) ?? null,
+    health: parts.liveGateway()?.health(id) ?? null,
   }
 }
 
 /** The id of a channel from the environment contains the fingerprint of its key. */
 function credentialOf(id: string, { channel, stored }: ChannelSources): ChannelView['credential'] {
-  const { fingerprint, origin } = stored ?? { fingerprint: id.split('#')[1]!, origin: channel?.road.origin ?? null }
+  const { fingerprint, origin } = stored ?? {
+    fingerprint: id.split('#')[1]!,
+    origin: channel?.networkPath.origin ?? null,
+  }
   const isKeyless = stored === undefined && fingerprint === 'open'
   return fingerprint === null || origin === null || isKeyless ? null : { fingerprint, origin }
 }

@@ -4,16 +4,16 @@
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
 import type { Secret } from '../../base/secrets/secret.ts'
-import type { By, Seen, Stale } from '../../store/audit-log/audited.ts'
-import type { ChannelChange, ChannelInsert, ChannelSetting, StoredChannel } from '../../store/rules/rules.ts'
-import { isStoredId } from '../../store/rules/rules.ts'
+import type { AuditActor, ExpectedVersion, StaleVersion } from '../../store/audit-log/audited-operations.ts'
+import type { ChannelChange, ChannelInsert, ChannelSettings, StoredChannel } from '../../store/rules/rules.ts'
+import { isStoredChannelId } from '../../store/rules/rules.ts'
 import { fingerprintOf } from '../../upstreams/channels.ts'
 import type { Provider } from '../../upstreams/provider.ts'
-import { Unusable } from '../../upstreams/stored-channels.ts'
+import { UnusableChannel } from '../../upstreams/stored-channels.ts'
 import type { OperatorParts } from '../command.ts'
 import { OperatorError } from '../operator-error.ts'
 import { checkSetting } from './channel-checks.ts'
-import { deadRoutes, rulesNow } from './rule-check.ts'
+import { deadRoutes, readRules } from './rule-check.ts'
 
 /** The settings that every channel has, also one whose key is in the environment. */
 export type ChannelRule = Omit<ChannelChange, 'channel' | 'proxy' | 'version' | 'setting' | 'origin' | 'credential'>
@@ -24,13 +24,13 @@ export interface NewChannels extends ChannelRule {
   readonly credentials: readonly Secret[]
   /** Gets a number at its end if there are several channels. */
   readonly name?: string | undefined
-  readonly setting: Partial<Omit<ChannelSetting, 'name'>>
+  readonly setting: Partial<Omit<ChannelSettings, 'name'>>
 }
 
 export interface ChangedChannel extends ChannelRule {
   readonly channel: string
   readonly version?: number | undefined
-  readonly setting?: Partial<ChannelSetting>
+  readonly setting?: Partial<ChannelSettings>
   readonly credential?: Secret | undefined
   /** Null removes the proxy. */
   readonly proxy?: Secret | null | undefined
@@ -39,18 +39,18 @@ export interface ChangedChannel extends ChannelRule {
 /** Another channel has this name. */
 export class NameTaken extends OperatorError {}
 /** There is no such channel. */
-export class NoChannel extends OperatorError {}
+export class ChannelUnknown extends OperatorError {}
 /** The change conflicts with the current state. */
-export class Unfit extends OperatorError {}
+export class StateConflict extends OperatorError {}
 /** The resource was changed since the caller read it. */
-export class Outdated extends OperatorError {}
+export class VersionOutdated extends OperatorError {}
 
-type Author = By & Partial<Seen>
+type Author = AuditActor & Partial<ExpectedVersion>
 
 const noSetting = { baseUrl: null, headers: {}, parameters: {}, times: {} }
 
 export async function createChannels(parts: OperatorParts, by: Author, wanted: NewChannels) {
-  rulesNow(parts)
+  readRules(parts)
   const { provider: providerId, credentials, name, setting, ...rule } = wanted
   const provider = providerOf(parts, providerId)
   if (credentials.length === 0 && !provider.keyless) throw new OperatorError(`${provider.name} needs a credential.`)
@@ -71,14 +71,14 @@ export async function createChannels(parts: OperatorParts, by: Author, wanted: N
   const warnings = sameCredential(parts, channels)
   const result = await parts.writer.run('createChannels', { channels, author: by.actor }, withoutExpected(by))
   throwUnlessDone(result)
-  parts.rules.renew()
+  parts.rules.reload()
   return { ids: channels.map(({ channel }) => channel), warnings }
 }
 
 interface ChannelBinding {
   readonly id: string
   readonly provider: Provider
-  readonly setting: ChannelSetting
+  readonly setting: ChannelSettings
   readonly credential: Secret | undefined
 }
 
@@ -90,26 +90,26 @@ function bindCredential(parts: OperatorParts, { id, provider, setting, credentia
   checkSetting(setting, provider)
   const catalogue = parts.catalogue()
   try {
-    const { origin } = catalogue.placeOf(provider.id, setting.baseUrl).address
+    const { origin } = catalogue.addressFor(provider.id, setting.baseUrl).address
     if (credential === undefined) return { origin }
     const fingerprint = fingerprintOf(provider.id, credential)
-    catalogue.tryChannel({ id, provider: provider.id, ...setting, origin, credential, fingerprint })
+    catalogue.checkChannel({ id, provider: provider.id, ...setting, origin, credential, fingerprint })
     return { origin, credential: { sealed: parts.rules.sealCredential(id, credential), fingerprint } }
   } catch (fault) {
-    throw fault instanceof Unusable ? new OperatorError(fault.message) : fault
+    throw fault instanceof UnusableChannel ? new OperatorError(fault.message) : fault
   }
 }
 
 function providerOf(parts: OperatorParts, id: string): Provider {
   const provider = parts.catalogue().providers.get(id)
   if (provider === undefined) throw new OperatorError(`Unknown provider "${id}".`)
-  if (provider.builtIn) throw new Unfit('This provider is built in and cannot have other channels.')
+  if (provider.builtIn) throw new StateConflict('This provider is built in and cannot have other channels.')
   return provider
 }
 
 /** Changes all of the channels or none. */
 export async function changeChannels(parts: OperatorParts, by: Author, wanted: readonly ChangedChannel[]) {
-  const { stored } = rulesNow(parts)
+  const { stored } = readRules(parts)
   if (wanted.length > bounds.channelsAtOnceMax)
     throw new OperatorError(`At most ${bounds.channelsAtOnceMax} channels can be changed at once.`)
   if (wanted.length === 0) return { cleared: [], warnings: [] }
@@ -118,7 +118,7 @@ export async function changeChannels(parts: OperatorParts, by: Author, wanted: r
   const changes = wanted.map(change => changeOf(parts, storedById.get(change.channel), change))
   const result = await parts.writer.run('setChannels', { changes, author: by.actor }, withoutExpected(by))
   throwUnlessDone(result)
-  parts.rules.renew()
+  parts.rules.reload()
   const cleared = 'cleared' in result ? result.cleared : []
   return { cleared, warnings: [...clearedText(cleared), ...warningsOf(parts, wanted, before)] }
 }
@@ -128,9 +128,10 @@ function changeOf(parts: OperatorParts, row: StoredChannel | undefined, wanted: 
   const sealed = proxy && { proxy: parts.rules.sealProxy(channel, proxy) }
   const change = { channel, ...rule, ...(proxy === null ? { proxy } : sealed) }
   if (row === undefined) {
-    if (isStoredId(channel) || !isKnownChannel(parts, channel)) throw new NoChannel(`Unknown channel "${channel}".`)
+    if (isStoredChannelId(channel) || !isKnownChannel(parts, channel))
+      throw new ChannelUnknown(`Unknown channel "${channel}".`)
     if (setting === undefined && credential === undefined) return change
-    throw new Unfit(
+    throw new StateConflict(
       'The key of this channel is in the environment, so its credential, name, base URL, headers and fields cannot be changed here.',
     )
   }
@@ -151,14 +152,14 @@ function isKnownChannel({ catalogue, rules }: OperatorParts, id: string): boolea
 }
 
 export async function removeChannels(parts: OperatorParts, by: Author, channels: readonly string[]) {
-  rulesNow(parts)
+  readRules(parts)
   const before = currentDeadRoutes(parts)
-  const fromEnvironment = channels.find(id => !isStoredId(id) && isKnownChannel(parts, id))
+  const fromEnvironment = channels.find(id => !isStoredChannelId(id) && isKnownChannel(parts, id))
   if (fromEnvironment !== undefined) {
-    throw new Unfit(`The key of ${fromEnvironment} is in the environment: remove it there.`)
+    throw new StateConflict(`The key of ${fromEnvironment} is in the environment: remove it there.`)
   }
   throwUnlessDone(await parts.writer.run('removeChannels', { channels }, by))
-  parts.rules.renew()
+  parts.rules.reload()
   return {
     warnings: warningsOf(
       parts,
@@ -169,16 +170,17 @@ export async function removeChannels(parts: OperatorParts, by: Author, channels:
 }
 
 /** Each change carries its own expected version, so the version of the request is not used. */
-const withoutExpected = ({ expects: _seen, ...by }: Author): By => by
+const withoutExpected = ({ expectedVersion: _seen, ...by }: Author): AuditActor => by
 
-type Result = { readonly done: string; readonly channel?: string } | Stale
+type Result = { readonly done: string; readonly channel?: string } | StaleVersion
 
 function throwUnlessDone(result: Result): void {
   const channel = 'channel' in result ? result.channel : ''
-  if (result.done === 'stale') throw new Outdated('The channel has been changed since you read it. Read it again.')
-  if (result.done === 'unknown') throw new NoChannel(`Unknown channel "${channel}".`)
+  if (result.done === 'stale')
+    throw new VersionOutdated('The channel has been changed since you read it. Read it again.')
+  if (result.done === 'unknown') throw new ChannelUnknown(`Unknown channel "${channel}".`)
   if (result.done === 'name_taken') throw new NameTaken('Another channel of this provider has this name.')
-  if (result.done === 'too_many') throw new Unfit('There are too many channels. Remove or reset some first.')
+  if (result.done === 'too_many') throw new StateConflict('There are too many channels. Remove or reset some first.')
 }
 
 const clearedText = (cleared: readonly string[]): readonly string[] =>
@@ -206,7 +208,7 @@ function warningsOf(parts: OperatorParts, changes: readonly ChangedChannel[], be
   const providers = new Set(changes.map(({ channel }) => channel.slice(0, channel.indexOf('#'))))
   const warnings = dead.length > 0 ? [`No channel can serve these model names any more: ${dead.join(', ')}.`] : []
   for (const id of providers) {
-    const remaining = catalogue.channelsOf(id).map(channel => catalogue.ruleOf(channel.id))
+    const remaining = catalogue.channelsOf(id).map(channel => catalogue.rulesOf(channel.id))
     if (remaining.length === 0 && changes.some(({ disabled }) => disabled)) {
       warnings.unshift(`${id} has no channel left: calls to its models get 503.`)
     }

@@ -4,7 +4,7 @@
 import type { Nanos } from '../../base/money/money.ts'
 import type { CodeText } from '../../identity/code-format.ts'
 import { digestCode, mintCode } from '../../identity/code-format.ts'
-import type { By } from '../../store/audit-log/audited.ts'
+import type { AuditActor } from '../../store/audit-log/audited-operations.ts'
 import { moneyText } from '../../store/ledger/money-text.ts'
 import type { CodeView } from '../../store/queries/codes.ts'
 import type { OperatorParts } from '../command.ts'
@@ -24,12 +24,16 @@ export interface CodeBatch {
 type Parts = Pick<OperatorParts, 'writer' | 'pepper' | 'mintId'>
 
 /** Undefined if there is already a batch of this name. */
-export async function makeCodes(parts: Parts, wanted: CodeBatch, by: By): Promise<readonly CodeText[] | undefined> {
+export async function createCodeBatch(
+  parts: Parts,
+  wanted: CodeBatch,
+  by: AuditActor,
+): Promise<readonly CodeText[] | undefined> {
   const { count, amount, batch, expiresMs } = wanted
   const codes = Array.from({ length: count }, () => mintCode())
   for (let at = 0; at < count; at += CODES_AT_ONCE) {
     const slice = codes.slice(at, at + CODES_AT_ONCE)
-    const { newest, newestMark: pepper } = parts.pepper
+    const { newest, newestFingerprint: pepper } = parts.pepper
     const rows = slice.map(code => ({ id: parts.mintId(), digest: digestCode(code, newest).toString('hex') }))
     const input = { codes: rows, pepper, batch, isNew: wanted.isNew && at === 0, amount: moneyText(amount), expiresMs }
     const { done } = await parts.writer.run('createCodes', { ...input, author: by.actor }, by)

@@ -1,7 +1,7 @@
 // The state of a key in one word, the same on the web and in a terminal.
 
-import type { KeyRead } from '../../store/queries/keys.ts'
-import type { Bound } from '../../store/queries/paging.ts'
+import type { KeyDetails } from '../../store/queries/keys.ts'
+import type { FilterValue } from '../../store/queries/paging.ts'
 
 export const keyStates = ['active', 'disabled', 'expired', 'revoked'] as const
 export type KeyState = (typeof keyStates)[number]
@@ -12,10 +12,10 @@ export function stateOf({ revokedMs, disabledMs, expiresMs }: KeyDates, nowMs: n
   return expiresMs !== null && expiresMs <= nowMs ? 'expired' : 'active'
 }
 
-type KeyDates = Pick<KeyRead, 'revokedMs' | 'disabledMs' | 'expiresMs'>
+type KeyDates = Pick<KeyDetails, 'revokedMs' | 'disabledMs' | 'expiresMs'>
 
 /** The filters that find the keys of one state. */
-export function stateFilters(state: KeyState | undefined, nowMs: number): Readonly<Record<string, Bound>> {
+export function stateFilters(state: KeyState | undefined, nowMs: number): Readonly<Record<string, FilterValue>> {
   if (state === undefined) return {}
   if (state === 'revoked') return { isRevoked: true }
   if (state === 'disabled') return { isRevoked: false, isDisabled: true }

@@ -3,21 +3,21 @@
 
 import type { KeyText } from '../../identity/key-format.ts'
 import { digestKey, keySuffix, mintKey } from '../../identity/key-format.ts'
-import type { By, Seen, Stale } from '../../store/audit-log/audited.ts'
+import type { AuditActor, ExpectedVersion, StaleVersion } from '../../store/audit-log/audited-operations.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { KeyChange, KeyInsert, KeyOperations } from '../../store/rules/key-operations.ts'
 import type { OperatorParts } from '../command.ts'
 
-type Done<Name extends keyof KeyOperations> = KeyOperations[Name]['result'] | Stale
+type Done<Name extends keyof KeyOperations> = KeyOperations[Name]['result'] | StaleVersion
 
 /** The key, the scope in which it must lie, and who asks for the change. */
-export interface Asking {
+export interface KeyRequest {
   readonly id: number
   readonly scope: Scope | null
-  readonly by: By & Partial<Seen>
+  readonly by: AuditActor & Partial<ExpectedVersion>
 }
 
-export interface KeyMade<Name extends keyof KeyOperations> {
+export interface CreatedKey<Name extends keyof KeyOperations> {
   /** Shown once: only its digest is stored. */
   readonly text: KeyText
   readonly result: Done<Name>
@@ -25,49 +25,57 @@ export interface KeyMade<Name extends keyof KeyOperations> {
 
 type StoredKeyText = Pick<KeyInsert, 'digest' | 'pepper' | 'suffix'>
 
-export interface KeyWanted extends Omit<KeyInsert, keyof StoredKeyText | 'name'> {
+export interface NewKeyInput extends Omit<KeyInsert, keyof StoredKeyText | 'name'> {
   /** Undefined: a generated name. */
   readonly name: string | undefined
 }
 
-type Parts = Pick<OperatorParts, 'writer' | 'pepper' | 'onKeyChanged' | 'keyEnds' | 'dateMs'>
+type Parts = Pick<OperatorParts, 'writer' | 'pepper' | 'onKeyChanged' | 'keyLifetime' | 'dateMs'>
 
 function mint({ pepper }: Parts): { text: KeyText; stored: StoredKeyText } {
   const text = mintKey()
   const digest = digestKey(text, pepper.newest).toString('hex')
-  return { text, stored: { digest, pepper: pepper.newestMark, suffix: keySuffix(text) } }
+  return { text, stored: { digest, pepper: pepper.newestFingerprint, suffix: keySuffix(text) } }
 }
 
-export async function makeKey(parts: Parts, wanted: KeyWanted, by: By): Promise<KeyMade<'createKey'>> {
+export async function createApiKey(
+  parts: Parts,
+  wanted: NewKeyInput,
+  by: AuditActor,
+): Promise<CreatedKey<'createKey'>> {
   const { text, stored } = mint(parts)
   const name = wanted.name ?? (wanted.existing ? `unnamed ${stored.suffix}` : 'unnamed')
   const result = await writeKey(parts, parts.writer.run('createKey', { ...wanted, ...stored, name }, by))
   return { text, result }
 }
 
-export async function changeKey(parts: Parts, request: Asking, change: KeyChange): Promise<Done<'setKey'>> {
+export async function changeKey(parts: Parts, request: KeyRequest, change: KeyChange): Promise<Done<'setKey'>> {
   const { id, scope, by } = request
   const result: Done<'setKey'> = await writeKey(parts, parts.writer.run('setKey', { ...change, id, scope }, by))
   if (result.done !== 'set') return result
-  if (change.disabled) parts.keyEnds.end(id)
-  if (change.expiresMs !== undefined) parts.keyEnds.expires(id, change.expiresMs)
+  if (change.disabled) parts.keyLifetime.end(id)
+  if (change.expiresMs !== undefined) parts.keyLifetime.expires(id, change.expiresMs)
   return result
 }
 
-export async function renewKey(parts: Parts, request: Asking, overlapMs: number): Promise<KeyMade<'rotateKey'>> {
+export async function rotateApiKey(
+  parts: Parts,
+  request: KeyRequest,
+  overlapMs: number,
+): Promise<CreatedKey<'rotateKey'>> {
   const { id, scope, by } = request
   const { text, stored } = mint(parts)
   const nowMs = parts.dateMs()
   const untilMs = overlapMs === 0 ? null : nowMs + overlapMs
   const rotated = parts.writer.run('rotateKey', { id, scope, ...stored, untilMs }, by)
   const result: Done<'rotateKey'> = await writeKey(parts, rotated)
-  if (result.done === 'rotated') parts.keyEnds.renewed(id, untilMs ?? nowMs)
+  if (result.done === 'rotated') parts.keyLifetime.textReplaced(id, untilMs ?? nowMs)
   return { text, result }
 }
 
-export async function revokeKey(parts: Parts, { id, scope, by }: Asking): Promise<Done<'revokeKey'>> {
+export async function revokeKey(parts: Parts, { id, scope, by }: KeyRequest): Promise<Done<'revokeKey'>> {
   const result: Done<'revokeKey'> = await writeKey(parts, parts.writer.run('revokeKey', { id, scope }, by))
-  if (result.done === 'revoked') parts.keyEnds.end(id)
+  if (result.done === 'revoked') parts.keyLifetime.end(id)
   return result
 }
 

@@ -7,10 +7,10 @@ import type { BackupReport } from '../../store/engine/backup.ts'
 import { backUp } from '../../store/engine/backup.ts'
 import type { DataFolder } from '../../store/engine/folder.ts'
 import type { Writer } from '../../store/engine/writer.ts'
-import { Auditing, auditWhole } from '../../store/ledger-audit/auditor.ts'
+import { AuditWorker, auditDatabase } from '../../store/ledger-audit/audit-worker.ts'
 import type { AuditReport } from '../../store/ledger-audit/findings.ts'
 
-export interface BooksWatchParts {
+export interface LedgerAuditorParts {
   readonly folder: Pick<DataFolder, 'path' | 'database'>
   readonly writer: Pick<Writer, 'run'>
   readonly everyMs: number
@@ -20,7 +20,7 @@ export interface BooksWatchParts {
   readonly log: Log
 }
 
-export interface BooksWatch {
+export interface LedgerAuditor {
   readonly auditor: Auditor
   /** Audits the whole ledger and acts on the findings. */
   audit(): Promise<AuditReport>
@@ -28,12 +28,19 @@ export interface BooksWatch {
   close(): Promise<void>
 }
 
-export function buildBooksWatch({ folder, writer, everyMs, lagMs, version, log }: BooksWatchParts): BooksWatch {
-  const auditing = new Auditing({ path: folder.database, lagMs, rests: true, deep: false })
+export function buildLedgerAuditor({
+  folder,
+  writer,
+  everyMs,
+  lagMs,
+  version,
+  log,
+}: LedgerAuditorParts): LedgerAuditor {
+  const auditing = new AuditWorker({ path: folder.database, lagMs, rests: true, deep: false })
   const auditor = buildAuditor({
-    pass: () => auditing.pass(),
+    auditNew: () => auditing.pass(),
     freeze: async id => void (await writer.run('setAccount', { id, frozen: true }, { actor: 'auditor' })),
-    async tell({ check, accountId: account, text: finding }) {
+    async onFinding({ check, accountId: account, text: finding }) {
       const data = JSON.stringify({ check, finding, ...(account !== null && { account }) })
       await writer.run('raiseEvent', { event: 'ledger.drift', accountId: null, data })
     },
@@ -43,8 +50,8 @@ export function buildBooksWatch({ folder, writer, everyMs, lagMs, version, log }
   return {
     auditor,
     async audit() {
-      const report = await auditWhole(folder.database)
-      await auditor.judge(report)
+      const report = await auditDatabase(folder.database)
+      await auditor.handleReport(report)
       return report
     },
     backUp: to => backUp(folder.path, to, version),

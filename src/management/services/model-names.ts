@@ -1,23 +1,23 @@
 // Sets and removes model names, for the web and for the command line.
 
-import { checkRoutes, compileRoutes } from '../../routing/model-aliases.ts'
-import type { By, Seen } from '../../store/audit-log/audited.ts'
+import { checkAliases, compileAliases } from '../../routing/model-aliases.ts'
+import type { AuditActor, ExpectedVersion } from '../../store/audit-log/audited-operations.ts'
 import type { RouteRow } from '../../store/rules/rules.ts'
 import type { OperatorParts } from '../command.ts'
 import { OperatorError } from '../operator-error.ts'
-import { Outdated, Unfit } from './channels.ts'
-import { memberProblem, nameWarning, providersOf, rulesNow } from './rule-check.ts'
-import { routeNameOf } from './rule-input.ts'
+import { StateConflict, VersionOutdated } from './channels.ts'
+import { memberProblem, nameWarning, providersOf, readRules } from './rule-check.ts'
+import { parseRouteName } from './rule-input.ts'
 
-type Author = By & Partial<Seen>
+type Author = AuditActor & Partial<ExpectedVersion>
 
 /** There is no such model name. */
-export class NoRoute extends OperatorError {}
+export class RouteUnknown extends OperatorError {}
 
 /** Returns a warning if the name is allowed but may be a mistake. */
 export async function setRoute(parts: OperatorParts, by: Author, row: RouteRow): Promise<string | undefined> {
-  const { routes } = rulesNow(parts)
-  routeNameOf(row.name)
+  const { routes } = readRules(parts)
+  parseRouteName(row.name)
   const duplicate = row.members.find(({ model }, at) => row.members.findIndex(other => other.model === model) < at)
   if (duplicate !== undefined) throw new OperatorError(`${duplicate.model} is listed twice.`)
   const warning = checkRoute(
@@ -27,9 +27,9 @@ export async function setRoute(parts: OperatorParts, by: Author, row: RouteRow):
   )
   const result = await parts.writer.run('setRoute', { ...row, author: by.actor }, by)
   const done: string = result.done
-  if (done === 'stale') throw new Outdated('The model name has been changed since you read it. Read it again.')
-  if (done === 'too_many') throw new Unfit('There are too many model names. Remove some first.')
-  parts.rules.renew()
+  if (done === 'stale') throw new VersionOutdated('The model name has been changed since you read it. Read it again.')
+  if (done === 'too_many') throw new StateConflict('There are too many model names. Remove some first.')
+  parts.rules.reload()
   return warning
 }
 
@@ -38,11 +38,11 @@ function checkRoute(parts: OperatorParts, row: RouteRow, others: readonly RouteR
   const catalogue = parts.catalogue()
   const all = [row, ...others]
   try {
-    checkRoutes(all)
+    checkAliases(all)
   } catch (fault) {
     throw new OperatorError((fault as Error).message)
   }
-  const names = compileRoutes(all)
+  const names = compileAliases(all)
   const problem = memberProblem(row, names, catalogue)
   if (problem !== undefined) throw new OperatorError(problem)
   const providers = providersOf(row.name, names)
@@ -61,8 +61,8 @@ export async function removeRoute(parts: OperatorParts, by: Author, name: string
   const user = routes.find(row => row.name !== name && row.members.some(({ model }) => model === name))
   const result = await parts.writer.run('removeRoute', { name }, by)
   const done: string = result.done
-  if (done === 'stale') throw new Outdated('The model name has been changed since you read it. Read it again.')
-  if (done === 'unknown') throw new NoRoute('Unknown model name. See: weir routes list.')
-  parts.rules.renew()
+  if (done === 'stale') throw new VersionOutdated('The model name has been changed since you read it. Read it again.')
+  if (done === 'unknown') throw new RouteUnknown('Unknown model name. See: weir routes list.')
+  parts.rules.reload()
   return user && `"${user.name}" still lists this name and now ignores it.`
 }

@@ -2,29 +2,29 @@
 // command line. A definition replaces the whole shipped provider with the same id.
 
 import { bounds } from '../../base/bounds.ts'
-import type { By, Seen } from '../../store/audit-log/audited.ts'
+import type { AuditActor, ExpectedVersion } from '../../store/audit-log/audited-operations.ts'
 import type { ReadDefinition } from '../../upstreams/catalogue.ts'
 import type { Provider } from '../../upstreams/provider.ts'
 import { ProviderFileError } from '../../upstreams/provider.ts'
 import type { OperatorParts } from '../command.ts'
 import { OperatorError } from '../operator-error.ts'
-import { NameTaken, Outdated, Unfit } from './channels.ts'
-import { rulesNow } from './rule-check.ts'
+import { NameTaken, StateConflict, VersionOutdated } from './channels.ts'
+import { readRules } from './rule-check.ts'
 
-type Author = By & Partial<Seen>
+type Author = AuditActor & Partial<ExpectedVersion>
 
 /** There is no such provider. */
-export class NoProvider extends OperatorError {}
+export class ProviderUnknown extends OperatorError {}
 
-export interface SetProvider {
+export interface ProviderInput {
   readonly id: string
   /** JSON. */
   readonly definition: string
   readonly isNew: boolean
 }
 
-export async function setProvider(parts: OperatorParts, by: Author, { id, definition, isNew }: SetProvider) {
-  const { providers } = rulesNow(parts)
+export async function setProvider(parts: OperatorParts, by: Author, { id, definition, isNew }: ProviderInput) {
+  const { providers } = readRules(parts)
   const { provider, origin } = readDefinition(parts, definition)
   if (provider.id !== id)
     throw new OperatorError(`The definition has the id "${provider.id}", but the request is for "${id}".`)
@@ -35,8 +35,9 @@ export async function setProvider(parts: OperatorParts, by: Author, { id, defini
       const result = await parts.writer.run('setProvider', { id, definition, isNew, origin, author: by.actor }, by)
       if (result.done === 'exists')
         throw new NameTaken('This provider has a definition already. Change that definition.')
-      if (result.done === 'unknown') throw new NoProvider('You have no definition of this provider.')
-      if (result.done === 'too_many') throw new Unfit('There are too many provider definitions. Remove some first.')
+      if (result.done === 'unknown') throw new ProviderUnknown('You have no definition of this provider.')
+      if (result.done === 'too_many')
+        throw new StateConflict('There are too many provider definitions. Remove some first.')
       return clearedBy(result)
     },
   })
@@ -47,7 +48,7 @@ function readDefinition(parts: OperatorParts, definition: string): ReadDefinitio
     throw new OperatorError(`A provider definition may have at most ${bounds.providerBytesMax / 1024} KiB.`)
   }
   try {
-    return parts.catalogue().read(definition)
+    return parts.catalogue().readDefinition(definition)
   } catch (fault) {
     throw fault instanceof ProviderFileError ? new OperatorError(fault.message) : fault
   }
@@ -55,7 +56,7 @@ function readDefinition(parts: OperatorParts, definition: string): ReadDefinitio
 
 function clearedBy(result: { readonly done: string } | { readonly cleared: readonly string[] }): readonly string[] {
   if ('cleared' in result) return result.cleared
-  throw new Outdated('The definition has been changed since you read it. Read it again.')
+  throw new VersionOutdated('The definition has been changed since you read it. Read it again.')
 }
 
 interface DefinitionWrite {
@@ -74,24 +75,24 @@ async function withPrices(
   by: Author,
   { definitions, write }: DefinitionWrite,
 ): Promise<readonly string[]> {
-  const { prices } = parts.running() ?? {}
+  const { prices } = parts.liveGateway() ?? {}
   const shipped = parts.catalogue().pricesWith(definitions)
-  const rows = prices?.missing(shipped, by.actor) ?? []
+  const rows = prices?.listMissing(shipped, by.actor) ?? []
   const cleared = await write()
   // The expected version is that of the provider; prices have none.
-  const { expects: _providerVersion, ...author } = by
+  const { expectedVersion: _providerVersion, ...author } = by
   const added = rows.length === 0 ? undefined : await parts.writer.run('addPrices', { prices: rows }, author)
   // Prices and models change in the same tick, so a call that finds a model finds its price.
-  prices?.ship(
+  prices?.replaceShipped(
     shipped,
     rows.map((row, at) => ({ ...row, version: added!.versions[at]! })),
   )
-  parts.rules.renew()
+  parts.rules.reload()
   return cleared
 }
 
 export async function removeProvider(parts: OperatorParts, by: Author, id: string): Promise<readonly string[]> {
-  const { providers } = rulesNow(parts)
+  const { providers } = readRules(parts)
   const catalogue = parts.catalogue()
   const replaces = catalogue.fileOf(id) !== undefined
   const origin = catalogue.shippedOrigin(id)
@@ -100,8 +101,8 @@ export async function removeProvider(parts: OperatorParts, by: Author, id: strin
     definitions,
     write: async () => {
       const result = await parts.writer.run('removeProvider', { id, origin, replaces }, by)
-      if (result.done === 'unknown') throw new NoProvider('You have no definition of this provider.')
-      if (result.done === 'in_use') throw new Unfit('The provider has channels. Remove them first.')
+      if (result.done === 'unknown') throw new ProviderUnknown('You have no definition of this provider.')
+      if (result.done === 'in_use') throw new StateConflict('The provider has channels. Remove them first.')
       return clearedBy(result)
     },
   })
@@ -126,7 +127,7 @@ export interface ComparedModels {
 }
 
 export function compareModels(parts: OperatorParts, provider: Provider, listed: readonly string[]): ComparedModels {
-  const { prices } = parts.running() ?? {}
+  const { prices } = parts.liveGateway() ?? {}
   const listedIds = new Set(listed)
   const isPriced = (id: string): boolean =>
     provider.free || provider.models.get(id)?.free === true || prices?.current(`${provider.id}/${id}`) !== undefined
@@ -141,7 +142,7 @@ export function compareModels(parts: OperatorParts, provider: Provider, listed: 
 /** Adds models to the operator's own definition of a provider, in the form of a provider file. */
 export async function adoptModels(parts: OperatorParts, by: Author, { id, models }: Adoption) {
   const text = definitionOf(parts, id)
-  if (text === undefined) throw new NoProvider(`Unknown provider "${id}".`)
+  if (text === undefined) throw new ProviderUnknown(`Unknown provider "${id}".`)
   const definition = JSON.parse(text) as { models?: readonly { readonly id?: unknown }[] }
   const fresh = new Set(models.map(model => model.id))
   if (fresh.size < models.length) throw new OperatorError('A model is listed twice.')

@@ -5,36 +5,36 @@
 // calls that need the missing thing are refused, other calls work.
 
 import { matchesGlob } from '../../base/text/glob.ts'
-import { checkLimit } from '../../limits/validate.ts'
-import type { Names } from '../../routing/model-aliases.ts'
-import { checkRoutes, compileRoutes } from '../../routing/model-aliases.ts'
+import { checkLimit } from '../../limits/limit-check.ts'
+import type { ModelAliases } from '../../routing/model-aliases.ts'
+import { checkAliases, compileAliases } from '../../routing/model-aliases.ts'
 import type { RouteRow, Rules } from '../../store/rules/rules.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { OperatorParts } from '../command.ts'
 import { OperatorError } from '../operator-error.ts'
 
 /** The rules as stored in the database. Throws if they are invalid. */
-export function rulesNow({ rules }: Pick<OperatorParts, 'rules'>): Rules {
-  rules.renew()
+export function readRules({ rules }: Pick<OperatorParts, 'rules'>): Rules {
+  rules.reload()
   if (rules.problem !== undefined) throw new OperatorError(rules.problem)
   return rules.current
 }
 
-export interface RulesChecked {
+export interface RulesCheckResult {
   /** Why the rules cannot be used, and what to do. */
   readonly problem?: string
   /** Rules that refer to something that does not exist. */
   readonly notes: readonly string[]
 }
 
-export function checkRules({ limits, routes, channels }: Rules, catalogue: Catalogue): RulesChecked {
+export function checkRules({ limits, routes, channels }: Rules, catalogue: Catalogue): RulesCheckResult {
   for (const limit of limits) {
     const fault = faultOf(() => checkLimit(limit))
     if (fault) return { problem: `Limit ${limit.id} cannot be used. ${fault} See: weir limits.`, notes: [] }
   }
-  const fault = faultOf(() => checkRoutes(routes))
+  const fault = faultOf(() => checkAliases(routes))
   if (fault) return { problem: `The model names cannot be used. ${fault} See: weir routes.`, notes: [] }
-  const names = compileRoutes(routes)
+  const names = compileAliases(routes)
   const missing = routes.flatMap(row => {
     const problem = memberProblem(row, names, catalogue)
     return problem === undefined ? [] : [`route ${row.name}: ${problem}`]
@@ -55,7 +55,11 @@ function faultOf(check: () => void): string | undefined {
 }
 
 /** Explains why a member of a route is invalid: it is neither another model name nor a model of a provider. */
-export function memberProblem({ name, members }: RouteRow, names: Names, { providers }: Catalogue): string | undefined {
+export function memberProblem(
+  { name, members }: RouteRow,
+  names: ModelAliases,
+  { providers }: Catalogue,
+): string | undefined {
   for (const { model: member } of members) {
     if (member !== name && names.resolve(member) !== undefined) continue
     const slash = member.indexOf('/')
@@ -86,7 +90,7 @@ export function limitWarning(model: string | null, known: RuleParts): { readonly
 /** Warns about tags that no channel has: a key that requires such a tag could use no model. */
 export function tagWarning(tags: readonly string[], { catalogue }: RuleParts): { readonly warning?: string } {
   const channels = catalogue().all()
-  const unmatched = tags.filter(tag => !channels.some(({ id }) => catalogue().ruleOf(id).tags.includes(tag)))
+  const unmatched = tags.filter(tag => !channels.some(({ id }) => catalogue().rulesOf(id).tags.includes(tag)))
   return unmatched.length === 0 ? {} : { warning: `No channel has this tag at the moment: ${unmatched.join(', ')}.` }
 }
 
@@ -96,7 +100,7 @@ interface Rights {
 }
 
 /** Warnings about model patterns and tags that match nothing today: they are allowed but may be a mistake. */
-export function oddities({ patterns, tags = [] }: Rights, known: RuleParts): readonly string[] {
+export function rightsWarnings({ patterns, tags = [] }: Rights, known: RuleParts): readonly string[] {
   return [nameWarning(patterns, known), tagWarning(tags, known)].flatMap(({ warning }) => warning ?? [])
 }
 
@@ -113,12 +117,12 @@ function matchesSomething(pattern: string, { rules, catalogue }: RuleParts): boo
 }
 
 /** The providers of all models behind a model name. */
-export const providersOf = (name: string, names: Names): ReadonlySet<string> =>
+export const providersOf = (name: string, names: ModelAliases): ReadonlySet<string> =>
   new Set(names.resolve(name)!.members.map(({ model }) => model.slice(0, Math.max(0, model.indexOf('/')))))
 
 /** The model names that no channel can serve, because all channels of their models are disabled. */
 export function deadRoutes(routes: readonly RouteRow[], catalogue: Catalogue): readonly string[] {
-  const names = compileRoutes(routes)
+  const names = compileAliases(routes)
   const isDead = (name: string): boolean =>
     [...providersOf(name, names)].every(id => catalogue.channelsOf(id).length === 0)
   return routes.map(({ name }) => name).filter(isDead)

@@ -1,25 +1,25 @@
 // The set-up of a new gateway: the person with the one-time token that the start printed, or the operator at the command
 // line, creates the owner. After that there is no token and no set-up.
 
-import type { By } from '../../store/audit-log/audited.ts'
+import type { AuditActor } from '../../store/audit-log/audited-operations.ts'
 import type { SessionInsert } from '../../store/people/people.ts'
-import { digestSetUpToken, isKeptToken, mintSetUpToken, SETUP_SETTING } from '../../store/people/set-up-token.ts'
-import { subjectOf } from '../actor.ts'
+import { createSetUpToken, digestSetUpToken, isStoredToken, SETUP_SETTING } from '../../store/people/set-up-token.ts'
+import { actorSubject } from '../actor.ts'
 import type { OperatorParts } from '../command.ts'
 import { siteDefaults } from './site-settings.ts'
 
 type SetUpParts = Pick<OperatorParts, 'writer' | 'reader' | 'mintId' | 'dateMs'>
 
 /** Creates a new token; the previous one stops working. */
-export async function makeSetUpToken({ writer, dateMs }: SetUpParts): Promise<string> {
-  const { token, kept } = mintSetUpToken(dateMs())
+export async function issueSetUpToken({ writer, dateMs }: SetUpParts): Promise<string> {
+  const { token, kept } = createSetUpToken(dateMs())
   await writer.run('setSetting', { name: SETUP_SETTING, value: kept })
   return token
 }
 
 /** True if it is the newest token. The transaction that uses the token checks it again. */
 export const isSetUpToken = ({ reader, dateMs }: SetUpParts, token: string): boolean =>
-  isKeptToken(digestSetUpToken(token), reader.setting(SETUP_SETTING), dateMs())
+  isStoredToken(digestSetUpToken(token), reader.setting(SETUP_SETTING), dateMs())
 
 export interface NewOwner {
   readonly email: string
@@ -32,13 +32,13 @@ export interface NewOwner {
 export async function setUpOwner(
   parts: SetUpParts,
   owner: NewOwner,
-  { token, session, by }: { token: string | null; session: SessionInsert | null; by: Omit<By, 'actor'> },
+  { token, session, by }: { token: string | null; session: SessionInsert | null; by: Omit<AuditActor, 'actor'> },
 ) {
   const { writer, mintId, dateMs } = parts
   const person = { id: mintId(), ...owner }
   const account = { id: mintId(), tier: siteDefaults.defaultTier, credit: '0', creditRef: mintId() } as const
   const digest = token === null ? null : digestSetUpToken(token)
   const input = { token: digest, person, account, session, nowMs: dateMs() }
-  const { done } = await writer.run('setUpOwner', input, { ...by, actor: subjectOf(person.id) })
+  const { done } = await writer.run('setUpOwner', input, { ...by, actor: actorSubject(person.id) })
   return { done, personId: person.id }
 }

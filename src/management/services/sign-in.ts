@@ -5,17 +5,17 @@ import { rateOf } from '../../base/collections/gcra.ts'
 import { Refusal } from '../../base/errors.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { networkOf } from '../../http/address/caller-address.ts'
-import { Tries } from '../../identity/attempt-limits.ts'
-import { digestOpaque } from '../../identity/opaque-token.ts'
+import { AttemptCounter } from '../../identity/attempt-limits.ts'
+import { digestOpaqueToken } from '../../identity/opaque-token.ts'
 import { parseEmail, passwordProblem } from '../../identity/password-rules.ts'
 import { SignInLimits } from '../../identity/sign-in-limits.ts'
-import { isTotpCode, openTotp, parseRecoveryCode, stepOfCode } from '../../identity/totp.ts'
-import type { By } from '../../store/audit-log/audited.ts'
+import { isTotpCode, openTotp, parseRecoveryCode, totpStepOfCode } from '../../identity/totp.ts'
+import type { AuditActor } from '../../store/audit-log/audited-operations.ts'
 import type { SecondFactor } from '../../store/people/people.ts'
 import type { SignInRow } from '../../store/people/people-reader.ts'
-import { subjectOf } from '../actor.ts'
+import { actorSubject } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import type { Sessions, Visit } from '../web/sessions.ts'
+import type { ClientInfo, Sessions } from '../web/sessions.ts'
 import { buildSessions } from '../web/sessions.ts'
 
 export interface Credentials {
@@ -31,30 +31,30 @@ const REGISTRATIONS = rateOf(10, 3_600_000)
 
 const failed = (detail: string): Refusal => new Refusal('sign_in_failed', detail)
 
-export interface SigningIn {
+export interface SignInService {
   readonly sessions: Sessions
-  signIn(credentials: Credentials, visit: Visit, by: By): ReturnType<Sessions['begun']>
+  signIn(credentials: Credentials, visit: ClientInfo, by: AuditActor): ReturnType<Sessions['begun']>
   /** Confirms the password of a person who is signed in; throws if it is wrong. */
-  confirm(personId: number, password: string, visit: Visit): Promise<SignInRow>
+  confirm(personId: number, password: string, visit: ClientInfo): Promise<SignInRow>
   /** Counts an attempt to use a token. The returned function undoes the count. */
-  guess(visit: Visit): () => void
+  guess(visit: ClientInfo): () => void
   /** Counts a registration. The returned function undoes the count. */
-  register(visit: Visit): () => void
+  register(visit: ClientInfo): () => void
   /** Returns the hash of a password; throws if the password is too weak. */
   hash(password: string, email: string): Promise<string>
 }
 
-export function buildSigningIn(parts: ManagementParts): SigningIn {
+export function buildSignInService(parts: ManagementParts): SignInService {
   const { reader, writer, passwords, seal, dateMs } = parts
   const sessions = buildSessions(parts)
   const limits = new SignInLimits(parts.nowMs)
-  const guesses = new Tries(TOKEN_GUESSES, parts.nowMs)
-  const registrations = new Tries(REGISTRATIONS, parts.nowMs)
+  const guesses = new AttemptCounter(TOKEN_GUESSES, parts.nowMs)
+  const registrations = new AttemptCounter(REGISTRATIONS, parts.nowMs)
 
   /** Counts an attempt and compares the password. `undo` takes the attempt back. `row`: the person, if there is one. */
-  async function tryPassword(name: string, password: string, visit: Visit, row: SignInRow | undefined) {
+  async function tryPassword(name: string, password: string, visit: ClientInfo, row: SignInRow | undefined) {
     const network = networkOf(visit.address)
-    const undo = limits.enter({ name, place: network, isKnown: reader.people.hasSignedIn(name, network) })
+    const undo = limits.countOrRefuse({ name, network, isKnown: reader.people.hasSignedIn(name, network) })
     try {
       return { isRight: await passwords.matches(new Secret(password), row?.password), undo }
     } catch (fault) {
@@ -67,11 +67,11 @@ export function buildSigningIn(parts: ManagementParts): SigningIn {
     if (totp === undefined) return null
     if (code === undefined) throw new Refusal('code_needed', 'no code')
     if (isTotpCode(code)) {
-      const step = stepOfCode(openTotp(seal, id, totp), code, dateMs())
+      const step = totpStepOfCode(openTotp(seal, id, totp), code, dateMs())
       if (step !== undefined) return { step }
     }
     const recovery = parseRecoveryCode(code)
-    if (recovery !== undefined) return { recovery: digestOpaque(recovery) }
+    if (recovery !== undefined) return { recovery: digestOpaqueToken(recovery) }
     throw failed('the code')
   }
 
@@ -87,7 +87,7 @@ export function buildSigningIn(parts: ManagementParts): SigningIn {
       const second = readSecondFactor(row, code)
       const { insert, refresh } = sessions.draft(visit)
       const input = { personId: row.id, ver: row.ver, second, session: insert, nowMs: dateMs() }
-      const { done } = await writer.run('signIn', input, { ...by, actor: subjectOf(row.id) })
+      const { done } = await writer.run('signIn', input, { ...by, actor: actorSubject(row.id) })
       if (done !== 'signed_in') throw failed(done)
       undo()
       return sessions.begun({ personId: row.id, sessionId: insert.id, ver: row.ver }, refresh, visit)
@@ -102,8 +102,8 @@ export function buildSigningIn(parts: ManagementParts): SigningIn {
       return row
     },
 
-    guess: visit => guesses.enter(networkOf(visit.address)),
-    register: visit => registrations.enter(networkOf(visit.address)),
+    guess: visit => guesses.countOrRefuse(networkOf(visit.address)),
+    register: visit => registrations.countOrRefuse(networkOf(visit.address)),
 
     async hash(password, email) {
       const problem = passwordProblem(password, email)

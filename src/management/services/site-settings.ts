@@ -3,7 +3,7 @@
 import type { Reader } from '../../store/engine/reader.ts'
 
 /** Times are days, money is US dollars in decimals. */
-export interface SiteSettings {
+export interface SiteSettingValues {
   readonly siteName: string
   /** Shown to everybody; empty: no notice. */
   readonly notice: string
@@ -21,7 +21,7 @@ export interface SiteSettings {
   readonly retentionDays: number
 }
 
-export type SiteDefaults = Omit<SiteSettings, 'siteName'>
+export type SiteDefaults = Omit<SiteSettingValues, 'siteName'>
 
 export const siteDefaults: SiteDefaults = {
   notice: '',
@@ -35,10 +35,10 @@ export const siteDefaults: SiteDefaults = {
 
 const ROW = 'site'
 
-export class SiteBook {
+export class SiteSettings {
   readonly #reader: Pick<Reader, 'setting'>
-  readonly #defaults: SiteSettings
-  #current: SiteSettings
+  readonly #defaults: SiteSettingValues
+  #current: SiteSettingValues
 
   constructor(reader: Pick<Reader, 'setting'>, siteName: string) {
     this.#reader = reader
@@ -46,7 +46,7 @@ export class SiteBook {
     this.#current = this.#read()
   }
 
-  get current(): SiteSettings {
+  get current(): SiteSettingValues {
     return this.#current
   }
 
@@ -55,8 +55,8 @@ export class SiteBook {
     this.#current = this.#read()
   }
 
-  #read(): SiteSettings {
-    const stored = JSON.parse(this.#reader.setting(ROW) ?? '{}') as Partial<SiteSettings>
+  #read(): SiteSettingValues {
+    const stored = JSON.parse(this.#reader.setting(ROW) ?? '{}') as Partial<SiteSettingValues>
     return { ...this.#defaults, ...stored }
   }
 }

@@ -19,9 +19,15 @@ export const refText = (kind: string, ref: number): string => textId(refPrefixes
 
 export const statementColumns = ['made', 'kind', 'amount', 'balance', 'with', 'ref', 'reference', 'author'] as const
 
-export type ToldLine = Readonly<Record<(typeof statementColumns)[number], string | null>>
+export type FormattedStatementLine = Readonly<Record<(typeof statementColumns)[number], string | null>>
 
-export const tellLine = ({ kind, ref, madeMs, otherId, ...line }: StatementView): ToldLine => ({
+export const formatStatementLine = ({
+  kind,
+  ref,
+  madeMs,
+  otherId,
+  ...line
+}: StatementView): FormattedStatementLine => ({
   made: new Date(madeMs).toISOString(),
   kind,
   amount: usdText(line.amount),

@@ -5,17 +5,17 @@ import type * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
 import type { ScanBounds } from '../../base/text/json-bytes.ts'
 import { scanObject } from '../../base/text/json-bytes.ts'
-import { nearest } from '../../base/text/nearest-name.ts'
+import { nearestName } from '../../base/text/nearest-name.ts'
 import { bodyRules } from '../../http/server/body-rules.ts'
 import type { Actor } from '../actor.ts'
-import { isAtLeast, scopeOf, subjectOf } from '../actor.ts'
+import { actorSubject, isAtLeast, resolveScope } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { EndpointAnswer, Method, WebEndpoint } from '../resources/endpoint.ts'
 import { buildWebEndpoints } from '../resources/table.ts'
-import { Shares } from './query-shares.ts'
+import { RequestShares } from './request-shares.ts'
 import { refuseOtherSites } from './same-site.ts'
 
-export interface WebAsk {
+export interface WebRequest {
   readonly method: string
   readonly path: string
   readonly requestId: string
@@ -29,13 +29,13 @@ export interface WebAsk {
   readBody(): Promise<Buffer>
 }
 
-export interface WebReply {
+export interface WebResponse {
   readonly status: number
   readonly body: string
   readonly headers: Readonly<Record<string, string>>
 }
 
-export type AnswerWeb = (ask: WebAsk) => Promise<WebReply | Response>
+export type HandleWebRequest = (ask: WebRequest) => Promise<WebResponse | Response>
 
 interface EndpointPath {
   readonly endpoint: WebEndpoint
@@ -45,10 +45,10 @@ interface EndpointPath {
 const AUTH = '/api/auth/'
 const SETUP = '/api/auth/setup'
 
-export function buildWebApp(parts: ManagementParts): AnswerWeb {
+export function buildWebApp(parts: ManagementParts): HandleWebRequest {
   const table = buildWebEndpoints(parts)
   const paths: readonly EndpointPath[] = table.map(endpoint => ({ endpoint, segments: endpoint.path.split('/') }))
-  const shares = new Shares(parts.nowMs)
+  const shares = new RequestShares(parts.nowMs)
   return async function answerWeb(ask) {
     // Requests without an actor have limits of their own, such as those of signing in.
     const release = ask.actor && shares.enter(ask.actor, methodOf(ask) === 'GET')
@@ -59,7 +59,7 @@ export function buildWebApp(parts: ManagementParts): AnswerWeb {
     }
   }
 
-  async function answer(ask: WebAsk): Promise<WebReply | Response> {
+  async function answer(ask: WebRequest): Promise<WebResponse | Response> {
     if (ask.path.startsWith(AUTH)) checkAuthRequest(ask, parts.reader.people.hasOwner)
     const segments = ask.path.split('/')
     const matches = paths.filter(path => matchesPath(path.segments, segments)).sort(bySpecificity)
@@ -68,7 +68,7 @@ export function buildWebApp(parts: ManagementParts): AnswerWeb {
     const { endpoint } = match
     const actor = ask.actor ?? nobody
     if (endpoint.who !== 'nobody' && ask.actor === undefined) throw new Refusal('token_invalid', ask.path)
-    const scope = scopeOf(endpoint.who, actor, endpoint.method === 'GET')
+    const scope = resolveScope(endpoint.who, actor, endpoint.method === 'GET')
     const params = read(endpoint.params, pathParams(match.segments, segments), 'path')
     const query = read(endpoint.query, queryOf(ask.search), 'query')
     const body = endpoint.body === undefined ? undefined : await bodyOf(endpoint, ask, actor)
@@ -82,10 +82,10 @@ export function buildWebApp(parts: ManagementParts): AnswerWeb {
       query: query as never,
       body: body as never,
       by: {
-        actor: actor === nobody ? 'nobody' : subjectOf(actor.personId),
+        actor: actor === nobody ? 'nobody' : actorSubject(actor.personId),
         address: ask.address,
         request: ask.requestId,
-        ...(expects !== undefined && { expects }),
+        ...(expects !== undefined && { expectedVersion: expects }),
       },
       header: name => ask.header(name),
     })
@@ -94,7 +94,7 @@ export function buildWebApp(parts: ManagementParts): AnswerWeb {
 }
 
 /** Until there is an owner, only the set-up is allowed. */
-function checkAuthRequest(ask: WebAsk, isSetUp: boolean): void {
+function checkAuthRequest(ask: WebRequest, isSetUp: boolean): void {
   if (!isSetUp && ask.path !== SETUP) throw new Refusal('setup_needed', ask.path)
   if (methodOf(ask) !== 'GET') refuseOtherSites(name => ask.header(name))
 }
@@ -102,7 +102,7 @@ function checkAuthRequest(ask: WebAsk, isSetUp: boolean): void {
 /** No person has this id; 0 is the operator. */
 const nobody: Actor = { personId: -1, role: 'member', sessionId: -1 }
 
-const methodOf = ({ method }: WebAsk): Method => (method === 'HEAD' ? 'GET' : (method as Method))
+const methodOf = ({ method }: WebRequest): Method => (method === 'HEAD' ? 'GET' : (method as Method))
 
 const isParameter = (segment: string): boolean => segment.startsWith('{')
 
@@ -118,7 +118,7 @@ const bySpecificity = (a: EndpointPath, b: EndpointPath): number =>
   Number(takesRest(a.segments)) - Number(takesRest(b.segments)) ||
   a.segments.filter(isParameter).length - b.segments.filter(isParameter).length
 
-function noEndpoint({ path }: WebAsk, matches: readonly EndpointPath[]): Refusal {
+function noEndpoint({ path }: WebRequest, matches: readonly EndpointPath[]): Refusal {
   if (matches.length === 0) return new Refusal('path_unknown', path)
   const allow = [...new Set(matches.map(({ endpoint }) => endpoint.method))].join(', ')
   return new Refusal('method_not_allowed', path, { headers: { allow } })
@@ -155,7 +155,7 @@ function checkShape(bytes: Buffer, within: ScanBounds): void {
   }
 }
 
-async function bodyOf(endpoint: WebEndpoint, ask: WebAsk, actor: Actor): Promise<unknown> {
+async function bodyOf(endpoint: WebEndpoint, ask: WebRequest, actor: Actor): Promise<unknown> {
   const bytes = await ask.readBody()
   checkShape(bytes, bodyRules[ask.actor === undefined ? 'stranger' : 'person'].json)
   let json: unknown
@@ -232,7 +232,7 @@ const FIELDS_LISTED_MAX = 30
 
 function unknownField(name: string, known: readonly string[], part: RequestPart): Refusal {
   const param = name.slice(0, 100)
-  const near = nearest(param, known)
+  const near = nearestName(param, known)
   const allowed = known.length > 0 && known.length <= FIELDS_LISTED_MAX ? ` Allowed: ${known.join(', ')}.` : ''
   const suggestion = near === undefined ? allowed : ` Did you mean "${near}"?`
   const none = known.length === 0 && part === 'query' ? ' This path takes no query parameters.' : ''
@@ -248,7 +248,7 @@ function versionOf(header: string | undefined): number | undefined {
   return version === undefined ? 0 : Number(version)
 }
 
-function reply(endpoint: WebEndpoint, answer: EndpointAnswer<unknown>, ask: WebAsk, query: unknown): WebReply {
+function reply(endpoint: WebEndpoint, answer: EndpointAnswer<unknown>, ask: WebRequest, query: unknown): WebResponse {
   const status = answer.status ?? endpoint.status ?? 200
   const etag = answer.version === undefined ? {} : { etag: `"${answer.version}"` }
   const headers = { ...etag, ...clamped(answer.body, query), ...answer.headers }

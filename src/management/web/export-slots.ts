@@ -9,9 +9,9 @@ import type { ManagementParts } from '../management-parts.ts'
 
 export interface ExportSlot {
   /** Called when the reader has taken the last part and wants more. */
-  goesOn(): void
+  keepAlive(): void
   /** Called when the export ends, for whatever reason. Further calls do nothing. */
-  leave(): void
+  release(): void
   /** `act` runs when the slot is taken away; after that nothing more may be written. */
   onLost(act: () => void): void
 }
@@ -27,9 +27,9 @@ interface Holder {
 
 export class ExportSlots {
   readonly #holders = new Set<Holder>()
-  readonly #parts: Pick<ManagementParts, 'desk' | 'nowMs'>
+  readonly #parts: Pick<ManagementParts, 'queryWorker' | 'nowMs'>
 
-  constructor(parts: Pick<ManagementParts, 'desk' | 'nowMs'>) {
+  constructor(parts: Pick<ManagementParts, 'queryWorker' | 'nowMs'>) {
     this.#parts = parts
   }
 
@@ -42,14 +42,14 @@ export class ExportSlots {
     this.#refuse(holder)
     this.#holders.add(holder)
     return {
-      goesOn: () => void (holder.tookMs = this.#parts.nowMs()),
-      leave: () => void this.#holders.delete(holder),
+      keepAlive: () => void (holder.tookMs = this.#parts.nowMs()),
+      release: () => void this.#holders.delete(holder),
       onLost: act => void (holder.lose = act),
     }
   }
 
   async #accountsOf(personId: number): Promise<readonly number[]> {
-    const me = await this.#parts.desk.ask('me', { id: personId })
+    const me = await this.#parts.queryWorker.query('me', { id: personId })
     return (me?.accounts ?? []).map(({ accountId }) => accountId)
   }
 

@@ -51,7 +51,7 @@ export function exportResponse({ format, name, columns, first, page, slot, onTro
       /** Returns false if the slot was taken away because the reader did not read. */
       const send = async (text: string): Promise<boolean> => {
         const taken = await Promise.race([sink.write(text), lost])
-        slot.goesOn()
+        slot.keepAlive()
         return taken !== LOST
       }
       try {
@@ -64,12 +64,12 @@ export function exportResponse({ format, name, columns, first, page, slot, onTro
         onTrouble?.(fault)
         return 'broken' // a file that ends early must not look complete
       } finally {
-        slot.leave()
+        slot.release()
       }
     },
     () => {
       isReaderGone = true
-      slot.leave()
+      slot.release()
     },
   )
 }

@@ -2,23 +2,23 @@
 
 import type { ErrorCode } from '../../base/errors.ts'
 import { Refusal } from '../../base/errors.ts'
-import { NotTold } from '../live-gateway.ts'
+import { ModelsNotListed } from '../live-gateway.ts'
 import { OperatorError } from '../operator-error.ts'
-import { NameTaken, NoChannel, Outdated, Unfit } from '../services/channels.ts'
-import { NoRoute } from '../services/model-names.ts'
-import { NoProvider } from '../services/providers.ts'
+import { ChannelUnknown, NameTaken, StateConflict, VersionOutdated } from '../services/channels.ts'
+import { RouteUnknown } from '../services/model-names.ts'
+import { ProviderUnknown } from '../services/providers.ts'
 
 const codes: readonly (readonly [kind: new (message: string) => OperatorError, code: ErrorCode])[] = [
-  [NoChannel, 'resource_unknown'],
-  [NoProvider, 'resource_unknown'],
-  [NoRoute, 'resource_unknown'],
+  [ChannelUnknown, 'resource_unknown'],
+  [ProviderUnknown, 'resource_unknown'],
+  [RouteUnknown, 'resource_unknown'],
   [NameTaken, 'name_taken'],
-  [Outdated, 'version_stale'],
-  [Unfit, 'state_unfit'],
-  [NotTold, 'upstream_unusable'],
+  [VersionOutdated, 'version_stale'],
+  [StateConflict, 'state_unfit'],
+  [ModelsNotListed, 'upstream_unusable'],
 ]
 
-export async function refusing<T>(run: () => Promise<T>): Promise<T> {
+export async function withRefusals<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (fault) {

@@ -1,14 +1,14 @@
 // A token is valid only while its session is valid, and has the current role of its person.
 
 import { expect, test } from 'bun:test'
-import { ringOf } from '../../base/secrets/secret-ring.ts'
+import { buildSecretRing } from '../../base/secrets/secret-ring.ts'
 import { mintToken } from '../../identity/token.ts'
 import type { SessionRow } from '../../store/people/people-reader.ts'
 import type { SessionCheckParts } from './session-check.ts'
 import { buildSessionCheck } from './session-check.ts'
 
 const nowMs = Date.UTC(2026, 5, 1)
-const jwtSecret = ringOf('s'.repeat(43))
+const jwtSecret = buildSecretRing('s'.repeat(43))
 const row: SessionRow = { id: 2, personId: 1, role: 'admin', ver: 3, expiresMs: nowMs + 1 }
 const actor = { personId: 1, role: 'admin', sessionId: 2 }
 

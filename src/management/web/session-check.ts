@@ -5,7 +5,7 @@ import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import { verifyToken } from '../../identity/token.ts'
 import type { Reader } from '../../store/engine/reader.ts'
 import type { Actor } from '../actor.ts'
-import { subjectOf } from '../actor.ts'
+import { actorSubject } from '../actor.ts'
 
 export interface SessionCheckParts {
   readonly jwtSecret: SecretRing
@@ -23,7 +23,7 @@ export function buildSessionCheck({ jwtSecret, reader, dateMs }: SessionCheckPar
     const session = id === undefined ? undefined : reader.people.session(id)
     if (holder === undefined || session === undefined || session.expiresMs <= nowMs) return undefined
     const { personId, role } = session
-    if (holder.subject !== subjectOf(personId) || holder.version !== session.ver) return undefined
+    if (holder.subject !== actorSubject(personId) || holder.version !== session.ver) return undefined
     return { personId, role, sessionId: session.id }
   }
 }

@@ -5,11 +5,11 @@ import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { networkOf } from '../../http/address/caller-address.ts'
-import { digestOpaque, isOpaque, mintOpaque } from '../../identity/opaque-token.ts'
+import { digestOpaqueToken, isOpaqueToken, mintOpaqueToken } from '../../identity/opaque-token.ts'
 import { mintToken } from '../../identity/token.ts'
 import type { SessionInsert } from '../../store/people/people.ts'
 import type { SiteRole } from '../actor.ts'
-import { subjectOf } from '../actor.ts'
+import { actorSubject } from '../actor.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import type { ReadHeader } from './same-site.ts'
 
@@ -17,7 +17,7 @@ const COOKIE = 'weir_refresh'
 const AGENT_CHARS_MAX = 200
 
 /** The client of a request: its address and headers. */
-export interface Visit {
+export interface ClientInfo {
   readonly address: string
   header: ReadHeader
 }
@@ -28,7 +28,7 @@ export interface SessionDraft {
   readonly refresh: string
 }
 
-export interface SessionOf {
+export interface SessionRef {
   readonly personId: number
   readonly sessionId: number
   readonly ver: number
@@ -44,16 +44,16 @@ export type Sessions = ReturnType<typeof buildSessions>
 
 export function buildSessions(parts: ManagementParts) {
   const { writer, reader, seal, mintId, dateMs, jwtSecret, log } = parts
-  const cookieFor = (value: string, seconds: number, visit: Visit): Readonly<Record<string, string>> => {
+  const cookieFor = (value: string, seconds: number, visit: ClientInfo): Readonly<Record<string, string>> => {
     const isSecure = parts.secureCookies || visit.header('x-forwarded-proto') === 'https'
     const flags = `HttpOnly; SameSite=Strict; Path=/api/auth; Max-Age=${seconds}${isSecure ? '; Secure' : ''}`
     return { 'set-cookie': `${COOKIE}=${value}; ${flags}` }
   }
 
-  async function begun({ personId, sessionId, ver }: SessionOf, refresh: string, visit: Visit) {
+  async function begun({ personId, sessionId, ver }: SessionRef, refresh: string, visit: ClientInfo) {
     const person = reader.people.byId(personId)
     if (person === undefined) throw new Refusal('session_over', 'gone meanwhile')
-    const holder = { subject: subjectOf(personId), session: textId('ses', sessionId), version: ver }
+    const holder = { subject: actorSubject(personId), session: textId('ses', sessionId), version: ver }
     const lifeSeconds = bounds.tokenSecondsMax
     const accessToken = await mintToken(jwtSecret, { ...holder, nowMs: dateMs(), lifeSeconds })
     const { email, name, role } = person
@@ -67,22 +67,22 @@ export function buildSessions(parts: ManagementParts) {
 
   return {
     begun,
-    draft(visit: Visit): SessionDraft {
-      const refresh = mintOpaque()
+    draft(visit: ClientInfo): SessionDraft {
+      const refresh = mintOpaqueToken()
       const agent = (visit.header('user-agent') ?? '').slice(0, AGENT_CHARS_MAX)
       const from = { address: visit.address, place: networkOf(visit.address), agent }
-      return { refresh, insert: { id: mintId(), refresh: digestOpaque(refresh), ...from } }
+      return { refresh, insert: { id: mintId(), refresh: digestOpaqueToken(refresh), ...from } }
     },
 
-    async renew(visit: Visit) {
+    async renew(visit: ClientInfo) {
       const token = cookieOf(visit)
-      const digest = token === undefined ? undefined : digestOpaque(token)
+      const digest = token === undefined ? undefined : digestOpaqueToken(token)
       const sessionId = digest === undefined ? undefined : reader.people.sessionOfRefresh(digest)
       if (digest === undefined || sessionId === undefined) throw over(cookieFor('', 0, visit))
       const cell = { table: 'session', row: sessionId, column: 'next' }
-      const next = mintOpaque()
-      const sealed = seal.close(cell, Buffer.from(next)).toString('base64')
-      const input = { digest, next: digestOpaque(next), sealed, nowMs: dateMs() }
+      const next = mintOpaqueToken()
+      const sealed = seal.seal(cell, Buffer.from(next)).toString('base64')
+      const input = { digest, next: digestOpaqueToken(next), sealed, nowMs: dateMs() }
       const result = await writer.run('renewSession', input)
       if (result.done === 'stolen') {
         const [session, person] = [textId('ses', result.sessionId), textId('usr', result.personId)]
@@ -94,24 +94,24 @@ export function buildSessions(parts: ManagementParts) {
     },
 
     /** The session of the refresh cookie; undefined if there is none. */
-    current(visit: Visit): { readonly personId: number; readonly sessionId: number } | undefined {
+    current(visit: ClientInfo): { readonly personId: number; readonly sessionId: number } | undefined {
       const token = cookieOf(visit)
-      const sessionId = token === undefined ? undefined : reader.people.sessionOfRefresh(digestOpaque(token))
+      const sessionId = token === undefined ? undefined : reader.people.sessionOfRefresh(digestOpaqueToken(token))
       const session = sessionId === undefined ? undefined : reader.people.session(sessionId)
       return session && { personId: session.personId, sessionId: session.id }
     },
 
-    gone: (visit: Visit) => cookieFor('', 0, visit),
+    gone: (visit: ClientInfo) => cookieFor('', 0, visit),
   }
 }
 
 const over = (headers: Readonly<Record<string, string>>): Refusal =>
   new Refusal('session_over', 'no valid refresh token', { headers })
 
-function cookieOf({ header }: Visit): string | undefined {
+function cookieOf({ header }: ClientInfo): string | undefined {
   for (const pair of (header('cookie') ?? '').split(';')) {
     const [name, value = ''] = pair.trim().split('=')
-    if (name === COOKIE && isOpaque(value)) return value
+    if (name === COOKIE && isOpaqueToken(value)) return value
   }
   return undefined
 }

@@ -8,26 +8,26 @@ import { textId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
 import type { Seal } from '../../base/secrets/seal.ts'
-import type { GuardedPost } from '../../http/client/post-webhook.ts'
-import { PostFault } from '../../http/client/post-webhook.ts'
-import { openWebhookSecret, SIGNATURE_HEADER, signatureOf } from '../../identity/webhook-secret.ts'
+import type { WebhookClient } from '../../http/client/webhook-client.ts'
+import { WebhookPostError } from '../../http/client/webhook-client.ts'
+import { openWebhookSecret, SIGNATURE_HEADER, signWebhook } from '../../identity/webhook-secret.ts'
 import type { Writer } from '../../store/engine/writer.ts'
 import type { DueDelivery, WebhookReader } from '../../store/webhooks/webhook-reader.ts'
 import { eventId, eventText } from './events.ts'
 
 export interface DelivererParts {
-  readonly reader: Pick<WebhookReader, 'due' | 'next' | 'delivery'>
+  readonly reader: Pick<WebhookReader, 'findDue' | 'nextDelivery' | 'delivery'>
   readonly writer: Pick<Writer, 'run'>
   readonly seal: Pick<Seal, 'open'>
-  readonly outside: Pick<GuardedPost, 'post' | 'close'>
+  readonly outside: Pick<WebhookClient, 'post' | 'close'>
   readonly log: Log
   readonly everyMs: number
   dateMs(): number
-  chance(): number
+  random(): number
 }
 
 /** The result of one delivery attempt. */
-export interface Told {
+export interface DeliveryResult {
   readonly delivered: boolean
   readonly status: number | null
   readonly tookMs: number
@@ -53,16 +53,16 @@ export class WebhookDeliverer {
   }
 
   start(): void {
-    this.#timer = setInterval(() => this.look(), this.#parts.everyMs)
+    this.#timer = setInterval(() => this.deliverDue(), this.#parts.everyMs)
   }
 
   /** Starts the deliveries that are due. */
-  look(): void {
+  deliverDue(): void {
     const { reader, dateMs, log } = this.#parts
     try {
-      const { ids, last } = reader.due(dateMs(), this.#after)
+      const { ids, last } = reader.findDue(dateMs(), this.#after)
       for (const webhookId of ids) {
-        if (this.#busy.size >= bounds.webhooksToldMax || this.#closed) return
+        if (this.#busy.size >= bounds.webhookCallsMax || this.#closed) return
         if (!this.#busy.has(webhookId)) this.#begin(webhookId)
         this.#after = webhookId
       }
@@ -73,7 +73,7 @@ export class WebhookDeliverer {
   }
 
   /** Sends one delivery now, whether it is due or not, and does not repeat it. */
-  async tellOnce(id: number): Promise<Told | undefined> {
+  async deliverOnce(id: number): Promise<DeliveryResult | undefined> {
     const delivery = this.#parts.reader.delivery(id)
     if (delivery === undefined) return undefined
     const result = await this.#send(delivery)
@@ -106,9 +106,9 @@ export class WebhookDeliverer {
   async #deliverAll(webhookId: number): Promise<void> {
     const { reader, dateMs } = this.#parts
     const endMs = performance.now() + SLOT_MS_MAX
-    const mayContinue = (): boolean => this.#busy.size < bounds.webhooksToldMax || performance.now() < endMs
+    const mayContinue = (): boolean => this.#busy.size < bounds.webhookCallsMax || performance.now() < endMs
     for (let isAccepted = true; isAccepted && mayContinue() && !this.#closed; ) {
-      const delivery = reader.next(webhookId, dateMs())
+      const delivery = reader.nextDelivery(webhookId, dateMs())
       if (delivery === undefined) return
       const result = await this.#send(delivery)
       if (this.#closed && !result.delivered) return
@@ -119,7 +119,7 @@ export class WebhookDeliverer {
     }
   }
 
-  async #send(delivery: DueDelivery): Promise<Told> {
+  async #send(delivery: DueDelivery): Promise<DeliveryResult> {
     const { seal, outside, dateMs } = this.#parts
     const sinceMs = performance.now()
     const tookMs = (): number => Math.round(performance.now() - sinceMs)
@@ -130,7 +130,7 @@ export class WebhookDeliverer {
         'Content-Type': 'application/json',
         'X-Weir-Event': delivery.event,
         'X-Weir-Event-Id': eventId(delivery.id),
-        [SIGNATURE_HEADER]: signatureOf(secret, body, dateMs()),
+        [SIGNATURE_HEADER]: signWebhook(secret, body, dateMs()),
       }
       const status = await outside.post({ url: delivery.url, headers, body })
       const delivered = status >= 200 && status < 300
@@ -139,7 +139,7 @@ export class WebhookDeliverer {
       return { delivered, status, tookMs: tookMs(), error }
     } catch (fault) {
       const error =
-        fault instanceof PostFault
+        fault instanceof WebhookPostError
           ? fault.message
           : 'the secret of the webhook cannot be decrypted: create a new secret'
       return { delivered: false, status: null, tookMs: tookMs(), error }
@@ -148,14 +148,14 @@ export class WebhookDeliverer {
 
   /** The time of the next attempt: the pause doubles each time and varies at random. Null: the delivery is given up. */
   #nextMs({ attempts, madeMs }: DueDelivery): number | null {
-    const { dateMs, chance } = this.#parts
+    const { dateMs, random } = this.#parts
     const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** attempts, bounds.webhookPauseMsMax)
-    const nextMs = dateMs() + Math.round(pauseMs * (0.8 + 0.4 * chance()))
-    const isOver = attempts + 1 >= bounds.webhookAttemptsMax || nextMs > madeMs + bounds.webhookTriedMsMax
+    const nextMs = dateMs() + Math.round(pauseMs * (0.8 + 0.4 * random()))
+    const isOver = attempts + 1 >= bounds.webhookAttemptsMax || nextMs > madeMs + bounds.deliveryMsMax
     return isOver ? null : nextMs
   }
 
-  async #record({ id, webhookId }: DueDelivery, result: Told, dueMs: number | null): Promise<void> {
+  async #record({ id, webhookId }: DueDelivery, result: DeliveryResult, dueMs: number | null): Promise<void> {
     const { writer, dateMs } = this.#parts
     await writer.run('noteDelivery', { id, webhookId, ...result, triedMs: dateMs(), dueMs })
   }

@@ -3,25 +3,25 @@
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
 import { describeFault } from '../../base/log.ts'
-import type { Send } from '../../http/client/request.ts'
-import type { ToldLimit } from '../../routing/upstream-limits/headers.ts'
-import { readToldLimits } from '../../routing/upstream-limits/headers.ts'
+import type { SendRequest } from '../../http/client/request.ts'
+import type { UpstreamLimit } from '../../routing/upstream-limits/headers.ts'
+import { readUpstreamLimits } from '../../routing/upstream-limits/headers.ts'
 import type { Channel } from '../../upstreams/channel.ts'
-import { timesOf } from '../../upstreams/timeouts.ts'
-import type { Adapted, AdaptParts } from '../40-adapt.ts'
+import { timeoutsOf } from '../../upstreams/timeouts.ts'
+import type { AdaptedCall, AdaptParts } from '../40-adapt.ts'
 import { adapt } from '../40-adapt.ts'
 import type { Exchange, Route } from '../exchange.ts'
 import { runsTools } from '../exchange.ts'
 import type { AnswerMemory } from '../reply/memory-budget.ts'
-import { isUnthinking } from '../settle/hidden-reasoning.ts'
-import { bodyHash, SlowHash } from './body-hash.ts'
-import type { Opened } from './open-response.ts'
-import { AttemptFailed, openAnswer } from './open-response.ts'
-import type { Meeting } from './translation.ts'
-import { Watch } from './watchdog.ts'
+import { isReasoningOff } from '../settle/hidden-reasoning.ts'
+import { DeferredHash, hashBody } from './body-hash.ts'
+import type { OpenedResponse } from './open-response.ts'
+import { AttemptFailed, openResponse } from './open-response.ts'
+import type { AttemptContext } from './translation.ts'
+import { Watchdog } from './watchdog.ts'
 
 export interface AttemptParts extends AdaptParts {
-  readonly send: Send
+  readonly send: SendRequest
   readonly deadlines: Deadlines
   /** The memory budget of all answers together. */
   readonly memory?: AnswerMemory
@@ -37,65 +37,73 @@ export interface AttemptTimes {
 }
 
 /** A plain answer may take as long as its call. The channel's own timeouts go first. */
-function timesFor({ provider, model }: Route, { times }: Channel): AttemptTimes {
-  const known = timesOf(provider, model)
-  const { firstContentMs, betweenChunksMs, totalMs } = times === undefined ? known : { ...known, ...times }
+function timesFor({ provider, model }: Route, { timeouts }: Channel): AttemptTimes {
+  const known = timeoutsOf(provider, model)
+  const { firstContentMs, betweenChunksMs, totalMs } = timeouts === undefined ? known : { ...known, ...timeouts }
   return { firstContentMs, betweenChunksMs, wholeMs: totalMs }
 }
 
 /** What the headers of an answer said about the upstream's limits. */
-export interface Heard {
-  told?: readonly ToldLimit[] | undefined
+export interface ResponseLimits {
+  limits?: readonly UpstreamLimit[] | undefined
 }
 
-interface AttemptInput extends Meeting {
-  readonly responseLimits: Heard
+interface AttemptInput extends AttemptContext {
+  readonly responseLimits: ResponseLimits
 }
 
 /** Throws AttemptFailed where the channel delivered nothing that the caller could use. */
-export async function attempt(parts: AttemptParts, context: AttemptInput): Promise<Opened> {
+export async function attempt(parts: AttemptParts, context: AttemptInput): Promise<OpenedResponse> {
   const { hold, exchange, channel, responseLimits } = context
   const { timings } = exchange
   const { firstContentMs, wholeMs, betweenChunksMs } = parts.times ?? timesFor(hold.route, channel)
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
   const adaptSinceMs = timings.nowMs()
   const { meter } = exchange
-  const { spoken } = hold.route
+  const { upstreamProtocol } = hold.route
   const onSend = (): void => {
     meter.forwarded = true
-    meter.heardMs = timings.nowMs()
+    meter.lastOutputMs = timings.nowMs()
   }
-  exchange.wentHash = exchange.translation = exchange.vectors = exchange.overrides = undefined // clear the last attempt
-  const { request, translation, vectors } = await adaptCall(parts, { hold, exchange, channel })
+  exchange.upstreamHash = exchange.translation = exchange.embeddings = exchange.overrides = undefined // clear the last attempt
+  const { request, translation, embeddings } = await adaptCall(parts, { hold, exchange, channel })
   exchange.translation = translation
-  exchange.vectors = vectors
-  exchange.unthinking = isUnthinking(hold, exchange)
+  exchange.embeddings = embeddings
+  exchange.reasoningOff = isReasoningOff(hold, exchange)
   const adaptMs = timings.nowMs() - adaptSinceMs
-  timings.say('Adapter', 'fail', { ms: adaptMs })
+  timings.report('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
   exchange.memory ??= parts.memory?.open()
   exchange.memory?.close() // returns the memory of the last attempt
-  const watch = new Watch(exchange, parts.deadlines, firstMs)
-  if (channel.times?.totalMs !== undefined) watch.endWithin(channel.times.totalMs)
+  const watch = new Watchdog(exchange, parts.deadlines, firstMs)
+  if (channel.timeouts?.totalMs !== undefined) watch.endWithin(channel.timeouts.totalMs)
   try {
     const sent = parts.send({ ...request, onSend }, watch.stop)
     hashBodies(exchange, hold.call.body, request.body)
     const incoming = await sent
-    if (incoming.mentions('ratelimit')) responseLimits.told = readToldLimits(name => incoming.header(name))
-    const opened = await openAnswer({ hold, incoming, exchange, channel, watch, stream: hold.call.stream, spoken })
-    timings.say('Adapter', 'done', { ms: adaptMs })
+    if (incoming.headIncludes('ratelimit')) responseLimits.limits = readUpstreamLimits(name => incoming.header(name))
+    const opened = await openResponse({
+      hold,
+      incoming,
+      exchange,
+      channel,
+      watch,
+      stream: hold.call.stream,
+      upstreamProtocol,
+    })
+    timings.report('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(betweenChunksMs)
     return opened
   } catch (fault) {
     watch.abort()
     if (fault instanceof AttemptFailed) throw fault
-    if (watch.late) {
+    if (watch.isLate) {
       throw new AttemptFailed('too_slow', new Refusal('upstream_too_slow', channel.id, timeoutOutcome(exchange)))
     }
     if (isAnswerTooLarge(fault)) throw new AttemptFailed('broken', fault)
     const detail = `${channel.id}: ${describeFault(fault)}`
     const failed = new AttemptFailed('broken', new Refusal('upstream_unusable', detail))
-    failed.wasNothing = !meter.forwarded
+    failed.didNoWork = !meter.forwarded
     throw failed
   } finally {
     timings.add('fwd', adaptSinceMs)
@@ -103,26 +111,26 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
 }
 
 /** A tool may have received all that the caller wanted to send it and never answer, so such a call is billed. */
-const timeoutOutcome = (exchange: Exchange): { readonly ending?: 'over_bound' } =>
-  runsTools(exchange) && exchange.call?.stream === false ? { ending: 'over_bound' } : {}
+const timeoutOutcome = (exchange: Exchange): { readonly outcome?: 'over_bound' } =>
+  runsTools(exchange) && exchange.call?.stream === false ? { outcome: 'over_bound' } : {}
 
 const isAnswerTooLarge = (fault: unknown): fault is Refusal =>
   fault instanceof Refusal && fault.code === 'answer_too_large'
 
 /** Runs while the upstream reads, because hashing a megabyte takes as long as parsing it. */
 function hashBodies(exchange: Exchange, received: Uint8Array, sent: Uint8Array): void {
-  exchange.cameHash ??= bodyHash(received)
-  exchange.wentHash = new SlowHash(sent)
+  exchange.requestHash ??= hashBody(received)
+  exchange.upstreamHash = new DeferredHash(sent)
 }
 
 /** A request that cannot be translated is the caller's fault: no other channel of the same target is tried. */
-async function adaptCall(parts: AttemptParts, context: Meeting): Promise<Adapted> {
+async function adaptCall(parts: AttemptParts, context: AttemptContext): Promise<AdaptedCall> {
   const { timings } = context.exchange
   const sinceMs = timings.nowMs()
   try {
     return await adapt(parts, context)
   } catch (fault) {
-    timings.say('Adapter', 'fail', { ms: timings.nowMs() - sinceMs })
+    timings.report('Adapter', 'fail', { ms: timings.nowMs() - sinceMs })
     throw fault instanceof Refusal ? new AttemptFailed('caller_at_fault', fault) : fault
   }
 }

@@ -3,22 +3,22 @@
 import type { Hash } from 'node:crypto'
 import { createHash, hash } from 'node:crypto'
 import { bounds } from '../../base/bounds.ts'
-import { hashTaken } from '../../protocols/request/large-json.ts'
+import { getBodyHash } from '../../protocols/request/large-json.ts'
 
 const firstHalf = (hex: string): string => hex.slice(0, 32)
 
 /** The first half of the body's SHA-256, in hex. */
-export const bodyHash = (body: Uint8Array): string => firstHalf(hashTaken(body) ?? hash('sha256', body, 'hex'))
+export const hashBody = (body: Uint8Array): string => firstHalf(getBodyHash(body) ?? hash('sha256', body, 'hex'))
 
 /** The same hash, taken later: a large body is hashed in pieces, between other work. */
-export class SlowHash {
+export class DeferredHash {
   #hasher: Hash | undefined
   #left: Uint8Array | undefined
   #text: string | undefined
 
   constructor(body: Uint8Array) {
-    if (body.byteLength <= bounds.hashedAtOnceBytesMax) {
-      this.#text = bodyHash(body)
+    if (body.byteLength <= bounds.hashSliceBytesMax) {
+      this.#text = hashBody(body)
       return
     }
     this.#hasher = createHash('sha256')
@@ -26,7 +26,7 @@ export class SlowHash {
     setImmediate(() => this.#hashNext())
   }
 
-  get isTaken(): boolean {
+  get isDone(): boolean {
     return this.#text !== undefined
   }
 
@@ -36,8 +36,8 @@ export class SlowHash {
     return this.#text!
   }
 
-  async whole(): Promise<string> {
-    while (!this.isTaken) await new Promise(setImmediate)
+  async complete(): Promise<string> {
+    while (!this.isDone) await new Promise(setImmediate)
     return this.text
   }
 
@@ -48,7 +48,7 @@ export class SlowHash {
   }
 
   #step(left: Uint8Array): void {
-    const piece = bounds.hashedAtOnceBytesMax
+    const piece = bounds.hashSliceBytesMax
     this.#hasher!.update(left.subarray(0, piece))
     this.#left = left.byteLength > piece ? left.subarray(piece) : undefined
     if (this.#left === undefined) this.#text = firstHalf(this.#hasher!.digest('hex'))

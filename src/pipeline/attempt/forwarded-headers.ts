@@ -7,10 +7,13 @@ interface HeaderSource {
 }
 
 /** Only printable ASCII of a bounded length is forwarded. */
-export function passedHeaders({ passes }: Protocol, request: HeaderSource): Record<string, string> | undefined {
-  if (passes === undefined) return undefined
+export function forwardedHeaders(
+  { passedHeaders }: Protocol,
+  request: HeaderSource,
+): Record<string, string> | undefined {
+  if (passedHeaders === undefined) return undefined
   const forwarded: Record<string, string> = {}
-  for (const name of passes) {
+  for (const name of passedHeaders) {
     const value = request.header(name)
     if (value !== undefined && /^[\x20-\x7e]{1,4096}$/.test(value)) forwarded[name] = value
   }

@@ -1,11 +1,11 @@
 // Fetches the media that a conversation names by address, for an upstream whose dialect needs the content itself.
 
 import { bounds } from '../../base/bounds.ts'
-import { Portions } from '../../base/collections/account-shares.ts'
+import { AccountShares } from '../../base/collections/account-shares.ts'
 import { Refusal } from '../../base/errors.ts'
 import { Stop } from '../../base/stop.ts'
-import type { FetchMedia } from '../../http/client/fetch-media.ts'
-import type { Conversation, Part } from '../../protocols/neutral/conversation.ts'
+import type { FetchMedia } from '../../http/client/media-fetch.ts'
+import type { Conversation, ConversationPart } from '../../protocols/neutral/conversation.ts'
 import type { Codec, ConversationTarget } from '../../protocols/protocol.ts'
 import type { Exchange } from '../exchange.ts'
 
@@ -23,7 +23,7 @@ const PARALLEL_DOWNLOADS = 4
 
 export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
   // An address that never answers occupies a slot for seconds, so one account may not use all slots.
-  const slots = new Portions({ all: bounds.mediaCallsMax, each: bounds.mediaCallsOfAccountMax })
+  const slots = new AccountShares({ total: bounds.mediaCallsMax, perAccount: bounds.mediaCallsOfAccountMax })
 
   /** Each file counts against the byte limit of the call. */
   async function fetchAll(urls: Set<string>, fetching: Stop<Error>): Promise<Media> {
@@ -43,7 +43,7 @@ export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
   }
 
   return async function resolveMedia(said, codec, { stop, permit }) {
-    const urls = addressesIn(said, codec)
+    const urls = mediaUrls(said, codec)
     if (urls.size === 0) return none
     if (urls.size > bounds.mediaPerCallMax)
       throw mediaRefused(`there are more than ${bounds.mediaPerCallMax} addresses`)
@@ -55,10 +55,10 @@ export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
     const end = (): void => fetching.stop(callOver)
     stop.onStop(end)
     try {
-      return await stop.during(fetchAll(urls, fetching))
+      return await stop.race(fetchAll(urls, fetching))
     } finally {
-      slots.giveBack(accountId)
-      stop.forget(end)
+      slots.release(accountId)
+      stop.removeListener(end)
       end() // if one download fails, the others are not needed
     }
   }
@@ -67,14 +67,14 @@ export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
 const mediaRefused = (why: string): Refusal => new Refusal('media_refused', why, { hint: `The reason: ${why}.` })
 
 /** The addresses whose content a request of this dialect must contain. */
-export function addressesIn({ turns }: Conversation, { mustHold }: Codec): Set<string> {
+export function mediaUrls({ messages }: Conversation, { mustInline }: Codec): Set<string> {
   const urls = new Set<string>()
-  if (mustHold === undefined) return urls
-  for (const { parts } of turns) for (const part of parts) addUrls(part, mustHold, urls)
+  if (mustInline === undefined) return urls
+  for (const { parts } of messages) for (const part of parts) addUrls(part, mustInline, urls)
   return urls
 }
 
-function addUrls(part: Part, mustHold: NonNullable<Codec['mustHold']>, urls: Set<string>): void {
+function addUrls(part: ConversationPart, mustHold: NonNullable<Codec['mustInline']>, urls: Set<string>): void {
   if (part.kind === 'result') for (const inner of part.parts) addUrls(inner, mustHold, urls)
   if (!('source' in part) || part.source.at !== 'url' || !mustHold(part.source, part.kind)) return
   urls.add(part.source.url)

@@ -2,33 +2,33 @@
 // answer that no caller could use makes the attempt fail.
 
 import { bounds } from '../../base/bounds.ts'
-import type { UpstreamWords } from '../../base/errors.ts'
-import { beyondBound, Refusal } from '../../base/errors.ts'
+import type { UpstreamError } from '../../base/errors.ts'
+import { answerTooLarge, Refusal } from '../../base/errors.ts'
 import { Proxy } from '../../http/client/proxy.ts'
-import type { Incoming } from '../../http/client/request.ts'
+import type { IncomingResponse } from '../../http/client/request.ts'
 import { SSE_TYPE } from '../../http/server/event-stream.ts'
 import type { Protocol } from '../../protocols/protocol.ts'
-import { boundOfAnswer } from '../../protocols/request/json-object.ts'
-import type { Verdict } from '../../routing/attempts.ts'
-import { judgeRefusal, saysOverloaded, statusSaid } from '../../routing/attempts.ts'
-import { readWait } from '../../routing/upstream-limits/retry-after.ts'
+import { explainAnswerBound } from '../../protocols/request/json-body.ts'
+import type { AttemptVerdict } from '../../routing/attempts.ts'
+import { inferStatus, isOverloadError, judgeError } from '../../routing/attempts.ts'
+import { readRetryDelay } from '../../routing/upstream-limits/retry-after.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import { streamFormat } from '../../upstreams/quirks.ts'
 import type { Exchange } from '../exchange.ts'
 import type { StreamReader } from '../reply/raw-reader.ts'
 import { RawReader } from '../reply/raw-reader.ts'
 import type { ReadFrame } from '../reply/stream-reader.ts'
-import { AnswerReader, eventBytesMax, failedWords } from '../reply/stream-reader.ts'
+import { AnswerReader, eventBytesMax, midAnswerError } from '../reply/stream-reader.ts'
 import { noteUsage, noteUses } from '../settle/usage-meter.ts'
-import type { Meeting } from './translation.ts'
-import { meet, StreamGatherer, StreamTranslator, tellWhole, translateWhole } from './translation.ts'
+import type { AttemptContext } from './translation.ts'
+import { buildTranslation, StreamGatherer, StreamTranslator, streamWhole, translateWhole } from './translation.ts'
 import type { Translation } from './translation-types.ts'
-import type { Watch } from './watchdog.ts'
+import type { Watchdog } from './watchdog.ts'
 import { tailMs } from './watchdog.ts'
 
 const JSON_TYPE = 'application/json'
 
-export type Opened = OpenedPlain | OpenedStream
+export type OpenedResponse = OpenedPlain | OpenedStream
 
 export interface OpenedPlain {
   readonly kind: 'plain'
@@ -42,50 +42,50 @@ export interface OpenedStream {
   /** Everything up to and including the first content. */
   first: readonly ReadFrame[]
   readonly reader: StreamReader
-  readonly watch: Watch
+  readonly watch: Watchdog
   readonly channel: Channel
 }
 
 /** An attempt that failed, and the refusal that the caller gets if it was the last attempt. */
 export class AttemptFailed extends Error {
-  readonly verdict: Verdict
+  readonly verdict: AttemptVerdict
   readonly refusal: Refusal
   /** The upstream refused or never received the request, so that a second attempt repeats no work. */
-  wasNothing = false
+  didNoWork = false
   /** The upstream says that it is overloaded. */
   overloaded = false
 
-  constructor(verdict: Verdict, refusal: Refusal) {
+  constructor(verdict: AttemptVerdict, refusal: Refusal) {
     super(refusal.message)
     this.verdict = verdict
     this.refusal = refusal
   }
 }
 
-export interface Opening extends Meeting {
-  readonly incoming: Incoming
-  readonly watch: Watch
+export interface ResponseOpening extends AttemptContext {
+  readonly incoming: IncomingResponse
+  readonly watch: Watchdog
   readonly stream: boolean
   /** The upstream's dialect. */
-  readonly spoken: Protocol
+  readonly upstreamProtocol: Protocol
 }
 
-export async function openAnswer(opening: Opening): Promise<Opened> {
+export async function openResponse(opening: ResponseOpening): Promise<OpenedResponse> {
   const { incoming } = opening
   const encoding = incoming.header('content-encoding')
   if (encoding !== null && encoding !== 'identity') throw unusable(opening, `an answer encoded as ${encoding}`)
   if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
-  opening.exchange.names?.begin(opening.channel.id)
+  opening.exchange.createdReferences?.begin(opening.channel.id)
   const contentType = typeOf(opening)
   const streamed = contentType.startsWith(streamFormat(opening.hold.route.provider).contentType)
-  const { passesBytes, mayNotStream } = opening.spoken
-  if (passesBytes && !streamed && !READABLE.test(contentType)) return await openStream(opening, contentType)
+  const { allowsBinaryAnswers, mayNotStream } = opening.upstreamProtocol
+  if (allowsBinaryAnswers && !streamed && !READABLE.test(contentType)) return await openStream(opening, contentType)
   if (streamed === opening.stream || (mayNotStream && !streamed)) {
     if (!streamed) return await openPlain(opening, contentType)
     return await openStream(opening, contentType.startsWith('text/event-stream') ? contentType : SSE_TYPE)
   }
   // Some upstreams stream although a plain answer was requested, or the reverse. The answer is billed, so it is used.
-  opening.exchange.translation ??= meet(opening)
+  opening.exchange.translation ??= buildTranslation(opening)
   const { translation } = opening.exchange
   const isJson = contentType.startsWith('application/json')
   if (translation === undefined || (!streamed && !isJson)) {
@@ -103,7 +103,7 @@ const TYPE_CHARS_MAX = 128
  * The content type goes on to the caller, so it must be a valid media type without a secret in it. Invalid or long
  * parameters are removed. Anything else becomes an empty text, as if the header were missing.
  */
-function typeOf({ incoming, channel }: Opening): string {
+function typeOf({ incoming, channel }: ResponseOpening): string {
   const contentType = (incoming.header('content-type') ?? '').trim()
   if (USUAL_TYPE.test(contentType)) return contentType
   const isPlain = (type: string): boolean =>
@@ -115,11 +115,11 @@ function typeOf({ incoming, channel }: Opening): string {
 const READABLE = /^(application\/json|text\/|$)/i
 
 /** Reads a stream where a whole answer was requested. */
-async function collectStream(opening: Opening, translation: Translation): Promise<Opened> {
-  const { incoming, exchange, watch, spoken } = opening
+async function collectStream(opening: ResponseOpening, translation: Translation): Promise<OpenedResponse> {
+  const { incoming, exchange, watch, upstreamProtocol } = opening
   const converter = new StreamGatherer(translation)
-  const reader = new AnswerReader(incoming, exchange, { spoken, turner: converter, watch })
-  const whole = (body: Buffer): Opened => ({ kind: 'plain', contentType: JSON_TYPE, body })
+  const reader = new AnswerReader(incoming, exchange, { upstreamProtocol, converter, watch })
+  const whole = (body: Buffer): OpenedResponse => ({ kind: 'plain', contentType: JSON_TYPE, body })
   for (let bytes = 0; bytes <= bounds.answerBytesMax; ) {
     const piece = await reader.next()
     bytes += piece.value?.byteLength ?? 0
@@ -133,34 +133,37 @@ async function collectStream(opening: Opening, translation: Translation): Promis
     }
     if (piece.value !== undefined) continue
     watch.end()
-    if (exchange.meter.finished) return whole(reader.unsaidEnd())
+    if (exchange.meter.finished) return whole(reader.missingEnd())
     throw unusable(opening, 'the stream ended before the answer was complete')
   }
   throw tooLarge(opening, bounds.answerBytesMax)
 }
 
-async function openPlain(opening: Opening, contentType: string): Promise<Opened> {
+async function openPlain(opening: ResponseOpening, contentType: string): Promise<OpenedResponse> {
   const { incoming, exchange, channel, watch } = opening
   const body = await incoming.readWhole(bounds.answerBytesMax, read => roomFor(opening, read))
   watch.end()
   if (body === undefined) throw tooLarge(opening, bounds.answerBytesMax)
-  const reading = opening.spoken.readAnswer(body)
+  const reading = opening.upstreamProtocol.readAnswer(body)
   if (reading === undefined) {
-    const bound = boundOfAnswer(body.toString('utf8'))
+    const bound = explainAnswerBound(body.toString('utf8'))
     const refusal = new Refusal('upstream_unusable', `${channel.id}: not an answer of its dialect`)
-    throw new AttemptFailed('broken', bound === undefined ? refusal : beyondBound(bound))
+    throw new AttemptFailed('broken', bound === undefined ? refusal : answerTooLarge(bound))
   }
   if (reading.error !== undefined) throw refusedInside(opening, reading.error)
   const { failed } = reading
   // Nothing has reached the caller, so another channel may be tried. Only a caller that speaks the upstream's dialect
   // can use a partial answer that says it is partial.
   if (failed !== undefined && (reading.outputBytes === 0 || exchange.translation !== undefined)) {
-    throw unusable(opening, `failed in the middle: ${scrubbed(failedWords(failed), channel).message.slice(0, 200)}`)
+    throw unusable(
+      opening,
+      `failed in the middle: ${scrubUpstreamError(midAnswerError(failed), channel).message.slice(0, 200)}`,
+    )
   }
   exchange.meter.failed = failed
   exchange.meter.failure = reading.failure
-  if (exchange.names !== undefined && opening.spoken === exchange.protocol) {
-    exchange.names.take(reading.json ?? JSON.parse(body.toString('utf8')))
+  if (exchange.createdReferences !== undefined && opening.upstreamProtocol === exchange.protocol) {
+    exchange.createdReferences.collect(reading.json ?? JSON.parse(body.toString('utf8')))
   }
   exchange.meter.content = reading.outputBytes > 0
   exchange.meter.finished = true
@@ -171,12 +174,12 @@ async function openPlain(opening: Opening, contentType: string): Promise<Opened>
   if (reading.usage !== undefined) noteUsage(exchange.meter, reading.usage, reading.json)
   noteUses(exchange.meter, reading)
   const opened = wholeAnswer(opening, { json: reading.json, body, contentType })
-  exchange.kept?.take(opened.body, opened.body === body ? reading.json : undefined)
+  exchange.storedCall?.takeLast(opened.body, opened.body === body ? reading.json : undefined)
   return opened
 }
 
 /** Undefined if more of a plain answer may be read now; else a promise that resolves when it may. */
-function roomFor({ exchange, watch }: Opening, bytes: number): Promise<void> | undefined {
+function roomFor({ exchange, watch }: ResponseOpening, bytes: number): Promise<void> | undefined {
   exchange.memory?.keep(bytes)
   return exchange.memory?.room(watch.stop)
 }
@@ -188,23 +191,24 @@ interface WholeBody {
 }
 
 /** The answer as the caller gets it. */
-function wholeAnswer({ exchange, stream }: Opening, { json: read, body, contentType }: WholeBody): OpenedPlain {
-  const { translation, vectors, renaming } = exchange
-  if (vectors !== undefined) return { kind: 'plain', contentType: JSON_TYPE, body: vectors.writeAnswer(body) }
-  if (translation === undefined) return { kind: 'plain', contentType, body: renaming?.whole(read) ?? body }
+function wholeAnswer({ exchange, stream }: ResponseOpening, { json: read, body, contentType }: WholeBody): OpenedPlain {
+  const { translation, embeddings, responseIdRewrite } = exchange
+  if (embeddings !== undefined) return { kind: 'plain', contentType: JSON_TYPE, body: embeddings.writeAnswer(body) }
+  if (translation === undefined)
+    return { kind: 'plain', contentType, body: responseIdRewrite?.rewriteAnswer(read) ?? body }
   const json = read ?? (JSON.parse(body.toString('utf8')) as unknown)
-  if (stream) return { kind: 'plain', contentType: SSE_TYPE, body: tellWhole(translation, json) }
+  if (stream) return { kind: 'plain', contentType: SSE_TYPE, body: streamWhole(translation, json) }
   return { kind: 'plain', contentType: JSON_TYPE, body: translateWhole(translation, json) }
 }
 
-async function openStream(opening: Opening, contentType: string): Promise<Opened> {
-  const { incoming, exchange, channel, watch, spoken } = opening
+async function openStream(opening: ResponseOpening, contentType: string): Promise<OpenedResponse> {
+  const { incoming, exchange, channel, watch, upstreamProtocol } = opening
   const { translation } = exchange
-  const converter = translation === undefined ? exchange.renaming : new StreamTranslator(translation)
-  const isRaw = spoken.passesBytes && !contentType.startsWith('text/event-stream')
+  const converter = translation === undefined ? exchange.responseIdRewrite : new StreamTranslator(translation)
+  const isRaw = upstreamProtocol.allowsBinaryAnswers && !contentType.startsWith('text/event-stream')
   const reader = isRaw
     ? new RawReader(incoming, exchange)
-    : new AnswerReader(incoming, exchange, { spoken, turner: converter, watch })
+    : new AnswerReader(incoming, exchange, { upstreamProtocol, converter, watch })
   const first: ReadFrame[] = []
   for (let bytes = 0; bytes <= eventBytesMax(exchange); ) {
     exchange.memory?.keep(bytes)
@@ -220,7 +224,7 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
     }
     if (opened) return { kind: 'stream', contentType, first, reader, watch, channel }
     if (piece.value !== undefined) continue
-    exchange.meter.finished = spoken.emptyIsWhole === true && exchange.meter.usage !== undefined
+    exchange.meter.finished = upstreamProtocol.emptyIsComplete === true && exchange.meter.usage !== undefined
     if (!exchange.meter.finished) throw unusable(opening, 'an empty stream')
     return { kind: 'stream', contentType, first, reader, watch, channel }
   }
@@ -228,13 +232,13 @@ async function openStream(opening: Opening, contentType: string): Promise<Opened
 }
 
 /** A bound of the gateway ends the answer. Another channel may answer shorter. */
-function tooLarge({ incoming }: Opening, bytesMax: number, what = 'It'): AttemptFailed {
+function tooLarge({ incoming }: ResponseOpening, bytesMax: number, what = 'It'): AttemptFailed {
   incoming.discard()
-  return new AttemptFailed('broken', beyondBound(`${what} has more than ${bytesMax} bytes.`))
+  return new AttemptFailed('broken', answerTooLarge(`${what} has more than ${bytesMax} bytes.`))
 }
 
 /** Throws for a frame that cannot begin an answer. */
-function checkFrame({ reading: { kind, error } }: ReadFrame, opening: Opening): void {
+function checkFrame({ reading: { kind, error } }: ReadFrame, opening: ResponseOpening): void {
   if (error !== undefined) {
     opening.incoming.discard()
     throw refusedInside(opening, error)
@@ -243,38 +247,38 @@ function checkFrame({ reading: { kind, error } }: ReadFrame, opening: Opening): 
 }
 
 /** Throws where the answer ends badly before any content: nothing was delivered, so another channel may be tried. */
-function checkBeginning({ reading: { outputBytes, failed, badEnd } }: ReadFrame, opening: Opening): void {
+function checkBeginning({ reading: { outputBytes, failed, badEnd } }: ReadFrame, opening: ResponseOpening): void {
   if (outputBytes > 0) return
   if (failed !== undefined) throw unusable(opening, `failed before any content: ${failed.slice(0, 200)}`)
   if (badEnd && opening.exchange.translation !== undefined) throw unusable(opening, 'an empty answer')
 }
 
-function unusable({ incoming, channel }: Opening, detail: string): AttemptFailed {
+function unusable({ incoming, channel }: ResponseOpening, detail: string): AttemptFailed {
   incoming.discard()
   return new AttemptFailed('broken', new Refusal('upstream_unusable', `${channel.id}: ${cleanText(detail, channel)}`))
 }
 
-async function refusedBy(opening: Opening): Promise<AttemptFailed> {
-  const { incoming, spoken } = opening
+async function refusedBy(opening: ResponseOpening): Promise<AttemptFailed> {
+  const { incoming, upstreamProtocol } = opening
   const { status } = incoming
   const body = await incoming.readWhole(bounds.errorBodyBytesMax)
-  const readable = body === undefined ? undefined : spoken.readAnswer(body)?.error
+  const readable = body === undefined ? undefined : upstreamProtocol.readAnswer(body)?.error
   const words = { message: `The upstream answered with status ${status}.`, ...readable, status }
   const cause = status === 404 && readable === undefined ? `; ${wrongBaseUrl(opening.channel)}` : ''
   const failed = refusedWith(opening, words, { isReadable: readable !== undefined, cause })
-  failed.wasNothing = status >= 400
+  failed.didNoWork = status >= 400
   return failed
 }
 
 /** An error before any content in an answer with status 200 is judged as if it had its own status. */
-function refusedInside(opening: Opening, error: UpstreamWords): AttemptFailed {
-  const words = { ...error, status: statusSaid(error) }
+function refusedInside(opening: ResponseOpening, error: UpstreamError): AttemptFailed {
+  const words = { ...error, status: inferStatus(error) }
   // An upstream that refuses the channel's credential does not begin to answer. The error may be about a key that the
   // caller sent for a tool, and that must not close the channel to all other callers.
-  const isAboutKey = judgeRefusal(words) === 'credential_bad'
+  const isAboutKey = judgeError(words) === 'credential_bad'
   const failed = refusedWith(opening, isAboutKey ? { ...words, status: 502 } : words)
   // An error without a reason may come after work was done.
-  failed.wasNothing = !isAboutKey && (words.status !== error.status || words.status < 500)
+  failed.didNoWork = !isAboutKey && (words.status !== error.status || words.status < 500)
   return failed
 }
 
@@ -286,19 +290,19 @@ interface RefusedParts {
 }
 
 function refusedWith(
-  { incoming, exchange, channel }: Opening,
-  words: UpstreamWords,
+  { incoming, exchange, channel }: ResponseOpening,
+  words: UpstreamError,
   { isReadable = true, cause = '' }: RefusedParts = {},
 ): AttemptFailed {
   const { status } = words
-  const verdict = judgeRefusal(words, isReadable)
-  const upstream = wordsFor(exchange, scrubbed(words, channel))
+  const verdict = judgeError(words, isReadable)
+  const upstream = errorForCaller(exchange, scrubUpstreamError(words, channel))
   const outerStatus = incoming.status === status ? '' : `${incoming.status} with an error, `
   const summary = `${outerStatus}${status} ${upstream.message.slice(0, 200)}`
   const detail = `${channel.id}: ${summary} (${exchange.requestId})${cause}`
-  const retryAfterMs = readWait({ header: name => incoming.header(name), words }, dateOf(exchange))
+  const retryAfterMs = readRetryDelay({ header: name => incoming.header(name), error: words }, dateOf(exchange))
   const failed = new AttemptFailed(verdict, refusalFor(verdict, detail, { upstream, retryAfterMs }))
-  failed.overloaded = saysOverloaded(words)
+  failed.overloaded = isOverloadError(words)
   return failed
 }
 
@@ -307,12 +311,12 @@ const wrongBaseUrl = ({ baseUrl }: Channel): string =>
   `no interface of this provider answers below ${baseUrl}: check the base URL of the channel (weir doctor)`
 
 interface RefusalParts {
-  readonly upstream: UpstreamWords
+  readonly upstream: UpstreamError
   readonly retryAfterMs: number | undefined
 }
 
 /** The refusal if no other channel answers. It has the upstream's text only where the caller is at fault. */
-function refusalFor(verdict: Verdict, detail: string, { upstream, retryAfterMs }: RefusalParts): Refusal {
+function refusalFor(verdict: AttemptVerdict, detail: string, { upstream, retryAfterMs }: RefusalParts): Refusal {
   const wait = retryAfterMs === undefined ? {} : { retryAfterMs }
   if (verdict === 'rate_limited' || upstream.status === LIMITED) {
     return new Refusal('upstream_rate_limited', detail, wait)
@@ -331,8 +335,8 @@ const LIMITED = 429
 const dateOf = ({ createdMs, startedMs, timings }: Exchange): number => createdMs + timings.nowMs() - startedMs
 
 /** Error types and codes belong to the upstream's dialect; other dialects get only the status and the message. */
-export function wordsFor(exchange: Exchange, { status, message, ...names }: UpstreamWords): UpstreamWords {
-  const isSame = exchange.translation === undefined && exchange.vectors === undefined
+export function errorForCaller(exchange: Exchange, { status, message, ...names }: UpstreamError): UpstreamError {
+  const isSame = exchange.translation === undefined && exchange.embeddings === undefined
   return isSame ? { status, message, ...names } : { status, message }
 }
 
@@ -340,12 +344,12 @@ const ERROR_CHARS_MAX = 2_000
 /** Longer text is cut before secrets are removed from it. */
 const SCRUBBED_CHARS_MAX = 8_192
 
-function cleanText(text: string, { key, road: { proxy } }: Channel): string {
+function cleanText(text: string, { key, networkPath: { proxy } }: Channel): string {
   const clean = key.scrub(text.slice(0, SCRUBBED_CHARS_MAX))
   return (proxy === undefined ? clean : Proxy.scrub(proxy, clean)).slice(0, ERROR_CHARS_MAX)
 }
 
-type Details = NonNullable<UpstreamWords['details']>
+type Details = NonNullable<UpstreamError['details']>
 
 /** Either all details or none, because programs read them. */
 function scrubbedDetails(details: Details, clean: (text: string) => string): { details?: Details } {
@@ -359,7 +363,7 @@ function scrubbedDetails(details: Details, clean: (text: string) => string): { d
 }
 
 /** The upstream's error without the gateway's secrets, which some upstreams repeat, and cut to a useful length. */
-export function scrubbed(words: UpstreamWords, channel: Channel): UpstreamWords {
+export function scrubUpstreamError(words: UpstreamError, channel: Channel): UpstreamError {
   const clean = (text: string): string => cleanText(text, channel)
   return {
     status: words.status,

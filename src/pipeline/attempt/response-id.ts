@@ -2,13 +2,13 @@
 // unchanged, except the few fields of the response object that only the gateway knows.
 
 import type { FrameReading } from '../../protocols/neutral/call.ts'
-import { isObject } from '../../protocols/request/json-object.ts'
+import { isObject } from '../../protocols/request/json-body.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
-import type { FrameTurner } from './translation-types.ts'
+import type { FrameConverter } from './translation-types.ts'
 
 const nothing = Buffer.alloc(0)
 
-export class Renaming implements FrameTurner {
+export class ResponseIdRewrite implements FrameConverter {
   readonly #fields: Json
   /** The upstream's id of the response. */
   upstreamId: string | undefined
@@ -18,7 +18,7 @@ export class Renaming implements FrameTurner {
     this.#fields = fields
   }
 
-  take({ json }: FrameReading): Buffer {
+  convert({ json }: FrameReading): Buffer {
     if (!isObject(json)) return nothing
     const event = isObject(json.response) ? { ...json, response: this.#rewrite(json.response) } : json
     return Buffer.from(`event: ${String(event.type)}\ndata: ${JSON.stringify(event)}\n\n`)
@@ -28,7 +28,7 @@ export class Renaming implements FrameTurner {
     return nothing
   }
 
-  whole(json: unknown): Buffer | undefined {
+  rewriteAnswer(json: unknown): Buffer | undefined {
     return isObject(json) ? Buffer.from(JSON.stringify(this.#rewrite(json))) : undefined
   }
 

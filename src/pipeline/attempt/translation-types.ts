@@ -2,26 +2,26 @@
 
 import type { FrameReading } from '../../protocols/neutral/call.ts'
 import type { Losses } from '../../protocols/neutral/losses.ts'
-import type { AnswerAsk, AnswerSource, Codec } from '../../protocols/protocol.ts'
+import type { AnswerSource, AnswerTarget, Codec } from '../../protocols/protocol.ts'
 
 export interface Translation {
   /** The upstream's side. */
-  readonly from: Codec
+  readonly upstreamCodec: Codec
   readonly source: AnswerSource
   /** The caller's side. */
-  readonly to: Codec
-  readonly ask: AnswerAsk
+  readonly callerCodec: Codec
+  readonly ask: AnswerTarget
 }
 
 /** Converts each frame of the upstream into bytes for the caller. */
-export interface FrameTurner {
+export interface FrameConverter {
   /** For a frame that is neither an error nor garbage. */
-  take(reading: FrameReading): Buffer
+  convert(reading: FrameReading): Buffer
   /** The bytes that are held back until the call is settled. */
   end(): Buffer
 }
 
-export interface VectorTranslation {
+export interface EmbeddingsTranslation {
   readonly losses: Losses
   /** The answer in the caller's dialect. Throws where the upstream's body is not a valid answer. */
   writeAnswer(body: Buffer): Buffer

@@ -5,48 +5,51 @@ import { createHash } from 'node:crypto'
 import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import type { Answer, EventReader, EventWriter } from '../../protocols/neutral/answer.ts'
-import { AnswerCollector, eventsOf } from '../../protocols/neutral/answer-collector.ts'
+import { AnswerCollector, toEvents } from '../../protocols/neutral/answer-collector.ts'
 import type { FrameReading } from '../../protocols/neutral/call.ts'
-import type { Conversation, NativePart, Part } from '../../protocols/neutral/conversation.ts'
-import { badEnds } from '../../protocols/neutral/finish-reasons.ts'
+import type { Conversation, ConversationPart, NativePart } from '../../protocols/neutral/conversation.ts'
+import { badFinishes } from '../../protocols/neutral/finish-reasons.ts'
 import { Losses } from '../../protocols/neutral/losses.ts'
-import type { AnswerAsk, ConversationTarget } from '../../protocols/protocol.ts'
+import type { AnswerTarget, ConversationTarget } from '../../protocols/protocol.ts'
 import { invalid } from '../../protocols/request/checks.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Exchange, Hold } from '../exchange.ts'
-import type { FrameTurner, Translation } from './translation-types.ts'
+import type { FrameConverter, Translation } from './translation-types.ts'
 
-export interface Meeting {
+export interface AttemptContext {
   readonly hold: Hold
   readonly exchange: Exchange
   readonly channel: Channel
 }
 
 /** Undefined where both sides speak the same dialect, so that bytes pass unchanged. */
-export function translationFor(context: Meeting, keep: AnswerAsk['keep']): Translation | undefined {
+export function findTranslation(context: AttemptContext, keep: AnswerTarget['keep']): Translation | undefined {
   const { protocol } = context.exchange
-  const { spoken } = context.hold.route
-  if (spoken === protocol) return undefined
-  const translation = meet(context, keep)
-  if (translation === undefined) throw new Refusal('call_unserved', `${protocol.name} → ${spoken.name}`)
+  const { upstreamProtocol } = context.hold.route
+  if (upstreamProtocol === protocol) return undefined
+  const translation = buildTranslation(context, keep)
+  if (translation === undefined) throw new Refusal('call_unserved', `${protocol.name} → ${upstreamProtocol.name}`)
   return translation
 }
 
 /** Also for one dialect on both sides, where an answer must be rewritten. Undefined where a side has no codec. */
-export function meet({ hold, exchange, channel }: Meeting, keep?: AnswerAsk['keep']): Translation | undefined {
+export function buildTranslation(
+  { hold, exchange, channel }: AttemptContext,
+  keep?: AnswerTarget['keep'],
+): Translation | undefined {
   const { call } = hold
-  const [caller, upstream] = [exchange.protocol, hold.route.spoken]
+  const [caller, upstream] = [exchange.protocol, hold.route.upstreamProtocol]
   if (caller.codec === undefined || upstream.codec === undefined) return undefined
   const notes = { losses: new Losses(), renamed: new Map<string, string>() }
   let calls = 0
   return {
-    from: upstream.codec,
+    upstreamCodec: upstream.codec,
     source: {
       origin: originOf(channel.id, hold.route.model.id),
       notes,
       mintCallId: () => textId('call', exchange.callId) + (calls++).toString(36),
     },
-    to: caller.codec,
+    callerCodec: caller.codec,
     ask: {
       requestId: exchange.requestId,
       model: call.model,
@@ -75,30 +78,37 @@ const ORIGINS_MAX = 10_000
 const origins = new Map<string, string>()
 
 /** The neutral request, with the media of its addresses. */
-export interface Meant {
-  readonly said: Conversation
+export interface ResolvedConversation {
+  readonly conversation: Conversation
   readonly media: ConversationTarget['media']
 }
 
 /** Writes the request in the upstream's dialect. Throws where something would be lost and the call is strict. */
-export function writeTranslated(translation: Translation, { hold, exchange }: Meeting, { said, media }: Meant): string {
-  const { from, source } = translation
+export function writeTranslated(
+  translation: Translation,
+  { hold, exchange }: AttemptContext,
+  { conversation, media }: ResolvedConversation,
+): string {
+  const { upstreamCodec, source } = translation
   const { provider, model } = hold.route
   const { losses } = source.notes
-  losses.addAll(said.unread)
-  checkReadable(said, hold.route.spoken.name, exchange.protocol.turnsName ?? 'messages')
-  const body = from.writeConversation(hold.route.withoutSearch ? withoutSearch(said, losses) : said, {
-    model: model.id,
-    traits: model.traits ?? provider.traits,
-    outputTokensMax: hold.size.outputTokensMax,
-    cap: hold.cap,
-    capField: provider.can.outputCap,
-    askUsage: provider.can.streamUsage,
-    origin: source.origin,
-    media,
-    notes: source.notes,
-  })
-  losses.throwIf(exchange.strict)
+  losses.addAll(conversation.lostFields)
+  checkReadable(conversation, hold.route.upstreamProtocol.name, exchange.protocol.messagesFieldName ?? 'messages')
+  const body = upstreamCodec.writeConversation(
+    hold.route.withoutSearch ? withoutSearch(conversation, losses) : conversation,
+    {
+      model: model.id,
+      traits: model.traits ?? provider.traits,
+      outputTokensMax: hold.size.outputTokensMax,
+      cap: hold.cap,
+      capField: provider.can.outputCap,
+      askUsage: provider.can.streamUsage,
+      origin: source.origin,
+      media,
+      notes: source.notes,
+    },
+  )
+  losses.throwIfStrict(exchange.strict)
   return body
 }
 
@@ -106,10 +116,10 @@ export function writeTranslated(translation: Translation, { hold, exchange }: Me
  * The message that the model must answer has to reach it. Without it the model would answer something else, and listing
  * a loss in a header would not be enough.
  */
-function checkReadable({ turns }: Conversation, upstream: string, field: string): void {
-  const first = turns.findLastIndex(({ role }) => role === 'assistant') + 1
-  const parts = turns.slice(first).flatMap(turn => turn.parts)
-  const isLost = (part: Part): part is NativePart => part.kind === 'native' && part.dialect !== upstream
+function checkReadable({ messages }: Conversation, upstream: string, field: string): void {
+  const first = messages.findLastIndex(({ role }) => role === 'assistant') + 1
+  const parts = messages.slice(first).flatMap(turn => turn.parts)
+  const isLost = (part: ConversationPart): part is NativePart => part.kind === 'native' && part.dialect !== upstream
   if (parts.length === 0 || !parts.every(isLost)) return
   const kinds = [...new Set(parts.map(({ what }) => what.slice(0, KIND_CHARS_MAX)))].slice(0, KINDS_MAX).join(', ')
   const problem = `ends with parts that cannot be sent to this model's provider: no translation exists for ${kinds}`
@@ -129,34 +139,34 @@ function withoutSearch({ toolChoice, ...conversation }: Conversation, losses: Lo
 }
 
 /** Frees the neutral request together with the caller's body. Open writers have read what they need. */
-export function releaseSaid(exchange: Exchange): void {
+export function releaseConversation(exchange: Exchange): void {
   if (exchange.translation === undefined) return
-  exchange.said = undefined
+  exchange.conversation = undefined
   exchange.translation.ask.json = emptyJson
 }
 
 export function translateWhole(translation: Translation, json: unknown): Buffer {
-  return Buffer.from(translation.to.writeWhole(readWhole(translation, json), translation.ask))
+  return Buffer.from(translation.callerCodec.writeWholeAnswer(readWhole(translation, json), translation.ask))
 }
 
-function readWhole({ from, source }: Translation, json: unknown): Answer {
-  const answer = from.readWhole(json, source)
-  const isEmpty = answer.choices.every(({ parts, finish }) => parts.length === 0 && badEnds.has(finish))
+function readWhole({ upstreamCodec, source }: Translation, json: unknown): Answer {
+  const answer = upstreamCodec.readWholeAnswer(json, source)
+  const isEmpty = answer.choices.every(({ parts, finish }) => parts.length === 0 && badFinishes.has(finish))
   if (isEmpty) throw new Refusal('upstream_unusable', 'an empty answer')
   return answer
 }
 
 /** Translates the events of an upstream's stream into the caller's dialect. */
-export class StreamTranslator implements FrameTurner {
+export class StreamTranslator implements FrameConverter {
   readonly #reader: EventReader
   readonly #writer: EventWriter
 
-  constructor({ from, source, to, ask }: Translation) {
-    this.#reader = from.openReader(source)
-    this.#writer = to.openWriter(ask)
+  constructor({ upstreamCodec, source, callerCodec, ask }: Translation) {
+    this.#reader = upstreamCodec.openEventReader(source)
+    this.#writer = callerCodec.openEventWriter(ask)
   }
 
-  take({ json }: FrameReading): Buffer {
+  convert({ json }: FrameReading): Buffer {
     return json === undefined ? nothing : this.#write(this.#reader.read(json))
   }
 
@@ -173,33 +183,33 @@ export class StreamTranslator implements FrameTurner {
 }
 
 /** Collects a stream into the whole answer that the caller asked for. */
-export class StreamGatherer implements FrameTurner {
+export class StreamGatherer implements FrameConverter {
   readonly #reader: EventReader
   readonly #translation: Translation
   readonly #collector = new AnswerCollector()
 
   constructor(translation: Translation) {
     this.#translation = translation
-    this.#reader = translation.from.openReader(translation.source)
+    this.#reader = translation.upstreamCodec.openEventReader(translation.source)
   }
 
-  take({ json }: FrameReading): Buffer {
-    if (json !== undefined) for (const event of this.#reader.read(json)) this.#collector.take(event)
+  convert({ json }: FrameReading): Buffer {
+    if (json !== undefined) for (const event of this.#reader.read(json)) this.#collector.add(event)
     return nothing
   }
 
   end(): Buffer {
-    for (const event of this.#reader.end()) this.#collector.take(event)
-    const { to, ask } = this.#translation
-    return Buffer.from(to.writeWhole(this.#collector.answer(), ask))
+    for (const event of this.#reader.end()) this.#collector.add(event)
+    const { callerCodec, ask } = this.#translation
+    return Buffer.from(callerCodec.writeWholeAnswer(this.#collector.answer(), ask))
   }
 }
 
 /** Writes a whole answer as the stream that the caller asked for. */
-export function tellWhole(translation: Translation, json: unknown): Buffer {
-  const writer = translation.to.openWriter(translation.ask)
+export function streamWhole(translation: Translation, json: unknown): Buffer {
+  const writer = translation.callerCodec.openEventWriter(translation.ask)
   let text = ''
-  for (const event of eventsOf(readWhole(translation, json))) text += writer.write(event)
+  for (const event of toEvents(readWhole(translation, json))) text += writer.write(event)
   return Buffer.from(text + writer.end())
 }
 

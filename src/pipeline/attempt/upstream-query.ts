@@ -5,16 +5,16 @@ import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
 import { describeFault } from '../../base/log.ts'
 import { Stop } from '../../base/stop.ts'
-import type { OutgoingRequest, Send } from '../../http/client/request.ts'
+import type { OutgoingRequest, SendRequest } from '../../http/client/request.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Provider } from '../../upstreams/provider.ts'
-import { readyRequest } from '../../upstreams/sign-request.ts'
+import { finishRequest } from '../../upstreams/request-signature.ts'
 
-export interface Question extends Asking {
+export interface UpstreamQuery extends Asking {
   /** POST by default. */
   readonly method?: 'GET' | 'DELETE'
   /** A path below that of the dialect, already encoded. */
-  readonly below?: string
+  readonly subpath?: string
   readonly body?: Uint8Array
   readonly contentType?: string
 }
@@ -29,7 +29,7 @@ interface Asking {
   readonly stop?: Stop<Error>
 }
 
-export interface WholeAnswer {
+export interface UpstreamQueryAnswer {
   readonly status: number
   readonly contentType: string
   readonly body: Buffer
@@ -38,7 +38,7 @@ export interface WholeAnswer {
 }
 
 /** No usable answer arrived. */
-export class Unanswered extends Error {
+export class UpstreamQueryFailed extends Error {
   /** Bytes of the request were sent, so the upstream may have received it. */
   readonly sent: boolean
   readonly refusal: Refusal
@@ -50,20 +50,20 @@ export class Unanswered extends Error {
   }
 }
 
-export type AskUpstream = (question: Question) => Promise<WholeAnswer>
+export type QueryUpstream = (question: UpstreamQuery) => Promise<UpstreamQueryAnswer>
 
 const nothing = new Uint8Array()
 
-export function buildAskUpstream(send: Send, deadlines: Deadlines): AskUpstream {
-  const ask = buildAskWhole(send, deadlines)
+export function buildQueryUpstream(send: SendRequest, deadlines: Deadlines): QueryUpstream {
+  const ask = buildSendUpstreamQuery(send, deadlines)
   return question => ask(question, requestOf(question))
 }
 
 /** `request` is complete except for its signature. */
-export type AskWhole = (asking: Asking, request: OutgoingRequest) => Promise<WholeAnswer>
+export type SendUpstreamQuery = (asking: Asking, request: OutgoingRequest) => Promise<UpstreamQueryAnswer>
 
 /** The same with a request that the caller of this function has built. */
-export function buildAskWhole(send: Send, deadlines: Deadlines): AskWhole {
+export function buildSendUpstreamQuery(send: SendRequest, deadlines: Deadlines): SendUpstreamQuery {
   return async function askWhole({ provider, channel, dialect, bytesMax, msMax, stop: callerStop }, request) {
     const stop = new Stop<Error>()
     const abort = (): void => stop.stop(new Error('the request to the upstream was aborted'))
@@ -74,7 +74,7 @@ export function buildAskWhole(send: Send, deadlines: Deadlines): AskWhole {
     })
     callerStop?.onStop(abort)
     try {
-      const ready = await readyRequest(request, { provider, channel, dialect })
+      const ready = await finishRequest(request, { provider, channel, dialect })
       const incoming = await send({ ...ready, onSend: () => void (sent = true) }, stop)
       const headAtMs = deadlines.nowMs()
       const body = await incoming.readWhole(bytesMax)
@@ -82,19 +82,19 @@ export function buildAskWhole(send: Send, deadlines: Deadlines): AskWhole {
       return { status: incoming.status, contentType: incoming.header('content-type') ?? '', body, headAtMs }
     } catch (fault) {
       const detail = `${channel.id}: ${late ? 'too slow' : describeFault(fault)}`
-      throw new Unanswered(new Refusal(late ? 'upstream_too_slow' : 'upstream_unusable', detail), sent)
+      throw new UpstreamQueryFailed(new Refusal(late ? 'upstream_too_slow' : 'upstream_unusable', detail), sent)
     } finally {
-      deadline.lift()
-      callerStop?.forget(abort)
+      deadline.cancel()
+      callerStop?.removeListener(abort)
     }
   }
 }
 
-function requestOf(question: Question): OutgoingRequest {
-  const { provider, channel, dialect, method, below = '', body = nothing, contentType } = question
+function requestOf(question: UpstreamQuery): OutgoingRequest {
+  const { provider, channel, dialect, method, subpath = '', body = nothing, contentType } = question
   return {
     ...(method !== undefined && { method }),
-    url: `${channel.baseUrl}${provider.speaks[dialect]!.plain}${below}`,
+    url: `${channel.baseUrl}${provider.speaks[dialect]!.plain}${subpath}`,
     headers: {
       ...(method === undefined && { 'content-type': contentType ?? 'application/json' }),
       'accept': 'application/json',

@@ -5,19 +5,19 @@ import { Deadlines } from '../../base/deadlines.ts'
 import { Stop } from '../../base/stop.ts'
 import type { Exchange, StopReason } from '../exchange.ts'
 import { heartbeat } from '../reply/stream-reply.ts'
-import { Watch } from './watchdog.ts'
+import { Watchdog } from './watchdog.ts'
 
 let nowMs: number
 let told: number[]
-let watch: Watch
+let watch: Watchdog
 let deadlines: Deadlines
 
 beforeEach(() => {
   nowMs = 0
   told = []
   deadlines = new Deadlines(() => nowMs)
-  const exchange = { stop: new Stop<StopReason>(), alone: new Stop<StopReason>() } as unknown as Exchange
-  watch = new Watch(exchange, deadlines, 120_000)
+  const exchange = { stop: new Stop<StopReason>(), callerGone: new Stop<StopReason>() } as unknown as Exchange
+  watch = new Watchdog(exchange, deadlines, 120_000)
   watch.expect(60_000)
   watch.onSilence(10_000, () => void told.push(nowMs))
 })
@@ -27,7 +27,7 @@ afterEach(() => watch.end())
 async function pass(seconds: number): Promise<void> {
   for (let second = 0; second < seconds; second++) {
     nowMs += 1_000
-    deadlines.look()
+    deadlines.fireDue()
   }
 }
 
@@ -56,7 +56,7 @@ test('a stream that continues is never reported as silent', async () => {
 test('while the caller has no room, nothing is expected and nothing is reported', async () => {
   watch.pause()
   await pass(100)
-  expect([told, watch.late]).toEqual([[], false])
+  expect([told, watch.isLate]).toEqual([[], false])
   watch.alive()
   await pass(10)
   expect(told).toHaveLength(1)
@@ -64,14 +64,14 @@ test('while the caller has no room, nothing is expected and nothing is reported'
 
 test('a report of silence is no sign of life: the upstream still times out', async () => {
   await pass(60)
-  expect(watch.late).toBe(true)
+  expect(watch.isLate).toBe(true)
   expect(told).toEqual([10_000, 20_000, 30_000, 40_000, 50_000])
   await pass(60)
   expect(told).toHaveLength(5)
 })
 
 test.each([
-  ['the reports end', () => watch.hush()],
+  ['the reports end', () => watch.stopReports()],
   ['the watch ends', () => watch.end()],
   ['an abort', () => watch.abort()],
 ] as const)('after %s nothing is reported, and no timer remains', async (_name, stop) => {

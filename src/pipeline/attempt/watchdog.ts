@@ -3,31 +3,31 @@
 import type { Deadline, Deadlines } from '../../base/deadlines.ts'
 import { Stop } from '../../base/stop.ts'
 import type { Exchange } from '../exchange.ts'
-import { callerLeft, isForNobody } from '../exchange.ts'
+import { callerLeft, isAbandoned } from '../exchange.ts'
 
 /** How long the end of an upstream's body may take after the model has finished. */
 export const tailMs = 2_000
 
 /** The caller disconnected after the model had finished, and only the usage report is missing. */
-export const owesUsage = ({ stop, meter }: Exchange): boolean =>
+export const awaitsUsage = ({ stop, meter }: Exchange): boolean =>
   stop.reason === callerLeft && meter.finished && meter.usage === undefined
 
 const attemptOver = new Error('the attempt is over')
 
-export class Watch {
+export class Watchdog {
   readonly stop = new Stop<Error>()
   readonly #exchange: Exchange
   readonly #deadlines: Deadlines
   readonly #deadline: Deadline
-  readonly #onStop = (): void => (owesUsage(this.#exchange) ? this.expect(tailMs) : this.abort())
+  readonly #onStop = (): void => (awaitsUsage(this.#exchange) ? this.expect(tailMs) : this.abort())
   #intervalMs: number
   #end: Deadline | undefined
   #heartbeat: Deadline | undefined
   readonly #onLate = (): void => {
-    this.late = true
+    this.isLate = true
     this.abort()
   }
-  late = false
+  isLate = false
 
   constructor(exchange: Exchange, deadlines: Deadlines, intervalMs: number) {
     this.#exchange = exchange
@@ -71,22 +71,22 @@ export class Watch {
   }
 
   /** Ends the reports of `onSilence`. */
-  hush(): void {
-    this.#heartbeat?.lift()
+  stopReports(): void {
+    this.#heartbeat?.cancel()
   }
 
   /** Stops watching: the attempt is over, or somebody else watches it. */
   end(): void {
-    this.hush()
-    this.#deadline.lift()
-    this.#end?.lift()
-    this.#exchange.stop.forget(this.#onStop)
+    this.stopReports()
+    this.#deadline.cancel()
+    this.#end?.cancel()
+    this.#exchange.stop.removeListener(this.#onStop)
   }
 
   /** Ends the attempt now, and also its call if no caller waits for another attempt. */
   abort(): void {
     this.end()
     this.stop.stop(attemptOver)
-    if (isForNobody(this.#exchange)) this.#exchange.stop.stop(callerLeft)
+    if (isAbandoned(this.#exchange)) this.#exchange.stop.stop(callerLeft)
   }
 }

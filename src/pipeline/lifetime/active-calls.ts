@@ -1,20 +1,20 @@
 // The active calls: ends those that take too long, and lets a shutdown wait for them or end them.
 
 import { bounds } from '../../base/bounds.ts'
-import type { Place } from '../../base/collections/linked-list.ts'
-import { Ring } from '../../base/collections/linked-list.ts'
+import type { ListNode } from '../../base/collections/linked-list.ts'
+import { LinkedList } from '../../base/collections/linked-list.ts'
 import { Refusal } from '../../base/errors.ts'
-import { timesOf } from '../../upstreams/timeouts.ts'
+import { timeoutsOf } from '../../upstreams/timeouts.ts'
 import type { Exchange, StopReason } from '../exchange.ts'
 
 const CHECK_MS = 1_000
 /** How long after its deadline a call may keep its gate lease. */
 const LEASE_GRACE_MS = 60_000
 
-export class UnderWay {
+export class ActiveCalls {
   readonly #nowMs: () => number
   readonly #onCheck: (exchange: Exchange, nowMs: number) => void
-  readonly #exchanges = new Ring<Exchange>()
+  readonly #exchanges = new LinkedList<Exchange>()
   #onIdle: (() => void)[] = []
   #timer: ReturnType<typeof setInterval> | undefined
 
@@ -28,12 +28,12 @@ export class UnderWay {
     return this.#exchanges.size
   }
 
-  add(exchange: Exchange): Place<Exchange> {
-    this.#timer ??= setInterval(() => this.look(), CHECK_MS)
+  add(exchange: Exchange): ListNode<Exchange> {
+    this.#timer ??= setInterval(() => this.check(), CHECK_MS)
     return this.#exchanges.add(exchange)
   }
 
-  remove(node: Place<Exchange>): void {
+  remove(node: ListNode<Exchange>): void {
     this.#exchanges.remove(node)
     if (this.#exchanges.size > 0 || this.#onIdle.length === 0) return
     for (const wake of this.#onIdle.splice(0)) wake()
@@ -54,7 +54,7 @@ export class UnderWay {
   }
 
   /** A timer calls this, too. */
-  look(): void {
+  check(): void {
     const nowMs = this.#nowMs()
     for (const exchange of this.#exchanges) {
       endIfLate(exchange, nowMs)
@@ -67,10 +67,10 @@ export class UnderWay {
 }
 
 /** The deadline covers all attempts and depends on the model in use. */
-function endIfLate({ startedMs, route, stop, lease }: Exchange, nowMs: number): void {
-  const totalMs = route === undefined ? bounds.callMsMax : timesOf(route.provider, route.model).totalMs
+function endIfLate({ startedMs, route, stop, gateLease }: Exchange, nowMs: number): void {
+  const totalMs = route === undefined ? bounds.callMsMax : timeoutsOf(route.provider, route.model).totalMs
   if (nowMs - startedMs < totalMs) return
   stop.stop({ outcome: 'too_long', refusal: new Refusal('upstream_too_slow', `${totalMs} ms in all`) })
   // A call that does not end in time must not count for its account for ever.
-  if (nowMs - startedMs >= totalMs + LEASE_GRACE_MS) lease?.release()
+  if (nowMs - startedMs >= totalMs + LEASE_GRACE_MS) gateLease?.release()
 }

@@ -1,6 +1,6 @@
 // Exchange → call summary: a finished call as plain data, for metrics and logs.
 
-import type { CallStage, EndedCall } from '../../base/call-summary.ts'
+import type { CallStage, CallSummary } from '../../base/call-summary.ts'
 import type { ErrorCode } from '../../base/errors.ts'
 import { errorRows } from '../../base/errors.ts'
 import type { Exchange } from '../exchange.ts'
@@ -8,13 +8,13 @@ import type { Exchange } from '../exchange.ts'
 /** For a call that was closed without an ending. */
 const missingEnding = { outcome: 'gateway_fault', status: 500 } as const
 
-export function endedCall(exchange: Exchange): EndedCall {
-  const { protocol, route, permit, attempts, startedMs, firstMs, billed } = exchange
-  const ending = exchange.refused ?? exchange.ending ?? missingEnding
+export function summarizeCall(exchange: Exchange): CallSummary {
+  const { protocol, route, permit, attempts, startedMs, firstContentMs, cost } = exchange
+  const ending = exchange.refusedEnding ?? exchange.ending ?? missingEnding
   const { status, outcome } = ending
   const code = 'error' in ending ? ending.error : undefined
   const durationMs = exchange.timings.nowMs() - startedMs
-  const answeredMs = firstMs === undefined ? undefined : firstMs - startedMs
+  const answeredMs = firstContentMs === undefined ? undefined : firstContentMs - startedMs
   return {
     requestId: exchange.requestId,
     dialect: protocol.name,
@@ -26,10 +26,11 @@ export function endedCall(exchange: Exchange): EndedCall {
     model: route?.model.id,
     attempts,
     durationMs,
-    firstMs: exchange.call?.stream ? answeredMs : undefined,
-    addedMs: answeredMs === undefined ? undefined : addedMs(exchange, exchange.call?.stream ? answeredMs : durationMs),
-    disbelieved: exchange.meter.disbelieved?.why,
-    billed,
+    firstContentMs: exchange.call?.stream ? answeredMs : undefined,
+    overheadMs:
+      answeredMs === undefined ? undefined : addedMs(exchange, exchange.call?.stream ? answeredMs : durationMs),
+    rejectedUsage: exchange.meter.implausible?.why,
+    billed: cost,
   }
 }
 
@@ -55,17 +56,17 @@ const HOLD_CODES: ReadonlySet<ErrorCode> = new Set([
 
 const failedStages = { Auth: 'auth', RateLimit: 'rate_limit', Route: 'route' } as const
 
-function stageOf({ timings, permit, route, hold, mayHold, attempts }: Exchange, code: ErrorCode): CallStage {
+function stageOf({ timings, permit, route, hold, mayHaveHold, attempts }: Exchange, code: ErrorCode): CallStage {
   if (code === 'settle_failed') return 'settle'
   if (hold !== undefined) return timings.forwarding || attempts.length === 0 ? 'forward' : 'adapter'
-  if (route !== undefined) return mayHold || HOLD_CODES.has(code) ? 'hold' : 'route'
+  if (route !== undefined) return mayHaveHold || HOLD_CODES.has(code) ? 'hold' : 'route'
   const failed = timings.failedStage
   if (failed !== undefined && failed !== 'Adapter') return failedStages[failed]
   return permit === undefined ? 'read' : 'route'
 }
 
 /** The stage of a request that was refused before it was recognised as a call. */
-export function doorStage(code: ErrorCode): CallStage {
+export function earlyRefusalStage(code: ErrorCode): CallStage {
   const { kind } = errorRows[code]
   if (kind === 'authentication') return 'auth'
   return kind === 'rate_limit' || code === 'overloaded' ? 'rate_limit' : 'door'

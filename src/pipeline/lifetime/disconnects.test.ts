@@ -6,8 +6,8 @@ import { Deadlines } from '../../base/deadlines.ts'
 import { Stop } from '../../base/stop.ts'
 import type { Exchange, StopReason } from '../exchange.ts'
 import { callerLeft } from '../exchange.ts'
-import { freshMeter } from '../settle/usage-meter.ts'
-import { Leaving } from './disconnects.ts'
+import { newMeter } from '../settle/usage-meter.ts'
+import { Disconnects } from './disconnects.ts'
 
 interface How {
   readonly claimed?: boolean
@@ -27,22 +27,24 @@ interface How {
 
 function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 1, ...how }: How) {
   const permit = { caller: { accountId } }
-  const alone = new Stop<StopReason>()
+  const callerGone = new Stop<StopReason>()
   const claim = { key: { name: 'n', fingerprint: 'f' } }
   const stop = new Stop<StopReason>()
   const traits = how.thinks === undefined ? {} : { thinking: how.thinks }
   const route = {
-    ...{ provider: { can: { billsWhenLeft: bills[0] }, traits: {} }, model: { billsWhenLeft: bills[1], traits } },
-    ...{ spoken: { codec: {} }, price: how.priced ? {} : undefined },
+    provider: { can: { billsWhenLeft: bills[0] }, traits: {} },
+    model: { billsWhenLeft: bills[1], traits },
+    upstreamProtocol: { codec: {} },
+    price: how.priced ? {} : undefined,
   }
   const told = { content: true, usage: { input: 1, output: 1 }, outputBytes: 4, reportedBytes: 4 }
   const state = { permit, ...(claimed && { claim }), ...(held && { hold: {} }) }
-  const meter = { ...freshMeter(), forwarded, ...(how.told && told) }
-  const exchange = { stop, alone, meter, route, timings: { nowMs: () => how.silentMs ?? 0 }, ...state }
-  return { alone, stop, exchange: exchange as unknown as Exchange }
+  const meter = { ...newMeter(), forwarded, ...(how.told && told) }
+  const exchange = { stop, callerGone, meter, route, timings: { nowMs: () => how.silentMs ?? 0 }, ...state }
+  return { callerGone, stop, exchange: exchange as unknown as Exchange }
 }
 
-const leaving = (): Leaving => new Leaving(new Deadlines(() => performance.now()))
+const leaving = (): Disconnects => new Disconnects(new Deadlines(() => performance.now()))
 
 test('a call with a hold runs on only with an idempotency key, or if it is billed anyway, or if the model may reason unseen', () => {
   const ends = [
@@ -64,39 +66,39 @@ test('a call with a hold runs on only with an idempotency key, or if it is bille
     [{ held: true, priced: true, thinks: 'none' }, callerLeft, undefined],
     [{ held: true, priced: true, thinks: 'effort', bills: [false, false] }, callerLeft, undefined],
   ] as const
-  for (const [how, stopped, alone] of ends) {
+  for (const [how, stopped, callerGone] of ends) {
     const call = callOf(how)
     const one = leaving()
-    one.left(call.exchange)
-    expect([how, call.stop.reason, call.alone.reason]).toEqual([how, stopped, alone])
-    one.over(call.exchange)
+    one.onDisconnect(call.exchange)
+    expect([how, call.stop.reason, call.callerGone.reason]).toEqual([how, stopped, callerGone])
+    one.onCallOver(call.exchange)
   }
 })
 
 test('the number of such calls is bounded, however often a disconnect is reported', () => {
   const one = leaving()
-  const calls = Array.from({ length: bounds.aloneCallsMax }, (_, at) => {
+  const calls = Array.from({ length: bounds.callerGoneCallsMax }, (_, at) => {
     return callOf({ claimed: true, held: true, accountId: at % 4 })
   })
-  for (const { exchange } of [...calls, ...calls]) one.left(exchange)
+  for (const { exchange } of [...calls, ...calls]) one.onDisconnect(exchange)
   expect(calls.filter(({ stop }) => stop.reason !== undefined)).toEqual([])
   const late = callOf({ claimed: true, held: true, accountId: 9 })
-  one.left(late.exchange)
+  one.onDisconnect(late.exchange)
   expect(late.stop.reason).toBe(callerLeft)
-  one.over(calls[0]!.exchange)
+  one.onCallOver(calls[0]!.exchange)
   const next = callOf({ claimed: true, held: true, accountId: 9 })
-  one.left(next.exchange)
+  one.onDisconnect(next.exchange)
   expect(next.stop.reason).toBeUndefined()
-  for (const { exchange } of [...calls, next]) one.over(exchange)
+  for (const { exchange } of [...calls, next]) one.onCallOver(exchange)
 })
 
 test('one account has no more than its share of them', () => {
   const one = leaving()
-  const calls = Array.from({ length: bounds.aloneCallsMax }, () => callOf({ claimed: true, held: true }))
-  for (const { exchange } of calls) one.left(exchange)
-  expect(calls.filter(({ stop }) => stop.reason === undefined)).toHaveLength(bounds.aloneCallsOfAccountMax)
+  const calls = Array.from({ length: bounds.callerGoneCallsMax }, () => callOf({ claimed: true, held: true }))
+  for (const { exchange } of calls) one.onDisconnect(exchange)
+  expect(calls.filter(({ stop }) => stop.reason === undefined)).toHaveLength(bounds.callerGoneCallsOfAccountMax)
   const other = callOf({ claimed: true, held: true, accountId: 2 })
-  one.left(other.exchange)
+  one.onDisconnect(other.exchange)
   expect(other.stop.reason).toBeUndefined()
-  for (const { exchange } of [...calls, other]) one.over(exchange)
+  for (const { exchange } of [...calls, other]) one.onCallOver(exchange)
 })

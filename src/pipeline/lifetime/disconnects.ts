@@ -4,37 +4,40 @@
 // tells.
 
 import { bounds } from '../../base/bounds.ts'
-import { Portions } from '../../base/collections/account-shares.ts'
+import { AccountShares } from '../../base/collections/account-shares.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
 import type { Exchange } from '../exchange.ts'
 import { callerLeft } from '../exchange.ts'
-import { owesReport } from '../settle/hidden-reasoning.ts'
+import { awaitsReport } from '../settle/hidden-reasoning.ts'
 
-export class Leaving {
+export class Disconnects {
   readonly #deadlines: Deadlines
-  readonly #slots = new Portions({ all: bounds.aloneCallsMax, each: bounds.aloneCallsOfAccountMax })
+  readonly #slots = new AccountShares({
+    total: bounds.callerGoneCallsMax,
+    perAccount: bounds.callerGoneCallsOfAccountMax,
+  })
 
   constructor(deadlines: Deadlines) {
     this.#deadlines = deadlines
   }
 
   /** May be called more than once. */
-  left(exchange: Exchange): void {
-    const { stop, alone } = exchange
-    if (exchange.detached || exchange.untilAlone !== undefined) return
-    exchange.leftMs ??= exchange.timings.nowMs()
+  onDisconnect(exchange: Exchange): void {
+    const { stop, callerGone } = exchange
+    if (exchange.detached || exchange.callerGoneDeadline !== undefined) return
+    exchange.callerGoneMs ??= exchange.timings.nowMs()
     if (!mayRunOn(exchange) || !this.#slots.take(accountOf(exchange))) return stop.stop(callerLeft)
-    exchange.untilAlone = this.#deadlines.after(bounds.aloneMsMax, () => stop.stop(callerLeft))
-    alone.stop(callerLeft)
+    exchange.callerGoneDeadline = this.#deadlines.after(bounds.callerGoneMsMax, () => stop.stop(callerLeft))
+    callerGone.stop(callerLeft)
   }
 
   /** The call is over. */
-  over(exchange: Exchange): void {
+  onCallOver(exchange: Exchange): void {
     if (exchange.isOver) return
     exchange.isOver = true
-    if (exchange.untilAlone === undefined) return
-    exchange.untilAlone.lift()
-    this.#slots.giveBack(accountOf(exchange))
+    if (exchange.callerGoneDeadline === undefined) return
+    exchange.callerGoneDeadline.cancel()
+    this.#slots.release(accountOf(exchange))
   }
 }
 
@@ -47,5 +50,5 @@ function mayRunOn(exchange: Exchange): boolean {
   if (isOver || hold === undefined) return false
   if (claim !== undefined) return true
   if (!meter.forwarded || route === undefined) return false
-  return route.model.billsWhenLeft ?? (route.provider.can.billsWhenLeft || owesReport(exchange))
+  return route.model.billsWhenLeft ?? (route.provider.can.billsWhenLeft || awaitsReport(exchange))
 }

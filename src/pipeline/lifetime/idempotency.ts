@@ -9,12 +9,12 @@ import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
-import type { Seal, SealedPlace } from '../../base/secrets/seal.ts'
-import type { Held } from '../../billing/ledger.ts'
-import { hashTaken } from '../../protocols/request/large-json.ts'
+import type { Seal, SealLocation } from '../../base/secrets/seal.ts'
+import type { HoldOutcome } from '../../billing/ledger.ts'
+import { getBodyHash } from '../../protocols/request/large-json.ts'
 import type { Reader } from '../../store/engine/reader.ts'
 import type { HoldInput } from '../../store/ledger/hold-types.ts'
-import { forgottenBefore } from '../../store/ledger/idempotency-rows.ts'
+import { expiredBefore } from '../../store/ledger/idempotency-rows.ts'
 
 /** The idempotency key of a call. */
 export interface Claim {
@@ -22,7 +22,7 @@ export interface Claim {
   readonly key: NonNullable<HoldInput['idempotency']>
 }
 
-export interface Claiming {
+export interface ClaimRequest {
   readonly path: string
   header(name: string): string | undefined
   query?(name: string): string | null
@@ -31,7 +31,7 @@ export interface Claiming {
 const PRINTABLE = /^[\x21-\x7e]+$/
 
 /** Undefined if the header is missing or empty. */
-export function readClaim(ingress: Claiming, body: Uint8Array): Claim | undefined {
+export function readClaim(ingress: ClaimRequest, body: Uint8Array): Claim | undefined {
   const name = ingress.header('idempotency-key')
   if (name === undefined || name === '') return undefined
   if (name.length > bounds.idempotencyKeyCharsMax || !PRINTABLE.test(name)) {
@@ -41,7 +41,7 @@ export function readClaim(ingress: Claiming, body: Uint8Array): Claim | undefine
   const form = ingress.query?.('alt') ?? ingress.query?.('$alt') ?? null
   const target = form === null ? ingress.path : `${ingress.path}?alt=${form}`
   // A large body was already hashed outside the main thread; that hash stands for it.
-  const taken = hashTaken(body)
+  const taken = getBodyHash(body)
   const content = taken === undefined ? body : `sha256:${taken}`
   const fingerprint = createHash('sha256').update(`${target}\n`).update(content).digest('hex')
   return { key: { name, fingerprint } }
@@ -62,7 +62,7 @@ export class AnsweredBefore extends Refusal {
 const RUNNING_RETRY_MS = 1_000
 
 /** Throws where another call has the key. */
-export function throwIfTaken(held: Held): void {
+export function throwIfTaken(held: HoldOutcome): void {
   if (!('callId' in held)) return
   if (held.done === 'finished') throw new AnsweredBefore(held.callId)
   const original = textId('req', held.callId)
@@ -71,40 +71,40 @@ export function throwIfTaken(held: Held): void {
   throw new Refusal('idempotency_running', original, { hint, retryAfterMs: RUNNING_RETRY_MS })
 }
 
-export interface KeptAnswer {
+export interface StoredAnswer {
   readonly requestId: string
   readonly status: number
   readonly contentType: string
   readonly body: Buffer
 }
 
-export interface LookBack {
+export interface IdempotencyCheck {
   /** Throws where another call has the key. */
   check(keyId: number, claim: Claim): void
   /** The answer of the earlier call, if it is still stored. */
-  recall(before: AnsweredBefore): KeptAnswer | undefined
+  storedAnswer(before: AnsweredBefore): StoredAnswer | undefined
 }
 
-export interface LookBackParts {
-  readonly reader: Pick<Reader, 'claim' | 'keptAnswer'>
+export interface IdempotencyCheckParts {
+  readonly reader: Pick<Reader, 'findIdempotencyClaim' | 'storedAnswer'>
   readonly seal: Seal
   readonly log: Log
   dateMs(): number
 }
 
-export function buildLookBack({ reader, seal, log, dateMs }: LookBackParts): LookBack {
+export function buildIdempotencyCheck({ reader, seal, log, dateMs }: IdempotencyCheckParts): IdempotencyCheck {
   return {
     check(keyId, { key }) {
-      const row = reader.claim(keyId, key.name)
-      if (row === undefined || (row.finished && row.callId < forgottenBefore(dateMs()))) return
+      const row = reader.findIdempotencyClaim(keyId, key.name)
+      if (row === undefined || (row.finished && row.callId < expiredBefore(dateMs()))) return
       const { callId } = row
       if (row.fingerprint !== key.fingerprint) throwIfTaken({ done: 'other_body', callId })
       throwIfTaken({ done: row.finished ? 'finished' : 'running', callId })
     },
-    recall({ callId }) {
+    storedAnswer({ callId }) {
       const requestId = textId('req', callId)
       try {
-        const sealed = reader.keptAnswer(callId)
+        const sealed = reader.storedAnswer(callId)
         return sealed && { requestId, ...unpack(seal.open(placeOf(callId), sealed)) }
       } catch (fault) {
         log.error('a stored answer cannot be decrypted', { request: requestId, fault: describeFault(fault) })
@@ -114,14 +114,14 @@ export function buildLookBack({ reader, seal, log, dateMs }: LookBackParts): Loo
   }
 }
 
-const placeOf = (callId: number): SealedPlace => ({ table: 'kept_answer', row: callId, column: 'sealed' })
+const placeOf = (callId: number): SealLocation => ({ table: 'kept_answer', row: callId, column: 'sealed' })
 
-type PackedAnswer = Omit<KeptAnswer, 'requestId'>
+type PackedAnswer = Omit<StoredAnswer, 'requestId'>
 
 /** Packs the head as one line of JSON, followed by the body. */
 export function sealAnswer(seal: Seal, callId: number, { body, ...head }: PackedAnswer): string {
   const packed = Buffer.concat([Buffer.from(`${JSON.stringify(head)}\n`), body])
-  return seal.close(placeOf(callId), packed).toString('base64')
+  return seal.seal(placeOf(callId), packed).toString('base64')
 }
 
 function unpack(packed: Buffer): PackedAnswer {

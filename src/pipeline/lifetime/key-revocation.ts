@@ -2,54 +2,54 @@
 
 import { Refusal } from '../../base/errors.ts'
 import type { Exchange, StopReason } from '../exchange.ts'
-import type { UnderWay } from './active-calls.ts'
+import type { ActiveCalls } from './active-calls.ts'
 
 const keyEnded: StopReason = {
   outcome: 'revoked',
   refusal: new Refusal('key_invalid', 'the key ended during the call'),
 }
 
-export interface KeyEndsParts {
-  readonly underWay: Pick<UnderWay, 'ofKey'>
+export interface KeyRevocationsParts {
+  readonly activeCalls: Pick<ActiveCalls, 'ofKey'>
   /** How long active calls of the key may still run. */
   readonly graceMs: number
   dateMs(): number
 }
 
-export class KeyEnds {
-  readonly #parts: KeyEndsParts
+export class KeyRevocations {
+  readonly #parts: KeyRevocationsParts
 
-  constructor(parts: KeyEndsParts) {
+  constructor(parts: KeyRevocationsParts) {
     this.#parts = parts
   }
 
   /** The key was revoked or disabled. */
   end(keyId: number): void {
-    const { underWay, graceMs } = this.#parts
+    const { activeCalls, graceMs } = this.#parts
     setTimeout(() => {
-      for (const { stop } of underWay.ofKey(keyId)) stop.stop(keyEnded)
+      for (const { stop } of activeCalls.ofKey(keyId)) stop.stop(keyEnded)
     }, graceMs)
   }
 
   expires(keyId: number, expiresMs: number | null): void {
-    for (const exchange of this.#parts.underWay.ofKey(keyId)) {
+    for (const exchange of this.#parts.activeCalls.ofKey(keyId)) {
       exchange.keyDates = { untilMs: exchange.caller!.untilMs, ...exchange.keyDates, expiresMs }
     }
   }
 
   /** All active calls used an older text of the key: nobody knows the new one yet. */
-  renewed(keyId: number, untilMs: number): void {
-    for (const exchange of this.#parts.underWay.ofKey(keyId)) {
+  textReplaced(keyId: number, untilMs: number): void {
+    for (const exchange of this.#parts.activeCalls.ofKey(keyId)) {
       const dates = exchange.keyDates ?? exchange.caller!
       // Of three texts of a key only the last two work.
       const isOldest = dates.untilMs !== null
       exchange.keyDates = { expiresMs: dates.expiresMs, untilMs: isOldest ? this.#parts.dateMs() : untilMs }
-      this.look(exchange)
+      this.check(exchange)
     }
   }
 
   /** Called with every call from time to time. */
-  look({ caller, keyDates = caller, stop }: Exchange): void {
+  check({ caller, keyDates = caller, stop }: Exchange): void {
     if (keyDates === undefined || (keyDates.expiresMs === null && keyDates.untilMs === null)) return
     const endMs = Math.min(keyDates.expiresMs ?? Infinity, keyDates.untilMs ?? Infinity)
     if (this.#parts.dateMs() >= endMs + this.#parts.graceMs) stop.stop(keyEnded)

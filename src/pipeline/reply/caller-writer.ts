@@ -2,15 +2,15 @@
 // reads nothing for too long counts as disconnected. A call that runs on without its caller writes nothing.
 
 import type { Deadlines } from '../../base/deadlines.ts'
-import type { Sink } from '../../http/server/event-stream.ts'
+import type { StreamSink } from '../../http/server/event-stream.ts'
 import type { Exchange } from '../exchange.ts'
 import { callerLeft } from '../exchange.ts'
-import type { Leaving } from '../lifetime/disconnects.ts'
+import type { Disconnects } from '../lifetime/disconnects.ts'
 
 export interface CallerWriterParts {
   readonly exchange: Exchange
   readonly deadlines: Deadlines
-  readonly leaving: Leaving
+  readonly disconnects: Disconnects
   readonly stallMs: number
 }
 
@@ -18,43 +18,43 @@ export interface CallerWriterParts {
 const LAST_BYTES_MS = 1_000
 
 export class CallerWriter {
-  readonly #sink: Sink
+  readonly #sink: StreamSink
   readonly #parts: CallerWriterParts
 
-  constructor(sink: Sink, parts: CallerWriterParts) {
+  constructor(sink: StreamSink, parts: CallerWriterParts) {
     this.#sink = sink
     this.#parts = parts
   }
 
   /** Undefined when there is room for more at once; rejects with `callerLeft`. */
   write(bytes: Uint8Array | string): Promise<void> | undefined {
-    const { stop, alone } = this.#parts.exchange
+    const { stop, callerGone } = this.#parts.exchange
     if (stop.reason === callerLeft) return Promise.reject(callerLeft)
-    if (alone.reason !== undefined) return undefined
+    if (callerGone.reason !== undefined) return undefined
     const room = this.#sink.write(bytes)
     return room === undefined ? undefined : this.#waitFor(room)
   }
 
   async #waitFor(room: Promise<void>): Promise<void> {
-    const { exchange, deadlines, leaving, stallMs } = this.#parts
-    const { stop, alone } = exchange
+    const { exchange, deadlines, disconnects, stallMs } = this.#parts
+    const { stop, callerGone } = exchange
     const gone = Promise.withResolvers<void>()
     const deadline = deadlines.after(stallMs, () => {
-      leaving.left(exchange)
-      exchange.cut()
+      disconnects.onDisconnect(exchange)
+      exchange.closeConnection()
     })
     const onStop = (): void => {
       if (stop.reason === callerLeft) gone.reject(callerLeft)
       else deadline.extend(LAST_BYTES_MS)
     }
     stop.onStop(onStop)
-    alone.onStop(gone.resolve)
+    callerGone.onStop(gone.resolve)
     try {
       await Promise.race([room, gone.promise])
     } finally {
-      deadline.lift()
-      stop.forget(onStop)
-      alone.forget(gone.resolve)
+      deadline.cancel()
+      stop.removeListener(onStop)
+      callerGone.removeListener(gone.resolve)
     }
   }
 }

@@ -2,17 +2,17 @@
 // this sink is the last step before the caller's socket.
 
 import { bounds } from '../../base/bounds.ts'
-import type { Sink } from '../../http/server/event-stream.ts'
+import type { StreamSink } from '../../http/server/event-stream.ts'
 import type { SseFrame } from '../../http/sse.ts'
 import { frameData, SseSplitter } from '../../http/sse.ts'
-import type { Framing } from '../../protocols/protocol.ts'
+import type { StreamFraming } from '../../protocols/protocol.ts'
 
-export class FramedSink implements Sink {
-  readonly #sink: Sink
-  readonly #framing: Framing
+export class FramedSink implements StreamSink {
+  readonly #sink: StreamSink
+  readonly #framing: StreamFraming
   readonly #splitter = new SseSplitter(bounds.answerBytesMax)
 
-  constructor(sink: Sink, framing: Framing) {
+  constructor(sink: StreamSink, framing: StreamFraming) {
     this.#sink = sink
     this.#framing = framing
   }
@@ -42,7 +42,7 @@ export class FramedSink implements Sink {
 }
 
 /** Frames a complete stream at once. */
-export function frameWhole(framing: Framing, events: Uint8Array): string {
+export function frameStream(framing: StreamFraming, events: Uint8Array): string {
   let text = ''
   const sink = new FramedSink({ write: piece => void (text += String(piece)) }, framing)
   void sink.write(events)

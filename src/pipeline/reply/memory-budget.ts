@@ -105,7 +105,7 @@ export class AnswerLease {
     const { promise, resolve } = Promise.withResolvers<void>()
     const wake = (): void => {
       this.#budget.forget(waiting)
-      stop.forget(wake)
+      stop.removeListener(wake)
       resolve()
     }
     const waiting = { lease: this, wake }

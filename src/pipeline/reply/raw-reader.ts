@@ -1,12 +1,12 @@
 // Reads an answer of raw bytes, such as audio. Its last bytes are held back until the call is settled.
 
-import type { Incoming, Piece } from '../../http/client/request.ts'
+import type { IncomingResponse, ResponsePiece } from '../../http/client/request.ts'
 import type { Exchange } from '../exchange.ts'
 import { noteFrame } from '../settle/usage-meter.ts'
 import type { AnswerReader, ReadFrame } from './stream-reader.ts'
 
 /** Reads an answer piece by piece. */
-export type StreamReader = Pick<AnswerReader, 'next' | 'take' | 'discard' | 'finish' | 'unsaidEnd'> & {
+export type StreamReader = Pick<AnswerReader, 'next' | 'take' | 'discard' | 'finish' | 'missingEnd'> & {
   /** Raw bytes cannot carry an error: the connection is closed instead. */
   readonly isRaw?: boolean
 }
@@ -18,20 +18,20 @@ const TAIL_BYTES = 1_024
 
 export class RawReader implements StreamReader {
   readonly isRaw = true
-  readonly #incoming: Incoming
+  readonly #incoming: IncomingResponse
   readonly #exchange: Exchange
   #tail = nothing
 
-  constructor(incoming: Incoming, exchange: Exchange) {
+  constructor(incoming: IncomingResponse, exchange: Exchange) {
     this.#incoming = incoming
     this.#exchange = exchange
   }
 
-  next(): Promise<Piece> {
+  next(): Promise<ResponsePiece> {
     return this.#incoming.read()
   }
 
-  take({ value }: Piece): readonly ReadFrame[] {
+  take({ value }: ResponsePiece): readonly ReadFrame[] {
     if (value === undefined) return this.#tail.length === 0 ? [] : [this.#metered(this.#tail, 'terminal')]
     const all = Buffer.concat([this.#tail, value])
     const passing = Math.max(0, all.length - TAIL_BYTES)
@@ -54,7 +54,7 @@ export class RawReader implements StreamReader {
     return Promise.resolve()
   }
 
-  unsaidEnd(): Buffer {
+  missingEnd(): Buffer {
     return nothing
   }
 }

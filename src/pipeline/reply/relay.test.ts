@@ -2,13 +2,13 @@
 
 import { expect, test } from 'bun:test'
 import { Stop } from '../../base/stop.ts'
-import type { Incoming } from '../../http/client/request.ts'
-import { protocols } from '../../protocols/list.ts'
+import type { IncomingResponse } from '../../http/client/request.ts'
+import { protocols } from '../../protocols/protocols.ts'
 import type { OpenedStream } from '../attempt/open-response.ts'
-import type { Watch } from '../attempt/watchdog.ts'
-import type { Ending, Exchange, StopReason } from '../exchange.ts'
+import type { Watchdog } from '../attempt/watchdog.ts'
+import type { CallEnding, Exchange, StopReason } from '../exchange.ts'
 import { callerLeft } from '../exchange.ts'
-import { freshMeter } from '../settle/usage-meter.ts'
+import { newMeter } from '../settle/usage-meter.ts'
 import { Timings } from '../timings.ts'
 import type { CallerWriter } from './caller-writer.ts'
 import { relay } from './relay.ts'
@@ -23,22 +23,26 @@ const done = 'data: [DONE]\n\n'
 /** Relays these pieces to a caller and returns how many of them were read. */
 async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<void> | undefined) {
   const exchange = {
-    ...{ meter: freshMeter(), stop: new Stop<StopReason>(), timings: new Timings(() => 0), requestId: 'req_1' },
-    ...{ protocol: protocols['openai-chat'], call: { choices: 1, stream: true, wantsUsage: false } },
+    meter: newMeter(),
+    stop: new Stop<StopReason>(),
+    timings: new Timings(() => 0),
+    requestId: 'req_1',
+    protocol: protocols['openai-chat'],
+    call: { choices: 1, stream: true, wantsUsage: false },
     route: { provider: { can: { streamUsage: true }, quirks: [] } },
   } as unknown as Exchange
-  const endings: Ending[] = []
-  async function settle(_exchange: Exchange, ending: Ending): Promise<void> {
+  const endings: CallEnding[] = []
+  async function settle(_exchange: Exchange, ending: CallEnding): Promise<void> {
     endings.push(ending)
   }
   const read = async () => {
     const text = pieces.shift()
     return text === undefined ? {} : { value: Buffer.from(text) }
   }
-  const incoming = { read, discard() {} } as unknown as Incoming
-  const still = { abort() {}, end() {}, hush() {}, late: false }
-  const watch = { pause() {}, alive() {}, expect() {}, ...still } as unknown as Watch
-  const reader = new AnswerReader(incoming, exchange, { spoken: exchange.protocol, watch })
+  const incoming = { read, discard() {} } as unknown as IncomingResponse
+  const still = { abort() {}, end() {}, stopReports() {}, isLate: false }
+  const watch = { pause() {}, alive() {}, expect() {}, ...still } as unknown as Watchdog
+  const reader = new AnswerReader(incoming, exchange, { upstreamProtocol: exchange.protocol, watch })
   const caller = { write: () => write(exchange) } as unknown as CallerWriter
   const stream = { kind: 'stream', contentType: '', first: [], reader, watch, channel: {} } as unknown as OpenedStream
   await relay(stream, caller, { exchange, settle }).catch((fault: unknown) => expect(fault).toBe(callerLeft))

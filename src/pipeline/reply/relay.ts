@@ -1,19 +1,19 @@
 // Relays a streamed answer to the caller: bytes pass unchanged or translated, and the last event waits until the call
 // is settled. An error after the head was sent becomes an event of the caller's dialect.
 
-import type { UpstreamWords } from '../../base/errors.ts'
-import { beyondBound, errorRows, Refusal, speakRefusal } from '../../base/errors.ts'
+import type { UpstreamError } from '../../base/errors.ts'
+import { answerTooLarge, buildErrorReply, errorRows, Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
-import type { Piece } from '../../http/client/request.ts'
-import type { Written } from '../../http/server/event-stream.ts'
-import { BROKEN } from '../../http/server/event-stream.ts'
+import type { ResponsePiece } from '../../http/client/request.ts'
+import type { StreamResult } from '../../http/server/event-stream.ts'
+import { STREAM_BROKEN } from '../../http/server/event-stream.ts'
 import { blamesRequest } from '../../routing/attempts.ts'
 import type { OpenedPlain, OpenedStream } from '../attempt/open-response.ts'
-import { scrubbed, wordsFor } from '../attempt/open-response.ts'
-import { owesUsage, tailMs } from '../attempt/watchdog.ts'
-import type { Ending, Exchange } from '../exchange.ts'
+import { errorForCaller, scrubUpstreamError } from '../attempt/open-response.ts'
+import { awaitsUsage, tailMs } from '../attempt/watchdog.ts'
+import type { CallEnding, Exchange } from '../exchange.ts'
 import { lossesOf } from '../exchange.ts'
-import { endingOf, logFault, refusalOf, wholeEnding } from '../settle/ending.ts'
+import { completeEnding, endingOf, logFault, refusalOf } from '../settle/ending.ts'
 import type { Settle } from '../settle/settle.ts'
 import { noteWait } from '../settle/usage-meter.ts'
 import type { CallerWriter } from './caller-writer.ts'
@@ -28,19 +28,19 @@ interface RelayParts {
 }
 
 /** Writes the stream to its end and settles the call, whatever happens. Throws only `callerLeft`. */
-export async function relay(stream: OpenedStream, caller: CallerWriter, parts: RelayParts): Promise<Written> {
+export async function relay(stream: OpenedStream, caller: CallerWriter, parts: RelayParts): Promise<StreamResult> {
   const { exchange, settle, log } = parts
   const sinceMs = exchange.timings.nowMs()
   let last: Uint8Array
-  let ending: Ending
+  let ending: CallEnding
   try {
     last = await relayUntilTerminal(stream, caller, exchange)
-    ending = wholeEnding(exchange)
-    stream.watch.hush()
+    ending = completeEnding(exchange)
+    stream.watch.stopReports()
     stream.watch.expect(tailMs)
     void stream.reader.finish().finally(() => stream.watch.end())
   } catch (fault) {
-    stream.watch.hush()
+    stream.watch.stopReports()
     await readTail(stream, exchange)
     stream.watch.abort()
     const refusal = streamRefusal(fault, stream, exchange)
@@ -53,7 +53,7 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, parts: R
   const isBroken = isRaw && ending.outcome !== 'completed'
   if (!isBroken) exchange.recorder?.take(last)
   const settled = settle(exchange, ending)
-  if (isRaw && (!(await isDurable(settled)) || isBroken)) return BROKEN
+  if (isRaw && (!(await isDurable(settled)) || isBroken)) return STREAM_BROKEN
   return await writeLast(caller, last, { exchange, settled })
 }
 
@@ -67,7 +67,7 @@ const isDurable = (settled: Promise<void>): Promise<boolean> =>
 export async function relayWhole({ body }: OpenedPlain, caller: CallerWriter, parts: RelayParts): Promise<void> {
   const { exchange, settle } = parts
   exchange.recorder?.take(body)
-  await writeLast(caller, body, { exchange, settled: settle(exchange, wholeEnding(exchange)) })
+  await writeLast(caller, body, { exchange, settled: settle(exchange, completeEnding(exchange)) })
 }
 
 /** For a head that was sent during silence, where no answer could be opened. */
@@ -86,7 +86,7 @@ export async function relayFailure(
 /** Otherwise a caller that disconnects when the model has finished would not pay for usage that the last frame has. */
 async function readTail(stream: OpenedStream, exchange: Exchange): Promise<void> {
   try {
-    while (owesUsage(exchange)) {
+    while (awaitsUsage(exchange)) {
       const piece = await stream.reader.next()
       stream.reader.take(piece)
       if (piece.value === undefined) return
@@ -108,7 +108,7 @@ async function writeLast(caller: CallerWriter, last: Uint8Array, { exchange, set
     await settled
   } catch {
     const refusal = new Refusal('settle_failed', exchange.requestId)
-    exchange.refused = endingOf(exchange, refusal, errorRows[refusal.code].status)
+    exchange.refusedEnding = endingOf(exchange, refusal, errorRows[refusal.code].status)
     bytes = Buffer.from(eventsOf(refusal, exchange))
   }
   if (exchange.comments !== 'on' || exchange.protocol.quiet) return void (await caller.write(bytes))
@@ -140,7 +140,7 @@ async function relayUntilTerminal(stream: OpenedStream, caller: CallerWriter, ex
       const sinceMs = exchange.timings.nowMs()
       await room
       noteWait(exchange.meter, sinceMs, exchange.timings.nowMs())
-      exchange.meter.heardMs = exchange.timings.nowMs() // it did not reason while it could not write
+      exchange.meter.lastOutputMs = exchange.timings.nowMs() // it did not reason while it could not write
     }
     if (held.length === 0) exchange.memory?.keep(0) // what preceded the first content is written
     exchange.meter.deliveredBytes = exchange.meter.outputBytes
@@ -155,7 +155,7 @@ async function relayUntilTerminal(stream: OpenedStream, caller: CallerWriter, ex
 }
 
 /** Where the end of the bytes is the end of the answer, a broken or missing end does not spoil a complete answer. */
-async function nextPiece(stream: OpenedStream, { stop }: Exchange, isWhole: boolean): Promise<Piece> {
+async function nextPiece(stream: OpenedStream, { stop }: Exchange, isWhole: boolean): Promise<ResponsePiece> {
   if (isWhole) stream.watch.expect(tailMs)
   else stream.watch.alive()
   try {
@@ -194,30 +194,30 @@ function holdBack(held: Uint8Array[], closing: readonly Uint8Array[], bytesMax: 
   held.push(...closing)
   let bytes = 0
   for (const one of held) bytes += one.length
-  if (bytes > bytesMax) throw beyondBound(`What follows the last content has more than ${bytesMax} bytes.`)
+  if (bytes > bytesMax) throw answerTooLarge(`What follows the last content has more than ${bytesMax} bytes.`)
   return bytes
 }
 
-function brokenOff(error: UpstreamWords | undefined, { channel }: OpenedStream, exchange: Exchange): Refusal {
+function brokenOff(error: UpstreamError | undefined, { channel }: OpenedStream, exchange: Exchange): Refusal {
   if (error === undefined) return new Refusal('upstream_failed', `${channel.id}: not an event of its dialect`)
   // Whatever status the error has, the caller has already got a part of the answer.
   const { status } = errorRows.upstream_failed
-  const upstream = { ...wordsFor(exchange, scrubbed(error, channel)), status }
-  const ending = blamesRequest(error) ? ({ ending: 'refused' } as const) : {}
+  const upstream = { ...errorForCaller(exchange, scrubUpstreamError(error, channel)), status }
+  const ending = blamesRequest(error) ? ({ outcome: 'refused' } as const) : {}
   return new Refusal('upstream_failed', `${channel.id}: ${upstream.message}`, { upstream, ...ending })
 }
 
 /** The upstream closed without its terminal event: complete if the model had finished, else broken off. */
 function unsaidEnd({ reader }: OpenedStream, { meter }: Exchange): Uint8Array {
   if (!meter.finished) throw new Refusal('upstream_failed', 'the stream ended before the answer did')
-  return reader.unsaidEnd()
+  return reader.missingEnd()
 }
 
 /** Anything but a refusal or a broken connection is a fault of the gateway, unless the call was stopped. */
 function streamRefusal(fault: unknown, stream: OpenedStream, exchange: Exchange): Refusal {
   const { reason } = exchange.stop
   if (reason?.refusal !== undefined || fault instanceof Refusal) return refusalOf(exchange, fault)
-  if (stream.watch.late) return new Refusal('upstream_too_slow', 'between chunks', { ending: 'over_bound' })
+  if (stream.watch.isLate) return new Refusal('upstream_too_slow', 'between chunks', { outcome: 'over_bound' })
   const isBrokenOff = reason !== undefined || fault instanceof ConnectionBroke
   return isBrokenOff ? new Refusal('upstream_failed', 'the connection broke') : refusalOf(exchange, fault)
 }
@@ -226,5 +226,5 @@ function streamRefusal(fault: unknown, stream: OpenedStream, exchange: Exchange)
 class ConnectionBroke extends Error {}
 
 function eventsOf(refusal: Refusal, exchange: Exchange): string {
-  return exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId)).events
+  return exchange.protocol.writeError(buildErrorReply(refusal, exchange.requestId)).events
 }

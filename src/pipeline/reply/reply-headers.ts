@@ -1,25 +1,25 @@
 // Writes the headers of a call's answer: what the stages did, what is left of the limits, when to retry.
 
-import type { Refusal, ToldQuota } from '../../base/errors.ts'
+import type { QuotaReport, Refusal } from '../../base/errors.ts'
 import { errorRows, RETRY_AFTER_MS_MAX } from '../../base/errors.ts'
 import type { ErrorDialect } from '../../protocols/protocol.ts'
 import type { Exchange } from '../exchange.ts'
 import { lossesOf } from '../exchange.ts'
 
 /** The headers that every answer of a call has. */
-export function headersOf(exchange: Exchange, contentType: string): Record<string, string> {
+export function replyHeaders(exchange: Exchange, contentType: string): Record<string, string> {
   const headers: Record<string, string> = {
     'content-type': contentType,
     'x-request-id': exchange.requestId,
     'request-id': exchange.requestId,
   }
   const { permit, protocol, createdMs } = exchange
-  if (permit !== undefined) addQuotas(headers, permit.quotas, { dialect: protocol, dateMs: createdMs })
+  if (permit !== undefined) addLimitHeaders(headers, permit.quotas, { dialect: protocol, dateMs: createdMs })
   if (exchange.attempts.length > 0) headers['X-Weir-Attempts'] = String(exchange.attempts.length)
   if (exchange.hold?.cap !== undefined) headers['X-Weir-Cap'] = String(exchange.hold.cap)
   const codes = lossesOf(exchange)
   exchange.lossesInHead = codes.length
-  const losses = exchange.unkept ? [...codes, 'store'] : codes
+  const losses = exchange.notStored ? [...codes, 'store'] : codes
   if (losses.length > 0) headers['X-Weir-Loss'] = losses.join(', ')
   if (exchange.overrides !== undefined && exchange.overrides.length > 0) {
     headers['X-Weir-Overrides'] = exchange.overrides.join(', ')
@@ -35,7 +35,11 @@ interface QuotaContext {
 }
 
 /** What is left of the limits, in OpenAI's headers and in those of the caller's dialect. */
-export function addQuotas(headers: Record<string, string>, quotas: readonly ToldQuota[], context: QuotaContext): void {
+export function addLimitHeaders(
+  headers: Record<string, string>,
+  quotas: readonly QuotaReport[],
+  context: QuotaContext,
+): void {
   const { dialect, dateMs } = context
   for (const quota of quotas) {
     const { resource, limit, remaining, resetMs } = quota

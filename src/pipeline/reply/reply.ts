@@ -1,46 +1,49 @@
 // Builds the response of a call. A plain answer is settled before its head is sent, a streamed one before its last
 // event. This is also the only place where a refusal becomes a response.
 
-import { Refusal, speakRefusal } from '../../base/errors.ts'
-import type { Opened, OpenedPlain } from '../attempt/open-response.ts'
+import { buildErrorReply, Refusal } from '../../base/errors.ts'
+import type { OpenedPlain, OpenedResponse } from '../attempt/open-response.ts'
 import type { Exchange } from '../exchange.ts'
-import type { KeptAnswer } from '../lifetime/idempotency.ts'
-import { endingOf, logFault, refusalOf, wholeEnding } from '../settle/ending.ts'
+import type { StoredAnswer } from '../lifetime/idempotency.ts'
+import { completeEnding, endingOf, logFault, refusalOf } from '../settle/ending.ts'
 import type { Settle } from '../settle/settle.ts'
-import { frameWhole } from './framed-sink.ts'
-import { addQuotas, errorHeaders, headersOf } from './reply-headers.ts'
+import { frameStream } from './framed-sink.ts'
+import { addLimitHeaders, errorHeaders, replyHeaders } from './reply-headers.ts'
 import type { StreamParts } from './stream-reply.ts'
 import { answerAfterSilence, answerStream, SSE_HEADERS } from './stream-reply.ts'
 
 const JSON_TYPE = 'application/json'
 
 /** Each method closes the exchange when the call is over. */
-export interface Answering {
-  answer(exchange: Exchange, opening: Promise<Opened>): Promise<Response>
+export interface Replies {
+  answer(exchange: Exchange, opening: Promise<OpenedResponse>): Promise<Response>
   /** Sends a stored answer again. */
-  replay(exchange: Exchange, kept: KeptAnswer): Promise<Response>
+  replay(exchange: Exchange, kept: StoredAnswer): Promise<Response>
   refuse(exchange: Exchange, fault: unknown): Promise<Response>
 }
 
-export function buildAnswering(parts: StreamParts): Answering {
+export function buildReplies(parts: StreamParts): Replies {
   const { settle, log, silence } = parts
 
   async function refuse(exchange: Exchange, fault: unknown): Promise<Response> {
     try {
       const refusal = refusalOf(exchange, fault)
       logFault(log, exchange, fault)
-      const { status, body: errorBody } = exchange.protocol.writeError(speakRefusal(refusal, exchange.requestId))
+      const { status, body: errorBody } = exchange.protocol.writeError(buildErrorReply(refusal, exchange.requestId))
       const body = exchange.framing?.error(errorBody) ?? errorBody
       if (exchange.recorder !== undefined) recordReply(exchange, { contentType: JSON_TYPE, body: Buffer.from(body) })
-      exchange.refused = endingOf(exchange, refusal, status)
+      exchange.refusedEnding = endingOf(exchange, refusal, status)
       if (exchange.permit !== undefined) {
-        const settled = settle(exchange, exchange.refused).catch(() => {})
+        const settled = settle(exchange, exchange.refusedEnding).catch(() => {})
         // A hold is released before the caller gets the refusal; a record alone need not be awaited.
         if (exchange.hold !== undefined) await settled
       }
       const extraHeaders = errorHeaders(refusal, exchange.attempts.length)
-      addQuotas(extraHeaders, refusal.extras.quotas ?? [], { dialect: exchange.protocol, dateMs: exchange.createdMs })
-      return new Response(body, { status, headers: { ...headersOf(exchange, JSON_TYPE), ...extraHeaders } })
+      addLimitHeaders(extraHeaders, refusal.extras.quotas ?? [], {
+        dialect: exchange.protocol,
+        dateMs: exchange.createdMs,
+      })
+      return new Response(body, { status, headers: { ...replyHeaders(exchange, JSON_TYPE), ...extraHeaders } })
     } finally {
       exchange.close()
     }
@@ -65,13 +68,13 @@ export function buildAnswering(parts: StreamParts): Answering {
         return await refuse(exchange, fault)
       }
       exchange.close()
-      const headers: Record<string, string> = headersOf(exchange, kept.contentType)
+      const headers: Record<string, string> = replyHeaders(exchange, kept.contentType)
       headers['X-Weir-Replayed'] = kept.requestId
       if (exchange.call?.stream) Object.assign(headers, SSE_HEADERS)
       const { framing } = exchange
       if (framing === undefined) return new Response(kept.body, { status: kept.status, headers })
       headers['content-type'] = framing.contentType
-      return new Response(frameWhole(framing, kept.body), { status: kept.status, headers })
+      return new Response(frameStream(framing, kept.body), { status: kept.status, headers })
     },
   }
 }
@@ -85,18 +88,18 @@ function recordReply({ recorder }: Exchange, sent: { readonly contentType: strin
 async function answerPlain(exchange: Exchange, opened: OpenedPlain, settle: Settle): Promise<Response> {
   recordReply(exchange, opened)
   try {
-    await settle(exchange, wholeEnding(exchange))
+    await settle(exchange, completeEnding(exchange))
   } catch {
     throw new Refusal('settle_failed', exchange.requestId)
   }
   exchange.close()
   const { framing } = exchange
-  const headers = headersOf(exchange, framing?.contentType ?? opened.contentType)
-  const body = framing === undefined ? opened.body : frameWhole(framing, opened.body)
+  const headers = replyHeaders(exchange, framing?.contentType ?? opened.contentType)
+  const body = framing === undefined ? opened.body : frameStream(framing, opened.body)
   return new Response(body, { status: 200, headers })
 }
 
-async function openedWithin(opening: Promise<Opened>, ms: number): Promise<Opened | 'silence'> {
+async function openedWithin(opening: Promise<OpenedResponse>, ms: number): Promise<OpenedResponse | 'silence'> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const timeout = new Promise<'silence'>(resolve => {
     timer = setTimeout(() => resolve('silence'), ms)

@@ -2,20 +2,20 @@
 // translation into the caller's dialect.
 
 import { bounds } from '../../base/bounds.ts'
-import type { UpstreamWords } from '../../base/errors.ts'
-import { beyondBound } from '../../base/errors.ts'
-import type { Incoming, Piece } from '../../http/client/request.ts'
+import type { UpstreamError } from '../../base/errors.ts'
+import { answerTooLarge } from '../../base/errors.ts'
+import type { IncomingResponse, ResponsePiece } from '../../http/client/request.ts'
 import type { SseFrame } from '../../http/sse.ts'
 import { frameData, hasBlankData } from '../../http/sse.ts'
 import type { FrameReading } from '../../protocols/neutral/call.ts'
 import type { Protocol } from '../../protocols/protocol.ts'
-import { boundOfAnswer } from '../../protocols/request/json-object.ts'
+import { explainAnswerBound } from '../../protocols/request/json-body.ts'
 import type { EventSplitter } from '../../upstreams/quirks.ts'
 import { streamFormat } from '../../upstreams/quirks.ts'
-import type { FrameTurner } from '../attempt/translation-types.ts'
-import type { Watch } from '../attempt/watchdog.ts'
+import type { FrameConverter } from '../attempt/translation-types.ts'
+import type { Watchdog } from '../attempt/watchdog.ts'
 import type { Exchange } from '../exchange.ts'
-import type { Meter } from '../settle/usage-meter.ts'
+import type { UsageMeter } from '../settle/usage-meter.ts'
 import { noteFrame } from '../settle/usage-meter.ts'
 import type { AnswerLease } from './memory-budget.ts'
 
@@ -24,18 +24,18 @@ export interface ReadFrame {
   readonly reading: FrameReading
 }
 
-export interface Reading {
+export interface StreamReaderParts {
   /** The upstream's dialect. */
-  readonly spoken: Protocol
+  readonly upstreamProtocol: Protocol
   /** Undefined where bytes pass unchanged. */
-  readonly turner?: FrameTurner | undefined
-  readonly watch: Watch
+  readonly converter?: FrameConverter | undefined
+  readonly watch: Watchdog
 }
 
 /** The largest size of one event, and of everything that is held back of one stream. */
 export const eventBytesMax = ({ memory }: Exchange): number => memory?.eventBytesMax ?? bounds.frameBytesMax
 
-export const failedWords = (failed: string): UpstreamWords => ({
+export const midAnswerError = (failed: string): UpstreamError => ({
   status: 502,
   message: `The upstream failed in the middle of its answer. ${failed}`,
 })
@@ -44,55 +44,63 @@ export const failedWords = (failed: string): UpstreamWords => ({
 const withError = (reading: FrameReading): FrameReading =>
   reading.failed === undefined
     ? reading
-    : { ...reading, kind: 'error', error: { ...reading.failure, ...failedWords(reading.failed), ...statusOf(reading) } }
+    : {
+        ...reading,
+        kind: 'error',
+        error: { ...reading.failure, ...midAnswerError(reading.failed), ...statusOf(reading) },
+      }
 
 const statusOf = ({ failure }: FrameReading): object => (failure === undefined ? {} : { status: failure.status })
 
 /** Where a bound of the gateway makes an event unreadable, the upstream is not at fault. */
 function checkBounds(data = ''): void {
-  const bound = boundOfAnswer(data)
-  if (bound !== undefined) throw beyondBound(bound)
+  const bound = explainAnswerBound(data)
+  if (bound !== undefined) throw answerTooLarge(bound)
 }
 
 export class AnswerReader {
-  readonly #incoming: Incoming
+  readonly #incoming: IncomingResponse
   readonly #protocol: Protocol
-  readonly #meter: Meter
-  readonly #storedCall: Exchange['kept']
-  readonly #createdReferences: Exchange['names']
+  readonly #meter: UsageMeter
+  readonly #storedCall: Exchange['storedCall']
+  readonly #createdReferences: Exchange['createdReferences']
   readonly #choices: number
   readonly #nowMs: () => number
   /** Converts frames where the caller speaks another dialect. */
-  readonly #converter: FrameTurner | undefined
+  readonly #converter: FrameConverter | undefined
   readonly #translated: boolean
   readonly #splitter: EventSplitter
-  readonly #watch: Watch
+  readonly #watch: Watchdog
   readonly #memory: AnswerLease | undefined
 
-  constructor(incoming: Incoming, exchange: Exchange, { spoken, turner, watch }: Reading) {
+  constructor(
+    incoming: IncomingResponse,
+    exchange: Exchange,
+    { upstreamProtocol, converter, watch }: StreamReaderParts,
+  ) {
     this.#incoming = incoming
-    this.#protocol = spoken
-    this.#converter = turner
+    this.#protocol = upstreamProtocol
+    this.#converter = converter
     this.#translated = exchange.translation !== undefined
     this.#splitter = streamFormat(exchange.route!.provider).open(eventBytesMax(exchange))
     this.#watch = watch
     this.#memory = exchange.memory
     this.#meter = exchange.meter
-    this.#storedCall = exchange.kept
-    this.#createdReferences = spoken === exchange.protocol ? exchange.names : undefined
+    this.#storedCall = exchange.storedCall
+    this.#createdReferences = upstreamProtocol === exchange.protocol ? exchange.createdReferences : undefined
     this.#choices = exchange.call?.choices ?? 1
     this.#nowMs = exchange.timings.nowMs
   }
 
   /** The next bytes of the answer; none at its end. The bytes before were written. */
-  next(): Promise<Piece> {
-    this.#memory?.read(this.#splitter.heldBytes)
+  next(): Promise<ResponsePiece> {
+    this.#memory?.read(this.#splitter.bufferedBytes)
     const room = this.#memory?.room(this.#watch.stop)
     return room === undefined ? this.#incoming.read() : this.#readAfter(room)
   }
 
   /** The upstream is not at fault while the gateway has no room for its bytes. */
-  async #readAfter(room: Promise<void>): Promise<Piece> {
+  async #readAfter(room: Promise<void>): Promise<ResponsePiece> {
     this.#watch.pause()
     await room
     this.#watch.alive()
@@ -103,10 +111,10 @@ export class AnswerReader {
    * The frames that these bytes complete, maybe none. At the end, an event without its blank line counts if it is a
    * valid event of its dialect. Otherwise it was cut off and is ignored.
    */
-  take({ value }: Piece): readonly ReadFrame[] {
+  take({ value }: ResponsePiece): readonly ReadFrame[] {
     if (value !== undefined) {
       const frames = this.#splitter.push(value)
-      let bytes = this.#splitter.heldBytes
+      let bytes = this.#splitter.bufferedBytes
       for (const frame of frames) bytes += frame.length
       this.#memory?.read(bytes)
       return this.#meterFrames(frames)
@@ -117,7 +125,7 @@ export class AnswerReader {
   }
 
   #isEvent(frame: SseFrame): boolean {
-    const { kind } = this.#protocol.readFrame(frameData(frame), this.#meter.believed)
+    const { kind } = this.#protocol.readFrame(frameData(frame), this.#meter.plausible)
     return kind !== 'garbage' && kind !== 'aside'
   }
 
@@ -133,7 +141,7 @@ export class AnswerReader {
         const { value } = await this.#incoming.read()
         if (value === undefined) return
         bytes += value.byteLength
-        if (bytes > bounds.answerTailBytesMax) return this.#incoming.discard()
+        if (bytes > bounds.responseTailBytesMax) return this.#incoming.discard()
       }
     } catch {
       this.#incoming.discard()
@@ -146,11 +154,11 @@ export class AnswerReader {
     for (const bytes of frames) {
       const data = frameData(bytes)
       if (data === undefined && hasBlankData(bytes)) continue // an SDK would fail to parse it
-      const frameReading = this.#protocol.readFrame(data, this.#meter.believed)
+      const frameReading = this.#protocol.readFrame(data, this.#meter.plausible)
       if (frameReading.kind === 'garbage') checkBounds(data)
       noteFrame(this.#meter, frameReading, this.#choices, this.#nowMs())
       const reading = this.#translated ? withError(frameReading) : frameReading
-      this.#createdReferences?.take(reading.json)
+      this.#createdReferences?.collect(reading.json)
       read.push({ bytes: this.#convert(bytes, reading), reading })
       if (reading.kind === 'terminal') break
     }
@@ -162,20 +170,20 @@ export class AnswerReader {
     const converter = this.#converter
     const isLast = reading.kind === 'terminal'
     if (converter === undefined || reading.kind === 'error' || reading.kind === 'garbage') {
-      if (isLast) this.#storedCall?.take(bytes, reading.json)
+      if (isLast) this.#storedCall?.takeLast(bytes, reading.json)
       return bytes
     }
-    const converted = converter.take(reading)
+    const converted = converter.convert(reading)
     return isLast ? this.#storeLast(Buffer.concat([converted, converter.end()])) : converted
   }
 
   #storeLast(last: Buffer): Buffer {
-    this.#storedCall?.take(last)
+    this.#storedCall?.takeLast(last)
     return last
   }
 
   /** The terminal event of an answer whose upstream sent none, although the model had finished. */
-  unsaidEnd(): Buffer {
+  missingEnd(): Buffer {
     return this.#storeLast(this.#converter?.end() ?? Buffer.from(this.#protocol.lastEvent))
   }
 }

@@ -5,29 +5,33 @@ import { Deadlines } from '../../base/deadlines.ts'
 import { buildLog } from '../../base/log.ts'
 import { Stop } from '../../base/stop.ts'
 import type { OpenedStream } from '../attempt/open-response.ts'
-import type { Ending, Exchange, StopReason } from '../exchange.ts'
+import type { CallEnding, Exchange, StopReason } from '../exchange.ts'
 import { callerLeft } from '../exchange.ts'
-import { Leaving } from '../lifetime/disconnects.ts'
+import { Disconnects } from '../lifetime/disconnects.ts'
 import { Timings } from '../timings.ts'
 import type { StreamParts } from './stream-reply.ts'
 import { answerStream } from './stream-reply.ts'
 
 test('a stream that is never read is settled, so that its hold does not stay', async () => {
   const deadlines = new Deadlines(() => 0)
-  const endings: Ending[] = []
+  const endings: CallEnding[] = []
   const closed = Promise.withResolvers<void>()
   const exchange = {
-    ...{ requestId: 'req_1', stop: new Stop<StopReason>(), timings: new Timings(() => 0) },
-    ...{ protocol: {}, attempts: [], alone: new Stop<StopReason>() },
+    requestId: 'req_1',
+    stop: new Stop<StopReason>(),
+    timings: new Timings(() => 0),
+    protocol: {},
+    attempts: [],
+    callerGone: new Stop<StopReason>(),
     close: () => closed.resolve(),
   } as unknown as Exchange
   const parts: StreamParts = {
-    settle: async (_exchange: Exchange, ending: Ending) => void endings.push(ending),
+    settle: async (_exchange: Exchange, ending: CallEnding) => void endings.push(ending),
     log: buildLog('error', () => {}),
     silence: { headMs: 1, heartbeatMs: 1 },
     stallMs: 1,
     deadlines,
-    leaving: new Leaving(deadlines),
+    disconnects: new Disconnects(deadlines),
   }
   const opened = { kind: 'stream', contentType: 'text/event-stream' } as OpenedStream
   answerStream(parts, exchange, opened)

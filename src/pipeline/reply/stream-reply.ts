@@ -4,35 +4,35 @@
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
-import type { Sink, Written } from '../../http/server/event-stream.ts'
+import type { StreamResult, StreamSink } from '../../http/server/event-stream.ts'
 import { SSE_TYPE, streamResponse } from '../../http/server/event-stream.ts'
-import type { Opened, OpenedStream } from '../attempt/open-response.ts'
+import type { OpenedResponse, OpenedStream } from '../attempt/open-response.ts'
 import type { Exchange } from '../exchange.ts'
-import type { Leaving } from '../lifetime/disconnects.ts'
+import type { Disconnects } from '../lifetime/disconnects.ts'
 import { endingOf, logFault } from '../settle/ending.ts'
 import type { Settle } from '../settle/settle.ts'
 import { CallerWriter } from './caller-writer.ts'
 import { FramedSink } from './framed-sink.ts'
 import { relay, relayFailure, relayWhole } from './relay.ts'
-import { headersOf } from './reply-headers.ts'
+import { replyHeaders } from './reply-headers.ts'
 
 export interface StreamParts {
   readonly settle: Settle
   readonly log: Log
-  readonly silence: Silence
+  readonly silence: SilenceTimes
   readonly deadlines: Deadlines
-  readonly leaving: Leaving
+  readonly disconnects: Disconnects
   /** How long the socket of a caller may stay full. */
   readonly stallMs: number
 }
 
-export interface Silence {
+export interface SilenceTimes {
   /** After this time without content the head of a stream is sent, so that proxies do not time out. */
   readonly headMs: number
   readonly heartbeatMs: number
 }
 
-export const defaultSilence: Silence = { headMs: 20_000, heartbeatMs: 10_000 }
+export const defaultSilence: SilenceTimes = { headMs: 20_000, heartbeatMs: 10_000 }
 
 const COMMENT = ': \n\n'
 
@@ -49,7 +49,7 @@ function heartbeatOf({ framing, protocol, comments }: Exchange): string {
 export const SSE_HEADERS = { 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
 
 export function answerStream(parts: StreamParts, exchange: Exchange, opened: OpenedStream): Response {
-  const write = (caller: CallerWriter): Promise<Written> => {
+  const write = (caller: CallerWriter): Promise<StreamResult> => {
     sendHeartbeats(parts, exchange, { opened, caller })
     return relay(opened, caller, { exchange, settle: parts.settle, log: parts.log })
   }
@@ -57,7 +57,7 @@ export function answerStream(parts: StreamParts, exchange: Exchange, opened: Ope
 }
 
 /** Sends the head now; the answer or its error follows. */
-export function answerAfterSilence(parts: StreamParts, exchange: Exchange, opening: Promise<Opened>): Response {
+export function answerAfterSilence(parts: StreamParts, exchange: Exchange, opening: Promise<OpenedResponse>): Response {
   const run = { exchange, settle: parts.settle, log: parts.log }
   opening.catch(() => {}) // handled below, where the caller gets the error
   async function write(caller: CallerWriter): Promise<void> {
@@ -65,7 +65,7 @@ export function answerAfterSilence(parts: StreamParts, exchange: Exchange, openi
     const beat = heartbeat(caller, heartbeatOf(exchange))
     beat()
     const heart = setInterval(beat, parts.silence.heartbeatMs)
-    let opened: Opened
+    let opened: OpenedResponse
     try {
       opened = await opening.finally(() => clearInterval(heart))
     } catch (fault) {
@@ -76,7 +76,7 @@ export function answerAfterSilence(parts: StreamParts, exchange: Exchange, openi
     sendHeartbeats(parts, exchange, { opened, caller })
     await relay(opened, caller, run)
   }
-  exchange.timings.unsay('Adapter') // neither done nor failed: an attempt is running
+  exchange.timings.clear('Adapter') // neither done nor failed: an attempt is running
   return respond(parts, exchange, { contentType: SSE_TYPE, write })
 }
 
@@ -107,11 +107,11 @@ export function heartbeat(caller: Pick<CallerWriter, 'write'>, text: string): ()
 }
 
 /** Discards what a call writes that runs on without its caller. */
-const discardSink: Sink = { write: () => undefined }
+const discardSink: StreamSink = { write: () => undefined }
 
 interface StreamBody {
   readonly contentType: string
-  write(caller: CallerWriter): Promise<Written>
+  write(caller: CallerWriter): Promise<StreamResult>
 }
 
 function respond(parts: StreamParts, exchange: Exchange, body: StreamBody): Response {
@@ -124,7 +124,7 @@ function respond(parts: StreamParts, exchange: Exchange, body: StreamBody): Resp
     await parts.settle(exchange, endingOf(exchange, refusal, 500)).catch(() => {})
     exchange.close()
   }
-  const write = async (sink: Sink): Promise<Written> => {
+  const write = async (sink: StreamSink): Promise<StreamResult> => {
     if (hasBegun) return undefined
     hasBegun = true
     const framed = framing && new FramedSink(sink, framing)
@@ -142,7 +142,7 @@ function respond(parts: StreamParts, exchange: Exchange, body: StreamBody): Resp
   // Otherwise the hold of a caller that disconnects before its stream is read would stay.
   exchange.stop.onStop(() => hasBegun || void end())
   exchange.recorder?.begin(body.contentType)
-  exchange.alone.onStop(() => void write(discardSink))
-  const head = { status: 200, headers: { ...headersOf(exchange, contentType), ...SSE_HEADERS } }
-  return streamResponse(head, write, () => parts.leaving.left(exchange))
+  exchange.callerGone.onStop(() => void write(discardSink))
+  const head = { status: 200, headers: { ...replyHeaders(exchange, contentType), ...SSE_HEADERS } }
+  return streamResponse(head, write, () => parts.disconnects.onDisconnect(exchange))
 }

@@ -1,12 +1,12 @@
 // Why a channel was chosen, as the call's record and its explanation show it.
 
-import type { Choice, Choosing } from '../../routing/choice/choose.ts'
+import type { ChannelChoice, ChoiceInput } from '../../routing/choice/channel-choice.ts'
 
 /** What routing could choose from at the first attempt. */
-export interface Chosen {
+export interface RouteChoice {
   readonly candidates: number
-  readonly policy?: Choosing['policy']
-  readonly by?: Extract<Choice, { kind: 'try' }>['why']
+  readonly policy?: ChoiceInput['policy']
+  readonly by?: Extract<ChannelChoice, { kind: 'try' }>['reason']
   /** `moved`: the conversation's previous channel could not take the call. */
   readonly affinity?: 'kept' | 'new' | 'moved'
   /** How many channels could not take the call, by reason. */

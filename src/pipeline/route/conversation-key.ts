@@ -3,7 +3,7 @@
 import { crc32 } from 'node:zlib'
 
 /** `model` is the name that the caller sent; `begins` comes from `Protocol.begins`. */
-export function conversationName(accountId: number, model: string, begins: string): string {
+export function conversationKey(accountId: number, model: string, begins: string): string {
   // Two conversations with the same key only share a preference, so a fast hash is enough.
   const text = `${model}\n${begins}`
   const half = text.length >>> 1

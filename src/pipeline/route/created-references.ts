@@ -1,15 +1,15 @@
 // Collects the ids that an answer gives to things which the upstream stores.
 
 import { bounds } from '../../base/bounds.ts'
-import type { ReadMade } from '../../protocols/request/created-references.ts'
+import type { ReadCreatedIds } from '../../protocols/request/created-references.ts'
 
 /** The ids that an upstream created while it answered one call. */
-export class NamesMade {
-  readonly #read: ReadMade
+export class CreatedReferences {
+  readonly #read: ReadCreatedIds
   #ids = new Set<string>()
   #channel: string | undefined
 
-  constructor(read: ReadMade) {
+  constructor(read: ReadCreatedIds) {
     this.#read = read
   }
 
@@ -19,11 +19,11 @@ export class NamesMade {
     this.#ids = new Set()
   }
 
-  take(answer: unknown): void {
+  collect(answer: unknown): void {
     if (this.#ids.size < bounds.referencesOfAnswerMax) for (const id of this.#read(answer)) this.#ids.add(id)
   }
 
-  get made(): { readonly channel: string; readonly ids: readonly string[] } | undefined {
+  get created(): { readonly channel: string; readonly ids: readonly string[] } | undefined {
     return this.#channel === undefined || this.#ids.size === 0
       ? undefined
       : { channel: this.#channel, ids: [...this.#ids] }

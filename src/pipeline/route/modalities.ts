@@ -4,26 +4,26 @@ import { Refusal } from '../../base/errors.ts'
 import type { Modality } from '../../base/money/model-traits.ts'
 import { modalities } from '../../base/money/model-traits.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
-import type { Conversation, Part } from '../../protocols/neutral/conversation.ts'
+import type { Conversation, ConversationPart } from '../../protocols/neutral/conversation.ts'
 import type { Protocol } from '../../protocols/protocol.ts'
-import { narrowed } from '../30-route.ts'
-import type { Route, Way } from '../exchange.ts'
-import { fitting } from './usable.ts'
+import { narrowRoute } from '../30-route.ts'
+import type { Candidate, Route } from '../exchange.ts'
+import { selectUsable } from './usable.ts'
 
 /** The route through those models only that read all of the call. A call of text only is not checked. */
-export function readersOf(route: Route, call: Call, protocol: Protocol): Route {
+export function narrowToReaders(route: Route, call: Call, protocol: Protocol): Route {
   if (call.textOnly || protocol.codec === undefined) return route
-  const readers = new Set(fitting(route.ways, candidate => checked(candidate, call, protocol)))
-  return readers.size === route.ways.length ? route : narrowed(route, candidate => readers.has(candidate))!
+  const readers = new Set(selectUsable(route.candidates, candidate => checked(candidate, call, protocol)))
+  return readers.size === route.candidates.length ? route : narrowRoute(route, candidate => readers.has(candidate))!
 }
 
-function checked(candidate: Way, call: Call, protocol: Protocol): Way {
+function checked(candidate: Candidate, call: Call, protocol: Protocol): Candidate {
   checkModalities(call, protocol, candidate)
   return candidate
 }
 
 /** Throws where the call has media that the model is known not to read. */
-function checkModalities(call: Call, { codec }: Protocol, { model, provider }: Way): void {
+function checkModalities(call: Call, { codec }: Protocol, { model, provider }: Candidate): void {
   const { reads } = model.traits ?? provider.traits
   if (codec === undefined || reads === undefined) return
   if (modalities.every(kind => reads.includes(kind))) return
@@ -52,10 +52,10 @@ function readOrUndefined(read: () => Conversation): Conversation | undefined {
   }
 }
 
-function findUnread({ turns }: Conversation, reads: readonly Modality[]): Modality | undefined {
-  for (const { parts } of turns) {
+function findUnread({ messages }: Conversation, reads: readonly Modality[]): Modality | undefined {
+  for (const { parts } of messages) {
     for (const part of parts) {
-      const inner: readonly Part[] = part.kind === 'result' ? part.parts : [part]
+      const inner: readonly ConversationPart[] = part.kind === 'result' ? part.parts : [part]
       const found = inner.map(modalityOf).find(kind => kind !== undefined && !reads.includes(kind))
       if (found !== undefined) return found
     }
@@ -63,7 +63,7 @@ function findUnread({ turns }: Conversation, reads: readonly Modality[]): Modali
   return undefined
 }
 
-function modalityOf(part: Part): Modality | undefined {
+function modalityOf(part: ConversationPart): Modality | undefined {
   if (!('source' in part)) return undefined
   return part.source.at === 'text' ? 'text' : part.kind
 }

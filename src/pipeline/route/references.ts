@@ -7,31 +7,31 @@ import { Refusal } from '../../base/errors.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
-import { formValues } from '../../protocols/passthrough-call.ts'
+import { parseFormValues } from '../../protocols/passthrough-call.ts'
 import type { Protocol } from '../../protocols/protocol.ts'
 import { invalid } from '../../protocols/request/checks.ts'
-import { madeReader } from '../../protocols/request/created-references.ts'
-import { isObject } from '../../protocols/request/json-object.ts'
+import { buildCreatedIdsReader } from '../../protocols/request/created-references.ts'
+import { isObject } from '../../protocols/request/json-body.ts'
 import type { Reference, ReferenceKind } from '../../protocols/request/references.ts'
-import { findReferences, pathText, referencesFound } from '../../protocols/request/references.ts'
+import { findReferences, formatReferencePath, getCachedReferences } from '../../protocols/request/references.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Provider } from '../../upstreams/provider.ts'
-import type { References } from '../../vault/vault.ts'
-import { narrowed } from '../30-route.ts'
+import type { ReferenceRegistry } from '../../vault/vault.ts'
+import { narrowRoute } from '../30-route.ts'
 import type { Exchange, Route } from '../exchange.ts'
 import type { Settle } from '../settle/settle.ts'
-import { NamesMade } from './created-references.ts'
-import type { ChannelSeat, Lane } from './targets.ts'
+import { CreatedReferences } from './created-references.ts'
+import type { Target, TargetChannel } from './targets.ts'
 
 export interface ReferenceCheckParts {
-  readonly references: Pick<References, 'owned'>
-  readonly catalogue: Pick<Catalogue, 'heirOf' | 'ruleOf'>
+  readonly references: Pick<ReferenceRegistry, 'channelsOf'>
+  readonly catalogue: Pick<Catalogue, 'findOrSuccessor' | 'rulesOf'>
 }
 
 /** Where a call may be sent. The upstream's dialect is undefined where it is not known yet. */
-type Upstream = Pick<Lane, 'provider'> & Partial<Pick<Lane, 'spoken'>>
+type Upstream = Pick<Target, 'provider'> & Partial<Pick<Target, 'upstreamProtocol'>>
 
-type Fits = (upstream: Upstream, channel: ChannelSeat) => boolean
+type Fits = (upstream: Upstream, channel: TargetChannel) => boolean
 
 export class ReferenceCheck {
   readonly #parts: ReferenceCheckParts
@@ -41,22 +41,22 @@ export class ReferenceCheck {
   }
 
   /** The route through those channels only that have everything the call names. `isBrought`: with earlier turns. */
-  near(route: Route, call: Call, { protocol, isBrought = false }: NearOptions): Route {
+  narrow(route: Route, call: Call, { protocol, isBrought = false }: NearOptions): Route {
     const threaded = narrowToThreads(route, call, protocol)
     const { accountId } = route.permit.caller
-    const channels = threaded.ways.flatMap(candidate => candidate.seats)
+    const channels = threaded.candidates.flatMap(candidate => candidate.channels)
     const references = this.#read(call, { protocol, accountId, channels })
     if (references === undefined) return threaded
-    const pinned = narrowed(threaded, references.fits)
+    const pinned = narrowRoute(threaded, references.fits)
     if (pinned !== undefined) return pinned
     // Ids of earlier turns that another channel created still belong to the account.
-    const loose = isBrought || references.isOptional ? narrowed(threaded, references.fitsLoosely) : undefined
+    const loose = isBrought || references.isOptional ? narrowRoute(threaded, references.fitsLoosely) : undefined
     if (loose !== undefined) return loose
-    throw references.refusal(threaded.ways[0]!)
+    throw references.refusal(threaded.candidates[0]!)
   }
 
   /** The channels of one model that a token count may use. */
-  seatsFor(call: Call, { protocol, provider, accountId, channels }: Counted): readonly ChannelSeat[] {
+  channelsFor(call: Call, { protocol, provider, accountId, channels }: Counted): readonly TargetChannel[] {
     const references = this.#read(call, { protocol, accountId, channels })
     if (references === undefined) return channels
     const left = channels.filter(channel => references.fits({ provider }, channel))
@@ -65,10 +65,10 @@ export class ReferenceCheck {
   }
 
   #read(call: Call, { protocol, accountId, channels }: Reading): CallReferences | undefined {
-    const json = protocol.takes === 'multipart' ? formValues(call.json) : call.json
+    const json = protocol.requestType === 'multipart' ? parseFormValues(call.json) : call.json
     const isOwnHost = ownHosts(channels)
     const keeps = (reference: Reference): boolean => isStored(reference, call, isOwnHost)
-    const found = referencesFound(json)
+    const found = getCachedReferences(json)
     throwIfTooMany(found, bounds.referencesFoundMax, 'objects')
     const stored = found?.filter(keeps) ?? findReferences(json, keeps)
     if (stored.length === 0) return undefined
@@ -76,9 +76,9 @@ export class ReferenceCheck {
     const ids = new Set(stored.map(keyOf))
     return new CallReferences(stored, {
       protocol,
-      owned: this.#parts.references.owned(accountId, [...ids]),
-      heirOf: id => this.#parts.catalogue.heirOf(id)?.id,
-      isOpen: id => this.#parts.catalogue.ruleOf(id).foreignIds,
+      owned: this.#parts.references.channelsOf(accountId, [...ids]),
+      heirOf: id => this.#parts.catalogue.findOrSuccessor(id)?.id,
+      isOpen: id => this.#parts.catalogue.rulesOf(id).foreignIds,
     })
   }
 }
@@ -91,7 +91,7 @@ interface NearOptions {
 interface Reading {
   readonly protocol: Protocol
   readonly accountId: number
-  readonly channels: readonly ChannelSeat[]
+  readonly channels: readonly TargetChannel[]
 }
 
 interface Counted extends Reading {
@@ -133,14 +133,14 @@ function isStored({ kind, path, host }: Reference, call: Call, isOwnHost: (host:
 }
 
 /** Whether a host belongs to an upstream. The set is built at the first question, because most calls never ask. */
-function ownHosts(channels: readonly ChannelSeat[]): (host: string) => boolean {
+function ownHosts(channels: readonly TargetChannel[]): (host: string) => boolean {
   let hosts: ReadonlySet<string | undefined> | undefined
   return host => (hosts ??= new Set(channels.map(({ channel }) => URL.parse(channel.baseUrl)?.hostname))).has(host)
 }
 
 function throwIfTooMany(found: readonly Reference[] | undefined, most: number, what: string): void {
   if (found === undefined || found.length <= most) return
-  throw invalid(pathText(found[0]!.path), `and others name more than ${most} ${what}`)
+  throw invalid(formatReferencePath(found[0]!.path), `and others name more than ${most} ${what}`)
 }
 
 /** `content[1].draft_task`. */
@@ -182,23 +182,24 @@ class CallReferences {
     const { owned } = this.#parts
     const read = this.#stored.filter(reference => !this.#isIgnored(reference, upstream))
     const { kind, path } = read.find(reference => !owned.has(keyOf(reference))) ?? read[0] ?? this.#stored[0]!
-    const field = pathText(path)
+    const field = formatReferencePath(path)
     if (kind === 'message' && path[0] === 'thread') return new Refusal('thread_unknown', 'a call', { param: field })
     const extras = { param: field, hint: `"${field}" ${adviceFor(kind)}` }
     return new Refusal(kind === 'file' ? 'file_unknown' : 'reference_unknown', kind, extras)
   }
 
-  #isStoredAt(reference: Reference, { id }: ChannelSeat): boolean {
+  #isStoredAt(reference: Reference, { id }: TargetChannel): boolean {
     const { owned, heirOf, isOpen } = this.#parts
     const channel = owned.get(keyOf(reference))
     return channel === undefined ? isOpen(id) : heirOf(channel) === id
   }
 
   /** Only an upstream that speaks the caller's dialect and stores answers would look the id up. */
-  #isIgnored({ isOptional, kind }: Reference, { provider, spoken }: Upstream): boolean {
+  #isIgnored({ isOptional, kind }: Reference, { provider, upstreamProtocol }: Upstream): boolean {
     const { protocol } = this.#parts
     if (!isOptional) return false
-    const isNative = spoken === undefined ? provider.speaks[protocol.name] !== undefined : spoken === protocol
+    const isNative =
+      upstreamProtocol === undefined ? provider.speaks[protocol.name] !== undefined : upstreamProtocol === protocol
     return !isNative || (kind === 'item' && !provider.can.keepsResponses)
   }
 }
@@ -206,31 +207,37 @@ class CallReferences {
 /** A thread needs an upstream that speaks the caller's dialect and stores threads. Its first message creates it. */
 function narrowToThreads(route: Route, { json }: Call, protocol: Protocol): Route {
   if (protocol.name !== 'anthropic-messages' || !isObject(json.thread)) return route
-  const near = narrowed(route, ({ provider, spoken }) => spoken === protocol && provider.can.keepsThreads)
-  if (near === undefined) throw new Refusal('thread_unsupported', route.asked, { param: 'thread' })
+  const near = narrowRoute(
+    route,
+    ({ provider, upstreamProtocol }) => upstreamProtocol === protocol && provider.can.keepsThreads,
+  )
+  if (near === undefined) throw new Refusal('thread_unsupported', route.requestedModel, { param: 'thread' })
   return near
 }
 
 /** For a call whose answer may create ids; undefined for most calls. */
-export function namesMadeBy({ call, protocol, route }: Exchange): NamesMade | undefined {
+export function createdReferencesOf({ call, protocol, route }: Exchange): CreatedReferences | undefined {
   const { json } = call!
-  const keeps = route!.ways.some(({ provider }) => provider.can.keepsResponses)
-  const read = madeReader(protocol.name, keeps || call!.state === undefined ? json : { ...json, store: false })
-  return read && new NamesMade(read)
+  const keeps = route!.candidates.some(({ provider }) => provider.can.keepsResponses)
+  const read = buildCreatedIdsReader(
+    protocol.name,
+    keeps || call!.state === undefined ? json : { ...json, store: false },
+  )
+  return read && new CreatedReferences(read)
 }
 
-export interface OwningParts {
-  readonly references: Pick<References, 'own'>
+export interface SettleWithReferencesParts {
+  readonly references: Pick<ReferenceRegistry, 'add'>
   readonly log: Log
 }
 
 /** Settles, and writes the created ids as the account's own, before the caller gets the end of the answer. */
-export function owningSettle(settle: Settle, { references, log }: OwningParts): Settle {
+export function settleWithReferences(settle: Settle, { references, log }: SettleWithReferencesParts): Settle {
   async function own(exchange: Exchange): Promise<void> {
-    const made = exchange.names?.made
+    const made = exchange.createdReferences?.created
     if (made === undefined) return
     try {
-      await references.own(exchange.permit!.caller.accountId, made.ids, made.channel)
+      await references.add(exchange.permit!.caller.accountId, made.ids, made.channel)
     } catch (fault) {
       const fields = { request: exchange.requestId, fault: describeFault(fault) }
       log.error('the ids that an answer created were not stored: the account cannot use them', fields)
@@ -238,8 +245,8 @@ export function owningSettle(settle: Settle, { references, log }: OwningParts): 
   }
 
   return async (exchange, ending) => {
-    if (exchange.names === undefined) return await settle(exchange, ending)
-    exchange.owned ??= own(exchange)
-    await Promise.all([settle(exchange, ending), exchange.owned])
+    if (exchange.createdReferences === undefined) return await settle(exchange, ending)
+    exchange.referencesOwned ??= own(exchange)
+    await Promise.all([settle(exchange, ending), exchange.referencesOwned])
   }
 }

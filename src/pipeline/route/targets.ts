@@ -10,69 +10,69 @@ import type { Secret } from '../../base/secrets/secret.ts'
 import type { PriceBook } from '../../billing/price-book.ts'
 import type { KeyRights } from '../../identity/key-rights.ts'
 import { mayUseChannel } from '../../identity/key-rights.ts'
-import { protocolNamed } from '../../protocols/list.ts'
 import type { Protocol } from '../../protocols/protocol.ts'
-import type { Option, Seat } from '../../routing/choice/option.ts'
+import { findProtocol } from '../../protocols/protocols.ts'
+import type { ChannelOption, TargetOption } from '../../routing/choice/target-option.ts'
 import { Health } from '../../routing/health/health.ts'
-import type { Caps } from '../../routing/health/operator-caps.ts'
-import type { Names, Resolved } from '../../routing/model-aliases.ts'
-import { compileRoutes } from '../../routing/model-aliases.ts'
+import type { ChannelCaps } from '../../routing/health/operator-caps.ts'
+import type { ModelAliases, ResolvedModel } from '../../routing/model-aliases.ts'
+import { compileAliases } from '../../routing/model-aliases.ts'
 import type { ModelName } from '../../routing/model-name.ts'
 import { parseModelName } from '../../routing/model-name.ts'
 import type { ChannelRow, MemberRow, PolicyName, Rules } from '../../store/rules/rules.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Model, Provider } from '../../upstreams/provider.ts'
-import { fitting } from './usable.ts'
+import { selectUsable } from './usable.ts'
 
 /** A channel of a target, which routing may pick. */
-export interface ChannelSeat extends Seat {
+export interface TargetChannel extends ChannelOption {
   readonly channel: Channel
   /** Labels of the operator about the data that may go there. */
   readonly tags: readonly string[]
 }
 
 /** A model at a provider, and its channels. */
-export interface Mouth {
+export interface ModelTarget {
   readonly provider: Provider
   readonly model: Model
-  readonly seats: readonly ChannelSeat[]
+  readonly channels: readonly TargetChannel[]
 }
 
 /** A model at a provider, in the dialect in which the gateway speaks to it. */
-export interface Lane extends Mouth {
+export interface Target extends ModelTarget {
   /** The dialect of the upstream. */
-  readonly spoken: Protocol
+  readonly upstreamProtocol: Protocol
   /** The target as routing sees it. */
-  readonly option: Option
+  readonly option: TargetOption
 }
 
 /** The targets of a model name in one dialect: at least one, in order of preference. */
-export interface LaneGroup {
-  readonly asked: string
+export interface TargetGroup {
+  readonly requestedModel: string
   readonly policy: PolicyName
-  readonly lanes: readonly Lane[]
+  readonly targets: readonly Target[]
   /** The options of the targets for routing, in the same order. */
-  readonly options: readonly Option[]
+  readonly options: readonly TargetOption[]
 }
 
 /** The names of a call's model, for the limits. */
-export interface Named {
+export interface ModelNames {
   /** The first model of the name. */
   readonly model: string
   /** The requested name, and its models without the fallbacks. */
   readonly names: readonly string[]
 }
 
-export interface ExplainedLane {
+export interface ExplainedTarget {
   /** `<provider>/<model>`. */
   readonly model: string
   /** Why no channel can serve the model. */
   readonly refused?: ErrorCode
-  readonly channels: readonly Pick<ChannelSeat, 'id' | 'tags'>[]
+  readonly channels: readonly Pick<TargetChannel, 'id' | 'tags'>[]
 }
 
-export interface LanesParts {
+export interface TargetsParts {
   readonly catalogue: Catalogue
   readonly prices: Pick<PriceBook, 'current'>
   chance(): number
@@ -81,26 +81,26 @@ export interface LanesParts {
   /** Called when the quota of a credential is used up. */
   onQuotaSpent?(channelId: string): void
   /** Called when such a credential works again. */
-  onWellAgain?(channelId: string): void
+  onRecovered?(channelId: string): void
 }
 
 const NO_TAGGED_CHANNEL = 'No channel of the model has all the tags that this key requires.'
 const DEFAULT_POLICY: PolicyName = 'balanced'
 
-export class Lanes {
-  readonly #parts: LanesParts
+export class Targets {
+  readonly #parts: TargetsParts
   readonly #healths = new Map<string, WatchedHealth>()
-  #groups = new Map<string, LaneGroup>()
-  #channels = new Map<string, readonly ChannelSeat[]>()
-  #aliases: Names = compileRoutes([])
+  #groups = new Map<string, TargetGroup>()
+  #channels = new Map<string, readonly TargetChannel[]>()
+  #aliases: ModelAliases = compileAliases([])
 
-  constructor(parts: LanesParts) {
+  constructor(parts: TargetsParts) {
     this.#parts = parts
   }
 
   /** Applies to new calls; running calls keep what they have. The health of unchanged channels stays. */
   setRules({ routes }: Pick<Rules, 'routes'>): void {
-    this.#aliases = compileRoutes(routes)
+    this.#aliases = compileAliases(routes)
     this.#groups = new Map()
     this.#channels = new Map()
     this.#renewHealths()
@@ -116,7 +116,7 @@ export class Lanes {
         this.#healths.delete(id)
         continue
       }
-      watched.health.caps = capsOf(catalogue.ruleOf(id))
+      watched.health.caps = capsOf(catalogue.rulesOf(id))
       if (!watched.key.isSameAs(key)) watched.health.reset()
       watched.key = key
     }
@@ -132,7 +132,7 @@ export class Lanes {
   }
 
   /** Throws where the text is not a valid model name. The model need not exist. */
-  named(asked: string): Named {
+  namesOf(asked: string): ModelNames {
     const resolved = this.#aliases.resolve(asked)
     const first = resolved?.members[0]
     if (first === undefined) {
@@ -145,29 +145,29 @@ export class Lanes {
   }
 
   /** Uses only channels that have all the required tags. Throws where none can serve the model. */
-  find(asked: string, protocol: Protocol, requires: KeyRights['requires'] = null): LaneGroup {
+  find(asked: string, protocol: Protocol, requires: KeyRights['requires'] = null): TargetGroup {
     const key = `${protocol.name} ${asked} ${requires?.join() ?? ''}`
     const known = this.#groups.get(key)
     if (known !== undefined) return known
     const group = this.#buildGroup(asked, protocol, requires)
-    if (this.#groups.size >= bounds.laneGroupsMax) this.#groups.clear()
+    if (this.#groups.size >= bounds.targetGroupsMax) this.#groups.clear()
     this.#groups.set(key, group)
     return group
   }
 
   /** The models of a name in any dialect, each with its own name. Throws where no channel can serve any of them. */
-  mouthsOf(asked: string, requires: KeyRights['requires']): readonly (Mouth & { readonly name: string })[] {
+  modelTargets(asked: string, requires: KeyRights['requires']): readonly (ModelTarget & { readonly name: string })[] {
     const { members } = this.#aliases.resolve(asked) ?? singleModel(asked)
-    return fitting(members, ({ model }) => ({ ...this.#modelTargetOf(model, requires), name: model }))
+    return selectUsable(members, ({ model }) => ({ ...this.#modelTargetOf(model, requires), name: model }))
   }
 
   /** For explanations: each model with its channels, or with the reason why it is left out. */
-  explain(asked: string, protocol: Protocol): readonly ExplainedLane[] {
+  explain(asked: string, protocol: Protocol): readonly ExplainedTarget[] {
     const resolved = this.#aliases.resolve(asked) ?? singleModel(asked)
     return resolved.members.map(member => {
       const { model } = member
       try {
-        return { model, channels: this.#targetFor(member, protocol, null).seats }
+        return { model, channels: this.#targetFor(member, protocol, null).channels }
       } catch (fault) {
         if (!(fault instanceof Refusal)) throw fault
         return { model, refused: fault.code, channels: [] }
@@ -175,37 +175,41 @@ export class Lanes {
     })
   }
 
-  #buildGroup(asked: string, protocol: Protocol, requires: KeyRights['requires']): LaneGroup {
+  #buildGroup(asked: string, protocol: Protocol, requires: KeyRights['requires']): TargetGroup {
     const resolved = this.#aliases.resolve(asked) ?? singleModel(asked)
-    const targets = [...fitting(resolved.members, member => this.#targetFor(member, protocol, requires))]
+    const targets = [...selectUsable(resolved.members, member => this.#targetFor(member, protocol, requires))]
     targets.sort(({ option: one }, { option: other }) => one.priority - other.priority)
-    return { asked, policy: resolved.policy, lanes: targets, options: targets.map(({ option }) => option) }
+    return { requestedModel: asked, policy: resolved.policy, targets, options: targets.map(({ option }) => option) }
   }
 
-  #targetFor({ model: name, priority, weight }: MemberRow, protocol: Protocol, requires: KeyRights['requires']): Lane {
+  #targetFor(
+    { model: name, priority, weight }: MemberRow,
+    protocol: Protocol,
+    requires: KeyRights['requires'],
+  ): Target {
     const { provider, model } = findModel(this.#parts.catalogue, parseModelName(name))
     const upstreamProtocol = dialectFor(provider, model, protocol)
     if (upstreamProtocol === undefined)
       throw new Refusal('call_unserved', `${provider.id}: ${protocol.name}`, { param: 'model' })
     const channels = this.#channelsFor(name, provider, requires)
     const price = this.#parts.prices.current(name)?.price
-    const option: Option = {
+    const option: TargetOption = {
       name,
       priority,
       weight,
-      translates: upstreamProtocol !== protocol,
+      needsTranslation: upstreamProtocol !== protocol,
       price: typicalCost(price),
-      seats: channels,
+      channels,
     }
-    return { provider, model, spoken: upstreamProtocol, seats: channels, option }
+    return { provider, model, upstreamProtocol, channels, option }
   }
 
-  #modelTargetOf(name: string, requires: KeyRights['requires']): Mouth {
+  #modelTargetOf(name: string, requires: KeyRights['requires']): ModelTarget {
     const { provider, model } = findModel(this.#parts.catalogue, parseModelName(name))
-    return { provider, model, seats: this.#channelsFor(name, provider, requires) }
+    return { provider, model, channels: this.#channelsFor(name, provider, requires) }
   }
 
-  #channelsFor(name: string, provider: Provider, requires: KeyRights['requires']): readonly ChannelSeat[] {
+  #channelsFor(name: string, provider: Provider, requires: KeyRights['requires']): readonly TargetChannel[] {
     const all = this.#channelsOf(provider)
     if (all.length === 0) throw new Refusal('no_channel', provider.id, { retryAfterMs: 30_000 })
     const channels = requires === null ? all : this.#withTags(provider, all, requires)
@@ -215,25 +219,25 @@ export class Lanes {
   }
 
   /** All models of a provider share one list, because routing prepares much data for each list. */
-  #withTags({ id }: Provider, all: readonly ChannelSeat[], requires: readonly string[]): readonly ChannelSeat[] {
+  #withTags({ id }: Provider, all: readonly TargetChannel[], requires: readonly string[]): readonly TargetChannel[] {
     const key = `${id} ${requires.join()}`
     let channels = this.#channels.get(key)
     if (channels === undefined) {
       channels = all.filter(({ tags }) => mayUseChannel({ requires }, tags))
-      if (this.#channels.size >= bounds.laneGroupsMax) this.#channels.clear()
+      if (this.#channels.size >= bounds.targetGroupsMax) this.#channels.clear()
       this.#channels.set(key, channels)
     }
     return channels
   }
 
   /** All models of a provider share these. */
-  #channelsOf(provider: Provider): readonly ChannelSeat[] {
+  #channelsOf(provider: Provider): readonly TargetChannel[] {
     const known = this.#channels.get(provider.id)
     if (known !== undefined) return known
-    const channels: ChannelSeat[] = []
+    const channels: TargetChannel[] = []
     const { catalogue } = this.#parts
     for (const channel of catalogue.channelsOf(provider.id)) {
-      const row = catalogue.ruleOf(channel.id)
+      const row = catalogue.rulesOf(channel.id)
       const { weight, priority, tags } = row
       channels.push({ id: channel.id, channel, weight, priority, tags, health: this.#healthFor(channel, row) })
     }
@@ -244,13 +248,13 @@ export class Lanes {
   #healthFor({ id, key }: Channel, row: ChannelRow): Health {
     const known = this.#healths.get(id)
     if (known !== undefined) return known.health
-    const { chance, onCredentialOff, onQuotaSpent, onWellAgain } = this.#parts
+    const { chance, onCredentialOff, onQuotaSpent, onRecovered } = this.#parts
     const health = new Health({
       caps: capsOf(row),
-      chance,
-      onCredentialOff: () => onCredentialOff(id),
+      random: chance,
+      onCredentialRefused: () => onCredentialOff(id),
       onQuotaSpent: () => onQuotaSpent?.(id),
-      onWellAgain: () => onWellAgain?.(id),
+      onRecovered: () => onRecovered?.(id),
     })
     this.#healths.set(id, { health, key })
     return health
@@ -270,12 +274,12 @@ function typicalCost(price: Price | undefined): number {
   return 3 * Number(input) + Number(output)
 }
 
-const singleModel = (asked: string): Resolved => ({
+const singleModel = (asked: string): ResolvedModel => ({
   policy: DEFAULT_POLICY,
   members: [{ model: asked, priority: 0, weight: 1 }],
 })
 
-function capsOf({ requestsPerMinute, tokensPerMinute, concurrency }: ChannelRow): Caps {
+function capsOf({ requestsPerMinute, tokensPerMinute, concurrency }: ChannelRow): ChannelCaps {
   return {
     ...(requestsPerMinute !== null && { requestsPerMinute }),
     ...(tokensPerMinute !== null && { tokensPerMinute }),
@@ -287,7 +291,7 @@ function capsOf({ requestsPerMinute, tokensPerMinute, concurrency }: ChannelRow)
 function dialectFor(provider: Provider, model: Model, protocol: Protocol): Protocol | undefined {
   const served = model.speaks ?? Object.keys(provider.speaks)
   if (served.includes(protocol.name) && provider.speaks[protocol.name] !== undefined) return protocol
-  const others = served.filter(name => provider.speaks[name] !== undefined).map(protocolNamed)
+  const others = served.filter(name => provider.speaks[name] !== undefined).map(findProtocol)
   return others.find(other => canTranslate(protocol, other))
 }
 

@@ -3,7 +3,7 @@
 import { Refusal } from '../../base/errors.ts'
 
 /** Leaves out items for which `convert` throws a refusal. If none is left, the first refusal is thrown. */
-export function fitting<From, To>(
+export function selectUsable<From, To>(
   all: readonly From[],
   convert: (one: From) => To,
   onUnfit?: (one: From, why: Refusal) => void,

@@ -1,10 +1,10 @@
 // A recorder keeps an answer, and forgets it when the recording begins again.
 
 import { expect, test } from 'bun:test'
-import { Recorder } from './body-recorder.ts'
+import { BodyRecorder } from './body-recorder.ts'
 
 test('a recording that begins again forgets an earlier overflow', () => {
-  const recorder = new Recorder({ bytes: Buffer.from('asked'), truncated: false }, 4)
+  const recorder = new BodyRecorder({ bytes: Buffer.from('asked'), truncated: false }, 4)
   recorder.begin('text/plain')
   recorder.take(Buffer.from('too long'))
   expect([recorder.answer.toString(), recorder.overflowed]).toEqual(['too ', true])

@@ -5,7 +5,7 @@ import type { BodyPart } from '../../store/records/bodies-messages.ts'
 
 const FIRST_BYTES = 16 * 1024
 
-export class Recorder {
+export class BodyRecorder {
   /** Set where bodies are stored. */
   readonly request: BodyPart | undefined
   readonly #bytesMax: number

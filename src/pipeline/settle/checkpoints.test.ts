@@ -6,19 +6,19 @@ import { buildLog } from '../../base/log.ts'
 import { parsePrice } from '../../base/money/price.ts'
 import type { Exchange } from '../exchange.ts'
 import { buildCheckpoint } from './checkpoints.ts'
-import { freshMeter } from './usage-meter.ts'
+import { newMeter } from './usage-meter.ts'
 
 const price = parsePrice({ input: '1', output: '2' }, problem => {
   throw new Error(problem)
 })
-const way = { provider: { id: 'far' }, model: { id: 'echo' }, option: { name: 'far/echo' }, asked: 'smart' }
+const way = { provider: { id: 'far' }, model: { id: 'echo' }, option: { name: 'far/echo' }, requestedModel: 'smart' }
 const route = { ...way, price: { price, version: 1, perMille: 1_000n, serviceClass: undefined, atMs: 0 } }
 const size = { inputTokensMax: 1_000, outputTokensMax: 1_000_000, choices: 1, searchesMax: 0 }
 const EVERY_MS = 5_000
 
 function scene() {
   const noted: bigint[] = []
-  const meter = { ...freshMeter(), outputBytes: 1_000_000 }
+  const meter = { ...newMeter(), outputBytes: 1_000_000 }
   const protocol = { name: 'openai-chat' }
   const call = { inputBytes: 40 }
   const exchange = { meter, route, protocol, hold: { size }, call, startedMs: 0 } as unknown as Exchange

@@ -5,8 +5,8 @@ import { bounds } from '../../base/bounds.ts'
 import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
 import type { Ledger } from '../../billing/ledger.ts'
-import { billOf } from '../../billing/price.ts'
-import { estimateOf } from '../60-cost.ts'
+import { computeBill } from '../../billing/price.ts'
+import { estimateUsage } from '../60-cost.ts'
 import { draftOf, usageOf } from '../80-record.ts'
 import type { Exchange } from '../exchange.ts'
 
@@ -29,8 +29,8 @@ export function buildCheckpoint({ ledger, log, everyMs }: CheckpointParts): Chec
     const isLarge = exchange.checkpoint !== undefined && meter.deliveredBytes - bytes >= bounds.checkpointBytesMax
     if ((!isDue && !isLarge) || meter.deliveredBytes === bytes) return
     exchange.checkpoint = { atMs: nowMs, bytes: meter.deliveredBytes }
-    const usage = estimateOf(exchange, meter.deliveredBytes)
-    const { amount, lines } = billOf(usage, exchange.route?.price)
+    const usage = estimateUsage(exchange, meter.deliveredBytes)
+    const { amount, lines } = computeBill(usage, exchange.route?.price)
     // The draft is written again, because at the time of the hold the answering candidate was unknown.
     const draft = { ...draftOf(exchange), ...usageOf({ usage, lines }) }
     ledger.checkpoint(exchange.callId, amount, draft).catch((fault: unknown) => {

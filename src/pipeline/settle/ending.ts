@@ -6,8 +6,8 @@ import type { Log } from '../../base/log.ts'
 import { describeFault } from '../../base/log.ts'
 import type { Outcome } from '../../billing/who-pays.ts'
 import { blamesRequest } from '../../routing/attempts.ts'
-import type { Ending, Exchange } from '../exchange.ts'
-import { callerLeft, isForNobody } from '../exchange.ts'
+import type { CallEnding, Exchange } from '../exchange.ts'
+import { callerLeft, isAbandoned } from '../exchange.ts'
 
 /** Only in records: the caller was gone and got no status. */
 const LEFT_STATUS = 499
@@ -27,7 +27,7 @@ const outcomes: Partial<Record<ErrorCode, Outcome>> = {
 
 /** The outcome of a refusal, where the caller is still connected and nothing was stopped. */
 export const outcomeOf = ({ code, extras }: Pick<Refusal, 'code' | 'extras'>): Outcome =>
-  extras.ending ?? outcomes[code] ?? 'refused'
+  extras.outcome ?? outcomes[code] ?? 'refused'
 
 /** The caller's refusal: why the call was stopped, else what was thrown. Anything unexpected is a gateway fault. */
 export function refusalOf(exchange: Exchange, fault: unknown): Refusal {
@@ -36,25 +36,25 @@ export function refusalOf(exchange: Exchange, fault: unknown): Refusal {
   return fault instanceof Refusal ? fault : new Refusal('gateway_fault', describeFault(fault))
 }
 
-const callerLeftEnding: Ending = { outcome: 'client_left', status: LEFT_STATUS }
-const completed: Ending = { outcome: 'completed', status: 200 }
+const callerLeftEnding: CallEnding = { outcome: 'client_left', status: LEFT_STATUS }
+const completed: CallEnding = { outcome: 'completed', status: 200 }
 
 /** The bytes passed unchanged, and they say that the upstream failed in the middle. */
-const failedInside: Ending = { outcome: 'upstream_failed', status: 200, error: 'upstream_failed' }
+const failedInside: CallEnding = { outcome: 'upstream_failed', status: 200, error: 'upstream_failed' }
 
 /** The same for an error that blames the request: the caller has the answer up to that point. */
-const refusedInside: Ending = { outcome: 'refused', status: 200, error: 'upstream_failed', shown: true }
+const refusedInside: CallEnding = { outcome: 'refused', status: 200, error: 'upstream_failed', contentDelivered: true }
 
 /** The ending of a complete answer, whether or not the caller is still connected. */
-export function wholeEnding(exchange: Exchange): Ending {
-  if (isForNobody(exchange)) return callerLeftEnding
+export function completeEnding(exchange: Exchange): CallEnding {
+  if (isAbandoned(exchange)) return callerLeftEnding
   const { failed, failure } = exchange.meter
   if (failed === undefined) return completed
   return failure !== undefined && blamesRequest(failure) ? refusedInside : failedInside
 }
 
 /** `status` is the status that the caller got. */
-export function endingOf(exchange: Exchange, refusal: Refusal, status: number): Ending {
+export function endingOf(exchange: Exchange, refusal: Refusal, status: number): CallEnding {
   const { reason } = exchange.stop
   if (reason === callerLeft) return callerLeftEnding
   return { outcome: reason?.outcome ?? outcomeOf(refusal), status, error: refusal.code }

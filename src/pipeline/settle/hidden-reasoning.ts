@@ -1,37 +1,43 @@
 // Estimates reasoning that a model does not show. A stream reports it only at its end, so a call that is stopped
 // earlier is charged by the time that it took.
 
-import type { Traits } from '../../base/money/model-traits.ts'
+import type { ModelTraits } from '../../base/money/model-traits.ts'
 import { noTraits, tokensPerSecondDefault } from '../../base/money/model-traits.ts'
 import { outputTokens } from '../../base/money/usage.ts'
 import { estimateTokens } from '../../billing/price.ts'
 import type { Conversation } from '../../protocols/neutral/conversation.ts'
-import type { Ending, Exchange, Hold } from '../exchange.ts'
+import type { CallEnding, Exchange, Hold } from '../exchange.ts'
 import { runsTools } from '../exchange.ts'
-import type { Meter } from './usage-meter.ts'
+import type { UsageMeter } from './usage-meter.ts'
 import { silentMs } from './usage-meter.ts'
 
-type ReasoningCall = Pick<Exchange, 'route' | 'meter' | 'call' | 'unthinking'>
+type ReasoningCall = Pick<Exchange, 'route' | 'meter' | 'call' | 'reasoningOff'>
 
-const traitsOf = ({ route }: ReasoningCall): Traits => route?.model.traits ?? route?.provider.traits ?? noTraits
+const traitsOf = ({ route }: ReasoningCall): ModelTraits => route?.model.traits ?? route?.provider.traits ?? noTraits
 
 /** A model whose reasoning is not documented may reason unseen, unless its stream shows its reasoning. */
-export function mayThinkUnseen(exchange: ReasoningCall): boolean {
-  const { route, meter, unthinking } = exchange
+export function mayReasonUnseen(exchange: ReasoningCall): boolean {
+  const { route, meter, reasoningOff } = exchange
   // Only models of conversations reason, and free calls need no count.
-  if (route?.price === undefined || route.spoken.codec === undefined) return false
+  if (route?.price === undefined || route.upstreamProtocol.codec === undefined) return false
   const traits = traitsOf(exchange)
   return (
-    traits.thinking !== 'none' && unthinking !== true && !showsReasoning(traits, route.spoken.sumsUpThoughts, meter)
+    traits.thinking !== 'none' &&
+    reasoningOff !== true &&
+    !showsReasoning(traits, route.upstreamProtocol.showsThoughtSummaries, meter)
   )
 }
 
-function showsReasoning({ hidesThinking }: Traits, sumsUp: boolean | undefined, { thoughtBytes }: Meter): boolean {
+function showsReasoning(
+  { hidesThinking }: ModelTraits,
+  sumsUp: boolean | undefined,
+  { thoughtBytes }: UsageMeter,
+): boolean {
   return hidesThinking === undefined ? !sumsUp && thoughtBytes > 0 : !hidesThinking
 }
 
 /** Whether only the upstream can still report the usage; then its answer is read to the end without the caller. */
-export function owesReport(exchange: Exchange): boolean {
+export function awaitsReport(exchange: Exchange): boolean {
   const { usage, content, outputBytes, reportedBytes } = exchange.meter
   const isReported = usage !== undefined && content && outputBytes <= reportedBytes && outputTokens(usage) > 0
   return !isReported && (seemsToReason(exchange) || runsToolsUnseen(exchange))
@@ -39,7 +45,7 @@ export function owesReport(exchange: Exchange): boolean {
 
 /** A model of unknown behaviour that never paused has not reasoned unseen. */
 function seemsToReason(exchange: Exchange): boolean {
-  if (!mayThinkUnseen(exchange)) return false
+  if (!mayReasonUnseen(exchange)) return false
   return traitsOf(exchange).thinking !== undefined || silentMs(exchange.meter, exchange.timings.nowMs()) > 0
 }
 
@@ -48,14 +54,14 @@ const runsToolsUnseen = (exchange: Exchange): boolean =>
   runsTools(exchange) && !exchange.meter.content && exchange.route?.price !== undefined
 
 /** The most tokens of unseen reasoning since the last report, beyond `known` output tokens and within the hold. */
-export function hiddenTokens(exchange: Exchange, ending: Ending, known: number): number {
+export function hiddenTokens(exchange: Exchange, ending: CallEnding, known: number): number {
   const { hold, meter, timings, endedMs = timings.nowMs() } = exchange
-  if (hold === undefined || !(mayThinkUnseen(exchange) || runsToolsUnseen(exchange))) return 0
+  if (hold === undefined || !(mayReasonUnseen(exchange) || runsToolsUnseen(exchange))) return 0
   const { outputTokensMax, thoughtTokensMax = 0, choices } = hold.size
   const rate = traitsOf(exchange).tokensPerSecondMax ?? tokensPerSecondDefault
   // A stalled stream that the gateway ended in the middle was silent for the upstream's own reasons.
   const isStalled = meter.content && ending.outcome === 'over_bound' && ending.error === 'upstream_too_slow'
-  const untilMs = isStalled ? meter.heardMs : isSilent(exchange) ? (exchange.leftMs ?? endedMs) : endedMs
+  const untilMs = isStalled ? meter.lastOutputMs : isSilent(exchange) ? (exchange.callerGoneMs ?? endedMs) : endedMs
   const maxTokens = Math.ceil((silentMs(meter, untilMs) / 1_000) * rate * choices)
   const unseen = maxTokens - estimateTokens(meter.thoughtBytes)
   return Math.max(0, Math.min(unseen, (outputTokensMax + thoughtTokensMax) * choices - known))
@@ -68,12 +74,14 @@ export function hiddenTokens(exchange: Exchange, ending: Ending, known: number):
 const isSilent = (exchange: Exchange): boolean => !exchange.meter.content && traitsOf(exchange).thinking === undefined
 
 /** Whether the upstream request turns reasoning off, for a model that is known to obey. */
-export function isUnthinking({ route, call }: Hold, exchange: Exchange): boolean {
+export function isReasoningOff({ route, call }: Hold, exchange: Exchange): boolean {
   const { thinking, stopsThinking } = traitsOf({ ...exchange, route })
   if (thinking === undefined || stopsThinking === false || (exchange.overrides?.length ?? 0) > 0) return false
-  const { spoken } = route
-  if (exchange.translation === undefined) return spoken.thinks?.(call.json) === false
-  return exchange.said !== undefined && wantsNoReasoning(exchange.said, spoken.thinksOnlyIfAsked)
+  const { upstreamProtocol } = route
+  if (exchange.translation === undefined) return upstreamProtocol.asksForThinking?.(call.json) === false
+  return (
+    exchange.conversation !== undefined && wantsNoReasoning(exchange.conversation, upstreamProtocol.thinksOnlyIfAsked)
+  )
 }
 
 function wantsNoReasoning({ reasoning }: Conversation, onlyIfAsked: boolean | undefined): boolean {

@@ -3,24 +3,27 @@
 import { describe, expect, test } from 'bun:test'
 import { Deadlines } from '../../base/deadlines.ts'
 import { Seal } from '../../base/secrets/seal.ts'
-import { ringOf } from '../../base/secrets/secret-ring.ts'
+import { buildSecretRing } from '../../base/secrets/secret-ring.ts'
 import type { Outcome } from '../../billing/who-pays.ts'
-import { LargeJson } from '../../protocols/request/large-json.ts'
+import { LargeBodyReader } from '../../protocols/request/large-json.ts'
 import type { Exchange } from '../exchange.ts'
 import { readClaim } from '../lifetime/idempotency.ts'
-import { Recorder } from './body-recorder.ts'
-import { buildKeeping } from './keep-bodies.ts'
+import { BodyRecorder } from './body-recorder.ts'
+import { buildBodyStorage } from './keep-bodies.ts'
 
-const keeping = buildKeeping({ seal: new Seal(ringOf('x'.repeat(40))), bodies: { keep() {}, drop() {} } })
+const keeping = buildBodyStorage({
+  seal: new Seal(buildSecretRing('x'.repeat(40))),
+  bodies: { store() {}, countDropped() {} },
+})
 const claiming = (path: string) => ({ path, query: () => null, header: () => 'once' })
 
 function ended(outcome: Outcome, seen: { stream: boolean; content: boolean; bytes?: number; claimed?: boolean }) {
   const { stream, content, bytes = 5, claimed = true } = seen
-  const recorder = new Recorder({ bytes: new Uint8Array(), truncated: false }, 10)
+  const recorder = new BodyRecorder({ bytes: new Uint8Array(), truncated: false }, 10)
   recorder.take(new Uint8Array(bytes))
   const claim = claimed ? { claim: readClaim(claiming('/a'), Buffer.from('{}')) } : undefined
   const exchange = { callId: 7, call: { stream }, meter: { content }, recorder, ...claim } as unknown as Exchange
-  const { idempotency } = keeping.claimEnd(exchange, { outcome, status: 200 })
+  const { idempotency } = keeping.idempotencyEnd(exchange, { outcome, status: 200 })
   if (typeof idempotency !== 'object') return idempotency
   return idempotency.sealed === null ? 'unkept' : 'kept'
 }
@@ -58,8 +61,8 @@ describe('a request is the same', () => {
 
   test('also if it is large: the hash that another thread took stands for it', async () => {
     const deadlines = new Deadlines(() => performance.now())
-    const largeJson = new LargeJson({ deadlines, onFault: detail => expect(detail).toBe('') })
-    const looked = async (body: string) => await largeJson.look(Buffer.from(body), { name: 'a', throwIfGone() {} })
+    const largeJson = new LargeBodyReader({ deadlines, onFault: detail => expect(detail).toBe('') })
+    const looked = async (body: string) => await largeJson.read(Buffer.from(body), { name: 'a', throwIfGone() {} })
     const of = (path: string, body: Buffer) => readClaim(claiming(path), body)!.key.fingerprint
     try {
       const [one, same] = [await looked('{"a":1}'), await looked('{"a":1}')]

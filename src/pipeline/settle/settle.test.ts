@@ -2,20 +2,26 @@
 
 import { expect, test } from 'bun:test'
 import { buildLog } from '../../base/log.ts'
-import { noLease } from '../../limits/leases.ts'
-import type { Ending, Exchange } from '../exchange.ts'
+import { noLimitLease } from '../../limits/leases.ts'
+import type { CallEnding, Exchange } from '../exchange.ts'
 import { Timings } from '../timings.ts'
-import type { Keeping } from './keep-bodies.ts'
-import { buildSettling } from './settle.ts'
-import { freshMeter } from './usage-meter.ts'
+import type { BodyStorage } from './keep-bodies.ts'
+import { buildSettler } from './settle.ts'
+import { newMeter } from './usage-meter.ts'
 
-const completed: Ending = { outcome: 'completed', status: 200 }
+const completed: CallEnding = { outcome: 'completed', status: 200 }
 
 function exchangeOf(callId: number): Exchange {
   return {
-    ...{ callId, requestId: `req_${callId}`, startedMs: 0, attempts: [], mayHold: true },
-    ...{ meter: freshMeter(), timings: new Timings(() => 0), protocol: { name: 'x' } },
-    permit: { caller: { keyId: 1, accountId: 2 }, quotas: [], lease: noLease },
+    callId,
+    requestId: `req_${callId}`,
+    startedMs: 0,
+    attempts: [],
+    mayHaveHold: true,
+    meter: newMeter(),
+    timings: new Timings(() => 0),
+    protocol: { name: 'x' },
+    permit: { caller: { keyId: 1, accountId: 2 }, quotas: [], lease: noLimitLease },
   } as unknown as Exchange
 }
 
@@ -27,17 +33,17 @@ test('a settlement that can never be written does not block the others', async (
     expect(outcome).toBe('gateway_fault') // its caller got an error and no answer
     written.push(callId)
   }
-  const keeping: Keeping = { claimEnd: () => ({}), handOver() {} }
-  const settling = buildSettling({ deduct, keeping, log: buildLog('error', () => {}) })
+  const keeping: BodyStorage = { idempotencyEnd: () => ({}), storeBodies() {} }
+  const settling = buildSettler({ deduct, bodyStorage: keeping, log: buildLog('error', () => {}) })
   for (const callId of [7, 8, 9]) {
     await expect(settling.settle(exchangeOf(callId), completed)).rejects.toThrow('not now')
   }
   await settling.close()
-  expect(settling.owing).toBe(3)
+  expect(settling.unsettledCalls).toBe(3)
   isAway = false
   for (let round = 0; round < 3; round++) await settling.close()
   expect(written).toEqual([8, 9])
-  expect(settling.owing).toBe(1)
+  expect(settling.unsettledCalls).toBe(1)
 })
 
 test('an unsettled call keeps only its record, and too many of them refuse new calls', async () => {
@@ -48,23 +54,26 @@ test('an unsettled call keeps only its record, and too many of them refuse new c
     written.push({ ...row, amount, extras })
   }
   const answer = Buffer.alloc(1_000_000, 'x')
-  const keeping: Keeping = { claimEnd: () => ({ idempotency: { sealed: answer.toString() } }), handOver() {} }
-  const settling = buildSettling({ deduct, keeping, log: buildLog('error', () => {}), owedMax: 3 })
+  const keeping: BodyStorage = {
+    idempotencyEnd: () => ({ idempotency: { sealed: answer.toString() } }),
+    storeBodies() {},
+  }
+  const settling = buildSettler({ deduct, bodyStorage: keeping, log: buildLog('error', () => {}), unsettledMax: 3 })
   const kept: WeakRef<object>[] = []
   async function owe(callId: number): Promise<void> {
     const body = Buffer.alloc(1_000_000)
-    const meter = { ...freshMeter(), forwarded: true, content: true, outputBytes: 40, delivered: true }
+    const meter = { ...newMeter(), forwarded: true, content: true, outputBytes: 40, delivered: true }
     const exchange = { ...exchangeOf(callId), meter, call: { body, json: {}, stream: true, inputBytes: 8 } }
     kept.push(new WeakRef(exchange), new WeakRef(body))
     await settling.settle(exchange as unknown as Exchange, completed).catch(() => {})
   }
   for (let callId = 1; callId <= 3; callId++) {
-    settling.checkOwing()
+    settling.checkUnsettled()
     await owe(callId)
   }
-  expect(() => settling.checkOwing()).toThrow('storage_away')
+  expect(() => settling.checkUnsettled()).toThrow('storage_away')
   await owe(4) // these calls were already running: their settlements are not dropped
-  expect(settling.owing).toBe(4)
+  expect(settling.unsettledCalls).toBe(4)
   for (let round = 0; round < 10; round++) {
     await new Promise(resolve => setTimeout(resolve, 1))
     Bun.gc(true)
@@ -73,9 +82,9 @@ test('an unsettled call keeps only its record, and too many of them refuse new c
   expect(left.length).toBeLessThanOrEqual(2) // the last may still be on the stack
   isAway = false
   await settling.close()
-  expect([settling.owing, written.length]).toEqual([0, 4])
+  expect([settling.unsettledCalls, written.length]).toEqual([0, 4])
   for (const row of written) {
     expect(row).toMatchObject({ outcome: 'completed', extras: { idempotency: { sealed: null } } })
   }
-  settling.checkOwing()
+  settling.checkUnsettled()
 })

@@ -15,28 +15,28 @@ import type { RecordRow } from '../../store/ledger/hold-types.ts'
 import { cost } from '../60-cost.ts'
 import type { Deduct } from '../70-deduct.ts'
 import { record } from '../80-record.ts'
-import type { Ending, Exchange } from '../exchange.ts'
+import type { CallEnding, Exchange } from '../exchange.ts'
 import type { Cost } from './call-cost.ts'
-import type { Keeping } from './keep-bodies.ts'
+import type { BodyStorage } from './keep-bodies.ts'
 
-export type Settle = (exchange: Exchange, ending: Ending) => Promise<void>
+export type Settle = (exchange: Exchange, ending: CallEnding) => Promise<void>
 
-export interface Settling {
+export interface Settler {
   readonly settle: Settle
   /** The number of unsettled calls. */
-  readonly owing: number
+  readonly unsettledCalls: number
   /** Throws while there are too many unsettled calls. */
-  checkOwing(): void
+  checkUnsettled(): void
   /** Tries the unsettled calls once more at shutdown; the next start settles what is left. */
   close(): Promise<void>
 }
 
-export interface SettlingParts {
+export interface SettlerParts {
   readonly deduct: Deduct
-  readonly keeping: Keeping
+  readonly bodyStorage: BodyStorage
   readonly log: Log
   /** How many unsettled calls there may be before new calls are refused; running calls are still remembered. */
-  readonly owedMax?: number | undefined
+  readonly unsettledMax?: number | undefined
 }
 
 /** What is written for a call. It holds no bodies. */
@@ -49,19 +49,24 @@ interface Settlement {
 const RETRY_MS = 1_000
 const RETRY_AFTER_MS = 2_000
 
-const settleFailed: Ending = { outcome: 'gateway_fault', status: 500, error: 'settle_failed' }
+const settleFailed: CallEnding = { outcome: 'gateway_fault', status: 500, error: 'settle_failed' }
 
-export function buildSettling({ deduct, keeping, log, owedMax = bounds.owedSettlesMax }: SettlingParts): Settling {
+export function buildSettler({
+  deduct,
+  bodyStorage,
+  log,
+  unsettledMax = bounds.unsettledCallsMax,
+}: SettlerParts): Settler {
   const unsettled = new Map<number, Settlement>()
 
   /** Warns the operator, because the bill of the call rests on an estimate. */
-  function warnImplausible({ requestId, route, meter: { disbelieved } }: Exchange): void {
-    if (disbelieved === undefined) return
-    const upstream = { provider: route?.provider.id, model: route?.model.id, dialect: route?.spoken.name }
+  function warnImplausible({ requestId, route, meter: { implausible } }: Exchange): void {
+    if (implausible === undefined) return
+    const upstream = { provider: route?.provider.id, model: route?.model.id, dialect: route?.upstreamProtocol.name }
     log.warn('the usage report of an upstream is implausible: an estimate is billed', {
       request: requestId,
       ...upstream,
-      ...disbelieved,
+      ...implausible,
     })
   }
 
@@ -72,7 +77,7 @@ export function buildSettling({ deduct, keeping, log, owedMax = bounds.owedSettl
   function keepUnsettled(exchange: Exchange, tried: Settlement | undefined): void {
     const isDelivered = exchange.call?.stream && exchange.meter.content
     const settlement =
-      isDelivered && tried !== undefined ? withoutAnswer(tried) : settlementOf(exchange, settleFailed, keeping)
+      isDelivered && tried !== undefined ? withoutAnswer(tried) : settlementOf(exchange, settleFailed, bodyStorage)
     if (settlement === undefined) return
     unsettled.set(exchange.callId, settlement)
     timer ??= setInterval(retry, RETRY_MS)
@@ -100,19 +105,19 @@ export function buildSettling({ deduct, keeping, log, owedMax = bounds.owedSettl
     timer = undefined
   }
 
-  async function run(exchange: Exchange, ending: Ending): Promise<void> {
+  async function run(exchange: Exchange, ending: CallEnding): Promise<void> {
     let settlement: Settlement | undefined
     try {
-      settlement = settlementOf(exchange, ending, keeping)
+      settlement = settlementOf(exchange, ending, bodyStorage)
       if (settlement !== undefined) await write(exchange, settlement, ending)
     } catch (fault) {
       log.error('settlement failed', { request: exchange.requestId, fault: describeFault(fault) })
-      if (exchange.mayHold) keepUnsettled(exchange, settlement)
+      if (exchange.mayHaveHold) keepUnsettled(exchange, settlement)
       throw fault
     }
   }
 
-  async function write(exchange: Exchange, { row, price, extras }: Settlement, ending: Ending): Promise<void> {
+  async function write(exchange: Exchange, { row, price, extras }: Settlement, ending: CallEnding): Promise<void> {
     const { timings, permit } = exchange
     const deductSinceMs = timings.nowMs()
     try {
@@ -122,7 +127,7 @@ export function buildSettling({ deduct, keeping, log, owedMax = bounds.owedSettl
     }
     if (!permit?.caller.keepsBodies) return
     const bodiesSinceMs = timings.nowMs()
-    keeping.handOver(exchange, ending)
+    bodyStorage.storeBodies(exchange, ending)
     timings.add('bodies', bodiesSinceMs)
   }
 
@@ -134,11 +139,11 @@ export function buildSettling({ deduct, keeping, log, owedMax = bounds.owedSettl
       exchange.settled ??= run(exchange, ending)
       return exchange.settled
     },
-    get owing() {
+    get unsettledCalls() {
       return unsettled.size
     },
-    checkOwing() {
-      if (unsettled.size < owedMax) return
+    checkUnsettled() {
+      if (unsettled.size < unsettledMax) return
       throw new Refusal('storage_away', `${unsettled.size} calls are not settled yet`, { retryAfterMs: RETRY_AFTER_MS })
     },
     async close() {
@@ -156,18 +161,18 @@ function withoutAnswer({ row, price, extras }: Settlement): Settlement {
 }
 
 /** Prices a finished call. Undefined for a call that was not admitted: there is nobody to charge. */
-function settlementOf(exchange: Exchange, ending: Ending, keeping: Keeping): Settlement | undefined {
+function settlementOf(exchange: Exchange, ending: CallEnding, keeping: BodyStorage): Settlement | undefined {
   const { timings, permit } = exchange
   if (permit === undefined) return undefined
   const costSinceMs = timings.nowMs()
   const price = cost(exchange, ending)
-  exchange.billed = price
+  exchange.cost = price
   exchange.usedTokens = inputTokens(price.usage) + outputTokens(price.usage)
   permit.lease.correct(exchange.usedTokens, costSinceMs)
   timings.add('cost', costSinceMs)
   const recordSinceMs = timings.nowMs()
   const row = record(exchange, { permit, ending, cost: price })
-  const extras = exchange.mayHold ? keeping.claimEnd(exchange, ending) : undefined
+  const extras = exchange.mayHaveHold ? keeping.idempotencyEnd(exchange, ending) : undefined
   timings.add('record', recordSinceMs)
   return { row, price: { amount: price.amount }, extras }
 }

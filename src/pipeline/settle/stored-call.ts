@@ -1,8 +1,8 @@
 // The part of a call that is stored so that its answer can be retrieved later: the new input, and the complete answer.
-import { isObject } from '../../protocols/request/json-object.ts'
+import { isObject } from '../../protocols/request/json-body.ts'
 import type { Json } from '../../protocols/request/json-type.ts'
 
-export class KeptCall {
+export class StoredCall {
   /** The items of this turn only, as the caller sent them. */
   readonly input: readonly Json[]
   /** The id of the response that the call continues. */
@@ -10,7 +10,7 @@ export class KeptCall {
   #bytes: Buffer | undefined
   #json: unknown
   /** The response object of a background call until its answer is complete. */
-  waiting?: Json
+  queuedResponse?: Json
   /** The call was cancelled. */
   isCancelled = false
   /** The response was deleted. */
@@ -22,7 +22,7 @@ export class KeptCall {
   }
 
   /** Takes the last bytes that the caller gets, and their JSON where it is parsed already. */
-  take(bytes: Buffer, json?: unknown): void {
+  takeLast(bytes: Buffer, json?: unknown): void {
     this.#bytes = bytes
     this.#json = json
   }

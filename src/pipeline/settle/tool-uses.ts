@@ -5,12 +5,15 @@ import { outputTokens } from '../../base/money/usage.ts'
 import { hasUnit } from '../../billing/price.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
 import type { Service } from '../../protocols/request/services.ts'
-import { timesOf } from '../../upstreams/timeouts.ts'
-import type { Exchange, Way } from '../exchange.ts'
+import { timeoutsOf } from '../../upstreams/timeouts.ts'
+import type { Candidate, Exchange } from '../exchange.ts'
 
 /** The billed services of a call on a candidate; undefined if there are none. Other dialects never get tools. */
-function billedServices({ spoken, provider, price }: Way, { services, dialect }: Call): readonly Service[] | undefined {
-  if (services === undefined || spoken.name !== dialect) return undefined
+function billedServices(
+  { upstreamProtocol, provider, price }: Candidate,
+  { services, dialect }: Call,
+): readonly Service[] | undefined {
+  if (services === undefined || upstreamProtocol.name !== dialect) return undefined
   const included = [...provider.included, ...(price?.price.included ?? [])]
   const billed = services.filter(({ name, unit }) => unit !== undefined && !included.includes(name))
   return billed.length > 0 ? billed : undefined
@@ -19,13 +22,14 @@ function billedServices({ spoken, provider, price }: Way, { services, dialect }:
 /** Units that only the provider's tools use, unless the call itself is counted in them. */
 const TOOL_UNITS: readonly Unit[] = ['fileSearches', 'codeSessions', 'images']
 
-export function usesAtMost(candidate: Way, call: Call, searches: boolean): Units | undefined {
+export function maxToolUses(candidate: Candidate, call: Call, searches: boolean): Units | undefined {
   const billed = billedServices(candidate, call)
   if (billed === undefined && !searches) return undefined
   const maximum: Partial<Record<Unit, number>> = searches ? { groundedCalls: 1 } : {}
   for (const service of billed ?? []) {
-    const { each = 1, usesMax = 1 } = service
-    const count = each * usesMax * sessionsIn(service, timesOf(candidate.provider, candidate.model).totalMs / 1_000)
+    const { unitsPerUse = 1, usesMax = 1 } = service
+    const count =
+      unitsPerUse * usesMax * sessionsIn(service, timeoutsOf(candidate.provider, candidate.model).totalMs / 1_000)
     maximum[service.unit!] = (maximum[service.unit!] ?? 0) + count
   }
   return maximum
@@ -38,7 +42,7 @@ const sessionsIn = ({ sessionSeconds }: Service, seconds: number): number =>
  * Adds the uses of tools: as reported, else as seen in the answer. An answer that was not read to its end may hide
  * some, so a tool then counts as used at least once.
  */
-export function withUses(usage: Usage, exchange: Exchange, isWhole: boolean): Usage {
+export function withToolUses(usage: Usage, exchange: Exchange, isWhole: boolean): Usage {
   const { call, route, meter, startedMs, timings } = exchange
   const billed = call && route && billedServices(route, call)
   const price = route?.price?.price
@@ -48,16 +52,16 @@ export function withUses(usage: Usage, exchange: Exchange, isWhole: boolean): Us
   const seconds = (timings.nowMs() - startedMs) / 1_000
   const uses: Partial<Record<Unit, number>> = {}
   for (const service of billed) {
-    const { unit, each = 1, always } = service
-    const least = always || (!isWhole && (outputTokens(usage) > 0 || meter.outputBytes > 0)) ? 1 : 0
+    const { unit, unitsPerUse = 1, isBilledUnused } = service
+    const least = isBilledUnused || (!isWhole && (outputTokens(usage) > 0 || meter.outputBytes > 0)) ? 1 : 0
     const seen = Math.max(usage[unit!] ?? 0, meter.uses[unit!] ?? 0, least)
     if (service.sessionSeconds === undefined) {
-      if (seen > 0) uses[unit!] = Math.max(uses[unit!] ?? 0, seen * each)
+      if (seen > 0) uses[unit!] = Math.max(uses[unit!] ?? 0, seen * unitsPerUse)
       continue
     }
     // A tool has one machine in a call, however often it runs something there, and shares it with no other tool.
     const isUsed = meter.machines.size === 0 ? seen > 0 : least > 0 || meter.machines.has(service.name)
-    if (isUsed) uses[unit!] = (uses[unit!] ?? 0) + each * sessionsIn(service, seconds)
+    if (isUsed) uses[unit!] = (uses[unit!] ?? 0) + unitsPerUse * sessionsIn(service, seconds)
   }
   return { ...known, ...uses }
 }

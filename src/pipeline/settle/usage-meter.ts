@@ -1,20 +1,20 @@
 // Measures an answer while it passes. There is one meter per attempt, because failed attempts are not billed.
 
-import type { UpstreamWords } from '../../base/errors.ts'
+import type { UpstreamError } from '../../base/errors.ts'
 import type { Unit, Usage, UsageReport } from '../../base/money/usage.ts'
-import { shrinks } from '../../base/money/usage.ts'
+import { usageShrinks } from '../../base/money/usage.ts'
 import type { AnswerReading, FrameReading } from '../../protocols/neutral/call.ts'
-import { usageShape } from '../../protocols/usage/usage-shape.ts'
+import { describeUsage } from '../../protocols/usage/usage-shape.ts'
 
-export interface Meter {
+export interface UsageMeter {
   /** Bytes of the request were sent upstream, or may have been. */
   forwarded: boolean
   /** The last report; undefined if there was none or if the last one is implausible. */
   usage: Usage | undefined
   /** The last plausible report; later reports must not be lower. */
-  believed: Usage | undefined
+  plausible: Usage | undefined
   /** The first implausible report: the reason, and its fields and numbers. */
-  disbelieved?: { readonly why: 'adds_up_to_nothing' | 'takes_back'; readonly shape: string | undefined }
+  implausible?: { readonly why: 'adds_up_to_nothing' | 'takes_back'; readonly shape: string | undefined }
   /** The bytes of the text that was written, for an estimate where no usage is reported. */
   outputBytes: number
   /** How many of these bytes are reasoning that the model shows. */
@@ -23,7 +23,7 @@ export interface Meter {
   pictureBytes: number
   soundBytes: number
   /** When the request was sent, or when the model last wrote or reported something. */
-  heardMs: number
+  lastOutputMs: number
   /** How long the model was silent since its last report, up to `heardMs`. */
   silentMs: number
   /** The output bytes at the time of the last usage report. */
@@ -42,7 +42,7 @@ export interface Meter {
   /** The upstream's message that it failed in the middle, although the answer is complete in form. */
   failed: string | undefined
   /** The error that the upstream named for it. */
-  failure: UpstreamWords | undefined
+  failure: UpstreamError | undefined
   /** The service class that the answer reports. */
   serviceClass: string | undefined
   /** How often the provider's own tools were seen to be used. */
@@ -51,15 +51,15 @@ export interface Meter {
   readonly machines: Set<string>
 }
 
-export const freshMeter = (): Meter => ({
+export const newMeter = (): UsageMeter => ({
   forwarded: false,
   usage: undefined,
-  believed: undefined,
+  plausible: undefined,
   outputBytes: 0,
   thoughtBytes: 0,
   pictureBytes: 0,
   soundBytes: 0,
-  heardMs: 0,
+  lastOutputMs: 0,
   silentMs: 0,
   reportedBytes: 0,
   deliveredBytes: 0,
@@ -77,15 +77,15 @@ export const freshMeter = (): Meter => ({
 })
 
 /** A stream reports usage once or often; the last report counts, unless it is nonsense or lower than one before. */
-export function noteUsage(meter: Meter, report: UsageReport, json?: unknown): void {
-  const isPlausible = report !== 'nonsense' && !(meter.believed !== undefined && shrinks(meter.believed, report))
+export function noteUsage(meter: UsageMeter, report: UsageReport, json?: unknown): void {
+  const isPlausible = report !== 'nonsense' && !(meter.plausible !== undefined && usageShrinks(meter.plausible, report))
   if (!isPlausible) {
     const why = report === 'nonsense' ? 'adds_up_to_nothing' : 'takes_back'
-    meter.disbelieved ??= { why, shape: usageShape(json) }
+    meter.implausible ??= { why, shape: describeUsage(json) }
   }
-  meter.usage = isPlausible ? withEarlierSearches(report, meter.believed) : undefined
+  meter.usage = isPlausible ? withEarlierSearches(report, meter.plausible) : undefined
   meter.reportedBytes = meter.outputBytes
-  if (isPlausible) meter.believed = meter.usage
+  if (isPlausible) meter.plausible = meter.usage
 }
 
 /** A search may be reported in one event and be missing in later ones. */
@@ -98,17 +98,17 @@ function withEarlierSearches(report: Usage, earlier: Usage | undefined): Usage {
 const GAP_MS = 1_000
 
 /** How long the model may have reasoned since its last report. */
-export function silentMs({ forwarded, finished, usage, ...meter }: Meter, nowMs: number): number {
+export function silentMs({ forwarded, finished, usage, ...meter }: UsageMeter, nowMs: number): number {
   if (!forwarded || (finished && usage !== undefined)) return 0
-  return meter.silentMs + (finished ? 0 : Math.max(0, nowMs - meter.heardMs - GAP_MS))
+  return meter.silentMs + (finished ? 0 : Math.max(0, nowMs - meter.lastOutputMs - GAP_MS))
 }
 
-function noteActivity(meter: Meter, nowMs: number): void {
+function noteActivity(meter: UsageMeter, nowMs: number): void {
   meter.silentMs = silentMs(meter, nowMs)
-  meter.heardMs = nowMs
+  meter.lastOutputMs = nowMs
 }
 
-export function noteFrame(meter: Meter, reading: FrameReading, choices: number, nowMs = 0): void {
+export function noteFrame(meter: UsageMeter, reading: FrameReading, choices: number, nowMs = 0): void {
   const thoughtBytes = reading.thoughtBytes ?? 0
   if (reading.outputBytes > thoughtBytes) noteActivity(meter, nowMs)
   meter.outputBytes += reading.outputBytes
@@ -120,7 +120,7 @@ export function noteFrame(meter: Meter, reading: FrameReading, choices: number, 
   meter.content ||= reading.kind === 'content' || reading.outputBytes > 0
   if (reading.usage !== undefined) {
     noteUsage(meter, reading.usage, reading.json)
-    if (meter.usage !== undefined) [meter.silentMs, meter.heardMs] = [0, nowMs]
+    if (meter.usage !== undefined) [meter.silentMs, meter.lastOutputMs] = [0, nowMs]
   }
   if (reading.serviceClass !== undefined) meter.serviceClass = reading.serviceClass
   if (meter.failed === undefined) [meter.failed, meter.failure] = [reading.failed, reading.failure]
@@ -132,17 +132,17 @@ const TOLERATED_WAIT_MS = 1_000
 const RECENT_MS = 60_000
 
 /** Notes that the caller did not read between these times. */
-export function noteWait(meter: Meter, fromMs: number, untilMs: number): void {
+export function noteWait(meter: UsageMeter, fromMs: number, untilMs: number): void {
   if (fromMs - meter.waitedUntilMs > RECENT_MS) meter.waitedMs = 0
   meter.waitedMs += untilMs - fromMs
   meter.waitedUntilMs = untilMs
 }
 
 /** Whether the upstream may have broken off because the caller did not read. */
-export const keptWaiting = ({ waitedMs, waitedUntilMs }: Meter, nowMs: number): boolean =>
+export const wasStalledByCaller = ({ waitedMs, waitedUntilMs }: UsageMeter, nowMs: number): boolean =>
   waitedMs > TOLERATED_WAIT_MS && nowMs - waitedUntilMs <= RECENT_MS
 
-export function noteUses(meter: Meter, { uses, machines }: Pick<AnswerReading, 'uses' | 'machines'>): void {
+export function noteUses(meter: UsageMeter, { uses, machines }: Pick<AnswerReading, 'uses' | 'machines'>): void {
   for (const name of machines ?? []) meter.machines.add(name)
   if (uses === undefined) return
   for (const [unit, count] of Object.entries(uses)) meter.uses[unit as Unit] = (meter.uses[unit as Unit] ?? 0) + count

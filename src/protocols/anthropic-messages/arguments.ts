@@ -1,18 +1,18 @@
 // Converts the arguments of a tool call: JSON text in the neutral form, an object in this dialect.
 
-import { isObject, parseText } from '../request/json-object.ts'
+import { isObject, parseNestedJson } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 /**
  * Converts any arguments to an object: free text of a custom tool becomes `input`; invalid JSON, or JSON that is no
  * object, becomes `arguments`.
  */
-export function argumentsObject(text: string, custom?: boolean): Json {
+export function parseArguments(text: string, custom?: boolean): Json {
   if (custom === true) return { input: text }
   if (text.trim() === '') return {}
   let value: unknown
   try {
-    value = parseText(text)
+    value = parseNestedJson(text)
   } catch {
     return { arguments: text }
   }
@@ -20,9 +20,9 @@ export function argumentsObject(text: string, custom?: boolean): Json {
 }
 
 /** The free text of a custom tool, which was declared as a function with the one argument `input`. */
-export function unwrappedInput(text: string): string {
+export function unwrapInput(text: string): string {
   try {
-    const value: unknown = parseText(text)
+    const value: unknown = parseNestedJson(text)
     if (isObject(value) && typeof value.input === 'string') return value.input
   } catch {
     // The model did not follow the schema; the tool may still understand the text.

@@ -1,20 +1,20 @@
 // Translates this dialect to and from the neutral conversation and answer, for calls between two dialects.
 
 import type { Codec } from '../protocol.ts'
-import { readWhole } from './answer-reader.ts'
-import { writeWhole } from './answer-writer.ts'
-import { readConversation } from './conversation-reader.ts'
-import { writeConversation } from './conversation-writer.ts'
-import { MessageEventReader } from './event-reader.ts'
-import { MessageEventWriter } from './event-writer.ts'
+import { readWholeAnswer } from './read-answer.ts'
+import { readConversation } from './read-conversation.ts'
+import { MessageEventReader } from './read-events.ts'
+import { writeWholeAnswer } from './write-answer.ts'
+import { writeConversation } from './write-conversation.ts'
+import { MessageEventWriter } from './write-events.ts'
 
 export const codec: Codec = {
   readConversation,
   writeConversation,
-  readWhole,
-  openReader: source => new MessageEventReader(source),
-  writeWhole,
-  openWriter: request => new MessageEventWriter(request),
+  readWholeAnswer,
+  openEventReader: source => new MessageEventReader(source),
+  writeWholeAnswer,
+  openEventWriter: request => new MessageEventWriter(request),
   // The provider fetches https URLs only.
-  mustHold: source => source.at === 'url' && !/^https:/i.test(source.url),
+  mustInline: source => source.at === 'url' && !/^https:/i.test(source.url),
 }

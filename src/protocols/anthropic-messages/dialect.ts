@@ -2,11 +2,11 @@
 // it.
 
 import type { Protocol } from '../protocol.ts'
-import { isObject } from '../request/json-object.ts'
-import { begins, cacheMs } from './begins.ts'
+import { isObject } from '../request/json-body.ts'
 import { codec } from './codec.ts'
-import { quotaHeaders, writeError } from './errors.ts'
-import { passes, readCall, writeCall } from './request.ts'
+import { readCacheMs, readConversationStart } from './conversation-start.ts'
+import { writeError, writeQuotaHeaders } from './errors.ts'
+import { passedHeaders, readCall, writeCall } from './request.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
 import { defaultVersion } from './versions.ts'
@@ -16,18 +16,18 @@ export const anthropicMessages = {
   lastEvent: 'event: message_stop\ndata: {"type":"message_stop"}\n\n',
   ping: 'event: ping\ndata: {"type": "ping"}\n\n',
   tellsSearches: true,
-  sumsUpThoughts: true,
+  showsThoughtSummaries: true,
   thinksOnlyIfAsked: true,
-  thinks: ({ thinking }) => isObject(thinking) && thinking.type !== 'disabled',
-  passes,
+  asksForThinking: ({ thinking }) => isObject(thinking) && thinking.type !== 'disabled',
+  passedHeaders,
   headers: { 'anthropic-version': defaultVersion },
   readCall,
   writeCall,
-  begins,
-  cacheMs,
+  begins: readConversationStart,
+  cacheMs: readCacheMs,
   readAnswer,
   readFrame,
   writeError,
-  quotaHeaders,
+  quotaHeaders: writeQuotaHeaders,
   codec,
 } as const satisfies Protocol

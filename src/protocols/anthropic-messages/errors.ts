@@ -1,7 +1,7 @@
 // Writes errors as the Anthropic SDKs read them: {"type":"error","error":{type,message},"request_id"}. Also writes the
 // rate-limit headers of this dialect.
 
-import type { ErrorKind, SpokenError, ToldQuota } from '../../base/errors.ts'
+import type { ErrorKind, ErrorReply, QuotaReport } from '../../base/errors.ts'
 import type { WrittenError } from '../protocol.ts'
 
 const TYPE_BY_KIND: Readonly<Record<ErrorKind, string>> = {
@@ -32,7 +32,7 @@ const PASSED_TYPES: readonly unknown[] = [
 /** This dialect's own status for overload. */
 const OVERLOADED_STATUS = 529
 
-export function writeError(error: SpokenError): WrittenError {
+export function writeError(error: ErrorReply): WrittenError {
   const body = JSON.stringify({
     type: 'error',
     error: { type: findType(error), message: error.message, ...writeDetails(error) },
@@ -43,19 +43,19 @@ export function writeError(error: SpokenError): WrittenError {
 }
 
 /** Details by which an SDK decides to recover by itself, for example to send a conversation again without its thread. */
-function writeDetails({ code, upstream }: SpokenError): { readonly details?: unknown } {
+function writeDetails({ code, upstream }: ErrorReply): { readonly details?: unknown } {
   if (upstream?.details !== undefined) return { details: upstream.details }
   if (code === 'thread_unknown') return { details: { error_code: 'thread_not_found' } }
   if (code !== 'thread_unsupported') return {}
   return { details: { error_code: 'thread_unsupported_request', unsupported: ['model'] } }
 }
 
-function findType({ kind, upstream }: SpokenError): string {
+function findType({ kind, upstream }: ErrorReply): string {
   return PASSED_TYPES.includes(upstream?.type) ? upstream!.type! : TYPE_BY_KIND[kind]
 }
 
 /** In this dialect resets are timestamps, with a resolution of seconds. */
-export function quotaHeaders({ resource, limit, remaining, resetMs }: ToldQuota, dateMs: number): QuotaHeaders {
+export function writeQuotaHeaders({ resource, limit, remaining, resetMs }: QuotaReport, dateMs: number): QuotaHeaders {
   const reset = new Date(Math.ceil((dateMs + resetMs) / 1_000) * 1_000).toISOString()
   const name = `anthropic-ratelimit-${resource}`
   return {

@@ -1,6 +1,6 @@
 // Lists every field of this dialect's requests, and whether a translation carries it to upstreams of other dialects.
 import type { FieldTable } from '../request/fields.ts'
-import { unreadFields } from '../request/fields.ts'
+import { findLostFields } from '../request/fields.ts'
 import type { Json } from '../request/json-type.ts'
 
 export const requestFields: FieldTable = {
@@ -81,7 +81,13 @@ export const searchFields: FieldTable = {
   response_inclusion: 'lost',
 }
 
-export const placeFields: FieldTable = { type: 'read', city: 'read', country: 'read', region: 'read', timezone: 'read' }
+export const locationFields: FieldTable = {
+  type: 'read',
+  city: 'read',
+  country: 'read',
+  region: 'read',
+  timezone: 'read',
+}
 
 /** The blocks that a translation carries; all others exist in this dialect only. */
 export const blockFields: Readonly<Record<string, FieldTable>> = {
@@ -133,11 +139,11 @@ export const blockFields: Readonly<Record<string, FieldTable>> = {
 }
 
 /** Collects the fields of a request that a translation cannot carry, each once. */
-export class Unread {
+export class LostFields {
   readonly #paths = new Set<string>()
 
-  note(json: Json, table: FieldTable, path = ''): void {
-    for (const name of unreadFields(json, table, path)) this.#paths.add(name)
+  addLost(json: Json, table: FieldTable, path = ''): void {
+    for (const name of findLostFields(json, table, path)) this.#paths.add(name)
   }
 
   add(path: string): void {

@@ -1,19 +1,19 @@
 // What a request for a message gives the model to read, as far as a bound and an estimate of it need to know.
 
 import { Refusal } from '../../base/errors.ts'
-import { at } from '../request/checks.ts'
-import { isObject } from '../request/json-object.ts'
+import { describeField } from '../request/checks.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import type { FieldsRead, Service } from '../request/services.ts'
+import type { CheckedFields, Service } from '../request/services.ts'
 import {
-  allTools,
-  distinct,
+  findPaidFields,
   isWebSearch,
-  paidFields,
+  listTools,
+  mergeServices,
+  removeVersionDate,
   runsAtProvider,
-  toolName,
   USES_MAX,
-  USES_SAID_MAX,
+  USES_REQUESTED_MAX,
 } from '../request/services.ts'
 import { requestFields } from './fields.ts'
 
@@ -29,7 +29,7 @@ export interface MessageInput {
 }
 
 /** The provider reads what is not in the request: servers of tools, its own machine, a conversation that it keeps. */
-export const fetchingFields = ['mcp_servers', 'container', 'thread', 'tools'] as const
+export const externalInputFields = ['mcp_servers', 'container', 'thread', 'tools'] as const
 
 /** An image or a page is about a thousand tokens, whatever its bytes; so many bytes of text are as many. */
 const PART_BYTES = 4_000
@@ -63,8 +63,8 @@ const CALLERS_TOOLS: ReadonlySet<string> = new Set([
   'computer_toolset',
 ])
 
-const READ: FieldsRead = {
-  judged: [...fetchingFields, 'service_tier', 'speed', 'inference_geo', 'plugins'],
+const READ: CheckedFields = {
+  ownChecks: [...externalInputFields, 'service_tier', 'speed', 'inference_geo', 'plugins'],
   known: new Set(Object.keys(requestFields)),
 }
 
@@ -80,8 +80,8 @@ interface Weight {
   readonly added: unknown[]
 }
 
-export function weighInput(json: Json, bodyBytes: number): MessageInput {
-  const fetches = fetchingFields.some(field => field !== 'tools' && Boolean(json[field]))
+export function measureInput(json: Json, bodyBytes: number): MessageInput {
+  const fetches = externalInputFields.some(field => field !== 'tools' && Boolean(json[field]))
   const isOnce = !fetches && !mayCompact(json.context_management)
   const weight: Weight = { textOnly: isOnce, inputBytes: bodyBytes, loads: false, added: [] }
   for (const message of json.messages as readonly unknown[]) weighContent(objectContent(message), weight, 0)
@@ -91,8 +91,8 @@ export function weighInput(json: Json, bodyBytes: number): MessageInput {
   const machine = (json.container || weight.loads) && !isFree ? [codeService(weight.loads)] : []
   const servers = json.mcp_servers ? [{ name: 'mcp_servers', param: 'mcp_servers' }] : []
   const tools = [...own.services, ...added.services].filter(({ unit }) => unit === undefined || !isFree)
-  const fields = paidFields(json, READ)
-  const services = distinct([...machine, ...servers, ...tools, ...fields])
+  const fields = findPaidFields(json, READ)
+  const services = mergeServices([...machine, ...servers, ...tools, ...fields])
   return {
     textOnly: weight.textOnly && !own.addsWords && !added.addsWords,
     inputBytes: weight.inputBytes,
@@ -107,7 +107,7 @@ const codeService = (always = false): Service => ({
   unit: 'codeSessions',
   usesMax: 1,
   sessionSeconds: SESSION_SECONDS,
-  always,
+  isBilledUnused: always,
 })
 
 /** What is too long is first read to be summed up, and then the rest with the summary. */
@@ -175,10 +175,10 @@ function weighTools(tools: unknown, path: string): WeighedTools {
   let searchesMax = 0
   let freeCode = false
   const services: Service[] = []
-  for (const [index, tool] of allTools(tools).entries()) {
+  for (const [index, tool] of listTools(tools).entries()) {
     const type: unknown = tool.type ?? 'custom'
     if (type === 'custom') continue
-    const name = typeof type === 'string' ? toolName(type) : 'tools'
+    const name = typeof type === 'string' ? removeVersionDate(type) : 'tools'
     addsWords = true
     serverTools ||= !CALLERS_TOOLS.has(name)
     freeCode ||= typeof type === 'string' && freesCode(type)
@@ -188,7 +188,7 @@ function weighTools(tools: unknown, path: string): WeighedTools {
     // It asks a model of its own choice, at a price that is not this call's.
     if (name === 'advisor' || name.startsWith('advisor_')) {
       const field = `${path}[${index}]`
-      throw new Refusal('field_invalid', field, at(field, 'is not served: a call is for one model'))
+      throw new Refusal('field_invalid', field, describeField(field, 'is not served: a call is for one model'))
     }
   }
   return { addsWords, serverTools, searchesMax, services, freeCode }
@@ -196,5 +196,5 @@ function weighTools(tools: unknown, path: string): WeighedTools {
 
 function usesMax({ max_uses: uses }: Json): number {
   const isBound = Number.isSafeInteger(uses) && (uses as number) >= 0
-  return isBound ? Math.min(uses as number, USES_SAID_MAX) : USES_MAX
+  return isBound ? Math.min(uses as number, USES_REQUESTED_MAX) : USES_MAX
 }

@@ -1,10 +1,17 @@
 // Writes lists of models in the form that Anthropic's clients read.
 
-import type { Effort, Traits } from '../../base/money/model-traits.ts'
+import type { Effort, ModelTraits } from '../../base/money/model-traits.ts'
 import type { ListedModel } from '../listed-model.ts'
 import { unknownDate } from '../listed-model.ts'
 
-export function modelInfo({ id, name, contextTokens, outputTokensMax, traits, sideOnly }: ListedModel): object {
+export function buildModelInfo({
+  id,
+  name,
+  contextTokens,
+  outputTokensMax,
+  traits,
+  passthroughDialects,
+}: ListedModel): object {
   return {
     type: 'model',
     id,
@@ -16,15 +23,15 @@ export function modelInfo({ id, name, contextTokens, outputTokensMax, traits, si
     max_tokens: outputTokensMax ?? null,
     deprecated_at: null,
     retires_at: null,
-    capabilities: traits?.reads === undefined || sideOnly ? null : listCapabilities(traits),
-    ...(sideOnly && { speaks: sideOnly }),
+    capabilities: traits?.reads === undefined || passthroughDialects ? null : listCapabilities(traits),
+    ...(passthroughDialects && { speaks: passthroughDialects }),
   }
 }
 
 const capability = (supported: boolean): object => ({ supported })
 
 /** A capability that is not known counts as not supported. */
-function listCapabilities(traits: Traits): object {
+function listCapabilities(traits: ModelTraits): object {
   const { reads = [], thinking = 'none', efforts = [], searches = false } = traits
   const takesEffort = (effort: Effort): object => capability(efforts.includes(effort))
   return {
@@ -63,7 +70,7 @@ function listCapabilities(traits: Traits): object {
 
 export function writeModelList(models: readonly ListedModel[], hasMore: boolean): string {
   return JSON.stringify({
-    data: models.map(modelInfo),
+    data: models.map(buildModelInfo),
     has_more: hasMore,
     first_id: models[0]?.id ?? null,
     last_id: models.at(-1)?.id ?? null,

@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from 'bun:test'
 import type { CallTarget } from '../neutral/call.ts'
-import { packSealed } from '../neutral/reasoning-state.ts'
-import type { Asked } from '../protocol.ts'
+import { packReasoningState } from '../neutral/reasoning-state.ts'
+import type { RequestHead } from '../protocol.ts'
 import { readCall, readCount, readCountCall, writeCall, writeCount } from './request.ts'
 
-const asked = (headers: Record<string, string> = {}): Asked => ({
+const asked = (headers: Record<string, string> = {}): RequestHead => ({
   path: '/v1/messages',
   query: () => null,
   header: name => headers[name],
@@ -175,7 +175,7 @@ describe('for an upstream of the same dialect', () => {
     expect(JSON.parse(written(body, { cap: 1024 })).thinking).toEqual({ type: 'disabled' })
   })
 
-  const foreign = packSealed({ origin: 'o', form: 'encrypted', value: 'v' })
+  const foreign = packReasoningState({ origin: 'o', form: 'encrypted', value: 'v' })
   const call = { type: 'tool_use', id: 'x', name: 'f', input: {} }
   const result = { role: 'user', content: [{ type: 'tool_result', tool_use_id: 'x', content: 'y' }] }
 
@@ -222,8 +222,8 @@ describe('for an upstream of the same dialect', () => {
 
   test('reasoning state of this upstream comes back to it unchanged', () => {
     const [signed, hidden] = [
-      packSealed({ origin: 'o', form: 'signature', value: 'sig' }),
-      packSealed({ origin: 'o', form: 'redacted', value: 'data' }),
+      packReasoningState({ origin: 'o', form: 'signature', value: 'sig' }),
+      packReasoningState({ origin: 'o', form: 'redacted', value: 'data' }),
     ]
     const content = [
       { type: 'thinking', thinking: 'x', signature: signed },

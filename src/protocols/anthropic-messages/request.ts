@@ -2,35 +2,35 @@
 // that an upstream must see differently.
 
 import type { Call, CallTarget } from '../neutral/call.ts'
-import { packedMark } from '../neutral/reasoning-state.ts'
-import type { Asked } from '../protocol.ts'
+import { PACKED_PREFIX } from '../neutral/reasoning-state.ts'
+import type { RequestHead } from '../protocol.ts'
 import {
   checkMessages,
   checkTools,
   invalid,
   missing,
-  optional,
-  otherModels,
+  otherModelFields,
+  readOptional,
   refuseFields,
   requireModel,
 } from '../request/checks.ts'
-import { isObject, readJsonObject } from '../request/json-object.ts'
+import { isObject, readJsonObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import type { Splice } from '../request/splice.ts'
-import { spliced } from '../request/splice.ts'
+import type { Splice } from '../request/splices.ts'
+import { applySplices } from '../request/splices.ts'
 import { readEndUser } from '../request/tags.ts'
-import { callsLackThoughts, withoutPacked } from './foreign-state.ts'
-import { fetchingFields, weighInput } from './input.ts'
+import { externalInputFields, measureInput } from './input.ts'
+import { callsLackThinking, removePackedState } from './packed-state.ts'
 import { checkVersion } from './versions.ts'
 
 /** Fields of aggregators: other models to answer the call, and plug-ins, whose work no answer reports. */
-const REFUSED_FIELDS = [...otherModels, 'plugins'] as const
+const REFUSED_FIELDS = [...otherModelFields, 'plugins'] as const
 
 /**
  * Fields that routing and billing depend on. They may occur once only: of two, the gateway might read one and the
  * upstream the other.
  */
-export const readFields: readonly string[] = [
+export const uniqueFields: readonly string[] = [
   'model',
   'messages',
   'stream',
@@ -40,26 +40,30 @@ export const readFields: readonly string[] = [
   'speed',
   'inference_geo',
   ...REFUSED_FIELDS,
-  ...fetchingFields,
+  ...externalInputFields,
 ]
 
 /** Headers of the caller that are sent to an upstream of this dialect. */
-export const passes = ['anthropic-version', 'anthropic-beta'] as const
+export const passedHeaders = ['anthropic-version', 'anthropic-beta'] as const
 
 const OUTPUT_TOKENS_MAX = 1_000_000_000
 
 /** The smallest thinking budget that the provider accepts. */
 const BUDGET_MIN = 1_024
 
-export function readCall(body: Buffer, request: Asked): Call {
-  const { json, fields } = readJsonObject(body, readFields)
+export function readCall(body: Buffer, request: RequestHead): Call {
+  const { json, fields } = readJsonObject(body, uniqueFields)
   const call = readCommon(body, request, { json, fields })
-  return { ...call, stream: optional(json, 'stream', 'boolean') ?? false, outputTokensMax: readCap(json.max_tokens) }
+  return {
+    ...call,
+    stream: readOptional(json, 'stream', 'boolean') ?? false,
+    outputTokensMax: readCap(json.max_tokens),
+  }
 }
 
 /** Reads a request whose tokens are to be counted. `max_tokens` is not required: Claude Code does not send it. */
-export function readCountCall(body: Buffer, request: Asked): Call {
-  return { ...readCommon(body, request, readJsonObject(body, readFields)), stream: false }
+export function readCountCall(body: Buffer, request: RequestHead): Call {
+  return { ...readCommon(body, request, readJsonObject(body, uniqueFields)), stream: false }
 }
 
 export const writeCount = (inputTokens: number): string => JSON.stringify({ input_tokens: inputTokens })
@@ -70,13 +74,13 @@ export function readCount(json: unknown): number | undefined {
   return Number.isSafeInteger(count) && (count as number) >= 0 ? (count as number) : undefined
 }
 
-function readCommon(body: Buffer, request: Asked, { json, fields }: Pick<Call, 'json' | 'fields'>): Call {
+function readCommon(body: Buffer, request: RequestHead, { json, fields }: Pick<Call, 'json' | 'fields'>): Call {
   const model = requireModel(json)
   refuseFields(json, REFUSED_FIELDS)
   checkMessages(json.messages)
   checkTools(json, 'custom')
   checkVersion(json, request.header('anthropic-version'))
-  const metadata = optional(json, 'metadata', 'object')
+  const metadata = readOptional(json, 'metadata', 'object')
   const serviceClass = readServiceClass(json)
   const endUser = readEndUser(metadata?.user_id)
   return {
@@ -85,7 +89,7 @@ function readCommon(body: Buffer, request: Asked, { json, fields }: Pick<Call, '
     fields,
     json,
     bodyBytes: body.byteLength,
-    ...weighInput(json, body.byteLength),
+    ...measureInput(json, body.byteLength),
     model,
     stream: false,
     wantsUsage: true, // every answer of this dialect has usage
@@ -105,9 +109,9 @@ function readCap(value: unknown): number {
 
 /** Speed and region have prices of their own, and so has each combination of them. */
 function readServiceClass(json: Json): string | undefined {
-  const tier = optional(json, 'service_tier', 'word')
-  const speed = optional(json, 'speed', 'word')
-  const geo = optional(json, 'inference_geo', 'word')
+  const tier = readOptional(json, 'service_tier', 'word')
+  const speed = readOptional(json, 'speed', 'word')
+  const geo = readOptional(json, 'inference_geo', 'word')
   const priced = [
     ...(speed === undefined || speed === 'standard' ? [] : [speed]),
     ...(geo === undefined || geo === 'global' ? [] : [`geo_${geo}`]),
@@ -125,12 +129,12 @@ export function writeCall(call: Call, target: CallTarget): Uint8Array {
   if (cap !== undefined) replaceField('max_tokens', cap)
   // The caller sends back packed reasoning state from an earlier answer. Only the provider that made it can use it.
   const messages = json.messages as readonly unknown[]
-  const cleaned = body.includes(packedMark) ? withoutPacked(messages, target) : undefined
+  const cleaned = body.includes(PACKED_PREFIX) ? removePackedState(messages, target) : undefined
   if (cleaned !== undefined) replaceField('messages', cleaned)
   const thinking = limitThinking(json.thinking, cap, cleaned)
   if (thinking?.type === 'disabled') target.losses?.add('thinking')
   if (thinking !== undefined) replaceField('thinking', thinking)
-  return spliced(body, splices)
+  return applySplices(body, splices)
 }
 
 /** A thinking budget must be below the cap. Thinking is not possible after tool calls whose thinking was removed. */
@@ -140,7 +144,7 @@ function limitThinking(
   cleaned: readonly unknown[] | undefined,
 ): Json | undefined {
   if (!isObject(thinking) || thinking.type !== 'enabled') return undefined
-  if (cleaned !== undefined && callsLackThoughts(cleaned)) return { type: 'disabled' }
+  if (cleaned !== undefined && callsLackThinking(cleaned)) return { type: 'disabled' }
   if (cap === undefined || !((thinking.budget_tokens as number) >= cap)) return undefined
   if (cap <= BUDGET_MIN) return { type: 'disabled' }
   return { ...thinking, budget_tokens: Math.max(BUDGET_MIN, Math.floor(cap / 2)) }

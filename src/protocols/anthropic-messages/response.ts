@@ -1,19 +1,19 @@
 // Reads a whole message as it passes: its usage, how much text it has, and whether it is an error with status 200.
 
-import type { UpstreamWords } from '../../base/errors.ts'
+import type { UpstreamError } from '../../base/errors.ts'
 import type { Units } from '../../base/money/usage.ts'
-import { statusIn } from '../error-status.ts'
+import { findErrorStatus } from '../error-status.ts'
 import type { AnswerReading } from '../neutral/call.ts'
-import { isFailure } from '../neutral/finish-reasons.ts'
-import { isObject, parseAnswer } from '../request/json-object.ts'
+import { isFailureReason } from '../neutral/finish-reasons.ts'
+import { isObject, parseUpstreamJson } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { textBytes } from '../usage/text-bytes.ts'
+import { estimateTextBytes } from '../usage/text-bytes.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
   let answer: unknown
   try {
-    answer = parseAnswer(body.toString('utf8'))
+    answer = parseUpstreamJson(body.toString('utf8'))
   } catch {
     return undefined
   }
@@ -21,9 +21,9 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
   if (answer.type === 'error' || answer.error) return { outputBytes: 0, error: readError(answer.error ?? answer) }
   if (!Array.isArray(answer.content)) return undefined
   let outputBytes = 0
-  for (const block of answer.content) outputBytes += writtenBytes(block)
+  for (const block of answer.content) outputBytes += countWrittenBytes(block)
   const { usage } = answer
-  const ranCode = answer.content.some(block => usesOf(block)?.codeSessions !== undefined)
+  const ranCode = answer.content.some(block => readToolUse(block)?.codeSessions !== undefined)
   return {
     json: answer,
     outputBytes,
@@ -35,7 +35,7 @@ export function readAnswer(body: Buffer): AnswerReading | undefined {
 }
 
 /** Counts the use of a provider's tool that a block reports. */
-export function usesOf(block: unknown): Units | undefined {
+export function readToolUse(block: unknown): Units | undefined {
   if (!isObject(block) || block.type !== 'server_tool_use') return undefined
   if (block.name === 'web_search') return { searches: 1 }
   return typeof block.name === 'string' && block.name.includes('code_execution') ? { codeSessions: 1 } : undefined
@@ -43,22 +43,22 @@ export function usesOf(block: unknown): Units | undefined {
 
 /** Other providers of this dialect have stop reasons that report a failure. */
 export const readFailed = (reason: unknown): { readonly failed?: string } =>
-  isFailure('anthropic-messages', reason) ? { failed: `It ended with "${String(reason)}".` } : {}
+  isFailureReason('anthropic-messages', reason) ? { failed: `It ended with "${String(reason)}".` } : {}
 
 /** Counts what the model wrote in a block; results of the provider's tools do not count. */
-export function writtenBytes(block: unknown): number {
+export function countWrittenBytes(block: unknown): number {
   if (!isObject(block)) return 0
   switch (block.type) {
     case 'text':
-      return textBytes(block.text)
+      return estimateTextBytes(block.text)
     case 'thinking':
-      return textBytes(block.thinking)
+      return estimateTextBytes(block.thinking)
     case 'compaction':
-      return textBytes(block.content)
+      return estimateTextBytes(block.content)
     case 'tool_use':
     case 'server_tool_use':
     case 'mcp_tool_use':
-      return textBytes(block.name) + inputBytes(block.input)
+      return estimateTextBytes(block.name) + inputBytes(block.input)
     default:
       return 0
   }
@@ -68,17 +68,17 @@ export function writtenBytes(block: unknown): number {
 function inputBytes(input: unknown): number {
   if (!isObject(input)) return 0
   const text = JSON.stringify(input)
-  return text === '{}' ? 0 : textBytes(text)
+  return text === '{}' ? 0 : estimateTextBytes(text)
 }
 
 /** The status of an error that arrives with status 200 and names no status itself. */
 const ERROR_STATUS = 502
 
-export function readError(value: unknown): UpstreamWords {
+export function readError(value: unknown): UpstreamError {
   const error: Json = isObject(value) ? value : { message: value }
   const { message, type, details } = error
   return {
-    status: statusIn(error, ERROR_STATUS),
+    status: findErrorStatus(error, ERROR_STATUS),
     message: typeof message === 'string' && message !== '' ? message : 'The upstream gave no reason.',
     ...(typeof type === 'string' && type !== '' && { type }),
     ...(isObject(details) && { details }),

@@ -1,6 +1,6 @@
 // Converts JSON Schema to the subset that this dialect's providers accept: they refuse limits on numbers, texts and
 // lists, so these move into the description, and no object may have additional properties.
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 const UNSUPPORTED_FIELDS = [
@@ -42,13 +42,13 @@ const SCHEMA_MAP_FIELDS = ['properties', '$defs', 'definitions', 'patternPropert
 
 const DEPTH_MAX = 64
 
-export interface HeldSchema {
+export interface SupportedSchema {
   readonly schema: Json
   /** Some limits are only in a description, which does not bind the model. */
-  readonly weaker: boolean
+  readonly isWeaker: boolean
 }
 
-export function heldSchema(schema: Json): HeldSchema {
+export function toSupportedSchema(schema: Json): SupportedSchema {
   let weaker = false
 
   function convert(value: unknown, depth: number): unknown {
@@ -78,7 +78,7 @@ export function heldSchema(schema: Json): HeldSchema {
     return Object.fromEntries(Object.entries(map).map(([name, inner]) => [name, convert(inner, depth)]))
   }
 
-  return { schema: convert(schema, 0) as Json, weaker }
+  return { schema: convert(schema, 0) as Json, isWeaker: weaker }
 }
 
 function moveToWords(schema: Record<string, unknown>, name: string, words: string[]): void {

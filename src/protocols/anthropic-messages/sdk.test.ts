@@ -6,12 +6,12 @@ import Anthropic from '@anthropic-ai/sdk'
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from 'ai'
 import Anthropic0 from 'anthropic-0'
 import type { ErrorCode } from '../../base/errors.ts'
-import { Refusal, speakRefusal } from '../../base/errors.ts'
+import { buildErrorReply, Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerEvent } from '../neutral/answer.ts'
-import { eventsOf } from '../neutral/answer-collector.ts'
+import { toEvents } from '../neutral/answer-collector.ts'
 import type { Conversation } from '../neutral/conversation.ts'
 import { Losses } from '../neutral/losses.ts'
-import type { AnswerAsk, Asked } from '../protocol.ts'
+import type { AnswerTarget, RequestHead } from '../protocol.ts'
 import { codec } from './codec.ts'
 import { writeError } from './errors.ts'
 import { readCall, readCountCall, writeCount } from './request.ts'
@@ -43,12 +43,12 @@ const full: Answer = {
 
 /** The same with all of its parts open at the same time. */
 function interleaved(answer: Answer): readonly AnswerEvent[] {
-  const events = eventsOf(answer)
+  const events = toEvents(answer)
   const rank = ({ kind }: AnswerEvent) => ['start', 'open', 'delta', 'cite', 'close', 'finish'].indexOf(kind)
   return [...events].sort((one, other) => rank(one) - rank(other))
 }
 
-const askOf = (model: string): AnswerAsk => ({
+const askOf = (model: string): AnswerTarget => ({
   requestId: 'req_1',
   model,
   createdS: 1,
@@ -68,7 +68,7 @@ function answering(answers: readonly Answer[]): Spoken {
   const said: Conversation[] = []
   const respond = async (input: string | URL | Request, init?: RequestInit): Promise<Response> => {
     const request = new Request(input as string, init)
-    const asked: Asked = {
+    const asked: RequestHead = {
       path: new URL(request.url).pathname,
       query: name => new URL(request.url).searchParams.get(name),
       header: name => request.headers.get(name) ?? undefined,
@@ -82,10 +82,10 @@ function answering(answers: readonly Answer[]): Spoken {
     said.push(codec.readConversation(call))
     const answer = answers[said.length - 1] ?? answers.at(-1)!
     if (!call.stream) {
-      const json = codec.writeWhole(answer, askOf(call.model))
+      const json = codec.writeWholeAnswer(answer, askOf(call.model))
       return new Response(json, { headers: { 'content-type': 'application/json' } })
     }
-    const writer = codec.openWriter(askOf(call.model))
+    const writer = codec.openEventWriter(askOf(call.model))
     const sse =
       interleaved(answer)
         .map(event => writer.write(event))
@@ -96,7 +96,7 @@ function answering(answers: readonly Answer[]): Spoken {
 }
 
 const refusing = (code: ErrorCode, stream = false): typeof fetch => {
-  const written = writeError(speakRefusal(new Refusal(code, 'detail'), 'req_9'))
+  const written = writeError(buildErrorReply(new Refusal(code, 'detail'), 'req_9'))
   const respond = async (): Promise<Response> =>
     stream
       ? new Response(written.events, { headers: { 'content-type': 'text/event-stream' } })
@@ -156,7 +156,7 @@ describe.each(sdks)('@anthropic-ai/sdk %s', (_version, Sdk) => {
           { role: 'user', content: results },
         ],
       })
-      const [, assistant, tools] = said.at(-1)!.turns
+      const [, assistant, tools] = said.at(-1)!.messages
       expect(assistant!.parts.slice(0, 2)).toEqual([
         { kind: 'reasoning', text: 'Let me think.', sealed },
         expect.objectContaining({ kind: 'text', text: 'Hello' }),
@@ -164,7 +164,7 @@ describe.each(sdks)('@anthropic-ai/sdk %s', (_version, Sdk) => {
       const state = { ...sealed, form: 'thought' } as const
       expect(assistant!.parts[3]).toEqual({ ...called('call_b', '{"city":"Oslo"}'), sealed: state })
       expect(tools!.parts.map(part => part.kind === 'result' && part.name)).toEqual(['weather', 'weather', 'weather'])
-      expect(said.at(-1)!.unread).toEqual([])
+      expect(said.at(-1)!.lostFields).toEqual([])
     }
   })
 
@@ -211,7 +211,7 @@ describe('AI SDK', () => {
   })
 
   const check = (said: readonly Conversation[]): void => {
-    const [, assistant, results] = said[1]!.turns.filter(({ role }) => role !== 'system')
+    const [, assistant, results] = said[1]!.messages.filter(({ role }) => role !== 'system')
     expect(assistant!.parts[0]).toEqual({ kind: 'reasoning', text: 'Let me think.', sealed })
     expect(assistant!.parts.find(part => part.kind === 'call' && part.id === 'call_b')).toMatchObject({
       sealed: { ...sealed, form: 'thought' },
@@ -242,7 +242,7 @@ test.each<readonly [string, string]>([
   ['their_own', 'api_error'],
 ])('P34: an upstream error %s in a stream becomes %s', (type, told) => {
   const upstream = { status: 502, message: 'Sorry.', type }
-  const { events } = writeError(speakRefusal(new Refusal('upstream_failed', 'x', { upstream }), 'req_9'))
+  const { events } = writeError(buildErrorReply(new Refusal('upstream_failed', 'x', { upstream }), 'req_9'))
   const error = { type: told, message: 'Sorry.' }
   expect(JSON.parse(events.split('data: ')[1]!)).toMatchObject({ type: 'error', error })
 })

@@ -2,11 +2,11 @@
 
 import type { Usage } from '../../base/money/usage.ts'
 import type { FrameReading } from '../neutral/call.ts'
-import { isBadEnd } from '../neutral/finish-reasons.ts'
-import { isObject, parseAnswer } from '../request/json-object.ts'
+import { isBadReason } from '../neutral/finish-reasons.ts'
+import { isObject, parseUpstreamJson } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { textBytes } from '../usage/text-bytes.ts'
-import { readError, readFailed, usesOf, writtenBytes } from './response.ts'
+import { estimateTextBytes } from '../usage/text-bytes.ts'
+import { countWrittenBytes, readError, readFailed, readToolUse } from './response.ts'
 import { readServedClass, readUsage } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
@@ -18,7 +18,7 @@ export function readFrame(data: string | undefined, earlier?: Usage): FrameReadi
   if (data === undefined || data === '[DONE]') return aside
   let event: unknown
   try {
-    event = parseAnswer(data)
+    event = parseUpstreamJson(data)
   } catch {
     return garbage
   }
@@ -37,8 +37,8 @@ function readEvent(json: Json, earlier: Usage | undefined): FrameReading {
       return { kind: 'opening', outputBytes: 0, finishes: 0, json, usage, serviceClass }
     }
     case 'content_block_start': {
-      const uses = usesOf(json.content_block)
-      const reading = buildReading(json, writtenBytes(json.content_block), isWholeBlock(json.content_block))
+      const uses = readToolUse(json.content_block)
+      const reading = buildReading(json, countWrittenBytes(json.content_block), isWholeBlock(json.content_block))
       return uses === undefined ? reading : { ...reading, uses }
     }
     case 'content_block_delta':
@@ -55,7 +55,7 @@ function readEvent(json: Json, earlier: Usage | undefined): FrameReading {
         finishes: isDone ? 1 : 0,
         json,
         usage,
-        ...(isBadEnd('anthropic-messages', reason) && { badEnd: true, ...readFailed(reason) }),
+        ...(isBadReason('anthropic-messages', reason) && { badEnd: true, ...readFailed(reason) }),
       }
     }
     case 'message_stop':
@@ -86,13 +86,13 @@ function deltaBytes(delta: unknown): number {
   if (!isObject(delta)) return 0
   switch (delta.type) {
     case 'text_delta':
-      return textBytes(delta.text)
+      return estimateTextBytes(delta.text)
     case 'thinking_delta':
-      return textBytes(delta.thinking)
+      return estimateTextBytes(delta.thinking)
     case 'input_json_delta':
-      return textBytes(delta.partial_json)
+      return estimateTextBytes(delta.partial_json)
     case 'compaction_delta':
-      return textBytes(delta.content)
+      return estimateTextBytes(delta.content)
     default:
       return 0
   }

@@ -7,8 +7,8 @@
 import type { Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
 import type { Losses } from '../neutral/losses.ts'
-import { servedTier } from '../neutral/service-tier.ts'
-import { isObject } from '../request/json-object.ts'
+import { translateServedTier } from '../neutral/service-tier.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 type Buckets = { -readonly [Name in keyof Usage]: Usage[Name] }
@@ -113,10 +113,10 @@ export function writeTotals(usage: Usage): Json {
 const SERVED_TIERS: readonly string[] = ['standard', 'priority', 'batch']
 
 /** In this dialect `fast` is a speed and not a service tier. */
-export const tierOf = (serviceClass: string | undefined, losses: Losses): string | null =>
+export const writeServiceTier = (serviceClass: string | undefined, losses: Losses): string | null =>
   serviceClass === undefined || serviceClass === 'fast'
     ? null
-    : (servedTier(serviceClass, SERVED_TIERS, losses) ?? null)
+    : (translateServedTier(serviceClass, SERVED_TIERS, losses) ?? null)
 
 /** Writes the usage of a whole message. */
 export function writeUsage(usage: Usage, serviceClass: string | undefined, losses: Losses): Json {
@@ -124,7 +124,7 @@ export function writeUsage(usage: Usage, serviceClass: string | undefined, losse
   return {
     ...writeTotals(usage),
     cache_creation: { ephemeral_5m_input_tokens: cacheWrite, ephemeral_1h_input_tokens: cacheWrite1h },
-    service_tier: tierOf(serviceClass, losses),
+    service_tier: writeServiceTier(serviceClass, losses),
     inference_geo: null,
     speed: serviceClass === 'fast' ? 'fast' : null,
   }

@@ -2,7 +2,7 @@
 // that a call which works through the gateway also works without it.
 
 import { invalid } from '../request/checks.ts'
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 /** This version accepts everything that the later one accepts, and more. */

@@ -4,18 +4,18 @@
 import type { UsageReport } from '../../base/money/usage.ts'
 import { writeError } from '../ark/errors.ts'
 import type { AnswerReading, FrameReading } from '../neutral/call.ts'
-import { begins } from '../openai-chat/begins.ts'
+import { readConversationStart } from '../openai-chat/conversation-start.ts'
 import { readCall as readChat, writeCall } from '../openai-chat/request.ts'
 import { readAnswer as readChatAnswer } from '../openai-chat/response.ts'
 import { readFrame as readChatFrame } from '../openai-chat/stream.ts'
 import { readUsage } from '../openai-chat/usage.ts'
-import { parseAnswer } from '../passthrough-call.ts'
+import { parseAnswerObject } from '../passthrough-call.ts'
 import type { Protocol } from '../protocol.ts'
 import { missing } from '../request/checks.ts'
-import { beginningText } from '../request/conversation-start.ts'
-import { isObject } from '../request/json-object.ts'
+import { formatConversationStart } from '../request/conversation-start.ts'
+import { isObject } from '../request/json-body.ts'
 
-const common = { lastEvent: 'data: [DONE]\n\n', writeCall, begins, writeError } as const
+const common = { lastEvent: 'data: [DONE]\n\n', writeCall, begins: readConversationStart, writeError } as const
 
 export const bots: Protocol = {
   ...common,
@@ -23,11 +23,11 @@ export const bots: Protocol = {
   readCall: body => ({ ...readChat(body), dialect: 'ark-bots' }),
   readAnswer(body) {
     const reading = readChatAnswer(body)
-    return reading && addBotUsage(reading, () => parseAnswer(body))
+    return reading && addBotUsage(reading, () => parseAnswerObject(body))
   },
   readFrame(data) {
     const reading = readChatFrame(data)
-    return data?.includes('"bot_usage"') ? markAsUsage(addBotUsage(reading, () => parseAnswer(data))) : reading
+    return data?.includes('"bot_usage"') ? markAsUsage(addBotUsage(reading, () => parseAnswerObject(data))) : reading
   },
 }
 
@@ -63,7 +63,7 @@ export const contextChat: Protocol = {
     if (typeof call.json.context_id !== 'string') throw missing('context_id')
     return { ...call, dialect: 'ark-context-chat', textOnly: false }
   },
-  begins: json => beginningText({ key: json.context_id, system: undefined, first: undefined }),
+  begins: json => formatConversationStart({ key: json.context_id, system: undefined, first: undefined }),
   readAnswer: readChatAnswer,
   readFrame: readChatFrame,
 }

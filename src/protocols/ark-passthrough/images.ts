@@ -5,10 +5,10 @@ import type { UsageReport } from '../../base/money/usage.ts'
 import { tokenCount } from '../../base/money/usage.ts'
 import { writeError } from '../ark/errors.ts'
 import type { AnswerReading, FrameReading } from '../neutral/call.ts'
-import { answerReader, frameReader, readJsonCall, writeModel } from '../passthrough-call.ts'
+import { buildAnswerReader, buildFrameReader, readJsonCall, writeModel } from '../passthrough-call.ts'
 import type { Protocol } from '../protocol.ts'
-import { invalid, missing, optional } from '../request/checks.ts'
-import { isObject } from '../request/json-object.ts'
+import { invalid, missing, readOptional } from '../request/checks.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 /** How many images a model makes at most if it may decide on the number. */
@@ -27,12 +27,12 @@ export const images: Protocol = {
   readCall(body) {
     const call = readJsonCall('ark-images', body, uniqueFields)
     const { json } = call
-    if (optional(json, 'prompt', 'text') === undefined) throw missing('prompt')
+    if (readOptional(json, 'prompt', 'text') === undefined) throw missing('prompt')
     const images = countImages(json)
-    const hasTools = (optional(json, 'tools', 'list') ?? []).length > 0
+    const hasTools = (readOptional(json, 'tools', 'list') ?? []).length > 0
     return {
       ...call,
-      stream: optional(json, 'stream', 'boolean') ?? false,
+      stream: readOptional(json, 'stream', 'boolean') ?? false,
       units: { images },
       outputTokensMax: images * IMAGE_TOKENS_MAX,
       outputTokensGuess: images * IMAGE_TOKENS_GUESS,
@@ -41,14 +41,14 @@ export const images: Protocol = {
     }
   },
   writeCall: writeModel,
-  readAnswer: answerReader(readImages),
-  readFrame: frameReader(readImageFrame),
+  readAnswer: buildAnswerReader(readImages),
+  readFrame: buildFrameReader(readImageFrame),
   writeError,
 }
 
 function countImages(json: Json): number {
   if (json.sequential_image_generation !== 'auto') return 1
-  const options = optional(json, 'sequential_image_generation_options', 'object')
+  const options = readOptional(json, 'sequential_image_generation_options', 'object')
   const max = options?.max_images ?? IMAGES_MAX
   if (!(Number.isSafeInteger(max) && (max as number) >= 1 && (max as number) <= IMAGES_MAX)) {
     throw invalid('sequential_image_generation_options.max_images', `must be an integer from 1 to ${IMAGES_MAX}`)

@@ -5,12 +5,12 @@ import { Refusal } from '../../base/errors.ts'
 import type { Usage, UsageReport } from '../../base/money/usage.ts'
 import { tokenCount } from '../../base/money/usage.ts'
 import { writeError } from '../ark/errors.ts'
-import { noFrames, parseAnswer, readJsonCall, saidError, writeModel } from '../passthrough-call.ts'
+import { findError, parseAnswerObject, readJsonCall, rejectFrame, writeModel } from '../passthrough-call.ts'
 import type { Protocol } from '../protocol.ts'
-import { at, invalid, missing, optional } from '../request/checks.ts'
-import { isObject } from '../request/json-object.ts'
+import { describeField, invalid, missing, readOptional } from '../request/checks.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { valuesOf } from '../request/references.ts'
+import { findValues } from '../request/references.ts'
 import { readSeconds } from '../usage/passthrough-usage.ts'
 
 const PIXELS_PER_TOKEN = 1_024
@@ -49,12 +49,12 @@ export const tasks: Protocol = {
   readCall(body) {
     const call = readJsonCall('ark-tasks', body, uniqueFields)
     const { json } = call
-    const content = optional(json, 'content', 'list')
+    const content = readOptional(json, 'content', 'list')
     if (content === undefined || content.length === 0) throw missing('content')
     // The upstream would send its callback directly to the caller, with the upstream's task id, which the caller must
     // not use.
     if ((json.callback_url ?? '') !== '') throw invalid('callback_url', 'is not supported: poll the task instead')
-    const serviceClass = optional(json, 'service_tier', 'word')
+    const serviceClass = readOptional(json, 'service_tier', 'word')
     const parts = content.filter(isObject)
     parts.forEach(checkSpelling)
     const seconds = maxSeconds(json, parts)
@@ -64,18 +64,18 @@ export const tasks: Protocol = {
       inputTokensMax: 0, // input is not billed
       outputTokensMax: countTokens(maxPixels(json, parts), seconds * FRAMES_PER_SECOND + 1),
       units: { seconds },
-      searchesMax: (optional(json, 'tools', 'list') ?? []).length > 0 ? SEARCHES_MAX : 0,
+      searchesMax: (readOptional(json, 'tools', 'list') ?? []).length > 0 ? SEARCHES_MAX : 0,
       ...(serviceClass !== undefined && { serviceClass }),
     }
   },
   writeCall: writeModel,
   readAnswer(body) {
-    const json = parseAnswer(body)
-    const error = json && saidError(json)
+    const json = parseAnswerObject(body)
+    const error = json && findError(json)
     if (error !== undefined) return { outputBytes: 0, error }
     return json === undefined || readTaskId(body) === undefined ? undefined : { outputBytes: 0 }
   },
-  readFrame: noFrames,
+  readFrame: rejectFrame,
   writeError,
 }
 
@@ -89,7 +89,7 @@ function readFlags(parts: readonly Json[], names: string): readonly string[] {
 }
 
 function maxSeconds(json: Json, parts: readonly Json[]): number {
-  const frames = optional(json, 'frames', 'count')
+  const frames = readOptional(json, 'frames', 'count')
   const requested = (json.duration ?? undefined) === undefined ? [] : [readDuration(json.duration)]
   if (frames !== undefined) requested.push(Math.ceil(frames / FRAMES_PER_SECOND))
   requested.push(...readFlags(parts, 'dur|duration').flatMap(readFlagNumber))
@@ -118,7 +118,7 @@ function readFlagNumber(text: string): readonly number[] {
 }
 
 function maxPixels(json: Json, parts: readonly Json[]): number {
-  const resolution = optional(json, 'resolution', 'word')
+  const resolution = readOptional(json, 'resolution', 'word')
   const requested = [...(resolution === undefined ? [] : [resolution]), ...readFlags(parts, 'rs|resolution')]
   return requested.length === 0 ? DEFAULT_AREA.max : Math.max(...requested.map(name => findArea(name).max))
 }
@@ -134,7 +134,7 @@ const PART_FIELDS = ['type', 'draft_task', 'video_url'] as const
 function checkSpelling(part: Json, index: number): void {
   for (const field of PART_FIELDS) {
     const count = Object.hasOwn(part, field) ? 1 : 0
-    if (valuesOf(part, field).length === count) continue
+    if (findValues(part, field).length === count) continue
     const path = `content[${index}].${field}`
     throw new Refusal('field_duplicate', path, {
       param: path,
@@ -148,12 +148,12 @@ const isDraft = ({ type, draft_task: draft }: Json): boolean =>
   type === 'draft_task' || (draft !== undefined && draft !== null)
 
 /** The ids of the draft tasks that this task builds on. */
-export function draftsNamed(json: Json): readonly string[] {
+export function listDraftIds(json: Json): readonly string[] {
   const parts = Array.isArray(json.content) ? json.content.filter(isObject) : []
   return parts.filter(isDraft).map(({ draft_task: draft }) => {
-    const ids = isObject(draft) ? valuesOf(draft, 'id') : []
+    const ids = isObject(draft) ? findValues(draft, 'id') : []
     if (isObject(draft) && ids.length === 1 && typeof draft.id === 'string') return draft.id
-    throw new Refusal('field_invalid', 'draft_task', at('content', 'has a draft_task without an id'))
+    throw new Refusal('field_invalid', 'draft_task', describeField('content', 'has a draft_task without an id'))
   })
 }
 
@@ -164,14 +164,14 @@ export const isTaskId = (text: string): boolean => TASK_ID.test(text)
 
 /** Reads the id that an upstream gave a task; undefined for an answer without a valid id. */
 export function readTaskId(body: Buffer): string | undefined {
-  const id = parseAnswer(body)?.id
+  const id = parseAnswerObject(body)?.id
   return typeof id === 'string' && isTaskId(id) ? id : undefined
 }
 
 export const taskStates = ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'expired'] as const
 export type TaskState = (typeof taskStates)[number]
 
-export interface TaskSaid {
+export interface TaskReport {
   /** Undefined for an unknown state: the task may still succeed. */
   readonly state: TaskState | undefined
   readonly usage: UsageReport | undefined
@@ -181,8 +181,8 @@ export interface TaskSaid {
 }
 
 /** Undefined for an answer that is no task. */
-export function readTask(body: Buffer): TaskSaid | undefined {
-  const json = parseAnswer(body)
+export function readTask(body: Buffer): TaskReport | undefined {
+  const json = parseAnswerObject(body)
   if (json === undefined || typeof json.status !== 'string') return undefined
   const { status, usage, resolution, service_tier: tier } = json
   const frames = countFrames(json)

@@ -1,7 +1,7 @@
 // Writes errors of Volcengine Ark: OpenAI's envelope with Ark's own types and codes. A 401 has the type
 // `authentication_error`, as in every dialect.
 
-import type { ErrorCode, ErrorKind, SpokenError } from '../../base/errors.ts'
+import type { ErrorCode, ErrorKind, ErrorReply } from '../../base/errors.ts'
 import type { WrittenError } from '../protocol.ts'
 
 const NAMES_BY_KIND: Readonly<Record<ErrorKind, readonly [type: string, code: string]>> = {
@@ -26,7 +26,7 @@ const CODE_BY_ERROR: Partial<Record<ErrorCode, string>> = {
   tpd_exceeded: 'RateLimitExceeded.EndpointTPMExceeded',
 }
 
-export function writeError(error: SpokenError): WrittenError {
+export function writeError(error: ErrorReply): WrittenError {
   const [type, code] = NAMES_BY_KIND[error.kind]
   const body = JSON.stringify({
     error: { code: CODE_BY_ERROR[error.code] ?? code, message: error.message, param: error.param ?? '', type },

@@ -44,8 +44,8 @@ const KINDS_BY_DIALECT: readonly (readonly [word: string, kind: ModelKind])[] = 
 
 const OTHER_KIND: ModelKind = { domain: 'Other', task: 'Other', writes: 'text' }
 
-function findKind({ sideOnly, traits }: ListedModel): ModelKind {
-  if (sideOnly === undefined) {
+function findKind({ passthroughDialects, traits }: ListedModel): ModelKind {
+  if (passthroughDialects === undefined) {
     const readsPictures = traits?.reads?.some(kind => kind === 'image' || kind === 'video') ?? false
     return {
       domain: readsPictures ? 'VLM' : 'LLM',
@@ -53,5 +53,7 @@ function findKind({ sideOnly, traits }: ListedModel): ModelKind {
       writes: 'text',
     }
   }
-  return KINDS_BY_DIALECT.find(([word]) => sideOnly.some(dialect => dialect.includes(word)))?.[1] ?? OTHER_KIND
+  return (
+    KINDS_BY_DIALECT.find(([word]) => passthroughDialects.some(dialect => dialect.includes(word)))?.[1] ?? OTHER_KIND
+  )
 }

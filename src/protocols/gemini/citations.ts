@@ -1,9 +1,9 @@
 // Reads and writes the citations of a text. Google counts positions in bytes of UTF-8, all other dialects count UTF-16
 // code units.
 
-import { HeldText } from '../neutral/buffered-text.ts'
+import { BufferedText } from '../neutral/buffered-text.ts'
 import type { Citation } from '../neutral/conversation.ts'
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 const CITATIONS_MAX = 256
@@ -11,8 +11,8 @@ const CITATIONS_MAX = 256
 const TEXT_CHARS_MAX = 16_384
 
 /** The text of one part, up to TEXT_CHARS_MAX, for converting positions in it. */
-export class CitedText {
-  readonly #text = new HeldText()
+export class TextPositions {
+  readonly #text = new BufferedText()
 
   add(text: string): void {
     const room = TEXT_CHARS_MAX - this.#text.length
@@ -20,14 +20,14 @@ export class CitedText {
   }
 
   /** Converts a position in bytes to UTF-16 code units; undefined beyond the kept text. */
-  unitsAt(bytes: number): number | undefined {
-    const all = Buffer.from(this.#text.whole())
+  toUnits(bytes: number): number | undefined {
+    const all = Buffer.from(this.#text.text())
     return bytes <= all.length ? all.toString('utf8', 0, bytes).length : undefined
   }
 
   /** Converts a position in UTF-16 code units to bytes; undefined beyond the kept text. */
-  bytesAt(units: number): number | undefined {
-    return units <= this.#text.length ? Buffer.byteLength(this.#text.whole().slice(0, units)) : undefined
+  toBytes(units: number): number | undefined {
+    return units <= this.#text.length ? Buffer.byteLength(this.#text.text().slice(0, units)) : undefined
   }
 }
 
@@ -36,7 +36,7 @@ const readOffset = (value: unknown): number | undefined =>
   Number.isSafeInteger(value) && (value as number) >= 0 ? (value as number) : undefined
 
 /** Reads all citations of a candidate: one for each grounding support, or without supports one for each source. */
-export function readCitations(candidate: Json, cited: CitedText): readonly Citation[] {
+export function readCitations(candidate: Json, cited: TextPositions): readonly Citation[] {
   const { groundingMetadata: grounding, citationMetadata, urlContextMetadata: context } = candidate
   const found: Citation[] = []
   if (isObject(grounding)) readGrounding(grounding, cited, found)
@@ -55,9 +55,9 @@ export function readCitations(candidate: Json, cited: CitedText): readonly Citat
 const RETRIEVED = 'URL_RETRIEVAL_STATUS_SUCCESS'
 
 /** Whether the metadata name any source; those of a search without results are empty. */
-export const namesSources = (candidate: Json): boolean => readCitations(candidate, new CitedText()).length > 0
+export const hasSources = (candidate: Json): boolean => readCitations(candidate, new TextPositions()).length > 0
 
-function readGrounding(grounding: Json, cited: CitedText, found: Citation[]): void {
+function readGrounding(grounding: Json, cited: TextPositions, found: Citation[]): void {
   const chunks = Array.isArray(grounding.groundingChunks) ? (grounding.groundingChunks as readonly unknown[]) : []
   const sources = chunks.slice(0, CITATIONS_MAX).map(sourceOf)
   const supports = Array.isArray(grounding.groundingSupports) ? (grounding.groundingSupports as readonly unknown[]) : []
@@ -80,11 +80,11 @@ function sourceOf(chunk: unknown): Json {
   return isObject(source) ? source : {}
 }
 
-function citationOf(source: Json, segment: Json, cited: CitedText): Citation {
+function citationOf(source: Json, segment: Json, cited: TextPositions): Citation {
   const [url, title, citedText] = [readText(source.uri), readText(source.title), readText(segment.text)]
   const [start, end] = [readOffset(segment.startIndex) ?? 0, readOffset(segment.endIndex)]
-  const from = end === undefined ? undefined : cited.unitsAt(start)
-  const to = end === undefined ? undefined : cited.unitsAt(end)
+  const from = end === undefined ? undefined : cited.toUnits(start)
+  const to = end === undefined ? undefined : cited.toUnits(end)
   return {
     ...(url !== undefined && { url }),
     ...(title !== undefined && { title }),
@@ -94,14 +94,14 @@ function citationOf(source: Json, segment: Json, cited: CitedText): Citation {
 }
 
 /** A citation with the text that it belongs to. */
-export interface Placed {
+export interface PlacedCitation {
   readonly citation: Citation
-  readonly cited: CitedText
+  readonly cited: TextPositions
   readonly partIndex: number
 }
 
 /** Writes citations as grounding metadata; undefined without any. */
-export function writeCitations(placed: readonly Placed[]): Json | undefined {
+export function writeCitations(placed: readonly PlacedCitation[]): Json | undefined {
   if (placed.length === 0) return undefined
   const chunks = new Map<string, { readonly index: number; readonly chunk: Json }>()
   const supports: Json[] = []
@@ -126,8 +126,8 @@ export function writeCitations(placed: readonly Placed[]): Json | undefined {
   }
 }
 
-function segmentOf({ start, end, citedText }: Citation, cited: CitedText): Json | undefined {
-  const [from, to] = [cited.bytesAt(start ?? 0), end === undefined ? undefined : cited.bytesAt(end)]
+function segmentOf({ start, end, citedText }: Citation, cited: TextPositions): Json | undefined {
+  const [from, to] = [cited.toBytes(start ?? 0), end === undefined ? undefined : cited.toBytes(end)]
   const segment = {
     ...(from !== undefined && to !== undefined && { startIndex: from, endIndex: to }),
     ...(citedText !== undefined && { text: citedText }),

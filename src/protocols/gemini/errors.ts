@@ -1,7 +1,7 @@
 // Writes errors as Google's SDKs read them: a numeric code and a status name. `type` is added so that clients can tell
 // an authentication error by the same word in every dialect.
 
-import type { ErrorKind, SpokenError } from '../../base/errors.ts'
+import type { ErrorKind, ErrorReply } from '../../base/errors.ts'
 import type { WrittenError } from '../protocol.ts'
 
 const statuses: Readonly<Record<ErrorKind, string>> = {
@@ -22,7 +22,7 @@ const statuses: Readonly<Record<ErrorKind, string>> = {
 
 const GOOGLE = 'type.googleapis.com/google.rpc'
 
-export function writeError(error: SpokenError): WrittenError {
+export function writeError(error: ErrorReply): WrittenError {
   const details: object[] = [{ '@type': `${GOOGLE}.RequestInfo`, requestId: error.requestId }]
   if (error.retryAfterMs !== undefined) {
     details.push({ '@type': `${GOOGLE}.RetryInfo`, retryDelay: `${Math.ceil(error.retryAfterMs / 1000)}s` })

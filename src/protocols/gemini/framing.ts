@@ -3,15 +3,15 @@
 // clients that cannot read comments.
 
 import type { Call } from '../neutral/call.ts'
-import type { Framing } from '../protocol.ts'
+import type { StreamFraming } from '../protocol.ts'
 
-export function openFraming(call: Call): Framing | undefined {
+export function openFraming(call: Call): StreamFraming | undefined {
   if (call.framing === 'bare') return dataOnlyFraming
-  return call.framing === 'array' ? openArray() : undefined
+  return call.framing === 'array' ? openArrayFraming() : undefined
 }
 
 /** A chunk without content. One SDK loses the turn if it gets an empty object instead. */
-export const nothing = { candidates: [{ content: { role: 'model', parts: [{ text: '' }] }, index: 0 }] }
+export const emptyChunk = { candidates: [{ content: { role: 'model', parts: [{ text: '' }] }, index: 0 }] }
 
 /**
  * How a body of `writeError` starts. Clients would take an error inside an event for an empty chunk, and the text
@@ -20,16 +20,16 @@ export const nothing = { candidates: [{ content: { role: 'model', parts: [{ text
 const ERROR_START = '{"error":'
 
 /** Events of one line each: one of Google's SDKs waits forever after anything that it cannot read as an event. */
-const dataOnlyFraming: Framing = {
+const dataOnlyFraming: StreamFraming = {
   contentType: 'text/event-stream; charset=utf-8',
   element: data => (data.startsWith(ERROR_START) ? data : `data: ${data.replaceAll('\n', ' ')}\n\n`),
   comment: '',
-  heartbeat: `data: ${JSON.stringify(nothing)}\n\n`,
+  heartbeat: `data: ${JSON.stringify(emptyChunk)}\n\n`,
   end: () => '',
   error: body => body,
 }
 
-export function openArray(): Framing {
+export function openArrayFraming(): StreamFraming {
   let isOpen = false
   return {
     contentType: 'application/json; charset=UTF-8',

@@ -1,11 +1,11 @@
 // Measures the input of a request, for the upper bound and the estimate of its tokens, and finds the provider's
 // services that it asks for.
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import type { FieldsRead, Service } from '../request/services.ts'
-import { distinct, paidFields, runsAtProvider } from '../request/services.ts'
-import { camel, camelFields } from './spelling.ts'
-import { configTable, requestTable } from './tables.ts'
+import type { CheckedFields, Service } from '../request/services.ts'
+import { findPaidFields, mergeServices, runsAtProvider } from '../request/services.ts'
+import { toCamelCase, toCamelCaseFields } from './field-names.ts'
+import { configFields, requestFields } from './fields.ts'
 
 export interface GeminiInput {
   /** All of the input is text in the body. */
@@ -42,11 +42,11 @@ export const asList = (value: unknown): readonly unknown[] =>
   Array.isArray(value) ? value : value === undefined || value === null ? [] : [value]
 
 /** The top-level fields of `json` are in camelCase. */
-export function weighInput(json: Json, bodyBytes: number): GeminiInput {
+export function measureInput(json: Json, bodyBytes: number): GeminiInput {
   const tools = asList(json.tools).flatMap(listToolNames)
-  const config = isObject(json.generationConfig) ? camelFields(json.generationConfig) : {}
-  const fields = [...paidFields(json, REQUEST_FIELDS), ...paidFields(config, CONFIG_FIELDS)]
-  const services = distinct([
+  const config = isObject(json.generationConfig) ? toCamelCaseFields(json.generationConfig) : {}
+  const fields = [...findPaidFields(json, REQUEST_FIELDS), ...findPaidFields(config, CONFIG_FIELDS)]
+  const services = mergeServices([
     ...tools.filter(name => !SEARCH_TOOLS.has(name) && !CLIENT_TOOLS.has(name)).map(name => ({ name })),
     ...fields,
   ])
@@ -72,7 +72,7 @@ interface MediaCount {
 function addPart(part: unknown, mediaCount: MediaCount): void {
   if (!isObject(part)) return
   for (const name in part) {
-    const field = camel(name)
+    const field = toCamelCase(name)
     if (field === 'functionResponse') addResponse(part[name], mediaCount)
     else if (!TEXT_PART_FIELDS.has(field)) addMedia(part[name], mediaCount)
   }
@@ -94,13 +94,13 @@ const CLIENT_TOOLS: ReadonlySet<string> = new Set(['functionDeclarations', 'comp
 /** Web search tools, which are billed per search. */
 const SEARCH_TOOLS: ReadonlySet<string> = new Set(['googleSearch', 'googleSearchRetrieval'])
 
-const REQUEST_FIELDS: FieldsRead = { judged: ['serviceTier'], known: new Set(Object.keys(requestTable)) }
-const CONFIG_FIELDS: FieldsRead = { judged: [], known: new Set(Object.keys(configTable)) }
+const REQUEST_FIELDS: CheckedFields = { ownChecks: ['serviceTier'], known: new Set(Object.keys(requestFields)) }
+const CONFIG_FIELDS: CheckedFields = { ownChecks: [], known: new Set(Object.keys(configFields)) }
 
 /** One object of `tools` may hold several tools, each under its own field. */
 function listToolNames(tool: unknown): readonly string[] {
   if (!isObject(tool)) return ['tools']
-  const fields = camelFields(tool)
+  const fields = toCamelCaseFields(tool)
   return Object.keys(fields)
     .filter(name => (fields[name] ?? undefined) !== undefined)
     .map(name => name.slice(0, 64))

@@ -1,9 +1,9 @@
 // Reads and writes media parts: images, audio, video and documents.
 
 import { Refusal } from '../../base/errors.ts'
-import type { MediaPart, Source } from '../neutral/conversation.ts'
+import type { MediaPart, MediaSource } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
-import { invalid, optional } from '../request/checks.ts'
+import { invalid, readOptional } from '../request/checks.ts'
 import type { Json } from '../request/json-type.ts'
 
 const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/
@@ -12,7 +12,7 @@ const YOUTUBE_URL = /^https:\/\/(?:(?:www\.|m\.)?youtube\.com\/|youtu\.be\/)/
 const WEB_URL = /^https?:\/\//i
 
 /** Whether the gateway must fetch a URL and send its content: Google fetches only its own files and YouTube videos. */
-export function needsInline(source: Source): boolean {
+export function needsInline(source: MediaSource): boolean {
   return (
     source.at === 'url' && WEB_URL.test(source.url) && !GOOGLE_FILE.test(source.url) && !YOUTUBE_URL.test(source.url)
   )
@@ -25,11 +25,11 @@ function kindOfMime(mime: string | undefined): MediaPart['kind'] {
 
 /** The field names of `data` are in camelCase. Throws a Refusal. */
 export function readInline(data: Json, path: string): MediaPart {
-  const [base64, mime] = [optional(data, 'data', 'text'), optional(data, 'mimeType', 'text')]
+  const [base64, mime] = [readOptional(data, 'data', 'text'), readOptional(data, 'mimeType', 'text')]
   if (base64 === undefined || !BASE64.test(base64)) throw invalid(`${path}.data`, 'must be base64')
   if (mime === undefined || mime === '') throw invalid(`${path}.mimeType`, 'must be a media type')
-  const name = optional(data, 'displayName', 'text')
-  const source: Source = { at: 'inline', base64: standardBase64(base64), mime }
+  const name = readOptional(data, 'displayName', 'text')
+  const source: MediaSource = { at: 'inline', base64: standardBase64(base64), mime }
   return { kind: kindOfMime(mime), source, ...(name !== undefined && { name }) }
 }
 
@@ -39,12 +39,12 @@ const standardBase64 = (text: string): string =>
 
 /** The field names of `data` are in camelCase. Throws a Refusal. */
 export function readFile(data: Json, path: string): MediaPart {
-  const [uri, given] = [optional(data, 'fileUri', 'text'), optional(data, 'mimeType', 'text')]
+  const [uri, given] = [readOptional(data, 'fileUri', 'text'), readOptional(data, 'mimeType', 'text')]
   if (uri === undefined || uri === '') throw invalid(`${path}.fileUri`, 'must be a URL or the name of a file')
-  const name = optional(data, 'displayName', 'text')
+  const name = readOptional(data, 'displayName', 'text')
   const mime = given === undefined || given === '' ? {} : { mime: given }
   const isWebUrl = WEB_URL.test(uri) && !GOOGLE_FILE.test(uri)
-  const source: Source = isWebUrl ? { at: 'url', url: uri, ...mime } : { at: 'provider', id: uri, ...mime }
+  const source: MediaSource = isWebUrl ? { at: 'url', url: uri, ...mime } : { at: 'provider', id: uri, ...mime }
   const kind = mime.mime === undefined && YOUTUBE_URL.test(uri) ? 'video' : kindOfMime(mime.mime)
   return { kind, source, ...(name !== undefined && { name }) }
 }

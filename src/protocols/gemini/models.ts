@@ -1,15 +1,15 @@
 // Writes lists of models in the form that Google's clients read.
 
 import type { ListedModel } from '../listed-model.ts'
-import type { Verb } from './path.ts'
+import type { GeminiMethod } from './path.ts'
 
-const GENERATION_METHODS: readonly Verb[] = ['generateContent', 'streamGenerateContent', 'countTokens']
-const EMBEDDING_METHODS: readonly Verb[] = ['embedContent', 'batchEmbedContents', 'countTokens']
+const GENERATION_METHODS: readonly GeminiMethod[] = ['generateContent', 'streamGenerateContent', 'countTokens']
+const EMBEDDING_METHODS: readonly GeminiMethod[] = ['embedContent', 'batchEmbedContents', 'countTokens']
 
 /** The methods of this dialect that the gateway serves for a model. */
-function listMethods({ sideOnly }: ListedModel): readonly Verb[] {
-  if (sideOnly === undefined) return GENERATION_METHODS
-  return sideOnly.some(dialect => EMBEDDINGS_DIALECT.test(dialect)) ? EMBEDDING_METHODS : []
+function listMethods({ passthroughDialects }: ListedModel): readonly GeminiMethod[] {
+  if (passthroughDialects === undefined) return GENERATION_METHODS
+  return passthroughDialects.some(dialect => EMBEDDINGS_DIALECT.test(dialect)) ? EMBEDDING_METHODS : []
 }
 
 /** Dialects of embeddings, which the gateway translates into each other. */
@@ -30,11 +30,11 @@ function buildModel(model: ListedModel): object {
 
 export const writeModel = (model: ListedModel): string => JSON.stringify(buildModel(model))
 
-export interface ModelPage {
+export interface GeminiModelPage {
   /** The token of the next page; absent on the last page. */
   readonly nextPageToken?: string
 }
 
-export function writeModelList(models: readonly ListedModel[], { nextPageToken }: ModelPage): string {
+export function writeModelList(models: readonly ListedModel[], { nextPageToken }: GeminiModelPage): string {
   return JSON.stringify({ models: models.map(buildModel), ...(nextPageToken !== undefined && { nextPageToken }) })
 }

@@ -4,13 +4,13 @@ import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
 import type { Conversation } from '../neutral/conversation.ts'
 import { Losses } from '../neutral/losses.ts'
-import type { Asked, ConversationTarget } from '../protocol.ts'
-import { readCount, readCountCall, writeCount, writeCountCall, writeCountConversation } from './count-tokens.ts'
-import { batchEmbedContents, embedContent } from './embed.ts'
+import type { ConversationTarget, RequestHead } from '../protocol.ts'
+import { batchEmbedContents, embedContent } from './embeddings.ts'
 import { writeModel, writeModelList } from './models.ts'
-import { readConversation } from './read-request.ts'
+import { readConversation } from './read-conversation.ts'
+import { readCount, readCountCall, writeCount, writeCountCall, writeCountConversation } from './token-count.ts'
 
-const asks = (verb: string): Asked => ({
+const asks = (verb: string): RequestHead => ({
   path: `/v1beta/models/a/b:${verb}`,
   query: () => null,
   header: () => undefined,
@@ -25,7 +25,7 @@ describe('P23: a token count covers the whole request', () => {
     const request = { model: 'models/a/b', contents, system_instruction: { parts: [{ text: 'be' }] } }
     for (const body of [{ generateContentRequest: request }, { generate_content_request: request }]) {
       const call = count(body)
-      expect(readConversation(call).turns.map(turn => turn.role)).toEqual(['system', 'user'])
+      expect(readConversation(call).messages.map(turn => turn.role)).toEqual(['system', 'user'])
       expect(JSON.parse(writeCountCall(call, { model: 'up', askUsage: true, capField: 'max_tokens' }))).toEqual({
         generateContentRequest: { contents, systemInstruction: { parts: [{ text: 'be' }] }, model: 'models/up' },
       })
@@ -42,10 +42,10 @@ describe('P23: a token count covers the whole request', () => {
 
   test('of a conversation of another dialect', () => {
     const asked: Conversation = {
-      turns: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
+      messages: [{ role: 'user', parts: [{ kind: 'text', text: 'hi' }] }],
       tools: [{ kind: 'function', name: 'f' }],
       settings: { stream: false },
-      unread: [],
+      lostFields: [],
     }
     const target: ConversationTarget = {
       model: 'up',
@@ -77,7 +77,7 @@ describe('embeddings', () => {
   const one = (more: object = {}) => ({ model: 'models/a/b', content, ...more })
   const read = (verb: string, body: object) => {
     const protocol = verb === 'batchEmbedContents' ? batchEmbedContents : embedContent
-    return protocol.vectors.readAsk(protocol.readCall(bytes(body), asks(verb)))
+    return protocol.vectors.readRequest(protocol.readCall(bytes(body), asks(verb)))
   }
 
   test('one, and a batch', () => {
@@ -86,10 +86,10 @@ describe('embeddings', () => {
       inputs: ['x\ny'],
       dimensions: 8,
       taskType: 'RETRIEVAL_QUERY',
-      unread: ['title'],
+      lostFields: ['title'],
     })
     const batch = { requests: [one(), one()] }
-    expect(read('batchEmbedContents', batch)).toEqual({ inputs: ['x\ny', 'x\ny'], unread: [] })
+    expect(read('batchEmbedContents', batch)).toEqual({ inputs: ['x\ny', 'x\ny'], lostFields: [] })
   })
 
   const bad: readonly (readonly [string, object])[] = [
@@ -118,7 +118,7 @@ describe('embeddings', () => {
 
   test('answers are read and written', () => {
     const call = batchEmbedContents.readCall(bytes({ requests: [one()] }), asks('batchEmbedContents'))
-    const { readVectors, writeVectors } = batchEmbedContents.vectors
+    const { readResult, writeResult } = batchEmbedContents.vectors
     const found = {
       vectors: [
         [1, 2],
@@ -126,23 +126,23 @@ describe('embeddings', () => {
       ],
       tokens: 5,
     }
-    expect(readVectors(Buffer.from(writeVectors(found, call)))).toEqual(found)
-    expect(JSON.parse(embedContent.vectors.writeVectors({ vectors: [[1]] }, call))).toEqual({
+    expect(readResult(Buffer.from(writeResult(found, call)))).toEqual(found)
+    expect(JSON.parse(embedContent.vectors.writeResult({ vectors: [[1]] }, call))).toEqual({
       embedding: { values: [1] },
     })
-    expect(readVectors(bytes({ embedding: { values: [1] } }))).toEqual({ vectors: [[1]] })
+    expect(readResult(bytes({ embedding: { values: [1] } }))).toEqual({ vectors: [[1]] })
     for (const json of [5, {}, { embeddings: 5 }, { embeddings: [{}] }, { embeddings: [{ values: ['x'] }] }]) {
-      expect(() => readVectors(bytes(json))).toThrow(Refusal)
+      expect(() => readResult(bytes(json))).toThrow(Refusal)
     }
   })
 
   test('a request for an upstream', () => {
     const target = { model: 'up', losses: new Losses() }
-    const ask = { inputs: ['x'], dimensions: 8, unread: [] }
+    const ask = { inputs: ['x'], dimensions: 8, lostFields: [] }
     const request = { model: 'models/up', content: { parts: [{ text: 'x' }] }, outputDimensionality: 8 }
-    expect(JSON.parse(batchEmbedContents.vectors.writeAsk(ask, target))).toEqual({ requests: [request] })
-    expect(JSON.parse(embedContent.vectors.writeAsk(ask, target))).toEqual(request)
-    expect(() => embedContent.vectors.writeAsk({ ...ask, inputs: ['x', 'y'] }, target)).toThrow(Refusal)
+    expect(JSON.parse(batchEmbedContents.vectors.writeRequest(ask, target))).toEqual({ requests: [request] })
+    expect(JSON.parse(embedContent.vectors.writeRequest(ask, target))).toEqual(request)
+    expect(() => embedContent.vectors.writeRequest({ ...ask, inputs: ['x', 'y'] }, target)).toThrow(Refusal)
   })
 })
 

@@ -2,7 +2,7 @@
 // string may arrive in several pieces.
 
 import { bounds } from '../../base/bounds.ts'
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 type Leaf = string | number | boolean | null
@@ -19,7 +19,7 @@ export class PartialArgs {
   #chars = 0
 
   /** False for a piece that is invalid or does not fit the pieces before it. */
-  take(piece: unknown): boolean {
+  addPiece(piece: unknown): boolean {
     if (!isObject(piece) || typeof piece.jsonPath !== 'string') return false
     const { jsonPath: path } = piece
     const steps = parsePath(path)
@@ -36,7 +36,7 @@ export class PartialArgs {
   }
 
   /** Adds fields that arrived whole. */
-  add(args: Json): void {
+  addFields(args: Json): void {
     for (const name of Object.keys(args)) this.#root.set(name, toNode(args[name]))
   }
 

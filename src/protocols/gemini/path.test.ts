@@ -18,7 +18,7 @@ describe('P32: names with slashes and colons in a path', () => {
   ]
 
   test.each(rows)('%s', (path, ...[version, model, verb]) => {
-    expect(readPath(path)).toEqual({ version, model, verb } as ReturnType<typeof readPath>)
+    expect(readPath(path)).toEqual({ version, model, method: verb } as ReturnType<typeof readPath>)
   })
 })
 

@@ -3,7 +3,7 @@
 
 import { Refusal } from '../../base/errors.ts'
 
-export const verbs = [
+export const geminiMethods = [
   'generateContent',
   'streamGenerateContent',
   'countTokens',
@@ -11,13 +11,13 @@ export const verbs = [
   'batchEmbedContents',
 ] as const
 
-export type Verb = (typeof verbs)[number]
+export type GeminiMethod = (typeof geminiMethods)[number]
 
 export interface GeminiPath {
   readonly version: string
   /** As the caller named it: `<provider>/<model>`. */
   readonly model: string
-  readonly verb: Verb
+  readonly method: GeminiMethod
 }
 
 const VERSION_PREFIX = /^\/(v1(?:beta|alpha)?)\//
@@ -33,9 +33,9 @@ const PATH_CHARS_MAX = 1_024
 export function readPath(path: string): GeminiPath | undefined {
   const prefix = VERSION_PREFIX.exec(path)
   const colon = path.lastIndexOf(':')
-  const verb = verbs.find(name => name === path.slice(colon + 1))
+  const verb = geminiMethods.find(name => name === path.slice(colon + 1))
   if (prefix === null || colon < 0 || verb === undefined) return undefined
-  return { version: prefix[1]!, model: modelName(path.slice(prefix[0].length, colon)), verb }
+  return { version: prefix[1]!, model: modelName(path.slice(prefix[0].length, colon)), method: verb }
 }
 
 /** The model name without `models/` or `tunedModels/` before it. */

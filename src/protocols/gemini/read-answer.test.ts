@@ -11,11 +11,11 @@ import { collectAnswer } from '../neutral/answer-collector.ts'
 import { Losses } from '../neutral/losses.ts'
 import type { TranslationNotes } from '../neutral/translation-notes.ts'
 import type { AnswerSource } from '../protocol.ts'
-import { textBytes } from '../usage/text-bytes.ts'
-import { openReader, readWhole } from './read-answer.ts'
+import { estimateTextBytes } from '../usage/text-bytes.ts'
+import { partFields } from './fields.ts'
+import { openEventReader, readWholeAnswer } from './read-answer.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
-import { partTable } from './tables.ts'
 
 const golden = (name: string): string => readFileSync(`${import.meta.dir}/../../../test/golden/${name}`, 'utf8')
 const goldenJson = JSON.parse(golden('gemini.json')) as object
@@ -30,7 +30,7 @@ function source(notes: Partial<TranslationNotes> = {}): AnswerSource {
 }
 
 function read(chunks: readonly unknown[], from = source()): readonly AnswerEvent[] {
-  const reader = openReader(from)
+  const reader = openEventReader(from)
   const events = [...chunks.flatMap(chunk => reader.read(chunk)), ...reader.end()]
   lawful(events)
   return events
@@ -62,10 +62,10 @@ describe('the golden answer', () => {
       },
     ],
     usage: { input: 40, cacheRead: 60, output: 30, reasoning: 10 },
-  } as ReturnType<typeof readWhole>
+  } as ReturnType<typeof readWholeAnswer>
 
   test('is read whole', () => {
-    expect(readWhole(goldenJson, source())).toEqual(expected)
+    expect(readWholeAnswer(goldenJson, source())).toEqual(expected)
   })
 
   test('is read as a stream', () => {
@@ -110,7 +110,7 @@ describe('a plain answer', () => {
     const blocked = { promptFeedback: { blockReason: 'SAFETY' }, usageMetadata }
     expect(of(blocked)).toMatchObject({ outputBytes: 0, usage: { input: 4, output: 0 } })
     const choices = [{ parts: [], finish: 'filtered' as const }]
-    expect(readWhole(blocked, source())).toEqual({ choices, usage: { input: 4, output: 0 } })
+    expect(readWholeAnswer(blocked, source())).toEqual({ choices, usage: { input: 4, output: 0 } })
     expect(readFrame(JSON.stringify(blocked))).toMatchObject({ kind: 'closing', finishes: 1 })
   })
 
@@ -130,7 +130,7 @@ describe('a frame', () => {
       thoughtBytes: 4,
     })
     const functionCall = { name: 'flow', args: { to: '江' } }
-    expect(readFrame(JSON.stringify(chunk([{ functionCall }]))).outputBytes).toBe(4 + textBytes('{"to":"江"}'))
+    expect(readFrame(JSON.stringify(chunk([{ functionCall }]))).outputBytes).toBe(4 + estimateTextBytes('{"to":"江"}'))
   })
 
   const rows: readonly (readonly [unknown, string])[] = [
@@ -261,7 +261,7 @@ describe('events', () => {
 
   test('any JSON becomes valid events or a refusal', () => {
     const words = [
-      ...Object.keys(partTable),
+      ...Object.keys(partFields),
       'candidates',
       'content',
       'parts',
@@ -289,7 +289,7 @@ describe('events', () => {
       tree: fc.oneof({ maxDepth: 6 }, fc.jsonValue(), tie('object'), fc.array(tie('tree'), { maxLength: 3 })),
       object: fc.dictionary(fc.constantFrom(...words), tie('tree'), { maxKeys: 4 }),
     }))
-    const part = fc.dictionary(fc.constantFrom(...Object.keys(partTable)), tree, { maxKeys: 3 })
+    const part = fc.dictionary(fc.constantFrom(...Object.keys(partFields)), tree, { maxKeys: 3 })
     const content = fc.record({ parts: fc.array(part, { maxLength: 4 }) })
     const likely = fc.record({ candidates: fc.array(fc.record({ content, index: fc.nat(2) })) })
     fc.assert(

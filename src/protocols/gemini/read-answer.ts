@@ -2,22 +2,22 @@
 // whole answer is read as a stream of one chunk.
 
 import { Refusal } from '../../base/errors.ts'
-import type { Answer, AnswerEvent, EventReader, Opening, TokenProb } from '../neutral/answer.ts'
+import type { Answer, AnswerEvent, EventReader, PartOpening, TokenProb } from '../neutral/answer.ts'
 import { collectAnswer } from '../neutral/answer-collector.ts'
-import { endedBy, isListed } from '../neutral/finish-reasons.ts'
-import type { Sealed } from '../neutral/reasoning-state.ts'
+import { isKnownReason, readChoiceEnd } from '../neutral/finish-reasons.ts'
+import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { noteAnswer, noteCandidate, notePart } from './answer-fields.ts'
-import { CitedText, citationsMax, namesSources, readCitations } from './citations.ts'
+import { addLostAnswerFields, addLostCandidateFields, addLostPartFields } from './answer-fields.ts'
+import { citationsMax, hasSources, readCitations, TextPositions } from './citations.ts'
+import { partFields, partKinds } from './fields.ts'
 import { readLogprobs } from './logprobs.ts'
 import { readFile, readInline } from './media.ts'
-import { noSignatures } from './packed.ts'
+import { placeholderSignatures } from './packed-state.ts'
 import { PartialArgs } from './partial-args.ts'
-import { blockReason, readServiceClass, unwrapped } from './response.ts'
-import { partKinds, partTable } from './tables.ts'
-import { readUsage, withSearches } from './usage.ts'
+import { readBlockReason, readServiceClass, unwrapAnswer } from './response.ts'
+import { addSearches, readUsage } from './usage.ts'
 
 const CHOICES_MAX = 128
 /** How many chunks with sources are kept until the text that they belong to has arrived. */
@@ -29,7 +29,7 @@ interface Choice {
   readonly number: number
   /** The part that is being received. */
   open: { readonly index: number; readonly part: 'text' | 'reasoning' } | undefined
-  cited: CitedText
+  cited: TextPositions
   readonly seen: Set<string>
   /** Metadata with sources that are not emitted yet: their text may not even have begun. */
   metadata: Json[]
@@ -50,17 +50,17 @@ type NamedCall = Json & { readonly name: string }
 interface PendingCall {
   name: string
   id: unknown
-  sealed: Sealed | undefined
+  sealed: ReasoningState | undefined
   readonly args: PartialArgs
 }
 
 const unusableAnswer = (detail: string): Refusal => new Refusal('upstream_failed', detail)
 
-export function openReader(source: AnswerSource): EventReader {
+export function openEventReader(source: AnswerSource): EventReader {
   return new AnswerReader(source)
 }
 
-export function readWhole(json: unknown, source: AnswerSource): Answer {
+export function readWholeAnswer(json: unknown, source: AnswerSource): Answer {
   const reader = new AnswerReader(source)
   return collectAnswer([...reader.read(json), ...reader.end()])
 }
@@ -89,13 +89,13 @@ class AnswerReader implements EventReader {
   }
 
   read(json: unknown): readonly AnswerEvent[] {
-    const chunk = unwrapped(json)
+    const chunk = unwrapAnswer(json)
     if (!isObject(chunk)) throw unusableAnswer('an answer that is no object')
     this.#events = []
     if (!this.#started) this.#start(chunk)
-    noteAnswer(chunk, this.#source.notes.losses)
+    addLostAnswerFields(chunk, this.#source.notes.losses)
     this.#usage = chunk.usageMetadata ?? this.#usage
-    if (blockReason(chunk) !== undefined) this.#blocked = true
+    if (readBlockReason(chunk) !== undefined) this.#blocked = true
     const candidates = Array.isArray(chunk.candidates) ? (chunk.candidates as readonly unknown[]) : []
     candidates.forEach((candidate, position) => {
       if (isObject(candidate)) this.#readCandidate(candidate, position)
@@ -119,12 +119,12 @@ class AnswerReader implements EventReader {
       const { number, reason, hasCalls, hasWords, hasParts } = this.#choice(choice)
       if (reason === 'CONTINUATION') this.#source.notes.losses.add('continuation')
       const has = { calls: hasCalls, words: hasWords }
-      const ended = endedBy('gemini', reason, has, this.#source.notes)
+      const ended = readChoiceEnd('gemini', reason, has, this.#source.notes)
       // An unknown reason and no content: whatever the reason means, it kept the model from answering.
-      const isBlocked = !hasParts && typeof reason === 'string' && !isListed('gemini', reason)
+      const isBlocked = !hasParts && typeof reason === 'string' && !isKnownReason('gemini', reason)
       this.#events.push({ kind: 'finish', choice: number, ...(isBlocked ? { finish: 'filtered' } : ended) })
     }
-    const usage = withSearches(readUsage(this.#usage), this.#searched)
+    const usage = addSearches(readUsage(this.#usage), this.#searched)
     if (usage !== undefined && usage !== 'nonsense') this.#events.push({ kind: 'usage', usage })
     const serviceClass = readServiceClass(this.#usage)
     if (serviceClass !== undefined) this.#events.push({ kind: 'class', serviceClass })
@@ -148,7 +148,7 @@ class AnswerReader implements EventReader {
     const choice: Choice = {
       number,
       open: undefined,
-      cited: new CitedText(),
+      cited: new TextPositions(),
       seen: new Set(),
       metadata: [],
       waiting: [],
@@ -168,7 +168,7 @@ class AnswerReader implements EventReader {
     if (number === undefined) return
     const choice = this.#choice(number)
     const { content, finishReason } = candidate
-    noteCandidate(candidate, this.#source.notes.losses)
+    addLostCandidateFields(candidate, this.#source.notes.losses)
     choice.logprobs = readLogprobs(candidate.logprobsResult)
     const parts = isObject(content) && Array.isArray(content.parts) ? (content.parts as readonly unknown[]) : []
     for (const part of parts) if (isObject(part)) this.#readPart(choice, part)
@@ -178,9 +178,9 @@ class AnswerReader implements EventReader {
 
   #readPart(choice: Choice, part: Json): void {
     const { text, thought, thoughtSignature, functionCall } = part
-    notePart(part, this.#source.notes.losses)
-    const isSigned = typeof thoughtSignature === 'string' && !noSignatures.includes(thoughtSignature)
-    const sealed: Sealed | undefined = isSigned
+    addLostPartFields(part, this.#source.notes.losses)
+    const isSigned = typeof thoughtSignature === 'string' && !placeholderSignatures.includes(thoughtSignature)
+    const sealed: ReasoningState | undefined = isSigned
       ? { origin: this.#source.origin, form: 'thought', value: thoughtSignature }
       : undefined
     if (isObject(functionCall)) return this.#readCall(choice, functionCall, sealed)
@@ -188,7 +188,7 @@ class AnswerReader implements EventReader {
     const kind = Object.keys(part).find(name => name in partKinds && name !== 'text')
     if (kind !== undefined) return this.#runAfterText(choice, () => this.#emitWholePart(choice, part, kind))
     const isText = typeof text === 'string' && text !== ''
-    const unknownField = Object.keys(part).find(name => !Object.hasOwn(partTable, name))
+    const unknownField = Object.keys(part).find(name => !Object.hasOwn(partFields, name))
     if (!isText && !isSigned && unknownField !== undefined) {
       return this.#runAfterText(choice, () => this.#emitWholePart(choice, part, unknownField))
     }
@@ -219,17 +219,17 @@ class AnswerReader implements EventReader {
     choice.cited.add(text)
   }
 
-  #openPart(choice: Choice, opening: Opening & { part: 'text' | 'reasoning' }): void {
+  #openPart(choice: Choice, opening: PartOpening & { part: 'text' | 'reasoning' }): void {
     this.#close(choice)
     choice.hasParts = true
     const index = this.#parts++
     choice.open = { index, part: opening.part }
-    choice.cited = new CitedText()
+    choice.cited = new TextPositions()
     this.#events.push({ kind: 'open', index, choice: choice.number, ...opening })
   }
 
   /** Thoughts without a signature get a state with their origin, so that no other upstream gets them as its own. */
-  #close(choice: Choice, signature?: Sealed): void {
+  #close(choice: Choice, signature?: ReasoningState): void {
     if (choice.open === undefined) return
     const { index, part } = choice.open
     if (part === 'text') this.#emitCitations(choice, index)
@@ -247,7 +247,7 @@ class AnswerReader implements EventReader {
   }
 
   /** Reads a whole call or a piece of one. The last piece of a call may be empty. */
-  #readCall(choice: Choice, call: Json, sealed: Sealed | undefined): void {
+  #readCall(choice: Choice, call: Json, sealed: ReasoningState | undefined): void {
     const name = typeof call.name === 'string' ? call.name : ''
     if (choice.pending !== undefined && isOtherCall(choice.pending, name, call.id)) this.#endCall(choice)
     const isPiece = call.willContinue === true || call.partialArgs !== undefined
@@ -257,9 +257,9 @@ class AnswerReader implements EventReader {
     pending.name ||= name
     pending.id ??= call.id
     pending.sealed ??= sealed
-    if (isObject(call.args)) pending.args.add(call.args)
+    if (isObject(call.args)) pending.args.addFields(call.args)
     for (const piece of Array.isArray(call.partialArgs) ? (call.partialArgs as readonly unknown[]) : []) {
-      if (!pending.args.take(piece)) this.#source.notes.losses.add('function_call.partial_args')
+      if (!pending.args.addPiece(piece)) this.#source.notes.losses.add('function_call.partial_args')
     }
     if (call.willContinue !== true) this.#endCall(choice)
   }
@@ -272,7 +272,7 @@ class AnswerReader implements EventReader {
     this.#addCall(choice, { name, id, args: JSON.parse(args.text) as unknown }, sealed)
   }
 
-  #addCall(choice: Choice, call: Json, sealed: Sealed | undefined): void {
+  #addCall(choice: Choice, call: Json, sealed: ReasoningState | undefined): void {
     if (typeof call.name !== 'string' || call.name === '') {
       if (Object.keys(call).length > 0) this.#source.notes.losses.add('function_call')
       return
@@ -284,7 +284,7 @@ class AnswerReader implements EventReader {
     this.#runAfterText(choice, () => this.#emitCall(choice, call as NamedCall, sealed))
   }
 
-  #emitCall(choice: Choice, call: NamedCall, sealed: Sealed | undefined): void {
+  #emitCall(choice: Choice, call: NamedCall, sealed: ReasoningState | undefined): void {
     const { renamed, wrapped } = this.#source.notes
     const args = isObject(call.args) ? call.args : {}
     const isCustom = wrapped?.has(call.name) === true && typeof args.input === 'string'
@@ -333,7 +333,7 @@ class AnswerReader implements EventReader {
     const { groundingMetadata, citationMetadata, urlContextMetadata } = candidate
     if (groundingMetadata !== undefined) this.#searched = [candidate]
     const metadata = { groundingMetadata, citationMetadata, urlContextMetadata }
-    if (!namesSources(metadata)) return
+    if (!hasSources(metadata)) return
     // Each chunk of a stream may repeat all metadata; the last one is the most complete, so the oldest is dropped.
     if (choice.metadata.length >= PENDING_METADATA_MAX) choice.metadata.shift()
     choice.metadata.push(metadata)

@@ -3,20 +3,27 @@
 // cache must see the same text again.
 
 import type { Call } from '../neutral/call.ts'
-import type { MediaPart, Part, ResultPart, Role, TextPart, Turn } from '../neutral/conversation.ts'
-import type { Sealed } from '../neutral/reasoning-state.ts'
-import { unpackSealed } from '../neutral/reasoning-state.ts'
-import { invalid, optional } from '../request/checks.ts'
-import { unreadFields } from '../request/fields.ts'
-import { isObject } from '../request/json-object.ts'
+import type {
+  ConversationMessage,
+  ConversationPart,
+  MediaPart,
+  ResultPart,
+  Role,
+  TextPart,
+} from '../neutral/conversation.ts'
+import type { ReasoningState } from '../neutral/reasoning-state.ts'
+import { unpackReasoningState } from '../neutral/reasoning-state.ts'
+import { invalid, readOptional } from '../request/checks.ts'
+import { findLostFields } from '../request/fields.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
+import { toCamelCaseFields } from './field-names.ts'
+import type { PartKind } from './fields.ts'
+import { callFields, contentFields, mediaFields, partFields, partKinds, resultFields } from './fields.ts'
 import { asList } from './input.ts'
 import { readFile, readInline } from './media.ts'
-import { noSignatures } from './packed.ts'
-import { camelFields } from './spelling.ts'
-import type { PartKind } from './tables.ts'
-import { callTable, contentTable, mediaTable, partKinds, partTable, resultTable } from './tables.ts'
-import { withThoughts } from './thoughts.ts'
+import { placeholderSignatures } from './packed-state.ts'
+import { restoreReasoning } from './reasoning-state.ts'
 
 const ROLE_BY_NAME: ReadonlyMap<unknown, Role> = new Map<unknown, Role>([
   [undefined, 'user'],
@@ -38,7 +45,7 @@ export const readDetail = (resolution: unknown): Detail | undefined => DETAIL_BY
 
 export class ContentsReader {
   /** Fields that the neutral conversation cannot carry. */
-  readonly unread = new Set<string>()
+  readonly lostFields = new Set<string>()
   /** The detail of images that have no resolution of their own. */
   readonly #detail: Detail | undefined
   readonly #ids = new Set<string>()
@@ -53,24 +60,24 @@ export class ContentsReader {
     this.#recall = id => recall?.(id) ?? []
   }
 
-  readSystem(instruction: unknown): Turn | undefined {
+  readSystem(instruction: unknown): ConversationMessage | undefined {
     if (instruction === undefined || instruction === null) return undefined
     if (typeof instruction === 'string') return { role: 'system', parts: [{ kind: 'text', text: instruction }] }
     if (!isObject(instruction)) throw invalid('systemInstruction', 'must be an object with parts')
-    for (const field of unreadFields(instruction, contentTable, 'systemInstruction')) this.unread.add(field)
+    for (const field of findLostFields(instruction, contentFields, 'systemInstruction')) this.lostFields.add(field)
     const parts = asList(instruction.parts).flatMap((part, index) =>
       this.#readPart(part, `systemInstruction.parts[${index}]`),
     )
     return parts.length === 0 ? undefined : { role: 'system', parts }
   }
 
-  readContents(contents: readonly unknown[]): readonly Turn[] {
+  readContents(contents: readonly unknown[]): readonly ConversationMessage[] {
     for (const content of contents) if (isObject(content)) this.#noteIds(content)
     const turns = mergeModelTurns(
       contents.flatMap((content, index) => this.#readContent(content, `contents[${index}]`)),
     )
     return turns.map(turn =>
-      turn.role === 'assistant' ? { ...turn, parts: withThoughts(turn.parts, this.#recall) } : turn,
+      turn.role === 'assistant' ? { ...turn, parts: restoreReasoning(turn.parts, this.#recall) } : turn,
     )
   }
 
@@ -89,24 +96,24 @@ export class ContentsReader {
     }
   }
 
-  #readContent(content: unknown, path: string): readonly Turn[] {
+  #readContent(content: unknown, path: string): readonly ConversationMessage[] {
     if (!isObject(content)) throw invalid(path, 'must be an object with parts')
-    for (const field of unreadFields(content, contentTable, 'contents')) this.unread.add(field)
+    for (const field of findLostFields(content, contentFields, 'contents')) this.lostFields.add(field)
     const role = ROLE_BY_NAME.get(content.role ?? undefined)
     if (role === undefined) throw invalid(`${path}.role`, 'must be "user" or "model"')
     const parts = asList(content.parts).flatMap((part, index) => this.#readPart(part, `${path}.parts[${index}]`))
     return role === 'assistant' ? [{ role, parts }] : splitResults(parts)
   }
 
-  #readPart(partJson: unknown, path: string): readonly Part[] {
+  #readPart(partJson: unknown, path: string): readonly ConversationPart[] {
     if (!isObject(partJson)) throw invalid(path, 'must be an object')
-    const part = camelFields(partJson, path)
-    for (const field of unreadFields(part, partTable, 'contents.parts')) this.unread.add(field)
+    const part = toCamelCaseFields(partJson, path)
+    for (const field of findLostFields(part, partFields, 'contents.parts')) this.lostFields.add(field)
     const kinds = (Object.keys(partKinds) as PartKind[]).filter(name => (part[name] ?? undefined) !== undefined)
     if (kinds.length > 1) throw invalid(path, 'must have only one kind of content')
-    const sealed = readSeal(part.thoughtSignature)
+    const sealed = readReasoningState(part.thoughtSignature)
     const [kind] = kinds
-    const unknownField = kind ?? (sealed ? undefined : Object.keys(part).find(name => !Object.hasOwn(partTable, name)))
+    const unknownField = kind ?? (sealed ? undefined : Object.keys(part).find(name => !Object.hasOwn(partFields, name)))
     if (kind === undefined && unknownField !== undefined) {
       return [{ kind: 'native', dialect: 'gemini', what: unknownField, value: partJson }]
     }
@@ -118,26 +125,26 @@ export class ContentsReader {
   }
 
   #readMedia(part: Json, kind: 'inlineData' | 'fileData', path: string): MediaPart {
-    const data = camelFields(optional(part, kind, 'object')!, `${path}.${kind}`)
-    for (const field of unreadFields(data, mediaTable, `contents.parts.${kind}`)) this.unread.add(field)
+    const data = toCamelCaseFields(readOptional(part, kind, 'object')!, `${path}.${kind}`)
+    for (const field of findLostFields(data, mediaFields, `contents.parts.${kind}`)) this.lostFields.add(field)
     const media = (kind === 'inlineData' ? readInline : readFile)(data, `${path}.${kind}`)
     const resolution = part.mediaResolution
     const own = isObject(resolution) ? readDetail(resolution.level) : readDetail(resolution)
     const detail = own ?? this.#detail
     const level = isObject(resolution) ? resolution.level : resolution
     if (level !== undefined && level !== null && (own === undefined || media.kind !== 'image')) {
-      this.unread.add('contents.parts.mediaResolution')
+      this.lostFields.add('contents.parts.mediaResolution')
     }
-    if (media.kind !== 'image' && this.#detail !== undefined) this.unread.add('generationConfig.mediaResolution')
+    if (media.kind !== 'image' && this.#detail !== undefined) this.lostFields.add('generationConfig.mediaResolution')
     return media.kind === 'image' && detail !== undefined ? { ...media, detail } : media
   }
 
-  #readCall(part: Json, sealed: Sealed | undefined, path: string): Part {
-    const call = camelFields(optional(part, 'functionCall', 'object')!, `${path}.functionCall`)
-    for (const field of unreadFields(call, callTable, 'contents.parts.functionCall')) this.unread.add(field)
+  #readCall(part: Json, sealed: ReasoningState | undefined, path: string): ConversationPart {
+    const call = toCamelCaseFields(readOptional(part, 'functionCall', 'object')!, `${path}.functionCall`)
+    for (const field of findLostFields(call, callFields, 'contents.parts.functionCall')) this.lostFields.add(field)
     const name = requireName(call, `${path}.functionCall.name`)
-    const args = optional(call, 'args', 'object') ?? {}
-    const id = optional(call, 'id', 'text') || this.#makeId()
+    const args = readOptional(call, 'args', 'object') ?? {}
+    const id = readOptional(call, 'id', 'text') || this.#makeId()
     const waiting = this.#openCalls.get(name)
     if (waiting === undefined) this.#openCalls.set(name, new Set([id]))
     else waiting.add(id)
@@ -145,11 +152,12 @@ export class ContentsReader {
   }
 
   #readResult(part: Json, path: string): ResultPart {
-    const result = camelFields(optional(part, 'functionResponse', 'object')!, `${path}.functionResponse`)
-    for (const field of unreadFields(result, resultTable, 'contents.parts.functionResponse')) this.unread.add(field)
+    const result = toCamelCaseFields(readOptional(part, 'functionResponse', 'object')!, `${path}.functionResponse`)
+    for (const field of findLostFields(result, resultFields, 'contents.parts.functionResponse'))
+      this.lostFields.add(field)
     const name = requireName(result, `${path}.functionResponse.name`)
-    const callId = this.#takeCallId(name, optional(result, 'id', 'text'))
-    const { text, failed } = readResponse(optional(result, 'response', 'object') ?? {})
+    const callId = this.#takeCallId(name, readOptional(result, 'id', 'text'))
+    const { text, failed } = readResponse(readOptional(result, 'response', 'object') ?? {})
     const innerParts = asList(result.parts).flatMap((inner, index) =>
       this.#readPart(inner, `${path}.functionResponse.parts[${index}]`),
     )
@@ -175,18 +183,18 @@ function requireName(json: Json, path: string): string {
   return json.name
 }
 
-function readText(part: Json, sealed: Sealed | undefined, path: string): readonly Part[] {
-  const text = optional(part, 'text', 'text')
+function readText(part: Json, sealed: ReasoningState | undefined, path: string): readonly ConversationPart[] {
+  const text = readOptional(part, 'text', 'text')
   if (text === undefined && part.thoughtSignature === undefined) throw invalid(path, 'must have some content')
   if (part.thought === true) return [{ kind: 'reasoning', text: text ?? '', ...(sealed !== undefined && { sealed }) }]
-  const textParts: readonly Part[] = text ? [{ kind: 'text', text }] : []
+  const textParts: readonly ConversationPart[] = text ? [{ kind: 'text', text }] : []
   // A neutral text part cannot carry reasoning state, so the state becomes a reasoning part of its own.
   return sealed === undefined ? textParts : [...textParts, { kind: 'reasoning', text: '', sealed }]
 }
 
-export function readSeal(signature: unknown): Sealed | undefined {
-  if (typeof signature !== 'string' || noSignatures.includes(signature)) return undefined
-  return unpackSealed(signature) ?? { form: 'thought', value: signature }
+export function readReasoningState(signature: unknown): ReasoningState | undefined {
+  if (typeof signature !== 'string' || placeholderSignatures.includes(signature)) return undefined
+  return unpackReasoningState(signature) ?? { form: 'thought', value: signature }
 }
 
 /** Reads a result: as plain text if the response holds only one text, else as JSON. */
@@ -200,8 +208,8 @@ function readResponse(response: Json): { readonly text: string; readonly failed:
 }
 
 /** Joins neighbouring texts, as from a stream, and neighbouring thoughts, because a signature signs all thoughts before it. */
-function joinParts(parts: readonly Part[]): readonly Part[] {
-  const merged: Part[] = []
+function joinParts(parts: readonly ConversationPart[]): readonly ConversationPart[] {
+  const merged: ConversationPart[] = []
   for (const part of parts) {
     const last = merged.at(-1)
     if (part.kind === 'text' && last?.kind === 'text') {
@@ -214,8 +222,8 @@ function joinParts(parts: readonly Part[]): readonly Part[] {
 }
 
 /** Splits a content into turns, because results are turns of their own in the neutral conversation. */
-function splitResults(parts: readonly Part[]): readonly Turn[] {
-  const turns: { role: Role; parts: Part[] }[] = []
+function splitResults(parts: readonly ConversationPart[]): readonly ConversationMessage[] {
+  const turns: { role: Role; parts: ConversationPart[] }[] = []
   for (const part of parts) {
     const role = part.kind === 'result' ? 'tool' : 'user'
     const last = turns.at(-1)
@@ -226,8 +234,8 @@ function splitResults(parts: readonly Part[]): readonly Turn[] {
 }
 
 /** Merges neighbouring turns of the model: a client may send each chunk of a stream as a content of its own. */
-function mergeModelTurns(turns: readonly Turn[]): readonly Turn[] {
-  const merged: { role: Role; parts: Part[] }[] = []
+function mergeModelTurns(turns: readonly ConversationMessage[]): readonly ConversationMessage[] {
+  const merged: { role: Role; parts: ConversationPart[] }[] = []
   for (const { role, parts } of turns) {
     const last = merged.at(-1)
     if (role === 'assistant' && last?.role === role) for (const part of parts) last.parts.push(part)

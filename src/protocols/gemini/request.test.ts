@@ -3,12 +3,12 @@
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
 import type { Call, CallTarget } from '../neutral/call.ts'
-import { packSealed } from '../neutral/reasoning-state.ts'
-import type { Asked } from '../protocol.ts'
+import { packReasoningState } from '../neutral/reasoning-state.ts'
+import type { RequestHead } from '../protocol.ts'
 import { openFraming } from './framing.ts'
 import { readCall, writeCall } from './request.ts'
 
-const asks = (path: string, query: Readonly<Record<string, string>> = {}): Asked => ({
+const asks = (path: string, query: Readonly<Record<string, string>> = {}): RequestHead => ({
   path,
   query: name => query[name] ?? null,
   header: () => undefined,
@@ -16,7 +16,7 @@ const asks = (path: string, query: Readonly<Record<string, string>> = {}): Asked
 const plain = asks('/v1beta/models/a/b:generateContent')
 const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
 const bytes = (json: unknown): Buffer => Buffer.from(typeof json === 'string' ? json : JSON.stringify(json))
-const read = (more: object = {}, asked: Asked = plain): Call => readCall(bytes({ contents, ...more }), asked)
+const read = (more: object = {}, asked: RequestHead = plain): Call => readCall(bytes({ contents, ...more }), asked)
 
 function refusalOf(act: () => unknown): Refusal {
   try {
@@ -45,7 +45,7 @@ describe('reads', () => {
 
   test('a stream for an SDK that fails on comments has none', () => {
     const path = '/v1beta/models/a/b:streamGenerateContent'
-    const by = (client: string): Asked => ({ ...asks(path, { alt: 'sse' }), header: () => client })
+    const by = (client: string): RequestHead => ({ ...asks(path, { alt: 'sse' }), header: () => client })
     const call = read({}, by('genai-js/0.24.1'))
     expect(call).toMatchObject({ stream: true, framing: 'bare' })
     expect(openFraming(call)?.comment).toBe('')
@@ -218,9 +218,9 @@ describe('writes', () => {
   })
 
   test('without reasoning state of other origins, and with that of its own', () => {
-    const foreign = packSealed({ form: 'signature', value: 'S', origin: 'there' })
-    const own = packSealed({ form: 'thought', value: 'T', origin: 'here' })
-    const elsewhere = packSealed({ form: 'thought', value: 'T', origin: 'there' })
+    const foreign = packReasoningState({ form: 'signature', value: 'S', origin: 'there' })
+    const own = packReasoningState({ form: 'thought', value: 'T', origin: 'here' })
+    const elsewhere = packReasoningState({ form: 'thought', value: 'T', origin: 'there' })
     const parts = [
       { text: 'hm', thought: true, thoughtSignature: foreign },
       { text: '', thought: true, thought_signature: foreign },

@@ -3,27 +3,27 @@
 
 import { Refusal } from '../../base/errors.ts'
 import type { Call, CallTarget } from '../neutral/call.ts'
-import { packedMark } from '../neutral/reasoning-state.ts'
-import type { Asked } from '../protocol.ts'
-import { invalid, missing, optional, refuseFields } from '../request/checks.ts'
-import { fieldSplice } from '../request/field-splice.ts'
-import { isObject, readJsonObject, scanField } from '../request/json-object.ts'
+import { PACKED_PREFIX } from '../neutral/reasoning-state.ts'
+import type { RequestHead } from '../protocol.ts'
+import { invalid, missing, readOptional, refuseFields } from '../request/checks.ts'
+import { insertField } from '../request/field-splice.ts'
+import { isObject, readJsonObject, scanField } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import type { Splice } from '../request/splice.ts'
-import { spliced } from '../request/splice.ts'
+import type { Splice } from '../request/splices.ts'
+import { applySplices } from '../request/splices.ts'
 import { readTags } from '../request/tags.ts'
-import { asList, weighInput } from './input.ts'
-import { withoutPacked } from './packed.ts'
-import type { Verb } from './path.ts'
+import type { FieldSpans } from './field-names.ts'
+import { findFieldSpans, refuseDuplicate, toCamelCase, toCamelCaseFields } from './field-names.ts'
+import { asList, measureInput } from './input.ts'
+import { removePackedState } from './packed-state.ts'
+import type { GeminiMethod } from './path.ts'
 import { readPath } from './path.ts'
-import type { Spans } from './spelling.ts'
-import { camel, camelFields, spansOf, twice } from './spelling.ts'
 
 /**
  * Fields that routing and billing depend on. They may occur once only: of two, the gateway might read one and the
  * upstream the other.
  */
-export const readFields = [
+export const uniqueFields = [
   'model',
   'contents',
   'systemInstruction',
@@ -33,15 +33,15 @@ export const readFields = [
   'cachedContent',
   'continuationToken',
 ]
-export const readConfig = ['candidateCount', 'maxOutputTokens']
+export const uniqueConfigFields = ['candidateCount', 'maxOutputTokens']
 
 /** With these fields another model than the one in the path would answer, at the price of the model in the path. */
 const MODEL_CHOICE_FIELDS = ['routingConfig', 'modelConfig', 'modelSelectionConfig'] as const
 
-const GENERATE_METHODS: readonly Verb[] = ['generateContent', 'streamGenerateContent']
+const GENERATE_METHODS: readonly GeminiMethod[] = ['generateContent', 'streamGenerateContent']
 
-export function readCall(body: Buffer, request: Asked): Call {
-  const { model, verb } = requirePath(request, GENERATE_METHODS)
+export function readCall(body: Buffer, request: RequestHead): Call {
+  const { model, method: verb } = requirePath(request, GENERATE_METHODS)
   const stream = verb === 'streamGenerateContent'
   const isArray = stream && (request.query('alt') ?? request.query('$alt')) !== 'sse'
   const call = { ...readBody(body), model, stream }
@@ -54,7 +54,7 @@ export function readCall(body: Buffer, request: Asked): Call {
  * SDK before 1.34, which Gemini CLI uses. Only the JavaScript SDK from 1.34 on is known to skip comments. A client that
  * names no SDK is taken to have a complete reader of server-sent events.
  */
-function failsOnComments(request: Asked): boolean {
+function failsOnComments(request: RequestHead): boolean {
   const client = request.header('x-goog-api-client')
   if (client === undefined) return false
   const [, major = 0, minor = 0] = /\bgoogle-genai-sdk\/(\d+)\.(\d+)\S* gl-node\//.exec(client)?.map(Number) ?? []
@@ -62,28 +62,32 @@ function failsOnComments(request: Asked): boolean {
 }
 
 /** Reads model and method from the path. Throws a Refusal if the method is not among `allowed`. */
-export function requirePath(request: Asked, allowed: readonly Verb[]): { readonly model: string; readonly verb: Verb } {
+export function requirePath(
+  request: RequestHead,
+  allowed: readonly GeminiMethod[],
+): { readonly model: string; readonly method: GeminiMethod } {
   const path = readPath(request.path)
-  if (path === undefined || !allowed.includes(path.verb)) throw new Refusal('path_unknown', 'no such method of a model')
+  if (path === undefined || !allowed.includes(path.method))
+    throw new Refusal('path_unknown', 'no such method of a model')
   return path
 }
 
 /** Reads the body of a call; model and method are in the path. */
 export function readBody(body: Buffer): Omit<Call, 'model' | 'stream'> {
-  const { json, fields } = readJsonObject(body, readFields)
-  const spans = spansOf(fields, readFields)
-  const own = camelFields(json)
+  const { json, fields } = readJsonObject(body, uniqueFields)
+  const spans = findFieldSpans(fields, uniqueFields)
+  const own = toCamelCaseFields(json)
   checkContents(own.contents)
   asList(own.tools).forEach((tool, index) => {
     if (!isObject(tool)) throw invalid(`tools[${index}]`, 'must be an object')
   })
-  const config = camelFields(optional(own, 'generationConfig', 'object') ?? {}, 'generationConfig')
+  const config = toCamelCaseFields(readOptional(own, 'generationConfig', 'object') ?? {}, 'generationConfig')
   refuseFields(own, MODEL_CHOICE_FIELDS)
   refuseFields(config, MODEL_CHOICE_FIELDS, 'generationConfig')
   checkConfigOnce(body, spans)
-  const choices = optional(config, 'candidateCount', 'choices')
-  const cap = optional(config, 'maxOutputTokens', 'count')
-  const serviceClass = optional(own, 'serviceTier', 'word')
+  const choices = readOptional(config, 'candidateCount', 'choices')
+  const cap = readOptional(config, 'maxOutputTokens', 'count')
+  const serviceClass = readOptional(own, 'serviceTier', 'word')
   const tags = readTags(own.labels)
   return {
     dialect: 'gemini',
@@ -91,7 +95,7 @@ export function readBody(body: Buffer): Omit<Call, 'model' | 'stream'> {
     fields,
     json,
     bodyBytes: body.byteLength,
-    ...weighInput(own, body.byteLength),
+    ...measureInput(own, body.byteLength),
     wantsUsage: true,
     choices: choices ?? 1,
     ...(cap !== undefined && { outputTokensMax: cap }),
@@ -110,13 +114,13 @@ function checkContents(contents: unknown): void {
 }
 
 /** Refuses duplicates inside `generationConfig` of the fields that billing depends on. */
-function checkConfigOnce(body: Buffer, { generationConfig: span }: Spans): void {
+function checkConfigOnce(body: Buffer, { generationConfig: span }: FieldSpans): void {
   const scan = span === undefined ? 'malformed' : scanField(body, span)
   if (typeof scan === 'string') return
   for (const name of scan.duplicates) {
-    if (readConfig.includes(camel(name))) throw twice(`generationConfig.${camel(name)}`)
+    if (uniqueConfigFields.includes(toCamelCase(name))) throw refuseDuplicate(`generationConfig.${toCamelCase(name)}`)
   }
-  spansOf(scan.fields, readConfig, 'generationConfig')
+  findFieldSpans(scan.fields, uniqueConfigFields, 'generationConfig')
 }
 
 /**
@@ -124,23 +128,23 @@ function checkConfigOnce(body: Buffer, { generationConfig: span }: Spans): void 
  * that Google did not make.
  */
 export function writeCall(call: Call, target: CallTarget): Uint8Array {
-  if (call.body.indexOf(packedMark) >= 0) {
-    return Buffer.from(JSON.stringify(withoutPacked(buildBody(call, target), target)))
+  if (call.body.indexOf(PACKED_PREFIX) >= 0) {
+    return Buffer.from(JSON.stringify(removePackedState(buildBody(call, target), target)))
   }
-  const spans = spansOf(call.fields, ['model', 'generationConfig'])
+  const spans = findFieldSpans(call.fields, ['model', 'generationConfig'])
   const splices: Splice[] = []
   if (spans.model !== undefined) splices.push({ ...spans.model, text: JSON.stringify(`models/${target.model}`) })
   if (target.cap !== undefined) splices.push(...capSplices(call, spans, target.cap))
-  return splices.length === 0 ? call.body : spliced(call.body, splices)
+  return splices.length === 0 ? call.body : applySplices(call.body, splices)
 }
 
-function capSplices(call: Call, { generationConfig: given }: Spans, cap: number): readonly Splice[] {
+function capSplices(call: Call, { generationConfig: given }: FieldSpans, cap: number): readonly Splice[] {
   if (call.outputTokensMax !== undefined && call.outputTokensMax <= cap) return []
   const text = `"maxOutputTokens":${cap}`
-  if (given === undefined) return [fieldSplice(call, 'generationConfig', `{${text}}`)]
+  if (given === undefined) return [insertField(call, 'generationConfig', `{${text}}`)]
   const scan = scanField(call.body, given)
   if (typeof scan === 'string') return [{ ...given, text: `{${text}}` }] // generationConfig is null
-  const own = spansOf(scan.fields, readConfig).maxOutputTokens
+  const own = findFieldSpans(scan.fields, uniqueConfigFields).maxOutputTokens
   if (own !== undefined) return [{ start: given.start + own.start, end: given.start + own.end, text: String(cap) }]
   const open = given.start + 1
   return [{ start: open, end: open, text: scan.fields.size === 0 ? text : `${text},` }]
@@ -148,10 +152,10 @@ function capSplices(call: Call, { generationConfig: given }: Spans, cap: number)
 
 /** The same as a parsed object, for a body that has to be serialized again. */
 function buildBody(call: Call, { model, cap }: CallTarget): Json {
-  const json: Record<string, unknown> = { ...camelFields(call.json) }
+  const json: Record<string, unknown> = { ...toCamelCaseFields(call.json) }
   if (json.model !== undefined) json.model = `models/${model}`
   const isCapped = cap !== undefined && (call.outputTokensMax === undefined || call.outputTokensMax > cap)
-  const config = camelFields((json.generationConfig ?? {}) as Json)
+  const config = toCamelCaseFields((json.generationConfig ?? {}) as Json)
   if (isCapped) json.generationConfig = { ...config, maxOutputTokens: cap }
   return json
 }

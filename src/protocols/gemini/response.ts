@@ -1,23 +1,23 @@
 // Reads a whole answer as it passes: its usage, how much text it has, and whether it is an error with status 200.
 
-import type { UpstreamWords } from '../../base/errors.ts'
-import { statusIn } from '../error-status.ts'
+import type { UpstreamError } from '../../base/errors.ts'
+import { findErrorStatus } from '../error-status.ts'
 import type { AnswerReading } from '../neutral/call.ts'
-import { isObject, parseAnswer } from '../request/json-object.ts'
+import { isObject, parseUpstreamJson } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import type { MediaBytes } from '../usage/media-bytes.ts'
-import { BYTES_PER_PICTURE, mediaOf, soundBytesOf } from '../usage/media-bytes.ts'
-import { textBytes } from '../usage/text-bytes.ts'
-import { readUsage, withSearches } from './usage.ts'
+import { BYTES_PER_IMAGE, estimateAudioBytes, pickMediaBytes } from '../usage/media-bytes.ts'
+import { estimateTextBytes } from '../usage/text-bytes.ts'
+import { addSearches, readUsage } from './usage.ts'
 
 export function readAnswer(body: Buffer): AnswerReading | undefined {
   let json: unknown
   try {
-    json = parseAnswer(body.toString('utf8'))
+    json = parseUpstreamJson(body.toString('utf8'))
   } catch {
     return undefined
   }
-  const answer = unwrapped(json)
+  const answer = unwrapAnswer(json)
   if (!isObject(answer)) return undefined
   if (answer.error) return { outputBytes: 0, error: readError(answer.error, 502) }
   if (answer.candidates !== undefined && !Array.isArray(answer.candidates)) return undefined
@@ -30,7 +30,7 @@ const hasContent = (value: unknown): boolean =>
   Array.isArray(value) || (isObject(value) && Object.keys(value).length > 0)
 
 /** Google wraps errors in a list where the client asked for a list, and sometimes where it did not. */
-export const unwrapped = (json: unknown): unknown => (Array.isArray(json) && json.length === 1 ? json[0] : json)
+export const unwrapAnswer = (json: unknown): unknown => (Array.isArray(json) && json.length === 1 ? json[0] : json)
 
 /** Reads what a whole answer and a chunk of a stream have in common. */
 export function readChunk(answer: Json): Omit<AnswerReading, 'json' | 'error'> {
@@ -45,18 +45,18 @@ export function readChunk(answer: Json): Omit<AnswerReading, 'json' | 'error'> {
       outputBytes += countWrittenBytes(candidate) + pictureBytes + soundBytes
       thoughtBytes += countThoughtBytes(candidate)
     }
-  const usage = withSearches(readUsage(usageMetadata), candidates)
+  const usage = addSearches(readUsage(usageMetadata), candidates)
   return {
     outputBytes,
     ...(thoughtBytes > 0 && { thoughtBytes }),
-    ...mediaOf(media),
+    ...pickMediaBytes(media),
     usage,
     serviceClass: readServiceClass(usageMetadata),
   }
 }
 
 /** Reads why the prompt was blocked, if the answer says that it was. */
-export function blockReason({ promptFeedback }: Json): string | undefined {
+export function readBlockReason({ promptFeedback }: Json): string | undefined {
   const reason = isObject(promptFeedback) ? promptFeedback.blockReason : undefined
   return typeof reason === 'string' && reason !== '' ? reason : undefined
 }
@@ -80,16 +80,16 @@ function listParts(candidate: unknown): readonly Json[] {
 
 function countThoughtBytes(candidate: unknown): number {
   let bytes = 0
-  for (const { thought, text } of listParts(candidate)) if (thought === true) bytes += textBytes(text)
+  for (const { thought, text } of listParts(candidate)) if (thought === true) bytes += estimateTextBytes(text)
   return bytes
 }
 
 function countWrittenBytes(candidate: unknown): number {
   let bytes = 0
   for (const part of listParts(candidate)) {
-    bytes += textBytes(part.text)
+    bytes += estimateTextBytes(part.text)
     if (isObject(part.functionCall)) bytes += countCallBytes(part.functionCall)
-    if (isObject(part.executableCode)) bytes += textBytes(part.executableCode.code)
+    if (isObject(part.executableCode)) bytes += estimateTextBytes(part.executableCode.code)
   }
   return bytes
 }
@@ -101,26 +101,29 @@ function countMediaBytes(candidate: unknown): MediaBytes {
     const media = isObject(inlineData) ? inlineData : isObject(fileData) ? fileData : undefined
     if (media === undefined) continue
     const { mimeType, data } = media
-    if (typeof mimeType === 'string' && mimeType.startsWith('audio/')) soundBytes += soundBytesOf(data)
-    else pictureBytes += BYTES_PER_PICTURE
+    if (typeof mimeType === 'string' && mimeType.startsWith('audio/')) soundBytes += estimateAudioBytes(data)
+    else pictureBytes += BYTES_PER_IMAGE
   }
   return { pictureBytes, soundBytes }
 }
 
 function countCallBytes({ name, args, partialArgs }: Json): number {
   const written = args ?? partialArgs
-  return textBytes(name) + (written === undefined || written === null ? 0 : textBytes(JSON.stringify(written)))
+  return (
+    estimateTextBytes(name) +
+    (written === undefined || written === null ? 0 : estimateTextBytes(JSON.stringify(written)))
+  )
 }
 
 /** Reads an error object of this dialect; anything else becomes the message of the error. */
-export function readError(value: unknown, status: number): UpstreamWords {
+export function readError(value: unknown, status: number): UpstreamError {
   const error: Json = isObject(value) ? value : { message: value }
   const { message, status: type, details } = error
   const reasons = Array.isArray(details) ? (details as readonly unknown[]) : []
   const info = reasons.find(detail => isObject(detail) && typeof detail.reason === 'string') as Json | undefined
   const retryAfter = findRetryDelay(reasons)
   return {
-    status: statusIn({ code: error.code, status: error.status }, status),
+    status: findErrorStatus({ code: error.code, status: error.status }, status),
     message: typeof message === 'string' && message !== '' ? message : 'The upstream gave no reason.',
     ...(typeof type === 'string' && type !== '' && { type }),
     ...(info !== undefined && { code: info.reason as string }),

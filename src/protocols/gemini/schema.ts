@@ -1,9 +1,9 @@
 // Reads and writes schemas. Google accepts two forms: its own subset of OpenAPI schemas, with type names in capitals,
 // and JSON Schema. Other dialects know JSON Schema only, so the OpenAPI form is converted and never written.
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
+import { toCamelCase } from './field-names.ts'
 import { asList } from './input.ts'
-import { camel } from './spelling.ts'
 
 type Schema = Record<string, unknown>
 
@@ -44,14 +44,14 @@ function mapSchema(schema: Json, change: (schema: Json) => Schema): Schema {
 }
 
 /** Converts Google's OpenAPI subset to JSON Schema. */
-export function fromOpenApi(schema: Json): Schema {
+export function fromOpenApiSchema(schema: Json): Schema {
   return mapSchema(schema, readOpenApi)
 }
 
 function readOpenApi(schema: Json): Schema {
   const read: Schema = {}
   for (const fieldName in schema) {
-    const [name, value] = [camel(fieldName), schema[fieldName]]
+    const [name, value] = [toCamelCase(fieldName), schema[fieldName]]
     if (value === null || value === undefined || name === 'nullable' || name === 'propertyOrdering') continue
     if (name === 'type') readType(read, value)
     else if (name === 'example') read.examples = [value]
@@ -83,7 +83,7 @@ function sortProperties(properties: Json, order: readonly unknown[]): Schema {
 }
 
 /** Converts JSON Schema to what Google accepts: without `$schema` and `$comment`, and `const` as an enum of one. */
-export function forGoogle(schema: Json): Schema {
+export function toGoogleSchema(schema: Json): Schema {
   return mapSchema(schema, cleanSchema)
 }
 

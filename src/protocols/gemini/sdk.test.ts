@@ -8,15 +8,15 @@ import type { ToolSet } from 'ai'
 import { generateText, jsonSchema, streamText, tool } from 'ai'
 import type { ErrorKind } from '../../base/errors.ts'
 import type { Answer } from '../neutral/answer.ts'
-import { eventsOf } from '../neutral/answer-collector.ts'
+import { toEvents } from '../neutral/answer-collector.ts'
 import type { Conversation } from '../neutral/conversation.ts'
 import { Losses } from '../neutral/losses.ts'
-import type { AnswerAsk } from '../protocol.ts'
-import { readCountCall, writeCount } from './count-tokens.ts'
+import type { AnswerTarget } from '../protocol.ts'
 import { gemini } from './dialect.ts'
-import { batchEmbedContents, embedContent } from './embed.ts'
+import { batchEmbedContents, embedContent } from './embeddings.ts'
 import { writeModel, writeModelList } from './models.ts'
 import { readPath } from './path.ts'
+import { readCountCall, writeCount } from './token-count.ts'
 
 /**
  * What a client reads while nothing comes. A comment is read over by all but @google/generative-ai, which finds no
@@ -25,7 +25,7 @@ import { readPath } from './path.ts'
  */
 const heartbeat = 'data: {"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"index":0}]}\r\n\r\n'
 
-const ask: AnswerAsk = {
+const ask: AnswerTarget = {
   requestId: 'req_1',
   model: 'google/gemini-3',
   createdS: 1,
@@ -57,13 +57,13 @@ function serve(request: Request, body: Buffer): Response {
     return json(path.endsWith('/models') ? list() : writeModel({ ...model, id: path.replace('/v1beta/models/', '') }))
   }
   const asked = { path, query: (name: string) => url.searchParams.get(name), header: () => undefined }
-  const verb = readPath(path)?.verb
+  const verb = readPath(path)?.method
   if (verb === 'countTokens') return json(writeCount({ tokens: readCountCall(body, asked).bodyBytes }))
   if (verb === 'embedContent' || verb === 'batchEmbedContents') {
     const protocol = verb === 'embedContent' ? embedContent : batchEmbedContents
     const call = protocol.readCall(body, asked)
-    const { inputs, dimensions = 0 } = protocol.vectors.readAsk(call)
-    return json(protocol.vectors.writeVectors({ vectors: inputs.map(text => [text.length, dimensions]) }, call))
+    const { inputs, dimensions = 0 } = protocol.vectors.readRequest(call)
+    return json(protocol.vectors.writeResult({ vectors: inputs.map(text => [text.length, dimensions]) }, call))
   }
   const call = gemini.readCall(body, asked)
   meant = gemini.codec.readConversation(call)
@@ -71,10 +71,10 @@ function serve(request: Request, body: Buffer): Response {
     const error = gemini.writeError({ ...answer, code: 'upstream_failed', requestId: 'req_1' })
     return json(error.body, error.status)
   }
-  if (!call.stream) return json(gemini.codec.writeWhole(answer, ask))
-  const writer = gemini.codec.openWriter(ask)
+  if (!call.stream) return json(gemini.codec.writeWholeAnswer(answer, ask))
+  const writer = gemini.codec.openEventWriter(ask)
   const frames =
-    eventsOf(answer)
+    toEvents(answer)
       .map(event => writer.write(event))
       .join('') + writer.end()
   return new Response(heartbeat + frames, { headers: { 'content-type': 'text/event-stream' } })
@@ -170,7 +170,7 @@ describe('@google/genai', () => {
     const chat = genai.chats.create({ model })
     for await (const _chunk of await chat.sendMessageStream({ message: 'hi' }));
     await chat.sendMessage({ message: 'and?' })
-    expect(meant?.turns as unknown).toEqual([
+    expect(meant?.messages as unknown).toEqual([
       { role: 'user', parts: [{ kind: 'text', text: 'hi' }] },
       { role: 'assistant', parts: thinks.choices[0]!.parts },
       { role: 'user', parts: [{ kind: 'text', text: 'and?' }] },
@@ -253,8 +253,8 @@ describe('AI SDK', () => {
     answer = says
     await generateText({ model: viaAi, messages: [...history, { role: 'tool', content: results }], tools })
     const sealed = { form: 'encrypted', value: 'E', origin: 'o' }
-    expect(meant?.turns[1]?.parts[0]).toMatchObject({ kind: 'call', sealed })
-    expect(meant?.turns[2]).toMatchObject({ role: 'tool', parts: [{ kind: 'result' }, { kind: 'result' }] })
+    expect(meant?.messages[1]?.parts[0]).toMatchObject({ kind: 'call', sealed })
+    expect(meant?.messages[2]).toMatchObject({ role: 'tool', parts: [{ kind: 'result' }, { kind: 'result' }] })
   })
 
   test.each(failures)('an error: %j', async failure => {

@@ -2,9 +2,9 @@
 // that the model is done, and the stream ends where its bytes end.
 
 import type { FrameReading } from '../neutral/call.ts'
-import { isBadEnd, isListed } from '../neutral/finish-reasons.ts'
-import { isObject, parseAnswer } from '../request/json-object.ts'
-import { blockReason, readChunk, readError, unwrapped } from './response.ts'
+import { isBadReason, isKnownReason } from '../neutral/finish-reasons.ts'
+import { isObject, parseUpstreamJson } from '../request/json-body.ts'
+import { readBlockReason, readChunk, readError, unwrapAnswer } from './response.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
 const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
@@ -13,15 +13,15 @@ export function readFrame(data: string | undefined): FrameReading {
   if (data === undefined) return aside
   let json: unknown
   try {
-    json = parseAnswer(data)
+    json = parseUpstreamJson(data)
   } catch {
     return garbage
   }
-  const chunk = unwrapped(json)
+  const chunk = unwrapAnswer(json)
   if (!isObject(chunk)) return garbage
   if (chunk.error) return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(chunk.error, 502) }
   const candidates = Array.isArray(chunk.candidates) ? (chunk.candidates as readonly unknown[]) : []
-  const finishes = blockReason(chunk) === undefined ? candidates.filter(isDone).length : 1
+  const finishes = readBlockReason(chunk) === undefined ? candidates.filter(isDone).length : 1
   const read = readChunk(chunk)
   // Pictures and code are not text, but they are content that the caller waits for.
   const writes = read.outputBytes > 0 || candidates.some(hasMedia)
@@ -33,7 +33,7 @@ export function readFrame(data: string | undefined): FrameReading {
 
 /** An unknown reason without content means that the answer was blocked. That is an answer and not a failure. */
 const isKnownBadEnd = (reason: unknown): boolean =>
-  typeof reason === 'string' && isListed('gemini', reason) && isBadEnd('gemini', reason)
+  typeof reason === 'string' && isKnownReason('gemini', reason) && isBadReason('gemini', reason)
 
 function isDone(candidate: unknown): boolean {
   const reason = isObject(candidate) ? candidate.finishReason : undefined

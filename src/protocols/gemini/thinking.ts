@@ -1,13 +1,13 @@
 // Reads and writes how much a model should think. Google takes a level or a token budget, depending on the model;
 // other dialects take an effort.
 
-import type { Effort, Traits } from '../../base/money/model-traits.ts'
-import type { ReasoningWish } from '../neutral/conversation.ts'
+import type { Effort, ModelTraits } from '../../base/money/model-traits.ts'
+import type { ReasoningOptions } from '../neutral/conversation.ts'
 import type { Losses } from '../neutral/losses.ts'
-import { invalid, optional } from '../request/checks.ts'
-import { isObject } from '../request/json-object.ts'
+import { invalid, readOptional } from '../request/checks.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { camelFields } from './spelling.ts'
+import { toCamelCaseFields } from './field-names.ts'
 
 const EFFORT_BY_LEVEL: Readonly<Record<string, Effort>> = {
   MINIMAL: 'minimal',
@@ -42,11 +42,11 @@ const OUTPUT_TOKENS_DEFAULT = 65_536
 /** The budget that lets the model decide. */
 const DYNAMIC_BUDGET = -1
 
-export function readThinking(config: Json): ReasoningWish | undefined {
+export function readThinking(config: Json): ReasoningOptions | undefined {
   const path = 'generationConfig.thinkingConfig'
-  const budget = optional(config, 'thinkingBudget', 'number')
-  const level = optional(config, 'thinkingLevel', 'word')?.toUpperCase()
-  const shows = optional(config, 'includeThoughts', 'boolean')
+  const budget = readOptional(config, 'thinkingBudget', 'number')
+  const level = readOptional(config, 'thinkingLevel', 'word')?.toUpperCase()
+  const shows = readOptional(config, 'includeThoughts', 'boolean')
   const hasLevel = level !== undefined && level !== 'THINKING_LEVEL_UNSPECIFIED'
   if (hasLevel && budget !== undefined) throw invalid(path, 'may have thinkingLevel or thinkingBudget, not both')
   if (hasLevel && !Object.hasOwn(EFFORT_BY_LEVEL, level))
@@ -57,7 +57,7 @@ export function readThinking(config: Json): ReasoningWish | undefined {
       'must be an integer: a number of tokens, 0 for none, -1 to let the model decide',
     )
   }
-  const wish: ReasoningWish = {
+  const wish: ReasoningOptions = {
     ...(hasLevel && { effort: EFFORT_BY_LEVEL[level]! }),
     ...(budget === DYNAMIC_BUDGET && { adaptive: true }),
     ...(budget !== undefined && budget !== DYNAMIC_BUDGET && { budget }),
@@ -67,22 +67,22 @@ export function readThinking(config: Json): ReasoningWish | undefined {
 }
 
 /** Whether a request asks the model to think; undefined where the request leaves that to the model. */
-export function thinks(json: Json): boolean | undefined {
-  const { generationConfig } = camelFields(json)
-  const { thinkingConfig } = isObject(generationConfig) ? camelFields(generationConfig) : {}
-  const { thinkingBudget, thinkingLevel } = isObject(thinkingConfig) ? camelFields(thinkingConfig) : {}
+export function asksForThinking(json: Json): boolean | undefined {
+  const { generationConfig } = toCamelCaseFields(json)
+  const { thinkingConfig } = isObject(generationConfig) ? toCamelCaseFields(generationConfig) : {}
+  const { thinkingBudget, thinkingLevel } = isObject(thinkingConfig) ? toCamelCaseFields(thinkingConfig) : {}
   const hasLevel = (thinkingLevel ?? undefined) !== undefined && thinkingLevel !== 'THINKING_LEVEL_UNSPECIFIED'
   return thinkingBudget === 0 && !hasLevel ? false : undefined
 }
 
 export interface ThinkingTarget {
-  readonly traits: Traits
+  readonly traits: ModelTraits
   /** The cap on output, if any is known. */
   readonly outputTokensMax: number | undefined
   readonly losses: Losses
 }
 
-export function writeThinking(wish: ReasoningWish, target: ThinkingTarget): Json | undefined {
+export function writeThinking(wish: ReasoningOptions, target: ThinkingTarget): Json | undefined {
   const { thinking: mode } = target.traits
   if (mode === 'none') {
     if (wish.effort !== 'none' && wish.budget !== 0) target.losses.add('reasoning')
@@ -95,7 +95,7 @@ export function writeThinking(wish: ReasoningWish, target: ThinkingTarget): Json
   return Object.keys(config).length === 0 ? undefined : config
 }
 
-function budgetFor(wish: ReasoningWish, { traits, outputTokensMax }: ThinkingTarget): Json {
+function budgetFor(wish: ReasoningOptions, { traits, outputTokensMax }: ThinkingTarget): Json {
   const isOff = wish.effort === 'none' || wish.budget === 0
   if (isOff) return { thinkingBudget: traits.stopsThinking === false ? (traits.budgetMin ?? BUDGET_MIN) : 0 }
   const share =
@@ -108,7 +108,7 @@ function budgetFor(wish: ReasoningWish, { traits, outputTokensMax }: ThinkingTar
   return { thinkingBudget: Math.min(Math.max(tokens, budgetMin), budgetMax) }
 }
 
-function levelFor(wish: ReasoningWish, { efforts }: Traits): Json {
+function levelFor(wish: ReasoningOptions, { efforts }: ModelTraits): Json {
   const effort = wish.effort ?? effortForBudget(wish.budget)
   if (effort === undefined) return {}
   const isMinimal = LEVEL_BY_EFFORT[effort] === 'MINIMAL'

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import type { Usage } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens } from '../../base/money/usage.ts'
-import { readUsage, withSearches, writeUsage } from './usage.ts'
+import { addSearches, readUsage, writeUsage } from './usage.ts'
 
 const of = (modality: string, tokenCount: unknown) => ({ modality, tokenCount })
 
@@ -153,8 +153,8 @@ test.each([undefined, null, {}, { promptTokenCount: 0 }])('no usage: %j', report
 
 test('each distinct search is counted once', () => {
   const candidates = [{ groundingMetadata: { webSearchQueries: ['a', 'b', 'a', ''] } }, { groundingMetadata: null }, 5]
-  expect(withSearches({ input: 1, output: 1 }, candidates)).toEqual({ input: 1, output: 1, searches: 2 })
-  expect(withSearches('nonsense', candidates)).toBe('nonsense')
+  expect(addSearches({ input: 1, output: 1 }, candidates)).toEqual({ input: 1, output: 1, searches: 2 })
+  expect(addSearches('nonsense', candidates)).toBe('nonsense')
 })
 
 test('written usage is read back the same, and adds up', () => {

@@ -8,7 +8,7 @@
 
 import type { Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 
 /** An absent count is zero. An invalid count is NaN, for which every comparison is false. */
 const count = (value: unknown): number =>
@@ -126,7 +126,7 @@ function countSearches(candidates: unknown): number {
   return searches
 }
 
-export function withSearches(report: UsageReport | undefined, candidates: unknown): UsageReport | undefined {
+export function addSearches(report: UsageReport | undefined, candidates: unknown): UsageReport | undefined {
   if (report === undefined || report === 'nonsense') return report
   const searches = countSearches(candidates)
   return searches === 0 ? report : { ...report, searches }

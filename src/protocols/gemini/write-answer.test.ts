@@ -4,19 +4,19 @@ import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
 import type { Answer, AnswerEvent, AnswerPart } from '../neutral/answer.ts'
-import { collectAnswer, eventsOf } from '../neutral/answer-collector.ts'
+import { collectAnswer, toEvents } from '../neutral/answer-collector.ts'
 import { Losses } from '../neutral/losses.ts'
-import { packSealed, unpackSealed } from '../neutral/reasoning-state.ts'
-import type { AnswerAsk } from '../protocol.ts'
-import { openArray } from './framing.ts'
-import { UNSIGNED, withoutPacked } from './packed.ts'
-import { openReader } from './read-answer.ts'
-import { readSeal } from './read-contents.ts'
+import { packReasoningState, unpackReasoningState } from '../neutral/reasoning-state.ts'
+import type { AnswerTarget } from '../protocol.ts'
+import { openArrayFraming } from './framing.ts'
+import { removePackedState, UNSIGNED_CALL } from './packed-state.ts'
+import { openEventReader } from './read-answer.ts'
+import { readReasoningState } from './read-contents.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
-import { openWriter, writeWhole } from './write-answer.ts'
+import { openEventWriter, writeWholeAnswer } from './write-answer.ts'
 
-const ask = (): AnswerAsk => ({
+const ask = (): AnswerTarget => ({
   requestId: 'req_1',
   model: 'a/b',
   createdS: 1,
@@ -27,7 +27,7 @@ const ask = (): AnswerAsk => ({
 })
 
 function streamed(events: readonly AnswerEvent[], to = ask()): string {
-  const writer = openWriter(to)
+  const writer = openEventWriter(to)
   return events.map(event => writer.write(event)).join('') + writer.end()
 }
 
@@ -55,10 +55,10 @@ const answer: Answer = {
   ],
   usage: { input: 5, output: 3, cacheRead: 2, reasoning: 1 },
 }
-const signature = packSealed({ form: 'signature', value: 'S', origin: 'o' })
+const signature = packReasoningState({ form: 'signature', value: 'S', origin: 'o' })
 
 test('a whole answer', () => {
-  const text = writeWhole(answer, ask())
+  const text = writeWholeAnswer(answer, ask())
   expect(text).toContain('"args":{"a":12345678901234567890}')
   expect(JSON.parse(text)).toEqual({
     candidates: [
@@ -68,7 +68,10 @@ test('a whole answer', () => {
           parts: [
             { text: 'hm', thought: true, thoughtSignature: signature },
             { text: 'Hello' },
-            { functionCall: { id: 'c', name: 'f', args: { a: 12345678901234567890 } }, thoughtSignature: UNSIGNED },
+            {
+              functionCall: { id: 'c', name: 'f', args: { a: 12345678901234567890 } },
+              thoughtSignature: UNSIGNED_CALL,
+            },
             { functionCall: { id: 'd', name: 'g', args: { input: 'free' } } },
           ],
         },
@@ -109,13 +112,13 @@ describe('a stream', () => {
   ]
 
   test('writes the parts in order, a call when it is complete, and the finish reason last', () => {
-    const writer = openWriter(ask())
+    const writer = openEventWriter(ask())
     const parts = events.map(event => chunksOf(writer.write(event)).map(body => body.candidates[0]!.content.parts))
     expect(parts.flat()).toEqual([
       [{ text: 'h', thought: true }],
       [{ text: 'm', thought: true }],
       [{ text: '', thought: true, thoughtSignature: signature }],
-      [{ functionCall: { id: 'c', name: 'f', args: { a: 1 } }, thoughtSignature: UNSIGNED }],
+      [{ functionCall: { id: 'c', name: 'f', args: { a: 1 } }, thoughtSignature: UNSIGNED_CALL }],
       [{ text: 'yes' }],
     ])
     const [last, ...more] = chunksOf(writer.end())
@@ -140,22 +143,22 @@ describe('a stream', () => {
       choices: [{ parts: [{ kind: 'call', id: 'c', name: 'f', arguments: '{"a":' }], finish }],
     })
     const to = ask()
-    const [last] = chunksOf(streamed(eventsOf(broken('calls')), to))
+    const [last] = chunksOf(streamed(toEvents(broken('calls')), to))
     expect(last!.candidates[0]).toMatchObject({ finishReason: 'MALFORMED_FUNCTION_CALL' })
     expect(to.losses.codes).toEqual(['tool_arguments'])
-    const cut = JSON.parse(writeWhole(broken('length'), ask())) as Body
+    const cut = JSON.parse(writeWholeAnswer(broken('length'), ask())) as Body
     expect(cut.candidates[0]).toMatchObject({ finishReason: 'MAX_TOKENS' })
   })
 
   test('a part that does not end does not fill the memory', () => {
-    const writer = openWriter(ask())
+    const writer = openEventWriter(ask())
     writer.write({ kind: 'open', index: 0, choice: 0, part: 'call', id: 'c', name: 'f' })
     const crumb = 'x'.repeat(100_000)
     const flood = () => {
       for (let crumbs = 0; crumbs < 400; crumbs++) writer.write({ kind: 'delta', index: 0, text: crumb })
     }
     expect(flood).toThrow('answer_too_large')
-    const long = openWriter(ask())
+    const long = openEventWriter(ask())
     long.write({ kind: 'open', index: 0, choice: 0, part: 'text' })
     for (let crumbs = 0; crumbs < 100; crumbs++) long.write({ kind: 'delta', index: 0, text: crumb })
   })
@@ -167,7 +170,9 @@ test('citations have positions in bytes, and what they cannot express is a loss'
     { kind: 'text', text: 'ä ünö', citations: [{ url: 'https://x.example', title: 'X', start: 2, end: 5 }] },
     { kind: 'native', dialect: 'other', what: 'web_search_call', value: {} },
   ]
-  const body = JSON.parse(writeWhole({ choices: [{ parts, finish: 'stop_sequence', stopSequence: '!' }] }, to)) as Body
+  const body = JSON.parse(
+    writeWholeAnswer({ choices: [{ parts, finish: 'stop_sequence', stopSequence: '!' }] }, to),
+  ) as Body
   expect(body.candidates[0]).toMatchObject({
     finishReason: 'STOP',
     groundingMetadata: {
@@ -180,12 +185,12 @@ test('citations have positions in bytes, and what they cannot express is a loss'
 
 describe('P13: one array', () => {
   test('of any events', () => {
-    const framing = openArray()
+    const framing = openArrayFraming()
     const text = framing.element('{"a":1}') + framing.element('{"b":2}') + framing.end()
     expect(text).toBe('[{"a":1}\n,\r\n{"b":2}\n]')
     expect(JSON.parse(text)).toEqual([{ a: 1 }, { b: 2 }])
-    expect(openArray().end()).toBe('[]')
-    expect(JSON.parse(openArray().error('{"error":{}}'))).toEqual([{ error: {} }])
+    expect(openArrayFraming().end()).toBe('[]')
+    expect(JSON.parse(openArrayFraming().error('{"error":{}}'))).toEqual([{ error: {} }])
   })
 })
 
@@ -203,7 +208,7 @@ const texts = (given: Answer, kinds: readonly string[]): readonly string[] =>
 
 function readBack(sse: string): Answer {
   const source = { origin: 'o', notes: { losses: new Losses(), renamed: new Map() }, mintCallId: () => 'm' }
-  const reader = openReader(source)
+  const reader = openEventReader(source)
   return collectAnswer([...chunksOf(sse).flatMap(body => reader.read(body)), ...reader.end()])
 }
 
@@ -227,25 +232,25 @@ test('any valid neutral stream becomes a valid stream with the same content', ()
 test('a whole answer and its stream have the same content and all reasoning state', () => {
   fc.assert(
     fc.property(anyAnswer(), given => {
-      const whole = writeWhole(given, ask())
+      const whole = writeWholeAnswer(given, ask())
       expect(readAnswer(Buffer.from(whole))).toBeDefined()
-      const [once, streams] = [readBack(`data: ${whole}\r\n\r\n`), readBack(streamed(eventsOf(given)))]
+      const [once, streams] = [readBack(`data: ${whole}\r\n\r\n`), readBack(streamed(toEvents(given)))]
       for (const kinds of [['text'], ['reasoning']]) expect(texts(once, kinds)).toEqual(texts(streams, kinds))
       expect(calls(once)).toEqual(calls(streams))
       const seals = given.choices.flatMap(({ parts }) =>
         parts.filter(isTold).flatMap(part => ('sealed' in part && part.sealed ? [part.sealed] : [])),
       )
       const signatures = Array.from(whole.matchAll(/"thoughtSignature":"([^"]+)"/g), match => match[1])
-      const found = signatures.flatMap(text => (text === UNSIGNED ? [] : unpackSealed(text)!))
+      const found = signatures.flatMap(text => (text === UNSIGNED_CALL ? [] : unpackReasoningState(text)!))
       expect(found).toEqual(seals)
     }),
   )
 })
 
 test('P25: an unsigned call gets a placeholder that Google accepts and that no other provider takes for state', () => {
-  const parts = [{ functionCall: { name: 'f', args: {} }, thoughtSignature: UNSIGNED }]
-  const sent = withoutPacked({ contents: [{ role: 'model', parts }] }, { origin: 'here' })
+  const parts = [{ functionCall: { name: 'f', args: {} }, thoughtSignature: UNSIGNED_CALL }]
+  const sent = removePackedState({ contents: [{ role: 'model', parts }] }, { origin: 'here' })
   const signed = [{ functionCall: { name: 'f', args: {} }, thoughtSignature: 'skip_thought_signature_validator' }]
   expect(sent.contents).toEqual([{ role: 'model', parts: signed }])
-  expect(readSeal(UNSIGNED)).toBeUndefined()
+  expect(readReasoningState(UNSIGNED_CALL)).toBeUndefined()
 })

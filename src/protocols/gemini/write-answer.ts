@@ -4,33 +4,33 @@
 // the other: the first open part is written as it arrives, and the others wait. A call is written when it is complete.
 
 import { bounds } from '../../base/bounds.ts'
-import { beyondBound } from '../../base/errors.ts'
+import { answerTooLarge } from '../../base/errors.ts'
 import type { Usage } from '../../base/money/usage.ts'
-import type { Answer, AnswerEvent, EventWriter, Finish, Opening, TokenProb } from '../neutral/answer.ts'
-import { eventsOf } from '../neutral/answer-collector.ts'
+import type { Answer, AnswerEvent, EventWriter, Finish, PartOpening, TokenProb } from '../neutral/answer.ts'
+import { toEvents } from '../neutral/answer-collector.ts'
 import type { MediaPart, NativePart } from '../neutral/conversation.ts'
-import { addLossOfEnd } from '../neutral/finish-reasons.ts'
-import type { Sealed } from '../neutral/reasoning-state.ts'
-import { packSealed } from '../neutral/reasoning-state.ts'
-import { servedTier } from '../neutral/service-tier.ts'
-import type { AnswerAsk } from '../protocol.ts'
-import { isObject } from '../request/json-object.ts'
+import { addFinishLoss } from '../neutral/finish-reasons.ts'
+import type { ReasoningState } from '../neutral/reasoning-state.ts'
+import { packReasoningState } from '../neutral/reasoning-state.ts'
+import { translateServedTier } from '../neutral/service-tier.ts'
+import type { AnswerTarget } from '../protocol.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import type { Placed } from './citations.ts'
-import { CitedText, citationsMax, writeCitations } from './citations.ts'
-import { BAD_CALL, writeFinish } from './finish.ts'
+import { parseObject } from './argument-json.ts'
+import type { PlacedCitation } from './citations.ts'
+import { citationsMax, TextPositions, writeCitations } from './citations.ts'
+import { BAD_CALL, writeFinish } from './finish-reason.ts'
 import { writeLogprobs } from './logprobs.ts'
-import { parseObject } from './numbers.ts'
-import { UNSIGNED } from './packed.ts'
-import { Thoughts } from './thoughts.ts'
+import { UNSIGNED_CALL } from './packed-state.ts'
+import { AnswerReasoning } from './reasoning-state.ts'
 import { writeUsage } from './usage.ts'
 
 interface OpenPart {
   readonly choice: Choice
-  readonly opening: Opening
-  readonly cited: CitedText
+  readonly opening: PartOpening
+  readonly cited: TextPositions
   text: string
-  sealed: Sealed | undefined
+  sealed: ReasoningState | undefined
   logprobs: TokenProb[]
   isClosed: boolean
 }
@@ -41,10 +41,10 @@ interface Choice {
   readonly number: number
   /** Parts that are not completely written, in the order of their opening. The first is written as it arrives. */
   readonly waiting: QueuedPart[]
-  readonly citations: Placed[]
+  readonly citations: PlacedCitation[]
   partsWritten: number
   /** The thoughts since the last call. */
-  readonly thoughts: Thoughts
+  readonly thoughts: AnswerReasoning
   finish: Finish | undefined
   reason: string | undefined
   hasCall: boolean
@@ -64,7 +64,7 @@ const SERVED_TIERS: readonly string[] = ['standard', 'flex', 'priority']
 /** The start of every chunk. */
 const CHUNK_START = 'data: {"candidates":['
 
-export function openWriter(request: AnswerAsk): EventWriter {
+export function openEventWriter(request: AnswerTarget): EventWriter {
   const writer = new AnswerWriter(request)
   // All chunks but the last end with the same text, which is serialized once.
   const tail = `data: ${JSON.stringify(writer.body([]))}`.slice(CHUNK_START.length)
@@ -90,9 +90,9 @@ const formatEvent = (body: Json): string => `data: ${JSON.stringify(body)}\r\n\r
 
 const emptyChunk = (choice: Choice): ChoiceChunk => ({ choice, parts: [{ text: '' }], logprobs: [] })
 
-export function writeWhole(answer: Answer, request: AnswerAsk): string {
+export function writeWholeAnswer(answer: Answer, request: AnswerTarget): string {
   const writer = new AnswerWriter(request)
-  const chunks = [...eventsOf(answer).flatMap(event => writer.take(event)), ...writer.rest()]
+  const chunks = [...toEvents(answer).flatMap(event => writer.take(event)), ...writer.rest()]
   const candidates = writer.choices().map(choice => {
     const ownChunks = chunks.filter(chunk => chunk.choice === choice)
     const parts = joinThoughts(ownChunks.flatMap(chunk => chunk.parts))
@@ -132,7 +132,7 @@ function buildEnding({ finish = 'other', hasBadCall, citations }: Choice): Json 
 }
 
 class AnswerWriter {
-  readonly #request: AnswerAsk
+  readonly #request: AnswerTarget
   readonly #choices = new Map<number, Choice>()
   /** The parts that are open, by index. */
   readonly #openParts = new Map<number, OpenPart>()
@@ -140,7 +140,7 @@ class AnswerWriter {
   #serviceClass: string | undefined
   #waitingChars = 0
 
-  constructor(request: AnswerAsk) {
+  constructor(request: AnswerTarget) {
     this.#request = request
   }
 
@@ -159,7 +159,7 @@ class AnswerWriter {
       case 'finish':
         if (event.stopSequence !== undefined) this.#request.losses.add('stop_sequence')
         Object.assign(this.#getChoice(event.choice), { finish: event.finish, reason: event.reason })
-        addLossOfEnd(this.#request.losses, 'gemini', event)
+        addFinishLoss(this.#request.losses, 'gemini', event)
         return []
       case 'usage':
         this.#usage = event.usage
@@ -188,7 +188,8 @@ class AnswerWriter {
     const isLast = candidates.some(candidate => candidate.finishReason !== undefined)
     const usage = this.#usage === undefined || !isLast ? undefined : writeUsage(this.#usage)
     const serviceClass = this.#serviceClass
-    const tier = serviceClass === undefined ? undefined : servedTier(serviceClass, SERVED_TIERS, this.#request.losses)
+    const tier =
+      serviceClass === undefined ? undefined : translateServedTier(serviceClass, SERVED_TIERS, this.#request.losses)
     return {
       candidates,
       ...(usage !== undefined && { usageMetadata: { ...usage, ...(tier !== undefined && { serviceTier: tier }) } }),
@@ -205,7 +206,7 @@ class AnswerWriter {
       waiting: [],
       citations: [],
       partsWritten: 0,
-      thoughts: new Thoughts(),
+      thoughts: new AnswerReasoning(),
       finish: undefined,
       reason: undefined,
       hasCall: false,
@@ -215,9 +216,17 @@ class AnswerWriter {
     return choice
   }
 
-  #openPart(index: number, choice: Choice, opening: Opening): readonly ChoiceChunk[] {
+  #openPart(index: number, choice: Choice, opening: PartOpening): readonly ChoiceChunk[] {
     const sealed = opening.part === 'call' ? opening.sealed : undefined
-    const part: OpenPart = { choice, opening, cited: new CitedText(), text: '', sealed, logprobs: [], isClosed: false }
+    const part: OpenPart = {
+      choice,
+      opening,
+      cited: new TextPositions(),
+      text: '',
+      sealed,
+      logprobs: [],
+      isClosed: false,
+    }
     this.#openParts.set(index, part)
     choice.waiting.push(part)
     return []
@@ -249,7 +258,7 @@ class AnswerWriter {
   /** Bounds the waiting text: an upstream that never closes a part must not fill the memory. */
   #checkBound(chars: number): void {
     this.#waitingChars += chars
-    if (this.#waitingChars > bounds.frameBytesMax) throw beyondBound('A call of a tool in it is too long.')
+    if (this.#waitingChars > bounds.frameBytesMax) throw answerTooLarge('A call of a tool in it is too long.')
   }
 
   /** The chunks of a choice that can be written: all complete parts, and the text so far of the first open part. */
@@ -281,7 +290,7 @@ class AnswerWriter {
     const sealed = isClosed ? part.sealed : undefined
     if (isThought) part.choice.thoughts.add(text, isClosed, sealed)
     if (sealed !== undefined) {
-      return [{ text, ...(isThought && { thought: true }), thoughtSignature: packSealed(sealed) }]
+      return [{ text, ...(isThought && { thought: true }), thoughtSignature: packReasoningState(sealed) }]
     }
     if (text === '') return []
     return isThought ? [{ text, thought: true }] : [{ text }]
@@ -301,7 +310,7 @@ class AnswerWriter {
     const functionCall = { id: opening.id, name: opening.name, args }
     // Google requires a signature on the first call of a turn, also on a call of another model: the next turn of the
     // conversation may go to Google.
-    const signature = sealed === undefined ? (choice.hasCall ? undefined : UNSIGNED) : packSealed(sealed)
+    const signature = sealed === undefined ? (choice.hasCall ? undefined : UNSIGNED_CALL) : packReasoningState(sealed)
     choice.hasCall = true
     return [signature === undefined ? { functionCall } : { functionCall, thoughtSignature: signature }]
   }

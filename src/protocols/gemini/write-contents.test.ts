@@ -3,56 +3,56 @@
 import { describe, expect, test } from 'bun:test'
 import { targetOf } from '../../../test/support/translation.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Traits } from '../../base/money/model-traits.ts'
-import type { Conversation, Part, Turn } from '../neutral/conversation.ts'
+import type { ModelTraits } from '../../base/money/model-traits.ts'
+import type { Conversation, ConversationMessage, ConversationPart } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { needsInline } from './media.ts'
-import { writeConversation } from './write-request.ts'
+import { writeConversation } from './write-conversation.ts'
 
 type Body = Readonly<Record<string, unknown>>
 
-const hi: Turn = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
+const hi: ConversationMessage = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
 const talk = (more: Partial<Conversation>): Conversation => ({
-  turns: [hi],
+  messages: [hi],
   tools: [],
   settings: { stream: false },
-  unread: [],
+  lostFields: [],
   ...more,
 })
-const aim = (traits: Traits = {}, more: Partial<ConversationTarget> = {}): ConversationTarget =>
+const aim = (traits: ModelTraits = {}, more: Partial<ConversationTarget> = {}): ConversationTarget =>
   targetOf({ model: 'up', origin: 'here', traits, ...more })
 
 function written(more: Partial<Conversation>, target = aim()): { body: Body; losses: readonly string[] } {
   const body = JSON.parse(writeConversation(talk(more), target)) as Body
   return { body, losses: target.notes.losses.codes }
 }
-const contentsOf = (turns: readonly Turn[], target = aim()) => {
-  const { body, losses } = written({ turns }, target)
+const contentsOf = (turns: readonly ConversationMessage[], target = aim()) => {
+  const { body, losses } = written({ messages: turns }, target)
   return { contents: body.contents as object[], systemInstruction: body.systemInstruction, losses }
 }
-const user = (...parts: readonly Part[]): Turn => ({ role: 'user', parts })
-const model = (...parts: readonly Part[]): Turn => ({ role: 'assistant', parts })
-const text = (said: string): Part => ({ kind: 'text', text: said })
-const call = (id: string, name = 'f', more: object = {}): Part => ({
+const user = (...parts: readonly ConversationPart[]): ConversationMessage => ({ role: 'user', parts })
+const model = (...parts: readonly ConversationPart[]): ConversationMessage => ({ role: 'assistant', parts })
+const text = (said: string): ConversationPart => ({ kind: 'text', text: said })
+const call = (id: string, name = 'f', more: object = {}): ConversationPart => ({
   kind: 'call',
   id,
   name,
   arguments: '{"a":1}',
   ...more,
 })
-const result = (callId: string, said = 'ok', more: object = {}): Part => ({
+const result = (callId: string, said = 'ok', more: object = {}): ConversationPart => ({
   kind: 'result',
   callId,
   parts: [{ kind: 'text', text: said }],
   ...more,
 })
-const tool = (...parts: readonly Part[]): Turn => ({ role: 'tool', parts })
+const tool = (...parts: readonly ConversationPart[]): ConversationMessage => ({ role: 'tool', parts })
 const skip = 'skip_thought_signature_validator'
 const mine = { sealed: { form: 'thought', value: 'AbCd', origin: 'here' } } as const
 
 describe('turns', () => {
   test('leading instructions go into systemInstruction, later ones become text of the user', () => {
-    const system = (said: string): Turn => ({ role: 'system', parts: [text(said)] })
+    const system = (said: string): ConversationMessage => ({ role: 'system', parts: [text(said)] })
     const { contents, systemInstruction } = contentsOf([
       system('one'),
       { role: 'developer', parts: [text('two')] },
@@ -69,7 +69,7 @@ describe('turns', () => {
   })
 
   test('instructions become the first text of the user if the model takes none or nothing else is there', () => {
-    const system: Turn = { role: 'system', parts: [text('be')] }
+    const system: ConversationMessage = { role: 'system', parts: [text('be')] }
     expect(contentsOf([system, hi], aim({ system: false }))).toMatchObject({
       contents: [{ role: 'user', parts: [{ text: 'be' }, { text: 'hi' }] }],
       systemInstruction: undefined,
@@ -118,14 +118,18 @@ describe('turns', () => {
   })
 
   test('cache marks and citations are losses', () => {
-    const marked: Part = { kind: 'text', text: 'x', cache: {}, citations: [{ url: 'https://x.example' }] }
+    const marked: ConversationPart = { kind: 'text', text: 'x', cache: {}, citations: [{ url: 'https://x.example' }] }
     expect(contentsOf([user(marked)]).losses).toEqual(['cache_control', 'citations'])
-    const named: Part = { kind: 'file', name: 'a.txt', source: { at: 'text', text: 'x', mime: 'text/plain' } }
+    const named: ConversationPart = {
+      kind: 'file',
+      name: 'a.txt',
+      source: { at: 'text', text: 'x', mime: 'text/plain' },
+    }
     expect(contentsOf([user(named)])).toMatchObject({ contents: [{ parts: [{ text: 'x' }] }], losses: ['file.name'] })
   })
 
   test('results are objects', () => {
-    const rows: readonly (readonly [Part, object])[] = [
+    const rows: readonly (readonly [ConversationPart, object])[] = [
       [result('x', 'plain'), { output: 'plain' }],
       [result('x', ''), { output: '' }],
       [result('x', '{"a":12345678901234567890}'), { a: 12345678901234567890 }],
@@ -140,7 +144,7 @@ describe('turns', () => {
 
   test('numbers beyond a double keep their digits', () => {
     const turns = [hi, model(call('x', 'f', { arguments: '{"id":12345678901234567890}' })), tool(result('x'))]
-    expect(writeConversation(talk({ turns }), aim())).toContain('"args":{"id":12345678901234567890}')
+    expect(writeConversation(talk({ messages: turns }), aim())).toContain('"args":{"id":12345678901234567890}')
   })
 
   test('arguments that are no object are lost, those of a custom tool are its input', () => {
@@ -153,7 +157,7 @@ describe('turns', () => {
 })
 
 describe('P25: signatures', () => {
-  const partsOf = (turn: Turn, traits: Traits = {}) => {
+  const partsOf = (turn: ConversationMessage, traits: ModelTraits = {}) => {
     const { contents, losses } = contentsOf([hi, turn], aim(traits))
     return { parts: (contents[1] as { parts: object[] }).parts, losses: losses.filter(code => code !== 'tool_result') }
   }
@@ -194,7 +198,7 @@ describe('P25: signatures', () => {
 
 describe('media', () => {
   const url = 'https://x.example/cat.png'
-  const image: Part = { kind: 'image', source: { at: 'url', url } }
+  const image: ConversationPart = { kind: 'image', source: { at: 'url', url } }
   const held = aim({}, { media: new Map([[url, { mime: 'image/png', base64: 'AAAA' }]]) })
   const inline = { inlineData: { mimeType: 'image/png', data: 'AAAA' } }
 
@@ -217,7 +221,8 @@ describe('media', () => {
   })
 
   test('Google files are sent by their URI, files of others are refused', () => {
-    const file = (id: string): Turn => user({ kind: 'file', source: { at: 'provider', id, mime: 'a/b' } })
+    const file = (id: string): ConversationMessage =>
+      user({ kind: 'file', source: { at: 'provider', id, mime: 'a/b' } })
     expect(contentsOf([file('gs://b/x')]).contents[0]).toMatchObject({ parts: [{ fileData: { fileUri: 'gs://b/x' } }] })
     expect(() => contentsOf([file('file-123')])).toThrow(Refusal)
   })
@@ -235,10 +240,10 @@ describe('media', () => {
   })
 
   test('one resolution for all', () => {
-    const of = (detail: 'low' | 'high'): Part => ({ ...image, detail })
-    expect(written({ turns: [user(of('low'))] }, held).body.generationConfig).toEqual({
+    const of = (detail: 'low' | 'high'): ConversationPart => ({ ...image, detail })
+    expect(written({ messages: [user(of('low'))] }, held).body.generationConfig).toEqual({
       mediaResolution: 'MEDIA_RESOLUTION_LOW',
     })
-    expect(written({ turns: [user(of('low'), of('high'))] }, held).losses).toContain('image.detail')
+    expect(written({ messages: [user(of('low'), of('high'))] }, held).losses).toContain('image.detail')
   })
 })

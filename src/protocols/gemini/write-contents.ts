@@ -1,14 +1,21 @@
 // Writes turns as Google requires them: instructions in a field of their own, contents of user and model in alternation,
 // and after each model content with calls one content that holds a result for each call, in the same order.
 
-import type { CallPart, MediaPart, Part, ResultPart, TextPart, Turn } from '../neutral/conversation.ts'
-import type { Sealed } from '../neutral/reasoning-state.ts'
+import type {
+  CallPart,
+  ConversationMessage,
+  ConversationPart,
+  MediaPart,
+  ResultPart,
+  TextPart,
+} from '../neutral/conversation.ts'
+import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
+import { parseObject } from './argument-json.ts'
 import { writeMedia } from './media.ts'
-import type { ToolNames } from './names.ts'
-import { parseObject } from './numbers.ts'
-import { LOST_SIGNATURE } from './packed.ts'
+import { LOST_SIGNATURE } from './packed-state.ts'
+import type { GeminiToolNames } from './tool-names.ts'
 
 type WireObject = Readonly<Record<string, unknown>>
 
@@ -26,8 +33,12 @@ export interface WrittenContents {
 const FIRST_USER_PART: WireObject = { text: '(start)' }
 const MISSING_RESULT_TEXT = 'There is no result of this call.'
 
-export function writeContents(turns: readonly Turn[], names: ToolNames, target: ConversationTarget): WrittenContents {
-  const isInstruction = ({ role }: Turn): boolean => role === 'system' || role === 'developer'
+export function writeContents(
+  turns: readonly ConversationMessage[],
+  names: GeminiToolNames,
+  target: ConversationTarget,
+): WrittenContents {
+  const isInstruction = ({ role }: ConversationMessage): boolean => role === 'system' || role === 'developer'
   const first = turns.findIndex(turn => !isInstruction(turn))
   const instructions = turns.slice(0, first < 0 ? turns.length : first)
   const writer = new ContentsWriter(names, target)
@@ -47,7 +58,7 @@ export function writeContents(turns: readonly Turn[], names: ToolNames, target: 
 }
 
 class ContentsWriter {
-  readonly #names: ToolNames
+  readonly #names: GeminiToolNames
   readonly #target: ConversationTarget
   readonly #contents: Content[] = []
   /** The calls of the model's last content; below, which of them have no result yet, their results, and the user's parts. */
@@ -56,12 +67,12 @@ class ContentsWriter {
   #results = new Map<string, ResultPart>()
   #userParts: WireObject[] = []
 
-  constructor(names: ToolNames, target: ConversationTarget) {
+  constructor(names: GeminiToolNames, target: ConversationTarget) {
     this.#names = names
     this.#target = target
   }
 
-  add(turn: Turn): void {
+  add(turn: ConversationMessage): void {
     if (turn.name !== undefined) this.#addLoss('name')
     if (turn.role === 'assistant') {
       if (this.#results.size > 0 || this.#userParts.length > 0) this.#endUserTurn()
@@ -83,7 +94,7 @@ class ContentsWriter {
     return this.#contents
   }
 
-  writeSystem(part: Part): readonly WireObject[] {
+  writeSystem(part: ConversationPart): readonly WireObject[] {
     if (part.kind === 'text') return this.#writePart(part)
     this.#addLoss(`system.${part.kind}`)
     return []
@@ -117,7 +128,7 @@ class ContentsWriter {
   }
 
   /** Writes a turn of the model. Its first call must have a signature. */
-  #writeStep(parts: readonly Part[]): WireObject[] {
+  #writeStep(parts: readonly ConversationPart[]): WireObject[] {
     const written: WireObject[] = []
     for (const part of parts) {
       if (part.kind !== 'call') written.push(...this.#writePart(part))
@@ -130,7 +141,7 @@ class ContentsWriter {
     return written
   }
 
-  #writePart(part: Part): readonly WireObject[] {
+  #writePart(part: ConversationPart): readonly WireObject[] {
     if ('cache' in part && part.cache !== undefined) this.#addLoss('cache_control')
     if (part.kind === 'text' && part.citations !== undefined) this.#addLoss('citations')
     switch (part.kind) {
@@ -157,7 +168,7 @@ class ContentsWriter {
     return writeMedia(part, this.#target)
   }
 
-  #writeReasoning(text: string, sealed: Sealed | undefined): readonly WireObject[] {
+  #writeReasoning(text: string, sealed: ReasoningState | undefined): readonly WireObject[] {
     // Thoughts without a signature are sent as plain thoughts.
     if (sealed === undefined || sealed.form === 'shown') return text === '' ? [] : [{ text, thought: true }]
     const signature = this.#signature(sealed)
@@ -166,7 +177,7 @@ class ContentsWriter {
   }
 
   /** The signature; undefined for reasoning state of another origin, which is lost here. */
-  #signature({ form, origin, value }: Sealed): string | undefined {
+  #signature({ form, origin, value }: ReasoningState): string | undefined {
     const isFromTarget = form === 'thought' && (origin === undefined || origin === this.#target.origin)
     if (!isFromTarget) this.#addLoss('reasoning_state')
     return isFromTarget ? value : undefined

@@ -1,14 +1,14 @@
 // Writes tools, and how the model may use them, for an upstream of this dialect.
 
-import type { Traits } from '../../base/money/model-traits.ts'
+import type { ModelTraits } from '../../base/money/model-traits.ts'
 import type { Conversation, CustomTool, FunctionTool, SearchTool, ToolChoice } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import type { ToolNames } from './names.ts'
-import { forGoogle } from './schema.ts'
+import { toGoogleSchema } from './schema.ts'
+import type { GeminiToolNames } from './tool-names.ts'
 
-export interface WrittenTools {
+export interface WrittenGeminiTools {
   readonly tools?: readonly Json[]
   readonly toolConfig?: Json
 }
@@ -16,7 +16,11 @@ export interface WrittenTools {
 /** For models that cannot follow a schema and have tools at once: the model gives its answer as this tool's arguments. */
 const ANSWER_TOOL_NAME = 'give_answer'
 
-export function writeTools(conversation: Conversation, names: ToolNames, target: ConversationTarget): WrittenTools {
+export function writeTools(
+  conversation: Conversation,
+  names: GeminiToolNames,
+  target: ConversationTarget,
+): WrittenGeminiTools {
   const { losses } = target.notes
   const functions: Json[] = []
   const others: Json[] = []
@@ -32,7 +36,7 @@ export function writeTools(conversation: Conversation, names: ToolNames, target:
     else losses.add(tool.what)
   }
   if (conversation.parallelCalls === false && functions.length > 0) losses.add('parallel_tool_calls')
-  const usesAnswerTool = answersByTool(conversation, target.traits)
+  const usesAnswerTool = needsAnswerTool(conversation, target.traits)
   if (usesAnswerTool) functions.push(writeAnswerTool(conversation, names, target))
   if (functions.length > 0) others.unshift({ functionDeclarations: functions })
   const choice = usesAnswerTool ? requireTool(conversation.toolChoice) : conversation.toolChoice
@@ -44,7 +48,7 @@ export function writeTools(conversation: Conversation, names: ToolNames, target:
 }
 
 /** Whether the request has a schema and functions, and the model cannot take both. */
-export function answersByTool({ format, tools, toolChoice }: Conversation, traits: Traits): boolean {
+export function needsAnswerTool({ format, tools, toolChoice }: Conversation, traits: ModelTraits): boolean {
   if (traits.schemaWithTools !== false || format?.kind !== 'schema' || format.schema.type !== 'object') return false
   return hasFunctions(tools) && toolChoice?.mode !== 'none'
 }
@@ -52,22 +56,22 @@ export function answersByTool({ format, tools, toolChoice }: Conversation, trait
 export const hasFunctions = (tools: Conversation['tools']): boolean =>
   tools.some(tool => tool.kind === 'function' || tool.kind === 'custom')
 
-function writeAnswerTool({ format }: Conversation, names: ToolNames, target: ConversationTarget): Json {
-  const name = names.free(ANSWER_TOOL_NAME)
+function writeAnswerTool({ format }: Conversation, names: GeminiToolNames, target: ConversationTarget): Json {
+  const name = names.reserve(ANSWER_TOOL_NAME)
   target.notes.schemaTool = name
   const schema = format?.kind === 'schema' ? format.schema : {}
-  return { name, description: 'Gives the final answer.', parametersJsonSchema: forGoogle(schema) }
+  return { name, description: 'Gives the final answer.', parametersJsonSchema: toGoogleSchema(schema) }
 }
 
 /** The model must call a tool: one of the caller's tools, or the answer tool. */
 const requireTool = (given: ToolChoice | undefined): ToolChoice | undefined =>
   given?.mode === 'required' ? given : { mode: 'required' }
 
-function writeFunction({ name, description, schema }: FunctionTool, names: ToolNames): Json {
+function writeFunction({ name, description, schema }: FunctionTool, names: GeminiToolNames): Json {
   return {
     name: names.write(name),
     ...(description !== undefined && { description }),
-    ...(schema !== undefined && !hasNoParameters(schema) && { parametersJsonSchema: forGoogle(schema) }),
+    ...(schema !== undefined && !hasNoParameters(schema) && { parametersJsonSchema: toGoogleSchema(schema) }),
   }
 }
 
@@ -81,7 +85,7 @@ function hasNoParameters(schema: Json): boolean {
   return type === 'object' && hasNoProperties && Object.keys(schema).every(name => FIELDS_WITHOUT_MEANING.has(name))
 }
 
-function writeCustom(tool: CustomTool, names: ToolNames, { notes }: ConversationTarget): Json {
+function writeCustom(tool: CustomTool, names: GeminiToolNames, { notes }: ConversationTarget): Json {
   const { name, description, grammar } = tool
   if (grammar !== undefined) notes.losses.add('tools.grammar')
   const written = names.write(name)
@@ -100,15 +104,15 @@ function writeSearch(tool: SearchTool, { traits, notes: { losses } }: Conversati
     losses.add('web_search')
     return []
   }
-  const { domains, contextSize, usesMax, place } = tool
-  const options = { domains, context_size: contextSize, max_uses: usesMax, location: place }
+  const { domains, contextSize, usesMax, location } = tool
+  const options = { domains, context_size: contextSize, max_uses: usesMax, location }
   for (const [name, value] of Object.entries(options)) if (value !== undefined) losses.add(`web_search.${name}`)
   return [{ googleSearch: {} }]
 }
 
 function writeChoice(
   choice: ToolChoice | undefined,
-  names: ToolNames,
+  names: GeminiToolNames,
   isStrict: boolean,
   target: ConversationTarget,
 ): Json | undefined {

@@ -6,7 +6,7 @@ import { anyAnswer, anyEvents } from '../../../test/support/answers.ts'
 import { leastCpuMs } from '../../../test/support/cpu.ts'
 import { lawful } from '../../../test/support/lawful.ts'
 import type { Answer, AnswerEvent } from './answer.ts'
-import { AnswerCollector, collectAnswer, eventsOf } from './answer-collector.ts'
+import { AnswerCollector, collectAnswer, toEvents } from './answer-collector.ts'
 
 const start: AnswerEvent = { kind: 'start', id: 'a' }
 const open: AnswerEvent = { kind: 'open', index: 0, choice: 0, part: 'text' }
@@ -17,11 +17,11 @@ const call: AnswerEvent = { kind: 'open', index: 0, choice: 0, part: 'call', id:
 
 describe('an answer', () => {
   test('is unchanged after it is turned into events and collected', () => {
-    fc.assert(fc.property(anyAnswer(), answer => expect(collectAnswer(eventsOf(answer))).toEqual(answer)))
+    fc.assert(fc.property(anyAnswer(), answer => expect(collectAnswer(toEvents(answer))).toEqual(answer)))
   })
 
   test('has events in the right order', () => {
-    fc.assert(fc.property(anyAnswer(), answer => lawful(eventsOf(answer))))
+    fc.assert(fc.property(anyAnswer(), answer => lawful(toEvents(answer))))
   })
 
   test('is the same for deltas of any size', () => {
@@ -29,26 +29,26 @@ describe('an answer', () => {
       fc.property(anyEvents(), events => {
         lawful(events)
         const collected = collectAnswer(events)
-        expect(collectAnswer(eventsOf(collected))).toEqual(collected)
+        expect(collectAnswer(toEvents(collected))).toEqual(collected)
       }),
     )
   })
 
   test('contains what has arrived so far', () => {
     const collector = new AnswerCollector()
-    for (const event of [start, open, delta]) collector.take(event)
+    for (const event of [start, open, delta]) collector.add(event)
     const parts = [{ kind: 'text', text: 'x' }]
     expect(collector.answer()).toEqual({ id: 'a', choices: [{ parts, finish: 'other' }] } as Answer)
-    collector.take({ kind: 'usage', usage: { input: 1, output: 1 } })
-    collector.take({ kind: 'usage', usage: { input: 1, output: 2 } })
+    collector.add({ kind: 'usage', usage: { input: 1, output: 1 } })
+    collector.add({ kind: 'usage', usage: { input: 1, output: 2 } })
     expect(collector.answer().usage).toEqual({ input: 1, output: 2 })
   })
 
   test('with many deltas is collected fast enough', () => {
     const tookMs = leastCpuMs(() => {
       const collector = new AnswerCollector()
-      for (const event of [start, open]) collector.take(event)
-      for (let count = 0; count < 100_000; count++) collector.take(delta)
+      for (const event of [start, open]) collector.add(event)
+      for (let count = 0; count < 100_000; count++) collector.add(delta)
       expect(collector.answer().choices[0]?.parts).toEqual([{ kind: 'text', text: 'x'.repeat(100_000) }])
     })
     expect(tookMs).toBeLessThan(1_000)

@@ -2,13 +2,13 @@
 // into events.
 
 import { assert } from '../../base/assert.ts'
-import type { Answer, AnswerChoice, AnswerEvent, AnswerPart, Opening, TokenProb } from './answer.ts'
+import type { Answer, AnswerChoice, AnswerEvent, AnswerPart, PartOpening, TokenProb } from './answer.ts'
 import type { Citation, MediaPart, NativePart } from './conversation.ts'
-import type { Sealed } from './reasoning-state.ts'
+import type { ReasoningState } from './reasoning-state.ts'
 
 export function collectAnswer(events: Iterable<AnswerEvent>): Answer {
   const collector = new AnswerCollector()
-  for (const event of events) collector.take(event)
+  for (const event of events) collector.add(event)
   return collector.answer()
 }
 
@@ -19,7 +19,7 @@ interface PartialPart {
   readonly opening: OpenEvent | undefined
   readonly whole: MediaPart | NativePart | undefined
   text: string
-  sealed: Sealed | undefined
+  sealed: ReasoningState | undefined
   logprobs: TokenProb[] | undefined
   citations: Citation[] | undefined
 }
@@ -34,7 +34,7 @@ export class AnswerCollector {
   readonly #parts: PartialPart[] = []
   readonly #endings = new Map<number, Ending>()
 
-  take(event: AnswerEvent): void {
+  add(event: AnswerEvent): void {
     switch (event.kind) {
       case 'start': {
         const { kind: _kind, ...head } = event
@@ -120,7 +120,7 @@ function completePart({ opening, whole, text, sealed, logprobs, citations }: Par
 }
 
 /** Returns the events of a whole answer: choice by choice, one part after the other. */
-export function eventsOf({ choices, usage, serviceClass, ...head }: Answer): AnswerEvent[] {
+export function toEvents({ choices, usage, serviceClass, ...head }: Answer): AnswerEvent[] {
   const events: AnswerEvent[] = [{ kind: 'start', ...head }]
   let index = 0
   choices.forEach(({ parts, ...ending }, choice) => {
@@ -150,7 +150,7 @@ function addPartEvents(part: AnswerPart, position: { index: number; choice: numb
 }
 
 /** Undefined for a part that is sent in one piece. */
-function openingOf(part: AnswerPart): Opening | undefined {
+function openingOf(part: AnswerPart): PartOpening | undefined {
   switch (part.kind) {
     case 'text':
     case 'refusal':

@@ -8,7 +8,7 @@
 
 import type { Usage } from '../../base/money/usage.ts'
 import type { CallPart, Citation, MediaPart, NativePart, ReasoningPart, RefusalPart, TextPart } from './conversation.ts'
-import type { Sealed } from './reasoning-state.ts'
+import type { ReasoningState } from './reasoning-state.ts'
 
 /**
  * Why the model stopped:
@@ -70,7 +70,7 @@ export interface AnswerChoice {
 
 export type AnswerEvent =
   | { readonly kind: 'start'; readonly id?: string; readonly model?: string; readonly createdS?: number }
-  | ({ readonly kind: 'open'; readonly index: number; readonly choice: number } & Opening)
+  | ({ readonly kind: 'open'; readonly index: number; readonly choice: number } & PartOpening)
   | { readonly kind: 'delta'; readonly index: number; readonly text: string; readonly logprobs?: readonly TokenProb[] }
   | { readonly kind: 'cite'; readonly index: number; readonly citation: Citation }
   | PartCloseEvent
@@ -83,10 +83,10 @@ export type AnswerEvent =
 interface PartCloseEvent {
   readonly kind: 'close'
   readonly index: number
-  readonly sealed?: Sealed
+  readonly sealed?: ReasoningState
 }
 
-export type Opening =
+export type PartOpening =
   | { readonly part: 'text' }
   | { readonly part: 'refusal' }
   | { readonly part: 'reasoning'; readonly raw?: boolean }
@@ -98,7 +98,7 @@ export interface CallOpening {
   readonly name: string
   readonly custom?: boolean
   /** Present if it is known when the part is opened. Otherwise it comes when the part is closed. */
-  readonly sealed?: Sealed
+  readonly sealed?: ReasoningState
 }
 
 /** Reads the events of a stream. Has state: one object per stream. */

@@ -1,16 +1,16 @@
 import { heapStats } from 'bun:jsc'
 import { expect, test } from 'bun:test'
-import { HeldText } from './buffered-text.ts'
+import { BufferedText } from './buffered-text.ts'
 
 test('the joined text equals the pieces', () => {
   for (const count of [0, 1, 63, 64, 65, 129, 5_000]) {
-    const text = new HeldText()
+    const text = new BufferedText()
     const pieces = Array.from({ length: count }, (_, at) => ` ü${at}`)
     for (const piece of pieces) text.add(piece)
-    expect(text.whole()).toBe(pieces.join(''))
+    expect(text.text()).toBe(pieces.join(''))
     expect(text.length).toBe(pieces.join('').length)
     text.add('!')
-    expect(text.whole()).toBe(`${pieces.join('')}!`)
+    expect(text.text()).toBe(`${pieces.join('')}!`)
   }
 })
 
@@ -18,11 +18,11 @@ test('many pieces do not stay separate strings', () => {
   Bun.gc(true)
   const before = heapStats().objectTypeCounts.string ?? 0
   const texts = Array.from({ length: 10 }, () => {
-    const text = new HeldText()
+    const text = new BufferedText()
     for (let at = 0; at < 10_000; at++) text.add(` word${at}`)
     return text
   })
   Bun.gc(true)
   expect((heapStats().objectTypeCounts.string ?? 0) - before).toBeLessThan(20_000)
-  expect(texts[9]!.whole().endsWith(' word9999')).toBe(true)
+  expect(texts[9]!.text().endsWith(' word9999')).toBe(true)
 })

@@ -4,7 +4,7 @@
 /** So many pieces are joined at a time. */
 const PIECES_MAX = 64
 
-export class HeldText {
+export class BufferedText {
   readonly #blocks: string[] = []
   #pieces: string[] = []
   #length = 0
@@ -22,7 +22,7 @@ export class HeldText {
     this.#pieces = []
   }
 
-  whole(): string {
+  text(): string {
     return this.#blocks.join('') + this.#pieces.join('')
   }
 }

@@ -3,13 +3,13 @@
 // If caller and upstream speak the same dialect, the upstream gets the caller's bytes. A call therefore keeps the bytes
 // and the positions of the few values that the gateway may replace.
 
-import type { UpstreamWords } from '../../base/errors.ts'
+import type { UpstreamError } from '../../base/errors.ts'
 import type { Units, UsageReport } from '../../base/money/usage.ts'
 import type { FieldSpan } from '../../base/text/json-bytes.ts'
 import type { Service } from '../request/services.ts'
 import type { Tags } from '../request/tags.ts'
 import type { Losses } from './losses.ts'
-import type { Sealed } from './reasoning-state.ts'
+import type { ReasoningState } from './reasoning-state.ts'
 
 export interface Call {
   /** The request body, never changed. Released when no further attempt can need it. */
@@ -68,7 +68,7 @@ export interface Call {
   /** What the call stores, and which stored response or conversation it continues. For dialects with storage. */
   readonly state?: CallState
   /** Returns the reasoning state that `AnswerTarget.keep` stored for a tool call. */
-  recall?(callId: string): readonly Sealed[]
+  recall?(callId: string): readonly ReasoningState[]
 }
 
 export interface CallState {
@@ -128,11 +128,11 @@ export interface AnswerReading {
   readonly uses?: Units
   /** Names of the services that ran code on a machine of the provider. */
   readonly machines?: readonly string[]
-  readonly error?: UpstreamWords
+  readonly error?: UpstreamError
   /** The upstream's message if it failed in the middle of an answer. */
   readonly failed?: string | undefined
   /** The error object that belongs to `failed`, if there is one. */
-  readonly failure?: UpstreamWords
+  readonly failure?: UpstreamError
 }
 
 /**

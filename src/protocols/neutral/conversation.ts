@@ -4,39 +4,39 @@
 // Something that only one dialect has is a `native` part or tool, with the name of that dialect.
 
 import type { Effort } from '../../base/money/model-traits.ts'
-import type { Sealed } from './reasoning-state.ts'
+import type { ReasoningState } from './reasoning-state.ts'
 
 export interface Conversation {
   /** System messages keep their positions. Results of tools are messages with the role `tool`. */
-  readonly turns: readonly Turn[]
+  readonly messages: readonly ConversationMessage[]
   readonly tools: readonly Tool[]
   readonly toolChoice?: ToolChoice
   /** False: the model may call only one tool at a time. */
   readonly parallelCalls?: boolean
   readonly format?: OutputFormat
-  readonly reasoning?: ReasoningWish
-  readonly settings: Settings
+  readonly reasoning?: ReasoningOptions
+  readonly settings: GenerationSettings
   /** Paths of request fields that no other dialect can carry. Each one is a loss. */
-  readonly unread: readonly string[]
+  readonly lostFields: readonly string[]
 }
 
 export type Role = 'system' | 'developer' | 'user' | 'assistant' | 'tool'
 
-export interface Turn {
+export interface ConversationMessage {
   readonly role: Role
   readonly name?: string
-  readonly parts: readonly Part[]
+  readonly parts: readonly ConversationPart[]
 }
 
-export type Part = TextPart | MediaPart | ReasoningPart | CallPart | ResultPart | RefusalPart | NativePart
+export type ConversationPart = TextPart | MediaPart | ReasoningPart | CallPart | ResultPart | RefusalPart | NativePart
 
 /** Asks the provider to cache the prompt up to and including the part that has the breakpoint. */
-export interface CacheMark {
+export interface CacheBreakpoint {
   readonly ttl?: '5m' | '30m' | '1h' | '12h'
 }
 
 interface Cacheable {
-  readonly cache?: CacheMark
+  readonly cache?: CacheBreakpoint
 }
 
 export interface TextPart extends Cacheable {
@@ -48,14 +48,14 @@ export interface TextPart extends Cacheable {
 /** An image, audio, a video or a document. */
 export interface MediaPart extends Cacheable {
   readonly kind: 'image' | 'audio' | 'video' | 'file'
-  readonly source: Source
+  readonly source: MediaSource
   /** The resolution at which the model sees an image. */
   readonly detail?: 'auto' | 'low' | 'high' | 'original'
   /** The name of a file, or the title of a document. */
   readonly name?: string
 }
 
-export type Source =
+export type MediaSource =
   | { readonly at: 'url'; readonly url: string; readonly mime?: string }
   | { readonly at: 'inline'; readonly base64: string; readonly mime: string }
   /** A plain-text document. */
@@ -69,7 +69,7 @@ export interface ReasoningPart {
   readonly text: string
   /** True: the thoughts themselves. Otherwise a summary, which is what most providers show. */
   readonly raw?: boolean
-  readonly sealed?: Sealed
+  readonly sealed?: ReasoningState
 }
 
 export interface CallPart extends Cacheable {
@@ -80,7 +80,7 @@ export interface CallPart extends Cacheable {
   /** An object as JSON text, as the model wrote it. Free text for a custom tool. */
   readonly arguments: string
   readonly custom?: boolean
-  readonly sealed?: Sealed
+  readonly sealed?: ReasoningState
 }
 
 export interface ResultPart extends Cacheable {
@@ -136,7 +136,7 @@ export interface CustomTool extends Cacheable {
 }
 
 /** The approximate location of the user, for a web search. */
-export interface Place {
+export interface SearchLocation {
   readonly city?: string
   readonly country?: string
   readonly region?: string
@@ -149,7 +149,7 @@ export interface SearchTool extends Cacheable {
   readonly domains?: readonly string[]
   readonly contextSize?: 'low' | 'medium' | 'high'
   readonly usesMax?: number
-  readonly place?: Place
+  readonly location?: SearchLocation
 }
 
 export interface NativeTool {
@@ -175,7 +175,7 @@ export type OutputFormat =
       readonly strict?: boolean
     }
 
-export interface ReasoningWish {
+export interface ReasoningOptions {
   /** `none` switches thinking off. */
   readonly effort?: Effort
   /** In tokens. 0 switches thinking off. */
@@ -186,7 +186,7 @@ export interface ReasoningWish {
   readonly show?: 'none' | 'auto' | 'concise' | 'detailed'
 }
 
-export interface Settings {
+export interface GenerationSettings {
   /** The cap on output tokens, including thoughts. */
   readonly outputTokensMax?: number
   readonly temperature?: number
@@ -206,6 +206,6 @@ export interface Settings {
   readonly metadata?: Readonly<Record<string, string>>
   readonly cacheKey?: string
   /** Asks the provider to cache the whole prompt. */
-  readonly cache?: CacheMark
+  readonly cache?: CacheBreakpoint
   readonly stream: boolean
 }

@@ -5,39 +5,39 @@ import { Refusal } from '../../base/errors.ts'
 import type { Call } from './call.ts'
 import type { Losses } from './losses.ts'
 
-export interface VectorAsk {
+export interface EmbeddingsRequest {
   readonly inputs: readonly string[]
   readonly dimensions?: number
   /** The purpose of the vectors, as the dialect that has this field names it. */
   readonly taskType?: string
   /** Request fields that no other dialect can carry. Each one is a loss. */
-  readonly unread: readonly string[]
+  readonly lostFields: readonly string[]
 }
 
-export interface Vectors {
+export interface EmbeddingsResult {
   readonly vectors: readonly (readonly number[])[]
   /** The tokens of all inputs, if they are known. */
   readonly tokens?: number
 }
 
-export interface VectorTarget {
+export interface EmbeddingsTarget {
   readonly model: string
   readonly losses: Losses
 }
 
-export interface VectorCodec {
+export interface EmbeddingsCodec {
   /** Throws a Refusal for inputs other than text, which cannot be translated. */
-  readAsk(call: Call): VectorAsk
-  writeAsk(request: VectorAsk, target: VectorTarget): string
+  readRequest(call: Call): EmbeddingsRequest
+  writeRequest(request: EmbeddingsRequest, target: EmbeddingsTarget): string
   /** Throws a Refusal if the body has no vectors. */
-  readVectors(body: Buffer): Vectors
+  readResult(body: Buffer): EmbeddingsResult
   /** Writes the answer in the form that `call` asked for. */
-  writeVectors(result: Vectors, call: Call): string
+  writeResult(result: EmbeddingsResult, call: Call): string
 }
 
-export const noVectors = (): Refusal => new Refusal('upstream_unusable', 'the answer has no vectors')
+export const missingVectors = (): Refusal => new Refusal('upstream_unusable', 'the answer has no vectors')
 
-export function requireNumbers(value: unknown): readonly number[] {
-  if (!Array.isArray(value) || value.length === 0 || !value.every(Number.isFinite)) throw noVectors()
+export function requireVector(value: unknown): readonly number[] {
+  if (!Array.isArray(value) || value.length === 0 || !value.every(Number.isFinite)) throw missingVectors()
   return value as readonly number[]
 }

@@ -9,14 +9,14 @@ import type { Losses } from './losses.ts'
 import type { TranslationNotes } from './translation-notes.ts'
 
 /** A field in which upstreams give the finish reason. Ark uses the reasons of chat. */
-export type ReasonField = 'openai-chat' | 'anthropic-messages' | 'gemini' | 'gemini-block' | 'openai-responses'
+export type FinishReasonField = 'openai-chat' | 'anthropic-messages' | 'gemini' | 'gemini-block' | 'openai-responses'
 
-export interface ReasonRow {
-  readonly field: ReasonField
+export interface FinishReasonRow {
+  readonly field: FinishReasonField
   readonly reason: string
   readonly finish: Finish
   /** The vendors that send the reason, if it is not part of the dialect itself. */
-  readonly by?: string
+  readonly vendors?: string
 }
 
 type ReasonTable = Readonly<Partial<Record<Finish, readonly (string | readonly [reason: string, by: string])[]>>>
@@ -124,7 +124,7 @@ const responses: ReasonTable = {
   other: ['incomplete', 'incomplete/steered', 'cancelled', 'in_progress', 'queued'],
 }
 
-const fields: Readonly<Record<ReasonField, ReasonTable>> = {
+const fields: Readonly<Record<FinishReasonField, ReasonTable>> = {
   'openai-chat': chat,
   'anthropic-messages': messages,
   'gemini': gemini,
@@ -132,21 +132,26 @@ const fields: Readonly<Record<ReasonField, ReasonTable>> = {
   'openai-responses': responses,
 }
 
-export const reasonRows: readonly ReasonRow[] = Object.entries(fields).flatMap(([field, listed]) =>
+export const finishReasonRows: readonly FinishReasonRow[] = Object.entries(fields).flatMap(([field, listed]) =>
   Object.entries(listed).flatMap(([finish, reasons]) =>
-    reasons.map((one): ReasonRow => {
+    reasons.map((one): FinishReasonRow => {
       const [reason, by] = typeof one === 'string' ? [one] : one
-      return { field: field as ReasonField, reason, finish: finish as Finish, ...(by !== undefined && { by }) }
+      return {
+        field: field as FinishReasonField,
+        reason,
+        finish: finish as Finish,
+        ...(by !== undefined && { vendors: by }),
+      }
     }),
   ),
 )
 
 const meanings: ReadonlyMap<string, Finish> = new Map(
-  reasonRows.map(({ field, reason, finish }) => [`${field} ${reason.toLowerCase()}`, finish]),
+  finishReasonRows.map(({ field, reason, finish }) => [`${field} ${reason.toLowerCase()}`, finish]),
 )
 
 /** `other` if the reason is unknown or no text. Some vendors add text after a colon: `content_filter: RECITATION`. */
-export function meaningOf(field: ReasonField, reason: unknown): Finish {
+export function readFinish(field: FinishReasonField, reason: unknown): Finish {
   if (field === 'gemini-block') return 'filtered'
   if (typeof reason !== 'string') return 'other'
   const whole = reason.trim().toLowerCase()
@@ -159,27 +164,27 @@ export function meaningOf(field: ReasonField, reason: unknown): Finish {
 }
 
 /** Whether the table has the reason. */
-export const isListed = (field: ReasonField, reason: string): boolean =>
+export const isKnownReason = (field: FinishReasonField, reason: string): boolean =>
   meanings.has(`${field} ${reason.toLowerCase()}`)
 
 /** Whether the reason means that the upstream failed in the middle of its answer. */
-export const isFailure = (field: ReasonField, reason: unknown): boolean =>
-  typeof reason === 'string' && reason !== '' && meaningOf(field, reason) === 'failed'
+export const isFailureReason = (field: FinishReasonField, reason: unknown): boolean =>
+  typeof reason === 'string' && reason !== '' && readFinish(field, reason) === 'failed'
 
 /** With these reasons, an answer without content is a failure. */
-export const badEnds: ReadonlySet<Finish> = new Set(['malformed', 'failed', 'other'])
+export const badFinishes: ReadonlySet<Finish> = new Set(['malformed', 'failed', 'other'])
 
-export const isBadEnd = (field: ReasonField, reason: unknown): boolean =>
-  typeof reason === 'string' && reason !== '' && badEnds.has(meaningOf(field, reason))
+export const isBadReason = (field: FinishReasonField, reason: unknown): boolean =>
+  typeof reason === 'string' && reason !== '' && badFinishes.has(readFinish(field, reason))
 
-export interface Ended {
+export interface ChoiceEnd {
   readonly finish: Finish
   /** The upstream's own reason, if some dialect has no equal of `finish`. */
   readonly reason?: string | undefined
 }
 
 /** What a choice contains when it ends. */
-export interface EndedWith {
+export interface ChoiceContents {
   /** It has tool calls. */
   readonly calls: boolean
   /** It has text. */
@@ -194,8 +199,13 @@ const MISSING = 'missing'
 const finishesWithReason: ReadonlySet<Finish> = new Set(['context', 'paused', 'malformed', 'failed', 'other'])
 
 /** Returns why a choice ended. Checks the reason against what the choice contains, because upstreams contradict it. */
-export function endedBy(field: ReasonField, reason: unknown, has: EndedWith, notes: TranslationNotes): Ended {
-  const finish = meaningOf(field, reason)
+export function readChoiceEnd(
+  field: FinishReasonField,
+  reason: unknown,
+  has: ChoiceContents,
+  notes: TranslationNotes,
+): ChoiceEnd {
+  const finish = readFinish(field, reason)
   const original = typeof reason === 'string' && reason !== '' ? { reason: reason.slice(0, REASON_CHARS_MAX) } : {}
   if (finish === 'stop' && has.calls) return { finish: 'calls' }
   if (finish === 'stop' && has.refused) return { finish: 'filtered' }
@@ -214,14 +224,14 @@ const lossCode = (reason = MISSING): string => `finish_reason.${reason}`
 /** The dialects of callers that have their own finish reasons. Ark uses the reasons of chat. */
 export type CallerDialect = 'openai-chat' | 'anthropic-messages' | 'openai-responses' | 'gemini'
 
-interface Written {
-  readonly says: string
+interface WrittenReason {
+  readonly reason: string
   /** The reason means the same. Otherwise the upstream's reason is listed as a loss. */
-  readonly exact: boolean
+  readonly isExact: boolean
 }
 
-const exact = (says: string): Written => ({ says, exact: true })
-const nearest = (says: string): Written => ({ says, exact: false })
+const exact = (says: string): WrittenReason => ({ reason: says, isExact: true })
+const nearest = (says: string): WrittenReason => ({ reason: says, isExact: false })
 
 const CUT_OFF = 'incomplete/max_output_tokens'
 
@@ -230,7 +240,7 @@ const CUT_OFF = 'incomplete/max_output_tokens'
  * it neither for complete nor for forbidden. The Responses dialect always has a reason with `incomplete`, because
  * clients take `incomplete` without a reason for a normal end.
  */
-export const writtenReasons: Readonly<Record<CallerDialect, Readonly<Record<Finish, Written>>>> = {
+export const writtenReasons: Readonly<Record<CallerDialect, Readonly<Record<Finish, WrittenReason>>>> = {
   'openai-chat': {
     stop: exact('stop'),
     stop_sequence: exact('stop'),
@@ -282,12 +292,14 @@ export const writtenReasons: Readonly<Record<CallerDialect, Readonly<Record<Fini
 }
 
 /** Adds a loss if this dialect cannot express how the choice ended. */
-export function addLossOfEnd(losses: Losses, dialect: CallerDialect, ended: Ended): void {
-  const code = lossOfEnd(dialect, ended)
+export function addFinishLoss(losses: Losses, dialect: CallerDialect, ended: ChoiceEnd): void {
+  const code = findFinishLoss(dialect, ended)
   if (code !== undefined) losses.add(code)
 }
 
 /** Returns the loss code for the end of a choice in this dialect. Undefined: nothing is lost. */
-export function lossOfEnd(dialect: CallerDialect, { finish, reason }: Ended): string | undefined {
-  return writtenReasons[dialect][finish].exact ? undefined : lossCode(reason ?? (finish === 'other' ? MISSING : finish))
+export function findFinishLoss(dialect: CallerDialect, { finish, reason }: ChoiceEnd): string | undefined {
+  return writtenReasons[dialect][finish].isExact
+    ? undefined
+    : lossCode(reason ?? (finish === 'other' ? MISSING : finish))
 }

@@ -22,7 +22,7 @@ export class Losses {
   }
 
   /** Throws a Refusal if there is a loss and the caller allows none. */
-  throwIf(strict: boolean | undefined): void {
+  throwIfStrict(strict: boolean | undefined): void {
     if (!strict || this.#codes.size === 0) return
     const codes = this.codes.join(', ')
     throw new Refusal('translation_loses', codes, { hint: `Losses: ${codes}.` })

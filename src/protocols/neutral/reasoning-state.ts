@@ -2,9 +2,9 @@
 // In another dialect it travels as one packed text that names its origin. It is returned only to that origin, and is
 // removed from requests to any other upstream.
 
-import { parseText } from '../request/json-object.ts'
+import { parseNestedJson } from '../request/json-body.ts'
 
-export interface Sealed {
+export interface ReasoningState {
   /** The credential and model that created the state. Undefined if the caller sent it in the provider's own form. */
   readonly origin?: string
   /**
@@ -23,24 +23,24 @@ export interface Sealed {
 }
 
 /** Each packed state starts with this: base64 of `weir1{`. No provider's own state does. */
-export const packedMark = 'd2VpcjF7'
+export const PACKED_PREFIX = 'd2VpcjF7'
 
 /** Returns base64, because some SDKs decode the field that carries the state. */
-export function packSealed({ origin, form, value, id, text }: Sealed): string {
+export function packReasoningState({ origin, form, value, id, text }: ReasoningState): string {
   return Buffer.from(`weir1${JSON.stringify({ o: origin, f: form, v: value, i: id, t: text })}`).toString('base64')
 }
 
 const forms: readonly unknown[] = ['signature', 'redacted', 'encrypted', 'thought', 'shown']
 
 /** Undefined if the text was not packed by the gateway, or is damaged. */
-export function unpackSealed(text: unknown): Sealed | undefined {
-  if (typeof text !== 'string' || !text.startsWith(packedMark)) return undefined
+export function unpackReasoningState(text: unknown): ReasoningState | undefined {
+  if (typeof text !== 'string' || !text.startsWith(PACKED_PREFIX)) return undefined
   try {
-    const packed = parseText(Buffer.from(text, 'base64').toString('utf8').slice('weir1'.length)) as Packed
+    const packed = parseNestedJson(Buffer.from(text, 'base64').toString('utf8').slice('weir1'.length)) as Packed
     const { o: origin, f: form, v: value, i: id, t: thoughts } = packed
     if (!forms.includes(form) || typeof value !== 'string') return undefined
     return {
-      form: form as Sealed['form'],
+      form: form as ReasoningState['form'],
       value,
       ...(typeof origin === 'string' && { origin }),
       ...(typeof id === 'string' && { id }),

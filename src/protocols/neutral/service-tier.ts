@@ -14,7 +14,7 @@ const sameTier: readonly (readonly string[])[] = [
 export const SERVED_TIER_LOSS = 'answer.service_tier'
 
 /** Undefined if the dialect has no equal of the tier. This is reported as a loss. */
-export function servedTier(reported: string, known: readonly string[], losses: Losses): string | undefined {
+export function translateServedTier(reported: string, known: readonly string[], losses: Losses): string | undefined {
   const word = reported
     .toLowerCase()
     .replace(/^service_tier_/, '')

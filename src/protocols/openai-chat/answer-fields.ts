@@ -2,37 +2,37 @@
 // upstream works are moot. Fields with content of the answer are carried, or reported as lost.
 
 import type { FieldTable } from '../request/fields.ts'
-import { fields } from '../request/fields.ts'
-import { isObject } from '../request/json-object.ts'
+import { tableOf } from '../request/fields.ts'
+import { isObject } from '../request/json-body.ts'
 
 export const answerFields: FieldTable = {
-  ...fields('read', 'id object created model choices usage service_tier citations search_results web_search error'),
+  ...tableOf('read', 'id object created model choices usage service_tier citations search_results web_search error'),
   // Vendor fields that report failures, read in response.ts.
-  ...fields('read', 'x_groq base_resp'),
-  ...fields('moot', 'system_fingerprint provider time_info obfuscation request_id type'),
-  ...fields('moot', 'prompt_filter_results content_filter_results'),
+  ...tableOf('read', 'x_groq base_resp'),
+  ...tableOf('moot', 'system_fingerprint provider time_info obfuscation request_id type'),
+  ...tableOf('moot', 'prompt_filter_results content_filter_results'),
 }
 
 export const choiceFields: FieldTable = {
-  ...fields('read', 'index message delta finish_reason logprobs error stop_reason matched_stop'),
-  ...fields('moot', 'native_finish_reason content_filter_results content_filter_result content_filter_offsets'),
+  ...tableOf('read', 'index message delta finish_reason logprobs error stop_reason matched_stop'),
+  ...tableOf('moot', 'native_finish_reason content_filter_results content_filter_result content_filter_offsets'),
 }
 
 export const messageFields: FieldTable = {
-  ...fields('read', 'role content refusal reasoning_content reasoning reasoning_details annotations audio images'),
-  ...fields('read', 'function_call tool_calls encrypted_content citations search_results web_search'),
+  ...tableOf('read', 'role content refusal reasoning_content reasoning reasoning_details annotations audio images'),
+  ...tableOf('read', 'function_call tool_calls encrypted_content citations search_results web_search'),
 }
 
-export const contentFields: FieldTable = fields('read', 'type text thinking refusal image_url')
+export const contentFields: FieldTable = tableOf('read', 'type text thinking refusal image_url')
 
-export const callFields: FieldTable = fields('read', 'index id type function custom extra_content')
+export const callFields: FieldTable = tableOf('read', 'index id type function custom extra_content')
 
-export const innerCallFields: FieldTable = fields('read', 'name arguments input description')
+export const innerCallFields: FieldTable = tableOf('read', 'name arguments input description')
 
 const FILTERS = ['prompt_filter_results', 'content_filter_results', 'content_filter_result'] as const
 
 /** Whether a content filter has found something. Only then its result is a loss, because most answers have one. */
-export function findsSomething(json: Readonly<Record<string, unknown>>): boolean {
+export function hasFilterResult(json: Readonly<Record<string, unknown>>): boolean {
   return FILTERS.some(name => json[name] !== undefined && isFlagged(json[name], 4))
 }
 

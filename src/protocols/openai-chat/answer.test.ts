@@ -46,7 +46,11 @@ describe('an answer', () => {
 
   test('may be an error with the status 200', () => {
     expect(answerOf({ error: { message: 'm', type: 't', code: 'c', param: 'p' } })?.error).toEqual({
-      ...{ status: 502, message: 'm', type: 't', code: 'c', param: 'p' },
+      status: 502,
+      message: 'm',
+      type: 't',
+      code: 'c',
+      param: 'p',
     })
     expect(answerOf({ error: 'words' })?.error?.message).toBe('words')
     expect(answerOf({ error: { code: 5 } })?.error).toEqual({ status: 502, message: 'The upstream gave no reason.' })

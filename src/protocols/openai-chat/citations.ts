@@ -2,7 +2,7 @@
 
 import type { Citation } from '../neutral/conversation.ts'
 import type { Losses } from '../neutral/losses.ts'
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 
 /** The limit for one message. */
 export const CITATIONS_MAX = 256
@@ -39,13 +39,13 @@ function readCitation(annotation: unknown): Citation | undefined {
 const isIndex = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0
 
 /** The range of a text part in the text of its message. */
-export interface CitedText {
+export interface TextRange {
   readonly start: number
   readonly end: number
 }
 
 /** Undefined for a citation without a URL, because chat can cite only URLs. */
-export function writeAnnotation(citation: Citation, text: CitedText): object | undefined {
+export function writeAnnotation(citation: Citation, text: TextRange): object | undefined {
   const { url, title = '', start, end } = citation
   if (url === undefined) return undefined
   const range =

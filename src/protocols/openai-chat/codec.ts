@@ -1,21 +1,21 @@
 // Builds the codec of chat for a flavour.
 
 import type { Codec } from '../protocol.ts'
-import type { Flavour } from './flavour.ts'
+import type { ChatFlavour } from './flavour.ts'
 import { readConversation } from './read-conversation.ts'
-import { ChatEventReader, readWhole } from './read-events.ts'
+import { ChatEventReader, readWholeAnswer } from './read-events.ts'
+import { writeWholeAnswer } from './write-answer.ts'
 import { writeConversation } from './write-conversation.ts'
 import { ChatEventWriter } from './write-events.ts'
-import { writeWhole } from './write-whole.ts'
 
-export function buildCodec(flavour: Flavour): Codec {
+export function buildCodec(flavour: ChatFlavour): Codec {
   return {
     readConversation: call => readConversation(call, flavour),
     writeConversation: (conversation, target) => writeConversation(conversation, target, flavour),
-    readWhole,
-    openReader: source => new ChatEventReader(source),
-    writeWhole: (answer, target) => writeWhole(answer, target, flavour),
-    openWriter: target => new ChatEventWriter(target, flavour),
-    mustHold: (_source, kind) => !flavour.fetchesFiles && (kind === 'audio' || kind === 'file'),
+    readWholeAnswer,
+    openEventReader: source => new ChatEventReader(source),
+    writeWholeAnswer: (answer, target) => writeWholeAnswer(answer, target, flavour),
+    openEventWriter: target => new ChatEventWriter(target, flavour),
+    mustInline: (_source, kind) => !flavour.fetchesFiles && (kind === 'audio' || kind === 'file'),
   }
 }

@@ -1,11 +1,11 @@
 // The dialect of OpenAI's Chat Completions.
 
 import type { Protocol } from '../protocol.ts'
-import { nothingElseThinks } from '../request/thinking-off.ts'
-import { begins, cacheMs } from './begins.ts'
+import { hasNoOtherThinkingField } from '../request/thinking-fields.ts'
 import { buildCodec } from './codec.ts'
+import { readCacheMs, readConversationStart } from './conversation-start.ts'
 import { writeError } from './errors.ts'
-import { openaiChat as flavour } from './flavour.ts'
+import { openaiChatFlavour as flavour } from './flavour.ts'
 import { readCall, writeCall } from './request.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
@@ -15,9 +15,10 @@ export const openaiChat = {
   lastEvent: 'data: [DONE]\n\n',
   readCall,
   writeCall,
-  begins,
-  cacheMs,
-  thinks: json => (json.reasoning_effort === 'none' && nothingElseThinks(json, 'reasoning_effort') ? false : undefined),
+  begins: readConversationStart,
+  cacheMs: readCacheMs,
+  asksForThinking: json =>
+    json.reasoning_effort === 'none' && hasNoOtherThinkingField(json, 'reasoning_effort') ? false : undefined,
   readAnswer,
   readFrame,
   writeError,

@@ -1,7 +1,7 @@
 // Writes errors as the OpenAI SDKs expect them: {"error":{message,type,param,code}}. The SDKs choose the exception by
 // the HTTP status.
 
-import type { ErrorCode, ErrorKind, SpokenError } from '../../base/errors.ts'
+import type { ErrorCode, ErrorKind, ErrorReply } from '../../base/errors.ts'
 import type { WrittenError } from '../protocol.ts'
 
 const types: Readonly<Record<ErrorKind, string>> = {
@@ -35,7 +35,7 @@ const codes: Partial<Record<ErrorCode, string>> = {
   body_too_large: 'request_too_large',
 }
 
-export function writeError(error: SpokenError): WrittenError {
+export function writeError(error: ErrorReply): WrittenError {
   const { upstream } = error
   const body = JSON.stringify({
     error: {

@@ -3,9 +3,9 @@
 import { describe, expect, test } from 'bun:test'
 import type { ChatCompletionCreateParamsBase } from 'openai/resources/chat/completions/completions'
 import { readChat } from '../../../test/support/chat-requests.ts'
-import { arkChat } from '../ark/protocol.ts'
-import type { Flavour } from './flavour.ts'
-import { openaiChat } from './flavour.ts'
+import { arkChat } from '../ark/dialect.ts'
+import type { ChatFlavour } from './flavour.ts'
+import { openaiChatFlavour } from './flavour.ts'
 
 describe('each field is carried or reported as lost', () => {
   const schema = { type: 'object', properties: {} }
@@ -86,16 +86,16 @@ describe('each field is carried or reported as lost', () => {
     thinking: { type: 'auto' },
   }
 
-  const fed = (field: string, value: unknown, flavour: Flavour): void => {
+  const fed = (field: string, value: unknown, flavour: ChatFlavour): void => {
     const others = field === 'top_logprobs' ? { logprobs: true } : {}
     const [without, withIt] = [readChat(others, flavour), readChat({ ...others, [field]: value }, flavour)]
-    const isLost = withIt.unread.some(path => path === field || path.startsWith(`${field}.`))
-    const { unread: _unread, ...meant } = withIt
-    const { unread: _before, ...meantBefore } = without
+    const isLost = withIt.lostFields.some(path => path === field || path.startsWith(`${field}.`))
+    const { lostFields: _unread, ...meant } = withIt
+    const { lostFields: _before, ...meantBefore } = without
     expect(isLost || !Bun.deepEquals(meant, meantBefore)).toBe(field !== 'model')
   }
 
-  test.each(Object.entries({ ...samples, ...extensions }))('%s', (field, value) => fed(field, value, openaiChat))
+  test.each(Object.entries({ ...samples, ...extensions }))('%s', (field, value) => fed(field, value, openaiChatFlavour))
   test.each(Object.entries(ark))('of Ark: %s', (field, value) => fed(field, value, arkChat))
 
   test('also fields of messages, parts, calls and tools', () => {
@@ -124,7 +124,7 @@ describe('each field is carried or reported as lost', () => {
       ],
       thinking: { type: 'enabled', new_of_thinking: 1 },
     })
-    expect(said.unread.toSorted()).toEqual([
+    expect(said.lostFields.toSorted()).toEqual([
       'messages.content.image_url.detail',
       'messages.content.image_url.image_pixel_limit',
       'messages.content.new_of_text',

@@ -1,17 +1,17 @@
 // The differences between the dialects that are variants of chat. They share the rest of the codec.
 
-export interface Flavour {
+export interface ChatFlavour {
   readonly dialect: string
   /** Assistant messages carry reasoning state in `encrypted_content`. */
-  readonly bearsState: boolean
+  readonly carriesReasoningState: boolean
   /** `max_tokens` limits only the visible output. Thoughts are not included. */
-  readonly capsShownAlone: boolean
+  readonly capsVisibleOutput: boolean
   /** `thinking.type` switches thinking on and off, in addition to `reasoning_effort`. */
-  readonly switchesThinking: boolean
+  readonly hasThinkingSwitch: boolean
   /** Has OpenAI's additions: custom tools, web search, refusals, verbosity, cache keys and cache breakpoints. */
-  readonly isFull: boolean
+  readonly hasOpenaiAdditions: boolean
   /** The value of `detail` for the highest resolution of an image. */
-  readonly closestDetail: string
+  readonly highestDetail: string
   /** The upstream fetches audio and files from URLs. Every chat upstream fetches images. */
   readonly fetchesFiles: boolean
   readonly choicesMax: number
@@ -21,13 +21,13 @@ export interface Flavour {
   readonly servedTiers: readonly string[]
 }
 
-export const openaiChat: Flavour = {
+export const openaiChatFlavour: ChatFlavour = {
   dialect: 'openai-chat',
-  bearsState: false,
-  capsShownAlone: false,
-  switchesThinking: false,
-  isFull: true,
-  closestDetail: 'original',
+  carriesReasoningState: false,
+  capsVisibleOutput: false,
+  hasThinkingSwitch: false,
+  hasOpenaiAdditions: true,
+  highestDetail: 'original',
   fetchesFiles: false,
   choicesMax: 128,
   serviceClasses: ['auto', 'default', 'flex', 'scale', 'priority', 'fast'],

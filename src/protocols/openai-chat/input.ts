@@ -1,16 +1,16 @@
 // Estimates the input of a chat request, and finds the paid services that it uses.
 
-import { postponingFields } from '../request/checks.ts'
-import { isObject } from '../request/json-object.ts'
-import type { FieldsRead, Service } from '../request/services.ts'
+import { deferringFields } from '../request/checks.ts'
+import { isObject } from '../request/json-body.ts'
+import type { CheckedFields, Service } from '../request/services.ts'
 import {
-  allTools,
-  distinct,
+  findPaidFields,
+  findReasoningServices,
   isWebSearch,
-  paidFields,
-  reasoningServices,
+  listTools,
+  mergeServices,
+  removeVersionDate,
   runsAtProvider,
-  toolName,
 } from '../request/services.ts'
 import { requestFields } from './fields.ts'
 
@@ -26,21 +26,27 @@ export interface ChatInput {
 }
 
 /** Fields that make the upstream add content which is not in the request. Not every upstream has all of them. */
-export const fetchingFields = ['web_search_options', 'search_parameters', 'enable_search', 'plugins', 'tools'] as const
+export const externalInputFields = [
+  'web_search_options',
+  'search_parameters',
+  'enable_search',
+  'plugins',
+  'tools',
+] as const
 
 /** Fields that may refer to content outside the request: a stored cache, or options of a proxy. */
-export const hidingFields = ['extra_body', 'cached_content'] as const
+export const opaqueFields = ['extra_body', 'cached_content'] as const
 
 /** Fields that ask for a web search, which is billed. */
 const SEARCH_FIELDS: readonly string[] = ['web_search_options', 'search_parameters', 'enable_search']
 
 const { extra_body: _extra, ...known } = requestFields
-const REQUEST_FIELDS: FieldsRead = {
-  judged: [...fetchingFields, ...postponingFields, 'service_tier', 'parallel_tool_calls'],
+const REQUEST_FIELDS: CheckedFields = {
+  ownChecks: [...externalInputFields, ...deferringFields, 'service_tier', 'parallel_tool_calls'],
   known: new Set(Object.keys(known)),
 }
 /** Fields of the caller's own tools. Any other field of such a tool may be a paid service. */
-const TOOL_FIELDS: FieldsRead = { judged: [], known: new Set(['function', 'custom', 'parameters', 'format']) }
+const TOOL_FIELDS: CheckedFields = { ownChecks: [], known: new Set(['function', 'custom', 'parameters', 'format']) }
 
 /** The limit of searches in one answer. No request field limits them, and the provider bills each one. */
 const SEARCHES_MAX = 10
@@ -60,11 +66,11 @@ interface Message {
   readonly audio?: unknown
 }
 
-export function weighInput(json: Json, bodyBytes: number): ChatInput {
+export function measureInput(json: Json, bodyBytes: number): ChatInput {
   const found = servicesOf(json)
   const searches = SEARCH_FIELDS.some(field => isOn(json[field])) || found.some(({ name }) => isWebSearch(name))
-  const services = distinct(found.filter(({ name }) => !isWebSearch(name)))
-  let textOnly = !searches && services.length === 0 && !hidingFields.some(field => Boolean(json[field]))
+  const services = mergeServices(found.filter(({ name }) => !isWebSearch(name)))
+  let textOnly = !searches && services.length === 0 && !opaqueFields.some(field => Boolean(json[field]))
   let inputBytes = bodyBytes
   for (const { content, audio } of json.messages as readonly Message[]) {
     if (audio) {
@@ -95,14 +101,14 @@ const isOn = (option: unknown): boolean => Boolean(option) && !(isObject(option)
 
 /** Functions run at the caller. All other tools run at the provider and add their results to the input. */
 function servicesOf(json: Json): readonly Service[] {
-  const tools = allTools(json.tools).flatMap(toolServices)
+  const tools = listTools(json.tools).flatMap(toolServices)
   const plugins = Array.isArray(json.plugins) ? json.plugins : json.plugins ? [json.plugins] : []
   return [
     ...tools,
     ...(plugins as readonly unknown[]).map(pluginService),
-    ...paidFields(json, REQUEST_FIELDS),
+    ...findPaidFields(json, REQUEST_FIELDS),
     ...searchServices(json.web_search_options),
-    ...reasoningServices(json),
+    ...findReasoningServices(json),
   ]
 }
 
@@ -110,11 +116,11 @@ function toolServices(tool: Json): readonly Service[] {
   const { type, function: inner } = tool
   const isCallerTool =
     type === 'function' || type === 'custom' || ((type ?? undefined) === undefined && isObject(inner))
-  if (isCallerTool) return paidFields(tool, TOOL_FIELDS)
+  if (isCallerTool) return findPaidFields(tool, TOOL_FIELDS)
   if (type === 'namespace') return []
   if (typeof type !== 'string') return [{ name: 'tools' }]
   const namedTool = isObject(inner) && typeof inner.name === 'string' ? `${type}:${inner.name}`.slice(0, 64) : undefined
-  return [{ name: namedTool ?? toolName(type) }]
+  return [{ name: namedTool ?? removeVersionDate(type) }]
 }
 
 /** Search options that do not change the price. */

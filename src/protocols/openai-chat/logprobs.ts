@@ -1,7 +1,7 @@
 // Reads and writes the log probabilities of tokens.
 
 import type { TokenProb } from '../neutral/answer.ts'
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 /** Reads the log probabilities of the text. Undefined if there are none. Invalid entries are left out. */

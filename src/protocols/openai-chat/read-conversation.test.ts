@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { readChat, refusedParam } from '../../../test/support/chat-requests.ts'
-import { arkChat } from '../ark/protocol.ts'
+import { arkChat } from '../ark/dialect.ts'
 import type { Conversation } from '../neutral/conversation.ts'
 
 describe('tools', () => {
@@ -28,7 +28,7 @@ describe('tools', () => {
       { kind: 'native', dialect: 'openai-chat', what: 'tools.web_thing', value: { type: 'web_thing', x: 1 } },
       { kind: 'function', name: 'h', cache: {} },
       { kind: 'function', name: 'old' },
-      { kind: 'search', contextSize: 'low', place: { city: 'Rome', zone: 'Europe/Rome' } },
+      { kind: 'search', contextSize: 'low', location: { city: 'Rome', zone: 'Europe/Rome' } },
     ])
   })
 

@@ -1,56 +1,56 @@
 // Reads a chat request into the neutral conversation: messages, tools and settings.
 
 import type { Call } from '../neutral/call.ts'
-import type { CacheMark, Conversation, OutputFormat, Settings } from '../neutral/conversation.ts'
-import { invalid, optional } from '../request/checks.ts'
+import type { CacheBreakpoint, Conversation, GenerationSettings, OutputFormat } from '../neutral/conversation.ts'
+import { invalid, readOptional } from '../request/checks.ts'
 import type { FieldTable } from '../request/fields.ts'
-import { unreadFields } from '../request/fields.ts'
-import { isObject } from '../request/json-object.ts'
+import { findLostFields } from '../request/fields.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { formatFields, requestFields, streamFields } from './fields.ts'
-import type { Flavour } from './flavour.ts'
-import type { MessageReading } from './read-messages.ts'
-import { readTurns } from './read-messages.ts'
-import type { Reading } from './read-parts.ts'
-import { noteUnread } from './read-parts.ts'
+import type { ChatFlavour } from './flavour.ts'
+import type { ChatMessageContext } from './read-messages.ts'
+import { readMessages } from './read-messages.ts'
+import type { ChatReadContext } from './read-parts.ts'
+import { addLostFields } from './read-parts.ts'
 import { readReasoning } from './read-reasoning.ts'
 import { readToolChoice, readTools } from './read-tools.ts'
 
-export function readConversation(call: Call, { dialect }: Flavour): Conversation {
+export function readConversation(call: Call, { dialect }: ChatFlavour): Conversation {
   const { json } = call
-  const unread = new Set(unreadFields(json, requestFields))
-  const reading: MessageReading = { unread, dialect, recall: callId => call.recall?.(callId) ?? [] }
+  const unread = new Set(findLostFields(json, requestFields))
+  const reading: ChatMessageContext = { lostFields: unread, dialect, recall: callId => call.recall?.(callId) ?? [] }
   const toolChoice = readToolChoice(json)
   const format = readFormat(json, reading)
   const reasoning = readReasoning(json, reading)
-  const parallelCalls = optional(json, 'parallel_tool_calls', 'boolean')
-  const turns = readTurns(json.messages as readonly unknown[], reading)
+  const parallelCalls = readOptional(json, 'parallel_tool_calls', 'boolean')
+  const turns = readMessages(json.messages as readonly unknown[], reading)
   const tools = readTools(json, reading)
   const settings = readSettings(call, reading)
   return {
-    turns,
+    messages: turns,
     tools,
     ...(toolChoice && { toolChoice }),
     ...(parallelCalls !== undefined && { parallelCalls }),
     ...(format && { format }),
     ...(reasoning && { reasoning }),
     settings,
-    unread: [...unread],
+    lostFields: [...unread],
   }
 }
 
 const wrapperFields: FieldTable = { type: 'read', json_schema: 'read' }
 
-function readFormat(json: Json, reading: Reading): OutputFormat | undefined {
-  const format = optional(json, 'response_format', 'object')
-  if (format !== undefined) noteUnread(reading, format, [wrapperFields, 'response_format'])
+function readFormat(json: Json, reading: ChatReadContext): OutputFormat | undefined {
+  const format = readOptional(json, 'response_format', 'object')
+  if (format !== undefined) addLostFields(reading, format, [wrapperFields, 'response_format'])
   if (format === undefined || format.type === 'text') return undefined
   if (format.type === 'json_object') return { kind: 'json' }
   const wrapper = format.json_schema
   if (format.type !== 'json_schema' || !isObject(wrapper)) {
     throw invalid('response_format', 'must be of the type "text", "json_object" or "json_schema"')
   }
-  noteUnread(reading, wrapper, [formatFields, 'response_format.json_schema'])
+  addLostFields(reading, wrapper, [formatFields, 'response_format.json_schema'])
   const { name, description, schema = {}, strict } = wrapper
   if (!isObject(schema)) throw invalid('response_format.json_schema.schema', 'must be an object')
   return {
@@ -70,19 +70,25 @@ const numbers = {
   seed: 'seed',
   frequencyPenalty: 'frequency_penalty',
   presencePenalty: 'presence_penalty',
-} as const satisfies Partial<Record<keyof Settings, string>>
+} as const satisfies Partial<Record<keyof GenerationSettings, string>>
 
-function readSettings(call: Call, reading: Reading): Settings {
+function readSettings(call: Call, reading: ChatReadContext): GenerationSettings {
   const { json } = call
-  const settings: { -readonly [Name in keyof Settings]: Settings[Name] } = { stream: call.stream }
+  const settings: { -readonly [Name in keyof GenerationSettings]: GenerationSettings[Name] } = { stream: call.stream }
   for (const name of Object.keys(numbers) as (keyof typeof numbers)[]) {
-    const value = optional(json, numbers[name], 'number')
+    const value = readOptional(json, numbers[name], 'number')
     if (value !== undefined) settings[name] = value
   }
-  const set = <Name extends keyof Settings>(name: Name, value: Settings[Name] | undefined): void => {
+  const set = <Name extends keyof GenerationSettings>(
+    name: Name,
+    value: GenerationSettings[Name] | undefined,
+  ): void => {
     if (value !== undefined) settings[name] = value
   }
-  set('outputTokensMax', optional(json, 'max_completion_tokens', 'count') ?? optional(json, 'max_tokens', 'count'))
+  set(
+    'outputTokensMax',
+    readOptional(json, 'max_completion_tokens', 'count') ?? readOptional(json, 'max_tokens', 'count'),
+  )
   set('stop', readStop(json.stop))
   if (call.choices > 1) settings.choices = call.choices
   set('logprobs', readLogprobs(json))
@@ -93,10 +99,11 @@ function readSettings(call: Call, reading: Reading): Settings {
   set('metadata', readMetadata(json.metadata, reading))
   set('cacheKey', textOf(json.prompt_cache_key))
   set('cache', readCaching(json.prompt_cache_options))
-  const options = optional(json, 'stream_options', 'object')
-  if (options !== undefined) noteUnread(reading, options, [streamFields, 'stream_options'])
-  if (json.store === true) reading.unread.add('store')
-  if (Array.isArray(json.modalities) && json.modalities.some(kind => kind !== 'text')) reading.unread.add('modalities')
+  const options = readOptional(json, 'stream_options', 'object')
+  if (options !== undefined) addLostFields(reading, options, [streamFields, 'stream_options'])
+  if (json.store === true) reading.lostFields.add('store')
+  if (Array.isArray(json.modalities) && json.modalities.some(kind => kind !== 'text'))
+    reading.lostFields.add('modalities')
   return settings
 }
 
@@ -112,14 +119,14 @@ function readStop(stop: unknown): readonly string[] | undefined {
 }
 
 function readLogprobs(json: Json): number | undefined {
-  const isRequested = optional(json, 'logprobs', 'boolean')
-  const count = optional(json, 'top_logprobs', 'number') ?? 0
+  const isRequested = readOptional(json, 'logprobs', 'boolean')
+  const count = readOptional(json, 'top_logprobs', 'number') ?? 0
   if (!Number.isInteger(count) || count < 0) throw invalid('top_logprobs', 'must be a count')
   return isRequested === true ? count : undefined
 }
 
-function readBias(json: Json): Settings['logitBias'] {
-  const bias = optional(json, 'logit_bias', 'object')
+function readBias(json: Json): GenerationSettings['logitBias'] {
+  const bias = readOptional(json, 'logit_bias', 'object')
   if (bias === undefined || Object.keys(bias).length === 0) return undefined
   if (!Object.values(bias).every(value => typeof value === 'number')) throw invalid('logit_bias', 'must hold numbers')
   return bias as Readonly<Record<string, number>>
@@ -127,23 +134,23 @@ function readBias(json: Json): Settings['logitBias'] {
 
 const verbosities = ['low', 'medium', 'high'] as const
 
-function readVerbosity(value: unknown): Settings['verbosity'] {
+function readVerbosity(value: unknown): GenerationSettings['verbosity'] {
   if (value === undefined || value === null) return undefined
   const known = verbosities.find(word => word === value)
   if (known === undefined) throw invalid('verbosity', `must be one of ${verbosities.join(', ')}`)
   return known
 }
 
-function readMetadata(metadata: unknown, { unread }: Reading): Settings['metadata'] {
+function readMetadata(metadata: unknown, { lostFields }: ChatReadContext): GenerationSettings['metadata'] {
   if (metadata === undefined || metadata === null) return undefined
   const entries = isObject(metadata) ? Object.entries(metadata) : []
   const texts = entries.filter(([, value]) => typeof value === 'string')
-  if (!isObject(metadata) || texts.length < entries.length) unread.add('metadata')
+  if (!isObject(metadata) || texts.length < entries.length) lostFields.add('metadata')
   return texts.length === 0 ? undefined : (Object.fromEntries(texts) as Record<string, string>)
 }
 
 /** In the mode `explicit` only the breakpoints of the request count, and nothing is cached automatically. */
-function readCaching(options: unknown): CacheMark | undefined {
+function readCaching(options: unknown): CacheBreakpoint | undefined {
   if (!isObject(options) || options.mode === 'explicit') return undefined
   return options.ttl === '30m' ? { ttl: '30m' } : {}
 }

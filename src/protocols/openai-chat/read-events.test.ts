@@ -8,7 +8,7 @@ import { freshNotes, ORIGIN, sourceOf } from '../../../test/support/translation.
 import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerEvent, AnswerPart } from '../neutral/answer.ts'
 import { collectAnswer } from '../neutral/answer-collector.ts'
-import { ChatEventReader, readWhole } from './read-events.ts'
+import { ChatEventReader, readWholeAnswer } from './read-events.ts'
 
 function eventsFrom(chunks: readonly unknown[], source = sourceOf()): AnswerEvent[] {
   const reader = new ChatEventReader(source)
@@ -37,7 +37,7 @@ describe('the golden answer', () => {
   ]
 
   test('whole', () => {
-    const answer = readWhole(JSON.parse(golden('chat.json')), sourceOf())
+    const answer = readWholeAnswer(JSON.parse(golden('chat.json')), sourceOf())
     expect(answer).toEqual({ ...head, choices: [{ parts: said, finish: 'calls' }] } as Answer)
   })
 
@@ -183,7 +183,7 @@ describe('content', () => {
       images: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,AAAA' } }],
       audio: { id: 'x', data: 'AAAA', transcript: 'said', expires_at: 1 },
     }
-    expect(readWhole({ choices: [{ message, logprobs }] }, sourceOf()).choices[0]?.parts).toEqual([
+    expect(readWholeAnswer({ choices: [{ message, logprobs }] }, sourceOf()).choices[0]?.parts).toEqual([
       {
         kind: 'text',
         text: 'asaid',
@@ -212,7 +212,7 @@ describe('content', () => {
 
 describe('the finish reason', () => {
   const finishOf = (reason: unknown, message: object = { content: 'a' }) =>
-    readWhole({ choices: [{ message, finish_reason: reason }] }, sourceOf()).choices[0]?.finish
+    readWholeAnswer({ choices: [{ message, finish_reason: reason }] }, sourceOf()).choices[0]?.finish
   const calling = { tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }] }
   const rows = [
     ['stop', 'stop', 'calls'],
@@ -311,7 +311,7 @@ describe('whatever an upstream sends', () => {
     fc.assert(
       fc.property(fc.jsonValue(), json => {
         eventsFrom([json])
-        readWhole(json, sourceOf())
+        readWholeAnswer(json, sourceOf())
       }),
     )
   })

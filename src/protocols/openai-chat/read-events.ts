@@ -8,43 +8,43 @@ import { Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerEvent, EventReader, TokenProb } from '../neutral/answer.ts'
 import { collectAnswer } from '../neutral/answer-collector.ts'
 import type { Citation } from '../neutral/conversation.ts'
-import type { Ended } from '../neutral/finish-reasons.ts'
-import { endedBy } from '../neutral/finish-reasons.ts'
-import type { Sealed } from '../neutral/reasoning-state.ts'
+import type { ChoiceEnd } from '../neutral/finish-reasons.ts'
+import { readChoiceEnd } from '../neutral/finish-reasons.ts'
+import type { ReasoningState } from '../neutral/reasoning-state.ts'
 import type { AnswerSource } from '../protocol.ts'
-import { noteLost } from '../request/fields.ts'
-import { isObject } from '../request/json-object.ts'
+import { addLostFields } from '../request/fields.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import {
   answerFields,
   callFields,
   choiceFields,
   contentFields,
-  findsSomething,
+  hasFilterResult,
   innerCallFields,
   messageFields,
 } from './answer-fields.ts'
 import { CITATIONS_MAX, readCitations } from './citations.ts'
-import { EventList } from './event-list.ts'
+import { AnswerEventList } from './event-list.ts'
 import { readLogprobs } from './logprobs.ts'
-import { CallReader } from './read-calls.ts'
-import { readImages, SoundReader } from './read-media.ts'
-import { citeSources, Markers, Sources } from './sources.ts'
-import { readUsage, usageIn } from './usage.ts'
+import { AudioReader, readImages } from './read-media.ts'
+import { CallReader } from './read-tool-calls.ts'
+import { AnswerSources, citeSources, SourceMarkers } from './sources.ts'
+import { findUsage, readUsage } from './usage.ts'
 
 const CHOICES_MAX = 128
 
-export function readWhole(json: unknown, source: AnswerSource): Answer {
+export function readWholeAnswer(json: unknown, source: AnswerSource): Answer {
   const reader = new ChatEventReader(source, true)
   return collectAnswer([...reader.read(json), ...reader.end()])
 }
 
 export class ChatEventReader implements EventReader {
   readonly #source: AnswerSource
-  readonly #list = new EventList()
+  readonly #list = new AnswerEventList()
   readonly #choices: ChoiceReader[] = []
   readonly #ids = new Set<string>()
-  readonly #sources = new Sources()
+  readonly #sources = new AnswerSources()
   readonly #isWhole: boolean
   #isStarted = false
   #serviceClass: string | undefined
@@ -57,10 +57,10 @@ export class ChatEventReader implements EventReader {
   read(json: unknown): readonly AnswerEvent[] {
     if (!isObject(json)) return []
     this.#start(json)
-    this.#sources.note(json)
+    this.#sources.read(json)
     const { losses } = this.#source.notes
-    noteLost(json, answerFields, { path: '', losses })
-    if (findsSomething(json)) losses.add('answer.content_filter_results')
+    addLostFields(json, answerFields, { path: '', losses })
+    if (hasFilterResult(json)) losses.add('answer.content_filter_results')
     const choices = Array.isArray(json.choices) ? (json.choices as readonly unknown[]) : []
     for (let position = 0; position < choices.length; position++) {
       const choice = choices[position]
@@ -71,16 +71,16 @@ export class ChatEventReader implements EventReader {
       this.#serviceClass = serviceClass
       this.#list.push({ kind: 'class', serviceClass })
     }
-    const usage = readUsage(usageIn(json))
+    const usage = readUsage(findUsage(json))
     if (usage !== undefined && usage !== 'nonsense') this.#list.push({ kind: 'usage', usage })
-    return this.#list.taken()
+    return this.#list.takeEvents()
   }
 
   end(): readonly AnswerEvent[] {
     this.#start({})
     this.#choice(0, 0)
     for (const choice of this.#choices) choice.end()
-    return this.#list.taken()
+    return this.#list.takeEvents()
   }
 
   #start({ id, model, created }: Json): void {
@@ -119,26 +119,26 @@ interface OpenPart {
 
 /** What all choices of an answer share. */
 interface SharedState {
-  readonly list: EventList
+  readonly list: AnswerEventList
   readonly source: AnswerSource
   readonly ids: Set<string>
-  readonly sources: Sources
+  readonly sources: AnswerSources
   /** The answer is not streamed. */
   readonly isWhole: boolean
 }
 
 class ChoiceReader {
   readonly #choice: number
-  readonly #list: EventList
+  readonly #list: AnswerEventList
   readonly #source: AnswerSource
   readonly #calls: CallReader
-  readonly #audio = new SoundReader()
-  readonly #sources: Sources
+  readonly #audio = new AudioReader()
+  readonly #sources: AnswerSources
   readonly #isWhole: boolean
   /** URLs that are already cited. */
   readonly #cited = new Set<string>()
   /** The source markers in the open text. */
-  #markers = new Markers()
+  #markers = new SourceMarkers()
   #textLength = 0
   /** The start of the open text in the text of the message. */
   #textStart = 0
@@ -168,7 +168,7 @@ class ChoiceReader {
     const [first, second] = this.#isWhole ? [choice.message, choice.delta] : [choice.delta, choice.message]
     const message = isObject(first) ? first : isObject(second) ? second : {}
     const isPiece = message === choice.delta
-    this.#sources.note(message)
+    this.#sources.read(message)
     this.#noteLostFields(choice, message)
     const details = this.#readDetails(message)
     this.#addText('reasoning', textOf(message.reasoning_content) || textOf(message.reasoning) || details)
@@ -176,13 +176,13 @@ class ChoiceReader {
     this.#readContent(message.content, readLogprobs(choice.logprobs))
     if (isObject(message.audio)) {
       this.#addText('text', textOf(message.audio.transcript))
-      this.#audio.take(message.audio.data, isPiece)
+      this.#audio.addPiece(message.audio.data, isPiece)
     }
     this.#readAnnotations(message.annotations)
     this.#addText('refusal', textOf(message.refusal))
     for (const image of readImages(message.images)) {
       this.#close()
-      this.#list.whole(this.#choice, image)
+      this.#list.addWhole(this.#choice, image)
     }
     this.#readCalls(message)
     const { finish_reason: finish } = choice
@@ -194,9 +194,9 @@ class ChoiceReader {
 
   #noteLostFields(choice: Json, message: Json): void {
     const { losses } = this.#source.notes
-    noteLost(choice, choiceFields, { path: 'choices', losses })
-    noteLost(message, messageFields, { path: 'message', losses })
-    if (findsSomething(choice)) losses.add('answer.content_filter_results')
+    addLostFields(choice, choiceFields, { path: 'choices', losses })
+    addLostFields(message, messageFields, { path: 'message', losses })
+    if (hasFilterResult(choice)) losses.add('answer.content_filter_results')
   }
 
   /** Reads `reasoning_details`. Signed or encrypted details are lost, because they cannot be translated. */
@@ -224,7 +224,7 @@ class ChoiceReader {
     const hasOnlyUnknownCalls = this.#calls.isEmpty && this.#calls.hasUnknown && !this.#hasContent
     if (hasOnlyUnknownCalls) throw new Refusal('upstream_failed', 'the answer has only tool calls of an unknown type')
     const sound = this.#audio.end()
-    if (sound !== undefined) this.#list.whole(this.#choice, sound)
+    if (sound !== undefined) this.#list.addWhole(this.#choice, sound)
     const stopText = this.#stopSequence === undefined ? {} : { stopSequence: this.#stopSequence }
     this.#list.push({ kind: 'finish', choice: this.#choice, ...this.#readEnd(), ...stopText })
   }
@@ -237,10 +237,10 @@ class ChoiceReader {
       if (!isObject(part)) continue
       const { type } = part
       const path = typeof type === 'string' && type !== '' ? `content.${type}` : 'content'
-      noteLost(part, contentFields, { path, losses: this.#source.notes.losses })
+      addLostFields(part, contentFields, { path, losses: this.#source.notes.losses })
       for (const image of readImages([part])) {
         this.#close()
-        this.#list.whole(this.#choice, image)
+        this.#list.addWhole(this.#choice, image)
       }
       this.#addText('reasoning', textOf(part.thinking))
       this.#addText('text', textOf(part.text))
@@ -254,18 +254,18 @@ class ChoiceReader {
     this.#close()
     for (const piece of pieces) {
       this.#noteLostCallFields(piece)
-      this.#calls.take(piece)
+      this.#calls.addPiece(piece)
     }
     // The legacy form: at most one call per answer, without an index and an id.
-    if (isObject(legacy)) this.#calls.take({ index: -1, function: legacy })
+    if (isObject(legacy)) this.#calls.addPiece({ index: -1, function: legacy })
   }
 
   #noteLostCallFields(piece: unknown): void {
     if (!isObject(piece)) return
     const { losses } = this.#source.notes
-    noteLost(piece, callFields, { path: 'tool_calls', losses })
+    addLostFields(piece, callFields, { path: 'tool_calls', losses })
     for (const inner of [piece.function, piece.custom]) {
-      if (isObject(inner)) noteLost(inner, innerCallFields, { path: 'tool_calls.function', losses })
+      if (isObject(inner)) addLostFields(inner, innerCallFields, { path: 'tool_calls.function', losses })
     }
   }
 
@@ -289,7 +289,7 @@ class ChoiceReader {
   #beginText(): void {
     this.#hasWords = true
     this.#textStart = this.#textLength
-    this.#markers = new Markers()
+    this.#markers = new SourceMarkers()
     this.#sendCitations(this.#earlyCitations.splice(0))
   }
 
@@ -327,16 +327,16 @@ class ChoiceReader {
     this.#list.push({ kind: 'close', index, ...(kind === 'reasoning' && { sealed: this.#takeReasoningState() }) })
   }
 
-  #takeReasoningState(): Sealed {
+  #takeReasoningState(): ReasoningState {
     const { origin } = this.#source
     const value = this.#encrypted
     this.#encrypted = ''
     return value === '' ? { form: 'shown', value, origin } : { form: 'encrypted', value, origin }
   }
 
-  #readEnd(): Ended {
+  #readEnd(): ChoiceEnd {
     const has = { calls: !this.#calls.isEmpty, words: this.#hasWords, refused: this.#isRefused }
-    const ended = endedBy('openai-chat', this.#finish, has, this.#source.notes)
+    const ended = readChoiceEnd('openai-chat', this.#finish, has, this.#source.notes)
     return ended.finish === 'stop' && this.#stopSequence !== undefined ? { finish: 'stop_sequence' } : ended
   }
 }

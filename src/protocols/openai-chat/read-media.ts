@@ -2,7 +2,7 @@
 // list of them.
 
 import type { MediaPart } from '../neutral/conversation.ts'
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 
 export function readImages(images: unknown): MediaPart[] {
   if (!Array.isArray(images)) return []
@@ -20,12 +20,12 @@ function sourceOf(url: string): MediaPart['source'] {
 }
 
 /** Joins the pieces of an audio answer. Each piece is valid base64. */
-export class SoundReader {
+export class AudioReader {
   readonly #pieces: Buffer[] = []
   /** A whole answer has an audio file. A stream sends raw samples. */
   #mime = 'audio/wav'
 
-  take(data: unknown, isPiece: boolean): void {
+  addPiece(data: unknown, isPiece: boolean): void {
     if (typeof data !== 'string' || data === '') return
     this.#pieces.push(Buffer.from(data, 'base64'))
     if (isPiece) this.#mime = 'audio/pcm'

@@ -3,13 +3,13 @@
 import { describe, expect, test } from 'bun:test'
 import { hello, readChat, refusedParam } from '../../../test/support/chat-requests.ts'
 import { leastCpuMs } from '../../../test/support/cpu.ts'
-import { arkChat } from '../ark/protocol.ts'
+import { arkChat } from '../ark/dialect.ts'
 import type { Call } from '../neutral/call.ts'
-import type { Sealed } from '../neutral/reasoning-state.ts'
-import { packSealed } from '../neutral/reasoning-state.ts'
-import type { Flavour } from './flavour.ts'
+import type { ReasoningState } from '../neutral/reasoning-state.ts'
+import { packReasoningState } from '../neutral/reasoning-state.ts'
+import type { ChatFlavour } from './flavour.ts'
 
-const turnsOf = (...messages: readonly object[]) => readChat({ messages }).turns
+const turnsOf = (...messages: readonly object[]) => readChat({ messages }).messages
 const partsOf = (...content: readonly object[]) => turnsOf({ role: 'user', content })[0]?.parts
 
 describe('messages', () => {
@@ -192,28 +192,28 @@ describe('media', () => {
 })
 
 describe('reasoning state', () => {
-  const own: Sealed = { form: 'thought', value: 'sig', origin: 'here' }
+  const own: ReasoningState = { form: 'thought', value: 'sig', origin: 'here' }
   const call = (id: string, extra = {}) => ({ id, function: { name: 'f', arguments: '{}' }, ...extra })
   const step = (fields: object, ...ids: readonly string[]) => [
     hello,
     { role: 'assistant', ...fields },
     ...ids.map(id => ({ role: 'tool', tool_call_id: id, content: 'x' })),
   ]
-  const said = (messages: readonly object[], flavour?: Flavour, recall?: Call['recall']) =>
-    readChat({ messages }, flavour, recall).turns[1]?.parts
+  const said = (messages: readonly object[], flavour?: ChatFlavour, recall?: Call['recall']) =>
+    readChat({ messages }, flavour, recall).messages[1]?.parts
 
   test('is on a call, packed by the gateway or in the form of its provider', () => {
     const signed = (value: string) => call('a', { extra_content: { google: { thought_signature: value } } })
-    expect(said(step({ tool_calls: [signed(packSealed(own))] }, 'a'))).toMatchObject([{ sealed: own }])
-    const raw: Sealed = { form: 'thought', value: 'raw' }
+    expect(said(step({ tool_calls: [signed(packReasoningState(own))] }, 'a'))).toMatchObject([{ sealed: own }])
+    const raw: ReasoningState = { form: 'thought', value: 'raw' }
     expect(said(step({ tool_calls: [signed('raw')] }, 'a'))).toMatchObject([{ sealed: raw }])
     expect(said(step({ tool_calls: [signed('d2VpcjF7broken')] }, 'a'))?.[0]).not.toHaveProperty('sealed')
   })
 
   test('is loaded for a call, and comes before the content', () => {
-    const thought: Sealed = { form: 'encrypted', value: 'e', origin: 'here', id: 'rs_1' }
-    const later: Sealed = { form: 'encrypted', value: 'f', origin: 'here' }
-    const kept: Record<string, readonly Sealed[]> = { a: [thought, own], b: [later] }
+    const thought: ReasoningState = { form: 'encrypted', value: 'e', origin: 'here', id: 'rs_1' }
+    const later: ReasoningState = { form: 'encrypted', value: 'f', origin: 'here' }
+    const kept: Record<string, readonly ReasoningState[]> = { a: [thought, own], b: [later] }
     const recall = (id: string) => kept[id] ?? []
     expect(said(step({ content: 'text', tool_calls: [call('a'), call('b')] }, 'a', 'b'), undefined, recall)).toEqual([
       { kind: 'reasoning', text: '', sealed: thought },
@@ -225,10 +225,10 @@ describe('reasoning state', () => {
   })
 
   test('belongs to the thoughts that a caller sends back', () => {
-    const signed: Sealed = { form: 'signature', value: 's', origin: 'here' }
+    const signed: ReasoningState = { form: 'signature', value: 's', origin: 'here' }
     const messages = step({ reasoning_content: 'hm', tool_calls: [call('a')] }, 'a')
     expect(said(messages, undefined, () => [signed])?.[0]).toEqual({ kind: 'reasoning', text: 'hm', sealed: signed })
-    const redacted: Sealed = { form: 'redacted', value: 's', origin: 'here' }
+    const redacted: ReasoningState = { form: 'redacted', value: 's', origin: 'here' }
     expect(said(messages, undefined, () => [redacted])?.slice(0, 2)).toEqual([
       { kind: 'reasoning', text: 'hm' },
       { kind: 'reasoning', text: '', sealed: redacted },
@@ -236,9 +236,12 @@ describe('reasoning state', () => {
   })
 
   test("is in Ark's messages, and not twice if it is also stored", () => {
-    const one: Sealed = { form: 'encrypted', value: 'e', origin: 'here' }
-    const two: Sealed = { form: 'redacted', value: 'r', origin: 'here' }
-    const fields = { encrypted_content: `${packSealed(one)}.${packSealed(two)}`, tool_calls: [call('a')] }
+    const one: ReasoningState = { form: 'encrypted', value: 'e', origin: 'here' }
+    const two: ReasoningState = { form: 'redacted', value: 'r', origin: 'here' }
+    const fields = {
+      encrypted_content: `${packReasoningState(one)}.${packReasoningState(two)}`,
+      tool_calls: [call('a')],
+    }
     const parts = said(step(fields, 'a'), arkChat, () => [one, two])
     expect(parts?.map(part => (part.kind === 'reasoning' || part.kind === 'call' ? part.sealed : undefined))).toEqual([
       one,

@@ -2,22 +2,37 @@
 // before the next other message. Chat itself does not accept any other order, so it is refused.
 
 import type { Call } from '../neutral/call.ts'
-import type { CallPart, Part, ResultPart, Role, TextPart, Turn } from '../neutral/conversation.ts'
+import type {
+  CallPart,
+  ConversationMessage,
+  ConversationPart,
+  ResultPart,
+  Role,
+  TextPart,
+} from '../neutral/conversation.ts'
 import { invalid, missing } from '../request/checks.ts'
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { readCitations } from './citations.ts'
 import { callFields, innerCallFields, messageFields } from './fields.ts'
-import type { Reading } from './read-parts.ts'
-import { markLast, noteUnread, readContent, readMark, readPart, requireName, requireText } from './read-parts.ts'
-import { readState, readThought, withState } from './reasoning-state.ts'
+import type { ChatReadContext } from './read-parts.ts'
+import {
+  addLostFields,
+  putBreakpointOnLast,
+  readCacheBreakpoint,
+  readContent,
+  readPart,
+  requireName,
+  requireText,
+} from './read-parts.ts'
+import { readCallSignature, readMessageReasoning, restoreReasoning } from './reasoning-state.ts'
 
-export interface MessageReading extends Reading {
+export interface ChatMessageContext extends ChatReadContext {
   readonly dialect: string
   readonly recall: NonNullable<Call['recall']>
 }
 
-export function readTurns(messages: readonly unknown[], reading: MessageReading): Turn[] {
+export function readMessages(messages: readonly unknown[], reading: ChatMessageContext): ConversationMessage[] {
   const reader = new MessageReader(reading)
   messages.forEach((message, index) => reader.take(message as Json, `messages[${index}]`))
   return reader.end()
@@ -30,15 +45,15 @@ type PendingCalls = Map<string, CallPart>
 const LEGACY = ''
 
 class MessageReader {
-  readonly #reading: MessageReading
-  readonly #messages: Turn[] = []
+  readonly #reading: ChatMessageContext
+  readonly #messages: ConversationMessage[] = []
   /** The results of the calls of the last assistant message. */
   #results: ResultPart[] = []
   #pending: PendingCalls = new Map()
   /** How often each id has occurred. */
   readonly #ids = new Map<string, number>()
 
-  constructor(reading: MessageReading) {
+  constructor(reading: ChatMessageContext) {
     this.#reading = reading
   }
 
@@ -46,16 +61,19 @@ class MessageReader {
     const role = message.role as string
     if (!Object.hasOwn(messageFields, role))
       throw invalid(`${at}.role`, `must be one of ${Object.keys(messageFields).join(', ')}`)
-    noteUnread(this.#reading, message, [messageFields[role]!, 'messages'])
+    addLostFields(this.#reading, message, [messageFields[role]!, 'messages'])
     if (role === 'tool' || role === 'function') return this.#readResult(message, at)
     this.#addResults(at)
     if (role === 'assistant') return this.#add(message, role, this.#readAssistant(message, at))
-    const parts = markLast(readContent(message.content, `${at}.content`, this.#reading), readMark(message))
+    const parts = putBreakpointOnLast(
+      readContent(message.content, `${at}.content`, this.#reading),
+      readCacheBreakpoint(message),
+    )
     if (role === 'user' && parts.length === 0) throw invalid(`${at}.content`, 'must not be empty')
     this.#add(message, role as Role, parts)
   }
 
-  end(): Turn[] {
+  end(): ConversationMessage[] {
     this.#addResults('messages')
     if (!this.#messages.some(({ role }) => role !== 'system' && role !== 'developer')) {
       throw invalid('messages', 'must contain a message that is not a system or developer message')
@@ -64,7 +82,7 @@ class MessageReader {
   }
 
   /** Adds a message unless it is empty. */
-  #add(message: Json, role: Role, parts: readonly Part[]): void {
+  #add(message: Json, role: Role, parts: readonly ConversationPart[]): void {
     const { name } = message
     if (parts.length > 0) this.#messages.push({ role, ...(typeof name === 'string' && name !== '' && { name }), parts })
   }
@@ -92,7 +110,7 @@ class MessageReader {
     }
     this.#pending.delete(id)
     const parts = readContent(message.content, `${at}.content`, this.#reading)
-    const cache = readMark(message) ?? parts.findLast(part => part.cache !== undefined)?.cache
+    const cache = readCacheBreakpoint(message) ?? parts.findLast(part => part.cache !== undefined)?.cache
     this.#results.push({
       kind: 'result',
       callId: call.id,
@@ -103,35 +121,35 @@ class MessageReader {
     })
   }
 
-  #readAssistant(message: Json, at: string): Part[] {
-    const content: Part[] = [...this.#content(message, at)]
+  #readAssistant(message: Json, at: string): ConversationPart[] {
+    const content: ConversationPart[] = [...this.#content(message, at)]
     const { refusal, audio } = message
     if (typeof refusal === 'string' && refusal !== '') content.push({ kind: 'refusal', text: refusal })
     if (isObject(audio)) content.push(this.#native('audio', audio))
     const calls = this.#readCalls(message, at)
-    return withState(
+    return restoreReasoning(
       content,
       calls,
-      readState(
+      readMessageReasoning(
         message,
         calls.map(({ id }) => this.#reading.recall(id)),
       ),
     )
   }
 
-  #native(what: string, value: unknown): Part {
+  #native(what: string, value: unknown): ConversationPart {
     return { kind: 'native', dialect: this.#reading.dialect, what, value }
   }
 
-  #content(message: Json, at: string): Part[] {
+  #content(message: Json, at: string): ConversationPart[] {
     const { content } = message
     if (!Array.isArray(content)) {
       const texts = readContent(content, `${at}.content`, this.#reading) as TextPart[]
       const citations = readCitations(message.annotations)
       const cited = texts.map(text => ({ ...text, ...(citations.length > 0 && { citations }) }))
-      return markLast(cited, readMark(message))
+      return putBreakpointOnLast(cited, readCacheBreakpoint(message))
     }
-    const parts = content.map((part: unknown, index): Part => {
+    const parts = content.map((part: unknown, index): ConversationPart => {
       if (isObject(part) && part.type === 'text') return readPart(part, `${at}.content[${index}]`, this.#reading)
       if (isObject(part) && part.type === 'refusal') {
         return { kind: 'refusal', text: requireText(part.refusal, `${at}.content[${index}].refusal`) }
@@ -141,7 +159,9 @@ class MessageReader {
       return this.#native(`messages.content.${part.type}`, part)
     })
     const filled = parts.filter(part => part.kind !== 'text' || part.text !== '')
-    return filled.every(part => part.kind === 'text') ? markLast(filled as TextPart[], readMark(message)) : filled
+    return filled.every(part => part.kind === 'text')
+      ? putBreakpointOnLast(filled as TextPart[], readCacheBreakpoint(message))
+      : filled
   }
 
   #readCalls(message: Json, at: string): { readonly id: string; readonly part: CallPart }[] {
@@ -161,11 +181,11 @@ class MessageReader {
 
   #readCall(call: unknown, at: string): { id: string; part: CallPart } {
     if (!isObject(call)) throw invalid(at, 'must be an object')
-    noteUnread(this.#reading, call, [callFields, 'messages.tool_calls'])
+    addLostFields(this.#reading, call, [callFields, 'messages.tool_calls'])
     const custom = isObject(call.custom)
     const inner = call.custom ?? call.function
     if (!isObject(inner)) throw missing(`${at}.function`)
-    noteUnread(this.#reading, inner, [innerCallFields, 'messages.tool_calls.function'])
+    addLostFields(this.#reading, inner, [innerCallFields, 'messages.tool_calls.function'])
     const id = requireName(call.id, `${at}.id`)
     if (this.#pending.has(id)) throw invalid(`${at}.id`, 'is the id of another call of this message')
     const [kind, field] = custom ? ['custom', 'input'] : ['function', 'arguments']
@@ -173,7 +193,7 @@ class MessageReader {
     const text = requireText(inner[field!] ?? '', `${at}.${kind}.${field}`)
     const own = { kind: 'call', id: this.#uniqueId(id), name } as const
     const part: CallPart = custom ? { ...own, arguments: text, custom: true } : { ...own, arguments: text || '{}' }
-    const sealed = readThought(call.extra_content)
+    const sealed = readCallSignature(call.extra_content)
     this.#pending.set(id, part)
     return { id, part: sealed === undefined ? part : { ...part, sealed } }
   }

@@ -1,20 +1,24 @@
 // Reads the content of a chat message: texts, and media by URL or inline.
 
-import type { CacheMark, MediaPart, Source, TextPart } from '../neutral/conversation.ts'
+import type { CacheBreakpoint, MediaPart, MediaSource, TextPart } from '../neutral/conversation.ts'
 import { invalid } from '../request/checks.ts'
 import type { FieldTable } from '../request/fields.ts'
-import { unreadFields } from '../request/fields.ts'
-import { isObject } from '../request/json-object.ts'
+import { findLostFields } from '../request/fields.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { partFields } from './fields.ts'
 
 /** Shared by the readers of one request: the fields that the translation cannot carry. */
-export interface Reading {
-  readonly unread: Set<string>
+export interface ChatReadContext {
+  readonly lostFields: Set<string>
 }
 
-export function noteUnread({ unread }: Reading, json: Json, [table, path]: readonly [FieldTable, string]): void {
-  for (const field of unreadFields(json, table, path)) unread.add(field)
+export function addLostFields(
+  { lostFields }: ChatReadContext,
+  json: Json,
+  [table, path]: readonly [FieldTable, string],
+): void {
+  for (const field of findLostFields(json, table, path)) lostFields.add(field)
 }
 
 export function requireText(value: unknown, at: string): string {
@@ -28,7 +32,7 @@ export function requireName(value: unknown, at: string): string {
 }
 
 /** Reads a text or a list of parts. Empty texts are left out. */
-export function readContent(content: unknown, at: string, reading: Reading): (TextPart | MediaPart)[] {
+export function readContent(content: unknown, at: string, reading: ChatReadContext): (TextPart | MediaPart)[] {
   if (content === undefined || content === null) return []
   if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }]
   if (!Array.isArray(content)) throw invalid(at, 'must be a text or a list of parts')
@@ -36,21 +40,21 @@ export function readContent(content: unknown, at: string, reading: Reading): (Te
   return parts.filter(part => part.kind !== 'text' || part.text !== '')
 }
 
-export function readPart(part: unknown, at: string, reading: Reading): TextPart | MediaPart {
+export function readPart(part: unknown, at: string, reading: ChatReadContext): TextPart | MediaPart {
   if (!isObject(part)) throw invalid(at, 'must be an object')
   const type = typeof part.type === 'string' && Object.hasOwn(partFields, part.type) ? part.type : ''
   const read = Object.hasOwn(readers, type) ? readers[type] : undefined
   if (read === undefined)
     throw invalid(`${at}.type`, 'is not a type of content that a message of this role may contain')
   const [outer, inside] = partFields[type]!
-  noteUnread(reading, part, [outer, 'messages.content'])
+  addLostFields(reading, part, [outer, 'messages.content'])
   const inner = part[type]
-  if (isObject(inner)) noteUnread(reading, inner, [inside, `messages.content.${type}`])
-  const cache = readMark(part)
+  if (isObject(inner)) addLostFields(reading, inner, [inside, `messages.content.${type}`])
+  const cache = readCacheBreakpoint(part)
   return { ...read(inner, `${at}.${type}`, reading), ...(cache && { cache }) }
 }
 
-type PartReader = (inner: unknown, at: string, reading: Reading) => TextPart | MediaPart
+type PartReader = (inner: unknown, at: string, reading: ChatReadContext) => TextPart | MediaPart
 
 const readers: Readonly<Record<string, PartReader>> = {
   text: (text, at) => ({ kind: 'text', text: requireText(text, at) }),
@@ -81,12 +85,12 @@ function asObject(inner: unknown, at: string): Json {
   return inner
 }
 
-function readObjectSource(json: Json, at: string): Source {
+function readObjectSource(json: Json, at: string): MediaSource {
   if (typeof json.file_id === 'string' && json.url === undefined) return { at: 'provider', id: json.file_id }
   return readUrl(json.url, `${at}.url`)
 }
 
-function readFile(file: Json, name: string | undefined, at: string): Source {
+function readFile(file: Json, name: string | undefined, at: string): MediaSource {
   const { file_id: id, file_data: data, file_url: url } = file
   if (typeof data === 'string') return readInline(data, mimeOf(name), `${at}.file_data`)
   if (url !== undefined && url !== null) return readUrl(url, `${at}.file_url`)
@@ -105,7 +109,7 @@ const mimeTypes: Readonly<Record<string, string>> = {
 /** The type of a file by the extension of its name. Default: PDF, which every provider reads. */
 const mimeOf = (name: string | undefined): string => mimeTypes[name?.split('.').at(-1) ?? ''] ?? 'application/pdf'
 
-function readUrl(value: unknown, at: string): Source {
+function readUrl(value: unknown, at: string): MediaSource {
   const url = requireText(value, at)
   if (/^data:/i.test(url)) return readInline(url, 'application/octet-stream', at)
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw invalid(at, 'must be an http or https URL, or a data URL')
@@ -115,7 +119,7 @@ function readUrl(value: unknown, at: string): Source {
 const DATA_HEAD_CHARS_MAX = 256
 
 /** Reads a data URL, or plain base64 of the type `mime`. */
-function readInline(text: string, mime: string, at: string): Source {
+function readInline(text: string, mime: string, at: string): MediaSource {
   if (!/^data:/i.test(text)) return { at: 'inline', base64: requireBase64(text, at), mime }
   const comma = text.slice(0, DATA_HEAD_CHARS_MAX).indexOf(',')
   const [type, ...options] = text.slice('data:'.length, comma).split(';')
@@ -134,16 +138,17 @@ const details = ['auto', 'low', 'high', 'original'] as const
 /** Ark's name for the highest resolution. */
 const HIGHEST_DETAIL = 'xhigh'
 
-function readDetail(detail: unknown, { unread }: Reading): MediaPart['detail'] {
+function readDetail(detail: unknown, { lostFields }: ChatReadContext): MediaPart['detail'] {
   const known = detail === HIGHEST_DETAIL ? 'original' : details.find(word => word === detail)
-  if (known === undefined && detail !== undefined && detail !== null) unread.add('messages.content.image_url.detail')
+  if (known === undefined && detail !== undefined && detail !== null)
+    lostFields.add('messages.content.image_url.detail')
   return known
 }
 
 const ttls = ['5m', '30m', '1h', '12h'] as const
 
 /** Reads OpenAI's cache breakpoint, or Anthropic's `cache_control`, which chat clients send as well. */
-export function readMark(json: Json): CacheMark | undefined {
+export function readCacheBreakpoint(json: Json): CacheBreakpoint | undefined {
   const mark = isObject(json.prompt_cache_breakpoint) ? json.prompt_cache_breakpoint : json.cache_control
   if (!isObject(mark)) return undefined
   const ttl = ttls.find(word => word === mark.ttl)
@@ -151,11 +156,14 @@ export function readMark(json: Json): CacheMark | undefined {
 }
 
 interface Cacheable {
-  readonly cache?: CacheMark
+  readonly cache?: CacheBreakpoint
 }
 
 /** Puts the cache breakpoint of a message on its last part. */
-export function markLast<Marked extends Cacheable>(parts: Marked[], mark: CacheMark | undefined): Marked[] {
+export function putBreakpointOnLast<Marked extends Cacheable>(
+  parts: Marked[],
+  mark: CacheBreakpoint | undefined,
+): Marked[] {
   const last = parts.at(-1)
   return mark === undefined || last === undefined ? parts : [...parts.slice(0, -1), { ...last, cache: mark }]
 }

@@ -1,33 +1,35 @@
 // Reads the tools of a chat request, including legacy `functions`, and which of them the model may call.
 
-import type { CustomTool, FunctionTool, Place, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
-import { invalid, optional } from '../request/checks.ts'
-import { isObject } from '../request/json-object.ts'
+import type { CustomTool, FunctionTool, SearchLocation, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
+import { invalid, readOptional } from '../request/checks.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { customFields, functionFields, searchFields, toolFields } from './fields.ts'
-import type { Reading } from './read-parts.ts'
-import { noteUnread, readMark, requireName } from './read-parts.ts'
+import type { ChatReadContext } from './read-parts.ts'
+import { addLostFields, readCacheBreakpoint, requireName } from './read-parts.ts'
 
-export interface ToolReading extends Reading {
+export interface ChatToolContext extends ChatReadContext {
   readonly dialect: string
 }
 
-export function readTools(json: Json, reading: ToolReading): Tool[] {
-  const tools = (optional(json, 'tools', 'list') ?? []).map((tool, index) => readTool(tool, `tools[${index}]`, reading))
-  const functions = (optional(json, 'functions', 'list') ?? []).map((tool, index) =>
+export function readTools(json: Json, reading: ChatToolContext): Tool[] {
+  const tools = (readOptional(json, 'tools', 'list') ?? []).map((tool, index) =>
+    readTool(tool, `tools[${index}]`, reading),
+  )
+  const functions = (readOptional(json, 'functions', 'list') ?? []).map((tool, index) =>
     readFunction(tool, `functions[${index}]`, reading),
   )
-  const search = optional(json, 'web_search_options', 'object')
+  const search = readOptional(json, 'web_search_options', 'object')
   return [...tools, ...functions, ...(search === undefined ? [] : [readSearch(search, reading)])]
 }
 
-function readTool(tool: unknown, at: string, reading: ToolReading): Tool {
+function readTool(tool: unknown, at: string, reading: ChatToolContext): Tool {
   if (!isObject(tool)) throw invalid(at, 'must be an object')
   const { type } = tool
   if (type === 'function' || type === 'custom') {
-    noteUnread(reading, tool, [toolFields, 'tools'])
+    addLostFields(reading, tool, [toolFields, 'tools'])
     const inner = isObject(tool[type]) ? tool[type] : {}
-    const cache = readMark(tool) ?? readMark(inner)
+    const cache = readCacheBreakpoint(tool) ?? readCacheBreakpoint(inner)
     const read = type === 'function' ? readFunction : readCustom
     return { ...read(tool[type], `${at}.${type}`, reading), ...(cache && { cache }) }
   }
@@ -35,9 +37,9 @@ function readTool(tool: unknown, at: string, reading: ToolReading): Tool {
   return { kind: 'native', dialect: reading.dialect, what: `tools.${type}`, value: tool }
 }
 
-function readFunction(tool: unknown, at: string, reading: Reading): FunctionTool {
+function readFunction(tool: unknown, at: string, reading: ChatReadContext): FunctionTool {
   if (!isObject(tool)) throw invalid(at, 'must be an object')
-  noteUnread(reading, tool, [functionFields, 'tools.function'])
+  addLostFields(reading, tool, [functionFields, 'tools.function'])
   const description = text(tool.description, `${at}.description`)
   const { parameters, strict } = tool
   if (parameters !== undefined && parameters !== null && !isObject(parameters)) {
@@ -52,9 +54,9 @@ function readFunction(tool: unknown, at: string, reading: Reading): FunctionTool
   }
 }
 
-function readCustom(tool: unknown, at: string, reading: Reading): CustomTool {
+function readCustom(tool: unknown, at: string, reading: ChatReadContext): CustomTool {
   if (!isObject(tool)) throw invalid(at, 'must be an object')
-  noteUnread(reading, tool, [customFields, 'tools.custom'])
+  addLostFields(reading, tool, [customFields, 'tools.custom'])
   const description = text(tool.description, `${at}.description`)
   const inner = isObject(tool.format) ? tool.format.grammar : undefined
   const grammar = isObject(inner) ? inner : undefined
@@ -75,15 +77,15 @@ function text(value: unknown, at: string): string | undefined {
 
 const contextSizes = ['low', 'medium', 'high'] as const
 
-function readSearch(search: Json, reading: Reading): SearchTool {
-  noteUnread(reading, search, [searchFields, 'web_search_options'])
+function readSearch(search: Json, reading: ChatReadContext): SearchTool {
+  addLostFields(reading, search, [searchFields, 'web_search_options'])
   const contextSize = contextSizes.find(size => size === search.search_context_size)
   const location = isObject(search.user_location) ? search.user_location.approximate : undefined
   const place = isObject(location) ? readPlace(location) : undefined
-  return { kind: 'search', ...(contextSize && { contextSize }), ...(place && { place }) }
+  return { kind: 'search', ...(contextSize && { contextSize }), ...(place && { location: place }) }
 }
 
-const readPlace = ({ city, country, region, timezone }: Json): Place => ({
+const readPlace = ({ city, country, region, timezone }: Json): SearchLocation => ({
   ...(typeof city === 'string' && { city }),
   ...(typeof country === 'string' && { country }),
   ...(typeof region === 'string' && { region }),

@@ -4,15 +4,15 @@
 import { describe, expect, test } from 'bun:test'
 import { askOf } from '../../../test/support/translation.ts'
 import { bounds } from '../../base/bounds.ts'
-import { arkChat } from '../ark/protocol.ts'
+import { arkChat } from '../ark/dialect.ts'
 import type { Answer, AnswerPart } from '../neutral/answer.ts'
-import { eventsOf } from '../neutral/answer-collector.ts'
+import { toEvents } from '../neutral/answer-collector.ts'
 import type { Call } from '../neutral/call.ts'
-import type { Part } from '../neutral/conversation.ts'
-import type { Sealed } from '../neutral/reasoning-state.ts'
-import { packSealed, unpackSealed } from '../neutral/reasoning-state.ts'
+import type { ConversationPart } from '../neutral/conversation.ts'
+import type { ReasoningState } from '../neutral/reasoning-state.ts'
+import { packReasoningState, unpackReasoningState } from '../neutral/reasoning-state.ts'
 import { buildCodec } from './codec.ts'
-import { openaiChat } from './flavour.ts'
+import { openaiChatFlavour } from './flavour.ts'
 
 const thought = (text: string, value: string): AnswerPart => ({
   kind: 'reasoning',
@@ -32,14 +32,14 @@ type Kept = ReadonlyMap<string, readonly string[]>
 function told(said: readonly AnswerPart[], codec: Codec, stream: boolean): { message: Message; kept: Kept } {
   const answer: Answer = { choices: [{ parts: said, finish: 'calls' }] }
   const kept = new Map<string, readonly string[]>()
-  const to = askOf({ keep: (id, sealed) => void kept.set(id, sealed.map(packSealed)) })
+  const to = askOf({ keep: (id, sealed) => void kept.set(id, sealed.map(packReasoningState)) })
   if (!stream) {
-    const json = JSON.parse(codec.writeWhole(answer, to)) as { choices: { message: Message }[] }
+    const json = JSON.parse(codec.writeWholeAnswer(answer, to)) as { choices: { message: Message }[] }
     return { message: json.choices[0]!.message, kept }
   }
-  const writer = codec.openWriter(to)
+  const writer = codec.openEventWriter(to)
   const text =
-    eventsOf(answer)
+    toEvents(answer)
       .map(event => writer.write(event))
       .join('') + writer.end()
   const deltas = Array.from(text.matchAll(/^data: (\{.*)$/gm), ([, data]) => {
@@ -55,21 +55,24 @@ function told(said: readonly AnswerPart[], codec: Codec, stream: boolean): { mes
 
 type Codec = ReturnType<typeof buildCodec>
 
-function restored(message: Message, kept: Kept, codec: Codec): readonly Part[] {
+function restored(message: Message, kept: Kept, codec: Codec): readonly ConversationPart[] {
   const results = ['a', 'b'].map(id => ({ role: 'tool', tool_call_id: id, content: 'sunny' }))
   const json = { model: 'p/m', messages: [{ role: 'user', content: 'Hi' }, message, ...results] }
-  const recall = (id: string): Sealed[] => (kept.get(id) ?? []).flatMap(packed => unpackSealed(packed) ?? [])
-  const { turns } = codec.readConversation({ json, stream: false, choices: 1, recall } as unknown as Call)
-  return turns[1]!.parts
+  const recall = (id: string): ReasoningState[] =>
+    (kept.get(id) ?? []).flatMap(packed => unpackReasoningState(packed) ?? [])
+  const { messages } = codec.readConversation({ json, stream: false, choices: 1, recall } as unknown as Call)
+  return messages[1]!.parts
 }
 
 const without = (message: Message, ...fields: readonly string[]): Message =>
   Object.fromEntries(Object.entries(message).filter(([name]) => !fields.includes(name)))
 
-const rows = [openaiChat, arkChat].flatMap(flavour => [false, true].map(stream => [flavour.dialect, stream] as const))
+const rows = [openaiChatFlavour, arkChat].flatMap(flavour =>
+  [false, true].map(stream => [flavour.dialect, stream] as const),
+)
 
 describe.each(rows)('%s, streamed: %p', (dialect, stream) => {
-  const codec = buildCodec(dialect === 'ark' ? arkChat : openaiChat)
+  const codec = buildCodec(dialect === 'ark' ? arkChat : openaiChatFlavour)
 
   test.each([
     ['all', []],
@@ -83,8 +86,8 @@ describe.each(rows)('%s, streamed: %p', (dialect, stream) => {
   })
 
   test('of thoughts that are too long to be stored, the state is stored alone', () => {
-    const long = 'x'.repeat(bounds.keptReasoningBytesMax)
+    const long = 'x'.repeat(bounds.reasoningStateBytesMax)
     const { kept } = told([thought(long, 'S1'), call('a')], codec, stream)
-    expect(kept.get('a')!.map(unpackSealed)).toEqual([{ form: 'signature', value: 'S1', origin: 'o' }])
+    expect(kept.get('a')!.map(unpackReasoningState)).toEqual([{ form: 'signature', value: 'S1', origin: 'o' }])
   })
 })

@@ -2,53 +2,60 @@
 // encrypted thoughts, and a signature on a tool call. More state may be stored in the gateway under the id of a call.
 
 import type { Call } from '../neutral/call.ts'
-import type { CallPart, Part, ReasoningPart } from '../neutral/conversation.ts'
-import type { Sealed } from '../neutral/reasoning-state.ts'
-import { packedMark, packSealed, unpackSealed } from '../neutral/reasoning-state.ts'
-import { isObject } from '../request/json-object.ts'
+import type { CallPart, ConversationPart, ReasoningPart } from '../neutral/conversation.ts'
+import type { ReasoningState } from '../neutral/reasoning-state.ts'
+import { PACKED_PREFIX, packReasoningState, unpackReasoningState } from '../neutral/reasoning-state.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 /** Separates several packed states in one field. Not a character of base64. */
 const SEPARATOR = '.'
 
-export interface ReasoningState {
+export interface MessageReasoning {
   readonly text: string
   /** State in the message itself. */
-  readonly carried: readonly Sealed[]
+  readonly carried: readonly ReasoningState[]
   /** Stored state of each tool call of the message. */
-  readonly recalled: readonly (readonly Sealed[])[]
+  readonly stored: readonly (readonly ReasoningState[])[]
 }
 
-export function readState(message: Json, recalled: readonly (readonly Sealed[])[]): ReasoningState {
+export function readMessageReasoning(
+  message: Json,
+  recalled: readonly (readonly ReasoningState[])[],
+): MessageReasoning {
   const text = message.reasoning_content ?? message.reasoning
-  return { text: typeof text === 'string' ? text : '', carried: readEncrypted(message.encrypted_content), recalled }
+  return {
+    text: typeof text === 'string' ? text : '',
+    carried: readEncrypted(message.encrypted_content),
+    stored: recalled,
+  }
 }
 
 /** Reads states that the gateway has packed, which name their origin, or a state in the provider's own form. */
-function readEncrypted(value: unknown): Sealed[] {
+function readEncrypted(value: unknown): ReasoningState[] {
   if (typeof value !== 'string' || value === '') return []
   if (!isPacked(value)) return [{ form: 'encrypted', value }]
-  return value.split(SEPARATOR).flatMap(packed => unpackSealed(packed) ?? [])
+  return value.split(SEPARATOR).flatMap(packed => unpackReasoningState(packed) ?? [])
 }
 
 /** Clients concatenate the pieces that a stream sends, so each piece after the first starts with a separator. */
-export const writeEncrypted = (sealed: Sealed, isFirst: boolean): string =>
-  isFirst ? packSealed(sealed) : SEPARATOR + packSealed(sealed)
+export const writeReasoningState = (sealed: ReasoningState, isFirst: boolean): string =>
+  isFirst ? packReasoningState(sealed) : SEPARATOR + packReasoningState(sealed)
 
 /** Reads the signature on a tool call, from the field of Google's own chat endpoint. */
-export function readThought(extra: unknown): Sealed | undefined {
+export function readCallSignature(extra: unknown): ReasoningState | undefined {
   const google = isObject(extra) ? extra.google : undefined
   const value = isObject(google) ? google.thought_signature : undefined
   if (typeof value !== 'string' || value === '') return undefined
-  return value.startsWith(packedMark) ? unpackSealed(value) : { form: 'thought', value }
+  return value.startsWith(PACKED_PREFIX) ? unpackReasoningState(value) : { form: 'thought', value }
 }
 
 /**
  * Returns the messages without packed state, which belongs to upstreams of other dialects. Undefined if there is none,
  * so that the caller's bytes can stay unchanged.
  */
-export function withoutState({ body, json }: Pick<Call, 'body' | 'json'>): unknown[] | undefined {
-  if (!body.includes(packedMark) || !Array.isArray(json.messages)) return undefined
+export function removePackedState({ body, json }: Pick<Call, 'body' | 'json'>): unknown[] | undefined {
+  if (!body.includes(PACKED_PREFIX) || !Array.isArray(json.messages)) return undefined
   let isChanged = false
   const withoutField = (holder: Json, field: string): Json => {
     isChanged = true
@@ -72,23 +79,24 @@ export function withoutState({ body, json }: Pick<Call, 'body' | 'json'>): unkno
 
 /** Some clients keep only the last piece of a stream, which starts with a separator. */
 const isPacked = (value: unknown): boolean =>
-  typeof value === 'string' && (value.startsWith(packedMark) || value.startsWith(SEPARATOR + packedMark))
+  typeof value === 'string' && (value.startsWith(PACKED_PREFIX) || value.startsWith(SEPARATOR + PACKED_PREFIX))
 
-export const thoughtField = (value: string): object => ({ google: { thought_signature: value } })
+export const writeCallSignature = (value: string): object => ({ google: { thought_signature: value } })
 
-const isSame = (a: Sealed, b: Sealed): boolean => a.form === b.form && a.value === b.value && a.origin === b.origin
+const isSame = (a: ReasoningState, b: ReasoningState): boolean =>
+  a.form === b.form && a.value === b.value && a.origin === b.origin
 
 /**
  * Returns the parts of an assistant message in the order in which the model created them. Reasoning state comes before
  * the content, because providers that sign thoughts want them first. If there is one state and one text of thoughts, the
  * text belongs to the state.
  */
-export function withState(
-  content: readonly Part[],
+export function restoreReasoning(
+  content: readonly ConversationPart[],
   calls: readonly { readonly part: CallPart }[],
-  state: ReasoningState,
-): Part[] {
-  const { text, carried, recalled } = state
+  state: MessageReasoning,
+): ConversationPart[] {
+  const { text, carried, stored: recalled } = state
   const steps = calls.map(({ part }, index) => restoreStep(part, recalled[index] ?? []))
   // State that is stored with a call comes before that call, even if the message carries the same state.
   const stored = recalled.flat()
@@ -100,22 +108,26 @@ export function withState(
   const sealed = front.map(toReasoningPart)
   const isSinglePair = visible.length > 0 && front.length === 1 && front[0]!.form !== 'redacted' && later.length === 0
   const thoughts = isSinglePair ? [{ ...sealed[0]!, text }] : [...visible, ...sealed]
-  const rest = steps.flatMap(({ call, thoughts: before }, index): Part[] => {
+  const rest = steps.flatMap(({ call, thoughts: before }, index): ConversationPart[] => {
     if (index === 0) return [call]
     return [...before.map(toReasoningPart), call]
   })
   return [...thoughts, ...content, ...rest]
 }
 
-const toReasoningPart = ({ text = '', ...sealed }: Sealed): ReasoningPart => ({ kind: 'reasoning', text, sealed })
+const toReasoningPart = ({ text = '', ...sealed }: ReasoningState): ReasoningPart => ({
+  kind: 'reasoning',
+  text,
+  sealed,
+})
 
 interface RestoredStep {
   readonly call: CallPart
-  readonly thoughts: readonly Sealed[]
+  readonly thoughts: readonly ReasoningState[]
 }
 
 /** Separates the call's own signature from the state of the thoughts before it. */
-function restoreStep(part: CallPart, states: readonly Sealed[]): RestoredStep {
+function restoreStep(part: CallPart, states: readonly ReasoningState[]): RestoredStep {
   const own = part.sealed ?? (states.at(-1)?.form === 'thought' ? states.at(-1) : undefined)
   const thoughts = own === undefined ? states : states.filter(each => !isSame(own, each))
   return { call: own === undefined ? part : { ...part, sealed: own }, thoughts }

@@ -4,26 +4,26 @@ import { Refusal } from '../../base/errors.ts'
 import type { FieldSpan } from '../../base/text/json-bytes.ts'
 import type { Call, CallTarget, OutputCapField } from '../neutral/call.ts'
 import {
-  at,
   checkMessages,
   checkTools,
-  optional,
-  otherModels,
-  postponingFields,
+  deferringFields,
+  describeField,
+  otherModelFields,
+  readOptional,
+  refuseDeferred,
   refuseFields,
-  refusePostponed,
   requireModel,
 } from '../request/checks.ts'
-import { fieldSplice } from '../request/field-splice.ts'
-import { isObject, readJsonObject, sameButForCase, scanField } from '../request/json-object.ts'
+import { insertField } from '../request/field-splice.ts'
+import { findCaseDuplicate, isObject, readJsonObject, scanField } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import type { Splice } from '../request/splice.ts'
-import { spliced } from '../request/splice.ts'
+import type { Splice } from '../request/splices.ts'
+import { applySplices } from '../request/splices.ts'
 import { readEndUser, readTags } from '../request/tags.ts'
-import type { Flavour } from './flavour.ts'
-import { openaiChat } from './flavour.ts'
-import { fetchingFields, hidingFields, weighInput } from './input.ts'
-import { withoutState } from './reasoning-state.ts'
+import type { ChatFlavour } from './flavour.ts'
+import { openaiChatFlavour } from './flavour.ts'
+import { externalInputFields, measureInput, opaqueFields } from './input.ts'
+import { removePackedState } from './reasoning-state.ts'
 
 /** An upstream may use either field, so the hold covers the larger one. */
 const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
@@ -31,7 +31,7 @@ const CAP_FIELDS = ['max_completion_tokens', 'max_tokens'] as const
 /**
  * Fields that routing and billing depend on. A duplicate is refused, because an upstream could read the other value.
  */
-export const readFields: readonly string[] = [
+export const uniqueFields: readonly string[] = [
   'model',
   'messages',
   'stream',
@@ -40,30 +40,30 @@ export const readFields: readonly string[] = [
   'service_tier',
   'thinking',
   'reasoning_effort',
-  ...otherModels,
+  ...otherModelFields,
   ...CAP_FIELDS,
-  ...fetchingFields,
-  ...hidingFields,
-  ...postponingFields,
+  ...externalInputFields,
+  ...opaqueFields,
+  ...deferringFields,
 ]
 
-export const readCall = (body: Buffer): Call => readChatCall(body, openaiChat)
+export const readCall = (body: Buffer): Call => readChatCall(body, openaiChatFlavour)
 
-export function readChatCall(body: Buffer, { dialect, capsShownAlone }: Flavour): Call {
-  const { json, fields } = readJsonObject(body, readFields)
+export function readChatCall(body: Buffer, { dialect, capsVisibleOutput }: ChatFlavour): Call {
+  const { json, fields } = readJsonObject(body, uniqueFields)
   const model = requireModel(json)
-  refuseFields(json, otherModels)
-  refusePostponed(json, postponingFields)
-  optional(json, 'tools', 'list')
+  refuseFields(json, otherModelFields)
+  refuseDeferred(json, deferringFields)
+  readOptional(json, 'tools', 'list')
   checkMessages(json.messages)
   checkTools(json)
-  const options = optional(json, 'stream_options', 'object')
-  checkOnce(body, fields.get('stream_options'))
-  const stream = optional(json, 'stream', 'boolean')
-  const choices = optional(json, 'n', 'choices')
-  const [totalCap = 0, visibleCap = 0] = CAP_FIELDS.map(field => optional(json, field, 'count'))
-  const cap = capsShownAlone && mayThink(json) ? totalCap : Math.max(totalCap, visibleCap)
-  const serviceClass = optional(json, 'service_tier', 'word')
+  const options = readOptional(json, 'stream_options', 'object')
+  refuseDuplicateOption(body, fields.get('stream_options'))
+  const stream = readOptional(json, 'stream', 'boolean')
+  const choices = readOptional(json, 'n', 'choices')
+  const [totalCap = 0, visibleCap = 0] = CAP_FIELDS.map(field => readOptional(json, field, 'count'))
+  const cap = capsVisibleOutput && mayThink(json) ? totalCap : Math.max(totalCap, visibleCap)
+  const serviceClass = readOptional(json, 'service_tier', 'word')
   const endUser = readEndUser(json.user, json.safety_identifier)
   const tags = readTags(json.metadata)
   return {
@@ -72,7 +72,7 @@ export function readChatCall(body: Buffer, { dialect, capsShownAlone }: Flavour)
     fields,
     json,
     bodyBytes: body.byteLength,
-    ...weighInput(json, body.byteLength),
+    ...measureInput(json, body.byteLength),
     model,
     stream: stream ?? false,
     wantsUsage: options?.include_usage === true,
@@ -86,31 +86,31 @@ export function readChatCall(body: Buffer, { dialect, capsShownAlone }: Flavour)
 
 const mayThink = ({ thinking }: Json): boolean => !isObject(thinking) || thinking.type !== 'disabled'
 
-export const writeCall = (call: Call, target: CallTarget): Uint8Array => writeChatCall(call, target, openaiChat)
+export const writeCall = (call: Call, target: CallTarget): Uint8Array => writeChatCall(call, target, openaiChatFlavour)
 
-export function writeChatCall(call: Call, target: CallTarget, { capsShownAlone }: Flavour): Uint8Array {
+export function writeChatCall(call: Call, target: CallTarget, { capsVisibleOutput }: ChatFlavour): Uint8Array {
   const model = call.fields.get('model')!
   const splices: Splice[] = [{ ...model, text: JSON.stringify(target.model) }]
-  if (call.stream && target.askUsage && !call.wantsUsage) splices.push(usageSplice(call))
+  if (call.stream && target.askUsage && !call.wantsUsage) splices.push(buildUsageSplice(call))
   if (target.cap !== undefined) {
-    const capsVisibleOnly = capsShownAlone && mayThink(call.json)
+    const capsVisibleOnly = capsVisibleOutput && mayThink(call.json)
     splices.push(
       ...(capsVisibleOnly ? wholeCapSplices(call, target.cap) : capSplices(call, target.cap, target.capField)),
     )
   }
-  const messages = withoutState(call)
+  const messages = removePackedState(call)
   if (messages !== undefined) target.losses?.add('reasoning_state')
   if (messages !== undefined) splices.push({ ...call.fields.get('messages')!, text: JSON.stringify(messages) })
-  return spliced(call.body, splices)
+  return applySplices(call.body, splices)
 }
 
 /** Only `max_completion_tokens` limits all paid output. The upstream refuses both fields together. */
 function wholeCapSplices(call: Call, tokens: number): readonly Splice[] {
   const [totalCap, visibleCap] = CAP_FIELDS.map(name => call.fields.get(name))
-  const callerCap = optional(call.json, 'max_completion_tokens', 'count')
+  const callerCap = readOptional(call.json, 'max_completion_tokens', 'count')
   if (callerCap !== undefined) return callerCap > tokens ? [{ ...totalCap!, text: String(tokens) }] : []
   const text = String(tokens)
-  const cap = totalCap === undefined ? fieldSplice(call, CAP_FIELDS[0], text) : { ...totalCap, text }
+  const cap = totalCap === undefined ? insertField(call, CAP_FIELDS[0], text) : { ...totalCap, text }
   return visibleCap === undefined ? [cap] : [cap, { ...visibleCap, text: 'null' }]
 }
 
@@ -124,14 +124,14 @@ function capSplices(call: Call, tokens: number, field: OutputCapField): readonly
   const given = CAP_FIELDS.filter(name => callerCap(name) > 0)
   if (given.length === 0) {
     const nullField = call.fields.get(field)
-    return [nullField === undefined ? fieldSplice(call, field, text) : { ...nullField, text }]
+    return [nullField === undefined ? insertField(call, field, text) : { ...nullField, text }]
   }
   return given.filter(name => callerCap(name) > tokens).map(name => ({ ...call.fields.get(name)!, text }))
 }
 
-export function usageSplice(call: Call): Splice {
+export function buildUsageSplice(call: Call): Splice {
   const given = call.fields.get('stream_options')
-  if (given === undefined) return fieldSplice(call, 'stream_options', '{"include_usage":true}')
+  if (given === undefined) return insertField(call, 'stream_options', '{"include_usage":true}')
   const options = scanField(call.body, given)
   if (typeof options === 'string') return { ...given, text: '{"include_usage":true}' } // the value is null
   const option = options.fields.get('include_usage')
@@ -141,13 +141,13 @@ export function usageSplice(call: Call): Splice {
 }
 
 /** Refuses a duplicate of the stream option that the gateway reads. */
-export function checkOnce(body: Buffer, span: FieldSpan | undefined): void {
+export function refuseDuplicateOption(body: Buffer, span: FieldSpan | undefined): void {
   const scan = span === undefined ? 'malformed' : scanField(body, span)
   if (typeof scan === 'string') return
-  if (!scan.duplicates.has('include_usage') && sameButForCase(scan.fields, ['include_usage']) === undefined) return
+  if (!scan.duplicates.has('include_usage') && findCaseDuplicate(scan.fields, ['include_usage']) === undefined) return
   throw new Refusal(
     'field_duplicate',
     'include_usage',
-    at('stream_options.include_usage', 'must not occur more than once'),
+    describeField('stream_options.include_usage', 'must not occur more than once'),
   )
 }

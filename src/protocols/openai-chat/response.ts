@@ -1,15 +1,21 @@
 // Reads a whole chat completion: usage, size of the output, and errors that have the HTTP status 200.
 
-import type { UpstreamWords } from '../../base/errors.ts'
-import { statusIn } from '../error-status.ts'
+import type { UpstreamError } from '../../base/errors.ts'
+import { findErrorStatus } from '../error-status.ts'
 import type { AnswerReading } from '../neutral/call.ts'
-import { isFailure } from '../neutral/finish-reasons.ts'
-import { isObject, parseAnswer } from '../request/json-object.ts'
+import { isFailureReason } from '../neutral/finish-reasons.ts'
+import { isObject, parseUpstreamJson } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import type { MediaBytes } from '../usage/media-bytes.ts'
-import { BYTES_PER_PICTURE, countPictures, mediaOf, soundBytesOf, wholeSoundBytes } from '../usage/media-bytes.ts'
-import { textBytes } from '../usage/text-bytes.ts'
-import { readUsage, usageIn } from './usage.ts'
+import {
+  BYTES_PER_IMAGE,
+  countImages,
+  estimateAudioBytes,
+  estimateWholeAudioBytes,
+  pickMediaBytes,
+} from '../usage/media-bytes.ts'
+import { estimateTextBytes } from '../usage/text-bytes.ts'
+import { findUsage, readUsage } from './usage.ts'
 
 export interface ChatMessage {
   readonly content?: unknown
@@ -43,34 +49,34 @@ interface ChatChoice {
 export function readAnswer(body: Buffer): AnswerReading | undefined {
   let answer: ChatAnswer
   try {
-    answer = parseAnswer(body.toString('utf8')) as ChatAnswer
+    answer = parseUpstreamJson(body.toString('utf8')) as ChatAnswer
   } catch {
     return undefined
   }
   if (typeof answer !== 'object' || answer === null) return undefined
-  const error = errorIn(answer)
-  if (error) return { outputBytes: 0, error: readError(error, statusBeside(answer)) }
+  const error = findError(answer)
+  if (error) return { outputBytes: 0, error: readError(error, readStatus(answer)) }
   if (!Array.isArray(answer.choices)) return undefined
   let outputBytes = 0
   const media: { -readonly [Name in keyof MediaBytes]: number } = { pictureBytes: 0, soundBytes: 0 }
   for (const choice of answer.choices) {
-    const { pictureBytes, soundBytes } = mediaBytes(choice?.message, wholeSoundBytes)
+    const { pictureBytes, soundBytes } = countMediaBytes(choice?.message, estimateWholeAudioBytes)
     media.pictureBytes += pictureBytes
     media.soundBytes += soundBytes
-    outputBytes += writtenBytes(choice?.message) + pictureBytes + soundBytes
+    outputBytes += countWrittenBytes(choice?.message) + pictureBytes + soundBytes
   }
-  const [usage, serviceClass, failure] = [readUsage(usageIn(answer)), readServiceClass(answer), readFailed(answer)]
-  return { json: answer, outputBytes, ...mediaOf(media), usage, serviceClass, ...failure }
+  const [usage, serviceClass, failure] = [readUsage(findUsage(answer)), readServiceClass(answer), findFailure(answer)]
+  return { json: answer, outputBytes, ...pickMediaBytes(media), usage, serviceClass, ...failure }
 }
 
 /** Finds a failure in the middle of an answer: an error, a finish reason, or a field of some vendors. */
-export function readFailed({ choices, x_groq: groq, base_resp: minimax }: ChatAnswer): Failure | undefined {
+export function findFailure({ choices, x_groq: groq, base_resp: minimax }: ChatAnswer): Failure | undefined {
   for (const choice of Array.isArray(choices) ? (choices as readonly ChatChoice[]) : []) {
     if (choice?.error) {
       const failure = readError(choice.error, DEFAULT_STATUS)
       return { failed: failure.message, failure }
     }
-    if (isFailure('openai-chat', choice?.finish_reason)) {
+    if (isFailureReason('openai-chat', choice?.finish_reason)) {
       return { failed: `The finish reason is "${String(choice.finish_reason)}".` }
     }
   }
@@ -87,23 +93,23 @@ type Failure = Pick<AnswerReading, 'failure'> & { readonly failed: string }
 const DEFAULT_STATUS = 502
 
 /** Some upstreams write the status beside the error object. */
-export const statusBeside = (answer: ChatAnswer): number => statusIn(answer as Json, DEFAULT_STATUS)
+export const readStatus = (answer: ChatAnswer): number => findErrorStatus(answer as Json, DEFAULT_STATUS)
 
 /** Finds the error of an answer. Some compatible servers put its fields at the top level. */
-export const errorIn = (answer: ChatAnswer): unknown =>
+export const findError = (answer: ChatAnswer): unknown =>
   answer.error ?? (answer.choices === undefined && isBareError(answer) ? answer : undefined)
 
 const isBareError = (answer: ChatAnswer): boolean =>
-  answer.message !== undefined || (answer.usage === undefined && statusIn(answer as Json, 0) > 0)
+  answer.message !== undefined || (answer.usage === undefined && findErrorStatus(answer as Json, 0) > 0)
 
 export const readServiceClass = ({ service_tier: tier }: ChatAnswer): string | undefined =>
   typeof tier === 'string' ? tier : undefined
 
-export function writtenBytes(message: ChatMessage | undefined): number {
+export function countWrittenBytes(message: ChatMessage | undefined): number {
   if (typeof message !== 'object' || message === null) return 0
-  let bytes = partsBytes(message.content) + textBytes(message.refusal) + callBytes(message.function_call)
-  bytes += textBytes(message.audio?.transcript)
-  bytes += thoughtBytes(message)
+  let bytes = partsBytes(message.content) + estimateTextBytes(message.refusal) + callBytes(message.function_call)
+  bytes += estimateTextBytes(message.audio?.transcript)
+  bytes += countThoughtBytes(message)
   if (Array.isArray(message.tool_calls)) {
     for (const call of message.tool_calls) bytes += callBytes(call?.function) + callBytes(call?.custom)
   }
@@ -113,24 +119,24 @@ export function writtenBytes(message: ChatMessage | undefined): number {
 const noMedia: MediaBytes = { pictureBytes: 0, soundBytes: 0 }
 
 /** Counts images and audio, in their own fields and among the parts of the content. */
-export function mediaBytes(
+export function countMediaBytes(
   message: ChatMessage | null | undefined,
   soundOf: (audio: { readonly data?: unknown; readonly transcript?: unknown }) => number = ({ data }) =>
-    soundBytesOf(data),
+    estimateAudioBytes(data),
 ): MediaBytes {
   if (typeof message !== 'object' || message === null) return noMedia
   const { images, content, audio } = message
-  const pictures = countPictures(images) + countPictures(content)
+  const pictures = countImages(images) + countImages(content)
   const soundBytes = isObject(audio) ? soundOf(audio) : 0
-  return pictures + soundBytes === 0 ? noMedia : { pictureBytes: pictures * BYTES_PER_PICTURE, soundBytes }
+  return pictures + soundBytes === 0 ? noMedia : { pictureBytes: pictures * BYTES_PER_IMAGE, soundBytes }
 }
 
-export const thoughtBytes = (message: ChatMessage | null | undefined): number =>
+export const countThoughtBytes = (message: ChatMessage | null | undefined): number =>
   partsBytes(message?.reasoning_content) || partsBytes(message?.reasoning)
 
 /** Counts a text, or a list of parts with texts. Parts of reasoning may contain such lists again. */
 function partsBytes(value: unknown): number {
-  if (!Array.isArray(value)) return textBytes(value)
+  if (!Array.isArray(value)) return estimateTextBytes(value)
   let bytes = 0
   for (const part of value as readonly ({ text?: unknown; thinking?: unknown } | null)[]) {
     bytes += partsBytes(part?.text) + partsBytes(part?.thinking)
@@ -145,16 +151,16 @@ interface WrittenCall {
 }
 
 const callBytes = (call: WrittenCall | null | undefined): number =>
-  call ? textBytes(call.name) + textBytes(call.arguments) + textBytes(call.input) : 0
+  call ? estimateTextBytes(call.name) + estimateTextBytes(call.arguments) + estimateTextBytes(call.input) : 0
 
 /** Reads an error object of this dialect. Some upstreams write the status into it. */
-export function readError(value: unknown, status: number): UpstreamWords {
+export function readError(value: unknown, status: number): UpstreamError {
   const error = (typeof value === 'object' && value !== null ? value : { message: value }) as Record<string, unknown>
   const text = (field: string): string | undefined =>
     typeof error[field] === 'string' && error[field] !== '' ? error[field] : undefined
   const [type, code, param] = [text('type'), text('code'), text('param')]
   return {
-    status: statusIn(error, status),
+    status: findErrorStatus(error, status),
     message: text('message') ?? 'The upstream gave no reason.',
     ...(type !== undefined && { type }),
     ...(code !== undefined && { code }),

@@ -2,7 +2,7 @@
 // `web_search` of Zhipu. The text refers to them by markers such as `[1]`.
 
 import type { Citation } from '../neutral/conversation.ts'
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 const SOURCES_MAX = 256
@@ -23,12 +23,12 @@ const text = (...values: readonly unknown[]): string | undefined =>
   values.find((value): value is string => typeof value === 'string' && value !== '')
 
 /** The sources of an answer. Streams repeat the whole list. */
-export class Sources {
+export class AnswerSources {
   #citations: readonly unknown[] = []
   #results: readonly unknown[] = []
 
   /** `json` is the whole answer, a chunk of it, or a message. */
-  note({ citations, search_results: results, web_search: searched }: Json): void {
+  read({ citations, search_results: results, web_search: searched }: Json): void {
     if (Array.isArray(citations) && citations.length > 0) this.#citations = citations.slice(0, SOURCES_MAX)
     for (const found of [results, searched]) {
       if (Array.isArray(found) && found.length > 0) this.#results = found.slice(0, SOURCES_MAX)
@@ -70,7 +70,7 @@ interface Range {
 }
 
 /** Finds the positions of markers in a text that arrives in pieces, without keeping the text. */
-export class Markers {
+export class SourceMarkers {
   readonly #ranges = new Map<string, Range[]>()
   #count = 0
   #length = 0
@@ -93,7 +93,7 @@ export class Markers {
     this.#tail = isUnfinished ? joined.slice(open) : ''
   }
 
-  of(name: string): readonly Range[] {
+  find(name: string): readonly Range[] {
     return this.#ranges.get(name) ?? []
   }
 }
@@ -101,10 +101,14 @@ export class Markers {
 /**
  * Cites each source at its markers. A source without markers is cited for the whole text, unless it is cited already.
  */
-export function citeSources(sources: readonly Source[], markers: Markers, cited: Set<string>): readonly Citation[] {
+export function citeSources(
+  sources: readonly Source[],
+  markers: SourceMarkers,
+  cited: Set<string>,
+): readonly Citation[] {
   const citations: Citation[] = []
   for (const { marker, ...source } of sources) {
-    const ranges = markers.of(marker)
+    const ranges = markers.find(marker)
     if (ranges.length === 0 && cited.has(source.url)) continue
     cited.add(source.url)
     if (ranges.length === 0) citations.push(source)

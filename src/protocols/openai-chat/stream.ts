@@ -1,21 +1,21 @@
 // Reads one event of a streamed chat completion.
 
 import type { FrameReading } from '../neutral/call.ts'
-import { isBadEnd } from '../neutral/finish-reasons.ts'
-import { parseAnswer } from '../request/json-object.ts'
-import { mediaOf } from '../usage/media-bytes.ts'
+import { isBadReason } from '../neutral/finish-reasons.ts'
+import { parseUpstreamJson } from '../request/json-body.ts'
+import { pickMediaBytes } from '../usage/media-bytes.ts'
 import type { ChatAnswer } from './response.ts'
 import {
-  errorIn,
-  mediaBytes,
+  countMediaBytes,
+  countThoughtBytes,
+  countWrittenBytes,
+  findError,
+  findFailure,
   readError,
-  readFailed,
   readServiceClass,
-  statusBeside,
-  thoughtBytes,
-  writtenBytes,
+  readStatus,
 } from './response.ts'
-import { readUsage, usageIn } from './usage.ts'
+import { findUsage, readUsage } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
 const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
@@ -26,13 +26,13 @@ export function readFrame(data: string | undefined): FrameReading {
   if (data.length < 16 && data.trim() === '[DONE]') return terminal
   let chunk: ChatAnswer
   try {
-    chunk = parseAnswer(data) as ChatAnswer
+    chunk = parseUpstreamJson(data) as ChatAnswer
   } catch {
     return garbage
   }
   if (typeof chunk !== 'object' || chunk === null) return garbage
-  const error = errorIn(chunk)
-  if (error) return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(error, statusBeside(chunk)) }
+  const error = findError(chunk)
+  if (error) return { kind: 'error', outputBytes: 0, finishes: 0, error: readError(error, readStatus(chunk)) }
   const choices = Array.isArray(chunk.choices) ? chunk.choices : []
   let outputBytes = 0
   let thoughts = 0
@@ -41,21 +41,21 @@ export function readFrame(data: string | undefined): FrameReading {
   let soundBytes = 0
   let badEnd = false
   for (const choice of choices) {
-    const media = mediaBytes(choice?.delta)
-    outputBytes += writtenBytes(choice?.delta) + media.pictureBytes + media.soundBytes
+    const media = countMediaBytes(choice?.delta)
+    outputBytes += countWrittenBytes(choice?.delta) + media.pictureBytes + media.soundBytes
     pictureBytes += media.pictureBytes
     soundBytes += media.soundBytes
-    thoughts += thoughtBytes(choice?.delta)
+    thoughts += countThoughtBytes(choice?.delta)
     // Some upstreams write an empty reason into each chunk before the last.
     if (typeof choice?.finish_reason === 'string' && choice.finish_reason !== '') finishes++
-    badEnd ||= isBadEnd('openai-chat', choice?.finish_reason)
+    badEnd ||= isBadReason('openai-chat', choice?.finish_reason)
   }
-  const report = usageIn(chunk)
+  const report = findUsage(chunk)
   const isContent = outputBytes > 0 || finishes > 0
   const kind = isContent ? 'content' : choices.length === 0 && report ? 'usage' : 'opening'
   const usage = readUsage(report)
   const serviceClass = readServiceClass(chunk)
-  const failure = readFailed(chunk)
+  const failure = findFailure(chunk)
   return {
     kind,
     outputBytes,
@@ -63,7 +63,7 @@ export function readFrame(data: string | undefined): FrameReading {
     json: chunk,
     usage,
     serviceClass,
-    ...mediaOf({ pictureBytes, soundBytes }),
+    ...pickMediaBytes({ pictureBytes, soundBytes }),
     ...(thoughts > 0 && { thoughtBytes: thoughts }),
     ...failure,
     ...(badEnd && { badEnd }),

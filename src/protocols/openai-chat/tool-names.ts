@@ -11,7 +11,7 @@ const ID_CHARS_MAX = 40
 const isAllowed = (name: string): boolean => /^[a-zA-Z0-9_-]{1,64}$/.test(name)
 
 /** Converts the tool names of one request. Valid names stay unchanged. */
-export class ToolNames {
+export class ChatToolNames {
   readonly #written = new Map<string, string>()
   readonly #taken: Set<string>
   readonly #notes: TranslationNotes

@@ -216,8 +216,16 @@ describe('nonsense', () => {
 
 const tokens = fc.nat(1_000)
 const parts = fc.record({
-  ...{ text: tokens, cached: tokens, written: tokens, audio: tokens, image: tokens },
-  ...{ said: tokens, thought: tokens, spoken: tokens, drawn: tokens, apart: fc.boolean() },
+  text: tokens,
+  cached: tokens,
+  written: tokens,
+  audio: tokens,
+  image: tokens,
+  said: tokens,
+  thought: tokens,
+  spoken: tokens,
+  drawn: tokens,
+  apart: fc.boolean(),
 })
 
 test('the buckets of an honest report do not overlap, and come to the totals of the provider', () => {
@@ -230,12 +238,20 @@ test('the buckets of an honest report do not overlap, and come to the totals of 
         completion_tokens: completionTokens,
         total_tokens: promptTokens + completionTokens + (apart ? thought : 0),
         prompt_tokens_details: {
-          ...{ cached_tokens: cached, cache_write_tokens: written, audio_tokens: audio, image_tokens: image },
+          cached_tokens: cached,
+          cache_write_tokens: written,
+          audio_tokens: audio,
+          image_tokens: image,
         },
         completion_tokens_details: { reasoning_tokens: thought, audio_tokens: spoken, image_tokens: drawn },
       }) as Usage
       expect({ cacheRead: 0, cacheWrite: 0, inputAudio: 0, inputImage: 0, ...usage }).toMatchObject({
-        ...{ input: text, cacheRead: cached, cacheWrite: written, inputAudio: audio, inputImage: image, output: said },
+        input: text,
+        cacheRead: cached,
+        cacheWrite: written,
+        inputAudio: audio,
+        inputImage: image,
+        output: said,
       })
       expect(inputTokens(usage)).toBe(promptTokens)
       expect(outputTokens(usage)).toBe(said + thought + spoken + drawn)
@@ -250,8 +266,12 @@ test('any report at all is either nonsense or adds up', () => {
     fc.record(Object.fromEntries(names.map(name => [name, value])), { requiredKeys: [] })
   const reports = fc.record(
     {
-      ...{ prompt_tokens: fc.nat(100), completion_tokens: fc.nat(100), total_tokens: fc.nat(200) },
-      ...{ prompt_cache_hit_tokens: value, prompt_cache_miss_tokens: value, cached_tokens: value },
+      prompt_tokens: fc.nat(100),
+      completion_tokens: fc.nat(100),
+      total_tokens: fc.nat(200),
+      prompt_cache_hit_tokens: value,
+      prompt_cache_miss_tokens: value,
+      cached_tokens: value,
       prompt_tokens_details: some(['cached_tokens', 'cache_write_tokens', 'audio_tokens', 'image_tokens']),
       completion_tokens_details: some(['reasoning_tokens', 'audio_tokens', 'image_tokens']),
     },

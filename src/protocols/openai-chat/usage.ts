@@ -6,7 +6,7 @@
 
 import type { Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
-import { sumsOf } from '../usage/token-sums.ts'
+import { computeTotals } from '../usage/token-totals.ts'
 
 /** Reads a field of a value that may be no object. */
 function field(value: unknown, name: string): unknown {
@@ -31,11 +31,11 @@ export function readUsage(report: unknown): UsageReport | undefined {
   if (miss !== undefined && count(miss) + cached !== input) return 'nonsense'
   const total = field(report, 'total_tokens') ?? undefined
   const reasoning = count(field(field(report, 'completion_tokens_details'), 'reasoning_tokens'))
-  const sums = sumsOf({
+  const sums = computeTotals({
     input,
     output: completion,
-    cached,
-    written,
+    cacheRead: cached,
+    cacheWrite: written,
     reasoning,
     total: total === undefined ? undefined : count(total) + (input - prompt),
   })
@@ -113,7 +113,7 @@ function readTools(report: unknown, usage: Buckets): void {
 }
 
 /** Finds the report in a chunk: at the top level, in a vendor field, or in the first choice. */
-export function usageIn(chunk: unknown): unknown {
+export function findUsage(chunk: unknown): unknown {
   const own = field(chunk, 'usage') ?? field(field(chunk, 'x_groq'), 'usage') ?? undefined
   if (own !== undefined) return own
   const choices = field(chunk, 'choices')

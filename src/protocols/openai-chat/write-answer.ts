@@ -1,87 +1,128 @@
-// What writers of whole chat answers and of chat streams share: ids, finish reasons, media and stored reasoning state.
+// Writes a whole neutral answer as a chat completion.
 
-import { bounds } from '../../base/bounds.ts'
-import type { Finish } from '../neutral/answer.ts'
-import type { MediaPart, NativePart } from '../neutral/conversation.ts'
-import { writtenReasons } from '../neutral/finish-reasons.ts'
-import type { Sealed } from '../neutral/reasoning-state.ts'
-import { packSealed } from '../neutral/reasoning-state.ts'
-import type { AnswerAsk } from '../protocol.ts'
-import { thoughtField } from './reasoning-state.ts'
+import type { Answer, AnswerChoice, AnswerPart } from '../neutral/answer.ts'
+import type { CallPart } from '../neutral/conversation.ts'
+import { addFinishLoss } from '../neutral/finish-reasons.ts'
+import { translateServedTier } from '../neutral/service-tier.ts'
+import type { AnswerTarget } from '../protocol.ts'
+import type { ChatStep } from './answer-parts.ts'
+import {
+  addThoughts,
+  buildAnswerId,
+  chooseFinishReason,
+  isLegacy,
+  storeReasoningState,
+  writeCallState,
+  writeMedia,
+} from './answer-parts.ts'
+import { writeAnnotation } from './citations.ts'
+import type { ChatFlavour } from './flavour.ts'
+import { writeLogprobs } from './logprobs.ts'
+import { writeReasoningState } from './reasoning-state.ts'
+import { writeUsage } from './write-usage.ts'
 
-/** The gateway's id of an answer, in the form that chat clients expect. */
-export const answerId = ({ requestId }: AnswerAsk): string => `chatcmpl-${requestId}`
-
-/** Whether the request uses legacy `functions`, so that the answer must use `function_call`. */
-export const isLegacy = ({ json }: AnswerAsk): boolean => Array.isArray(json.functions) && !Array.isArray(json.tools)
-
-export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'function_call'
-
-/** Clients know only five reasons. Whether there are calls decides between `stop` and `tool_calls`. */
-export function finishReason(finish: Finish, has: { calls: boolean; refusal: boolean; legacy: boolean }): FinishReason {
-  const reason = writtenReasons['openai-chat'][finish].says as FinishReason
-  if (has.calls && (reason === 'stop' || reason === 'tool_calls')) return has.legacy ? 'function_call' : 'tool_calls'
-  if (reason === 'tool_calls') return 'stop'
-  // A refusal in the message is a complete answer.
-  return has.refusal && reason === 'content_filter' ? 'stop' : reason
+export function writeWholeAnswer(answer: Answer, target: AnswerTarget, flavour: ChatFlavour): string {
+  const { usage, serviceClass } = answer
+  const tier =
+    serviceClass === undefined ? undefined : translateServedTier(serviceClass, flavour.servedTiers, target.losses)
+  if (answer.choices.length > target.choices) target.losses.add('choices')
+  return JSON.stringify({
+    id: buildAnswerId(target),
+    object: 'chat.completion',
+    created: target.createdS,
+    model: target.model,
+    choices: answer.choices
+      .slice(0, target.choices)
+      .map((choice, index) => writeChoice(choice, index, target, flavour)),
+    ...(usage && { usage: writeUsage(usage) }),
+    ...(tier !== undefined && { service_tier: tier }),
+  })
 }
 
-/** The signature of a call, in the field that Google's clients send back. */
-export const sealedCall = (sealed: Sealed | undefined): object =>
-  sealed?.form === 'thought' ? { extra_content: thoughtField(packSealed(sealed)) } : {}
-
-const AUDIO_EXPIRES_S = 3_600
-
-/** Returns the message fields for media. No fields, and a loss, if chat cannot carry the media. */
-export function writeMedia(part: MediaPart | NativePart, target: AnswerAsk): Record<string, unknown> {
-  const source = part.kind === 'native' ? undefined : part.source
-  if (part.kind === 'image' && (source?.at === 'inline' || source?.at === 'url')) {
-    const url = source.at === 'url' ? source.url : `data:${source.mime};base64,${source.base64}`
-    return { images: [{ type: 'image_url', image_url: { url } }] }
+function writeChoice(choice: AnswerChoice, index: number, target: AnswerTarget, flavour: ChatFlavour): object {
+  const { parts, finish } = choice
+  addFinishLoss(target.losses, 'openai-chat', choice)
+  const legacy = isLegacy(target)
+  const calls = parts.filter(part => part.kind === 'call')
+  const refusalText = parts.map(part => (part.kind === 'refusal' ? part.text : '')).join('')
+  const refusal = flavour.hasOpenaiAdditions && refusalText !== '' ? refusalText : null
+  const texts = parts.filter(part => part.kind === 'text')
+  const logprobs = texts.flatMap(part => part.logprobs ?? [])
+  const content = texts.map(part => part.text).join('') + (flavour.hasOpenaiAdditions ? '' : refusalText)
+  storeReasoningState(parts.flatMap(stepOf), target)
+  const hasNoText = texts.length === 0 && flavour.hasOpenaiAdditions && (calls.length > 0 || refusal !== null)
+  return {
+    index,
+    message: {
+      role: 'assistant',
+      content: hasNoText ? null : content,
+      ...(flavour.hasOpenaiAdditions && { refusal }),
+      ...writeThoughts(parts, flavour),
+      ...writeAnnotations(parts, target),
+      ...(calls.length > 0 && writeCalls(calls, target, legacy)),
+      ...writeMediaFields(parts, target),
+    },
+    logprobs: logprobs.length === 0 ? null : writeLogprobs(logprobs),
+    finish_reason: chooseFinishReason(finish, { calls: calls.length > 0, refusal: refusal !== null, legacy }),
   }
-  if (part.kind === 'audio' && source?.at === 'inline') {
-    const id = `audio_${target.requestId}`
-    return { audio: { id, data: source.base64, transcript: '', expires_at: target.createdS + AUDIO_EXPIRES_S } }
-  }
-  target.losses.add(part.kind === 'native' ? part.what : part.kind)
-  return {}
 }
 
-/** A tool call or thoughts of a choice, in the order of opening. */
-export interface Step {
-  readonly callId?: string
-  sealed?: Sealed | undefined
-  /** The thoughts that belong to the state. */
-  text?: string
+function stepOf(part: AnswerPart): ChatStep[] {
+  if (part.kind === 'call') return [{ callId: part.id, sealed: part.sealed }]
+  return part.kind === 'reasoning' && part.sealed !== undefined ? [{ sealed: part.sealed, text: part.text }] : []
 }
 
-/** How much text fits into the stored state of one call, which is packed in base64. */
-const STORED_TEXT_BYTES_MAX = Math.floor(bounds.keptReasoningBytesMax / 2)
+function writeThoughts(parts: readonly AnswerPart[], { carriesReasoningState }: ChatFlavour): object {
+  const thoughts = parts.filter(part => part.kind === 'reasoning')
+  const text = thoughts
+    .map(part => part.text)
+    .filter(part => part !== '')
+    .join('\n\n')
+  const sealed = carriesReasoningState ? thoughts.filter(part => part.sealed !== undefined) : []
+  const states = sealed.map(part => addThoughts(part.sealed!, part.text))
+  const encrypted = states.map((state, index) => writeReasoningState(state, index === 0)).join('')
+  return { ...(text !== '' && { reasoning_content: text }), ...(encrypted !== '' && { encrypted_content: encrypted }) }
+}
 
-/** Stores the state of thoughts with the call after them, or else with the last call. */
-export function keepState(steps: readonly Step[], { keep }: AnswerAsk): void {
-  if (keep === undefined) return
-  const byCall: { readonly callId: string; readonly sealed: Sealed[] }[] = []
-  let thoughts: Sealed[] = []
-  for (const { callId, sealed, text = '' } of steps) {
-    const own = sealed === undefined ? [] : [withText(sealed, text)]
-    if (callId === undefined) thoughts.push(...own)
-    else {
-      byCall.push({ callId, sealed: [...thoughts, ...own] })
-      thoughts = []
+function writeAnnotations(parts: readonly AnswerPart[], target: AnswerTarget): object {
+  const annotations: object[] = []
+  let start = 0
+  for (const part of parts) {
+    if (part.kind !== 'text') continue
+    const end = start + part.text.length
+    for (const citation of part.citations ?? []) {
+      const annotation = writeAnnotation(citation, { start, end })
+      if (annotation === undefined) target.losses.add('citations')
+      else annotations.push(annotation)
     }
+    start = end
   }
-  byCall.at(-1)?.sealed.unshift(...thoughts)
-  for (const { callId, sealed } of byCall) if (sealed.length > 0) keep(callId, withinLimit(sealed))
+  return annotations.length === 0 ? {} : { annotations }
 }
 
-/** Adds the thoughts to their state. Most callers send neither back, and the provider wants both unchanged. */
-export const withText = (sealed: Sealed, text: string): Sealed =>
-  text === '' || text.length > bounds.keptReasoningBytesMax ? sealed : { ...sealed, text }
+function writeCalls(calls: readonly CallPart[], target: AnswerTarget, legacy: boolean): object {
+  const [first, ...others] = calls
+  if (legacy) {
+    if (others.length > 0) target.losses.add('tool_calls')
+    return { function_call: { name: first!.name, arguments: first!.arguments || '{}' } }
+  }
+  const written = calls.map(({ id, name, arguments: text, custom, sealed }) => ({
+    id,
+    ...(custom
+      ? { type: 'custom', custom: { name, input: text } }
+      : { type: 'function', function: { name, arguments: text || '{}' } }),
+    ...writeCallState(sealed),
+  }))
+  return { tool_calls: written }
+}
 
-/** Drops the thoughts if they are too long, and keeps the state alone. */
-function withinLimit(sealed: readonly Sealed[]): readonly Sealed[] {
-  let bytes = 0
-  for (const { text = '' } of sealed) bytes += Buffer.byteLength(text)
-  return bytes <= STORED_TEXT_BYTES_MAX ? sealed : sealed.map(({ text: _text, ...stateOnly }) => stateOnly)
+function writeMediaFields(parts: readonly AnswerPart[], target: AnswerTarget): object {
+  const fields: Record<string, unknown> = {}
+  for (const part of parts) {
+    if (!('source' in part) && part.kind !== 'native') continue
+    const { images, ...rest } = writeMedia(part, target)
+    if (Array.isArray(images)) fields.images = [...((fields.images as unknown[] | undefined) ?? []), ...images]
+    Object.assign(fields, rest)
+  }
+  return fields
 }

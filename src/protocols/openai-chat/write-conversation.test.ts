@@ -3,12 +3,19 @@
 import { describe, expect, test } from 'bun:test'
 import { ORIGIN, targetOf } from '../../../test/support/translation.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Traits } from '../../base/money/model-traits.ts'
-import { arkChat } from '../ark/protocol.ts'
-import type { Conversation, MediaPart, Part, Settings, Tool, Turn } from '../neutral/conversation.ts'
+import type { ModelTraits } from '../../base/money/model-traits.ts'
+import { arkChat } from '../ark/dialect.ts'
+import type {
+  Conversation,
+  ConversationMessage,
+  ConversationPart,
+  GenerationSettings,
+  MediaPart,
+  Tool,
+} from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
-import type { Flavour } from './flavour.ts'
-import { openaiChat } from './flavour.ts'
+import type { ChatFlavour } from './flavour.ts'
+import { openaiChatFlavour } from './flavour.ts'
 import { writeConversation } from './write-conversation.ts'
 
 interface Written {
@@ -17,25 +24,32 @@ interface Written {
   readonly target: ConversationTarget
 }
 
-const user = (...parts: readonly Part[]): Turn => ({ role: 'user', parts })
-const text = (said: string): Part => ({ kind: 'text', text: said })
+const user = (...parts: readonly ConversationPart[]): ConversationMessage => ({ role: 'user', parts })
+const text = (said: string): ConversationPart => ({ kind: 'text', text: said })
 const hello = user(text('hello'))
 
-function write(said: Partial<Conversation>, fields?: Partial<ConversationTarget>, flavour = openaiChat): Written {
+function write(
+  said: Partial<Conversation>,
+  fields?: Partial<ConversationTarget>,
+  flavour = openaiChatFlavour,
+): Written {
   const target = targetOf(fields)
-  const whole: Conversation = { turns: [hello], tools: [], settings: { stream: false }, unread: [], ...said }
+  const whole: Conversation = { messages: [hello], tools: [], settings: { stream: false }, lostFields: [], ...said }
   const body = JSON.parse(writeConversation(whole, target, flavour)) as Written['body']
   return { body, losses: target.notes.losses.codes, target }
 }
 
-const set = (settings: Partial<Settings>, fields?: Partial<ConversationTarget>, flavour?: Flavour): Written =>
-  write({ settings: { stream: false, ...settings } }, fields, flavour)
-const messagesOf = (turns: readonly Turn[], traits: Traits = {}, flavour?: Flavour) =>
-  write({ turns }, { traits }, flavour).body.messages
+const set = (
+  settings: Partial<GenerationSettings>,
+  fields?: Partial<ConversationTarget>,
+  flavour?: ChatFlavour,
+): Written => write({ settings: { stream: false, ...settings } }, fields, flavour)
+const messagesOf = (turns: readonly ConversationMessage[], traits: ModelTraits = {}, flavour?: ChatFlavour) =>
+  write({ messages: turns }, { traits }, flavour).body.messages
 
 describe('messages', () => {
   test('of all roles, with instructions in their positions', () => {
-    const turns: readonly Turn[] = [
+    const turns: readonly ConversationMessage[] = [
       { role: 'system', parts: [text('s')] },
       { role: 'developer', parts: [text('d'), text('e')] },
       { ...hello, name: 'Ada' },
@@ -60,7 +74,7 @@ describe('messages', () => {
 
   test('P26: results follow their calls directly, and media of results follow after all of them', () => {
     const image: MediaPart = { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/png' } }
-    const call = (id: string): Part => ({ kind: 'call', id, name: 'f', arguments: '{"a": 1.0}' })
+    const call = (id: string): ConversationPart => ({ kind: 'call', id, name: 'f', arguments: '{"a": 1.0}' })
     const long = 'x'.repeat(60)
     const messages = messagesOf([
       hello,
@@ -99,7 +113,7 @@ describe('messages', () => {
       { kind: 'file', source: { at: 'inline', base64: 'AAAA', mime: 'application/pdf' } },
       { kind: 'file', source: { at: 'text', text: 'words', mime: 'text/plain' }, name: 'title' },
     ]
-    const { body, losses } = write({ turns: [user(...parts)] }, { media })
+    const { body, losses } = write({ messages: [user(...parts)] }, { media })
     expect(body.messages[0]?.content).toEqual([
       { type: 'image_url', image_url: { url: 'http://x/', detail: 'original' } },
       { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } },
@@ -110,74 +124,77 @@ describe('messages', () => {
     ])
     expect(losses).toEqual([])
     const file: MediaPart = { kind: 'file', source: { at: 'url', url: 'http://x/f' } }
-    expect(() => write({ turns: [user(file)] })).toThrow(Refusal)
+    expect(() => write({ messages: [user(file)] })).toThrow(Refusal)
     expect(messagesOf([user(file, parts[0]!)], {}, arkChat)[0]?.content).toEqual([
       { type: 'file', file: { file_url: 'http://x/f' } },
       { type: 'image_url', image_url: { url: 'http://x/', detail: 'xhigh' } },
     ])
     const kept: MediaPart = { kind: 'image', source: { at: 'provider', id: 'file-1' } }
-    expect(() => write({ turns: [user(kept)] })).toThrow(Refusal)
+    expect(() => write({ messages: [user(kept)] })).toThrow(Refusal)
   })
 
   test('with cache breakpoints, if the upstream accepts them', () => {
-    const marked: Part = { kind: 'text', text: 'm', cache: { ttl: '1h' } }
-    const result: Part = { kind: 'result', callId: 'a', parts: [{ kind: 'text', text: 'r' }], cache: {} }
-    const call: Part = { kind: 'call', id: 'a', name: 'f', arguments: '' }
-    const answered: Turn = { role: 'tool', parts: [result] }
-    const turns: Turn[] = [user(marked), { role: 'assistant', parts: [marked, call] }, answered]
+    const marked: ConversationPart = { kind: 'text', text: 'm', cache: { ttl: '1h' } }
+    const result: ConversationPart = { kind: 'result', callId: 'a', parts: [{ kind: 'text', text: 'r' }], cache: {} }
+    const call: ConversationPart = { kind: 'call', id: 'a', name: 'f', arguments: '' }
+    const answered: ConversationMessage = { role: 'tool', parts: [result] }
+    const turns: ConversationMessage[] = [user(marked), { role: 'assistant', parts: [marked, call] }, answered]
     const mark = { prompt_cache_breakpoint: { mode: 'explicit', ttl: '12h' } }
-    const { body, losses } = write({ turns })
+    const { body, losses } = write({ messages: turns })
     expect(body.messages.map(message => message.content)).toEqual([
       [{ type: 'text', text: 'm', ...mark }],
       [{ type: 'text', text: 'm', ...mark }],
       [{ type: 'text', text: 'r', prompt_cache_breakpoint: { mode: 'explicit' } }],
     ])
     expect(losses).toEqual([])
-    const without = write({ turns }, { traits: { cacheMarks: false } })
+    const without = write({ messages: turns }, { traits: { cacheMarks: false } })
     expect(without.body.messages.map(message => message.content)).toEqual(['m', 'm', 'r'])
     expect(without.losses).toEqual(['cache_control'])
-    expect(write({ turns }, {}, arkChat).losses).toEqual(['cache_control'])
+    expect(write({ messages: turns }, {}, arkChat).losses).toEqual(['cache_control'])
   })
 
   test('with a refusal, in its field or as text', () => {
-    const turns: Turn[] = [hello, { role: 'assistant', parts: [{ kind: 'refusal', text: 'no' }] }]
+    const turns: ConversationMessage[] = [hello, { role: 'assistant', parts: [{ kind: 'refusal', text: 'no' }] }]
     expect(messagesOf(turns)[1]).toEqual({ role: 'assistant', content: null, refusal: 'no' })
     expect(messagesOf(turns, {}, arkChat)[1]).toEqual({ role: 'assistant', content: 'no' })
   })
 })
 
 describe('thoughts', () => {
-  const thought = (origin: string, form: 'shown' | 'encrypted' | 'signature', said = 'hm'): Part => ({
+  const thought = (origin: string, form: 'shown' | 'encrypted' | 'signature', said = 'hm'): ConversationPart => ({
     kind: 'reasoning',
     text: said,
     sealed: { form, value: form === 'shown' ? '' : 'v', origin },
   })
-  const turns = (...parts: readonly Part[]): Turn[] => [hello, { role: 'assistant', parts: [...parts, text('a')] }]
+  const turns = (...parts: readonly ConversationPart[]): ConversationMessage[] => [
+    hello,
+    { role: 'assistant', parts: [...parts, text('a')] },
+  ]
 
   test('go back only to their origin', () => {
-    const own = write({ turns: turns(thought(ORIGIN, 'shown')) })
+    const own = write({ messages: turns(thought(ORIGIN, 'shown')) })
     expect(own.body.messages[1]).toEqual({ role: 'assistant', content: 'a', reasoning_content: 'hm' })
-    const foreign: Part[] = [thought('other', 'signature'), { kind: 'reasoning', text: 'of nobody' }]
-    const others = write({ turns: turns(...foreign) })
+    const foreign: ConversationPart[] = [thought('other', 'signature'), { kind: 'reasoning', text: 'of nobody' }]
+    const others = write({ messages: turns(...foreign) })
     expect(others.body.messages[1]).toEqual({ role: 'assistant', content: 'a' })
     expect([own.losses, others.losses]).toEqual([[], ['reasoning_state']])
   })
 
   test('have reasoning state only in messages of Ark', () => {
     const said = turns(thought(ORIGIN, 'encrypted'))
-    expect(write({ turns: said }, {}, arkChat).body.messages[1]).toMatchObject({
+    expect(write({ messages: said }, {}, arkChat).body.messages[1]).toMatchObject({
       reasoning_content: 'hm',
       encrypted_content: 'v',
     })
-    expect(write({ turns: said }).losses).toEqual(['reasoning_state'])
-    expect(write({ turns: turns(thought('other', 'encrypted')) }, {}, arkChat).body.messages[1]).toEqual({
+    expect(write({ messages: said }).losses).toEqual(['reasoning_state'])
+    expect(write({ messages: turns(thought('other', 'encrypted')) }, {}, arkChat).body.messages[1]).toEqual({
       role: 'assistant',
       content: 'a',
     })
   })
 
   test('sign a call', () => {
-    const call = (origin: string): Turn => ({
+    const call = (origin: string): ConversationMessage => ({
       role: 'assistant',
       parts: [{ kind: 'call', id: 'a', name: 'f', arguments: '{}', sealed: { form: 'thought', value: 'sig', origin } }],
     })
@@ -216,19 +233,19 @@ describe('tools', () => {
   })
 
   test('that are custom become functions if the flavour has no custom tools', () => {
-    const call: Part = { kind: 'call', id: 'a', name: 'free', arguments: 'x "y"', custom: true }
-    const turns: Turn[] = [hello, { role: 'assistant', parts: [call] }]
-    const { body, target } = write({ tools: tools.slice(3, 4), turns }, {}, arkChat)
+    const call: ConversationPart = { kind: 'call', id: 'a', name: 'free', arguments: 'x "y"', custom: true }
+    const turns: ConversationMessage[] = [hello, { role: 'assistant', parts: [call] }]
+    const { body, target } = write({ tools: tools.slice(3, 4), messages: turns }, {}, arkChat)
     expect(body.tools).toMatchObject([{ type: 'function', function: { name: 'free' } }])
     expect(body.messages[1]).toMatchObject({ tool_calls: [{ function: { arguments: '{"input":"x \\"y\\""}' } }] })
     expect(target.notes.wrapped).toEqual(new Set(['free']))
-    const [made] = write({ turns }).body.messages[1]!.tool_calls as object[]
+    const [made] = write({ messages: turns }).body.messages[1]!.tool_calls as object[]
     expect(made).toMatchObject({ type: 'custom', custom: { input: 'x "y"' } })
   })
 
   test('are chosen', () => {
     const functions = tools.slice(0, 4)
-    const chosen = (toolChoice: NonNullable<Conversation['toolChoice']>, traits: Traits = {}) =>
+    const chosen = (toolChoice: NonNullable<Conversation['toolChoice']>, traits: ModelTraits = {}) =>
       write({ tools: functions, toolChoice }, { traits })
     expect(chosen({ mode: 'none' }).body.tool_choice).toBe('none')
     expect(chosen({ mode: 'required', names: ['f'] }).body).toMatchObject({
@@ -251,12 +268,16 @@ describe('tools', () => {
 })
 
 describe('how much to think', () => {
-  const thinking = (reasoning: NonNullable<Conversation['reasoning']>, traits: Traits = {}, flavour?: Flavour) => {
+  const thinking = (
+    reasoning: NonNullable<Conversation['reasoning']>,
+    traits: ModelTraits = {},
+    flavour?: ChatFlavour,
+  ) => {
     const { body, losses } = write({ reasoning }, { traits }, flavour)
     return [body.reasoning_effort, body.thinking, losses]
   }
   type Wish = NonNullable<Conversation['reasoning']>
-  const rows: readonly (readonly [Wish, Traits, string | undefined, readonly string[]])[] = [
+  const rows: readonly (readonly [Wish, ModelTraits, string | undefined, readonly string[]])[] = [
     [{ effort: 'high' }, {}, 'high', []],
     [{ budget: 0 }, {}, 'none', []],
     [{ budget: 1024 }, {}, 'low', []],
@@ -303,9 +324,23 @@ describe('settings', () => {
     })
     const { messages: _messages, ...rest } = body
     expect(rest).toEqual({
-      ...{ model: 'm', stream: true, stream_options: { include_usage: true }, max_tokens: 100, temperature: 0.5 },
-      ...{ top_p: 0.9, stop: ['x'], seed: 5, frequency_penalty: 1, presence_penalty: -1, n: 2, logprobs: true },
-      ...{ top_logprobs: 3, logit_bias: { 5: 1 }, verbosity: 'low', service_tier: 'default', user: 'u' },
+      model: 'm',
+      stream: true,
+      stream_options: { include_usage: true },
+      max_tokens: 100,
+      temperature: 0.5,
+      top_p: 0.9,
+      stop: ['x'],
+      seed: 5,
+      frequency_penalty: 1,
+      presence_penalty: -1,
+      n: 2,
+      logprobs: true,
+      top_logprobs: 3,
+      logit_bias: { 5: 1 },
+      verbosity: 'low',
+      service_tier: 'default',
+      user: 'u',
       prompt_cache_key: 'k',
     })
     expect(losses).toEqual([])

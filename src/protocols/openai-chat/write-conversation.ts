@@ -2,17 +2,27 @@
 
 import type { Effort } from '../../base/money/model-traits.ts'
 import { efforts } from '../../base/money/model-traits.ts'
-import type { Conversation, OutputFormat, ReasoningWish, Settings, Turn } from '../neutral/conversation.ts'
+import type {
+  Conversation,
+  ConversationMessage,
+  GenerationSettings,
+  OutputFormat,
+  ReasoningOptions,
+} from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
-import type { Flavour } from './flavour.ts'
-import { ToolNames } from './tool-names.ts'
+import type { ChatFlavour } from './flavour.ts'
+import { ChatToolNames } from './tool-names.ts'
 import { writeMessages } from './write-messages.ts'
-import type { Writing } from './write-parts.ts'
+import type { ChatWriteContext } from './write-parts.ts'
 import { writeTools } from './write-tools.ts'
 
-export function writeConversation(conversation: Conversation, target: ConversationTarget, flavour: Flavour): string {
-  const writing = { flavour, target, names: new ToolNames(conversation.tools, target.notes) }
+export function writeConversation(
+  conversation: Conversation,
+  target: ConversationTarget,
+  flavour: ChatFlavour,
+): string {
+  const writing = { flavour, target, names: new ChatToolNames(conversation.tools, target.notes) }
   const tools = writeTools(conversation.tools, conversation.toolChoice, writing)
   if (tools.tools === undefined && conversation.toolChoice?.mode === 'required') target.notes.losses.add('tool_choice')
   const { format, turns } = writeFormat(conversation, writing)
@@ -31,24 +41,27 @@ export function writeConversation(conversation: Conversation, target: Conversati
 const SCHEMA_NAME = 'answer'
 
 /** A model without support for schemas gets the schema in a system message. */
-function writeFormat(conversation: Conversation, { target }: Writing): { format?: object; turns: readonly Turn[] } {
-  const { format, turns, tools } = conversation
-  if (format === undefined) return { turns }
-  if (format.kind === 'json') return { format: { type: 'json_object' }, turns }
+function writeFormat(
+  conversation: Conversation,
+  { target }: ChatWriteContext,
+): { format?: object; turns: readonly ConversationMessage[] } {
+  const { format, messages, tools } = conversation
+  if (format === undefined) return { turns: messages }
+  if (format.kind === 'json') return { format: { type: 'json_object' }, turns: messages }
   const { traits, notes } = target
   if (traits.schema !== false && (traits.schemaWithTools !== false || tools.length === 0)) {
     const { name, description, schema, strict } = format
     const wrapper = { name: schemaName(name), description, schema, strict }
-    return { format: { type: 'json_schema', json_schema: wrapper }, turns }
+    return { format: { type: 'json_schema', json_schema: wrapper }, turns: messages }
   }
   notes.losses.add('response_format.json_schema')
-  return { format: { type: 'json_object' }, turns: [schemaMessage(format), ...turns] }
+  return { format: { type: 'json_object' }, turns: [schemaMessage(format), ...messages] }
 }
 
 const schemaName = (name: string | undefined): string =>
   name?.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || SCHEMA_NAME
 
-function schemaMessage({ schema }: OutputFormat & { readonly kind: 'schema' }): Turn {
+function schemaMessage({ schema }: OutputFormat & { readonly kind: 'schema' }): ConversationMessage {
   const text = `Answer with nothing but a JSON object that matches this JSON schema:\n${JSON.stringify(schema)}`
   return { role: 'system', parts: [{ kind: 'text', text }] }
 }
@@ -61,13 +74,13 @@ const budgetEfforts: readonly (readonly [Effort, number])[] = [
   ['high', 24_000],
 ]
 
-function effortOf({ effort, budget }: ReasoningWish): Effort | undefined {
+function effortOf({ effort, budget }: ReasoningOptions): Effort | undefined {
   if (effort !== undefined || budget === undefined) return effort
   return budgetEfforts.find(([, max]) => budget <= max)?.[0] ?? 'xhigh'
 }
 
 /** Chat has only `reasoning_effort`. It is left out if the model should decide, which is the default. */
-function writeReasoning(reasoning: ReasoningWish | undefined, { flavour, target }: Writing): object {
+function writeReasoning(reasoning: ReasoningOptions | undefined, { flavour, target }: ChatWriteContext): object {
   const { traits, notes } = target
   const requested = reasoning === undefined ? undefined : effortOf(reasoning)
   if (requested === undefined) return {}
@@ -79,7 +92,7 @@ function writeReasoning(reasoning: ReasoningWish | undefined, { flavour, target 
   const known = traits.efforts ?? efforts
   const effort = nearest(requested, traits.stopsThinking === false ? known.filter(word => word !== 'none') : known)
   if (effort === undefined) return {}
-  if (!flavour.switchesThinking) return { reasoning_effort: effort }
+  if (!flavour.hasThinkingSwitch) return { reasoning_effort: effort }
   if (effort === 'none') return { thinking: { type: 'disabled' } }
   return { thinking: { type: 'enabled' }, reasoning_effort: effort }
 }
@@ -92,7 +105,7 @@ function nearest(requested: Effort, known: readonly Effort[]): Effort | undefine
   return known.toSorted((a, b) => distance(a) - distance(b))[0]
 }
 
-function writeSettings(settings: Settings, { flavour, target }: Writing): object {
+function writeSettings(settings: GenerationSettings, { flavour, target }: ChatWriteContext): object {
   const { choices = 1, stream, logprobs } = settings
   const { losses } = target.notes
   if (choices > flavour.choicesMax) throw invalid('n', `must be at most ${flavour.choicesMax} for this model`)
@@ -124,19 +137,22 @@ function writeSampling({ settings, reasoning }: Conversation, { traits, notes }:
 }
 
 /** Writes the settings that not every flavour has. */
-function writeFlavourSettings({ verbosity, cacheKey, serviceClass }: Settings, { flavour, target }: Writing): object {
+function writeFlavourSettings(
+  { verbosity, cacheKey, serviceClass }: GenerationSettings,
+  { flavour, target }: ChatWriteContext,
+): object {
   const { losses } = target.notes
-  if (!flavour.isFull) {
+  if (!flavour.hasOpenaiAdditions) {
     if (cacheKey !== undefined) losses.add('prompt_cache_key')
     if (verbosity !== undefined) losses.add('verbosity')
   }
   const tier = serviceClass === undefined ? undefined : toTier(serviceClass, flavour)
   if (serviceClass !== undefined && tier === undefined) losses.add('service_tier')
-  return { ...(flavour.isFull && { verbosity, prompt_cache_key: cacheKey }), service_tier: tier }
+  return { ...(flavour.hasOpenaiAdditions && { verbosity, prompt_cache_key: cacheKey }), service_tier: tier }
 }
 
 /** Other dialects have other names for the default tier. */
-function toTier(serviceClass: string, { serviceClasses }: Flavour): string | undefined {
+function toTier(serviceClass: string, { serviceClasses }: ChatFlavour): string | undefined {
   const tier = serviceClass.toLowerCase()
   const own = tier === 'standard' || tier === 'standard_only' ? 'default' : tier
   return serviceClasses.includes(own) ? own : undefined

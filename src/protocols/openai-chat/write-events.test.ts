@@ -5,19 +5,19 @@ import fc from 'fast-check'
 import { ChatCompletionStream } from 'openai/lib/ChatCompletionStream'
 import { anyEvents } from '../../../test/support/answers.ts'
 import { askOf, sourceOf } from '../../../test/support/translation.ts'
-import { arkChat } from '../ark/protocol.ts'
+import { arkChat } from '../ark/dialect.ts'
 import type { Answer, AnswerEvent, AnswerPart } from '../neutral/answer.ts'
-import { collectAnswer, eventsOf } from '../neutral/answer-collector.ts'
-import type { Sealed } from '../neutral/reasoning-state.ts'
-import { packSealed, unpackSealed } from '../neutral/reasoning-state.ts'
-import type { AnswerAsk } from '../protocol.ts'
-import type { Flavour } from './flavour.ts'
-import { openaiChat } from './flavour.ts'
-import { ChatEventReader, readWhole } from './read-events.ts'
+import { collectAnswer, toEvents } from '../neutral/answer-collector.ts'
+import type { ReasoningState } from '../neutral/reasoning-state.ts'
+import { packReasoningState, unpackReasoningState } from '../neutral/reasoning-state.ts'
+import type { AnswerTarget } from '../protocol.ts'
+import type { ChatFlavour } from './flavour.ts'
+import { openaiChatFlavour } from './flavour.ts'
+import { ChatEventReader, readWholeAnswer } from './read-events.ts'
 import { readUsage } from './usage.ts'
+import { writeWholeAnswer } from './write-answer.ts'
 import { ChatEventWriter } from './write-events.ts'
 import { writeUsage } from './write-usage.ts'
-import { writeWhole } from './write-whole.ts'
 
 interface Chunk {
   readonly id: string
@@ -25,14 +25,14 @@ interface Chunk {
   readonly choices: readonly { index: number; delta: Record<string, unknown>; finish_reason: string | null }[]
 }
 
-function textOf(events: Iterable<AnswerEvent>, ask = askOf(), flavour: Flavour = openaiChat): string {
+function textOf(events: Iterable<AnswerEvent>, ask = askOf(), flavour: ChatFlavour = openaiChatFlavour): string {
   const writer = new ChatEventWriter(ask, flavour)
   let text = ''
   for (const event of events) text += writer.write(event)
   return text + writer.end()
 }
 
-function chunksOf(events: Iterable<AnswerEvent>, ask?: AnswerAsk, flavour?: Flavour): Chunk[] {
+function chunksOf(events: Iterable<AnswerEvent>, ask?: AnswerTarget, flavour?: ChatFlavour): Chunk[] {
   const frames = textOf(events, ask, flavour).split('\n\n')
   expect(frames.splice(-2)).toEqual(['data: [DONE]', ''])
   return frames.map(frame => {
@@ -46,10 +46,10 @@ const answerOf = (parts: readonly AnswerPart[], rest: Partial<Answer> = {}): Ans
   choices: [{ parts, finish: 'stop' }],
   ...rest,
 })
-const deltasOf = (answer: Answer, ask?: AnswerAsk, flavour?: Flavour) =>
-  chunksOf(eventsOf(answer), ask, flavour).flatMap(chunk => chunk.choices.map(choice => choice.delta))
-const wholeOf = (answer: Answer, ask = askOf(), flavour: Flavour = openaiChat) =>
-  JSON.parse(writeWhole(answer, ask, flavour)) as {
+const deltasOf = (answer: Answer, ask?: AnswerTarget, flavour?: ChatFlavour) =>
+  chunksOf(toEvents(answer), ask, flavour).flatMap(chunk => chunk.choices.map(choice => choice.delta))
+const wholeOf = (answer: Answer, ask = askOf(), flavour: ChatFlavour = openaiChatFlavour) =>
+  JSON.parse(writeWholeAnswer(answer, ask, flavour)) as {
     choices: { message: Record<string, unknown>; finish_reason: string; logprobs: unknown }[]
     usage?: object
   }
@@ -57,7 +57,7 @@ const wholeOf = (answer: Answer, ask = askOf(), flavour: Flavour = openaiChat) =
 const reasons = ['stop', 'length', 'tool_calls', 'content_filter', 'function_call']
 
 /** Checks the rules of the strict SDK helpers for each chunk. */
-function checkLegal(chunks: readonly Chunk[], { choices, wantsUsage }: AnswerAsk): void {
+function checkLegal(chunks: readonly Chunk[], { choices, wantsUsage }: AnswerTarget): void {
   const [roles, finishes, types] = [new Set<number>(), new Map<number, string>(), new Set<string>()]
   chunks.forEach((chunk, at) => {
     expect(chunk.id).toBe('chatcmpl-req_1')
@@ -84,10 +84,15 @@ function checkLegal(chunks: readonly Chunk[], { choices, wantsUsage }: AnswerAsk
 describe('any valid stream of events', () => {
   test('becomes a valid chat stream', () => {
     fc.assert(
-      fc.property(anyEvents(), fc.boolean(), fc.constantFrom(openaiChat, arkChat), (events, wantsUsage, flavour) => {
-        const ask = askOf({ wantsUsage, choices: 3 })
-        checkLegal(chunksOf(events, ask, flavour), ask)
-      }),
+      fc.property(
+        anyEvents(),
+        fc.boolean(),
+        fc.constantFrom(openaiChatFlavour, arkChat),
+        (events, wantsUsage, flavour) => {
+          const ask = askOf({ wantsUsage, choices: 3 })
+          checkLegal(chunksOf(events, ask, flavour), ask)
+        },
+      ),
       { numRuns: 300 },
     )
   })
@@ -113,7 +118,7 @@ describe('any valid stream of events', () => {
       fc.property(anyEvents(1), events => {
         const reader = new ChatEventReader(sourceOf())
         const again = collectAnswer([...chunksOf(events).flatMap(chunk => reader.read(chunk)), ...reader.end()])
-        const whole = readWhole(wholeOf(collectAnswer(events)), sourceOf())
+        const whole = readWholeAnswer(wholeOf(collectAnswer(events)), sourceOf())
         const said = (answer: Answer) => {
           const parts = answer.choices[0]!.parts
           const texts = (kind: AnswerPart['kind']) =>
@@ -154,8 +159,8 @@ test('P15: usage adds up to the same buckets when it is read again', () => {
 
 test('P19: usage is sent only to callers that asked for it', () => {
   const answer = answerOf([{ kind: 'text', text: 'a' }], { usage: { input: 1, output: 2 } })
-  expect(chunksOf(eventsOf(answer)).at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 1 } })
-  expect(textOf(eventsOf(answer), askOf({ wantsUsage: false }))).not.toContain('usage')
+  expect(chunksOf(toEvents(answer)).at(-1)).toMatchObject({ choices: [], usage: { prompt_tokens: 1 } })
+  expect(textOf(toEvents(answer), askOf({ wantsUsage: false }))).not.toContain('usage')
   expect(wholeOf(answer, askOf({ wantsUsage: false })).usage).toMatchObject({ total_tokens: 3 })
 })
 
@@ -174,9 +179,9 @@ describe('P37: the finish reason', () => {
   ] as const
 
   test.each(rows)('%s', (finish, plain, withCalls) => {
-    const tell = (parts: readonly AnswerPart[], ask?: AnswerAsk) => {
+    const tell = (parts: readonly AnswerPart[], ask?: AnswerTarget) => {
       const answer: Answer = { choices: [{ parts, finish }] }
-      const streamed = chunksOf(eventsOf(answer), ask)
+      const streamed = chunksOf(toEvents(answer), ask)
         .flatMap(chunk => chunk.choices)
         .at(-1)?.finish_reason
       expect(streamed).toBe(wholeOf(answer, ask).choices[0]!.finish_reason)
@@ -248,17 +253,24 @@ describe('a message', () => {
     const choice = { parts: [{ kind: 'text', text: 'a' }], finish: 'stop' } as const
     const ask = askOf()
     expect(wholeOf({ choices: [choice, choice] }, ask).choices).toHaveLength(1)
-    const chunks = chunksOf(eventsOf({ choices: [choice, choice] }), ask)
+    const chunks = chunksOf(toEvents({ choices: [choice, choice] }), ask)
     expect(chunks.flatMap(chunk => chunk.choices.map(each => each.index))).toEqual([0, 0, 0])
     expect(ask.losses.codes).toEqual(['choices'])
   })
 })
 
 describe('reasoning state', () => {
-  const sealed = (value: string, form: Sealed['form'] = 'encrypted'): Sealed => ({ form, value, origin: 'o' })
+  const sealed = (value: string, form: ReasoningState['form'] = 'encrypted'): ReasoningState => ({
+    form,
+    value,
+    origin: 'o',
+  })
   const thought = (value: string): AnswerPart => ({ kind: 'reasoning', text: 't', sealed: sealed(value) })
-  const call = (id: string, own?: Sealed): AnswerPart => ({
-    ...{ kind: 'call', id, name: 'f', arguments: '{}' },
+  const call = (id: string, own?: ReasoningState): AnswerPart => ({
+    kind: 'call',
+    id,
+    name: 'f',
+    arguments: '{}',
     ...(own && { sealed: own }),
   })
   const answer = answerOf([
@@ -278,13 +290,13 @@ describe('reasoning state', () => {
   test.each(['whole', 'streamed'])('is stored with the call after it: %s', way => {
     const calls: (readonly [string, readonly string[]])[] = []
     const ask = askOf({ keep: (id, states) => calls.push([id, states.map(state => state.value)]) })
-    if (way === 'whole') writeWhole(answer, ask, openaiChat)
-    else textOf(eventsOf(answer), ask)
+    if (way === 'whole') writeWholeAnswer(answer, ask, openaiChatFlavour)
+    else textOf(toEvents(answer), ask)
     expect(calls).toEqual([...kept])
   })
 
   test('of a signed call is sent with the call', () => {
-    const extra_content = { google: { thought_signature: packSealed(sealed('sig', 'thought')) } }
+    const extra_content = { google: { thought_signature: packReasoningState(sealed('sig', 'thought')) } }
     expect(wholeOf(answer).choices[0]?.message.tool_calls).toMatchObject([{ id: 'a', extra_content }, {}, {}])
     const first = deltasOf(answer).find(delta => delta.tool_calls !== undefined)
     expect(first?.tool_calls).toMatchObject([{ id: 'a', extra_content }])
@@ -304,7 +316,7 @@ describe('reasoning state', () => {
       .map(delta => delta.encrypted_content ?? '')
       .join('')
     expect(streamed).toBe(message.encrypted_content as string)
-    expect(streamed.split('.').map(packed => unpackSealed(packed)?.value)).toEqual(['1', '2', '3', '4'])
+    expect(streamed.split('.').map(packed => unpackReasoningState(packed)?.value)).toEqual(['1', '2', '3', '4'])
     expect(wholeOf(answer).choices[0]!.message).not.toHaveProperty('encrypted_content')
   })
 })

@@ -4,16 +4,24 @@
 
 import { bounds } from '../../base/bounds.ts'
 import type { Usage } from '../../base/money/usage.ts'
-import type { AnswerEvent, EventWriter, Finish, Opening } from '../neutral/answer.ts'
-import { addLossOfEnd } from '../neutral/finish-reasons.ts'
-import { servedTier } from '../neutral/service-tier.ts'
-import type { AnswerAsk } from '../protocol.ts'
+import type { AnswerEvent, EventWriter, Finish, PartOpening } from '../neutral/answer.ts'
+import { addFinishLoss } from '../neutral/finish-reasons.ts'
+import { translateServedTier } from '../neutral/service-tier.ts'
+import type { AnswerTarget } from '../protocol.ts'
+import type { ChatStep } from './answer-parts.ts'
+import {
+  addThoughts,
+  buildAnswerId,
+  chooseFinishReason,
+  isLegacy,
+  storeReasoningState,
+  writeCallState,
+  writeMedia,
+} from './answer-parts.ts'
 import { CITATIONS_MAX, writeAnnotation } from './citations.ts'
-import type { Flavour } from './flavour.ts'
+import type { ChatFlavour } from './flavour.ts'
 import { writeLogprobs } from './logprobs.ts'
-import { writeEncrypted } from './reasoning-state.ts'
-import type { Step } from './write-answer.ts'
-import { answerId, finishReason, isLegacy, keepState, sealedCall, withText, writeMedia } from './write-answer.ts'
+import { writeReasoningState } from './reasoning-state.ts'
 import { writeUsage } from './write-usage.ts'
 
 interface ChoiceState {
@@ -27,17 +35,17 @@ interface ChoiceState {
   /** In UTF-16 code units, for citations. */
   textLength: number
   finish: Finish
-  readonly steps: Step[]
+  readonly steps: ChatStep[]
   readonly annotations: object[]
   images: number
   /** Chat has one text, one refusal and one field for thoughts, so parts of the same kind are written one by one. */
-  readonly queues: Readonly<Record<Opening['part'], PartState[]>>
+  readonly queues: Readonly<Record<PartOpening['part'], PartState[]>>
 }
 
 interface PartState {
   readonly choice: ChoiceState
-  readonly opening: Opening
-  readonly step: Step | undefined
+  readonly opening: PartOpening
+  readonly step: ChatStep | undefined
   /** The index of a call among the calls of its choice. */
   readonly call: number
   /** The open parts of the same kind in the choice. Only the first one is written. Calls do not wait. */
@@ -55,11 +63,11 @@ type EventOf<Kind extends AnswerEvent['kind']> = AnswerEvent & { readonly kind: 
 
 /** Thoughts that are too long are not stored, so they need not be buffered further. */
 const appendWithinLimit = (held: string, more: string): string =>
-  held.length > bounds.keptReasoningBytesMax ? held : held + more
+  held.length > bounds.reasoningStateBytesMax ? held : held + more
 
 export class ChatEventWriter implements EventWriter {
-  readonly #target: AnswerAsk
-  readonly #flavour: Flavour
+  readonly #target: AnswerTarget
+  readonly #flavour: ChatFlavour
   readonly #isLegacy: boolean
   /** The start and the end of each chunk. */
   readonly #head: string
@@ -70,12 +78,12 @@ export class ChatEventWriter implements EventWriter {
   #usage: Usage | undefined
   #tier: string | undefined
 
-  constructor(target: AnswerAsk, flavour: Flavour) {
+  constructor(target: AnswerTarget, flavour: ChatFlavour) {
     this.#target = target
     this.#flavour = flavour
     this.#isLegacy = isLegacy(target)
     const head = {
-      id: answerId(target),
+      id: buildAnswerId(target),
       object: 'chat.completion.chunk',
       created: target.createdS,
       model: target.model,
@@ -98,14 +106,14 @@ export class ChatEventWriter implements EventWriter {
         const choice = this.#choice(event.choice)
         if (choice === undefined) return ''
         choice.finish = event.finish
-        addLossOfEnd(this.#target.losses, 'openai-chat', event)
+        addFinishLoss(this.#target.losses, 'openai-chat', event)
         return ''
       }
       case 'usage':
         this.#usage = event.usage
         return ''
       case 'class':
-        this.#tier = servedTier(event.serviceClass, this.#flavour.servedTiers, this.#target.losses)
+        this.#tier = translateServedTier(event.serviceClass, this.#flavour.servedTiers, this.#target.losses)
         return ''
       case 'start':
         return ''
@@ -118,9 +126,9 @@ export class ChatEventWriter implements EventWriter {
     const tier = this.#tier === undefined ? '' : `"service_tier":${JSON.stringify(this.#tier)},`
     const head = this.#head.replace('"choices":[', () => `${tier}"choices":[`)
     for (const choice of this.#choices) {
-      keepState(choice.steps, this.#target)
+      storeReasoningState(choice.steps, this.#target)
       const has = { calls: choice.calls > 0, refusal: choice.hasRefusal, legacy: this.#isLegacy }
-      const reason = finishReason(choice.finish, has)
+      const reason = chooseFinishReason(choice.finish, has)
       const last = `{"index":${choice.index},"delta":{},"logprobs":null,"finish_reason":"${reason}"}`
       const { annotations } = choice
       text += annotations.length === 0 ? this.#writeRole(choice) : this.#chunk(choice, { annotations })
@@ -160,7 +168,7 @@ export class ChatEventWriter implements EventWriter {
   #writeRole(choice: ChoiceState): string {
     if (choice.hasRole) return ''
     choice.hasRole = true
-    const refusal = this.#flavour.isFull ? { refusal: null } : {}
+    const refusal = this.#flavour.hasOpenaiAdditions ? { refusal: null } : {}
     return this.#chunk(choice, { role: 'assistant', content: '', ...refusal })
   }
 
@@ -183,7 +191,7 @@ export class ChatEventWriter implements EventWriter {
     const choice = this.#choice(event.choice)
     if (choice === undefined) return ''
     const isCall = event.part === 'call'
-    const step: Step | undefined = isCall ? { callId: event.id, sealed: event.sealed } : {}
+    const step: ChatStep | undefined = isCall ? { callId: event.id, sealed: event.sealed } : {}
     const hasState = isCall || event.part === 'reasoning'
     if (hasState) choice.steps.push(step)
     const call = isCall ? choice.calls++ : 0
@@ -194,7 +202,7 @@ export class ChatEventWriter implements EventWriter {
     return event.part === 'call' ? this.#openCall(choice, event, call) : ''
   }
 
-  #openCall(choice: ChoiceState, opening: Opening & { readonly part: 'call' }, index: number): string {
+  #openCall(choice: ChoiceState, opening: PartOpening & { readonly part: 'call' }, index: number): string {
     const { id, name, custom, sealed } = opening
     if (this.#isLegacy) {
       if (index === 0) return this.#chunk(choice, { function_call: { name, arguments: '' } })
@@ -203,7 +211,7 @@ export class ChatEventWriter implements EventWriter {
     }
     const inner = custom ? { custom: { name, input: '' } } : { function: { name, arguments: '' } }
     const type = custom ? 'custom' : 'function'
-    return this.#chunk(choice, { tool_calls: [{ index, id, type, ...inner, ...sealedCall(sealed) }] })
+    return this.#chunk(choice, { tool_calls: [{ index, id, type, ...inner, ...writeCallState(sealed) }] })
   }
 
   #take(event: PartEvent): string {
@@ -239,7 +247,7 @@ export class ChatEventWriter implements EventWriter {
         if (logprobs === undefined) return this.#textChunk(choice, 'content', text)
         return this.#chunkOf(choice, JSON.stringify({ content: text }), JSON.stringify(writeLogprobs(logprobs)))
       case 'refusal':
-        if (!this.#flavour.isFull) return this.#textChunk(choice, 'content', text)
+        if (!this.#flavour.hasOpenaiAdditions) return this.#textChunk(choice, 'content', text)
         choice.hasRefusal = true
         return this.#textChunk(choice, 'refusal', text)
       case 'reasoning': {
@@ -278,9 +286,9 @@ export class ChatEventWriter implements EventWriter {
     if (queue[0] !== undefined) queue[0].start = choice.textLength
     if (step !== undefined && sealed !== undefined) step.sealed = sealed
     if (opening.part === 'call') return this.#closeCall(part)
-    if (opening.part !== 'reasoning' || sealed === undefined || !this.#flavour.bearsState) return ''
-    const packed = withText(sealed, step?.text ?? '')
-    return this.#chunk(choice, { encrypted_content: writeEncrypted(packed, choice.states++ === 0) })
+    if (opening.part !== 'reasoning' || sealed === undefined || !this.#flavour.carriesReasoningState) return ''
+    const packed = addThoughts(sealed, step?.text ?? '')
+    return this.#chunk(choice, { encrypted_content: writeReasoningState(packed, choice.states++ === 0) })
   }
 
   /** Writes `{}` for a call without arguments, and a signature that was not known when the call was opened. */
@@ -288,7 +296,7 @@ export class ChatEventWriter implements EventWriter {
     const { opening, step, choice, call: index } = part
     if (opening.part !== 'call') return ''
     const text = part.wrote || opening.custom ? '' : this.#writeArguments(part, '{}')
-    const signature = opening.sealed === undefined ? sealedCall(step?.sealed) : {}
+    const signature = opening.sealed === undefined ? writeCallState(step?.sealed) : {}
     if (this.#isLegacy || Object.keys(signature).length === 0) return text
     const inner = opening.custom ? { custom: { input: '' } } : { function: { arguments: '' } }
     return text + this.#chunk(choice, { tool_calls: [{ index, ...inner, ...signature }] })

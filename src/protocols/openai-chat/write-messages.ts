@@ -3,15 +3,23 @@
 // Thoughts are sent only to the origin that created them, which therefore accepts `reasoning_content`. Other upstreams
 // would refuse the field and cannot use foreign thoughts. Only Ark's messages can carry reasoning state.
 
-import type { CallPart, MediaPart, Part, ReasoningPart, ResultPart, TextPart, Turn } from '../neutral/conversation.ts'
+import type {
+  CallPart,
+  ConversationMessage,
+  ConversationPart,
+  MediaPart,
+  ReasoningPart,
+  ResultPart,
+  TextPart,
+} from '../neutral/conversation.ts'
 import { invalid } from '../request/checks.ts'
-import { thoughtField } from './reasoning-state.ts'
+import { writeCallSignature } from './reasoning-state.ts'
 import { writeCallId } from './tool-names.ts'
-import type { Writing } from './write-parts.ts'
+import type { ChatWriteContext } from './write-parts.ts'
 import { writeContent, writePart } from './write-parts.ts'
-import type { ToolWriting } from './write-tools.ts'
+import type { ChatToolWriteContext } from './write-tools.ts'
 
-export function writeMessages(messages: readonly Turn[], writing: ToolWriting): object[] {
+export function writeMessages(messages: readonly ConversationMessage[], writing: ChatToolWriteContext): object[] {
   const written = messages.flatMap(message => {
     const results = message.parts.filter(part => part.kind === 'result')
     const answers = results.length === 0 ? [] : writeResults(results, writing)
@@ -24,7 +32,10 @@ export function writeMessages(messages: readonly Turn[], writing: ToolWriting): 
 }
 
 /** A model without system messages gets instructions as user messages. */
-function writeOtherMessage({ role, name, parts }: Turn, writing: ToolWriting): object | undefined {
+function writeOtherMessage(
+  { role, name, parts }: ConversationMessage,
+  writing: ChatToolWriteContext,
+): object | undefined {
   const content = parts.flatMap(part => toContent(part, writing))
   if (content.length === 0) return undefined
   const isUser = role === 'user' || role === 'tool' || writing.target.traits.system === false
@@ -35,7 +46,7 @@ function writeOtherMessage({ role, name, parts }: Turn, writing: ToolWriting): o
   }
 }
 
-function toContent(part: Part, { flavour, target }: Writing): (TextPart | MediaPart)[] {
+function toContent(part: ConversationPart, { flavour, target }: ChatWriteContext): (TextPart | MediaPart)[] {
   if (part.kind === 'text') return part.text === '' ? [] : [part]
   if (part.kind === 'refusal') return [{ kind: 'text', text: part.text }]
   if ('source' in part) return [part]
@@ -43,12 +54,12 @@ function toContent(part: Part, { flavour, target }: Writing): (TextPart | MediaP
   return []
 }
 
-function writeAssistant({ name, parts }: Turn, writing: ToolWriting): object | undefined {
+function writeAssistant({ name, parts }: ConversationMessage, writing: ChatToolWriteContext): object | undefined {
   const { flavour } = writing
   const calls = parts.filter(part => part.kind === 'call')
   const refusals = parts.filter(part => part.kind === 'refusal').map(part => part.text)
   const text = joinTexts(parts, writing)
-  const refusal = flavour.isFull && refusals.length > 0 ? refusals.join('\n\n') : undefined
+  const refusal = flavour.hasOpenaiAdditions && refusals.length > 0 ? refusals.join('\n\n') : undefined
   const content = refusal === undefined ? [text, ...refusals].filter(one => one !== '').join('\n\n') : text
   const marked = writeMarked(parts, writing)
   const native = nativeFields(parts, writing)
@@ -69,7 +80,7 @@ function writeAssistant({ name, parts }: Turn, writing: ToolWriting): object | u
 }
 
 /** Joins the texts of a message. Parts between them in other dialects cannot be between texts in chat. */
-function joinTexts(parts: readonly Part[], { target }: Writing): string {
+function joinTexts(parts: readonly ConversationPart[], { target }: ChatWriteContext): string {
   let [text, isSeparate] = ['', false]
   for (const part of parts) {
     if (part.kind !== 'text') isSeparate = true
@@ -83,7 +94,7 @@ function joinTexts(parts: readonly Part[], { target }: Writing): string {
 }
 
 /** Writes the texts as a list, if one has a cache breakpoint and the upstream accepts breakpoints. */
-function writeMarked(parts: readonly Part[], writing: Writing): object[] | undefined {
+function writeMarked(parts: readonly ConversationPart[], writing: ChatWriteContext): object[] | undefined {
   const texts = parts.filter(part => part.kind === 'text' && part.text !== '') as TextPart[]
   if (!texts.some(part => part.cache !== undefined)) return undefined
   const written = texts.map(part => writePart(part, writing))
@@ -91,7 +102,7 @@ function writeMarked(parts: readonly Part[], writing: Writing): object[] | undef
 }
 
 /** Writes content that only this dialect has, such as the id of an audio answer. */
-function nativeFields(parts: readonly Part[], { flavour, target }: Writing): object {
+function nativeFields(parts: readonly ConversationPart[], { flavour, target }: ChatWriteContext): object {
   const fields: Record<string, unknown> = {}
   for (const part of parts) {
     if (part.kind !== 'native') continue
@@ -101,7 +112,7 @@ function nativeFields(parts: readonly Part[], { flavour, target }: Writing): obj
   return fields
 }
 
-function writeThoughts(thoughts: readonly ReasoningPart[], { flavour, target }: Writing): object {
+function writeThoughts(thoughts: readonly ReasoningPart[], { flavour, target }: ChatWriteContext): object {
   const own = thoughts.filter(({ sealed }) => sealed?.origin === target.origin)
   // Thoughts of another origin are lost, with or without visible text.
   if (own.length < thoughts.length) target.notes.losses.add('reasoning_state')
@@ -110,7 +121,7 @@ function writeThoughts(thoughts: readonly ReasoningPart[], { flavour, target }: 
     .filter(part => part !== '')
     .join('\n\n')
   const states = own.flatMap(({ sealed }) => (sealed === undefined || sealed.form === 'shown' ? [] : [sealed]))
-  const encrypted = flavour.bearsState ? states.filter(({ form }) => form === 'encrypted') : []
+  const encrypted = flavour.carriesReasoningState ? states.filter(({ form }) => form === 'encrypted') : []
   if (states.length > Math.min(1, encrypted.length)) target.notes.losses.add('reasoning_state')
   return {
     ...(text !== '' && { reasoning_content: text }),
@@ -118,13 +129,13 @@ function writeThoughts(thoughts: readonly ReasoningPart[], { flavour, target }: 
   }
 }
 
-function writeCall(call: CallPart, { flavour, target, names }: ToolWriting): object {
+function writeCall(call: CallPart, { flavour, target, names }: ChatToolWriteContext): object {
   const { sealed, arguments: text } = call
   const [id, name] = [writeCallId(call.id), names.write(call.name)]
   const isOwn = sealed !== undefined && sealed.origin === target.origin
   if (isOwn && sealed.form !== 'thought') target.notes.losses.add('reasoning_state')
-  const extra = isOwn && sealed.form === 'thought' ? { extra_content: thoughtField(sealed.value) } : {}
-  if (call.custom && flavour.isFull) return { id, type: 'custom', custom: { name, input: text }, ...extra }
+  const extra = isOwn && sealed.form === 'thought' ? { extra_content: writeCallSignature(sealed.value) } : {}
+  if (call.custom && flavour.hasOpenaiAdditions) return { id, type: 'custom', custom: { name, input: text }, ...extra }
   const args = call.custom ? JSON.stringify({ input: text }) : text === '' ? '{}' : text
   return { id, type: 'function', function: { name, arguments: args }, ...extra }
 }
@@ -132,7 +143,7 @@ function writeCall(call: CallPart, { flavour, target, names }: ToolWriting): obj
 /**
  * Writes results as text. Media of results follow in one user message after all results, which must not be separated.
  */
-function writeResults(results: readonly ResultPart[], writing: ToolWriting): object[] {
+function writeResults(results: readonly ResultPart[], writing: ChatToolWriteContext): object[] {
   const messages: object[] = []
   const shown: (TextPart | MediaPart)[] = []
   for (const { callId, name, parts, failed, cache } of results) {

@@ -1,12 +1,12 @@
 // Writes parts of a neutral conversation as the content of a chat message.
 
 import { Refusal } from '../../base/errors.ts'
-import type { CacheMark, MediaPart, Source, TextPart } from '../neutral/conversation.ts'
+import type { CacheBreakpoint, MediaPart, MediaSource, TextPart } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
-import type { Flavour } from './flavour.ts'
+import type { ChatFlavour } from './flavour.ts'
 
-export interface Writing {
-  readonly flavour: Flavour
+export interface ChatWriteContext {
+  readonly flavour: ChatFlavour
   readonly target: ConversationTarget
 }
 
@@ -14,9 +14,9 @@ export interface Writing {
 const breakpointTtls: Readonly<Record<string, string>> = { '5m': '30m', '30m': '30m', '1h': '12h', '12h': '12h' }
 
 /** Returns the fields of a cache breakpoint. A loss if the upstream accepts none. */
-function writeMark(cache: CacheMark | undefined, { flavour, target }: Writing): object {
+function writeMark(cache: CacheBreakpoint | undefined, { flavour, target }: ChatWriteContext): object {
   if (cache === undefined) return {}
-  if (!flavour.isFull || target.traits.cacheMarks === false) {
+  if (!flavour.hasOpenaiAdditions || target.traits.cacheMarks === false) {
     target.notes.losses.add('cache_control')
     return {}
   }
@@ -24,13 +24,13 @@ function writeMark(cache: CacheMark | undefined, { flavour, target }: Writing): 
   return { prompt_cache_breakpoint: { mode: 'explicit', ...(ttl !== undefined && { ttl: breakpointTtls[ttl] }) } }
 }
 
-export function writePart(part: TextPart | MediaPart, writing: Writing): object {
+export function writePart(part: TextPart | MediaPart, writing: ChatWriteContext): object {
   const mark = writeMark(part.cache, writing)
   switch (part.kind) {
     case 'text':
       return { type: 'text', text: part.text, ...mark }
     case 'image': {
-      const detail = part.detail === 'original' ? writing.flavour.closestDetail : part.detail
+      const detail = part.detail === 'original' ? writing.flavour.highestDetail : part.detail
       return { type: 'image_url', image_url: { url: urlOf(part), ...(detail && { detail }) }, ...mark }
     }
     case 'video':
@@ -43,7 +43,7 @@ export function writePart(part: TextPart | MediaPart, writing: Writing): object 
 }
 
 /** Writes a single text without a list, because not every upstream accepts lists. */
-export function writeContent(parts: readonly (TextPart | MediaPart)[], writing: Writing): string | object[] {
+export function writeContent(parts: readonly (TextPart | MediaPart)[], writing: ChatWriteContext): string | object[] {
   const written = parts.map(part => writePart(part, writing))
   const [only] = parts
   const isPlain = parts.length === 1 && only!.kind === 'text' && Object.keys(written[0]!).length === 2
@@ -64,12 +64,12 @@ function urlOf({ kind, source }: MediaPart): string {
 const dataUrl = (mime: string, base64: string): string => `data:${mime};base64,${base64}`
 
 /** Returns the fetched content of a URL, if the gateway has fetched it. */
-function fetchedSource(source: Source, { target }: Writing): Source {
+function fetchedSource(source: MediaSource, { target }: ChatWriteContext): MediaSource {
   const fetched = source.at === 'url' ? target.media.get(source.url) : undefined
   return fetched === undefined ? source : { at: 'inline', ...fetched }
 }
 
-function writeAudio(part: MediaPart, writing: Writing): object {
+function writeAudio(part: MediaPart, writing: ChatWriteContext): object {
   const source = fetchedSource(part.source, writing)
   if (source.at === 'url' && writing.flavour.fetchesFiles) return { url: source.url }
   if (source.at !== 'inline') throw refuseSource('audio', 'by a URL')
@@ -82,7 +82,7 @@ function audioFormat(mime: string): string {
 }
 
 /** Writes a plain-text document as text, because chat accepts only PDF as a file. */
-function writeFile(part: MediaPart, writing: Writing): object {
+function writeFile(part: MediaPart, writing: ChatWriteContext): object {
   const { name } = part
   const source = fetchedSource(part.source, writing)
   if (source.at === 'text') return { type: 'text', text: [name ?? [], source.text].flat().join('\n\n') }

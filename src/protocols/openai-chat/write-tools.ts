@@ -1,17 +1,21 @@
 // Writes the tools of a neutral conversation, and which of them the model may call.
 
 import type { CustomTool, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
-import type { ToolNames } from './tool-names.ts'
-import type { Writing } from './write-parts.ts'
+import type { ChatToolNames } from './tool-names.ts'
+import type { ChatWriteContext } from './write-parts.ts'
 
-export interface WrittenTools {
+export interface WrittenChatTools {
   readonly tools?: readonly object[]
   readonly tool_choice?: unknown
   readonly web_search_options?: object
 }
 
 /** If only some tools are allowed, the others are left out: not every upstream has lists of allowed tools. */
-export function writeTools(tools: readonly Tool[], choice: ToolChoice | undefined, writing: ToolWriting): WrittenTools {
+export function writeTools(
+  tools: readonly Tool[],
+  choice: ToolChoice | undefined,
+  writing: ChatToolWriteContext,
+): WrittenChatTools {
   const allowed = choice?.names === undefined ? undefined : new Set(choice.names)
   const offered = tools.filter(tool => allowed === undefined || !('name' in tool) || allowed.has(tool.name))
   const written = offered.flatMap(tool => writeTool(tool, writing))
@@ -22,11 +26,11 @@ export function writeTools(tools: readonly Tool[], choice: ToolChoice | undefine
   }
 }
 
-export interface ToolWriting extends Writing {
-  readonly names: ToolNames
+export interface ChatToolWriteContext extends ChatWriteContext {
+  readonly names: ChatToolNames
 }
 
-function writeTool(tool: Tool, writing: ToolWriting): object[] {
+function writeTool(tool: Tool, writing: ChatToolWriteContext): object[] {
   const { flavour, target, names } = writing
   // Chat has cache breakpoints only on parts of messages, which come after the tools.
   if (tool.kind !== 'native' && tool.cache !== undefined) target.notes.losses.add('cache_control')
@@ -38,7 +42,7 @@ function writeTool(tool: Tool, writing: ToolWriting): object[] {
       return [{ type: 'function', function: definition }]
     }
     case 'custom':
-      return [flavour.isFull ? writeCustom(tool, writing) : wrapCustom(tool, writing)]
+      return [flavour.hasOpenaiAdditions ? writeCustom(tool, writing) : wrapCustom(tool, writing)]
     case 'search':
       return []
     case 'native':
@@ -48,13 +52,13 @@ function writeTool(tool: Tool, writing: ToolWriting): object[] {
   }
 }
 
-function writeCustom({ name, description, grammar }: CustomTool, writing: ToolWriting): object {
+function writeCustom({ name, description, grammar }: CustomTool, writing: ChatToolWriteContext): object {
   const format = grammar === undefined ? undefined : { type: 'grammar', grammar }
   return { type: 'custom', custom: { name: writing.names.write(name), description, format } }
 }
 
 /** Writes a custom tool as a function with one text argument. The reader of the answer converts its calls back. */
-function wrapCustom({ name, description, grammar }: CustomTool, writing: ToolWriting): object {
+function wrapCustom({ name, description, grammar }: CustomTool, writing: ChatToolWriteContext): object {
   const written = writing.names.write(name)
   const { notes } = writing.target
   ;(notes.wrapped ??= new Set()).add(written)
@@ -63,7 +67,7 @@ function wrapCustom({ name, description, grammar }: CustomTool, writing: ToolWri
   return { type: 'function', function: { name: written, description, parameters } }
 }
 
-function writeChoice(choice: ToolChoice | undefined, offered: readonly Tool[], writing: ToolWriting): object {
+function writeChoice(choice: ToolChoice | undefined, offered: readonly Tool[], writing: ChatToolWriteContext): object {
   if (choice === undefined) return {}
   const { target, names, flavour } = writing
   if (choice.mode === 'required' && target.traits.forcedTool === false) {
@@ -72,26 +76,29 @@ function writeChoice(choice: ToolChoice | undefined, offered: readonly Tool[], w
   }
   const [name, ...others] = choice.names ?? []
   if (choice.mode !== 'required' || name === undefined || others.length > 0) return { tool_choice: choice.mode }
-  const isCustom = flavour.isFull && offered.some(tool => tool.kind === 'custom' && tool.name === name)
+  const isCustom = flavour.hasOpenaiAdditions && offered.some(tool => tool.kind === 'custom' && tool.name === name)
   const reference = { name: names.write(name) }
   return { tool_choice: isCustom ? { type: 'custom', custom: reference } : { type: 'function', function: reference } }
 }
 
 /** Chat has an own field for the provider's web search. It is a loss if the model has no web search. */
-function writeSearch({ contextSize, place, domains, usesMax }: SearchTool, { flavour, target }: ToolWriting): object {
+function writeSearch(
+  { contextSize, location, domains, usesMax }: SearchTool,
+  { flavour, target }: ChatToolWriteContext,
+): object {
   const { losses } = target.notes
-  if (!flavour.isFull || target.traits.searches !== true) {
+  if (!flavour.hasOpenaiAdditions || target.traits.searches !== true) {
     losses.add('web_search')
     return {}
   }
   if (domains !== undefined) losses.add('web_search.domains')
   if (usesMax !== undefined) losses.add('web_search.max_uses')
-  const { zone: timezone, ...rest } = place ?? {}
+  const { zone: timezone, ...rest } = location ?? {}
   const approximate = { ...rest, ...(timezone !== undefined && { timezone }) }
   return {
     web_search_options: {
       ...(contextSize && { search_context_size: contextSize }),
-      ...(place && { user_location: { type: 'approximate', approximate } }),
+      ...(location && { user_location: { type: 'approximate', approximate } }),
     },
   }
 }

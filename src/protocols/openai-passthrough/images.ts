@@ -4,20 +4,20 @@ import type { Usage } from '../../base/money/usage.ts'
 import type { AnswerReading, Call, FrameReading } from '../neutral/call.ts'
 import { writeError } from '../openai-chat/errors.ts'
 import {
-  answerReader,
-  formCount,
-  formFlag,
-  frameReader,
+  buildAnswerReader,
+  buildFrameReader,
   readFormCall,
+  readFormCount,
+  readFormFlag,
   readJsonCall,
   writeFormModel,
   writeModel,
 } from '../passthrough-call.ts'
 import type { Protocol } from '../protocol.ts'
-import { optional, refuseFields } from '../request/checks.ts'
-import { isObject } from '../request/json-object.ts'
+import { readOptional, refuseFields } from '../request/checks.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { addUsage, readBothUsage } from '../usage/passthrough-usage.ts'
+import { addUsage, readInputOutputUsage } from '../usage/passthrough-usage.ts'
 
 const IMAGES_MAX = 128
 const FRAMES_MAX = 1_000
@@ -54,8 +54,8 @@ const common = {
   quiet: true,
   writeCall: writeModel,
   writeError,
-  readAnswer: answerReader(readImages),
-  readFrame: frameReader(readImageFrame),
+  readAnswer: buildAnswerReader(readImages),
+  readFrame: buildFrameReader(readImageFrame),
 } as const
 
 export const images: Protocol = {
@@ -67,32 +67,32 @@ export const images: Protocol = {
     // With this field a second model would draw, at a price of its own.
     refuseFields(json, ['svg'])
     const options = {
-      images: optional(json, 'n', 'choices') ?? 1,
-      frames: Math.min(optional(json, 'frame_count', 'count') ?? 1, FRAMES_MAX),
+      images: readOptional(json, 'n', 'choices') ?? 1,
+      frames: Math.min(readOptional(json, 'frame_count', 'count') ?? 1, FRAMES_MAX),
       quality: json.quality,
     }
-    return { ...addImageUnits(call, options), stream: optional(json, 'stream', 'boolean') ?? false }
+    return { ...addImageUnits(call, options), stream: readOptional(json, 'stream', 'boolean') ?? false }
   },
 }
 
 export const imageEdits: Protocol = {
   ...common,
   name: 'openai-image-edits',
-  takes: 'multipart',
-  passes: ['content-type'],
+  requestType: 'multipart',
+  passedHeaders: ['content-type'],
   writeCall: writeFormModel,
   readCall(body, request) {
-    const { call, files } = readFormCall('openai-image-edits', body, { asked: request, readFields: uniqueFields })
+    const { call, files } = readFormCall('openai-image-edits', body, { request, readFields: uniqueFields })
     const { json } = call
     const textBytes = files.reduce((rest, { start, end }) => rest - (end - start), body.byteLength)
     const options = {
-      images: formCount(json, 'n', IMAGES_MAX) ?? 1,
-      frames: formCount(json, 'frame_count', FRAMES_MAX) ?? 1,
+      images: readFormCount(json, 'n', IMAGES_MAX) ?? 1,
+      frames: readFormCount(json, 'frame_count', FRAMES_MAX) ?? 1,
       quality: json.quality,
     }
     return {
       ...addImageUnits(call, options),
-      stream: formFlag(json, 'stream'),
+      stream: readFormFlag(json, 'stream'),
       textOnly: false,
       inputBytes: textBytes + files.length * 4_000,
       inputTokensMax: textBytes + Math.max(1, files.length) * INPUT_IMAGE_TOKENS_MAX,
@@ -107,12 +107,17 @@ const isImage = (item: unknown): boolean =>
 function readImages({ data, usage }: Json): AnswerReading | undefined {
   if (!Array.isArray(data)) return undefined
   const count = data.filter(isImage).length
-  return { outputBytes: count, usage: readBothUsage(usage, 'outputImage', { images: count }) }
+  return { outputBytes: count, usage: readInputOutputUsage(usage, 'outputImage', { images: count }) }
 }
 
 /** The stream has no last event. Each image has a `completed` event of its own, with the usage of that image only. */
 function readImageFrame({ usage }: Json, type: string, earlier?: Usage): FrameReading | undefined {
   if (type.endsWith('.partial_image')) return { kind: 'content', outputBytes: 1, finishes: 0 }
   if (!type.endsWith('.completed')) return undefined
-  return { kind: 'closing', outputBytes: 1, finishes: 1, usage: addUsage(earlier, readBothUsage(usage, 'outputImage')) }
+  return {
+    kind: 'closing',
+    outputBytes: 1,
+    finishes: 1,
+    usage: addUsage(earlier, readInputOutputUsage(usage, 'outputImage')),
+  }
 }

@@ -2,11 +2,11 @@
 
 import type { FrameReading } from '../neutral/call.ts'
 import { writeError } from '../openai-chat/errors.ts'
-import { answerReader, frameReader, readJsonCall, writeModel } from '../passthrough-call.ts'
+import { buildAnswerReader, buildFrameReader, readJsonCall, writeModel } from '../passthrough-call.ts'
 import type { Protocol } from '../protocol.ts'
-import { invalid, missing, optional } from '../request/checks.ts'
+import { invalid, missing, readOptional } from '../request/checks.ts'
 import type { Json } from '../request/json-type.ts'
-import { readBothUsage } from '../usage/passthrough-usage.ts'
+import { readInputOutputUsage } from '../usage/passthrough-usage.ts'
 
 /** Audio tokens for each character at normal speed: usually, and at most. */
 const TOKENS_PER_CHARACTER = 1.5
@@ -17,14 +17,14 @@ export const speech: Protocol = {
   name: 'openai-speech',
   lastEvent: '',
   quiet: true,
-  passesBytes: true,
+  allowsBinaryAnswers: true,
   headers: { accept: '*/*' },
   readCall(body) {
     const call = readJsonCall('openai-speech', body, ['input', 'speed', 'stream_format'])
     const { json } = call
-    const input = optional(json, 'input', 'text')
+    const input = readOptional(json, 'input', 'text')
     if (input === undefined) throw missing('input')
-    const speed = optional(json, 'speed', 'number') ?? 1
+    const speed = readOptional(json, 'speed', 'number') ?? 1
     if (!(speed >= SPEED_MIN && speed <= 4)) throw invalid('speed', `must be from ${SPEED_MIN} to 4`)
     const characters = countCharacters(input)
     return {
@@ -38,8 +38,8 @@ export const speech: Protocol = {
   },
   writeCall: writeModel,
   // Audio is passed on unread; a JSON answer is an error.
-  readAnswer: answerReader(() => undefined),
-  readFrame: frameReader(readSpeechFrame),
+  readAnswer: buildAnswerReader(() => undefined),
+  readFrame: buildFrameReader(readSpeechFrame),
   writeError,
 }
 
@@ -55,5 +55,5 @@ function countCharacters(text: string): number {
 function readSpeechFrame({ usage }: Json, type: string): FrameReading | undefined {
   if (type === 'speech.audio.delta') return { kind: 'content', outputBytes: 1, finishes: 0 }
   if (type !== 'speech.audio.done') return undefined
-  return { kind: 'terminal', outputBytes: 0, finishes: 1, usage: readBothUsage(usage, 'outputAudio') }
+  return { kind: 'terminal', outputBytes: 0, finishes: 1, usage: readInputOutputUsage(usage, 'outputAudio') }
 }

@@ -3,13 +3,20 @@
 import type { UsageReport } from '../../base/money/usage.ts'
 import type { AnswerReading, FrameReading } from '../neutral/call.ts'
 import { writeError } from '../openai-chat/errors.ts'
-import { formFlag, frameReader, parseAnswer, readFormCall, saidError, writeFormModel } from '../passthrough-call.ts'
+import {
+  buildFrameReader,
+  findError,
+  parseAnswerObject,
+  readFormCall,
+  readFormFlag,
+  writeFormModel,
+} from '../passthrough-call.ts'
 import type { Protocol } from '../protocol.ts'
 import { invalid, missing } from '../request/checks.ts'
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import { soundOf } from '../request/large-form.ts'
-import { readBothUsage, readSeconds } from '../usage/passthrough-usage.ts'
+import { getAudioSeconds } from '../request/large-form.ts'
+import { readInputOutputUsage, readSeconds } from '../usage/passthrough-usage.ts'
 
 /** Bytes of text in one second of fast speech. */
 const SECOND_TEXT_BYTES = 20
@@ -20,21 +27,21 @@ export const transcription: Protocol = {
   name: 'openai-transcription',
   lastEvent: '',
   quiet: true,
-  takes: 'multipart',
+  requestType: 'multipart',
   // A model that cannot stream sends a whole answer, even if the call asks for a stream.
   mayNotStream: true,
-  passes: ['content-type'],
+  passedHeaders: ['content-type'],
   headers: { accept: '*/*' },
   readCall(body, request) {
     const uniqueFields = ['stream', 'response_format', 'prompt', ...REMOTE_AUDIO_FIELDS]
-    const { call, files } = readFormCall('openai-transcription', body, { asked: request, readFields: uniqueFields })
+    const { call, files } = readFormCall('openai-transcription', body, { request, readFields: uniqueFields })
     refuseRemoteAudio(call.json)
     if (files.length === 0) throw missing('file')
-    const seconds = files.reduce((sum, file) => sum + soundOf(body, file), 0)
+    const seconds = files.reduce((sum, file) => sum + getAudioSeconds(body, file), 0)
     const { outputTokensMax: _none, ...rest } = call
     return {
       ...rest,
-      stream: formFlag(call.json, 'stream'),
+      stream: readFormFlag(call.json, 'stream'),
       textOnly: false,
       units: { seconds },
       secondTextBytes: SECOND_TEXT_BYTES,
@@ -43,7 +50,7 @@ export const transcription: Protocol = {
   },
   writeCall: writeFormModel,
   readAnswer,
-  readFrame: frameReader(readTranscriptFrame),
+  readFrame: buildFrameReader(readTranscriptFrame),
   writeError,
 }
 
@@ -57,14 +64,14 @@ function refuseRemoteAudio(json: Json): void {
 
 /** Plain text and subtitles are valid answers; an HTML page of a proxy is not. */
 function readAnswer(body: Buffer): AnswerReading | undefined {
-  const json = parseAnswer(body)
+  const json = parseAnswerObject(body)
   if (json === undefined) {
     const start = body.toString('latin1', 0, 64).trimStart().toLowerCase()
     if (start.startsWith('<!doctype') || start.startsWith('<html')) return undefined
     // Neither text nor subtitles say how long the audio is: subtitles end with the last word, not with the audio.
-    return { outputBytes: body.byteLength, usage: readBothUsage(undefined, 'output') }
+    return { outputBytes: body.byteLength, usage: readInputOutputUsage(undefined, 'output') }
   }
-  const error = saidError(json)
+  const error = findError(json)
   if (error !== undefined) return { outputBytes: 0, error }
   const { text, usage, duration } = json
   if (typeof text !== 'string') return undefined
@@ -77,7 +84,7 @@ function readTranscriptionUsage(usage: unknown, duration: unknown): UsageReport 
   const promptSeconds = isObject(usage) ? usage.prompt_audio_seconds : undefined
   const seconds = readSeconds(reportedSeconds ?? promptSeconds ?? duration)
   const units = seconds === undefined ? {} : { seconds }
-  return readBothUsage(reportedSeconds === undefined ? usage : undefined, 'output', units)
+  return readInputOutputUsage(reportedSeconds === undefined ? usage : undefined, 'output', units)
 }
 
 function readTranscriptFrame({ delta, text, usage }: Json, type: string): FrameReading | undefined {

@@ -96,7 +96,10 @@ describe('an event', () => {
     const type = `response.${status}`
     const response = { status, output: [], usage, service_tier: 'default', error: null }
     expect(frameOf({ type, response })).toMatchObject({
-      ...{ kind: 'terminal', finishes: 1, usage: { input: 100, output: 40 }, serviceClass: 'default' },
+      kind: 'terminal',
+      finishes: 1,
+      usage: { input: 100, output: 40 },
+      serviceClass: 'default',
       json: { type },
     })
     expect(frameOf({ type }).kind).toBe('garbage')

@@ -1,7 +1,7 @@
 // Reads and writes citations, which are annotations in this dialect.
 
 import type { Citation } from '../neutral/conversation.ts'
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 
 const CITATIONS_MAX = 256

@@ -1,58 +1,58 @@
 // Builds the Responses dialect for a flavour: OpenAI's or Ark's.
 
-import type { SpokenError } from '../../base/errors.ts'
+import type { ErrorReply } from '../../base/errors.ts'
 import type { Codec, Protocol, WrittenError } from '../protocol.ts'
-import { isObject } from '../request/json-object.ts'
-import { nothingElseThinks } from '../request/thinking-off.ts'
-import { begins, cacheMs } from './begins.ts'
-import { openReader } from './event-reader.ts'
-import { openWriter } from './event-writer.ts'
-import type { Flavour } from './flavour.ts'
+import { isObject } from '../request/json-body.ts'
+import { hasNoOtherThinkingField } from '../request/thinking-fields.ts'
+import { readCacheMs, readConversationStart } from './conversation-start.ts'
+import type { ResponsesFlavour } from './flavour.ts'
+import { readWholeAnswer } from './read-answer.ts'
 import { readConversation } from './read-conversation.ts'
-import { readWhole } from './read-whole.ts'
+import { openEventReader } from './read-events.ts'
 import { readCall, writeCall } from './request.ts'
 import { readAnswer } from './response.ts'
 import { readFrame } from './stream.ts'
+import { writeWholeAnswer } from './write-answer.ts'
 import { writeConversation } from './write-conversation.ts'
-import { writeWhole } from './write-whole.ts'
+import { openEventWriter } from './write-events.ts'
 
 interface ResponsesOptions {
   /** Request headers that are forwarded. */
-  readonly passes: readonly string[]
-  writeError(error: SpokenError): WrittenError
+  readonly passedHeaders: readonly string[]
+  writeError(error: ErrorReply): WrittenError
 }
 
-export function responsesProtocol(
-  flavour: Flavour,
-  { passes, writeError }: ResponsesOptions,
+export function buildResponsesProtocol(
+  flavour: ResponsesFlavour,
+  { passedHeaders, writeError }: ResponsesOptions,
 ): Protocol & { codec: Codec } {
   return {
     name: flavour.name,
     // No event comes after the last response event.
     lastEvent: '',
     tellsSearches: true,
-    sumsUpThoughts: true,
-    thinks(json) {
+    showsThoughtSummaries: true,
+    asksForThinking(json) {
       const isOff = isObject(json.reasoning) && json.reasoning.effort === 'none'
-      return isOff && nothingElseThinks(json, 'reasoning') ? false : undefined
+      return isOff && hasNoOtherThinkingField(json, 'reasoning') ? false : undefined
     },
-    capName: 'max_output_tokens',
-    turnsName: 'input',
-    passes,
+    capFieldName: 'max_output_tokens',
+    messagesFieldName: 'input',
+    passedHeaders,
     readCall: body => readCall(body, flavour),
     writeCall,
-    begins,
-    cacheMs,
+    begins: readConversationStart,
+    cacheMs: readCacheMs,
     readAnswer,
     readFrame,
     writeError,
     codec: {
       readConversation: call => readConversation(call, flavour),
       writeConversation: (conversation, target) => writeConversation(conversation, { flavour, target }),
-      readWhole: (json, source) => readWhole(json, { flavour, source }),
-      openReader: source => openReader({ flavour, source }),
-      writeWhole: (answer, target) => writeWhole(answer, target, flavour),
-      openWriter: target => openWriter(target, flavour),
+      readWholeAnswer: (json, source) => readWholeAnswer(json, { flavour, source }),
+      openEventReader: source => openEventReader({ flavour, source }),
+      writeWholeAnswer: (answer, target) => writeWholeAnswer(answer, target, flavour),
+      openEventWriter: target => openEventWriter(target, flavour),
     },
   }
 }

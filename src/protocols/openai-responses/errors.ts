@@ -1,7 +1,7 @@
 // Writes errors of the Responses dialect. The body is that of chat, or of Ark. In a stream, the error is a named event
 // with its fields both at the top level and nested, because official SDKs of both kinds are in use.
 
-import type { SpokenError } from '../../base/errors.ts'
+import type { ErrorReply } from '../../base/errors.ts'
 import { writeError as writeArkBody } from '../ark/errors.ts'
 import { writeError as writeChatBody } from '../openai-chat/errors.ts'
 import type { WrittenError } from '../protocol.ts'
@@ -11,7 +11,7 @@ import type { WrittenError } from '../protocol.ts'
  */
 const SEQUENCE_NUMBER_MAX = 2 ** 31 - 1
 
-type WriteError = (error: SpokenError) => WrittenError
+type WriteError = (error: ErrorReply) => WrittenError
 
 const withEvent = (writeBody: WriteError): WriteError =>
   function writeError(error) {

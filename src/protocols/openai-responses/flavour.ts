@@ -1,53 +1,53 @@
 // The differences between the two variants of the Responses dialect: OpenAI's, and Ark's under /api/v3.
 
-export interface Flavour {
+export interface ResponsesFlavour {
   readonly name: 'openai-responses' | 'ark-responses'
   /** Request fields that upstreams of this flavour do not have. */
-  readonly lacks: ReadonlySet<string>
+  readonly missingFields: ReadonlySet<string>
   /** Service tiers that upstreams of this flavour have. */
-  readonly classes: readonly string[]
+  readonly serviceTiers: readonly string[]
   /** Has the role `developer` in addition to `system`. */
-  readonly developers: boolean
+  readonly hasDeveloperRole: boolean
   /** Parts of the prompt may have cache breakpoints. */
-  readonly cacheMarks: boolean
+  readonly hasCacheBreakpoints: boolean
   /** Has custom tools, which take free text. */
-  readonly customTools: boolean
+  readonly hasCustomTools: boolean
   /** `tool_choice` may be a list of allowed tools. */
-  readonly allowedTools: boolean
+  readonly hasAllowedTools: boolean
   /** Accepts thoughts without reasoning state. */
-  readonly plainThoughts: boolean
+  readonly acceptsPlainThoughts: boolean
   /** Has a switch for thinking in addition to the effort, and shows thoughts by default. */
-  readonly thinkingSwitch: boolean
+  readonly hasThinkingSwitch: boolean
   /** Accepts audio and video by URL. */
-  readonly films: boolean
+  readonly acceptsMediaUrls: boolean
   /** A web search has options for its domains and the size of its context. */
-  readonly searchOptions: boolean
+  readonly hasSearchOptions: boolean
 }
 
-export const openaiFlavour: Flavour = {
+export const openaiFlavour: ResponsesFlavour = {
   name: 'openai-responses',
-  lacks: new Set(),
-  classes: ['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast'],
-  developers: true,
-  cacheMarks: true,
-  customTools: true,
-  allowedTools: true,
-  plainThoughts: false,
-  thinkingSwitch: false,
-  films: false,
-  searchOptions: true,
+  missingFields: new Set(),
+  serviceTiers: ['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast'],
+  hasDeveloperRole: true,
+  hasCacheBreakpoints: true,
+  hasCustomTools: true,
+  hasAllowedTools: true,
+  acceptsPlainThoughts: false,
+  hasThinkingSwitch: false,
+  acceptsMediaUrls: false,
+  hasSearchOptions: true,
 }
 
-export const arkFlavour: Flavour = {
+export const arkFlavour: ResponsesFlavour = {
   name: 'ark-responses',
-  lacks: new Set(['metadata', 'top_logprobs', 'verbosity', 'prompt_cache_options', 'user']),
-  classes: ['auto', 'default'],
-  developers: false,
-  cacheMarks: false,
-  customTools: false,
-  allowedTools: false,
-  plainThoughts: true,
-  thinkingSwitch: true,
-  films: true,
-  searchOptions: false,
+  missingFields: new Set(['metadata', 'top_logprobs', 'verbosity', 'prompt_cache_options', 'user']),
+  serviceTiers: ['auto', 'default'],
+  hasDeveloperRole: false,
+  hasCacheBreakpoints: false,
+  hasCustomTools: false,
+  hasAllowedTools: false,
+  acceptsPlainThoughts: true,
+  hasThinkingSwitch: true,
+  acceptsMediaUrls: true,
+  hasSearchOptions: false,
 }

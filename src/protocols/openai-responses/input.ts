@@ -1,18 +1,18 @@
 // Estimates the input of a request, and finds the paid services that it uses.
 
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import type { FieldsRead, Service } from '../request/services.ts'
+import type { CheckedFields, Service } from '../request/services.ts'
 import {
-  allTools,
-  distinct,
+  findPaidFields,
+  findReasoningServices,
   isWebSearch,
-  paidFields,
-  reasoningServices,
+  listTools,
+  mergeServices,
+  removeVersionDate,
   runsAtProvider,
-  toolName,
   USES_MAX,
-  USES_SAID_MAX,
+  USES_REQUESTED_MAX,
 } from '../request/services.ts'
 import { arkFields, openaiFields } from './fields.ts'
 
@@ -44,8 +44,8 @@ const CALLER_TOOLS: ReadonlySet<unknown> = new Set([
   'computer_use_preview',
 ])
 
-const REQUEST_FIELDS: FieldsRead = {
-  judged: ['service_tier', 'background'],
+const REQUEST_FIELDS: CheckedFields = {
+  ownChecks: ['service_tier', 'background'],
   known: new Set(Object.keys({ ...openaiFields, ...arkFields })),
 }
 
@@ -79,13 +79,17 @@ const PAST_ITEMS: ReadonlySet<unknown> = new Set(
   ).split(' '),
 )
 
-export function weighInput(json: Json, bodyBytes: number): ResponsesInput {
+export function measureInput(json: Json, bodyBytes: number): ResponsesInput {
   const items = Array.isArray(json.input) ? (json.input as readonly unknown[]) : []
   const tools = [json, ...items].flatMap(toolsOf).filter(tool => !isCallerTool(tool))
   const usesMax = usesMaxOf(json.max_tool_calls)
   const toolServices = tools.flatMap(tool => toolService(tool, usesMax))
-  const fieldServices = [...storedServices(json), ...reasoningServices(json), ...paidFields(json, REQUEST_FIELDS)]
-  const services = distinct([...toolServices, ...fieldServices])
+  const fieldServices = [
+    ...storedServices(json),
+    ...findReasoningServices(json),
+    ...findPaidFields(json, REQUEST_FIELDS),
+  ]
+  const services = mergeServices([...toolServices, ...fieldServices])
   const addsStoredInput = [...storedFields, 'context_management'].some(
     field => (json[field] ?? undefined) !== undefined,
   )
@@ -104,10 +108,10 @@ export function weighInput(json: Json, bodyBytes: number): ResponsesInput {
  * earlier turns do not: `mcp_list_tools`, for example, only lists the tools of a server.
  */
 function toolsOf(holder: unknown): readonly Json[] {
-  return isObject(holder) && !PAST_ITEMS.has(holder.type) ? allTools(holder.tools) : []
+  return isObject(holder) && !PAST_ITEMS.has(holder.type) ? listTools(holder.tools) : []
 }
 
-const nameOf = ({ type }: Json): string => (typeof type === 'string' ? toolName(type) : 'tools')
+const nameOf = ({ type }: Json): string => (typeof type === 'string' ? removeVersionDate(type) : 'tools')
 
 const isSearch = (tool: Json): boolean => isWebSearch(nameOf(tool))
 
@@ -131,7 +135,7 @@ function containerService(name: string, container: unknown): Service {
   const gigabytes = GIGABYTES[typeof memory === 'string' ? memory : '1g']
   const isNew = type === 'auto' || type === 'container_auto'
   if (!isNew || gigabytes === undefined) return { name: `${name}:container` }
-  return { name, unit: 'codeSessions', each: gigabytes, usesMax: 1, sessionSeconds: SESSION_SECONDS }
+  return { name, unit: 'codeSessions', unitsPerUse: gigabytes, usesMax: 1, sessionSeconds: SESSION_SECONDS }
 }
 
 const objectOf = (value: unknown): Json => (isObject(value) ? value : {})
@@ -162,7 +166,7 @@ function addItem(estimate: Estimate, item: unknown): void {
 }
 
 const usesMaxOf = (calls: unknown): number =>
-  Number.isSafeInteger(calls) && (calls as number) >= 0 ? Math.min(calls as number, USES_SAID_MAX) : USES_MAX
+  Number.isSafeInteger(calls) && (calls as number) >= 0 ? Math.min(calls as number, USES_REQUESTED_MAX) : USES_MAX
 
 /** The length of the texts in a part, such as an image in `image_url`. */
 function inlineBytes(part: unknown, depth = 0): number {

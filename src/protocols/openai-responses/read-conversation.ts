@@ -3,17 +3,22 @@
 import type { Effort } from '../../base/money/model-traits.ts'
 import { efforts } from '../../base/money/model-traits.ts'
 import type { Call } from '../neutral/call.ts'
-import type { Conversation, ReasoningWish, Settings, Turn } from '../neutral/conversation.ts'
-import { invalid, missing, optional } from '../request/checks.ts'
-import { unreadFields } from '../request/fields.ts'
-import { isObject } from '../request/json-object.ts'
+import type {
+  Conversation,
+  ConversationMessage,
+  GenerationSettings,
+  ReasoningOptions,
+} from '../neutral/conversation.ts'
+import { invalid, missing, readOptional } from '../request/checks.ts'
+import { findLostFields } from '../request/fields.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { arkFields, cacheOptionFields, openaiFields, reasoningFields, textFields } from './fields.ts'
-import type { Flavour } from './flavour.ts'
+import type { ResponsesFlavour } from './flavour.ts'
 import { storedFields } from './input.ts'
-import { readItems } from './read-items.ts'
-import type { Reading } from './read-parts.ts'
-import { readCacheMark } from './read-parts.ts'
+import { readMessages } from './read-messages.ts'
+import type { ResponsesReadContext } from './read-parts.ts'
+import { readCacheBreakpoint } from './read-parts.ts'
 import { readFormat, readToolChoice, readTools } from './read-tools.ts'
 
 const LOGPROBS = 'message.output_text.logprobs'
@@ -27,63 +32,63 @@ const IGNORED_INCLUDES: readonly unknown[] = [
   'computer_call_output.output.image_url',
 ]
 
-export function readConversation({ json, stream }: Call, flavour: Flavour): Conversation {
-  const table = flavour.thinkingSwitch ? arkFields : openaiFields
-  const reading: Reading = { flavour, unread: new Set(unreadFields(json, table)) }
+export function readConversation({ json, stream }: Call, flavour: ResponsesFlavour): Conversation {
+  const table = flavour.hasThinkingSwitch ? arkFields : openaiFields
+  const reading: ResponsesReadContext = { flavour, lostFields: new Set(findLostFields(json, table)) }
   const tools = readTools(json.tools, reading)
   const toolChoice = readToolChoice(json.tool_choice, reading)
-  const parallelCalls = optional(json, 'parallel_tool_calls', 'boolean')
-  const textOptions = optional(json, 'text', 'object') ?? {}
-  for (const path of unreadFields(textOptions, textFields, 'text')) reading.unread.add(path)
+  const parallelCalls = readOptional(json, 'parallel_tool_calls', 'boolean')
+  const textOptions = readOptional(json, 'text', 'object') ?? {}
+  for (const path of findLostFields(textOptions, textFields, 'text')) reading.lostFields.add(path)
   const format = readFormat(textOptions.format, reading)
   const reasoning = readReasoning(json, reading)
-  if ((json.truncation ?? 'disabled') !== 'disabled') reading.unread.add('truncation')
+  if ((json.truncation ?? 'disabled') !== 'disabled') reading.lostFields.add('truncation')
   if ((textOptions.verbosity ?? verbosityOf(textOptions)) !== verbosityOf(textOptions))
-    reading.unread.add('text.verbosity')
+    reading.lostFields.add('text.verbosity')
   return {
-    turns: readTurns(json, reading),
+    messages: readTurns(json, reading),
     tools,
     ...(toolChoice !== undefined && { toolChoice }),
     ...(parallelCalls !== undefined && { parallelCalls }),
     ...(format !== undefined && { format }),
     ...(reasoning !== undefined && { reasoning }),
     settings: { ...readSettings(json, textOptions), ...readProbs(json, reading), ...readCache(json, reading), stream },
-    unread: [...reading.unread],
+    lostFields: [...reading.lostFields],
   }
 }
 
 /** If the request refers to stored content, results may belong to calls that are not in the request. */
-function readTurns(json: Json, reading: Reading): readonly Turn[] {
+function readTurns(json: Json, reading: ResponsesReadContext): readonly ConversationMessage[] {
   const input = json.input ?? undefined
   const isPartial = storedFields.some(field => (json[field] ?? undefined) !== undefined)
   if (input === undefined) throw missing('input')
-  const turns = readItems(input, reading, isPartial)
-  const instructions = optional(json, 'instructions', 'text')
+  const turns = readMessages(input, reading, isPartial)
+  const instructions = readOptional(json, 'instructions', 'text')
   if (instructions === undefined || instructions === '') return turns
   return [{ role: 'system', parts: [{ kind: 'text', text: instructions }] }, ...turns]
 }
 
-function readSettings(json: Json, textOptions: Json): Omit<Settings, 'stream'> {
+function readSettings(json: Json, textOptions: Json): Omit<GenerationSettings, 'stream'> {
   const fields = {
-    outputTokensMax: optional(json, 'max_output_tokens', 'count'),
-    temperature: optional(json, 'temperature', 'number'),
-    topP: optional(json, 'top_p', 'number'),
-    frequencyPenalty: optional(json, 'frequency_penalty', 'number'),
-    presencePenalty: optional(json, 'presence_penalty', 'number'),
+    outputTokensMax: readOptional(json, 'max_output_tokens', 'count'),
+    temperature: readOptional(json, 'temperature', 'number'),
+    topP: readOptional(json, 'top_p', 'number'),
+    frequencyPenalty: readOptional(json, 'frequency_penalty', 'number'),
+    presencePenalty: readOptional(json, 'presence_penalty', 'number'),
     verbosity: verbosityOf(textOptions),
-    serviceClass: optional(json, 'service_tier', 'word'),
-    endUser: optional(json, 'safety_identifier', 'text') ?? optional(json, 'user', 'text'),
-    cacheKey: optional(json, 'prompt_cache_key', 'text'),
+    serviceClass: readOptional(json, 'service_tier', 'word'),
+    endUser: readOptional(json, 'safety_identifier', 'text') ?? readOptional(json, 'user', 'text'),
+    cacheKey: readOptional(json, 'prompt_cache_key', 'text'),
     metadata: readMetadata(json),
   }
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 }
 
-const verbosityOf = ({ verbosity }: Json): Settings['verbosity'] =>
+const verbosityOf = ({ verbosity }: Json): GenerationSettings['verbosity'] =>
   ['low', 'medium', 'high'].includes(verbosity as string) ? (verbosity as 'low') : undefined
 
 function readMetadata(json: Json): Readonly<Record<string, string>> | undefined {
-  const metadata = optional(json, 'metadata', 'object')
+  const metadata = readOptional(json, 'metadata', 'object')
   if (metadata === undefined) return undefined
   for (const name in metadata) {
     if (typeof metadata[name] !== 'string') throw invalid(`metadata.${name}`, 'must be a text')
@@ -93,13 +98,13 @@ function readMetadata(json: Json): Readonly<Record<string, string>> | undefined 
 }
 
 /** `top_logprobs` is the number of alternatives for each token. `include` asks for the tokens' own values. */
-function readProbs(json: Json, reading: Reading): Pick<Settings, 'logprobs'> {
-  const includes = optional(json, 'include', 'list') ?? []
+function readProbs(json: Json, reading: ResponsesReadContext): Pick<GenerationSettings, 'logprobs'> {
+  const includes = readOptional(json, 'include', 'list') ?? []
   for (const value of includes) {
     if (!IGNORED_INCLUDES.includes(value))
-      reading.unread.add(typeof value === 'string' ? `include.${value}` : 'include')
+      reading.lostFields.add(typeof value === 'string' ? `include.${value}` : 'include')
   }
-  const top = optional(json, 'top_logprobs', 'number')
+  const top = readOptional(json, 'top_logprobs', 'number')
   if (top !== undefined && !(Number.isInteger(top) && top >= 0 && top <= 20)) {
     throw invalid('top_logprobs', 'must be an integer from 0 to 20')
   }
@@ -107,27 +112,27 @@ function readProbs(json: Json, reading: Reading): Pick<Settings, 'logprobs'> {
 }
 
 /** Reads the TTL for caching the whole prompt. */
-function readCache(json: Json, reading: Reading): Pick<Settings, 'cache'> {
-  const options = optional(json, 'prompt_cache_options', 'object')
+function readCache(json: Json, reading: ResponsesReadContext): Pick<GenerationSettings, 'cache'> {
+  const options = readOptional(json, 'prompt_cache_options', 'object')
   if (options === undefined) return {}
-  for (const path of unreadFields(options, cacheOptionFields, 'prompt_cache_options')) reading.unread.add(path)
-  const cache = readCacheMark(options)
+  for (const path of findLostFields(options, cacheOptionFields, 'prompt_cache_options')) reading.lostFields.add(path)
+  const cache = readCacheBreakpoint(options)
   return options.mode === 'explicit' || cache?.ttl === undefined ? {} : { cache }
 }
 
 const summaryModes: readonly unknown[] = ['auto', 'concise', 'detailed']
 
-function readReasoning(json: Json, reading: Reading): ReasoningWish | undefined {
-  const fields = optional(json, 'reasoning', 'object') ?? {}
-  for (const path of unreadFields(fields, reasoningFields, 'reasoning')) reading.unread.add(path)
+function readReasoning(json: Json, reading: ResponsesReadContext): ReasoningOptions | undefined {
+  const fields = readOptional(json, 'reasoning', 'object') ?? {}
+  for (const path of findLostFields(fields, reasoningFields, 'reasoning')) reading.lostFields.add(path)
   const effort = fields.effort ?? undefined
   if (effort !== undefined && !efforts.includes(effort as Effort)) {
     throw invalid('reasoning.effort', `must be one of ${efforts.join(', ')}`)
   }
   const show = fields.summary ?? fields.generate_summary
-  if ((show ?? undefined) !== undefined && !summaryModes.includes(show)) reading.unread.add('reasoning.summary')
-  const reasoning: ReasoningWish = {
-    ...(reading.flavour.thinkingSwitch && readSwitch(json, effort)),
+  if ((show ?? undefined) !== undefined && !summaryModes.includes(show)) reading.lostFields.add('reasoning.summary')
+  const reasoning: ReasoningOptions = {
+    ...(reading.flavour.hasThinkingSwitch && readSwitch(json, effort)),
     ...(effort !== undefined && { effort: effort as Effort }),
     ...(summaryModes.includes(show) && { show: show as 'auto' }),
   }
@@ -135,7 +140,7 @@ function readReasoning(json: Json, reading: Reading): ReasoningWish | undefined 
 }
 
 /** Reads Ark's switch for thinking. Ark shows thoughts by default. */
-function readSwitch(json: Json, effort: unknown): ReasoningWish {
+function readSwitch(json: Json, effort: unknown): ReasoningOptions {
   const { thinking } = json
   const type = isObject(thinking) ? thinking.type : undefined
   if (type === 'disabled') return { effort: 'none' }

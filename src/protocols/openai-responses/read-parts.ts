@@ -1,42 +1,50 @@
 // Reads the parts of messages and of results of tools.
 
-import type { CacheMark, MediaPart, NativePart, Part, RefusalPart, Source, TextPart } from '../neutral/conversation.ts'
+import type {
+  CacheBreakpoint,
+  ConversationPart,
+  MediaPart,
+  MediaSource,
+  NativePart,
+  RefusalPart,
+  TextPart,
+} from '../neutral/conversation.ts'
 import { invalid } from '../request/checks.ts'
-import { unreadFields } from '../request/fields.ts'
-import { isObject } from '../request/json-object.ts'
+import { findLostFields } from '../request/fields.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { readCitations } from './citations.ts'
 import { partFields } from './fields.ts'
-import type { Flavour } from './flavour.ts'
+import type { ResponsesFlavour } from './flavour.ts'
 
 /** Shared by the readers of one request: the fields that the translation cannot carry. */
-export interface Reading {
-  readonly flavour: Flavour
-  readonly unread: Set<string>
+export interface ResponsesReadContext {
+  readonly flavour: ResponsesFlavour
+  readonly lostFields: Set<string>
 }
 
 /** Reads a text or a list of parts. `at` is its path in the request. */
-export function readContent(content: unknown, at: string, reading: Reading): readonly Part[] {
+export function readContent(content: unknown, at: string, reading: ResponsesReadContext): readonly ConversationPart[] {
   if (content === undefined || content === null) return []
   if (typeof content === 'string') return [{ kind: 'text', text: content }]
   if (!Array.isArray(content)) throw invalid(at, 'must be a text or a list of parts')
   return content.map((part: unknown, index) => readPart(part, `${at}[${index}]`, reading))
 }
 
-function readPart(part: unknown, at: string, reading: Reading): Part {
+function readPart(part: unknown, at: string, reading: ResponsesReadContext): ConversationPart {
   if (!isObject(part) || typeof part.type !== 'string') throw invalid(at, 'must be an object with a type')
   const type = part.type === 'text' ? 'input_text' : part.type
   const table = Object.hasOwn(partFields, type) ? partFields[type] : undefined
-  if (table === undefined) return nativePart(type, part, reading)
-  for (const path of unreadFields(part, table, type)) reading.unread.add(path)
-  const cache = readCacheMark(part.prompt_cache_breakpoint)
+  if (table === undefined) return buildNativePart(type, part, reading)
+  for (const path of findLostFields(part, table, type)) reading.lostFields.add(path)
+  const cache = readCacheBreakpoint(part.prompt_cache_breakpoint)
   const marked = cache === undefined ? undefined : { cache }
   switch (type) {
     case 'input_text':
     case 'output_text':
       return { ...readText(part, at, reading), ...marked }
     case 'refusal':
-      return { kind: 'refusal', text: text(part, 'refusal', at) } satisfies RefusalPart
+      return { kind: 'refusal', text: requireText(part, 'refusal', at) } satisfies RefusalPart
     case 'input_image':
       return { ...readImage(part, at), ...marked }
     case 'input_file':
@@ -48,27 +56,27 @@ function readPart(part: unknown, at: string, reading: Reading): Part {
   }
 }
 
-export const nativePart = (what: string, value: unknown, { flavour }: Reading): NativePart => ({
+export const buildNativePart = (what: string, value: unknown, { flavour }: ResponsesReadContext): NativePart => ({
   kind: 'native',
   dialect: flavour.name,
   what,
   value,
 })
 
-export function text(json: Json, field: string, at: string): string {
+export function requireText(json: Json, field: string, at: string): string {
   const value = json[field]
   if (typeof value !== 'string') throw invalid(`${at}.${field}`, 'must be a text')
   return value
 }
 
-function readText(part: Json, at: string, { unread }: Reading): TextPart {
-  const citations = readCitations(part.annotations, unread)
-  return { kind: 'text', text: text(part, 'text', at), ...(citations.length > 0 && { citations }) }
+function readText(part: Json, at: string, { lostFields }: ResponsesReadContext): TextPart {
+  const citations = readCitations(part.annotations, lostFields)
+  return { kind: 'text', text: requireText(part, 'text', at), ...(citations.length > 0 && { citations }) }
 }
 
 const ttls: readonly unknown[] = ['30m', '12h']
 
-export function readCacheMark(mark: unknown): CacheMark | undefined {
+export function readCacheBreakpoint(mark: unknown): CacheBreakpoint | undefined {
   if (!isObject(mark)) return undefined
   return ttls.includes(mark.ttl) ? { ttl: mark.ttl as '30m' } : {}
 }
@@ -99,7 +107,7 @@ function readFile(part: Json, at: string): MediaPart {
 }
 
 /** Reads a data URL, or plain base64 of a file. The name of the file gives its type. */
-function readFileData(data: string, name: string | undefined, at: string): Source {
+function readFileData(data: string, name: string | undefined, at: string): MediaSource {
   if (data.startsWith('data:')) return readDataUrl(data, at)
   const mime = name?.toLowerCase().endsWith('.pdf') === false ? 'application/octet-stream' : 'application/pdf'
   return { at: 'inline', base64: checkBase64(data, at), mime }
@@ -113,13 +121,13 @@ const audioTypes: ReadonlyMap<string, string> = new Map([
 function readAudio(part: Json, at: string): MediaPart {
   const audio = part.input_audio
   if (!isObject(audio)) return { kind: 'audio', source: readSource(part, 'audio_url', at) }
-  const format = text(audio, 'format', `${at}.input_audio`)
-  const base64 = checkBase64(text(audio, 'data', `${at}.input_audio`), `${at}.input_audio.data`)
+  const format = requireText(audio, 'format', `${at}.input_audio`)
+  const base64 = checkBase64(requireText(audio, 'data', `${at}.input_audio`), `${at}.input_audio.data`)
   return { kind: 'audio', source: { at: 'inline', base64, mime: audioTypes.get(format) ?? `audio/${format}` } }
 }
 
 /** Reads a URL, a data URL, or the id of a file at the provider. */
-function readSource(part: Json, field: string, at: string): Source {
+function readSource(part: Json, field: string, at: string): MediaSource {
   const { [field]: url, file_id: id } = part
   if (typeof url === 'string' && url !== '') {
     return url.startsWith('data:') ? readDataUrl(url, `${at}.${field}`) : { at: 'url', url }
@@ -130,7 +138,7 @@ function readSource(part: Json, field: string, at: string): Source {
 
 const DATA_HEAD_CHARS_MAX = 256
 
-function readDataUrl(url: string, at: string): Source {
+function readDataUrl(url: string, at: string): MediaSource {
   const comma = url.slice(0, DATA_HEAD_CHARS_MAX).indexOf(',')
   const head = url.slice('data:'.length, Math.max(comma, 0))
   if (comma < 0 || !head.endsWith(';base64')) throw invalid(at, 'must be a data URL with base64')

@@ -4,33 +4,33 @@ import type {
   CustomTool,
   FunctionTool,
   OutputFormat,
-  Place,
+  SearchLocation,
   SearchTool,
   Tool,
   ToolChoice,
 } from '../neutral/conversation.ts'
 import { invalid } from '../request/checks.ts'
-import { unreadFields } from '../request/fields.ts'
-import { isObject } from '../request/json-object.ts'
+import { findLostFields } from '../request/fields.ts'
+import { isObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import { toolFields } from './fields.ts'
-import type { Reading } from './read-parts.ts'
-import { text } from './read-parts.ts'
+import type { ResponsesReadContext } from './read-parts.ts'
+import { requireText } from './read-parts.ts'
 
 const SEARCH = /^web_search(_preview)?(_\d{4}_\d\d_\d\d)?$/
 
-export function readTools(tools: unknown, reading: Reading): readonly Tool[] {
+export function readTools(tools: unknown, reading: ResponsesReadContext): readonly Tool[] {
   if (tools === undefined || tools === null) return []
   if (!Array.isArray(tools)) throw invalid('tools', 'must be a list')
   return tools.map((tool: unknown, index) => readTool(tool, `tools[${index}]`, reading))
 }
 
-function readTool(tool: unknown, at: string, reading: Reading): Tool {
+function readTool(tool: unknown, at: string, reading: ResponsesReadContext): Tool {
   if (!isObject(tool) || typeof tool.type !== 'string') throw invalid(at, 'must be an object with a type')
   const kind = SEARCH.test(tool.type) ? 'search' : tool.type
   const table = Object.hasOwn(toolFields, kind) ? toolFields[kind] : undefined
   if (table === undefined) return { kind: 'native', dialect: reading.flavour.name, what: tool.type, value: tool }
-  for (const path of unreadFields(tool, table, `tools.${kind}`)) reading.unread.add(path)
+  for (const path of findLostFields(tool, table, `tools.${kind}`)) reading.lostFields.add(path)
   if (kind === 'search') return readSearch(tool, reading)
   return kind === 'function' ? readFunction(tool, at) : readCustom(tool, at)
 }
@@ -41,7 +41,7 @@ function readFunction(tool: Json, at: string): FunctionTool {
   if (schema !== undefined && !isObject(schema)) throw invalid(`${at}.parameters`, 'must be a JSON schema')
   return {
     kind: 'function',
-    name: text(tool, 'name', at),
+    name: requireText(tool, 'name', at),
     ...described(tool),
     ...(schema !== undefined && { schema }),
     ...(typeof strict === 'boolean' && { strict }),
@@ -55,18 +55,19 @@ function readCustom(tool: Json, at: string): CustomTool {
   const { format } = tool
   const isGrammar = isObject(format) && format.type === 'grammar'
   const grammar = isGrammar && {
-    syntax: text(format, 'syntax', `${at}.format`),
-    definition: text(format, 'definition', `${at}.format`),
+    syntax: requireText(format, 'syntax', `${at}.format`),
+    definition: requireText(format, 'definition', `${at}.format`),
   }
-  return { kind: 'custom', name: text(tool, 'name', at), ...described(tool), ...(grammar && { grammar }) }
+  return { kind: 'custom', name: requireText(tool, 'name', at), ...described(tool), ...(grammar && { grammar }) }
 }
 
 const sizes: readonly unknown[] = ['low', 'medium', 'high']
 
-function readSearch(tool: Json, reading: Reading): SearchTool {
+function readSearch(tool: Json, reading: ResponsesReadContext): SearchTool {
   const { filters, search_context_size: size } = tool
   if (isObject(filters)) {
-    for (const path of unreadFields(filters, { allowed_domains: 'read' }, 'tools.search')) reading.unread.add(path)
+    for (const path of findLostFields(filters, { allowed_domains: 'read' }, 'tools.search'))
+      reading.lostFields.add(path)
   }
   const domains = isObject(filters) ? filters.allowed_domains : undefined
   const place = readPlace(tool.user_location)
@@ -74,29 +75,29 @@ function readSearch(tool: Json, reading: Reading): SearchTool {
     kind: 'search',
     ...(Array.isArray(domains) && { domains: domains.filter(domain => typeof domain === 'string') }),
     ...(sizes.includes(size) && { contextSize: size as 'low' }),
-    ...(place !== undefined && { place }),
+    ...(place !== undefined && { location: place }),
   }
 }
 
-function readPlace(location: unknown): Place | undefined {
+function readPlace(location: unknown): SearchLocation | undefined {
   if (!isObject(location)) return undefined
   const { city, country, region, timezone: zone } = location
   const texts = Object.entries({ city, country, region, zone }).filter(([, value]) => typeof value === 'string')
-  return Object.fromEntries(texts) as Place
+  return Object.fromEntries(texts) as SearchLocation
 }
 
 const modes: readonly unknown[] = ['auto', 'none', 'required']
 
-export function readToolChoice(choice: unknown, reading: Reading): ToolChoice | undefined {
+export function readToolChoice(choice: unknown, reading: ResponsesReadContext): ToolChoice | undefined {
   if (choice === undefined || choice === null) return undefined
   if (modes.includes(choice)) return { mode: choice as 'auto' }
   if (!isObject(choice)) throw invalid('tool_choice', 'must be auto, none, required or an object')
   const { type, mode, tools } = choice
   const isSingleTool = type === 'function' || type === 'custom'
-  if (isSingleTool) return { mode: 'required', names: [text(choice, 'name', 'tool_choice')] }
+  if (isSingleTool) return { mode: 'required', names: [requireText(choice, 'name', 'tool_choice')] }
   if (type !== 'allowed_tools') {
     // A tool of the provider. Other providers do not have it.
-    reading.unread.add(typeof type === 'string' ? `tool_choice.${type}` : 'tool_choice')
+    reading.lostFields.add(typeof type === 'string' ? `tool_choice.${type}` : 'tool_choice')
     return undefined
   }
   if (mode !== 'auto' && mode !== 'required') throw invalid('tool_choice.mode', 'must be auto or required')
@@ -104,17 +105,17 @@ export function readToolChoice(choice: unknown, reading: Reading): ToolChoice | 
   const names: string[] = []
   for (const tool of tools as readonly unknown[]) {
     if (isObject(tool) && typeof tool.name === 'string') names.push(tool.name)
-    else reading.unread.add('tool_choice.tools')
+    else reading.lostFields.add('tool_choice.tools')
   }
   return { mode, names }
 }
 
 const formatFields = { type: 'read', name: 'read', description: 'read', schema: 'read', strict: 'read' } as const
 
-export function readFormat(format: unknown, { unread }: Reading): OutputFormat | undefined {
+export function readFormat(format: unknown, { lostFields }: ResponsesReadContext): OutputFormat | undefined {
   if (format === undefined || format === null) return undefined
   if (!isObject(format)) throw invalid('text.format', 'must be an object')
-  for (const path of unreadFields(format, formatFields, 'text.format')) unread.add(path)
+  for (const path of findLostFields(format, formatFields, 'text.format')) lostFields.add(path)
   const { type, name, schema, strict } = format
   if (type === 'text') return undefined
   if (type === 'json_object') return { kind: 'json' }

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../base/errors.ts'
 import type { CallTarget } from '../neutral/call.ts'
-import { packSealed } from '../neutral/reasoning-state.ts'
+import { packReasoningState } from '../neutral/reasoning-state.ts'
 import { arkFlavour, openaiFlavour } from './flavour.ts'
 import { readCall, writeCall } from './request.ts'
 
@@ -27,12 +27,28 @@ function refusalOf(run: () => unknown): readonly [string, string | undefined] {
 describe('a call', () => {
   test('is read as far as routing, limits and billing need it', () => {
     const call = read({
-      ...{ ...base, stream: true, max_output_tokens: 9, service_tier: 'flex', user: 'u', safety_identifier: 's' },
-      ...{ metadata: { team: 'a' }, store: false, background: true, previous_response_id: 'resp_1' },
+      ...base,
+      stream: true,
+      max_output_tokens: 9,
+      service_tier: 'flex',
+      user: 'u',
+      safety_identifier: 's',
+      metadata: { team: 'a' },
+      store: false,
+      background: true,
+      previous_response_id: 'resp_1',
     })
     expect(call).toMatchObject({
-      ...{ dialect: 'openai-responses', model: 'p/m', stream: true, choices: 1, outputTokensMax: 9 },
-      ...{ serviceClass: 'flex', endUser: 's', tags: { team: 'a' }, textOnly: false, searchesMax: 0 },
+      dialect: 'openai-responses',
+      model: 'p/m',
+      stream: true,
+      choices: 1,
+      outputTokensMax: 9,
+      serviceClass: 'flex',
+      endUser: 's',
+      tags: { team: 'a' },
+      textOnly: false,
+      searchesMax: 0,
       state: { previous: 'resp_1', store: false, background: true },
     })
     expect(read(base)).toMatchObject({ stream: false, textOnly: true, state: { store: true, background: false } })
@@ -149,9 +165,9 @@ describe('the bytes for an upstream', () => {
   })
 
   test('P33: have no reasoning state of another origin, and their own state unchanged', () => {
-    const own = packSealed({ origin: 'here', form: 'encrypted', value: 'gAAA+/=', id: 'rs_theirs' })
-    const foreign = packSealed({ origin: 'there', form: 'encrypted', value: 'gBBB' })
-    const signature = packSealed({ origin: 'here', form: 'signature', value: 'Er' })
+    const own = packReasoningState({ origin: 'here', form: 'encrypted', value: 'gAAA+/=', id: 'rs_theirs' })
+    const foreign = packReasoningState({ origin: 'there', form: 'encrypted', value: 'gBBB' })
+    const signature = packReasoningState({ origin: 'here', form: 'signature', value: 'Er' })
     const item = (state: string) => ({ id: 'rs_ours', type: 'reasoning', summary: [], encrypted_content: state })
     const said = { role: 'user', content: 'hi' }
     const input = [said, item(own), item(foreign), item(signature), item('gCCC')]

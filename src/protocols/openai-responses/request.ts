@@ -1,24 +1,32 @@
 // Reads the body of POST /v1/responses, and writes it for an upstream of the same dialect.
 
 import type { Call, CallState, CallTarget } from '../neutral/call.ts'
-import { packedMark, unpackSealed } from '../neutral/reasoning-state.ts'
-import { checkTools, invalid, missing, optional, otherModels, refuseFields, requireModel } from '../request/checks.ts'
-import { fieldSplice } from '../request/field-splice.ts'
-import { isObject, readJsonObject } from '../request/json-object.ts'
+import { PACKED_PREFIX, unpackReasoningState } from '../neutral/reasoning-state.ts'
+import {
+  checkTools,
+  invalid,
+  missing,
+  otherModelFields,
+  readOptional,
+  refuseFields,
+  requireModel,
+} from '../request/checks.ts'
+import { insertField } from '../request/field-splice.ts'
+import { isObject, readJsonObject } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
-import type { Splice } from '../request/splice.ts'
-import { spliced } from '../request/splice.ts'
+import type { Splice } from '../request/splices.ts'
+import { applySplices } from '../request/splices.ts'
 import { readEndUser, readTags } from '../request/tags.ts'
-import type { Flavour } from './flavour.ts'
-import { storedFields, weighInput } from './input.ts'
-import { placeOfItem } from './response-body.ts'
+import type { ResponsesFlavour } from './flavour.ts'
+import { measureInput, storedFields } from './input.ts'
+import { locateItem } from './response-object.ts'
 
 const CAP = 'max_output_tokens'
 
 /**
  * Fields that routing and billing depend on. A duplicate is refused, because an upstream could read the other value.
  */
-export const readFields: readonly string[] = [
+export const uniqueFields: readonly string[] = [
   'model',
   'input',
   'stream',
@@ -29,20 +37,20 @@ export const readFields: readonly string[] = [
   'store',
   'background',
   CAP,
-  ...otherModels,
+  ...otherModelFields,
   ...storedFields,
 ]
 
-export function readCall(body: Buffer, flavour: Flavour): Call {
-  const { json, fields } = readJsonObject(body, readFields)
+export function readCall(body: Buffer, flavour: ResponsesFlavour): Call {
+  const { json, fields } = readJsonObject(body, uniqueFields)
   const model = requireModel(json)
-  refuseFields(json, otherModels)
+  refuseFields(json, otherModelFields)
   const state = readState(json)
   checkInput(json, state)
-  optional(json, 'tools', 'list')
+  readOptional(json, 'tools', 'list')
   checkTools(json)
-  const cap = optional(json, CAP, 'count')
-  const serviceClass = optional(json, 'service_tier', 'word')
+  const cap = readOptional(json, CAP, 'count')
+  const serviceClass = readOptional(json, 'service_tier', 'word')
   const endUser = readEndUser(json.safety_identifier, json.user)
   const tags = readTags(json.metadata)
   return {
@@ -51,9 +59,9 @@ export function readCall(body: Buffer, flavour: Flavour): Call {
     fields,
     json,
     bodyBytes: body.byteLength,
-    ...weighInput(json, body.byteLength),
+    ...measureInput(json, body.byteLength),
     model,
-    stream: optional(json, 'stream', 'boolean') ?? false,
+    stream: readOptional(json, 'stream', 'boolean') ?? false,
     wantsUsage: true, // usage is part of the last event
     choices: 1,
     state,
@@ -65,7 +73,7 @@ export function readCall(body: Buffer, flavour: Flavour): Call {
 }
 
 function readState(json: Json): CallState {
-  const previous = optional(json, 'previous_response_id', 'text')
+  const previous = readOptional(json, 'previous_response_id', 'text')
   const { conversation } = json
   const id = isObject(conversation) ? conversation.id : (conversation ?? undefined)
   if (id !== undefined && typeof id !== 'string')
@@ -73,8 +81,8 @@ function readState(json: Json): CallState {
   if (previous !== undefined && id !== undefined)
     throw invalid('conversation', 'must not be used together with "previous_response_id"')
   return {
-    store: optional(json, 'store', 'boolean') ?? true,
-    background: optional(json, 'background', 'boolean') ?? false,
+    store: readOptional(json, 'store', 'boolean') ?? true,
+    background: readOptional(json, 'background', 'boolean') ?? false,
     ...(previous !== undefined && { previous }),
     ...(id !== undefined && { conversation: id }),
   }
@@ -83,7 +91,7 @@ function readState(json: Json): CallState {
 function checkInput(json: Json, state: CallState): void {
   const { input } = json
   if (input === undefined || input === null) {
-    const stored = optional(json, 'prompt', 'object') ?? state.previous ?? state.conversation
+    const stored = readOptional(json, 'prompt', 'object') ?? state.previous ?? state.conversation
     if (stored === undefined) throw missing('input')
     return
   }
@@ -102,18 +110,18 @@ export function writeCall(call: Call, target: CallTarget): Uint8Array {
   if (target.previous !== undefined) {
     const span = call.fields.get('previous_response_id')
     const text = JSON.stringify(target.previous)
-    splices.push(span === undefined ? fieldSplice(call, 'previous_response_id', text) : { ...span, text })
+    splices.push(span === undefined ? insertField(call, 'previous_response_id', text) : { ...span, text })
   }
   const input = call.fields.get('input')
   const changed = input === undefined ? undefined : inputForUpstream(call, target)
   if (changed !== undefined) splices.push({ ...input!, text: JSON.stringify(changed) })
-  return spliced(call.body, splices)
+  return applySplices(call.body, splices)
 }
 
 function capSplice(call: Call, tokens: number): readonly Splice[] {
   const text = String(tokens)
   const span = call.fields.get(CAP)
-  if (span === undefined) return [fieldSplice(call, CAP, text)]
+  if (span === undefined) return [insertField(call, CAP, text)]
   const callerCap = call.outputTokensMax
   return callerCap !== undefined && callerCap <= tokens ? [] : [{ ...span, text }]
 }
@@ -126,7 +134,7 @@ function capSplice(call: Call, tokens: number): readonly Splice[] {
 function inputForUpstream({ body, json: { input } }: Call, target: CallTarget): readonly unknown[] | undefined {
   if (!Array.isArray(input)) return undefined
   const items = input as readonly unknown[]
-  if (!body.includes(packedMark) && !items.some(isGatewayThought)) return undefined
+  if (!body.includes(PACKED_PREFIX) && !items.some(isGatewayThought)) return undefined
   const changed = items.flatMap(item => itemForUpstream(item, target))
   const isSame = changed.length === items.length && changed.every((item, at) => item === items[at])
   return isSame ? undefined : changed
@@ -134,9 +142,9 @@ function inputForUpstream({ body, json: { input } }: Call, target: CallTarget): 
 
 function itemForUpstream(item: unknown, { origin, losses }: CallTarget): readonly unknown[] {
   const packed = isObject(item) ? item.encrypted_content : undefined
-  const isPacked = typeof packed === 'string' && packed.startsWith(packedMark)
+  const isPacked = typeof packed === 'string' && packed.startsWith(PACKED_PREFIX)
   if (!isPacked && !isGatewayThought(item)) return [item]
-  const sealed = unpackSealed(packed)
+  const sealed = unpackReasoningState(packed)
   const isOwn = sealed?.form === 'encrypted' && sealed.origin !== undefined && sealed.origin === origin
   if (!isOwn) {
     losses?.add(isPacked ? 'reasoning_state' : 'reasoning')
@@ -147,4 +155,4 @@ function itemForUpstream(item: unknown, { origin, losses }: CallTarget): readonl
 
 /** A reasoning item with an id of the gateway and without its state, which some clients drop. */
 const isGatewayThought = (item: unknown): boolean =>
-  isObject(item) && item.type === 'reasoning' && !item.encrypted_content && placeOfItem(item.id) !== undefined
+  isObject(item) && item.type === 'reasoning' && !item.encrypted_content && locateItem(item.id) !== undefined

@@ -7,10 +7,10 @@ import { APICallError, generateText, jsonSchema, streamText, tool } from 'ai'
 import OpenAI from 'openai'
 import OpenAI6 from 'openai-6'
 import { ask } from '../../../test/support/responses-wire.ts'
-import { Refusal, speakRefusal } from '../../base/errors.ts'
-import { protocols } from '../list.ts'
+import { buildErrorReply, Refusal } from '../../base/errors.ts'
 import type { Answer, AnswerPart, Finish } from '../neutral/answer.ts'
-import { eventsOf } from '../neutral/answer-collector.ts'
+import { toEvents } from '../neutral/answer-collector.ts'
+import { protocols } from '../protocols.ts'
 
 const { codec, writeError } = protocols['openai-responses']
 
@@ -21,12 +21,14 @@ const answerOf = (finish: Finish, ...parts: readonly AnswerPart[]): Answer => ({
 
 const text: AnswerPart = { kind: 'text', text: 'Hello world' }
 const thought: AnswerPart = {
-  ...{ kind: 'reasoning', text: 'hm' },
+  kind: 'reasoning',
+  text: 'hm',
   sealed: { origin: 'o', form: 'signature', value: 'Er' },
 }
 const weather: AnswerPart = { kind: 'call', id: 'call_a', name: 'get_weather', arguments: '{"city":"Paris"}' }
 const cite: AnswerPart = {
-  ...{ kind: 'text', text: 'Cited' },
+  kind: 'text',
+  text: 'Cited',
   citations: [{ url: 'https://a.example', title: 't', start: 0, end: 5 }],
 }
 
@@ -55,16 +57,16 @@ async function answer(request: Request): Promise<Response> {
   const { model, stream } = (await request.json()) as { model: string; stream?: boolean }
   const error = errors[model as keyof typeof errors]
   if (error !== undefined) {
-    const { status, body } = writeError(speakRefusal(error, 'req_1'))
+    const { status, body } = writeError(buildErrorReply(error, 'req_1'))
     return new Response(body, { status, headers: { 'content-type': 'application/json', 'x-should-retry': 'false' } })
   }
   const said = cases[model === 'broken' ? 'text' : model]!
   const to = ask({ model, json: { model, input: 'hi' } })
-  if (!stream) return Response.json(JSON.parse(codec.writeWhole(said, to)))
-  const writer = codec.openWriter(to)
+  if (!stream) return Response.json(JSON.parse(codec.writeWholeAnswer(said, to)))
+  const writer = codec.openEventWriter(to)
   let sse = ''
-  for (const event of eventsOf(said)) sse += writer.write(event)
-  const broken = speakRefusal(new Refusal('upstream_failed', 'x'), 'req_1')
+  for (const event of toEvents(said)) sse += writer.write(event)
+  const broken = buildErrorReply(new Refusal('upstream_failed', 'x'), 'req_1')
   sse += model === 'broken' ? writeError(broken).events : writer.end()
   return new Response(sse, { headers: { 'content-type': 'text/event-stream' } })
 }

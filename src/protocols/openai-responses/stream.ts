@@ -1,14 +1,14 @@
 // Reads one event of a streamed response.
 
-import { statusIn } from '../error-status.ts'
+import { findErrorStatus } from '../error-status.ts'
 import type { FrameReading } from '../neutral/call.ts'
-import { isObject, parseAnswer } from '../request/json-object.ts'
+import { isObject, parseUpstreamJson } from '../request/json-body.ts'
 import type { Json } from '../request/json-type.ts'
 import type { MediaBytes } from '../usage/media-bytes.ts'
-import { BYTES_PER_PICTURE, mediaOf, soundBytesOf } from '../usage/media-bytes.ts'
-import { textBytes } from '../usage/text-bytes.ts'
-import { failureOf, mediaBytes, readFailure, readServiceClass } from './response.ts'
-import { machinesOf, readUsage, usesOf } from './usage.ts'
+import { BYTES_PER_IMAGE, estimateAudioBytes, pickMediaBytes } from '../usage/media-bytes.ts'
+import { estimateTextBytes } from '../usage/text-bytes.ts'
+import { countMediaBytes, findFailure, readFailure, readServiceClass } from './response.ts'
+import { readContainerServices, readToolUse, readUsage } from './usage.ts'
 
 const aside: FrameReading = { kind: 'aside', outputBytes: 0, finishes: 0 }
 const garbage: FrameReading = { kind: 'garbage', outputBytes: 0, finishes: 0 }
@@ -24,7 +24,7 @@ export function readFrame(data: string | undefined): FrameReading {
   if (data === undefined || data === '[DONE]') return aside
   let event: unknown
   try {
-    event = parseAnswer(data)
+    event = parseUpstreamJson(data)
   } catch {
     return garbage
   }
@@ -33,7 +33,7 @@ export function readFrame(data: string | undefined): FrameReading {
   if (type === 'error' || (event.error && typeof type !== 'string')) {
     // The error is nested on the wire, and at the top level in the documentation.
     const error = isObject(event.error) ? event.error : { ...event, type: undefined }
-    const defaultStatus = statusIn({ status: event.status, code: event.code }, 502)
+    const defaultStatus = findErrorStatus({ status: event.status, code: event.code }, 502)
     return { kind: 'error', outputBytes: 0, finishes: 0, error: readFailure(error, defaultStatus) }
   }
   if (typeof type !== 'string') return garbage
@@ -41,15 +41,15 @@ export function readFrame(data: string | undefined): FrameReading {
   if (type === 'response.failed' || LAST_EVENTS.has(type)) return readLast(type, event.response, event)
   const media = mediaIn(type, event)
   const outputBytes = deltaBytes(type, event.delta) + media.pictureBytes + media.soundBytes
-  const uses = type === 'response.output_item.done' ? usesOf([event.item]) : undefined
-  const machines = type === 'response.output_item.done' ? machinesOf([event.item]) : undefined
+  const uses = type === 'response.output_item.done' ? readToolUse([event.item]) : undefined
+  const machines = type === 'response.output_item.done' ? readContainerServices([event.item]) : undefined
   const kind = outputBytes > 0 ? 'content' : 'opening'
   return {
     kind,
     outputBytes,
     finishes: 0,
     json: event,
-    ...mediaOf(media),
+    ...pickMediaBytes(media),
     ...(uses !== undefined && { uses }),
     ...(machines !== undefined && { machines }),
     ...(type.startsWith('response.reasoning') && { thoughtBytes: outputBytes }),
@@ -58,21 +58,21 @@ export function readFrame(data: string | undefined): FrameReading {
 
 /** Audio comes in deltas. An image comes in a finished item. Each partial image counts as an image. */
 function mediaIn(type: string, { item, delta }: Json): MediaBytes {
-  if (AUDIO_EVENTS.has(type)) return { pictureBytes: 0, soundBytes: soundBytesOf(delta) }
+  if (AUDIO_EVENTS.has(type)) return { pictureBytes: 0, soundBytes: estimateAudioBytes(delta) }
   const isPartial = type === 'response.image_generation_call.partial_image'
-  const imageBytes = type === 'response.output_item.done' ? mediaBytes(item).pictureBytes : 0
-  return { pictureBytes: isPartial ? BYTES_PER_PICTURE : imageBytes, soundBytes: 0 }
+  const imageBytes = type === 'response.output_item.done' ? countMediaBytes(item).pictureBytes : 0
+  return { pictureBytes: isPartial ? BYTES_PER_IMAGE : imageBytes, soundBytes: 0 }
 }
 
 /** Reads the last event. Its usage counts for failed responses, too. */
 function readLast(type: string, response: unknown, event: unknown): FrameReading {
   if (!isObject(response)) return garbage
   const usage = readUsage(response)
-  const error = failureOf(response)
+  const error = findFailure(response)
   if (type === 'response.failed' || error !== undefined) {
     return { kind: 'error', outputBytes: 0, finishes: 0, usage, error: error ?? readFailure(undefined) }
   }
-  const machines = machinesOf(response.output)
+  const machines = readContainerServices(response.output)
   return {
     kind: 'terminal',
     outputBytes: 0,
@@ -86,4 +86,4 @@ function readLast(type: string, response: unknown, event: unknown): FrameReading
 
 /** Counts text in deltas. `done` events repeat it. Audio has its own events for the transcript. */
 const deltaBytes = (type: string, delta: unknown): number =>
-  type.endsWith('.delta') && !AUDIO_EVENTS.has(type) ? textBytes(delta) : 0
+  type.endsWith('.delta') && !AUDIO_EVENTS.has(type) ? estimateTextBytes(delta) : 0

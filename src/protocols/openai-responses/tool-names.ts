@@ -6,7 +6,7 @@ import type { TranslationNotes } from '../neutral/translation-notes.ts'
 const ALLOWED = /^[a-zA-Z0-9_-]{1,64}$/
 const NAME_CHARS_MAX = 64
 
-export class ToolNames {
+export class ResponsesToolNames {
   readonly #notes: TranslationNotes
   readonly #written = new Map<string, string>()
 

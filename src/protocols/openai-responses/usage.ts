@@ -6,8 +6,8 @@
 
 import type { Unit, Units, Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
-import { isObject } from '../request/json-object.ts'
-import { sumsOf } from '../usage/token-sums.ts'
+import { isObject } from '../request/json-body.ts'
+import { computeTotals } from '../usage/token-totals.ts'
 
 type Buckets = { -readonly [Name in keyof Usage]: Usage[Name] }
 
@@ -27,13 +27,13 @@ export function readUsage(response: unknown): UsageReport | undefined {
   const details = field(report, 'input_tokens_details')
   const reasoning = count(field(field(report, 'output_tokens_details'), 'reasoning_tokens'))
   const total = field(report, 'total_tokens') ?? undefined
-  const sums = sumsOf({
+  const sums = computeTotals({
     input,
     output,
     reasoning,
     total: total === undefined ? undefined : count(total),
-    cached: count(field(details, 'cached_tokens')),
-    written: count(field(details, 'cache_write_tokens')),
+    cacheRead: count(field(details, 'cached_tokens')),
+    cacheWrite: count(field(details, 'cache_write_tokens')),
   })
   if (sums === undefined) return 'nonsense'
   const usage: Buckets = { ...sums }
@@ -41,7 +41,7 @@ export function readUsage(response: unknown): UsageReport | undefined {
   usage.output -= reasoning
   setBucket(usage, 'reasoning', reasoning)
   setBucket(usage, 'searches', searches(response, report))
-  const { searches: _searches, ...units } = usesOf(field(response, 'output')) ?? {}
+  const { searches: _searches, ...units } = readToolUse(field(response, 'output')) ?? {}
   Object.assign(usage, units)
   for (const name in usage) if (!(usage[name as keyof Usage]! >= 0)) return 'nonsense'
   // Each request has input. A report without any tokens is empty, or comes too early.
@@ -83,14 +83,14 @@ const CONTAINER_SERVICES: ReadonlyMap<unknown, string> = new Map([
 ])
 
 /** Returns the services that ran code in a container. Undefined if there are none. */
-export function machinesOf(items: unknown): readonly string[] | undefined {
+export function readContainerServices(items: unknown): readonly string[] | undefined {
   if (!Array.isArray(items)) return undefined
   const names = (items as readonly unknown[]).flatMap(item => CONTAINER_SERVICES.get(field(item, 'type')) ?? [])
   return names.length > 0 ? [...new Set(names)] : undefined
 }
 
 /** Counts the uses of the provider's tools from the items of a response. Undefined if there are none. */
-export function usesOf(items: unknown): Units | undefined {
+export function readToolUse(items: unknown): Units | undefined {
   let units: Partial<Record<Unit, number>> | undefined
   for (const item of Array.isArray(items) ? (items as readonly unknown[]) : []) {
     const unit = UNITS.get(field(item, 'type'))
@@ -103,7 +103,7 @@ function searches(response: unknown, report: unknown): number {
   const reported = field(field(field(response, 'tool_usage'), 'web_search'), 'num_requests')
   const arkReported = field(field(report, 'tool_usage'), 'web_search')
   if ((reported ?? arkReported ?? undefined) !== undefined) return count(reported ?? arkReported)
-  return usesOf(field(response, 'output'))?.searches ?? 0
+  return readToolUse(field(response, 'output'))?.searches ?? 0
 }
 
 export function writeUsage(usage: Usage): Readonly<Record<string, unknown>> {

@@ -2,21 +2,21 @@
 // conversation, and thoughts come back with encrypted reasoning state.
 
 import { createHash } from 'node:crypto'
-import type { Conversation, Settings, Turn } from '../neutral/conversation.ts'
+import type { Conversation, ConversationMessage, GenerationSettings } from '../neutral/conversation.ts'
 import type { ConversationTarget } from '../protocol.ts'
 import { invalid } from '../request/checks.ts'
 import type { Json } from '../request/json-type.ts'
-import type { Flavour } from './flavour.ts'
-import { ToolNames } from './tool-names.ts'
-import type { Writing } from './write-items.ts'
-import { keptFor, writeItems } from './write-items.ts'
+import type { ResponsesFlavour } from './flavour.ts'
+import { ResponsesToolNames } from './tool-names.ts'
+import type { ResponsesWriteContext } from './write-messages.ts'
+import { toResponsesTtl, writeMessages } from './write-messages.ts'
 import { writeReasoning } from './write-reasoning.ts'
 import { writeFormat, writeTools } from './write-tools.ts'
 
 const NAME_CHARS_MAX = 64
 
 interface ResponsesTarget {
-  readonly flavour: Flavour
+  readonly flavour: ResponsesFlavour
   readonly target: ConversationTarget
 }
 
@@ -44,21 +44,23 @@ export function writeCountConversation(conversation: Conversation, target: Respo
 function requestOf(conversation: Conversation, { flavour, target }: ResponsesTarget): Json {
   const { settings, tools, format, parallelCalls } = conversation
   const { losses } = target.notes
-  losses.addAll(conversation.unread)
+  losses.addAll(conversation.lostFields)
   if ((settings.choices ?? 1) > 1) throw invalid('n', 'must be 1 for this model')
   const known = tools.flatMap(tool => (tool.kind === 'function' || tool.kind === 'custom' ? [tool.name] : []))
-  const writing: Writing = { flavour, target, names: new ToolNames(target.notes, known) }
+  const writing: ResponsesWriteContext = { flavour, target, names: new ResponsesToolNames(target.notes, known) }
   const reasoning = writeReasoning(conversation.reasoning, writing)
-  const { instructions, turns } = splitInstructions(conversation.turns)
+  const { instructions, turns } = splitInstructions(conversation.messages)
   const written = writeTools(conversation, writing)
   const writtenFormat = format && writeFormat(format, writing, tools.length > 0)
-  const input = writeItems(turns, writing)
+  const input = writeMessages(turns, writing)
   if (input.length === 0) throw invalid('messages', 'must contain something that this model can read')
-  const needsJsonMessage = writtenFormat?.type === 'json_object' && !mentionsJson(conversation.turns)
+  const needsJsonMessage = writtenFormat?.type === 'json_object' && !mentionsJson(conversation.messages)
   const text = { ...(writtenFormat && { format: writtenFormat }), ...verbosity(settings, writing) }
   const include = [
     ...(reasoning.thinks ? ['reasoning.encrypted_content'] : []),
-    ...(settings.logprobs !== undefined && !flavour.lacks.has('top_logprobs') ? ['message.output_text.logprobs'] : []),
+    ...(settings.logprobs !== undefined && !flavour.missingFields.has('top_logprobs')
+      ? ['message.output_text.logprobs']
+      : []),
   ]
   return {
     model: target.model,
@@ -76,7 +78,10 @@ function requestOf(conversation: Conversation, { flavour, target }: ResponsesTar
 }
 
 /** The first system message becomes `instructions`, if it is only text without cache breakpoints. */
-function splitInstructions(turns: readonly Turn[]): { instructions?: string; turns: readonly Turn[] } {
+function splitInstructions(turns: readonly ConversationMessage[]): {
+  instructions?: string
+  turns: readonly ConversationMessage[]
+} {
   const [first, ...rest] = turns
   if (first?.role !== 'system' || first.name !== undefined || rest.length === 0) return { turns }
   const texts = first.parts.map(part => (part.kind === 'text' && part.cache === undefined ? part.text : undefined))
@@ -86,24 +91,24 @@ function splitInstructions(turns: readonly Turn[]): { instructions?: string; tur
 }
 
 /** Upstreams refuse the JSON mode without a schema unless the conversation contains the word JSON. */
-const mentionsJson = (turns: readonly Turn[]): boolean =>
+const mentionsJson = (turns: readonly ConversationMessage[]): boolean =>
   turns.some(({ parts }) => parts.some(part => part.kind === 'text' && /json/i.test(part.text)))
 
-const jsonMessage = (flavour: Flavour): Json => ({
+const jsonMessage = (flavour: ResponsesFlavour): Json => ({
   type: 'message',
-  role: flavour.developers ? 'developer' : 'system',
+  role: flavour.hasDeveloperRole ? 'developer' : 'system',
   content: [{ type: 'input_text', text: 'Answer with a JSON object.' }],
 })
 
-function verbosity({ verbosity: requested }: Settings, { flavour, target }: Writing): Json {
+function verbosity({ verbosity: requested }: GenerationSettings, { flavour, target }: ResponsesWriteContext): Json {
   if (requested === undefined) return {}
-  if (!flavour.lacks.has('verbosity')) return { verbosity: requested }
+  if (!flavour.missingFields.has('verbosity')) return { verbosity: requested }
   target.notes.losses.add('verbosity')
   return {}
 }
 
 /** Settings that this dialect does not have, with their loss codes. */
-const unsupported: readonly (readonly [keyof Settings, string])[] = [
+const unsupported: readonly (readonly [keyof GenerationSettings, string])[] = [
   ['stop', 'stop'],
   ['seed', 'seed'],
   ['topK', 'top_k'],
@@ -112,7 +117,7 @@ const unsupported: readonly (readonly [keyof Settings, string])[] = [
   ['logitBias', 'logit_bias'],
 ]
 
-function writeSettings(settings: Settings, writing: Writing, thinks: boolean): Json {
+function writeSettings(settings: GenerationSettings, writing: ResponsesWriteContext, thinks: boolean): Json {
   const { flavour, target } = writing
   const { losses } = target.notes
   for (const [name, code] of unsupported) {
@@ -132,22 +137,22 @@ function writeSettings(settings: Settings, writing: Writing, thinks: boolean): J
   }
   const hasSampling = target.traits.sampling !== false && !(target.traits.samplingWithoutThinking && thinks)
   const lacks = (name: string): boolean =>
-    flavour.lacks.has(name) || (!hasSampling && (name === 'temperature' || name === 'top_p'))
+    flavour.missingFields.has(name) || (!hasSampling && (name === 'temperature' || name === 'top_p'))
   for (const name in fields) {
     if (fields[name] === undefined || !lacks(name)) continue
     losses.add(name)
     fields[name] = undefined
   }
-  if (settings.logprobs !== undefined && flavour.lacks.has('top_logprobs')) losses.add('logprobs')
+  if (settings.logprobs !== undefined && flavour.missingFields.has('top_logprobs')) losses.add('logprobs')
   return fields
 }
 
 /** Names of the default tier in other dialects. */
 const defaultTiers: readonly string[] = ['standard', 'standard_only']
 
-function writeClass(requested: string, { flavour, target }: Writing): string | undefined {
+function writeClass(requested: string, { flavour, target }: ResponsesWriteContext): string | undefined {
   const name = defaultTiers.includes(requested) ? 'default' : requested
-  if (flavour.classes.includes(name)) return name
+  if (flavour.serviceTiers.includes(name)) return name
   target.notes.losses.add('service_tier')
   return undefined
 }
@@ -160,10 +165,10 @@ const minOf = (callerCap: number | undefined, cap: number | undefined): number |
   callerCap === undefined || cap === undefined ? (callerCap ?? cap) : Math.min(callerCap, cap)
 
 /** Prompts are cached by default. Options are needed only for a TTL. */
-function cacheOptions({ cache }: Settings, { flavour, target }: Writing): Json | undefined {
+function cacheOptions({ cache }: GenerationSettings, { flavour, target }: ResponsesWriteContext): Json | undefined {
   if (cache?.ttl === undefined) return undefined
-  const hasBreakpoints = flavour.cacheMarks && target.traits.cacheMarks !== false
-  if (hasBreakpoints) return { mode: 'implicit', ttl: keptFor(cache.ttl) }
+  const hasBreakpoints = flavour.hasCacheBreakpoints && target.traits.cacheMarks !== false
+  if (hasBreakpoints) return { mode: 'implicit', ttl: toResponsesTtl(cache.ttl) }
   target.notes.losses.add('cache')
   return undefined
 }

@@ -1,10 +1,10 @@
 // Writes how much the model should think.
 
-import type { Effort, Traits } from '../../base/money/model-traits.ts'
+import type { Effort, ModelTraits } from '../../base/money/model-traits.ts'
 import { efforts } from '../../base/money/model-traits.ts'
-import type { ReasoningWish } from '../neutral/conversation.ts'
+import type { ReasoningOptions } from '../neutral/conversation.ts'
 import type { Json } from '../request/json-type.ts'
-import type { Writing } from './write-items.ts'
+import type { ResponsesWriteContext } from './write-messages.ts'
 
 /** The efforts for budgets in tokens: the first one whose limit is above the budget. */
 const budgetBounds: readonly (readonly [tokens: number, effort: Effort])[] = [
@@ -23,7 +23,10 @@ export interface WrittenReasoning {
   readonly thinks: boolean
 }
 
-export function writeReasoning(request: ReasoningWish | undefined, { flavour, target }: Writing): WrittenReasoning {
+export function writeReasoning(
+  request: ReasoningOptions | undefined,
+  { flavour, target }: ResponsesWriteContext,
+): WrittenReasoning {
   const { traits, notes } = target
   const requested = request?.effort ?? (request?.budget === undefined ? undefined : effortOfBudget(request.budget))
   const isRequested = requested === undefined ? request?.adaptive === true : requested !== 'none'
@@ -35,22 +38,23 @@ export function writeReasoning(request: ReasoningWish | undefined, { flavour, ta
   if (effort !== requested) notes.losses.add('reasoning.effort')
   const hasOptions = effort !== undefined || isRequested || isShown(request)
   const thinks = effort !== 'none' && (traits.thinking !== undefined || hasOptions)
-  if (flavour.thinkingSwitch) return { fields: switchFields(effort, request), thinks }
+  if (flavour.hasThinkingSwitch) return { fields: switchFields(effort, request), thinks }
   const summary = isShown(request) && effort !== 'none' ? request!.show : undefined
   const reasoning = { ...(effort !== undefined && { effort }), ...(summary !== undefined && { summary }) }
   return { fields: Object.keys(reasoning).length === 0 ? {} : { reasoning }, thinks }
 }
 
-const isShown = (request: ReasoningWish | undefined): boolean => request?.show !== undefined && request.show !== 'none'
+const isShown = (request: ReasoningOptions | undefined): boolean =>
+  request?.show !== undefined && request.show !== 'none'
 
-function switchFields(effort: Effort | undefined, request: ReasoningWish | undefined): Json {
+function switchFields(effort: Effort | undefined, request: ReasoningOptions | undefined): Json {
   if (effort === 'none') return { thinking: { type: 'disabled' } }
   if (effort !== undefined) return { reasoning: { effort } }
   return request?.adaptive ? { thinking: { type: 'auto' } } : {}
 }
 
 /** Returns the nearest effort that the model has, and the lower one of two that are equally near. */
-function knownEffort(requested: Effort, traits: Traits): Effort {
+function knownEffort(requested: Effort, traits: ModelTraits): Effort {
   const stops = traits.stopsThinking !== false
   const known = (traits.efforts ?? efforts).filter(effort => effort !== 'none' || stops)
   if (requested === 'none' && stops) return requested

@@ -2,14 +2,14 @@
 
 import type { Conversation, FunctionTool, OutputFormat, SearchTool, Tool, ToolChoice } from '../neutral/conversation.ts'
 import type { Json } from '../request/json-type.ts'
-import type { Writing } from './write-items.ts'
+import type { ResponsesWriteContext } from './write-messages.ts'
 
 const emptySchema: Json = { type: 'object', properties: {} }
 
-export function writeTools({ tools, toolChoice }: Conversation, writing: Writing): Json {
+export function writeTools({ tools, toolChoice }: Conversation, writing: ResponsesWriteContext): Json {
   if (tools.length === 0) return {}
   const { flavour, target } = writing
-  const allowedNames = flavour.allowedTools ? undefined : toolChoice?.names
+  const allowedNames = flavour.hasAllowedTools ? undefined : toolChoice?.names
   const offered =
     allowedNames === undefined ? tools : tools.filter(tool => !isNamed(tool) || allowedNames.includes(tool.name))
   const written = offered.flatMap(tool => writeTool(tool, writing) ?? [])
@@ -29,7 +29,7 @@ export function writeTools({ tools, toolChoice }: Conversation, writing: Writing
 const isNamed = (tool: Tool): tool is Extract<Tool, { name: string }> =>
   tool.kind === 'function' || tool.kind === 'custom'
 
-function writeTool(tool: Tool, writing: Writing): Json | undefined {
+function writeTool(tool: Tool, writing: ResponsesWriteContext): Json | undefined {
   const { flavour, names, target } = writing
   const { losses } = target.notes
   if (tool.kind !== 'native' && tool.cache !== undefined) losses.add('cache')
@@ -45,7 +45,7 @@ function writeTool(tool: Tool, writing: Writing): Json | undefined {
     case 'custom': {
       const name = names.write(tool.name)
       const described = tool.description === undefined ? undefined : { description: tool.description }
-      if (flavour.customTools) {
+      if (flavour.hasCustomTools) {
         const format = tool.grammar && { type: 'grammar', ...tool.grammar }
         return { type: 'custom', name, ...described, ...(format && { format }) }
       }
@@ -69,11 +69,11 @@ function writeFunction({ description, schema, strict }: FunctionTool, name: stri
   }
 }
 
-function writeSearch(tool: SearchTool, { flavour, target }: Writing): Json {
-  const { domains, contextSize, place } = tool
+function writeSearch(tool: SearchTool, { flavour, target }: ResponsesWriteContext): Json {
+  const { domains, contextSize, location: place } = tool
   const location = place && { type: 'approximate', city: place.city, country: place.country, region: place.region }
   const locationFields = location && { user_location: { ...location, timezone: place.zone } }
-  if (!flavour.searchOptions) {
+  if (!flavour.hasSearchOptions) {
     if (domains !== undefined) target.notes.losses.add('tools.search.domains')
     if (contextSize !== undefined) target.notes.losses.add('tools.search.context_size')
     return { type: 'web_search', ...locationFields }
@@ -86,22 +86,22 @@ function writeSearch(tool: SearchTool, { flavour, target }: Writing): Json {
   }
 }
 
-function writeChoice({ mode, names }: ToolChoice, tools: readonly Tool[], writing: Writing): unknown {
+function writeChoice({ mode, names }: ToolChoice, tools: readonly Tool[], writing: ResponsesWriteContext): unknown {
   const { flavour, target } = writing
   const cannotForce = mode === 'required' && target.traits.forcedTool === false
   if (cannotForce) target.notes.losses.add('tool_choice')
   const written = cannotForce ? 'auto' : mode
   if (names === undefined || names.length === 0 || written === 'none') return written
   const named = names.map(name => {
-    const isCustom = flavour.customTools && tools.some(tool => tool.kind === 'custom' && tool.name === name)
+    const isCustom = flavour.hasCustomTools && tools.some(tool => tool.kind === 'custom' && tool.name === name)
     return { type: isCustom ? 'custom' : 'function', name: writing.names.write(name) }
   })
   if (named.length === 1 && written === 'required') return named[0]
-  return flavour.allowedTools ? { type: 'allowed_tools', mode: written, tools: named } : written
+  return flavour.hasAllowedTools ? { type: 'allowed_tools', mode: written, tools: named } : written
 }
 
 /** Uses the JSON mode if the model has no support for schemas. */
-export function writeFormat(format: OutputFormat, { target }: Writing, hasTools: boolean): Json {
+export function writeFormat(format: OutputFormat, { target }: ResponsesWriteContext, hasTools: boolean): Json {
   if (format.kind === 'json') return { type: 'json_object' }
   const { traits, notes } = target
   if (traits.schema === false || (traits.schemaWithTools === false && hasTools)) {

@@ -1,37 +1,37 @@
 // Checks of request bodies that all dialects share, and the refusals for fields that fail them.
 
 import { Refusal } from '../../base/errors.ts'
-import { isObject } from './json-object.ts'
+import { isObject } from './json-body.ts'
 import type { Json } from './json-type.ts'
 
 const OUTPUT_TOKENS_MAX = 1_000_000_000
 const CHOICES_MAX = 128
 
-interface Rule {
+interface FieldRule {
   readonly check: (value: unknown) => boolean
-  readonly says: string
+  readonly message: string
 }
 
 function isCount(value: unknown): boolean {
   return Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= OUTPUT_TOKENS_MAX
 }
 
-export const rules = {
-  object: { check: isObject, says: 'must be an object' },
+export const fieldRules = {
+  object: { check: isObject, message: 'must be an object' },
   word: {
     check: value => typeof value === 'string' && value.length <= 64,
-    says: 'must be a text of at most 64 characters',
+    message: 'must be a text of at most 64 characters',
   },
-  text: { check: value => typeof value === 'string', says: 'must be a text' },
-  boolean: { check: value => typeof value === 'boolean', says: 'must be true or false' },
-  count: { check: isCount, says: 'must be a positive integer' },
-  list: { check: Array.isArray, says: 'must be a list' },
-  number: { check: value => typeof value === 'number', says: 'must be a number' },
+  text: { check: value => typeof value === 'string', message: 'must be a text' },
+  boolean: { check: value => typeof value === 'boolean', message: 'must be true or false' },
+  count: { check: isCount, message: 'must be a positive integer' },
+  list: { check: Array.isArray, message: 'must be a list' },
+  number: { check: value => typeof value === 'number', message: 'must be a number' },
   choices: {
     check: value => isCount(value) && (value as number) <= CHOICES_MAX,
-    says: `must be an integer from 1 to ${CHOICES_MAX}`,
+    message: `must be an integer from 1 to ${CHOICES_MAX}`,
   },
-} as const satisfies Record<string, Rule>
+} as const satisfies Record<string, FieldRule>
 
 interface Checked {
   readonly object: Json
@@ -45,10 +45,14 @@ interface Checked {
 }
 
 /** Returns the value of a field, or undefined if it is missing or null. Throws a Refusal if it breaks the rule. */
-export function optional<Name extends keyof Checked>(json: Json, field: string, rule: Name): Checked[Name] | undefined {
+export function readOptional<Name extends keyof Checked>(
+  json: Json,
+  field: string,
+  rule: Name,
+): Checked[Name] | undefined {
   const value = json[field] ?? undefined
-  const { check, says }: Rule = rules[rule]
-  if (value !== undefined && !check(value)) throw invalid(field, says)
+  const { check, message }: FieldRule = fieldRules[rule]
+  if (value !== undefined && !check(value)) throw invalid(field, message)
   return value as Checked[Name] | undefined
 }
 
@@ -64,7 +68,7 @@ export function requireModel(json: Json): string {
  * Fields that let an upstream use another model or another provider. It could be more expensive than the model that the
  * call is priced for.
  */
-export const otherModels = ['models', 'fallbacks', 'preset', 'provider', 'route'] as const
+export const otherModelFields = ['models', 'fallbacks', 'preset', 'provider', 'route'] as const
 
 /** Throws a Refusal if one of the fields is present and not empty. `within` names the object that has the fields. */
 export function refuseFields(json: Json, fields: readonly string[], within?: string): void {
@@ -77,10 +81,10 @@ export function refuseFields(json: Json, fields: readonly string[], within?: str
 }
 
 /** Fields that defer the answer. The answer would be fetched later, outside the call, and not be billed. */
-export const postponingFields = ['deferred', 'background'] as const
+export const deferringFields = ['deferred', 'background'] as const
 
 /** Throws a Refusal if one of the fields is present and not false. */
-export function refusePostponed(json: Json, fields: readonly string[]): void {
+export function refuseDeferred(json: Json, fields: readonly string[]): void {
   for (const field of fields) {
     const value = json[field] ?? false
     if (value !== false) throw invalid(field, 'is not served here: the answer must come with the call. Leave it out')
@@ -109,11 +113,12 @@ export function checkMessages(messages: unknown): void {
   })
 }
 
-export const missing = (field: string): Refusal => new Refusal('field_missing', field, at(field))
+export const missing = (field: string): Refusal => new Refusal('field_missing', field, describeField(field))
 
-export const invalid = (field: string, says: string): Refusal => new Refusal('field_invalid', field, at(field, says))
+export const invalid = (field: string, says: string): Refusal =>
+  new Refusal('field_invalid', field, describeField(field, says))
 
 /** The field that an error is about, as `param` for dialects that have it, and as a sentence. */
-export function at(param: string, says = 'is required'): { param: string; hint: string } {
+export function describeField(param: string, says = 'is required'): { param: string; hint: string } {
   return { param, hint: `"${param}" ${says}.` }
 }

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { protocols } from '../list.ts'
 import type { Protocol } from '../protocol.ts'
+import { protocols } from '../protocols.ts'
 
 interface Talk {
   readonly system: string

@@ -1,10 +1,10 @@
 // Identifies a conversation by how it starts, for affinity: all turns of a conversation start the same, so they can go
 // to the channel whose provider has their prompt in a cache. Also reads for how long a prompt should be cached.
 
-import { isObject } from './json-object.ts'
+import { isObject } from './json-body.ts'
 import type { Json } from './json-type.ts'
 
-export interface Beginning {
+export interface ConversationStart {
   /** The caller's own cache key. If present, nothing else matters. */
   readonly key?: unknown
   /** The end user. Conversations of different users may start with the same text. */
@@ -32,7 +32,7 @@ interface Sample {
 const systemSample: Sample = { textsMax: 3, charsMax: 256, tailChars: 0 }
 const firstSample: Sample = { textsMax: 4, charsMax: 192, tailChars: 64 }
 
-export function beginningText({ key, user, tools, system, first }: Beginning): string {
+export function formatConversationStart({ key, user, tools, system, first }: ConversationStart): string {
   if (typeof key === 'string' && key !== '') return `key\n${key.slice(0, KEY_CHARS_MAX)}`
   const userText = typeof user === 'string' ? user.slice(0, USER_CHARS_MAX) : ''
   return `${userText}\n${toolsText(tools)}\n${textsOf(system, systemSample)}\n${textsOf(first, firstSample)}`
@@ -83,7 +83,10 @@ function sampled(text: string, { charsMax, tailChars }: Sample): string {
 }
 
 /** Returns the content of the first user message, and of the system messages before it. */
-export function firstMessages(messages: unknown, systemRoles: readonly string[]): Pick<Beginning, 'system' | 'first'> {
+export function findFirstMessages(
+  messages: unknown,
+  systemRoles: readonly string[],
+): Pick<ConversationStart, 'system' | 'first'> {
   const system: unknown[] = []
   for (const message of Array.isArray(messages) ? (messages as readonly unknown[]) : []) {
     if (!isObject(message)) continue
@@ -93,7 +96,7 @@ export function firstMessages(messages: unknown, systemRoles: readonly string[])
   return { system, first: undefined }
 }
 
-export const listOf = (value: unknown): readonly unknown[] | undefined => (Array.isArray(value) ? value : undefined)
+export const asList = (value: unknown): readonly unknown[] | undefined => (Array.isArray(value) ? value : undefined)
 
 const MINUTE_MS = 60_000
 const ttlMs: ReadonlyMap<unknown, number> = new Map([
@@ -110,27 +113,28 @@ const ttlMs: ReadonlyMap<unknown, number> = new Map([
 const ENDS_SEARCHED = 8
 
 /** Converts a TTL such as `5m` to milliseconds. Undefined: it is no known TTL. */
-export const spanMs = (word: unknown): number | undefined => ttlMs.get(word)
+export const parseTtlMs = (word: unknown): number | undefined => ttlMs.get(word)
 
-export const longer = (one: number | undefined, other: number | undefined): number | undefined =>
+export const longerMs = (one: number | undefined, other: number | undefined): number | undefined =>
   one === undefined || (other !== undefined && other > one) ? other : one
 
 /** The longest TTL of the cache breakpoints on the objects of a list. */
-export function markedMs(list: unknown): number | undefined {
+export function readBreakpointsMs(list: unknown): number | undefined {
   let longest: number | undefined
   if (!Array.isArray(list)) return longest
   for (let index = 0; index < list.length; index = nextPosition(index, list.length))
-    longest = longer(longest, markMs(list[index]))
+    longest = longerMs(longest, readBreakpointMs(list[index]))
   return longest
 }
 
 /** The longest TTL of the cache breakpoints on messages and their parts. */
-export function markedMessagesMs(messages: unknown): number | undefined {
+export function readMessageBreakpointsMs(messages: unknown): number | undefined {
   let longest: number | undefined
   if (!Array.isArray(messages)) return longest
   for (let index = 0; index < messages.length; index = nextPosition(index, messages.length)) {
     const message: unknown = messages[index]
-    if (isObject(message)) longest = longer(longer(longest, markMs(message)), markedMs(message.content))
+    if (isObject(message))
+      longest = longerMs(longerMs(longest, readBreakpointMs(message)), readBreakpointsMs(message.content))
   }
   return longest
 }
@@ -138,14 +142,14 @@ export function markedMessagesMs(messages: unknown): number | undefined {
 const nextPosition = (index: number, length: number): number =>
   index + 1 === ENDS_SEARCHED ? Math.max(ENDS_SEARCHED, length - ENDS_SEARCHED) : index + 1
 
-export function markMs(value: unknown): number | undefined {
+export function readBreakpointMs(value: unknown): number | undefined {
   if (!isObject(value)) return undefined
   const mark = value.cache_control ?? value.prompt_cache_breakpoint
-  return isObject(mark) ? spanMs(mark.ttl) : undefined
+  return isObject(mark) ? parseTtlMs(mark.ttl) : undefined
 }
 
 /** The TTL in the cache options of a request in one of OpenAI's dialects. */
-export function askedMs(json: Json): number | undefined {
+export function readCacheOptionsMs(json: Json): number | undefined {
   const { prompt_cache_retention: retention, prompt_cache_options: options } = json
-  return longer(spanMs(retention), isObject(options) ? spanMs(options.ttl) : undefined)
+  return longerMs(parseTtlMs(retention), isObject(options) ? parseTtlMs(options.ttl) : undefined)
 }

@@ -2,14 +2,14 @@
 // account may use these ids in later requests. Only fields that the provider itself writes are read. Otherwise a model,
 // or a tool server of the caller, could claim foreign ids by writing them into an answer.
 
-import { isObject } from './json-object.ts'
+import { isObject } from './json-body.ts'
 import type { Json } from './json-type.ts'
 
 /** Reads a whole answer or one event of a stream. Each id starts with its kind and a colon. */
-export type ReadMade = (answer: unknown) => readonly string[]
+export type ReadCreatedIds = (answer: unknown) => readonly string[]
 
 /** Undefined if a call with this request creates nothing that has an id. */
-export function madeReader(dialect: string, json: Json): ReadMade | undefined {
+export function buildCreatedIdsReader(dialect: string, json: Json): ReadCreatedIds | undefined {
   switch (dialect) {
     case 'openai-responses':
     case 'ark-responses':
@@ -54,7 +54,7 @@ function readResponseIds(answer: unknown, isStored: boolean): readonly string[] 
 }
 
 /** The id of a message continues a thread, and compares requests under `diagnostics`. */
-function buildMessageReader({ thread, diagnostics, container, tools }: Json): ReadMade | undefined {
+function buildMessageReader({ thread, diagnostics, container, tools }: Json): ReadCreatedIds | undefined {
   const storesMessage = isObject(thread) || isObject(diagnostics)
   const runsCode = Boolean(container) || objects(tools).some(({ type }) => /code_execution/.test(String(type)))
   if (!storesMessage && !runsCode) return undefined

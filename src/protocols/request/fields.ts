@@ -8,7 +8,7 @@
 export type FieldTable = Readonly<Record<string, 'read' | 'moot' | 'lost'>>
 
 /** Returns the paths of present fields that are not carried. Null counts as absent. */
-export function unreadFields(json: Readonly<Record<string, unknown>>, table: FieldTable, path = ''): string[] {
+export function findLostFields(json: Readonly<Record<string, unknown>>, table: FieldTable, path = ''): string[] {
   const unread: string[] = []
   for (const name in json) {
     if (json[name] === null || json[name] === undefined) continue
@@ -19,21 +19,25 @@ export function unreadFields(json: Readonly<Record<string, unknown>>, table: Fie
 }
 
 /** Builds a table in which all fields have the same rule. `names` are separated by spaces. */
-export const fields = <Rule extends 'read' | 'moot' | 'lost'>(rule: Rule, names: string): Record<string, Rule> =>
+export const tableOf = <Rule extends 'read' | 'moot' | 'lost'>(rule: Rule, names: string): Record<string, Rule> =>
   Object.fromEntries(names.split(' ').map(name => [name, rule]))
 
 /**
  * Adds a loss for each field of an answer that the translation does not carry. Empty values, zero and false count as
  * absent, because vendors write such fields into every answer. `path` is the path of the object.
  */
-export function noteLost(json: Readonly<Record<string, unknown>>, table: FieldTable, { path, losses }: LostAt): void {
+export function addLostFields(
+  json: Readonly<Record<string, unknown>>,
+  table: FieldTable,
+  { path, losses }: LossPath,
+): void {
   for (const name in json) {
     const rule = Object.hasOwn(table, name) ? table[name] : 'lost'
     if (rule === 'lost' && !isEmpty(json[name])) losses.add(`answer.${path === '' ? '' : `${path}.`}${name}`)
   }
 }
 
-export interface LostAt {
+export interface LossPath {
   readonly path: string
   readonly losses: { add(code: string): void }
 }

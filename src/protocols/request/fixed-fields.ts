@@ -2,11 +2,11 @@
 // billing, holds and storage at the upstream depend on. All other fields can be overridden.
 
 import { foldName } from '../../base/text/json-bytes.ts'
-import { readFields as anthropic } from '../anthropic-messages/request.ts'
-import { readFields as gemini, readConfig as geminiConfig } from '../gemini/request.ts'
-import { readFields as chat } from '../openai-chat/request.ts'
-import { readFields as responses } from '../openai-responses/request.ts'
-import { otherModels } from './checks.ts'
+import { uniqueFields as anthropic } from '../anthropic-messages/request.ts'
+import { uniqueFields as gemini, uniqueConfigFields as geminiConfig } from '../gemini/request.ts'
+import { uniqueFields as chat } from '../openai-chat/request.ts'
+import { uniqueFields as responses } from '../openai-responses/request.ts'
+import { otherModelFields } from './checks.ts'
 
 interface FixedFields {
   readonly fields: readonly string[]
@@ -24,7 +24,9 @@ const byDialect: Readonly<Record<string, FixedFields>> = {
   'ark': chatFields,
   'openai-responses': responsesFields,
   'ark-responses': responsesFields,
-  'anthropic-messages': { fields: [...anthropic, ...otherModels, 'system', 'anthropic_version', 'anthropic_beta'] },
+  'anthropic-messages': {
+    fields: [...anthropic, ...otherModelFields, 'system', 'anthropic_version', 'anthropic_beta'],
+  },
   'gemini': {
     fields: gemini,
     open: { name: 'generationConfig', fields: [...geminiConfig, 'responseModalities', 'speechConfig'] },
@@ -32,13 +34,13 @@ const byDialect: Readonly<Record<string, FixedFields>> = {
 }
 
 /** The dialects in which request fields can be overridden. */
-export const changeableDialects: readonly string[] = Object.keys(byDialect)
+export const overridableDialects: readonly string[] = Object.keys(byDialect)
 
 const includesName = (names: readonly string[], name: string): boolean =>
   names.some(one => foldName(one) === foldName(name))
 
 /** `path` is a field, or `a.b` for field `b` of the object `a`. */
-export function isFixed(dialect: string, path: string): boolean {
+export function isFixedField(dialect: string, path: string): boolean {
   const { fields, open } = byDialect[dialect] ?? { fields: [path] }
   const [outer = '', inner] = path.split('.')
   if (inner === undefined || open === undefined || foldName(outer) !== foldName(open.name))

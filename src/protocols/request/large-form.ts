@@ -3,7 +3,7 @@
 
 import type { FormPart } from '../../http/server/multipart.ts'
 import { boundaryOf, readForm } from '../../http/server/multipart.ts'
-import { soundLength } from '../openai-passthrough/sound-length.ts'
+import { measureAudioSeconds } from '../openai-passthrough/audio-duration.ts'
 
 /** A longer text counts as a file, even without a file name. */
 const TEXT_BYTES_MAX = 64 * 1024
@@ -12,29 +12,32 @@ export const isFile = ({ filename, start, end }: FormPart): boolean =>
   filename !== undefined || end - start > TEXT_BYTES_MAX
 
 /** A parsed form. Plain data, because it may come from another thread. */
-export interface FoundForm {
+export interface ParsedForm {
   /** A string says why the body is no form. */
   readonly parts: readonly FormPart[] | string
   /** The duration of each audio file in seconds, by the start of the file in the body. */
-  readonly sounds: ReadonlyMap<number, number>
+  readonly audioSeconds: ReadonlyMap<number, number>
 }
 
 /** Undefined if the content type has no valid boundary. */
-export function findForm(body: Buffer, contentType: string): FoundForm | undefined {
+export function parseForm(body: Buffer, contentType: string): ParsedForm | undefined {
   const boundary = boundaryOf(contentType)
   if (boundary === undefined) return undefined
   const parts = readForm(body, boundary)
   const files = typeof parts === 'string' ? [] : parts.filter(isFile)
-  return { parts, sounds: new Map(files.map(({ start, end }) => [start, soundLength(body.subarray(start, end))])) }
+  return {
+    parts,
+    audioSeconds: new Map(files.map(({ start, end }) => [start, measureAudioSeconds(body.subarray(start, end))])),
+  }
 }
 
-const parsedForms = new WeakMap<Buffer, FoundForm>()
+const parsedForms = new WeakMap<Buffer, ParsedForm>()
 
-export const noteForm = (body: Buffer, found: FoundForm): void => void parsedForms.set(body, found)
+export const cacheForm = (body: Buffer, found: ParsedForm): void => void parsedForms.set(body, found)
 
-export const partsOf = (body: Buffer, boundary: string): readonly FormPart[] | string =>
+export const getFormParts = (body: Buffer, boundary: string): readonly FormPart[] | string =>
   parsedForms.get(body)?.parts ?? readForm(body, boundary)
 
 /** Returns the duration of an audio file in seconds. */
-export const soundOf = (body: Buffer, { start, end }: FormPart): number =>
-  parsedForms.get(body)?.sounds.get(start) ?? soundLength(body.subarray(start, end))
+export const getAudioSeconds = (body: Buffer, { start, end }: FormPart): number =>
+  parsedForms.get(body)?.audioSeconds.get(start) ?? measureAudioSeconds(body.subarray(start, end))

@@ -3,9 +3,9 @@
 import { hash } from 'node:crypto'
 import { readlinkSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
-import { findObject } from './json-object.ts'
-import { findForm } from './large-form.ts'
-import type { FromLargeJson, ToLargeJson } from './large-json-messages.ts'
+import { parseBody } from './json-body.ts'
+import { parseForm } from './large-form.ts'
+import type { LargeBodyReply, LargeBodyRequest } from './large-json-messages.ts'
 
 declare const self: Worker
 
@@ -25,10 +25,10 @@ function lowerPriority(): void {
 
 lowerPriority()
 
-self.onmessage = ({ data }: MessageEvent<ToLargeJson>) => {
+self.onmessage = ({ data }: MessageEvent<LargeBodyRequest>) => {
   const { id, bytes, formType } = data
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  const result = formType === undefined ? { found: findObject(body) } : { form: findForm(body, formType) }
-  const done: FromLargeJson = { id, ...result, bytes, hash: hash('sha256', bytes, 'hex') }
+  const result = formType === undefined ? { found: parseBody(body) } : { form: parseForm(body, formType) }
+  const done: LargeBodyReply = { id, ...result, bytes, hash: hash('sha256', bytes, 'hex') }
   postMessage(done, [bytes.buffer as ArrayBuffer])
 }

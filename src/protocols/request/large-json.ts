@@ -5,21 +5,21 @@
 // The worker starts when it is needed and ends when it is idle.
 
 import { bounds } from '../../base/bounds.ts'
-import type { Rest } from '../../base/collections/fair-queue.ts'
-import { FairTurns } from '../../base/collections/fair-queue.ts'
+import type { SlotCooldown } from '../../base/collections/fair-queue.ts'
+import { FairQueue } from '../../base/collections/fair-queue.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Found } from './json-object.ts'
-import { noteFound } from './json-object.ts'
-import { noteForm } from './large-form.ts'
-import type { FromLargeJson, ToLargeJson } from './large-json-messages.ts'
+import type { ParsedBody } from './json-body.ts'
+import { cacheParsedBody } from './json-body.ts'
+import { cacheForm } from './large-form.ts'
+import type { LargeBodyReply, LargeBodyRequest } from './large-json-messages.ts'
 
 const hashes = new WeakMap<Uint8Array, string>()
 
 /** The SHA-256 of a large body in hex, if the worker has computed it. */
-export const hashTaken = (body: Uint8Array): string | undefined => hashes.get(body)
+export const getBodyHash = (body: Uint8Array): string | undefined => hashes.get(body)
 
-export interface LargeJsonParts {
+export interface LargeBodyReaderParts {
   readonly deadlines: Deadlines
   /** Called when the worker has died. The next large body starts another one. */
   onFault(detail: string): void
@@ -32,7 +32,7 @@ export interface LargeBodyOwner {
 }
 
 interface PendingRead {
-  resolve(done: FromLargeJson): void
+  resolve(done: LargeBodyReply): void
   reject(fault: Error): void
 }
 
@@ -40,37 +40,37 @@ const IDLE_MS = 60_000
 const ACCOUNT_REST = 9
 const TOTAL_REST = 1
 
-export class LargeJson {
-  readonly #parts: LargeJsonParts
-  readonly #queue = new FairTurns(1, 1)
+export class LargeBodyReader {
+  readonly #parts: LargeBodyReaderParts
+  readonly #queue = new FairQueue(1, 1)
   readonly #pending = new Map<number, PendingRead>()
   #worker: Worker | undefined
   #idleTimer: ReturnType<typeof setTimeout> | undefined
   #lastId = 0
 
-  constructor(parts: LargeJsonParts) {
+  constructor(parts: LargeBodyReaderParts) {
     this.#parts = parts
   }
 
-  get running(): boolean {
+  get isRunning(): boolean {
     return this.#worker !== undefined
   }
 
   /**
    * Returns the same bytes, with their parsed form cached. `body` is unusable afterwards: its memory is transferred.
    */
-  async look(body: Buffer, owner: LargeBodyOwner, formType?: string): Promise<Buffer> {
-    const reply = this.#queue.take(owner.name, {
-      throwIfUnwanted: () => owner.throwIfGone(),
+  async read(body: Buffer, owner: LargeBodyOwner, formType?: string): Promise<Buffer> {
+    const reply = this.#queue.run(owner.name, {
+      throwIfCancelled: () => owner.throwIfGone(),
       run: () => this.#ask(body, formType),
-      restAfter: ({ found }) => restAfter(found, body.length),
+      cooldownAfter: ({ found }) => restAfter(found, body.length),
     })
     const timeout = (): Refusal =>
       new Refusal('overloaded', 'large bodies wait too long in their queue', { retryAfterMs: 2_000 })
-    const { bytes, found, form, hash } = await this.#parts.deadlines.within(bounds.bodyTurnMsMax, reply, timeout)
+    const { bytes, found, form, hash } = await this.#parts.deadlines.within(bounds.bodyWorkerMsMax, reply, timeout)
     const parsedBody = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-    if (found !== undefined) noteFound(parsedBody, found)
-    if (form !== undefined) noteForm(parsedBody, form)
+    if (found !== undefined) cacheParsedBody(parsedBody, found)
+    if (form !== undefined) cacheForm(parsedBody, form)
     hashes.set(parsedBody, hash)
     return parsedBody
   }
@@ -83,7 +83,7 @@ export class LargeJson {
     this.#pending.clear()
   }
 
-  #ask(body: Buffer, formType: string | undefined): Promise<FromLargeJson> {
+  #ask(body: Buffer, formType: string | undefined): Promise<LargeBodyReply> {
     clearTimeout(this.#idleTimer)
     this.#worker ??= this.#start()
     const id = ++this.#lastId
@@ -92,13 +92,13 @@ export class LargeJson {
     const bytes = ownsBuffer ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength) : new Uint8Array(body)
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject })
-      this.#worker!.postMessage({ id, bytes, formType } satisfies ToLargeJson, [bytes.buffer as ArrayBuffer])
+      this.#worker!.postMessage({ id, bytes, formType } satisfies LargeBodyRequest, [bytes.buffer as ArrayBuffer])
     })
   }
 
   #start(): Worker {
     const worker = new Worker(new URL('./large-json-thread.ts', import.meta.url).href)
-    worker.onmessage = (event: MessageEvent<FromLargeJson>) => {
+    worker.onmessage = (event: MessageEvent<LargeBodyReply>) => {
       const done = event.data
       this.#pending.get(done.id)?.resolve(done)
       this.#pending.delete(done.id)
@@ -120,7 +120,7 @@ export class LargeJson {
 const COST_US = { names: 3, containers: 0.5, values: 0.1, bytes: 0.0005 }
 
 /** Estimates how long a body occupies the thread that serves calls, in milliseconds. */
-export function servingCostMs(found: Found | undefined, bytes: number): number {
+export function estimateServingMs(found: ParsedBody | undefined, bytes: number): number {
   const noCounts = { names: 0, containers: 0, values: 0 }
   const { names, containers, values } = found !== undefined && 'counts' in found ? found.counts : noCounts
   const costUs =
@@ -128,7 +128,7 @@ export function servingCostMs(found: Found | undefined, bytes: number): number {
   return costUs / 1_000
 }
 
-function restAfter(found: Found | undefined, bytes: number): Rest {
-  const costMs = servingCostMs(found, bytes)
-  return { ownMs: ACCOUNT_REST * costMs, allMs: TOTAL_REST * costMs }
+function restAfter(found: ParsedBody | undefined, bytes: number): SlotCooldown {
+  const costMs = estimateServingMs(found, bytes)
+  return { ownerMs: ACCOUNT_REST * costMs, totalMs: TOTAL_REST * costMs }
 }

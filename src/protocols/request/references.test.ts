@@ -1,14 +1,14 @@
 // Tests the references in large bodies, which another thread has found.
 
 import { describe, expect, test } from 'bun:test'
-import { protocols } from '../list.ts'
-import type { Asked } from '../protocol.ts'
-import { countDialects } from '../token-counts/token-counts.ts'
-import { findObject, noteFound } from './json-object.ts'
-import { findReferences, referencesFound } from './references.ts'
+import type { RequestHead } from '../protocol.ts'
+import { protocols } from '../protocols.ts'
+import { tokenCountDialects } from '../token-counts/count-dialects.ts'
+import { cacheParsedBody, parseBody } from './json-body.ts'
+import { findReferences, getCachedReferences } from './references.ts'
 
 const pad = 'x'.repeat(70_000)
-const asked = (path: string): Asked => ({ path, header: () => undefined, query: () => null })
+const asked = (path: string): RequestHead => ({ path, header: () => undefined, query: () => null })
 
 describe('references of a large body are not searched again:', () => {
   const turn = { role: 'user', content: [{ type: 'text', text: pad }, { file_id: 'file-1' }] }
@@ -20,17 +20,17 @@ describe('references of a large body are not searched again:', () => {
     ['anthropic-messages', talk, '/v1/messages', protocols['anthropic-messages'].readCall],
     ['openai-responses', { model: 'a/b', input: [turn] }, '/v1/responses', protocols['openai-responses'].readCall],
     ['gemini', { contents }, '/v1beta/models/a/b:generateContent', protocols.gemini.readCall],
-    ['a count', talk, '/v1/messages/count_tokens', countDialects['anthropic-messages'].readCall],
-    ['a count of Gemini', { contents }, count, countDialects.gemini.readCall],
-    ['a whole request', { generateContentRequest: { contents } }, count, countDialects.gemini.readCall],
+    ['a count', talk, '/v1/messages/count_tokens', tokenCountDialects['anthropic-messages'].readCall],
+    ['a count of Gemini', { contents }, count, tokenCountDialects.gemini.readCall],
+    ['a whole request', { generateContentRequest: { contents } }, count, tokenCountDialects.gemini.readCall],
   ] as const
 
   test.each(rows)('%s', (_name, json, path, readCall) => {
     const body = Buffer.from(JSON.stringify(json))
     // As the other thread sends it.
-    noteFound(body, structuredClone(findObject(body)))
+    cacheParsedBody(body, structuredClone(parseBody(body)))
     const call = readCall(body, asked(path))
-    const found = referencesFound(call.json)
+    const found = getCachedReferences(call.json)
     expect(found).toEqual(findReferences(call.json) as never)
     expect(found).toHaveLength(1)
   })

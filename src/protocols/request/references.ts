@@ -64,7 +64,7 @@ function addTexts(value: unknown, found: string[], fields: readonly string[] = [
 }
 
 function addFields(holder: Json, fields: readonly string[], found: string[]): void {
-  for (const field of fields) for (const one of valuesOf(holder, field)) if (!isObject(one)) addTexts(one, found)
+  for (const field of fields) for (const one of findValues(holder, field)) if (!isObject(one)) addTexts(one, found)
 }
 
 /** Reads an id, or the `id` of an object. */
@@ -94,7 +94,7 @@ const voices = (value: unknown): readonly string[] =>
   typeof value === 'string' ? (/^\s*speech:/i.test(value) ? [value.trim()] : []) : objectId(value)
 
 /** Returns the values of a field in all spellings: some servers read `File_ID` and `fileId` as `file_id`. */
-export function valuesOf(holder: Json, name: string): readonly unknown[] {
+export function findValues(holder: Json, name: string): readonly unknown[] {
   const plain = foldName(name)
   const values: unknown[] = []
   for (const one in holder) if (one === name || readName(one).plain === plain) values.push(holder[one])
@@ -317,13 +317,13 @@ function readName(name: string): FieldName {
 export const isReferenceName = (name: string): boolean => readName(name).row !== undefined
 
 /** Whether the search reads fields of this name. A duplicate is refused, because an upstream may read the other one. */
-export function isLookedAt(name: string): boolean {
+export function isSearchedName(name: string): boolean {
   const { plain, row, holdsAddress, holdsText } = readName(name)
   return row !== undefined || holdsAddress || holdsText || DECIDING.has(plain)
 }
 
 /** Item ids that the gateway created. No upstream knows them. */
-export const OUR_ITEM = /^[a-z]+_(req)?([0-9a-z]{11})(\d{4})$/
+export const GATEWAY_ITEM_ID = /^[a-z]+_(req)?([0-9a-z]{11})(\d{4})$/
 
 /** Hosts whose URLs an upstream may read with its own credential, and one of them that is public. */
 const CREDENTIALED_HOST = /(?:^|\.)(?:googleapis|google)\.com$/
@@ -344,12 +344,12 @@ function publicHost(address: string): string | undefined {
 }
 
 /** Tells whether a candidate counts as a reference. `reference.path` is valid only during the function call. */
-export type Keeps = (reference: Reference) => boolean
+export type IsReference = (reference: Reference) => boolean
 
 /** Finds the references in `json`, each one once, and at most one more than `max`. */
 export function findReferences(
   json: Json,
-  keeps: Keeps = () => true,
+  keeps: IsReference = () => true,
   max: number = bounds.referencesOfCallMax,
 ): readonly Reference[] {
   const search = new Search(keeps, max)
@@ -360,18 +360,18 @@ export function findReferences(
 /** References of large bodies that another thread has found, by the parsed body. */
 const cachedReferences = new WeakMap<Json, readonly Reference[]>()
 
-export const noteReferences = (json: Json, found: readonly Reference[]): void => void cachedReferences.set(json, found)
+export const cacheReferences = (json: Json, found: readonly Reference[]): void => void cachedReferences.set(json, found)
 
-export const referencesFound = (json: Json): readonly Reference[] | undefined => cachedReferences.get(json)
+export const getCachedReferences = (json: Json): readonly Reference[] | undefined => cachedReferences.get(json)
 
 class Search {
   readonly found: Reference[] = []
-  readonly #keeps: Keeps
+  readonly #keeps: IsReference
   readonly #max: number
   readonly #seen = new Set<string>()
   readonly #path: (string | number)[] = []
 
-  constructor(keeps: Keeps, max: number) {
+  constructor(keeps: IsReference, max: number) {
     this.#keeps = keeps
     this.#max = max
   }
@@ -459,10 +459,10 @@ class Search {
 
   /** Adds an item of Responses that stands for a stored item. */
   #item(item: Json): void {
-    const ids = valuesOf(item, 'id').flatMap(id => (typeof id === 'string' && id !== '' ? [id] : []))
+    const ids = findValues(item, 'id').flatMap(id => (typeof id === 'string' && id !== '' ? [id] : []))
     if (ids.length === 0) return
-    const types = valuesOf(item, 'type').filter(type => type !== undefined && type !== null)
-    if (types.length === 0) types.push(valuesOf(item, 'role').length === 0 ? 'item_reference' : 'message')
+    const types = findValues(item, 'type').filter(type => type !== undefined && type !== null)
+    if (types.length === 0) types.push(findValues(item, 'role').length === 0 ? 'item_reference' : 'message')
     const isOptional = !types.includes('item_reference')
     if (isOptional && types.every(type => isWhole(type, item))) return
     for (const id of ids) this.#within('id', () => this.#push({ kind: 'item', id, ...(isOptional && { isOptional }) }))
@@ -477,7 +477,7 @@ class Search {
   }
 
   #push({ kind, id: written, isOptional }: Omit<Reference, 'path'>, isAddress = false): void {
-    if (this.#isOver || (kind === 'item' && OUR_ITEM.test(written))) return
+    if (this.#isOver || (kind === 'item' && GATEWAY_ITEM_ID.test(written))) return
     const id = written.slice(0, ID_CHARS_MAX)
     const key = `${kind}:${isOptional === true}:${placeOfPath(this.#path)}:${id}`
     if (this.#seen.has(key)) return
@@ -497,12 +497,12 @@ const placeOfPath = (path: Reference['path']): string =>
 function isWhole(type: unknown, item: Json): boolean {
   if (WHOLE_ITEMS.has(type)) return true
   if (ENCRYPTED_ITEMS.has(type)) {
-    const encrypted = valuesOf(item, 'encrypted_content')
+    const encrypted = findValues(item, 'encrypted_content')
     return encrypted.length > 0 && encrypted.every(one => typeof one === 'string' && one !== '')
   }
   const isFilled = (content: unknown): boolean =>
     content !== undefined && content !== null && !(Array.isArray(content) && content.length === 0)
-  const contents = valuesOf(item, 'content')
+  const contents = findValues(item, 'content')
   return type === 'message' && contents.length > 0 && contents.every(isFilled)
 }
 
@@ -526,7 +526,7 @@ function isToolUse(holder: Json): boolean {
 }
 
 /** Writes a path as `input[0].content[1].file_id`. */
-export function pathText(path: readonly (string | number)[]): string {
+export function formatReferencePath(path: readonly (string | number)[]): string {
   let text = ''
   for (const step of path.slice(0, 16)) {
     text += typeof step === 'number' ? `[${step}]` : `${text === '' ? '' : '.'}${step.slice(0, 64)}`

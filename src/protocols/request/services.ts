@@ -4,8 +4,8 @@
 
 import type { Unit } from '../../base/money/usage.ts'
 import { foldName } from '../../base/text/json-bytes.ts'
-import { otherModels } from './checks.ts'
-import { isObject } from './json-object.ts'
+import { otherModelFields } from './checks.ts'
+import { isObject } from './json-body.ts'
 import type { Json } from './json-type.ts'
 
 export interface Service {
@@ -16,32 +16,33 @@ export interface Service {
   /** The unit that the provider bills, if it bills uses by number. */
   readonly unit?: Unit
   /** How many units one use counts as. Default: 1. */
-  readonly each?: number
+  readonly unitsPerUse?: number
   /** How often the service may be used in one call. */
   readonly usesMax?: number
   /** The duration of one use. A longer call counts as several uses. */
   readonly sessionSeconds?: number
   /** Billed if the request asks for it, even if the model does not use it. */
-  readonly always?: boolean
+  readonly isBilledUnused?: boolean
 }
 
 /** How often a model may use a tool in one answer, if the request does not say. */
 export const USES_MAX = 10
 /** The upper limit of a number that the request gives. No answer has more uses of a tool. */
-export const USES_SAID_MAX = 1_000
+export const USES_REQUESTED_MAX = 1_000
 
 const DEPTH_MAX = 4
 
 const splitNames = (names: string): readonly string[] => names.split(' ')
 
 /** Removes the version date from the type of a tool: `code_execution_20250825` becomes `code_execution`. */
-export const toolName = (type: string): string => type.replace(/[_-]20\d\d[_-]?\d\d[_-]?\d\d$/, '').slice(0, 64)
+export const removeVersionDate = (type: string): string =>
+  type.replace(/[_-]20\d\d[_-]?\d\d[_-]?\d\d$/, '').slice(0, 64)
 
 /** Whether a tool is a web search, in any version. */
 export const isWebSearch = (name: string): boolean => name === 'web_search' || name === 'web_search_preview'
 
 /** Returns the tools of a list, including tools inside tools (as in a namespace). */
-export function allTools(tools: unknown): readonly Json[] {
+export function listTools(tools: unknown): readonly Json[] {
   const found: Json[] = []
   function collect(list: unknown, depth: number): void {
     if (!Array.isArray(list)) return
@@ -90,9 +91,9 @@ const wordsOf = (name: string): readonly string[] =>
     .toLowerCase()
     .split(/[^a-z0-9]+/)
 
-export interface FieldsRead {
+export interface CheckedFields {
   /** Fields that the dialect checks itself. */
-  readonly judged: readonly string[]
+  readonly ownChecks: readonly string[]
   /** Documented fields whose values contain no paid service. Only their names are checked. */
   readonly known: ReadonlySet<string>
 }
@@ -101,11 +102,11 @@ export interface FieldsRead {
  * Finds the fields of a request that may be billed separately. A field with such a name counts at any level. Unknown
  * objects and lists are searched completely, because an upstream may read any part of them.
  */
-export function paidFields(json: Json, { judged, known }: FieldsRead): readonly Service[] {
+export function findPaidFields(json: Json, { ownChecks, known }: CheckedFields): readonly Service[] {
   const found: Service[] = []
   for (const name in json) {
     const value = json[name]
-    if (isOff(value) || name === 'model' || judged.includes(name)) continue
+    if (isOff(value) || name === 'model' || ownChecks.includes(name)) continue
     const param = name.slice(0, 64)
     if (isPaidName(name)) found.push({ name: param, param })
     else if (!known.has(name)) found.push(...paidInside(value, param))
@@ -122,7 +123,7 @@ const isToolName = (name: string): boolean =>
 const NAMES_SEARCHED_MAX = 2_000
 
 /** Names that also count below the top level: tools outside `tools`, and other models. */
-const PAID_NESTED: ReadonlySet<string> = new Set(['tools', ...otherModels].map(foldName))
+const PAID_NESTED: ReadonlySet<string> = new Set(['tools', ...otherModelFields].map(foldName))
 
 /** Fields with the caller's own data, or with a format for the output. Names and texts in them switch nothing on. */
 const CALLER_DATA: ReadonlySet<string> = new Set(
@@ -171,15 +172,15 @@ export const runsAtProvider = ({ name, param }: Service): boolean =>
   param === undefined || param === 'prompt' || isToolName(name)
 
 /** Finds an unusual mode of thinking in the field `reasoning`, such as several tries at an answer. */
-export function reasoningServices({ reasoning }: Json): readonly Service[] {
+export function findReasoningServices({ reasoning }: Json): readonly Service[] {
   const mode = isObject(reasoning) ? reasoning.mode : undefined
   if (isOff(mode) || mode === 'standard' || mode === 'auto') return []
   return [{ name: `reasoning.mode:${String(mode)}`.slice(0, 64), param: 'reasoning' }]
 }
 
 /** The input fields of passthrough calls. */
-const PASSTHROUGH_FIELDS: FieldsRead = {
-  judged: ['service_tier', 'tools'],
+const PASSTHROUGH_FIELDS: CheckedFields = {
+  ownChecks: ['service_tier', 'tools'],
   known: new Set(
     splitNames(
       'input prompt negative_prompt query text instructions messages suffix user voice content contents requests ' +
@@ -189,19 +190,19 @@ const PASSTHROUGH_FIELDS: FieldsRead = {
 }
 
 /** Finds the services of a passthrough call: paid fields, and tools other than a web search. */
-export function sideServices(json: Json): readonly Service[] {
-  const names = allTools(json.tools).map(({ type }) => (typeof type === 'string' ? toolName(type) : 'tools'))
+export function findPassthroughServices(json: Json): readonly Service[] {
+  const names = listTools(json.tools).map(({ type }) => (typeof type === 'string' ? removeVersionDate(type) : 'tools'))
   const tools = names.filter(name => !isWebSearch(name) && name !== 'function').map(name => ({ name }))
-  return distinct([...tools, ...paidFields(json, PASSTHROUGH_FIELDS)])
+  return mergeServices([...tools, ...findPaidFields(json, PASSTHROUGH_FIELDS)])
 }
 
 /** Keeps one service of each name: the one with more units per use. */
-export function distinct(services: readonly Service[]): readonly Service[] {
+export function mergeServices(services: readonly Service[]): readonly Service[] {
   if (services.length < 2) return services
   const byName = new Map<string, Service>()
   for (const service of services) {
     const other = byName.get(service.name)
-    if (other === undefined || (other.each ?? 1) < (service.each ?? 1)) byName.set(service.name, service)
+    if (other === undefined || (other.unitsPerUse ?? 1) < (service.unitsPerUse ?? 1)) byName.set(service.name, service)
   }
   return [...byName.values()]
 }

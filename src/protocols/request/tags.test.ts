@@ -1,7 +1,7 @@
 // Tests the labels of callers: cleaned and cut, and never refused.
 
 import { describe, expect, test } from 'bun:test'
-import { readEndUser, readTags, tagText } from './tags.ts'
+import { formatTags, readEndUser, readTags } from './tags.ts'
 
 describe('the end user', () => {
   test('is the first value that is a text', () => {
@@ -55,21 +55,21 @@ describe('as text for the record', () => {
   ]
 
   test.each(rows)('%j is %p', (header, text) => {
-    expect(tagText(undefined, header)).toBe(text)
+    expect(formatTags(undefined, header)).toBe(text)
   })
 
   test('header and body are merged, and the header wins', () => {
-    expect(tagText({ team: 'search', run: '7' }, undefined)).toBe('{"team":"search","run":"7"}')
-    expect(tagText({ team: 'search', run: '7' }, 'team=ads')).toBe('{"team":"ads","run":"7"}')
-    expect(tagText(undefined, undefined)).toBeUndefined()
+    expect(formatTags({ team: 'search', run: '7' }, undefined)).toBe('{"team":"search","run":"7"}')
+    expect(formatTags({ team: 'search', run: '7' }, 'team=ads')).toBe('{"team":"ads","run":"7"}')
+    expect(formatTags(undefined, undefined)).toBeUndefined()
   })
 
   test('at most sixteen, those of the header first', () => {
     const body = Object.fromEntries(Array.from({ length: 16 }, (_, at) => [`b${at}`, '']))
     const header = Array.from({ length: 40 }, (_, at) => `h${at}`).join(',')
-    expect(Object.keys(JSON.parse(tagText(body, header)!) as object)).toEqual(
+    expect(Object.keys(JSON.parse(formatTags(body, header)!) as object)).toEqual(
       Array.from({ length: 16 }, (_, at) => `h${at}`),
     )
-    expect(Object.keys(JSON.parse(tagText(body, 'x')!) as object)).toHaveLength(16)
+    expect(Object.keys(JSON.parse(formatTags(body, 'x')!) as object)).toHaveLength(16)
   })
 })

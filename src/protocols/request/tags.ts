@@ -51,7 +51,7 @@ function readTagHeader(header: string): Tags | undefined {
 }
 
 /** Returns the tags of a call as JSON, for its record. Tags of the header come first and override those of the body. */
-export function tagText(fromBody: Tags | undefined, header: string | undefined): string | undefined {
+export function formatTags(fromBody: Tags | undefined, header: string | undefined): string | undefined {
   if (header === undefined) return fromBody === undefined ? undefined : JSON.stringify(fromBody)
   const fromHeader = readTagHeader(header)
   const all = Object.entries({ ...fromHeader, ...fromBody, ...fromHeader }).slice(0, TAGS_MAX)

@@ -1,12 +1,12 @@
 // Estimates images and audio in an answer as bytes of text. Four bytes count as a token in every estimate, so images
 // and audio need no unit of their own unless a price has a rate for them.
 
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 
 /** The tokens of an image of about a million pixels, for a model without its own number. */
-export const pictureTokensDefault = 1_290
+export const imageTokensDefault = 1_290
 
-export const BYTES_PER_PICTURE = 4 * pictureTokensDefault
+export const BYTES_PER_IMAGE = 4 * imageTokensDefault
 
 /** The tokens of a second of audio. Vendors count from 20 to 32. */
 const TOKENS_PER_SECOND = 32
@@ -22,24 +22,30 @@ export interface MediaBytes {
 }
 
 /** Estimates uncompressed audio in base64. */
-export const soundBytesOf = (data: unknown): number =>
+export const estimateAudioBytes = (data: unknown): number =>
   typeof data === 'string' ? Math.ceil((data.length / CHARS_PER_SECOND) * TOKENS_PER_SECOND * 4) : 0
 
 /** Estimates the audio of a whole answer. Its transcript shows how long compressed audio lasts. */
-export function wholeSoundBytes({ data, transcript }: { readonly data?: unknown; readonly transcript?: unknown }) {
+export function estimateWholeAudioBytes({
+  data,
+  transcript,
+}: {
+  readonly data?: unknown
+  readonly transcript?: unknown
+}) {
   if (typeof data !== 'string' || data === '') return 0
   const spoken = typeof transcript === 'string' ? Buffer.byteLength(transcript) * TOKENS_PER_SPOKEN_BYTE * 4 : 0
-  return Math.max(soundBytesOf(data), spoken)
+  return Math.max(estimateAudioBytes(data), spoken)
 }
 
 /** Returns only the values above zero. */
-export const mediaOf = ({ pictureBytes, soundBytes }: MediaBytes): Partial<MediaBytes> => ({
+export const pickMediaBytes = ({ pictureBytes, soundBytes }: MediaBytes): Partial<MediaBytes> => ({
   ...(pictureBytes > 0 && { pictureBytes }),
   ...(soundBytes > 0 && { soundBytes }),
 })
 
 /** Counts the parts of a list that are images, in the formats of all vendors. */
-export function countPictures(parts: unknown): number {
+export function countImages(parts: unknown): number {
   if (!Array.isArray(parts)) return 0
   return (parts as readonly unknown[]).filter(part => isObject(part) && isPicture(part)).length
 }

@@ -6,8 +6,8 @@ import { leastCpuMs } from '../../../test/support/cpu.ts'
 import type { Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens } from '../../base/money/usage.ts'
 import { readImageUsage } from '../ark-passthrough/images.ts'
-import { sideProtocols } from '../passthrough-list.ts'
-import { readBothUsage, readInputUsage, readSeconds } from './passthrough-usage.ts'
+import { passthroughProtocols } from '../passthrough-protocols.ts'
+import { readInputOutputUsage, readInputUsage, readSeconds } from './passthrough-usage.ts'
 
 const both = (more: object = {}) => ({ input_tokens: 10, output_tokens: 4, total_tokens: 14, ...more })
 
@@ -27,26 +27,30 @@ const rows: readonly (readonly [string, UsageReport | undefined, Usage | 'nonsen
   ['a report that is a number', readInputUsage(7), 'nonsense'],
   ['a report of texts', readInputUsage({ prompt_tokens: '3' }), 'nonsense'],
   ['searches below zero', readInputUsage(undefined, { searches: -1 }), 'nonsense'],
-  ['words', readBothUsage(both(), 'output'), { input: 10, output: 4 }],
-  ['pictures', readBothUsage(both(), 'outputImage'), { input: 10, output: 0, outputImage: 4 }],
+  ['words', readInputOutputUsage(both(), 'output'), { input: 10, output: 4 }],
+  ['pictures', readInputOutputUsage(both(), 'outputImage'), { input: 10, output: 0, outputImage: 4 }],
   [
     'pictures beside words',
-    readBothUsage(both({ output_tokens_details: { image_tokens: 3, text_tokens: 1 } }), 'outputImage'),
+    readInputOutputUsage(both({ output_tokens_details: { image_tokens: 3, text_tokens: 1 } }), 'outputImage'),
     { input: 10, output: 1, outputImage: 3 },
   ],
   [
     'what was heard and seen',
-    readBothUsage(both({ input_token_details: { audio_tokens: 6, text_tokens: 4 } }), 'output'),
+    readInputOutputUsage(both({ input_token_details: { audio_tokens: 6, text_tokens: 4 } }), 'output'),
     { input: 4, inputAudio: 6, output: 4 },
   ],
-  ['more heard than read', readBothUsage(both({ input_token_details: { audio_tokens: 11 } }), 'output'), 'nonsense'],
-  ['a total that is another', readBothUsage(both({ total_tokens: 15 }), 'output'), 'nonsense'],
+  [
+    'more heard than read',
+    readInputOutputUsage(both({ input_token_details: { audio_tokens: 11 } }), 'output'),
+    'nonsense',
+  ],
+  ['a total that is another', readInputOutputUsage(both({ total_tokens: 15 }), 'output'), 'nonsense'],
   [
     'fields of chat',
-    readBothUsage({ prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }, 'output'),
+    readInputOutputUsage({ prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }, 'output'),
     { input: 3, output: 2 },
   ],
-  ['fields of another dialect', readBothUsage({ promptTokenCount: 1 }, 'output'), 'nonsense'],
+  ['fields of another dialect', readInputOutputUsage({ promptTokenCount: 1 }, 'output'), 'nonsense'],
   [
     'pictures of Ark',
     readImageUsage({ generated_images: 2, output_tokens: 5, total_tokens: 7 }, 3),
@@ -82,7 +86,7 @@ test('any report is nonsense, empty or consistent', () => {
   fc.assert(
     fc.property(reports, ([totals, input, output]) => {
       const report = { ...totals, input_tokens_details: input, output_tokens_details: output }
-      const usage = readBothUsage(report, 'outputImage')
+      const usage = readInputOutputUsage(report, 'outputImage')
       if (usage === undefined || usage === 'nonsense') return
       expect([inputTokens(usage), outputTokens(usage)]).toEqual([
         ...[(totals.input_tokens as number) ?? 0, (totals.output_tokens as number) ?? 0],
@@ -96,7 +100,7 @@ test('any report is nonsense, empty or consistent', () => {
 test('readers do not throw and are fast for any answer or event', () => {
   const noise = [...'{["0:,}]'].map(piece => piece.repeat(64 * 1024))
   const readAll = () => {
-    for (const { readAnswer, readFrame } of Object.values(sideProtocols)) {
+    for (const { readAnswer, readFrame } of Object.values(passthroughProtocols)) {
       fc.assert(
         fc.property(fc.json(), json => {
           readAnswer(Buffer.from(json))
@@ -117,11 +121,15 @@ test('any answer with known field names is read without an error', () => {
   const names = ['data', 'results', 'choices', 'usage', 'text', 'meta', 'error', 'type', 'bot_usage', 'id', 'duration']
   const answers = fc.record(Object.fromEntries(names.map(name => [name, fc.jsonValue()])), { requiredKeys: [] })
   fc.assert(
-    fc.property(answers, fc.constantFrom(...Object.values(sideProtocols)), (answer, { readAnswer, readFrame }) => {
-      const text = JSON.stringify(answer)
-      readAnswer(Buffer.from(text))
-      readFrame(text)
-    }),
+    fc.property(
+      answers,
+      fc.constantFrom(...Object.values(passthroughProtocols)),
+      (answer, { readAnswer, readFrame }) => {
+        const text = JSON.stringify(answer)
+        readAnswer(Buffer.from(text))
+        readFrame(text)
+      },
+    ),
     { numRuns: 5_000 },
   )
 })

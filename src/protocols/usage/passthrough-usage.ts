@@ -2,7 +2,7 @@
 
 import type { Units, Usage, UsageReport } from '../../base/money/usage.ts'
 import { inputTokens, outputTokens, tokenCount } from '../../base/money/usage.ts'
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 
 /** A missing value is 0. An invalid one is NaN, so that all later comparisons fail. */
 const count = (value: unknown): number =>
@@ -36,10 +36,14 @@ export function readInputUsage(report: unknown, units: Units = {}): UsageReport 
 }
 
 /** The kind of the output tokens, if the report does not say. */
-export type Written = 'output' | 'outputImage' | 'outputAudio'
+export type OutputTokenKind = 'output' | 'outputImage' | 'outputAudio'
 
 /** Reads `input_tokens`, `output_tokens` and their total, with the details for images and audio. */
-export function readBothUsage(report: unknown, written: Written, units: Units = {}): UsageReport | undefined {
+export function readInputOutputUsage(
+  report: unknown,
+  written: OutputTokenKind,
+  units: Units = {},
+): UsageReport | undefined {
   if (report === undefined || report === null) return checked({ input: 0, output: 0, ...units })
   if (!isObject(report)) return 'nonsense'
   const read = firstOf(report, 'input_tokens', 'prompt_tokens')

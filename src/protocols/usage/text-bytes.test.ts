@@ -3,7 +3,7 @@
 
 import { expect, test } from 'bun:test'
 import { decode, encode } from 'gpt-tokenizer/encoding/o200k_base'
-import { textBytes } from './text-bytes.ts'
+import { estimateTextBytes } from './text-bytes.ts'
 
 /** The same in each run, with all byte values. */
 const bytes = Uint8Array.from({ length: 3_000 }, (_, at) => (Math.imul(at + 1, 0x9e3779b1) >>> 13) & 0xff)
@@ -47,30 +47,30 @@ function* piecesOf(text: string): Iterable<string> {
 test.each(Object.entries(texts))('%s', (_kind, text) => {
   const tokens = encode(text).length
   let streamed = 0
-  for (const piece of piecesOf(text)) streamed += textBytes(piece)
-  for (const bytesOfProse of [textBytes(text), streamed, textBytes(text.repeat(40)) / 40]) {
+  for (const piece of piecesOf(text)) streamed += estimateTextBytes(piece)
+  for (const bytesOfProse of [estimateTextBytes(text), streamed, estimateTextBytes(text.repeat(40)) / 40]) {
     expect(bytesOfProse / 4).toBeGreaterThan(tokens / 2)
     expect(bytesOfProse / 4).toBeLessThan(tokens * 2)
   }
 })
 
 test('letters are a quarter of a token each, exactly', () => {
-  expect(textBytes('x'.repeat(41))).toBe(41)
-  expect(textBytes('x'.repeat(1_000_001))).toBe(1_000_001)
+  expect(estimateTextBytes('x'.repeat(41))).toBe(41)
+  expect(estimateTextBytes('x'.repeat(1_000_001))).toBe(1_000_001)
 })
 
 test('digits are never more than three a token, nor Chinese characters more than one', () => {
-  expect(textBytes('123456') / 4).toBeGreaterThanOrEqual(2)
-  expect(textBytes('江河') / 4).toBe(2)
+  expect(estimateTextBytes('123456') / 4).toBeGreaterThanOrEqual(2)
+  expect(estimateTextBytes('江河') / 4).toBe(2)
 })
 
 test('a value that is no text is 0, and the shortest text is above 0', () => {
-  expect([undefined, null, 7, {}, ''].map(textBytes)).toEqual([0, 0, 0, 0, 0])
-  expect(textBytes('a')).toBe(2)
+  expect([undefined, null, 7, {}, ''].map(estimateTextBytes)).toEqual([0, 0, 0, 0, 0])
+  expect(estimateTextBytes('a')).toBe(2)
 })
 
 test('a long text is sampled in all of its parts', () => {
   const long = 'x'.repeat(100_000) + '江'.repeat(100_000)
   const half = 100_000 + 4 * 100_000
-  expect(Math.abs(textBytes(long) / half - 1)).toBeLessThan(0.1)
+  expect(Math.abs(estimateTextBytes(long) / half - 1)).toBeLessThan(0.1)
 })

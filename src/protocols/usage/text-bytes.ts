@@ -42,7 +42,7 @@ const SAMPLES = 16
 const SAMPLE_CHARS = 512
 
 /** 0 for a value that is no text. */
-export function textBytes(value: unknown): number {
+export function estimateTextBytes(value: unknown): number {
   if (typeof value !== 'string' || value === '') return 0
   const { length } = value
   if (length <= SAMPLES * SAMPLE_CHARS) return Math.max(COST_MIN, costBetween(value, 0, length))

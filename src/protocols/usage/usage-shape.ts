@@ -1,13 +1,13 @@
 // Describes a usage report for the log: names of fields and numbers, but no texts.
 
-import { isObject } from '../request/json-object.ts'
+import { isObject } from '../request/json-body.ts'
 
 const DEPTH_MAX = 3
 const FIELDS_MAX = 64
 const LIST_MAX = 8
 
 /** Returns one line of JSON. Undefined if the answer or event has no usage report. */
-export function usageShape(json: unknown): string | undefined {
+export function describeUsage(json: unknown): string | undefined {
   const report = reportIn(json)
   if (report === undefined) return undefined
   let fields = 0

@@ -7,13 +7,13 @@
 import { bounds } from '../../base/bounds.ts'
 
 /** The channel and model that a conversation should continue on. */
-export interface Kept {
+export interface AffinityTarget {
   readonly channelId: string
   /** `<provider>/<model>`. */
   readonly model: string
 }
 
-interface Entry extends Kept {
+interface Entry extends AffinityTarget {
   readonly ttlMs: number
   expiresMs: number
 }
@@ -26,7 +26,7 @@ export class Affinity {
   #young = new Map<string, Entry>()
   #old = new Map<string, Entry>()
 
-  constructor(entriesMax: number = bounds.conversationsKeptMax) {
+  constructor(entriesMax: number = bounds.affinitiesMax) {
     this.#entriesMax = entriesMax
   }
 
@@ -35,13 +35,13 @@ export class Affinity {
   }
 
   /** Reads an entry without renewing it. */
-  look(name: string, nowMs: number): Kept | undefined {
+  peek(name: string, nowMs: number): AffinityTarget | undefined {
     const entry = this.#young.get(name) ?? this.#old.get(name)
     return entry === undefined || entry.expiresMs <= nowMs ? undefined : entry
   }
 
   /** Reads an entry and renews it. */
-  recall(name: string, nowMs: number): Kept | undefined {
+  get(name: string, nowMs: number): AffinityTarget | undefined {
     const young = this.#young.get(name)
     const entry = young ?? this.#old.get(name)
     if (entry === undefined || entry.expiresMs <= nowMs) return undefined
@@ -51,12 +51,12 @@ export class Affinity {
   }
 
   /** `ttlMs`: how long the call asks the provider to cache its prompt; undefined: the usual time. */
-  keep(
+  set(
     name: string,
-    { channelId, model }: Kept,
+    { channelId, model }: AffinityTarget,
     times: { readonly ttlMs: number | undefined; readonly nowMs: number },
   ): void {
-    const ttlMs = Math.min(Math.max(times.ttlMs ?? TTL_MS, 0), bounds.conversationKeptMsMax)
+    const ttlMs = Math.min(Math.max(times.ttlMs ?? TTL_MS, 0), bounds.affinityMsMax)
     this.#put(name, { channelId, model, ttlMs, expiresMs: times.nowMs + ttlMs })
   }
 

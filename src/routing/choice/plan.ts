@@ -1,55 +1,55 @@
 // Sorts the targets of a model name into groups, in the order in which they are tried: by priority, and inside a priority
 // targets that need no translation first. Plans are computed once for each list of targets.
 
-import type { Option } from './option.ts'
-import type { PooledSeat, Tier } from './weighted-pool.ts'
-import { Pool, poolOf } from './weighted-pool.ts'
+import type { TargetOption } from './target-option.ts'
+import type { ChannelTier, PooledChannel } from './weighted-pool.ts'
+import { ChannelPool, getPool } from './weighted-pool.ts'
 
 /** One target inside a group. */
-export interface Entry {
-  readonly option: Option
-  readonly pool: Pool
+export interface PlannedTarget {
+  readonly target: TargetOption
+  readonly pool: ChannelPool
   /** The channels of all targets of the name. Open breakers may block at most half of them. */
-  readonly whole: Pool
+  readonly allChannels: ChannelPool
   /** The tiers of channels that belong to this group. */
-  readonly tiers: readonly Tier[]
+  readonly tiers: readonly ChannelTier[]
   /** Its part of the calls of its group, from 0 to 1. */
   readonly share: number
 }
 
 /** Targets of the same rank. The policy decides among them. */
-export interface Group {
-  readonly entries: readonly Entry[]
+export interface PlanGroup {
+  readonly targets: readonly PlannedTarget[]
   /** Running sums of the weights, for weighted draws. */
   readonly sums: Float64Array
   readonly priceMax: number
-  readonly seats: number
+  readonly channelCount: number
   /** The same targets grouped by price, the cheapest first; empty when all have the same price. */
-  readonly byPrice: readonly Group[]
+  readonly byPrice: readonly PlanGroup[]
 }
 
-export interface Plan {
-  readonly groups: readonly Group[]
+export interface RoutePlan {
+  readonly groups: readonly PlanGroup[]
 }
 
 /** One channel of one target in the plan. */
-export interface Candidate {
-  readonly entry: Entry
-  readonly pooled: PooledSeat
+export interface PlannedChannel {
+  readonly plannedTarget: PlannedTarget
+  readonly pooled: PooledChannel
 }
 
-const plans = new WeakMap<readonly Option[], Plan>()
+const plans = new WeakMap<readonly TargetOption[], RoutePlan>()
 
-export function planOf(options: readonly Option[]): Plan {
+export function getPlan(options: readonly TargetOption[]): RoutePlan {
   let plan = plans.get(options)
   if (plan === undefined) plans.set(options, (plan = buildPlan(options)))
   return plan
 }
 
-function buildPlan(options: readonly Option[]): Plan {
+function buildPlan(options: readonly TargetOption[]): RoutePlan {
   const weighted = options.filter(({ weight }) => weight > 0)
   const sorted = weighted.toSorted(compareRank)
-  const groups: Option[][] = []
+  const groups: TargetOption[][] = []
   for (const option of sorted) {
     const last = groups.at(-1)
     if (last === undefined || compareRank(last[0]!, option) !== 0) groups.push([option])
@@ -63,39 +63,46 @@ function buildPlan(options: readonly Option[]): Plan {
     .filter(({ weight }) => !(weight > 0))
     .toSorted(compareRank)
     .map(option => buildGroup([option], whole, ({ tiers, spare }) => (spare === undefined ? tiers : [...tiers, spare])))
-  return { groups: [...usual, ...spare, ...unweighted].filter(({ entries }) => entries.length > 0) }
+  return { groups: [...usual, ...spare, ...unweighted].filter(({ targets }) => targets.length > 0) }
 }
 
-const compareRank = (a: Option, b: Option): number =>
-  a.priority - b.priority || Number(a.translates) - Number(b.translates)
+const compareRank = (a: TargetOption, b: TargetOption): number =>
+  a.priority - b.priority || Number(a.needsTranslation) - Number(b.needsTranslation)
 
 /** Every channel of these targets once, also when several targets use it. */
-function poolAll(options: readonly Option[]): Pool {
+function poolAll(options: readonly TargetOption[]): ChannelPool {
   const [first] = options
-  if (first === undefined || options.every(({ seats }) => seats === first.seats)) return poolOf(first?.seats ?? [])
-  return new Pool([...new Map(options.flatMap(({ seats }) => seats.map(seat => [seat.id, seat]))).values()])
+  if (first === undefined || options.every(({ channels }) => channels === first.channels))
+    return getPool(first?.channels ?? [])
+  return new ChannelPool([
+    ...new Map(options.flatMap(({ channels }) => channels.map(seat => [seat.id, seat]))).values(),
+  ])
 }
 
-function buildGroup(options: readonly Option[], whole: Pool, tiersOf: (pool: Pool) => readonly Tier[]): Group {
+function buildGroup(
+  options: readonly TargetOption[],
+  whole: ChannelPool,
+  tiersOf: (pool: ChannelPool) => readonly ChannelTier[],
+): PlanGroup {
   const members = options.flatMap(option => {
-    const pool = poolOf(option.seats)
+    const pool = getPool(option.channels)
     const tiers = tiersOf(pool)
-    return tiers.length === 0 ? [] : [{ option, pool, whole, tiers }]
+    return tiers.length === 0 ? [] : [{ target: option, pool, allChannels: whole, tiers }]
   })
-  const prices = [...new Set(members.map(({ option }) => option.price))].sort((a, b) => a - b)
+  const prices = [...new Set(members.map(({ target }) => target.price))].sort((a, b) => a - b)
   const group = addShares(members)
   if (prices.length < 2) return group
-  const byPrice = prices.map(price => addShares(members.filter(({ option }) => option.price === price)))
+  const byPrice = prices.map(price => addShares(members.filter(({ target }) => target.price === price)))
   return { ...group, byPrice }
 }
 
-function addShares(members: readonly Omit<Entry, 'share'>[]): Group {
+function addShares(members: readonly Omit<PlannedTarget, 'share'>[]): PlanGroup {
   let total = 0
-  const weights = members.map(({ option }) => (option.weight > 0 ? option.weight : 1))
+  const weights = members.map(({ target }) => (target.weight > 0 ? target.weight : 1))
   const sums = Float64Array.from(weights, weight => (total += weight))
   const entries = members.map((member, index) => ({ ...member, share: weights[index]! / total }))
   let seats = 0
-  for (const { tiers } of entries) for (const tier of tiers) seats += tier.seats.length
-  const priceMax = Math.max(0, ...members.map(({ option }) => option.price))
-  return { entries, sums, priceMax, seats, byPrice: [] }
+  for (const { tiers } of entries) for (const tier of tiers) seats += tier.channels.length
+  const priceMax = Math.max(0, ...members.map(({ target }) => target.price))
+  return { targets: entries, sums, priceMax, channelCount: seats, byPrice: [] }
 }

@@ -6,22 +6,26 @@ import fc from 'fast-check'
 import { chanceOf } from '../../../test/support/chance.ts'
 import { bounds } from '../../base/bounds.ts'
 import { policyNames } from '../../store/rules/rules.ts'
-import type { Tried, Verdict } from '../attempts.ts'
-import type { Fate, Turn } from '../health/health.ts'
+import type { AttemptVerdict, TriedChannel } from '../attempts.ts'
+import type { AttemptResult, ChannelUse } from '../health/health.ts'
 import { Health } from '../health/health.ts'
 import type { RetryLease } from '../retry-budget.ts'
 import { RetryBudget } from '../retry-budget.ts'
 import { Affinity } from './affinity.ts'
-import type { Choosing } from './choose.ts'
-import { choose } from './choose.ts'
-import type { Option, Seat } from './option.ts'
+import type { ChoiceInput } from './channel-choice.ts'
+import { chooseChannel } from './channel-choice.ts'
+import type { ChannelOption, TargetOption } from './target-option.ts'
 
-const seatsOf = (weights: readonly number[], chance: () => number): Seat[] =>
-  weights.map((weight, at) => ({ id: `s${at}`, priority: 0, weight, health: new Health({ caps: {}, chance }) }))
+const seatsOf = (weights: readonly number[], chance: () => number): ChannelOption[] =>
+  weights.map((weight, at) => ({ id: `s${at}`, priority: 0, weight, health: new Health({ caps: {}, random: chance }) }))
 
-const optionOf = (seats: readonly Seat[]): Option => ({
-  ...{ name: 'p/m', priority: 0, weight: 1, translates: false, price: 1 },
-  seats,
+const optionOf = (seats: readonly ChannelOption[]): TargetOption => ({
+  name: 'p/m',
+  priority: 0,
+  weight: 1,
+  needsTranslation: false,
+  price: 1,
+  channels: seats,
 })
 
 const seeds = fc.integer({ min: 0, max: 2 ** 31 })
@@ -58,17 +62,25 @@ describe.each(policyNames)('%s', policy => {
       const endMs = 15 * 60_000
       for (let nowMs = 0; nowMs < endMs; nowMs += everyMs) {
         agenda.runUntil(nowMs)
-        const choice = choose({ options, policy, tried: [], tokens: 1, waitMs: 0, nowMs, chance })
+        const choice = chooseChannel({
+          targets: options,
+          policy,
+          tried: [],
+          tokens: 1,
+          waitMs: 0,
+          nowMs,
+          random: chance,
+        })
         if (choice.kind !== 'try') throw new Error(choice.kind)
-        const at = seats.indexOf(choice.seat)
-        const turn = choice.seat.health.begin(1, nowMs)
+        const at = seats.indexOf(choice.channel)
+        const turn = choice.channel.health.begin(1, nowMs)
         const isEarly = nowMs < 30_000
         if (isEarly && at === broken) {
           turn.end({ verdict: 'broken' }, nowMs)
           continue
         }
         const firstMs = isEarly && at === slow ? 30_000 : usual[at]!
-        agenda.at(nowMs + firstMs, () => turn.end({ verdict: 'answered', firstMs }, nowMs + firstMs))
+        agenda.at(nowMs + firstMs, () => turn.end({ verdict: 'answered', firstContentMs: firstMs }, nowMs + firstMs))
         lastMs[at] = nowMs
       }
       for (const ms of lastMs) expect(endMs - ms).toBeLessThan(5 * 60_000)
@@ -91,14 +103,24 @@ describe.each(policyNames)('%s', policy => {
       for (let turn = 0; turn < 20_000; turn++) {
         const nowMs = turn * 100
         const name = `talk-${Math.floor(chance() * 500)}`
-        const known = affinity.recall(name, nowMs)
-        const keeping = { keptOn: known?.channelId, keptModel: known?.model }
-        const choice = choose({ options, policy, tried: [], ...keeping, tokens: 1, nowMs, chance })
+        const known = affinity.get(name, nowMs)
+        const keeping = { affinityChannel: known?.channelId, affinityModel: known?.model }
+        const choice = chooseChannel({
+          targets: options,
+          policy,
+          tried: [],
+          ...keeping,
+          tokens: 1,
+          nowMs,
+          random: chance,
+        })
         if (choice.kind !== 'try') throw new Error(choice.kind)
-        const { id, health } = choice.seat
+        const { id, health } = choice.channel
         const isWell = isSteady(id) || chance() < 0.6
         const firstMs = 50 + chance() * 5_000
-        health.begin(1, nowMs).end(isWell ? { verdict: 'answered', firstMs } : { verdict: 'broken' }, nowMs)
+        health
+          .begin(1, nowMs)
+          .end(isWell ? { verdict: 'answered', firstContentMs: firstMs } : { verdict: 'broken' }, nowMs)
         if (!isWell) continue
         const home = homes.get(name)
         if (known !== undefined && home !== undefined && isSteady(home)) {
@@ -106,7 +128,7 @@ describe.each(policyNames)('%s', policy => {
           if (home === id) kept++
         }
         homes.set(name, id)
-        affinity.keep(name, { channelId: id, model: choice.option.name }, { ttlMs: undefined, nowMs })
+        affinity.set(name, { channelId: id, model: choice.target.name }, { ttlMs: undefined, nowMs })
       }
       expect(all).toBeGreaterThan(5_000)
       expect(kept / all).toBeGreaterThanOrEqual(0.99)
@@ -122,7 +144,7 @@ test('a dead provider gets at most 1.2 times its load', () => {
     perSecond: fc.integer({ min: 20, max: 200 }),
     firstMs: fc.constantFrom(1, 50, 5_000, 120_000),
     againMs: fc.constantFrom(1, 50, 5_000),
-    verdict: fc.constantFrom<Verdict>('broken', 'too_slow', 'rate_limited', 'credential_bad'),
+    verdict: fc.constantFrom<AttemptVerdict>('broken', 'too_slow', 'rate_limited', 'credential_bad'),
   })
   const property = fc.property(arb, ({ seed, channels, perSecond, firstMs, againMs, verdict }) => {
     const chance = chanceOf(seed)
@@ -137,19 +159,27 @@ test('a dead provider gets at most 1.2 times its load', () => {
     const budget = new RetryBudget()
     const agenda = new Agenda()
     let [calls, attempts] = [0, 0]
-    const attempt = (tried: readonly Tried[], lease: RetryLease, nowMs: number): void => {
+    const attempt = (tried: readonly TriedChannel[], lease: RetryLease, nowMs: number): void => {
       const mayTry = tried.length === 0 || (tried.length < bounds.attemptsPerCallMax && lease.mayRetry(nowMs))
-      const choosing: Choosing = { options, policy: 'balanced', tried, tokens: 1, waitMs: 0, nowMs, chance }
-      const choice = mayTry ? choose(choosing) : undefined
+      const choosing: ChoiceInput = {
+        targets: options,
+        policy: 'balanced',
+        tried,
+        tokens: 1,
+        waitMs: 0,
+        nowMs,
+        random: chance,
+      }
+      const choice = mayTry ? chooseChannel(choosing) : undefined
       // No call is refused without an attempt.
       if (tried.length === 0) expect(choice?.kind).toBe('try')
       if (choice?.kind !== 'try') return lease.end()
       attempts++
-      const turn = choice.seat.health.begin(1, nowMs)
+      const turn = choice.channel.health.begin(1, nowMs)
       const endMs = nowMs + (tried.length === 0 ? firstMs : againMs)
       agenda.at(endMs, () => {
         turn.end({ verdict }, endMs)
-        attempt([...tried, { channelId: choice.seat.id, verdict }], lease, endMs)
+        attempt([...tried, { channelId: choice.channel.id, verdict }], lease, endMs)
       })
     }
     for (let nowMs = 0; nowMs < 60_000; nowMs += 1_000 / perSecond) {
@@ -176,23 +206,29 @@ test('calls are answered while any channel is healthy: one among dead ones, or o
       Array.from({ length: dead + well }, () => 1),
       chance,
     )
-    const next = { id: 'next', priority: 0, weight: 1, health: new Health({ caps: {}, chance }) }
+    const next = { id: 'next', priority: 0, weight: 1, health: new Health({ caps: {}, random: chance }) }
     const options = [optionOf(seats), { ...optionOf([next]), name: 'q/m', priority: 1 }]
     const deadIds = new Set(seats.slice(0, dead).map(({ id }) => id))
     const budget = new RetryBudget()
     const agenda = new Agenda()
     let [calls, answered] = [0, 0]
-    const attempt = (tried: readonly Tried[], call: { lease: RetryLease; counts: boolean }, nowMs: number): void => {
+    const attempt = (
+      tried: readonly TriedChannel[],
+      call: { lease: RetryLease; counts: boolean },
+      nowMs: number,
+    ): void => {
       const { lease, counts } = call
       const mayTry = tried.length === 0 || (tried.length < bounds.attemptsPerCallMax && lease.mayRetry(nowMs))
-      const choice = mayTry ? choose({ options, policy, tried, tokens: 1, waitMs: 0, nowMs, chance }) : undefined
+      const choice = mayTry
+        ? chooseChannel({ targets: options, policy, tried, tokens: 1, waitMs: 0, nowMs, random: chance })
+        : undefined
       if (choice?.kind !== 'try') return lease.end()
-      const { id, health } = choice.seat
+      const { id, health } = choice.channel
       const turn = health.begin(1, nowMs)
       const endMs = nowMs + (deadIds.has(id) ? failMs : 500)
       const verdict = deadIds.has(id) ? 'broken' : 'answered'
       agenda.at(endMs, () => {
-        turn.end({ verdict, firstMs: endMs - nowMs }, endMs)
+        turn.end({ verdict, firstContentMs: endMs - nowMs }, endMs)
         if (verdict === 'broken') return attempt([...tried, { channelId: id, verdict }], call, endMs)
         if (counts) answered++
         lease.end()
@@ -212,12 +248,12 @@ test('calls are answered while any channel is healthy: one among dead ones, or o
 
 test('over 100,000 random endings no attempt leaks, and none is counted twice', () => {
   const chance = chanceOf(42)
-  const health = new Health({ caps: { concurrency: 30, tokensPerMinute: 1_000_000 }, chance })
-  const verdicts: readonly Fate['verdict'][] = [
+  const health = new Health({ caps: { concurrency: 30, tokensPerMinute: 1_000_000 }, random: chance })
+  const verdicts: readonly AttemptResult['verdict'][] = [
     ...(['answered', 'answered', 'left', 'broken', 'too_slow', 'rate_limited', 'caller_at_fault'] as const),
     ...(['credential_bad', 'forbidden', 'quota_spent', 'not_here'] as const),
   ]
-  const open: Turn[] = []
+  const open: ChannelUse[] = []
   let nowMs = 0
   for (let call = 0; call < 100_000; call++) {
     nowMs += chance() * 50
@@ -225,15 +261,15 @@ test('over 100,000 random endings no attempt leaks, and none is counted twice', 
     while (open.length > 25) {
       const [turn] = open.splice(Math.floor(chance() * open.length), 1)
       if (chance() < 0.001) continue // this attempt is never ended
-      if (chance() < 0.5) turn!.answered({ firstMs: chance() * 1_000 }, nowMs)
+      if (chance() < 0.5) turn!.noteAnswer({ firstContentMs: chance() * 1_000 }, nowMs)
       const verdict = verdicts[Math.floor(chance() * verdicts.length)]!
       for (let end = chance() < 0.1 ? 2 : 1; end > 0; end--) turn!.end({ verdict, tokens: 50 }, nowMs)
     }
   }
   for (const turn of open) turn.end({ verdict: 'answered' }, nowMs)
-  nowMs += bounds.turnMsMax
+  nowMs += bounds.channelUseMsMax
   health.begin(1, nowMs).end({ verdict: 'answered' }, nowMs)
-  expect(health.underWay).toBe(0)
+  expect(health.activeCalls).toBe(0)
   expect(health.snapshot(nowMs).lost).toBeGreaterThan(0)
   expect(health.fullBy(1_000, nowMs)).toBeUndefined()
 })

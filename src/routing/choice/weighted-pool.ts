@@ -1,10 +1,10 @@
 // Prepares the channels of one target for weighted draws: grouped into tiers by priority, each with running sums of
 // weights, so that a draw among a thousand channels costs ten comparisons. Pools are built once for each channel list.
 
-import type { Seat } from './option.ts'
+import type { ChannelOption } from './target-option.ts'
 
-export interface PooledSeat {
-  readonly seat: Seat
+export interface PooledChannel {
+  readonly channel: ChannelOption
   /** Its part of the calls of its tier, from 0 to 1. */
   readonly share: number
 }
@@ -15,26 +15,28 @@ const CACHE_MS = 100
 const CACHED_MODELS_MAX = 64
 
 /** Channels of the same priority. */
-export class Tier {
-  readonly seats: readonly PooledSeat[]
+export class ChannelTier {
+  readonly channels: readonly PooledChannel[]
   /** Running sums of the shares; the last one is their total. */
   readonly sums: Float64Array
   /** By model, because a channel can be blocked for one model only. */
   readonly #available = new Map<string, AvailableChannels>()
 
-  constructor(seats: readonly PooledSeat[]) {
+  constructor(seats: readonly PooledChannel[]) {
     let total = 0
-    this.seats = seats
+    this.channels = seats
     this.sums = Float64Array.from(seats, ({ share }) => (total += share))
   }
 
   /** The channels that were available a moment ago. Undefined for small tiers, where nothing is cached. */
-  openAt(nowMs: number, model = ''): Tier | undefined {
-    if (this.seats.length <= UNCACHED_MAX) return undefined
+  availableAt(nowMs: number, model = ''): ChannelTier | undefined {
+    if (this.channels.length <= UNCACHED_MAX) return undefined
     const cached = this.#available.get(model)
     if (cached !== undefined && nowMs >= cached.atMs && nowMs - cached.atMs < CACHE_MS) return cached.tier
     const subject = { accountId: 0, model }
-    const tier = new Tier(this.seats.filter(({ seat }) => seat.health.standing(0, nowMs, subject) === 'open'))
+    const tier = new ChannelTier(
+      this.channels.filter(({ channel }) => channel.health.stateFor(0, nowMs, subject) === 'open'),
+    )
     if (cached === undefined && this.#available.size >= CACHED_MODELS_MAX) this.#available.clear()
     this.#available.set(model, { tier, atMs: nowMs })
     return tier
@@ -42,7 +44,7 @@ export class Tier {
 }
 
 interface AvailableChannels {
-  readonly tier: Tier
+  readonly tier: ChannelTier
   readonly atMs: number
 }
 
@@ -50,17 +52,17 @@ interface AvailableChannels {
 const BLOCKED_PERCENT_MAX = 50
 
 /** All channels of one target. */
-export class Pool {
+export class ChannelPool {
   /** The lowest priority number first. */
-  readonly tiers: readonly Tier[]
+  readonly tiers: readonly ChannelTier[]
   /** Channels without weight, which are used only when no other can take the call. */
-  readonly spare: Tier | undefined
-  readonly #seats: readonly Seat[]
-  readonly #byId: ReadonlyMap<string, Seat>
+  readonly spare: ChannelTier | undefined
+  readonly #seats: readonly ChannelOption[]
+  readonly #byId: ReadonlyMap<string, ChannelOption>
   #exemptUntilMs = -Infinity
   #exemptAtMs = -Infinity
 
-  constructor(seats: readonly Seat[]) {
+  constructor(seats: readonly ChannelOption[]) {
     this.#seats = seats
     this.#byId = new Map(seats.map(seat => [seat.id, seat]))
     const weighted = seats.filter(({ weight }) => weight > 0)
@@ -74,7 +76,7 @@ export class Pool {
     return this.#seats.length
   }
 
-  seat(id: string): Seat | undefined {
+  channel(id: string): ChannelOption | undefined {
     return this.#byId.get(id)
   }
 
@@ -82,12 +84,12 @@ export class Pool {
    * Channels whose breaker ends before this time may be used although it is open. They are as many as needed to keep
    * the blocked channels at half of all.
    */
-  mercyUntilMs(nowMs: number): number {
+  exemptUntilMs(nowMs: number): number {
     const ageMs = nowMs - this.#exemptAtMs
     if (this.#seats.length > UNCACHED_MAX && ageMs >= 0 && ageMs < CACHE_MS) return this.#exemptUntilMs
     const ends: number[] = []
     for (const { health } of this.#seats) {
-      const remainingMs = health.brokenMs(nowMs)
+      const remainingMs = health.breakerOpenMs(nowMs)
       if (remainingMs !== undefined) ends.push(nowMs + remainingMs)
     }
     const excess = ends.length - Math.floor((this.#seats.length * BLOCKED_PERCENT_MAX) / 100)
@@ -97,22 +99,22 @@ export class Pool {
   }
 }
 
-function buildTier(seats: readonly Seat[]): Tier {
-  const weightOf = ({ weight }: Seat): number => (weight > 0 ? weight : 1)
+function buildTier(seats: readonly ChannelOption[]): ChannelTier {
+  const weightOf = ({ weight }: ChannelOption): number => (weight > 0 ? weight : 1)
   const total = seats.reduce((sum, seat) => sum + weightOf(seat), 0)
-  return new Tier(seats.map(seat => ({ seat, share: weightOf(seat) / total })))
+  return new ChannelTier(seats.map(seat => ({ channel: seat, share: weightOf(seat) / total })))
 }
 
-const pools = new WeakMap<readonly Seat[], Pool>()
+const pools = new WeakMap<readonly ChannelOption[], ChannelPool>()
 
-export function poolOf(seats: readonly Seat[]): Pool {
+export function getPool(seats: readonly ChannelOption[]): ChannelPool {
   let pool = pools.get(seats)
-  if (pool === undefined) pools.set(seats, (pool = new Pool(seats)))
+  if (pool === undefined) pools.set(seats, (pool = new ChannelPool(seats)))
   return pool
 }
 
 /** The index that `chance` (0 to 1) falls on when each index has its weight: a binary search in the running sums. */
-export function drawnAt(sums: Float64Array, chance: number): number {
+export function drawIndex(sums: Float64Array, chance: number): number {
   const wanted = chance * sums[sums.length - 1]!
   let low = 0
   for (let high = sums.length - 1; low < high; ) {

@@ -18,29 +18,29 @@ export class AdaptiveLimit {
   #cutStep = 0
 
   /** The limit now; Infinity when there is none. */
-  at(nowMs: number): number {
+  limitAt(nowMs: number): number {
     const ageMs = nowMs - this.#cutMs
     if (this.#limit !== Infinity && (ageMs >= QUIET_MS || ageMs < -QUIET_MS)) this.#limit = Infinity
     return Math.floor(this.#limit)
   }
 
   /** Whether a call began after the last cut. Earlier calls show the same overload again, not a new one. */
-  tells(step: number): boolean {
+  isNewSignal(step: number): boolean {
     return step > this.#cutStep
   }
 
   /** `load`: the channel at this time. */
-  overloaded(nowMs: number, { underWay, step }: Load): void {
-    if (this.#limit === Infinity && underWay < CALLS_MIN) return
-    this.#cut(nowMs, step, Math.max(1, Math.min(this.#limit, underWay) * OVERLOAD_FACTOR))
+  noteOverload(nowMs: number, { activeCalls, step }: ChannelLoad): void {
+    if (this.#limit === Infinity && activeCalls < CALLS_MIN) return
+    this.#cut(nowMs, step, Math.max(1, Math.min(this.#limit, activeCalls) * OVERLOAD_FACTOR))
   }
 
-  slow(nowMs: number, { underWay, step }: Load): void {
-    const limit = Math.min(this.#limit, underWay) * SLOW_FACTOR
+  noteSlow(nowMs: number, { activeCalls, step }: ChannelLoad): void {
+    const limit = Math.min(this.#limit, activeCalls) * SLOW_FACTOR
     if (limit >= SLOW_FLOOR) this.#cut(nowMs, step, limit)
   }
 
-  well(underWay: number): void {
+  noteSuccess(underWay: number): void {
     if (this.#limit !== Infinity && underWay >= this.#limit * USED_MIN) this.#limit += 1 / this.#limit
   }
 
@@ -51,8 +51,8 @@ export class AdaptiveLimit {
   }
 }
 
-export interface Load {
-  readonly underWay: number
+export interface ChannelLoad {
+  readonly activeCalls: number
   /** The number of the latest attempt on the channel. */
   readonly step: number
 }

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
-import type { Turn } from './health.ts'
+import type { ChannelUse } from './health.ts'
 import { Health } from './health.ts'
 
 interface Happened {
@@ -80,8 +80,8 @@ test('the breaker does the same as the model, step by step', () => {
     { weight: 3, arbitrary: fc.record({ kind: fc.constant('wait' as const), at: waitMs }) },
   )
   const property = fc.property(fc.array(stepArb, { maxLength: 300 }), steps => {
-    const [health, model] = [new Health({ caps: {}, chance: () => 0.5 }), new Model()]
-    const turns: { readonly turn: Turn; readonly id: number; answered: boolean }[] = []
+    const [health, model] = [new Health({ caps: {}, random: () => 0.5 }), new Model()]
+    const turns: { readonly turn: ChannelUse; readonly id: number; answered: boolean }[] = []
     let nowMs = 0
     for (const { kind, at } of steps) {
       if (kind === 'wait') nowMs += at
@@ -89,7 +89,7 @@ test('the breaker does the same as the model, step by step', () => {
         turns.push({ turn: health.begin(1, nowMs), id: model.begin(nowMs), answered: false })
       } else if (kind === 'first') {
         const one = turns[at % turns.length]!
-        one.turn.answered({ firstMs: 10 }, nowMs)
+        one.turn.noteAnswer({ firstContentMs: 10 }, nowMs)
         if (!one.answered) model.well(one.id, nowMs)
         one.answered = true
       } else {
@@ -100,8 +100,8 @@ test('the breaker does the same as the model, step by step', () => {
         else model.over(one!.id)
       }
       const left = model.passes(nowMs) ? undefined : Math.max(0, model.untilMs - nowMs)
-      expect(health.brokenMs(nowMs)).toEqual(left)
-      expect(health.underWay).toBe(turns.length)
+      expect(health.breakerOpenMs(nowMs)).toEqual(left)
+      expect(health.activeCalls).toBe(turns.length)
     }
   })
   fc.assert(property, { numRuns: 1_000 })
@@ -112,11 +112,11 @@ test('the breaker stays open for its time, a fifth more or less, for every rando
   fc.assert(
     fc.property(chances, given => {
       let drawn = 0
-      const health = new Health({ caps: {}, chance: () => given[drawn++ % given.length]! })
+      const health = new Health({ caps: {}, random: () => given[drawn++ % given.length]! })
       let nowMs = 0
       for (let time = 0; time < 5; time++) health.begin(1, nowMs).end({ verdict: 'broken' }, nowMs)
       for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
-        const leftMs = health.brokenMs(nowMs)!
+        const leftMs = health.breakerOpenMs(nowMs)!
         expect(leftMs >= seconds * 800 - 1e-6 && leftMs <= seconds * 1_200 + 1e-6).toBe(true)
         nowMs += leftMs
         health.begin(1, nowMs).end({ verdict: 'broken' }, nowMs)

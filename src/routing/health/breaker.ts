@@ -4,35 +4,35 @@
 // A caller can provoke failures with its requests. So when one account causes the failures while the channel answers
 // other accounts, the breaker stays closed and names that account, which then gets a breaker of its own.
 
-import { Closing } from './half-open.ts'
-import { Recent } from './recent-counts.ts'
+import { Circuit } from './circuit.ts'
+import { RecentCounts } from './recent-counts.ts'
 
-const TIMES = { firstMs: 1_000, mostMs: 60_000 }
+const TIMES = { firstMs: 1_000, maxMs: 60_000 }
 const FAILURES_IN_ROW = 5
 const ATTEMPTS_MIN = 20
 const FAILED_PERCENT = 50
 
 /** An attempt as a breaker sees it. */
-export interface Tripper {
+export interface BreakerCall {
   /** Attempts on a channel are numbered in the order in which they begin. */
   readonly step: number
   readonly accountId: number
 }
 
-export interface Failure {
+export interface BreakerFailure {
   /** Whether the attempt was the probe of a half-open breaker. */
   readonly isProbe: boolean
   /** The number of the latest attempt on the channel. */
-  readonly steps: number
+  readonly latestStep: number
   /** A random factor about 1. */
-  readonly spread: number
+  readonly jitter: number
   /** Whether the channel has lately answered accounts other than this one. */
   answersOthers(accountId: number): boolean
 }
 
-export class Breaker<Call extends Tripper> {
-  readonly #circuit = new Closing<Call>(TIMES)
-  readonly #recent = new Recent()
+export class Breaker<Call extends BreakerCall> {
+  readonly #circuit = new Circuit<Call>(TIMES)
+  readonly #recent = new RecentCounts()
   #failuresInRow = 0
   /** The account of all failures in the row; undefined when they are of several accounts. */
   #rowAccount: number | undefined
@@ -40,42 +40,42 @@ export class Breaker<Call extends Tripper> {
   #majorityAccount = 0
   #majorityLead = 0
 
-  leftMs(nowMs: number): number {
-    return this.#circuit.leftMs(nowMs)
+  remainingMs(nowMs: number): number {
+    return this.#circuit.remainingMs(nowMs)
   }
 
   passes(nowMs: number): boolean {
     return this.#circuit.passes(nowMs)
   }
 
-  enter(call: Call, nowMs: number): void {
-    this.#circuit.enter(call, nowMs)
+  beginCall(call: Call, nowMs: number): void {
+    this.#circuit.beginCall(call, nowMs)
   }
 
   /** Whether the call was the probe. */
-  leave(call: Call): boolean {
-    return this.#circuit.leave(call)
+  endCall(call: Call): boolean {
+    return this.#circuit.endCall(call)
   }
 
-  noteWell(nowMs: number): void {
+  noteSuccess(nowMs: number): void {
     this.#recent.note(false, nowMs)
   }
 
   /** The channel has answered, be it with an error. This closes the breaker if the attempt began after it opened. */
-  noteThere({ step }: Tripper): void {
-    if (!this.#circuit.isClosed) this.#failuresInRow = 0
-    if (!this.#circuit.isBefore(step)) return
-    this.#circuit.open()
+  noteReachable({ step }: BreakerCall): void {
+    if (!this.#circuit.isTripped) this.#failuresInRow = 0
+    if (!this.#circuit.isTrippedBefore(step)) return
+    this.#circuit.reset()
     this.#failuresInRow = 0
     this.#recent.clear()
   }
 
   /** Returns the account that alone causes the failures, and that is to get a breaker of its own. */
-  noteFailed({ accountId }: Tripper, failure: Failure, nowMs: number): number | undefined {
+  noteFailure({ accountId }: BreakerCall, failure: BreakerFailure, nowMs: number): number | undefined {
     this.#countFailure(accountId, nowMs)
-    if (this.#circuit.isClosed) {
-      if (failure.isProbe) this.close(failure, nowMs)
-      else this.#circuit.extend(nowMs, failure.spread)
+    if (this.#circuit.isTripped) {
+      if (failure.isProbe) this.trip(failure, nowMs)
+      else this.#circuit.extend(nowMs, failure.jitter)
       return undefined
     }
     const failed = this.#recent.bad(nowMs)
@@ -85,7 +85,7 @@ export class Breaker<Call extends Tripper> {
     const majority = this.#majorityLead * 2 > failed ? this.#majorityAccount : undefined
     const culprit = isRow ? this.#rowAccount : majority
     if (culprit === undefined || !failure.answersOthers(culprit)) {
-      this.close(failure, nowMs)
+      this.trip(failure, nowMs)
       return undefined
     }
     this.#failuresInRow = 0
@@ -94,8 +94,8 @@ export class Breaker<Call extends Tripper> {
   }
 
   /** Opens the circuit. */
-  close({ steps, spread }: Pick<Failure, 'steps' | 'spread'>, nowMs: number): void {
-    this.#circuit.close(nowMs, { step: steps, spread })
+  trip({ latestStep, jitter }: Pick<BreakerFailure, 'latestStep' | 'jitter'>, nowMs: number): void {
+    this.#circuit.trip(nowMs, { step: latestStep, spread: jitter })
   }
 
   #countFailure(accountId: number, nowMs: number): void {

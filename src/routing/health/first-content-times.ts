@@ -10,7 +10,7 @@ const SURGE_MS = 2_000
 
 const decayOf = (ageMs: number, halfLifeMs: number): number => 1 - 2 ** (-Math.max(0, ageMs) / halfLifeMs)
 
-export class FirstTimes {
+export class FirstContentTimes {
   #lastMs = 0
   #usualMs = 0
   #atMs: number | undefined
@@ -33,12 +33,12 @@ export class FirstTimes {
   }
 
   /** An optimistic estimate: it falls with the time since the last measurement. 0 when nothing was measured. */
-  hopedMs(nowMs: number): number {
+  optimisticMs(nowMs: number): number {
     if (this.#atMs === undefined) return 0
     return this.#lastMs * (1 - decayOf(nowMs - this.#atMs, FORGET_HALF_LIFE_MS))
   }
 
-  get surges(): boolean {
+  get isSurging(): boolean {
     return this.#lastMs > SURGE_MS && this.#lastMs > SURGE_TIMES * this.#usualMs
   }
 }

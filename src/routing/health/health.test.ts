@@ -2,27 +2,31 @@
 
 import { describe, expect, test } from 'bun:test'
 import { bounds } from '../../base/bounds.ts'
-import type { Verdict } from '../attempts.ts'
-import type { Fate, HealthParts, Turn } from './health.ts'
+import type { AttemptVerdict } from '../attempts.ts'
+import type { AttemptResult, ChannelUse, HealthParts } from './health.ts'
 import { Health } from './health.ts'
 
 const evenly = (): number => 0.5
-const healthOf = (parts: Partial<HealthParts> = {}): Health => new Health({ caps: {}, chance: evenly, ...parts })
+const healthOf = (parts: Partial<HealthParts> = {}): Health => new Health({ caps: {}, random: evenly, ...parts })
 
 function alarmed(): { readonly health: Health; readonly alarms: readonly string[] } {
   const alarms: string[] = []
   const onCredentialOff = (): void => void alarms.push('credential_bad')
   const onQuotaSpent = (): void => void alarms.push('quota_spent')
   const onWellAgain = (): void => void alarms.push('well_again')
-  return { health: healthOf({ onCredentialOff, onQuotaSpent, onWellAgain }), alarms }
+  return { health: healthOf({ onCredentialRefused: onCredentialOff, onQuotaSpent, onRecovered: onWellAgain }), alarms }
 }
 
 /** Makes calls one after another, each of which ends at once. */
-function fail(health: Health, times: number, { atMs = 0, ...fate }: Partial<Fate> & { atMs?: number } = {}): void {
+function fail(
+  health: Health,
+  times: number,
+  { atMs = 0, ...fate }: Partial<AttemptResult> & { atMs?: number } = {},
+): void {
   for (let time = 0; time < times; time++) health.begin(1, atMs).end({ verdict: 'broken', ...fate }, atMs)
 }
 
-const well: Fate = { verdict: 'answered', firstMs: 100 }
+const well: AttemptResult = { verdict: 'answered', firstContentMs: 100 }
 
 describe('a breaker', () => {
   test('opens after five failures in a row, not after four', () => {
@@ -30,20 +34,20 @@ describe('a breaker', () => {
     fail(health, 4)
     health.begin(1, 0).end(well, 0)
     fail(health, 4)
-    expect(health.standing(1, 0)).toBe('open')
+    expect(health.stateFor(1, 0)).toBe('open')
     fail(health, 1)
-    expect(health.standing(1, 0)).toBe('broken')
+    expect(health.stateFor(1, 0)).toBe('broken')
   })
 
   test('opens when half of twenty within ten seconds failed', () => {
     const health = healthOf()
     for (let call = 0; call < 19; call++) {
-      expect(health.standing(1, call * 100)).toBe('open')
+      expect(health.stateFor(1, call * 100)).toBe('open')
       health.begin(1, 0).end(call % 2 === 0 ? { verdict: 'too_slow' } : well, call * 100)
     }
-    expect(health.standing(1, 1_900)).toBe('open')
+    expect(health.stateFor(1, 1_900)).toBe('open')
     health.begin(1, 1_900).end({ verdict: 'broken' }, 1_900)
-    expect(health.standing(1, 1_900)).toBe('broken')
+    expect(health.stateFor(1, 1_900)).toBe('broken')
   })
 
   test('forgets what is older than ten seconds', () => {
@@ -51,7 +55,7 @@ describe('a breaker', () => {
     for (let call = 0; call < 100; call++) {
       health.begin(1, 0).end(call % 2 === 0 ? { verdict: 'broken' } : well, call * 600)
     }
-    expect(health.standing(1, 60_000)).toBe('open')
+    expect(health.stateFor(1, 60_000)).toBe('open')
   })
 
   test('stays open for a second, twice as long after each failed probe, a minute at most', () => {
@@ -59,39 +63,39 @@ describe('a breaker', () => {
     fail(health, 5)
     let nowMs = 0
     for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60, 60]) {
-      expect(health.opensInMs(1, nowMs)).toBeCloseTo(seconds * 1_000)
+      expect(health.availableInMs(1, nowMs)).toBeCloseTo(seconds * 1_000)
       nowMs += seconds * 1_000
-      expect(health.standing(1, nowMs - 1)).toBe('broken')
-      expect(health.standing(1, nowMs)).toBe('open')
+      expect(health.stateFor(1, nowMs - 1)).toBe('broken')
+      expect(health.stateFor(1, nowMs)).toBe('open')
       fail(health, 1, { atMs: nowMs })
     }
     nowMs += 60_000
     health.begin(1, nowMs).end(well, nowMs)
     fail(health, 5, { atMs: nowMs })
-    expect(health.opensInMs(1, nowMs)).toBeCloseTo(1_000)
+    expect(health.availableInMs(1, nowMs)).toBeCloseTo(1_000)
   })
 
   test.each([
     [0, 800],
     [1, 1_200],
   ])('is early or late by a fifth at most (chance %p)', (chance, ms) => {
-    const health = healthOf({ chance: () => chance })
+    const health = healthOf({ random: () => chance })
     fail(health, 5)
-    expect(health.opensInMs(1, 0)).toBeCloseTo(ms)
+    expect(health.availableInMs(1, 0)).toBeCloseTo(ms)
   })
 
   test('lets one probe through at a time, and the next one when the probe was abandoned', () => {
     const health = healthOf()
     fail(health, 5)
     const probe = health.begin(1, 1_000)
-    expect(health.standing(1, 1_000)).toBe('broken')
+    expect(health.stateFor(1, 1_000)).toBe('broken')
     probe.end({ verdict: 'left' }, 1_500)
-    expect(health.standing(1, 1_500)).toBe('open')
+    expect(health.stateFor(1, 1_500)).toBe('open')
     const second = health.begin(1, 1_500)
-    second.answered({ firstMs: 50 }, 1_600)
-    expect(health.standing(1, 1_600)).toBe('open')
+    second.noteAnswer({ firstContentMs: 50 }, 1_600)
+    expect(health.stateFor(1, 1_600)).toBe('open')
     second.end({ verdict: 'answered' }, 90_000)
-    expect(health.standing(1, 90_000)).toBe('open')
+    expect(health.stateFor(1, 90_000)).toBe('open')
   })
 
   test('counts only calls that began after it opened', () => {
@@ -99,30 +103,30 @@ describe('a breaker', () => {
     const before = [1, 2, 3].map(() => health.begin(1, 0))
     fail(health, 5)
     before[0]!.end(well, 500)
-    expect(health.standing(1, 500)).toBe('broken')
+    expect(health.stateFor(1, 500)).toBe('broken')
     before[1]!.end({ verdict: 'broken' }, 800)
     // Longer, but not twice as long.
-    expect(health.opensInMs(1, 800)).toBeCloseTo(1_000)
-    expect(health.standing(1, 1_800)).toBe('open')
+    expect(health.availableInMs(1, 800)).toBeCloseTo(1_000)
+    expect(health.stateFor(1, 1_800)).toBe('open')
   })
 
   test('never recovers earlier because of a further failure', () => {
     const chances = [1, 0]
-    const health = healthOf({ chance: () => chances.shift() ?? 0 })
+    const health = healthOf({ random: () => chances.shift() ?? 0 })
     fail(health, 4)
     chances.splice(0, 2, 1, 0)
     fail(health, 2)
-    expect(health.opensInMs(1, 0)).toBeCloseTo(1_200)
+    expect(health.availableInMs(1, 0)).toBeCloseTo(1_200)
   })
 
-  test.each<Verdict>(['caller_at_fault', 'not_here', 'rate_limited', 'credential_bad'])(
+  test.each<AttemptVerdict>(['caller_at_fault', 'not_here', 'rate_limited', 'credential_bad'])(
     '%s counts as an answer',
     verdict => {
       const health = healthOf()
       fail(health, 4)
       health.begin(1, 0).end({ verdict, retryAfterMs: 1 }, 0)
       fail(health, 4)
-      expect(health.brokenMs(0)).toBeUndefined()
+      expect(health.breakerOpenMs(0)).toBeUndefined()
     },
   )
 })
@@ -134,8 +138,8 @@ describe('a limit of the upstream', () => {
     turns[0]!.end({ verdict: 'rate_limited', retryAfterMs: 9_000 }, 0)
     turns[1]!.end({ verdict: 'rate_limited', retryAfterMs: 3_000 }, 0)
     turns[2]!.end({ verdict: 'rate_limited' }, 0)
-    expect(health.standing(1, 8_999)).toBe('rate_limited')
-    expect(health.standing(1, 9_000)).toBe('open')
+    expect(health.stateFor(1, 8_999)).toBe('rate_limited')
+    expect(health.stateFor(1, 9_000)).toBe('open')
   })
 
   test('without a stated time blocks for a second, then twice as long, a minute at most', () => {
@@ -145,26 +149,26 @@ describe('a limit of the upstream', () => {
       // Attempts that are refused together count as one refusal.
       const turns = [1, 2, 3].map(() => health.begin(1, nowMs))
       for (const turn of turns) turn.end({ verdict: 'rate_limited' }, nowMs)
-      expect(health.opensInMs(1, nowMs)).toBeCloseTo(seconds * 1_000)
+      expect(health.availableInMs(1, nowMs)).toBeCloseTo(seconds * 1_000)
       nowMs += seconds * 1_000
     }
     health.begin(1, nowMs).end(well, nowMs)
     health.begin(1, nowMs).end({ verdict: 'rate_limited' }, nowMs)
-    expect(health.opensInMs(1, nowMs)).toBeCloseTo(1_000)
+    expect(health.availableInMs(1, nowMs)).toBeCloseTo(1_000)
   })
 
   test('blocks for an hour at most', () => {
     const health = healthOf()
     health.begin(1, 0).end({ verdict: 'rate_limited', retryAfterMs: 365 * 86_400_000 }, 0)
-    expect(health.opensInMs(1, 0)).toBe(bounds.channelClosedMsMax)
+    expect(health.availableInMs(1, 0)).toBe(bounds.channelPauseMsMax)
   })
 
   test('of a quota blocks for longer, and calls onQuotaSpent', () => {
     const { health, alarms } = alarmed()
     health.begin(1, 0).end({ verdict: 'quota_spent' }, 0)
-    expect([health.standing(1, 0), health.opensInMs(1, 0)]).toEqual(['quota_spent', 60_000])
+    expect([health.stateFor(1, 0), health.availableInMs(1, 0)]).toEqual(['quota_spent', 60_000])
     health.begin(1, 60_000).end({ verdict: 'quota_spent' }, 60_000)
-    expect(health.opensInMs(1, 60_000)).toBe(120_000)
+    expect(health.availableInMs(1, 60_000)).toBe(120_000)
     health.begin(1, 200_000).end(well, 200_000)
     expect(alarms).toEqual(['quota_spent', 'well_again'])
   })
@@ -176,15 +180,15 @@ test('a refused credential is blocked, reported once, probed every five minutes,
   const refused = [1, 2].map(() => health.begin(1, 0))
   for (const turn of refused) turn.end({ verdict: 'credential_bad' }, 0)
   before.end(well, 1_000)
-  expect(health.standing(1, 299_999)).toBe('credential_bad')
-  expect(health.standing(1, 300_000)).toBe('open')
+  expect(health.stateFor(1, 299_999)).toBe('credential_bad')
+  expect(health.stateFor(1, 300_000)).toBe('open')
   const probe = health.begin(1, 300_000)
-  expect(health.standing(1, 300_000)).toBe('credential_bad')
+  expect(health.stateFor(1, 300_000)).toBe('credential_bad')
   probe.end({ verdict: 'credential_bad' }, 300_000)
-  expect(health.standing(1, 599_999)).toBe('credential_bad')
+  expect(health.stateFor(1, 599_999)).toBe('credential_bad')
   expect(alarms).toEqual(['credential_bad'])
   health.begin(1, 600_000).end(well, 600_000)
-  expect(health.standing(1, 600_000)).toBe('open')
+  expect(health.stateFor(1, 600_000)).toBe('open')
   expect(alarms).toEqual(['credential_bad', 'well_again'])
 })
 
@@ -194,33 +198,33 @@ test('a single 403 does not block the channel; several in a row without a succes
     fail(health, 4, { verdict: 'forbidden' })
     health.begin(1, 0).end(well, 0)
   }
-  expect(health.standing(1, 0)).toBe('open')
+  expect(health.stateFor(1, 0)).toBe('open')
   fail(health, 5, { verdict: 'forbidden' })
-  expect([health.standing(1, 0), ...alarms]).toEqual(['credential_bad', 'credential_bad'])
+  expect([health.stateFor(1, 0), ...alarms]).toEqual(['credential_bad', 'credential_bad'])
 })
 
-const begin = (health: Health, times: number, nowMs = 0): Turn[] =>
+const begin = (health: Health, times: number, nowMs = 0): ChannelUse[] =>
   Array.from({ length: times }, () => health.begin(1, nowMs))
 
 describe('active calls', () => {
   test('have no limit until the channel is overloaded', () => {
     const health = healthOf()
     begin(health, 10_000)
-    expect(health.standing(1, 0)).toBe('open')
+    expect(health.stateFor(1, 0)).toBe('open')
   })
 
-  test.each<[string, Fate]>([
+  test.each<[string, AttemptResult]>([
     ['a 429', { verdict: 'rate_limited', retryAfterMs: 1 }],
     ['a timeout', { verdict: 'too_slow' }],
-    ['an overload error', { verdict: 'broken', overloaded: true }],
+    ['an overload error', { verdict: 'broken', isOverloaded: true }],
   ])('are limited to a fifth less after %s, once for all that were refused together', (_, fate) => {
     const health = healthOf()
     const turns = begin(health, 100)
     for (const turn of turns.slice(0, 4)) turn.end(fate, 0)
     expect(health.snapshot(10).limit).toBe(80)
-    expect(health.standing(1, 10)).toBe('busy')
+    expect(health.stateFor(1, 10)).toBe('busy')
     for (const turn of turns.slice(4, 40)) turn.end({ verdict: 'left' }, 0)
-    expect(health.standing(1, 10)).toBe('open')
+    expect(health.stateFor(1, 10)).toBe('open')
   })
 
   test('the limit grows while calls succeed, is at least one, and is removed after a quiet minute', () => {
@@ -248,7 +252,7 @@ describe('active calls', () => {
     for (let nowMs = 0; nowMs < 60_000; nowMs += 500) health.begin(1, nowMs).end(well, nowMs)
     let turns = begin(health, 40, 60_000)
     for (let nowMs = 60_000; nowMs < 75_000; nowMs += 500) {
-      turns.shift()!.end({ verdict: 'answered', firstMs: 60_000 }, nowMs)
+      turns.shift()!.end({ verdict: 'answered', firstContentMs: 60_000 }, nowMs)
       turns.push(health.begin(1, nowMs))
     }
     const { limit } = health.snapshot(75_000)
@@ -260,19 +264,19 @@ describe('active calls', () => {
   test('are at most as many as the operator allows', () => {
     const health = healthOf({ caps: { concurrency: 3 } })
     const turns = begin(health, 3)
-    expect(health.standing(1, 0)).toBe('concurrency_capped')
+    expect(health.stateFor(1, 0)).toBe('concurrency_capped')
     turns[0]!.end({ verdict: 'left' }, 0)
     turns[0]!.end({ verdict: 'left' }, 0)
-    expect([health.standing(1, 0), health.underWay]).toEqual(['open', 2])
+    expect([health.stateFor(1, 0), health.activeCalls]).toEqual(['open', 2])
   })
 
   test('are removed after a time when they are never ended', () => {
     const health = healthOf({ caps: { concurrency: 3 } })
     const lost = begin(health, 3)
-    expect(health.standing(1, bounds.callMsMax)).toBe('concurrency_capped')
-    expect(health.standing(1, bounds.turnMsMax)).toBe('open')
-    lost[0]!.end({ verdict: 'broken' }, bounds.turnMsMax)
-    expect(health.snapshot(bounds.turnMsMax)).toMatchObject({ underWay: 0, lost: 3, lastFailure: null })
+    expect(health.stateFor(1, bounds.callMsMax)).toBe('concurrency_capped')
+    expect(health.stateFor(1, bounds.channelUseMsMax)).toBe('open')
+    lost[0]!.end({ verdict: 'broken' }, bounds.channelUseMsMax)
+    expect(health.snapshot(bounds.channelUseMsMax)).toMatchObject({ underWay: 0, lost: 3, lastFailure: null })
   })
 })
 
@@ -280,7 +284,7 @@ describe('the time to first content', () => {
   test('decays, so that a slow channel looks better the longer it was not tried', () => {
     const health = healthOf()
     expect(health.expectedMs(0)).toBe(0)
-    health.begin(1, 0).end({ verdict: 'answered', firstMs: 8_000 }, 0)
+    health.begin(1, 0).end({ verdict: 'answered', firstContentMs: 8_000 }, 0)
     expect(health.expectedMs(0)).toBe(8_000)
     expect(health.expectedMs(30_000)).toBeCloseTo(4_000)
     expect(health.expectedMs(300_000)).toBeLessThan(10)
@@ -288,10 +292,10 @@ describe('the time to first content', () => {
 
   test('does not decay while a call is waiting for its first content', () => {
     const health = healthOf()
-    health.begin(1, 0).end({ verdict: 'answered', firstMs: 8_000 }, 0)
+    health.begin(1, 0).end({ verdict: 'answered', firstContentMs: 8_000 }, 0)
     const turn = health.begin(1, 300_000)
     expect(health.expectedMs(300_000)).toBe(8_000)
-    turn.answered({ firstMs: 500 }, 300_500)
+    turn.noteAnswer({ firstContentMs: 500 }, 300_500)
     expect(health.expectedMs(300_500)).toBeCloseTo(500, -1)
   })
 })
@@ -299,10 +303,10 @@ describe('the time to first content', () => {
 test('upstream limits count when they are received, and not minutes later', () => {
   const health = healthOf()
   const turn = health.begin(1, 0)
-  turn.answered({ firstMs: 10, told: [{ resource: 'requests', remaining: 0, resetMs: 5_000 }] }, 10)
-  expect(health.closedBy(1, 10)).toBe('told_limit')
+  turn.noteAnswer({ firstContentMs: 10, upstreamLimits: [{ resource: 'requests', remaining: 0, resetMs: 5_000 }] }, 10)
+  expect(health.blockedBy(1, 10)).toBe('told_limit')
   turn.end(well, 300_000)
-  expect(health.closedBy(1, 300_000)).toBeUndefined()
+  expect(health.blockedBy(1, 300_000)).toBeUndefined()
 })
 
 describe('a clock that jumps ten minutes', () => {
@@ -311,7 +315,9 @@ describe('a clock that jumps ten minutes', () => {
     const health = healthOf({ caps: { requestsPerMinute: 60 } })
     fail(health, 5, { atMs: nowMs })
     health.begin(1, nowMs).end({ verdict: 'rate_limited', retryAfterMs: 5_000 }, nowMs)
-    health.begin(1, nowMs).end({ ...well, told: [{ resource: 'requests', remaining: 0, resetMs: 5_000 }] }, nowMs)
+    health
+      .begin(1, nowMs)
+      .end({ ...well, upstreamLimits: [{ resource: 'requests', remaining: 0, resetMs: 5_000 }] }, nowMs)
     begin(health, 60, nowMs)
     return health
   }
@@ -319,10 +325,10 @@ describe('a clock that jumps ten minutes', () => {
   test.each([jumpMs, -jumpMs])('by %p ms leaves nothing blocked for longer than its time', ms => {
     const health = damaged(1_000_000)
     const nowMs = 1_000_000 + ms
-    expect(health.opensInMs(1, nowMs)).toBeLessThanOrEqual(5_000)
+    expect(health.availableInMs(1, nowMs)).toBeLessThanOrEqual(5_000)
     for (let call = 0; call < 20; call++) health.begin(1, nowMs + call).end(well, nowMs + call)
-    expect(health.closedBy(1, nowMs + 1_000)).toBeUndefined()
+    expect(health.blockedBy(1, nowMs + 1_000)).toBeUndefined()
     fail(health, 5, { atMs: nowMs + 1_000 })
-    expect(health.brokenMs(nowMs + 1_000)).toBeLessThanOrEqual(1_200)
+    expect(health.breakerOpenMs(nowMs + 1_000)).toBeLessThanOrEqual(1_200)
   })
 })

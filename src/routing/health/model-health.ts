@@ -2,37 +2,37 @@
 // the others, or calls for the scarcest model would block the channel for everybody.
 
 import { bounds } from '../../base/bounds.ts'
-import { Told } from '../upstream-limits/upstream-limits.ts'
+import { UpstreamLimits } from '../upstream-limits/upstream-limits.ts'
 import { AdaptiveLimit } from './adaptive-limit.ts'
-import { Limited } from './rate-limited.ts'
+import { RateLimitBlock } from './rate-limit-block.ts'
 
-const RATE = { firstMs: 1_000, mostMs: 60_000 }
+const RATE = { firstMs: 1_000, maxMs: 60_000 }
 
 export class ModelHealth {
   limit = new AdaptiveLimit()
-  told = new Told()
-  rate = new Limited(RATE)
-  underWay = 0
+  upstreamLimits = new UpstreamLimits()
+  rateLimit = new RateLimitBlock(RATE)
+  activeCalls = 0
 
   /** Forgets everything except the active calls. */
   reset(): void {
     this.limit = new AdaptiveLimit()
-    this.told = new Told()
-    this.rate = new Limited(RATE)
+    this.upstreamLimits = new UpstreamLimits()
+    this.rateLimit = new RateLimitBlock(RATE)
   }
 
-  closedBy(tokens: number, nowMs: number): 'rate_limited' | 'told_limit' | undefined {
-    if (this.rate.leftMs(nowMs) > 0) return 'rate_limited'
-    return this.told.waitMs(tokens, nowMs) > 0 ? 'told_limit' : undefined
+  blockedBy(tokens: number, nowMs: number): 'rate_limited' | 'told_limit' | undefined {
+    if (this.rateLimit.remainingMs(nowMs) > 0) return 'rate_limited'
+    return this.upstreamLimits.waitMs(tokens, nowMs) > 0 ? 'told_limit' : undefined
   }
 
-  opensInMs(tokens: number, nowMs: number): number {
-    return Math.max(this.rate.leftMs(nowMs), this.told.waitMs(tokens, nowMs))
+  availableInMs(tokens: number, nowMs: number): number {
+    return Math.max(this.rateLimit.remainingMs(nowMs), this.upstreamLimits.waitMs(tokens, nowMs))
   }
 
   /** Whether it can be deleted without losing anything. */
   isIdle(nowMs: number): boolean {
-    return this.underWay === 0 && this.closedBy(0, nowMs) === undefined && this.limit.at(nowMs) === Infinity
+    return this.activeCalls === 0 && this.blockedBy(0, nowMs) === undefined && this.limit.limitAt(nowMs) === Infinity
   }
 }
 
@@ -41,12 +41,12 @@ export class ModelHealths {
   readonly #known = new Map<string, ModelHealth>()
   readonly #rest = new ModelHealth()
 
-  look(model: string): ModelHealth {
+  peek(model: string): ModelHealth {
     return this.#known.get(model) ?? this.#rest
   }
 
   /** For a call that begins: creates the entry if there is room. */
-  of(model: string, nowMs: number): ModelHealth {
+  getOrCreate(model: string, nowMs: number): ModelHealth {
     const known = this.#known.get(model)
     if (known !== undefined) return known
     if (this.#known.size >= bounds.channelModelsMax && !this.#forgetOne(nowMs)) return this.#rest

@@ -1,18 +1,18 @@
 // Tests the caps of a channel, by its operator and by its upstream.
 
 import { describe, expect, test } from 'bun:test'
-import type { Fate, HealthParts } from './health.ts'
+import type { AttemptResult, HealthParts } from './health.ts'
 import { Health } from './health.ts'
-import type { Caps } from './operator-caps.ts'
+import type { ChannelCaps } from './operator-caps.ts'
 
-const healthOf = (parts: Partial<HealthParts> = {}): Health => new Health({ caps: {}, chance: () => 0.5, ...parts })
+const healthOf = (parts: Partial<HealthParts> = {}): Health => new Health({ caps: {}, random: () => 0.5, ...parts })
 
-const well: Fate = { verdict: 'answered', firstMs: 100 }
+const well: AttemptResult = { verdict: 'answered', firstContentMs: 100 }
 
 describe('caps', () => {
   const asked = (health: Health, caps: number, nowMs: number): number => {
     let taken = 0
-    while (taken <= caps && health.standing(10, nowMs) === 'open') {
+    while (taken <= caps && health.stateFor(10, nowMs) === 'open') {
       health.begin(10, nowMs).end(well, nowMs)
       taken++
     }
@@ -22,34 +22,34 @@ describe('caps', () => {
   test('of requests and of tokens allow a burst of the whole cap and refill evenly', () => {
     const requests = healthOf({ caps: { requestsPerMinute: 60 } })
     expect(asked(requests, 100, 0)).toBe(60)
-    expect(requests.standing(10, 0)).toBe('requests_capped')
+    expect(requests.stateFor(10, 0)).toBe('requests_capped')
     expect(requests.cappedMs(10, 0)).toBeCloseTo(1_000)
     expect(asked(requests, 100, 10_000)).toBe(10)
     const tokens = healthOf({ caps: { tokensPerMinute: 600 } })
     expect(asked(tokens, 100, 0)).toBe(60)
-    expect(tokens.standing(10, 0)).toBe('tokens_capped')
+    expect(tokens.stateFor(10, 0)).toBe('tokens_capped')
     expect(asked(tokens, 100, 10_000)).toBe(10)
   })
 
   test('count the tokens that were used in the end', () => {
     const health = healthOf({ caps: { tokensPerMinute: 1_000 } })
     const turn = health.begin(1_000, 0)
-    expect(health.standing(500, 0)).toBe('tokens_capped')
+    expect(health.stateFor(500, 0)).toBe('tokens_capped')
     turn.end({ verdict: 'answered', tokens: 300 }, 0)
-    expect([health.standing(700, 0), health.standing(701, 0)]).toEqual(['open', 'tokens_capped'])
+    expect([health.stateFor(700, 0), health.stateFor(701, 0)]).toEqual(['open', 'tokens_capped'])
     health.begin(600, 0).end({ verdict: 'broken' }, 0)
-    expect(health.standing(700, 0)).toBe('open')
+    expect(health.stateFor(700, 0)).toBe('open')
   })
 
   test('may be changed, and a call larger than the cap waits only until the cap is full', () => {
     const health = healthOf({ caps: { tokensPerMinute: 1_000 } })
-    expect(health.standing(5_000, 0)).toBe('open')
+    expect(health.stateFor(5_000, 0)).toBe('open')
     health.begin(5_000, 0)
     expect(health.cappedMs(5_000, 0)).toBe(300_000)
-    health.caps = { tokensPerMinute: 2_000, requestsPerMinute: 5 } satisfies Caps
-    expect(health.standing(1, 0)).toBe('tokens_capped')
+    health.caps = { tokensPerMinute: 2_000, requestsPerMinute: 5 } satisfies ChannelCaps
+    expect(health.stateFor(1, 0)).toBe('tokens_capped')
     health.caps = {}
-    expect(health.standing(1, 0)).toBe('open')
+    expect(health.stateFor(1, 0)).toBe('open')
   })
 })
 
@@ -57,27 +57,27 @@ describe('what an upstream tells of its limits', () => {
   test('blocks the channel while nothing is left', () => {
     const health = healthOf()
     const told = [{ resource: 'requests', remaining: 0, resetMs: 20_000 }] as const
-    health.begin(1, 0).end({ ...well, told }, 0)
-    expect([health.standing(1, 0), health.opensInMs(1, 0)]).toEqual(['told_limit', 20_000])
-    expect(health.standing(1, 20_000)).toBe('open')
+    health.begin(1, 0).end({ ...well, upstreamLimits: told }, 0)
+    expect([health.stateFor(1, 0), health.availableInMs(1, 0)]).toEqual(['told_limit', 20_000])
+    expect(health.stateFor(1, 20_000)).toBe('open')
   })
 
   test('admits a call as soon as one more is available, if the limit is known', () => {
     const health = healthOf()
     const told = [{ resource: 'requests', limit: 60, remaining: 0, resetMs: 60_000 }] as const
-    health.begin(1, 0).end({ ...well, told }, 0)
-    expect(health.opensInMs(1, 0)).toBeCloseTo(1_000)
-    expect(health.standing(1, 999)).toBe('told_limit')
-    expect(health.standing(1, 1_001)).toBe('open')
+    health.begin(1, 0).end({ ...well, upstreamLimits: told }, 0)
+    expect(health.availableInMs(1, 0)).toBeCloseTo(1_000)
+    expect(health.stateFor(1, 999)).toBe('told_limit')
+    expect(health.stateFor(1, 1_001)).toBe('open')
   })
 
   test('counts calls that began since the headers', () => {
     const health = healthOf()
     const told = [{ resource: 'tokens', limit: 1_000, remaining: 300, resetMs: 42_000 }] as const
-    health.begin(1, 0).end({ ...well, told }, 0)
-    expect([health.standing(300, 0), health.standing(302, 0)]).toEqual(['open', 'told_limit'])
+    health.begin(1, 0).end({ ...well, upstreamLimits: told }, 0)
+    expect([health.stateFor(300, 0), health.stateFor(302, 0)]).toEqual(['open', 'told_limit'])
     health.begin(200, 0)
-    expect([health.standing(100, 0), health.standing(102, 0)]).toEqual(['open', 'told_limit'])
+    expect([health.stateFor(100, 0), health.stateFor(102, 0)]).toEqual(['open', 'told_limit'])
   })
 
   test('is ignored while most of it is left, or when it is invalid', () => {
@@ -90,8 +90,8 @@ describe('what an upstream tells of its limits', () => {
       { remaining: 0, resetMs: 0 },
       { limit: 10 },
     ]) {
-      health.begin(1, 0).end({ ...well, told: [{ resource: 'requests', ...row }] }, 0)
-      expect([row, health.standing(1, 0)]).toEqual([row, 'open'])
+      health.begin(1, 0).end({ ...well, upstreamLimits: [{ resource: 'requests', ...row }] }, 0)
+      expect([row, health.stateFor(1, 0)]).toEqual([row, 'open'])
     }
   })
 })

@@ -1,21 +1,21 @@
 // Counts the use of a channel against the caps that its operator has configured.
 
-import type { Taken } from '../../base/collections/gcra.ts'
-import { Debt, rateOf, spansMs } from '../../base/collections/gcra.ts'
+import type { MeterTake } from '../../base/collections/gcra.ts'
+import { RateMeter, rateOf, spansMs } from '../../base/collections/gcra.ts'
 
 /** The caps of a channel as its operator configures them; an absent one does not limit. */
-export interface Caps {
+export interface ChannelCaps {
   readonly requestsPerMinute?: number
   readonly tokensPerMinute?: number
   readonly concurrency?: number
 }
 
-export class Allowance {
-  #requests: Debt | undefined
-  #tokens: Debt | undefined
+export class CapUsage {
+  #requests: RateMeter | undefined
+  #tokens: RateMeter | undefined
 
   /** Counts a call. Returns what it took of the token cap, which is corrected when its real usage is known. */
-  take(caps: Caps, tokens: number, nowMs: number): Taken | undefined {
+  take(caps: ChannelCaps, tokens: number, nowMs: number): MeterTake | undefined {
     this.#pay(caps, nowMs)
     this.#requests?.add(1)
     return this.#tokens?.take(wholeOf(tokens))
@@ -23,42 +23,42 @@ export class Allowance {
 
   /** Replaces the estimated tokens of a call by those that it used. */
   correct(
-    { taken, tokens }: { readonly tokens: number; readonly taken: Taken | undefined },
+    { taken, tokens }: { readonly tokens: number; readonly taken: MeterTake | undefined },
     used: number,
     nowMs: number,
   ): void {
     if (used === tokens || taken === undefined || this.#tokens === undefined) return
-    this.#tokens.pay(nowMs)
+    this.#tokens.refill(nowMs)
     this.#tokens.correct(taken, wholeOf(used))
   }
 
-  cappedBy(caps: Caps, tokens: number, nowMs: number): 'requests_capped' | 'tokens_capped' | undefined {
+  cappedBy(caps: ChannelCaps, tokens: number, nowMs: number): 'requests_capped' | 'tokens_capped' | undefined {
     if (caps.requestsPerMinute === undefined && caps.tokensPerMinute === undefined) return undefined
     this.#pay(caps, nowMs)
     if (this.#requests !== undefined && !this.#requests.fits(1)) return 'requests_capped'
     return this.#tokens !== undefined && !this.#tokens.fits(atMost(this.#tokens, tokens)) ? 'tokens_capped' : undefined
   }
 
-  cappedMs(caps: Caps, tokens: number, nowMs: number): number {
+  cappedMs(caps: ChannelCaps, tokens: number, nowMs: number): number {
     this.#pay(caps, nowMs)
     const tokensMs = this.#tokens === undefined ? 0 : this.#tokens.waitMs(atMost(this.#tokens, tokens))
     return Math.max(this.#requests?.waitMs(1) ?? 0, tokensMs)
   }
 
   /** Applies the current caps, which an operator may change at any time, and refills them up to now. */
-  #pay({ requestsPerMinute, tokensPerMinute }: Caps, nowMs: number): void {
+  #pay({ requestsPerMinute, tokensPerMinute }: ChannelCaps, nowMs: number): void {
     if (this.#requests?.rate.amount !== requestsPerMinute)
       this.#requests = updateRate(this.#requests, requestsPerMinute)
     if (this.#tokens?.rate.amount !== tokensPerMinute) this.#tokens = updateRate(this.#tokens, tokensPerMinute)
-    this.#requests?.pay(nowMs)
-    this.#tokens?.pay(nowMs)
+    this.#requests?.refill(nowMs)
+    this.#tokens?.refill(nowMs)
   }
 }
 
-function updateRate(debt: Debt | undefined, perMinute: number | undefined): Debt | undefined {
+function updateRate(debt: RateMeter | undefined, perMinute: number | undefined): RateMeter | undefined {
   if (perMinute === undefined) return undefined
   const rate = rateOf(perMinute, spansMs.minute)
-  if (debt === undefined) return new Debt(rate)
+  if (debt === undefined) return new RateMeter(rate)
   debt.change(rate)
   return debt
 }
@@ -66,4 +66,4 @@ function updateRate(debt: Debt | undefined, perMinute: number | undefined): Debt
 const wholeOf = (tokens: number): number => Math.max(0, Math.ceil(tokens))
 
 /** A call that is larger than the whole cap passes when the cap is full; otherwise it would never pass. */
-const atMost = ({ rate }: Debt, tokens: number): number => Math.min(wholeOf(tokens), rate.amount)
+const atMost = ({ rate }: RateMeter, tokens: number): number => Math.min(wholeOf(tokens), rate.amount)

@@ -3,7 +3,7 @@
 /** An account counts for this long after it was seen. */
 const RECENT_MS = 10_000
 
-export class Others {
+export class OtherAccounts {
   #lastAccount = Number.NaN
   #lastMs = -Infinity
   /** When the last account other than #lastAccount was seen. */
@@ -15,7 +15,7 @@ export class Others {
     this.#lastMs = nowMs
   }
 
-  areThere(accountId: number, nowMs: number): boolean {
+  wereSeen(accountId: number, nowMs: number): boolean {
     return nowMs - (accountId === this.#lastAccount ? this.#otherMs : this.#lastMs) < RECENT_MS
   }
 }

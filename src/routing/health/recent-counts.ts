@@ -2,7 +2,7 @@
 
 const SECONDS = 10
 
-export class Recent {
+export class RecentCounts {
   readonly #counts = new Uint32Array(SECONDS * 2)
   /** The current second. */
   #second = -Infinity

@@ -1,7 +1,7 @@
 // Estimates what is left of one rate limit of an upstream, from its last headers: an amount per period, refilled evenly.
 // The estimate uses fractions, unlike the limits that operators configure (base/collections/gcra.ts).
 
-export class ToldBucket {
+export class LimitBucket {
   #limit: number
   #periodMs: number
   /** When the bucket is full again. */
@@ -24,13 +24,13 @@ export class ToldBucket {
   }
 
   /** Takes an amount; a negative one is given back. The bucket may go below empty, by one whole limit at most. */
-  add(amount: number, nowMs: number): void {
+  take(amount: number, nowMs: number): void {
     const fullInMs = this.#untilFullMs(nowMs) + this.#durationOf(amount)
     this.#fullMs = nowMs + Math.min(Math.max(0, fullInMs), 2 * this.#periodMs)
   }
 
   /** The upstream says how long it takes until the bucket is full. */
-  atLeast(untilFullMs: number, nowMs: number): void {
+  noteFullIn(untilFullMs: number, nowMs: number): void {
     this.#fullMs = nowMs + Math.max(this.#untilFullMs(nowMs), untilFullMs)
   }
 

@@ -1,9 +1,9 @@
 // Reads the rate-limit headers of an upstream.
 
-import type { Header } from './times.ts'
+import type { HeaderReader } from './times.ts'
 import { EPOCH_S_MIN, readDate, readDuration, readNumber, upstreamNowMs } from './times.ts'
 
-export interface ToldLimit {
+export interface UpstreamLimit {
   readonly resource: 'requests' | 'tokens'
   readonly limit?: number
   readonly remaining?: number
@@ -11,7 +11,7 @@ export interface ToldLimit {
 }
 
 /** The header names of providers. If several name the same resource, the first one that is present counts. */
-const FAMILIES: readonly (readonly [ToldLimit['resource'], (field: string) => string])[] = [
+const FAMILIES: readonly (readonly [UpstreamLimit['resource'], (field: string) => string])[] = [
   ['requests', field => `x-ratelimit-${field}-requests`],
   ['tokens', field => `x-ratelimit-${field}-tokens`],
   ['requests', field => `anthropic-ratelimit-requests-${field}`],
@@ -26,8 +26,8 @@ const ROWS = FAMILIES.map(([resource, name]) => {
 const LIMIT_MAX = 1e10
 
 /** Undefined without such headers. `nowDateMs`: our clock, used for reset dates of an upstream that sends no `date`. */
-export function readToldLimits(header: Header, nowDateMs?: number): readonly ToldLimit[] | undefined {
-  let limits: ToldLimit[] | undefined
+export function readUpstreamLimits(header: HeaderReader, nowDateMs?: number): readonly UpstreamLimit[] | undefined {
+  let limits: UpstreamLimit[] | undefined
   for (const row of ROWS) {
     const remaining = readNumber(header(row.remaining))
     if (remaining === undefined || limits?.some(({ resource }) => resource === row.resource)) continue
@@ -46,7 +46,7 @@ export function readToldLimits(header: Header, nowDateMs?: number): readonly Tol
 }
 
 /** Reads a duration or a date. A plain number is a number of seconds. */
-function readReset(text: string | undefined, header: Header, nowDateMs: number | undefined): number | undefined {
+function readReset(text: string | undefined, header: HeaderReader, nowDateMs: number | undefined): number | undefined {
   if (!text) return undefined
   const seconds = readNumber(text)
   if (seconds !== undefined && seconds < EPOCH_S_MIN) return seconds * 1_000

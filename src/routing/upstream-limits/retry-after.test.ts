@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { bounds } from '../../base/bounds.ts'
-import { readToldLimits } from './headers.ts'
+import { readUpstreamLimits } from './headers.ts'
 import { readRetryAfter } from './retry-after.ts'
 
 const NOW = Date.UTC(2026, 10, 15, 12, 0, 0)
@@ -73,7 +73,7 @@ describe('Retry-After', () => {
     fc.assert(
       fc.property(text, text, fc.integer(), (after, date, now) => {
         const ms = readRetryAfter(from({ 'retry-after': after, date }), now)
-        if (ms !== undefined) expect(ms > 0 && ms <= bounds.channelClosedMsMax).toBe(true)
+        if (ms !== undefined) expect(ms > 0 && ms <= bounds.channelPauseMsMax).toBe(true)
       }),
       { numRuns: 2_000 },
     )
@@ -87,9 +87,12 @@ describe('limits that upstreams tell', () => {
     [
       'requests and tokens',
       {
-        ...{ 'x-ratelimit-limit-requests': '60', 'x-ratelimit-remaining-requests': '0' },
-        ...{ 'x-ratelimit-reset-requests': '6m0s', 'x-ratelimit-limit-tokens': '150000' },
-        ...{ 'x-ratelimit-remaining-tokens': '149984', 'x-ratelimit-reset-tokens': '12ms' },
+        'x-ratelimit-limit-requests': '60',
+        'x-ratelimit-remaining-requests': '0',
+        'x-ratelimit-reset-requests': '6m0s',
+        'x-ratelimit-limit-tokens': '150000',
+        'x-ratelimit-remaining-tokens': '149984',
+        'x-ratelimit-reset-tokens': '12ms',
       },
       [
         { resource: 'requests', limit: 60, remaining: 0, resetMs: 360_000 },
@@ -99,10 +102,12 @@ describe('limits that upstreams tell', () => {
     [
       'dates, by the clock of the upstream',
       {
-        ...{ 'date': httpDate(NOW - 5_000), 'anthropic-ratelimit-requests-limit': '50' },
-        ...{ 'anthropic-ratelimit-requests-remaining': '1' },
-        ...{ 'anthropic-ratelimit-requests-reset': new Date(NOW + 5_000).toISOString() },
-        ...{ 'anthropic-ratelimit-input-tokens-remaining': '7', 'anthropic-ratelimit-tokens-remaining': '3' },
+        'date': httpDate(NOW - 5_000),
+        'anthropic-ratelimit-requests-limit': '50',
+        'anthropic-ratelimit-requests-remaining': '1',
+        'anthropic-ratelimit-requests-reset': new Date(NOW + 5_000).toISOString(),
+        'anthropic-ratelimit-input-tokens-remaining': '7',
+        'anthropic-ratelimit-tokens-remaining': '3',
       },
       [
         { resource: 'requests', limit: 50, remaining: 1, resetMs: 10_000 },
@@ -117,14 +122,16 @@ describe('limits that upstreams tell', () => {
     [
       'garbage',
       {
-        ...{ 'x-ratelimit-limit-requests': '1e400', 'x-ratelimit-remaining-requests': '-5' },
-        ...{ 'x-ratelimit-remaining-tokens': '5', 'x-ratelimit-limit-tokens': '0' },
-        ...{ 'x-ratelimit-reset-tokens': 'never' },
+        'x-ratelimit-limit-requests': '1e400',
+        'x-ratelimit-remaining-requests': '-5',
+        'x-ratelimit-remaining-tokens': '5',
+        'x-ratelimit-limit-tokens': '0',
+        'x-ratelimit-reset-tokens': 'never',
       },
       [{ resource: 'tokens', remaining: 5 }],
     ],
   ])('%s', (_, headers, told) => {
-    expect(readToldLimits(from(headers)) as unknown).toEqual(told)
+    expect(readUpstreamLimits(from(headers)) as unknown).toEqual(told)
   })
 
   test('a date without the clock of the upstream is compared with our clock, if it is given', () => {
@@ -132,7 +139,7 @@ describe('limits that upstreams tell', () => {
       'anthropic-ratelimit-requests-remaining': '0',
       'anthropic-ratelimit-requests-reset': new Date(NOW + 5_000).toISOString(),
     }
-    expect(readToldLimits(from(headers))).toEqual([{ resource: 'requests', remaining: 0 }])
-    expect(readToldLimits(from(headers), NOW)).toEqual([{ resource: 'requests', remaining: 0, resetMs: 5_000 }])
+    expect(readUpstreamLimits(from(headers))).toEqual([{ resource: 'requests', remaining: 0 }])
+    expect(readUpstreamLimits(from(headers), NOW)).toEqual([{ resource: 'requests', remaining: 0, resetMs: 5_000 }])
   })
 })

@@ -5,15 +5,15 @@
 // our clock changes nothing.
 
 import { bounds } from '../../base/bounds.ts'
-import { readToldLimits } from './headers.ts'
-import type { Header } from './times.ts'
+import { readUpstreamLimits } from './headers.ts'
+import type { HeaderReader } from './times.ts'
 import { EPOCH_S_MIN, readDate, readDuration, readNumber, upstreamNowMs } from './times.ts'
 
 /** The answer of an upstream that refuses a call. */
-export interface RefusedWith {
-  readonly header: Header
+export interface RefusalResponse {
+  readonly header: HeaderReader
   /** Its error: the wait that it names, and its message. */
-  readonly words: { readonly status: number; readonly retryAfter?: string; readonly message: string }
+  readonly error: { readonly status: number; readonly retryAfter?: string; readonly message: string }
 }
 
 /** Statuses of overload and rate limits. Only with these do the message and the limit headers name a wait. */
@@ -23,10 +23,10 @@ const RETRY_LATER: ReadonlySet<number> = new Set([429, 503, 529])
  * Looks at the retry headers, then at the error's own field, then at its message, and last at the reset times of limits
  * that are used up. Undefined when none of them names a usable wait.
  */
-export function readWait({ header, words }: RefusedWith, nowDateMs: number): number | undefined {
-  const statedMs = readRetryAfter(header, nowDateMs) ?? readWaitText(words.retryAfter, header, nowDateMs)
-  if (statedMs !== undefined || !RETRY_LATER.has(words.status)) return statedMs
-  return readMessage(words.message) ?? readReset(header, nowDateMs)
+export function readRetryDelay({ header, error }: RefusalResponse, nowDateMs: number): number | undefined {
+  const statedMs = readRetryAfter(header, nowDateMs) ?? readWaitText(error.retryAfter, header, nowDateMs)
+  if (statedMs !== undefined || !RETRY_LATER.has(error.status)) return statedMs
+  return readMessage(error.message) ?? readReset(header, nowDateMs)
 }
 
 /** Only the start of a message is read, because the rest may quote the caller's own text. */
@@ -45,22 +45,22 @@ function readMessage(message: string): number | undefined {
 }
 
 /** The longest time until the limits that are used up are reset. */
-function readReset(header: Header, nowDateMs: number): number | undefined {
+function readReset(header: HeaderReader, nowDateMs: number): number | undefined {
   let longest: number | undefined
-  for (const { remaining, resetMs } of readToldLimits(header, nowDateMs) ?? []) {
+  for (const { remaining, resetMs } of readUpstreamLimits(header, nowDateMs) ?? []) {
     if (remaining === 0 && resetMs !== undefined) longest = Math.max(longest ?? 0, resetMs)
   }
   return clampWait(longest)
 }
 
 /** Reads the retry headers alone. Undefined when they name no usable wait. */
-export function readRetryAfter(header: Header, nowDateMs: number): number | undefined {
+export function readRetryAfter(header: HeaderReader, nowDateMs: number): number | undefined {
   const ms = clampWait(readNumber(header('retry-after-ms')))
   return ms ?? readWaitText(header('retry-after'), header, nowDateMs)
 }
 
 /** Reads a duration, in seconds where it has no unit, or a date. */
-function readWaitText(value: string | null | undefined, header: Header, nowDateMs: number): number | undefined {
+function readWaitText(value: string | null | undefined, header: HeaderReader, nowDateMs: number): number | undefined {
   const text = value?.trim()
   if (!text) return undefined
   const seconds = readNumber(text)
@@ -73,5 +73,5 @@ function readWaitText(value: string | null | undefined, header: Header, nowDateM
 
 /** Drops a wait that is not positive, and limits it to an hour. */
 function clampWait(ms: number | undefined): number | undefined {
-  return ms !== undefined && ms > 0 ? Math.min(ms, bounds.channelClosedMsMax) : undefined
+  return ms !== undefined && ms > 0 ? Math.min(ms, bounds.channelPauseMsMax) : undefined
 }

@@ -1,12 +1,12 @@
 // Parses durations and dates as upstreams write them into headers and errors.
 
-export type Header = (name: string) => string | null | undefined
+export type HeaderReader = (name: string) => string | null | undefined
 
 /** A number of seconds from here on is a Unix time, not a duration: as a duration it would be thirty years. */
 export const EPOCH_S_MIN = 1_000_000_000
 
 /** The upstream's clock by its `date` header, else ours. */
-export function upstreamNowMs(header: Header, nowDateMs: number): number {
+export function upstreamNowMs(header: HeaderReader, nowDateMs: number): number {
   return readDate(header('date')?.trim()) ?? nowDateMs
 }
 

@@ -32,14 +32,14 @@ export const peoplePlans = {
     row: PERSON,
     key: input => input.person.id,
     target: input => personText(input.person.id),
-    tells: ({ account }) => ({ account: textId('acc', account.id), credit: account.credit }),
+    details: ({ account }) => ({ account: textId('acc', account.id), credit: account.credit }),
   }),
   setPerson: plan('setPerson', {
     done: ['set'],
     row: PERSON,
     key: ({ id }) => id,
     target: ({ id }) => personText(id),
-    tells: input => changedFields(input, ['name', 'email']),
+    details: input => changedFields(input, ['name', 'email']),
   }),
   removePerson: plan('removePerson', {
     done: ['removed'],
@@ -52,7 +52,7 @@ export const peoplePlans = {
     row: PERSON,
     key: ({ id }) => id,
     target: ({ id }) => personText(id),
-    tells: input => changedFields(input, ['name', 'email']),
+    details: input => changedFields(input, ['name', 'email']),
   }),
   setPassword: plan('setPassword', {
     done: ['set'],
@@ -63,7 +63,7 @@ export const peoplePlans = {
   signIn: plan('signIn', {
     done: ['signed_in'],
     target: ({ personId }) => personText(personId),
-    tells: ({ session, second }) => ({
+    details: ({ session, second }) => ({
       session: textId('ses', session.id),
       second: second === null ? null : 'step' in second ? 'totp' : 'recovery code',
     }),
@@ -72,7 +72,7 @@ export const peoplePlans = {
   endSessions: plan('endSessions', {
     done: ['ended'],
     target: ({ personId }) => personText(personId),
-    tells: ({ only, why }, result) => ({
+    details: ({ only, why }, result) => ({
       why,
       ...('count' in result && { sessions: result.count }),
       ...(only !== undefined && { session: textId('ses', only) }),

@@ -57,7 +57,7 @@ export const auditPlans = {
     row: KEY,
     key: ({ id }) => id,
     target: ({ id }) => textId('key', id),
-    tells: ({ credit }) => (credit === '0' ? {} : { credit }),
+    details: ({ credit }) => (credit === '0' ? {} : { credit }),
   }),
   setKey: plan('setKey', { done: ['set'], row: KEY, key: ({ id }) => id, target: ({ id }) => textId('key', id) }),
   rotateKey: plan('rotateKey', {
@@ -94,24 +94,24 @@ export const auditPlans = {
     done: ['posted'],
     target: ({ accountId }) => textId('acc', accountId),
     account: ({ accountId }) => accountId,
-    tells: ({ kind, ref, amount, reference }) => ({ kind, ref, amount, reference }),
+    details: ({ kind, ref, amount, reference }) => ({ kind, ref, amount, reference }),
   }),
   createCodes: plan('createCodes', {
     done: ['created'],
     target: ({ batch }) => batch,
-    tells: ({ codes, amount, expiresMs }) => ({ codes: codes.length, amount, expiresMs }),
+    details: ({ codes, amount, expiresMs }) => ({ codes: codes.length, amount, expiresMs }),
   }),
   redeemCode: plan('redeemCode', {
     done: ['redeemed'],
     target: ({ accountId }) => textId('acc', accountId),
     account: ({ accountId }) => accountId,
-    tells: (_, result) => ('amount' in result ? { amount: result.amount } : {}),
+    details: (_, result) => ('amount' in result ? { amount: result.amount } : {}),
   }),
   createWebhook: plan('createWebhook', { done: ['created'], ...webhookRow }),
   setWebhook: plan('setWebhook', {
     done: ['set'],
     ...webhookRow,
-    tells: ({ url, secret }) => ({
+    details: ({ url, secret }) => ({
       ...(url !== undefined && { url: 'new' }),
       ...(secret !== undefined && { secret: 'new' }),
     }),
@@ -127,14 +127,14 @@ export const auditPlans = {
   voidCodes: plan('voidCodes', {
     done: ['voided'],
     target: input => ('batch' in input ? input.batch : textId('code', input.id)),
-    tells: (_, result) => ('codes' in result ? { codes: result.codes } : {}),
+    details: (_, result) => ('codes' in result ? { codes: result.codes } : {}),
   }),
   addPrices: plan('addPrices', {
     done: ['added'],
     row: PRICE,
     key: ({ prices }) => (prices.length === 1 ? prices[0]!.model : ''),
     target: ({ prices }) => (prices.length === 1 ? prices[0]!.model : `${prices.length} models`),
-    tells: ({ prices }, { versions }) =>
+    details: ({ prices }, { versions }) =>
       prices.length === 1 ? { origin: prices[0]!.origin, price: prices[0]!.price, version: versions[0] } : {},
   }),
   setLimit: plan('setLimit', {
@@ -167,35 +167,35 @@ export const auditPlans = {
     row: CHANNEL,
     key: ({ changes }) => singleChannel(changes),
     target: ({ changes }) => channelsText(changes),
-    tells: ({ changes }, result) => ({ ...channelList(changes), ...clearedChannels(result) }),
+    details: ({ changes }, result) => ({ ...channelList(changes), ...clearedChannels(result) }),
   }),
   createChannels: plan('createChannels', {
     done: ['created'],
     row: CHANNEL,
     key: ({ channels }) => singleChannel(channels),
     target: ({ channels }) => channelsText(channels),
-    tells: ({ channels }) => channelList(channels),
+    details: ({ channels }) => channelList(channels),
   }),
   removeChannels: plan('removeChannels', {
     done: ['removed'],
     row: CHANNEL,
     key: ({ channels: [first = '', ...others] }) => (others.length === 0 ? first : ''),
     target: ({ channels }) => channelsText(channels.map(channel => ({ channel }))),
-    tells: ({ channels }) => channelList(channels.map(channel => ({ channel }))),
+    details: ({ channels }) => channelList(channels.map(channel => ({ channel }))),
   }),
   setProvider: plan('setProvider', {
     done: ['set'],
     row: PROVIDER,
     key: ({ id }) => id,
     target: ({ id }) => `provider ${id}`,
-    tells: ({ origin }, result) => ({ origin, ...clearedChannels(result) }),
+    details: ({ origin }, result) => ({ origin, ...clearedChannels(result) }),
   }),
   removeProvider: plan('removeProvider', {
     done: ['removed'],
     row: PROVIDER,
     key: ({ id }) => id,
     target: ({ id }) => `provider ${id}`,
-    tells: (_, result) => clearedChannels(result),
+    details: (_, result) => clearedChannels(result),
   }),
   resetChannel: plan('resetChannel', {
     done: ['removed'],
@@ -213,19 +213,19 @@ export const auditPlans = {
   noteSecrets: plan('noteSecrets', {
     done: ['rotated'],
     target: ({ kind }) => `secret ${kind}`,
-    tells: ({ marks }) => ({ newest: marks[0], older: marks.slice(1) }),
+    details: ({ marks }) => ({ newest: marks[0], older: marks.slice(1) }),
   }),
   dropSecrets: plan('dropSecrets', {
     done: ['dropped'],
     target: ({ kind }) => `secret ${kind}`,
-    tells: ({ marks }) => ({ dropped: marks }),
+    details: ({ marks }) => ({ dropped: marks }),
   }),
   orderDeletion: plan('orderDeletion', {
     done: ['ordered'],
     target: (_, result) => ('id' in result ? `deletion ${result.id}` : ''),
     account: ({ accountId }) => accountId ?? undefined,
     // The name of the end user is not logged, because the order is to remove it.
-    tells: ({ keyId, endUser, from, before }) => ({ keyId, ofEndUser: endUser !== null, from, before }),
+    details: ({ keyId, endUser, from, before }) => ({ keyId, ofEndUser: endUser !== null, from, before }),
   }),
   noteBodiesSeen: plan('noteBodiesSeen', {
     done: ['noted'],

@@ -5,7 +5,7 @@ import { afterAll, describe, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { judgeBackup, putInPlace } from './backup.ts'
+import { restoreBackup, verifyBackup } from './backup.ts'
 import { migrate, openWriter, readMigrations } from './database.ts'
 
 const migrations = readMigrations()
@@ -32,11 +32,11 @@ describe.each(migrations.map(({ version }) => version))('a backup of schema %d',
     made.close()
     writeFileSync(join(backup, 'backup.json'), JSON.stringify({ schema }))
 
-    const report = await judgeBackup(backup, { data, env: {} })
+    const report = await verifyBackup(backup, { data, env: {} })
     expect(report?.findings ?? []).toEqual([])
     expect(report?.transfers).toBe(schema > 1 ? 1 : undefined)
 
-    putInPlace(backup, data)
+    restoreBackup(backup, data)
     const restored = openWriter(join(data, 'weir.db'))
     migrate(restored)
     const { user_version } = restored.query('PRAGMA user_version').get() as { user_version: bigint }

@@ -19,18 +19,18 @@ import {
 import { join } from 'node:path'
 import type { Secret } from '../../base/secrets/secret.ts'
 import { SecretRing } from '../../base/secrets/secret-ring.ts'
-import { auditWhole } from '../ledger-audit/auditor.ts'
-import type { AuditReport, Finding } from '../ledger-audit/findings.ts'
-import { finding } from '../ledger-audit/findings.ts'
-import { absentSentence, findAbsent } from '../secrets/secret-check.ts'
-import type { Environment } from '../secrets/secret-files.ts'
-import { readGivenSecrets, readSecretFile, secretHomes, secretLines } from '../secrets/secret-files.ts'
+import { auditDatabase } from '../ledger-audit/audit-worker.ts'
+import type { AuditFinding, AuditReport } from '../ledger-audit/findings.ts'
+import { createFinding } from '../ledger-audit/findings.ts'
+import { findMissingSecrets, missingSecretText } from '../secrets/secret-check.ts'
+import type { EnvironmentVariables } from '../secrets/secret-files.ts'
+import { readSecretFile, readSecretVariable, secretLines, secretSources } from '../secrets/secret-files.ts'
 import type { SecretKind } from '../secrets/secret-kinds.ts'
 import { secretKinds } from '../secrets/secret-kinds.ts'
-import type { CopyOrder, FromCopier } from './copy-thread.ts'
+import type { CopyReply, CopyRequest } from './copy-thread.ts'
 import { openReader, readMigrations } from './database.ts'
-import type { Secrets } from './folder.ts'
-import { asideNoteIn, FolderError, restoringIn, STATISTICS } from './folder.ts'
+import type { GatewaySecrets } from './folder.ts'
+import { FolderError, restoreFolderOf, restoreNoteOf, STATISTICS_FILE } from './folder.ts'
 import { schemaFindings, schemaVersion } from './schema-check.ts'
 
 export interface BackupReport {
@@ -43,15 +43,15 @@ export interface BackupReport {
 
 const DATABASE = 'weir.db'
 /** The statistics are copied first: they may be behind the records that are copied after them, but never ahead. */
-const DATABASES = [STATISTICS, DATABASE, 'bodies.db']
-const SECRETS = secretKinds.map(kind => secretHomes[kind].file)
+const DATABASES = [STATISTICS_FILE, DATABASE, 'bodies.db']
+const SECRETS = secretKinds.map(kind => secretSources[kind].file)
 /** Written last, so a backup without this file is not complete. */
 const NOTE = 'backup.json'
 /** The first schema that has transfers; a database of an earlier schema has nothing to audit. */
 const LEDGER_SCHEMA = 2
 
 export async function backUp(data: string, to: string, version: string): Promise<BackupReport> {
-  if (to === restoringIn(data) || (existsSync(to) && (!statSync(to).isDirectory() || readdirSync(to).length > 0))) {
+  if (to === restoreFolderOf(data) || (existsSync(to) && (!statSync(to).isDirectory() || readdirSync(to).length > 0))) {
     throw new FolderError(`${to} already exists and is not an empty folder. Name a folder that does not exist yet.`)
   }
   withProblem('The folder of the backup cannot be created', () => {
@@ -81,7 +81,7 @@ function noteBackup(data: string, folder: string): void {
 }
 
 /** Returns when this data folder was last backed up completely; undefined where no such time is noted. */
-export function lastBackupMs(data: string): number | undefined {
+export function readLastBackupMs(data: string): number | undefined {
   try {
     const { madeAt } = JSON.parse(readFileSync(join(data, LAST_BACKUP), 'utf8')) as { madeAt: string }
     return Date.parse(madeAt) || undefined
@@ -106,7 +106,7 @@ async function copyAll(data: string, to: string, version: string): Promise<Backu
     try {
       await copyInThread({ from: join(data, name), to: join(to, name) })
     } catch (fault) {
-      if (name !== STATISTICS) throw fault
+      if (name !== STATISTICS_FILE) throw fault
       rmSync(join(to, `${name}.part`), { force: true })
       continue // the gateway can rebuild the statistics from the records
     }
@@ -120,7 +120,7 @@ async function copyAll(data: string, to: string, version: string): Promise<Backu
     if (secrets.size > 0) writeFileDurably(join(to, name), secretLines([...secrets.values()]))
   }
   const path = join(to, DATABASE)
-  const audit = await auditWhole(path, { deep: true })
+  const audit = await auditDatabase(path, { deep: true })
   const schema = schemaOf(path)
   const agrees = audit.findings.length === 0
   const { accounts, transfers, records, holds } = audit
@@ -163,16 +163,16 @@ interface BackupNote {
 }
 
 /** The data folder that a backup is restored to, and the environment of its gateway. */
-export interface Destination {
+export interface RestoreDestination {
   readonly data: string
-  readonly env: Environment
+  readonly env: EnvironmentVariables
 }
 
 /**
  * Verifies a backup: returns the audit of its ledger, or undefined where its schema has no ledger yet. Throws a
  * FolderError when the folder has no complete backup.
  */
-export async function judgeBackup(folder: string, into: Destination): Promise<AuditReport | undefined> {
+export async function verifyBackup(folder: string, into: RestoreDestination): Promise<AuditReport | undefined> {
   const path = join(folder, DATABASE)
   if (!existsSync(join(folder, NOTE)) || !existsSync(path)) {
     throw new FolderError(`There is no complete backup in ${folder}: it must contain both ${NOTE} and ${DATABASE}.`)
@@ -192,19 +192,21 @@ export async function judgeBackup(folder: string, into: Destination): Promise<Au
  * The secrets with which the restored backup would be used: those of the environment, else those of the backup, else
  * those of the present data folder.
  */
-function secretsAfterRestore(folder: string, { data, env }: Destination): Secrets {
+function secretsAfterRestore(folder: string, { data, env }: RestoreDestination): GatewaySecrets {
   const ringOf = (kind: SecretKind): SecretRing => {
-    const files = [folder, data].map(parent => join(parent, secretHomes[kind].file))
+    const files = [folder, data].map(parent => join(parent, secretSources[kind].file))
     const file = files.find(path => existsSync(path))
-    return readGivenSecrets(kind, env) ?? (file === undefined ? new SecretRing([]) : readSecretFile(file))
+    return readSecretVariable(kind, env) ?? (file === undefined ? new SecretRing([]) : readSecretFile(file))
   }
   return { pepper: ringOf('pepper'), jwt: ringOf('jwt'), encryption: ringOf('encryption') }
 }
 
-function missingSecretFindings(folder: string, secrets: Secrets): readonly Finding[] {
+function missingSecretFindings(folder: string, secrets: GatewaySecrets): readonly AuditFinding[] {
   const paths = { database: join(folder, DATABASE), bodies: join(folder, 'bodies.db') }
-  const needed = findAbsent({ ...paths, secrets }).filter(absent => absent.needed)
-  return needed.map(absent => finding({ check: 'file', key: absent.kind, text: absentSentence(absent, folder) }))
+  const needed = findMissingSecrets({ ...paths, secrets }).filter(absent => absent.needed)
+  return needed.map(absent =>
+    createFinding({ check: 'file', key: absent.kind, text: missingSecretText(absent, folder) }),
+  )
 }
 
 const readNote = (path: string): BackupNote => (JSON.parse(readFileSync(path, 'utf8')) as BackupNote | null) ?? {}
@@ -221,7 +223,7 @@ async function verifyDatabase(path: string, note: BackupNote): Promise<AuditRepo
     throw new FolderError(`${DATABASE} is not the database that was backed up: it has schema ${schema}.`)
   }
   if (schema < LEDGER_SCHEMA) return verifyOldDatabase(path)
-  const report = await auditWhole(path, { deep: true })
+  const report = await auditDatabase(path, { deep: true })
   return { ...report, findings: [...report.findings, ...rowCountFindings(report, note)] }
 }
 
@@ -236,13 +238,13 @@ function verifyOldDatabase(path: string): undefined {
 }
 
 /** Findings for a database that is consistent in itself but has other numbers of rows than the backup noted. */
-function rowCountFindings(report: AuditReport, { rows = report }: BackupNote): readonly Finding[] {
+function rowCountFindings(report: AuditReport, { rows = report }: BackupNote): readonly AuditFinding[] {
   const countedTables = ['accounts', 'transfers', 'records', 'holds'] as const
   return countedTables
     .filter(name => rows[name] !== report[name])
     .map(name => {
       const text = `the backup has ${report[name]} ${name}, but had ${rows[name]} when it was made`
-      return finding({ check: 'file', key: name, text })
+      return createFinding({ check: 'file', key: name, text })
     })
 }
 
@@ -251,8 +253,8 @@ function rowCountFindings(report: AuditReport, { rows = report }: BackupNote): r
  * The caller holds the lock. All files are copied before any file is moved, so that a full disk changes nothing. A
  * restore that is killed while it moves files leaves a note: no gateway starts then, and the restore can be run again.
  */
-export function putInPlace(backup: string, data: string): string | undefined {
-  const staging = restoringIn(data)
+export function restoreBackup(backup: string, data: string): string | undefined {
+  const staging = restoreFolderOf(data)
   const names = [...DATABASES, ...SECRETS].filter(name => existsSync(join(backup, name)))
   const aside = join(
     data,
@@ -276,8 +278,8 @@ export function putInPlace(backup: string, data: string): string | undefined {
  * replaced data; an interrupted restore before this one has chosen it already.
  */
 function stageFiles(backup: string, data: string, names: readonly string[]): string {
-  const staging = restoringIn(data)
-  const notePath = asideNoteIn(data)
+  const staging = restoreFolderOf(data)
+  const notePath = restoreNoteOf(data)
   // An empty note was interrupted itself, before any file was moved.
   const former = existsSync(notePath) ? readFileSync(notePath, 'utf8') : ''
   const name = former === '' ? newAsideName() : former
@@ -308,10 +310,10 @@ function presentFiles(data: string, replacements: readonly string[]): readonly s
   return [...databases, ...secrets].filter(name => existsSync(join(data, name)))
 }
 
-function copyInThread(order: CopyOrder): Promise<void> {
+function copyInThread(order: CopyRequest): Promise<void> {
   const thread = new Worker(new URL('./copy-thread.ts', import.meta.url).href)
   const done = new Promise<void>((resolve, reject) => {
-    thread.onmessage = (event: MessageEvent<FromCopier>) =>
+    thread.onmessage = (event: MessageEvent<CopyReply>) =>
       'copied' in event.data ? resolve() : reject(new FolderError(`The copy failed: ${event.data.failed}`))
     thread.onerror = event => reject(new Error(event.message))
     thread.postMessage(order)

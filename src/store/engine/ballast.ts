@@ -33,7 +33,7 @@ export class Ballast {
   }
 
   /** Whether only operations that end a call may be written. Checks from time to time whether there is space again. */
-  get full(): boolean {
+  get isDiskFull(): boolean {
     if (!this.#full || performance.now() - this.#checkedMs < CHECK_EVERY_MS) return this.#full
     this.#checkedMs = performance.now()
     if (this.#hasSpace()) {
@@ -45,7 +45,7 @@ export class Ballast {
   }
 
   /** Deletes the ballast file, because the database could not grow. */
-  giveUp(): void {
+  release(): void {
     this.#full = true
     this.#checkedMs = performance.now()
     if (existsSync(this.#file)) unlinkSync(this.#file)

@@ -3,16 +3,16 @@
 import type { Database } from 'bun:sqlite'
 import { copyDatabase, openReader } from './database.ts'
 
-export interface CopyOrder {
+export interface CopyRequest {
   readonly from: string
   readonly to: string
 }
 
-export type FromCopier = { readonly copied: true } | { readonly failed: string }
+export type CopyReply = { readonly copied: true } | { readonly failed: string }
 
 declare const self: Worker
 
-function copy({ from, to }: CopyOrder): FromCopier {
+function copy({ from, to }: CopyRequest): CopyReply {
   let db: Database | undefined
   try {
     db = openReader(from)
@@ -25,4 +25,4 @@ function copy({ from, to }: CopyOrder): FromCopier {
   }
 }
 
-self.onmessage = (event: MessageEvent<CopyOrder>) => postMessage(copy(event.data))
+self.onmessage = (event: MessageEvent<CopyRequest>) => postMessage(copy(event.data))

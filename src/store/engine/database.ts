@@ -81,17 +81,17 @@ export function copyDatabase(db: Database, to: string): void {
   rmSync(part, { force: true })
   try {
     db.run('VACUUM INTO ?1', [part])
-    flush(part)
+    syncToDisk(part)
     renameSync(part, to)
   } catch (fault) {
     rmSync(part, { force: true }) // most likely the disk is full; a part of a copy is of no use
     throw fault
   }
-  flush(dirname(to))
+  syncToDisk(dirname(to))
 }
 
 /** Forces a file, or the entries of a folder, to the disk. */
-export function flush(path: string): void {
+export function syncToDisk(path: string): void {
   const file = openSync(path, 'r')
   fsyncSync(file)
   closeSync(file)

@@ -8,8 +8,8 @@ import { openBooks } from '../ledger/books.ts'
 import { migrate, openWriter } from './database.ts'
 import { FolderError, openFolder } from './folder.ts'
 import { lockFolder } from './lock.ts'
+import { buildOperations } from './operation-runner.ts'
 import { Reader } from './reader.ts'
-import { buildOperations } from './run-operations.ts'
 
 let root: string
 let folder: string

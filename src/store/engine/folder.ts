@@ -3,7 +3,7 @@
 import { existsSync, mkdirSync, statSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
-import type { Environment } from '../secrets/secret-files.ts'
+import type { EnvironmentVariables } from '../secrets/secret-files.ts'
 import { openSecrets } from '../secrets/secret-files.ts'
 import type { SecretKind } from '../secrets/secret-kinds.ts'
 import { FolderError } from './folder-error.ts'
@@ -19,7 +19,7 @@ export interface DataFolder {
   readonly bodies: string
   readonly statistics: string
   readonly socket: string
-  readonly secrets: Secrets
+  readonly secrets: GatewaySecrets
   /** The secrets that come from environment variables instead of files in this folder. */
   readonly fromEnvironment: ReadonlySet<SecretKind>
   /** Secret files that other users could read until this start changed their mode. */
@@ -28,7 +28,7 @@ export interface DataFolder {
   readonly lacksDatabase: boolean
 }
 
-export interface Secrets {
+export interface GatewaySecrets {
   /** Part of the digest of every API key, so that a copy of the database alone does not help to guess keys. */
   readonly pepper: SecretRing
   /** Signs management tokens. */
@@ -39,23 +39,23 @@ export interface Secrets {
 
 const DATABASE = 'weir.db'
 /** File of the statistics: sums of records. It is rebuilt from the records where it is missing. */
-export const STATISTICS = 'stats.db'
+export const STATISTICS_FILE = 'stats.db'
 
 /** The folder into which a restore copies a backup before it replaces the present data. */
-export const restoringIn = (folder: string): string => join(folder, 'restoring')
+export const restoreFolderOf = (folder: string): string => join(folder, 'restoring')
 
 /**
  * The file in which a restore notes the folder for the replaced data. While this file exists, the restore is not
  * complete and no gateway may start here.
  */
-export const asideNoteIn = (folder: string): string => join(restoringIn(folder), 'aside')
+export const restoreNoteOf = (folder: string): string => join(restoreFolderOf(folder), 'aside')
 
 /** Whether the folder has the data of a gateway, or an unfinished restore. */
 export const hasData = (path: string): boolean =>
-  existsSync(join(resolve(path), DATABASE)) || existsSync(asideNoteIn(resolve(path)))
+  existsSync(join(resolve(path), DATABASE)) || existsSync(restoreNoteOf(resolve(path)))
 
 /** The path of the control socket of the gateway that runs on this folder. */
-export function socketIn(folder: string): string {
+export function controlSocketOf(folder: string): string {
   const socket = join(resolve(folder), 'weir.sock')
   if (Buffer.byteLength(socket) <= SOCKET_PATH_BYTES_MAX) return socket
   throw new FolderError(
@@ -68,11 +68,11 @@ export function socketIn(folder: string): string {
  * Opens the folder and creates it where it is missing. Secrets that the database needs and that are missing are an
  * error, unless `replacesLostSecrets` is set; then new ones are created.
  */
-export function openFolder(path: string, env: Environment, replacesLostSecrets = false): DataFolder {
+export function openFolder(path: string, env: EnvironmentVariables, replacesLostSecrets = false): DataFolder {
   const folder = resolve(path)
-  const socket = socketIn(folder)
-  makeFolder(folder)
-  if (existsSync(asideNoteIn(folder))) {
+  const socket = controlSocketOf(folder)
+  createFolder(folder)
+  if (existsSync(restoreNoteOf(folder))) {
     throw new FolderError(`A restore to ${folder} was interrupted. Run it again: weir restore <backup folder>.`)
   }
   const database = join(folder, DATABASE)
@@ -84,14 +84,14 @@ export function openFolder(path: string, env: Environment, replacesLostSecrets =
     lacksDatabase,
     database,
     bodies: join(folder, 'bodies.db'),
-    statistics: join(folder, STATISTICS),
+    statistics: join(folder, STATISTICS_FILE),
     socket,
     ...openedSecrets,
   }
 }
 
 /** Creates the folder where it is missing. Returns its absolute path. */
-export function makeFolder(path: string): string {
+export function createFolder(path: string): string {
   const folder = resolve(path)
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 })

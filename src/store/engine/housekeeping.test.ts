@@ -17,10 +17,10 @@ function startHousekeeping(counts: readonly (number | Error)[]) {
   }
   const housekeeping = new Housekeeping({
     writer: { run } as unknown as Writer,
-    bodies: { forget: () => void seen.bodies++ },
-    deleting: { sweep: async () => {} },
+    bodies: { deleteExpired: () => void seen.bodies++ },
+    recordDeleter: { sweep: async () => {} },
     dateMs: () => nowMs,
-    onTrouble: fault => seen.errors.push(fault),
+    onError: fault => seen.errors.push(fault),
   })
   return { housekeeping, seen }
 }
@@ -28,7 +28,7 @@ function startHousekeeping(counts: readonly (number | Error)[]) {
 test('bodies are swept once, and answers and vault rows until none are left', async () => {
   const { housekeeping, seen } = startHousekeeping([32, 5])
   await housekeeping.close()
-  const before = idAtMs(nowMs - bounds.keptAnswerMsMax)
+  const before = idAtMs(nowMs - bounds.idempotentAnswerMsMax)
   expect(seen.bodies).toBe(1)
   expect(seen.operations[0]).toEqual(['forgetAnswers', { before }])
   const again = startHousekeeping([32, 5, 0, 7])

@@ -1,17 +1,17 @@
 // Deletes expired data: answers of idempotent calls, bodies, rows of the vault, sessions, and records that an operator
 // has ordered to delete. A sweep runs every ten minutes and deletes a few rows at a time, so that no call waits for it.
 
-import { forgottenBefore } from '../ledger/idempotency-rows.ts'
-import type { Bodies } from '../records/bodies.ts'
-import type { RecordDeleting } from '../records/delete-records.ts'
+import { expiredBefore } from '../ledger/idempotency-rows.ts'
+import type { BodyStore } from '../records/bodies.ts'
+import type { RecordDeleter } from '../records/record-deleter.ts'
 import type { Writer } from './writer.ts'
 
 export interface HousekeepingParts {
   readonly writer: Pick<Writer, 'run'>
-  readonly bodies: Pick<Bodies, 'forget'>
-  readonly deleting: Pick<RecordDeleting, 'sweep'>
+  readonly bodies: Pick<BodyStore, 'deleteExpired'>
+  readonly recordDeleter: Pick<RecordDeleter, 'sweep'>
   dateMs(): number
-  onTrouble(fault: unknown): void
+  onError(fault: unknown): void
 }
 
 const EVERY_MS = 600_000
@@ -32,17 +32,17 @@ export class Housekeeping {
   /** Runs a sweep, or joins the sweep that is running. */
   sweep(): Promise<void> {
     this.#currentSweep ??= this.#sweepOnce()
-      .catch(this.#parts.onTrouble)
+      .catch(this.#parts.onError)
       .finally(() => (this.#currentSweep = undefined))
     return this.#currentSweep
   }
 
   async #sweepOnce(): Promise<void> {
-    const { writer, bodies, deleting, dateMs, onTrouble } = this.#parts
-    bodies.forget()
+    const { writer, bodies, recordDeleter, dateMs, onError } = this.#parts
+    bodies.deleteExpired()
     // Deleting millions of records may take hours; the rest of the sweep does not wait for it.
-    deleting.sweep().catch(onTrouble)
-    const before = forgottenBefore(dateMs())
+    recordDeleter.sweep().catch(onError)
+    const before = expiredBefore(dateMs())
     for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetAnswers', { before })).count
     const nowMs = dateMs()
     for (let count = 1; count > 0 && !this.#closed; ) count = (await writer.run('forgetKept', { nowMs })).count

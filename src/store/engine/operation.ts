@@ -7,6 +7,6 @@ interface OperationShape {
 }
 
 /** One handler function for each operation of a group. */
-export type Runs<Group extends { readonly [Name in keyof Group]: OperationShape }> = {
+export type HandlersOf<Group extends { readonly [Name in keyof Group]: OperationShape }> = {
   readonly [Name in keyof Group]: (input: Group[Name]['input']) => Group[Name]['result']
 }

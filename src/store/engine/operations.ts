@@ -11,18 +11,18 @@ import type { PriceInsert } from '../ledger/hold-types.ts'
 import type { LedgerOperations } from '../ledger/ledger-operations.ts'
 import type { LimitDebt } from '../ledger/limit-debts.ts'
 import type { PeopleOperations } from '../people/people.ts'
-import type { RecordOperations } from '../records/deletion-orders.ts'
+import type { RecordOperations } from '../records/record-operations.ts'
 import type { KeyOperations } from '../rules/key-operations.ts'
 import type { RuleOperations } from '../rules/rules.ts'
 import type { TierOperations } from '../rules/tier-operations.ts'
 import type { SecretOperations } from '../secrets/secret-operations.ts'
-import type { KeptOperations } from '../vault/kept.ts'
+import type { VaultOperations } from '../vault/vault-types.ts'
 import type { WebhookOperations } from '../webhooks/webhook-operations.ts'
 
 export interface Operations
   extends CodeOperations,
     FundingOperations,
-    KeptOperations,
+    VaultOperations,
     KeyOperations,
     LedgerOperations,
     PeopleOperations,
@@ -38,16 +38,18 @@ export interface Operations
 }
 
 export type OperationName = keyof Operations
-export type Input<Name extends OperationName> = Operations[Name]['input']
-export type Result<Name extends OperationName> = Operations[Name]['result']
+export type OperationInput<Name extends OperationName> = Operations[Name]['input']
+export type OperationResult<Name extends OperationName> = Operations[Name]['result']
 
-export type Run = { readonly [Name in OperationName]: (input: Input<Name>) => Result<Name> }
+export type OperationHandlers = {
+  readonly [Name in OperationName]: (input: OperationInput<Name>) => OperationResult<Name>
+}
 
 /**
  * Operations that start something new, or that can be skipped without harm. They are refused first when the write
  * queue or the disk is full.
  */
-export const beginning: ReadonlySet<OperationName> = new Set([
+export const refusableOperations: ReadonlySet<OperationName> = new Set([
   'hold',
   'record',
   'createTask',

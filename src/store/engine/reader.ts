@@ -5,12 +5,12 @@ import type { Database } from 'bun:sqlite'
 import { AccountReader } from '../ledger/account-reader.ts'
 import type { PriceInsert } from '../ledger/hold-types.ts'
 import { PeopleReader } from '../people/people-reader.ts'
-import type { DeletionRule } from '../records/deletion-orders.ts'
+import type { DeletionFilter } from '../records/record-operations.ts'
 import { RulesReader } from '../rules/rules-reader.ts'
 import type { SecretKind } from '../secrets/secret-kinds.ts'
 import type { SecretMark } from '../secrets/secret-marks.ts'
-import { readMarks } from '../secrets/secret-marks.ts'
-import { KeptReader } from '../vault/kept-reader.ts'
+import { readSecretMarks } from '../secrets/secret-marks.ts'
+import { VaultReader } from '../vault/vault-reader.ts'
 import { WebhookReader } from '../webhooks/webhook-reader.ts'
 import { openReader } from './database.ts'
 
@@ -50,7 +50,7 @@ export interface KeyRow {
   readonly explains: boolean
 }
 
-export interface ClaimRow {
+export interface IdempotencyClaim {
   readonly callId: number
   /** Digest of the request, as hex. */
   readonly fingerprint: string
@@ -75,7 +75,7 @@ export interface PriceVersion extends PriceInsert {
   readonly version: number
 }
 
-export interface OpenDeletion extends DeletionRule {
+export interface OpenDeletion extends DeletionFilter {
   readonly id: number
   /** The first record id that has not been examined yet. */
   readonly next: number
@@ -112,7 +112,7 @@ export class Reader {
   readonly #db: Database
   readonly accounts: AccountReader
   /** Reads the vault: what outlives a call. */
-  readonly kept: KeptReader
+  readonly vault: VaultReader
   readonly rules: RulesReader
   readonly webhooks: WebhookReader
   #people: PeopleReader | undefined
@@ -126,7 +126,7 @@ export class Reader {
   constructor(path: string) {
     this.#db = openReader(path)
     this.accounts = new AccountReader(this.#db)
-    this.kept = new KeptReader(this.#db)
+    this.vault = new VaultReader(this.#db)
     this.rules = new RulesReader(this.#db)
     this.webhooks = new WebhookReader(this.#db)
     this.#findKey = this.#db.query<RawRow, [Uint8Array]>(Reader.findKeySql)
@@ -200,7 +200,7 @@ export class Reader {
   }
 
   /** Finds the call that used an idempotency key. */
-  claim(keyId: number, name: string): ClaimRow | undefined {
+  findIdempotencyClaim(keyId: number, name: string): IdempotencyClaim | undefined {
     const row = this.#findClaim.get(keyId, name)
     if (row === null) return undefined
     const fingerprint = (row.fingerprint as string).toLowerCase()
@@ -208,7 +208,7 @@ export class Reader {
   }
 
   /** The encrypted answer of an idempotent call; undefined where none is stored. */
-  keptAnswer(callId: number): Uint8Array | undefined {
+  storedAnswer(callId: number): Uint8Array | undefined {
     return this.#findKeptAnswer.get(callId)?.sealed
   }
 
@@ -217,8 +217,8 @@ export class Reader {
   }
 
   /** The marks of the known secrets of a kind, oldest first. */
-  marks(kind: SecretKind): readonly SecretMark[] {
-    return readMarks(this.#db, kind)
+  secretMarks(kind: SecretKind): readonly SecretMark[] {
+    return readSecretMarks(this.#db, kind)
   }
 
   /** The next few unfinished orders to delete records, after the given order. */

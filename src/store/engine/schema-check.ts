@@ -2,8 +2,8 @@
 // no longer protect the ledger.
 
 import { Database } from 'bun:sqlite'
-import type { Finding } from '../ledger-audit/findings.ts'
-import { finding } from '../ledger-audit/findings.ts'
+import type { AuditFinding } from '../ledger-audit/findings.ts'
+import { createFinding } from '../ledger-audit/findings.ts'
 import { migrate, readMigrations } from './database.ts'
 
 type SchemaObject = { readonly name: string; readonly sql: string }
@@ -28,16 +28,16 @@ function expectedAt(version: number): ReadonlyMap<string, string> {
 export const schemaVersion = (db: Database): number =>
   Number((db.query('PRAGMA user_version').get() as { user_version: bigint }).user_version)
 
-export function schemaFindings(db: Database): readonly Finding[] {
+export function schemaFindings(db: Database): readonly AuditFinding[] {
   const actual = new Map((db.query(READ_SCHEMA).all() as SchemaObject[]).map(({ name, sql }) => [name, sql]))
-  const findings: Finding[] = []
+  const findings: AuditFinding[] = []
   for (const [name, sql] of expectedAt(schemaVersion(db))) {
     const text = actual.has(name) ? `${name} differs from the one that Weir creates` : `${name} is missing`
-    if (actual.get(name) !== sql) findings.push(finding({ check: 'schema', key: name, text }))
+    if (actual.get(name) !== sql) findings.push(createFinding({ check: 'schema', key: name, text }))
   }
   for (const name of actual.keys()) {
     const isForeign = name.startsWith('trigger ') && !expectedAt(schemaVersion(db)).has(name)
-    if (isForeign) findings.push(finding({ check: 'schema', key: name, text: `${name} was not created by Weir` }))
+    if (isForeign) findings.push(createFinding({ check: 'schema', key: name, text: `${name} was not created by Weir` }))
   }
   return findings
 }

@@ -1,9 +1,9 @@
 // The types of the messages between the writer and its thread.
 
-import type { By, Seen } from '../audit-log/audited.ts'
-import type { Input, OperationName } from './operations.ts'
+import type { AuditActor, ExpectedVersion } from '../audit-log/audited-operations.ts'
+import type { OperationInput, OperationName } from './operations.ts'
 
-export type Done = readonly [result: unknown, fault?: Fault]
+export type WriteReply = readonly [result: unknown, fault?: WriteFault]
 
 export type FromWriter =
   | string
@@ -11,16 +11,16 @@ export type FromWriter =
   | { readonly failed: string }
   | { readonly closed: true }
 
-export interface Job {
+export interface WriteJob {
   readonly name: OperationName
-  readonly input: Input<OperationName>
+  readonly input: OperationInput<OperationName>
   /**
    * Wall-clock time, which both threads share. The thread does not start the job later than this, because its caller
    * has got a timeout error by then.
    */
   readonly dueMs: number
   /** The actor and the version that the actor expects; only for audited operations. */
-  readonly by?: By & Partial<Seen>
+  readonly by?: AuditActor & Partial<ExpectedVersion>
 }
 
 /** A string is a batch: WriteJob[] as JSON, answered by WriteReply[] as JSON in the same order. */
@@ -42,4 +42,4 @@ export interface WriterStart {
   readonly lastId: number
 }
 
-export type Fault = { readonly message: string; readonly full: boolean }
+export type WriteFault = { readonly message: string; readonly isDiskFull: boolean }

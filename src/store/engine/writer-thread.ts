@@ -4,24 +4,24 @@
 import type { Database } from 'bun:sqlite'
 import { mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { RunAudited } from '../audit-log/audited.ts'
-import { isAudited, openAudit } from '../audit-log/audited.ts'
+import type { RunAudited } from '../audit-log/audited-operations.ts'
+import { isAudited, openAuditLog } from '../audit-log/audited-operations.ts'
 import type { Books } from '../ledger/books.ts'
 import { openBooks } from '../ledger/books.ts'
 import { recoverHolds } from '../ledger/recovery.ts'
 import { Ballast } from './ballast.ts'
 import { copyDatabase, migrate, openWriter, StoreError } from './database.ts'
-import type { Input, OperationName } from './operations.ts'
-import { beginning } from './operations.ts'
-import type { Operating } from './run-operations.ts'
-import { buildOperations } from './run-operations.ts'
-import type { Done, FromWriter, Job, ToWriter, WriterOptions } from './writer-messages.ts'
+import type { OperationRunner } from './operation-runner.ts'
+import { buildOperations } from './operation-runner.ts'
+import type { OperationInput, OperationName } from './operations.ts'
+import { refusableOperations } from './operations.ts'
+import type { FromWriter, ToWriter, WriteJob, WriteReply, WriterOptions } from './writer-messages.ts'
 
 declare const self: Worker
 
 let db: Database
 let ballast: Ballast
-let operations: Operating
+let operations: OperationRunner
 let runAudited: RunAudited
 
 const reply = (message: FromWriter): void => postMessage(message)
@@ -33,7 +33,7 @@ function open({ path, ballastBytes, databaseBytesMax, responsesBytesMax }: Write
   ballast = new Ballast(db, { folder: dirname(path), bytes: ballastBytes, databaseBytesMax })
   const recovered = recover(books)
   operations = buildOperations(books, { responsesBytesMax })
-  runAudited = openAudit(db, { nowMs: books.nowMs, onRolledBack: () => books.budgets.reload() })
+  runAudited = openAuditLog(db, { nowMs: books.nowMs, onRolledBack: () => books.budgets.reload() })
   const last = db
     .query(
       `SELECT max((SELECT coalesce(max(call_id), 0) FROM record), (SELECT coalesce(max(call_id), 0) FROM hold),
@@ -53,7 +53,7 @@ function recover(books: Books): number {
     return recoverHolds(books)
   } catch (fault) {
     if (!isFull(fault)) throw fault
-    ballast.giveUp()
+    ballast.release()
     books.operators.reset()
     return recoverHolds(books)
   }
@@ -71,41 +71,42 @@ function backUpBefore(path: string, version: number): void {
   copyDatabase(db, join(folder, `schema-${version}-${time}.db`))
 }
 
-const tooLate: Done = [null, { message: 'too late', full: false }]
-const isLate = (job: Job): boolean => Date.now() >= job.dueMs
+const tooLate: WriteReply = [null, { message: 'too late', isDiskFull: false }]
+const isLate = (job: WriteJob): boolean => Date.now() >= job.dueMs
 
-function runJob(job: Job): Done {
+function runJob(job: WriteJob): WriteReply {
   if (isLate(job)) return tooLate
-  if (ballast.full && needsSpace(job)) return [null, { message: 'no room on the disk', full: true }]
+  if (ballast.isDiskFull && needsSpace(job)) return [null, { message: 'no room on the disk', isDiskFull: true }]
   // Writer.run has checked that the input fits the name; the JSON message has lost that type.
-  const run = operations.run[job.name] as (input: Input<OperationName>) => { done: string }
+  const run = operations.run[job.name] as (input: OperationInput<OperationName>) => { done: string }
   if (isAudited(job.name)) return [runAudited(job, () => run(job.input))]
-  return [run(ballast.full ? withoutOptionalBytes(job) : job.input)]
+  return [run(ballast.isDiskFull ? withoutOptionalBytes(job) : job.input)]
 }
 
 /** A changed response with new content needs space too: without the content the change would be wrong. */
-const needsSpace = ({ name, input }: Job): boolean =>
-  beginning.has(name) || (name === 'changeResponse' && (input as Input<'changeResponse'>).sealed !== null)
+const needsSpace = ({ name, input }: WriteJob): boolean =>
+  refusableOperations.has(name) ||
+  (name === 'changeResponse' && (input as OperationInput<'changeResponse'>).sealed !== null)
 
 /** Removes stored content from a job: the space that is left on a full disk is for settling calls. */
-function withoutOptionalBytes({ name, input }: Job): Input<OperationName> {
-  if (name === 'changeTask') return { ...(input as Input<'changeTask'>), sealed: null }
+function withoutOptionalBytes({ name, input }: WriteJob): OperationInput<OperationName> {
+  if (name === 'changeTask') return { ...(input as OperationInput<'changeTask'>), sealed: null }
   if (name !== 'settle') return input
-  const settle = input as Input<'settle'>
+  const settle = input as OperationInput<'settle'>
   return typeof settle.idempotency === 'object' ? { ...settle, idempotency: { sealed: null } } : settle
 }
 
 /** Runs new holds last, so that the money of holds that end in this batch is available to them. */
-function runAll(jobs: readonly Job[]): readonly Done[] {
-  const replies = new Array<Done>(jobs.length)
+function runAll(jobs: readonly WriteJob[]): readonly WriteReply[] {
+  const replies = new Array<WriteReply>(jobs.length)
   for (let i = 0; i < jobs.length; i++) if (jobs[i]!.name !== 'hold') replies[i] = runJob(jobs[i]!)
   for (let i = 0; i < jobs.length; i++) if (jobs[i]!.name === 'hold') replies[i] = runJob(jobs[i]!)
-  operations.balance()
+  operations.writeOperatorBalances()
   return replies
 }
 
 /** Commits all jobs or none. After a rollback the state in memory is reset too, because no money has moved. */
-function commit(jobs: readonly Job[]): readonly Done[] {
+function commit(jobs: readonly WriteJob[]): readonly WriteReply[] {
   try {
     return db.transaction(() => runAll(jobs)).immediate()
   } catch (fault) {
@@ -114,7 +115,7 @@ function commit(jobs: readonly Job[]): readonly Done[] {
   }
 }
 
-function runBatch(jobs: readonly Job[]): readonly Done[] {
+function runBatch(jobs: readonly WriteJob[]): readonly WriteReply[] {
   try {
     return commit(jobs)
   } catch {
@@ -124,23 +125,23 @@ function runBatch(jobs: readonly Job[]): readonly Done[] {
   }
 }
 
-function runAlone(job: Job): Done {
+function runAlone(job: WriteJob): WriteReply {
   try {
     return commit([job])[0]!
   } catch (fault) {
     const full = isFull(fault)
-    if (full && !ballast.full) {
-      ballast.giveUp()
+    if (full && !ballast.isDiskFull) {
+      ballast.release()
       return runAlone(job)
     }
-    return [null, { message: fault instanceof Error ? fault.message : 'unknown error', full }]
+    return [null, { message: fault instanceof Error ? fault.message : 'unknown error', isDiskFull: full }]
   }
 }
 
 self.onmessage = (event: MessageEvent<ToWriter>) => {
   const message = event.data
   try {
-    if (typeof message === 'string') return reply(JSON.stringify(runBatch(JSON.parse(message) as Job[])))
+    if (typeof message === 'string') return reply(JSON.stringify(runBatch(JSON.parse(message) as WriteJob[])))
     if ('open' in message) return open(message.open)
     // SQLite checkpoints when the last connection closes, but a closed reader may be released only later.
     db.run('PRAGMA wal_checkpoint(TRUNCATE)')

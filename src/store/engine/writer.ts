@@ -3,17 +3,17 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { By, Seen, Stale } from '../audit-log/audited.ts'
+import type { AuditActor, ExpectedVersion, StaleVersion } from '../audit-log/audited-operations.ts'
 import type { AuditedName } from '../audit-log/plans.ts'
 import { StoreError } from './database.ts'
-import type { Input, OperationName, Result } from './operations.ts'
-import { beginning } from './operations.ts'
-import type { Done, FromWriter, Job, ToWriter, WriterOptions, WriterStart } from './writer-messages.ts'
+import type { OperationInput, OperationName, OperationResult } from './operations.ts'
+import { refusableOperations } from './operations.ts'
+import type { FromWriter, ToWriter, WriteJob, WriteReply, WriterOptions, WriterStart } from './writer-messages.ts'
 
 type Resolve = (result: unknown) => void
 
 interface QueuedOperation {
-  readonly job: Job
+  readonly job: WriteJob
   readonly sinceMs: number
   /** Its caller has got a timeout error, so nobody waits for its result any more. */
   isAbandoned: boolean
@@ -25,14 +25,14 @@ const TIMEOUT_CHECK_MS = 250
 /** The writer is unhealthy when a batch takes longer than this, and for this long after a batch failed. */
 const UNHEALTHY_MS = 1_000
 /** Returns how long an operation has waited that was queued at the given time. Tests replace it. */
-export type WaitedMs = (sinceMs: number) => number
+export type WaitMeasure = (sinceMs: number) => number
 
-export const waitedSince: WaitedMs = sinceMs => performance.now() - sinceMs
+export const measureWait: WaitMeasure = sinceMs => performance.now() - sinceMs
 
 export class Writer {
   readonly #thread: Worker
   /** Used only to decide whether the queue is too old for new operations, not to time out queued ones. */
-  readonly #waitedMs: WaitedMs
+  readonly #waitedMs: WaitMeasure
   #queue: QueuedOperation[] = []
   /** The operations that the thread is running; empty when it is idle. */
   #batch: readonly QueuedOperation[] = []
@@ -43,7 +43,7 @@ export class Writer {
   #onIdle: (() => void) | undefined
   #timer: ReturnType<typeof setInterval> | undefined
 
-  private constructor(thread: Worker, waitedMs: WaitedMs) {
+  private constructor(thread: Worker, waitedMs: WaitMeasure) {
     this.#thread = thread
     this.#waitedMs = waitedMs
   }
@@ -52,7 +52,7 @@ export class Writer {
   static async open(
     options: WriterOptions,
     onFault: (detail: string) => void,
-    waitedMs = waitedSince,
+    waitedMs = measureWait,
   ): Promise<[Writer, WriterStart]> {
     const thread = new Worker(new URL('./writer-thread.ts', import.meta.url).href)
     const writer = new Writer(thread, waitedMs)
@@ -78,12 +78,12 @@ export class Writer {
     return [writer, start]
   }
 
-  get queued(): number {
+  get queuedCount(): number {
     return this.#queue.length
   }
 
   /** Whether the disk was full at the last batch. */
-  get full(): boolean {
+  get isDiskFull(): boolean {
     return this.#isDiskFull
   }
 
@@ -96,13 +96,13 @@ export class Writer {
   }
 
   /** How long the oldest operation has waited, in the queue or in the current batch. */
-  get ageMs(): number {
+  get oldestWaitMs(): number {
     const oldest = this.#batch[0] ?? this.#queue[0]
     return oldest === undefined ? 0 : this.#waitedMs(oldest.sinceMs)
   }
 
   /** Whether the writer keeps up: the disk has room, the last batch did not fail, and the current one is not slow. */
-  get well(): boolean {
+  get isHealthy(): boolean {
     if (this.#isDiskFull || performance.now() < this.#failedMs + UNHEALTHY_MS) return false
     return this.busyMs < UNHEALTHY_MS
   }
@@ -113,12 +113,23 @@ export class Writer {
    * refusable operations are refused without being queued; operations that end a hold are always queued. Audited
    * operations name their actor, and with an expected version they change nothing when the row has another version.
    */
-  run<Name extends Exclude<OperationName, AuditedName>>(name: Name, input: Input<Name>): Promise<Result<Name>>
-  run<Name extends AuditedName>(name: Name, input: Input<Name>, by: By & Seen): Promise<Result<Name> | Stale>
-  run<Name extends AuditedName>(name: Name, input: Input<Name>, by: By): Promise<Result<Name>>
-  run<Name extends OperationName>(name: Name, input: Input<Name>, by?: By & Partial<Seen>): Promise<Result<Name>> {
+  run<Name extends Exclude<OperationName, AuditedName>>(
+    name: Name,
+    input: OperationInput<Name>,
+  ): Promise<OperationResult<Name>>
+  run<Name extends AuditedName>(
+    name: Name,
+    input: OperationInput<Name>,
+    by: AuditActor & ExpectedVersion,
+  ): Promise<OperationResult<Name> | StaleVersion>
+  run<Name extends AuditedName>(name: Name, input: OperationInput<Name>, by: AuditActor): Promise<OperationResult<Name>>
+  run<Name extends OperationName>(
+    name: Name,
+    input: OperationInput<Name>,
+    by?: AuditActor & Partial<ExpectedVersion>,
+  ): Promise<OperationResult<Name>> {
     const sinceMs = performance.now()
-    if (beginning.has(name) && this.#isBehind) {
+    if (refusableOperations.has(name) && this.#isBehind) {
       return Promise.reject(new Refusal('overloaded', 'the ledger queue is full', { retryAfterMs: 1_000 }))
     }
     return new Promise((resolve, reject) => {
@@ -160,8 +171,8 @@ export class Writer {
   }
 
   #receive(message: string): void {
-    const results = JSON.parse(message) as Done[]
-    this.#isDiskFull = results.some(([, fault]) => fault?.full === true)
+    const results = JSON.parse(message) as WriteReply[]
+    this.#isDiskFull = results.some(([, fault]) => fault?.isDiskFull === true)
     if (results.every(([, fault]) => fault !== undefined)) this.#failedMs = performance.now()
     const batch = this.#batch
     this.#batch = []
@@ -189,9 +200,11 @@ export class Writer {
   }
 }
 
-function finish(operation: QueuedOperation, [result, fault]: Done): void {
+function finish(operation: QueuedOperation, [result, fault]: WriteReply): void {
   if (operation.isAbandoned) return
   if (fault === undefined) operation.resolve(result)
   else
-    operation.reject(new Refusal(fault.full ? 'storage_full' : 'storage_away', fault.message, { retryAfterMs: 1_000 }))
+    operation.reject(
+      new Refusal(fault.isDiskFull ? 'storage_full' : 'storage_away', fault.message, { retryAfterMs: 1_000 }),
+    )
 }

@@ -10,8 +10,8 @@ import { idAtMs } from '../../base/ids.ts'
 import { openReader } from '../engine/database.ts'
 import { schemaFindings } from '../engine/schema-check.ts'
 import { AuditBalances } from './balances.ts'
-import type { AuditReport, Finding } from './findings.ts'
-import { finding } from './findings.ts'
+import type { AuditFinding, AuditReport } from './findings.ts'
+import { createFinding } from './findings.ts'
 import { AuditSuspects } from './suspects.ts'
 
 export interface AuditOptions {
@@ -34,7 +34,7 @@ interface SliceSum {
   readonly n: bigint
 }
 
-export class Audit {
+export class LedgerAudit {
   readonly #db: Database
   readonly #options: AuditOptions
   readonly #dataVersion
@@ -87,10 +87,10 @@ export class Audit {
   async pass(): Promise<AuditReport> {
     const startMs = performance.now()
     const { data_version: version } = this.#dataVersion.get() as { data_version: bigint }
-    if (this.#lastPass?.version === version && this.#suspects.none && this.#findNewer.get(this.#record) === null) {
+    if (this.#lastPass?.version === version && this.#suspects.isEmpty && this.#findNewer.get(this.#record) === null) {
       return { ...this.#lastPass.report, atMs: Date.now(), tookMs: 0 }
     }
-    const findings: Finding[] = [...schemaFindings(this.#db), ...(this.#options.deep ? this.#fileFindings() : [])]
+    const findings: AuditFinding[] = [...schemaFindings(this.#db), ...(this.#options.deep ? this.#fileFindings() : [])]
     // Without intact indexes these checks are skipped: each look-up would read a whole table.
     const hasIndexes = findings.length === 0
     if (hasIndexes) await this.#readRecords()
@@ -99,10 +99,10 @@ export class Audit {
     if (hasIndexes) findings.push(...this.#inSnapshot(() => this.#suspects.findings()))
     if (this.#missingTransfers > 0n) {
       const text = `${this.#missingTransfers} transfers are missing: their numbers have gaps`
-      findings.push(finding({ check: 'transfers', key: String(this.#missingTransfers), text }))
+      findings.push(createFinding({ check: 'transfers', key: String(this.#missingTransfers), text }))
     }
-    const { accounts, holds } = this.#balances.seen
-    const report = { ...this.#rowsRead, accounts, holds, findings: findings, tookMs: performance.now() - startMs }
+    const { accounts, holds } = this.#balances.counts
+    const report = { ...this.#rowsRead, accounts, holds, findings, tookMs: performance.now() - startMs }
     this.#lastPass = { version, report: { ...report, atMs: Date.now() } }
     return this.#lastPass.report
   }
@@ -131,8 +131,8 @@ export class Audit {
   }
 
   /** The last slice is compared with the balances of its own snapshot. */
-  #readTransfers(hasIndexes: boolean): Promise<readonly Finding[]> {
-    const findings: Finding[] = []
+  #readTransfers(hasIndexes: boolean): Promise<readonly AuditFinding[]> {
+    const findings: AuditFinding[] = []
     return this.#slices(() => {
       const { last } = this.#sliceEnd.get() as { last: bigint }
       if (last < this.#seq) this.#startOver()
@@ -144,7 +144,7 @@ export class Audit {
     })
   }
 
-  #readSlice(from: bigint, to: bigint, hasIndexes: boolean): readonly Finding[] {
+  #readSlice(from: bigint, to: bigint, hasIndexes: boolean): readonly AuditFinding[] {
     let count = 0n
     for (const row of this.#sliceSums.all(from, to) as SliceSum[]) {
       this.#balances.move(row, (row.high << 32n) + row.low)
@@ -154,12 +154,12 @@ export class Audit {
     this.#missingTransfers += to - from - count
     this.#seq = to
     this.#rowsRead.transfers += Number(count)
-    if (hasIndexes) this.#suspects.lookAtTransfers(from, to)
+    if (hasIndexes) this.#suspects.checkTransfers(from, to)
     const rows = this.#findWrongParties.all(from, to) as { seq: bigint; kind: string; debit: bigint; credit: bigint }[]
     return rows.map(({ seq, kind, debit, credit }) => {
       const owner = debit > 4n ? debit : credit
       const text = `transfer ${seq} (${kind}) goes from account ${debit} to account ${credit}`
-      return finding({ check: 'parties', owner, key: String(seq), text })
+      return createFinding({ check: 'parties', owner, key: String(seq), text })
     })
   }
 
@@ -173,11 +173,11 @@ export class Audit {
 
   async #readRecords(): Promise<void> {
     const horizon = this.#horizon()
-    this.#inSnapshot(() => this.#suspects.lookAtHolds())
+    this.#inSnapshot(() => this.#suspects.checkHolds())
     await this.#slices(() => {
       const row = this.#recordsEnd.get(this.#record, horizon, SLICE_ROWS) as { last: bigint | null; n: bigint }
       if (row.last !== null) {
-        this.#suspects.lookAtRecords(this.#record, row.last)
+        this.#suspects.checkRecords(this.#record, row.last)
         this.#rowsRead.records += Number(row.n)
         this.#record = row.last
       }
@@ -193,18 +193,18 @@ export class Audit {
     await this.#slices(() => {
       const { last } = this.#codesEnd.get(from, SLICE_ROWS) as { last: bigint | null }
       if (last === null) return true
-      this.#suspects.lookAtCodes(from, last)
+      this.#suspects.checkCodes(from, last)
       from = last
       return undefined
     })
   }
 
-  #fileFindings(): readonly Finding[] {
+  #fileFindings(): readonly AuditFinding[] {
     // Not on our own connection, because on a read-only one SQLite does not verify CHECK constraints.
     const db = new Database(this.#options.path, { readwrite: true })
     try {
       const rows = db.query('PRAGMA integrity_check(10)').values() as [string][]
-      return rows.flatMap(([text]) => (text === 'ok' ? [] : [finding({ check: 'file', key: text, text })]))
+      return rows.flatMap(([text]) => (text === 'ok' ? [] : [createFinding({ check: 'file', key: text, text })]))
     } finally {
       db.close()
     }

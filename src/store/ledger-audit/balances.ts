@@ -4,8 +4,8 @@
 import type { Database } from 'bun:sqlite'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
-import type { Finding } from './findings.ts'
-import { finding } from './findings.ts'
+import type { AuditFinding } from './findings.ts'
+import { createFinding } from './findings.ts'
 
 interface AccountRow {
   readonly id: bigint
@@ -46,7 +46,7 @@ export class AuditBalances {
     )
   }
 
-  get seen(): { readonly accounts: number; readonly holds: number } {
+  get counts(): { readonly accounts: number; readonly holds: number } {
     return this.#counts
   }
 
@@ -55,7 +55,7 @@ export class AuditBalances {
     add(this.#transferSums, credit, amount)
   }
 
-  compare(): readonly Finding[] {
+  compare(): readonly AuditFinding[] {
     const held: Sums = new Map()
     const holds = this.#holds.all() as { account_id: bigint; key_id: bigint; amount: bigint }[]
     for (const { account_id: accountId, key_id: keyId, amount } of holds) {
@@ -67,8 +67,8 @@ export class AuditBalances {
     return findings
   }
 
-  #compareAccounts(held: ReadonlyMap<bigint, bigint>): readonly Finding[] {
-    const findings: Finding[] = []
+  #compareAccounts(held: ReadonlyMap<bigint, bigint>): readonly AuditFinding[] {
+    const findings: AuditFinding[] = []
     let [accounts, sum, known] = [0, 0n, 0]
     for (const row of this.#accounts.iterate() as IterableIterator<AccountRow>) {
       accounts++
@@ -78,21 +78,21 @@ export class AuditBalances {
     }
     this.#counts = { ...this.#counts, accounts }
     const sumText = `all balances add up to ${sum}, not to 0`
-    if (sum !== 0n) findings.push(finding({ check: 'sum', key: String(sum), text: sumText }))
+    if (sum !== 0n) findings.push(createFinding({ check: 'sum', key: String(sum), text: sumText }))
     if (known < this.#transferSums.size) {
       const text = `${this.#transferSums.size - known} accounts have transfers and are not there`
-      findings.push(finding({ check: 'balance', key: text, text }))
+      findings.push(createFinding({ check: 'balance', key: text, text }))
     }
     return findings
   }
 
-  #compareBudgets(heldOf: ReadonlyMap<bigint, bigint>): readonly Finding[] {
+  #compareBudgets(heldOf: ReadonlyMap<bigint, bigint>): readonly AuditFinding[] {
     return (this.#budgets.all() as BudgetRow[]).flatMap(row => {
       const expected = heldOf.get(row.scope_id) ?? 0n
-      const budgetFinding = (key: string, text: string): Finding =>
-        finding({ check: 'budget', owner: row.account_id, key: `${row.scope_id}:${row.span}:${key}`, text })
+      const budgetFinding = (key: string, text: string): AuditFinding =>
+        createFinding({ check: 'budget', owner: row.account_id, key: `${row.scope_id}:${row.span}:${key}`, text })
       const name = `a budget of ${accountText(row.account_id)} (by the ${row.span})`
-      const findings: Finding[] = []
+      const findings: AuditFinding[] = []
       if (row.held !== expected) {
         const text = `${name} holds ${usd(row.held)}, open holds are ${usd(expected)}`
         findings.push(budgetFinding(`held:${row.held - expected}`, text))
@@ -106,20 +106,20 @@ export class AuditBalances {
 }
 
 /** The key of a finding is the difference, which stays the same while calls change the amounts. */
-function accountFindings(row: AccountRow, moved: bigint, held: bigint): readonly Finding[] {
-  const findings: Finding[] = []
+function accountFindings(row: AccountRow, moved: bigint, held: bigint): readonly AuditFinding[] {
+  const findings: AuditFinding[] = []
   const owner = row.id
   const name = accountText(row.id)
   if (row.balance !== moved) {
     const text = `the balance of ${name} is ${usd(row.balance)}, its transfers come to ${usd(moved)}`
-    findings.push(finding({ check: 'balance', owner, key: String(row.balance - moved), text }))
+    findings.push(createFinding({ check: 'balance', owner, key: String(row.balance - moved), text }))
   }
   if (row.held !== held) {
     const text = `${name} has ${usd(row.held)} held, its open holds are ${usd(held)}`
-    findings.push(finding({ check: 'held', owner, key: String(row.held - held), text }))
+    findings.push(createFinding({ check: 'held', owner, key: String(row.held - held), text }))
   }
   if (row.kind === 'prepaid' && row.balance + row.credit_limit - row.held < 0n) {
-    findings.push(finding({ check: 'balance', owner, key: 'overdrawn', text: `${name} is overdrawn` }))
+    findings.push(createFinding({ check: 'balance', owner, key: 'overdrawn', text: `${name} is overdrawn` }))
   }
   return findings
 }

@@ -1,6 +1,6 @@
 // The types of the results of a ledger audit: which check failed, for which account, and a sentence about it.
 
-export type Check =
+export type AuditCheck =
   | 'balance' // a balance is not the sum of its transfers
   | 'sum' // the sum of all balances is not zero
   | 'held' // the held amount is not the sum of the open holds
@@ -12,8 +12,8 @@ export type Check =
   | 'schema' // a trigger, index or check that protects the ledger is missing
   | 'file'
 
-export interface Finding {
-  readonly check: Check
+export interface AuditFinding {
+  readonly check: AuditCheck
   /** Null where the finding is not about one account. */
   readonly accountId: number | null
   /** The same finding always has the same key, so that it is acted upon only once. */
@@ -22,7 +22,7 @@ export interface Finding {
 }
 
 export interface AuditReport {
-  readonly findings: readonly Finding[]
+  readonly findings: readonly AuditFinding[]
   /** The numbers of rows that have been read so far. */
   readonly transfers: number
   readonly records: number
@@ -33,11 +33,11 @@ export interface AuditReport {
   readonly tookMs: number
 }
 
-export interface Found extends Pick<Finding, 'check' | 'key' | 'text'> {
+export interface AuditFindingInput extends Pick<AuditFinding, 'check' | 'key' | 'text'> {
   /** The account, as a column of a row. */
   readonly owner?: bigint | undefined
 }
 
-export function finding({ check, key, text, owner }: Found): Finding {
+export function createFinding({ check, key, text, owner }: AuditFindingInput): AuditFinding {
   return { check, accountId: owner === undefined ? null : Number(owner), key: `${check}:${owner ?? ''}:${key}`, text }
 }

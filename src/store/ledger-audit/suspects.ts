@@ -4,8 +4,8 @@
 import type { Database } from 'bun:sqlite'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
-import type { Finding } from './findings.ts'
-import { finding } from './findings.ts'
+import type { AuditFinding } from './findings.ts'
+import { createFinding } from './findings.ts'
 
 interface TransferOfCall {
   readonly kind: string
@@ -115,12 +115,12 @@ export class AuditSuspects {
     this.#code = db.query('SELECT amount, account_id FROM code WHERE id = ?1')
   }
 
-  get none(): boolean {
+  get isEmpty(): boolean {
     return this.#calls.size === 0 && this.#codes.size === 0
   }
 
   /** A hold that was closed since the last pass must have left a record, however late. */
-  lookAtHolds(): void {
+  checkHolds(): void {
     const holds = this.#openHolds()
     addSuspects(
       this.#calls,
@@ -131,22 +131,22 @@ export class AuditSuspects {
     this.#open = open
   }
 
-  lookAtTransfers(from: bigint, to: bigint): void {
+  checkTransfers(from: bigint, to: bigint): void {
     addSuspects(this.#calls, this.#suspectTransfers(from, to))
     addSuspects(this.#codes, this.#suspectRedemptions(from, to))
   }
 
-  lookAtRecords(from: bigint, to: bigint): void {
+  checkRecords(from: bigint, to: bigint): void {
     addSuspects(this.#calls, this.#suspectRecords(from, to))
   }
 
-  lookAtCodes(from: bigint, to: bigint): void {
+  checkCodes(from: bigint, to: bigint): void {
     addSuspects(this.#codes, this.#suspectCodes(from, to))
   }
 
   /** Checks each suspect. Correct ones are removed from the suspects. */
-  findings(): readonly Finding[] {
-    const findings: Finding[] = []
+  findings(): readonly AuditFinding[] {
+    const findings: AuditFinding[] = []
     for (const [suspects, check] of [
       [this.#calls, this.#checkCall],
       [this.#codes, this.#checkCode],
@@ -160,7 +160,7 @@ export class AuditSuspects {
     return findings
   }
 
-  #checkCall(id: bigint, held: bigint | undefined): readonly Finding[] {
+  #checkCall(id: bigint, held: bigint | undefined): readonly AuditFinding[] {
     const record = this.#record.get(id) as RecordRow | null
     if (record === null && this.#findDeletedByAge.get(id) !== null) return []
     const hold = this.#hold.get(id) as { account_id: bigint } | null
@@ -185,10 +185,12 @@ export class AuditSuspects {
     if (refund !== undefined && refund.amount > (charge?.amount ?? 0n))
       problems.push('was refunded more than its charge')
     if (refund !== undefined && refund.credit !== charge?.debit) problems.push('was refunded to another account')
-    return problems.map(text => finding({ check: 'call', owner, key: `${name}:${text}`, text: `${name} ${text}` }))
+    return problems.map(text =>
+      createFinding({ check: 'call', owner, key: `${name}:${text}`, text: `${name} ${text}` }),
+    )
   }
 
-  #checkCode(id: bigint): readonly Finding[] {
+  #checkCode(id: bigint): readonly AuditFinding[] {
     const code = this.#code.get(id) as CodeRow | null
     const transfer = (this.#findTransfers.all(id) as TransferOfCall[]).find(row => row.kind === 'redemption')
     const to = code?.account_id ?? null
@@ -196,7 +198,7 @@ export class AuditSuspects {
     if (fits || (transfer === undefined && to === null)) return []
     const owner = to ?? transfer?.credit
     const text = `code ${id} was ${to === null ? 'not ' : ''}redeemed, and its transfer says otherwise`
-    return [finding({ check: 'code', owner, key: String(id), text })]
+    return [createFinding({ check: 'code', owner, key: String(id), text })]
   }
 
   #idQuery(sql: string): (...range: bigint[]) => SuspectRow[] {

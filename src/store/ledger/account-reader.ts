@@ -4,7 +4,7 @@ import type { Database } from 'bun:sqlite'
 import { periodOf } from './budgets.ts'
 import type { BudgetSpan } from './hold-types.ts'
 
-export interface AccountRow {
+export interface KeyAccount {
   readonly keyName: string
   readonly kind: 'prepaid' | 'postpaid'
   readonly balance: bigint
@@ -12,10 +12,10 @@ export interface AccountRow {
   readonly creditLimit: bigint
   readonly frozen: boolean
   readonly keepsBodies: boolean
-  readonly budgets: readonly BudgetRow[]
+  readonly budgets: readonly KeyBudget[]
 }
 
-export interface BudgetRow {
+export interface KeyBudget {
   readonly scope: 'key' | 'account'
   readonly span: BudgetSpan
   readonly cap: bigint
@@ -44,13 +44,13 @@ export class AccountReader {
   }
 
   /** `nowMs` decides the current day and month; amounts that were spent in earlier periods are shown as zero. */
-  ofKey(keyId: number, nowMs: number): AccountRow | undefined {
+  findByKey(keyId: number, nowMs: number): KeyAccount | undefined {
     return this.#db.transaction(() => {
       const row = this.#findAccount.get(keyId)
       if (row === null) return undefined
       return {
         keyName: row.name as string,
-        kind: row.kind as AccountRow['kind'],
+        kind: row.kind as KeyAccount['kind'],
         balance: row.balance as bigint,
         held: row.held as bigint,
         creditLimit: row.credit_limit as bigint,
@@ -62,7 +62,7 @@ export class AccountReader {
   }
 }
 
-function budgetRow(row: RawRow, keyId: number, nowMs: number): BudgetRow {
+function budgetRow(row: RawRow, keyId: number, nowMs: number): KeyBudget {
   const span = row.span as BudgetSpan
   return {
     scope: Number(row.scope_id) === keyId ? 'key' : 'account',

@@ -2,19 +2,19 @@
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from '../engine/database.ts'
-import { money, number, or, text } from '../queries/values.ts'
-import type { RecordFilter } from '../records/search.ts'
-import { findRecords } from '../records/search.ts'
+import { money, nullable, number, text } from '../queries/columns.ts'
+import type { RecordFilter } from '../records/record-search.ts'
+import { findRecords } from '../records/record-search.ts'
 
 const columns = {
   callId: ['r.call_id', number],
   keyId: ['r.key_id', number],
-  provider: ['r.provider', or(text)],
-  model: ['r.model', or(text)],
+  provider: ['r.provider', nullable(text)],
+  model: ['r.model', nullable(text)],
   cost: ['r.cost', money],
   shortfall: ['r.shortfall', money],
-  priceVersion: ['r.price_version', or(number)],
-  lines: ['r.lines', or(text)],
+  priceVersion: ['r.price_version', nullable(number)],
+  lines: ['r.lines', nullable(text)],
   tokens: ['r.input_tokens + r.output_tokens', number],
 } as const
 
@@ -52,7 +52,7 @@ export class BilledCalls {
   }
 
   /** The next page: records before the record `after`. */
-  page(filter: RecordFilter, after: number | undefined): { rows: readonly BilledRow[]; next: number | null } {
+  readPage(filter: RecordFilter, after: number | undefined): { rows: readonly BilledRow[]; next: number | null } {
     const { rows, next } = findRecords(this.#db, columns, { scope: null, filter, after, limit: ROWS_PER_PAGE })
     return {
       next,

@@ -5,7 +5,7 @@ import type { Database } from 'bun:sqlite'
 import { openReader } from '../engine/database.ts'
 import { OPERATOR_ID_MAX, SHORTFALL } from './operator-accounts.ts'
 import type { TransferLine } from './statement.ts'
-import { lineOf } from './statement.ts'
+import { readTransferLine } from './statement.ts'
 
 export interface AccountView {
   readonly id: bigint
@@ -130,7 +130,7 @@ export class BooksReader {
       `SELECT kind, ref, debit, credit, amount, made_ms, reference, author FROM transfer WHERE ref = ?1 ORDER BY seq`,
       [ref],
     )
-    return rows.map(lineOf)
+    return rows.map(readTransferLine)
   }
 
   /** All versions of the price of one model, or the last version of each model. */

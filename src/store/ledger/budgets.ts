@@ -14,7 +14,7 @@ interface BudgetEntry {
   readonly period: bigint
 }
 
-export interface Scope {
+export interface BudgetScope {
   readonly keyId: number
   readonly accountId: number
 }
@@ -65,7 +65,7 @@ export class Budgets {
   }
 
   /** The smallest amount that a budget of the key or account has left, and its name; undefined without budgets. */
-  room(scope: Scope): { readonly available: bigint; readonly budget: string } | undefined {
+  remaining(scope: BudgetScope): { readonly available: bigint; readonly budget: string } | undefined {
     let smallest: { available: bigint; budget: string } | undefined
     for (const [owner, id] of [
       ['key', scope.keyId],
@@ -82,12 +82,12 @@ export class Budgets {
   }
 
   /** Reserves an amount. The caller has checked with remaining() that it fits. */
-  hold({ keyId, accountId }: Scope, amount: bigint): void {
+  hold({ keyId, accountId }: BudgetScope, amount: bigint): void {
     if (this.#scopesWithBudget.has(keyId)) this.#hold.run(keyId, amount)
     if (this.#scopesWithBudget.has(accountId)) this.#hold.run(accountId, amount)
   }
 
-  settle({ keyId, accountId }: Scope, held: bigint, spent: bigint): void {
+  settle({ keyId, accountId }: BudgetScope, held: bigint, spent: bigint): void {
     for (const id of [keyId, accountId]) {
       if (!this.#scopesWithBudget.has(id)) continue
       this.#current(id)

@@ -1,13 +1,13 @@
 // The operations on redemption codes: create them, redeem each once, and void them while they are not redeemed.
 
-import type { Runs } from '../engine/operation.ts'
+import type { HandlersOf } from '../engine/operation.ts'
 import type { Scope } from '../queries/paging.ts'
 import { scopeSql } from '../queries/paging.ts'
 import type { Books } from './books.ts'
-import { buildGive } from './give-credit.ts'
-import { accountReader } from './ledger-operations.ts'
+import { buildGiveCredit } from './credit.ts'
+import { buildAccountReader } from './ledger-operations.ts'
 import type { MoneyText } from './money-text.ts'
-import { amountOf } from './money-text.ts'
+import { readAmount } from './money-text.ts'
 
 export interface CodeOperations {
   createCodes: {
@@ -54,7 +54,7 @@ interface CodeRow {
   readonly account_id: bigint | null
 }
 
-export function codeOperations(books: Books): Runs<CodeOperations> {
+export function codeOperations(books: Books): HandlersOf<CodeOperations> {
   const { db, nowMs } = books
   const insert = db.query(
     `INSERT INTO code (id, digest, batch, amount, author, made_ms, expires_ms, pepper)
@@ -69,7 +69,7 @@ export function codeOperations(books: Books): Runs<CodeOperations> {
   return {
     createCodes({ codes, pepper, batch, isNew, amount, author, expiresMs }) {
       if (isNew && findBatch.get(batch) !== null) return { done: 'exists' }
-      const nanos = amountOf(amount)
+      const nanos = readAmount(amount)
       for (const { id, digest } of codes) {
         insert.run(id, Buffer.from(digest, 'hex'), batch, nanos, author, nowMs(), expiresMs, pepper)
       }
@@ -86,13 +86,13 @@ export function codeOperations(books: Books): Runs<CodeOperations> {
   }
 }
 
-function buildRedeem(books: Books): Runs<CodeOperations>['redeemCode'] {
+function buildRedeem(books: Books): HandlersOf<CodeOperations>['redeemCode'] {
   const { db, nowMs } = books
   const find = db.query('SELECT id, amount, redeemed_ms, expires_ms, voided_ms, account_id FROM code WHERE digest = ?1')
   const redeem = db.query('UPDATE code SET redeemed_ms = ?2, account_id = ?3 WHERE id = ?1')
   const findScoped = db.query('SELECT 1 FROM account a WHERE a.id = $account AND '.concat(scopeSql('a.id')))
-  const readAccount = accountReader(db)
-  const giveCredit = buildGive(books)
+  const readAccount = buildAccountReader(db)
+  const giveCredit = buildGiveCredit(books)
   return function redeemCode({ digests, accountId, scope = null }) {
     const account = readAccount(accountId)
     const inScope = scope === null || findScoped.get({ account: accountId, scope: scope.personId, rank: scope.rank })

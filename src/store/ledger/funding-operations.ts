@@ -1,13 +1,13 @@
 // The operations that create and change accounts and budgets.
 
 import { matchesGlob } from '../../base/text/glob.ts'
-import type { Runs } from '../engine/operation.ts'
-import type { Scoped } from '../engine/reach.ts'
-import { buildReaches } from '../engine/reach.ts'
+import type { HandlersOf } from '../engine/operation.ts'
+import type { ScopedInput } from '../engine/scope-check.ts'
+import { buildScopeCheck } from '../engine/scope-check.ts'
 import type { Books } from './books.ts'
 import type { BudgetSpan } from './hold-types.ts'
 import type { MoneyText } from './money-text.ts'
-import { amountOf } from './money-text.ts'
+import { readAmount } from './money-text.ts'
 
 /** A change of an account. Undefined leaves a value as it is; null removes it. Lists are separated by commas. */
 export interface AccountChange {
@@ -36,11 +36,11 @@ export interface FundingOperations {
   }
   setAccount: {
     /** An actor with a scope can only narrow the rights of the account. */
-    input: AccountChange & Scoped & { readonly id: number }
+    input: AccountChange & ScopedInput & { readonly id: number }
     result: { done: 'set' | 'account_unknown' | 'balance_too_low' | 'tier_unknown' | 'rights_wider' }
   }
   setBudget: {
-    input: Scoped & {
+    input: ScopedInput & {
       /** The id of a key or of an account. */
       readonly scopeId: number
       readonly span: BudgetSpan
@@ -52,7 +52,7 @@ export interface FundingOperations {
   }
 }
 
-type FundingHandlers = Runs<FundingOperations>
+type FundingHandlers = HandlersOf<FundingOperations>
 
 interface AccountColumns {
   readonly name: string
@@ -82,7 +82,7 @@ function buildCreateAccount({ db, nowMs }: Books): FundingHandlers['createAccoun
   return function createAccount({ id, name, type, kind = 'prepaid', creditLimit = '0', ...more }) {
     const { tier = null, allows = null, denies = null, keepsBodies = false, frozen = false } = more
     if (tier !== null && findTier.get(tier) === null) return { done: 'tier_unknown' }
-    const limit = amountOf(creditLimit)
+    const limit = readAmount(creditLimit)
     const frozenMs = frozen ? nowMs() : null
     insert.run(id, name, type, kind, limit, Number(keepsBodies), frozenMs, nowMs(), tier, allows, denies)
     return { done: 'created' }
@@ -96,7 +96,7 @@ function buildSetAccount({ db, nowMs }: Books): FundingHandlers['setAccount'] {
     `UPDATE account SET name = ?2, kind = ?3, credit_limit = ?4, frozen_ms = ?5, keeps_bodies = ?6, tier = ?7,
        allows = ?8, denies = ?9 WHERE id = ?1`,
   )
-  const isInScope = buildReaches(db)
+  const isInScope = buildScopeCheck(db)
   return function setAccount({ id, scope, keepsBodies, frozen, ...changes }) {
     const row = read.get(id) as AccountColumns | null
     if (row === null || row.kind === 'operator' || !isInScope(scope, id)) return { done: 'account_unknown' }
@@ -104,7 +104,7 @@ function buildSetAccount({ db, nowMs }: Books): FundingHandlers['setAccount'] {
     const { allows = row.allows, denies = row.denies } = changes
     if (tier !== null && findTier.get(tier) === null) return { done: 'tier_unknown' }
     if (scope && !isWithin({ allows, denies }, row)) return { done: 'rights_wider' }
-    const limit = changes.creditLimit === undefined ? row.credit_limit : amountOf(changes.creditLimit)
+    const limit = changes.creditLimit === undefined ? row.credit_limit : readAmount(changes.creditLimit)
     if (kind === 'prepaid' && row.balance + limit - row.held < 0n) return { done: 'balance_too_low' }
     const frozenMs = frozen === undefined ? row.frozen_ms : frozen ? (row.frozen_ms ?? nowMs()) : null
     const bodies = keepsBodies === undefined ? row.keeps_bodies : Number(keepsBodies)
@@ -136,11 +136,11 @@ function buildSetBudget({ db, budgets }: Books): FundingHandlers['setBudget'] {
      UNION ALL SELECT id FROM account WHERE id = ?1 AND kind <> 'operator'`,
   )
   const find = db.query('SELECT 1 FROM budget WHERE scope_id = ?1 AND span = ?2')
-  const isInScope = buildReaches(db)
+  const isInScope = buildScopeCheck(db)
   return function setBudget({ scopeId, scope, span, cap, isThere }) {
     const owner = findAccount.get(scopeId) as { account_id: bigint } | null
     if (owner === null || !isInScope(scope, Number(owner.account_id))) return { done: 'scope_unknown' }
     if ((cap === null || isThere) && find.get(scopeId, span) === null) return { done: 'none' }
-    return { done: budgets.set(scopeId, span, cap === null ? null : amountOf(cap)) }
+    return { done: budgets.set(scopeId, span, cap === null ? null : readAmount(cap)) }
   }
 }

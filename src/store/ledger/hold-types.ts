@@ -35,7 +35,7 @@ export interface RecordUsage {
 }
 
 /** What a checkpoint adds to the draft of an active call: its usage so far, and the fields that have changed. */
-export type RecordKnown = RecordUsage & Partial<RecordDraft>
+export type CheckpointData = RecordUsage & Partial<RecordDraft>
 
 export interface RecordRow extends RecordDraft, RecordUsage {
   readonly callId: number

@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { idAtMs } from '../../base/ids.ts'
 import { migrate, openWriter } from '../engine/database.ts'
 import type { HoldInput } from './hold-types.ts'
-import { forgottenBefore, IdempotencyRows } from './idempotency-rows.ts'
+import { expiredBefore, IdempotencyRows } from './idempotency-rows.ts'
 
 const DAY_MS = 24 * 3_600_000
 
@@ -55,15 +55,15 @@ const countOf = (table: 'idempotency' | 'kept_answer'): number =>
 describe('a key', () => {
   test('is free, then running, then finished, for its own request and caller', () => {
     const id = idAtMs(nowMs)
-    expect(rows.holder(holdInput(id))).toBeUndefined()
+    expect(rows.findClaim(holdInput(id))).toBeUndefined()
     rows.claim(holdInput(id))
-    expect(rows.holder(holdInput(id + 1))).toEqual({ done: 'running', callId: id })
-    expect(rows.holder(holdInput(id + 1, 'a', { print: '2' }))).toEqual({ done: 'other_body', callId: id })
-    expect(rows.holder(holdInput(id + 1, 'a', { keyId: 7 }))).toBeUndefined()
-    expect(rows.holder(holdInput(id + 1, 'b'))).toBeUndefined()
+    expect(rows.findClaim(holdInput(id + 1))).toEqual({ done: 'running', callId: id })
+    expect(rows.findClaim(holdInput(id + 1, 'a', { print: '2' }))).toEqual({ done: 'other_body', callId: id })
+    expect(rows.findClaim(holdInput(id + 1, 'a', { keyId: 7 }))).toBeUndefined()
+    expect(rows.findClaim(holdInput(id + 1, 'b'))).toBeUndefined()
     rows.finish(id, Buffer.from('sealed').toString('base64'))
-    expect(rows.holder(holdInput(id + 1))).toEqual({ done: 'finished', callId: id })
-    expect(rows.holder(holdInput(id + 1, 'a', { print: '2' }))).toEqual({ done: 'other_body', callId: id })
+    expect(rows.findClaim(holdInput(id + 1))).toEqual({ done: 'finished', callId: id })
+    expect(rows.findClaim(holdInput(id + 1, 'a', { print: '2' }))).toEqual({ done: 'other_body', callId: id })
   })
 
   test('is claimed once', () => {
@@ -74,7 +74,7 @@ describe('a key', () => {
   test('that was released is free, and a second release reports nothing', () => {
     rows.claim(holdInput(1))
     expect([rows.release(1), rows.release(1)]).toEqual([true, false])
-    expect(rows.holder(holdInput(2))).toBeUndefined()
+    expect(rows.findClaim(holdInput(2))).toBeUndefined()
   })
 
   test('belongs to its call for a day, and is free a moment later with its answer deleted', () => {
@@ -82,9 +82,9 @@ describe('a key', () => {
     rows.claim(holdInput(id))
     rows.finish(id, 'AAAA')
     nowMs += DAY_MS
-    expect(rows.holder(holdInput(id + 9))).toEqual({ done: 'finished', callId: id })
+    expect(rows.findClaim(holdInput(id + 9))).toEqual({ done: 'finished', callId: id })
     nowMs += 1
-    expect(rows.holder(holdInput(id + 9))).toBeUndefined()
+    expect(rows.findClaim(holdInput(id + 9))).toBeUndefined()
     expect([countOf('idempotency'), countOf('kept_answer')]).toEqual([0, 0])
     rows.claim(holdInput(id + 9))
   })
@@ -93,8 +93,8 @@ describe('a key', () => {
     const id = idAtMs(nowMs)
     rows.claim(holdInput(id))
     nowMs += 2 * DAY_MS
-    expect(rows.holder(holdInput(id + 9))).toEqual({ done: 'running', callId: id })
-    rows.forget(forgottenBefore(nowMs))
+    expect(rows.findClaim(holdInput(id + 9))).toEqual({ done: 'running', callId: id })
+    rows.deleteExpired(expiredBefore(nowMs))
     expect(countOf('idempotency')).toBe(1)
   })
 })
@@ -110,8 +110,8 @@ test('expired keys are deleted some at a time, and recent ones stay', () => {
   rows.claim(holdInput(young, 'young'))
   rows.finish(young, 'AAAA')
   const counts: number[] = []
-  for (let count = 1; count > 0; counts.push(count)) count = rows.forget(forgottenBefore(nowMs))
+  for (let count = 1; count > 0; counts.push(count)) count = rows.deleteExpired(expiredBefore(nowMs))
   expect(counts).toEqual([32, 32, 32, 4, 0])
   expect([countOf('idempotency'), countOf('kept_answer')]).toEqual([1, 1])
-  expect(rows.holder(holdInput(young + 1, 'young'))).toEqual({ done: 'finished', callId: young })
+  expect(rows.findClaim(holdInput(young + 1, 'young'))).toEqual({ done: 'finished', callId: young })
 })

@@ -11,7 +11,7 @@ import type { HoldInput, HoldResult } from './hold-types.ts'
 const ROWS_PER_SWEEP = 32
 
 /** Answers of calls with ids below this one have expired. */
-export const forgottenBefore = (nowMs: number): number => idAtMs(nowMs - bounds.keptAnswerMsMax)
+export const expiredBefore = (nowMs: number): number => idAtMs(nowMs - bounds.idempotentAnswerMsMax)
 
 type ClaimedRow = { call_id: bigint; fingerprint: Uint8Array; done: bigint }
 
@@ -44,11 +44,11 @@ export class IdempotencyRows {
   }
 
   /** The call that has the key; undefined when the key is free. An expired key is released here, before any sweep. */
-  holder({ keyId, idempotency }: HoldInput): HoldResult | undefined {
+  findClaim({ keyId, idempotency }: HoldInput): HoldResult | undefined {
     const row = this.#find.get(keyId, idempotency!.name) as ClaimedRow | null
     if (row === null) return undefined
     const callId = Number(row.call_id)
-    if (row.done === 1n && callId < forgottenBefore(this.#nowMs())) {
+    if (row.done === 1n && callId < expiredBefore(this.#nowMs())) {
       this.release(callId)
       return undefined
     }
@@ -72,7 +72,7 @@ export class IdempotencyRows {
     return true
   }
 
-  forget(before: number): number {
+  deleteExpired(before: number): number {
     this.#deleteOldAnswers.run(before, ROWS_PER_SWEEP)
     return this.#deleteOldKeys.run(before, ROWS_PER_SWEEP).changes
   }

@@ -3,12 +3,12 @@
 
 import type { Database } from 'bun:sqlite'
 import { assert } from '../../base/assert.ts'
-import type { Runs } from '../engine/operation.ts'
+import type { HandlersOf } from '../engine/operation.ts'
 import type { Books } from './books.ts'
-import type { Scope } from './budgets.ts'
-import type { HoldInput, HoldResult, PostedKind, RecordKnown, RecordRow } from './hold-types.ts'
+import type { BudgetScope } from './budgets.ts'
+import type { CheckpointData, HoldInput, HoldResult, PostedKind, RecordRow } from './hold-types.ts'
 import type { MoneyText } from './money-text.ts'
-import { amountOf, readMoney } from './money-text.ts'
+import { readAmount, readMoney } from './money-text.ts'
 import { CLEARING, PROMO, REVENUE, SHORTFALL } from './operator-accounts.ts'
 
 interface HoldRow {
@@ -49,7 +49,7 @@ export interface LedgerOperations {
   }
   /** Notes what has been delivered so far, so that it is charged also after a crash. */
   checkpoint: {
-    input: { readonly callId: number; readonly used: MoneyText; readonly known: RecordKnown }
+    input: { readonly callId: number; readonly used: MoneyText; readonly known: CheckpointData }
     result: { done: 'noted' | 'unknown' }
   }
   /** Writes the record of a call that had no hold. */
@@ -76,7 +76,7 @@ export interface LedgerOperations {
   forgetAnswers: { input: { readonly before: number }; result: { done: 'forgotten'; count: number } }
 }
 
-type LedgerHandlers = Runs<LedgerOperations>
+type LedgerHandlers = HandlersOf<LedgerOperations>
 
 export function ledgerOperations(books: Books): LedgerHandlers {
   const settle = buildSettle(books)
@@ -87,7 +87,7 @@ export function ledgerOperations(books: Books): LedgerHandlers {
   return {
     hold: buildHold(books),
     settle: ({ record, cost, idempotency }) => {
-      const result = settle({ record, cost: amountOf(cost) })
+      const result = settle({ record, cost: readAmount(cost) })
       // A repeated settle releases the key too: the caller has got an error and may try again.
       if (idempotency === 'release') books.idempotency.release(record.callId)
       else if (idempotency !== undefined && result.done === 'settled') {
@@ -96,14 +96,14 @@ export function ledgerOperations(books: Books): LedgerHandlers {
       return result
     },
     checkpoint({ callId, used, known }) {
-      const noted = checkpoint.run(callId, amountOf(used), JSON.stringify(known)).changes === 1
+      const noted = checkpoint.run(callId, readAmount(used), JSON.stringify(known)).changes === 1
       return { done: noted ? 'noted' : 'unknown' }
     },
     record({ record }) {
       return { done: insertRecord(record, nothingCharged) ? 'recorded' : 'exists' }
     },
     post: buildPost(books),
-    forgetAnswers: ({ before }) => ({ done: 'forgotten', count: books.idempotency.forget(before) }),
+    forgetAnswers: ({ before }) => ({ done: 'forgotten', count: books.idempotency.deleteExpired(before) }),
   }
 }
 
@@ -118,7 +118,7 @@ function buildHold({ db, budgets, idempotency }: Books): (input: HoldInput) => H
     `INSERT INTO hold (call_id, kind, account_id, key_id, amount, draft) SELECT ?1, ?2, ?3, ?4, ?5, ?6
      WHERE NOT EXISTS (SELECT 1 FROM record WHERE call_id = ?1)`,
   )
-  const readAccount = accountReader(db)
+  const readAccount = buildAccountReader(db)
 
   function refusalOf(accountId: number, amount: bigint): HoldResult {
     const account = readAccount(accountId)
@@ -130,14 +130,14 @@ function buildHold({ db, budgets, idempotency }: Books): (input: HoldInput) => H
 
   return function hold(input) {
     const { callId, accountId, keyId } = input
-    const amount = amountOf(input.amount)
-    const claimed = input.idempotency === undefined ? undefined : idempotency.holder(input)
+    const amount = readAmount(input.amount)
+    const claimed = input.idempotency === undefined ? undefined : idempotency.findClaim(input)
     if (claimed !== undefined) return claimed
-    const room = budgets.room(input)
+    const room = budgets.remaining(input)
     if (room !== undefined && amount > 0n && room.available < amount) {
       return { done: 'budget_too_low', available: `${room.available}`, budget: room.budget }
     }
-    if (reserve.run(accountId, amount, amountOf(input.wants)).changes === 0) return refusalOf(accountId, amount)
+    if (reserve.run(accountId, amount, readAmount(input.wants)).changes === 0) return refusalOf(accountId, amount)
     // From here on the hold must succeed.
     budgets.hold(input, amount)
     const held = insertHold.run(callId, input.kind, accountId, keyId, amount, JSON.stringify(input.draft))
@@ -152,21 +152,21 @@ interface FinishedCall {
   readonly cost: bigint
 }
 
-export type Settled = ReturnType<Runs<LedgerOperations>['settle']>
+export type SettleResult = ReturnType<HandlersOf<LedgerOperations>['settle']>
 
 /** Also used by recovery to end the calls that a crash interrupted. */
-export function buildSettle({ db, budgets, operators, nowMs }: Books): (ended: FinishedCall) => Settled {
+export function buildSettle({ db, budgets, operators, nowMs }: Books): (ended: FinishedCall) => SettleResult {
   const takeHold = db.query('DELETE FROM hold WHERE call_id = ?1 RETURNING amount, account_id, key_id')
   const post = db.query('UPDATE account SET held = held - ?2, balance = balance - ?3 WHERE id = ?1')
-  const insertTransfer = transferInserter(db)
+  const insertTransfer = buildTransferInserter(db)
   const insertRecord = recordInserter(db)
-  const readAccount = accountReader(db)
+  const readAccount = buildAccountReader(db)
 
   /** How much of the cost can be charged: a cost above the hold takes what the account and budgets have left. */
-  function payable(cost: bigint, held: bigint, scope: Scope): bigint {
+  function payable(cost: bigint, held: bigint, scope: BudgetScope): bigint {
     if (cost <= held) return cost
     const account = readAccount(scope.accountId)!
-    const budget = budgets.room(scope)?.available
+    const budget = budgets.remaining(scope)?.available
     let room = account.kind === 'postpaid' ? cost : account.available
     if (budget !== undefined && budget < room) room = budget
     const limit = held + (room > 0n ? room : 0n)
@@ -203,10 +203,10 @@ export function buildSettle({ db, budgets, operators, nowMs }: Books): (ended: F
   }
 }
 
-function buildPost({ db, operators, nowMs }: Books): Runs<LedgerOperations>['post'] {
-  const readAccount = accountReader(db)
+function buildPost({ db, operators, nowMs }: Books): HandlersOf<LedgerOperations>['post'] {
+  const readAccount = buildAccountReader(db)
   const addToBalance = db.query('UPDATE account SET balance = balance + ?2 WHERE id = ?1')
-  const insertTransfer = transferInserter(db)
+  const insertTransfer = buildTransferInserter(db)
   const findOne = db.query('SELECT ref, amount, debit, credit, reference FROM transfer WHERE ref = ?1 AND kind = ?2')
   const findReference = db.query(
     'SELECT ref, amount, debit, credit, reference FROM transfer WHERE kind = ?1 AND reference = ?2',
@@ -265,7 +265,7 @@ interface NewPosting {
 function repeatedPosting(
   existing: ExistingPosting,
   { accountId, amount, reference, balance }: NewPosting,
-): ReturnType<Runs<LedgerOperations>['post']> {
+): ReturnType<HandlersOf<LedgerOperations>['post']> {
   const isCredit = Number(existing.credit) === accountId
   const moved = isCredit ? existing.amount : -existing.amount
   const isOwn = isCredit || Number(existing.debit) === accountId
@@ -284,7 +284,7 @@ export interface TransferRow {
   readonly author: string | null
 }
 
-export function transferInserter(db: Database): (row: TransferRow) => void {
+export function buildTransferInserter(db: Database): (row: TransferRow) => void {
   const insert = db.query(
     `INSERT INTO transfer (ref, kind, debit, credit, amount, made_ms, reference, author)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
@@ -293,7 +293,7 @@ export function transferInserter(db: Database): (row: TransferRow) => void {
     void insert.run(row.ref, row.kind, row.debit, row.credit, row.amount, row.madeMs, row.reference, row.author)
 }
 
-export function accountReader(db: Database): (id: number) => LedgerAccount | undefined {
+export function buildAccountReader(db: Database): (id: number) => LedgerAccount | undefined {
   const read = db.query(
     'SELECT kind, balance + credit_limit - held AS available, balance, frozen_ms FROM account WHERE id = ?1',
   )

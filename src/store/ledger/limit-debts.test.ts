@@ -4,18 +4,18 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import type { TestBooks } from '../../../test/support/books.ts'
 import { bookFaults, openTestBooks } from '../../../test/support/books.ts'
 import { bounds } from '../../base/bounds.ts'
-import { KeptReader } from '../vault/kept-reader.ts'
+import { VaultReader } from '../vault/vault-reader.ts'
 import type { LimitDebt } from './limit-debts.ts'
 import { LimitDebts } from './limit-debts.ts'
 
 const HOUR_MS = 3_600_000
 
 let books: TestBooks
-let reader: KeptReader
+let reader: VaultReader
 
 beforeEach(() => {
   books = openTestBooks()
-  reader = new KeptReader(books.db)
+  reader = new VaultReader(books.db)
 })
 afterEach(() => {
   expect(bookFaults(books.db)).toEqual([])
@@ -43,10 +43,10 @@ test('rows that have been paid off for an hour are deleted, some at a time', () 
 
 test('a full table takes no new names, but its rows still change', () => {
   const debts = new LimitDebts(books.db)
-  const many = Array.from({ length: bounds.limitDebtsMax - 1 }, (_, at) => debt(String(at), 1))
-  books.db.transaction(() => debts.note(many))()
-  debts.note([debt('5', 2), debt('new', 2)])
+  const many = Array.from({ length: bounds.storedLimitUsesMax - 1 }, (_, at) => debt(String(at), 1))
+  books.db.transaction(() => debts.save(many))()
+  debts.save([debt('5', 2), debt('new', 2)])
   const names = reader.limitDebts()
-  expect(names).toHaveLength(bounds.limitDebtsMax - 1)
+  expect(names).toHaveLength(bounds.storedLimitUsesMax - 1)
   expect(names.find(({ name }) => name === '5')).toEqual(debt('5', 2))
 })

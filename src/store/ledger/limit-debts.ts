@@ -35,16 +35,16 @@ export class LimitDebts {
   }
 
   /** Writes debts. While the table is full, rows that exist are updated and new names are not added. */
-  note(debts: readonly LimitDebt[]): void {
-    if (this.#countMax + debts.length > bounds.limitDebtsMax) this.#countMax = Number(this.#count.get()!.count)
-    const hasRoom = this.#countMax + debts.length <= bounds.limitDebtsMax
+  save(debts: readonly LimitDebt[]): void {
+    if (this.#countMax + debts.length > bounds.storedLimitUsesMax) this.#countMax = Number(this.#count.get()!.count)
+    const hasRoom = this.#countMax + debts.length <= bounds.storedLimitUsesMax
     const write = hasRoom ? this.#upsert : this.#update
     for (const { name, paidMs, notedMs } of debts) write.run(name, paidMs, notedMs)
     if (hasRoom) this.#countMax += debts.length
   }
 
   /** Deletes some of the rows that are paid off. Returns how many. */
-  forget(nowMs: number): number {
+  deletePaid(nowMs: number): number {
     return this.#forget.run(nowMs - KEEP_PAID_MS, ROWS_PER_SWEEP).changes
   }
 }

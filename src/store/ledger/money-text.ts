@@ -12,7 +12,7 @@ export const moneyText = (amount: Nanos): MoneyText => `${amount}`
 export const readMoney = (text: MoneyText): Nanos => nanos(BigInt(text))
 
 /** Reads an amount and checks its range: the driver would wrap an integer beyond 64 bits silently. */
-export function amountOf(text: MoneyText): bigint {
+export function readAmount(text: MoneyText): bigint {
   const amount = readMoney(text)
   assert(amount >= 0n, 'an amount of money must not be negative')
   return amount

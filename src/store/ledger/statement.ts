@@ -6,7 +6,7 @@ import type { Database } from 'bun:sqlite'
 import { REVENUE } from './operator-accounts.ts'
 
 /** The most transfers that one page of a filtered statement reads. */
-export const ROWS_A_PAGE = 10_000
+export const ROWS_READ_PER_PAGE_MAX = 10_000
 
 export interface TransferLine {
   readonly kind: string
@@ -33,7 +33,7 @@ export interface StatementCursor {
   readonly balance: bigint
 }
 
-export interface StatementAsk {
+export interface StatementRequest {
   readonly accountId: number
   readonly limit: number
   readonly cursor: StatementCursor
@@ -52,31 +52,31 @@ type RawRow = Record<string, bigint | string | null>
 
 const COLUMNS = 'seq, kind, ref, debit, credit, amount, made_ms, reference, author'
 
-export const accountSql = `
+export const accountStatementSql = `
   SELECT ${COLUMNS} FROM transfer WHERE debit = ?1 AND seq < ?2
   UNION ALL
   SELECT ${COLUMNS} FROM transfer WHERE credit = ?1 AND kind <> 'charge' AND seq < ?2
   ORDER BY seq DESC LIMIT ?3`
 
 /** Nearly all transfers belong to the revenue account, so its statement reads the whole table. */
-export const revenueSql = `
+export const revenueStatementSql = `
   SELECT ${COLUMNS} FROM transfer WHERE ?1 = ${REVENUE} AND seq < ?2 ORDER BY seq DESC LIMIT ?3`
 
 /** The cursor of the newest page. The balance must be read in the same transaction as the page. */
-export const newestFrom = (balance: bigint): StatementCursor => ({ beforeSeq: Number.MAX_SAFE_INTEGER, balance })
+export const newestCursor = (balance: bigint): StatementCursor => ({ beforeSeq: Number.MAX_SAFE_INTEGER, balance })
 
-export function statementPage(db: Database, ask: StatementAsk): StatementPage {
+export function readStatementPage(db: Database, ask: StatementRequest): StatementPage {
   const { accountId, limit, cursor } = ask
   const isFiltered = ask.kind !== undefined || ask.fromMs !== undefined || ask.beforeMs !== undefined
-  const rowsMax = isFiltered ? ROWS_A_PAGE : limit
-  const query = db.query<RawRow, number[]>(accountId === REVENUE ? revenueSql : accountSql)
+  const rowsMax = isFiltered ? ROWS_READ_PER_PAGE_MAX : limit
+  const query = db.query<RawRow, number[]>(accountId === REVENUE ? revenueStatementSql : accountStatementSql)
   const rows = query.all(accountId, cursor.beforeSeq, rowsMax + 1)
   const lines: StatementLine[] = []
   let { beforeSeq, balance } = cursor
   let rowsRead = 0
   for (const row of rows.slice(0, rowsMax)) {
     if (lines.length === limit) break
-    const line = { ...lineOf(row), seq: Number(row.seq), balance }
+    const line = { ...readTransferLine(row), seq: Number(row.seq), balance }
     if (isShown(line, ask)) lines.push(line)
     balance -= effectOf(line, accountId)
     beforeSeq = line.seq
@@ -91,12 +91,12 @@ function effectOf({ debit, credit, amount }: TransferLine, accountId: number): b
   return Number(debit) === accountId ? -amount : 0n
 }
 
-function isShown(line: TransferLine, { accountId, kind, fromMs = 0, beforeMs = Infinity }: StatementAsk): boolean {
+function isShown(line: TransferLine, { accountId, kind, fromMs = 0, beforeMs = Infinity }: StatementRequest): boolean {
   if (effectOf(line, accountId) === 0n || (kind !== undefined && line.kind !== kind)) return false
   return line.madeMs >= fromMs && line.madeMs < beforeMs
 }
 
-export function lineOf(row: RawRow): TransferLine {
+export function readTransferLine(row: RawRow): TransferLine {
   return {
     kind: row.kind as string,
     ref: row.ref as bigint,

@@ -1,9 +1,9 @@
 // The operations on second factors (TOTP) and recovery codes.
 
-import type { Run } from '../engine/operations.ts'
+import type { OperationHandlers } from '../engine/operations.ts'
 import type { Books } from '../ledger/books.ts'
 
-type FactorHandlers = Pick<Run, 'beginTotp' | 'confirmTotp' | 'renewRecoveryCodes' | 'removeTotp'>
+type FactorHandlers = Pick<OperationHandlers, 'beginTotp' | 'confirmTotp' | 'renewRecoveryCodes' | 'removeTotp'>
 
 export function factorOperations({ db }: Books): FactorHandlers {
   const findPerson = db.query('SELECT 1 FROM person WHERE id = ?1 AND disabled = 0')

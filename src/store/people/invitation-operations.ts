@@ -2,13 +2,13 @@
 // still have the right to grant what it offers.
 
 import { bounds } from '../../base/bounds.ts'
-import type { Run } from '../engine/operations.ts'
+import type { OperationHandlers } from '../engine/operations.ts'
 import type { Books } from '../ledger/books.ts'
 import type { SiteRoleName } from './people.ts'
 import type { Grant, PeopleRows } from './people-rows.ts'
 
-type InviteHandlers = Pick<Run, 'invite' | 'inviteToReset' | 'revokeInvitation'>
-type AcceptHandlers = Pick<Run, 'acceptInvitation' | 'resetPassword'>
+type InviteHandlers = Pick<OperationHandlers, 'invite' | 'inviteToReset' | 'revokeInvitation'>
+type AcceptHandlers = Pick<OperationHandlers, 'acceptInvitation' | 'resetPassword'>
 
 interface OpenInvitation {
   readonly id: bigint

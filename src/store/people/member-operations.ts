@@ -1,10 +1,10 @@
 // The operations on the members of accounts. Only actors who manage an account can change its members.
 
-import type { Run } from '../engine/operations.ts'
+import type { OperationHandlers } from '../engine/operations.ts'
 import type { Books } from '../ledger/books.ts'
 import type { PeopleRows } from './people-rows.ts'
 
-type MemberHandlers = Pick<Run, 'setMember' | 'removeMember'>
+type MemberHandlers = Pick<OperationHandlers, 'setMember' | 'removeMember'>
 
 export function memberOperations({ db }: Books, people: PeopleRows): MemberHandlers {
   const remove = db.query('DELETE FROM member WHERE account_id = ?1 AND person_id = ?2')

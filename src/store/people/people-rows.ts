@@ -2,8 +2,8 @@
 
 import { bounds } from '../../base/bounds.ts'
 import type { Books } from '../ledger/books.ts'
-import { buildGive } from '../ledger/give-credit.ts'
-import { amountOf } from '../ledger/money-text.ts'
+import { buildGiveCredit } from '../ledger/credit.ts'
+import { readAmount } from '../ledger/money-text.ts'
 import type { AccountInsert, PersonInsert, SessionInsert, SiteRoleName } from './people.ts'
 
 const roles: readonly SiteRoleName[] = ['member', 'support', 'admin', 'owner']
@@ -103,7 +103,7 @@ function accountRows(books: Books) {
     `INSERT INTO member (account_id, person_id, rank, added_ms) VALUES (?1, ?2, ?3, ?4)
      ON CONFLICT (account_id, person_id) DO UPDATE SET rank = excluded.rank`,
   )
-  const giveCredit = buildGive(books)
+  const giveCredit = buildGiveCredit(books)
   return {
     isCustomer: (accountId: number) => findCustomer.get(accountId) !== null,
     join(accountId: number, personId: number, { rank, nowMs }: { rank: number; nowMs: number }): void {
@@ -113,7 +113,7 @@ function accountRows(books: Books) {
     openAccount(person: PersonInsert, account: AccountInsert, nowMs: number): void {
       insertAccount.run(account.id, person.name, nowMs, account.tier)
       upsertMember.run(account.id, person.id, MANAGER_RANK, nowMs)
-      const amount = amountOf(account.credit)
+      const amount = readAmount(account.credit)
       if (amount > 0n) giveCredit({ kind: 'gift', ref: account.creditRef, accountId: account.id, amount })
     },
   }

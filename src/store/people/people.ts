@@ -8,7 +8,7 @@ export type SiteRoleName = 'owner' | 'admin' | 'support' | 'member'
  * The actor of an operation. The rights of the actor are read when the operation runs. 0 is the operator, who may do
  * everything.
  */
-export interface Asked {
+export interface ActorInput {
   readonly actorId: number
 }
 
@@ -78,7 +78,7 @@ interface PersonOperations {
   /** Changes another person. Undefined fields stay as they are. */
   setPerson: {
     input: Timed &
-      Asked & {
+      ActorInput & {
         readonly id: number
         readonly name?: string | undefined
         readonly email?: string | undefined
@@ -89,7 +89,7 @@ interface PersonOperations {
   }
   /** Removes the personal data of a person. The row stays without a name. */
   removePerson: {
-    input: Timed & Asked & { readonly id: number }
+    input: Timed & ActorInput & { readonly id: number }
     result: { done: 'removed' | 'unknown' | 'forbidden' | 'own' | 'last_owner' }
   }
   /** Changes the profile of the actor. */
@@ -168,12 +168,12 @@ interface FactorOperations {
 
 interface InvitationOperations {
   invite: {
-    input: Timed & Asked & InvitationInsert
+    input: Timed & ActorInput & InvitationInsert
     result: { done: 'invited' | 'forbidden' | 'account_unknown' | 'too_many' }
   }
   /** Creates an invitation to set a new password: whoever has its token can choose the password of the person. */
   inviteToReset: {
-    input: Timed & Asked & Pick<InvitationInsert, 'id' | 'digest' | 'expiresMs'> & { readonly personId: number }
+    input: Timed & ActorInput & Pick<InvitationInsert, 'id' | 'digest' | 'expiresMs'> & { readonly personId: number }
     result: { done: 'invited' | 'unknown' | 'forbidden' | 'own' | 'too_many' }
   }
   /** `newcomer` is set for a new person; null for a person who is signed in. */
@@ -196,7 +196,7 @@ interface InvitationOperations {
   }
   /** Revokes an open invitation that the actor has made or may grant. */
   revokeInvitation: {
-    input: Timed & Asked & { readonly id: number }
+    input: Timed & ActorInput & { readonly id: number }
     result: { done: 'revoked' | 'unknown' }
   }
 }
@@ -204,11 +204,16 @@ interface InvitationOperations {
 interface MemberOperations {
   setMember: {
     input: Timed &
-      Asked & { readonly accountId: number; readonly personId: number; readonly rank: number; readonly isNew: boolean }
+      ActorInput & {
+        readonly accountId: number
+        readonly personId: number
+        readonly rank: number
+        readonly isNew: boolean
+      }
     result: { done: 'set' | 'unknown' | 'exists' | 'forbidden' }
   }
   removeMember: {
-    input: Asked & { readonly accountId: number; readonly personId: number }
+    input: ActorInput & { readonly accountId: number; readonly personId: number }
     result: { done: 'removed' | 'unknown' | 'forbidden' }
   }
 }

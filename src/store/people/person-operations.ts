@@ -1,13 +1,13 @@
 // The operations on persons: set up the first owner, register, change or remove another person, change the own profile
 // and password.
 
-import type { Run } from '../engine/operations.ts'
+import type { OperationHandlers } from '../engine/operations.ts'
 import type { Books } from '../ledger/books.ts'
 import type { PeopleRows, PersonRow } from './people-rows.ts'
-import { isKeptToken, SETUP_SETTING } from './set-up-token.ts'
+import { isStoredToken, SETUP_SETTING } from './set-up-token.ts'
 
-type CreateHandlers = Pick<Run, 'setUpOwner' | 'register'>
-type ChangeHandlers = Pick<Run, 'setPerson' | 'removePerson' | 'setProfile' | 'setPassword'>
+type CreateHandlers = Pick<OperationHandlers, 'setUpOwner' | 'register'>
+type ChangeHandlers = Pick<OperationHandlers, 'setPerson' | 'removePerson' | 'setProfile' | 'setPassword'>
 
 const MANAGER_RANK = 3
 
@@ -22,7 +22,7 @@ export function personOperations(books: Books, people: PeopleRows): CreateHandle
     setUpOwner({ token, person, account, session, nowMs }) {
       if (people.hasOwner()) return { done: 'owner_exists' }
       const storedToken = findSetting.get(SETUP_SETTING)?.value
-      if (token !== null && !isKeptToken(token, storedToken, nowMs)) return { done: 'token_wrong' }
+      if (token !== null && !isStoredToken(token, storedToken, nowMs)) return { done: 'token_wrong' }
       if (people.findByEmail(person.email) !== undefined) return { done: 'email_taken' }
       people.insert(person, 'owner', nowMs)
       // The owner gets the account of the key that the first start created, if it is still the only account.

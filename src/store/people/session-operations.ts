@@ -2,12 +2,15 @@
 // later, somebody has copied it, and the session is ended for everybody.
 
 import { bounds } from '../../base/bounds.ts'
-import type { Run } from '../engine/operations.ts'
+import type { OperationHandlers } from '../engine/operations.ts'
 import type { Books } from '../ledger/books.ts'
 import type { SecondFactor } from './people.ts'
 import type { PeopleRows } from './people-rows.ts'
 
-type SessionHandlers = Pick<Run, 'signIn' | 'signInOperator' | 'renewSession' | 'endSessions' | 'forgetSessions'>
+type SessionHandlers = Pick<
+  OperationHandlers,
+  'signIn' | 'signInOperator' | 'renewSession' | 'endSessions' | 'forgetSessions'
+>
 
 const ROWS_PER_SWEEP = 100
 
@@ -54,7 +57,7 @@ export function sessionOperations(books: Books, people: PeopleRows): SessionHand
       return { done: 'ended', count: 1 }
     },
     forgetSessions({ nowMs }) {
-      const beforeMs = nowMs - bounds.sessionKeptMsMax
+      const beforeMs = nowMs - bounds.endedSessionMsMax
       removeOldInvitations.run(beforeMs)
       const ids = findOld.all(beforeMs, ROWS_PER_SWEEP)
       for (const { id } of ids) {
@@ -107,7 +110,7 @@ function buildRenewSession({ db }: Books, people: PeopleRows): SessionHandlers['
     }
     markUsed.run(Buffer.from(digest, 'hex'), nowMs)
     people.sessions.addRefresh(next, sessionId, nowMs)
-    removeOldRefreshTokens.run(sessionId, bounds.refreshesKeptMax)
+    removeOldRefreshTokens.run(sessionId, bounds.usedRefreshTokensMax)
     const expiresMs = Math.min(nowMs + bounds.sessionIdleMsMax, Number(row.made_ms) + bounds.sessionMsMax)
     extend.run(sessionId, nowMs, expiresMs, Buffer.from(sealed, 'base64'))
     return { done: 'renewed', sessionId, personId, ver }

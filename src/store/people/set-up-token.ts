@@ -14,14 +14,14 @@ const sha256 = (text: string): Buffer => createHash('sha256').update(text).diges
 /** Hex. */
 export const digestSetUpToken = (token: string): string => sha256(token).toString('hex')
 
-export function mintSetUpToken(nowMs: number): { readonly token: string; readonly kept: string } {
+export function createSetUpToken(nowMs: number): { readonly token: string; readonly kept: string } {
   const token = randomBytes(TOKEN_BYTES).toString('base64url')
   const kept = JSON.stringify({ digest: digestSetUpToken(token), expiresMs: nowMs + bounds.setUpMsMax })
   return { token, kept }
 }
 
 /** Whether a digest is that of the stored token, and the token has not expired. */
-export function isKeptToken(digest: string, kept: string | undefined, nowMs: number): boolean {
+export function isStoredToken(digest: string, kept: string | undefined, nowMs: number): boolean {
   if (kept === undefined) return false
   const { digest: expected, expiresMs } = JSON.parse(kept) as { digest: string; expiresMs: number }
   return timingSafeEqual(sha256(digest), sha256(expected)) && nowMs < expiresMs

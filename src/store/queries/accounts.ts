@@ -3,10 +3,10 @@
 import type { Database } from 'bun:sqlite'
 import { periodOf } from '../ledger/budgets.ts'
 import type { BudgetSpan } from '../ledger/hold-types.ts'
-import type { ListAsk, ListPlan, Page, Scope } from './paging.ts'
-import { beginsWithName, findOne, holds, is, listPage, scopeSql, scopeValues } from './paging.ts'
-import type { Row, Told, Value } from './values.ts'
-import { flag, list, money, number, or, selectOf, text, told } from './values.ts'
+import type { QueryRow, SqlRow, SqlValue } from './columns.ts'
+import { flag, list, money, nullable, number, readRow, selectList, text } from './columns.ts'
+import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
+import { beginsWithName, equals, findOne, isTrue, listPage, scopeSql, scopeValues } from './paging.ts'
 
 const columns = {
   id: ['a.id', number],
@@ -17,10 +17,10 @@ const columns = {
   held: ['a.held', money],
   creditLimit: ['a.credit_limit', money],
   keepsBodies: ['a.keeps_bodies', flag],
-  tier: ['a.tier', or(text)],
+  tier: ['a.tier', nullable(text)],
   allows: ['a.allows', list],
   denies: ['a.denies', list],
-  frozenMs: ['a.frozen_ms', or(number)],
+  frozenMs: ['a.frozen_ms', nullable(number)],
   createdMs: ['a.created_ms', number],
   version: ['a.version', number],
 } as const
@@ -34,9 +34,9 @@ const plan: ListPlan<typeof columns> = {
   where: "a.kind <> 'operator'",
   filters: {
     name: beginsWithName('a.name'),
-    type: is('a.type'),
-    kind: is('a.kind'),
-    frozen: holds('a.frozen_ms IS NOT NULL'),
+    type: equals('a.type'),
+    kind: equals('a.kind'),
+    frozen: isTrue('a.frozen_ms IS NOT NULL'),
   },
 }
 
@@ -50,8 +50,8 @@ const budgetColumns = {
   version: ['b.version', number],
 } as const
 
-export type AccountRead = Told<typeof columns>
-export type BudgetRead = Told<typeof budgetColumns>
+export type AccountDetails = QueryRow<typeof columns>
+export type BudgetDetails = QueryRow<typeof budgetColumns>
 
 interface BudgetQuery {
   /** The id of a key or of an account. */
@@ -61,16 +61,16 @@ interface BudgetQuery {
   readonly nowMs: number
 }
 
-export interface AccountReads {
-  accounts: { input: ListAsk; result: Page<AccountRead> }
-  account: { input: { readonly id: number; readonly scope: Scope | null }; result: AccountRead | null }
+export interface AccountQueries {
+  accounts: { input: ListQuery; result: Page<AccountDetails> }
+  account: { input: { readonly id: number; readonly scope: Scope | null }; result: AccountDetails | null }
   /** Null where the key or account is not found. For an account, the budgets of its keys are not included. */
-  budgets: { input: BudgetQuery; result: readonly BudgetRead[] | null }
+  budgets: { input: BudgetQuery; result: readonly BudgetDetails[] | null }
 }
 
-export const accountReads = (db: Database) => ({
-  accounts: (ask: ListAsk) => listPage(db, plan, ask),
-  account: (ask: AccountReads['account']['input']) => findOne(db, plan, ask) ?? null,
+export const accountQueries = (db: Database) => ({
+  accounts: (ask: ListQuery) => listPage(db, plan, ask),
+  account: (ask: AccountQueries['account']['input']) => findOne(db, plan, ask) ?? null,
   budgets: (ask: BudgetQuery) => readBudgets(db, ask),
 })
 
@@ -79,16 +79,16 @@ const owners = {
   account: { sql: "SELECT 1 FROM account o WHERE o.id = $id AND o.kind <> 'operator'", account: 'o.id' },
 }
 
-function readBudgets(db: Database, { id, of, scope, nowMs }: BudgetQuery): readonly BudgetRead[] | null {
+function readBudgets(db: Database, { id, of, scope, nowMs }: BudgetQuery): readonly BudgetDetails[] | null {
   const { sql, account } = owners[of]
   const inScope = scope === null ? '' : ` AND ${scopeSql(account)}`
-  const owner = db.query<Row, [Record<string, Value>]>(sql.concat(inScope)).get({ id, ...scopeValues(scope) })
+  const owner = db.query<SqlRow, [Record<string, SqlValue>]>(sql.concat(inScope)).get({ id, ...scopeValues(scope) })
   if (owner === null) return null
-  const select = ['SELECT', selectOf(budgetColumns), 'FROM budget b WHERE b.scope_id = $id ORDER BY b.span']
-  const rows = db.query<Row, [Record<string, Value>]>(select.join(' ')).all({ id })
-  return rows.map(row => inCurrentPeriod(told(budgetColumns, row), nowMs))
+  const select = ['SELECT', selectList(budgetColumns), 'FROM budget b WHERE b.scope_id = $id ORDER BY b.span']
+  const rows = db.query<SqlRow, [Record<string, SqlValue>]>(select.join(' ')).all({ id })
+  return rows.map(row => inCurrentPeriod(readRow(budgetColumns, row), nowMs))
 }
 
 /** Shows zero spending for a period that is over; the next call resets the row. */
-const inCurrentPeriod = (budget: BudgetRead, nowMs: number): BudgetRead =>
+const inCurrentPeriod = (budget: BudgetDetails, nowMs: number): BudgetDetails =>
   periodOf(budget.span as BudgetSpan, nowMs) > BigInt(budget.period) ? { ...budget, spent: '0' } : budget

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { auditHash } from '../audit-log/audited.ts'
+import { auditHash } from '../audit-log/audited-operations.ts'
 import { migrate, openWriter } from '../engine/database.ts'
-import type { AuditChecked, AuditHead } from './audit-log.ts'
-import { auditLogReads } from './audit-log.ts'
+import type { AuditCheckResult, AuditHead } from './audit-log.ts'
+import { auditLogQueries } from './audit-log.ts'
 
 const ROWS = 45_000
 
@@ -34,8 +34,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true })
 })
 
-function checkAll(known?: AuditHead): AuditChecked {
-  const { checkAuditLog } = auditLogReads(db)
+function checkAll(known?: AuditHead): AuditCheckResult {
+  const { checkAuditLog } = auditLogQueries(db)
   let checked = checkAuditLog({ known })
   for (slices = 1; checked.goesOn; slices++) checked = checkAuditLog({ known, after: checked.head })
   return checked

@@ -1,21 +1,21 @@
 // Queries for the audit log: list its rows, and verify its hash chain.
 
 import type { Database } from 'bun:sqlite'
-import { auditHash } from '../audit-log/audited.ts'
-import type { ListAsk, ListPlan, Page } from './paging.ts'
-import { atLeast, beginsWith, below, is, listPage } from './paging.ts'
-import type { Row, Told } from './values.ts'
-import { json, number, or, text } from './values.ts'
+import { auditHash } from '../audit-log/audited-operations.ts'
+import type { QueryRow, SqlRow } from './columns.ts'
+import { json, nullable, number, text } from './columns.ts'
+import type { ListPlan, ListQuery, Page } from './paging.ts'
+import { atLeast, beginsWith, below, equals, listPage } from './paging.ts'
 
 const columns = {
   seq: ['a.seq', number],
   madeMs: ['a.made_ms', number],
   actor: ['a.actor', text],
-  address: ['a.address', or(text)],
-  request: ['a.request', or(text)],
+  address: ['a.address', nullable(text)],
+  request: ['a.request', nullable(text)],
   action: ['a.action', text],
   target: ['a.target', text],
-  accountId: ['a.account_id', or(number)],
+  accountId: ['a.account_id', nullable(number)],
   changes: ['a.changes', json],
   hash: ['lower(hex(a.hash))', text],
 } as const
@@ -27,16 +27,16 @@ const plan: ListPlan<typeof columns> = {
   sorts: { seq: 'a.seq' },
   account: 'a.account_id',
   filters: {
-    actor: is('a.actor'),
-    action: is('a.action'),
+    actor: equals('a.actor'),
+    action: equals('a.action'),
     target: beginsWith('a.target'),
-    account: is('a.account_id'),
+    account: equals('a.account_id'),
     from: atLeast('a.made_ms'),
     before: below('a.made_ms'),
   },
 }
 
-export type AuditView = Told<typeof columns>
+export type AuditView = QueryRow<typeof columns>
 
 /** The number and hash of a row. With it a later check can tell that no row up to this one was changed or removed. */
 export interface AuditHead {
@@ -44,7 +44,7 @@ export interface AuditHead {
   readonly hash: string
 }
 
-export interface AuditChecked {
+export interface AuditCheckResult {
   /** The number of rows that were checked, counted from the first. */
   readonly rows: number
   /** The first row that does not fit the rows before it; null: the chain is intact. */
@@ -55,28 +55,28 @@ export interface AuditChecked {
   readonly goesOn: boolean
 }
 
-export interface AuditAsk {
+export interface AuditCheckRequest {
   /** The head of an earlier check. This row must still exist. */
   readonly known?: AuditHead | undefined
   /** The head of the slice before. */
   readonly after?: AuditHead | null | undefined
 }
 
-export interface AuditLogReads {
-  auditLog: { input: ListAsk; result: Page<AuditView> }
+export interface AuditLogQueries {
+  auditLog: { input: ListQuery; result: Page<AuditView> }
   /** Checks one slice: a million rows at once would block other queries for too long. */
-  checkAuditLog: { input: AuditAsk; result: AuditChecked }
+  checkAuditLog: { input: AuditCheckRequest; result: AuditCheckResult }
 }
 
 const SLICE_ROWS = 20_000
 
-export const auditLogReads = (db: Database) => ({
-  auditLog: (ask: ListAsk) => listPage(db, plan, ask),
+export const auditLogQueries = (db: Database) => ({
+  auditLog: (ask: ListQuery) => listPage(db, plan, ask),
   checkAuditLog: buildCheck(db),
 })
 
-function buildCheck(db: Database): (ask: AuditAsk) => AuditChecked {
-  const query = db.query<Row, [number, number]>('SELECT * FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2')
+function buildCheck(db: Database): (ask: AuditCheckRequest) => AuditCheckResult {
+  const query = db.query<SqlRow, [number, number]>('SELECT * FROM audit WHERE seq > ?1 ORDER BY seq LIMIT ?2')
   return function checkSlice({ known, after }) {
     let checked = after?.seq ?? 0
     let lastHash: Uint8Array = after ? Buffer.from(after.hash, 'hex') : Buffer.alloc(32)
@@ -100,7 +100,7 @@ function buildCheck(db: Database): (ask: AuditAsk) => AuditChecked {
 const headOf = (seq: number, hash: Uint8Array): AuditHead | null =>
   seq === 0 ? null : { seq, hash: Buffer.from(hash).toString('hex') }
 
-function isLinked(row: Row, seq: number, before: Uint8Array): boolean {
+function isLinked(row: SqlRow, seq: number, before: Uint8Array): boolean {
   const hash = auditHash(before, {
     seq: Number(row.seq),
     madeMs: Number(row.made_ms),

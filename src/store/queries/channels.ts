@@ -1,10 +1,10 @@
 // Queries for the stored rows of channels and providers (author, times and version) and for model routes.
 
 import type { Database } from 'bun:sqlite'
-import type { ListAsk, ListPlan, Page } from './paging.ts'
-import { beginsWith, findOne, is, listPage } from './paging.ts'
-import type { Row, Told } from './values.ts'
-import { json, number, text, told } from './values.ts'
+import type { QueryRow, SqlRow } from './columns.ts'
+import { json, number, readRow, text } from './columns.ts'
+import type { ListPlan, ListQuery, Page } from './paging.ts'
+import { beginsWith, equals, findOne, listPage } from './paging.ts'
 
 const changeColumns = {
   author: ['author', text],
@@ -29,38 +29,38 @@ const routePlan: ListPlan<typeof routeColumns> = {
   columns: routeColumns,
   id: 'name',
   sorts: { name: 'name', changed: 'changed_ms' },
-  filters: { name: beginsWith('name'), policy: is('policy') },
+  filters: { name: beginsWith('name'), policy: equals('policy') },
 }
 
-export type ChannelNote = Told<typeof channelColumns>
-export type ProviderNote = Told<typeof providerColumns>
-export type RouteView = Told<typeof routeColumns>
+export type ChannelMetadata = QueryRow<typeof channelColumns>
+export type ProviderMetadata = QueryRow<typeof providerColumns>
+export type RouteView = QueryRow<typeof routeColumns>
 
 interface Ids {
   readonly ids: readonly string[]
 }
 
-export interface ChannelReads {
+export interface ChannelQueries {
   /** Only ids that have a row are in the result. */
-  channelNotes: { input: Ids; result: readonly ChannelNote[] }
-  providerNotes: { input: Ids; result: readonly ProviderNote[] }
-  routes: { input: ListAsk; result: Page<RouteView> }
+  channelNotes: { input: Ids; result: readonly ChannelMetadata[] }
+  providerNotes: { input: Ids; result: readonly ProviderMetadata[] }
+  routes: { input: ListQuery; result: Page<RouteView> }
   route: { input: { readonly name: string }; result: RouteView | null }
 }
 
 const CHANGE_COLUMNS = 'id, author, created_ms AS "createdMs", changed_ms AS "changedMs", version'
 
-export function channelReads(db: Database) {
-  const channels = db.query<Row, [string]>(
+export function channelQueries(db: Database) {
+  const channels = db.query<SqlRow, [string]>(
     `SELECT ${CHANGE_COLUMNS} FROM channel WHERE id IN (SELECT value FROM json_each(?1))`,
   )
-  const providers = db.query<Row, [string]>(
+  const providers = db.query<SqlRow, [string]>(
     `SELECT ${CHANGE_COLUMNS} FROM provider WHERE id IN (SELECT value FROM json_each(?1))`,
   )
   return {
-    channelNotes: ({ ids }: Ids) => channels.all(JSON.stringify(ids)).map(row => told(channelColumns, row)),
-    providerNotes: ({ ids }: Ids) => providers.all(JSON.stringify(ids)).map(row => told(providerColumns, row)),
-    routes: (ask: ListAsk) => listPage(db, routePlan, ask),
+    channelNotes: ({ ids }: Ids) => channels.all(JSON.stringify(ids)).map(row => readRow(channelColumns, row)),
+    providerNotes: ({ ids }: Ids) => providers.all(JSON.stringify(ids)).map(row => readRow(providerColumns, row)),
+    routes: (ask: ListQuery) => listPage(db, routePlan, ask),
     route: ({ name }: { readonly name: string }) => findOne(db, routePlan, { id: name, scope: null }) ?? null,
   }
 }

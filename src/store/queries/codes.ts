@@ -1,10 +1,10 @@
 // Queries for redemption codes and their batches. They never return the code itself.
 
 import type { Database } from 'bun:sqlite'
-import type { ListAsk, ListPlan, Page } from './paging.ts'
-import { holds, is, listPage } from './paging.ts'
-import type { Row, Told } from './values.ts'
-import { money, number, or, text } from './values.ts'
+import type { QueryRow, SqlRow } from './columns.ts'
+import { money, nullable, number, text } from './columns.ts'
+import type { ListPlan, ListQuery, Page } from './paging.ts'
+import { equals, isTrue, listPage } from './paging.ts'
 
 const columns = {
   id: ['c.id', number],
@@ -12,10 +12,10 @@ const columns = {
   amount: ['c.amount', money],
   author: ['c.author', text],
   madeMs: ['c.made_ms', number],
-  expiresMs: ['c.expires_ms', or(number)],
-  redeemedMs: ['c.redeemed_ms', or(number)],
-  voidedMs: ['c.voided_ms', or(number)],
-  accountId: ['c.account_id', or(number)],
+  expiresMs: ['c.expires_ms', nullable(number)],
+  redeemedMs: ['c.redeemed_ms', nullable(number)],
+  voidedMs: ['c.voided_ms', nullable(number)],
+  accountId: ['c.account_id', nullable(number)],
 } as const
 
 const plan: ListPlan<typeof columns> = {
@@ -24,16 +24,16 @@ const plan: ListPlan<typeof columns> = {
   id: 'c.id',
   sorts: { made: 'c.id' },
   filters: {
-    batch: is('c.batch'),
-    account: is('c.account_id'),
-    redeemed: holds('c.redeemed_ms IS NOT NULL'),
-    voided: holds('c.voided_ms IS NOT NULL'),
+    batch: equals('c.batch'),
+    account: equals('c.account_id'),
+    redeemed: isTrue('c.redeemed_ms IS NOT NULL'),
+    voided: isTrue('c.voided_ms IS NOT NULL'),
     expiredAt: { sql: name => `c.expires_ms <= $${name}`, bind: value => Number(value) },
     openAt: { sql: name => `(c.expires_ms IS NULL OR c.expires_ms > $${name})`, bind: value => Number(value) },
   },
 }
 
-export type CodeView = Told<typeof columns>
+export type CodeView = QueryRow<typeof columns>
 
 export interface BatchView {
   readonly batch: string
@@ -46,17 +46,17 @@ export interface BatchView {
   readonly expiresMs: number | null
 }
 
-export interface CodeReads {
-  codes: { input: ListAsk; result: Page<CodeView> }
+export interface CodeQueries {
+  codes: { input: ListQuery; result: Page<CodeView> }
   /** Ordered by name; `after` is the last batch of the page before. */
   codeBatches: { input: { readonly after: string; readonly limit: number }; result: Page<BatchView> }
 }
 
-export const codeReads = (db: Database) => ({
-  codes: (ask: ListAsk) => listPage(db, plan, ask),
-  codeBatches: ({ after, limit }: CodeReads['codeBatches']['input']): Page<BatchView> => {
+export const codeQueries = (db: Database) => ({
+  codes: (ask: ListQuery) => listPage(db, plan, ask),
+  codeBatches: ({ after, limit }: CodeQueries['codeBatches']['input']): Page<BatchView> => {
     const rows = db
-      .query<Row, [string, number]>(
+      .query<SqlRow, [string, number]>(
         `SELECT batch, count(*) AS codes, count(redeemed_ms) AS redeemed, count(voided_ms) AS voided,
            sum(amount) AS worth, min(made_ms) AS made, max(expires_ms) AS expires
          FROM code WHERE batch > ?1 GROUP BY batch ORDER BY batch LIMIT ?2`,

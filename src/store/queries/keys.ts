@@ -1,10 +1,10 @@
 // Queries for API keys. They never return a digest or anything else from which a key could be derived.
 
 import type { Database } from 'bun:sqlite'
-import type { Filter, ListAsk, ListPlan, Page, Scope } from './paging.ts'
-import { atLeast, beginsWithName, below, findOne, holds, is, listPage } from './paging.ts'
-import type { Told } from './values.ts'
-import { flag, list, number, or, text } from './values.ts'
+import type { QueryRow } from './columns.ts'
+import { flag, list, nullable, number, text } from './columns.ts'
+import type { ListFilter, ListPlan, ListQuery, Page, Scope } from './paging.ts'
+import { atLeast, beginsWithName, below, equals, findOne, isTrue, listPage } from './paging.ts'
 
 const columns = {
   id: ['k.id', number],
@@ -12,7 +12,7 @@ const columns = {
   name: ['k.name', text],
   suffix: ['k.suffix', text],
   tier: ['k.tier', text],
-  qpm: ['k.qpm', or(number)],
+  qpm: ['k.qpm', nullable(number)],
   clamps: ['k.clamps', flag],
   keepsBodies: ['k.keeps_bodies', flag],
   strict: ['k.strict', flag],
@@ -23,15 +23,15 @@ const columns = {
   endpoints: ['k.endpoints', list],
   addresses: ['k.addresses', list],
   createdMs: ['k.created_ms', number],
-  expiresMs: ['k.expires_ms', or(number)],
-  oldUntilMs: ['k.old_until_ms', or(number)],
-  disabledMs: ['k.disabled_ms', or(number)],
-  revokedMs: ['k.revoked_ms', or(number)],
+  expiresMs: ['k.expires_ms', nullable(number)],
+  oldUntilMs: ['k.old_until_ms', nullable(number)],
+  disabledMs: ['k.disabled_ms', nullable(number)],
+  revokedMs: ['k.revoked_ms', nullable(number)],
   version: ['k.version', number],
 } as const
 
-const endsAfter: Filter = { ...is(''), sql: name => `(k.expires_ms IS NULL OR k.expires_ms > $${name})` }
-const endsBy: Filter = { ...is(''), sql: name => `k.expires_ms <= $${name}` }
+const endsAfter: ListFilter = { ...equals(''), sql: name => `(k.expires_ms IS NULL OR k.expires_ms > $${name})` }
+const endsBy: ListFilter = { ...equals(''), sql: name => `k.expires_ms <= $${name}` }
 
 export const keyPlan: ListPlan<typeof columns> = {
   from: 'api_key k',
@@ -40,12 +40,12 @@ export const keyPlan: ListPlan<typeof columns> = {
   sorts: { created: 'k.id', name: 'k.name COLLATE NOCASE' },
   account: 'k.account_id',
   filters: {
-    account: is('k.account_id'),
+    account: equals('k.account_id'),
     name: beginsWithName('k.name'),
-    suffix: is('k.suffix'),
-    tier: is('k.tier'),
-    isRevoked: holds('k.revoked_ms IS NOT NULL'),
-    isDisabled: holds('k.disabled_ms IS NOT NULL'),
+    suffix: equals('k.suffix'),
+    tier: equals('k.tier'),
+    isRevoked: isTrue('k.revoked_ms IS NOT NULL'),
+    isDisabled: isTrue('k.disabled_ms IS NOT NULL'),
     endsAfter,
     endsBy,
     // Ids are created in the order of time, so ids are compared instead of times.
@@ -54,14 +54,14 @@ export const keyPlan: ListPlan<typeof columns> = {
   },
 }
 
-export type KeyRead = Told<typeof columns>
+export type KeyDetails = QueryRow<typeof columns>
 
-export interface KeyReads {
-  keys: { input: ListAsk; result: Page<KeyRead> }
-  key: { input: { readonly id: number; readonly scope: Scope | null }; result: KeyRead | null }
+export interface KeyQueries {
+  keys: { input: ListQuery; result: Page<KeyDetails> }
+  key: { input: { readonly id: number; readonly scope: Scope | null }; result: KeyDetails | null }
 }
 
-export const keyReads = (db: Database) => ({
-  keys: (ask: ListAsk) => listPage(db, keyPlan, ask),
-  key: (ask: KeyReads['key']['input']) => findOne(db, keyPlan, ask) ?? null,
+export const keyQueries = (db: Database) => ({
+  keys: (ask: ListQuery) => listPage(db, keyPlan, ask),
+  key: (ask: KeyQueries['key']['input']) => findOne(db, keyPlan, ask) ?? null,
 })

@@ -3,12 +3,12 @@
 import type { Database } from 'bun:sqlite'
 import { OPERATOR_ID_MAX } from '../ledger/operator-accounts.ts'
 import type { StatementCursor, StatementLine } from '../ledger/statement.ts'
-import { newestFrom, statementPage } from '../ledger/statement.ts'
+import { newestCursor, readStatementPage } from '../ledger/statement.ts'
+import { money, text } from './columns.ts'
 import type { Scope } from './paging.ts'
 import { findOne } from './paging.ts'
-import { money, text } from './values.ts'
 
-export interface StatementRead {
+export interface StatementQuery {
   readonly accountId: number
   readonly scope: Scope | null
   readonly kind?: string | undefined
@@ -31,7 +31,7 @@ export interface StatementView {
   readonly author: string | null
 }
 
-export interface StatementTold {
+export interface StatementResult {
   readonly lines: readonly StatementView[]
   readonly next: string | null
 }
@@ -52,9 +52,9 @@ export interface TrialBalance {
   readonly transfers: number
 }
 
-export interface LedgerReads {
+export interface LedgerQueries {
   /** Null where the account does not exist or is outside the scope. */
-  statement: { input: StatementRead; result: StatementTold | null }
+  statement: { input: StatementQuery; result: StatementResult | null }
   trialBalance: { input: Record<string, never>; result: TrialBalance }
 }
 
@@ -65,18 +65,18 @@ const accountPlan = {
   account: 'a.id',
 } as const
 
-export const ledgerReads = (db: Database) => ({
-  statement: (ask: StatementRead) => db.transaction(() => readStatement(db, ask))(),
+export const ledgerQueries = (db: Database) => ({
+  statement: (ask: StatementQuery) => db.transaction(() => readStatement(db, ask))(),
   trialBalance: () => db.transaction(() => readTrialBalance(db))(),
 })
 
-function readStatement(db: Database, ask: StatementRead): StatementTold | null {
+function readStatement(db: Database, ask: StatementQuery): StatementResult | null {
   const { accountId, scope, kind, from: fromMs, before: beforeMs, limit } = ask
   const account = findOne(db, accountPlan, { id: accountId, scope })
   if (account === undefined) return null
-  const cursor = ask.after === undefined ? newestFrom(BigInt(account.balance)) : readStatementCursor(ask.after)
+  const cursor = ask.after === undefined ? newestCursor(BigInt(account.balance)) : readStatementCursor(ask.after)
   if (cursor === undefined) return { lines: [], next: null }
-  const { lines, next } = statementPage(db, { accountId, limit, cursor, kind, fromMs, beforeMs })
+  const { lines, next } = readStatementPage(db, { accountId, limit, cursor, kind, fromMs, beforeMs })
   return {
     lines: lines.map(line => viewOf(line, accountId)),
     next: next === undefined ? null : writeCursor(next),

@@ -1,20 +1,20 @@
 // Queries for limits.
 
 import type { Database } from 'bun:sqlite'
-import type { ListAsk, ListPlan, Page } from './paging.ts'
-import { findOne, is, listPage } from './paging.ts'
-import type { Told } from './values.ts'
-import { list, number, or, text } from './values.ts'
+import type { QueryRow } from './columns.ts'
+import { list, nullable, number, text } from './columns.ts'
+import type { ListPlan, ListQuery, Page } from './paging.ts'
+import { equals, findOne, listPage } from './paging.ts'
 
 const columns = {
   id: ['l.id', number],
   resource: ['l.resource', text],
-  span: ['l.span', or(text)],
+  span: ['l.span', nullable(text)],
   amount: ['l.amount', number],
-  keyId: ['l.key_id', or(number)],
-  accountId: ['l.account_id', or(number)],
-  tier: ['l.tier', or(text)],
-  model: ['l.model', or(text)],
+  keyId: ['l.key_id', nullable(number)],
+  accountId: ['l.account_id', nullable(number)],
+  tier: ['l.tier', nullable(text)],
+  model: ['l.model', nullable(text)],
   per: ['l.per', list],
   version: ['l.version', number],
 } as const
@@ -25,22 +25,22 @@ const plan: ListPlan<typeof columns> = {
   id: 'l.id',
   sorts: { id: 'l.id' },
   filters: {
-    resource: is('l.resource'),
-    key: is('l.key_id'),
-    account: is('l.account_id'),
-    tier: is('l.tier'),
-    model: is('l.model'),
+    resource: equals('l.resource'),
+    key: equals('l.key_id'),
+    account: equals('l.account_id'),
+    tier: equals('l.tier'),
+    model: equals('l.model'),
   },
 }
 
-export type LimitRead = Told<typeof columns>
+export type LimitDetails = QueryRow<typeof columns>
 
-export interface LimitReads {
-  limits: { input: ListAsk; result: Page<LimitRead> }
-  limit: { input: { readonly id: number }; result: LimitRead | null }
+export interface LimitQueries {
+  limits: { input: ListQuery; result: Page<LimitDetails> }
+  limit: { input: { readonly id: number }; result: LimitDetails | null }
 }
 
-export const limitReads = (db: Database) => ({
-  limits: (ask: ListAsk) => listPage(db, plan, ask),
+export const limitQueries = (db: Database) => ({
+  limits: (ask: ListQuery) => listPage(db, plan, ask),
   limit: ({ id }: { readonly id: number }) => findOne(db, plan, { id, scope: null }) ?? null,
 })

@@ -2,8 +2,8 @@
 // values of a request are always bound.
 
 import type { Database } from 'bun:sqlite'
-import type { Columns, Row, Told, Value } from './values.ts'
-import { selectOf, told } from './values.ts'
+import type { QueryColumns, QueryRow, SqlRow, SqlValue } from './columns.ts'
+import { readRow, selectList } from './columns.ts'
 
 /** The accounts that an actor may see: those in which the person is a member with at least this rank. */
 export interface Scope {
@@ -11,29 +11,32 @@ export interface Scope {
   readonly rank: number
 }
 
-export type Bound = string | number | boolean
+export type FilterValue = string | number | boolean
 
 /** A filter: its SQL condition, with `$name` for the value, and the conversion of the value to be bound. */
-export interface Filter {
+export interface ListFilter {
   sql(name: string): string
-  bind(value: Bound): Value
+  bind(value: FilterValue): SqlValue
 }
 
-const toSqlValue = (value: Bound): Value => (typeof value === 'boolean' ? Number(value) : value)
+const toSqlValue = (value: FilterValue): SqlValue => (typeof value === 'boolean' ? Number(value) : value)
 
-export const is = (column: string): Filter => ({ sql: name => `${column} = $${name}`, bind: toSqlValue })
-export const atLeast = (column: string): Filter => ({ sql: name => `${column} >= $${name}`, bind: toSqlValue })
-export const below = (column: string): Filter => ({ sql: name => `${column} < $${name}`, bind: toSqlValue })
+export const equals = (column: string): ListFilter => ({ sql: name => `${column} = $${name}`, bind: toSqlValue })
+export const atLeast = (column: string): ListFilter => ({ sql: name => `${column} >= $${name}`, bind: toSqlValue })
+export const below = (column: string): ListFilter => ({ sql: name => `${column} < $${name}`, bind: toSqlValue })
 /** Compares a condition with a boolean value. */
-export const holds = (condition: string): Filter => ({ sql: name => `(${condition}) = $${name}`, bind: toSqlValue })
+export const isTrue = (condition: string): ListFilter => ({
+  sql: name => `(${condition}) = $${name}`,
+  bind: toSqlValue,
+})
 /** Matches a prefix. Wildcards of LIKE in the value are escaped. */
-export const beginsWith = (column: string): Filter => ({
+export const beginsWith = (column: string): ListFilter => ({
   sql: name => `${column} LIKE $${name} ESCAPE '\\'`,
   bind: value => `${String(value).replace(/[\\%_]/g, mark => `\\${mark}`)}%`,
 })
 
 /** Matches a prefix of names, case-insensitively, in a form that uses the NOCASE index. */
-export const beginsWithName = (column: string): Filter => ({
+export const beginsWithName = (column: string): ListFilter => ({
   sql: name => {
     const from = `${column} COLLATE NOCASE >= $${name}`
     const end = `${column} COLLATE NOCASE < $${name} || char(1114111)`
@@ -42,7 +45,7 @@ export const beginsWithName = (column: string): Filter => ({
   bind: toSqlValue,
 })
 
-export interface ListPlan<C extends Columns> {
+export interface ListPlan<C extends QueryColumns> {
   /** The SQL after `FROM`. */
   readonly from: string
   readonly columns: C
@@ -50,16 +53,16 @@ export interface ListPlan<C extends Columns> {
   readonly id: string
   /** The sort columns by the names that callers use. None of them may be null. */
   readonly sorts: Readonly<Record<string, string>>
-  readonly filters?: Readonly<Record<string, Filter>>
+  readonly filters?: Readonly<Record<string, ListFilter>>
   /** The column with the account of a row. A list without it is only for actors who may see all accounts. */
   readonly account?: string
   readonly where?: string
 }
 
-export interface ListAsk {
+export interface ListQuery {
   /** Null: all accounts. */
   readonly scope: Scope | null
-  readonly filters: Readonly<Record<string, Bound | undefined>>
+  readonly filters: Readonly<Record<string, FilterValue | undefined>>
   readonly sort: string
   readonly descending: boolean
   /** The `next` of the page before. */
@@ -75,12 +78,12 @@ export interface Page<T> {
 export const scopeSql = (account: string): string =>
   `${account} IN (SELECT account_id FROM member WHERE person_id = $scope AND rank >= $rank)`
 
-export const scopeValues = (scope: Scope | null): Record<string, Value> =>
+export const scopeValues = (scope: Scope | null): Record<string, SqlValue> =>
   scope === null ? {} : { scope: scope.personId, rank: scope.rank }
 
 const EMPTY_PAGE: Page<never> = { rows: [], next: null }
 
-export function listPage<C extends Columns>(db: Database, plan: ListPlan<C>, ask: ListAsk): Page<Told<C>> {
+export function listPage<C extends QueryColumns>(db: Database, plan: ListPlan<C>, ask: ListQuery): Page<QueryRow<C>> {
   const order = plan.sorts[ask.sort]
   const after = ask.after === undefined ? undefined : readCursor(ask.after)
   if (order === undefined || after === null || (ask.scope !== null && plan.account === undefined)) return EMPTY_PAGE
@@ -93,23 +96,23 @@ export function listPage<C extends Columns>(db: Database, plan: ListPlan<C>, ask
     ...(after === undefined ? [] : afterCursor(order, plan.id, ask.descending ? '<' : '>')),
   ]
   const sql = [
-    `SELECT ${selectOf(plan.columns)}, ${order} AS "$sort", ${plan.id} AS "$id" FROM ${plan.from}`,
+    `SELECT ${selectList(plan.columns)}, ${order} AS "$sort", ${plan.id} AS "$id" FROM ${plan.from}`,
     `WHERE ${conditions.length === 0 ? 'true' : conditions.join(' AND ')}`,
     `ORDER BY ${order} ${direction}, ${plan.id} ${direction} LIMIT $limit`,
   ].join(' ')
-  const values: Record<string, Value> = {
+  const values: Record<string, SqlValue> = {
     ...scopeValues(ask.scope),
     ...Object.fromEntries(activeFilters.map(([name, filter]) => [name, filter.bind(ask.filters[name]!)])),
     ...(after !== undefined && { afterSort: after[0], afterId: after[1] }),
     limit: ask.limit + 1,
   }
-  const statement = db.prepare<Row, [Record<string, Value>]>(sql)
+  const statement = db.prepare<SqlRow, [Record<string, SqlValue>]>(sql)
   try {
     const rows = statement.all(values)
     const shown = rows.slice(0, ask.limit)
     const last = shown.at(-1)
     const next = rows.length > ask.limit && last !== undefined ? writeCursor(last) : null
-    return { rows: shown.map(row => told(plan.columns, row)), next }
+    return { rows: shown.map(row => readRow(plan.columns, row)), next }
   } finally {
     statement.finalize()
   }
@@ -122,24 +125,24 @@ const afterCursor = (order: string, id: string, comparison: '<' | '>'): readonly
 ]
 
 /** Finds one row of a list by its id; undefined also where the row is outside the scope. */
-export function findOne<C extends Columns>(
+export function findOne<C extends QueryColumns>(
   db: Database,
   plan: Pick<ListPlan<C>, 'from' | 'columns' | 'id' | 'account' | 'where'>,
   { id, scope }: { readonly id: string | number; readonly scope: Scope | null },
-): Told<C> | undefined {
+): QueryRow<C> | undefined {
   if (scope !== null && plan.account === undefined) return undefined
   const inScope = scope === null ? '' : ` AND ${scopeSql(plan.account!)}`
-  const select = ['SELECT', selectOf(plan.columns), 'FROM', plan.from, 'WHERE', plan.where ?? 'true', 'AND', plan.id]
+  const select = ['SELECT', selectList(plan.columns), 'FROM', plan.from, 'WHERE', plan.where ?? 'true', 'AND', plan.id]
   const sql = select.join(' ').concat(' = $id', inScope)
-  const row = db.query<Row, [Record<string, Value>]>(sql).get({ id, ...scopeValues(scope) })
-  return row === null ? undefined : told(plan.columns, row)
+  const row = db.query<SqlRow, [Record<string, SqlValue>]>(sql).get({ id, ...scopeValues(scope) })
+  return row === null ? undefined : readRow(plan.columns, row)
 }
 
 type Cursor = readonly [sort: string | number, id: string | number]
 
-const cursorValue = (value: Value): string | number => (typeof value === 'bigint' ? Number(value) : String(value))
+const cursorValue = (value: SqlValue): string | number => (typeof value === 'bigint' ? Number(value) : String(value))
 
-const writeCursor = (row: Row): string =>
+const writeCursor = (row: SqlRow): string =>
   Buffer.from(JSON.stringify([cursorValue(row.$sort!), cursorValue(row.$id!)])).toString('base64url')
 
 /** Null for a text that is not a cursor of ours. */

@@ -1,10 +1,10 @@
 // Queries for people, the members of accounts, sessions and invitations.
 
 import type { Database } from 'bun:sqlite'
-import type { ListAsk, ListPlan, Page, Scope } from './paging.ts'
-import { beginsWith, findOne, is, listPage } from './paging.ts'
-import type { Row, Told } from './values.ts'
-import { flag, number, or, text } from './values.ts'
+import type { QueryRow, SqlRow } from './columns.ts'
+import { flag, nullable, number, text } from './columns.ts'
+import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
+import { beginsWith, equals, findOne, listPage } from './paging.ts'
 
 const SECOND_FACTOR = 'EXISTS (SELECT 1 FROM totp t WHERE t.person_id = p.id AND t.confirmed_ms IS NOT NULL)'
 
@@ -17,7 +17,7 @@ const personColumns = {
   removed: ['p.removed_ms IS NOT NULL', flag],
   secondFactor: [SECOND_FACTOR, flag],
   accounts: ['(SELECT count(*) FROM member m WHERE m.person_id = p.id)', number],
-  signedMs: ['p.signed_ms', or(number)],
+  signedMs: ['p.signed_ms', nullable(number)],
   createdMs: ['p.created_ms', number],
   version: ['p.version', number],
 } as const
@@ -30,9 +30,9 @@ const personPlan: ListPlan<typeof personColumns> = {
   filters: {
     email: beginsWith('p.email'),
     name: beginsWith('p.name'),
-    role: is('p.role'),
-    disabled: is('p.disabled'),
-    removed: is('(p.removed_ms IS NOT NULL)'),
+    role: equals('p.role'),
+    disabled: equals('p.disabled'),
+    removed: equals('(p.removed_ms IS NOT NULL)'),
   },
 }
 
@@ -51,7 +51,7 @@ const memberPlan: ListPlan<typeof memberColumns> = {
   id: 'm.person_id',
   sorts: { added: 'm.added_ms', email: 'p.email' },
   account: 'm.account_id',
-  filters: { account: is('m.account_id'), person: is('m.person_id'), rank: is('m.rank') },
+  filters: { account: equals('m.account_id'), person: equals('m.person_id'), rank: equals('m.rank') },
 }
 
 const sessionColumns = {
@@ -59,8 +59,8 @@ const sessionColumns = {
   madeMs: ['s.made_ms', number],
   seenMs: ['s.seen_ms', number],
   expiresMs: ['s.expires_ms', number],
-  endedMs: ['s.ended_ms', or(number)],
-  endedWhy: ['s.ended_why', or(text)],
+  endedMs: ['s.ended_ms', nullable(number)],
+  endedWhy: ['s.ended_why', nullable(text)],
   address: ['s.address', text],
   agent: ['s.agent', text],
 } as const
@@ -70,7 +70,7 @@ const sessionPlan: ListPlan<typeof sessionColumns> = {
   columns: sessionColumns,
   id: 's.id',
   sorts: { made: 's.made_ms', seen: 's.seen_ms' },
-  filters: { person: is('s.person_id'), ended: is('(s.ended_ms IS NOT NULL)') },
+  filters: { person: equals('s.person_id'), ended: equals('(s.ended_ms IS NOT NULL)') },
 }
 
 const invitationColumns = {
@@ -78,13 +78,13 @@ const invitationColumns = {
   kind: ['i.kind', text],
   email: ['i.email', text],
   role: ['i.role', text],
-  accountId: ['i.account_id', or(number)],
-  rank: ['i.rank', or(number)],
-  byId: ['i.by_id', or(number)],
+  accountId: ['i.account_id', nullable(number)],
+  rank: ['i.rank', nullable(number)],
+  byId: ['i.by_id', nullable(number)],
   madeMs: ['i.made_ms', number],
   expiresMs: ['i.expires_ms', number],
-  acceptedMs: ['i.accepted_ms', or(number)],
-  revokedMs: ['i.revoked_ms', or(number)],
+  acceptedMs: ['i.accepted_ms', nullable(number)],
+  revokedMs: ['i.revoked_ms', nullable(number)],
   version: ['i.version', number],
 } as const
 
@@ -95,16 +95,16 @@ const invitationPlan: ListPlan<typeof invitationColumns> = {
   sorts: { made: 'i.made_ms', expires: 'i.expires_ms' },
   account: 'i.account_id',
   filters: {
-    account: is('i.account_id'),
+    account: equals('i.account_id'),
     email: beginsWith('i.email'),
-    open: is('(i.accepted_ms IS NULL AND i.revoked_ms IS NULL)'),
+    open: equals('(i.accepted_ms IS NULL AND i.revoked_ms IS NULL)'),
   },
 }
 
-export type PersonView = Told<typeof personColumns>
-export type MemberView = Told<typeof memberColumns>
-export type SessionView = Told<typeof sessionColumns>
-export type InvitationView = Told<typeof invitationColumns>
+export type PersonView = QueryRow<typeof personColumns>
+export type MemberView = QueryRow<typeof memberColumns>
+export type SessionView = QueryRow<typeof sessionColumns>
+export type InvitationView = QueryRow<typeof invitationColumns>
 
 export interface MeView extends Pick<PersonView, 'email' | 'name' | 'secondFactor' | 'createdMs' | 'version'> {
   readonly accounts: readonly { readonly accountId: number; readonly name: string; readonly rank: number }[]
@@ -114,26 +114,26 @@ interface ById {
   readonly id: number
 }
 
-export interface PeopleReads {
+export interface PeopleQueries {
   me: { input: ById; result: MeView | null }
-  people: { input: ListAsk; result: Page<PersonView> }
+  people: { input: ListQuery; result: Page<PersonView> }
   person: { input: ById; result: PersonView | null }
-  members: { input: ListAsk; result: Page<MemberView> }
-  sessions: { input: ListAsk; result: Page<SessionView> }
-  invitations: { input: ListAsk; result: Page<InvitationView> }
+  members: { input: ListQuery; result: Page<MemberView> }
+  sessions: { input: ListQuery; result: Page<SessionView> }
+  invitations: { input: ListQuery; result: Page<InvitationView> }
   invitation: { input: ById; result: InvitationView | null }
   seesAccount: { input: ById & { readonly scope: Scope | null }; result: boolean }
   siteVersion: { input: Record<string, never>; result: number }
 }
 
-export function peopleReads(db: Database) {
-  const findAccounts = db.query<Row, [number]>(
+export function peopleQueries(db: Database) {
+  const findAccounts = db.query<SqlRow, [number]>(
     `SELECT m.account_id, a.name, m.rank FROM member m JOIN account a ON a.id = m.account_id
      WHERE m.person_id = ?1 ORDER BY m.account_id LIMIT 1000`,
   )
   const findAccount = db.query("SELECT 1 FROM account WHERE id = ?1 AND kind <> 'operator'")
   const findMember = db.query('SELECT 1 FROM member WHERE account_id = ?1 AND person_id = ?2 AND rank >= ?3')
-  const findSite = db.query<Row, []>("SELECT version FROM setting WHERE name = 'site'")
+  const findSite = db.query<SqlRow, []>("SELECT version FROM setting WHERE name = 'site'")
   const person = ({ id }: ById): PersonView | null => findOne(db, personPlan, { id, scope: null }) ?? null
   return {
     me({ id }: ById): MeView | null {
@@ -147,11 +147,11 @@ export function peopleReads(db: Database) {
       }))
       return { email, name, secondFactor, createdMs, version, accounts }
     },
-    people: (ask: ListAsk) => listPage(db, personPlan, ask),
+    people: (ask: ListQuery) => listPage(db, personPlan, ask),
     person,
-    members: (ask: ListAsk) => listPage(db, memberPlan, ask),
-    sessions: (ask: ListAsk) => listPage(db, sessionPlan, ask),
-    invitations: (ask: ListAsk) => listPage(db, invitationPlan, ask),
+    members: (ask: ListQuery) => listPage(db, memberPlan, ask),
+    sessions: (ask: ListQuery) => listPage(db, sessionPlan, ask),
+    invitations: (ask: ListQuery) => listPage(db, invitationPlan, ask),
     invitation: ({ id }: ById) => findOne(db, invitationPlan, { id, scope: null }) ?? null,
     seesAccount: ({ id, scope }: ById & { readonly scope: Scope | null }) =>
       (scope === null ? findAccount.get(id) : findMember.get(id, scope.personId, scope.rank)) !== null,

@@ -1,10 +1,10 @@
 // Queries for prices: the current price of each model, and all versions of a price.
 
 import type { Database } from 'bun:sqlite'
-import type { ListAsk, ListPlan, Page } from './paging.ts'
-import { beginsWith, findOne, is, listPage } from './paging.ts'
-import type { Told } from './values.ts'
-import { json, number, text } from './values.ts'
+import type { QueryRow } from './columns.ts'
+import { json, number, text } from './columns.ts'
+import type { ListPlan, ListQuery, Page } from './paging.ts'
+import { beginsWith, equals, findOne, listPage } from './paging.ts'
 
 const versionColumns = {
   version: ['p.version', number],
@@ -27,7 +27,7 @@ const plan: ListPlan<typeof columns> = {
   columns,
   id: 'm.model',
   sorts: { model: 'm.model' },
-  filters: { model: beginsWith('m.model'), origin: is('p.origin') },
+  filters: { model: beginsWith('m.model'), origin: equals('p.origin') },
 }
 
 const history: ListPlan<typeof versionColumns> = {
@@ -35,25 +35,28 @@ const history: ListPlan<typeof versionColumns> = {
   columns: versionColumns,
   id: 'p.version',
   sorts: { version: 'p.version' },
-  filters: { model: is('p.model') },
+  filters: { model: equals('p.model') },
 }
 
-export type PriceTold = Told<typeof columns>
-export type PriceVersionTold = Told<typeof versionColumns>
+export type PriceDetails = QueryRow<typeof columns>
+export type PriceVersionDetails = QueryRow<typeof versionColumns>
 
-export interface PriceReads {
-  prices: { input: ListAsk; result: Page<PriceTold> }
+export interface PriceQueries {
+  prices: { input: ListQuery; result: Page<PriceDetails> }
   /** `newest` is 0 for a model that never had a price; `current` is null for a model without a price. */
-  price: { input: { readonly model: string }; result: { readonly newest: number; readonly current: PriceTold | null } }
-  priceHistory: { input: ListAsk; result: Page<PriceVersionTold> }
+  price: {
+    input: { readonly model: string }
+    result: { readonly newest: number; readonly current: PriceDetails | null }
+  }
+  priceHistory: { input: ListQuery; result: Page<PriceVersionDetails> }
 }
 
-export const priceReads = (db: Database) => ({
-  prices: (ask: ListAsk) => listPage(db, plan, ask),
+export const priceQueries = (db: Database) => ({
+  prices: (ask: ListQuery) => listPage(db, plan, ask),
   price: ({ model }: { readonly model: string }) => {
     const found = db.query('SELECT coalesce(max(version), 0) AS newest FROM price WHERE model = ?1').get(model)
     const current = findOne(db, plan, { id: model, scope: null }) ?? null
     return { newest: Number((found as { newest: bigint }).newest), current }
   },
-  priceHistory: (ask: ListAsk) => listPage(db, history, ask),
+  priceHistory: (ask: ListQuery) => listPage(db, history, ask),
 })

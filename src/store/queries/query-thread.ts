@@ -3,13 +3,13 @@
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from '../engine/database.ts'
-import type { ReadInput, ReadName, RunReads } from './reads.ts'
-import { buildReads } from './reads.ts'
+import type { QueryHandlers, QueryInput, QueryName } from './queries.ts'
+import { buildQueries } from './queries.ts'
 
-export type ToDesk =
+export type QueryMessage =
   | { readonly open: string }
-  | { readonly id: number; readonly name: ReadName; readonly input: string }
-export interface FromDesk {
+  | { readonly id: number; readonly name: QueryName; readonly input: string }
+export interface QueryReply {
   readonly id: number
   /** JSON; undefined where the query failed. */
   readonly result?: string
@@ -19,21 +19,21 @@ export interface FromDesk {
 declare const self: Worker
 
 let db: Database | undefined
-let reads: RunReads
+let reads: QueryHandlers
 
-self.onmessage = (event: MessageEvent<ToDesk>) => {
+self.onmessage = (event: MessageEvent<QueryMessage>) => {
   const message = event.data
   if ('open' in message) {
     db = openReader(message.open)
-    reads = buildReads(db)
+    reads = buildQueries(db)
     return
   }
   const { id, name, input } = message
   try {
     // QueryWorker.query has checked that the input fits the name; the message has lost that type.
-    const run = reads[name] as (input: ReadInput<ReadName>) => unknown
-    postMessage({ id, result: JSON.stringify(run(JSON.parse(input))) } satisfies FromDesk)
+    const run = reads[name] as (input: QueryInput<QueryName>) => unknown
+    postMessage({ id, result: JSON.stringify(run(JSON.parse(input))) } satisfies QueryReply)
   } catch (fault) {
-    postMessage({ id, fault: fault instanceof Error ? fault.message : 'unknown error' } satisfies FromDesk)
+    postMessage({ id, fault: fault instanceof Error ? fault.message : 'unknown error' } satisfies QueryReply)
   }
 }

@@ -5,16 +5,16 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Writer } from '../engine/writer.ts'
-import { Desk } from './query-worker.ts'
+import { QueryWorker } from './query-worker.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'weir-worker-'))
 const path = join(folder, 'weir.db')
 let writer: Writer
-let worker: Desk
+let worker: QueryWorker
 
 beforeAll(async () => {
   ;[writer] = await Writer.open({ path, ballastBytes: 0 }, () => {})
-  worker = new Desk(path)
+  worker = new QueryWorker(path)
 })
 afterAll(async () => {
   worker.close()
@@ -22,7 +22,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true })
 })
 
-const tier = (name: string) => worker.ask('tier', { name })
+const tier = (name: string) => worker.query('tier', { name })
 
 test('a query sees every row that was written before it', async () => {
   for (let at = 0; at < 200; at++) {
@@ -33,7 +33,7 @@ test('a query sees every row that was written before it', async () => {
 })
 
 test('a failing query is rejected, and other queries are not', async () => {
-  const wrong = worker.ask('tier', null as never)
+  const wrong = worker.query('tier', null as never)
   const right = tier('pro')
   expect(wrong).rejects.toThrow()
   expect(await right).toMatchObject({ name: 'pro' })
@@ -47,8 +47,8 @@ test('waiting queries are rejected when the worker closes, and the next query is
 })
 
 test('queries are rejected where the database file is missing', async () => {
-  const none = new Desk(join(folder, 'none.db'))
-  await expect(none.ask('tier', { name: 'pro' })).rejects.toMatchObject({ code: 'storage_away' })
-  await expect(none.ask('tier', { name: 'pro' })).rejects.toMatchObject({ code: 'storage_away' })
+  const none = new QueryWorker(join(folder, 'none.db'))
+  await expect(none.query('tier', { name: 'pro' })).rejects.toMatchObject({ code: 'storage_away' })
+  await expect(none.query('tier', { name: 'pro' })).rejects.toMatchObject({ code: 'storage_away' })
   none.close()
 })

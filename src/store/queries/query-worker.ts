@@ -3,11 +3,11 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { FromDesk, ToDesk } from './query-thread.ts'
-import type { ReadInput, ReadName, ReadResult } from './reads.ts'
+import type { QueryInput, QueryName, QueryResult } from './queries.ts'
+import type { QueryMessage, QueryReply } from './query-thread.ts'
 
 interface PendingQuery {
-  readonly name: ReadName
+  readonly name: QueryName
   /** JSON. */
   readonly input: string
   resolve(result: unknown): void
@@ -23,7 +23,7 @@ interface RunningQuery {
 /** A queued query is refused after this many times the longest time that one query may take. */
 const QUEUE_WAIT_FACTOR = 2
 
-export class Desk {
+export class QueryWorker {
   readonly #path: string
   readonly #msMax: number
   #thread: Worker | undefined
@@ -31,13 +31,13 @@ export class Desk {
   #running: RunningQuery | undefined
   #lastId = 0
 
-  constructor(path: string, { msMax }: { readonly msMax: number } = { msMax: bounds.deskMsMax }) {
+  constructor(path: string, { msMax }: { readonly msMax: number } = { msMax: bounds.queryMsMax }) {
     this.#path = path
     this.#msMax = msMax
   }
 
-  ask<Name extends ReadName>(name: Name, input: ReadInput<Name>): Promise<ReadResult<Name>> {
-    if (this.#queue.length >= bounds.deskQuestionsMax) return Promise.reject(overloaded())
+  query<Name extends QueryName>(name: Name, input: QueryInput<Name>): Promise<QueryResult<Name>> {
+    if (this.#queue.length >= bounds.queriesMax) return Promise.reject(overloaded())
     return new Promise((resolve, reject) => {
       const query: PendingQuery = {
         name,
@@ -67,7 +67,7 @@ export class Desk {
     const running = { id: ++this.#lastId, query }
     this.#running = running
     const thread = (this.#thread ??= this.#open())
-    thread.postMessage({ id: running.id, name, input } satisfies ToDesk)
+    thread.postMessage({ id: running.id, name, input } satisfies QueryMessage)
   }
 
   /** Refuses a query that has waited in the queue for too long. */
@@ -79,16 +79,16 @@ export class Desk {
 
   #open(): Worker {
     const thread = new Worker(new URL('./query-thread.ts', import.meta.url).href)
-    thread.onmessage = (event: MessageEvent<FromDesk>) => this.#receive(event.data)
+    thread.onmessage = (event: MessageEvent<QueryReply>) => this.#receive(event.data)
     thread.onerror = event => {
       if (thread === this.#thread) this.#stopThread(event.message)
     }
     thread.unref()
-    thread.postMessage({ open: this.#path } satisfies ToDesk)
+    thread.postMessage({ open: this.#path } satisfies QueryMessage)
     return thread
   }
 
-  #receive({ id, result, fault }: FromDesk): void {
+  #receive({ id, result, fault }: QueryReply): void {
     if (this.#running?.id !== id) return
     const { query } = this.#running
     this.#running = undefined

@@ -3,13 +3,13 @@
 import type { Database } from 'bun:sqlite'
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 import type { ExportFormat } from '../../base/text/export-lines.ts'
-import { exportHead, exportLine, showWhole } from '../records/record-text.ts'
-import type { RecordAsk, RecordPage, RecordView, WholeRecord } from '../records/search.ts'
-import { findRecords, recordColumns, wholeColumns } from '../records/search.ts'
-import type { ListAsk, ListPlan, Page, Scope } from './paging.ts'
+import type { FullRecord, RecordPage, RecordQuery, RecordView } from '../records/record-search.ts'
+import { findRecords, fullRecordColumns, recordColumns } from '../records/record-search.ts'
+import { exportHead, exportLine, formatFullRecord } from '../records/record-text.ts'
+import type { QueryRow } from './columns.ts'
+import { flag, money, nullable, number, readRow, text } from './columns.ts'
+import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
 import { findOne, listPage } from './paging.ts'
-import type { Told } from './values.ts'
-import { flag, money, number, or, text, told } from './values.ts'
 
 const transferColumns = {
   kind: ['kind', text],
@@ -18,19 +18,19 @@ const transferColumns = {
   credit: ['credit', number],
   amount: ['amount', money],
   madeMs: ['made_ms', number],
-  reference: ['reference', or(text)],
-  author: ['author', or(text)],
+  reference: ['reference', nullable(text)],
+  author: ['author', nullable(text)],
 } as const
 
-export type TransferView = Told<typeof transferColumns>
+export type TransferView = QueryRow<typeof transferColumns>
 
-export interface RecordInFull {
-  readonly record: WholeRecord
+export interface RecordWithTransfers {
+  readonly record: FullRecord
   readonly transfers: readonly TransferView[]
 }
 
 /** The checksum and length of all slices so far, for the trailer of a gzip file. */
-export interface Packed {
+export interface GzipState {
   readonly crc: number
   readonly bytes: number
 }
@@ -40,39 +40,39 @@ export interface ExportSlice {
   readonly text: string
   readonly rows: number
   readonly next: number | null
-  readonly packed: Packed | null
+  readonly packed: GzipState | null
 }
 
-export interface RecordReads {
-  records: { input: RecordAsk; result: RecordPage<RecordView> }
-  record: { input: { readonly callId: number; readonly scope: Scope | null }; result: RecordInFull | null }
-  deletions: { input: ListAsk; result: Page<DeletionView> }
+export interface RecordQueries {
+  records: { input: RecordQuery; result: RecordPage<RecordView> }
+  record: { input: { readonly callId: number; readonly scope: Scope | null }; result: RecordWithTransfers | null }
+  deletions: { input: ListQuery; result: Page<DeletionView> }
   deletion: { input: { readonly id: number; readonly scope: Scope | null }; result: DeletionView | null }
   /** Only the ids of records, oldest first. */
   recordIds: {
-    input: Omit<RecordAsk, 'scope' | 'oldestFirst'>
+    input: Omit<RecordQuery, 'scope' | 'oldestFirst'>
     result: { readonly ids: readonly number[]; readonly next: number | null }
   }
   exportRecords: {
-    input: RecordAsk & { readonly format: ExportFormat; readonly staff: boolean; readonly packed: Packed | null }
+    input: RecordQuery & { readonly format: ExportFormat; readonly staff: boolean; readonly packed: GzipState | null }
     result: ExportSlice
   }
 }
 
 const deletionColumns = {
   id: ['d.id', number],
-  accountId: ['d.account_id', or(number)],
-  keyId: ['d.key_id', or(number)],
+  accountId: ['d.account_id', nullable(number)],
+  keyId: ['d.key_id', nullable(number)],
   ofEndUser: ['d.end_user IS NOT NULL', flag],
   from: ['d.from_id', number],
   before: ['d.before_id', number],
   deleted: ['d.deleted', number],
   author: ['d.author', text],
   madeMs: ['d.made_ms', number],
-  doneMs: ['d.done_ms', or(number)],
+  doneMs: ['d.done_ms', nullable(number)],
 } as const
 
-export type DeletionView = Told<typeof deletionColumns>
+export type DeletionView = QueryRow<typeof deletionColumns>
 
 const deletionPlan: ListPlan<typeof deletionColumns> = {
   from: 'record_deletion d',
@@ -82,20 +82,20 @@ const deletionPlan: ListPlan<typeof deletionColumns> = {
   sorts: { id: 'd.id' },
 }
 
-const plan = { from: 'record r', columns: wholeColumns, id: 'r.call_id', account: 'r.account_id' } as const
+const plan = { from: 'record r', columns: fullRecordColumns, id: 'r.call_id', account: 'r.account_id' } as const
 
 type RecordHandlers = {
-  readonly [Name in keyof RecordReads]: (input: RecordReads[Name]['input']) => RecordReads[Name]['result']
+  readonly [Name in keyof RecordQueries]: (input: RecordQueries[Name]['input']) => RecordQueries[Name]['result']
 }
 
-export const recordReads = (db: Database): RecordHandlers => ({
+export const recordQueries = (db: Database): RecordHandlers => ({
   records: ask => findRecords(db, recordColumns, ask),
   record({ callId, scope }) {
     const record = findOne(db, plan, { id: callId, scope })
     if (record === undefined) return null
     const sql = 'SELECT kind, ref, debit, credit, amount, made_ms, reference, author FROM transfer WHERE ref = ?1'
     const rows = db.query<Record<string, string | bigint | null>, [number]>(sql.concat(' ORDER BY seq')).all(callId)
-    const transfers = rows.map(({ made_ms: madeMs, ...row }) => told(transferColumns, { ...row, madeMs: madeMs! }))
+    const transfers = rows.map(({ made_ms: madeMs, ...row }) => readRow(transferColumns, { ...row, madeMs: madeMs! }))
     return { record, transfers }
   },
   deletions: ask => listPage(db, deletionPlan, ask),
@@ -105,14 +105,14 @@ export const recordReads = (db: Database): RecordHandlers => ({
     return { ids: rows.map(({ callId }) => callId), next }
   },
   exportRecords({ format, packed, staff, ...ask }) {
-    const { rows, next } = findRecords(db, wholeColumns, ask)
+    const { rows, next } = findRecords(db, fullRecordColumns, ask)
     const head = ask.after === undefined ? exportHead(format) : ''
-    const text = head.concat(...rows.map(row => exportLine(showWhole(row, staff), format)))
+    const text = head.concat(...rows.map(row => exportLine(formatFullRecord(row, staff), format)))
     return { rows: rows.length, next, ...(packed === null ? { text, packed } : deflate(text, packed)) }
   },
 })
 
-function deflate(text: string, { crc, bytes }: Packed): Pick<ExportSlice, 'text' | 'packed'> {
+function deflate(text: string, { crc, bytes }: GzipState): Pick<ExportSlice, 'text' | 'packed'> {
   if (text === '') return { text, packed: { crc, bytes } }
   const plain = Buffer.from(text)
   const deflated = deflateRawSync(plain, { finishFlush: constants.Z_SYNC_FLUSH })

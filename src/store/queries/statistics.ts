@@ -5,19 +5,34 @@ import type { Database } from 'bun:sqlite'
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { openReader } from '../engine/database.ts'
-import { STATISTICS } from '../engine/folder.ts'
-import type { Cut, Keeps, Span } from '../statistics/plan.ts'
+import { STATISTICS_FILE } from '../engine/folder.ts'
+import type { Cut, Span, SpanRetention } from '../statistics/plan.ts'
 import { endUserKeepMs, failureKeepMs, keepMs, spanAt } from '../statistics/plan.ts'
-import type { EndUserRow, FailureRow, FigureView, Metric, Owners, TopAsk, TopRow } from '../statistics/questions.ts'
-import { failuresOf, membersOf, seriesOf, sumOf, topEndUsers, topOf } from '../statistics/questions.ts'
-import type { Pieces } from '../statistics/ranges.ts'
-import { isWhole, piecesOf, widened } from '../statistics/ranges.ts'
+import type { SpanRanges } from '../statistics/ranges.ts'
+import { isRangeKept, splitIntoSpans, widenToSpan } from '../statistics/ranges.ts'
+import type {
+  CutOwners,
+  EndUserRow,
+  FailureRow,
+  FigureView,
+  Metric,
+  TopRequest,
+  TopRow,
+} from '../statistics/statistics-queries.ts'
+import {
+  countMembers,
+  readFailures,
+  readSeries,
+  readSum,
+  readTop,
+  readTopEndUsers,
+} from '../statistics/statistics-queries.ts'
+import type { SqlValue } from './columns.ts'
 import type { Scope } from './paging.ts'
 import { scopeSql, scopeValues } from './paging.ts'
-import type { Value } from './values.ts'
 
 /** Which calls are counted. */
-export interface CallsAsked {
+export interface StatisticsFilter {
   /** Null: of all accounts. */
   readonly scope: Scope | null
   readonly account?: number | undefined
@@ -31,7 +46,7 @@ export interface CallsAsked {
 }
 
 /** The part of each result that says which time and which records it covers. */
-export interface AnswerRange {
+export interface StatisticsRange {
   readonly fromMs: number
   readonly beforeMs: number
   /** The share of the existing records that has been summed up, from 0 to 1. */
@@ -39,38 +54,41 @@ export interface AnswerRange {
 }
 
 /** `unknown`: the key or account does not exist or is outside the scope. `unfit`: there are no sums for this filter. */
-export type Unanswered = { readonly done: 'unknown' | 'unfit' }
+export type StatisticsRefusal = { readonly done: 'unknown' | 'unfit' }
 
 export const topKinds = ['account', 'key', 'model', 'channel'] as const
 export type TopKind = (typeof topKinds)[number]
 
-export interface NamedTop extends TopRow {
+export interface NamedTopRow extends TopRow {
   readonly name: string | null
 }
 
-export interface StatisticsReads {
+export interface StatisticsQueries {
   statisticsSummary: {
-    input: CallsAsked
-    result: Unanswered | (AnswerRange & { readonly done: 'told'; readonly figures: FigureView })
+    input: StatisticsFilter
+    result: StatisticsRefusal | (StatisticsRange & { readonly done: 'told'; readonly figures: FigureView })
   }
   statisticsSeries: {
-    input: CallsAsked & { readonly span: Span }
+    input: StatisticsFilter & { readonly span: Span }
     result:
-      | Unanswered
+      | StatisticsRefusal
       | { readonly done: 'too_fine' }
-      | (AnswerRange & { readonly done: 'told'; readonly points: readonly (FigureView & { readonly atMs: number })[] })
+      | (StatisticsRange & {
+          readonly done: 'told'
+          readonly points: readonly (FigureView & { readonly atMs: number })[]
+        })
   }
   statisticsTop: {
-    input: CallsAsked & { readonly of: TopKind; readonly metric: Metric; readonly limit: number }
-    result: Unanswered | (AnswerRange & { readonly done: 'told'; readonly rows: readonly NamedTop[] })
+    input: StatisticsFilter & { readonly of: TopKind; readonly metric: Metric; readonly limit: number }
+    result: StatisticsRefusal | (StatisticsRange & { readonly done: 'told'; readonly rows: readonly NamedTopRow[] })
   }
   statisticsEndUsers: {
-    input: CallsAsked & { readonly metric: Metric; readonly limit: number }
-    result: Unanswered | (AnswerRange & { readonly done: 'told'; readonly rows: readonly EndUserRow[] })
+    input: StatisticsFilter & { readonly metric: Metric; readonly limit: number }
+    result: StatisticsRefusal | (StatisticsRange & { readonly done: 'told'; readonly rows: readonly EndUserRow[] })
   }
   statisticsFailures: {
-    input: CallsAsked
-    result: Unanswered | (AnswerRange & { readonly done: 'told'; readonly rows: readonly FailureRow[] })
+    input: StatisticsFilter
+    result: StatisticsRefusal | (StatisticsRange & { readonly done: 'told'; readonly rows: readonly FailureRow[] })
   }
 }
 
@@ -78,32 +96,34 @@ export interface StatisticsReads {
 const TOP_ROWS_MAX = 250_000
 
 type StatisticsHandlers = {
-  readonly [Name in keyof StatisticsReads]: (input: StatisticsReads[Name]['input']) => StatisticsReads[Name]['result']
+  readonly [Name in keyof StatisticsQueries]: (
+    input: StatisticsQueries[Name]['input'],
+  ) => StatisticsQueries[Name]['result']
 }
 
-export function statisticsReads(db: Database): StatisticsHandlers {
+export function statisticsQueries(db: Database): StatisticsHandlers {
   const file = new StatisticsReader(db)
   return {
     statisticsSummary(ask) {
       const [stats, owners] = [file.open(), ownersOf(db, file, ask)]
       if ('done' in owners) return owners
-      const range = piecesOf({ ...ask, keeps: keepMs[owners.cut] })
-      return { done: 'told', ...file.rangeOf(range), figures: sumOf(stats, owners, range) }
+      const range = splitIntoSpans({ ...ask, keeps: keepMs[owners.cut] })
+      return { done: 'told', ...file.rangeOf(range), figures: readSum(stats, owners, range) }
     },
     statisticsSeries(ask) {
       const [stats, owners] = [file.open(), ownersOf(db, file, ask)]
       if ('done' in owners) return owners
       const { span, nowMs } = ask
-      const range = widened(span, ask)
-      if (!isWhole(keepMs[owners.cut], span, { fromMs: range.fromMs, nowMs })) return { done: 'too_fine' }
+      const range = widenToSpan(span, ask)
+      if (!isRangeKept(keepMs[owners.cut], span, { fromMs: range.fromMs, nowMs })) return { done: 'too_fine' }
       const rows = { span, from: spanAt(span, range.fromMs), before: spanAt(span, range.beforeMs - 1) + 1 }
-      return { done: 'told', ...file.rangeOf(range), points: seriesOf(stats, owners, rows) }
+      return { done: 'told', ...file.rangeOf(range), points: readSeries(stats, owners, rows) }
     },
     statisticsTop(ask) {
       const [stats, owners] = [file.open(), topOwners(db, file, ask)]
       if ('done' in owners) return owners
       const range = affordableRange(stats, owners, ask)
-      const rows = topOf(stats, { ...owners, metric: ask.metric, limit: ask.limit }, range)
+      const rows = readTop(stats, { ...owners, metric: ask.metric, limit: ask.limit }, range)
       const named = rows.map(row => ({ ...row, name: file.nameOf(ask.of, row.id) }))
       return { done: 'told', ...file.rangeOf(range), rows: named }
     },
@@ -113,44 +133,44 @@ export function statisticsReads(db: Database): StatisticsHandlers {
       if (owners.cut !== 'account' || ask.key !== undefined || ask.model !== undefined || ask.channel !== undefined) {
         return { done: 'unfit' }
       }
-      const range = piecesOf({ ...ask, keeps: endUserKeepMs })
+      const range = splitIntoSpans({ ...ask, keeps: endUserKeepMs })
       return {
         done: 'told',
         ...file.rangeOf(range),
-        rows: topEndUsers(file.open(), { ...ask, ones: owners.ones }, range),
+        rows: readTopEndUsers(file.open(), { ...ask, ones: owners.ones }, range),
       }
     },
     statisticsFailures(ask) {
       const [stats, owners] = [file.open(), ownersOf(db, file, ask)]
       if ('done' in owners) return owners
       if (owners.other !== undefined) return { done: 'unfit' }
-      const range = piecesOf({ ...ask, keeps: failureKeepMs })
-      return { done: 'told', ...file.rangeOf(range), rows: failuresOf(stats, owners, range) }
+      const range = splitIntoSpans({ ...ask, keeps: failureKeepMs })
+      return { done: 'told', ...file.rangeOf(range), rows: readFailures(stats, owners, range) }
     },
   }
 }
 
-type TopOwners = Pick<TopAsk, 'cut' | 'ones' | 'other' | 'by'>
+type TopOwners = Pick<TopRequest, 'cut' | 'ones' | 'other' | 'by'>
 
 /** Chooses the finest spans that do not read too many rows. */
 function affordableRange(
   stats: Database,
   owners: TopOwners,
-  ask: CallsAsked,
-): Pieces & { first: number; last: number } {
-  const keeps: Keeps = keepMs[owners.cut]
+  ask: StatisticsFilter,
+): SpanRanges & { first: number; last: number } {
+  const keeps: SpanRetention = keepMs[owners.cut]
   const months = { first: spanAt('month', ask.fromMs), last: spanAt('month', ask.beforeMs - 1) }
-  const members = membersOf(stats, owners, months)
+  const members = countMembers(stats, owners, months)
   for (const coarsest of ['minute', 'hour', 'day'] as const) {
-    const range = piecesOf({ ...ask, keeps, coarsest })
+    const range = splitIntoSpans({ ...ask, keeps, coarsest })
     const rows = range.pieces.reduce((sum, { from, before }) => sum + before - from, 0)
     if (rows * members <= TOP_ROWS_MAX) return { ...range, ...months }
   }
-  return { ...piecesOf({ ...ask, keeps, coarsest: 'month' }), ...months }
+  return { ...splitIntoSpans({ ...ask, keeps, coarsest: 'month' }), ...months }
 }
 
 /** Finds the rows of the sums that contain exactly the requested calls. */
-function ownersOf(db: Database, file: StatisticsReader, ask: CallsAsked): Owners | Unanswered {
+function ownersOf(db: Database, file: StatisticsReader, ask: StatisticsFilter): CutOwners | StatisticsRefusal {
   const { key, model, channel } = ask
   const accounts = accountsOf(db, ask)
   if (accounts === 'unknown') return { done: 'unknown' }
@@ -172,8 +192,8 @@ function ownersOf(db: Database, file: StatisticsReader, ask: CallsAsked): Owners
 function topOwners(
   db: Database,
   file: StatisticsReader,
-  ask: CallsAsked & { readonly of: TopKind },
-): TopOwners | Unanswered {
+  ask: StatisticsFilter & { readonly of: TopKind },
+): TopOwners | StatisticsRefusal {
   const owners = ownersOf(db, file, ask)
   if ('done' in owners) return owners
   const row = topCuts[ask.of][owners.cut]
@@ -201,14 +221,14 @@ const topCuts: Readonly<Record<TopKind, Readonly<Partial<Record<Cut, TopCut>>>>>
 }
 
 /** The requested accounts within the scope. For a key this is its account, which must be in the scope. */
-function accountsOf(db: Database, { scope, account, key }: CallsAsked): readonly number[] | 'all' | 'unknown' {
+function accountsOf(db: Database, { scope, account, key }: StatisticsFilter): readonly number[] | 'all' | 'unknown' {
   const inScope = scope === null ? 'true' : scopeSql('a.id')
-  const values: Record<string, Value> = scopeValues(scope)
+  const values: Record<string, SqlValue> = scopeValues(scope)
   if (key !== undefined) {
     const sql = 'SELECT a.id FROM api_key k JOIN account a ON a.id = k.account_id WHERE k.id = $key AND '.concat(
       inScope,
     )
-    const row = db.query<{ id: bigint }, [Record<string, Value>]>(sql).get({ ...values, key })
+    const row = db.query<{ id: bigint }, [Record<string, SqlValue>]>(sql).get({ ...values, key })
     const isRequested = row !== null && (account === undefined || account === Number(row.id))
     return isRequested ? [Number(row.id)] : 'unknown'
   }
@@ -216,7 +236,7 @@ function accountsOf(db: Database, { scope, account, key }: CallsAsked): readonly
   const isAccount = account === undefined ? '' : ' AND a.id = $account'
   const sql = 'SELECT a.id FROM account a WHERE '.concat(inScope, isAccount)
   const bound = account === undefined ? values : { ...values, account }
-  const rows = db.query<{ id: bigint }, [Record<string, Value>]>(sql).all(bound)
+  const rows = db.query<{ id: bigint }, [Record<string, SqlValue>]>(sql).all(bound)
   return account !== undefined && rows.length === 0 ? 'unknown' : rows.map(({ id }) => Number(id))
 }
 
@@ -235,7 +255,7 @@ class StatisticsReader {
 
   constructor(db: Database) {
     this.#db = db
-    this.#path = join(dirname(db.filename), STATISTICS)
+    this.#path = join(dirname(db.filename), STATISTICS_FILE)
   }
 
   /** Opens the file, and opens it again when it has been replaced. */
@@ -248,7 +268,7 @@ class StatisticsReader {
     return this.#opened.db
   }
 
-  rangeOf({ fromMs, beforeMs }: { readonly fromMs: number; readonly beforeMs: number }): AnswerRange {
+  rangeOf({ fromMs, beforeMs }: { readonly fromMs: number; readonly beforeMs: number }): StatisticsRange {
     const row = this.open()
       .query<Record<string, bigint>, []>('SELECT scan_before, scan_top, scan_bottom FROM mark')
       .get()

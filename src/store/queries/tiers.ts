@@ -1,10 +1,10 @@
 // Queries for tiers.
 
 import type { Database } from 'bun:sqlite'
-import type { ListAsk, ListPlan, Page } from './paging.ts'
+import type { QueryRow } from './columns.ts'
+import { number, text } from './columns.ts'
+import type { ListPlan, ListQuery, Page } from './paging.ts'
 import { findOne, listPage } from './paging.ts'
-import type { Told } from './values.ts'
-import { number, text } from './values.ts'
 
 const columns = {
   name: ['t.name', text],
@@ -19,14 +19,14 @@ const columns = {
 const sorts = { name: 't.name', qpm: 't.qpm' }
 const plan: ListPlan<typeof columns> = { from: 'tier t', columns, id: 't.name', sorts }
 
-export type TierView = Told<typeof columns>
+export type TierView = QueryRow<typeof columns>
 
-export interface TierReads {
-  tiers: { input: ListAsk; result: Page<TierView> }
+export interface TierQueries {
+  tiers: { input: ListQuery; result: Page<TierView> }
   tier: { input: { readonly name: string }; result: TierView | null }
 }
 
-export const tierReads = (db: Database) => ({
-  tiers: (ask: ListAsk) => listPage(db, plan, ask),
+export const tierQueries = (db: Database) => ({
+  tiers: (ask: ListQuery) => listPage(db, plan, ask),
   tier: ({ name }: { readonly name: string }) => findOne(db, plan, { id: name, scope: null }) ?? null,
 })

@@ -1,14 +1,14 @@
 // Queries for webhooks, their deliveries and the balance alerts of accounts. They never return a secret.
 
 import type { Database } from 'bun:sqlite'
-import type { ListAsk, ListPlan, Page, Scope } from './paging.ts'
-import { findOne, holds, is, listPage } from './paging.ts'
-import type { Told } from './values.ts'
-import { flag, list, money, number, or, text } from './values.ts'
+import type { QueryRow } from './columns.ts'
+import { flag, list, money, nullable, number, text } from './columns.ts'
+import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
+import { equals, findOne, isTrue, listPage } from './paging.ts'
 
 const columns = {
   id: ['w.id', number],
-  accountId: ['w.account_id', or(number)],
+  accountId: ['w.account_id', nullable(number)],
   url: ['w.url', text],
   events: ['w.events', list],
   disabled: ['w.disabled', flag],
@@ -25,7 +25,7 @@ const plan: ListPlan<typeof columns> = {
   id: 'w.id',
   sorts: { created: 'w.id' },
   account: 'w.account_id',
-  filters: { account: is('w.account_id'), site: holds('w.account_id IS NULL') },
+  filters: { account: equals('w.account_id'), site: isTrue('w.account_id IS NULL') },
 }
 
 const deliveryColumns = {
@@ -33,12 +33,12 @@ const deliveryColumns = {
   event: ['d.event', text],
   madeMs: ['d.made_ms', number],
   attempts: ['d.attempts', number],
-  dueMs: ['d.due_ms', or(number)],
+  dueMs: ['d.due_ms', nullable(number)],
   delivered: ['d.delivered', flag],
-  triedMs: ['d.tried_ms', or(number)],
-  status: ['d.status', or(number)],
-  tookMs: ['d.took_ms', or(number)],
-  error: ['d.error', or(text)],
+  triedMs: ['d.tried_ms', nullable(number)],
+  status: ['d.status', nullable(number)],
+  tookMs: ['d.took_ms', nullable(number)],
+  error: ['d.error', nullable(text)],
 } as const
 
 const deliveryPlan: ListPlan<typeof deliveryColumns> = {
@@ -47,12 +47,12 @@ const deliveryPlan: ListPlan<typeof deliveryColumns> = {
   id: 'd.id',
   sorts: { made: 'd.id' },
   account: 'w.account_id',
-  filters: { webhook: is('d.webhook_id') },
+  filters: { webhook: equals('d.webhook_id') },
 }
 
 const alertColumns = {
-  threshold: ['b.threshold', or(money)],
-  level: ['b.level', or(number)],
+  threshold: ['b.threshold', nullable(money)],
+  level: ['b.level', nullable(number)],
   version: ['coalesce(b.version, 0)', number],
 } as const
 
@@ -63,26 +63,26 @@ const alertPlan = {
   account: 'a.id',
 } as const
 
-export type WebhookView = Told<typeof columns>
-export type DeliveryView = Told<typeof deliveryColumns>
-export type AlertView = Told<typeof alertColumns>
+export type WebhookView = QueryRow<typeof columns>
+export type DeliveryView = QueryRow<typeof deliveryColumns>
+export type AlertView = QueryRow<typeof alertColumns>
 
 interface ByIdInScope {
   readonly id: number
   readonly scope: Scope | null
 }
 
-export interface WebhookReads {
-  webhooks: { input: ListAsk; result: Page<WebhookView> }
+export interface WebhookQueries {
+  webhooks: { input: ListQuery; result: Page<WebhookView> }
   webhook: { input: ByIdInScope; result: WebhookView | null }
-  deliveries: { input: ListAsk; result: Page<DeliveryView> }
+  deliveries: { input: ListQuery; result: Page<DeliveryView> }
   /** The alert of an account. Without a threshold the account has no alert. */
   balanceAlert: { input: ByIdInScope; result: AlertView | null }
 }
 
-export const webhookReads = (db: Database) => ({
-  webhooks: (ask: ListAsk) => listPage(db, plan, ask),
+export const webhookQueries = (db: Database) => ({
+  webhooks: (ask: ListQuery) => listPage(db, plan, ask),
   webhook: (input: ByIdInScope) => findOne(db, plan, input) ?? null,
-  deliveries: (ask: ListAsk) => listPage(db, deliveryPlan, ask),
+  deliveries: (ask: ListQuery) => listPage(db, deliveryPlan, ask),
   balanceAlert: (input: ByIdInScope) => findOne(db, alertPlan, input) ?? null,
 })

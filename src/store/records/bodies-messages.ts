@@ -1,6 +1,6 @@
 // The types of the messages between the body store and its thread.
 
-export type FromBodies =
+export type BodiesReply =
   /** `replaced`: of how many calls the bodies were deleted to make room. */
   | { readonly written: number; readonly accountId: number; readonly replaced?: number; readonly fault?: string }
   /** A string says why the bodies cannot be decrypted. */
@@ -10,12 +10,12 @@ export type FromBodies =
   | { readonly erased: string | null }
   | { readonly closed: true }
 
-export type ToBodies =
+export type BodiesMessage =
   | { readonly open: { readonly path: string; readonly quota: BodiesQuota; readonly secrets: readonly string[] } }
   /** The secrets to use from now on, newest first. */
   | { readonly secrets: readonly string[] }
   | { readonly reseal: true }
-  | { readonly keep: Keep }
+  | { readonly keep: BodiesToStore }
   | { readonly read: number }
   | { readonly forgetBefore: number }
   | { readonly erase: readonly number[] }
@@ -39,7 +39,7 @@ export interface CallBodies {
 }
 
 /** The bodies of a call to be stored: `bytes` has the request, followed by the answer. */
-export interface Keep {
+export interface BodiesToStore {
   readonly callId: number
   readonly accountId: number
   readonly bytes: Uint8Array

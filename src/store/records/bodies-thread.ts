@@ -8,9 +8,9 @@ import { Secret } from '../../base/secrets/secret.ts'
 import { SecretRing } from '../../base/secrets/secret-ring.ts'
 import { openWriter } from '../engine/database.ts'
 import type { ResealCursor } from '../secrets/resealed-rows.ts'
-import { fromTheStart, resealedWriter, resealSome } from '../secrets/resealed-rows.ts'
+import { resealedWriter, resealSome, resealStart } from '../secrets/resealed-rows.ts'
 import { bodyColumns } from '../secrets/secret-marks.ts'
-import type { BodiesQuota, BodyPart, CallBodies, FromBodies, Keep, ToBodies } from './bodies-messages.ts'
+import type { BodiesMessage, BodiesQuota, BodiesReply, BodiesToStore, BodyPart, CallBodies } from './bodies-messages.ts'
 
 declare const self: Worker
 
@@ -135,7 +135,7 @@ class BodyFile {
   }
 
   /** Stores the bodies of a call. Returns the number of calls whose bodies were deleted to make room. */
-  keep({ callId, accountId, bytes, requestBytes, truncated }: Keep): number {
+  keep({ callId, accountId, bytes, requestBytes, truncated }: BodiesToStore): number {
     if (!this.#checkSpace()) throw new Error('the disk is nearly full')
     const request = this.#encrypt(callId, 'request', bytes.subarray(0, requestBytes))
     const answer = this.#encrypt(callId, 'answer', bytes.subarray(requestBytes))
@@ -207,7 +207,7 @@ class BodyFile {
   /** Encrypts some bodies with the newest secret. Returns where to continue; undefined at the end. */
   resealSome(cursor: ResealCursor): ResealCursor | undefined {
     if (!this.#checkSpace()) throw new Error('the disk is nearly full')
-    const resealing = { columns: bodyColumns, seal: this.#seal, newest: this.#ring.newestMark }
+    const resealing = { columns: bodyColumns, seal: this.#seal, newest: this.#ring.newestFingerprint }
     const { rows, next } = resealSome(this.#db, resealing, cursor)
     this.#db.transaction(() => rows.forEach(row => this.#writeResealed(row))).immediate()
     return next
@@ -218,7 +218,7 @@ class BodyFile {
   }
 
   #encrypt(callId: number, column: Column, bytes: Uint8Array): Buffer {
-    return this.#seal.close({ table: 'body', row: callId, column }, Bun.zstdCompressSync(bytes))
+    return this.#seal.seal({ table: 'body', row: callId, column }, Bun.zstdCompressSync(bytes))
   }
 
   #checkSpace(): boolean {
@@ -234,7 +234,7 @@ let file: BodyFile | undefined
 /** Why the file is not open. */
 let openProblem = 'the file of bodies is not open'
 
-export const answer = (message: FromBodies): void => postMessage(message)
+export const reply = (message: BodiesReply): void => postMessage(message)
 const textOf = (fault: unknown): string => (fault instanceof Error ? fault.message : 'unknown error')
 
 let ring: SecretRing | undefined
@@ -250,22 +250,22 @@ function open(path: string, secrets: readonly string[], quota: BodiesQuota): voi
   }
 }
 
-function keep(bodies: Keep): void {
+function keep(bodies: BodiesToStore): void {
   const result = { written: bodies.bytes.length, accountId: bodies.accountId }
   try {
     if (file === undefined) throw new Error(openProblem)
-    answer({ ...result, replaced: file.keep(bodies) })
+    reply({ ...result, replaced: file.keep(bodies) })
   } catch (fault) {
-    answer({ ...result, fault: textOf(fault) })
+    reply({ ...result, fault: textOf(fault) })
   }
 }
 
 function read(callId: number): void {
   try {
     if (file === undefined) throw new Error(openProblem)
-    answer({ read: file.read(callId) })
+    reply({ read: file.read(callId) })
   } catch (fault) {
-    answer({ read: textOf(fault) })
+    reply({ read: textOf(fault) })
   }
 }
 
@@ -282,9 +282,9 @@ function erase(callIds: readonly number[]): void {
   try {
     if (file === undefined) throw new Error(openProblem)
     file.erase(callIds)
-    answer({ erased: null })
+    reply({ erased: null })
   } catch (fault) {
-    answer({ erased: textOf(fault) })
+    reply({ erased: textOf(fault) })
   }
 }
 
@@ -292,18 +292,18 @@ function erase(callIds: readonly number[]): void {
 function reseal(cursor: ResealCursor, secretsAtStart = ring?.all): void {
   try {
     if (file === undefined) throw new Error(openProblem)
-    const next = secretsAtStart === ring?.all ? file.resealSome(cursor) : fromTheStart
-    if (next === undefined) answer({ resealed: null })
+    const next = secretsAtStart === ring?.all ? file.resealSome(cursor) : resealStart
+    if (next === undefined) reply({ resealed: null })
     else setTimeout(() => reseal(next, ring?.all), RESEAL_PAUSE_MS)
   } catch (fault) {
-    answer({ resealed: textOf(fault) })
+    reply({ resealed: textOf(fault) })
   }
 }
 
-self.onmessage = ({ data: message }: MessageEvent<ToBodies>) => {
+self.onmessage = ({ data: message }: MessageEvent<BodiesMessage>) => {
   if ('open' in message) open(message.open.path, message.open.secrets, message.open.quota)
   else if ('secrets' in message) ring?.replace(secretsOf(message.secrets))
-  else if ('reseal' in message) reseal(fromTheStart)
+  else if ('reseal' in message) reseal(resealStart)
   else if ('keep' in message) keep(message.keep)
   else if ('read' in message) read(message.read)
   else if ('forgetBefore' in message) forgetBefore(message.forgetBefore)
@@ -311,6 +311,6 @@ self.onmessage = ({ data: message }: MessageEvent<ToBodies>) => {
   else {
     file?.close()
     file = undefined
-    answer({ closed: true })
+    reply({ closed: true })
   }
 }

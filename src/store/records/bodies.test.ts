@@ -10,9 +10,9 @@ import { bounds } from '../../base/bounds.ts'
 import { idAtMs } from '../../base/ids.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
-import { ringOf } from '../../base/secrets/secret-ring.ts'
+import { buildSecretRing } from '../../base/secrets/secret-ring.ts'
 import type { BodiesOwner } from './bodies.ts'
-import { Bodies } from './bodies.ts'
+import { BodyStore } from './bodies.ts'
 import type { BodiesQuota, BodyPart } from './bodies-messages.ts'
 
 const MEGABYTE = 1024 * 1024
@@ -22,7 +22,7 @@ const callId = idAtMs(nowMs)
 
 let folder: string
 let path: string
-let opened: Bodies[]
+let opened: BodyStore[]
 let troubles: string[]
 
 beforeEach(() => {
@@ -44,14 +44,14 @@ interface Opening {
   readonly quota?: BodiesQuota
 }
 
-function open(options: Opening = {}): Bodies {
-  const bodies = new Bodies({
+function open(options: Opening = {}): BodyStore {
+  const bodies = new BodyStore({
     path,
-    encryption: options.ring ?? ringOf(options.secret ?? 's'.repeat(43)),
+    encryption: options.ring ?? buildSecretRing(options.secret ?? 's'.repeat(43)),
     days: options.days ?? 30,
     ...(options.quota && { quota: options.quota }),
     dateMs: () => options.atMs ?? nowMs,
-    onTrouble: detail => troubles.push(detail),
+    onError: detail => troubles.push(detail),
   })
   opened.push(bodies)
   return bodies
@@ -75,7 +75,7 @@ function count(): number {
 describe('bodies', () => {
   test('need no file and no thread until the first body is stored', async () => {
     const bodies = open()
-    bodies.forget()
+    bodies.deleteExpired()
     expect(await bodies.read(callId)).toBeUndefined()
     expect(existsSync(path)).toBe(false)
   })
@@ -83,7 +83,7 @@ describe('bodies', () => {
   test('are read as they were stored, also after a restart', async () => {
     const bodies = open()
     const view = Buffer.from('xx{"ask":"river"}xx').subarray(2, -2)
-    bodies.keep(of(callId), { request: { bytes: view, truncated: false }, answer: part('data: Ω\n\n', true) })
+    bodies.store(of(callId), { request: { bytes: view, truncated: false }, answer: part('data: Ω\n\n', true) })
     for (const reader of [bodies, open()]) {
       const kept = await reader.read(callId)
       expect([textOf(kept?.request), textOf(kept?.answer)]).toEqual(['{"ask":"river"}', 'data: Ω\n\n'])
@@ -95,13 +95,13 @@ describe('bodies', () => {
 
   test('are read by the id of their call alone', async () => {
     const bodies = open()
-    bodies.keep(of(callId), { request: part('a'), answer: part('b') })
+    bodies.store(of(callId), { request: part('a'), answer: part('b') })
     expect(await bodies.read(callId + 1)).toBeUndefined()
   })
 
   test('are encrypted on the disk', async () => {
     const bodies = open()
-    bodies.keep(of(callId), { request: part('a very plain request'), answer: part('a very plain answer') })
+    bodies.store(of(callId), { request: part('a very plain request'), answer: part('a very plain answer') })
     await bodies.read(callId)
     const files = readdirSync(folder).map(name => readFileSync(join(folder, name)).toString('latin1'))
     expect(files.length).toBeGreaterThan(0)
@@ -112,7 +112,7 @@ describe('bodies', () => {
 
   test('cannot be read with another key, and the error says so', async () => {
     const bodies = open()
-    bodies.keep(of(callId), { request: part('a'), answer: part('b') })
+    bodies.store(of(callId), { request: part('a'), answer: part('b') })
     await bodies.close()
     expect(await refusal(open({ secret: 't'.repeat(43) }).read(callId))).toContain(
       'an encryption key that is not configured',
@@ -120,7 +120,7 @@ describe('bodies', () => {
   })
 
   test('are encrypted with the newest key while others are stored', async () => {
-    const ring = ringOf('s'.repeat(43))
+    const ring = buildSecretRing('s'.repeat(43))
     const bodies = open({ ring })
     const marks = (): unknown[] => {
       const db = new Database(path, { readonly: true })
@@ -129,17 +129,17 @@ describe('bodies', () => {
       db.close()
       return found
     }
-    for (let at = 0; at < 100; at++) bodies.keep(of(callId + at), { request: part(`a${at}`), answer: part(`b${at}`) })
+    for (let at = 0; at < 100; at++) bodies.store(of(callId + at), { request: part(`a${at}`), answer: part(`b${at}`) })
     await bodies.read(callId)
-    const [old] = ring.marks as [string]
+    const [old] = ring.fingerprints as [string]
     expect(marks()).toEqual([[old, old]])
     ring.replace([new Secret('t'.repeat(43)), ring.newest])
     bodies.renewSecrets()
     const [one, other] = [bodies.reseal(), bodies.reseal()]
-    bodies.keep(of(callId + 100), { request: part('a100'), answer: part('b100') })
+    bodies.store(of(callId + 100), { request: part('a100'), answer: part('b100') })
     await Promise.all([one, other])
     expect(textOf((await bodies.read(callId + 100))?.request)).toBe('a100')
-    expect(marks()).toEqual([[ring.newestMark, ring.newestMark]])
+    expect(marks()).toEqual([[ring.newestFingerprint, ring.newestFingerprint]])
     ring.replace([ring.newest])
     bodies.renewSecrets()
     const kept = await bodies.read(callId + 99)
@@ -156,9 +156,9 @@ describe('bodies', () => {
   test('are cut where they are too long, each, and compressed', async () => {
     const bodies = open()
     const long = { bytes: new Uint8Array(3 * MEGABYTE).fill(120), truncated: false }
-    bodies.keep(of(callId), { request: long, answer: part('short') })
+    bodies.store(of(callId), { request: long, answer: part('short') })
     const kept = (await bodies.read(callId))!
-    expect([kept.request.bytes.length, kept.request.truncated]).toEqual([bounds.keptBodyBytesMax, true])
+    expect([kept.request.bytes.length, kept.request.truncated]).toEqual([bounds.storedBodyBytesMax, true])
     expect([textOf(kept.answer), kept.answer.truncated]).toEqual(['short', false])
     await bodies.close()
     expect(statSync(path).size).toBeLessThan(100_000)
@@ -168,12 +168,12 @@ describe('bodies', () => {
     const bodies = open()
     const megabyte = { bytes: crypto.getRandomValues(new Uint8Array(65_536)), truncated: false }
     const long = { bytes: Buffer.concat(Array.from({ length: 16 }, () => megabyte.bytes)), truncated: false }
-    for (let at = 0; at < 20; at++) bodies.keep(of(callId + at, at % 2), { request: long, answer: part('') })
+    for (let at = 0; at < 20; at++) bodies.store(of(callId + at, at % 2), { request: long, answer: part('') })
     expect(bodies.dropped).toBe(4)
     expect(troubles).toEqual(['too many bodies wait to be written'])
     await bodies.read(callId) // behind all of them
     expect(count()).toBe(16)
-    bodies.keep(of(callId + 100), { request: long, answer: part('') })
+    bodies.store(of(callId + 100), { request: long, answer: part('') })
     expect((await bodies.read(callId + 100))?.request.bytes.length).toBe(MEGABYTE)
     expect(bodies.dropped).toBe(4)
   })
@@ -181,29 +181,29 @@ describe('bodies', () => {
   test('are deleted when they expire, however many, and not earlier', async () => {
     const bodies = open()
     const old = { request: part('old'), answer: part('old') }
-    for (let at = 0; at < 250; at++) bodies.keep(of(callId + at), old)
+    for (let at = 0; at < 250; at++) bodies.store(of(callId + at), old)
     const young = idAtMs(nowMs + 2 * DAY_MS)
-    bodies.keep(of(young), { request: part('new'), answer: part('new') })
+    bodies.store(of(young), { request: part('new'), answer: part('new') })
     await bodies.read(young)
     await bodies.close()
     const early = open({ atMs: nowMs + 30 * DAY_MS - 1 })
-    early.forget()
+    early.deleteExpired()
     await early.read(young)
     expect(count()).toBe(251)
     await early.close()
-    open({ atMs: nowMs + 30 * DAY_MS + 1 }).forget()
+    open({ atMs: nowMs + 30 * DAY_MS + 1 }).deleteExpired()
     await until(() => count() === 1, 'the old ones are gone')
   })
 
   test('are not kept for zero days', () => {
-    open({ days: 0 }).keep(of(callId), { request: part('a'), answer: part('b') })
+    open({ days: 0 }).store(of(callId), { request: part('a'), answer: part('b') })
     expect(existsSync(path)).toBe(false)
   })
 
   test('that cannot be written are counted, and nothing else happens', async () => {
     writeFileSync(path, 'this is no database, and it is long enough to be seen as none'.repeat(20))
     const bodies = open()
-    bodies.keep(of(callId), { request: part('a'), answer: part('b') })
+    bodies.store(of(callId), { request: part('a'), answer: part('b') })
     await until(() => bodies.dropped === 1, 'it is counted')
     expect(troubles).toHaveLength(1)
     expect(await refusal(bodies.read(callId))).toContain('not a database')
@@ -229,8 +229,8 @@ describe('the stored bytes', () => {
 
   test('of one account are limited: its oldest bodies are deleted, and none of other accounts', async () => {
     const bodies = open({ quota })
-    bodies.keep(of(callId, 1), { request: noise(30_000), answer: part('') })
-    for (let at = 1; at <= 12; at++) bodies.keep(of(callId + at, 2), { request: noise(30_000), answer: part('') })
+    bodies.store(of(callId, 1), { request: noise(30_000), answer: part('') })
+    for (let at = 1; at <= 12; at++) bodies.store(of(callId + at, 2), { request: noise(30_000), answer: part('') })
     await bodies.read(callId)
     expect(keptOf()).toBe('1:0 2:10 2:11 2:12')
     expect([bodies.replaced, bodies.dropped]).toEqual([9, 0])
@@ -240,7 +240,7 @@ describe('the stored bytes', () => {
     const bodies = open({ quota })
     for (let at = 0; at < 12; at++) {
       const accountId = at === 0 ? 1 : 2 + (at % 3)
-      bodies.keep(of(callId + at, accountId), { request: noise(at === 0 ? 10_000 : 32_000), answer: part('') })
+      bodies.store(of(callId + at, accountId), { request: noise(at === 0 ? 10_000 : 32_000), answer: part('') })
     }
     await bodies.read(callId)
     const kept = keptOf()
@@ -250,33 +250,33 @@ describe('the stored bytes', () => {
 
   test('are counted again after a restart, and lowered by deletions', async () => {
     const first = open({ quota })
-    for (let at = 0; at < 3; at++) first.keep(of(callId + at), { request: noise(30_000), answer: part('') })
+    for (let at = 0; at < 3; at++) first.store(of(callId + at), { request: noise(30_000), answer: part('') })
     await first.close()
     const bodies = open({ quota })
     await bodies.erase([callId + 1])
-    bodies.keep(of(callId + 3), { request: noise(30_000), answer: part('') })
+    bodies.store(of(callId + 3), { request: noise(30_000), answer: part('') })
     await bodies.read(callId)
     expect(keptOf()).toBe('1:0 1:2 1:3')
-    bodies.keep(of(callId + 4), { request: noise(30_000), answer: part('') })
+    bodies.store(of(callId + 4), { request: noise(30_000), answer: part('') })
     await bodies.read(callId)
     expect(keptOf()).toBe('1:2 1:3 1:4')
   })
 
   test('that wait to be written are shared: one account leaves room for another', async () => {
     const bodies = open()
-    for (let at = 0; at < 20; at++) bodies.keep(of(callId + at, 1), { request: noise(65_536), answer: noise(65_536) })
+    for (let at = 0; at < 20; at++) bodies.store(of(callId + at, 1), { request: noise(65_536), answer: noise(65_536) })
     const much = { request: part('x'.repeat(MEGABYTE)), answer: part('') }
-    for (let at = 0; at < 20; at++) bodies.keep(of(callId + 100 + at, 1), much)
+    for (let at = 0; at < 20; at++) bodies.store(of(callId + 100 + at, 1), much)
     const dropped = bodies.dropped
     expect(dropped).toBeGreaterThan(10)
-    bodies.keep(of(callId + 200, 2), much)
+    bodies.store(of(callId + 200, 2), much)
     expect(bodies.dropped).toBe(dropped)
     expect((await bodies.read(callId + 200))?.request.bytes.length).toBe(MEGABYTE)
   })
 
   test('of a file of the first schema are all taken over', async () => {
     const written = open()
-    written.keep(of(callId), { request: part('asked'), answer: part('told') })
+    written.store(of(callId), { request: part('asked'), answer: part('told') })
     await written.close()
     const db = new Database(path)
     db.run('DROP TABLE body_owner')
@@ -284,7 +284,7 @@ describe('the stored bytes', () => {
     db.close()
     const bodies = open({ quota })
     expect(textOf((await bodies.read(callId))?.request)).toBe('asked')
-    bodies.keep(of(callId + 1, 7), { request: part('a'), answer: part('b') })
+    bodies.store(of(callId + 1, 7), { request: part('a'), answer: part('b') })
     await bodies.read(callId)
     expect(keptOf()).toBe('0:0 7:1')
   })

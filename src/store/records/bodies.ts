@@ -7,7 +7,7 @@ import { bounds } from '../../base/bounds.ts'
 import { idAtMs } from '../../base/ids.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import { StoreError } from '../engine/database.ts'
-import type { BodiesQuota, BodyPart, CallBodies, FromBodies, ToBodies } from './bodies-messages.ts'
+import type { BodiesMessage, BodiesQuota, BodiesReply, BodyPart, CallBodies } from './bodies-messages.ts'
 
 /** The call and account of stored bodies. */
 export interface BodiesOwner {
@@ -20,7 +20,7 @@ export const defaultQuota: BodiesQuota = {
   bytesMax: bounds.bodiesBytesMax,
 }
 
-export interface BodiesParts {
+export interface BodyStoreParts {
   readonly path: string
   readonly encryption: SecretRing
   /** How many days bodies are kept; zero: no bodies are stored. */
@@ -28,7 +28,7 @@ export interface BodiesParts {
   readonly quota?: BodiesQuota
   dateMs(): number
   /** Called for the first of several drops in a row, and for errors of the thread. */
-  onTrouble(detail: string): void
+  onError(detail: string): void
 }
 
 interface Waiting<Answer> {
@@ -39,8 +39,8 @@ interface Waiting<Answer> {
 const DAY_MS = 24 * 3_600_000
 const CLOSE_MS_MAX = 5_000
 
-export class Bodies {
-  readonly #parts: BodiesParts
+export class BodyStore {
+  readonly #parts: BodyStoreParts
   #thread: Worker | undefined
   #hasFailed = false
   #waitingBytes = 0
@@ -54,7 +54,7 @@ export class Bodies {
   #erases: Waiting<void>[] = []
   #onClosed: (() => void) | undefined
 
-  constructor(parts: BodiesParts) {
+  constructor(parts: BodyStoreParts) {
     this.#parts = parts
   }
 
@@ -69,7 +69,7 @@ export class Bodies {
   }
 
   /** Stores copies of the bodies of a call. Bodies that are too long are cut. */
-  keep({ callId, accountId }: BodiesOwner, { request, answer }: CallBodies): void {
+  store({ callId, accountId }: BodiesOwner, { request, answer }: CallBodies): void {
     const requestPart = cut(request)
     const answerPart = cut(answer)
     const requestBytes = requestPart.bytes.length
@@ -78,7 +78,7 @@ export class Bodies {
     const ofAccount = (this.#waitingOfAccount.get(accountId) ?? 0) + size
     const isAccountOver = ofAccount > bounds.bodiesWaitingOfAccountBytesMax
     if (this.#hasFailed || isAccountOver || this.#waitingBytes + size > bounds.bodiesWaitingBytesMax) {
-      return this.drop('too many bodies wait to be written')
+      return this.countDropped('too many bodies wait to be written')
     }
     const bytes = new Uint8Array(size)
     bytes.set(requestPart.bytes)
@@ -99,7 +99,7 @@ export class Bodies {
   }
 
   /** Deletes expired bodies. */
-  forget(): void {
+  deleteExpired(): void {
     const { days, dateMs } = this.#parts
     if (this.#hasFile()) this.#send({ forgetBefore: idAtMs(dateMs() - days * DAY_MS) })
   }
@@ -153,21 +153,21 @@ export class Bodies {
     return !this.#hasFailed && (this.#thread !== undefined || existsSync(this.#parts.path))
   }
 
-  #send(message: ToBodies, transfer: ArrayBuffer[] = []): void {
+  #send(message: BodiesMessage, transfer: ArrayBuffer[] = []): void {
     this.#thread ??= this.#open()
     this.#thread.postMessage(message, transfer)
   }
 
   #open(): Worker {
     const thread = new Worker(new URL('./bodies-thread.ts', import.meta.url).href)
-    thread.onmessage = (event: MessageEvent<FromBodies>) => this.#receive(event.data)
+    thread.onmessage = (event: MessageEvent<BodiesReply>) => this.#receive(event.data)
     thread.onerror = event => this.#fail(event.message)
     const { path, quota = defaultQuota } = this.#parts
-    thread.postMessage({ open: { path, quota, secrets: this.#secrets() } } satisfies ToBodies)
+    thread.postMessage({ open: { path, quota, secrets: this.#secrets() } } satisfies BodiesMessage)
     return thread
   }
 
-  #receive(message: FromBodies): void {
+  #receive(message: BodiesReply): void {
     if ('closed' in message) return this.#onClosed?.()
     if ('resealed' in message) {
       for (const { resolve, reject } of this.#reseals.splice(0)) {
@@ -195,14 +195,14 @@ export class Bodies {
     const left = (this.#waitingOfAccount.get(accountId) ?? 0) - written
     if (left > 0) this.#waitingOfAccount.set(accountId, left)
     else this.#waitingOfAccount.delete(accountId)
-    if (message.fault !== undefined) this.drop(message.fault)
+    if (message.fault !== undefined) this.countDropped(message.fault)
     else this.#isDropping = false
   }
 
   /** Counts a call whose bodies are not stored. */
-  drop(detail: string): void {
+  countDropped(detail: string): void {
     this.#dropped++
-    if (!this.#isDropping) this.#parts.onTrouble(detail)
+    if (!this.#isDropping) this.#parts.onError(detail)
     this.#isDropping = true
   }
 
@@ -211,7 +211,7 @@ export class Bodies {
     this.#hasFailed = true
     this.#thread?.terminate()
     this.#thread = undefined
-    this.#parts.onTrouble(detail)
+    this.#parts.onError(detail)
     const waiting = [...this.#reads.splice(0), ...this.#reseals.splice(0), ...this.#erases.splice(0)]
     for (const { reject } of waiting) reject(new StoreError(detail))
     this.#onClosed?.()
@@ -219,6 +219,6 @@ export class Bodies {
 }
 
 function cut({ bytes, truncated }: BodyPart): BodyPart {
-  const max = bounds.keptBodyBytesMax
+  const max = bounds.storedBodyBytesMax
   return bytes.length <= max ? { bytes, truncated } : { bytes: bytes.subarray(0, max), truncated: true }
 }

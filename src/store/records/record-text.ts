@@ -5,11 +5,11 @@ import { msOfId, textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
 import type { ExportFormat } from '../../base/text/export-lines.ts'
 import { csvLine, jsonLine } from '../../base/text/export-lines.ts'
-import type { RecordView, WholeRecord } from './search.ts'
+import type { FullRecord, RecordView } from './record-search.ts'
 
 const usd = (digits: string): string => formatUsd(nanos(BigInt(digits)))
 
-export function showRecord(record: RecordView, staff: boolean) {
+export function formatRecord(record: RecordView, staff: boolean) {
   const { callId, keyId, accountId, provider, model, channel, cost, shortfall, loss, ...rest } = record
   return {
     id: textId('req', callId),
@@ -25,13 +25,13 @@ export function showRecord(record: RecordView, staff: boolean) {
   }
 }
 
-export type ShownRecord = ReturnType<typeof showRecord>
+export type FormattedRecord = ReturnType<typeof formatRecord>
 
-export function showWhole(record: WholeRecord, staff: boolean) {
+export function formatFullRecord(record: FullRecord, staff: boolean) {
   const { asked, rule, usageSource, held, priceVersion, lines, attempts, timings, why, ...more } = record
   const { tags, cameHash, wentHash, ...short } = more
   return {
-    ...showRecord(short, staff),
+    ...formatRecord(short, staff),
     asked,
     rule,
     usageSource,
@@ -47,10 +47,10 @@ export function showWhole(record: WholeRecord, staff: boolean) {
   }
 }
 
-export type ShownWhole = ReturnType<typeof showWhole>
+export type FormattedFullRecord = ReturnType<typeof formatFullRecord>
 
 /** The columns of a CSV file, in this order. */
-const csvColumns: readonly (keyof ShownWhole)[] = [
+const csvColumns: readonly (keyof FormattedFullRecord)[] = [
   'id',
   'time',
   'account',
@@ -89,5 +89,5 @@ const csvColumns: readonly (keyof ShownWhole)[] = [
 
 export const exportHead = (format: ExportFormat): string => (format === 'csv' ? csvLine(csvColumns) : '')
 
-export const exportLine = (record: ShownWhole, format: ExportFormat): string =>
+export const exportLine = (record: FormattedFullRecord, format: ExportFormat): string =>
   format === 'csv' ? csvLine(csvColumns.map(name => record[name])) : jsonLine(record)

@@ -2,10 +2,10 @@
 // has checked that the values make sense.
 
 import { bounds } from '../../base/bounds.ts'
-import type { Run } from '../engine/operations.ts'
+import type { OperationHandlers } from '../engine/operations.ts'
 import type { Books } from '../ledger/books.ts'
 import type { ChannelChange, RuleOperations } from './rules.ts'
-import { isStoredId } from './rules.ts'
+import { isStoredChannelId } from './rules.ts'
 
 type ChannelOperationName =
   | 'setChannels'
@@ -14,7 +14,7 @@ type ChannelOperationName =
   | 'removeChannels'
   | 'setProvider'
   | 'removeProvider'
-type ChannelHandlers = Pick<Run, ChannelOperationName & keyof RuleOperations>
+type ChannelHandlers = Pick<OperationHandlers, ChannelOperationName & keyof RuleOperations>
 type Value = bigint | number | string | Uint8Array | null
 type RawRow = Record<string, Value>
 
@@ -51,7 +51,7 @@ function channelRows({ db, nowMs }: Books) {
   function refusalOf({ channel, setting, version }: ChannelChange): 'unknown' | 'name_taken' | 'stale' | undefined {
     const row = find.get(channel) as RawRow | null
     if (version !== undefined && Number(row?.version ?? 0) !== version) return 'stale'
-    const mustBeStored = isStoredId(channel) || setting !== undefined
+    const mustBeStored = isStoredChannelId(channel) || setting !== undefined
     if (mustBeStored && (row === null || row.provider === null)) return 'unknown'
     const isNameTaken = setting?.name !== undefined && isTaken(row!.provider!, setting.name, channel)
     return isNameTaken ? 'name_taken' : undefined
@@ -109,11 +109,11 @@ function resetAndRemoveOperations(
   const remove = db.query('DELETE FROM channel WHERE id = ?1')
   return {
     resetChannel({ channel, author }) {
-      const { changes } = isStoredId(channel) ? reset.run(channel, author, nowMs()) : remove.run(channel)
+      const { changes } = isStoredChannelId(channel) ? reset.run(channel, author, nowMs()) : remove.run(channel)
       return { done: changes > 0 ? 'removed' : 'unknown' }
     },
     removeChannels({ channels }) {
-      const notStored = channels.find(channel => !isStoredId(channel) || !exists(channel))
+      const notStored = channels.find(channel => !isStoredChannelId(channel) || !exists(channel))
       if (notStored !== undefined) return { done: 'unknown', channel: notStored }
       for (const channel of channels) remove.run(channel)
       return { done: 'removed' }

@@ -1,14 +1,14 @@
 // The operations on API keys: create, change, rotate and revoke.
 
 import { bounds } from '../../base/bounds.ts'
-import type { Runs } from '../engine/operation.ts'
-import type { Scoped } from '../engine/reach.ts'
-import { buildReaches } from '../engine/reach.ts'
+import type { HandlersOf } from '../engine/operation.ts'
+import type { ScopedInput } from '../engine/scope-check.ts'
+import { buildScopeCheck } from '../engine/scope-check.ts'
 import type { Books } from '../ledger/books.ts'
-import { buildGive } from '../ledger/give-credit.ts'
-import { accountReader } from '../ledger/ledger-operations.ts'
+import { buildGiveCredit } from '../ledger/credit.ts'
+import { buildAccountReader } from '../ledger/ledger-operations.ts'
 import type { MoneyText } from '../ledger/money-text.ts'
-import { amountOf } from '../ledger/money-text.ts'
+import { readAmount } from '../ledger/money-text.ts'
 
 /** A change of a key. Undefined leaves a value as it is; null removes it. Lists are separated by commas. */
 export interface KeyChange {
@@ -32,7 +32,7 @@ export interface KeyChange {
   readonly addresses?: string | null | undefined
 }
 
-export interface KeyInsert extends Omit<KeyChange, 'tier' | 'disabled'>, Scoped {
+export interface KeyInsert extends Omit<KeyChange, 'tier' | 'disabled'>, ScopedInput {
   readonly id: number
   readonly accountId: number
   /** Whether the account exists; else it is created. */
@@ -57,12 +57,12 @@ export interface KeyOperations {
     result: { done: 'created' | 'tier_unknown' | 'account_unknown' | 'name_taken' | 'too_many' }
   }
   setKey: {
-    input: KeyChange & Scoped & { readonly id: number }
+    input: KeyChange & ScopedInput & { readonly id: number }
     result: { done: 'set' | 'unknown' | 'revoked' | 'tier_unknown' | 'name_taken' }
   }
   /** Replaces the secret of a key. The old secret works until `untilMs`; null: it stops at once. */
   rotateKey: {
-    input: Scoped & {
+    input: ScopedInput & {
       readonly id: number
       /** Hex. */
       readonly digest: string
@@ -72,13 +72,13 @@ export interface KeyOperations {
     }
     result: { done: 'rotated' | 'unknown' | 'revoked' }
   }
-  revokeKey: { input: Scoped & { readonly id: number }; result: { done: 'revoked' | 'unknown' } }
+  revokeKey: { input: ScopedInput & { readonly id: number }; result: { done: 'revoked' | 'unknown' } }
 }
 
-type KeyHandlers = Runs<KeyOperations>
+type KeyHandlers = HandlersOf<KeyOperations>
 type RawRow = Record<string, bigint | string | null>
 
-export const USUAL_TIER = 'standard'
+export const DEFAULT_TIER = 'standard'
 
 export const keyOperations = (books: Books): KeyHandlers => ({
   createKey: buildCreateKey(books),
@@ -105,10 +105,10 @@ function buildCreateKey(books: Books): KeyHandlers['createKey'] {
        explains, clamps, keeps_bodies, strict, expires_ms, endpoints, addresses, pepper, self_made)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)`,
   )
-  const readAccount = accountReader(db)
-  const isInScope = buildReaches(db)
+  const readAccount = buildAccountReader(db)
+  const isInScope = buildScopeCheck(db)
   const hasName = nameFinder(books)
-  const giveCredit = buildGive(books)
+  const giveCredit = buildGiveCredit(books)
 
   /** Why the key cannot be created; undefined where it can. */
   function problem(key: KeyInsert): 'account_unknown' | 'name_taken' | 'too_many' | undefined {
@@ -122,10 +122,10 @@ function buildCreateKey(books: Books): KeyHandlers['createKey'] {
   }
 
   return function createKey(key) {
-    const credit = amountOf(key.credit)
+    const credit = readAmount(key.credit)
     const done = problem(key)
     if (done !== undefined) return { done }
-    const defaultTier = (findAccountTier.get(key.accountId) as RawRow | null)?.tier ?? USUAL_TIER
+    const defaultTier = (findAccountTier.get(key.accountId) as RawRow | null)?.tier ?? DEFAULT_TIER
     const tier = key.tier ?? defaultTier
     if (findTier.get(tier) === null) return { done: 'tier_unknown' }
     if (!key.existing) insertAccount.run(key.accountId, key.name, nowMs())
@@ -166,7 +166,7 @@ function buildSetKey(books: Books): KeyHandlers['setKey'] {
        disabled_ms = ?9, expires_ms = ?10, allows = ?11, denies = ?12, requires = ?13, endpoints = ?14, addresses = ?15
      WHERE id = ?1`,
   )
-  const isInScope = buildReaches(db)
+  const isInScope = buildScopeCheck(db)
   const hasName = nameFinder(books)
   return function setKey({ id, scope, name, tier, disabled, ...change }) {
     const row = find.get(id) as RawRow | null
@@ -213,8 +213,8 @@ function rotateAndRevokeOperations({ db, nowMs }: Books): Pick<KeyHandlers, 'rot
     `UPDATE api_key SET digest = ?2, pepper = ?3, suffix = ?4, old_until_ms = ?5,
        old_digest = iif(?5 IS NULL, NULL, digest), old_pepper = iif(?5 IS NULL, NULL, pepper) WHERE id = ?1`,
   )
-  const isInScope = buildReaches(db)
-  const findInScope = ({ id, scope }: Scoped & { readonly id: number }): RawRow | undefined => {
+  const isInScope = buildScopeCheck(db)
+  const findInScope = ({ id, scope }: ScopedInput & { readonly id: number }): RawRow | undefined => {
     const row = find.get(id) as RawRow | null
     return row !== null && isInScope(scope, Number(row.account_id)) ? row : undefined
   }

@@ -1,13 +1,13 @@
 // The operations on rules: limits and model routes here, channels and providers in channel-operations.ts.
 
 import { bounds } from '../../base/bounds.ts'
-import type { Run } from '../engine/operations.ts'
+import type { OperationHandlers } from '../engine/operations.ts'
 import type { Books } from '../ledger/books.ts'
-import { accountReader } from '../ledger/ledger-operations.ts'
+import { buildAccountReader } from '../ledger/ledger-operations.ts'
 import { channelOperations } from './channel-operations.ts'
 import type { LimitRow, RuleOperations } from './rules.ts'
 
-type RuleHandlers = Pick<Run, keyof RuleOperations>
+type RuleHandlers = Pick<OperationHandlers, keyof RuleOperations>
 type RawRow = Record<string, bigint | string | Uint8Array | null>
 
 const removalResult = ({ changes }: { readonly changes: number }): { done: 'removed' | 'unknown' } => ({
@@ -23,7 +23,7 @@ export const ruleOperations = (books: Books): RuleHandlers => ({
 function limitOperations({ db, nowMs }: Books): Pick<RuleHandlers, 'setLimit' | 'changeLimit' | 'removeLimit'> {
   const findTier = db.query('SELECT 1 FROM tier WHERE name = ?1')
   const findKey = db.query('SELECT account_id, tier FROM api_key WHERE id = ?1')
-  const readAccount = accountReader(db)
+  const readAccount = buildAccountReader(db)
   const find = db.query(
     `SELECT id FROM limit_rule WHERE resource = ?1 AND span IS ?2 AND key_id IS ?3 AND account_id IS ?4
        AND tier IS ?5 AND model IS ?6 AND per = ?7`,

@@ -4,7 +4,7 @@ import type { Database } from 'bun:sqlite'
 import type { ChannelRow, LimitRow, LimitScope, RouteRow, StoredChannel, StoredProvider } from './rules.ts'
 
 /** The rules as they are stored, as text and numbers only: two readings are equal if their JSON is equal. */
-export interface WrittenRules {
+export interface StoredRules {
   readonly limits: readonly LimitRow[]
   /** The default limits of tiers for accounts. */
   readonly tierLimits: readonly LimitRow[]
@@ -12,14 +12,14 @@ export interface WrittenRules {
   /** The proxy is encrypted, in base64. */
   readonly channels: readonly (Omit<ChannelRow, 'proxy' | 'proxyLost'> & { readonly proxy: string | null })[]
   /** The credential is encrypted, in base64. */
-  readonly stored: readonly WrittenChannel[]
+  readonly stored: readonly StoredChannelRow[]
   readonly providers: readonly StoredProvider[]
 }
 
 type ParsedFields = 'credential' | 'credentialLost' | 'headers' | 'parameters' | 'times'
 
 /** A stored channel with its objects as JSON. */
-export interface WrittenChannel extends Omit<StoredChannel, ParsedFields> {
+export interface StoredChannelRow extends Omit<StoredChannel, ParsedFields> {
   readonly credential: string | null
   readonly headers: string
   readonly parameters: string
@@ -57,11 +57,11 @@ export class RulesReader {
     this.#definition = db.query<RawRow, [string]>('SELECT definition FROM provider WHERE id = ?1')
   }
 
-  read(): WrittenRules {
+  read(): StoredRules {
     return this.#db.transaction(() => this.#read())()
   }
 
-  #read(): WrittenRules {
+  #read(): StoredRules {
     const channels = this.#channels.all()
     return {
       limits: this.#limits.all().map(limitOf),
@@ -114,7 +114,7 @@ function defaultsOf(row: RawRow, index: number): readonly LimitRow[] {
   ]
 }
 
-const channelOf = (row: RawRow): WrittenRules['channels'][number] => ({
+const channelOf = (row: RawRow): StoredRules['channels'][number] => ({
   channel: row.id as string,
   disabled: row.disabled === 1n,
   weight: Number(row.weight),
@@ -130,7 +130,7 @@ const channelOf = (row: RawRow): WrittenRules['channels'][number] => ({
 const base64Of = (value: RawRow[string] | undefined): string | null =>
   value instanceof Uint8Array ? Buffer.from(value).toString('base64') : null
 
-const storedChannelOf = (row: RawRow): WrittenChannel => ({
+const storedChannelOf = (row: RawRow): StoredChannelRow => ({
   id: row.id as string,
   provider: row.provider as string,
   name: row.name as string,

@@ -7,9 +7,9 @@ import { openTestBooks } from '../../../test/support/books.ts'
 import { bounds } from '../../base/bounds.ts'
 import { Seal } from '../../base/secrets/seal.ts'
 import { Secret } from '../../base/secrets/secret.ts'
-import { ringOf } from '../../base/secrets/secret-ring.ts'
+import { buildSecretRing } from '../../base/secrets/secret-ring.ts'
+import { LiveRules } from './live-rules.ts'
 import type { ChannelChange, ChannelRow, LimitRow, RouteRow, Rules } from './rules.ts'
-import { RuleBook } from './rules-book.ts'
 import { RulesReader } from './rules-reader.ts'
 
 let books: TestBooks
@@ -18,7 +18,7 @@ let troubles: string[]
 beforeEach(() => {
   books = openTestBooks()
   books.account(11, '0')
-  seal = new Seal(ringOf(randomBytes(32).toString('hex')))
+  seal = new Seal(buildSecretRing(randomBytes(32).toString('hex')))
   troubles = []
 })
 afterEach(() => books.close())
@@ -43,11 +43,11 @@ const route = (name: string, ...models: readonly string[]): RouteRow => ({
 })
 const setRoute = (row: RouteRow) => books.run.setRoute({ ...row, author })
 const setChannel = (change: ChannelChange) => books.run.setChannels({ changes: [change], author })
-const openBook = (by = seal): RuleBook =>
-  new RuleBook({ reader: new RulesReader(books.db), seal: by, onTrouble: detail => void troubles.push(detail) })
+const openBook = (by = seal): LiveRules =>
+  new LiveRules({ reader: new RulesReader(books.db), seal: by, onError: detail => void troubles.push(detail) })
 function rules(): Rules {
   const book = openBook()
-  book.renew()
+  book.reload()
   return book.current
 }
 
@@ -189,8 +189,8 @@ describe('the rules of a channel', () => {
 
   test('disable the channel and report it when the key of the proxy is lost; other fields stay', () => {
     setChannel({ channel: 'p#1', weight: 4, proxy: openBook().sealProxy('p#1', new Secret('http://proxy')) })
-    const book = openBook(new Seal(ringOf('another')))
-    book.renew()
+    const book = openBook(new Seal(buildSecretRing('another')))
+    book.reload()
     expect(book.current.channels).toEqual([{ ...plain, weight: 4, disabled: true, proxyLost: true }])
     expect(troubles).toEqual([expect.stringContaining('the proxy of p#1: The stored value was sealed with')])
     setChannel({ channel: 'p#1', weight: 6 })
@@ -226,25 +226,25 @@ describe('the live rules', () => {
   test('are passed to a listener at once and after each change, but not when nothing has changed', () => {
     const told: number[] = []
     const book = openBook()
-    book.follow(({ limits }) => void told.push(limits.length))
-    book.renew()
+    book.subscribe(({ limits }) => void told.push(limits.length))
+    book.reload()
     setLimit()
-    book.renew()
-    book.renew()
+    book.reload()
+    book.reload()
     books.run.removeLimit({ id: 1 })
-    book.renew()
+    book.reload()
     expect(told).toEqual([0, 0, 1, 0])
   })
 
   test('are passed to all listeners, also when one of them fails', () => {
     const book = openBook()
     let told = 0
-    book.follow(({ limits }) => {
+    book.subscribe(({ limits }) => {
       if (limits.length > 0) throw new Error('oops')
     })
-    book.follow(() => void told++)
+    book.subscribe(() => void told++)
     setLimit()
-    expect(() => book.renew()).toThrow('oops')
+    expect(() => book.reload()).toThrow('oops')
     expect([told, book.current.limits.length]).toEqual([2, 1])
   })
 
@@ -253,11 +253,11 @@ describe('the live rules', () => {
     for (const channel of ['p#1', 'p#2']) {
       setChannel({ channel, proxy: book.sealProxy(channel, new Secret(`http://${channel[2]}`)) })
     }
-    book.renew()
+    book.reload()
     const [one, two] = book.current.channels
     setChannel({ channel: 'p#2', proxy: book.sealProxy('p#2', new Secret('http://new')) })
     setLimit()
-    book.renew()
+    book.reload()
     expect(book.current.channels[0]).toBe(one!)
     expect(book.current.channels[1]).not.toBe(two!)
   })
@@ -273,18 +273,18 @@ describe('the live rules', () => {
   ])('stay as they were while a route has %s', (_name, policy, members) => {
     const book = openBook()
     const told: Rules[] = []
-    book.follow(rules => void told.push(rules))
+    book.subscribe(rules => void told.push(rules))
     setRoute(route('good', 'a/b'))
-    book.renew()
+    book.reload()
     const insert = `INSERT INTO model_route (name, policy, members, author, changed_ms)
       VALUES ('b''ad', ?1, ?2, 'x', 0)`
     books.db.query(insert).run(policy, members)
     setLimit()
-    book.renew()
+    book.reload()
     expect(book.problem).toContain(`The route "b'ad" cannot be read.`)
     expect([told.length, book.current.limits, book.current.routes.length]).toEqual([2, [], 1])
     books.run.removeRoute({ name: "b'ad" })
-    book.renew()
+    book.reload()
     expect([book.problem, told.length, book.current.limits.length]).toEqual([undefined, 3, 1])
   })
 })

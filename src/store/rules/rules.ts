@@ -68,7 +68,7 @@ export interface ChannelRow {
 }
 
 /** Changes to the requests of a channel, by the dialect of its upstream. */
-export type Parameters = Readonly<Record<string, FieldChanges>>
+export type ChannelParameters = Readonly<Record<string, FieldChanges>>
 
 /** Changes by field name; `a.b` is the field `b` of the object in the field `a`. */
 export interface FieldChanges {
@@ -80,20 +80,20 @@ export interface FieldChanges {
 }
 
 /** The settings of a stored channel: one that is configured in the database and not in the environment. */
-export interface ChannelSetting {
+export interface ChannelSettings {
   /** A name for people, unique among the channels of a provider. */
   readonly name: string
   /** Null: the base URL of its provider. */
   readonly baseUrl: string | null
   /** Headers of all requests of the channel. */
   readonly headers: Readonly<Record<string, string>>
-  readonly parameters: Parameters
+  readonly parameters: ChannelParameters
   /** Timeouts in seconds, as in a provider file. */
   readonly times: Readonly<Record<string, number>>
 }
 
 /** A channel that is configured in the database. */
-export interface StoredChannel extends ChannelSetting {
+export interface StoredChannel extends ChannelSettings {
   readonly id: string
   readonly provider: string
   /** The origin for which the credential was given. The credential is sent nowhere else. */
@@ -127,7 +127,7 @@ export const noRules: Rules = { limits: [], tierLimits: [], routes: [], channels
 /** Follows the provider's name in the ids of stored channels. */
 const STORED_MARK = '#ch_'
 
-export const isStoredId = (channel: string): boolean => channel.includes(STORED_MARK)
+export const isStoredChannelId = (channel: string): boolean => channel.includes(STORED_MARK)
 
 /** Who changes a rule. */
 interface Author {
@@ -141,7 +141,7 @@ export interface ChannelChange extends Partial<Omit<ChannelRow, 'channel' | 'pro
   readonly proxy?: string | null
   /** The expected version; 0 for a channel without a row. With another version nothing is changed. */
   readonly version?: number | undefined
-  readonly setting?: Partial<ChannelSetting>
+  readonly setting?: Partial<ChannelSettings>
   /** The origin of its requests after the change. A credential that was given for another origin is deleted. */
   readonly origin?: string
   readonly credential?: SealedCredential
@@ -157,7 +157,7 @@ export interface SealedCredential {
 /** A new stored channel with all of its settings. */
 export interface ChannelInsert extends Omit<ChannelChange, 'setting'> {
   readonly provider: string
-  readonly setting: ChannelSetting
+  readonly setting: ChannelSettings
 }
 
 type ChannelRefusal = { done: 'unknown' | 'name_taken' | 'too_many' | 'stale'; channel: string }

@@ -1,6 +1,6 @@
 // The operations on tiers. A tier sets limits and the price factor for its keys.
 
-import type { Runs } from '../engine/operation.ts'
+import type { HandlersOf } from '../engine/operation.ts'
 import type { Books } from '../ledger/books.ts'
 
 export interface TierOperations {
@@ -20,7 +20,7 @@ export interface TierOperations {
   removeTier: { input: { readonly name: string }; result: { done: 'removed' | 'unknown' | 'in_use' } }
 }
 
-export function tierOperations({ db }: Books): Runs<TierOperations> {
+export function tierOperations({ db }: Books): HandlersOf<TierOperations> {
   const insert = db.query(
     `INSERT INTO tier (name, qpm, price_per_mille, account_qpm, account_concurrency)
      VALUES (?1, ?2, ?3, coalesce(?4, min(10 * ?2, 1000000000)), coalesce(?5, 500)) ON CONFLICT DO NOTHING`,

@@ -3,18 +3,18 @@
 import { Database } from 'bun:sqlite'
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { markIn, Seal } from '../../base/secrets/seal.ts'
-import { ringOf } from '../../base/secrets/secret-ring.ts'
+import { fingerprintIn, Seal } from '../../base/secrets/seal.ts'
+import { buildSecretRing } from '../../base/secrets/secret-ring.ts'
 import { migrate } from '../engine/database.ts'
 import type { ResealCursor, ResealedRow } from './resealed-rows.ts'
-import { fromTheStart, resealedWriter, resealSome } from './resealed-rows.ts'
+import { resealedWriter, resealSome, resealStart } from './resealed-rows.ts'
 import type { SealedColumn } from './secret-marks.ts'
 import { countSealed, pepperedTables, sealedColumns } from './secret-marks.ts'
 
 const [old, fresh] = ['o'.repeat(40), 'f'.repeat(40)]
-const before = new Seal(ringOf(old))
-const both = ringOf(fresh, old)
-const [newest, older] = both.marks as [string, string]
+const before = new Seal(buildSecretRing(old))
+const both = buildSecretRing(fresh, old)
+const [newest, older] = both.fingerprints as [string, string]
 const seal = new Seal(both)
 const resealing = { columns: sealedColumns, seal, newest }
 
@@ -27,18 +27,18 @@ afterEach(() => db.close())
 
 const keep = (id: number, text = `words of ${id}`, by = before): void => {
   const place = { table: 'kept_answer', row: id, column: 'sealed' }
-  db.query('INSERT OR REPLACE INTO kept_answer VALUES (?1, ?2)').run(id, by.close(place, Buffer.from(text)))
+  db.query('INSERT OR REPLACE INTO kept_answer VALUES (?1, ?2)').run(id, by.seal(place, Buffer.from(text)))
 }
 const wordsOf = (id: number): string => {
   const { sealed } = db.query('SELECT sealed FROM kept_answer WHERE call_id = ?1').get(id) as { sealed: Uint8Array }
-  return `${markIn(sealed)} ${seal.open({ table: 'kept_answer', row: id, column: 'sealed' }, sealed)}`
+  return `${fingerprintIn(sealed)} ${seal.open({ table: 'kept_answer', row: id, column: 'sealed' }, sealed)}`
 }
 
 /** Encrypts all values; `between` runs between reading and writing. */
 function resealAll(between: (rows: readonly ResealedRow[]) => void = () => {}): number {
   const write = resealedWriter(db, sealedColumns)
   let count = 0
-  for (let cursor: ResealCursor | undefined = fromTheStart; cursor !== undefined; ) {
+  for (let cursor: ResealCursor | undefined = resealStart; cursor !== undefined; ) {
     const { rows, next }: ReturnType<typeof resealSome> = resealSome(db, resealing, cursor)
     between(rows)
     count += rows.filter(write).length
@@ -101,7 +101,7 @@ function fillRow(table: string): void {
   const valueOf = ({ name, type }: Column): string | number | Buffer => {
     const column = sealed.find(one => one.column === name)
     if (column !== undefined)
-      return before.close(
+      return before.seal(
         placeIn(
           column,
           column.row.map(one => plain.get(one)),

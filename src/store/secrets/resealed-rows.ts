@@ -3,17 +3,17 @@
 
 import type { Database, SQLQueryBindings } from 'bun:sqlite'
 import type { Seal } from '../../base/secrets/seal.ts'
-import { headOf, SealError } from '../../base/secrets/seal.ts'
+import { envelopeHead, SealError } from '../../base/secrets/seal.ts'
 import type { SealedColumn } from './secret-marks.ts'
-import { fill } from './secret-marks.ts'
+import { fillSql } from './secret-marks.ts'
 
 /** The values of the primary key of one row, as JSON values. */
-export type KeyValues = readonly (number | string)[]
+export type PrimaryKeyValues = readonly (number | string)[]
 
 export interface ResealedRow {
   /** The index of the column in the list of columns. */
-  readonly at: number
-  readonly key: KeyValues
+  readonly columnIndex: number
+  readonly key: PrimaryKeyValues
   /** The first bytes of the replaced value, in hex. */
   readonly head: string
   /** Base64. */
@@ -22,17 +22,17 @@ export interface ResealedRow {
 
 /** The column and the last row that have been read. */
 export interface ResealCursor {
-  readonly at: number
-  readonly after: KeyValues | null
+  readonly columnIndex: number
+  readonly after: PrimaryKeyValues | null
 }
 
-export interface ResealedSome {
+export interface ResealStep {
   readonly rows: readonly ResealedRow[]
   /** Where to continue; undefined at the end. */
   readonly next: ResealCursor | undefined
 }
 
-export interface Resealing {
+export interface ResealOptions {
   readonly columns: readonly SealedColumn[]
   readonly seal: Seal
   /** The mark of the newest key of the seal. */
@@ -43,11 +43,11 @@ export interface Resealing {
 const ROWS_PER_STEP = 32
 const BYTES_PER_STEP = 256 * 1024
 
-export const fromTheStart: ResealCursor = { at: 0, after: null }
+export const resealStart: ResealCursor = { columnIndex: 0, after: null }
 
 /** Encrypts some values with the newest key. Values that cannot be decrypted are skipped; they are lost anyway. */
-export function resealSome(db: Database, resealing: Resealing, { at, after }: ResealCursor): ResealedSome {
-  const column = resealing.columns[at]
+export function resealSome(db: Database, resealing: ResealOptions, { columnIndex, after }: ResealCursor): ResealStep {
+  const column = resealing.columns[columnIndex]
   if (column === undefined) return { rows: [], next: undefined }
   const keys = staleKeys(db, { column, newest: resealing.newest, after })
   const rows: ResealedRow[] = []
@@ -56,44 +56,55 @@ export function resealSome(db: Database, resealing: Resealing, { at, after }: Re
     const sealed = resealRow(db, { ...resealing, column, key })
     last = key
     if (sealed === undefined) continue
-    rows.push({ at, key, ...sealed })
+    rows.push({ columnIndex, key, ...sealed })
     bytes += sealed.sealed.length
-    if (bytes >= BYTES_PER_STEP) return { rows, next: { at, after: last } }
+    if (bytes >= BYTES_PER_STEP) return { rows, next: { columnIndex, after: last } }
   }
-  return { rows, next: keys.length < ROWS_PER_STEP ? { at: at + 1, after: null } : { at, after: last } }
+  return {
+    rows,
+    next: keys.length < ROWS_PER_STEP ? { columnIndex: columnIndex + 1, after: null } : { columnIndex, after: last },
+  }
 }
 
 interface StaleQuery {
   readonly column: SealedColumn
   readonly newest: string
-  readonly after: KeyValues | null
+  readonly after: PrimaryKeyValues | null
 }
 
-function staleKeys(db: Database, { column: { table, column, key }, newest, after }: StaleQuery): readonly KeyValues[] {
+function staleKeys(
+  db: Database,
+  { column: { table, column, key }, newest, after }: StaleQuery,
+): readonly PrimaryKeyValues[] {
   const beyond = after === null ? '' : `AND (${key.join()}) > (${key.map((_, index) => `?${index + 2}`).join()})`
   const sql = `SELECT {key} FROM {table} WHERE {column} IS NOT NULL AND substr({column}, 2, 4) <> ?1 {beyond}
     ORDER BY {key} LIMIT {limit}`
-  const filled = fill(sql, { table, column, key: key.join(), beyond, limit: String(ROWS_PER_STEP) })
+  const filled = fillSql(sql, { table, column, key: key.join(), beyond, limit: String(ROWS_PER_STEP) })
   const found = db.query(filled).values(Buffer.from(newest, 'hex'), ...(after ?? []))
   return found.map(values => values.map(value => (typeof value === 'bigint' ? Number(value) : (value as string))))
 }
 
-interface RowToReseal extends Resealing {
+interface RowToReseal extends ResealOptions {
   readonly column: SealedColumn
-  readonly key: KeyValues
+  readonly key: PrimaryKeyValues
 }
 
 function resealRow(db: Database, { column: { table, column, sealedIn = table, ...names }, key, seal }: RowToReseal) {
   const where = names.key.map((name, index) => `${name} = ?${index + 1}`).join(' AND ')
-  const sql = fill('SELECT {column}, {row} FROM {table} WHERE {where}', { table, column, row: names.row.join(), where })
+  const sql = fillSql('SELECT {column}, {row} FROM {table} WHERE {where}', {
+    table,
+    column,
+    row: names.row.join(),
+    where,
+  })
   const [found] = db.query(sql).values(...(key as SQLQueryBindings[]))
   if (found === undefined) return undefined
   const [envelope, ...row] = found as [Uint8Array | null, ...unknown[]]
   if (envelope === null) return undefined
   const place = { table: sealedIn, row: row.join('/'), column }
   try {
-    const sealed = seal.close(place, seal.open(place, envelope)).toString('base64')
-    return { head: headOf(envelope).toString('hex'), sealed }
+    const sealed = seal.seal(place, seal.open(place, envelope)).toString('base64')
+    return { head: envelopeHead(envelope).toString('hex'), sealed }
   } catch (fault) {
     if (fault instanceof SealError) return undefined
     throw fault
@@ -105,8 +116,8 @@ export function resealedWriter(db: Database, columns: readonly SealedColumn[]): 
   const updates = columns.map(({ table, column, key }) => {
     const where = key.map((name, index) => `${name} = ?${index + 3}`).join(' AND ')
     const sql = 'UPDATE {table} SET {column} = ?1 WHERE substr({column}, 1, length(?2)) = ?2 AND {where}'
-    return db.query(fill(sql, { table, column, where }))
+    return db.query(fillSql(sql, { table, column, where }))
   })
-  return ({ at, key, head, sealed }) =>
-    updates[at]!.run(Buffer.from(sealed, 'base64'), Buffer.from(head, 'hex'), ...key).changes === 1
+  return ({ columnIndex, key, head, sealed }) =>
+    updates[columnIndex]!.run(Buffer.from(sealed, 'base64'), Buffer.from(head, 'hex'), ...key).changes === 1
 }

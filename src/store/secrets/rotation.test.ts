@@ -22,12 +22,12 @@ test.each(['pepper', 'jwt', 'encryption'] as const)('%s', async kind => {
     folder,
     writer: { run: () => Promise.reject(new Refusal('storage_full', 'x')) },
     bodies: { reseal: () => Promise.resolve(), renewSecrets: () => changes.push('bodies') },
-    marks: () => [],
+    readMarks: () => [],
     carriedDays: 30,
     dateMs: Date.now,
     pause: () => Promise.resolve(),
     onChanged: changed => changes.push(changed),
-    onTrouble: () => {},
+    onError: () => {},
   })
   expect(await rotation.rotate(kind, { actor: 'test' }).catch((fault: unknown) => fault)).toBeInstanceOf(Refusal)
   expect([readFileSync(file, 'utf8').trim(), folder.secrets[kind].newest.reveal()]).toEqual([before, before])

@@ -4,24 +4,24 @@
 import { join } from 'node:path'
 import { bounds } from '../../base/bounds.ts'
 import type { Secret } from '../../base/secrets/secret.ts'
-import { markOf } from '../../base/secrets/secret-mark.ts'
+import { fingerprintOf } from '../../base/secrets/secret-fingerprint.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
-import type { By } from '../audit-log/audited.ts'
+import type { AuditActor } from '../audit-log/audited-operations.ts'
 import type { DataFolder } from '../engine/folder.ts'
 import type { Writer } from '../engine/writer.ts'
-import type { Bodies } from '../records/bodies.ts'
-import { Reseal } from './reseal.ts'
-import { newSecret, secretHomes, writeSecretFile } from './secret-files.ts'
+import type { BodyStore } from '../records/bodies.ts'
+import { Resealer } from './resealer.ts'
+import { newSecret, secretSources, writeSecretFile } from './secret-files.ts'
 import type { SecretKind } from './secret-kinds.ts'
-import type { RestingKey, SecretMark } from './secret-marks.ts'
+import type { KeyOnOldPepper, SecretMark } from './secret-marks.ts'
 import { SecretScan } from './secret-scan.ts'
 
 export interface RotationParts {
   readonly folder: Pick<DataFolder, 'path' | 'database' | 'bodies' | 'secrets' | 'fromEnvironment'>
   readonly writer: Pick<Writer, 'run'>
-  readonly bodies: Pick<Bodies, 'reseal' | 'renewSecrets'>
+  readonly bodies: Pick<BodyStore, 'reseal' | 'renewSecrets'>
   /** The noted marks of a kind, oldest first. */
-  marks(kind: SecretKind): readonly SecretMark[]
+  readMarks(kind: SecretKind): readonly SecretMark[]
   /** How many days callers may send back content that the gateway has encrypted. */
   readonly carriedDays: number
   dateMs(): number
@@ -29,7 +29,7 @@ export interface RotationParts {
   /** Called when the secrets of a kind have changed. */
   onChanged(kind: SecretKind): void
   /** Called with errors of the background work. */
-  onTrouble(fault: unknown): void
+  onError(fault: unknown): void
 }
 
 export interface SecretState {
@@ -49,17 +49,17 @@ export interface RotationStatus {
   /** All secrets of the kind, newest first. */
   readonly secrets: readonly SecretState[]
   /** Some of the keys that have not been used since the rotation. */
-  readonly keys: readonly RestingKey[]
+  readonly keys: readonly KeyOnOldPepper[]
   /** Stored values are being encrypted with the newest key. */
   readonly underWay: boolean
 }
 
-export type Rotated =
+export type RotationResult =
   | { readonly done: 'rotated'; readonly mark: string; readonly older: number }
   | { readonly done: 'from_environment' }
   | { readonly done: 'too_many' }
 
-export interface Finished {
+export interface RotationFinishResult {
   readonly fromEnvironment: boolean
   readonly dropped: readonly SecretState[]
   readonly kept: readonly SecretState[]
@@ -73,7 +73,7 @@ const FINISH_MS_MAX = 20_000
 export class Rotation {
   readonly #parts: RotationParts
   readonly #scan: SecretScan
-  readonly #reseal: Reseal
+  readonly #reseal: Resealer
   #isResealing = false
   #closed = false
 
@@ -81,7 +81,13 @@ export class Rotation {
     this.#parts = parts
     this.#scan = new SecretScan(parts.folder.database)
     const { writer, bodies, pause } = parts
-    this.#reseal = new Reseal({ encryption: parts.folder.secrets.encryption, scan: this.#scan, writer, bodies, pause })
+    this.#reseal = new Resealer({
+      encryption: parts.folder.secrets.encryption,
+      scan: this.#scan,
+      writer,
+      bodies,
+      pause,
+    })
   }
 
   /** Continues the encryption that the previous run has not finished. */
@@ -95,7 +101,7 @@ export class Rotation {
     this.#reseal.close()
   }
 
-  async rotate(kind: SecretKind, by: By): Promise<Rotated> {
+  async rotate(kind: SecretKind, by: AuditActor): Promise<RotationResult> {
     const { folder, writer } = this.#parts
     const ring = folder.secrets[kind]
     if (folder.fromEnvironment.has(kind)) return { done: 'from_environment' }
@@ -111,23 +117,23 @@ export class Rotation {
     }
     this.#applySecrets(kind, after)
     if (kind === 'encryption') void this.#resealAll()
-    return { done: 'rotated', mark: ring.newestMark, older: before.length }
+    return { done: 'rotated', mark: ring.newestFingerprint, older: before.length }
   }
 
   async status(kind: SecretKind): Promise<RotationStatus> {
-    const { folder, marks } = this.#parts
-    const [ring, noted] = [folder.secrets[kind], marks(kind)]
+    const { folder, readMarks } = this.#parts
+    const [ring, noted] = [folder.secrets[kind], readMarks(kind)]
     const first = noted.find(({ isFirst }) => isFirst)?.mark ?? ''
     const [resting, keys] = await this.#scan.during(async () => {
       if (kind === 'jwt') return [{}, []] as const
-      if (kind === 'encryption') return [await this.#scan.ask('countSealed', { bodies: folder.bodies }), []] as const
-      const older = { newest: ring.newestMark, first, limit: KEYS_SHOWN_MAX }
-      return [await this.#scan.ask('countPeppered', { first }), await this.#scan.ask('keysOnOlder', older)] as const
+      if (kind === 'encryption') return [await this.#scan.run('countSealed', { bodies: folder.bodies }), []] as const
+      const older = { newest: ring.newestFingerprint, first, limit: KEYS_SHOWN_MAX }
+      return [await this.#scan.run('countPeppered', { first }), await this.#scan.run('keysOnOlder', older)] as const
     })
     const missing = noted.map(({ mark }) => mark).filter(mark => ring.find(mark) === undefined)
-    const secrets = [...ring.marks, ...missing].map((mark, index): SecretState => {
+    const secrets = [...ring.fingerprints, ...missing].map((mark, index): SecretState => {
       const { sinceMs = null, replacedMs = null } = noted.find(row => row.mark === mark) ?? {}
-      const state = index === 0 ? 'newest' : index < ring.marks.length ? 'older' : 'missing'
+      const state = index === 0 ? 'newest' : index < ring.fingerprints.length ? 'older' : 'missing'
       const dropMs = state === 'newest' ? null : (replacedMs ?? this.#parts.dateMs()) + this.#keepMs(kind)
       return { mark, state, sinceMs, replacedMs, rests: resting[mark] ?? {}, dropMs }
     })
@@ -135,7 +141,7 @@ export class Rotation {
   }
 
   /** Removes the old secrets that nothing needs. With `force` it also removes those that data or callers still need. */
-  async finish(kind: SecretKind, force: boolean, by: By): Promise<Finished> {
+  async finish(kind: SecretKind, force: boolean, by: AuditActor): Promise<RotationFinishResult> {
     const { folder, writer, dateMs } = this.#parts
     const isResealed = kind !== 'encryption' || (await within(FINISH_MS_MAX, this.#resealAll()))
     const { secrets, fromEnvironment } = await this.status(kind)
@@ -153,7 +159,7 @@ export class Rotation {
     if (dropped.length === 0) return { fromEnvironment, dropped, kept }
     const droppedMarks = new Set(dropped.map(({ mark }) => mark))
     const ring = folder.secrets[kind]
-    const left = ring.all.filter((_, index) => !droppedMarks.has(ring.marks[index]!))
+    const left = ring.all.filter((_, index) => !droppedMarks.has(ring.fingerprints[index]!))
     // The marks are removed first, because a mark without its secret would stop the next start.
     await writer.run('dropSecrets', { kind, marks: [...droppedMarks] }, by)
     if (left.length < ring.all.length) {
@@ -164,7 +170,7 @@ export class Rotation {
   }
 
   #writeFile(kind: SecretKind, secrets: readonly Secret[]): void {
-    writeSecretFile(join(this.#parts.folder.path, secretHomes[kind].file), secrets)
+    writeSecretFile(join(this.#parts.folder.path, secretSources[kind].file), secrets)
   }
 
   #applySecrets(kind: SecretKind, secrets: readonly Secret[]): void {
@@ -180,7 +186,7 @@ export class Rotation {
       await this.#reseal.run()
       return true
     } catch (fault) {
-      if (!this.#closed) this.#parts.onTrouble(fault)
+      if (!this.#closed) this.#parts.onError(fault)
       return false
     } finally {
       this.#isResealing = false
@@ -203,12 +209,12 @@ function within(ms: number, work: Promise<boolean>): Promise<boolean> {
 
 const isUnused = ({ rests }: SecretState): boolean => Object.values(rests).every(count => count === 0)
 
-const marksOf = (secrets: readonly Secret[]): readonly string[] => secrets.map(markOf)
+const marksOf = (secrets: readonly Secret[]): readonly string[] => secrets.map(fingerprintOf)
 
 /** Creates a secret whose mark differs from those of the others. */
 function newDistinctSecret(ring: SecretRing): Secret {
   for (;;) {
     const secret = newSecret()
-    if (ring.find(markOf(secret)) === undefined) return secret
+    if (ring.find(fingerprintOf(secret)) === undefined) return secret
   }
 }

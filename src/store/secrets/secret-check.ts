@@ -5,23 +5,23 @@ import type { Database } from 'bun:sqlite'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
-import type { By } from '../audit-log/audited.ts'
+import type { AuditActor } from '../audit-log/audited-operations.ts'
 import { openReader } from '../engine/database.ts'
-import type { Secrets } from '../engine/folder.ts'
+import type { GatewaySecrets } from '../engine/folder.ts'
 import { FolderError } from '../engine/folder-error.ts'
 import type { Writer } from '../engine/writer.ts'
-import { secretHomes } from './secret-files.ts'
+import { secretSources } from './secret-files.ts'
 import type { SecretKind } from './secret-kinds.ts'
 import { secretKinds } from './secret-kinds.ts'
-import { bodyColumns, isPeppered, isSealed, readMarks } from './secret-marks.ts'
+import { bodyColumns, isEncryptionKeyUsed, isPepperUsed, readSecretMarks } from './secret-marks.ts'
 
-export interface Checked {
+export interface SecretCheckInput {
   readonly database: string
   readonly bodies: string
-  readonly secrets: Secrets
+  readonly secrets: GatewaySecrets
 }
 
-export interface AbsentSecret {
+export interface MissingSecret {
   readonly kind: SecretKind
   readonly mark: string
   /** A digest or an encrypted value needs this secret. */
@@ -29,16 +29,20 @@ export interface AbsentSecret {
 }
 
 /** The secrets that are noted in the database and missing. A token secret is never needed: tokens expire soon. */
-export function findAbsent({ database, bodies, secrets }: Checked): readonly AbsentSecret[] {
+export function findMissingSecrets({ database, bodies, secrets }: SecretCheckInput): readonly MissingSecret[] {
   const db = openReader(database)
   try {
     return secretKinds.flatMap(kind =>
-      readMarks(db, kind)
+      readSecretMarks(db, kind)
         .filter(({ mark }) => secrets[kind].find(mark) === undefined)
         .map(row => {
           const { mark } = row
-          if (kind === 'pepper') return { kind, mark, needed: isPeppered(db, row) }
-          return { kind, mark, needed: kind === 'encryption' && (isSealed(db, mark) || isSealedIn(bodies, mark)) }
+          if (kind === 'pepper') return { kind, mark, needed: isPepperUsed(db, row) }
+          return {
+            kind,
+            mark,
+            needed: kind === 'encryption' && (isEncryptionKeyUsed(db, mark) || isSealedIn(bodies, mark)),
+          }
         }),
     )
   } finally {
@@ -50,7 +54,7 @@ function isSealedIn(bodies: string, mark: string): boolean {
   if (!existsSync(bodies)) return false
   const db = openReader(bodies)
   try {
-    return isSealed(db, mark, bodyColumns)
+    return isEncryptionKeyUsed(db, mark, bodyColumns)
   } finally {
     db.close()
   }
@@ -63,8 +67,8 @@ const madeWith: Readonly<Record<SecretKind, string>> = {
 }
 
 /** The error text for the operator. */
-export function absentSentence({ kind, mark }: AbsentSecret, folder: string): string {
-  const { file, variable, name } = secretHomes[kind]
+export function missingSecretText({ kind, mark }: MissingSecret, folder: string): string {
+  const { file, variable, name } = secretSources[kind]
   return (
     `${name[0]!.toUpperCase()}${name.slice(1)} in use does not fit the data: ${madeWith[kind]} the one with the mark ` +
     `${mark}. Add that one to ${join(folder, file)} (one per line, newest first) or ${variable} (separated by commas); ` +
@@ -72,20 +76,20 @@ export function absentSentence({ kind, mark }: AbsentSecret, folder: string): st
   )
 }
 
-export interface Start extends Checked {
+export interface SecretCheckOptions extends SecretCheckInput {
   readonly folder: string
   readonly writer: Pick<Writer, 'run'>
   /** Start although needed secrets are missing: what was made with them is given up. */
-  readonly givesUp: boolean
-  readonly by: By
+  readonly ignoresMissing: boolean
+  readonly by: AuditActor
 }
 
 /** Refuses to start with wrong secrets, and notes the secrets in use. Returns the kinds whose newest secret changed. */
-export async function checkSecrets(start: Start): Promise<readonly SecretKind[]> {
+export async function checkSecrets(start: SecretCheckOptions): Promise<readonly SecretKind[]> {
   const { writer, by } = start
-  const absent = findAbsent(start)
+  const absent = findMissingSecrets(start)
   const needed = absent.find(secret => secret.needed)
-  if (needed !== undefined && !start.givesUp) throw new FolderError(absentSentence(needed, start.folder))
+  if (needed !== undefined && !start.ignoresMissing) throw new FolderError(missingSecretText(needed, start.folder))
   const rotated = await noteSecrets(start)
   for (const { kind, mark } of absent.filter(secret => !secret.needed)) {
     await writer.run('dropSecrets', { kind, marks: [mark] }, by)
@@ -93,12 +97,12 @@ export async function checkSecrets(start: Start): Promise<readonly SecretKind[]>
   return rotated
 }
 
-async function noteSecrets({ database, secrets, writer, by }: Start): Promise<readonly SecretKind[]> {
+async function noteSecrets({ database, secrets, writer, by }: SecretCheckOptions): Promise<readonly SecretKind[]> {
   const db = openReader(database)
   try {
     const unnoted = secretKinds.filter(kind => !isNoted(db, kind, secrets[kind]))
     const noted = unnoted.map(async kind => {
-      const { done } = await writer.run('noteSecrets', { kind, marks: secrets[kind].marks }, by)
+      const { done } = await writer.run('noteSecrets', { kind, marks: secrets[kind].fingerprints }, by)
       return done === 'rotated' ? [kind] : []
     })
     return (await Promise.all(noted)).flat()
@@ -108,7 +112,7 @@ async function noteSecrets({ database, secrets, writer, by }: Start): Promise<re
 }
 
 function isNoted(db: Database, kind: SecretKind, ring: SecretRing): boolean {
-  const noted = readMarks(db, kind)
+  const noted = readSecretMarks(db, kind)
   const newest = noted.find(({ replacedMs }) => replacedMs === null)?.mark
-  return newest === ring.newestMark && ring.marks.every(mark => noted.some(row => row.mark === mark))
+  return newest === ring.newestFingerprint && ring.fingerprints.every(mark => noted.some(row => row.mark === mark))
 }

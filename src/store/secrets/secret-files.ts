@@ -17,10 +17,10 @@ import { dirname, join } from 'node:path'
 import { bounds } from '../../base/bounds.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { SecretRing } from '../../base/secrets/secret-ring.ts'
-import { flush, openReader } from '../engine/database.ts'
+import { openReader, syncToDisk } from '../engine/database.ts'
 import { FolderError } from '../engine/folder-error.ts'
 import type { SecretKind } from './secret-kinds.ts'
-import { readMarks } from './secret-marks.ts'
+import { readSecretMarks } from './secret-marks.ts'
 
 interface SecretHome {
   readonly file: string
@@ -29,7 +29,7 @@ interface SecretHome {
   readonly name: string
 }
 
-export const secretHomes: Readonly<Record<SecretKind, SecretHome>> = {
+export const secretSources: Readonly<Record<SecretKind, SecretHome>> = {
   pepper: { file: 'pepper', variable: 'WEIR_PEPPER', name: 'the pepper' },
   jwt: { file: 'jwt-secret', variable: 'WEIR_JWT_SECRET', name: 'the secret of tokens' },
   encryption: { file: 'encryption-key', variable: 'WEIR_ENCRYPTION_KEY', name: 'the encryption key' },
@@ -38,7 +38,7 @@ export const secretHomes: Readonly<Record<SecretKind, SecretHome>> = {
 const SECRET_CHARS_MIN = 32
 const SECRET_BYTES = 32
 
-export type Environment = Readonly<Record<string, string | undefined>>
+export type EnvironmentVariables = Readonly<Record<string, string | undefined>>
 
 /** Says why a text is not a valid list of secrets. */
 class InvalidSecrets extends Error {}
@@ -54,7 +54,7 @@ function parseRing(texts: readonly string[]): SecretRing {
     throw new InvalidSecrets(`secret ${short + 1} of ${texts.length} has fewer than ${SECRET_CHARS_MIN} characters`)
   }
   const ring = new SecretRing(texts.map(text => new Secret(text)))
-  if (ring.marks.length < texts.length) throw new InvalidSecrets('it has the same secret twice')
+  if (ring.fingerprints.length < texts.length) throw new InvalidSecrets('it has the same secret twice')
   return ring
 }
 
@@ -72,8 +72,8 @@ export function readSecretFile(file: string): SecretRing {
 }
 
 /** Reads the secrets of an environment variable; undefined where it is not set. */
-export function readGivenSecrets(kind: SecretKind, env: Environment): SecretRing | undefined {
-  const { variable } = secretHomes[kind]
+export function readSecretVariable(kind: SecretKind, env: EnvironmentVariables): SecretRing | undefined {
+  const { variable } = secretSources[kind]
   const fromVariable = env[variable]
   if (fromVariable === undefined || fromVariable === '') return undefined
   try {
@@ -89,7 +89,7 @@ export function readGivenSecrets(kind: SecretKind, env: Environment): SecretRing
 
 interface OpenSecretsOptions {
   readonly folder: string
-  readonly env: Environment
+  readonly env: EnvironmentVariables
   /** The database that needs the secrets; undefined where missing secrets may be created. */
   readonly database: string | undefined
 }
@@ -98,12 +98,12 @@ export function openSecrets({ folder, env, database }: OpenSecretsOptions) {
   const fromEnvironment = new Set<SecretKind>()
   const closedFiles: string[] = []
   const open = (kind: SecretKind): SecretRing => {
-    const fromVariable = readGivenSecrets(kind, env)
+    const fromVariable = readSecretVariable(kind, env)
     if (fromVariable !== undefined) {
       fromEnvironment.add(kind)
       return fromVariable
     }
-    const file = join(folder, secretHomes[kind].file)
+    const file = join(folder, secretSources[kind].file)
     if (!existsSync(file)) {
       refuseIfNeeded(kind, file, database)
       createSecretFile(file)
@@ -123,11 +123,11 @@ function refuseIfNeeded(kind: SecretKind, file: string, database: string | undef
   if (database === undefined || kind === 'jwt') return
   const db = openReader(database)
   try {
-    if (readMarks(db, kind).length === 0) return
+    if (readSecretMarks(db, kind).length === 0) return
   } finally {
     db.close()
   }
-  const { name, variable } = secretHomes[kind]
+  const { name, variable } = secretSources[kind]
   throw new FolderError(
     `${name[0]!.toUpperCase()}${name.slice(1)} is missing: the data in ${database} was made with one, and there is ` +
       `neither ${file} nor ${variable}. Restore the file from a backup, or set the variable. If it is lost, give ` +
@@ -146,7 +146,7 @@ function createSecretFile(file: string): void {
   writeFileSync(part, newSecret().reveal(), { mode: 0o600, flush: true })
   try {
     linkSync(part, file)
-    flush(dirname(file))
+    syncToDisk(dirname(file))
   } catch (fault) {
     if ((fault as { code?: string }).code !== 'EEXIST') throw fault
   } finally {
@@ -167,5 +167,5 @@ export function writeSecretFile(file: string, secrets: readonly Secret[]): void 
   } catch (fault) {
     throw new FolderError(`The secrets cannot be written to ${file}: ${(fault as Error).message}.`)
   }
-  flush(dirname(file))
+  syncToDisk(dirname(file))
 }

@@ -66,12 +66,12 @@ export const bodyColumns: readonly SealedColumn[] = [
 ]
 
 /** Fills an SQL template: replaces each `{name}`. */
-export function fill(sql: string, names: Readonly<Record<string, string>>): string {
+export function fillSql(sql: string, names: Readonly<Record<string, string>>): string {
   return sql.replace(/\{(\w+)\}/g, (_, name: string) => names[name]!)
 }
 
 /** The noted marks of a kind, oldest first. Empty where the schema has no marks yet. */
-export function readMarks(db: Database, kind: SecretKind): readonly SecretMark[] {
+export function readSecretMarks(db: Database, kind: SecretKind): readonly SecretMark[] {
   if (db.query("SELECT 1 FROM sqlite_schema WHERE name = 'secret_mark'").get() === null) return []
   const rows = db
     .query('SELECT mark, since_ms, replaced_ms, is_first FROM secret_mark WHERE kind = ?1 ORDER BY since_ms, mark')
@@ -85,23 +85,23 @@ export function readMarks(db: Database, kind: SecretKind): readonly SecretMark[]
 }
 
 /** How many rows need each secret, by the mark of the secret and the name of the rows. */
-export type Resting = Readonly<Record<string, Readonly<Record<string, number>>>>
+export type SecretUseCounts = Readonly<Record<string, Readonly<Record<string, number>>>>
 
 type CountedMarks = { mark: string | null; n: bigint }[]
 
 /** Counts digests by pepper. `first` is the mark for digests without a mark. */
-export function countPeppered(db: Database, first: string): Resting {
+export function countPeppered(db: Database, first: string): SecretUseCounts {
   const sql = 'SELECT {pepper} AS mark, count(*) AS n FROM {table} WHERE {live} GROUP BY {pepper}'
   return countByMark(
     pepperedTables.map(({ table, pepper, name, live }) => {
-      const counted = db.query(fill(sql, { table, pepper, live })).all() as CountedMarks
+      const counted = db.query(fillSql(sql, { table, pepper, live })).all() as CountedMarks
       return [name, counted.map(({ mark, n }) => ({ mark: mark ?? first, n }))]
     }),
   )
 }
 
 /** Counts encrypted values by secret. It reads every encrypted value. */
-export function countSealed(db: Database, columns = sealedColumns): Resting {
+export function countSealed(db: Database, columns = sealedColumns): SecretUseCounts {
   const sql = `SELECT lower(hex(substr({column}, 2, 4))) AS mark, count(*) AS n FROM {table}
     WHERE {column} IS NOT NULL GROUP BY 1`
   return countByMark(
@@ -109,12 +109,12 @@ export function countSealed(db: Database, columns = sealedColumns): Resting {
       const name = columns.some(other => other.table === table && other.column !== column)
         ? `${table}.${column}`
         : table
-      return [name, db.query(fill(sql, { table, column })).all() as CountedMarks]
+      return [name, db.query(fillSql(sql, { table, column })).all() as CountedMarks]
     }),
   )
 }
 
-function countByMark(counts: readonly (readonly [string, CountedMarks])[]): Resting {
+function countByMark(counts: readonly (readonly [string, CountedMarks])[]): SecretUseCounts {
   const resting: Record<string, Record<string, number>> = {}
   for (const [name, counted] of counts) {
     for (const { mark, n } of counted) {
@@ -126,22 +126,22 @@ function countByMark(counts: readonly (readonly [string, CountedMarks])[]): Rest
 }
 
 /** Whether any digest needs this pepper. Stops at the first one. */
-export function isPeppered(db: Database, { mark, isFirst }: SecretMark): boolean {
+export function isPepperUsed(db: Database, { mark, isFirst }: SecretMark): boolean {
   const sql = 'SELECT 1 FROM {table} WHERE {live} AND ({pepper} = ?1 OR (?2 AND {pepper} IS NULL)) LIMIT 1'
   const values = [mark, Number(isFirst)] as const
   return pepperedTables.some(
-    ({ table, pepper, live }) => db.query(fill(sql, { table, pepper, live })).get(...values) !== null,
+    ({ table, pepper, live }) => db.query(fillSql(sql, { table, pepper, live })).get(...values) !== null,
   )
 }
 
 /** Whether any encrypted value needs this secret. Stops at the first one. */
-export function isSealed(db: Database, mark: string, columns = sealedColumns): boolean {
+export function isEncryptionKeyUsed(db: Database, mark: string, columns = sealedColumns): boolean {
   const sql = 'SELECT 1 FROM {table} WHERE {column} IS NOT NULL AND substr({column}, 2, 4) = ?1 LIMIT 1'
   const bytes = Buffer.from(mark, 'hex')
-  return columns.some(({ table, column }) => db.query(fill(sql, { table, column })).get(bytes) !== null)
+  return columns.some(({ table, column }) => db.query(fillSql(sql, { table, column })).get(bytes) !== null)
 }
 
-export interface RestingKey {
+export interface KeyOnOldPepper {
   readonly id: number
   readonly name: string
   readonly suffix: string
@@ -149,7 +149,10 @@ export interface RestingKey {
 }
 
 /** Some of the keys whose digest was made with an older pepper. */
-export function keysOnOlder(db: Database, { newest, first, limit }: OlderKeys): readonly RestingKey[] {
+export function findKeysOnOldPeppers(
+  db: Database,
+  { newest, first, limit }: OldPepperQuery,
+): readonly KeyOnOldPepper[] {
   const rows = db
     .query(
       `SELECT id, name, suffix, coalesce(pepper, ?2) AS mark FROM api_key
@@ -159,7 +162,7 @@ export function keysOnOlder(db: Database, { newest, first, limit }: OlderKeys): 
   return rows.map(row => ({ ...row, id: Number(row.id) }))
 }
 
-export interface OlderKeys {
+export interface OldPepperQuery {
   readonly newest: string
   readonly first: string
   readonly limit: number

@@ -1,7 +1,7 @@
 // The operations on secrets: note which secrets are in use, and move digests and encrypted values from older secrets to
 // the newest one.
 
-import type { Runs } from '../engine/operation.ts'
+import type { HandlersOf } from '../engine/operation.ts'
 import type { Books } from '../ledger/books.ts'
 import type { ResealedRow } from './resealed-rows.ts'
 import { resealedWriter } from './resealed-rows.ts'
@@ -36,7 +36,7 @@ export interface SecretOperations {
   reseal: { input: { readonly rows: readonly ResealedRow[] }; result: { done: 'resealed'; count: number } }
 }
 
-export function secretOperations({ db, nowMs }: Books): Runs<SecretOperations> {
+export function secretOperations({ db, nowMs }: Books): HandlersOf<SecretOperations> {
   const findNewest = db.query(
     'SELECT mark FROM secret_mark WHERE kind = ?1 ORDER BY replaced_ms IS NOT NULL, replaced_ms DESC, mark LIMIT 1',
   )

@@ -2,7 +2,13 @@
 // only while it has work.
 
 import { StoreError } from '../engine/database.ts'
-import type { Answered, Asked, FromScan, ScanQuestion, ToScan } from './secret-scan-thread.ts'
+import type {
+  SecretScanInput,
+  SecretScanMessage,
+  SecretScanName,
+  SecretScanReply,
+  SecretScanResult,
+} from './secret-scan-thread.ts'
 
 export class SecretScan {
   readonly #database: string
@@ -34,17 +40,17 @@ export class SecretScan {
   }
 
   /** Runs one request after the other. Must be called within `during`. */
-  ask<Name extends ScanQuestion>(name: Name, asked: Asked<Name>): Promise<Answered<Name>> {
-    const result = this.#last.then(() => this.#send({ database: this.#database, name, asked }))
+  run<Name extends SecretScanName>(name: Name, asked: SecretScanInput<Name>): Promise<SecretScanResult<Name>> {
+    const result = this.#last.then(() => this.#send({ database: this.#database, name, input: asked }))
     this.#last = result.catch(() => {})
-    return result as Promise<Answered<Name>>
+    return result as Promise<SecretScanResult<Name>>
   }
 
-  #send(question: ToScan): Promise<unknown> {
+  #send(question: SecretScanMessage): Promise<unknown> {
     const thread = (this.#thread ??= new Worker(new URL('./secret-scan-thread.ts', import.meta.url).href))
     return new Promise((resolve, reject) => {
       this.#rejectRunning = reject
-      thread.onmessage = ({ data }: MessageEvent<FromScan>) =>
+      thread.onmessage = ({ data }: MessageEvent<SecretScanReply>) =>
         'answered' in data ? resolve(data.answered) : reject(new StoreError(data.failed))
       thread.onerror = event => reject(new StoreError(event.message))
       thread.postMessage(question)

@@ -1,13 +1,13 @@
 // Collects the records and refunds of one aggregation step, and turns them into rows of the statistics file.
 
-import { countIn, stepOf } from '../../base/collections/latency-histogram.ts'
+import { countLatency, stepOf } from '../../base/collections/latency-histogram.ts'
 import { msOfId } from '../../base/ids.ts'
-import type { Figures, Whose } from './figures.ts'
-import { addFigures, Cells, copied, noFigures, ownersOf } from './figures.ts'
+import type { CallDimensions, Figures } from './figures.ts'
+import { addFigures, copyFigures, FigureGroups, noFigures, ownersOf } from './figures.ts'
 import type { Count, Sum } from './plan.ts'
 import { counts, endUserKeepMs, failureCuts, failureKeepMs, isKept, spanAt, spans, sums } from './plan.ts'
-import type { MoneyOfRecords } from './record-money.ts'
-import type { Added, EndUserShare, FailureShare } from './statistics-file.ts'
+import type { RecordMoneyCalculator } from './record-money.ts'
+import type { EndUserShare, FailureShare, StatisticsAddition } from './statistics-file.ts'
 
 export interface RecordColumns {
   /** Null for a record that was deleted; then all other columns of the record are null too. */
@@ -45,30 +45,30 @@ const sumAt = Object.fromEntries(sums.map((name, index) => [name, index])) as Re
 
 type MutableFailure = { -readonly [Name in keyof FailureShare]: FailureShare[Name] }
 
-export class Batch {
+export class StatisticsBatch {
   readonly #numberOf: (name: string) => number
-  readonly #money: MoneyOfRecords
+  readonly #money: RecordMoneyCalculator
   readonly #nowMs: number
-  readonly #cells: Cells
+  readonly #cells: FigureGroups
   readonly #failures = new Map<string, MutableFailure>()
   readonly #endUsers = new Map<string, EndUserShare>()
 
-  constructor(numberOf: (name: string) => number, money: MoneyOfRecords, nowMs: number) {
+  constructor(numberOf: (name: string) => number, money: RecordMoneyCalculator, nowMs: number) {
     this.#numberOf = numberOf
     this.#money = money
     this.#nowMs = nowMs
-    this.#cells = new Cells(nowMs)
+    this.#cells = new FigureGroups(nowMs)
   }
 
   /** How many different groups of calls the batch has. */
-  get cells(): number {
+  get groupCount(): number {
     return this.#cells.size + this.#endUsers.size
   }
 
   addRecord(row: RecordColumns): void {
     const ms = msOfId(Number(row.call_id))
     const dimensions = this.#dimensionsOf(row)
-    const figures = this.#cells.at(ms, dimensions)
+    const figures = this.#cells.figuresFor(ms, dimensions)
     const failed = !successfulOutcomes.has(row.outcome)
     this.#addTo(figures, row, failed)
     if (failed) this.#addFailure(ms, dimensions, row)
@@ -79,15 +79,15 @@ export class Batch {
   addRefund(row: RecordColumns, callId: bigint): void {
     const unknown = { accountId: Number(row.credit), keyId: 0, model: this.#numberOf(''), channel: this.#numberOf('') }
     const dimensions = row.call_id === null ? unknown : this.#dimensionsOf(row)
-    this.#cells.at(msOfId(Number(callId)), dimensions).sums[sumAt.refunded]! += row.refunded ?? 0n
+    this.#cells.figuresFor(msOfId(Number(callId)), dimensions).sums[sumAt.refunded]! += row.refunded ?? 0n
   }
 
-  added(): Pick<Added, 'shares' | 'failures' | 'endUsers'> {
+  collectRows(): Pick<StatisticsAddition, 'shares' | 'failures' | 'endUsers'> {
     const shares = this.#cells.shares()
     return { shares, failures: [...this.#failures.values()], endUsers: [...this.#endUsers.values()] }
   }
 
-  #dimensionsOf({ account_id, key_id, provider, model, channel }: RecordColumns): Whose {
+  #dimensionsOf({ account_id, key_id, provider, model, channel }: RecordColumns): CallDimensions {
     const name = model === null ? '' : `${provider}/${model}`
     return {
       accountId: Number(account_id),
@@ -99,7 +99,7 @@ export class Batch {
 
   #addTo(figures: Figures, row: RecordColumns, failed: boolean): void {
     const atMs = msOfId(Number(row.call_id))
-    const { providerCost, cacheSavings } = this.#money.of({ ...row, billed: row.cost + row.shortfall, atMs })
+    const { providerCost, cacheSavings } = this.#money.compute({ ...row, billed: row.cost + row.shortfall, atMs })
     const { counts: counted, sums: summed } = figures
     counted[countAt.calls]!++
     if (failed) counted[countAt.errors]!++
@@ -113,11 +113,11 @@ export class Batch {
     summed[sumAt.shortfall]! += row.shortfall
     summed[sumAt.provider_cost]! += providerCost
     summed[sumAt.cache_savings]! += cacheSavings
-    if (row.first_ms !== null) countIn(figures.first, stepOf(Number(row.first_ms)))
-    if (row.outcome === 'completed') countIn(figures.took, stepOf(Number(row.duration_ms)))
+    if (row.first_ms !== null) countLatency(figures.first, stepOf(Number(row.first_ms)))
+    if (row.outcome === 'completed') countLatency(figures.duration, stepOf(Number(row.duration_ms)))
   }
 
-  #addFailure(ms: number, dimensions: Whose, { outcome, error }: RecordColumns): void {
+  #addFailure(ms: number, dimensions: CallDimensions, { outcome, error }: RecordColumns): void {
     for (const cut of failureCuts) {
       const [one] = ownersOf[cut](dimensions)
       for (const span of spans) {
@@ -145,7 +145,7 @@ export class Batch {
       const name = `${accountId} ${span} ${at} ${endUser}`
       const share = this.#endUsers.get(name)
       if (share !== undefined) addFigures(share.figures, figuresOfCall)
-      else this.#endUsers.set(name, { accountId, span, at, endUser, figures: copied(figuresOfCall) })
+      else this.#endUsers.set(name, { accountId, span, at, endUser, figures: copyFigures(figuresOfCall) })
     }
   }
 }

@@ -1,7 +1,7 @@
 // Adds up figures of calls in memory before they are written: first by minute, account, key, model and channel, then
 // for each cut and span to which these calls belong.
 
-import type { Histogram } from '../../base/collections/latency-histogram.ts'
+import type { LatencyHistogram } from '../../base/collections/latency-histogram.ts'
 import { addHistogram } from '../../base/collections/latency-histogram.ts'
 import type { Cut, Span } from './plan.ts'
 import { counts, cutNames, cuts, isKept, keepMs, spanAt, spans, sums } from './plan.ts'
@@ -11,39 +11,39 @@ export interface Figures {
   readonly counts: number[]
   readonly sums: bigint[]
   /** Histograms of the time to the first content and of the whole duration. */
-  readonly first: Histogram
-  readonly took: Histogram
+  readonly first: LatencyHistogram
+  readonly duration: LatencyHistogram
 }
 
 export const noFigures = (): Figures => ({
   counts: new Array<number>(counts.length).fill(0),
   sums: new Array<bigint>(sums.length).fill(0n),
   first: new Map(),
-  took: new Map(),
+  duration: new Map(),
 })
 
 export function addFigures(to: Figures, from: Figures): void {
   for (let i = 0; i < to.counts.length; i++) to.counts[i]! += from.counts[i]!
   for (let i = 0; i < to.sums.length; i++) if (from.sums[i] !== 0n) to.sums[i]! += from.sums[i]!
   addHistogram(to.first, from.first)
-  addHistogram(to.took, from.took)
+  addHistogram(to.duration, from.duration)
 }
 
 /** The dimensions of a call. Models and channels are the numbers of their names in the file. */
-export interface Whose {
+export interface CallDimensions {
   readonly accountId: number
   readonly keyId: number
   readonly model: number
   readonly channel: number
 }
 
-interface Cell extends Whose {
+interface Cell extends CallDimensions {
   readonly ms: number
   readonly figures: Figures
 }
 
 /** Figures that are added to one row of the file. */
-export interface Share {
+export interface FigureShare {
   readonly cut: Cut
   readonly span: Span
   readonly one: number
@@ -52,7 +52,7 @@ export interface Share {
   readonly figures: Figures
 }
 
-export const ownersOf: Readonly<Record<Cut, (whose: Whose) => readonly [one: number, other: number]>> = {
+export const ownersOf: Readonly<Record<Cut, (whose: CallDimensions) => readonly [one: number, other: number]>> = {
   all: () => [0, 0],
   account: ({ accountId }) => [accountId, 0],
   key: ({ keyId }) => [keyId, 0],
@@ -62,7 +62,7 @@ export const ownersOf: Readonly<Record<Cut, (whose: Whose) => readonly [one: num
   keyModel: ({ keyId, model }) => [keyId, model],
 }
 
-export class Cells {
+export class FigureGroups {
   readonly #cells = new Map<string, Cell>()
   readonly #nowMs: number
 
@@ -75,7 +75,7 @@ export class Cells {
   }
 
   /** The figures to which a call of this time is added. */
-  at(ms: number, whose: Whose): Figures {
+  figuresFor(ms: number, whose: CallDimensions): Figures {
     const span = this.#finest(ms)
     const name = `${span} ${spanAt(span, ms)} ${whose.accountId} ${whose.keyId} ${whose.model} ${whose.channel}`
     let cell = this.#cells.get(name)
@@ -87,9 +87,9 @@ export class Cells {
   }
 
   /** The figures to add to each row of the file, in the order of the file. Rows that are not kept are left out. */
-  shares(): readonly Share[] {
+  shares(): readonly FigureShare[] {
     const nowMs = this.#nowMs
-    const shares = new Map<string, Share>()
+    const shares = new Map<string, FigureShare>()
     for (const cell of this.#cells.values()) {
       const times = spans.map(span => [span, spanAt(span, cell.ms)] as const)
       for (const cut of cutNames) {
@@ -99,7 +99,7 @@ export class Cells {
           const name = `${cut} ${span} ${one} ${other} ${at}`
           const share = shares.get(name)
           if (share !== undefined) addFigures(share.figures, cell.figures)
-          else shares.set(name, { cut, span, one, other, at, figures: copied(cell.figures) })
+          else shares.set(name, { cut, span, one, other, at, figures: copyFigures(cell.figures) })
         }
       }
     }
@@ -113,13 +113,13 @@ export class Cells {
   }
 }
 
-export function copied(figures: Figures): Figures {
+export function copyFigures(figures: Figures): Figures {
   const copy = noFigures()
   addFigures(copy, figures)
   return copy
 }
 
-const inFileOrder = (one: Share, other: Share): number =>
+const inFileOrder = (one: FigureShare, other: FigureShare): number =>
   cuts[one.cut] - cuts[other.cut] ||
   spans.indexOf(one.span) - spans.indexOf(other.span) ||
   one.one - other.one ||

@@ -40,13 +40,13 @@ export type Cut = keyof typeof cuts
 export const cutNames = Object.keys(cuts) as readonly Cut[]
 
 const FOR_EVER = Number.POSITIVE_INFINITY
-const oneDimension: Keeps = { minute: 2 * DAY_MS, hour: 92 * DAY_MS, day: FOR_EVER, month: FOR_EVER }
-const twoDimensions: Keeps = { minute: 0, hour: 8 * DAY_MS, day: 400 * DAY_MS, month: FOR_EVER }
+const oneDimension: SpanRetention = { minute: 2 * DAY_MS, hour: 92 * DAY_MS, day: FOR_EVER, month: FOR_EVER }
+const twoDimensions: SpanRetention = { minute: 0, hour: 8 * DAY_MS, day: 400 * DAY_MS, month: FOR_EVER }
 
 /** How long the sums of each span are kept, in milliseconds; 0: they are not stored. */
-export type Keeps = Readonly<Record<Span, number>>
+export type SpanRetention = Readonly<Record<Span, number>>
 
-export const keepMs: Readonly<Record<Cut, Keeps>> = {
+export const keepMs: Readonly<Record<Cut, SpanRetention>> = {
   all: oneDimension,
   account: oneDimension,
   key: oneDimension,
@@ -58,14 +58,14 @@ export const keepMs: Readonly<Record<Cut, Keeps>> = {
 
 /** The cuts for which failures are counted by outcome and error. */
 export const failureCuts = ['all', 'account', 'key', 'model', 'channel'] as const satisfies readonly Cut[]
-export const failureKeepMs: Keeps = { minute: 0, hour: 8 * DAY_MS, day: FOR_EVER, month: FOR_EVER }
-export const endUserKeepMs: Keeps = { minute: 0, hour: 0, day: 92 * DAY_MS, month: 400 * DAY_MS }
+export const failureKeepMs: SpanRetention = { minute: 0, hour: 8 * DAY_MS, day: FOR_EVER, month: FOR_EVER }
+export const endUserKeepMs: SpanRetention = { minute: 0, hour: 0, day: 92 * DAY_MS, month: 400 * DAY_MS }
 
 /** The most named end users of one account in one span. All others share one row without a name. */
-export const END_USERS_A_SPAN_MAX = 1_000
+export const END_USERS_PER_SPAN_MAX = 1_000
 
 /** Whether the sums of a span are still kept: it must not have ended longer ago than `keeps` allows. */
-export const isKept = (keeps: Keeps, span: Span, { at, nowMs }: { at: number; nowMs: number }): boolean =>
+export const isKept = (keeps: SpanRetention, span: Span, { at, nowMs }: { at: number; nowMs: number }): boolean =>
   msOfSpan(span, at + 1) > nowMs - keeps[span] && keeps[span] > 0
 
 /** The columns that are counts. */

@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { keepMs, msOfSpan, spans } from './plan.ts'
-import { piecesOf } from './ranges.ts'
+import { splitIntoSpans } from './ranges.ts'
 
 const NOW_MS = Date.UTC(2026, 10, 15, 12, 34, 56)
 const DAY_MS = 86_400_000
@@ -13,7 +13,7 @@ test('the pieces cover the range, which is at least as wide as the requested one
   fc.assert(
     fc.property(ages, ages, fc.constantFrom('all', 'keyModel'), (one, other, cut) => {
       const [fromMs, beforeMs] = [NOW_MS - Math.max(one, other) - 1, NOW_MS - Math.min(one, other)]
-      const { pieces, finest, ...range } = piecesOf({ fromMs, beforeMs, nowMs: NOW_MS, keeps: keepMs[cut] })
+      const { pieces, finest, ...range } = splitIntoSpans({ fromMs, beforeMs, nowMs: NOW_MS, keeps: keepMs[cut] })
       expect([range.fromMs <= fromMs, range.beforeMs >= beforeMs]).toEqual([true, true])
       let at = range.fromMs
       for (const { span, from, before } of pieces) {

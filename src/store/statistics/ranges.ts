@@ -1,25 +1,25 @@
 // Splits a range of time into spans: whole months, then the days at its ends, and so on. So a year needs about seventy
 // rows instead of half a million.
 
-import type { Keeps, Span } from './plan.ts'
+import type { Span, SpanRetention } from './plan.ts'
 import { msOfSpan, spanAt, spans } from './plan.ts'
 
-export interface Range {
+export interface TimeRange {
   readonly fromMs: number
   readonly beforeMs: number
 }
 
 /** Consecutive rows of one span, from `from` up to but not including `before`. */
-export interface Piece {
+export interface SpanRange {
   readonly span: Span
   readonly from: number
   readonly before: number
 }
 
-export interface Pieces extends Range {
+export interface SpanRanges extends TimeRange {
   /** The finest span that is used. The range begins and ends at a border of this span. */
   readonly finest: Span
-  readonly pieces: readonly Piece[]
+  readonly pieces: readonly SpanRange[]
 }
 
 const DAY_MS = 86_400_000
@@ -31,35 +31,38 @@ const rangeMsMax: Readonly<Record<Span, number>> = {
   month: Number.POSITIVE_INFINITY,
 }
 
-export interface Asked extends Range {
+export interface RangeRequest extends TimeRange {
   /** How long the requested sums are kept. */
-  readonly keeps: Keeps
+  readonly keeps: SpanRetention
   readonly nowMs: number
   /** Spans that are finer than this are not used. */
   readonly coarsest?: Span
 }
 
 /** Widens the range to whole spans that are still kept, and splits it. */
-export function piecesOf({ fromMs, beforeMs, keeps, nowMs, coarsest = 'minute' }: Asked): Pieces {
+export function splitIntoSpans({ fromMs, beforeMs, keeps, nowMs, coarsest = 'minute' }: RangeRequest): SpanRanges {
   const fits = (span: Span): boolean =>
-    beforeMs - fromMs <= rangeMsMax[span] && isWhole(keeps, span, { fromMs, nowMs }) && !isFiner(span, coarsest)
+    beforeMs - fromMs <= rangeMsMax[span] && isRangeKept(keeps, span, { fromMs, nowMs }) && !isFiner(span, coarsest)
   const finest = spans.find(fits) ?? 'month'
-  const range = widened(finest, { fromMs, beforeMs })
+  const range = widenToSpan(finest, { fromMs, beforeMs })
   return { ...range, finest, pieces: splitRange(range, finest) }
 }
 
 const isFiner = (span: Span, than: Span): boolean => spans.indexOf(span) < spans.indexOf(than)
 
 /** Whether all spans from `fromMs` on are still kept. */
-export const isWhole = (keeps: Keeps, span: Span, { fromMs, nowMs }: { fromMs: number; nowMs: number }): boolean =>
-  keeps[span] > 0 && fromMs >= nowMs - keeps[span]
+export const isRangeKept = (
+  keeps: SpanRetention,
+  span: Span,
+  { fromMs, nowMs }: { fromMs: number; nowMs: number },
+): boolean => keeps[span] > 0 && fromMs >= nowMs - keeps[span]
 
-export function widened(span: Span, { fromMs, beforeMs }: Range): Range {
+export function widenToSpan(span: Span, { fromMs, beforeMs }: TimeRange): TimeRange {
   const last = spanAt(span, beforeMs - 1)
   return { fromMs: msOfSpan(span, spanAt(span, fromMs)), beforeMs: msOfSpan(span, last + 1) }
 }
 
-function splitRange({ fromMs, beforeMs }: Range, finest: Span, coarsest: Span = 'month'): readonly Piece[] {
+function splitRange({ fromMs, beforeMs }: TimeRange, finest: Span, coarsest: Span = 'month'): readonly SpanRange[] {
   if (fromMs >= beforeMs) return []
   if (coarsest === finest) {
     return [{ span: finest, from: spanAt(finest, fromMs), before: spanAt(finest, beforeMs - 1) + 1 }]

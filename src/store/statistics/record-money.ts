@@ -6,10 +6,10 @@
 // special cases (long input, hours, classes) are ignored. What a provider bills for calls without usage is unknown.
 
 import type { Database } from 'bun:sqlite'
-import type { Line, NanosPerMillion } from '../../base/money/money.ts'
-import { bill, eachAsRate, parseUsd } from '../../base/money/money.ts'
+import type { BillLine, NanosPerMillion } from '../../base/money/money.ts'
+import { bill, parseUsd, rateOfEach } from '../../base/money/money.ts'
 import type { Rates } from '../../base/money/price.ts'
-import { neighbours, parsePrice, unitFees, unitNames } from '../../base/money/price.ts'
+import { fallbackBuckets, parsePrice, unitFees, unitNames } from '../../base/money/price.ts'
 import type { Bucket } from '../../base/money/usage.ts'
 import { units } from '../../base/money/usage.ts'
 
@@ -30,7 +30,7 @@ export interface RecordMoney {
 
 const noMoney: RecordMoney = { providerCost: 0n, cacheSavings: 0n }
 
-interface NamedLine extends Line {
+interface NamedLine extends BillLine {
   readonly what: string
 }
 
@@ -46,7 +46,7 @@ const AMOUNT_MAX = 1_000_000_000_000_000n
 const MILLION = 1_000_000n
 const RATES_CACHED_MAX = 10_000
 
-export class MoneyOfRecords {
+export class RecordMoneyCalculator {
   readonly #findLastVersion
   readonly #findVersions
   /** The versions of prices by model, newest first. Cleared when a new version exists. */
@@ -62,13 +62,13 @@ export class MoneyOfRecords {
   }
 
   /** Must be called before each batch of records, because prices may have been added. */
-  renew(): void {
+  reloadPrices(): void {
     const { version } = this.#findLastVersion.get() as { version: bigint }
     if (version !== this.#version) this.#versions.clear()
     this.#version = version
   }
 
-  of(record: BilledRecord): RecordMoney {
+  compute(record: BilledRecord): RecordMoney {
     const lines = record.lines === null ? [] : this.#linesOf(record.lines)
     if (lines.length === 0) return noMoney
     const versions = this.#versionsOf(`${record.provider}/${record.model}`)
@@ -142,13 +142,13 @@ function shippedCost(lines: readonly NamedLine[], versions: readonly PriceVersio
 }
 
 function rateFor(what: string, rates: Rates): NanosPerMillion {
-  if (Object.hasOwn(neighbours, what)) return rateOfBucket(what as Bucket, rates)
+  if (Object.hasOwn(fallbackBuckets, what)) return rateOfBucket(what as Bucket, rates)
   const unit = units.find(name => unitNames[name] === what)
-  return eachAsRate((unit === undefined ? rates.perRequest : rates[unitFees[unit]]) ?? (0n as never))
+  return rateOfEach((unit === undefined ? rates.perRequest : rates[unitFees[unit]]) ?? (0n as never))
 }
 
 function rateOfBucket(bucket: Bucket, rates: Rates): NanosPerMillion {
-  const priced = [bucket, ...neighbours[bucket]].find(name => rates[name] !== undefined)
+  const priced = [bucket, ...fallbackBuckets[bucket]].find(name => rates[name] !== undefined)
   return priced === undefined ? (0n as NanosPerMillion) : rates[priced]!
 }
 

@@ -19,7 +19,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'weir-statistics-'))
   path = join(folder, 'statistics.db')
   const file = new StatisticsFile(path)
-  file.begin(mark)
+  file.startOver(mark)
   file.close()
 })
 afterEach(() => rmSync(folder, { recursive: true }))

@@ -3,15 +3,15 @@
 
 import type { Database } from 'bun:sqlite'
 import { renameSync, rmSync } from 'node:fs'
-import { addEncoded, encodeHistogram } from '../../base/collections/latency-histogram.ts'
+import { addEncodedHistogram, encodeHistogram } from '../../base/collections/latency-histogram.ts'
 import { openWriter } from '../engine/database.ts'
-import type { Figures, Share } from './figures.ts'
+import type { FigureShare, Figures } from './figures.ts'
 import type { Cut, Span } from './plan.ts'
 import {
   counts,
   cutNames,
   cuts,
-  END_USERS_A_SPAN_MAX,
+  END_USERS_PER_SPAN_MAX,
   endUserKeepMs,
   failureKeepMs,
   keepMs,
@@ -22,7 +22,7 @@ import {
 } from './plan.ts'
 
 /** The progress of summing up. */
-export interface Mark {
+export interface StatisticsMark {
   /** The last row of the log that is summed up. */
   readonly seq: bigint
   /** The call of that row. In another database the row has another call, so the sums do not belong to it. */
@@ -53,13 +53,13 @@ export interface EndUserShare {
   readonly figures: Figures
 }
 
-export interface Added {
-  readonly shares: readonly Share[]
+export interface StatisticsAddition {
+  readonly shares: readonly FigureShare[]
   readonly failures: readonly FailureShare[]
   readonly endUsers: readonly EndUserShare[]
   /** Records that the scan must skip, because the log has counted them. */
   readonly late: readonly bigint[]
-  readonly mark: Mark
+  readonly mark: StatisticsMark
 }
 
 const SCHEMA = 1
@@ -146,7 +146,7 @@ export class StatisticsFile {
   }
 
   /** The progress; undefined for a new file. */
-  mark(): Mark | undefined {
+  mark(): StatisticsMark | undefined {
     const row = this.#statements.mark.get() as Record<string, bigint> | null
     if (row === null) return undefined
     return {
@@ -158,12 +158,12 @@ export class StatisticsFile {
     }
   }
 
-  late(): Set<bigint> {
+  lateIds(): Set<bigint> {
     return new Set((this.#statements.late.all() as { id: bigint }[]).map(({ id }) => id))
   }
 
   /** Deletes all sums and starts again for the database of this mark. */
-  begin(mark: Mark): void {
+  startOver(mark: StatisticsMark): void {
     this.#db
       .transaction(() => {
         for (const table of tableNames) this.#db.run('DELETE FROM '.concat(table))
@@ -186,7 +186,7 @@ export class StatisticsFile {
   }
 
   /** Adds sums. A damaged file is renamed, and the next opening creates a new one. */
-  add(added: Added): void {
+  add(added: StatisticsAddition): void {
     try {
       this.#add(added)
     } catch (fault) {
@@ -198,7 +198,7 @@ export class StatisticsFile {
     }
   }
 
-  #add({ shares, failures, endUsers, late, mark }: Added): void {
+  #add({ shares, failures, endUsers, late, mark }: StatisticsAddition): void {
     const { addLate, dropLate, addFailure } = this.#statements
     this.#db
       .transaction(() => {
@@ -245,14 +245,14 @@ export class StatisticsFile {
     this.#db.close()
   }
 
-  #addShare({ cut, span, one, other, at, figures }: Share): void {
+  #addShare({ cut, span, one, other, at, figures }: FigureShare): void {
     const key = [cuts[cut], spanNumber[span], one, other, at] as const
     const existing = this.#statements.findSteps.get(...key) as Record<string, Uint8Array> | null
     if (existing !== null) {
-      addEncoded(figures.first, existing.first_steps!)
-      addEncoded(figures.took, existing.took_steps!)
+      addEncodedHistogram(figures.first, existing.first_steps!)
+      addEncodedHistogram(figures.duration, existing.took_steps!)
     }
-    const steps = [encodeHistogram(figures.first), encodeHistogram(figures.took)] as const
+    const steps = [encodeHistogram(figures.first), encodeHistogram(figures.duration)] as const
     this.#statements.addFigures.run(...key, ...figures.counts, ...figures.sums, ...steps)
   }
 
@@ -261,14 +261,14 @@ export class StatisticsFile {
     const number = spanNumber[span]
     let name = endUser
     if (findEndUser.get(accountId, number, at, name) === null) {
-      const { n } = countEndUsers.get(accountId, number, at, END_USERS_A_SPAN_MAX) as { n: bigint }
-      if (n >= BigInt(END_USERS_A_SPAN_MAX)) name = ''
+      const { n } = countEndUsers.get(accountId, number, at, END_USERS_PER_SPAN_MAX) as { n: bigint }
+      if (n >= BigInt(END_USERS_PER_SPAN_MAX)) name = ''
     }
     const values = endUserFigures.map(column => valueOf(figures, column))
     addEndUser.run(accountId, number, at, name, ...values)
   }
 
-  #writeMark({ seq, callId, scanBefore, scanTop, scanBottom }: Mark): void {
+  #writeMark({ seq, callId, scanBefore, scanTop, scanBottom }: StatisticsMark): void {
     this.#statements.writeMark.run(seq, callId, scanBefore, scanTop, scanBottom)
   }
 }

@@ -3,8 +3,8 @@
 
 import type { Database } from 'bun:sqlite'
 import { bounds } from '../../base/bounds.ts'
-import type { Input, Result } from '../engine/operations.ts'
-import type { KeptId, TaskChange } from './kept.ts'
+import type { OperationInput, OperationResult } from '../engine/operations.ts'
+import type { TaskChange, VaultId } from './vault-types.ts'
 
 const ROWS_PER_SWEEP = 256
 
@@ -44,7 +44,7 @@ export class TaskRows {
     )
   }
 
-  create(input: Input<'createTask'>): Result<'createTask'> {
+  create(input: OperationInput<'createTask'>): OperationResult<'createTask'> {
     const { callId, accountId, id, keyId, provider, model, channel, admitted, createdMs, dueMs, expiresMs } = input
     const { n } = this.#countOpen.get(accountId) as { n: bigint }
     if (n >= bounds.tasksOpenMax) return { done: 'too_many' }
@@ -62,11 +62,11 @@ export class TaskRows {
       expiresMs,
     )
     if (changes === 0) return { done: 'exists' }
-    this.#trim.run(accountId, bounds.tasksKeptMax)
+    this.#trim.run(accountId, bounds.storedTasksMax)
     return { done: 'created' }
   }
 
-  change(change: TaskChange, sealed: Buffer | null): Result<'changeTask'> {
+  change(change: TaskChange, sealed: Buffer | null): OperationResult<'changeTask'> {
     const { callId, status, dueMs, updatedMs, polledMs = null, upstreamId = null, id = null, channel = null } = change
     const values = [status, dueMs, updatedMs, polledMs, upstreamId, sealed, id, channel]
     const { changes } = this.#change.run(callId, ...values)
@@ -74,12 +74,12 @@ export class TaskRows {
     return { done: this.#findByCall.get(callId) === null ? 'unknown' : 'over' }
   }
 
-  drop({ accountId, id }: KeptId): Result<'dropTask'> {
+  drop({ accountId, id }: VaultId): OperationResult<'dropTask'> {
     if (this.#deleteEnded.run(accountId, id).changes === 1) return { done: 'dropped' }
     return { done: this.#findById.get(accountId, id) === null ? 'unknown' : 'under_way' }
   }
 
-  forget(nowMs: number): number {
+  deleteExpired(nowMs: number): number {
     return this.#deleteExpired.run(nowMs, ROWS_PER_SWEEP).changes
   }
 }

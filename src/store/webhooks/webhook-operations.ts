@@ -2,10 +2,10 @@
 // in the transaction that causes the event.
 
 import { bounds } from '../../base/bounds.ts'
-import type { Runs } from '../engine/operation.ts'
+import type { HandlersOf } from '../engine/operation.ts'
 import type { Books } from '../ledger/books.ts'
 import type { MoneyText } from '../ledger/money-text.ts'
-import { amountOf } from '../ledger/money-text.ts'
+import { readAmount } from '../ledger/money-text.ts'
 import type { Scope } from '../queries/paging.ts'
 import { scopeSql, scopeValues } from '../queries/paging.ts'
 
@@ -74,7 +74,7 @@ export interface WebhookOperations {
   }
 }
 
-export const webhookOperations = (books: Books): Runs<WebhookOperations> => ({
+export const webhookOperations = (books: Books): HandlersOf<WebhookOperations> => ({
   ...editOperations(books),
   ...deliveryOperations(books),
   setAlert: buildSetAlert(books),
@@ -96,7 +96,9 @@ function buildFindAccount({ db }: Books): (accountId: number, scope: Scope | nul
   return (accountId, scope) => find.get({ account: accountId, ...valuesOf(scope) }) !== null
 }
 
-function editOperations(books: Books): Pick<Runs<WebhookOperations>, 'createWebhook' | 'setWebhook' | 'removeWebhook'> {
+function editOperations(
+  books: Books,
+): Pick<HandlersOf<WebhookOperations>, 'createWebhook' | 'setWebhook' | 'removeWebhook'> {
   const { db, nowMs } = books
   const count = db.query('SELECT count(*) AS n FROM webhook WHERE account_id IS ?1')
   const hasAccount = buildFindAccount(books)
@@ -133,7 +135,7 @@ function editOperations(books: Books): Pick<Runs<WebhookOperations>, 'createWebh
 function deliveryOperations({
   db,
   nowMs,
-}: Books): Pick<Runs<WebhookOperations>, 'testWebhook' | 'raiseEvent' | 'noteDelivery'> {
+}: Books): Pick<HandlersOf<WebhookOperations>, 'testWebhook' | 'raiseEvent' | 'noteDelivery'> {
   const insert = db.query(
     `INSERT INTO webhook_delivery (webhook_id, event, account_id, data, made_ms, due_ms)
      SELECT id, 'webhook.test', account_id, '{}', $now, $due FROM webhook
@@ -161,13 +163,13 @@ function deliveryOperations({
     noteDelivery({ id, webhookId, delivered, triedMs, tookMs, status, error, dueMs }) {
       note.run(id, Number(delivered), triedMs, tookMs, status, error, dueMs)
       if (dueMs !== null) postpone.run(webhookId, dueMs)
-      else deleteOldest.run(webhookId, bounds.webhookKeptMax)
+      else deleteOldest.run(webhookId, bounds.finishedDeliveriesMax)
       return { done: 'noted' }
     },
   }
 }
 
-function buildSetAlert(books: Books): Runs<WebhookOperations>['setAlert'] {
+function buildSetAlert(books: Books): HandlersOf<WebhookOperations>['setAlert'] {
   const { db } = books
   const hasAccount = buildFindAccount(books)
   const upsert = db.query(
@@ -186,7 +188,7 @@ function buildSetAlert(books: Books): Runs<WebhookOperations>['setAlert'] {
       remove.run(accountId)
       return { done: 'removed' }
     }
-    upsert.run(accountId, amountOf(threshold))
+    upsert.run(accountId, readAmount(threshold))
     updateLevel.run(accountId)
     return { done: 'set' }
   }

@@ -56,14 +56,14 @@ export class WebhookReader {
   }
 
   /** The next webhooks after `after` that have a due delivery, in the order of ids; `last` is where to continue. */
-  due(nowMs: number, after: number): { readonly ids: readonly number[]; readonly last: number } {
-    const rows = this.#findDue.all(nowMs, after, bounds.webhooksLookedAtMax)
+  findDue(nowMs: number, after: number): { readonly ids: readonly number[]; readonly last: number } {
+    const rows = this.#findDue.all(nowMs, after, bounds.dueDeliveriesMax)
     const ids = rows.filter(row => row.is_due !== 0n).map(row => Number(row.id))
-    return { ids, last: rows.length < bounds.webhooksLookedAtMax ? 0 : Number(rows.at(-1)!.id) }
+    return { ids, last: rows.length < bounds.dueDeliveriesMax ? 0 : Number(rows.at(-1)!.id) }
   }
 
   /** The oldest due delivery of a webhook. */
-  next(webhookId: number, nowMs: number): DueDelivery | undefined {
+  nextDelivery(webhookId: number, nowMs: number): DueDelivery | undefined {
     return rowOf(this.#findNext.get(webhookId, nowMs))
   }
 
@@ -72,7 +72,7 @@ export class WebhookReader {
   }
 
   /** Whether a webhook of the site has subscribed to the event. */
-  wants(event: string): boolean {
+  hasSubscriber(event: string): boolean {
     return this.#findSubscriber.get(event) !== null
   }
 }

@@ -36,12 +36,21 @@ export function buildThings(all: Everybody): Things {
     return String(id)
   }
   const definition = (id: string): Body => ({
-    ...{ id, name: id, baseUrl: 'https://api.example.com/v1', keyEnv: 'NO_KEY', baseUrlEnv: 'NO_URL' },
-    ...{ speaks: { 'openai-chat': '/chat/completions' }, sign: 'bearer', models: [] },
+    id,
+    name: id,
+    baseUrl: 'https://api.example.com/v1',
+    keyEnv: 'NO_KEY',
+    baseUrlEnv: 'NO_URL',
+    speaks: { 'openai-chat': '/chat/completions' },
+    sign: 'bearer',
+    models: [],
   })
   const account = all.account
   const invited = (): Body => ({
-    ...{ email: `invited-${++count}@example.com`, role: 'member', account, accountRole: 'viewer' },
+    email: `invited-${++count}@example.com`,
+    role: 'member',
+    account,
+    accountRole: 'viewer',
   })
 
   /** What stands in a hole of that name. */

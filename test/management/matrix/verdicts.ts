@@ -1,7 +1,7 @@
 // Who may ask what, as the rows of the table say it: for everybody, what is expected. npm run docs writes it down in
 // matrix.json, so that whoever changes it sees what they have changed.
 
-import type { AccountRole, SiteRole, Who } from '../../../src/management/actor.ts'
+import type { AccountRole, EndpointAccess, SiteRole } from '../../../src/management/actor.ts'
 import { accountRoles, siteRoles } from '../../../src/management/actor.ts'
 import { describedEndpoints } from '../../../src/management/openapi/described-endpoints.ts'
 import type { WebEndpoint } from '../../../src/management/resources/endpoint.ts'
@@ -24,7 +24,7 @@ export const nameOf = ({ method, path }: WebEndpoint): string => `${method} ${pa
 const isOf = <T extends string>(names: readonly T[], name: string): name is T =>
   (names as readonly string[]).includes(name)
 
-function expected(who: Who, somebody: Somebody, { method, params }: WebEndpoint): Verdict {
+function expected(who: EndpointAccess, somebody: Somebody, { method, params }: WebEndpoint): Verdict {
   if (who === 'nobody') return 'may'
   if (isOf(['nobody', 'key', 'expired', 'disabled'], somebody)) return '401'
   if (who === 'person') return 'may'
@@ -53,23 +53,33 @@ export const exceptions: Exceptions = {
   },
   'DELETE /api/web/sessions/{session}': { ...nobodySignedIn('404'), because: 'it is the session of somebody else' },
   'PATCH /api/web/accounts/{account}/members/{user}': {
-    ...{ viewer: '403', developer: '403', support: '403' },
+    viewer: '403',
+    developer: '403',
+    support: '403',
     because: 'they see the account and do not manage it',
   },
   'DELETE /api/web/accounts/{account}/members/{user}': {
-    ...{ viewer: '403', developer: '403', support: '403' },
+    viewer: '403',
+    developer: '403',
+    support: '403',
     because: 'only they themselves may leave, others are taken out by managers',
   },
   'GET /api/web/records/{record}/bodies': {
-    ...{ support: '403' },
+    support: '403',
     because: 'what callers have written is not for support',
   },
   'POST /api/web/invitations': {
-    ...{ stranger: '404', viewer: '403', developer: '403', support: '403' },
+    stranger: '404',
+    viewer: '403',
+    developer: '403',
+    support: '403',
     because: 'it is to an account, of which one must be a manager',
   },
   'DELETE /api/web/invitations/{invitation}': {
-    ...{ stranger: '404', viewer: '404', developer: '404', support: '404' },
+    stranger: '404',
+    viewer: '404',
+    developer: '404',
+    support: '404',
     because: 'it is of somebody else, to an account that they do not manage',
   },
 }

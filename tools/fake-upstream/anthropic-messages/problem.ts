@@ -1,11 +1,11 @@
 // Finds what the Anthropic API would refuse, in its order and nearly in its words, so that tests find a bad translation.
 
+import type { Json } from '../body-fields.ts'
+import { bodyOf, has, recordOf, recordsOf, stringOf } from '../body-fields.ts'
 import type { Problem } from '../dialect.ts'
-import type { Json } from '../reading.ts'
-import { bodyOf, has, recordOf, recordsOf, stringOf } from '../reading.ts'
 import type { ReceivedRequest } from '../request.ts'
 import { isRecord } from '../request.ts'
-import { blocksOf, isOurs, readMessagesRequest } from './request.ts'
+import { blocksOf, isIssuedBlock, readMessagesRequest } from './request.ts'
 
 const fields = new Set([
   'model',
@@ -140,7 +140,7 @@ function findBlockProblem(blocks: readonly Json[], where: string, ordinal: numbe
       const problem = findCallProblem(block, here)
       if (problem) return problem
     }
-    if ((block.type === 'thinking' || block.type === 'redacted_thinking') && !isOurs(block, ordinal)) {
+    if ((block.type === 'thinking' || block.type === 'redacted_thinking') && !isIssuedBlock(block, ordinal)) {
       const field = block.type === 'thinking' ? 'signature' : 'data'
       return createProblem(`${here}: Invalid \`${field}\` in \`${block.type}\` block`)
     }

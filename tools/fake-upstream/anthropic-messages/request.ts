@@ -1,8 +1,6 @@
 // Reads what the fake upstream needs from a request of the Anthropic Messages dialect.
 
-import type { Asked, Media } from '../dialect.ts'
-import { isIssued } from '../issued.ts'
-import type { Json } from '../reading.ts'
+import type { Json } from '../body-fields.ts'
 import {
   mediaOfBase64,
   mediaOfUrl,
@@ -14,7 +12,9 @@ import {
   stringsOf,
   textsOf,
   wordsIn,
-} from '../reading.ts'
+} from '../body-fields.ts'
+import type { Media, RequestSummary } from '../dialect.ts'
+import { isIssuedState } from '../reasoning-state.ts'
 import type { ReceivedRequest } from '../request.ts'
 
 /** The issuer in reasoning state of this dialect. */
@@ -25,7 +25,7 @@ export const blocksOf = (message: Json | undefined): readonly Json[] => {
   return typeof content === 'string' ? [{ type: 'text', text: content }] : recordsOf(content)
 }
 
-export function readMessagesRequest(request: ReceivedRequest): Asked {
+export function readMessagesRequest(request: ReceivedRequest): RequestSummary {
   const body = objectOf(request)
   const messages = recordsOf(body.messages)
   const [last, spoken] = [messages.at(-1), messages.findLast(isSpokenByUser)]
@@ -34,7 +34,7 @@ export function readMessagesRequest(request: ReceivedRequest): Asked {
   return {
     model: typeof body.model === 'string' ? body.model : 'echo',
     stream: body.stream === true,
-    usageAsked: true,
+    wantsUsage: true,
     promptWords: wordsIn(body.system) + messages.reduce((sum, message) => sum + countMessageWords(message), 0),
     outputMax: numberOf(body.max_tokens),
     lastUserText: textsOf(spoken?.content).join(''),
@@ -43,8 +43,8 @@ export function readMessagesRequest(request: ReceivedRequest): Asked {
     tools: choice.type === 'none' ? [] : listToolNames(body.tools, choice),
     mustCall: choice.type === 'any' || choice.type === 'tool',
     parallel: choice.disable_parallel_tool_use !== true,
-    stops: stringsOf(body.stop_sequences),
-    json: recordOf(recordOf(body.output_config).format).type === 'json_schema',
+    stopSequences: stringsOf(body.stop_sequences),
+    wantsJson: recordOf(recordOf(body.output_config).format).type === 'json_schema',
     media: messages.flatMap(message => readMedia(blocksOf(message))),
     thinking: { off: thinking.type === 'disabled', text: thinking.display !== 'omitted', state: true },
     stateKept: findStateKept(messages, request.ordinal),
@@ -83,14 +83,14 @@ function readMedia(blocks: readonly Json[]): readonly Media[] {
 function findStateKept(messages: readonly Json[], ordinal: number): boolean | undefined {
   if (!blocksOf(messages.at(-1)).some(block => block.type === 'tool_result')) return undefined
   const calling = blocksOf(messages.findLast(message => message.role === 'assistant'))
-  return calling.some(block => isOurs(block, ordinal))
+  return calling.some(block => isIssuedBlock(block, ordinal))
 }
 
 /** Whether this upstream issued a block of reasoning, and the block is unchanged. */
-export function isOurs(block: Json, ordinal: number): boolean {
+export function isIssuedBlock(block: Json, ordinal: number): boolean {
   const looking = { by: stateOwner, ordinal }
-  if (block.type === 'redacted_thinking') return isIssued(block.data, looking)
+  if (block.type === 'redacted_thinking') return isIssuedState(block.data, looking)
   if (block.type !== 'thinking') return false
   // A caller that got no text cannot send it back.
-  return isIssued(block.signature, looking, stringOf(block.thinking) || undefined)
+  return isIssuedState(block.signature, looking, stringOf(block.thinking) || undefined)
 }

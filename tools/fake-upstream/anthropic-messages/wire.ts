@@ -1,8 +1,16 @@
 // Writes the Anthropic messages dialect: whole answers, events and errors.
 
-import type { Choice, Counts, Dialect, Finish, Frame, Reasoning, Reply, SaidError, SpokenUsage } from '../dialect.ts'
-import { argumentPieces, base36, countsJson, spokenPieces, statusOf, textOf, withRaw } from '../dialect.ts'
-import { issue } from '../issued.ts'
+import type { Choice, Counts, Dialect, ErrorFields, Finish, Frame, Reasoning, Reply, WireUsage } from '../dialect.ts'
+import {
+  addRawField,
+  base36,
+  findStatus,
+  joinPieces,
+  listArgumentPieces,
+  listTextPieces,
+  writeCounts,
+} from '../dialect.ts'
+import { issueState } from '../reasoning-state.ts'
 import { findMessagesProblem } from './problem.ts'
 import { readMessagesRequest, stateOwner } from './request.ts'
 
@@ -18,21 +26,21 @@ function uncached({ input, cached = 0, cacheWrite = 0 }: Counts): Counts['input'
   return typeof input === 'number' ? input - cached - cacheWrite : input
 }
 
-function usageJson(usage: SpokenUsage, rest: string): string {
+function usageJson(usage: WireUsage, rest: string): string {
   if ('json' in usage) return usage.json
   const { output, cached = 0, cacheWrite = 0, reasoning } = usage
-  const counts = countsJson({
+  const counts = writeCounts({
     input_tokens: uncached(usage),
     cache_creation_input_tokens: cacheWrite,
     cache_read_input_tokens: cached,
     output_tokens: output,
   })
-  const details = reasoning === undefined ? 'null' : countsJson({ thinking_tokens: reasoning })
+  const details = reasoning === undefined ? 'null' : writeCounts({ thinking_tokens: reasoning })
   return `${counts.slice(0, -1)},"output_tokens_details":${details},"server_tool_use":null${rest}}`
 }
 
 /** The usage of a message, with the fields that the last event of a stream does not repeat. */
-function messageUsageJson(usage: SpokenUsage): string {
+function messageUsageJson(usage: WireUsage): string {
   const written = 'json' in usage ? 0 : (usage.cacheWrite ?? 0)
   const creation = `{"ephemeral_5m_input_tokens":${written},"ephemeral_1h_input_tokens":0}`
   const otherFields = '"service_tier":"standard","inference_geo":null,"speed":null'
@@ -50,7 +58,7 @@ interface Block {
 }
 
 function writeSignature(reply: Reply, { text, state }: Reasoning): string {
-  return state === undefined ? issue({ by: stateOwner, ordinal: reply.ordinal, text }) : (state ?? '')
+  return state === undefined ? issueState({ by: stateOwner, ordinal: reply.ordinal, text }) : (state ?? '')
 }
 
 function thinkingBlock(reply: Reply, reasoning: Reasoning): Omit<Block, 'index'> {
@@ -74,9 +82,9 @@ function textBlock(choice: Choice): Omit<Block, 'index'> {
   return {
     empty: { type: 'text', text: '' },
     *deltas() {
-      for (const text of spokenPieces(choice)) yield { type: 'text_delta', text }
+      for (const text of listTextPieces(choice)) yield { type: 'text_delta', text }
     },
-    whole: () => ({ type: 'text', text: textOf(choice), citations: null }),
+    whole: () => ({ type: 'text', text: joinPieces(choice), citations: null }),
   }
 }
 
@@ -108,7 +116,7 @@ function* blocksOf(reply: Reply): Iterable<Block> {
     yield {
       index: next + (call.index ?? place),
       empty: { type: 'tool_use', id, name, input: {} },
-      deltas: () => ['', ...argumentPieces(call)].map(json => ({ type: 'input_json_delta', partial_json: json })),
+      deltas: () => ['', ...listArgumentPieces(call)].map(json => ({ type: 'input_json_delta', partial_json: json })),
       whole: () => ({ type: 'tool_use', id, name, input: parseInput(text), caller: { type: 'direct' } }),
     }
   }
@@ -118,8 +126,8 @@ function buildEnding(choice: Choice): object {
   const refused = choice.finish === 'content_filter'
   const explanation = choice.refusal ?? 'The answer was withheld.'
   return {
-    stop_reason: choice.stopped !== undefined ? 'stop_sequence' : STOP_REASON_BY_FINISH[choice.finish],
-    stop_sequence: choice.stopped ?? null,
+    stop_reason: choice.stopSequence !== undefined ? 'stop_sequence' : STOP_REASON_BY_FINISH[choice.finish],
+    stop_sequence: choice.stopSequence ?? null,
     stop_details: refused ? { type: 'refusal', category: 'general_harms', explanation } : null,
     container: null,
   }
@@ -128,7 +136,7 @@ function buildEnding(choice: Choice): object {
 function messageJson(reply: Reply, content: readonly object[], rest: { end: object; usage: string | undefined }) {
   const id = `msg_fake${base36(reply.ordinal)}`
   const message = { id, type: 'message', role: 'assistant', model: reply.model, content }
-  return withRaw({ ...message, ...rest.end, diagnostics: null }, 'usage', rest.usage)
+  return addRawField({ ...message, ...rest.end, diagnostics: null }, 'usage', rest.usage)
 }
 
 function writePlain(reply: Reply): string {
@@ -164,7 +172,7 @@ function* writeFrames(reply: Reply): Iterable<Frame> {
   }
   const last = { type: 'message_delta', delta: buildEnding(onlyChoice(reply)) }
   const usage = reply.usage && usageJson(reply.usage, '')
-  yield { kind: 'finish', event: last.type, data: withRaw(last, 'usage', usage) }
+  yield { kind: 'finish', event: last.type, data: addRawField(last, 'usage', usage) }
   yield frame('done', { type: 'message_stop' })
 }
 
@@ -184,14 +192,14 @@ const TYPE_BY_STATUS: Readonly<Record<number, string>> = {
   529: 'overloaded_error',
 }
 
-function buildError(error: SaidError): object {
+function buildError(error: ErrorFields): object {
   const known = Object.values(TYPE_BY_STATUS).includes(error.type ?? '') || error.type === 'api_error'
-  const type = error.status === undefined && known ? error.type : (TYPE_BY_STATUS[statusOf(error)] ?? 'api_error')
+  const type = error.status === undefined && known ? error.type : (TYPE_BY_STATUS[findStatus(error)] ?? 'api_error')
   const details = error.code === undefined ? {} : { details: { error_code: error.code } }
   return { type, message: error.message, ...details }
 }
 
-const writeError = (error: SaidError): string =>
+const writeError = (error: ErrorFields): string =>
   JSON.stringify({ type: 'error', error: buildError(error), request_id: 'req_fake' })
 
 export const anthropicWire: Dialect = {

@@ -1,11 +1,11 @@
 // Small endpoints of Ark: tokenization, files and the context cache.
 
 import { jsonAnswer } from '../answers.ts'
+import { objectOf, pathOf, recordsOf, stringOf, stringsOf, wordsIn } from '../body-fields.ts'
 import type { Problem } from '../dialect.ts'
 import { base36, createdS } from '../dialect.ts'
-import { Shelf } from '../kept.ts'
 import { readForm } from '../multipart.ts'
-import { objectOf, pathOf, recordsOf, stringOf, stringsOf, wordsIn } from '../reading.ts'
+import { RecentItems } from '../recent-items.ts'
 import type { ReceivedRequest } from '../request.ts'
 import type { Script } from '../script.ts'
 import { script } from '../script.ts'
@@ -44,7 +44,7 @@ export function answerContext(request: ReceivedRequest, refuse: Refuse): Script 
 }
 
 export class Files {
-  readonly #files = new Shelf<object>(filesMax)
+  readonly #files = new RecentItems<object>(filesMax)
 
   answer(request: ReceivedRequest, refuse: Refuse): Script {
     const id = /\/files\/([^/]+)$/.exec(pathOf(request))?.[1]

@@ -2,10 +2,10 @@
 // moves to its next state each time it is polled.
 
 import { jsonAnswer } from '../answers.ts'
+import { isCount, numberOf, objectOf, pathOf, queryOf, recordsOf, stringOf } from '../body-fields.ts'
 import type { Problem } from '../dialect.ts'
 import { base36, createdS } from '../dialect.ts'
-import { Shelf } from '../kept.ts'
-import { isCount, numberOf, objectOf, pathOf, queryOf, recordsOf, stringOf } from '../reading.ts'
+import { RecentItems } from '../recent-items.ts'
 import type { ReceivedRequest } from '../request.ts'
 import type { Script } from '../script.ts'
 import { bytes, end, head, script } from '../script.ts'
@@ -56,7 +56,7 @@ function taskObject(id: string, task: Task): object {
 }
 
 export class Tasks {
-  readonly #tasks = new Shelf<Task>(tasksMax)
+  readonly #tasks = new RecentItems<Task>(tasksMax)
 
   answer(request: ReceivedRequest, refuse: Refuse): Script {
     const id = /\/tasks\/([^/]+)$/.exec(pathOf(request))?.[1]

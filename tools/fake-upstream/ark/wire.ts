@@ -1,15 +1,15 @@
 // The Ark dialect: OpenAI's chat with Ark's own reasoning, reasoning state and errors.
 
-import type { Choice, Dialect, Problem, Reply, SaidError } from '../dialect.ts'
-import { base36, createdS, statusOf } from '../dialect.ts'
-import { isIssued, issue } from '../issued.ts'
+import type { Json } from '../body-fields.ts'
+import { bodyOf, has, objectOf, recordOf, recordsOf } from '../body-fields.ts'
+import type { Choice, Dialect, ErrorFields, Problem, Reply } from '../dialect.ts'
+import { base36, createdS, findStatus } from '../dialect.ts'
 import { findFieldProblem, findMessageProblem, readChatRequest, stateKept } from '../openai-chat/request.ts'
 import type { Flavour } from '../openai-chat/wire.ts'
 import { chatWire, writeFrames, writePlain } from '../openai-chat/wire.ts'
 import { findBodyProblem, responsesFields } from '../openai-responses/problem.ts'
 import { responsesWire } from '../openai-responses/wire.ts'
-import type { Json } from '../reading.ts'
-import { bodyOf, has, objectOf, recordOf, recordsOf } from '../reading.ts'
+import { isIssuedState, issueState } from '../reasoning-state.ts'
 import type { ReceivedRequest } from '../request.ts'
 import { isRecord } from '../request.ts'
 
@@ -19,7 +19,7 @@ const stateOwner = 'ark'
 function writeState(reply: Reply, choice: Choice): object {
   const { text = '', state } = choice.reasoning ?? {}
   if (state === null) return {}
-  return { encrypted_content: state ?? issue({ by: stateOwner, ordinal: reply.ordinal, text }) }
+  return { encrypted_content: state ?? issueState({ by: stateOwner, ordinal: reply.ordinal, text }) }
 }
 
 const flavour: Flavour = { emptyText: '', state: writeState }
@@ -32,8 +32,8 @@ const ERROR_BY_STATUS: Readonly<Record<number, readonly [type: string, code: str
   429: ['TooManyRequests', 'RateLimitExceeded.EndpointRPMExceeded'],
 }
 
-export function writeArkError(error: SaidError): string {
-  const [type, code] = ERROR_BY_STATUS[statusOf(error)] ?? ['InternalServerError', 'InternalServiceError']
+export function writeArkError(error: ErrorFields): string {
+  const [type, code] = ERROR_BY_STATUS[findStatus(error)] ?? ['InternalServerError', 'InternalServiceError']
   const message = `${error.message} Request id: fake${base36(createdS)}`
   return JSON.stringify({ error: { code, message, param: error.param ?? '', type } })
 }
@@ -53,7 +53,7 @@ function findArkProblem(request: ReceivedRequest): Problem | undefined {
 
 function findStateProblem(messages: readonly Json[], ordinal: number): Problem | undefined {
   const looking = { by: stateOwner, ordinal }
-  const foreign = messages.find(it => has(it.encrypted_content) && !isIssued(it.encrypted_content, looking))
+  const foreign = messages.find(it => has(it.encrypted_content) && !isIssuedState(it.encrypted_content, looking))
   return foreign && { message: 'The parameter `encrypted_content` is not valid.', param: 'messages' }
 }
 
@@ -66,8 +66,8 @@ export const arkWire: Dialect = {
     const usageInEveryChunk = recordOf(body.stream_options).chunk_include_usage === true
     const asked = readChatRequest(request)
     const looking = { by: stateOwner, ordinal: request.ordinal }
-    const hasState = stateKept(messages, message => isIssued(message.encrypted_content, looking))
-    return { ...asked, usageAsked: asked.usageAsked || usageInEveryChunk, stateKept: hasState }
+    const hasState = stateKept(messages, message => isIssuedState(message.encrypted_content, looking))
+    return { ...asked, wantsUsage: asked.wantsUsage || usageInEveryChunk, stateKept: hasState }
   },
   problem: findArkProblem,
   plain: reply => writePlain(reply, flavour),

@@ -1,10 +1,10 @@
 // F23 to F27: a good HTTP answer whose body is not what it should be.
 
-import { answer, frameSteps, framesTo, jsonAnswer, plain, replyTo, streamed, streamHead } from '../answers.ts'
-import { sse } from '../dialect.ts'
+import { answer, buildFramesTo, buildReplyTo, frameSteps, jsonAnswer, plain, streamed, streamHead } from '../answers.ts'
+import { formatEvent } from '../dialect.ts'
 import type { Script } from '../script.ts'
 import { bytes, chunk, end, head, script, scripted } from '../script.ts'
-import { bodyBytes, chunkSizes } from '../shapes.ts'
+import { bodyBytes, chunkSizes } from '../script-changes.ts'
 import type { FaultKit, FaultRow } from './fault.ts'
 
 const html = '<!doctype html><html><head><title>502</title></head><body><h1>Bad gateway</h1></body></html>\n'
@@ -14,7 +14,9 @@ function htmlAs(contentType: string): Script {
 }
 
 function truncatedBody({ dialect }: FaultKit): Script {
-  return scripted(request => jsonAnswer(200, dialect.plain(replyTo(request, ['Hello'], { dialect })).slice(0, -20)))
+  return scripted(request =>
+    jsonAnswer(200, dialect.plain(buildReplyTo(request, ['Hello'], { dialect })).slice(0, -20)),
+  )
 }
 
 /** Sends `wholeOnes` complete events, and then only truncated ones. */
@@ -22,9 +24,9 @@ function truncatedEvent({ dialect }: FaultKit, wholeOnes = 0): Script {
   return scripted(function* truncated(request) {
     let pieces = 0
     yield streamHead
-    for (const frame of framesTo(request, ['Hel', 'lo'], { dialect })) {
+    for (const frame of buildFramesTo(request, ['Hel', 'lo'], { dialect })) {
       const isCut = frame.kind === 'piece' && pieces++ >= wholeOnes
-      yield chunk(sse(isCut ? { ...frame, data: frame.data.slice(0, -9) } : frame))
+      yield chunk(formatEvent(isCut ? { ...frame, data: frame.data.slice(0, -9) } : frame))
     }
     yield end
   })
@@ -41,7 +43,7 @@ const breakUtf8 = bodyBytes(body => {
 function plainInCrumbs({ dialect }: FaultKit): Script {
   return scripted(function* crumbs(request) {
     yield head(200, { 'content-type': 'application/json', 'transfer-encoding': 'chunked' })
-    const whole = script(chunk(dialect.plain(replyTo(request, ['Grüße 🙂'], { dialect }))))
+    const whole = script(chunk(dialect.plain(buildReplyTo(request, ['Grüße 🙂'], { dialect }))))
     yield* chunkSizes(1)(whole).steps(request)
     yield end
   })

@@ -1,7 +1,7 @@
 // F20: answers that are compressed although the client did not ask for it: once, many times, or as a bomb.
 
 import { constants, crc32, deflateRawSync, gzipSync } from 'node:zlib'
-import { bodyTo } from '../answers.ts'
+import { buildBodyTo } from '../answers.ts'
 import type { Script } from '../script.ts'
 import { bytes, chunk, end, head, scripted } from '../script.ts'
 import type { FaultKit, FaultRow } from './fault.ts'
@@ -10,7 +10,7 @@ const BLOCK_BYTES = 1024 * 1024
 
 function encoded({ dialect }: FaultKit, encoding: string, encode: (body: Uint8Array) => Uint8Array): Script {
   return scripted(function* compressed(request) {
-    const { contentType, body } = bodyTo(request, 'Hello', { dialect })
+    const { contentType, body } = buildBodyTo(request, 'Hello', { dialect })
     const sent = encode(body)
     const length = String(sent.length)
     yield head(200, { 'content-type': contentType, 'content-encoding': encoding, 'content-length': length })
@@ -55,7 +55,7 @@ export function* gzipBomb(body: Uint8Array, length: number): Iterable<Uint8Array
 
 function bomb({ dialect, settings }: FaultKit): Script {
   return scripted(function* bombed(request) {
-    const { contentType, body } = bodyTo(request, 'Hello', { dialect })
+    const { contentType, body } = buildBodyTo(request, 'Hello', { dialect })
     const framing = { 'content-encoding': 'gzip', 'transfer-encoding': 'chunked' }
     yield head(200, { 'content-type': contentType, ...framing })
     for (const piece of gzipBomb(body, settings.bombBytes)) yield chunk(piece)

@@ -1,7 +1,7 @@
 // The types of faults, and the sizes and times of large and slow faults.
 
 import type { Dialect } from '../dialect.ts'
-import type { OpenPlace } from '../places/place.ts'
+import type { OpenAddress } from '../places/place.ts'
 import type { Script } from '../script.ts'
 import type { FaultId } from './kinds.ts'
 
@@ -23,17 +23,17 @@ export interface ScriptedFault extends FaultHead {
 }
 
 /** A fault of a whole address, before there is a socket: the same in every dialect. */
-export interface PlacedFault extends FaultHead {
+export interface AddressFault extends FaultHead {
   readonly by: 'place'
-  readonly open: OpenPlace
+  readonly open: OpenAddress
 }
 
-export type Fault = ScriptedFault | PlacedFault
+export type Fault = ScriptedFault | AddressFault
 
 /** A scripted fault without its dialect. */
 export type FaultRow = readonly [id: FaultId, name: string, asks: Fault['asks'], script: Script]
 
-export type PlaceRow = readonly [id: FaultId, name: string, open: OpenPlace]
+export type AddressFaultRow = readonly [id: FaultId, name: string, open: OpenAddress]
 
 /** Sizes and times of faults. The defaults are realistic; tests use smaller ones. */
 export interface FaultSettings {

@@ -1,19 +1,28 @@
 // F16 to F22: HTTP that is broken, far too large, compressed without being asked, or surprising.
 
-import { answer, bodyTo, frameSteps, framesTo, jsonAnswer, only, replyTo, streamHead } from '../answers.ts'
-import { sse } from '../dialect.ts'
+import {
+  answer,
+  buildBodyTo,
+  buildFramesTo,
+  buildReplyTo,
+  filterFrames,
+  frameSteps,
+  jsonAnswer,
+  streamHead,
+} from '../answers.ts'
+import { formatEvent } from '../dialect.ts'
 import type { Script, Step } from '../script.ts'
 import { bytes, chunk, close, end, head, script, scripted } from '../script.ts'
 import { encodingFaults } from './encoding.ts'
 import type { FaultKit, FaultRow } from './fault.ts'
-import { filledLength, filledTo, hole } from './filler.ts'
+import { fillTo, measureFilled, placeholder } from './filler.ts'
 
 type Pairs = readonly (readonly [name: string, value: string])[]
 
 /** A good answer with a wrong length in its head. */
 function misframed({ dialect }: FaultKit, framing: (length: number) => Pairs, ...then: readonly Step[]): Script {
   return scripted(function* wrong(request) {
-    const { contentType, body } = bodyTo(request, 'Hello', { dialect })
+    const { contentType, body } = buildBodyTo(request, 'Hello', { dialect })
     const headers: Pairs = [['content-type', contentType], ...framing(body.length)]
     yield head(200, headers)
     yield headers.some(([name]) => name === 'transfer-encoding') ? chunk(body) : bytes(body)
@@ -43,7 +52,7 @@ function lengthFaults(kit: FaultKit): readonly FaultRow[] {
 function brokenChunks({ dialect }: FaultKit, ...then: readonly Step[]): Script {
   return scripted(function* broken(request) {
     yield streamHead
-    yield* frameSteps(only(['open', 'piece'], framesTo(request, ['Hello'], { dialect })))
+    yield* frameSteps(filterFrames(['open', 'piece'], buildFramesTo(request, ['Hello'], { dialect })))
     yield* then
   })
 }
@@ -62,12 +71,12 @@ function chunkFaults(kit: FaultKit): readonly FaultRow[] {
 /** A valid whole answer of this size, generated while the gateway reads it. */
 function hugeBody({ dialect, settings }: FaultKit, chunked: boolean): Script {
   return scripted(function* huge(request) {
-    const text = dialect.plain(replyTo(request, [hole], { dialect }))
+    const text = dialect.plain(buildReplyTo(request, [placeholder], { dialect }))
     const framing: Readonly<Record<string, string>> = chunked
       ? { 'transfer-encoding': 'chunked' }
-      : { 'content-length': String(filledLength(settings.bodyBytes, text)) }
+      : { 'content-length': String(measureFilled(settings.bodyBytes, text)) }
     yield head(200, { 'content-type': 'application/json', ...framing })
-    for (const piece of filledTo(settings.bodyBytes, text)) yield chunked ? chunk(piece) : bytes(piece)
+    for (const piece of fillTo(settings.bodyBytes, text)) yield chunked ? chunk(piece) : bytes(piece)
     yield end
   })
 }
@@ -82,8 +91,8 @@ function hugeStream({ dialect, settings }: FaultKit): Script {
     }
     let written = 0
     yield streamHead
-    for (const frame of framesTo(request, pieces, { dialect, usage: 'missing' })) {
-      const event = sse(frame)
+    for (const frame of buildFramesTo(request, pieces, { dialect, usage: 'missing' })) {
+      const event = formatEvent(frame)
       written += event.length
       if (written > settings.streamBytes) break
       yield chunk(event)

@@ -6,7 +6,7 @@ interface Kind {
   readonly does: string
 }
 
-export const kinds = {
+export const faultKinds = {
   F1: { title: 'refused', does: 'No process listens on its port, so the connection is refused.' },
   F2: { title: 'blackholed SYN', does: 'Its machine does not answer when the gateway connects.' },
   F3: { title: 'NXDOMAIN', does: 'Its host name does not exist.' },
@@ -60,8 +60,8 @@ export const kinds = {
   F36: { title: 'leaked credentials', does: "It repeats the gateway's key in its answer." },
 } as const satisfies Record<`F${number}`, Kind>
 
-export type FaultId = keyof typeof kinds
+export type FaultId = keyof typeof faultKinds
 
-export const faultIds = Object.keys(kinds) as readonly FaultId[]
+export const faultIds = Object.keys(faultKinds) as readonly FaultId[]
 
-export const isFaultId = (text: string): text is FaultId => Object.hasOwn(kinds, text)
+export const isFaultId = (text: string): text is FaultId => Object.hasOwn(faultKinds, text)

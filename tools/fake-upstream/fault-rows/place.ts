@@ -1,15 +1,15 @@
 // F1 to F6: faults before a connection is established, the same for every call and in every dialect.
 
-import { openNowhere, openSilentNames } from '../places/name-server.ts'
+import { openSilentNameServer, openUnknownName } from '../places/name-server.ts'
 import { openPlain, openStalled, secureWith } from '../places/secure.ts'
-import { openDeaf, openRefusing } from '../places/unreachable.ts'
-import type { PlaceRow } from './fault.ts'
+import { openFullQueue, openRefusing } from '../places/unreachable.ts'
+import type { AddressFaultRow } from './fault.ts'
 
-export const placeRows: readonly PlaceRow[] = [
+export const placeRows: readonly AddressFaultRow[] = [
   ['F1', 'a port that nobody listens on', openRefusing],
-  ['F2', 'a full accept queue', openDeaf],
-  ['F3', 'a name that does not exist', openNowhere],
-  ['F4', 'a name server that is silent', openSilentNames],
+  ['F2', 'a full accept queue', openFullQueue],
+  ['F3', 'a name that does not exist', openUnknownName],
+  ['F4', 'a name server that is silent', openSilentNameServer],
   ['F5', 'an expired certificate', secureWith({ days: [-3, -1] })],
   ['F5', "another host's certificate", secureWith({ name: 'elsewhere.test' })],
   ['F5', 'a certificate that vouches for itself', secureWith({ selfSigned: true })],

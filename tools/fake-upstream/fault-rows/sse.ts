@@ -1,10 +1,10 @@
 // F28 to F32: event streams that are unusual but valid, far too long, cut short, or mixed up.
 
 import {
+  buildFramesTo,
+  buildReplyTo,
   errorMidStream,
-  framesTo,
-  only,
-  replyTo,
+  filterFrames,
   streamed,
   streamHead,
   streamThrough,
@@ -13,12 +13,12 @@ import {
   truncatedStream,
 } from '../answers.ts'
 import type { Frame } from '../dialect.ts'
-import { sse } from '../dialect.ts'
+import { formatEvent } from '../dialect.ts'
 import type { Script } from '../script.ts'
 import { chunk, close, end, scripted } from '../script.ts'
-import { chunkSizes, lineEndings, shaped } from '../shapes.ts'
+import { chunkSizes, lineEndings, shaped } from '../script-changes.ts'
 import type { FaultKit, FaultRow } from './fault.ts'
-import { filledTo, hole, repeated } from './filler.ts'
+import { fillTo, placeholder, repeatCharacter } from './filler.ts'
 
 const pieces = ['Hel', 'lo']
 
@@ -27,14 +27,17 @@ function streamWritten({ dialect }: FaultKit, write: (frame: Frame, index: numbe
   return scripted(function* odd(request) {
     let index = 0
     yield streamHead
-    for (const frame of framesTo(request, pieces, { dialect })) yield chunk(write(frame, index++))
+    for (const frame of buildFramesTo(request, pieces, { dialect })) yield chunk(write(frame, index++))
     yield end
   })
 }
 
 /** Breaks the JSON of an event into several `data` lines, which the standard allows. */
 function splitData(frame: Frame): string {
-  return sse({ ...frame, data: frame.data.replace(/^\{/, '{\n').replace(/\}$/, '\n}').replaceAll('\n', '\ndata: ') })
+  return formatEvent({
+    ...frame,
+    data: frame.data.replace(/^\{/, '{\n').replace(/\}$/, '\n}').replaceAll('\n', '\ndata: '),
+  })
 }
 
 function spellingFaults(kit: FaultKit): readonly FaultRow[] {
@@ -48,39 +51,44 @@ function spellingFaults(kit: FaultKit): readonly FaultRow[] {
       'F28',
       'all line endings in turn',
       'stream',
-      streamWritten(kit, (frame, index) => sse(frame).replace(/\r?\n/g, endings[index % 3]!)),
+      streamWritten(kit, (frame, index) => formatEvent(frame).replace(/\r?\n/g, endings[index % 3]!)),
     ],
     [
       'F28',
       'byte order mark',
       'stream',
-      streamWritten(kit, (frame, index) => (index === 0 ? '\ufeff' : '') + sse(frame)),
+      streamWritten(kit, (frame, index) => (index === 0 ? '\ufeff' : '') + formatEvent(frame)),
     ],
-    ['F28', 'comments between events', 'stream', streamWritten(kit, frame => `: keep-alive\n\n:\n${sse(frame)}`)],
+    [
+      'F28',
+      'comments between events',
+      'stream',
+      streamWritten(kit, frame => `: keep-alive\n\n:\n${formatEvent(frame)}`),
+    ],
     ['F28', 'data on many lines', 'stream', streamWritten(kit, splitData)],
     [
       'F28',
       'no space behind the colon',
       'stream',
-      streamWritten(kit, frame => sse(frame).replace(/^(\w+): /gm, '$1:')),
+      streamWritten(kit, frame => formatEvent(frame).replace(/^(\w+): /gm, '$1:')),
     ],
     [
       'F28',
       'other fields',
       'stream',
-      streamWritten(kit, (frame, index) => `id: ${index}\nretry: 10\nfoo: bar\n${sse(frame)}`),
+      streamWritten(kit, (frame, index) => `id: ${index}\nretry: 10\nfoo: bar\n${formatEvent(frame)}`),
     ],
-    ['F28', 'blank lines', 'stream', streamWritten(kit, frame => `\n\n\n${sse(frame)}\n\n`)],
-    ['F28', 'events with empty data', 'stream', streamWritten(kit, frame => `data:\n\n${sse(frame)}`)],
+    ['F28', 'blank lines', 'stream', streamWritten(kit, frame => `\n\n\n${formatEvent(frame)}\n\n`)],
+    ['F28', 'events with empty data', 'stream', streamWritten(kit, frame => `data:\n\n${formatEvent(frame)}`)],
   ]
 }
 
 function longEvent({ dialect, settings }: FaultKit): Script {
   return scripted(function* long(request) {
     yield streamHead
-    for (const frame of framesTo(request, [hole], { dialect, usage: { input: 1, output: 1 } })) {
-      if (frame.kind !== 'piece') yield chunk(sse(frame))
-      else for (const part of filledTo(settings.lineBytes, sse(frame))) yield chunk(part)
+    for (const frame of buildFramesTo(request, [placeholder], { dialect, usage: { input: 1, output: 1 } })) {
+      if (frame.kind !== 'piece') yield chunk(formatEvent(frame))
+      else for (const part of fillTo(settings.lineBytes, formatEvent(frame))) yield chunk(part)
     }
     yield end
   })
@@ -90,9 +98,9 @@ function longComment({ dialect, settings }: FaultKit): Script {
   return scripted(function* long(request) {
     yield streamHead
     yield chunk(': ')
-    for (const part of repeated('x', settings.lineBytes)) yield chunk(part)
+    for (const part of repeatCharacter('x', settings.lineBytes)) yield chunk(part)
     yield chunk('\n\n')
-    for (const frame of framesTo(request, pieces, { dialect })) yield chunk(sse(frame))
+    for (const frame of buildFramesTo(request, pieces, { dialect })) yield chunk(formatEvent(frame))
     yield end
   })
 }
@@ -101,7 +109,7 @@ function lineWithoutEnd({ settings }: FaultKit): Script {
   return scripted(function* endless() {
     yield streamHead
     yield chunk('data: ')
-    for (const part of repeated('x', settings.lineBytes)) yield chunk(part)
+    for (const part of repeatCharacter('x', settings.lineBytes)) yield chunk(part)
     yield close
   })
 }
@@ -111,11 +119,11 @@ function otherAnswersEvents({ dialect }: FaultKit): Script {
   return scripted(function* mixed(request) {
     const ordinal = request.ordinal + 1_000_000
     yield streamHead
-    for (const frame of framesTo(request, pieces, { dialect })) {
-      yield chunk(sse(frame))
+    for (const frame of buildFramesTo(request, pieces, { dialect })) {
+      yield chunk(formatEvent(frame))
       if (frame.kind !== 'piece') continue
-      const others = framesTo(request, ['stranger'], { dialect, ordinal })
-      for (const other of only(['piece'], others)) yield chunk(sse(other))
+      const others = buildFramesTo(request, ['stranger'], { dialect, ordinal })
+      for (const other of filterFrames(['piece'], others)) yield chunk(formatEvent(other))
     }
     yield end
   })
@@ -133,7 +141,7 @@ function traitFaults({ dialect }: FaultKit): readonly FaultRow[] {
       'stream',
       through(frames => {
         const frameList = [...frames]
-        return [...only(['piece'], frameList), ...only(['open', 'finish', 'usage', 'done'], frameList)]
+        return [...filterFrames(['piece'], frameList), ...filterFrames(['open', 'finish', 'usage', 'done'], frameList)]
       }),
     ],
   ]
@@ -142,7 +150,7 @@ function traitFaults({ dialect }: FaultKit): readonly FaultRow[] {
     ['F32', 'a negative choice', 'stream', streamed(pieces, { dialect, index: -1 })],
   ]
   const ofTerminal: readonly FaultRow[] = [
-    ['F32', 'nothing but the terminal event', 'stream', through(frames => only(['done'], frames))],
+    ['F32', 'nothing but the terminal event', 'stream', through(frames => filterFrames(['done'], frames))],
   ]
   const ofPlaces: readonly FaultRow[] = [
     ['F32', 'a tool call that skips places', 'stream', toolCall({ ...call, index: 7 }, { dialect })],
@@ -169,9 +177,9 @@ function orderFaults(kit: FaultKit): readonly FaultRow[] {
       through(frames => {
         const frameList = [...frames]
         return [
-          ...only(['open'], frameList),
-          ...only(['finish', 'usage'], frameList),
-          ...only(['piece', 'done'], frameList),
+          ...filterFrames(['open'], frameList),
+          ...filterFrames(['finish', 'usage'], frameList),
+          ...filterFrames(['piece', 'done'], frameList),
         ]
       }),
     ],
@@ -181,7 +189,7 @@ function orderFaults(kit: FaultKit): readonly FaultRow[] {
       'stream',
       through(frames => {
         const frameList = [...frames]
-        return [...frameList, ...only(['piece', 'usage'], frameList)]
+        return [...frameList, ...filterFrames(['piece', 'usage'], frameList)]
       }),
     ],
     ...traitFaults(kit),
@@ -190,7 +198,7 @@ function orderFaults(kit: FaultKit): readonly FaultRow[] {
 
 /** Streams that stop before their end. */
 function endingFaults({ dialect }: FaultKit): readonly FaultRow[] {
-  const unfinished = streamThrough(frames => only(['open', 'piece'], frames), pieces, { dialect })
+  const unfinished = streamThrough(frames => filterFrames(['open', 'piece'], frames), pieces, { dialect })
   const withoutTerminal: readonly FaultRow[] = [
     ['F30', 'finished, but without terminal event', 'stream', streamWithoutDone(pieces, { dialect })],
   ]
@@ -204,13 +212,13 @@ function endingFaults({ dialect }: FaultKit): readonly FaultRow[] {
 function errorFaults({ dialect }: FaultKit): readonly FaultRow[] {
   const error = { message: 'The server had an error.', type: 'server_error' }
   const endsIn = (frame: Frame) =>
-    streamThrough(frames => [...only(['open', 'piece'], frames), frame], pieces, { dialect })
+    streamThrough(frames => [...filterFrames(['open', 'piece'], frames), frame], pieces, { dialect })
   const frame = dialect.errorFrame(error)
   const named: readonly FaultRow[] = [
     ['F31', 'named error event after text', 'stream', endsIn({ ...frame, event: 'error' })],
   ]
   const failed = scripted(function* failing(request) {
-    const reply = replyTo(request, pieces, { dialect })
+    const reply = buildReplyTo(request, pieces, { dialect })
     yield* endsIn(dialect.failedFrame!(reply, error)).steps(request)
   })
   return [

@@ -1,10 +1,10 @@
 // F11 to F15: answers that arrive late, slowly or in tiny pieces.
 
-import { answer, frameSteps, framesTo, plain, streamed, streamHead } from '../answers.ts'
-import { sse } from '../dialect.ts'
+import { answer, buildFramesTo, frameSteps, plain, streamed, streamHead } from '../answers.ts'
+import { formatEvent } from '../dialect.ts'
 import type { Script } from '../script.ts'
 import { chunk, end, head, script, scripted, wait } from '../script.ts'
-import { chunkSizes, slowBytes } from '../shapes.ts'
+import { chunkSizes, slowBytes } from '../script-changes.ts'
 import { halfAnswer } from './connection.ts'
 import type { FaultKit, FaultRow } from './fault.ts'
 
@@ -20,9 +20,9 @@ function pausingStream({ dialect }: FaultKit, ms: number): Script {
   return scripted(function* pausing(request) {
     yield streamHead
     let pieces = 0
-    for (const frame of framesTo(request, ['Hel', 'lo'], { dialect })) {
+    for (const frame of buildFramesTo(request, ['Hel', 'lo'], { dialect })) {
       if (frame.kind === 'piece' && pieces++ === 1) yield wait(ms)
-      yield chunk(sse(frame))
+      yield chunk(formatEvent(frame))
     }
     yield end
   })
@@ -43,7 +43,7 @@ const counts = { input: 1, output: 1 }
 function tinyChunks({ dialect, settings }: FaultKit): Script {
   return scripted(function* crumbled(request) {
     const text = letters(settings.tinyChunks)
-    const events = scripted(() => frameSteps(framesTo(request, text, { dialect, usage: counts })))
+    const events = scripted(() => frameSteps(buildFramesTo(request, text, { dialect, usage: counts })))
     yield streamHead
     let left = settings.tinyChunks
     for (const step of chunkSizes(1)(events).steps(request)) {

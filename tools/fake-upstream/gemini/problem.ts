@@ -1,9 +1,9 @@
 // Finds what the Gemini API would refuse, nearly in its words, so that tests find a bad translation.
 
+import type { Json } from '../body-fields.ts'
+import { bodyOf, isCount, recordOf, recordsOf, stringOf } from '../body-fields.ts'
 import type { Problem } from '../dialect.ts'
-import { isIssuedBytes } from '../issued.ts'
-import type { Json } from '../reading.ts'
-import { bodyOf, isCount, recordOf, recordsOf, stringOf } from '../reading.ts'
+import { isIssuedStateBytes } from '../reasoning-state.ts'
 import type { ReceivedRequest } from '../request.ts'
 import { isRecord } from '../request.ts'
 import { findUnknownName } from './fields.ts'
@@ -102,7 +102,9 @@ function findResponsesProblem(given: readonly Json[], open: readonly Json[]): Pr
 
 const isSigned = (part: Json, ordinal: number): boolean => {
   const signature = signatureOf(part)
-  return PLACEHOLDER_SIGNATURES.includes(stringOf(signature)) || isIssuedBytes(signature, { by: stateOwner, ordinal })
+  return (
+    PLACEHOLDER_SIGNATURES.includes(stringOf(signature)) || isIssuedStateBytes(signature, { by: stateOwner, ordinal })
+  )
 }
 
 function missingSignature(part: Json, at: number): Problem {

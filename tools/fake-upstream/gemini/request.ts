@@ -1,9 +1,6 @@
 // Reads what the fake upstream needs from a request of the Gemini dialect, with field names in camelCase or snake_case.
 
-import type { Asked, Media } from '../dialect.ts'
-import { countWords } from '../dialect.ts'
-import { isIssuedBytes } from '../issued.ts'
-import type { Json } from '../reading.ts'
+import type { Json } from '../body-fields.ts'
 import {
   mediaOfBase64,
   mediaOfUrl,
@@ -15,7 +12,10 @@ import {
   recordsOf,
   stringOf,
   stringsOf,
-} from '../reading.ts'
+} from '../body-fields.ts'
+import type { Media, RequestSummary } from '../dialect.ts'
+import { countWords } from '../dialect.ts'
+import { isIssuedStateBytes } from '../reasoning-state.ts'
 import type { ReceivedRequest } from '../request.ts'
 
 /** The issuer in reasoning state of this dialect. */
@@ -28,7 +28,7 @@ export function field(object: Json, name: string): unknown {
   return object[name] ?? object[name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)]
 }
 
-export interface Verb {
+export interface GeminiMethodPath {
   readonly model: string
   readonly verb: string
 }
@@ -38,7 +38,7 @@ const MODEL_PATH = /\/(?:models|tunedModels)\/(.+):([A-Za-z]+)$/
 const SHORT_MODEL_PATH = /\/v1(?:beta|alpha)?\/(.+):([A-Za-z]+)$/
 
 /** Reads model and method from the path; a model name may contain colons and slashes. */
-export function verbOf(request: ReceivedRequest): Verb | undefined {
+export function readMethodPath(request: ReceivedRequest): GeminiMethodPath | undefined {
   const path = pathOf(request)
   const [, model, verb] = MODEL_PATH.exec(path) ?? SHORT_MODEL_PATH.exec(path) ?? []
   if (model === undefined || verb === undefined) return undefined
@@ -54,18 +54,18 @@ export const asksForEvents = (request: ReceivedRequest): boolean => queryOf(requ
 
 export const partsOf = (content: unknown): readonly Json[] => recordsOf(recordOf(content).parts)
 
-export function readGeminiRequest(request: ReceivedRequest): Asked {
+export function readGeminiRequest(request: ReceivedRequest): RequestSummary {
   const body = objectOf(request)
   const contents = recordsOf(body.contents)
   const config = recordOf(field(body, 'generationConfig'))
   const [last, spoken] = [contents.at(-1), contents.findLast(isSpokenByUser)]
   const calling = recordOf(field(recordOf(field(body, 'toolConfig')), 'functionCallingConfig'))
-  const { model = 'echo', verb } = verbOf(request) ?? {}
+  const { model = 'echo', verb } = readMethodPath(request) ?? {}
   return {
     model,
     stream: verb === 'streamGenerateContent',
-    usageAsked: true,
-    promptWords: wordsOfContents([...contents, recordOf(field(body, 'systemInstruction'))]),
+    wantsUsage: true,
+    promptWords: countContentWords([...contents, recordOf(field(body, 'systemInstruction'))]),
     outputMax: numberOf(field(config, 'maxOutputTokens')),
     lastUserText: partsOf(spoken)
       .map(part => stringOf(part.text))
@@ -75,15 +75,15 @@ export function readGeminiRequest(request: ReceivedRequest): Asked {
     tools: calling.mode === 'NONE' ? [] : listToolNames(body.tools, calling),
     mustCall: calling.mode === 'ANY',
     parallel: true,
-    stops: stringsOf(field(config, 'stopSequences')),
-    json: field(config, 'responseMimeType') === 'application/json',
+    stopSequences: stringsOf(field(config, 'stopSequences')),
+    wantsJson: field(config, 'responseMimeType') === 'application/json',
     media: contents.flatMap(content => readMedia(partsOf(content))),
     thinking: readThinking(recordOf(field(config, 'thinkingConfig'))),
     stateKept: findStateKept(contents, request.ordinal),
   }
 }
 
-const readThinking = (config: Json): Asked['thinking'] => ({
+const readThinking = (config: Json): RequestSummary['thinking'] => ({
   off: field(config, 'thinkingBudget') === 0,
   text: field(config, 'includeThoughts') === true,
   state: true,
@@ -95,7 +95,7 @@ export const isOfUser = (content: Json): boolean => content.role === 'user' || c
 export const isSpokenByUser = (content: Json): boolean =>
   isOfUser(content) && partsOf(content).some(part => field(part, 'functionResponse') === undefined)
 
-export function wordsOfContents(contents: readonly Json[]): number {
+export function countContentWords(contents: readonly Json[]): number {
   return contents.flatMap(partsOf).reduce((sum, part) => {
     const given = field(part, 'functionResponse')
     return sum + countWords(stringOf(part.text)) + (given === undefined ? 0 : countWords(JSON.stringify(given)))
@@ -132,5 +132,5 @@ function findStateKept(contents: readonly Json[], ordinal: number): boolean | un
     .slice(asked + 1)
     .flatMap(partsOf)
     .find(part => field(part, 'functionCall') !== undefined)
-  return first !== undefined && isIssuedBytes(signatureOf(first), { by: stateOwner, ordinal })
+  return first !== undefined && isIssuedStateBytes(signatureOf(first), { by: stateOwner, ordinal })
 }

@@ -1,8 +1,8 @@
 // Writes the Gemini dialect: whole answers, stream chunks and errors.
 
-import type { Choice, Dialect, Finish, Frame, Reply, SaidError, SpokenUsage, ToolCall } from '../dialect.ts'
-import { base36, countsJson, spokenPieces, statusOf, textOf, withRaw } from '../dialect.ts'
-import { issueBytes } from '../issued.ts'
+import type { Choice, Dialect, ErrorFields, Finish, Frame, Reply, ToolCall, WireUsage } from '../dialect.ts'
+import { addRawField, base36, findStatus, joinPieces, listTextPieces, writeCounts } from '../dialect.ts'
+import { issueStateBytes } from '../reasoning-state.ts'
 import { findGeminiProblem } from './problem.ts'
 import { readGeminiRequest, stateOwner } from './request.ts'
 
@@ -14,11 +14,11 @@ const finishReasons: Readonly<Record<Finish, string>> = {
 }
 
 /** The count of candidates does not include thoughts. */
-function usageJson(usage: SpokenUsage): string {
+function usageJson(usage: WireUsage): string {
   if ('json' in usage) return usage.json
   const { input, output, cached, reasoning = 0, audioInput } = usage
   const total = typeof input === 'number' && typeof output === 'number' ? input + output : output
-  const counts = countsJson({
+  const counts = writeCounts({
     promptTokenCount: input,
     cachedContentTokenCount: cached,
     candidatesTokenCount: typeof output === 'number' ? output - reasoning : output,
@@ -32,21 +32,21 @@ function usageJson(usage: SpokenUsage): string {
 }
 
 /** The usage before the end of a stream: only the prompt is known. */
-function earlyUsageJson(usage: SpokenUsage | undefined): string | undefined {
+function earlyUsageJson(usage: WireUsage | undefined): string | undefined {
   if (!usage || 'json' in usage) return undefined
   const { input, cached } = usage
-  return countsJson({ promptTokenCount: input, cachedContentTokenCount: cached, totalTokenCount: input })
+  return writeCounts({ promptTokenCount: input, cachedContentTokenCount: cached, totalTokenCount: input })
 }
 
 function writeObject(reply: Reply, candidates: readonly object[], usage: string | undefined): string {
   const object = { candidates, modelVersion: reply.model, responseId: `fake${base36(reply.ordinal)}` }
-  return withRaw(object, 'usageMetadata', usage)
+  return addRawField(object, 'usageMetadata', usage)
 }
 
 function writeState(reply: Reply, choice: Choice): object {
   const { text = '', state } = choice.reasoning ?? {}
   if (state === null) return {}
-  return { thoughtSignature: state ?? issueBytes({ by: stateOwner, ordinal: reply.ordinal, text }) }
+  return { thoughtSignature: state ?? issueStateBytes({ by: stateOwner, ordinal: reply.ordinal, text }) }
 }
 
 function parseArgs(text: string): unknown {
@@ -87,7 +87,7 @@ function candidate(choice: Choice, parts: readonly object[], finish?: string): o
 
 function writePlain(reply: Reply): string {
   const candidates = reply.choices.map(choice => {
-    const text = textOf(choice)
+    const text = joinPieces(choice)
     const silent = text === '' && (choice.toolCalls !== undefined || choice.refusal !== undefined)
     const textParts = silent ? [] : [{ text, ...writeLastState(reply, choice) }]
     const parts = [...thoughtParts(choice), ...textParts, ...callParts(reply, choice)]
@@ -105,7 +105,7 @@ function* writeFrames(reply: Reply): Iterable<Frame> {
   }
   for (const choice of reply.choices) {
     for (const part of thoughtParts(choice)) yield chunk(choice, part)
-    for (const text of spokenPieces(choice)) yield chunk(choice, { text })
+    for (const text of listTextPieces(choice)) yield chunk(choice, { text })
     for (const part of callParts(reply, choice)) yield chunk(choice, part)
   }
   for (const [at, choice] of reply.choices.entries()) {
@@ -131,8 +131,8 @@ const statusNames: Readonly<Record<number, string>> = {
   504: 'DEADLINE_EXCEEDED',
 }
 
-function writeError(error: SaidError): string {
-  const code = statusOf(error)
+function writeError(error: ErrorFields): string {
+  const code = findStatus(error)
   const reason = { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: error.code, domain: 'googleapis.com' }
   const details = error.code === undefined ? {} : { details: [reason] }
   const status = statusNames[code] ?? (code < 500 ? 'UNKNOWN' : 'UNAVAILABLE')

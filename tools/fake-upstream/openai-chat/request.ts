@@ -1,7 +1,6 @@
 // Reads what the fake upstream needs from a request of the OpenAI chat dialect and of similar dialects.
 
-import type { Asked, Media, Problem } from '../dialect.ts'
-import type { Json } from '../reading.ts'
+import type { Json } from '../body-fields.ts'
 import {
   bodyOf,
   has,
@@ -17,14 +16,15 @@ import {
   stringsOf,
   textsOf,
   wordsIn,
-} from '../reading.ts'
+} from '../body-fields.ts'
+import type { Media, Problem, RequestSummary } from '../dialect.ts'
 import type { ReceivedRequest } from '../request.ts'
 import { isRecord } from '../request.ts'
 
 /** A small number, because the demo runs in the gateway's thread. */
 export const choicesMax = 8
 
-export function readChatRequest(request: ReceivedRequest): Asked {
+export function readChatRequest(request: ReceivedRequest): RequestSummary {
   const body = objectOf(request)
   const messages = recordsOf(body.messages)
   const users = messages.filter(message => message.role === 'user')
@@ -33,7 +33,7 @@ export function readChatRequest(request: ReceivedRequest): Asked {
   return {
     model: typeof body.model === 'string' ? body.model : 'echo',
     stream: body.stream === true,
-    usageAsked: recordOf(body.stream_options).include_usage === true,
+    wantsUsage: recordOf(body.stream_options).include_usage === true,
     promptWords: messages.reduce((sum, message) => sum + wordsIn(message.content), 0),
     outputMax: numberOf(outputMax),
     lastUserText: textsOf(users.at(-1)?.content).join(''),
@@ -42,15 +42,15 @@ export function readChatRequest(request: ReceivedRequest): Asked {
     tools: choice === 'none' ? [] : namesOfTools(body.tools, choice),
     mustCall: choice === 'required' || (isRecord(choice) && choice.type === 'function'),
     parallel: body.parallel_tool_calls !== false,
-    stops: typeof body.stop === 'string' ? [body.stop] : stringsOf(body.stop),
-    json: /^json_/.test(stringOf(recordOf(body.response_format).type)),
+    stopSequences: typeof body.stop === 'string' ? [body.stop] : stringsOf(body.stop),
+    wantsJson: /^json_/.test(stringOf(recordOf(body.response_format).type)),
     media: messages.flatMap(message => mediaOf(message.content)),
     thinking: thinkingOf(body),
     stateKept: stateKept(messages, message => has(message.reasoning_content)),
   }
 }
 
-function thinkingOf(body: Json): Asked['thinking'] {
+function thinkingOf(body: Json): RequestSummary['thinking'] {
   const off = body.reasoning_effort === 'none' || recordOf(body.thinking).type === 'disabled'
   return { off, text: true, state: true }
 }

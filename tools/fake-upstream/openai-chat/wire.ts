@@ -1,7 +1,15 @@
 // Writes the OpenAI chat dialect: whole answers, stream chunks and errors.
 
-import type { Choice, Dialect, Frame, Reply, SaidError, SpokenUsage, ToolCall } from '../dialect.ts'
-import { argumentPieces, base36, countsJson, createdS, spokenPieces, textOf, withRaw } from '../dialect.ts'
+import type { Choice, Dialect, ErrorFields, Frame, Reply, ToolCall, WireUsage } from '../dialect.ts'
+import {
+  addRawField,
+  base36,
+  createdS,
+  joinPieces,
+  listArgumentPieces,
+  listTextPieces,
+  writeCounts,
+} from '../dialect.ts'
 import { findChatProblem, readChatRequest } from './request.ts'
 
 /** How similar dialects differ from OpenAI's. */
@@ -18,21 +26,21 @@ function callId(reply: Reply, choice: Choice, place: number): string {
   return `call_fake${base36(reply.ordinal)}${choice.index}${place === 0 ? '' : `_${place}`}`
 }
 
-export function usageJson(usage: SpokenUsage): string {
+export function usageJson(usage: WireUsage): string {
   if ('json' in usage) return usage.json
   const { input, output, cached = 0, cacheWrite, reasoning, audioInput, audioOutput } = usage
   const total = typeof input === 'number' && typeof output === 'number' ? input + output : output
-  const counts = countsJson({ prompt_tokens: input, completion_tokens: output, total_tokens: total })
-  const inside = countsJson({ cached_tokens: cached, cache_write_tokens: cacheWrite, audio_tokens: audioInput })
+  const counts = writeCounts({ prompt_tokens: input, completion_tokens: output, total_tokens: total })
+  const inside = writeCounts({ cached_tokens: cached, cache_write_tokens: cacheWrite, audio_tokens: audioInput })
   const hasDetails = reasoning !== undefined || audioOutput !== undefined
-  const details = countsJson({ reasoning_tokens: reasoning ?? 0, audio_tokens: audioOutput })
+  const details = writeCounts({ reasoning_tokens: reasoning ?? 0, audio_tokens: audioOutput })
   const rest = hasDetails ? `,"completion_tokens_details":${details}` : ''
   return `${counts.slice(0, -1)},"prompt_tokens_details":${inside}${rest}}`
 }
 
 function writeObject(reply: Reply, object: string, rest: { choices: readonly unknown[]; usage: string | undefined }) {
   const id = `chatcmpl-fake${base36(reply.ordinal)}`
-  return withRaw({ id, object, created: createdS, model: reply.model, choices: rest.choices }, 'usage', rest.usage)
+  return addRawField({ id, object, created: createdS, model: reply.model, choices: rest.choices }, 'usage', rest.usage)
 }
 
 export function writePlain(reply: Reply, flavour: Flavour = openAi): string {
@@ -49,7 +57,7 @@ const logprobOf = (token: string) => ({ token, logprob: -0.25, bytes: [...Buffer
 
 function writeMessage(reply: Reply, choice: Choice, flavour: Flavour) {
   const { reasoning, refusal = null, toolCalls } = choice
-  const text = textOf(choice)
+  const text = joinPieces(choice)
   const silent = text === '' && (toolCalls !== undefined || refusal !== null)
   const call = ({ id, name, arguments: given }: ToolCall, place: number) => ({
     id: id ?? callId(reply, choice, place),
@@ -66,7 +74,7 @@ function writeMessage(reply: Reply, choice: Choice, flavour: Flavour) {
 }
 
 export function* writeFrames(reply: Reply, flavour: Flavour = openAi): Iterable<Frame> {
-  const noUsage = reply.usageAsked ? 'null' : undefined
+  const noUsage = reply.wantsUsage ? 'null' : undefined
   const write = (choices: readonly unknown[], usage: string | undefined) =>
     writeObject(reply, 'chat.completion.chunk', { choices, usage })
   const one = (choice: Choice, delta: Delta, finish: string | null = null) => {
@@ -76,7 +84,7 @@ export function* writeFrames(reply: Reply, flavour: Flavour = openAi): Iterable<
   }
 
   for (const choice of reply.choices) {
-    const content = choice.toolCalls && textOf(choice) === '' ? flavour.emptyText : ''
+    const content = choice.toolCalls && joinPieces(choice) === '' ? flavour.emptyText : ''
     yield { kind: 'open', data: write([one(choice, { role: 'assistant', content, refusal: null })], noUsage) }
   }
   let pieces = 0
@@ -111,17 +119,17 @@ function* deltasOf(reply: Reply, choice: Choice, flavour: Flavour): Iterable<Del
     const state = flavour.state(reply, choice)
     if (Object.keys(state).length > 0) yield { ...state }
   }
-  for (const content of spokenPieces(choice)) yield { content }
+  for (const content of listTextPieces(choice)) yield { content }
   if (choice.refusal !== undefined) yield { refusal: choice.refusal }
   for (const [place, call] of (choice.toolCalls ?? []).entries()) {
     const { id, name, index = place } = call
     const opened = { id: id ?? callId(reply, choice, place), type: 'function', function: { name, arguments: '' } }
     yield { tool_calls: [{ index, ...opened }] }
-    for (const piece of argumentPieces(call)) yield { tool_calls: [{ index, function: { arguments: piece } }] }
+    for (const piece of listArgumentPieces(call)) yield { tool_calls: [{ index, function: { arguments: piece } }] }
   }
 }
 
-export function writeError(error: SaidError): string {
+export function writeError(error: ErrorFields): string {
   const { message, type = 'invalid_request_error', param = null, code = null } = error
   return JSON.stringify({ error: { message, type, param, code } })
 }

@@ -1,7 +1,7 @@
 // Writes the events of the OpenAI responses dialect, in the order in which the provider sends them.
 
 import type { Frame, Reply } from '../dialect.ts'
-import { argumentPieces, spokenPieces, textOf } from '../dialect.ts'
+import { joinPieces, listArgumentPieces, listTextPieces } from '../dialect.ts'
 import {
   callItem,
   hasMessage,
@@ -43,7 +43,7 @@ function* itemEvents(reply: Reply): Iterable<Event> {
     const [opened, closed] = ['in_progress', 'completed'].map(status => callItem(reply, { place, call }, status))
     const at = { item_id: opened!.id, output_index }
     yield ['open', 'response.output_item.added', { output_index, item: opened }]
-    for (const delta of argumentPieces(call)) {
+    for (const delta of listArgumentPieces(call)) {
       yield ['piece', 'response.function_call_arguments.delta', { ...at, delta }]
     }
     const given = { name: call.name, arguments: call.arguments }
@@ -75,10 +75,10 @@ function* messageEvents(reply: Reply, output_index: number): Iterable<Event> {
   let part: object
   if (choice.refusal === undefined) {
     yield ['open', 'response.content_part.added', { ...at, part: textPart('') }]
-    for (const delta of spokenPieces(choice)) {
+    for (const delta of listTextPieces(choice)) {
       yield ['piece', 'response.output_text.delta', { ...at, delta, logprobs: [] }]
     }
-    const text = textOf(choice)
+    const text = joinPieces(choice)
     part = textPart(text)
     yield ['finish', 'response.output_text.done', { ...at, text, logprobs: [] }]
   } else {

@@ -1,10 +1,10 @@
 // Finds what the OpenAI Responses API would refuse, in its order and nearly in its words, so that tests find a bad
 // translation.
 
+import type { Json } from '../body-fields.ts'
+import { bodyOf, has, listOf, recordOf, recordsOf, stringOf } from '../body-fields.ts'
 import type { Problem } from '../dialect.ts'
-import { isIssued } from '../issued.ts'
-import type { Json } from '../reading.ts'
-import { bodyOf, has, listOf, recordOf, recordsOf, stringOf } from '../reading.ts'
+import { isIssuedState } from '../reasoning-state.ts'
 import type { ReceivedRequest } from '../request.ts'
 import { isRecord } from '../request.ts'
 import { isMessage, itemsOf, readResponsesBody, stateOwner } from './request.ts'
@@ -126,7 +126,7 @@ function findReasoningProblem(item: Json, ordinal: number): Problem | undefined 
   const isUnknown = item.type === 'reasoning' && has(item.id) && !stringOf(item.id).startsWith('rs_fake')
   if (isUnknown && !has(item.encrypted_content)) return refuse(`Item '${stringOf(item.id)}' not found.`, 'input')
   if (!isSealed || !has(item.encrypted_content)) return undefined
-  if (isIssued(item.encrypted_content, { by: stateOwner, ordinal })) return undefined
+  if (isIssuedState(item.encrypted_content, { by: stateOwner, ordinal })) return undefined
   const message = `The encrypted content for item ${stringOf(item.id)} could not be verified.`
   return { message, code: 'invalid_encrypted_content' }
 }

@@ -1,9 +1,6 @@
 // Reads what the fake upstream needs from a request of the OpenAI Responses dialect.
 
-import type { Asked, Media } from '../dialect.ts'
-import type { Looking } from '../issued.ts'
-import { isIssued } from '../issued.ts'
-import type { Json } from '../reading.ts'
+import type { Json } from '../body-fields.ts'
 import {
   mediaOfBase64,
   mediaOfUrl,
@@ -15,14 +12,17 @@ import {
   stringsOf,
   textsOf,
   wordsIn,
-} from '../reading.ts'
+} from '../body-fields.ts'
+import type { Media, RequestSummary } from '../dialect.ts'
+import type { StateReader } from '../reasoning-state.ts'
+import { isIssuedState } from '../reasoning-state.ts'
 import type { ReceivedRequest } from '../request.ts'
 import { isRecord } from '../request.ts'
 
 /** The issuer in reasoning state of this dialect. */
 export const stateOwner = 'responses'
 
-export const readResponsesRequest = (request: ReceivedRequest): Asked =>
+export const readResponsesRequest = (request: ReceivedRequest): RequestSummary =>
   readResponsesBody(objectOf(request), request.ordinal)
 
 /** An input that is a text is one message of the user. */
@@ -32,7 +32,7 @@ export function itemsOf(input: unknown): readonly Json[] {
 
 export const isMessage = (item: Json): boolean => item.type === 'message' || item.type === undefined
 
-export function readResponsesBody(body: Json, ordinal: number): Asked {
+export function readResponsesBody(body: Json, ordinal: number): RequestSummary {
   const items = itemsOf(body.input)
   const spoken = items.findLast(isOfUser)
   const choice = body.tool_choice
@@ -40,7 +40,7 @@ export function readResponsesBody(body: Json, ordinal: number): Asked {
   return {
     model: typeof body.model === 'string' ? body.model : 'echo',
     stream: body.stream === true,
-    usageAsked: true,
+    wantsUsage: true,
     promptWords: wordsIn(body.instructions) + items.reduce((sum, item) => sum + wordsOfItem(item), 0),
     outputMax: numberOf(body.max_output_tokens),
     lastUserText: textsOf(spoken?.content).join(''),
@@ -49,8 +49,8 @@ export function readResponsesBody(body: Json, ordinal: number): Asked {
     tools: choice === 'none' ? [] : namesOfTools(body.tools, choice),
     mustCall: choice === 'required' || (isRecord(choice) && choice.type === 'function'),
     parallel: body.parallel_tool_calls !== false,
-    stops: [],
-    json: /^json_/.test(stringOf(recordOf(recordOf(body.text).format).type)),
+    stopSequences: [],
+    wantsJson: /^json_/.test(stringOf(recordOf(recordOf(body.text).format).type)),
     media: items.flatMap(item => mediaOf(isMessage(item) ? item.content : item.output)),
     thinking: {
       off: reasoning.effort === 'none',
@@ -83,8 +83,10 @@ function mediaOf(content: unknown): readonly Media[] {
 }
 
 /** Whether the reasoning before the calls that were just answered still has its state. */
-function stateKept(items: readonly Json[], looking: Looking): boolean | undefined {
+function stateKept(items: readonly Json[], looking: StateReader): boolean | undefined {
   if (items.at(-1)?.type !== 'function_call_output') return undefined
   const asked = items.findLastIndex(isOfUser)
-  return items.slice(asked + 1).some(item => item.type === 'reasoning' && isIssued(item.encrypted_content, looking))
+  return items
+    .slice(asked + 1)
+    .some(item => item.type === 'reasoning' && isIssuedState(item.encrypted_content, looking))
 }

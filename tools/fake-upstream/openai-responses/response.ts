@@ -1,17 +1,17 @@
 // Writes the response object of the OpenAI Responses dialect and the items of its output.
 
-import type { Choice, Reply, SaidError, SpokenUsage, ToolCall } from '../dialect.ts'
-import { base36, countsJson, createdS, textOf, withRaw } from '../dialect.ts'
-import { issue } from '../issued.ts'
+import type { Choice, ErrorFields, Reply, ToolCall, WireUsage } from '../dialect.ts'
+import { addRawField, base36, createdS, joinPieces, writeCounts } from '../dialect.ts'
+import { issueState } from '../reasoning-state.ts'
 import { stateOwner } from './request.ts'
 
-function usageJson(usage: SpokenUsage): string {
+function usageJson(usage: WireUsage): string {
   if ('json' in usage) return usage.json
   const { input, output, cached = 0, cacheWrite = 0, reasoning = 0 } = usage
   const total = typeof input === 'number' && typeof output === 'number' ? input + output : output
-  const counts = countsJson({ input_tokens: input, output_tokens: output, total_tokens: total })
-  const inside = countsJson({ cached_tokens: cached, cache_write_tokens: cacheWrite })
-  const made = countsJson({ reasoning_tokens: reasoning })
+  const counts = writeCounts({ input_tokens: input, output_tokens: output, total_tokens: total })
+  const inside = writeCounts({ cached_tokens: cached, cache_write_tokens: cacheWrite })
+  const made = writeCounts({ reasoning_tokens: reasoning })
   return `${counts.slice(0, -1)},"input_tokens_details":${inside},"output_tokens_details":${made}}`
 }
 
@@ -28,7 +28,7 @@ export interface Item {
 /** A reasoning item; streams begin with one without its state. */
 export function reasoningItem(reply: Reply, withState: boolean): Item {
   const { text, state } = onlyChoice(reply).reasoning ?? { text: '' }
-  const issued = state === undefined ? issue({ by: stateOwner, ordinal: reply.ordinal, text }) : state
+  const issued = state === undefined ? issueState({ by: stateOwner, ordinal: reply.ordinal, text }) : state
   return {
     id: `rs_fake${base36(reply.ordinal)}`,
     type: 'reasoning',
@@ -66,7 +66,7 @@ export function hasMessage(choice: Choice): boolean {
 export function outputOf(reply: Reply): readonly Item[] {
   const choice = onlyChoice(reply)
   const ended = choice.finish === 'length' ? 'incomplete' : 'completed'
-  const part = choice.refusal === undefined ? textPart(textOf(choice)) : refusalPart(choice.refusal)
+  const part = choice.refusal === undefined ? textPart(joinPieces(choice)) : refusalPart(choice.refusal)
   return [
     ...(choice.reasoning ? [reasoningItem(reply, true)] : []),
     ...(hasMessage(choice) ? [messageItem(reply, [part], ended)] : []),
@@ -107,7 +107,7 @@ function responseObject(reply: Reply, rest: { status: string; output: readonly o
     truncation: 'disabled',
     user: null,
     // These fields repeat the request; a stored response may repeat more fields.
-    ...reply.told,
+    ...reply.repeatedFields,
   }
 }
 
@@ -115,11 +115,11 @@ export const statusOfReply = (reply: Reply): string =>
   ['length', 'content_filter'].includes(onlyChoice(reply).finish) ? 'incomplete' : 'completed'
 
 /** The JSON of the response, for an answer or an event. */
-export function responseJson(reply: Reply, status: string, error?: SaidError): string {
+export function responseJson(reply: Reply, status: string, error?: ErrorFields): string {
   const isOver = status !== 'in_progress' && status !== 'queued'
   const responseError = error && { code: error.code ?? error.type ?? 'server_error', message: error.message }
   const output = isOver && !error ? outputOf(reply) : []
   const object = responseObject(reply, { status, output, ...(responseError && { error: responseError }) })
   const usage = reply.usage && usageJson(reply.usage)
-  return withRaw(object, 'usage', isOver ? usage : 'null')
+  return addRawField(object, 'usage', isOver ? usage : 'null')
 }

@@ -3,13 +3,13 @@
 
 import { frameSteps, jsonAnswer, streamHead } from '../answers.ts'
 import { arkResponsesFields } from '../ark/wire.ts'
-import { replyOf } from '../demo-models.ts'
+import type { Json } from '../body-fields.ts'
+import { bodyOf, objectOf, pathOf, queryOf, stringOf } from '../body-fields.ts'
+import { buildReply } from '../demo-models.ts'
 import type { Dialect, Problem, Reply } from '../dialect.ts'
 import { base36, createdS } from '../dialect.ts'
-import { issue } from '../issued.ts'
-import { Shelf } from '../kept.ts'
-import type { Json } from '../reading.ts'
-import { bodyOf, objectOf, pathOf, queryOf, stringOf } from '../reading.ts'
+import { issueState } from '../reasoning-state.ts'
+import { RecentItems } from '../recent-items.ts'
 import type { ReceivedRequest } from '../request.ts'
 import { isRecord } from '../request.ts'
 import type { Script } from '../script.ts'
@@ -27,7 +27,7 @@ interface Stored {
 }
 
 /** What the handlers of stored responses need to write their answers. */
-export interface Speaking {
+export interface ResponseContext {
   readonly dialect: Dialect
   readonly refuse: (problem: Problem) => Script
   readonly speak: (asked: ReturnType<typeof readResponsesBody>, reply: Reply) => Script
@@ -58,10 +58,10 @@ const REPEATED_FIELDS = [
 const json = (text: string): Script => script(...jsonAnswer(200, text))
 
 export class Responses {
-  readonly #kept = new Shelf<Stored>(storedMax)
+  readonly #kept = new RecentItems<Stored>(storedMax)
 
   /** POST …/responses */
-  create(request: ReceivedRequest, speaking: Speaking): Script {
+  create(request: ReceivedRequest, speaking: ResponseContext): Script {
     const given = bodyOf(request)
     if (!isRecord(given)) return speaking.refuse({ message: 'We could not parse the JSON body of your request.' })
     const body = this.#expand(given)
@@ -70,8 +70,10 @@ export class Responses {
     const problem = findBodyProblem(body, known, request.ordinal) ?? findBackgroundProblem(body)
     if (problem) return speaking.refuse(problem)
     const asked = readResponsesBody(body, request.ordinal)
-    const told = Object.fromEntries(REPEATED_FIELDS.flatMap(name => (given[name] == null ? [] : [[name, given[name]]])))
-    const reply = { ...replyOf(asked, request.ordinal), told }
+    const repeatedFields = Object.fromEntries(
+      REPEATED_FIELDS.flatMap(name => (given[name] == null ? [] : [[name, given[name]]])),
+    )
+    const reply = { ...buildReply(asked, request.ordinal), repeatedFields }
     const inBackground = body.background === true && !asked.stream
     const items = itemsOf(body.input).slice(-itemsMax)
     const stored = { reply, items, status: inBackground ? 'queued' : statusOfReply(reply) }
@@ -98,7 +100,7 @@ export class Responses {
   }
 
   /** Answers …/responses/{id} and the paths below it; undefined for any other path. */
-  answer(request: ReceivedRequest, { refuse }: Speaking): Script | undefined {
+  answer(request: ReceivedRequest, { refuse }: ResponseContext): Script | undefined {
     const [, id = '', rest] = /\/responses\/([^/]+)(?:\/(cancel|input_items))?$/.exec(pathOf(request)) ?? []
     const stored = this.#kept.get(id)
     if (!stored) return refuse(notFound(id, 404))
@@ -147,7 +149,7 @@ function findBackgroundProblem(body: Json): Problem | undefined {
 }
 
 function cancel(stored: Stored, refuse: (problem: Problem) => Script): Script {
-  if (stored.reply.told?.background !== true) {
+  if (stored.reply.repeatedFields?.background !== true) {
     return refuse({ message: 'Cannot cancel a synchronous response.', param: 'id' })
   }
   if (stored.status === 'queued' || stored.status === 'in_progress') stored.status = 'cancelled'
@@ -175,7 +177,7 @@ export function countInput(request: ReceivedRequest): Script {
 export function compact(request: ReceivedRequest): Script {
   const body = objectOf(request)
   const users = itemsOf(body.input).filter(item => isMessage(item) && item.role === 'user')
-  const encrypted_content = issue({ by: stateOwner, ordinal: request.ordinal, text: 'compaction' })
+  const encrypted_content = issueState({ by: stateOwner, ordinal: request.ordinal, text: 'compaction' })
   const sealed = { id: `cmp_fake${base36(request.ordinal)}`, type: 'compaction', encrypted_content }
   const input_tokens = readResponsesBody(body, request.ordinal).promptWords
   const usage = {

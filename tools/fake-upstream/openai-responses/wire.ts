@@ -1,13 +1,13 @@
 // The OpenAI Responses dialect and its errors. The response object is in response.ts, the events are in frames.ts.
 
-import type { Dialect, SaidError } from '../dialect.ts'
+import type { Dialect, ErrorFields } from '../dialect.ts'
 import { writeError } from '../openai-chat/wire.ts'
 import { writeFrames } from './frames.ts'
 import { findResponsesProblem } from './problem.ts'
 import { readResponsesRequest } from './request.ts'
 import { responseJson, statusOfReply } from './response.ts'
 
-function errorEvent(error: SaidError): string {
+function errorEvent(error: ErrorFields): string {
   const { message, type = 'server_error', param = null, code = type } = error
   return JSON.stringify({ type: 'error', sequence_number: 2, error: { type, code, message, param } })
 }

@@ -5,20 +5,20 @@ import type { KeyObject } from 'node:crypto'
 import { generateKeyPairSync, sign } from 'node:crypto'
 import { isIPv4 } from 'node:net'
 
-export interface Certified {
+export interface SignedCertificate {
   /** Both as PEM. */
   readonly certificate: string
   readonly key: string
 }
 
-export interface Subject {
+export interface CertificateSubject {
   /** A host name or an IPv4 address. */
   readonly name: string
   readonly fromMs: number
   readonly toMs: number
 }
 
-export interface Authority extends Certified {
+export interface CertificateAuthority extends SignedCertificate {
   readonly name: string
   readonly signer: KeyObject
 }
@@ -52,7 +52,7 @@ const hostExtension = (name: string): Buffer => {
   return sequence(alternativeName, der(0x04, sequence(address)))
 }
 
-interface CertificateContent extends Subject {
+interface CertificateContent extends CertificateSubject {
   readonly issuer: string
   readonly publicKey: KeyObject
   readonly signer: KeyObject
@@ -81,12 +81,12 @@ const createKeys = () => generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const toPem = (key: KeyObject): string => key.export({ type: 'pkcs8', format: 'pem' }) as string
 const YEAR_MS = 365 * 86_400_000
 
-let sharedAuthority: Authority | undefined
+let sharedAuthority: CertificateAuthority | undefined
 
 /** One authority signs all certificates, so that a client that trusts it sees only the intended fault. */
-export const authority = (): Authority => (sharedAuthority ??= createAuthority(Date.now()))
+export const authority = (): CertificateAuthority => (sharedAuthority ??= createAuthority(Date.now()))
 
-function createAuthority(nowMs: number): Authority {
+function createAuthority(nowMs: number): CertificateAuthority {
   const name = 'Weir fake upstream'
   const { publicKey, privateKey: signer } = createKeys()
   const days = { fromMs: nowMs - YEAR_MS, toMs: nowMs + YEAR_MS }
@@ -102,7 +102,7 @@ function createAuthority(nowMs: number): Authority {
 }
 
 /** Without an authority the certificate is self-signed. */
-export function certify(subject: Subject, by?: Authority): Certified {
+export function certify(subject: CertificateSubject, by?: CertificateAuthority): SignedCertificate {
   const { publicKey, privateKey } = createKeys()
   const issued = { issuer: by?.name ?? subject.name, signer: by?.signer ?? privateKey }
   const certificate = writeCertificate({ ...subject, ...issued, publicKey, extension: hostExtension(subject.name) })

@@ -1,7 +1,7 @@
 // F3 and F4: a name that does not exist, and a name server that does not answer.
 
 import { createSocket } from 'node:dgram'
-import type { FaultyPlace, OpenPlace, PlaceOptions } from './place.ts'
+import type { AddressOptions, FaultyAddress, OpenAddress } from './place.ts'
 import { loopback } from './place.ts'
 
 const headBytes = 12
@@ -13,7 +13,7 @@ interface FakeNames {
   reply(query: Buffer): Buffer | undefined
 }
 
-async function startNameServer({ name, reply }: FakeNames, options: Partial<PlaceOptions>): Promise<FaultyPlace> {
+async function startNameServer({ name, reply }: FakeNames, options: Partial<AddressOptions>): Promise<FaultyAddress> {
   const { host, port } = { ...loopback, ...options }
   const socket = createSocket(host.includes(':') ? 'udp6' : 'udp4')
   socket.on('message', (query, sender) => {
@@ -45,5 +45,5 @@ const UNKNOWN_NAME: FakeNames = {
 
 const SILENT: FakeNames = { name: 'fake-upstream.test', reply: () => undefined }
 
-export const openNowhere: OpenPlace = (options = {}) => startNameServer(UNKNOWN_NAME, options)
-export const openSilentNames: OpenPlace = (options = {}) => startNameServer(SILENT, options)
+export const openUnknownName: OpenAddress = (options = {}) => startNameServer(UNKNOWN_NAME, options)
+export const openSilentNameServer: OpenAddress = (options = {}) => startNameServer(SILENT, options)

@@ -5,11 +5,11 @@ import { X509Certificate } from 'node:crypto'
 import { Resolver } from 'node:dns/promises'
 import { connect } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { placedFaults } from '../faults.ts'
-import type { FaultyPlace } from './place.ts'
+import { addressFaults } from '../faults.ts'
+import type { FaultyAddress } from './place.ts'
 
-async function withPlace<T>(name: string, look: (place: FaultyPlace) => Promise<T>): Promise<T> {
-  const place = await placedFaults.find(fault => fault.name === name)!.open()
+async function withPlace<T>(name: string, look: (place: FaultyAddress) => Promise<T>): Promise<T> {
+  const place = await addressFaults.find(fault => fault.name === name)!.open()
   try {
     return await look(place)
   } finally {
@@ -17,7 +17,7 @@ async function withPlace<T>(name: string, look: (place: FaultyPlace) => Promise<
   }
 }
 
-const portOf = ({ origin }: FaultyPlace): number => Number(new URL(origin).port)
+const portOf = ({ origin }: FaultyAddress): number => Number(new URL(origin).port)
 
 /** What comes of connecting: `connected`, the error's code, or nothing within the time. */
 function reach(port: number, withinMs: number): Promise<string> {
@@ -32,7 +32,7 @@ function reach(port: number, withinMs: number): Promise<string> {
 }
 
 /** Why a client that trusts the place's authority refuses it. */
-function shake({ origin, authority }: FaultyPlace): Promise<string> {
+function shake({ origin, authority }: FaultyAddress): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>()
   const port = Number(new URL(origin).port)
   const socket = connectTls({ port, host: '127.0.0.1', ca: authority }, () => resolve('trusted'))
@@ -44,7 +44,7 @@ describe('an address', () => {
   test('refuses, and keeps its port from others', async () => {
     await withPlace('a port that nobody listens on', async place => {
       expect(await reach(portOf(place), 5_000)).toBe('ECONNREFUSED')
-      const taken = placedFaults.find(({ id }) => id === 'F6')!.open({ port: portOf(place) })
+      const taken = addressFaults.find(({ id }) => id === 'F6')!.open({ port: portOf(place) })
       await expect(taken).rejects.toThrow()
     })
   })

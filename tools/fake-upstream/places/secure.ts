@@ -2,11 +2,11 @@
 
 import { createServer } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
-import type { Certified } from './certificate.ts'
+import type { SignedCertificate } from './certificate.ts'
 import { authority, certify } from './certificate.ts'
-import type { Listening } from './listening.ts'
-import { listenOn } from './listening.ts'
-import type { FaultyPlace, OpenPlace, PlaceOptions } from './place.ts'
+import type { Listener } from './listener.ts'
+import { listenOn } from './listener.ts'
+import type { AddressOptions, FaultyAddress, OpenAddress } from './place.ts'
 import { loopback, originOf } from './place.ts'
 
 const dayMs = 86_400_000
@@ -20,7 +20,7 @@ interface CertificateFault {
 }
 
 /** A listener whose certificate has this fault and no other. */
-export function secureWith({ days = [-1, 1], name, selfSigned = false }: CertificateFault): OpenPlace {
+export function secureWith({ days = [-1, 1], name, selfSigned = false }: CertificateFault): OpenAddress {
   return async (options = {}) => {
     const { host, port } = { ...loopback, ...options }
     const [from, to] = days.map(day => Date.now() + day * dayMs)
@@ -32,18 +32,21 @@ export function secureWith({ days = [-1, 1], name, selfSigned = false }: Certifi
 }
 
 /** Never answers: a client that sends a request here has trusted a bad certificate. */
-async function listenSecurely({ key, certificate }: Certified, { at, issuer }: TlsAddress): Promise<FaultyPlace> {
+async function listenSecurely(
+  { key, certificate }: SignedCertificate,
+  { at, issuer }: TlsAddress,
+): Promise<FaultyAddress> {
   const server = createTlsServer({ key, cert: certificate })
   server.on('tlsClientError', () => {})
   return describeAddress(await listenOn(server, at), { at, issuer })
 }
 
 interface TlsAddress {
-  readonly at: PlaceOptions
+  readonly at: AddressOptions
   readonly issuer?: string | undefined
 }
 
-function describeAddress(listening: Listening, { at, issuer }: TlsAddress): FaultyPlace {
+function describeAddress(listening: Listener, { at, issuer }: TlsAddress): FaultyAddress {
   return {
     origin: originOf('https', at.host, listening.port),
     ...(issuer !== undefined && { authority: issuer }),
@@ -55,7 +58,7 @@ function describeAddress(listening: Listening, { at, issuer }: TlsAddress): Faul
 }
 
 /** Speaks plain HTTP where the client expects TLS. */
-export const openPlain: OpenPlace = async (options = {}) => {
+export const openPlain: OpenAddress = async (options = {}) => {
   const at = { ...loopback, ...options }
   const server = createServer(socket => {
     socket.once('data', () => socket.end('HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\r\n'))
@@ -63,7 +66,7 @@ export const openPlain: OpenPlace = async (options = {}) => {
   return describeAddress(await listenOn(server, at), { at })
 }
 
-export const openStalled: OpenPlace = async (options = {}) => {
+export const openStalled: OpenAddress = async (options = {}) => {
   const at = { ...loopback, ...options }
   // Reads and drops all bytes, because unread bytes would hide that the client has disconnected.
   return describeAddress(

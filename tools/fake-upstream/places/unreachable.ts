@@ -3,12 +3,12 @@
 import type { Socket } from 'node:net'
 import { connect, createServer } from 'node:net'
 import { assert } from '../../../src/base/assert.ts'
-import { listenOn } from './listening.ts'
-import type { FaultyPlace, PlaceOptions } from './place.ts'
+import { listenOn } from './listener.ts'
+import type { AddressOptions, FaultyAddress } from './place.ts'
 import { loopback, originOf } from './place.ts'
 
 /** A connection occupies the port as its local port, so that no other process can listen there. */
-export async function openRefusing(options: Partial<PlaceOptions> = {}): Promise<FaultyPlace> {
+export async function openRefusing(options: Partial<AddressOptions> = {}): Promise<FaultyAddress> {
   const { host, port } = { ...loopback, ...options }
   const far = await listenOn(createServer(), { host, port: 0 })
   const near = connect({ port: far.port, host, localPort: port })
@@ -31,7 +31,7 @@ const QUEUED_MAX = 5_000
 const UNANSWERED_MS = 200
 
 /** A listener that accepts no connection and whose queue is full: the kernel does not answer further clients. */
-export async function openDeaf(options: Partial<PlaceOptions> = {}): Promise<FaultyPlace> {
+export async function openFullQueue(options: Partial<AddressOptions> = {}): Promise<FaultyAddress> {
   const { host, port: wanted } = { ...loopback, ...options }
   const thread = new Worker(new URL('./deaf-thread.ts', import.meta.url).href)
   const wake = new Int32Array(new SharedArrayBuffer(4))
@@ -54,7 +54,7 @@ export async function openDeaf(options: Partial<PlaceOptions> = {}): Promise<Fau
   }
 }
 
-async function fillQueue(queued: Socket[], at: PlaceOptions): Promise<boolean> {
+async function fillQueue(queued: Socket[], at: AddressOptions): Promise<boolean> {
   const socket = connect(at)
   queued.push(socket)
   const { promise, resolve } = Promise.withResolvers<boolean>()

@@ -1,0 +1,50 @@
+// The findings of `weir check` and `weir doctor`: what is wrong, and what to do about it.
+
+import { escapeControls } from '../../base/text/safe-text.ts'
+
+/** The operator must fix a problem and should know about a note. */
+export type Severity = 'problem' | 'note'
+
+export interface CheckFinding {
+  readonly weight: Severity
+  /** The setting, file or channel that the finding is about. */
+  readonly about: string
+  readonly says: string
+  /** What to do, such as the command to run; empty if there is nothing to do. */
+  readonly remedy: string
+}
+
+/** How a command prints its result. */
+export interface OutputOptions {
+  readonly json: boolean
+}
+
+export const problem = (about: string, says: string, remedy: string): CheckFinding => ({
+  weight: 'problem',
+  about,
+  says,
+  remedy,
+})
+
+export const note = (about: string, says: string, remedy: string): CheckFinding => ({
+  weight: 'note',
+  about,
+  says,
+  remedy,
+})
+
+export const hasProblem = (troubles: readonly CheckFinding[]): boolean =>
+  troubles.some(({ weight }) => weight === 'problem')
+
+/** Prints problems before notes, each in the order in which they were found. */
+export function findingLines(troubles: readonly CheckFinding[]): readonly string[] {
+  return sortBySeverity(troubles).flatMap(({ weight, about, says, remedy }) => [
+    escapeControls(`${weight === 'problem' ? '✗' : '·'} ${about}: ${says}`),
+    ...(remedy === '' ? [] : [escapeControls(`    ${remedy}`)]),
+  ])
+}
+
+export const sortBySeverity = (troubles: readonly CheckFinding[]): readonly CheckFinding[] => [
+  ...troubles.filter(({ weight }) => weight === 'problem'),
+  ...troubles.filter(({ weight }) => weight === 'note'),
+]

@@ -1,0 +1,100 @@
+// The certificate of an upstream must be valid, or the attempt fails before a byte of the request is sent.
+
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
+import { cert, key } from '../../../test/support/certificate.ts'
+import { loopback, roadTo } from '../../../test/support/roads.ts'
+import { Stop } from '../../base/stop.ts'
+import { openHttpClient } from './http-client.ts'
+import { openMediaFetch } from './media-fetch.ts'
+
+let server: Bun.TCPSocketListener<{ received: number }>
+let receivedBytes = 0
+const names: unknown[] = []
+const answer = 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello'
+const body = Buffer.alloc(3 * 1024 * 1024, 'x')
+
+beforeAll(() => {
+  server = Bun.listen<{ received: number }>({
+    hostname: '127.0.0.1',
+    port: 0,
+    tls: { key, cert },
+    socket: {
+      open: socket => void (socket.data = { received: 0 }),
+      handshake: socket => void names.push(socket.getServername()),
+      data(socket, bytes) {
+        receivedBytes += bytes.length
+        socket.data.received += bytes.length
+        if (bytes.at(-1) !== 0x0a) return // the request's last byte
+        socket.write(answer)
+      },
+      error: () => {},
+    },
+  })
+})
+afterAll(() => server.stop(true))
+
+interface Asked {
+  readonly host?: string
+  readonly ca?: string
+}
+
+/** All names resolve to the loopback, which the operator has allowed. */
+async function ask({ host = '127.0.0.1', ca }: Asked): Promise<string> {
+  const client = openHttpClient({ resolve: async () => ['127.0.0.1'], ...(ca !== undefined && { ca }) })
+  try {
+    const url = `https://${host}:${server.port}/`
+    const request = { url, networkPath: roadTo(url), headers: {}, body: Buffer.concat([body, Buffer.from('\n')]) }
+    const incoming = await client.send(request, new Stop<Error>())
+    return String(await incoming.readWhole(100))
+  } finally {
+    client.close()
+  }
+}
+
+describe('a certificate', () => {
+  test('of an authority that is trusted is accepted, and a long body arrives', async () => {
+    receivedBytes = 0
+    expect(await ask({ ca: cert })).toBe('hello')
+    expect(receivedBytes).toBeGreaterThan(body.length)
+  })
+
+  test.each([
+    ['of an authority that nobody trusts', {}],
+    ['of another host', { host: 'localhost', ca: cert }],
+  ])('%s is refused, and nothing is sent', async (_name, asked: Asked) => {
+    receivedBytes = 0
+    await expect(ask(asked)).rejects.toThrow('the certificate was refused')
+    expect(receivedBytes).toBe(0)
+  })
+
+  test('is checked even if an environment variable turns the check off', async () => {
+    const before = process.env.NODE_TLS_REJECT_UNAUTHORIZED
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+    try {
+      await expect(ask({})).rejects.toThrow('the certificate was refused')
+      await expect(ask({ host: 'localhost', ca: cert })).rejects.toThrow('the certificate was refused')
+    } finally {
+      if (before === undefined) delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
+      else process.env.NODE_TLS_REJECT_UNAUTHORIZED = before
+    }
+  })
+})
+
+describe('an address that was looked up before', () => {
+  test('is where it connects to, under the name of the host', async () => {
+    expect(await ask({ host: 'weir.test', ca: cert })).toBe('hello')
+    expect(names.at(-1)).toBe('weir.test')
+  })
+
+  test('must still be the host', async () => {
+    await expect(ask({ host: 'other.test', ca: cert })).rejects.toThrow('the certificate was refused')
+  })
+
+  test.each([
+    ['weir.test', 'media_refused: it is no image, audio, video, PDF or text'],
+    ['other.test', /^media_unreachable: other\.test:\d+: the certificate was refused/],
+  ])('is where media comes from, if it is %s', async (host, said) => {
+    const { fetchMedia } = openMediaFetch({ resolve: async () => ['127.0.0.1'], privateHosts: loopback, ca: cert })
+    await expect(fetchMedia(`https://${host}:${server.port}/`, new Stop<Error>())).rejects.toThrow(said)
+  })
+})

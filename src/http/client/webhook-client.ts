@@ -1,0 +1,106 @@
+// Posts to the URL of a webhook, and reads only the status of the response. Public hosts require https; private hosts
+// that the operator has listed may use http.
+
+import { bounds } from '../../base/bounds.ts'
+import { Stop } from '../../base/stop.ts'
+import type { AddressGuardOptions } from '../address/guard.ts'
+import { AddressGuard, ForbiddenHost } from '../address/guard.ts'
+import { hostOf } from '../address/operator-address.ts'
+import type { OneOffContext } from './one-off-request.ts'
+import { isReservedPort, sendOneOffRequest } from './one-off-request.ts'
+
+export interface WebhookClientOptions extends AddressGuardOptions {
+  /** A certificate authority that is trusted instead of the public ones. */
+  readonly ca?: string
+  readonly msMax?: number
+}
+
+export interface WebhookPost {
+  readonly url: string
+  /** Headers of the gateway; they contain no text of a user. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** The post failed. The message is for the person who configured the webhook. */
+export class WebhookPostError extends Error {}
+
+export interface WebhookClient {
+  /** Why a URL can never be used; undefined if it can. */
+  checkUrl(url: string): string | undefined
+  /** Returns the status of the response. Rejects with a WebhookPostError. */
+  post(request: WebhookPost): Promise<number>
+  close(): void
+}
+
+export function openWebhookClient(options: WebhookClientOptions = {}): WebhookClient {
+  const guard = new AddressGuard(options)
+  const context: OneOffContext = { guard, ca: options.ca, abandoned: { count: 0 } }
+  const activePosts = new Set<Stop<Error>>()
+
+  function readUrl(text: string): URL {
+    const url = text.length > bounds.webhookUrlCharsMax ? null : URL.parse(text)
+    if (url === null) throw new WebhookPostError('it is not a valid URL')
+    if (url.protocol !== 'https:' && url.protocol !== 'http:')
+      throw new WebhookPostError('it is neither https nor http')
+    if (url.username !== '' || url.password !== '') throw new WebhookPostError('it contains credentials')
+    const isListed = guard.isListed(hostOf(url))
+    if (url.protocol === 'http:' && !isListed) throw new WebhookPostError('it must be https')
+    if (isReservedPort(url) && !isListed) throw new WebhookPostError('its port is not allowed')
+    return url
+  }
+
+  async function send({ url: text, headers, body }: WebhookPost, stop: Stop<Error>): Promise<number> {
+    const url = readUrl(text)
+    const bytes = Buffer.from(body)
+    const head = [
+      `POST ${url.pathname}${url.search} HTTP/1.1`,
+      `Host: ${url.host}`,
+      'User-Agent: weir',
+      ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+      `Content-Length: ${bytes.length}`,
+      'Accept-Encoding: identity',
+      'Connection: close',
+      '',
+      '',
+    ].join('\r\n')
+    const incoming = await sendOneOffRequest({ url, head, body: bytes }, context, stop)
+    incoming.discard()
+    return incoming.status
+  }
+
+  return {
+    checkUrl(text) {
+      try {
+        guard.checkHost(hostOf(readUrl(text)))
+        return undefined
+      } catch (fault) {
+        return fault instanceof WebhookPostError || fault instanceof ForbiddenHost
+          ? fault.message
+          : 'it is not a valid URL'
+      }
+    },
+    async post(request) {
+      const stop = new Stop<Error>()
+      const late = (): void => stop.stop(new WebhookPostError('it did not answer in time'))
+      const timer = setTimeout(late, options.msMax ?? bounds.webhookMsMax)
+      activePosts.add(stop)
+      try {
+        return await stop.race(send(request, stop))
+      } catch (fault) {
+        if (fault instanceof WebhookPostError) throw fault
+        throw new WebhookPostError(
+          fault instanceof ForbiddenHost ? fault.message : `it cannot be reached: ${messageOf(fault)}`,
+        )
+      } finally {
+        clearTimeout(timer)
+        activePosts.delete(stop)
+      }
+    },
+    close() {
+      for (const stop of activePosts) stop.stop(new WebhookPostError('the gateway is shutting down'))
+    },
+  }
+}
+
+const messageOf = (fault: unknown): string => (fault instanceof Error ? fault.message.slice(0, 200) : 'unknown')

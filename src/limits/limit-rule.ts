@@ -1,0 +1,158 @@
+// The rules of limits: to which calls a limit applies, who shares it, and how fast it refills.
+
+import type { Rate } from '../base/collections/gcra.ts'
+import { rateOf, spansMs } from '../base/collections/gcra.ts'
+import { matchesGlob } from '../base/text/glob.ts'
+import type { LimitRow } from '../store/rules/rules.ts'
+import type { LimitedCaller } from './limited-call.ts'
+
+/** Who shares one limit: the calls of one key, of one account, or all calls. */
+export type LimitSharing = 'key' | 'account' | 'all'
+
+/** A limit of concurrency: time refills nothing. */
+const concurrencyRate = (amount: number): Rate => ({ amount, tickMs: 1, unitsEach: 1, burstUnits: amount })
+
+export class LimitRule implements Rate {
+  readonly row: LimitRow
+  readonly amount: number
+  readonly tickMs: number
+  readonly unitsEach: number
+  readonly burstUnits: number
+  readonly countsTokens: boolean
+  readonly countsConcurrency: boolean
+  readonly isOfDay: boolean
+  readonly sharing: LimitSharing
+  /** Each model is counted on its own. */
+  readonly perModel: boolean
+  /** Whom the limit applies to, as text for a caller. */
+  readonly ownerText: string
+
+  constructor(row: LimitRow) {
+    const { resource, span, amount, per } = row
+    const rate = span === null ? concurrencyRate(amount) : rateOf(amount, spansMs[span])
+    this.row = row
+    this.amount = amount
+    this.tickMs = rate.tickMs
+    this.unitsEach = rate.unitsEach
+    this.burstUnits = rate.burstUnits
+    this.countsTokens = resource === 'tokens'
+    this.countsConcurrency = resource === 'concurrency'
+    this.isOfDay = span === 'day'
+    const isOfKey = row.keyId !== null || per.includes('key')
+    const isOfAccount = row.accountId !== null || per.includes('account')
+    this.sharing = isOfKey ? 'key' : isOfAccount ? 'account' : 'all'
+    this.perModel = per.includes('model')
+    this.ownerText = ownerTexts[this.sharing][this.perModel ? 1 : row.model === null ? 0 : 2]
+  }
+
+  get dependsOnModel(): boolean {
+    return this.perModel || this.row.model !== null
+  }
+
+  /** Whether the rule applies to a call of this tier for a model with these names. Key and account are not checked. */
+  appliesTo(
+    { tier, hasOwnLimit = false }: Pick<LimitedCaller, 'tier' | 'hasOwnLimit'>,
+    names: readonly string[],
+  ): boolean {
+    const { row } = this
+    if (row.tier !== null && row.tier !== tier) return false
+    if (row.isDefault === true && hasOwnLimit) return false
+    return row.model === null || names.some(name => matchesGlob(row.model!, name))
+  }
+
+  /** Whether both are versions of the same rule, so that the use of one is the use of the other. */
+  isSameRule({ row }: LimitRule): boolean {
+    return row.id === this.row.id && row.resource === this.row.resource && row.span === this.row.span
+  }
+
+  /** How much one call takes. A call with more tokens than the whole limit takes the whole limit. */
+  countOf(tokens: number): number {
+    return this.countsTokens ? Math.min(tokens, this.amount) : 1
+  }
+}
+
+/** Texts for a caller: a limit for all models, for each model, or for some models. They name no other caller. */
+const ownerTexts = {
+  key: ['this key', 'this key for this model', 'this key for these models'],
+  account: ['this account', 'this account for this model', 'this account for these models'],
+  all: ['all callers', 'all callers for this model', 'all callers for these models'],
+} as const
+
+/** The rule for a key's calls a minute, which has no row. */
+const ownRule = (qpm: number): LimitRule =>
+  new LimitRule({
+    id: 0,
+    resource: 'requests',
+    span: 'minute',
+    amount: qpm,
+    keyId: null,
+    accountId: null,
+    tier: null,
+    model: null,
+    per: ['key'],
+  })
+
+/** A kind of owner. Each owner has the rules of its kind. */
+export interface LimitOwnerKind {
+  readonly sharing: LimitSharing
+  readonly perModel: boolean
+}
+
+export const limitOwnerKinds: readonly LimitOwnerKind[] = (['key', 'account', 'all'] as const).flatMap(sharing => [
+  { sharing, perModel: false },
+  { sharing, perModel: true },
+])
+
+const noRules: readonly LimitRule[] = []
+
+/** All rules at one time, by key, account and kind of owner. */
+export class LimitRuleSet {
+  /** Rules that name no key and no account. */
+  readonly #general: ReadonlyMap<LimitOwnerKind, readonly LimitRule[]>
+  readonly #byAccount = new Map<number, LimitRule[]>()
+  readonly #byKey = new Map<number, LimitRule[]>()
+  /** By calls a minute: the rules of a key that no row names. The first is the rule for its calls a minute. */
+  readonly #byQpm = new Map<number, readonly LimitRule[]>()
+
+  constructor(rows: readonly LimitRow[]) {
+    const general: LimitRule[] = []
+    for (const row of rows) {
+      const rule = new LimitRule(row)
+      if (row.keyId !== null) addRule(this.#byKey, row.keyId, rule)
+      else if (row.accountId !== null) addRule(this.#byAccount, row.accountId, rule)
+      else general.push(rule)
+    }
+    this.#general = new Map(limitOwnerKinds.map(kind => [kind, general.filter(rule => isOf(kind, rule))]))
+  }
+
+  /** All rules of an owner of this kind. Some may apply only to some of its calls. */
+  rulesOf(kind: LimitOwnerKind, { keyId, accountId, qpm }: LimitedCaller): readonly LimitRule[] {
+    const general = this.#general.get(kind)!
+    const isOfKey = kind.sharing === 'key'
+    const common = isOfKey && !kind.perModel ? this.#withOwnRule(qpm, general) : general
+    const ofAccount = this.#byAccount.get(accountId) ?? noRules
+    const ofKey = isOfKey ? (this.#byKey.get(keyId) ?? noRules) : noRules
+    const named = [...ofAccount, ...ofKey].filter(rule => {
+      return isOf(kind, rule) && (rule.row.accountId === null || rule.row.accountId === accountId)
+    })
+    return named.length === 0 ? common : [...common, ...named]
+  }
+
+  #withOwnRule(qpm: number, general: readonly LimitRule[]): readonly LimitRule[] {
+    let rules = this.#byQpm.get(qpm)
+    if (rules === undefined) {
+      rules = [ownRule(qpm), ...general]
+      this.#byQpm.set(qpm, rules)
+    }
+    return rules
+  }
+}
+
+const isOf = ({ sharing, perModel }: LimitOwnerKind, rule: LimitRule): boolean =>
+  rule.sharing === sharing && rule.perModel === perModel
+
+function addRule(rules: Map<number, LimitRule[]>, id: number, rule: LimitRule): void {
+  const rulesOfId = rules.get(id)
+  if (rulesOfId === undefined) rules.set(id, [rule])
+  else rulesOfId.push(rule)
+}

@@ -1,0 +1,23 @@
+// The properties of a caller and of a call that limits depend on.
+
+export interface LimitedCaller {
+  readonly keyId: number
+  readonly accountId: number
+  readonly tier: string
+  /** Calls a minute: of the key itself, or of its tier. */
+  readonly qpm: number
+  /** An operator has set the key's calls a minute, so the default limits of its tier do not apply. */
+  readonly hasOwnLimit?: boolean
+}
+
+/** A call. */
+export interface LimitedCall extends LimitedCaller {
+  /** The model for limits per model. Null for a request without a model: limits of tokens or models do not apply. */
+  readonly model: string | null
+  /** For a request without a model: whether it goes to a provider. If not, only limits of a minute count it. */
+  readonly callsProvider?: boolean | undefined
+  /** All names of the model, the requested one first. Default: `model` alone. */
+  readonly names?: readonly string[] | undefined
+  /** The estimated tokens, until the real number is known. */
+  readonly tokens: number
+}

@@ -1,0 +1,88 @@
+// Sets and withdraws the operator's own price of a model. Both create a new price version; running calls keep the version
+// with which they began.
+
+import type { Price } from '../../base/money/price.ts'
+import { canBeFree, parsePrice, priceText } from '../../base/money/price.ts'
+import { nearestName } from '../../base/text/nearest-name.ts'
+import { parseModelName } from '../../routing/model-name.ts'
+import type { AuditActor, ExpectedVersion, StaleVersion } from '../../store/audit-log/audited-operations.ts'
+import type { OperationResult } from '../../store/engine/operations.ts'
+import type { PriceInsert } from '../../store/ledger/hold-types.ts'
+import type { Catalogue } from '../../upstreams/catalogue.ts'
+import type { OperatorParts } from '../command.ts'
+
+/** A price or a model name is invalid; the message says why. */
+export class BadPrice extends Error {}
+
+/** Parses a price in the form of a provider file. */
+export function readPrice(json: unknown): Price {
+  const fail = (problem: string): never => {
+    throw new BadPrice(problem)
+  }
+  const price = parsePrice(json, fail)
+  return canBeFree(price) ? fail('a price of 0 is not allowed; a free model needs "free" in the provider file') : price
+}
+
+export function isModelName(name: string): boolean {
+  try {
+    parseModelName(name)
+    return true
+  } catch {
+    return false
+  }
+}
+
+type Parts = Pick<OperatorParts, 'writer' | 'onPriceAdded'>
+type Author = AuditActor & Partial<ExpectedVersion>
+type PriceSubject = { readonly model: string; readonly author: string }
+
+/** The price applies at once. A price that no call could ever use is refused. */
+export async function setPrice(
+  parts: Parts & Pick<OperatorParts, 'catalogue' | 'liveGateway'>,
+  { price, ...subject }: PriceSubject & { readonly price: Price },
+  by: Author,
+): Promise<PriceAdded> {
+  // Without a running gateway the model is not checked: the terminal may have other provider files in its environment.
+  const isKnown = parts.liveGateway() !== undefined
+  const problem =
+    patternProblem(subject.model) ?? (isKnown ? modelProblem(subject.model, parts.catalogue()) : undefined)
+  if (problem !== undefined) throw new BadPrice(problem)
+  return await addPrice(parts, { ...subject, origin: 'operator', price: priceText(price) }, by)
+}
+
+const patternProblem = (name: string): string | undefined =>
+  name.includes('*') ? 'a price is for one model, not for a pattern; set a price for each model' : undefined
+
+/** Explains why a price for this model would have no effect; undefined if it has one. */
+function modelProblem(name: string, { providers }: Catalogue): string | undefined {
+  const slash = name.indexOf('/')
+  const [id, model] = [name.slice(0, slash), name.slice(slash + 1)]
+  const provider = providers.get(id)
+  const suggest = (name: string, names: Iterable<string>, prefix = ''): string => {
+    const near = nearestName(name, names)
+    return near === undefined ? '' : `; did you mean "${prefix}${near}"?`
+  }
+  if (provider === undefined) {
+    const all = `; providers: ${[...providers.keys()].join(', ')}`
+    return `there is no provider "${id}"${suggest(id, providers.keys()) || all}`
+  }
+  if (provider.openModels || provider.models.has(model)) return undefined
+  return `${provider.name} has no model "${model}"${suggest(model, provider.models.keys(), `${id}/`)}`
+}
+
+export const withdrawPrice = (parts: Parts, subject: PriceSubject, by: Author): Promise<PriceAdded> =>
+  addPrice(parts, { ...subject, origin: 'withdrawn', price: '' }, by)
+
+export type PriceAdded = { readonly done: 'added'; readonly version: number; readonly price: string } | StaleVersion
+
+async function addPrice(parts: Parts, row: PriceInsert, by: Author): Promise<PriceAdded> {
+  const result: OperationResult<'addPrices'> | StaleVersion = await parts.writer.run(
+    'addPrices',
+    { prices: [row] },
+    by as AuditActor & ExpectedVersion,
+  )
+  if (result.done === 'stale') return result
+  const version = result.versions[0]!
+  parts.onPriceAdded({ ...row, version })
+  return { done: 'added', version, price: row.price }
+}

@@ -1,0 +1,51 @@
+// Translates the query parameters of a list into a query for the query worker, and its rows into an answer.
+
+import { bounds } from '../../base/bounds.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { StaleVersion } from '../../store/audit-log/audited-operations.ts'
+import type { FilterValue, ListQuery, Page, Scope } from '../../store/queries/paging.ts'
+
+interface ListParameters {
+  readonly sort?: string | undefined
+  readonly after?: string | undefined
+  readonly limit: number
+}
+
+/** All parameters except sort, after and limit are filters. */
+export function buildListQuery<Q extends ListParameters>(
+  query: Q,
+  scope: Scope | null,
+  defaultSort: string,
+): ListQuery {
+  const { sort = defaultSort, after, limit, ...filters } = query
+  return {
+    scope,
+    filters: filters as Record<string, FilterValue | undefined>,
+    sort: sort.replace('-', ''),
+    descending: sort.startsWith('-'),
+    after,
+    limit: Math.min(limit, bounds.pageRowsMax),
+  }
+}
+
+export function listAnswer<T, U>({ rows, next }: Page<T>, { limit }: ListQuery, show: (row: T) => U) {
+  return { body: { data: rows.map(show), next, limit } }
+}
+
+export function requireFound<T>(row: T | null | undefined): T {
+  if (row === null || row === undefined) throw new Refusal('resource_unknown', 'no row')
+  return row
+}
+
+/** Returns the result of a write that was done; throws the refusal for any other result. */
+export function requireDone<R extends { readonly done: string }>(
+  result: R | StaleVersion,
+  refusals: Readonly<Partial<Record<Exclude<R['done'], 'stale'>, Refusal | (() => Refusal)>>>,
+): R {
+  if (result.done === 'stale') throw new Refusal('version_stale', 'stale')
+  const refusal = (refusals as Record<string, Refusal | (() => Refusal) | undefined>)[result.done]
+  if (refusal !== undefined) throw typeof refusal === 'function' ? refusal() : refusal
+  return result as R
+}
+
+export const resourceUnknown = (): Refusal => new Refusal('resource_unknown', 'no row')

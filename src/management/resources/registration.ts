@@ -1,0 +1,110 @@
+// Endpoints for joining: with an invitation, or by registration if the site allows it. And for choosing a new password
+// with a reset token.
+
+import * as z from 'zod'
+import { Refusal } from '../../base/errors.ts'
+import { parseUsd } from '../../base/money/money.ts'
+import { digestOpaqueToken } from '../../identity/opaque-token.ts'
+import { domainOf } from '../../identity/password-rules.ts'
+import { moneyText } from '../../store/ledger/money-text.ts'
+import type { InvitationRow } from '../../store/people/people-reader.ts'
+import { actorSubject } from '../actor.ts'
+import type { ManagementParts } from '../management-parts.ts'
+import type { SignInService } from '../services/sign-in.ts'
+import type { ClientInfo } from '../web/sessions.ts'
+import type { WebEndpoint } from './endpoint.ts'
+import { endpoint, noContent } from './endpoint.ts'
+import { requireDone } from './list-queries.ts'
+import { email, password, personName, SignedIn, token } from './people-fields.ts'
+
+const invalid = (): Refusal => new Refusal('invitation_invalid', 'unknown, used, revoked or too old')
+const taken = (): Refusal =>
+  new Refusal('name_taken', 'email', {
+    param: 'email',
+    hint: 'Another person has this email address. If it is yours, sign in.',
+  })
+
+export function registrationEndpoints(parts: ManagementParts, signing: SignInService): readonly WebEndpoint[] {
+  const { reader, writer, dateMs, mintId, site } = parts
+
+  /** Checks the token before the password is hashed. Wrong tokens are counted. */
+  function findInvitation(kind: InvitationRow['kind'], secret: string, visit: ClientInfo): InvitationRow {
+    const undoGuess = signing.guess(visit)
+    const row = reader.people.invitation(digestOpaqueToken(secret), dateMs())
+    if (row?.kind !== kind) throw invalid()
+    undoGuess()
+    return row
+  }
+
+  return [
+    endpoint({
+      method: 'POST',
+      path: '/api/auth/invitation',
+      who: 'nobody',
+      summary: 'Accept an invitation as a new person, and sign in.',
+      body: z.strictObject({ token, name: personName, password }),
+      answer: SignedIn,
+      status: 201,
+      async run({ body, by, ...visit }) {
+        const row = findInvitation('join', body.token, visit)
+        const hash = await signing.hash(body.password, row.email)
+        const [personId, { insert, refresh }] = [mintId(), signing.sessions.draft(visit)]
+        const { defaultTier: tier } = site.current
+        const account = { id: mintId(), tier, credit: '0', creditRef: mintId() } as const
+        const newcomer = { name: body.name, password: hash, account, session: insert }
+        const input = { digest: digestOpaqueToken(body.token), personId, newcomer, nowMs: dateMs() }
+        const result = await writer.run('acceptInvitation', input, { ...by, actor: actorSubject(personId) })
+        requireDone(result, { invalid, email_taken: taken })
+        return signing.sessions.begun({ personId, sessionId: insert.id, ver: 1 }, refresh, visit)
+      },
+    }),
+    endpoint({
+      method: 'POST',
+      path: '/api/auth/password',
+      who: 'nobody',
+      summary: 'Choose a new password with a token from an admin. All sessions end.',
+      body: z.strictObject({ token, password }),
+      answer: noContent,
+      status: 204,
+      async run({ body, by, ...visit }) {
+        const row = findInvitation('password', body.token, visit)
+        const hash = await signing.hash(body.password, row.email)
+        const input = { digest: digestOpaqueToken(body.token), password: hash, nowMs: dateMs() }
+        requireDone(await writer.run('resetPassword', input, by), { invalid })
+        return {}
+      },
+    }),
+    registrationEndpoint(parts, signing),
+  ]
+}
+
+function registrationEndpoint({ writer, dateMs, mintId, site }: ManagementParts, signing: SignInService): WebEndpoint {
+  return endpoint({
+    method: 'POST',
+    path: '/api/auth/registration',
+    who: 'nobody',
+    summary: 'Register, if the site allows it, and sign in.',
+    body: z.strictObject({ name: personName, email, password }),
+    answer: SignedIn,
+    status: 201,
+    async run({ body, by, ...visit }) {
+      const { registration, allowedDomains, startingCredit, defaultTier: tier } = site.current
+      if (registration === 'off') throw new Refusal('registration_closed', 'off')
+      if (allowedDomains.length > 0 && !allowedDomains.includes(domainOf(body.email))) {
+        throw new Refusal('registration_closed', 'another domain', {
+          hint: 'Email addresses of this domain cannot register.',
+          param: 'email',
+        })
+      }
+      signing.register(visit)
+      const hash = await signing.hash(body.password, body.email)
+      const [personId, { insert, refresh }] = [mintId(), signing.sessions.draft(visit)]
+      const account = { id: mintId(), tier, credit: moneyText(parseUsd(startingCredit)!), creditRef: mintId() }
+      const person = { id: personId, email: body.email, name: body.name, password: hash }
+      const input = { person, account, session: insert, nowMs: dateMs() }
+      const result = await writer.run('register', input, { ...by, actor: actorSubject(personId) })
+      requireDone(result, { email_taken: taken })
+      return signing.sessions.begun({ personId, sessionId: insert.id, ver: 1 }, refresh, visit)
+    },
+  })
+}

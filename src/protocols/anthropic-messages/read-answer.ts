@@ -1,0 +1,92 @@
+// Reads a whole message of an upstream into the neutral answer.
+
+import { Refusal } from '../../base/errors.ts'
+import type { Answer, AnswerPart } from '../neutral/answer.ts'
+import { readChoiceEnd } from '../neutral/finish-reasons.ts'
+import type { AnswerSource } from '../protocol.ts'
+import { addLostFields } from '../request/fields.ts'
+import { isObject } from '../request/json-body.ts'
+import type { Json } from '../request/json-type.ts'
+import { addLostBlockFields, answerFields, readStopReason } from './answer-fields.ts'
+import { unwrapInput } from './arguments.ts'
+import { readCitations } from './read-messages.ts'
+import { readServedClass, readUsage } from './usage.ts'
+
+export function readWholeAnswer(json: unknown, source: AnswerSource): Answer {
+  if (!isObject(json) || !Array.isArray(json.content)) throw new Refusal('upstream_unusable', 'not a message')
+  const { losses } = source.notes
+  addLostFields(json, answerFields, { path: '', losses })
+  const parts = json.content.flatMap((block: unknown) => (isObject(block) ? readBlock(block, source) : []))
+  const explanation = readExplanation(json.stop_details)
+  if (explanation !== undefined) parts.push({ kind: 'refusal', text: explanation })
+  const { id, model, usage: report, stop_sequence: stopSequence } = json
+  const usage = readUsage(report)
+  const serviceClass = readServedClass(report)
+  const contains = {
+    calls: parts.some(({ kind }) => kind === 'call'),
+    words: parts.some(({ kind }) => kind === 'text'),
+  }
+  const ended = readChoiceEnd('anthropic-messages', readStopReason(json), contains, source.notes)
+  return {
+    ...(typeof id === 'string' && { id }),
+    ...(typeof model === 'string' && { model }),
+    choices: [{ parts, ...ended, ...(typeof stopSequence === 'string' && { stopSequence }) }],
+    ...(usage !== undefined && usage !== 'nonsense' && { usage }),
+    ...(serviceClass !== undefined && { serviceClass }),
+  }
+}
+
+/** Reads the provider's explanation of a refusal. */
+export function readExplanation(details: unknown): string | undefined {
+  const explanation = isObject(details) ? details.explanation : undefined
+  return typeof explanation === 'string' && explanation !== '' ? explanation : undefined
+}
+
+function readBlock(block: Json, source: AnswerSource): AnswerPart[] {
+  const { origin, notes } = source
+  addLostBlockFields(block, notes.losses)
+  switch (block.type) {
+    case 'text': {
+      const citations = readCitations(block.citations, notes.losses)
+      const text = toText(block.text)
+      return text === '' ? [] : [{ kind: 'text', text, ...(citations && { citations }) }]
+    }
+    case 'thinking': {
+      const [text, value] = [toText(block.thinking), toText(block.signature)]
+      if (text === '' && value === '') return []
+      return [{ kind: 'reasoning', text, ...(value !== '' && { sealed: { origin, form: 'signature', value } }) }]
+    }
+    case 'redacted_thinking': {
+      const value = toText(block.data)
+      return value === '' ? [] : [{ kind: 'reasoning', text: '', sealed: { origin, form: 'redacted', value } }]
+    }
+    case 'tool_use': {
+      const name = toText(block.name)
+      const input = isObject(block.input) ? JSON.stringify(block.input) : '{}'
+      if (name === '') return [buildNativePart(block)]
+      if (name === notes.schemaTool) return [{ kind: 'text', text: input }]
+      return [{ kind: 'call', id: toText(block.id) || source.mintCallId(), ...buildCall(name, input, source) }]
+    }
+    default:
+      return [buildNativePart(block)]
+  }
+}
+
+const buildNativePart = (block: Json): AnswerPart => ({
+  kind: 'native',
+  dialect: 'anthropic-messages',
+  what: toText(block.type) || 'block',
+  value: block,
+})
+
+const toText = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** Restores the caller's name of the tool, and the free text of a custom tool. */
+function buildCall(name: string, input: string, { notes }: AnswerSource) {
+  const custom = notes.wrapped?.has(name) === true
+  return {
+    name: notes.renamed.get(name) ?? name,
+    arguments: custom ? unwrapInput(input) : input,
+    ...(custom && { custom }),
+  }
+}

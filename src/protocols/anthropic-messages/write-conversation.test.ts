@@ -1,0 +1,294 @@
+// Tests the request for an upstream of this dialect, depending on the conversation and the model.
+
+import { describe, expect, test } from 'bun:test'
+import { call, hi, model, result, targetOf, text, tool, user, write } from '../../../test/support/anthropic-writing.ts'
+import type { ModelTraits } from '../../base/money/model-traits.ts'
+import type { Conversation } from '../neutral/conversation.ts'
+import type { ConversationTarget } from '../protocol.ts'
+import type { Json } from '../request/json-type.ts'
+import { writeCountConversation } from './write-conversation.ts'
+
+const f = { kind: 'function', name: 'f', schema: { type: 'object' } } as const
+type Wanted = Omit<Conversation['settings'], 'stream'>
+const wants = (settings: Wanted) => ({ settings: { ...settings, stream: false } })
+
+describe('thinking', () => {
+  const adaptive = { type: 'adaptive', display: 'summarized' }
+  const enabled = (tokens: number) => ({ type: 'enabled', budget_tokens: tokens, display: 'summarized' })
+  const off = { type: 'disabled' }
+  test.each<readonly [string, Conversation['reasoning'] & object, ModelTraits, object | undefined, string | undefined]>(
+    [
+      ['an effort', { effort: 'high' }, { thinking: 'adaptive' }, adaptive, 'high'],
+      ['the least', { effort: 'minimal' }, { thinking: 'either' }, adaptive, 'low'],
+      ['an effort too high', { effort: 'max' }, { thinking: 'adaptive', efforts: ['low', 'high'] }, adaptive, 'high'],
+      ['an effort too low', { effort: 'low' }, { thinking: 'adaptive', efforts: ['high'] }, adaptive, 'high'],
+      ['a budget as an effort', { budget: 5000 }, { thinking: 'adaptive' }, adaptive, 'medium'],
+      ['a budget', { budget: 5000 }, { thinking: 'either' }, enabled(5000), undefined],
+      ['a budget for an unknown model', { budget: 5000 }, {}, enabled(5000), undefined],
+      ['an effort for an unknown model', { effort: 'low' }, {}, adaptive, 'low'],
+      ['an effort as a budget', { effort: 'medium' }, { thinking: 'budget' }, enabled(2400), undefined],
+      ['a small budget', { budget: 5 }, { thinking: 'budget' }, enabled(1024), undefined],
+      ['a budget beyond the cap', { budget: 50_000 }, { thinking: 'budget' }, enabled(7999), undefined],
+      [
+        'a budget beyond the model',
+        { budget: 5000 },
+        { thinking: 'budget', budgetMax: 3000 },
+        enabled(3000),
+        undefined,
+      ],
+      ['its own', { adaptive: true }, { thinking: 'budget' }, enabled(4800), undefined],
+      ['hidden', { adaptive: true, show: 'none' }, {}, { type: 'adaptive', display: 'omitted' }, undefined],
+      ['off', { effort: 'none' }, { thinking: 'either' }, off, undefined],
+      ['off by a budget', { budget: 0 }, {}, off, undefined],
+      ['off where it is never on', { effort: 'none' }, { thinking: 'none' }, undefined, undefined],
+      ['by a word alone', { effort: 'low' }, { thinking: 'effort' }, undefined, 'low'],
+    ],
+  )('%s', (...row) => {
+    const [, reasoning, traits, thinking, effort] = row
+    const { body, losses } = write({ reasoning }, { traits })
+    expect(body.thinking as object | undefined).toEqual(thinking)
+    expect((body.output_config as { effort?: string } | undefined)?.effort).toBe(effort)
+    expect(losses).toEqual([])
+  })
+
+  test.each<readonly [string, Partial<Conversation>, ModelTraits]>([
+    ['not offered', { reasoning: { effort: 'high' } }, { thinking: 'none' }],
+    ['never off', { reasoning: { effort: 'none' } }, { thinking: 'adaptive', stopsThinking: false }],
+    ['no room', { reasoning: { budget: 2000 }, ...wants({ outputTokensMax: 1024 }) }, { thinking: 'budget' }],
+    ['P28: a tool must be called', { reasoning: { effort: 'high' }, tools: [f], toolChoice: { mode: 'required' } }, {}],
+  ])('is lost: %s', (_name, said, traits) => {
+    const { body, losses } = write(said, { traits })
+    expect(body.thinking).toBeUndefined()
+    expect(losses).toEqual(['reasoning'])
+  })
+})
+
+describe('tools', () => {
+  test('each kind', () => {
+    const grammar = { syntax: 'lark', definition: 'start: "x"' }
+    const place = { city: 'Paris', zone: 'Europe/Paris' }
+    const { body, losses, notes } = write({
+      tools: [
+        { kind: 'function', name: 'f', description: 'd', cache: { ttl: '12h' } },
+        { kind: 'custom', name: 'c', grammar },
+        { kind: 'search', domains: ['x.org'], usesMax: 2, location: place, contextSize: 'low' },
+        { kind: 'native', dialect: 'openai-responses', what: 'tools.file_search', value: {} },
+      ],
+    })
+    expect(body.tools).toEqual([
+      {
+        name: 'f',
+        description: 'd',
+        input_schema: { type: 'object', properties: {} },
+        cache_control: { type: 'ephemeral', ttl: '1h' },
+      },
+      {
+        name: 'c',
+        description: 'The input must fit this grammar (lark):\nstart: "x"',
+        input_schema: { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] },
+      },
+      {
+        type: 'web_search_20250305',
+        name: 'web_search',
+        allowed_domains: ['x.org'],
+        max_uses: 2,
+        user_location: { type: 'approximate', city: 'Paris', timezone: 'Europe/Paris' },
+      },
+    ])
+    expect(losses).toEqual(['tools.grammar', 'tools.web_search.context_size', 'tools.file_search'])
+    expect([...notes.wrapped!]).toEqual(['c'])
+  })
+
+  test('invalid names are replaced, and restored in the answer', () => {
+    const named = (name: string) => ({ ...f, name })
+    const tools = [named('a.b'), named('a_b'), named('a:b'), named('x'.repeat(200))]
+    const { body, notes } = write({
+      tools,
+      toolChoice: { mode: 'required', names: ['a:b'] },
+      messages: [hi, model(call('1', 'a.b'))],
+    })
+    const names = (body.tools as { name: string }[]).map(({ name }) => name)
+    expect(names).toEqual(['a_b_3'])
+    expect(body.tool_choice).toEqual({ type: 'tool', name: 'a_b_3' })
+    expect((body.messages[1]!.content as Json[])[0]!.name).toBe('a_b_2')
+    expect([...notes.renamed]).toEqual([
+      ['a_b_2', 'a.b'],
+      ['a_b_3', 'a:b'],
+    ])
+  })
+
+  test.each<readonly [string, Partial<Conversation>, object | undefined]>([
+    ['nothing', {}, undefined],
+    ['auto', { toolChoice: { mode: 'auto' } }, { type: 'auto' }],
+    ['none', { toolChoice: { mode: 'none' } }, { type: 'none' }],
+    ['any', { toolChoice: { mode: 'required' } }, { type: 'any' }],
+    ['one', { toolChoice: { mode: 'required', names: ['f'] } }, { type: 'tool', name: 'f' }],
+    ['one at a time', { parallelCalls: false }, { type: 'auto', disable_parallel_tool_use: true }],
+    [
+      'any, one at a time',
+      { toolChoice: { mode: 'required' }, parallelCalls: false },
+      {
+        type: 'any',
+        disable_parallel_tool_use: true,
+      },
+    ],
+  ])('are chosen: %s', (_name, said, choice) => {
+    expect(write({ tools: [f, { ...f, name: 'g' }], ...said }).body.tool_choice as object | undefined).toEqual(choice)
+  })
+
+  test('a choice of some tools leaves out the others', () => {
+    const tools = ['f', 'g', 'h'].map(name => ({ ...f, name }))
+    const { body } = write({ tools, toolChoice: { mode: 'required', names: ['f', 'h'] } })
+    expect((body.tools as Json[]).map(({ name }) => name)).toEqual(['f', 'h'])
+    expect(body.tool_choice).toEqual({ type: 'any' })
+  })
+
+  test('a forced choice is a loss if the model does not support it', () => {
+    const said = { tools: [f], toolChoice: { mode: 'required' } } as const
+    const { body, losses } = write(said, { traits: { forcedTool: false } })
+    expect(body.tool_choice).toEqual({ type: 'auto' })
+    expect(losses).toEqual(['tool_choice'])
+  })
+
+  test('that were called before and are no longer offered are declared', () => {
+    const { body } = write({ messages: [hi, model(call('a')), tool(result('a'))] })
+    expect(body.tools).toEqual([{ name: 'f', input_schema: { type: 'object', properties: {} } }])
+    expect(body.tool_choice).toEqual({ type: 'none' })
+  })
+
+  test('are strict if the model supports that', () => {
+    const schema = { type: 'object', properties: { a: { type: 'integer', minimum: 1 } } }
+    const strict = { ...f, strict: true, schema }
+    const { body, losses } = write({ tools: [strict] })
+    expect(body.tools).toEqual([
+      {
+        name: 'f',
+        strict: true,
+        input_schema: {
+          type: 'object',
+          additionalProperties: false,
+          properties: { a: { type: 'integer', description: '{minimum: 1}' } },
+        },
+      },
+    ])
+    expect(losses).toEqual(['tools.schema'])
+    expect(write({ tools: [strict] }, { traits: { schema: false } }).losses).toEqual(['tools.strict'])
+  })
+})
+
+describe('a format', () => {
+  const schema = { type: 'object', properties: { a: { type: 'string', format: 'color', maxLength: 3 } } }
+  const format = { kind: 'schema', schema } as const
+
+  test('is native if the model supports that', () => {
+    const { body, losses } = write({ format })
+    expect(body.output_config).toEqual({
+      format: {
+        type: 'json_schema',
+        schema: {
+          type: 'object',
+          additionalProperties: false,
+          properties: { a: { type: 'string', description: '{maxLength: 3, format: "color"}' } },
+        },
+      },
+    })
+    expect(losses).toEqual(['response_format.schema'])
+    expect(write({ format: { ...format, schema: { type: 'object' } } }).losses).toEqual([])
+  })
+
+  test('is a forced tool call otherwise', () => {
+    const { body, notes, losses } = write({ format }, { traits: { schema: false } })
+    expect(body.tools).toMatchObject([{ name: 'json_answer', input_schema: schema }])
+    expect(body.tool_choice).toEqual({ type: 'tool', name: 'json_answer', disable_parallel_tool_use: true })
+    expect(notes.schemaTool).toBe('json_answer')
+    expect(losses).toEqual([])
+    const named = write({ format, tools: [{ ...f, name: 'json_answer' }] }, { traits: { schema: false } })
+    expect(named.notes.schemaTool).toBe('json_answer_2')
+    expect(named.body.tool_choice).toEqual({ type: 'any', disable_parallel_tool_use: true })
+  })
+
+  test.each<readonly [string, Partial<Conversation>, ModelTraits]>([
+    ['P28: the model thinks', { format, reasoning: { effort: 'low' } }, { schema: false, thinking: 'either' }],
+    ['P28: no tool can be forced', { format }, { schema: false, forcedTool: false }],
+    ['there is no schema', { format: { kind: 'json' } }, {}],
+  ])('is asked for in words where %s', (_name, said, traits) => {
+    const { body, losses, notes } = write(said, { traits })
+    expect(JSON.stringify(body.system)).toContain('Answer with JSON and nothing else')
+    expect(body.tool_choice).toBeUndefined()
+    expect(notes.schemaTool).toBeUndefined()
+    expect(losses).toEqual(['response_format'])
+  })
+})
+
+describe('settings', () => {
+  test.each<readonly [string, Wanted, object, readonly string[]]>([
+    ['stops', { stop: ['x', ' '] }, { stop_sequences: ['x'] }, ['stop']],
+    ['whom it is for', { endUser: 'u' }, { metadata: { user_id: 'u' } }, []],
+    ['classes', { serviceClass: 'default' }, { service_tier: 'standard_only' }, []],
+    ['speed', { serviceClass: 'fast' }, { speed: 'fast' }, []],
+    ['a class of others', { serviceClass: 'flex' }, {}, ['service_tier']],
+    ['the cache', { cache: { ttl: '30m' } }, { cache_control: { type: 'ephemeral' } }, []],
+    ['temperature', { temperature: 0.5 }, { temperature: 0.5 }, []],
+    ['too hot', { temperature: 1.5 }, { temperature: 1 }, ['temperature']],
+    ['only one of two', { temperature: 0.5, topP: 0.5 }, { temperature: 0.5 }, ['top_p']],
+    ['top p', { topP: 0.5, topK: 4 }, { top_p: 0.5, top_k: 4 }, []],
+    [
+      'what others have',
+      { seed: 1, verbosity: 'low', metadata: { a: 'b' }, logprobs: 2, logitBias: { 1: 2 } },
+      {},
+      ['seed', 'logprobs', 'logit_bias', 'verbosity', 'metadata'],
+    ],
+    ['penalties', { frequencyPenalty: 1, presencePenalty: 0 }, {}, ['frequency_penalty']],
+  ])('%s', (...row) => {
+    const [, settings, fields, losses] = row
+    const written = write(wants(settings))
+    const { model: _model, max_tokens: _cap, messages: _messages, ...rest } = written.body
+    expect(rest as object).toEqual(fields)
+    expect(written.losses).toEqual([...losses])
+  })
+
+  test('P29: sampling settings are left out for a model that refuses them', () => {
+    const settings = wants({ temperature: 0.5, topP: 0.5, topK: 4 })
+    const none = write(settings, { traits: { sampling: false } })
+    expect(none.losses).toEqual(['temperature', 'top_p', 'top_k'])
+    expect(none.body).not.toContainAnyKeys(['temperature', 'top_p', 'top_k'])
+    const plain = write(wants({ temperature: 1, topP: 1 }), { traits: { sampling: false } })
+    expect(plain.losses).toEqual([])
+    expect(plain.body).not.toContainAnyKeys(['temperature', 'top_p'])
+    const thinking = write({ ...settings, reasoning: { effort: 'high' } })
+    expect(thinking.losses).toEqual(['temperature', 'top_p', 'top_k'])
+  })
+
+  test.each<readonly [string, number | undefined, Partial<ConversationTarget>, number]>([
+    ["the caller's", 100, {}, 100],
+    ["the model's", undefined, {}, 8000],
+    ["beyond the model's", 9000, {}, 8000],
+    ['what can be paid', 100, { cap: 50 }, 50],
+    ["nobody's", undefined, { outputTokensMax: undefined }, 8192],
+  ])('the cap is %s', (...row) => {
+    const [, asked, target, cap] = row
+    const settings = { stream: true, ...(asked !== undefined && { outputTokensMax: asked }) }
+    expect(write({ settings }, { target }).body).toMatchObject({ max_tokens: cap, stream: true })
+  })
+
+  test('P23: a count request has no fields that only an answer needs', () => {
+    const { body } = write({ ...wants({ temperature: 0.5, stop: ['x'] }), tools: [f], reasoning: { effort: 'low' } })
+    const { max_tokens: _cap, temperature: _heat, stop_sequences: _stop, ...rest } = body
+    const reasoning = { effort: 'low' } as const
+    const conversation = { messages: [hi], tools: [f], settings: { stream: true }, lostFields: [], reasoning }
+    expect(JSON.parse(writeCountConversation(conversation, targetOf()))).toEqual(rest)
+  })
+
+  test('several answers are refused', () => {
+    expect(() => write(wants({ choices: 2 }))).toThrow('field_invalid')
+    expect(write(wants({ choices: 1 })).losses).toEqual([])
+  })
+
+  test('no more cache marks than the provider accepts', () => {
+    const marked = Array.from({ length: 6 }, (_, at) => ({ ...text(`t${at}`), cache: {} }))
+    const { body, losses } = write({ messages: [user(...marked)] })
+    const marks = (body.messages[0]!.content as Json[]).map(block => block.cache_control !== undefined)
+    expect(marks).toEqual([false, false, true, true, true, true])
+    expect(losses).toEqual(['cache_control'])
+  })
+})

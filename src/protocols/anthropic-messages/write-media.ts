@@ -1,0 +1,72 @@
+// Writes images and documents for an upstream of this dialect, which takes no audio and no video.
+
+import type { ModelTraits } from '../../base/money/model-traits.ts'
+import type { MediaPart, MediaSource } from '../neutral/conversation.ts'
+import type { ConversationTarget } from '../protocol.ts'
+import { invalid } from '../request/checks.ts'
+import type { Json } from '../request/json-type.ts'
+import { writeCacheControl } from './write-tools.ts'
+
+/** Throws a Refusal for media that the model cannot read. */
+export function writeMedia(part: MediaPart, target: ConversationTarget): Json {
+  const { kind, detail, name, source } = part
+  if (kind === 'audio' || kind === 'video') throw unreadableMedia(kind)
+  const available = findSource(source, target)
+  const asText = kind === 'file' ? plainText(available) : undefined
+  if (asText === undefined) checkReads(kind, target.traits)
+  if (detail !== undefined && detail !== 'auto') target.notes.losses.add('image.detail')
+  if (kind === 'image') return { type: 'image', source: writeSource(available, 'image'), ...writeCacheControl(part) }
+  const documentSource = asText === undefined ? writeSource(available, 'file') : textSource(asText)
+  return {
+    type: 'document',
+    source: documentSource,
+    ...(name !== undefined && { title: name }),
+    ...writeCacheControl(part),
+  }
+}
+
+function checkReads(kind: 'image' | 'file', { reads }: ModelTraits): void {
+  if (reads !== undefined && !reads.includes(kind)) throw unreadableMedia(kind)
+}
+
+const unreadableMedia = (kind: string) =>
+  invalid('messages', `have ${MEDIA_NAMES[kind] ?? kind}, which this model does not read`)
+const MEDIA_NAMES: Readonly<Record<string, string>> = {
+  image: 'an image',
+  file: 'a file',
+  audio: 'sound',
+  video: 'a video',
+}
+
+/** Replaces a URL by its content if the gateway has fetched it for this upstream. */
+function findSource(source: MediaSource, { media }: ConversationTarget): MediaSource {
+  const fetched = source.at === 'url' ? media.get(source.url) : undefined
+  return fetched === undefined ? source : { at: 'inline', ...fetched }
+}
+
+/** The text of a text document, whether it arrived as text or as base64. */
+function plainText(source: MediaSource): string | undefined {
+  if (source.at === 'text') return source.text
+  if (source.at !== 'inline' || !isTextual(source.mime)) return undefined
+  return Buffer.from(source.base64, 'base64').toString('utf8')
+}
+
+const isTextual = (mime: string): boolean => /^text\/|^application\/(json|xml|x-ndjson|yaml)\b/.test(mime)
+
+const textSource = (text: string): Json => ({ type: 'text', media_type: 'text/plain', data: text })
+
+function writeSource(source: MediaSource, kind: 'image' | 'file'): Json {
+  switch (source.at) {
+    case 'url':
+      return { type: 'url', url: source.url }
+    case 'inline':
+      if (kind === 'file' && source.mime !== 'application/pdf') {
+        throw invalid('messages', `have a file of the type ${source.mime.slice(0, 64)}, which this model does not read`)
+      }
+      return { type: 'base64', media_type: source.mime, data: source.base64 }
+    case 'text':
+      return textSource(source.text)
+    case 'provider':
+      throw invalid('messages', 'have a file of another provider: send its content instead')
+  }
+}

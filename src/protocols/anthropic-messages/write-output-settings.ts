@@ -1,0 +1,139 @@
+// Writes the settings for thinking and for the output format, depending on what the model supports.
+
+import type { Effort, ModelTraits } from '../../base/money/model-traits.ts'
+import { efforts } from '../../base/money/model-traits.ts'
+import type { Conversation, OutputFormat, ReasoningOptions } from '../neutral/conversation.ts'
+import type { Losses } from '../neutral/losses.ts'
+import type { ConversationTarget } from '../protocol.ts'
+import type { Json } from '../request/json-type.ts'
+import { toSupportedSchema } from './schema.ts'
+
+export interface WrittenThinking {
+  /** Absent: the model's default applies. */
+  readonly thinking?: Json
+  readonly effort?: Effort
+}
+
+/** The smallest thinking budget that the provider accepts. */
+const BUDGET_MIN = 1_024
+
+/** The thinking budget for each effort, as a share of the cap on output. */
+const BUDGET_SHARE_BY_EFFORT: Readonly<Record<Exclude<Effort, 'none'>, number>> = {
+  minimal: 0.02,
+  low: 0.1,
+  medium: 0.3,
+  high: 0.6,
+  xhigh: 0.9,
+  max: 0.95,
+}
+
+export interface ThinkingOptions {
+  readonly reasoning: ReasoningOptions | undefined
+  readonly outputTokensMax: number
+  /** The model is forced to call a tool, which excludes thinking. */
+  readonly isForcedToCall: boolean
+  /** The last tool calls have lost the thinking that led to them. */
+  readonly lacksThinking: boolean
+}
+
+export function writeThinking(options: ThinkingOptions, traits: ModelTraits, losses: Losses): WrittenThinking {
+  const { reasoning, isForcedToCall } = options
+  if (reasoning === undefined) return {}
+  const isOff = reasoning.effort === 'none' || reasoning.budget === 0
+  if (isOff) return disableThinking(traits, losses)
+  if (traits.thinking === 'none' || isForcedToCall) {
+    losses.add('reasoning')
+    return {}
+  }
+  return usesBudget(reasoning, traits)
+    ? writeBudget(options, reasoning, traits, losses)
+    : writeAdaptive(reasoning, traits)
+}
+
+function disableThinking(traits: ModelTraits, losses: Losses): WrittenThinking {
+  if (traits.thinking === 'none') return {}
+  if (traits.stopsThinking !== false) return { thinking: { type: 'disabled' } }
+  losses.add('reasoning')
+  return {}
+}
+
+/** An unknown model is taken to support what the caller asks for. */
+function usesBudget({ budget }: ReasoningOptions, { thinking }: ModelTraits): boolean {
+  if (thinking === 'budget') return true
+  return (thinking === 'either' || thinking === undefined) && budget !== undefined
+}
+
+function writeBudget(
+  options: ThinkingOptions,
+  reasoning: ReasoningOptions,
+  traits: ModelTraits,
+  losses: Losses,
+): WrittenThinking {
+  const { outputTokensMax, lacksThinking } = options
+  const effort = reasoning.effort === undefined || reasoning.effort === 'none' ? 'high' : reasoning.effort
+  const requested = reasoning.budget ?? Math.floor(outputTokensMax * BUDGET_SHARE_BY_EFFORT[effort])
+  const min = Math.max(BUDGET_MIN, traits.budgetMin ?? 0)
+  const max = Math.min(traits.budgetMax ?? Number.POSITIVE_INFINITY, outputTokensMax - 1)
+  if (max < min || lacksThinking) {
+    losses.add('reasoning')
+    return {}
+  }
+  return {
+    thinking: { type: 'enabled', budget_tokens: Math.max(min, Math.min(requested, max)), ...writeDisplay(reasoning) },
+  }
+}
+
+function writeAdaptive(reasoning: ReasoningOptions, traits: ModelTraits): WrittenThinking {
+  const effort = nearestEffort(reasoning.effort ?? effortForBudget(reasoning.budget), traits)
+  const effortField = effort === undefined ? {} : { effort }
+  // These models take an effort and no thinking settings.
+  if (traits.thinking === 'effort' || traits.thinking === 'level') return effortField
+  return { thinking: { type: 'adaptive', ...writeDisplay(reasoning) }, ...effortField }
+}
+
+const writeDisplay = ({ show }: ReasoningOptions): Json => ({ display: show === 'none' ? 'omitted' : 'summarized' })
+
+function effortForBudget(budget: number | undefined): Effort | undefined {
+  if (budget === undefined) return undefined
+  return budget < 2_000 ? 'low' : budget < 8_000 ? 'medium' : budget < 24_000 ? 'high' : 'xhigh'
+}
+
+/** The nearest effort that the model supports, preferably a lower one. */
+function nearestEffort(effort: Effort | undefined, { efforts: modelEfforts }: ModelTraits): Effort | undefined {
+  if (effort === undefined) return undefined
+  const supported = efforts.filter(
+    name => name !== 'none' && name !== 'minimal' && (modelEfforts?.includes(name) ?? true),
+  )
+  return supported.findLast(name => efforts.indexOf(name) <= efforts.indexOf(effort)) ?? supported[0]
+}
+
+/** How the model is made to follow a format: by the provider, by a tool that it must call, or by instructions. */
+export type FormatMethod =
+  | { readonly by: 'schema'; readonly schema: Json }
+  | { readonly by: 'tool'; readonly schema: Json }
+  | { readonly by: 'words'; readonly words: string }
+
+export function chooseFormatMethod(
+  conversation: Conversation,
+  { traits, notes }: ConversationTarget,
+): FormatMethod | undefined {
+  const { format, reasoning } = conversation
+  if (format === undefined) return undefined
+  if (format.kind === 'schema' && traits.schema !== false) {
+    const { schema, isWeaker } = toSupportedSchema(format.schema)
+    if (isWeaker) notes.losses.add('response_format.schema')
+    return { by: 'schema', schema }
+  }
+  const thinks = reasoning !== undefined && reasoning.effort !== 'none' && reasoning.budget !== 0
+  const canForceTool = traits.forcedTool !== false && !(thinks && traits.thinking !== 'none')
+  if (format.kind === 'schema' && canForceTool) return { by: 'tool', schema: format.schema }
+  notes.losses.add('response_format')
+  return { by: 'words', words: writeFormatInstructions(format) }
+}
+
+function writeFormatInstructions(format: OutputFormat): string {
+  const jsonOnly = 'Answer with JSON and nothing else: no words around it, no code fence.'
+  return format.kind === 'json'
+    ? jsonOnly
+    : `${jsonOnly} It must fit this JSON Schema:\n${JSON.stringify(format.schema)}`
+}

@@ -1,0 +1,277 @@
+// Tests the request that is written for Google.
+
+import { describe, expect, test } from 'bun:test'
+import { targetOf } from '../../../test/support/translation.ts'
+import type { ModelTraits } from '../../base/money/model-traits.ts'
+import type { Conversation, ConversationMessage, ConversationPart, FunctionTool } from '../neutral/conversation.ts'
+import type { ConversationTarget } from '../protocol.ts'
+import { readConversation } from './read-conversation.ts'
+import { readCall } from './request.ts'
+import { writeConversation } from './write-conversation.ts'
+
+type Body = Readonly<Record<string, unknown>>
+
+const hi: ConversationMessage = { role: 'user', parts: [{ kind: 'text', text: 'hi' }] }
+const talk = (more: Partial<Conversation>): Conversation => ({
+  messages: [hi],
+  tools: [],
+  settings: { stream: false },
+  lostFields: [],
+  ...more,
+})
+const aim = (traits: ModelTraits = {}, more: Partial<ConversationTarget> = {}): ConversationTarget =>
+  targetOf({ model: 'up', origin: 'here', traits, ...more })
+
+function written(more: Partial<Conversation>, target = aim()): { body: Body; losses: readonly string[] } {
+  const body = JSON.parse(writeConversation(talk(more), target)) as Body
+  return { body, losses: target.notes.losses.codes }
+}
+const model = (...parts: readonly ConversationPart[]): ConversationMessage => ({ role: 'assistant', parts })
+const call = (id: string, name = 'f', more: object = {}): ConversationPart => ({
+  kind: 'call',
+  id,
+  name,
+  arguments: '{"a":1}',
+  ...more,
+})
+const result = (callId: string, said = 'ok', more: object = {}): ConversationPart => ({
+  kind: 'result',
+  callId,
+  parts: [{ kind: 'text', text: said }],
+  ...more,
+})
+const tool = (...parts: readonly ConversationPart[]): ConversationMessage => ({ role: 'tool', parts })
+
+describe('tools', () => {
+  const f: FunctionTool = { kind: 'function', name: 'f', schema: { type: 'object', properties: { a: {} } } }
+
+  test('P27: schemas are JSON Schema, without fields that Google refuses', () => {
+    const schema = {
+      $schema: 'https://json-schema.org/draft/2020-12/schema',
+      type: 'object',
+      properties: { const: { const: 'x', $comment: 'c' }, $schema: { anyOf: [{ const: 1 }] } },
+      additionalProperties: false,
+    }
+    const empty = { ...f, name: 'g', schema: { type: 'object', properties: {} } }
+    const { body } = written({ tools: [{ kind: 'function', name: 'f', schema }, empty] })
+    expect(body.tools).toEqual([
+      {
+        functionDeclarations: [
+          {
+            name: 'f',
+            parametersJsonSchema: {
+              type: 'object',
+              properties: { const: { enum: ['x'] }, $schema: { anyOf: [{ enum: [1] }] } },
+              additionalProperties: false,
+            },
+          },
+          { name: 'g' },
+        ],
+      },
+    ])
+  })
+
+  test('a search with its losses, a custom tool as a function, and native tools of other dialects', () => {
+    const target = aim()
+    const { body, losses } = written(
+      {
+        tools: [
+          { kind: 'search', domains: ['x.example'] },
+          { kind: 'custom', name: 'c', grammar: { syntax: 'lark', definition: 'start: X' } },
+          { kind: 'native', dialect: 'gemini', what: 'codeExecution', value: { codeExecution: {} } },
+          { kind: 'native', dialect: 'other', what: 'bash', value: {} },
+        ],
+      },
+      target,
+    )
+    const [functions, ...others] = body.tools as readonly object[]
+    expect(functions).toMatchObject({ functionDeclarations: [{ name: 'c' }] })
+    expect(others).toEqual([{ googleSearch: {} }, { codeExecution: {} }])
+    expect(losses).toEqual(['web_search.domains', 'tools.grammar', 'bash'])
+    expect(target.notes.wrapped).toEqual(new Set(['c']))
+    const unable = written({ tools: [{ kind: 'search' }] }, aim({ searches: false }))
+    expect([unable.body.tools, unable.losses]).toEqual([undefined, ['web_search']])
+  })
+
+  test('names that Google refuses are replaced, everywhere by the same name', () => {
+    const target = aim()
+    const tools = ['1st tool', '_1st_tool', 'ok'].map(name => ({ ...f, name }))
+    const turns = [hi, model(call('x', '1st tool')), tool(result('x'))]
+    const { body } = written({ tools, messages: turns, toolChoice: { mode: 'required', names: ['1st tool'] } }, target)
+    expect(JSON.stringify(body)).not.toContain('1st tool')
+    expect([...target.notes.renamed]).toEqual([['_1st_tool_2', '1st tool']])
+    expect(body.toolConfig).toEqual({
+      functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['_1st_tool_2'] },
+    })
+  })
+
+  type Choice = readonly [Partial<Conversation>, ModelTraits, object | undefined, readonly string[]]
+  const strict = { ...f, strict: true }
+  const only = { allowedFunctionNames: ['f'] }
+  const choices: readonly Choice[] = [
+    [{ tools: [f] }, {}, undefined, []],
+    [{ tools: [strict] }, {}, { mode: 'VALIDATED' }, []],
+    [{ tools: [f], toolChoice: { mode: 'auto' } }, {}, { mode: 'AUTO' }, []],
+    [{ tools: [f], toolChoice: { mode: 'none' } }, {}, { mode: 'NONE' }, []],
+    [{ tools: [f], toolChoice: { mode: 'required' } }, {}, { mode: 'ANY' }, []],
+    [{ tools: [f], toolChoice: { mode: 'required' } }, { forcedTool: false }, { mode: 'AUTO' }, ['tool_choice']],
+    [{ tools: [f], toolChoice: { mode: 'auto', names: ['f'] } }, {}, { mode: 'VALIDATED', ...only }, []],
+    [{ tools: [], toolChoice: { mode: 'required' } }, {}, undefined, []],
+    [{ tools: [f], parallelCalls: false }, {}, undefined, ['parallel_tool_calls']],
+  ]
+  test.each(choices)('%j', (more, traits, ...[wanted, lost]) => {
+    const { body, losses } = written(more, aim(traits))
+    const config = body.toolConfig as { functionCallingConfig: object } | undefined
+    expect([config?.functionCallingConfig, losses]).toEqual([wanted, lost])
+  })
+})
+
+describe('the answer must follow a schema', () => {
+  const schema = { type: 'object', properties: { a: { const: 1 } } }
+  const format = { kind: 'schema', schema } as const
+  const f = { kind: 'function', name: 'f' } as const
+
+  test('natively', () => {
+    expect(written({ format }).body.generationConfig).toEqual({
+      responseMimeType: 'application/json',
+      responseJsonSchema: { type: 'object', properties: { a: { enum: [1] } } },
+    })
+    const json = written({ format: { kind: 'json' } })
+    expect(json.body.generationConfig).toEqual({ responseMimeType: 'application/json' })
+    expect(written({ format }, aim({ schema: false })).losses).toEqual(['response_format.schema'])
+  })
+
+  test('by a tool, if the model cannot take both a schema and tools', () => {
+    const target = aim({ schemaWithTools: false })
+    const { body, losses } = written({ format, tools: [f] }, target)
+    expect(body.generationConfig).toBeUndefined()
+    expect(body.tools).toMatchObject([{ functionDeclarations: [{ name: 'f' }, { name: 'give_answer' }] }])
+    expect(body.toolConfig).toEqual({ functionCallingConfig: { mode: 'ANY' } })
+    expect([target.notes.schemaTool, losses]).toEqual(['give_answer', []])
+    const json = written({ format: { kind: 'json' }, tools: [f] }, aim({ schemaWithTools: false }))
+    expect(json.losses).toEqual(['response_format'])
+  })
+})
+
+describe('settings', () => {
+  test('all of them', () => {
+    const settings = {
+      outputTokensMax: 100,
+      temperature: 0.5,
+      topP: 0.9,
+      topK: 40,
+      stop: ['x'],
+      seed: 7,
+      choices: 2,
+      logprobs: 3,
+      frequencyPenalty: 0.1,
+      presencePenalty: 0.2,
+      serviceClass: 'default',
+      stream: true,
+    }
+    const { body, losses } = written({ settings })
+    expect(body.generationConfig).toEqual({
+      maxOutputTokens: 100,
+      temperature: 0.5,
+      topP: 0.9,
+      topK: 40,
+      stopSequences: ['x'],
+      seed: 7,
+      candidateCount: 2,
+      responseLogprobs: true,
+      logprobs: 3,
+      frequencyPenalty: 0.1,
+      presencePenalty: 0.2,
+    })
+    expect([body.serviceTier, losses]).toEqual(['standard', []])
+  })
+
+  test('settings that Google does not have are losses', () => {
+    const settings = {
+      verbosity: 'low',
+      logitBias: { 1: 1 },
+      endUser: 'u',
+      metadata: { a: 'b' },
+      cacheKey: 'k',
+      cache: {},
+      serviceClass: 'ultrafast',
+      temperature: 1,
+      stop: ['1', '2', '3', '4', '5', '6'],
+      stream: false,
+    } as const
+    const { losses } = written({ settings, messages: [{ ...hi, name: 'bob' }] }, aim({ sampling: false }))
+    expect([...losses].sort()).toEqual([
+      'cache_control',
+      'logit_bias',
+      'metadata',
+      'name',
+      'prompt_cache_key',
+      'service_tier',
+      'stop',
+      'temperature',
+      'user',
+      'verbosity',
+    ])
+  })
+
+  const caps: readonly (readonly [number | undefined, number | undefined, number | undefined, number | undefined])[] = [
+    [undefined, undefined, 50, undefined],
+    [100, undefined, 50, 50],
+    [100, 20, 50, 20],
+    [10, 20, 50, 10],
+    [undefined, 20, 50, 20],
+  ]
+  test.each(caps)('requested %p, funds allow %p, model limit %p: %p', (own, cap, ...[most, wanted]) => {
+    const settings = own === undefined ? { stream: false } : { stream: false, outputTokensMax: own }
+    const { body } = written({ settings }, aim({}, { cap, outputTokensMax: most }))
+    expect((body.generationConfig as Body | undefined)?.maxOutputTokens).toBe(wanted as number)
+  })
+
+  type Thought = readonly [NonNullable<Conversation['reasoning']>, ModelTraits, object | undefined]
+  const budget: ModelTraits = { thinking: 'budget', budgetMin: 128, budgetMax: 32_768 }
+  const thoughts: readonly Thought[] = [
+    [{ effort: 'none' }, { thinking: 'level' }, { thinkingLevel: 'MINIMAL' }],
+    [{ effort: 'minimal' }, { thinking: 'level', efforts: ['low', 'high'] }, { thinkingLevel: 'LOW' }],
+    [{ effort: 'max', show: 'auto' }, { thinking: 'level' }, { thinkingLevel: 'HIGH', includeThoughts: true }],
+    [{ budget: 4_000 }, { thinking: 'level' }, { thinkingLevel: 'MEDIUM' }],
+    [{ adaptive: true }, { thinking: 'level' }, undefined],
+    [{ effort: 'low' }, budget, { thinkingBudget: 6_553 }],
+    [{ effort: 'max' }, budget, { thinkingBudget: 32_768 }],
+    [{ budget: 1 }, budget, { thinkingBudget: 128 }],
+    [{ effort: 'none' }, budget, { thinkingBudget: 0 }],
+    [{ budget: 0 }, { ...budget, stopsThinking: false }, { thinkingBudget: 128 }],
+    [{ adaptive: true, show: 'none' }, budget, { thinkingBudget: -1 }],
+    [{ effort: 'high' }, { thinking: 'none' }, undefined],
+    [{ effort: 'high' }, {}, { thinkingLevel: 'HIGH' }],
+    [{ budget: 99 }, {}, { thinkingBudget: 99 }],
+  ]
+  test.each(thoughts)('thinking %j %j', (reasoning, traits, wanted) => {
+    const { body } = written({ reasoning }, aim(traits))
+    expect((body.generationConfig as Body | undefined)?.thinkingConfig as object | undefined).toEqual(wanted)
+  })
+})
+
+test('a written request is read back as the same conversation', () => {
+  const asked = { path: '/v1beta/models/a/b:generateContent', query: () => null, header: () => undefined }
+  const body = {
+    systemInstruction: { parts: [{ text: 'be kind' }] },
+    contents: [
+      { role: 'user', parts: [{ text: 'hi' }, { inlineData: { mimeType: 'image/png', data: 'AAAA' } }] },
+      {
+        role: 'model',
+        parts: [
+          { text: 'hm', thought: true, thoughtSignature: 'AbCd' },
+          { text: 'yes' },
+          { functionCall: { id: 'c', name: 'f', args: { a: 1 } }, thoughtSignature: 'EfGh' },
+        ],
+      },
+      { role: 'user', parts: [{ functionResponse: { id: 'c', name: 'f', response: { output: 'ok' } } }] },
+    ],
+    tools: [{ functionDeclarations: [{ name: 'f', parametersJsonSchema: { type: 'object', properties: { a: {} } } }] }],
+    toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['f'] } },
+    generationConfig: { temperature: 1, thinkingConfig: { thinkingLevel: 'LOW', includeThoughts: true } },
+    serviceTier: 'flex',
+  }
+  const meant = readConversation(readCall(Buffer.from(JSON.stringify(body)), asked))
+  expect(JSON.parse(writeConversation(meant, aim()))).toEqual(body)
+})

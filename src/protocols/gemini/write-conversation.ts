@@ -1,0 +1,135 @@
+// Writes the neutral conversation as a request for an upstream of this dialect.
+
+import type { Conversation, GenerationSettings, MediaPart, OutputFormat } from '../neutral/conversation.ts'
+import type { ConversationTarget } from '../protocol.ts'
+import type { Json } from '../request/json-type.ts'
+import { toGoogleSchema } from './schema.ts'
+import { writeThinking } from './thinking.ts'
+import { GeminiToolNames } from './tool-names.ts'
+import { writeContents } from './write-contents.ts'
+import { hasFunctions, needsAnswerTool, writeTools } from './write-tools.ts'
+
+const STOP_SEQUENCES_MAX = 5
+
+export function writeConversation(conversation: Conversation, target: ConversationTarget): string {
+  return JSON.stringify(buildRequest(conversation, target))
+}
+
+export function buildRequest(conversation: Conversation, target: ConversationTarget): Json {
+  const names = new GeminiToolNames(conversation.tools, target.notes.renamed)
+  noteLosses(conversation.settings, target)
+  const tools = writeTools(conversation, names, target)
+  const contents = writeContents(conversation.messages, names, target)
+  const config = writeConfig(conversation, target)
+  const tier = writeTier(conversation.settings, target)
+  return {
+    ...contents,
+    ...tools,
+    ...(Object.keys(config).length > 0 && { generationConfig: config }),
+    ...(tier !== undefined && { serviceTier: tier }),
+  }
+}
+
+/** Records settings that this dialect has no field for. */
+function noteLosses(settings: GenerationSettings, { notes }: ConversationTarget): void {
+  const { logitBias, verbosity, endUser, metadata, cacheKey, cache } = settings
+  const lost = {
+    logit_bias: logitBias,
+    verbosity,
+    user: endUser,
+    metadata,
+    prompt_cache_key: cacheKey,
+    cache_control: cache,
+  }
+  for (const [code, value] of Object.entries(lost)) if (value !== undefined) notes.losses.add(code)
+}
+
+function writeConfig(conversation: Conversation, target: ConversationTarget): Json {
+  const { settings, reasoning } = conversation
+  const { losses } = target.notes
+  const { stop, logprobs, choices } = settings
+  const cap = findCap(settings, target)
+  if (stop !== undefined && stop.length > STOP_SEQUENCES_MAX) losses.add('stop')
+  const thinking =
+    reasoning === undefined
+      ? undefined
+      : writeThinking(reasoning, { traits: target.traits, outputTokensMax: cap ?? target.outputTokensMax, losses })
+  const resolution = writeResolution(conversation, target)
+  const config = {
+    ...writeSampling(settings, target),
+    candidateCount: choices === 1 ? undefined : choices,
+    maxOutputTokens: cap,
+    stopSequences: stop === undefined || stop.length === 0 ? undefined : stop.slice(0, STOP_SEQUENCES_MAX),
+    presencePenalty: settings.presencePenalty,
+    frequencyPenalty: settings.frequencyPenalty,
+    seed: settings.seed,
+    responseLogprobs: logprobs === undefined ? undefined : true,
+    logprobs: logprobs === 0 ? undefined : logprobs,
+    ...writeFormat(conversation, target),
+    thinkingConfig: thinking,
+    mediaResolution: resolution,
+  }
+  return Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined))
+}
+
+/** The smallest of the caller's cap, the cap that the funds impose, and the model's own limit. */
+function findCap({ outputTokensMax }: GenerationSettings, target: ConversationTarget): number | undefined {
+  if (outputTokensMax === undefined) return target.cap
+  return Math.min(outputTokensMax, target.cap ?? outputTokensMax, target.outputTokensMax ?? outputTokensMax)
+}
+
+function writeSampling({ temperature, topP, topK }: GenerationSettings, { traits, notes }: ConversationTarget): Json {
+  if (traits.sampling !== false) return { temperature, topP, topK }
+  for (const [code, value] of Object.entries({ temperature, top_p: topP, top_k: topK })) {
+    if (value !== undefined) notes.losses.add(code)
+  }
+  return {}
+}
+
+function writeFormat(conversation: Conversation, { traits, notes }: ConversationTarget): Json {
+  const { format } = conversation
+  if (format === undefined || needsAnswerTool(conversation, traits)) return {}
+  if (traits.schemaWithTools === false && hasFunctions(conversation.tools)) {
+    notes.losses.add('response_format')
+    return {}
+  }
+  return buildFormat(format, traits.schema !== false, () => notes.losses.add('response_format.schema'))
+}
+
+function buildFormat(format: OutputFormat, takesSchema: boolean, addLoss: () => void): Json {
+  const json = { responseMimeType: 'application/json' }
+  if (format.kind === 'json') return json
+  if (takesSchema) return { ...json, responseJsonSchema: toGoogleSchema(format.schema) }
+  addLoss()
+  return json
+}
+
+const TIER_BY_CLASS: Readonly<Record<string, string | undefined>> = {
+  default: 'standard',
+  standard: 'standard',
+  standard_only: 'standard',
+  flex: 'flex',
+  priority: 'priority',
+  fast: 'priority',
+}
+
+function writeTier({ serviceClass }: GenerationSettings, { notes }: ConversationTarget): string | undefined {
+  if (serviceClass === undefined || serviceClass === 'auto') return undefined
+  const tier = Object.hasOwn(TIER_BY_CLASS, serviceClass) ? TIER_BY_CLASS[serviceClass] : undefined
+  if (tier === undefined) notes.losses.add('service_tier')
+  return tier
+}
+
+const RESOLUTION_BY_DETAIL: Readonly<Record<string, string>> = {
+  low: 'MEDIA_RESOLUTION_LOW',
+  high: 'MEDIA_RESOLUTION_HIGH',
+  original: 'MEDIA_RESOLUTION_HIGH',
+}
+
+/** This dialect has one resolution for all images, so a detail is carried only if all images have the same. */
+function writeResolution({ messages }: Conversation, { notes }: ConversationTarget): string | undefined {
+  const images = messages.flatMap(turn => turn.parts.filter((part): part is MediaPart => part.kind === 'image'))
+  const resolutions = new Set(images.map(({ detail }) => RESOLUTION_BY_DETAIL[detail ?? 'auto']))
+  if (resolutions.size > 1) notes.losses.add('image.detail')
+  return resolutions.size === 1 ? [...resolutions][0] : undefined
+}

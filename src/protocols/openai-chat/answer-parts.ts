@@ -1,0 +1,90 @@
+// What writers of whole chat answers and of chat streams share: ids, finish reasons, media and stored reasoning state.
+
+import { bounds } from '../../base/bounds.ts'
+import type { Finish } from '../neutral/answer.ts'
+import type { MediaPart, NativePart } from '../neutral/conversation.ts'
+import { writtenReasons } from '../neutral/finish-reasons.ts'
+import type { ReasoningState } from '../neutral/reasoning-state.ts'
+import { packReasoningState } from '../neutral/reasoning-state.ts'
+import type { AnswerTarget } from '../protocol.ts'
+import { writeCallSignature } from './reasoning-state.ts'
+
+/** The gateway's id of an answer, in the form that chat clients expect. */
+export const buildAnswerId = ({ requestId }: AnswerTarget): string => `chatcmpl-${requestId}`
+
+/** Whether the request uses legacy `functions`, so that the answer must use `function_call`. */
+export const isLegacy = ({ json }: AnswerTarget): boolean => Array.isArray(json.functions) && !Array.isArray(json.tools)
+
+export type ChatFinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'function_call'
+
+/** Clients know only five reasons. Whether there are calls decides between `stop` and `tool_calls`. */
+export function chooseFinishReason(
+  finish: Finish,
+  has: { calls: boolean; refusal: boolean; legacy: boolean },
+): ChatFinishReason {
+  const reason = writtenReasons['openai-chat'][finish].reason as ChatFinishReason
+  if (has.calls && (reason === 'stop' || reason === 'tool_calls')) return has.legacy ? 'function_call' : 'tool_calls'
+  if (reason === 'tool_calls') return 'stop'
+  // A refusal in the message is a complete answer.
+  return has.refusal && reason === 'content_filter' ? 'stop' : reason
+}
+
+/** The signature of a call, in the field that Google's clients send back. */
+export const writeCallState = (sealed: ReasoningState | undefined): object =>
+  sealed?.form === 'thought' ? { extra_content: writeCallSignature(packReasoningState(sealed)) } : {}
+
+const AUDIO_EXPIRES_S = 3_600
+
+/** Returns the message fields for media. No fields, and a loss, if chat cannot carry the media. */
+export function writeMedia(part: MediaPart | NativePart, target: AnswerTarget): Record<string, unknown> {
+  const source = part.kind === 'native' ? undefined : part.source
+  if (part.kind === 'image' && (source?.at === 'inline' || source?.at === 'url')) {
+    const url = source.at === 'url' ? source.url : `data:${source.mime};base64,${source.base64}`
+    return { images: [{ type: 'image_url', image_url: { url } }] }
+  }
+  if (part.kind === 'audio' && source?.at === 'inline') {
+    const id = `audio_${target.requestId}`
+    return { audio: { id, data: source.base64, transcript: '', expires_at: target.createdS + AUDIO_EXPIRES_S } }
+  }
+  target.losses.add(part.kind === 'native' ? part.what : part.kind)
+  return {}
+}
+
+/** A tool call or thoughts of a choice, in the order of opening. */
+export interface ChatStep {
+  readonly callId?: string
+  sealed?: ReasoningState | undefined
+  /** The thoughts that belong to the state. */
+  text?: string
+}
+
+/** How much text fits into the stored state of one call, which is packed in base64. */
+const STORED_TEXT_BYTES_MAX = Math.floor(bounds.reasoningStateBytesMax / 2)
+
+/** Stores the state of thoughts with the call after them, or else with the last call. */
+export function storeReasoningState(steps: readonly ChatStep[], { keep }: AnswerTarget): void {
+  if (keep === undefined) return
+  const byCall: { readonly callId: string; readonly sealed: ReasoningState[] }[] = []
+  let thoughts: ReasoningState[] = []
+  for (const { callId, sealed, text = '' } of steps) {
+    const own = sealed === undefined ? [] : [addThoughts(sealed, text)]
+    if (callId === undefined) thoughts.push(...own)
+    else {
+      byCall.push({ callId, sealed: [...thoughts, ...own] })
+      thoughts = []
+    }
+  }
+  byCall.at(-1)?.sealed.unshift(...thoughts)
+  for (const { callId, sealed } of byCall) if (sealed.length > 0) keep(callId, withinLimit(sealed))
+}
+
+/** Adds the thoughts to their state. Most callers send neither back, and the provider wants both unchanged. */
+export const addThoughts = (sealed: ReasoningState, text: string): ReasoningState =>
+  text === '' || text.length > bounds.reasoningStateBytesMax ? sealed : { ...sealed, text }
+
+/** Drops the thoughts if they are too long, and keeps the state alone. */
+function withinLimit(sealed: readonly ReasoningState[]): readonly ReasoningState[] {
+  let bytes = 0
+  for (const { text = '' } of sealed) bytes += Buffer.byteLength(text)
+  return bytes <= STORED_TEXT_BYTES_MAX ? sealed : sealed.map(({ text: _text, ...stateOnly }) => stateOnly)
+}

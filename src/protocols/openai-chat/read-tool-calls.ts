@@ -1,0 +1,177 @@
+// Reads the tool calls of one choice, which arrive in pieces. Upstreams leave out the index, repeat or leave out the
+// id, send the name late, and mix the pieces of several calls.
+
+import type { ReasoningState } from '../neutral/reasoning-state.ts'
+import type { AnswerSource } from '../protocol.ts'
+import { isObject, parseNestedJson } from '../request/json-body.ts'
+import type { Json } from '../request/json-type.ts'
+import type { AnswerEventList } from './event-list.ts'
+import { readCallSignature } from './reasoning-state.ts'
+
+interface PartialCall {
+  /** The upstream's id. */
+  id: string
+  name: string
+  custom: boolean
+  /** The upstream's `type`. */
+  type: string
+  /** Arguments that have arrived and are not sent as an event yet. */
+  pending: string
+  wrote: boolean
+  sealed: ReasoningState | undefined
+  /** The index of the part, once it is open. */
+  part: number | undefined
+  /** A custom tool of the caller that was sent to the upstream as a function. */
+  wrapped: boolean
+}
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+export class CallReader {
+  readonly #list: AnswerEventList
+  readonly #source: AnswerSource
+  readonly #choice: number
+  readonly #ids: Set<string>
+  readonly #calls: PartialCall[] = []
+  readonly #byIndex = new Map<number, PartialCall>()
+  readonly #byId = new Map<string, PartialCall>()
+
+  /** `ids`: the ids of all calls of the answer. */
+  constructor(choice: number, list: AnswerEventList, { source, ids }: { source: AnswerSource; ids: Set<string> }) {
+    this.#choice = choice
+    this.#list = list
+    this.#source = source
+    this.#ids = ids
+  }
+
+  get isEmpty(): boolean {
+    return this.#calls.every(call => call.name === '')
+  }
+
+  /** Some calls have an unknown type, and are lost. */
+  get hasUnknown(): boolean {
+    return this.#calls.some(call => call.name === '')
+  }
+
+  /** Reads a piece of a call, or a whole call. */
+  addPiece(piece: unknown): void {
+    if (!isObject(piece)) return
+    const isCustom = isCustomPiece(piece)
+    const given = isCustom ? piece.custom : piece.function
+    const inner = isObject(given) ? given : {}
+    const name = textOf(inner.name)
+    const text = argumentsOf(isCustom ? inner.input : inner.arguments)
+    const call = this.#find(piece, name, text)
+    if (call === undefined) return
+    call.custom ||= isCustom
+    call.type ||= textOf(piece.type)
+    call.sealed ??= this.#readSignature(piece.extra_content)
+    call.pending += text
+    if (call.part === undefined && call.name !== '' && (call.id !== '' || call.pending !== '')) this.#open(call)
+    this.#sendDelta(call)
+  }
+
+  end(): void {
+    for (const call of this.#calls) {
+      if (call.name === '') {
+        this.#source.notes.losses.add(call.type === '' ? 'tool_calls' : `tool_calls.${call.type}`)
+        continue
+      }
+      const known = call.part === undefined ? undefined : call.sealed
+      const part = call.part ?? this.#open(call)
+      if (call.wrapped) call.pending = unwrapped(call.pending)
+      else if (!call.wrote && call.pending === '' && !call.custom) call.pending = '{}'
+      call.wrapped = false
+      this.#sendDelta(call)
+      this.#list.push({ kind: 'close', index: part, ...(known && { sealed: known }) })
+    }
+  }
+
+  /** Returns the call that a piece belongs to. Undefined for an empty piece. */
+  #find(piece: Json, name: string, text: string): PartialCall | undefined {
+    const index = Number.isSafeInteger(piece.index) ? (piece.index as number) : undefined
+    const id = textOf(piece.id)
+    const known = index !== undefined ? this.#byIndex.get(index) : id !== '' ? this.#byId.get(id) : this.#calls.at(-1)
+    if (known !== undefined && !isAnother(known, { id, name, hasIndex: index !== undefined })) {
+      known.id ||= id
+      known.name ||= name
+      return known
+    }
+    if (id === '' && name === '' && text === '') return undefined
+    const call: PartialCall = {
+      id,
+      name,
+      custom: false,
+      type: '',
+      pending: '',
+      wrote: false,
+      sealed: undefined,
+      part: undefined,
+      wrapped: false,
+    }
+    this.#calls.push(call)
+    if (index !== undefined) this.#byIndex.set(index, call)
+    if (id !== '') this.#byId.set(id, call)
+    return call
+  }
+
+  #open(call: PartialCall): number {
+    const { notes } = this.#source
+    call.wrapped = notes.wrapped?.has(call.name) ?? false
+    const id = call.id !== '' && !this.#ids.has(call.id) ? call.id : this.#source.mintCallId()
+    this.#ids.add(id)
+    const { sealed } = call
+    const custom = call.custom || call.wrapped
+    call.part = this.#list.open(this.#choice, {
+      part: 'call',
+      id,
+      name: notes.renamed.get(call.name) ?? call.name,
+      ...(custom && { custom }),
+      ...(sealed && { sealed }),
+    })
+    // Sent with the opening. State that arrives later is sent when the part is closed.
+    call.sealed = undefined
+    return call.part
+  }
+
+  #sendDelta(call: PartialCall): void {
+    if (call.part === undefined || call.pending === '' || call.wrapped) return
+    this.#list.push({ kind: 'delta', index: call.part, text: call.pending })
+    call.pending = ''
+    call.wrote = true
+  }
+
+  #readSignature(extra: unknown): ReasoningState | undefined {
+    const sealed = readCallSignature(extra)
+    return sealed && { ...sealed, origin: this.#source.origin }
+  }
+}
+
+/** Some servers write both kinds into each call, and leave the texts of the wrong kind empty. */
+function isCustomPiece({ type, custom, function: own }: Json): boolean {
+  if (!isObject(custom)) return false
+  return !isObject(own) || (textOf(own.name) === '' && (type === 'custom' || textOf(custom.name) !== ''))
+}
+
+/** A piece with its own name and id starts another call, even at the same index. */
+function isAnother(known: PartialCall, piece: { id: string; name: string; hasIndex: boolean }): boolean {
+  if (piece.name === '') return false
+  if (piece.id !== '') return known.id !== '' && known.id !== piece.id
+  return !piece.hasIndex && known.name !== '' && (known.wrote || known.pending !== '')
+}
+
+/** Returns the arguments as text. Some upstreams send an object. */
+function argumentsOf(value: unknown): string {
+  if (typeof value === 'string') return value
+  return value === undefined || value === null ? '' : JSON.stringify(value)
+}
+
+/** Returns the free text of a custom tool that was sent to the upstream as a function. */
+function unwrapped(text: string): string {
+  try {
+    const { input } = parseNestedJson(text) as { readonly input?: unknown }
+    return typeof input === 'string' ? input : text
+  } catch {
+    return text
+  }
+}

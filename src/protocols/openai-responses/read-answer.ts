@@ -1,0 +1,183 @@
+// Reads a whole response into the neutral answer. The reader of streams shares its functions.
+
+import { Refusal } from '../../base/errors.ts'
+import type { Answer, AnswerPart, TokenProb } from '../neutral/answer.ts'
+import type { MediaPart, NativePart } from '../neutral/conversation.ts'
+import type { ChoiceEnd } from '../neutral/finish-reasons.ts'
+import { readChoiceEnd } from '../neutral/finish-reasons.ts'
+import type { ReasoningState } from '../neutral/reasoning-state.ts'
+import type { AnswerSource } from '../protocol.ts'
+import { isObject, parseNestedJson } from '../request/json-body.ts'
+import type { Json } from '../request/json-type.ts'
+import { addLostItemFields, addLostResponseFields } from './answer-fields.ts'
+import { readCitations } from './citations.ts'
+import type { ResponsesFlavour } from './flavour.ts'
+import { buildReasoningParts } from './read-messages.ts'
+import { findFailure } from './response.ts'
+import { readUsage } from './usage.ts'
+
+export interface ResponsesAnswerContext {
+  readonly flavour: ResponsesFlavour
+  readonly source: AnswerSource
+}
+
+export function readWholeAnswer(json: unknown, from: ResponsesAnswerContext): Answer {
+  if (!isObject(json)) throw upstreamFailed('the answer is no object')
+  const failure = findFailure(json)
+  if (failure !== undefined) throw new Refusal('upstream_failed', 'the response has failed', { upstream: failure })
+  addLostResponseFields(json, from.source.notes.losses)
+  const output = Array.isArray(json.output) ? json.output : []
+  const parts = output.flatMap(item => readOutputItem(item, from))
+  const usage = readUsage(json)
+  const { service_tier: tier } = json
+  return {
+    ...readHead(json),
+    choices: [
+      {
+        parts,
+        ...readEnd(
+          json,
+          parts.map(({ kind }) => kind),
+          from,
+        ),
+      },
+    ],
+    ...(usage !== undefined && usage !== 'nonsense' && { usage }),
+    ...(typeof tier === 'string' && { serviceClass: tier }),
+  }
+}
+
+export const upstreamFailed = (detail: string): Refusal => new Refusal('upstream_failed', detail)
+
+export function readHead({ id, model, created_at: createdS }: Json): Pick<Answer, 'id' | 'model' | 'createdS'> {
+  return {
+    ...(typeof id === 'string' && { id }),
+    ...(typeof model === 'string' && { model }),
+    ...(typeof createdS === 'number' && { createdS }),
+  }
+}
+
+/** Derives the finish reason from the status, the details of an incomplete response, and its content. */
+export function readEnd(
+  response: Json,
+  kinds: readonly AnswerPart['kind'][],
+  { source }: ResponsesAnswerContext,
+): ChoiceEnd {
+  const { status, incomplete_details: details } = response
+  const reason = status === 'incomplete' && isObject(details) ? details.reason : undefined
+  const fullReason = typeof reason === 'string' && reason !== '' ? `incomplete/${reason}` : status
+  const has = { calls: kinds.includes('call'), words: kinds.includes('text'), refused: kinds.includes('refusal') }
+  return readChoiceEnd('openai-responses', fullReason, has, source.notes)
+}
+
+function readOutputItem(item: unknown, from: ResponsesAnswerContext): readonly AnswerPart[] {
+  if (!isObject(item) || typeof item.type !== 'string') return []
+  addLostItemFields(item, from.source.notes.losses)
+  switch (item.type) {
+    case 'message':
+      return Array.isArray(item.content) ? item.content.flatMap(part => readContentPart(part, from) ?? []) : []
+    case 'reasoning':
+      return buildReasoningParts(item, readReasoningState(item, from))
+    case 'function_call':
+    case 'custom_tool_call':
+      return [textOf(item.name) === '' ? readOtherItem(item, item.type, from) : readOutputCall(item, from)]
+    default:
+      return [readOtherItem(item, item.type, from)]
+  }
+}
+
+/** Returns the state of a reasoning item, or only its origin if the upstream accepts thoughts without state. */
+export function readReasoningState(
+  item: Json,
+  { flavour, source }: ResponsesAnswerContext,
+): ReasoningState | undefined {
+  const { encrypted_content: value, id } = item
+  if (typeof value !== 'string' || value === '') {
+    return flavour.acceptsPlainThoughts ? { origin: source.origin, form: 'shown', value: '' } : undefined
+  }
+  return { origin: source.origin, form: 'encrypted', value, ...(typeof id === 'string' && { id }) }
+}
+
+function readContentPart(part: unknown, { source, flavour }: ResponsesAnswerContext): AnswerPart | undefined {
+  if (!isObject(part)) return undefined
+  if (part.type === 'refusal') return part.refusal ? { kind: 'refusal', text: textOf(part.refusal) } : undefined
+  if (!isTextType(part.type)) return buildUnknownPart(part, flavour)
+  if (typeof part.text !== 'string' || part.text === '') return undefined
+  const [citations, logprobs] = [readCitations(part.annotations, source.notes.losses), readLogprobs(part.logprobs)]
+  return {
+    kind: 'text',
+    text: part.text,
+    ...(citations.length > 0 && { citations }),
+    ...(logprobs.length > 0 && { logprobs }),
+  }
+}
+
+/** Some compatible servers leave out the type of a text part. */
+export const isTextType = (type: unknown): boolean => type === 'output_text' || type === 'text' || type === undefined
+
+/** Wraps a part of a message that only this dialect has. */
+export function buildUnknownPart(part: Json, { name }: ResponsesFlavour): NativePart {
+  const type = typeof part.type === 'string' && part.type !== '' ? part.type : 'part'
+  return { kind: 'native', dialect: name, what: `message.${type}`, value: { type: 'message', content: [part] } }
+}
+
+export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+export function readLogprobs(logprobs: unknown): readonly TokenProb[] {
+  return Array.isArray(logprobs) ? logprobs.flatMap(prob => readProb(prob) ?? []) : []
+}
+
+function readProb(prob: unknown): TokenProb | undefined {
+  if (!isObject(prob) || typeof prob.token !== 'string' || typeof prob.logprob !== 'number') return undefined
+  const { token, logprob, bytes, top_logprobs: others } = prob
+  return {
+    token,
+    logprob,
+    ...(Array.isArray(bytes) && { bytes: bytes.filter(byte => typeof byte === 'number') }),
+    ...(Array.isArray(others) && { top: others.flatMap(other => readProb(other) ?? []) }),
+  }
+}
+
+/** Reads a call. A custom tool that was sent to the upstream as a function has its text in one argument. */
+function readOutputCall(item: Json, from: ResponsesAnswerContext): Extract<AnswerPart, { kind: 'call' }> {
+  const head = readCallHead(item, from)
+  const isCustom = item.type === 'custom_tool_call'
+  const text = textOf(isCustom ? item.input : item.arguments)
+  return { kind: 'call', ...head, arguments: head.custom && !isCustom ? unwrapInput(text) : text }
+}
+
+export interface OutputCallHead {
+  readonly id: string
+  readonly name: string
+  readonly custom?: boolean
+}
+
+/** Reads the id and the name of a call. The name is not empty. */
+export function readCallHead(item: Json, { source }: ResponsesAnswerContext): OutputCallHead {
+  const name = textOf(item.name)
+  const isCustom = item.type === 'custom_tool_call' || source.notes.wrapped?.has(name) === true
+  return {
+    id: textOf(item.call_id) || source.mintCallId(),
+    name: source.notes.renamed.get(name) ?? name,
+    ...(isCustom && { custom: true }),
+  }
+}
+
+export function unwrapInput(text: string): string {
+  try {
+    const { input } = parseNestedJson(text) as { input?: unknown }
+    return typeof input === 'string' ? input : text
+  } catch {
+    return text
+  }
+}
+
+/** Reads an item of another type. All dialects have images. Other items are native parts of this dialect. */
+export function readOtherItem(item: Json, type: string, { flavour }: ResponsesAnswerContext): MediaPart | NativePart {
+  const { result, output_format: format } = item
+  if (type === 'image_generation_call' && typeof result === 'string' && result !== '') {
+    const mime = `image/${format === 'jpeg' || format === 'webp' ? format : 'png'}`
+    return { kind: 'image', source: { at: 'inline', base64: result, mime } }
+  }
+  return { kind: 'native', dialect: flavour.name, what: type, value: item }
+}

@@ -1,0 +1,279 @@
+// Tests reading responses, whole and streamed, into neutral answers.
+
+import { describe, expect, test } from 'bun:test'
+import { readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { lawful } from '../../../test/support/lawful.ts'
+import type { Wire } from '../../../test/support/responses-wire.ts'
+import { eventsOfSse, notes, source } from '../../../test/support/responses-wire.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { Answer, AnswerEvent } from '../neutral/answer.ts'
+import { collectAnswer } from '../neutral/answer-collector.ts'
+import type { AnswerSource } from '../protocol.ts'
+import { protocols } from '../protocols.ts'
+
+const { codec } = protocols['openai-responses']
+const golden = (name: string): string => readFileSync(`${import.meta.dir}/../../../test/golden/${name}`, 'utf8')
+
+function read(events: readonly unknown[], from: AnswerSource = source()): readonly AnswerEvent[] {
+  const reader = codec.openEventReader(from)
+  const all = [...events.flatMap(event => reader.read(event)), ...reader.end()]
+  lawful(all)
+  return all
+}
+
+const collect = (events: readonly unknown[], from?: AnswerSource): Answer => collectAnswer(read(events, from))
+
+const expected: Answer = {
+  id: 'resp_1',
+  model: 'openai/gpt-x',
+  createdS: 1_763_000_000,
+  serviceClass: 'default',
+  usage: { input: 40, cacheRead: 60, output: 30, reasoning: 10 },
+  choices: [
+    {
+      finish: 'calls',
+      parts: [
+        {
+          kind: 'reasoning',
+          text: 'Let me think.',
+          sealed: { origin: 'here', form: 'encrypted', value: 'gAAA', id: 'rs_1' },
+        },
+        { kind: 'text', text: 'Hello world' },
+        { kind: 'call', id: 'call_a', name: 'get_weather', arguments: '{"city":"Paris"}' },
+      ],
+    },
+  ],
+}
+
+describe('the golden answer', () => {
+  const events = eventsOfSse(golden('responses.sse'))
+
+  test('is read whole', () => {
+    expect(codec.readWholeAnswer(JSON.parse(golden('responses.json')), source())).toEqual(expected)
+  })
+
+  test('is read as a stream', () => {
+    expect(collect(events)).toEqual(expected)
+  })
+
+  test.each([
+    ['without what begins parts', /content_part\.added|summary_part\.added/],
+    ['without what ends parts', /(text|part|arguments)\.done/],
+    ['without deltas', /\.delta$/],
+    ['without items done', /output_item\.done/],
+    ['of a last event alone', /^(?!response\.completed)/],
+    ['without a beginning', /created|in_progress/],
+    ['without any beginnings and ends', /added|\.done$|created|in_progress/],
+  ])('is the same %s', (_, left) => {
+    const { choices, usage } = collect(events.filter(({ type }) => !left.test(String(type))))
+    expect({ choices, usage }).toEqual({ choices: expected.choices, usage: expected.usage })
+  })
+
+  test('is the same with other ids in each event', () => {
+    let n = 0
+    const rotated = events.map(event => ({ ...event, ...(event.item_id !== undefined && { item_id: `x${n++}` }) }))
+    expect(collect(rotated)).toEqual(expected)
+  })
+
+  test('is the same with repeated events', () => {
+    const twice = (event: Wire): readonly Wire[] => (String(event.type).endsWith('.delta') ? [event] : [event, event])
+    expect(collect(events.flatMap(twice))).toEqual(expected)
+  })
+
+  test('contains what has arrived if the stream breaks off', () => {
+    const cut = events.slice(0, 11)
+    expect(collect(cut).choices).toMatchObject([
+      { finish: 'other', parts: [{ text: 'Let me think.' }, { kind: 'text', text: 'Hello' }] },
+    ])
+  })
+})
+
+const last = (output: readonly unknown[], rest: Wire = {}): Wire => ({
+  type: 'response.completed',
+  response: { id: 'r', status: 'completed', output, ...rest },
+})
+
+const bothWays = (output: readonly unknown[], rest: Wire = {}, from = source()): Answer => {
+  const answer = codec.readWholeAnswer(last(output, rest).response, from)
+  expect(collect([last(output, rest)], from)).toEqual(answer)
+  return answer
+}
+
+describe('an answer', () => {
+  const text = { type: 'message', content: [{ type: 'output_text', text: 'x', annotations: [] }] }
+  const call = { type: 'function_call', call_id: 'c', name: 'f', arguments: '' }
+
+  test.each([
+    [[text], {}, 'stop'],
+    [[text, call], {}, 'calls'],
+    [[text], { status: 'incomplete', incomplete_details: { reason: 'max_output_tokens' } }, 'length'],
+    [[text], { status: 'incomplete', incomplete_details: { reason: 'content_filter' } }, 'filtered'],
+    [[text], { status: 'incomplete', incomplete_details: { reason: 'steered' } }, 'other'],
+    [[text], { status: 'incomplete', incomplete_details: null }, 'other'],
+    [[text], { status: 'cancelled' }, 'other'],
+    [[{ type: 'message', content: [{ type: 'refusal', refusal: 'no' }] }], {}, 'filtered'],
+  ] as const)('%j with %j ends with %s', (output, rest, finish) => {
+    expect(bothWays(output, rest).choices[0]!.finish).toBe(finish)
+  })
+
+  test('P30: keeps refusals, citations, probabilities, images and native parts', () => {
+    const annotations = [
+      { type: 'url_citation', url: 'https://a.example', title: 't', start_index: 0, end_index: 1 },
+      { type: 'file_citation', file_id: 'f', filename: 'a.pdf', index: 0 },
+      5,
+    ]
+    const logprobs = [{ token: 'x', logprob: -1, bytes: [120], top_logprobs: [{ token: 'y', logprob: -2 }] }]
+    const search = { type: 'web_search_call', id: 'ws_1', status: 'completed' }
+    const output = [
+      { type: 'message', content: [{ type: 'output_text', text: 'x', annotations, logprobs }] },
+      { type: 'message', content: [{ type: 'refusal', refusal: 'no' }] },
+      { type: 'image_generation_call', id: 'ig_1', result: 'AAAA', output_format: 'webp' },
+      { type: 'custom_tool_call', call_id: 'c', name: 'g', input: 'free' },
+      { type: 'reasoning', id: 'rs', summary: [{ text: 'one' }, { text: 'two' }], content: [{ text: 'raw' }] },
+      search,
+    ]
+    expect(bothWays(output).choices[0]!.parts).toEqual([
+      {
+        kind: 'text',
+        text: 'x',
+        citations: [{ url: 'https://a.example', title: 't', start: 0, end: 1 }, { title: 'a.pdf' }],
+        logprobs: [{ token: 'x', logprob: -1, bytes: [120], top: [{ token: 'y', logprob: -2 }] }],
+      },
+      { kind: 'refusal', text: 'no' },
+      { kind: 'image', source: { at: 'inline', base64: 'AAAA', mime: 'image/webp' } },
+      { kind: 'call', id: 'c', name: 'g', arguments: 'free', custom: true },
+      { kind: 'reasoning', text: 'raw', raw: true },
+      { kind: 'reasoning', text: 'one\n\ntwo' },
+      { kind: 'native', dialect: 'openai-responses', what: 'web_search_call', value: search },
+    ])
+  })
+
+  test('has the caller’s tool names, and ids for calls without one', () => {
+    const own = notes()
+    own.renamed.set('a_b', 'a.b')
+    own.wrapped = new Set(['shell'])
+    const output = [
+      { type: 'function_call', name: 'a_b', arguments: '{}' },
+      { type: 'function_call', call_id: 'c', name: 'shell', arguments: '{"input":"ls\\n"}' },
+    ]
+    const parts = [
+      { kind: 'call', id: 'call_minted0', name: 'a.b', arguments: '{}' },
+      { kind: 'call', id: 'c', name: 'shell', arguments: 'ls\n', custom: true },
+    ]
+    expect(codec.readWholeAnswer({ output }, source({ notes: own })).choices[0]!.parts as unknown).toEqual(parts)
+    const added = (item: unknown, at: number): Wire => ({ type: 'response.output_item.added', output_index: at, item })
+    const pieces = ['{"inp', 'ut":"ls', '\\n"}'].map(delta => ({
+      type: 'response.function_call_arguments.delta',
+      output_index: 1,
+      delta,
+    }))
+    const begun = output.map((item, at) => added({ ...item, arguments: '' }, at))
+    const streamed = collect([...begun, ...pieces, last(output)], source({ notes: own }))
+    expect<unknown>(streamed.choices[0]!.parts).toEqual(parts)
+  })
+
+  test('ignores deltas after it is done', () => {
+    const delta = { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'x' }
+    const done = { type: 'response.content_part.done', output_index: 0, content_index: 0, part: text.content[0] }
+    expect(collect([delta, done, delta, last([text])]).choices[0]!.parts).toEqual([{ kind: 'text', text: 'x' }])
+  })
+
+  test('separates paragraphs', () => {
+    const delta = (at: number, text: string): Wire => ({
+      type: 'response.reasoning_summary_text.delta',
+      output_index: 0,
+      summary_index: at,
+      delta: text,
+    })
+    const events = [delta(0, 'o'), delta(0, 'ne'), delta(1, 'two'), last([])]
+    expect(collect(events).choices[0]!.parts).toEqual([{ kind: 'reasoning', text: 'one\n\ntwo' }])
+  })
+
+  test.each([
+    { type: 'response.failed', response: { status: 'failed', error: { message: 'm' } } },
+    { type: 'error', message: 'm' },
+    { type: 'response.completed' },
+    { type: 'response.completed', response: { status: 'failed' } },
+  ])('P8: is refused when it failed or makes no sense: %j', event => {
+    expect(() => codec.openEventReader(source()).read(event)).toThrow(Refusal)
+  })
+
+  test('P8: that failed is no answer', () => {
+    expect(() => codec.readWholeAnswer({ status: 'failed', output: [], error: { message: 'm' } }, source())).toThrow(
+      Refusal,
+    )
+    expect(() => codec.readWholeAnswer(null, source())).toThrow(Refusal)
+  })
+
+  test('is read fast enough, whatever the number of items', () => {
+    const reader = codec.openEventReader(source())
+    const flood = (): void => {
+      const delta = { type: 'response.output_text.delta', delta: 'x' }
+      for (let at = 0; at < 100_000; at++) reader.read({ ...delta, output_index: at })
+    }
+    expect(flood).toThrow(Refusal)
+  })
+})
+
+const types = [
+  ...['created', 'in_progress', 'queued', 'output_item.added', 'output_item.done', 'content_part.added', 'completed'],
+  ...['content_part.done', 'output_text.delta', 'output_text.done', 'output_text.annotation.added', 'refusal.delta'],
+  ...['reasoning_summary_text.delta', 'reasoning_text.delta', 'function_call_arguments.delta', 'incomplete'],
+  ...['custom_tool_call_input.delta', 'failed', 'nobody_knows'],
+]
+const item = fc.record(
+  {
+    type: fc.constantFrom('message', 'reasoning', 'function_call', 'custom_tool_call', 'web_search_call', 5),
+    id: fc.jsonValue(),
+    call_id: fc.jsonValue(),
+    name: fc.oneof(fc.constant('f'), fc.jsonValue()),
+    arguments: fc.jsonValue(),
+    input: fc.jsonValue(),
+    encrypted_content: fc.oneof(fc.string(), fc.jsonValue()),
+    content: fc.oneof(
+      fc.jsonValue(),
+      fc.array(fc.record({ type: fc.constantFrom('output_text', 'refusal'), text: fc.string(), refusal: fc.string() })),
+    ),
+    summary: fc.oneof(fc.jsonValue(), fc.array(fc.record({ text: fc.string() }))),
+  },
+  { requiredKeys: ['type'] },
+)
+const anyEvent = fc.record(
+  {
+    type: fc.constantFrom(...types.map(type => `response.${type}`)),
+    output_index: fc.oneof(fc.nat(3), fc.jsonValue()),
+    content_index: fc.oneof(fc.nat(2), fc.jsonValue()),
+    delta: fc.oneof(fc.string(), fc.jsonValue()),
+    item,
+    part: fc.oneof(item, fc.jsonValue()),
+    annotation: fc.jsonValue(),
+    logprobs: fc.jsonValue(),
+    summary_index: fc.jsonValue(),
+    response: fc.oneof(fc.record({ output: fc.array(item), status: fc.constant('completed') }), fc.jsonValue()),
+  },
+  { requiredKeys: ['type', 'output_index'] },
+)
+
+describe('any JSON at all', () => {
+  const refusedOr = (run: () => unknown): void => {
+    try {
+      run()
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+    }
+  }
+
+  test('is read as an answer or refused', () => {
+    fc.assert(fc.property(fc.jsonValue(), json => refusedOr(() => codec.readWholeAnswer(json, source()))))
+    fc.assert(fc.property(fc.array(item), output => refusedOr(() => codec.readWholeAnswer({ output }, source()))))
+  })
+
+  test('is read as valid events or refused', () => {
+    fc.assert(fc.property(fc.array(fc.jsonValue()), events => refusedOr(() => read(events))))
+    fc.assert(
+      fc.property(fc.array(anyEvent, { maxLength: 12 }), events => refusedOr(() => read(events))),
+      { numRuns: 500 },
+    )
+  })
+})

@@ -1,0 +1,306 @@
+// Tests writing neutral conversations as requests.
+
+import { describe, expect, test } from 'bun:test'
+import type { Wire } from '../../../test/support/responses-wire.ts'
+import { again, read, readItems, refusedParam, say, target, write } from '../../../test/support/responses-wire.ts'
+import type { ModelTraits } from '../../base/money/model-traits.ts'
+import type { ConversationMessage } from '../neutral/conversation.ts'
+import { packReasoningState } from '../neutral/reasoning-state.ts'
+import { protocols } from '../protocols.ts'
+
+describe('written again', () => {
+  const tools = [
+    { type: 'function', name: 'f', description: 'd', parameters: { type: 'object' }, strict: true },
+    { type: 'function', name: 'loose' },
+    { type: 'custom', name: 'g', format: { type: 'grammar', syntax: 'lark', definition: 'x' } },
+    {
+      type: 'web_search',
+      filters: { allowed_domains: ['a.example'] },
+      search_context_size: 'low',
+      user_location: { city: 'X' },
+    },
+    { type: 'code_interpreter', container: 'c' },
+  ]
+
+  test('a request is the same, and stores nothing', () => {
+    const input = [
+      {
+        type: 'message',
+        role: 'user',
+        content: [{ type: 'input_text', text: 'hi', prompt_cache_breakpoint: { mode: 'explicit' } }],
+      },
+      { type: 'function_call', call_id: 'a', name: 'f', arguments: '{"x":1}' },
+      { type: 'custom_tool_call', call_id: 'b', name: 'g', input: 'free' },
+      { type: 'function_call_output', call_id: 'a', output: 'done' },
+      {
+        type: 'custom_tool_call_output',
+        call_id: 'b',
+        output: [
+          { type: 'input_text', text: 'see' },
+          { type: 'input_image', image_url: 'https://a.example/i', detail: 'auto' },
+        ],
+      },
+      { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'ok', annotations: [] }] },
+      { type: 'message', role: 'user', content: [{ type: 'input_file', file_url: 'https://a.example/f.pdf' }] },
+    ]
+    const fields = {
+      input,
+      instructions: 'be',
+      tools,
+      temperature: 0.5,
+      top_p: 0.5,
+      max_output_tokens: 99,
+      service_tier: 'flex',
+      metadata: { a: 'b' },
+      safety_identifier: 'u',
+      prompt_cache_key: 'k',
+      top_logprobs: 2,
+      parallel_tool_calls: false,
+      text: { format: { type: 'json_schema', name: 'n', schema: { type: 'object' }, strict: true }, verbosity: 'low' },
+      tool_choice: {
+        type: 'allowed_tools',
+        mode: 'auto',
+        tools: [
+          { type: 'function', name: 'f' },
+          { type: 'custom', name: 'g' },
+        ],
+      },
+      reasoning: { effort: 'low', summary: 'auto' },
+    }
+    const { json, losses } = again(fields)
+    expect(losses).toEqual([])
+    expect(json).toEqual({
+      ...fields,
+      model: 'm',
+      store: false,
+      stream: false,
+      include: ['reasoning.encrypted_content', 'message.output_text.logprobs'],
+      tools: [
+        tools[0]!,
+        { type: 'function', name: 'loose', parameters: { type: 'object', properties: {} }, strict: false },
+        tools[2]!,
+        { ...tools[3], user_location: { type: 'approximate', city: 'X' } },
+        tools[4]!,
+      ],
+    })
+  })
+
+  test.each([
+    [{ stop: ['x'] }, 'stop'],
+    [{ seed: 1 }, 'seed'],
+    [{ topK: 1 }, 'top_k'],
+    [{ frequencyPenalty: 1 }, 'frequency_penalty'],
+    [{ presencePenalty: 1 }, 'presence_penalty'],
+    [{ logitBias: { 1: 1 } }, 'logit_bias'],
+    [{ serviceClass: 'nobody_knows' }, 'service_tier'],
+  ])('%j is said to be lost', (settings, code) => {
+    expect(write(say({ settings: { stream: false, ...settings } })).losses).toEqual([code])
+  })
+
+  test('several choices are refused, with the field n', () => {
+    expect(refusedParam(() => write(say({ settings: { stream: false, choices: 2 } })))).toBe('n')
+  })
+
+  test('the cap is the lower one of the caller’s and the gateway’s', () => {
+    const capped = (own: number | undefined, cap: number | undefined) =>
+      write(say({ settings: { stream: false, ...(own !== undefined && { outputTokensMax: own }) } }), { cap }).json
+        .max_output_tokens
+    expect([capped(9, 7), capped(5, 7), capped(undefined, 7), capped(9, undefined)]).toEqual([7, 5, 7, 9])
+    expect(capped(undefined, undefined)).toBeUndefined()
+  })
+
+  test('a long id of an end user becomes a hash', () => {
+    const { safety_identifier: id } = write(say({ settings: { stream: false, endUser: 'u'.repeat(200) } })).json
+    expect(id).toMatch(/^[0-9a-f]{64}$/)
+  })
+
+  test('the default tier has its own name', () => {
+    expect(write(say({ settings: { stream: false, serviceClass: 'standard_only' } })).json.service_tier).toBe('default')
+  })
+
+  test('names of tools that are not allowed are changed, everywhere, and noted', () => {
+    const turns: readonly ConversationMessage[] = [
+      { role: 'user', parts: [{ kind: 'text', text: 'hi' }] },
+      { role: 'assistant', parts: [{ kind: 'call', id: 'c', name: 'a.b', arguments: '' }] },
+    ]
+    const { json, notes } = write(
+      say({
+        messages: turns,
+        tools: [
+          { kind: 'function', name: 'a.b' },
+          { kind: 'function', name: 'a_b' },
+        ],
+        toolChoice: { mode: 'required', names: ['a.b'] },
+      }),
+    )
+    expect(json).toMatchObject({
+      tools: [{ name: 'a_b_2' }, { name: 'a_b' }],
+      tool_choice: { type: 'function', name: 'a_b_2' },
+    })
+    expect((json.input as Wire[])[1]).toMatchObject({ name: 'a_b_2', arguments: '{}' })
+    expect([...notes.renamed]).toEqual([['a_b_2', 'a.b']])
+  })
+
+  test('P30: a failed result says so in its text', () => {
+    const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'boom' }], failed: true } as const
+    const items = write(say({ messages: [{ role: 'tool', parts: [result] }] })).json.input
+    expect(items).toEqual([{ type: 'function_call_output', call_id: 'c', output: 'The tool failed:\nboom' }])
+  })
+
+  test('the JSON mode adds a message about JSON, unless a message mentions it', () => {
+    const plain = write(say({ format: { kind: 'json' } })).json
+    expect(plain.text).toEqual({ format: { type: 'json_object' } })
+    expect((plain.input as Wire[]).at(-1)).toMatchObject({ role: 'developer' })
+    const turns: readonly ConversationMessage[] = [{ role: 'user', parts: [{ kind: 'text', text: 'give me json' }] }]
+    expect(write(say({ messages: turns, format: { kind: 'json' } })).json.input).toHaveLength(1)
+  })
+
+  test('results have cache breakpoints, which are lost if the model has none', () => {
+    const result = { kind: 'result', callId: 'c', parts: [{ kind: 'text', text: 'x' }], cache: { ttl: '1h' } } as const
+    const conversation = say({ messages: [{ role: 'tool', parts: [result] }] })
+    expect(write(conversation).json.input).toEqual([
+      {
+        type: 'function_call_output',
+        call_id: 'c',
+        output: [{ type: 'input_text', text: 'x', prompt_cache_breakpoint: { mode: 'explicit', ttl: '12h' } }],
+      },
+    ])
+    const { json, losses } = write(conversation, { traits: { cacheMarks: false } })
+    expect(json.input).toEqual([{ type: 'function_call_output', call_id: 'c', output: 'x' }])
+    expect(losses).toEqual(['cache'])
+  })
+})
+
+describe('thinking', () => {
+  test.each([
+    [undefined, {}, undefined, false],
+    [undefined, { thinking: 'effort' }, undefined, true],
+    [{ effort: 'high', show: 'auto' }, {}, { effort: 'high', summary: 'auto' }, true],
+    [{ effort: 'none', show: 'auto' }, {}, { effort: 'none' }, false],
+    [{ effort: 'high', show: 'none' }, {}, { effort: 'high' }, true],
+    [{ budget: 0 }, {}, { effort: 'none' }, false],
+    [{ budget: 1_024 }, {}, { effort: 'low' }, true],
+    [{ budget: 30_000 }, {}, { effort: 'xhigh' }, true],
+    [{ adaptive: true, show: 'detailed' }, {}, { summary: 'detailed' }, true],
+    [{ effort: 'max' }, { efforts: ['low', 'high'] }, { effort: 'high' }, true],
+    [{ effort: 'none' }, { efforts: ['low', 'high'], stopsThinking: false }, { effort: 'low' }, true],
+    [{ effort: 'high' }, { thinking: 'none' }, undefined, false],
+  ] as const)('%j for a model with %j is %j', (...[reasoning, traits, expected, sealed]) => {
+    const { json } = write(say(reasoning === undefined ? {} : { reasoning }), { traits })
+    expect(json.reasoning as unknown).toEqual(expected)
+    expect(json.include !== undefined).toBe(sealed)
+  })
+
+  test('that the model does not support is a loss', () => {
+    const lost = (traits: ModelTraits) => write(say({ reasoning: { effort: 'max' } }), { traits }).losses
+    expect(lost({})).toEqual([])
+    expect(lost({ efforts: ['low'] })).toEqual(['reasoning.effort'])
+    expect(lost({ thinking: 'none' })).toEqual(['reasoning'])
+  })
+
+  test('has no sampling settings if the model allows none', () => {
+    const settings = { stream: false, temperature: 1 }
+    expect(write(say({ settings }), { traits: { sampling: false } })).toMatchObject({ losses: ['temperature'] })
+    const traits = { thinking: 'effort', samplingWithoutThinking: true } as const
+    expect(write(say({ settings }), { traits }).json.temperature).toBeUndefined()
+    expect(write(say({ settings, reasoning: { effort: 'none' } }), { traits }).json.temperature).toBe(1)
+  })
+
+  const sealed = (origin: string, form: 'encrypted' | 'signature' = 'encrypted') =>
+    ({ origin, form, value: 'gA+/=', id: 'rs_1' }) as const
+
+  test('P33: only state of the same origin goes back, byte for byte', () => {
+    const carried = (state: string): readonly Wire[] => {
+      const item = {
+        id: 'rs_ours',
+        type: 'reasoning',
+        summary: [{ type: 'summary_text', text: 'hm' }],
+        encrypted_content: state,
+      }
+      const { json, losses } = again({ input: [{ role: 'user', content: 'hi' }, item] })
+      expect(losses).toEqual((json.input as Wire[]).length > 1 ? [] : ['reasoning_state'])
+      return (json.input as Wire[]).slice(1)
+    }
+    expect(carried(packReasoningState(sealed('here')))).toEqual([
+      { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'hm' }], encrypted_content: 'gA+/=' },
+    ])
+    expect(carried(packReasoningState(sealed('there')))).toEqual([])
+    expect(carried(packReasoningState(sealed('here', 'signature')))).toEqual([])
+    expect(carried('gRaw')).toEqual([])
+  })
+
+  test('the signature of a call returns to the call', () => {
+    const thought = { origin: 'o', form: 'thought', value: 'sig' } as const
+    const answer = {
+      choices: [{ parts: [{ kind: 'call', id: 'c', name: 'f', arguments: '{}', sealed: thought }], finish: 'calls' }],
+    } as const
+    const whole = protocols['openai-responses'].codec.writeWholeAnswer(answer, {
+      requestId: 'req_1',
+      model: 'p/m',
+      createdS: 1,
+      wantsUsage: true,
+      choices: 1,
+      json: {},
+      losses: target().notes.losses,
+    })
+    const { output } = JSON.parse(whole) as { output: Wire[] }
+    expect(readItems(...output)).toEqual([
+      {
+        role: 'assistant',
+        parts: [{ kind: 'call', id: 'c', name: 'f', arguments: '{}', sealed: { ...thought, id: 'c' } }],
+      },
+    ])
+  })
+})
+
+describe('Ark', () => {
+  test('has its own fields and values', () => {
+    const { json, losses, notes } = write(
+      say({
+        messages: [
+          { role: 'developer', parts: [{ kind: 'text', text: 'rules' }] },
+          { role: 'user', parts: [{ kind: 'video', source: { at: 'url', url: 'https://a.example/v' } }] },
+        ],
+        tools: [
+          { kind: 'custom', name: 'shell' },
+          { kind: 'function', name: 'f' },
+          { kind: 'search', domains: ['x'] },
+        ],
+        toolChoice: { mode: 'auto', names: ['shell'] },
+        reasoning: { effort: 'none' },
+        settings: { stream: true, metadata: { a: 'b' }, endUser: 'u' },
+      }),
+      {},
+      'ark-responses',
+    )
+    expect(json).toEqual({
+      model: 'm',
+      input: [
+        { type: 'message', role: 'system', content: [{ type: 'input_text', text: 'rules' }] },
+        { type: 'message', role: 'user', content: [{ type: 'input_video', video_url: 'https://a.example/v' }] },
+      ],
+      tools: [
+        {
+          type: 'function',
+          name: 'shell',
+          strict: false,
+          parameters: { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] },
+        },
+        { type: 'web_search' },
+      ],
+      tool_choice: 'auto',
+      thinking: { type: 'disabled' },
+      safety_identifier: 'u',
+      store: false,
+      stream: true,
+    })
+    expect([...losses].sort()).toEqual(['metadata', 'tools.search.domains'])
+    expect([...notes.wrapped!]).toEqual(['shell'])
+  })
+
+  test('is read with its own meaning', () => {
+    expect(read({ thinking: { type: 'disabled' } }, 'ark-responses').reasoning).toEqual({ effort: 'none' })
+    expect(read({ thinking: { type: 'auto' } }, 'ark-responses').reasoning).toEqual({ adaptive: true, show: 'auto' })
+    expect(read({ reasoning: { effort: 'low' } }, 'ark-responses').reasoning).toEqual({ effort: 'low', show: 'auto' })
+  })
+})

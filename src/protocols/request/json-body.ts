@@ -1,0 +1,216 @@
+// Parses a request body as a JSON object. Checks its depth and size before parsing, and its encoding. Refuses
+// duplicates of fields that the dialect reads, and of fields that may contain a reference.
+
+import { bounds } from '../../base/bounds.ts'
+import type { ErrorCode } from '../../base/errors.ts'
+import { Refusal } from '../../base/errors.ts'
+import type { FieldSpan, ObjectScan, ScanBounds, ScanCounts, ScanProblem } from '../../base/text/json-bytes.ts'
+import {
+  countFields,
+  countNames,
+  decodeName,
+  hasLoneSurrogate,
+  isObject,
+  isTooDeep,
+  parseBoundedJson,
+  scanObject,
+} from '../../base/text/json-bytes.ts'
+import { bodyRules } from '../../http/server/body-rules.ts'
+import type { Reference } from './references.ts'
+import { cacheReferences, findReferences, isSearchedName } from './references.ts'
+
+export { isObject } from '../../base/text/json-bytes.ts'
+
+export const scanBounds = bodyRules.caller.json
+
+export interface JsonObject {
+  readonly json: Readonly<Record<string, unknown>>
+  readonly fields: ReadonlyMap<string, FieldSpan>
+}
+
+/** A parsed body, in any dialect. Plain data, because it may come from another thread. */
+export interface ParsedObject extends JsonObject {
+  readonly duplicates: ReadonlySet<string>
+  readonly counts: Readonly<ScanCounts>
+  /** Large objects at the top level, by their start in the body. */
+  readonly largeObjects: ReadonlyMap<number, ParsedField>
+  /** All references in a large body. */
+  readonly references?: readonly Reference[]
+  /** A duplicate field that JSON.parse has dropped. An upstream may read it, and it may contain a reference. */
+  readonly droppedField?: string
+}
+
+export interface ParsedField {
+  readonly scan: ObjectScan
+  readonly references: readonly Reference[]
+}
+
+export interface BodyProblem {
+  readonly code: ErrorCode
+  readonly detail: string
+}
+
+export type ParsedBody = ParsedObject | BodyProblem
+
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+const noObjects: ParsedObject['largeObjects'] = new Map()
+
+/** Only large bodies can have too many names, so names are counted only there. */
+const largeBounds: ScanBounds = { ...scanBounds, namesMax: bounds.jsonNamesMax, nameBytesMax: bounds.jsonNameBytesMax }
+
+/** Parses and checks a body before a dialect reads it. */
+export function parseBody(body: Buffer): ParsedBody {
+  const isLarge = body.length > bounds.smallBodyBytesMax
+  const scan = scanObject(body, isLarge ? largeBounds : scanBounds)
+  if (scan === 'too_deep') return { code: 'json_too_deep', detail: `more than ${bounds.jsonDepthMax} levels` }
+  if (scan === 'too_many') return { code: 'json_too_many', detail: `of ${body.length} bytes` }
+  const json = parse(body)
+  if (json === undefined) return { code: 'json_invalid', detail: 'JSON.parse' }
+  if (!isObject(json)) return { code: 'body_not_object', detail: Array.isArray(json) ? 'array' : typeof json }
+  if (typeof scan === 'string') return { code: 'json_invalid', detail: scan }
+  if (hasLoneSurrogate(body)) return { code: 'json_invalid', detail: 'half a surrogate pair' }
+  const { names, ...found } = scan
+  const dropped = scan.counts.fields === countFields(json) ? undefined : droppedField(body, json, scan)
+  return {
+    json,
+    ...found,
+    largeObjects: isLarge ? findLargeObjects(body, json, scan) : noObjects,
+    ...(isLarge && { references: allReferences(json) }),
+    ...(dropped !== undefined && { droppedField: dropped }),
+  }
+}
+
+const allReferences = (json: JsonObject['json']): readonly Reference[] =>
+  findReferences(json, () => true, bounds.referencesFoundMax)
+
+/**
+ * Returns a name that JSON.parse has dropped. If an object has two fields with one name, JSON.parse keeps the last one,
+ * and an upstream may read the first one. A dropped name occurs in the text more often than in the parsed value.
+ */
+function droppedField(body: Buffer, json: unknown, { fields, duplicates, names }: ObjectScan): string | undefined {
+  for (const name of duplicates) if (isSearchedName(name)) return name
+  if (names === undefined) {
+    const rescan = scanObject(body, { ...scanBounds, namesMax: bounds.jsonNamesMax })
+    return typeof rescan === 'string' ? 'an object' : droppedField(body, json, rescan)
+  }
+  const written = new Map<string, number>()
+  for (const name of fields.keys()) written.set(name, 1)
+  for (const [key, { count }] of names) {
+    const name = decodeName(key) ?? key
+    written.set(name, (written.get(name) ?? 0) + count)
+  }
+  const parsedNames = countNames(json)
+  for (const [name, count] of written) if (count !== parsedNames.get(name) && isSearchedName(name)) return name
+  return undefined
+}
+
+function findLargeObjects(
+  body: Buffer,
+  json: JsonObject['json'],
+  { fields }: ObjectScan,
+): ParsedObject['largeObjects'] {
+  const inside = new Map<number, ParsedField>()
+  for (const [name, { start, end }] of fields) {
+    const value = json[name]
+    if (end - start <= bounds.smallBodyBytesMax || body[start] !== BRACE_OPEN || !isObject(value)) continue
+    const scan = scanObject(body.subarray(start, end), scanBounds)
+    if (typeof scan !== 'string') inside.set(start, { scan, references: allReferences(value) })
+  }
+  return inside
+}
+
+const BRACE_OPEN = 0x7b
+
+/** Large bodies that another thread has parsed. */
+const parsedBodies = new WeakMap<Buffer, ParsedBody>()
+
+export function cacheParsedBody(body: Buffer, found: ParsedBody): void {
+  parsedBodies.set(body, found)
+  if ('json' in found && found.references !== undefined) cacheReferences(found.json, found.references)
+}
+
+const hintOf: Partial<Record<ErrorCode, string>> = {
+  json_too_deep: `The limit is ${bounds.jsonDepthMax} levels.`,
+  json_too_many:
+    `The limits are ${bounds.jsonValuesMax} values, ${bounds.jsonContainersMax} of them lists or objects, ` +
+    `and ${bounds.jsonNamesMax} different field names of ${bounds.jsonNameBytesMax} bytes each.`,
+}
+
+export function readJsonObject(body: Buffer, readFields: readonly string[]): JsonObject {
+  const found = parsedBodies.get(body) ?? parseBody(body)
+  if ('code' in found) {
+    const hint = hintOf[found.code]
+    throw new Refusal(found.code, found.detail, hint === undefined ? {} : { hint })
+  }
+  const duplicate = readFields.find(field => found.duplicates.has(field)) ?? findCaseDuplicate(found.fields, readFields)
+  if (duplicate !== undefined) {
+    throw new Refusal('field_duplicate', duplicate, {
+      param: duplicate,
+      hint: `"${duplicate}" must not occur more than once.`,
+    })
+  }
+  if (found.droppedField !== undefined) {
+    const hint = `An object has two fields with the same name: "${found.droppedField}", or a field that contains it.`
+    throw new Refusal('field_duplicate', 'in an object', { param: found.droppedField.slice(0, 64), hint })
+  }
+  return { json: found.json, fields: found.fields }
+}
+
+/** Scans the object in a top-level field of a parsed body. */
+export function scanField(body: Buffer, { start, end }: FieldSpan): ObjectScan | ScanProblem {
+  return getParsedField(body, start)?.scan ?? scanObject(body.subarray(start, end), scanBounds)
+}
+
+function getParsedField(body: Buffer, start: number): ParsedField | undefined {
+  const found = parsedBodies.get(body)
+  return found !== undefined && 'json' in found ? found.largeObjects.get(start) : undefined
+}
+
+/** Returns the object in a top-level field as a body. A large object is not scanned or parsed again. */
+export function extractBody(body: Buffer, span: FieldSpan, json: Readonly<Record<string, unknown>>): Buffer {
+  const inner = body.subarray(span.start, span.end)
+  const scan = scanField(body, span)
+  const parsedField = getParsedField(body, span.start)
+  const references = parsedField && { references: parsedField.references }
+  if (typeof scan !== 'string') cacheParsedBody(inner, { json, ...scan, largeObjects: noObjects, ...references })
+  return inner
+}
+
+/**
+ * Returns a field of `readFields` that is also present in another case. Some servers read `Model` as `model`, and the
+ * gateway would price another call than the upstream serves. They fold case as Unicode does: the long s in
+ * `max_tokenſ` is an s, because its capital is S.
+ */
+export function findCaseDuplicate(
+  fields: ReadonlyMap<string, FieldSpan>,
+  readFields: readonly string[],
+): string | undefined {
+  for (const name of fields.keys()) {
+    const lower = name.toUpperCase().toLowerCase()
+    if (lower !== name && readFields.includes(lower)) return lower
+  }
+  return undefined
+}
+
+/** Undefined if the body is not valid JSON or not valid UTF-8. */
+function parse(body: Buffer): unknown {
+  try {
+    return JSON.parse(decoder.decode(body))
+  } catch {
+    return undefined
+  }
+}
+
+/** Parses JSON from an upstream. Throws if it is invalid or nested too deeply. */
+export const parseUpstreamJson = (text: string): unknown => parseBoundedJson(text, bounds.jsonDepthMax)
+
+/** Explains the limit that the text exceeds, if this is why it could not be parsed. */
+export function explainAnswerBound(text: string): string | undefined {
+  return isTooDeep(text, bounds.jsonDepthMax)
+    ? `The answer is nested more than ${bounds.jsonDepthMax} levels deep.`
+    : undefined
+}
+
+/** Parses JSON inside a text, such as the arguments of a tool call. The scan of the body does not cover it. */
+export const parseNestedJson = (text: string, revive?: Parameters<typeof parseBoundedJson>[2]): unknown =>
+  parseBoundedJson(text, bounds.jsonDepthMax, revive)

@@ -1,0 +1,18 @@
+// Checks whether an actor may change an account. The check runs inside the transaction of the write, so a member who
+// was removed a moment ago can no longer change anything.
+
+import type { Database } from 'bun:sqlite'
+import type { Scope } from '../queries/paging.ts'
+
+/** The input of a write that is limited to the accounts of an actor. Null or undefined: all accounts. */
+export interface ScopedInput {
+  readonly scope?: Scope | null
+}
+
+export type ScopeCheck = (scope: Scope | null | undefined, accountId: number) => boolean
+
+export function buildScopeCheck(db: Database): ScopeCheck {
+  const findMember = db.query('SELECT 1 FROM member WHERE account_id = ?1 AND person_id = ?2 AND rank >= ?3')
+  return (scope, accountId) =>
+    scope === null || scope === undefined || findMember.get(accountId, scope.personId, scope.rank) !== null
+}

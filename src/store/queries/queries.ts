@@ -1,0 +1,67 @@
+// The list of all queries of the query worker. Each resource has its own file with the types and functions of its
+// queries; inputs and results are plain data.
+
+import type { Database } from 'bun:sqlite'
+import type { AccountQueries } from './accounts.ts'
+import { accountQueries } from './accounts.ts'
+import type { AuditLogQueries } from './audit-log.ts'
+import { auditLogQueries } from './audit-log.ts'
+import type { ChannelQueries } from './channels.ts'
+import { channelQueries } from './channels.ts'
+import type { CodeQueries } from './codes.ts'
+import { codeQueries } from './codes.ts'
+import type { KeyQueries } from './keys.ts'
+import { keyQueries } from './keys.ts'
+import type { LedgerQueries } from './ledger.ts'
+import { ledgerQueries } from './ledger.ts'
+import type { LimitQueries } from './limits.ts'
+import { limitQueries } from './limits.ts'
+import type { PeopleQueries } from './people.ts'
+import { peopleQueries } from './people.ts'
+import type { PriceQueries } from './prices.ts'
+import { priceQueries } from './prices.ts'
+import type { RecordQueries } from './records.ts'
+import { recordQueries } from './records.ts'
+import type { StatisticsQueries } from './statistics.ts'
+import { statisticsQueries } from './statistics.ts'
+import type { TierQueries } from './tiers.ts'
+import { tierQueries } from './tiers.ts'
+import type { WebhookQueries } from './webhooks.ts'
+import { webhookQueries } from './webhooks.ts'
+
+export interface Queries
+  extends AccountQueries,
+    AuditLogQueries,
+    ChannelQueries,
+    CodeQueries,
+    LedgerQueries,
+    KeyQueries,
+    LimitQueries,
+    PeopleQueries,
+    PriceQueries,
+    RecordQueries,
+    StatisticsQueries,
+    TierQueries,
+    WebhookQueries {}
+
+export type QueryName = keyof Queries
+export type QueryInput<Name extends QueryName> = Queries[Name]['input']
+export type QueryResult<Name extends QueryName> = Queries[Name]['result']
+
+export type QueryHandlers = { readonly [Name in QueryName]: (input: QueryInput<Name>) => QueryResult<Name> }
+
+export const buildQueries = (db: Database): QueryHandlers => ({
+  ...accountQueries(db),
+  ...auditLogQueries(db),
+  ...channelQueries(db),
+  ...codeQueries(db),
+  ...ledgerQueries(db),
+  ...keyQueries(db),
+  ...limitQueries(db),
+  ...peopleQueries(db),
+  ...recordQueries(db),
+  ...statisticsQueries(db),
+  ...tierQueries(db),
+  ...webhookQueries(db),
+  ...priceQueries(db),
+})

@@ -1,0 +1,65 @@
+// Tests every trait with a valid and an invalid value.
+
+import { describe, expect, test } from 'bun:test'
+import { parseTraits } from './trait-parser.ts'
+
+const read = (value: unknown): unknown =>
+  parseTraits(value, problem => {
+    throw new Error(problem)
+  })
+
+const good: Readonly<Record<string, readonly unknown[]>> = {
+  reads: [['text'], ['text', 'image', 'audio', 'file', 'video']],
+  thinking: ['none', 'effort', 'level', 'budget', 'adaptive', 'either'],
+  stopsThinking: [true, false],
+  efforts: [['low'], ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']],
+  budgetMin: [0, 1024],
+  budgetMax: [24_576],
+  sampling: [true, false],
+  samplingWithoutThinking: [true],
+  forcedTool: [false],
+  schema: [false],
+  schemaWithTools: [false],
+  richResults: [false],
+  cacheMarks: [true, false],
+  system: [false],
+}
+
+const bad: Readonly<Record<string, readonly unknown[]>> = {
+  reads: [[], 'text', ['smell'], ['text', 'text'], [1], null],
+  thinking: ['never', true, ['budget'], 'constructor'],
+  stopsThinking: ['true', 1, null],
+  efforts: [[], ['huge'], 'low', ['low', 'low']],
+  budgetMin: [-1, 0.5, '1024', Infinity],
+  budgetMax: ['max', -1],
+  sampling: ['no'],
+  samplingWithoutThinking: ['yes'],
+  forcedTool: [0],
+  schema: ['yes'],
+  schemaWithTools: [1],
+  richResults: [null],
+  cacheMarks: ['some'],
+  system: ['none'],
+}
+
+describe.each(Object.keys(good))('%s', name => {
+  test('is read', () => {
+    for (const value of good[name]!) expect(read({ [name]: value })).toEqual({ [name]: value })
+  })
+
+  test('is refused by name when its value is invalid', () => {
+    for (const value of bad[name]!) expect(() => read({ [name]: value })).toThrow(`"traits.${name}" must be `)
+  })
+})
+
+test.each([null, [[]], 'budget', 1])('traits that are %p are refused', value => {
+  expect(() => read(value)).toThrow('"traits" must be an object')
+})
+
+test.each(['thinks', 'toString', '__proto__x'])('a trait named %s is refused', name => {
+  expect(() => read({ [name]: true })).toThrow(`unknown field "${name}"`)
+})
+
+test('a minimum budget above the maximum is refused', () => {
+  expect(() => read({ budgetMin: 2, budgetMax: 1 })).toThrow('budgetMin')
+})
