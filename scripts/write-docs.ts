@@ -16,14 +16,14 @@ import { writeMatrix } from './write-matrix.ts'
 import { writeRequestBodies } from './write-request-bodies.ts'
 
 const docs = join(import.meta.dir, '..', 'docs')
-export const errorsPath = join(docs, 'errors.md')
-export const whoPaysPath = join(docs, 'who-pays.md')
-export const matrixPath = join(docs, 'protocol-matrix.md')
-export const openApiPath = join(docs, 'openapi.json')
+export const errorsPath = join(docs, 'reference', 'errors.md')
+export const whoPaysPath = join(docs, 'reference', 'who-pays.md')
+export const matrixPath = join(docs, 'reference', 'protocol-matrix.md')
+export const openApiPath = join(docs, 'reference', 'openapi.json')
 export const roleMatrixPath = join(docs, '..', 'test', 'management', 'matrix.json')
-export const finishReasonsPath = join(docs, 'finish-reasons.md')
-export const failuresPath = join(docs, 'failures.md')
-export const requestBodiesPath = join(docs, 'request-bodies.md')
+export const finishReasonsPath = join(docs, 'reference', 'finish-reasons.md')
+export const failuresPath = join(docs, 'reference', 'failures.md')
+export const requestBodiesPath = join(docs, 'reference', 'request-bodies.md')
 
 /** What a dialect calls an error of this code: its type, and the status where it has one of its own. */
 function inDialect(dialect: keyof typeof errorDialects, code: ErrorCode): string {
@@ -75,7 +75,7 @@ middle, the time that any call may take) is no failure of the upstream.
 
 What a model thought without showing it is told by the provider at the end of the answer. The gateway reads on to that
 report when a caller leaves; where it cannot, the time in which nothing visible came is charged at the greatest known
-speed of the model ([funds](funds.md#thoughts-that-nobody-sees)). The same holds for plain calls with tools that the
+speed of the model ([funds](../guides/money.md#thoughts-that-nobody-sees)). The same holds for plain calls with tools that the
 provider runs.
 
 Of the rules of one ending, the first that fits decides. An error without output is free, with two exceptions: a call

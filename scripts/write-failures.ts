@@ -1,4 +1,4 @@
-// docs/failures.md, out of the table of faults and of what the fault matrix expects of each.
+// docs/reference/failures.md, out of the table of faults and of what the fault matrix expects of each.
 
 import { errorRows } from '../src/base/errors.ts'
 import { chargeRules, chargeText } from '../src/billing/who-pays.ts'
@@ -134,7 +134,7 @@ const HEAD = `# When a provider fails
 
 Fault by fault: what callers see, what the record says, what it costs, what becomes of the channel, and what to do. This
 page is made from the tables that the fault matrix holds the gateway to (\`npm run docs\`); how it is run and what it
-found is in [proof.md](proof.md).
+found is in [proof.md](../proof.md).
 
 Every row can be rehearsed: \`weir fake-upstream --fault F14\` starts a provider that speaks every dialect and commits
 that fault, and prints the lines that point a gateway at it; \`--list\` names all, \`--every 3\` spares two calls of
@@ -146,7 +146,7 @@ whose own times are. Without \`--host\` nobody but this machine can reach it.
 - **Before content** an attempt may be replaced, and nothing of it is charged: on another channel at once; on the same
   one after a pause, if there is no other, the fault may pass, and nothing can have been made of the request (none of it
   has left, or an error status came back). Three attempts at most; of the calls of a name at most
-  one in five is tried again, but for the first few ([routing.md](routing.md)). What a row says that a caller sees is
+  one in five is tried again, but for the first few ([routing.md](../how-it-works/routing.md)). What a row says that a caller sees is
   what it sees when all of its attempts came to the same.
 - **After content** nothing is tried again. The caller gets an error event of its own dialect and the legal end of its
   stream, never a connection that is simply cut, and pays for what was delivered only if the provider itself told what

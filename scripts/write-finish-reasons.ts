@@ -1,4 +1,4 @@
-// docs/finish-reasons.md, from the table in src/protocols/neutral/finish-reasons.ts.
+// docs/reference/finish-reasons.md, from the table in src/protocols/neutral/finish-reasons.ts.
 
 import type { Finish } from '../src/protocols/neutral/answer.ts'
 import type { CallerDialect, FinishReasonField, FinishReasonRow } from '../src/protocols/neutral/finish-reasons.ts'

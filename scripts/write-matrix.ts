@@ -1,4 +1,4 @@
-// docs/protocol-matrix.md, out of the results that the suite of test/dialects computes and compares.
+// docs/reference/protocol-matrix.md, out of the results that the suite of test/dialects computes and compares.
 
 import { readFileSync } from 'node:fs'
 import { clients } from '../test/dialects/clients/list.ts'

@@ -1,4 +1,4 @@
-// docs/request-bodies.md, from the tables that the reading of bodies goes by.
+// docs/reference/request-bodies.md, from the tables that the reading of bodies goes by.
 
 import { bounds } from '../src/base/bounds.ts'
 import type { BodyClass } from '../src/http/server/body-budget.ts'
@@ -79,7 +79,7 @@ ${rows.join('\n')}
 - **Nobody's body is read before it is known who they are**, but under \`/api/auth\`, where that is what the body says.
   There it is short, plain and soon there, and costs next to nothing until it is.
 - **A key that has no call left is refused unread** (429). A body that is refused is one of its key's calls
-  ([limits](limits.md)).
+  ([limits](../how-it-works/limits.md)).
 - **Bodies that are on their way** are held in memory, as far as they have come. Each class has its own room: what
   strangers send takes nothing from callers. Callers have at most a quarter of the memory that Weir may take
   (\`WEIR_MEMORY_MB\`), and at least ${sizeText(2 * bounds.bodyBytesMax)}. When there is no room, the newest body

@@ -1,4 +1,4 @@
-// The table of all errors that a caller can get. docs/errors.md is generated from it.
+// The table of all errors that a caller can get. docs/reference/errors.md is generated from it.
 //
 // A row has a stable code, a status, a kind (each dialect derives its own error type from it), and a text for the
 // caller. `retry` says whether the same request may succeed later; official SDKs read it from `x-should-retry`.

@@ -1,4 +1,4 @@
-// Decides what a call is charged for, by how it ended. One table, from which docs/who-pays.md is generated.
+// Decides what a call is charged for, by how it ended. One table, from which docs/reference/who-pays.md is generated.
 //
 // Delivered content is charged, also when the call was cut off, unless the upstream itself failed. A failure without
 // output is free. Each row says whether a caller can cause this ending on purpose, and what it would get for free.

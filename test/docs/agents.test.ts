@@ -1,4 +1,4 @@
-// What docs/agents.md tells people to set is what the proof sets: a run that passes with a setting of its own proves
+// What docs/guides/agents.md tells people to set is what the proof sets: a run that passes with a setting of its own proves
 // nothing of the documented one.
 
 import { expect, test } from 'bun:test'
@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { agents } from '../../scripts/proof/agents/rows.ts'
 
-const page = readFileSync(join(import.meta.dir, '../../docs/agents.md'), 'utf8')
+const page = readFileSync(join(import.meta.dir, '../../docs/guides/agents.md'), 'utf8')
 const nameOf = (section: string): string => section.split(' (')[0]!.toLowerCase().replaceAll(' ', '-')
 const sections = new Map(page.split(/^## /m).map(section => [nameOf(section), section]))
 

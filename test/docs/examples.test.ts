@@ -30,7 +30,7 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 
 const ROOT = join(import.meta.dir, '..', '..')
-const elsewhere = ['rules.md', 'setups.md']
+const elsewhere = ['guides/rules.md', 'start/setups.md']
 
 interface Block {
   readonly page: string
@@ -51,7 +51,9 @@ function blocksOf(page: string, path: string): readonly Block[] {
 
 const isTyped = ({ text }: Block): boolean => /^(\w+=\$\()?(curl|weir|bin\/weir) /m.test(text)
 
-const pages = readdirSync(join(ROOT, 'docs')).filter(name => name.endsWith('.md') && !elsewhere.includes(name))
+const pages = readdirSync(join(ROOT, 'docs'), { encoding: 'utf8', recursive: true }).filter(
+  name => name.endsWith('.md') && !elsewhere.includes(name),
+)
 const typed = [['README.md', 'README.md'], ...pages.map(name => [name, join('docs', name)])]
   .flatMap(([page, path]) => blocksOf(page!, join(ROOT, path!)))
   .filter(isTyped)

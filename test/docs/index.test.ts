@@ -1,13 +1,37 @@
-// Whoever looks for a page finds it: all of them are on the first one.
+// Every page of the documentation can be reached from its first page, and every link leads to a page and a heading.
 
 import { expect, test } from 'bun:test'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
 
-const DOCS = join(import.meta.dir, '..', '..', 'docs')
+const ROOT = join(import.meta.dir, '..', '..')
+const DOCS = join(ROOT, 'docs')
+const pages = readdirSync(DOCS, { encoding: 'utf8', recursive: true }).filter(name => name.endsWith('.md'))
+const rootPages = readdirSync(ROOT).filter(name => name.endsWith('.md'))
+const paths = [...pages.map(name => join(DOCS, name)), ...rootPages.map(name => join(ROOT, name))]
 
-test('docs/README.md leads to every page', () => {
+test('docs/README.md links to every page', () => {
   const index = readFileSync(join(DOCS, 'README.md'), 'utf8')
-  const pages = readdirSync(DOCS).filter(name => name.endsWith('.md') && name !== 'README.md')
-  expect(pages.filter(name => !index.includes(`](${name})`))).toEqual([])
+  expect(pages.filter(name => name !== 'README.md' && !index.includes(`](${name})`))).toEqual([])
+})
+
+/** The anchors of a page, as GitHub makes them from its headings. */
+function anchorsOf(path: string): ReadonlySet<string> {
+  const headings = readFileSync(path, 'utf8').matchAll(/^#+ (.+)$/gm)
+  const anchor = (heading: string): string =>
+    heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}_ -]/gu, '')
+      .replaceAll(' ', '-')
+  return new Set(Array.from(headings, ([, heading]) => anchor(heading!)))
+}
+
+test.each(paths.map(path => [relative(ROOT, path), path]))('the links of %s lead to something', (_name, path) => {
+  const text = readFileSync(path, 'utf8').replace(/^```[^]*?^```/gm, '')
+  const links = Array.from(text.matchAll(/\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)/g))
+  const broken = links.filter(([, file = '', anchor]) => {
+    const target = file === '' ? path : join(dirname(path), file)
+    return !existsSync(target) || (anchor !== undefined && target.endsWith('.md') && !anchorsOf(target).has(anchor))
+  })
+  expect(broken.map(([link]) => link)).toEqual([])
 })

@@ -1,4 +1,4 @@
-// docs/metrics.md names every metric that a gateway tells, as what it tells it and with its labels, and no other.
+// docs/reference/metrics.md names every metric that a gateway tells, as what it tells it and with its labels, and no other.
 
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { readFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { readExposition } from '../metrics/exposition.ts'
 import type { Harness } from '../support/gateway.ts'
 import { chat, hello, startHarness } from '../support/gateway.ts'
 
-const text = readFileSync(join(import.meta.dir, '..', '..', 'docs', 'metrics.md'), 'utf8')
+const text = readFileSync(join(import.meta.dir, '..', '..', 'docs', 'reference', 'metrics.md'), 'utf8')
 const ROW = /^\| `(\w+)` \| (counter|gauge|histogram) \| ([\w, ]*) ?\| (.+) \|$/gm
 const rows = Array.from(text.matchAll(ROW), ([, name, type, labels]) => ({ name, type, labels: labels!.trim() }))
 

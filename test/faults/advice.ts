@@ -1,4 +1,4 @@
-// What an operator should do about each fault, for docs/failures.md. Where nothing is to be done, that.
+// What an operator should do about each fault, for docs/reference/failures.md. Where nothing is to be done, that.
 
 import type { FaultId } from '../../tools/fake-upstream/fault-rows/kinds.ts'
 

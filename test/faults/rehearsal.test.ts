@@ -1,5 +1,5 @@
 // weir fake-upstream as an operator uses it: a process of its own, a gateway that is pointed at it with the lines it
-// prints, and callers that see what docs/failures.md says.
+// prints, and callers that see what docs/reference/failures.md says.
 
 import { afterAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'

@@ -1,5 +1,5 @@
 // What comes of each fault when there is no other channel to try: one table, which the matrix holds the gateway to and
-// of which docs/failures.md is made.
+// of which docs/reference/failures.md is made.
 
 import type { ErrorCode } from '../../src/base/errors.ts'
 import type { Outcome } from '../../src/billing/who-pays.ts'

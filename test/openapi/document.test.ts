@@ -13,7 +13,7 @@ import { buildEndpoints } from '../../src/server/endpoints.ts'
 import { misfits } from '../support/json-schema.ts'
 import { document, findSchema, lookUp, operations, walk } from './described.ts'
 
-test('docs/openapi.json is what the rows say (npm run docs writes it)', async () => {
+test('docs/reference/openapi.json is what the rows say (npm run docs writes it)', async () => {
   expect(readFileSync(openApiPath, 'utf8')).toBe(await writeOpenApi())
 })
 

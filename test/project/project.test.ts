@@ -21,8 +21,8 @@ function linesWith(pattern: RegExp, files: Iterable<readonly [string, string]>):
   )
 }
 
-test('every error code has a row in docs/errors.md, and is used', () => {
-  const documented = Array.from(read('docs/errors.md').matchAll(/^\| `([^`]+)` \|/gm), ([, code]) => code!)
+test('every error code has a row in docs/reference/errors.md, and is used', () => {
+  const documented = Array.from(read('docs/reference/errors.md').matchAll(/^\| `([^`]+)` \|/gm), ([, code]) => code!)
   expect(documented.sort()).toEqual(Object.keys(errorRows).sort())
   const code = Array.from(sources)
     .filter(([path]) => path !== 'src/base/errors.ts')
@@ -121,9 +121,9 @@ test('ARCHITECTURE.md draws the folders of src/, and the files directly in src/ 
   expect(drawnPaths().filter(shown).sort()).toEqual(Array.from(onDisk).filter(shown).sort())
 })
 
-test('dependencies have exact versions and a line in docs/dependencies.md', () => {
+test('dependencies have exact versions and a line in docs/reference/dependencies.md', () => {
   const json = JSON.parse(read('package.json')) as Record<string, Record<string, string>>
-  const docs = read('docs/dependencies.md')
+  const docs = read('docs/reference/dependencies.md')
   const all = ['dependencies', 'devDependencies', 'optionalDependencies'].flatMap(group => Object.entries(json[group]!))
   const exact = /^(npm:(@[\w.-]+\/)?[\w.-]+@)?\d+\.\d+\.\d+(-[\w.-]+)?$/
   expect(all.filter(([, version]) => !exact.test(version))).toEqual([])

@@ -20,7 +20,7 @@ function blocksOf(page: string): readonly string[] {
   return [...text.matchAll(/^```sh\n([^]*?)^```/gm)].map(([, block]) => block!.trim())
 }
 
-const examples = blocksOf('rules.md').flatMap(block => block.split('\n'))
+const examples = blocksOf('guides/rules.md').flatMap(block => block.split('\n'))
 
 async function typed(line: string, folder: string, more: Record<string, string> = {}): Promise<Ran> {
   const child = Bun.spawn(['sh', '-c', line.replace(/(^|\| )weir /, `$1${join(ROOT, 'bin', 'weir')} `)], {
@@ -37,7 +37,7 @@ describe('while a gateway runs', () => {
   let served: Served
   let names: Record<string, string>
 
-  test('every example of docs/rules.md does what it says', async () => {
+  test('every example of docs/guides/rules.md does what it says', async () => {
     served = await serve(folder, env)
     const key = await weirSays(folder, 'keys create --tier pro')
     const account = /acc_\w{11}/.exec(await weirSays(folder, `balance ${key}`))![0]
@@ -104,12 +104,12 @@ describe('while a gateway runs', () => {
   })
 })
 
-test('every set-up of docs/setups.md can be typed, and is then there', async () => {
+test('every set-up of docs/start/setups.md can be typed, and is then there', async () => {
   const folder = freshFolder()
   const more = { MISTRAL_API_KEY: 'sk-four', OLLAMA_BASE_URL: 'http://127.0.0.1:9/v1' }
   const served = await serve(folder, { ...env, ...more })
   const PATH = `${join(ROOT, 'bin')}:${process.env.PATH}`
-  const setups = blocksOf('setups.md')
+  const setups = blocksOf('start/setups.md')
   expect(setups.length).toBe(4)
   const ran: Ran[] = []
   for (const block of setups) ran.push(await typed(`set -e\n${block}`, folder, { PATH }))

@@ -139,7 +139,7 @@ function wrongUrlFinding({ provider }: AddressCheck, message: string, working: s
   // A URL without a path gets the provider's default path, so the variable cannot express the root of a server.
   const remedy =
     isRoot && providerPath !== '' && providerPath !== undefined
-      ? `Write a provider file with "baseUrl": "${working}" (docs/providers.md): ${baseUrlEnv} would add ${providerPath}.`
+      ? `Write a provider file with "baseUrl": "${working}" (docs/reference/providers.md): ${baseUrlEnv} would add ${providerPath}.`
       : `Set ${baseUrlEnv}=${working}`
   return problem(baseUrlEnv, `${message} The API of ${name} is at ${working}.`, remedy)
 }

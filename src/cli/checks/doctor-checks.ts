@@ -213,7 +213,7 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: seen =>
       when((stateOf(seen)?.overloadLevel ?? 0) > 0, () => ({
         says: `The gateway is overloaded (level ${stateOf(seen)!.overloadLevel} of 3).`,
-        remedy: 'See docs/overload.md. The log (overload) says what is short: memory, the processor, or the disk.',
+        remedy: 'See docs/how-it-works/overload.md. The log (overload) says what is short: memory, the processor, or the disk.',
       })),
   },
   {
@@ -287,7 +287,7 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: seen =>
       when((stateOf(seen)?.lateMs ?? 0) > LATE_MS_MAX, () => ({
         says: `The event loop is ${Math.round(stateOf(seen)!.lateMs)} ms late: the gateway needs more processor time.`,
-        remedy: 'Give the gateway a faster core, or allow fewer calls (WEIR_CALLS_MAX). See docs/overload.md.',
+        remedy: 'Give the gateway a faster core, or allow fewer calls (WEIR_CALLS_MAX). See docs/how-it-works/overload.md.',
       })),
   },
   {
@@ -350,7 +350,7 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: seen =>
       when((stateOf(seen)?.bodiesDropped ?? 0) > 0, () => ({
         says: `${stateOf(seen)!.bodiesDropped} request or response bodies could not be stored since the start.`,
-        remedy: 'The disk was too slow, or memory was short. See docs/bodies.md.',
+        remedy: 'The disk was too slow, or memory was short. See docs/guides/stored-bodies.md.',
       })),
   },
   {
@@ -361,7 +361,7 @@ export const doctorChecks: readonly DoctorCheck[] = [
       const others = errors.filter(({ code }) => !isGatewayError(code))
       return when(others.length > 0, () => ({
         says: `Some of ${calls} calls of the last hour were refused: ${codeCounts(others)}.`,
-        remedy: 'docs/errors.md explains each error. weir records --outcome refused',
+        remedy: 'docs/reference/errors.md explains each error. weir records --outcome refused',
       }))
     },
   },

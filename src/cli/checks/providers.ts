@@ -57,7 +57,7 @@ function checkFile(config: Config, file: ProviderFile, known: Set<string>): read
     return checkBaseUrl(provider, config.env)
   } catch (fault) {
     if (!(fault instanceof ProviderFileError)) throw fault
-    return [problem(file.name, fault.message, 'Correct the file, or remove it. See docs/providers.md.')]
+    return [problem(file.name, fault.message, 'Correct the file, or remove it. See docs/reference/providers.md.')]
   }
 }
 

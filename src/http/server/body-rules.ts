@@ -1,4 +1,4 @@
-// The limits of request bodies, by class of sender. docs/request-bodies.md is generated from this table.
+// The limits of request bodies, by class of sender. docs/reference/request-bodies.md is generated from this table.
 
 import { bounds } from '../../base/bounds.ts'
 import type { ScanBounds } from '../../base/text/json-bytes.ts'

@@ -14,7 +14,7 @@ import { pageInMemory } from './memory-pages.ts'
 
 const params = z.object({ provider: providerId })
 const definition = z.record(z.string(), z.unknown()).meta({
-  description: 'The contents of a provider file: docs/providers.md',
+  description: 'The contents of a provider file: docs/reference/providers.md',
   examples: [
     {
       id: 'brook',

@@ -123,7 +123,7 @@ function checkedAnswer<T extends { readonly done: string }>(answer: T): Extract<
   const hint =
     answer.done === 'too_fine'
       ? 'Such fine steps are not stored for such an old range: use a coarser step.'
-      : 'There are no statistics for this combination of filters. docs/statistics.md lists the combinations.'
+      : 'There are no statistics for this combination of filters. docs/guides/statistics.md lists the combinations.'
   if (answer.done !== 'told') throw new Refusal('field_invalid', answer.done, { hint })
   return answer as Extract<T, { readonly done: 'told' }>
 }

@@ -117,7 +117,7 @@ function adviceFor(kind: ReferenceKind): string {
   const instead = SENDABLE.has(kind) ? 'send its content again' : 'leave it out'
   const written = kind === 'file' ? ' (an address begins with https://)' : ''
   const what = kind === 'other' ? 'object' : kind
-  return `names a stored ${what}: ${instead}${written}, or use a key of the account that made it. See docs/kept-state.md.`
+  return `names a stored ${what}: ${instead}${written}, or use a key of the account that made it. See docs/how-it-works/stored-ids.md.`
 }
 
 const keyOf = ({ kind, id }: Reference): string => `${kind}:${id}`

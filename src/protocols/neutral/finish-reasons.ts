@@ -1,5 +1,5 @@
 // The table of finish reasons: each reason of each dialect and of compatible vendors, what it means, and what callers
-// of each dialect get for it. docs/finish-reasons.md is generated from this table.
+// of each dialect get for it. docs/reference/finish-reasons.md is generated from this table.
 //
 // An incomplete answer must never look complete. A missing or unknown reason therefore means `other`, which no dialect
 // writes as a normal end, and the upstream's reason is listed as a loss.

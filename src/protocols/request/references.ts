@@ -2,7 +2,7 @@
 // accounts share one credential, so the upstream would give each account what the others have stored there. Which ids
 // an account may use is decided in pipeline/route/references.ts.
 //
-// docs/kept-state.md lists `referenceFields`; a test compares the two.
+// docs/how-it-works/stored-ids.md lists `referenceFields`; a test compares the two.
 
 import { bounds } from '../../base/bounds.ts'
 import { foldName, isObject } from '../../base/text/json-bytes.ts'
