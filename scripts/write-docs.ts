@@ -75,7 +75,7 @@ middle, the time that any call may take) is no failure of the upstream.
 
 What a model thought without showing it is told by the provider at the end of the answer. The gateway reads on to that
 report when a caller leaves; where it cannot, the time in which nothing visible came is charged at the greatest known
-speed of the model ([funds](../guides/money.md#thoughts-that-nobody-sees)). The same holds for plain calls with tools that the
+speed of the model ([charges](../how-it-works/charges.md#hidden-reasoning)). The same holds for plain calls with tools that the
 provider runs.
 
 Of the rules of one ending, the first that fits decides. An error without output is free, with two exceptions: a call
