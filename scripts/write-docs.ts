@@ -21,35 +21,76 @@ const docs = join(import.meta.dir, '..', 'docs')
 export const openApiPath = join(docs, 'reference', 'openapi.json')
 export const roleMatrixPath = join(docs, '..', 'test', 'management', 'matrix.json')
 
-/** The type of an error in a dialect, and its status where that differs from the table's. */
-function inDialect(dialect: keyof typeof errorDialects, code: ErrorCode): string {
+const dialectTitles = {
+  'openai-chat': 'OpenAI',
+  'anthropic-messages': 'Anthropic',
+  'gemini': 'Gemini',
+  'ark': 'Ark',
+} as const
+const shownDialects = Object.keys(dialectTitles) as (keyof typeof dialectTitles)[]
+
+interface WrittenError {
+  readonly status: number
+  readonly error: { readonly type: string; readonly status?: string; readonly code?: string }
+}
+
+function writtenError(dialect: keyof typeof dialectTitles, code: ErrorCode): WrittenError {
   const { status, body } = errorDialects[dialect].writeError(buildErrorReply(new Refusal(code, ''), 'req'))
-  const { error } = JSON.parse(body) as { error: { type: string; status?: string } }
-  const own = status === errorRows[code].status ? '' : ` (${status})`
-  return `\`${error.status ?? error.type}\`${own}`
+  return { status, error: (JSON.parse(body) as Pick<WrittenError, 'error'>).error }
+}
+
+/** The error types of a code in all dialects, which follow from its kind. A status is shown where it differs. */
+function kindRow(code: ErrorCode): string {
+  const types = shownDialects.map(dialect => {
+    const { status, error } = writtenError(dialect, code)
+    return `\`${error.status ?? error.type}\`${status === errorRows[code].status ? '' : ` (${status})`}`
+  })
+  return `| ${errorRows[code].kind} | ${types.join(' | ')} |`
+}
+
+function codeRow(code: ErrorCode): string {
+  const { status, kind, retry, message } = errorRows[code]
+  const { code: openaiCode } = writtenError('openai-chat', code).error
+  const shown = openaiCode === code ? '' : `\`${openaiCode}\``
+  return `| \`${code}\` | ${status} | ${kind} | ${retry ? 'yes' : 'no'} | ${message.replaceAll('<', '\\<')} | ${shown} |`
 }
 
 function writeErrors(): string {
-  const rows = Object.entries(errorRows).sort(([, a], [, b]) => a.status - b.status)
-  const lines = rows.map(([code, { status, retry, message }]) => {
-    const names = (['openai-chat', 'anthropic-messages', 'gemini', 'ark'] as const).map(dialect =>
-      inDialect(dialect, code as ErrorCode),
-    )
-    return `| \`${code}\` | ${status} | ${retry ? 'yes' : 'no'} | ${message} | ${names.join(' | ')} |`
-  })
+  const codes = (Object.keys(errorRows) as ErrorCode[]).sort((a, b) => errorRows[a].status - errorRows[b].status)
+  const kinds = [...new Set(codes.map(kindRow))]
   return `# Errors
 
-Every error that Weir itself can return, with its status and its type in each dialect. This page is generated from the
-table in \`src/base/errors.ts\` (\`npm run docs\`).
+Every error that Weir itself can return. This page is generated from the table in \`src/base/errors.ts\`
+(\`npm run docs\`).
 
-Each path answers in its own dialect, so that official SDKs raise the right exception. The request id is in the body and
-in \`x-request-id\`. *Retry* says whether the same request may succeed later. If it says no and an SDK would retry by
-itself, the answer has \`x-should-retry: false\`. A request that an upstream refuses as invalid comes back with the
-upstream's own status and message (\`upstream_refused\`).
+\`\`\`json
+{
+  "error": {"message": "There is no such model.", "type": "invalid_request_error", "param": "model", "code": "model_not_found"},
+  "request_id": "req_06dnh97yr00"
+}
+\`\`\`
 
-| Code | Status | Retry | Message | OpenAI | Anthropic | Gemini | Ark |
-|---|---|---|---|---|---|---|---|
-${lines.join('\n')}
+- Each path answers in its own dialect, so that official SDKs raise the right exception. The error type follows from the
+  *kind* of the error.
+- In OpenAI's dialect \`error.code\` is the code below, or the one in the last column, which OpenAI itself uses. In Gemini's
+  dialect \`error.type\` is the code below. Records and metrics always have the code below.
+- The request id is in the body and in \`x-request-id\`; \`weir record <id>\` shows the call.
+- *Retry* says whether the same request may succeed later. If it says no and an SDK would retry by itself, the answer has
+  \`x-should-retry: false\`.
+- A hint may follow the message, such as the limit that was reached.
+- A request that an upstream refuses as invalid comes back with the upstream's own status and message (\`upstream_refused\`).
+
+## Kinds
+
+| Kind | ${shownDialects.map(dialect => dialectTitles[dialect]).join(' | ')} |
+|---|---|---|---|---|
+${kinds.join('\n')}
+
+## Codes
+
+| Code | Status | Kind | Retry | Message | OpenAI's code |
+|---|---|---|---|---|---|
+${codes.map(codeRow).join('\n')}
 `
 }
 

@@ -98,19 +98,17 @@ function writeResult(name: VerdictName): string {
 }
 
 function writeFault(id: FaultId): string {
-  const lines = casesOf(id).map(({ verdict, when }) => `| ${when} | ${seenText(verdicts[verdict])} | ${verdict} |`)
+  const lines = casesOf(id).map(({ verdict, when }) => `- ${when}: **${verdict}**, ${seenText(verdicts[verdict])}`)
   const odd = exceptions
     .filter(({ fault }) => fault.startsWith(`${id} `))
-    .map(({ fault, where, verdict, why }) => `Exception: *${fault.slice(id.length + 1)}*, ${where}: ${verdict}. ${why}`)
+    .map(({ fault, where, verdict, why }) => `- ${fault.slice(id.length + 1)}, ${where}: **${verdict}**. ${why}`)
   return `### ${id} ${faultKinds[id].title}
 
-${[faultKinds[id].does, ...odd].join('\n\n')}
+${faultKinds[id].does}
 
-| Case | The caller gets | Result |
-|---|---|---|
-${lines.join('\n')}
+${[...lines, ...odd].join('\n')}
 
-**What to do:** ${advice[id]}
+What to do: ${advice[id]}
 `
 }
 
@@ -127,7 +125,7 @@ What happens for each of 36 faults of a provider: what callers get, what the rec
 do. This page is generated from the tables that the fault tests use (\`npm run docs\`); how they are run is in
 [proof](../proof.md#faults).
 
-You can try every row: \`weir fake-upstream --fault F14\` starts a provider that speaks every dialect and has that fault, and
+You can try every fault: \`weir fake-upstream --fault F14\` starts a provider that speaks every dialect and has that fault, and
 prints how to point a gateway at it. \`--list\` lists all faults, \`--every 3\` applies the fault to every third call,
 \`--fault 'F34 429 with seconds'\` picks one variant, and \`--scale 0.01\` shortens the pauses.
 
@@ -135,8 +133,8 @@ prints how to point a gateway at it. \`--list\` lists all faults, \`--every 3\` 
 
 - **Before content**, an attempt is free and can be replaced: on another channel at once; on the same one after a pause, if
   there is no other and the upstream did no work. There are at most three attempts within the
-  [retry budget](../how-it-works/routing.md#attempts). The tables show what the caller gets when all attempts fail in the
-  same way.
+  [retry budget](../how-it-works/routing.md#attempts). The results below are those of calls whose
+  attempts all fail in the same way.
 - **After content**, nothing is repeated. The caller gets an error event of its own dialect and the regular end of its
   stream, never just a closed connection. It pays for what was delivered only if the provider reported the usage.
 - **Statuses and types** are those of the caller's dialect ([errors](errors.md)). If an SDK should not retry by itself, the
@@ -147,6 +145,8 @@ prints how to point a gateway at it. \`--list\` lists all faults, \`--every 3\` 
   answers together; then large ones are read one after another.
 
 ## Results
+
+Each fault below names its variants, the result of each, and what the caller gets. *Plain* means a call without a stream.
 
 | Result | The caller gets | The record | The cost | The channel |
 |---|---|---|---|---|
