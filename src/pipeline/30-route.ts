@@ -166,7 +166,7 @@ const isSearchPriced = (price: Price, included: readonly string[]): boolean =>
 function unknownService(model: string, { name, param = 'tools' }: Service): Refusal {
   const hint =
     `It is not known what "${name}" costs on this model: leave it out. ` +
-    'An operator can allow it by a price that names it (docs/guides/prices.md, "Tools and fields").'
+    'An operator can allow it by a price that names it (docs/reference/price-format.md, "Tools and fields").'
   return new Refusal('service_unpriced', `${model}: ${name}`, { param, hint })
 }
 

@@ -40,4 +40,4 @@ export const writtenPrice = z
       .optional(),
     source: z.string().max(500).optional(),
   })
-  .meta({ id: 'WrittenPrice', description: 'The form of a price in a provider file: docs/guides/prices.md' })
+  .meta({ id: 'WrittenPrice', description: 'The form of a price in a provider file: docs/reference/price-format.md' })

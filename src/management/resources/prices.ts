@@ -12,7 +12,7 @@ import { writtenPrice } from './price-schema.ts'
 
 const priceText = z
   .record(z.string(), z.unknown())
-  .meta({ description: 'The form of a price in a provider file: docs/guides/prices.md' })
+  .meta({ description: 'The form of a price in a provider file: docs/reference/price-format.md' })
 
 const ModelPrice = z
   .object({
