@@ -19,10 +19,8 @@ import type { Conversation } from '../protocols/neutral/conversation.ts'
 import type { Losses } from '../protocols/neutral/losses.ts'
 import type { Protocol, StreamFraming } from '../protocols/protocol.ts'
 import type { TriedChannel } from '../routing/attempts.ts'
-import type { TargetOption } from '../routing/choice/target-option.ts'
 import type { AttemptResult } from '../routing/health/health.ts'
 import type { RetryLease } from '../routing/retry-budget.ts'
-import type { PolicyName } from '../store/rules/rules.ts'
 import type { DeferredHash } from './attempt/body-hash.ts'
 import type { ResponseIdRewrite } from './attempt/response-id.ts'
 import type { EmbeddingsTranslation, Translation } from './attempt/translation-types.ts'
@@ -30,11 +28,12 @@ import type { Claim } from './lifetime/idempotency.ts'
 import type { AnswerLease } from './reply/memory-budget.ts'
 import type { RouteChoice } from './route/choice-reason.ts'
 import type { CreatedReferences } from './route/created-references.ts'
-import type { Target } from './route/targets.ts'
+import type { Target, TargetGroup } from './route/targets.ts'
 import type { BodyRecorder } from './settle/body-recorder.ts'
 import type { Cost } from './settle/call-cost.ts'
 import type { StoredCall } from './settle/stored-call.ts'
 import type { UsageMeter } from './settle/usage-meter.ts'
+import { newMeter } from './settle/usage-meter.ts'
 import type { Timings } from './timings.ts'
 
 /** The dates after which a key stops working. */
@@ -81,29 +80,25 @@ export type Permit = Brand<
   'Permit'
 >
 
-/** A target with its price for one call. An attempt is made with one candidate. */
+/** A target with its price and its size for one call. An attempt is made with one candidate. */
 export interface Candidate extends Target {
   readonly price: CallPriceOrFree
+  /** The largest size of the call on this target. */
+  readonly size: CallSize
   /** The upstream's id of the response that the call continues, where only one channel stores that response. */
   readonly previousResponseId?: string
   /** The search is left out of the request, because its price on this target is unknown. */
   readonly withoutSearch?: boolean
 }
 
-/**
- * Proves that the model exists and that channels can serve it. Created in 30-route. The route is also the candidate in
- * use: the first one, later the one of the running attempt.
- */
+/** Proves that the model exists and that channels can serve it. Created in 30-route. */
 export type Route = Brand<
-  Candidate & {
+  {
     readonly permit: Permit
-    /** The model name that the caller sent. */
-    readonly requestedModel: string
-    readonly policy: PolicyName
-    /** In order of preference. */
+    /** The targets of the model name that the caller sent. */
+    readonly group: TargetGroup
+    /** Those that can serve the call: at least one, in order of preference. */
     readonly candidates: readonly Candidate[]
-    /** The options of the candidates for routing, in the same order. */
-    readonly options: readonly TargetOption[]
   },
   'Route'
 >
@@ -113,11 +108,8 @@ export type Hold = Brand<
   {
     readonly route: Route
     readonly call: Call
+    /** Covers each candidate of the route at its size. */
     readonly amount: Nanos
-    /** The largest size of the call on the candidate in use; the amount covers it. */
-    readonly size: CallSize
-    /** The same for each candidate of the route, in the same order. */
-    readonly sizes: readonly CallSize[]
     /** The refusal of the cheapest candidate that the funds do not cover, if there is one. */
     readonly skipped?: Refusal
     /** The cap on the output of each choice that the funds impose. */
@@ -128,7 +120,43 @@ export type Hold = Brand<
   'Hold'
 >
 
-export interface Attempt extends TriedChannel {
+/**
+ * One try to get an answer from one channel, with all of its state. The next try replaces it whole, because failed
+ * attempts are not billed and leave nothing behind.
+ */
+export interface Attempt {
+  /** The candidate in use: the preferred one until a channel is picked. Undefined before the call is routed. */
+  readonly candidate: Candidate | undefined
+  readonly meter: UsageMeter
+  /** The first half of the SHA-256 of the upstream body, in hex. */
+  upstreamHash: DeferredHash | undefined
+  /** Where the upstream speaks another dialect. */
+  translation: Translation | undefined
+  /** The same for an embeddings call. */
+  embeddings: EmbeddingsTranslation | undefined
+  /** What was removed from the request, where the upstream speaks the caller's dialect. */
+  nativeLosses: Losses | undefined
+  /** The fields and headers that the channel replaces. */
+  overrides: readonly string[] | undefined
+  /** The model does not reason, because the request says so and the model obeys. */
+  reasoningOff: boolean
+  /** Counts the call on the channel that answers, until the call is over. */
+  channelUse: { end(result: AttemptResult): void } | undefined
+}
+
+export const newAttempt = (candidate?: Candidate): Attempt => ({
+  candidate,
+  meter: newMeter(),
+  upstreamHash: undefined,
+  translation: undefined,
+  embeddings: undefined,
+  nativeLosses: undefined,
+  overrides: undefined,
+  reasoningOff: false,
+  channelUse: undefined,
+})
+
+export interface FinishedAttempt extends TriedChannel {
   readonly ms: number
   /** How long the upstream asked to wait before the next request. */
   readonly retryAfterMs?: number | undefined
@@ -153,9 +181,9 @@ export interface Exchange {
   readonly createdMs: number
   readonly protocol: Protocol
   readonly timings: Timings
-  readonly attempts: Attempt[]
-  /** Measures the running attempt. It is replaced with each attempt, because failed attempts are not billed. */
-  meter: UsageMeter
+  /** The running attempt, or the last one. */
+  attempt: Attempt
+  readonly attempts: FinishedAttempt[]
   /** Stops the call: the caller disconnected, or the gateway must end the call. */
   readonly stop: Stop<StopReason>
   /** Set when the caller has disconnected and the call still runs to its end. */
@@ -175,9 +203,8 @@ export interface Exchange {
   /** Ends the call and returns its leases. */
   close(): void
   call?: Call
-  /** Of the request body and of the upstream body, each: the first half of its SHA-256 in hex. */
+  /** The first half of the SHA-256 of the request body, in hex. */
   requestHash?: string
-  upstreamHash?: DeferredHash | undefined
   /** The caller's headers that are forwarded to an upstream of the same dialect. */
   forwardedHeaders?: Readonly<Record<string, string>>
   /** How the stream is framed, where it is not a stream of server-sent events. */
@@ -188,18 +215,8 @@ export interface Exchange {
   strict?: boolean
   /** The neutral request, from the first translation until an answer has begun. */
   conversation?: Conversation | undefined
-  /** The translation of the running attempt, where its upstream speaks another dialect. */
-  translation?: Translation | undefined
   /** How many losses the head of the answer listed; the end of a stream lists the others. */
   lossesInHead?: number
-  /** The translation of an embeddings call, where its upstream speaks another dialect. */
-  embeddings?: EmbeddingsTranslation | undefined
-  /** What was removed from the request of the running attempt, where its upstream speaks the caller's dialect. */
-  nativeLosses?: Losses | undefined
-  /** The fields and headers of the running attempt that its channel replaces. */
-  overrides?: readonly string[] | undefined
-  /** The model of the running attempt does not reason, because the request says so and the model obeys. */
-  reasoningOff?: boolean
   /** JSON: tags by which the caller groups its costs. */
   tags?: string
   /** The idempotency key of the call. */
@@ -228,8 +245,6 @@ export interface Exchange {
   permit?: Permit
   route?: Route
   hold?: Hold
-  /** Counts the call on the channel that answers, until the call is over. */
-  channelUse?: { end(fate: AttemptResult): void }
   /** The call's share of the retry budget. */
   retryLease?: RetryLease
   /** The key by which turns of one conversation find the same channel, where there is more than one channel. */
@@ -267,18 +282,23 @@ export interface StopReason {
   readonly refusal?: Refusal
 }
 
+/** The cap on the output of each choice with this candidate, where the funds impose one. */
+export const capFor = ({ cap }: Hold, { size }: Candidate): number | undefined =>
+  cap === undefined ? undefined : Math.min(cap, size.outputTokensMax)
+
 /** What the running attempt loses: fields of the request that are not sent, and parts of the answer. */
-export function lossesOf({ translation, embeddings, nativeLosses }: Exchange): readonly string[] {
+export function lossesOf({ attempt: { translation, embeddings, nativeLosses } }: Exchange): readonly string[] {
   return (translation?.source.notes.losses ?? embeddings?.losses ?? nativeLosses)?.codes ?? []
 }
 
 /** Whether the provider runs tools for the model. Such tools may reach servers of the caller. */
 export function runsTools(exchange: Exchange): boolean {
-  const { call, route } = exchange
-  if (call === undefined || route === undefined) return false
-  if (call.searchesMax > 0 && !route.withoutSearch && !lossesOf(exchange).includes('web_search')) return true
+  const { call, attempt } = exchange
+  const { candidate } = attempt
+  if (call === undefined || candidate === undefined) return false
+  if (call.searchesMax > 0 && !candidate.withoutSearch && !lossesOf(exchange).includes('web_search')) return true
   // Of the tools that a provider runs, a translation passes only the search.
-  return call.serverTools === true && route.upstreamProtocol.name === call.dialect
+  return call.serverTools === true && candidate.upstreamProtocol.name === call.dialect
 }
 
 export const callerLeft: StopReason = { outcome: 'client_left' }

@@ -18,6 +18,7 @@ import type { Forward } from './50-forward.ts'
 import { hashBody } from './attempt/body-hash.ts'
 import { forwardedHeaders } from './attempt/forwarded-headers.ts'
 import type { Caller, Exchange, Permit, Route } from './exchange.ts'
+import { newAttempt } from './exchange.ts'
 import type { ActiveCalls } from './lifetime/active-calls.ts'
 import type { Disconnects } from './lifetime/disconnects.ts'
 import type { IdempotencyCheck } from './lifetime/idempotency.ts'
@@ -29,7 +30,6 @@ import { createdReferencesOf } from './route/references.ts'
 import type { ModelNames, Targets } from './route/targets.ts'
 import { recorderFor } from './settle/keep-bodies.ts'
 import type { Settler } from './settle/settle.ts'
-import { newMeter } from './settle/usage-meter.ts'
 import { routeNote, Timings } from './timings.ts'
 
 /** The stage files, in the order they run; 40 runs inside 50, once an attempt, and 60 to 80 when a call settles. */
@@ -150,37 +150,29 @@ export function buildPipeline(parts: PipelineParts): RunCall {
 
       timings.enter('Route')
       const { permit } = exchange
-      const findRoute = ({ serviceClass, searchesMax, units, services }: Call): Route =>
-        stages.route(permit, {
-          model: call.model,
-          protocol,
-          serviceClass,
-          searches: searchesMax > 0,
-          units,
-          services,
-          storedAt: stages.previousResponses.storedAt(previous),
-        })
-      exchange.route = findRoute(call)
-      timings.pass(routeNote(exchange.route))
-      exchange.route = stages.references.narrow(exchange.route, call, { protocol })
+      const findRoute = (routed: Call): Route =>
+        stages.route(permit, { call: routed, protocol, storedAt: stages.previousResponses.storedAt(previous) })
+      const found = findRoute(call)
+      setRoute(exchange, found)
+      timings.pass(routeNote(found.candidates[0]!))
+      setRoute(exchange, stages.references.narrow(found, call, { protocol }))
       if (call.state !== undefined) {
         exchange.call = await stages.previousResponses.prepareCall(exchange, previous)
         if (exchange.call !== call) {
           exchange.requestHash = hashBody(body) // the body that is forwarded differs from the body that arrived
           // The previous turns may need more of a target than the new turn does.
-          exchange.route = stages.references.narrow(findRoute(exchange.call), exchange.call, {
-            protocol,
-            isBrought: true,
-          })
+          const whole = findRoute(exchange.call)
+          setRoute(exchange, stages.references.narrow(whole, exchange.call, { protocol, isBrought: true }))
         }
       }
-      exchange.route = narrowToReaders(exchange.route, exchange.call, protocol)
+      setRoute(exchange, narrowToReaders(exchange.route!, exchange.call, protocol))
       exchange.createdReferences = createdReferencesOf(exchange)
       const holdSinceMs = nowMs()
-      exchange.hold = await stages.hold(exchange.route, exchange.call, exchange)
+      const hold = await stages.hold(exchange.route!, exchange.call, exchange)
+      exchange.hold = hold
+      setRoute(exchange, hold.route)
       timings.add('deduct', holdSinceMs)
 
-      const { hold } = exchange
       const answer = (): Promise<Response> => replies.answer(exchange, stages.forward(hold, exchange))
       if (!call.state?.background) return await answer()
       return await background.begin(exchange, () => answer().catch(fault => replies.refuse(exchange, fault)))
@@ -204,7 +196,7 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
     timings: new Timings(nowMs),
     attempts: [],
     mayHaveHold: false,
-    meter: newMeter(),
+    attempt: newAttempt(),
     stop: new Stop(),
     callerGone: new Stop(),
     address: () => ingress.address(),
@@ -224,6 +216,13 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
   }
   let listNode: ListNode<Exchange> | undefined = activeCalls.add(exchange)
   return exchange
+}
+
+/** Until a channel is picked, the first candidate is the one in use. */
+function setRoute(exchange: Exchange, route: Route): void {
+  const [candidate] = route.candidates
+  if (exchange.attempt.candidate !== candidate) exchange.attempt = newAttempt(candidate)
+  exchange.route = route
 }
 
 /** Runs before the body is read, so that a call that cannot be served costs nothing. */

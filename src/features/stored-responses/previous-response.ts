@@ -126,7 +126,7 @@ export function buildPreviousResponses({
       const { accountId } = exchange.permit!.caller
       const { store, background } = call.state!
       const own = listInputItems(call.json, exchange.requestId)
-      const { previousResponseId, upstreamProtocol, provider } = exchange.route!
+      const { previousResponseId, upstreamProtocol, provider } = exchange.attempt.candidate!
       const isKeptThere = upstreamProtocol === exchange.protocol && provider.can.keepsResponses
       exchange.notStored = store && !isKeptThere && call.bodyBytes > bounds.storedResponseBytesMax
       if (background && exchange.notStored) throw tooLargeToStore()

@@ -18,9 +18,8 @@ function exchangeOf(kept = new StoredCall([{ type: 'message' }], undefined)): Ex
     createdMs: 1,
     attempts: [{ channelId: 'p#1' }],
     storedCall: kept,
-    translation: {},
     permit: { caller: { accountId: 1, keyId: 2 } },
-    route: { provider: { id: 'p', can: {} }, model: { id: 'm' } },
+    attempt: { candidate: { provider: { id: 'p', can: {} }, model: { id: 'm' } }, translation: {} },
   } as unknown as Exchange
 }
 

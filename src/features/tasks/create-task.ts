@@ -19,7 +19,7 @@ import { DeferredHash, hashBody } from '../../pipeline/attempt/body-hash.ts'
 import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
 import type { QueryUpstream, UpstreamQueryAnswer } from '../../pipeline/attempt/upstream-query.ts'
 import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
-import type { Caller, Permit, Route } from '../../pipeline/exchange.ts'
+import type { Caller, Candidate, Permit, Route } from '../../pipeline/exchange.ts'
 import type { Claim } from '../../pipeline/lifetime/idempotency.ts'
 import { readClaim, throwIfTaken } from '../../pipeline/lifetime/idempotency.ts'
 import type { ReferenceCheck } from '../../pipeline/route/references.ts'
@@ -64,13 +64,14 @@ export interface TaskRequest {
   header(name: string): string | undefined
 }
 
-type PermittedTask = Pick<NewTask, 'request' | 'call' | 'claim'> & { readonly permit: Permit }
+type PermittedTask = Pick<NewTask, 'request' | 'call' | 'claim' | 'permit'>
 
 /** A task that is about to be started. */
 interface NewTask {
   readonly request: TaskRequest
   readonly call: Call
-  readonly route: Route
+  readonly permit: Permit
+  readonly candidate: Candidate
   readonly claim: Claim | undefined
   readonly size: CallSize
   readonly sent: Uint8Array
@@ -121,14 +122,12 @@ export class TaskCreator {
   async #startPermitted({ request, call, claim, permit }: PermittedTask): Promise<Buffer> {
     let newTask: NewTask
     try {
-      const { serviceClass, searchesMax, units, services } = call
-      const routeRequest = { model: call.model, protocol, serviceClass, searches: searchesMax > 0, units, services }
-      const found = this.#parts.route(permit, routeRequest)
-      const drafted = narrowToDrafts(this.#parts, found, call)
-      const route = this.#parts.references.narrow(drafted, call, { protocol })
-      const sent = protocol.writeCall(call, { model: route.model.id, askUsage: false, capField: 'max_tokens' })
+      const drafted = narrowToDrafts(this.#parts, this.#parts.route(permit, { call, protocol }), call)
+      // A task has no fallback: its terms are written before it is started.
+      const candidate = this.#parts.references.narrow(drafted, call, { protocol }).candidates[0]!
+      const sent = protocol.writeCall(call, { model: candidate.model.id, askUsage: false, capField: 'max_tokens' })
       const sentHash = await new DeferredHash(sent).complete()
-      newTask = { request, call, route, claim, sent, sentHash, size: sizeOf(call, route) }
+      newTask = { request, call, permit, candidate, claim, sent, sentHash, size: sizeOf(call, candidate) }
     } catch (fault) {
       const { callId, caller } = request
       const refused = { ...caller, callId, draft: draftOf({ request, call }) }
@@ -143,7 +142,7 @@ export class TaskCreator {
     try {
       const before = await this.#reserve(newTask)
       if (before === undefined) return await this.#startHeld(task, newTask)
-      newTask.route.permit.lease.correct(0, this.#parts.nowMs()) // the same request had started a task before
+      newTask.permit.lease.correct(0, this.#parts.nowMs()) // the same request had started a task before
       await this.#abandon(task, { outcome: 'replayed', status: 200 })
       return Buffer.from(JSON.stringify({ id: before.id }))
     } catch (fault) {
@@ -153,11 +152,11 @@ export class TaskCreator {
   }
 
   async #writeRow(newTask: NewTask): Promise<Task> {
-    const { request, route, call, claim, size } = newTask
+    const { request, candidate, call, claim, size } = newTask
     const { tasks, dateMs } = this.#parts
     const { callId, caller } = request
     const { accountId, keyId } = caller
-    const admitted = { draft: draftOf(newTask), price: route.price, size, claimed: claim !== undefined }
+    const admitted = { draft: draftOf(newTask), price: candidate.price, size, claimed: claim !== undefined }
     const createdMs = dateMs()
     const done = await tasks.create(
       {
@@ -166,9 +165,9 @@ export class TaskCreator {
         keyId,
         id: textId('task', callId),
         createdMs,
-        provider: route.provider.id,
-        model: route.model.id,
-        channel: route.channels[0]!.id,
+        provider: candidate.provider.id,
+        model: candidate.model.id,
+        channel: candidate.channels[0]!.id,
         admitted: writeTaskTerms({ ...admitted, tier: call.serviceClass }),
       },
       createdMs + 2 * bounds.taskCreateMsMax,
@@ -181,11 +180,11 @@ export class TaskCreator {
 
   /** Returns the task that the same request has started before, if there is one. */
   async #reserve(newTask: NewTask): Promise<Task | undefined> {
-    const { request, route, claim, size } = newTask
+    const { request, candidate, claim, size } = newTask
     const { ledger, tasks } = this.#parts
     const { callId, caller } = request
     const { accountId, keyId } = caller
-    const amount = upperBound(size, route.price)
+    const amount = upperBound(size, candidate.price)
     const about = { draft: draftOf(newTask), ...(claim && { idempotency: claim.key }) }
     const held = await ledger.hold({ callId, accountId, keyId, amount, kind: 'task', ...about })
     if (held.done === 'held') return undefined
@@ -202,21 +201,21 @@ export class TaskCreator {
     try {
       await this.#writeStarted(task, started)
     } catch (fault) {
-      await this.#cancel(started, newTask.route)
+      await this.#cancel(started, newTask.candidate)
       throw fault
     }
     return started.body
   }
 
-  async #askChannels({ route, sent }: NewTask): Promise<StartedTask> {
+  async #askChannels({ candidate, sent }: NewTask): Promise<StartedTask> {
     const { queryUpstream, log, stop } = this.#parts
     const tried: TriedChannel[] = []
     let last: Refusal | undefined
     for (;;) {
-      const channel = nextChannel(route.channels, tried, bounds.attemptsPerCallMax)?.channel
-      if (channel === undefined) throw last ?? new Refusal('no_channel', route.provider.id)
+      const channel = nextChannel(candidate.channels, tried, bounds.attemptsPerCallMax)?.channel
+      if (channel === undefined) throw last ?? new Refusal('no_channel', candidate.provider.id)
       const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskCreateMsMax]
-      const about = { provider: route.provider, channel, dialect: protocol.name, stop }
+      const about = { provider: candidate.provider, channel, dialect: protocol.name, stop }
       const judged = await queryUpstream({ ...about, body: sent, bytesMax, msMax }).then(
         answer => judge(answer, channel),
         fault => failedStart(fault),
@@ -239,7 +238,7 @@ export class TaskCreator {
   }
 
   /** Cancels a task that nobody can ask for. If that fails, the gateway pays for it. */
-  async #cancel({ id, channel }: StartedTask, { provider }: Route): Promise<void> {
+  async #cancel({ id, channel }: StartedTask, { provider }: Candidate): Promise<void> {
     const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskPollMsMax]
     const question = { provider, channel, dialect: protocol.name, subpath: `/${id}`, bytesMax, msMax }
     await this.#parts.queryUpstream({ ...question, method: 'DELETE' }).catch(() => {})
@@ -266,15 +265,15 @@ function endingOf(fault: unknown): TaskEnding {
 function draftOf({
   request,
   call,
-  route,
+  candidate,
   sentHash,
 }: Pick<NewTask, 'request' | 'call'> & Partial<NewTask>): RecordDraft {
   return {
     dialect: protocol.name,
-    provider: route?.provider.id ?? null,
-    model: route?.model.id ?? null,
+    provider: candidate?.provider.id ?? null,
+    model: candidate?.model.id ?? null,
     streamed: false,
-    priceVersion: route?.price?.version ?? null,
+    priceVersion: candidate?.price?.version ?? null,
     endUser: call.endUser ?? null,
     tags: formatTags(call.tags, request.header('x-weir-tags')) ?? null,
     cameHash: hashBody(request.body),
@@ -283,7 +282,7 @@ function draftOf({
 }
 
 /** The model's own output limit applies. Input is billed only where the model says how much there may be. */
-function sizeOf({ outputTokensMax = 0, searchesMax, units }: Call, { model }: Route): CallSize {
+function sizeOf({ outputTokensMax = 0, searchesMax, units }: Call, { model }: Candidate): CallSize {
   const tokens = Math.min(outputTokensMax, model.outputTokensMax ?? outputTokensMax)
   return { inputTokensMax: model.contextTokens ?? 0, outputTokensMax: tokens, choices: 1, searchesMax, units }
 }

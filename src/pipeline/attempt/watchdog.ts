@@ -9,7 +9,7 @@ import { callerLeft, isAbandoned } from '../exchange.ts'
 export const tailMs = 2_000
 
 /** The caller disconnected after the model had finished, and only the usage report is missing. */
-export const awaitsUsage = ({ stop, meter }: Exchange): boolean =>
+export const awaitsUsage = ({ stop, attempt: { meter } }: Exchange): boolean =>
   stop.reason === callerLeft && meter.finished && meter.usage === undefined
 
 const attemptOver = new Error('the attempt is over')

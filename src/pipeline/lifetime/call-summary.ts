@@ -9,7 +9,7 @@ import type { Exchange } from '../exchange.ts'
 const missingEnding = { outcome: 'gateway_fault', status: 500 } as const
 
 export function summarizeCall(exchange: Exchange): CallSummary {
-  const { protocol, route, permit, attempts, startedMs, firstContentMs, cost } = exchange
+  const { protocol, attempt, permit, attempts, startedMs, firstContentMs, cost } = exchange
   const ending = exchange.refusedEnding ?? exchange.ending ?? missingEnding
   const { status, outcome } = ending
   const code = 'error' in ending ? ending.error : undefined
@@ -22,14 +22,14 @@ export function summarizeCall(exchange: Exchange): CallSummary {
     outcome,
     error: code === undefined ? undefined : { code, stage: stageOf(exchange, code) },
     keyId: permit?.caller.keyId,
-    provider: route?.provider.id,
-    model: route?.model.id,
+    provider: attempt.candidate?.provider.id,
+    model: attempt.candidate?.model.id,
     attempts,
     durationMs,
     firstContentMs: exchange.call?.stream ? answeredMs : undefined,
     overheadMs:
       answeredMs === undefined ? undefined : addedMs(exchange, exchange.call?.stream ? answeredMs : durationMs),
-    rejectedUsage: exchange.meter.implausible?.why,
+    rejectedUsage: attempt.meter.implausible?.why,
     billed: cost,
   }
 }

@@ -31,7 +31,7 @@ function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 
   const claim = { key: { name: 'n', fingerprint: 'f' } }
   const stop = new Stop<StopReason>()
   const traits = how.thinks === undefined ? {} : { thinking: how.thinks }
-  const route = {
+  const candidate = {
     provider: { can: { billsWhenLeft: bills[0] }, traits: {} },
     model: { billsWhenLeft: bills[1], traits },
     upstreamProtocol: { codec: {} },
@@ -40,7 +40,13 @@ function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 
   const told = { content: true, usage: { input: 1, output: 1 }, outputBytes: 4, reportedBytes: 4 }
   const state = { permit, ...(claimed && { claim }), ...(held && { hold: {} }) }
   const meter = { ...newMeter(), forwarded, ...(how.told && told) }
-  const exchange = { stop, callerGone, meter, route, timings: { nowMs: () => how.silentMs ?? 0 }, ...state }
+  const exchange = {
+    stop,
+    callerGone,
+    attempt: { candidate, meter },
+    timings: { nowMs: () => how.silentMs ?? 0 },
+    ...state,
+  }
   return { callerGone, stop, exchange: exchange as unknown as Exchange }
 }
 

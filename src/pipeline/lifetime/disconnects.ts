@@ -46,9 +46,10 @@ const accountOf = ({ permit }: Exchange): number => permit!.caller.accountId
 
 /** Before the hold nothing was sent upstream, so there is nothing to finish. */
 function mayRunOn(exchange: Exchange): boolean {
-  const { isOver, hold, claim, meter, route } = exchange
+  const { isOver, hold, claim, attempt } = exchange
+  const { candidate, meter } = attempt
   if (isOver || hold === undefined) return false
   if (claim !== undefined) return true
-  if (!meter.forwarded || route === undefined) return false
-  return route.model.billsWhenLeft ?? (route.provider.can.billsWhenLeft || awaitsReport(exchange))
+  if (!meter.forwarded || candidate === undefined) return false
+  return candidate.model.billsWhenLeft ?? (candidate.provider.can.billsWhenLeft || awaitsReport(exchange))
 }

@@ -125,7 +125,7 @@ function lateLosses(exchange: Exchange): string {
 /** Writes everything except the terminal frame, and returns that. */
 async function relayUntilTerminal(stream: OpenedStream, caller: CallerWriter, exchange: Exchange): Promise<Uint8Array> {
   // A frame with usage only is not written where the gateway asked for it and the caller did not.
-  const keepsUsage = exchange.call!.wantsUsage || !exchange.route!.provider.can.streamUsage
+  const keepsUsage = exchange.call!.wantsUsage || !exchange.attempt.candidate!.provider.can.streamUsage
   let frames = stream.first
   stream.first = [] // frees the frames while the stream runs
   const held: Uint8Array[] = []
@@ -139,16 +139,16 @@ async function relayUntilTerminal(stream: OpenedStream, caller: CallerWriter, ex
       stream.watch.pause() // the upstream is not at fault while nothing is read from it
       const sinceMs = exchange.timings.nowMs()
       await room
-      noteWait(exchange.meter, sinceMs, exchange.timings.nowMs())
-      exchange.meter.lastOutputMs = exchange.timings.nowMs() // it did not reason while it could not write
+      noteWait(exchange.attempt.meter, sinceMs, exchange.timings.nowMs())
+      exchange.attempt.meter.lastOutputMs = exchange.timings.nowMs() // it did not reason while it could not write
     }
     if (held.length === 0) exchange.memory?.keep(0) // what preceded the first content is written
-    exchange.meter.deliveredBytes = exchange.meter.outputBytes
-    exchange.meter.delivered ||= exchange.meter.content && bytes.length > 0
+    exchange.attempt.meter.deliveredBytes = exchange.attempt.meter.outputBytes
+    exchange.attempt.meter.delivered ||= exchange.attempt.meter.content && bytes.length > 0
     if (ending?.reading.kind === 'terminal') return Buffer.concat([...held, ending.bytes])
     if (ending !== undefined) throw brokenOff(ending.reading.error, stream, exchange)
     if (!more) return Buffer.concat([...held, unsaidEnd(stream, exchange)])
-    const piece = await nextPiece(stream, exchange, held.length > 0 && exchange.meter.finished)
+    const piece = await nextPiece(stream, exchange, held.length > 0 && exchange.attempt.meter.finished)
     more = piece.value !== undefined
     frames = stream.reader.take(piece)
   }
@@ -208,7 +208,7 @@ function brokenOff(error: UpstreamError | undefined, { channel }: OpenedStream, 
 }
 
 /** The upstream closed without its terminal event: complete if the model had finished, else broken off. */
-function unsaidEnd({ reader }: OpenedStream, { meter }: Exchange): Uint8Array {
+function unsaidEnd({ reader }: OpenedStream, { attempt: { meter } }: Exchange): Uint8Array {
   if (!meter.finished) throw new Refusal('upstream_failed', 'the stream ended before the answer did')
   return reader.missingEnd()
 }

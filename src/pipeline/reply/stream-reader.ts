@@ -81,11 +81,11 @@ export class AnswerReader {
     this.#incoming = incoming
     this.#protocol = upstreamProtocol
     this.#converter = converter
-    this.#translated = exchange.translation !== undefined
-    this.#splitter = streamFormat(exchange.route!.provider).open(eventBytesMax(exchange))
+    this.#translated = exchange.attempt.translation !== undefined
+    this.#splitter = streamFormat(exchange.attempt.candidate!.provider).open(eventBytesMax(exchange))
     this.#watch = watch
     this.#memory = exchange.memory
-    this.#meter = exchange.meter
+    this.#meter = exchange.attempt.meter
     this.#storedCall = exchange.storedCall
     this.#createdReferences = upstreamProtocol === exchange.protocol ? exchange.createdReferences : undefined
     this.#choices = exchange.call?.choices ?? 1

@@ -6,7 +6,7 @@ import { buildLog } from '../../base/log.ts'
 import { Stop } from '../../base/stop.ts'
 import type { OpenedStream } from '../attempt/open-response.ts'
 import type { CallEnding, Exchange, StopReason } from '../exchange.ts'
-import { callerLeft } from '../exchange.ts'
+import { callerLeft, newAttempt } from '../exchange.ts'
 import { Disconnects } from '../lifetime/disconnects.ts'
 import { Timings } from '../timings.ts'
 import type { StreamParts } from './stream-reply.ts'
@@ -22,6 +22,7 @@ test('a stream that is never read is settled, so that its hold does not stay', a
     timings: new Timings(() => 0),
     protocol: {},
     attempts: [],
+    attempt: newAttempt(),
     callerGone: new Stop<StopReason>(),
     close: () => closed.resolve(),
   } as unknown as Exchange

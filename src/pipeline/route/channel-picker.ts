@@ -13,10 +13,11 @@ import { backoffMs } from '../../routing/backoff.ts'
 import type { Affinity } from '../../routing/choice/affinity.ts'
 import type { ChannelChoice, ExplainedChannel } from '../../routing/choice/channel-choice.ts'
 import { chooseChannel, explainChannels } from '../../routing/choice/channel-choice.ts'
+import type { TargetOption } from '../../routing/choice/target-option.ts'
 import type { ChannelUse } from '../../routing/health/health.ts'
 import type { RetryBudget } from '../../routing/retry-budget.ts'
 import { expectedTokens } from '../20-limit-rate.ts'
-import type { Attempt, CallEnding, Candidate, Exchange, Route } from '../exchange.ts'
+import type { CallEnding, Candidate, Exchange, FinishedAttempt, Route } from '../exchange.ts'
 import { conversationKey } from './conversation-key.ts'
 import { explainChoice } from './route-reason.ts'
 import type { TargetChannel } from './targets.ts'
@@ -55,7 +56,7 @@ export class ChannelPicker {
   /** Prepares a call that is about to be forwarded. */
   begin(route: Route, exchange: Exchange): void {
     const { retries, nowMs } = this.#parts
-    exchange.retryLease = retries.begin(route.requestedModel, nowMs(), route.permit.caller.accountId)
+    exchange.retryLease = retries.begin(route.group.requestedModel, nowMs(), route.permit.caller.accountId)
     exchange.affinity = affinityOf(route, exchange)
   }
 
@@ -63,15 +64,14 @@ export class ChannelPicker {
   explain(route: Route, exchange: Exchange): ExplainedPick {
     const { affinity, nowMs: now, chance } = this.#parts
     const nowMs = now()
-    const { options, policy } = route
     const { accountId } = route.permit.caller
     const conversation = affinityOf(route, exchange)?.name
     const kept = conversation === undefined ? undefined : affinity.peek(conversation, nowMs)
     const [keptOn, keptModel, tokens] = [kept?.channelId, kept?.model, this.tokensOf(exchange)]
     const waitMs = bounds.queuedMsMax
     const choosing = {
-      targets: options,
-      policy,
+      targets: optionsOf(route),
+      policy: route.group.policy,
       tried: [],
       affinityChannel: keptOn,
       affinityModel: keptModel,
@@ -99,11 +99,11 @@ export class ChannelPicker {
     for (let again = false; ; ) {
       const leftMs = Math.max(0, untilMs - nowMs())
       // A new call stands behind those that already wait.
-      const mustQueue = !again && attempts.length === 0 && waitQueues.hasWaiters(route.requestedModel)
+      const mustQueue = !again && attempts.length === 0 && waitQueues.hasWaiters(route.group.requestedModel)
       const choice = mustQueue ? waitInQueue : this.#choose(route, exchange, { tried: attempts, waitMs: leftMs })
       if (choice.kind === 'try') return this.#take(route, exchange, choice)
       if (choice.kind === 'none') {
-        if (again) waitQueues.wakeNext(route.requestedModel)
+        if (again) waitQueues.wakeNext(route.group.requestedModel)
         return attempts.length === 0 ? noChannel(route, choice.retryAfterMs) : await this.#retrySame(route, exchange)
       }
       if (choice.forMs !== undefined) {
@@ -112,22 +112,26 @@ export class ChannelPicker {
         continue
       }
       const { accountId } = route.permit.caller
-      const waited = await waitQueues.wait(route.requestedModel, accountId, { stop, withinMs: leftMs, atFront: again })
+      const waited = await waitQueues.wait(route.group.requestedModel, accountId, {
+        stop,
+        withinMs: leftMs,
+        atFront: again,
+      })
       if (waited === 'full') return noChannel(route, 1_000)
       again = true
     }
   }
 
-  #choose({ options, policy, permit }: Route, exchange: Exchange, { tried, waitMs }: ChoiceLimits): ChannelChoice {
+  #choose(route: Route, exchange: Exchange, { tried, waitMs }: ChoiceLimits): ChannelChoice {
     const { affinity, nowMs: now, chance } = this.#parts
     const { affinity: affinityKey } = exchange
-    const { accountId } = permit.caller
+    const { accountId } = route.permit.caller
     const nowMs = now()
     const kept = affinityKey && affinity.get(affinityKey.name, nowMs)
     const [keptOn, keptModel, tokens] = [kept?.channelId, kept?.model, this.tokensOf(exchange)]
     const choosing = {
-      targets: options,
-      policy,
+      targets: optionsOf(route),
+      policy: route.group.policy,
       tried,
       affinityChannel: keptOn,
       affinityModel: keptModel,
@@ -142,12 +146,12 @@ export class ChannelPicker {
     return choice
   }
 
-  #take({ candidates, options, permit }: Route, exchange: Exchange, { target, channel }: TryChoice): PickedChannel {
+  #take(route: Route, exchange: Exchange, { target, channel }: TryChoice): PickedChannel {
     const sinceMs = this.#parts.nowMs()
-    const asking = { accountId: permit.caller.accountId, model: target.name }
+    const asking = { accountId: route.permit.caller.accountId, model: target.name }
     const channelUse = channel.health.begin(this.tokensOf(exchange), sinceMs, asking)
     return {
-      candidate: candidates[options.indexOf(target)]!,
+      candidate: candidateOf(route, target),
       targetChannel: channel as TargetChannel,
       channelUse,
       sinceMs,
@@ -187,15 +191,25 @@ export class ChannelPicker {
   }
 
   /** Reports the end of the call to its channel and to the retry budget. */
-  onCallOver({ channelUse, retryLease, ending, usedTokens }: Exchange): void {
-    channelUse?.end({ verdict: ending === undefined ? 'left' : verdictOf(ending), tokens: usedTokens })
+  onCallOver({ attempt, retryLease, ending, usedTokens }: Exchange): void {
+    attempt.channelUse?.end({ verdict: ending === undefined ? 'left' : verdictOf(ending), tokens: usedTokens })
     retryLease?.end()
   }
 }
 
+/** The candidates as routing sees them: the group's own list where none was dropped, because it has a plan already. */
+function optionsOf({ group, candidates }: Route): readonly TargetOption[] {
+  const isWhole =
+    candidates.length === group.options.length && candidates.every(({ option }, at) => option === group.options[at])
+  return isWhole ? group.options : candidates.map(({ option }) => option)
+}
+
+export const candidateOf = ({ candidates }: Route, target: TargetOption): Candidate =>
+  candidates.find(({ option }) => option === target)!
+
 /** Undefined where there is only one channel, so that no preference is needed. */
 function affinityOf(route: Route, { call, protocol }: Exchange): Exchange['affinity'] {
-  const hasSeveralChannels = route.candidates.length > 1 || route.channels.length > 1
+  const hasSeveralChannels = route.candidates.length > 1 || route.candidates[0]!.channels.length > 1
   if (!hasSeveralChannels || call === undefined || protocol.begins === undefined) return undefined
   const name = conversationKey(route.permit.caller.accountId, call.model, protocol.begins(call.json))
   return { name, cacheMs: protocol.cacheMs?.(call.json) }
@@ -218,11 +232,11 @@ interface ChoiceLimits {
 const waitInQueue: ChannelChoice = { kind: 'wait' }
 
 /** Failures that may pass in a moment and for which the upstream did no work. */
-const isTransient = ({ verdict, isRetryable }: Attempt): boolean =>
+const isTransient = ({ verdict, isRetryable }: FinishedAttempt): boolean =>
   isRetryable === true && (verdict === 'broken' || verdict === 'rate_limited')
 
-const noChannel = ({ requestedModel }: Route, retryAfterMs: number): { readonly refusal: Refusal } => ({
-  refusal: new Refusal('no_channel', requestedModel, { retryAfterMs }),
+const noChannel = ({ group }: Route, retryAfterMs: number): { readonly refusal: Refusal } => ({
+  refusal: new Refusal('no_channel', group.requestedModel, { retryAfterMs }),
 })
 
 /** What the end of an opened answer means for the health of its channel. */

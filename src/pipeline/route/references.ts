@@ -211,7 +211,7 @@ function narrowToThreads(route: Route, { json }: Call, protocol: Protocol): Rout
     route,
     ({ provider, upstreamProtocol }) => upstreamProtocol === protocol && provider.can.keepsThreads,
   )
-  if (near === undefined) throw new Refusal('thread_unsupported', route.requestedModel, { param: 'thread' })
+  if (near === undefined) throw new Refusal('thread_unsupported', route.group.requestedModel, { param: 'thread' })
   return near
 }
 

@@ -11,17 +11,22 @@ import { newMeter } from './usage-meter.ts'
 const price = parsePrice({ input: '1', output: '2' }, problem => {
   throw new Error(problem)
 })
-const way = { provider: { id: 'far' }, model: { id: 'echo' }, option: { name: 'far/echo' }, requestedModel: 'smart' }
-const route = { ...way, price: { price, version: 1, perMille: 1_000n, serviceClass: undefined, atMs: 0 } }
-const size = { inputTokensMax: 1_000, outputTokensMax: 1_000_000, choices: 1, searchesMax: 0 }
+const candidate = {
+  provider: { id: 'far' },
+  model: { id: 'echo' },
+  option: { name: 'far/echo' },
+  price: { price, version: 1, perMille: 1_000n, serviceClass: undefined, atMs: 0 },
+  size: { inputTokensMax: 1_000, outputTokensMax: 1_000_000, choices: 1, searchesMax: 0 },
+}
 const EVERY_MS = 5_000
 
 function scene() {
   const noted: bigint[] = []
   const meter = { ...newMeter(), outputBytes: 1_000_000 }
   const protocol = { name: 'openai-chat' }
-  const call = { inputBytes: 40 }
-  const exchange = { meter, route, protocol, hold: { size }, call, startedMs: 0 } as unknown as Exchange
+  const call = { model: 'smart', inputBytes: 40 }
+  const attempt = { candidate, meter }
+  const exchange = { attempt, protocol, hold: {}, call, startedMs: 0 } as unknown as Exchange
   const checkpoint = buildCheckpoint({
     ledger: { checkpoint: async (_callId, used) => void noted.push(used) },
     log: buildLog('error', () => {}),

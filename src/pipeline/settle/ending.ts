@@ -48,7 +48,7 @@ const refusedInside: CallEnding = { outcome: 'refused', status: 200, error: 'ups
 /** The ending of a complete answer, whether or not the caller is still connected. */
 export function completeEnding(exchange: Exchange): CallEnding {
   if (isAbandoned(exchange)) return callerLeftEnding
-  const { failed, failure } = exchange.meter
+  const { failed, failure } = exchange.attempt.meter
   if (failed === undefined) return completed
   return failure !== undefined && blamesRequest(failure) ? refusedInside : failedInside
 }

@@ -50,7 +50,7 @@ export function buildBodyStorage({ seal, bodies }: BodyStorageParts): BodyStorag
 }
 
 /** A stream that broke off after content is an answer. After a gateway fault the key may be used again. */
-function wasAnswered({ call, meter }: Exchange, { outcome }: CallEnding): boolean {
+function wasAnswered({ call, attempt: { meter } }: Exchange, { outcome }: CallEnding): boolean {
   if (outcome === 'completed') return true
   return outcome !== 'gateway_fault' && call !== undefined && call.stream && meter.content
 }

@@ -60,12 +60,15 @@ export function buildSettler({
   const unsettled = new Map<number, Settlement>()
 
   /** Warns the operator, because the bill of the call rests on an estimate. */
-  function warnImplausible({ requestId, route, meter: { implausible } }: Exchange): void {
+  function warnImplausible({ requestId, attempt }: Exchange): void {
+    const { candidate, meter } = attempt
+    const { implausible } = meter
     if (implausible === undefined) return
-    const upstream = { provider: route?.provider.id, model: route?.model.id, dialect: route?.upstreamProtocol.name }
     log.warn('the usage report of an upstream is implausible: an estimate is billed', {
       request: requestId,
-      ...upstream,
+      provider: candidate?.provider.id,
+      model: candidate?.model.id,
+      dialect: candidate?.upstreamProtocol.name,
       ...implausible,
     })
   }
@@ -75,7 +78,7 @@ export function buildSettler({
   let running: Promise<void> | undefined
 
   function keepUnsettled(exchange: Exchange, tried: Settlement | undefined): void {
-    const isDelivered = exchange.call?.stream && exchange.meter.content
+    const isDelivered = exchange.call?.stream && exchange.attempt.meter.content
     const settlement =
       isDelivered && tried !== undefined ? withoutAnswer(tried) : settlementOf(exchange, settleFailed, bodyStorage)
     if (settlement === undefined) return
