@@ -189,6 +189,7 @@ export function buildCalls(parts: CallParts) {
     dateMs,
     limitRate,
     refuseUnread,
+    channelPicker: picking,
     queryUpstream: askUpstream,
     route: stages.route,
     targets: lanes,

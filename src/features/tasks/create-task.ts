@@ -14,7 +14,7 @@ import { upperBound } from '../../billing/price.ts'
 import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
 import { countRefused, demandOf } from '../../pipeline/20-limit-rate.ts'
 import type { RouteCall } from '../../pipeline/30-route.ts'
-import { narrowRoute } from '../../pipeline/30-route.ts'
+import { narrowRoute, withCandidates } from '../../pipeline/30-route.ts'
 import { DeferredHash, hashBody } from '../../pipeline/attempt/body-hash.ts'
 import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
 import type { QueryUpstream, UpstreamQueryAnswer } from '../../pipeline/attempt/upstream-query.ts'
@@ -22,6 +22,7 @@ import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
 import type { Caller, Candidate, Permit, Route } from '../../pipeline/exchange.ts'
 import type { Claim } from '../../pipeline/lifetime/idempotency.ts'
 import { readClaim, throwIfTaken } from '../../pipeline/lifetime/idempotency.ts'
+import type { ChannelPicker, PickedChannel, PickingCall } from '../../pipeline/route/channel-picker.ts'
 import type { ReferenceCheck } from '../../pipeline/route/references.ts'
 import type { Targets } from '../../pipeline/route/targets.ts'
 import { outcomeOf } from '../../pipeline/settle/ending.ts'
@@ -29,8 +30,8 @@ import { listDraftIds, tasks as protocol, readTaskId } from '../../protocols/ark
 import type { Call } from '../../protocols/neutral/call.ts'
 import { describeField } from '../../protocols/request/checks.ts'
 import { formatTags } from '../../protocols/request/tags.ts'
-import type { AttemptVerdict, TriedChannel } from '../../routing/attempts.ts'
-import { judgeStatus, nextChannel } from '../../routing/attempts.ts'
+import type { AttemptVerdict } from '../../routing/attempts.ts'
+import { judgeError } from '../../routing/attempts.ts'
 import type { RecordDraft } from '../../store/ledger/hold-types.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
@@ -47,6 +48,7 @@ export interface TaskCreatorParts {
   readonly targets: Pick<Targets, 'namesOf'>
   readonly catalogue: Pick<Catalogue, 'findOrSuccessor'>
   readonly references: Pick<ReferenceCheck, 'narrow'>
+  readonly channelPicker: Pick<ChannelPicker, 'begin' | 'next' | 'onChannelFreed'>
   readonly settler: TaskSettler
   readonly queryUpstream: QueryUpstream
   readonly log: Log
@@ -64,13 +66,13 @@ export interface TaskRequest {
   header(name: string): string | undefined
 }
 
-type PermittedTask = Pick<NewTask, 'request' | 'call' | 'claim' | 'permit'>
+type PermittedTask = Pick<NewTask, 'request' | 'call' | 'claim'> & { readonly permit: Permit }
 
 /** A task that is about to be started. */
 interface NewTask {
   readonly request: TaskRequest
   readonly call: Call
-  readonly permit: Permit
+  readonly route: Route
   readonly candidate: Candidate
   readonly claim: Claim | undefined
   readonly size: CallSize
@@ -85,8 +87,14 @@ interface StartedTask {
   readonly body: Buffer
 }
 
-/** After these the upstream has started nothing, so that another channel may be tried. */
-const NOT_STARTED: ReadonlySet<AttemptVerdict> = new Set(['rate_limited', 'credential_bad'])
+interface FailedStart {
+  readonly verdict: AttemptVerdict
+  readonly refusal: Refusal
+  /** The upstream may have received the request. */
+  readonly isSent: boolean
+  /** The upstream may have started the task, so that no other channel may be asked. */
+  readonly mayRun: boolean
+}
 
 export class TaskCreator {
   readonly #parts: TaskCreatorParts
@@ -123,11 +131,13 @@ export class TaskCreator {
     let newTask: NewTask
     try {
       const drafted = narrowToDrafts(this.#parts, this.#parts.route(permit, { call, protocol }), call)
-      // A task has no fallback: its terms are written before it is started.
-      const candidate = this.#parts.references.narrow(drafted, call, { protocol }).candidates[0]!
+      const narrowed = this.#parts.references.narrow(drafted, call, { protocol })
+      // A task has no fallback to another model, because its terms are written before it is started.
+      const candidate = narrowed.candidates[0]!
+      const route = withCandidates(narrowed, [candidate])
       const sent = protocol.writeCall(call, { model: candidate.model.id, askUsage: false, capField: 'max_tokens' })
       const sentHash = await new DeferredHash(sent).complete()
-      newTask = { request, call, permit, candidate, claim, sent, sentHash, size: sizeOf(call, candidate) }
+      newTask = { request, call, route, candidate, claim, sent, sentHash, size: sizeOf(call, candidate) }
     } catch (fault) {
       const { callId, caller } = request
       const refused = { ...caller, callId, draft: draftOf({ request, call }) }
@@ -142,7 +152,7 @@ export class TaskCreator {
     try {
       const before = await this.#reserve(newTask)
       if (before === undefined) return await this.#startHeld(task, newTask)
-      newTask.permit.lease.correct(0, this.#parts.nowMs()) // the same request had started a task before
+      newTask.route.permit.lease.correct(0, this.#parts.nowMs()) // the same request had started a task before
       await this.#abandon(task, { outcome: 'replayed', status: 200 })
       return Buffer.from(JSON.stringify({ id: before.id }))
     } catch (fault) {
@@ -207,24 +217,58 @@ export class TaskCreator {
     return started.body
   }
 
-  async #askChannels({ candidate, sent }: NewTask): Promise<StartedTask> {
-    const { queryUpstream, log, stop } = this.#parts
-    const tried: TriedChannel[] = []
-    let last: Refusal | undefined
-    for (;;) {
-      const channel = nextChannel(candidate.channels, tried, bounds.attemptsPerCallMax)?.channel
-      if (channel === undefined) throw last ?? new Refusal('no_channel', candidate.provider.id)
-      const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskCreateMsMax]
-      const about = { provider: candidate.provider, channel, dialect: protocol.name, stop }
-      const judged = await queryUpstream({ ...about, body: sent, bytesMax, msMax }).then(
-        answer => judge(answer, channel),
-        fault => failedStart(fault),
-      )
-      if (!('verdict' in judged)) return judged
-      log.warn('a channel did not start a task', { channel: channel.id, detail: judged.refusal.message })
-      tried.push({ channelId: channel.id, verdict: judged.verdict })
-      last = judged.refusal
+  /** Picks channels as every call does: by health, priority and weight, within the retry budget. */
+  async #askChannels({ route, call, sent }: NewTask): Promise<StartedTask> {
+    const { channelPicker, stop } = this.#parts
+    const picking: PickingCall = { call, protocol, attempts: [], stop }
+    channelPicker.begin(route, picking)
+    try {
+      for (let last: Refusal | undefined; ; ) {
+        const picked = await channelPicker.next(route, picking)
+        if (picked === undefined || 'refusal' in picked) {
+          throw last ?? picked?.refusal ?? new Refusal('no_channel', route.group.requestedModel)
+        }
+        const started = await this.#askChannel(picked, picking, sent)
+        if (!('verdict' in started)) return started
+        if (started.mayRun || started.verdict === 'caller_at_fault') throw started.refusal
+        last = started.refusal
+      }
+    } finally {
+      picking.retryLease?.end()
     }
+  }
+
+  async #askChannel(
+    { candidate, targetChannel, channelUse, sinceMs }: PickedChannel,
+    { attempts }: PickingCall,
+    sent: Uint8Array,
+  ): Promise<StartedTask | FailedStart> {
+    const { queryUpstream, channelPicker, log, stop, nowMs } = this.#parts
+    const { channel } = targetChannel
+    const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskCreateMsMax]
+    const about = { provider: candidate.provider, channel, dialect: protocol.name, stop }
+    const started = await queryUpstream({ ...about, body: sent, bytesMax, msMax }).then(
+      answer => judge(answer, channel),
+      fault => failedStart(fault),
+    )
+    const failed = 'verdict' in started ? started : undefined
+    const verdict = failed?.verdict ?? 'answered'
+    const endedMs = nowMs()
+    attempts.push({
+      channelId: channel.id,
+      model: candidate.option.name,
+      verdict,
+      ms: endedMs - sinceMs,
+      isRetryable: failed?.mayRun === false,
+    })
+    // A start that the gateway aborts says nothing about the channel.
+    const result = stop.reason === undefined ? verdict : 'left'
+    channelUse.end({ verdict: result, tokens: failed?.isSent === false ? 0 : undefined }, endedMs)
+    channelPicker.onChannelFreed()
+    if (failed !== undefined) {
+      log.warn('a channel did not start a task', { channel: channel.id, detail: failed.refusal.message })
+    }
+    return started
   }
 
   /** From here on the upstream works on the task, and its caller may ask for it. */
@@ -299,15 +343,11 @@ function narrowToDrafts({ tasks, catalogue }: TaskCreatorParts, route: Route, { 
   return near
 }
 
-interface FailedStart {
-  readonly verdict: AttemptVerdict
-  readonly refusal: Refusal
-}
-
 /** A request that was never sent may go to another channel; one that may have arrived must not be repeated. */
 function failedStart(fault: unknown): FailedStart {
   if (!(fault instanceof UpstreamQueryFailed)) throw fault
-  return { verdict: fault.sent ? 'caller_at_fault' : 'broken', refusal: fault.refusal }
+  const { refusal, sent } = fault
+  return { verdict: refusal.code === 'upstream_too_slow' ? 'too_slow' : 'broken', refusal, isSent: sent, mayRun: sent }
 }
 
 function judge({ status, body }: UpstreamQueryAnswer, channel: Channel): StartedTask | FailedStart {
@@ -317,11 +357,13 @@ function judge({ status, body }: UpstreamQueryAnswer, channel: Channel): Started
   }
   const words = { message: `The upstream answered with status ${status}.`, ...reading?.error, status }
   const upstream = scrubUpstreamError(words, channel)
-  const verdict = judgeStatus(status)
+  const verdict = judgeError(upstream, reading?.error !== undefined)
+  // An upstream that refuses the request has started nothing. After any other answer the task may run.
+  const failed = { verdict, isSent: true, mayRun: status < 400 || status >= 500 }
   if (verdict === 'caller_at_fault') {
-    return { verdict, refusal: new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }) }
+    return { ...failed, refusal: new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }) }
   }
   const detail = `${channel.id}: ${status} ${upstream.message.slice(0, 200)}`
   const refusal = new Refusal(verdict === 'rate_limited' ? 'upstream_rate_limited' : 'upstream_unusable', detail)
-  return { verdict: NOT_STARTED.has(verdict) ? verdict : 'caller_at_fault', refusal }
+  return { ...failed, refusal }
 }

@@ -7,6 +7,7 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { Stop } from '../../base/stop.ts'
 import type { WaitQueues } from '../../limits/wait-queue.ts'
 import type { AttemptVerdict, TriedChannel } from '../../routing/attempts.ts'
 import { backoffMs } from '../../routing/backoff.ts'
@@ -23,6 +24,12 @@ import { explainChoice } from './route-reason.ts'
 import type { TargetChannel } from './targets.ts'
 
 type TryChoice = Extract<ChannelChoice, { kind: 'try' }>
+
+/** What picking reads and notes of a call. A task has no more than this. */
+export type PickingCall = Pick<
+  Exchange,
+  'call' | 'protocol' | 'attempts' | 'affinity' | 'retryLease' | 'routeChoice'
+> & { readonly stop: Stop<object> }
 
 /** The chosen channel. The call counts on it from now on, so that the next choice sees it. */
 export interface PickedChannel {
@@ -54,14 +61,14 @@ export class ChannelPicker {
   }
 
   /** Prepares a call that is about to be forwarded. */
-  begin(route: Route, exchange: Exchange): void {
+  begin(route: Route, exchange: PickingCall): void {
     const { retries, nowMs } = this.#parts
     exchange.retryLease = retries.begin(route.group.requestedModel, nowMs(), route.permit.caller.accountId)
     exchange.affinity = affinityOf(route, exchange)
   }
 
   /** What routing would choose, and from what. Nothing is begun. */
-  explain(route: Route, exchange: Exchange): ExplainedPick {
+  explain(route: Route, exchange: PickingCall): ExplainedPick {
     const { affinity, nowMs: now, chance } = this.#parts
     const nowMs = now()
     const { accountId } = route.permit.caller
@@ -90,7 +97,7 @@ export class ChannelPicker {
   }
 
   /** Returns undefined if no further attempt is allowed. */
-  async next(route: Route, exchange: Exchange): Promise<NextPick> {
+  async next(route: Route, exchange: PickingCall): Promise<NextPick> {
     const { attemptsMax, nowMs, waitQueues } = this.#parts
     const { attempts, retryLease, stop } = exchange
     if (attempts.length >= attemptsMax) return undefined
@@ -122,7 +129,7 @@ export class ChannelPicker {
     }
   }
 
-  #choose(route: Route, exchange: Exchange, { tried, waitMs }: ChoiceLimits): ChannelChoice {
+  #choose(route: Route, exchange: PickingCall, { tried, waitMs }: ChoiceLimits): ChannelChoice {
     const { affinity, nowMs: now, chance } = this.#parts
     const { affinity: affinityKey } = exchange
     const { accountId } = route.permit.caller
@@ -146,7 +153,7 @@ export class ChannelPicker {
     return choice
   }
 
-  #take(route: Route, exchange: Exchange, { target, channel }: TryChoice): PickedChannel {
+  #take(route: Route, exchange: PickingCall, { target, channel }: TryChoice): PickedChannel {
     const sinceMs = this.#parts.nowMs()
     const asking = { accountId: route.permit.caller.accountId, model: target.name }
     const channelUse = channel.health.begin(this.tokensOf(exchange), sinceMs, asking)
@@ -159,7 +166,7 @@ export class ChannelPicker {
   }
 
   /** No other channel is left: picks one of those that failed, after a pause. */
-  async #retrySame(route: Route, exchange: Exchange): Promise<NextPick> {
+  async #retrySame(route: Route, exchange: PickingCall): Promise<NextPick> {
     const { pause, chance } = this.#parts
     const { attempts, stop } = exchange
     const last = attempts.at(-1)!
@@ -173,7 +180,7 @@ export class ChannelPicker {
   }
 
   /** The channel has answered, so that later turns of the conversation prefer it. */
-  onAnswered({ affinity: affinityKey }: Exchange, { targetChannel, candidate }: PickedChannel): void {
+  onAnswered({ affinity: affinityKey }: PickingCall, { targetChannel, candidate }: PickedChannel): void {
     if (affinityKey === undefined) return
     const { affinity, nowMs } = this.#parts
     const kept = { channelId: targetChannel.id, model: candidate.option.name }
@@ -186,7 +193,7 @@ export class ChannelPicker {
   }
 
   /** The tokens that the call is expected to use. */
-  tokensOf({ call }: Exchange): number {
+  tokensOf({ call }: PickingCall): number {
     return call === undefined ? 0 : expectedTokens(call)
   }
 
@@ -208,7 +215,7 @@ export const candidateOf = ({ candidates }: Route, target: TargetOption): Candid
   candidates.find(({ option }) => option === target)!
 
 /** Undefined where there is only one channel, so that no preference is needed. */
-function affinityOf(route: Route, { call, protocol }: Exchange): Exchange['affinity'] {
+function affinityOf(route: Route, { call, protocol }: PickingCall): Exchange['affinity'] {
   const hasSeveralChannels = route.candidates.length > 1 || route.candidates[0]!.channels.length > 1
   if (!hasSeveralChannels || call === undefined || protocol.begins === undefined) return undefined
   const name = conversationKey(route.permit.caller.accountId, call.model, protocol.begins(call.json))
