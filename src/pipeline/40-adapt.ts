@@ -9,7 +9,7 @@ import { Losses } from '../protocols/neutral/losses.ts'
 import { packReasoningState, unpackReasoningState } from '../protocols/neutral/reasoning-state.ts'
 import type { Channel } from '../upstreams/channel.ts'
 import { overrideFields } from '../upstreams/overrides.ts'
-import { finishRequest } from '../upstreams/request-signature.ts'
+import { finishRequest, fixedHeaders } from '../upstreams/request-signature.ts'
 import type { ReasoningStore } from '../vault/reasoning.ts'
 import type { TranslatedEmbeddings } from './attempt/embeddings-translation.ts'
 import { translateEmbeddings } from './attempt/embeddings-translation.ts'
@@ -126,8 +126,7 @@ function buildUnsigned(
     headers: {
       'content-type': 'application/json',
       'accept': call.stream ? 'text/event-stream' : 'application/json',
-      'accept-encoding': 'identity',
-      'user-agent': 'weir',
+      ...fixedHeaders,
       ...upstreamProtocol.headers,
       ...forwarded,
     },
