@@ -13,7 +13,7 @@ import type { MoneyText } from '../store/ledger/money-text.ts'
 import type { Model } from '../upstreams/provider.ts'
 import { buildHold } from './35-hold.ts'
 import type { Candidate, Exchange, Hold, Route } from './exchange.ts'
-import { capFor, newAttempt } from './exchange.ts'
+import { capFor, newAttempt, newCallParts } from './exchange.ts'
 import { sizeOf } from './route/call-size.ts'
 
 interface Shape {
@@ -66,7 +66,13 @@ async function holdWith(scene: Scene, call: ReturnType<typeof callOf>): Promise<
   })
   const permit = { caller: { keyId: 1, accountId: 2, clamps: scene.clamps } }
   const route = { permit, candidates } as unknown as Route
-  const exchange = { callId: 9, protocol: { name: 'x' }, stop: new Stop(), attempt: newAttempt() }
+  const exchange = {
+    ...newCallParts(),
+    callId: 9,
+    protocol: { name: 'x' },
+    lifetime: { stop: new Stop() },
+    attempt: newAttempt(),
+  }
   return await stage(route, call, exchange as unknown as Exchange).catch(() => undefined)
 }
 

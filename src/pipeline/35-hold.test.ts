@@ -11,7 +11,7 @@ import type { MoneyText } from '../store/ledger/money-text.ts'
 import type { Model } from '../upstreams/provider.ts'
 import { buildHold } from './35-hold.ts'
 import type { Exchange, Hold, Route, StopReason } from './exchange.ts'
-import { callerLeft, newAttempt } from './exchange.ts'
+import { callerLeft, newAttempt, newCallParts } from './exchange.ts'
 import { sizeOf } from './route/call-size.ts'
 
 /** One nano-dollar per token of input and output. */
@@ -71,15 +71,15 @@ async function play(scene: Scene): Promise<Played> {
   const call = scene.call ?? chatOf(10_000)
   const candidate = { provider: { id: 'a', can }, model, price: priced, size: sizeOf(call, model, can) }
   const route = { permit: { caller }, candidates: [candidate] } as unknown as Route
-  const basics = { callId: 9, protocol: { name: 'x' }, attempt: newAttempt() }
-  const exchange = { ...basics, stop: scene.stop ?? new Stop() } as unknown as Exchange
+  const basics = { ...newCallParts(), callId: 9, protocol: { name: 'x' }, attempt: newAttempt() }
+  const exchange = { ...basics, lifetime: { stop: scene.stop ?? new Stop() } } as unknown as Exchange
   let [hold, fault]: [Hold | undefined, unknown] = [undefined, undefined]
   try {
     hold = await stage(route, call, exchange)
   } catch (thrown) {
     fault = thrown
   }
-  return { asked, counted, hold, fault, mayHold: exchange.mayHaveHold }
+  return { asked, counted, hold, fault, mayHold: exchange.settlement.mayHaveHold }
 }
 
 const can = { capsThought: true }

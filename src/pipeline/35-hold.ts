@@ -66,7 +66,7 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
       if (preferred !== undefined) return preferred
     }
     if (isCountable(call) && isInsufficient(last) && couldFit(size, price, last)) {
-      const count = await exchange.stop.race(countTokens(call.body))
+      const count = await exchange.lifetime.stop.race(countTokens(call.body))
       if (count !== undefined) {
         inputTokens = count.tokens + estimateTokens(count.uncountedBytes)
         inputTokensMax = tokensAtMost(count)
@@ -101,19 +101,20 @@ type Reserve = (exchange: Exchange, route: Route, bound: Bound) => Promise<HoldO
 
 function buildReserve(ledger: HoldParts['ledger']): Reserve {
   return async function reserve(exchange, route, { amount, coarse }) {
-    const { callId, claim } = exchange
+    const { callId } = exchange
+    const { claim } = exchange.options
     const { accountId, keyId } = route.permit.caller
-    exchange.mayHaveHold = true
+    exchange.settlement.mayHaveHold = true
     let held: HoldOutcome
     try {
       const idempotency = claim && { idempotency: claim.key }
       const draft = draftOf(exchange)
       held = await ledger.hold({ callId, accountId, keyId, amount, uncountedPart: coarse, draft, ...idempotency })
     } catch (fault) {
-      exchange.mayHaveHold = !(fault instanceof Refusal && NEVER_HELD.has(fault.code))
+      exchange.settlement.mayHaveHold = !(fault instanceof Refusal && NEVER_HELD.has(fault.code))
       throw fault
     }
-    exchange.mayHaveHold = held.done === 'held'
+    exchange.settlement.mayHaveHold = held.done === 'held'
     throwIfTaken(held)
     return held
   }

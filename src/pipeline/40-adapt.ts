@@ -42,7 +42,7 @@ export function adapt(parts: AdaptParts, context: AttemptContext): AdaptedCall |
     parts.reasoning.put({ accountId, id }, sealed.map(packReasoningState)),
   )
   if (translation !== undefined) return adaptTranslated(parts, context, translation)
-  const request = buildRequest(context, writeSameDialect(context), context.exchange.forwardedHeaders)
+  const request = buildRequest(context, writeSameDialect(context), context.exchange.options.forwardedHeaders)
   if (request instanceof Promise) return request.then(signed => ({ request: signed, translation }))
   return { request, translation }
 }
@@ -153,7 +153,7 @@ function writeSameDialect({ hold, candidate, channel, exchange }: AttemptContext
     ...(previousResponseId !== undefined && { previous: previousResponseId }),
     ...(cap !== undefined && { cap }),
   })
-  losses.throwIfStrict(exchange.strict)
+  losses.throwIfStrict(exchange.options.strict)
   return body
 }
 

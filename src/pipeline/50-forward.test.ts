@@ -7,7 +7,7 @@ import { Health } from '../routing/health/health.ts'
 import type { ForwardParts } from './50-forward.ts'
 import { buildForward } from './50-forward.ts'
 import type { Exchange, Hold } from './exchange.ts'
-import { newAttempt } from './exchange.ts'
+import { newAttempt, newCallParts } from './exchange.ts'
 import { Timings } from './timings.ts'
 
 test('a gateway fault opens no circuit breaker and holds no slot of the channel', async () => {
@@ -38,7 +38,14 @@ test('a gateway fault opens no circuit breaker and holds no slot of the channel'
   const forward = buildForward(parts)
   for (let call = 0; call < 9; call++) {
     const timings = new Timings(() => 0)
-    const exchange = { attempts: [], attempt: newAttempt(), stop: new Stop(), timings, protocol: upstreamProtocol }
+    const exchange = {
+      ...newCallParts(),
+      attempts: [],
+      attempt: newAttempt(),
+      lifetime: { stop: new Stop() },
+      timings,
+      protocol: upstreamProtocol,
+    }
     const route = { candidates: [candidate], permit: { caller: {} } }
     const hold = { route, call: { stream: false } } as unknown as Hold
     const forwarded = forward(hold, exchange as unknown as Exchange)

@@ -54,10 +54,10 @@ export function buildForward(parts: ForwardParts): Forward {
     try {
       const opened = await attempt(parts, { hold, candidate, exchange, channel: targetChannel.channel, responseLimits })
       addAttempt('answered')
-      exchange.firstContentMs = timings.nowMs()
+      exchange.settlement.firstContentMs = timings.nowMs()
       channelUse.noteAnswer(
-        { firstContentMs: exchange.firstContentMs - sinceMs, upstreamLimits: responseLimits.limits },
-        exchange.firstContentMs,
+        { firstContentMs: exchange.settlement.firstContentMs - sinceMs, upstreamLimits: responseLimits.limits },
+        exchange.settlement.firstContentMs,
       )
       exchange.attempt.channelUse = { end: endUse } // the end of the call ends the use, because only then its tokens are known
       return opened
@@ -78,7 +78,7 @@ export function buildForward(parts: ForwardParts): Forward {
     channelPicker.begin(hold.route, exchange)
     let { route } = hold
     for (let last: AttemptFailed | undefined; ; ) {
-      exchange.stop.throwIfStopped() // nothing was sent upstream yet, so there is nothing to pay for
+      exchange.lifetime.stop.throwIfStopped() // nothing was sent upstream yet, so there is nothing to pay for
       const picked = await channelPicker.next(route, exchange)
       if (picked === undefined || 'refusal' in picked) {
         throw finalRefusal(
@@ -132,12 +132,15 @@ function finalRefusal({ skipped }: Hold, refusal: Refusal, wasUnasked = false): 
 function discardMeter(exchange: Exchange, failed: AttemptFailed | undefined): void {
   const unbilled = { ...exchange.attempt, meter: newMeter() }
   if (failed?.didNoWork) exchange.attempt = unbilled
-  exchange.stop.throwIfStopped()
+  exchange.lifetime.stop.throwIfStopped()
   exchange.attempt = unbilled
 }
 
 /** The result of a failed attempt for the health of its channel: neutral where the gateway ended or never sent it. */
-function resultOf({ stop, attempt: { meter } }: Exchange, failed: AttemptFailed | undefined): AttemptResult {
+function resultOf(
+  { attempt: { meter }, lifetime: { stop } }: Exchange,
+  failed: AttemptFailed | undefined,
+): AttemptResult {
   const isNeutral = failed === undefined || (failed.verdict === 'caller_at_fault' && !meter.forwarded)
   const tokens = meter.forwarded ? {} : { tokens: 0 }
   if (isNeutral || stop.reason !== undefined) return { verdict: 'left', ...tokens }

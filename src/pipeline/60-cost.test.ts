@@ -5,6 +5,7 @@ import { parsePrice } from '../base/money/price.ts'
 import type { CallPrice } from '../billing/price.ts'
 import { cost } from './60-cost.ts'
 import type { Exchange } from './exchange.ts'
+import { newCallParts } from './exchange.ts'
 import { newMeter, noteFrame, noteUsage, noteWait } from './settle/usage-meter.ts'
 
 const fail = (problem: string): never => {
@@ -17,7 +18,16 @@ const priced: CallPrice = { price, version: 7, perMille: 1_500n, serviceClass: '
 function exchangeOf(terms: object | undefined) {
   const meter = { ...newMeter(), forwarded: true, outputBytes: 40, content: true }
   const attempt = { candidate: terms && { upstreamProtocol: {}, ...terms }, meter }
-  return { exchange: { attempt, call: { inputBytes: 400 }, attempts: [{}] } as unknown as Exchange, meter }
+  return {
+    exchange: {
+      ...newCallParts(),
+      attempt,
+      call: { inputBytes: 400 },
+      attempts: [{}],
+      lifetime: {},
+    } as unknown as Exchange,
+    meter,
+  }
 }
 
 const completed = { outcome: 'completed', status: 200 } as const
@@ -174,7 +184,7 @@ const waits: readonly (readonly [string, readonly (readonly [number, number])[],
 test.each(waits)('an upstream that breaks off after its caller kept it waiting (%s)', (_name, spans, rule) => {
   const { exchange, meter } = exchangeOf({ price: priced })
   for (const [from, until] of spans) noteWait(meter, from, until)
-  Object.assign(exchange, { endedMs: 100_000, timings: { nowMs: () => 100_000 } })
+  Object.assign(exchange, { settlement: { endedMs: 100_000 }, timings: { nowMs: () => 100_000 } })
   const { amount, ...charged } = cost(exchange, { outcome: 'upstream_failed', status: 502 })
   expect(charged.rule).toBe(rule)
   expect(amount > 0n).toBe(rule === 'upstream_broke_off_slow')

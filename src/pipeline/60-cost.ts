@@ -27,7 +27,8 @@ export function cost(exchange: Exchange, ending: CallEnding): Cost {
     isReportOutdated: meter.outputBytes > meter.reportedBytes,
     isDelivered: meter.delivered || ending.contentDelivered === true,
     hasProviderTools: runsTools(exchange),
-    wasReaderSlow: meter.waitedMs > 0 && wasStalledByCaller(meter, exchange.endedMs ?? exchange.timings.nowMs()),
+    wasReaderSlow:
+      meter.waitedMs > 0 && wasStalledByCaller(meter, exchange.settlement.endedMs ?? exchange.timings.nowMs()),
     estimateHidden: known => hiddenTokens(exchange, ending, known),
     estimate: () => estimateUsage(exchange, meter.outputBytes),
   })

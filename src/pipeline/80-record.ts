@@ -35,7 +35,10 @@ export function record(exchange: Exchange, { permit, ending, cost }: CallRecordI
     usageSource: cost.source,
     attempts: attempts.length === 0 ? null : JSON.stringify(attempts.map(attemptColumns)),
     timings: JSON.stringify(timings.spent),
-    firstMs: exchange.firstContentMs === undefined ? null : Math.round(exchange.firstContentMs - exchange.startedMs),
+    firstMs:
+      exchange.settlement.firstContentMs === undefined
+        ? null
+        : Math.round(exchange.settlement.firstContentMs - exchange.startedMs),
     durationMs: Math.round(timings.nowMs() - exchange.startedMs),
   }
 }
@@ -51,7 +54,8 @@ const lineColumns = ({ what, count, rate }: CostLine): readonly unknown[] => [wh
 
 /** What is known of a call before it is forwarded. */
 export function draftOf(exchange: Exchange): RecordDraft {
-  const { protocol, attempt, call, tags } = exchange
+  const { protocol, attempt, call } = exchange
+  const { tags } = exchange.options
   const { candidate } = attempt
   const losses = lossesOf(exchange)
   return {

@@ -173,6 +173,7 @@ export interface CallEnding {
   readonly contentDelivered?: boolean
 }
 
+/** One call while it runs. Each part has one owner, which is the only one that changes it. */
 export interface Exchange {
   readonly callId: number
   readonly requestId: string
@@ -181,30 +182,33 @@ export interface Exchange {
   readonly createdMs: number
   readonly protocol: Protocol
   readonly timings: Timings
-  /** The running attempt, or the last one. */
-  attempt: Attempt
-  readonly attempts: FinishedAttempt[]
-  /** Stops the call: the caller disconnected, or the gateway must end the call. */
-  readonly stop: Stop<StopReason>
-  /** Set when the caller has disconnected and the call still runs to its end. */
-  readonly callerGone: Stop<StopReason>
-  /** Ends a call that runs on without its caller. */
-  callerGoneDeadline?: Deadline
-  /** The call is closed; a disconnect of its caller has no effect any more. */
-  isOver?: boolean
-  /** The caller's address, for the log. */
-  address(): string
-  /** The memory that the answer holds. */
-  memory?: AnswerLease | undefined
-  /** Closes the connection of a caller that does not read. */
-  closeConnection(): void
-  /** Gives the connection back to the server, although the call goes on. */
-  releaseConnection(): void
-  /** Ends the call and returns its leases. */
-  close(): void
+  readonly options: CallOptions
+  readonly routing: RoutingState
+  readonly lifetime: CallLifetime
+  readonly storage: AnswerStorage
+  readonly settlement: SettlementState
+  caller?: Caller
+  /** The current dates of the key, where they have changed since the call arrived. */
+  keyDates?: KeyDates
   call?: Call
   /** The first half of the SHA-256 of the request body, in hex. */
   requestHash?: string
+  permit?: Permit
+  route?: Route
+  hold?: Hold
+  /** The running attempt, or the last one. */
+  attempt: Attempt
+  readonly attempts: FinishedAttempt[]
+  /** The neutral request, from the first translation until an answer has begun. */
+  conversation?: Conversation | undefined
+  /** How many losses the head of the answer listed; the end of a stream lists the others. */
+  lossesInHead?: number
+  /** Our own count of the input tokens, for a call from which the token counter learns. */
+  countedInput?: Promise<number | undefined>
+}
+
+/** What the caller asks for besides the call itself, in headers and tags. Set once, when the body is read. */
+export interface CallOptions {
   /** The caller's headers that are forwarded to an upstream of the same dialect. */
   forwardedHeaders?: Readonly<Record<string, string>>
   /** How the stream is framed, where it is not a stream of server-sent events. */
@@ -213,16 +217,54 @@ export interface Exchange {
   comments?: 'on' | 'off'
   /** The call is refused where a translation would lose something. */
   strict?: boolean
-  /** The neutral request, from the first translation until an answer has begun. */
-  conversation?: Conversation | undefined
-  /** How many losses the head of the answer listed; the end of a stream lists the others. */
-  lossesInHead?: number
   /** JSON: tags by which the caller groups its costs. */
   tags?: string
   /** The idempotency key of the call. */
   claim?: Claim
   /** Records the bodies of a call that are stored. */
   recorder?: BodyRecorder
+}
+
+/** The state of the channel picker for one call. */
+export interface RoutingState {
+  /** The key by which turns of one conversation find the same channel, where there is more than one channel. */
+  affinity?: { readonly name: string; readonly cacheMs: number | undefined } | undefined
+  /** Which channels routing could choose from, and why it chose this one. */
+  routeChoice?: RouteChoice
+  /** The call's share of the retry budget. */
+  retryLease?: RetryLease
+}
+
+/** How long the call lives: its connection, its stop, and what it holds until it is closed. */
+export interface CallLifetime {
+  /** Stops the call: the caller disconnected, or the gateway must end the call. */
+  readonly stop: Stop<StopReason>
+  /** Set when the caller has disconnected and the call still runs to its end. */
+  readonly callerGone: Stop<StopReason>
+  /** Ends a call that runs on without its caller. */
+  callerGoneDeadline?: Deadline
+  /** When the caller disconnected. */
+  callerGoneMs?: number
+  /** The call is closed; a disconnect of its caller has no effect any more. */
+  isOver?: boolean
+  /** The call runs in the background, whether its caller is connected or not. */
+  detached?: boolean
+  /** Counts the call at the gate until it is closed. */
+  gateLease?: GateLease
+  /** The memory that the answer holds. */
+  memory?: AnswerLease | undefined
+  /** The caller's address, for the log. */
+  address(): string
+  /** Closes the connection of a caller that does not read. */
+  closeConnection(): void
+  /** Gives the connection back to the server, although the call goes on. */
+  releaseConnection(): void
+  /** Ends the call and returns its leases. */
+  close(): void
+}
+
+/** What is stored of the answer, so that later calls can name it. */
+export interface AnswerStorage {
   /** The answer as it is stored, for a call whose answer can be retrieved later. */
   storedCall?: StoredCall
   /** The answer should have been stored, and was not. */
@@ -233,47 +275,39 @@ export interface Exchange {
   createdReferences?: CreatedReferences | undefined
   /** Resolves when these ids are written as the account's own. */
   referencesOwned?: Promise<void>
-  /** The call runs in the background, whether its caller is connected or not. */
-  detached?: boolean
-  /** Which channels routing could choose from, and why it chose this one. */
-  routeChoice?: RouteChoice
-  /** Counts the call at the gate until it is closed. */
-  gateLease?: GateLease
-  caller?: Caller
-  /** The current dates of the key, where they have changed since the call arrived. */
-  keyDates?: KeyDates
-  permit?: Permit
-  route?: Route
-  hold?: Hold
-  /** The call's share of the retry budget. */
-  retryLease?: RetryLease
-  /** The key by which turns of one conversation find the same channel, where there is more than one channel. */
-  affinity?: { readonly name: string; readonly cacheMs: number | undefined } | undefined
-  /** The tokens that are billed, once they are known. */
-  usedTokens?: number
+}
+
+/** How the call ended and what it costs, and how far that is written. */
+export interface SettlementState {
+  /** A hold was requested and not clearly refused: it may exist, even if its confirmation was lost. */
+  mayHaveHold: boolean
+  /** The last checkpoint of what was delivered. */
+  checkpoint?: { readonly atMs: number; readonly bytes: number }
+  /** When the first content, or a whole plain answer, had arrived. */
+  firstContentMs?: number
   /** When the call ended, even if its record is written later. */
   endedMs?: number
-  /** When the caller disconnected. */
-  callerGoneMs?: number
   /** How the call ended. */
   ending?: CallEnding
   /** The refusal that the caller got, where that differs from `ending`: the end may be impossible to write. */
   refusedEnding?: CallEnding
   /** What the call used and costs. */
   cost?: Cost
-  /** Our own count of the input tokens, for a call from which the token counter learns. */
-  countedInput?: Promise<number | undefined>
-  /** When the first content, or a whole plain answer, had arrived. */
-  firstContentMs?: number
-  /** A hold was requested and not clearly refused: it may exist, even if its confirmation was lost. */
-  mayHaveHold: boolean
-  /** The last checkpoint of what was delivered. */
-  checkpoint?: { readonly atMs: number; readonly bytes: number }
+  /** The tokens that are billed, once they are known. */
+  usedTokens?: number
   /** Set by the first ending; later endings get the same promise. */
   settled?: Promise<void>
   /** Resolves when the call is settled and what must be stored of it is stored. */
   settledAndStored?: Promise<void>
 }
+
+/** The parts of a call that has just arrived. */
+export const newCallParts = (): Pick<Exchange, 'options' | 'routing' | 'storage' | 'settlement'> => ({
+  options: {},
+  routing: {},
+  storage: {},
+  settlement: { mayHaveHold: false },
+})
 
 /** Why a call was stopped from outside: the outcome decides its bill, the refusal is sent to the caller. */
 export interface StopReason {
@@ -304,5 +338,5 @@ export function runsTools(exchange: Exchange): boolean {
 export const callerLeft: StopReason = { outcome: 'client_left' }
 
 /** The call runs on without its caller, who cannot ask for the answer again. Only its cost still matters. */
-export const isAbandoned = ({ callerGone, claim }: Exchange): boolean =>
+export const isAbandoned = ({ lifetime: { callerGone }, options: { claim } }: Exchange): boolean =>
   callerGone.reason !== undefined && claim === undefined

@@ -18,7 +18,7 @@ import type { Forward } from './50-forward.ts'
 import { hashBody } from './attempt/body-hash.ts'
 import { forwardedHeaders } from './attempt/forwarded-headers.ts'
 import type { Caller, Exchange, Permit, Route } from './exchange.ts'
-import { newAttempt } from './exchange.ts'
+import { newAttempt, newCallParts } from './exchange.ts'
 import type { ActiveCalls } from './lifetime/active-calls.ts'
 import type { Disconnects } from './lifetime/disconnects.ts'
 import type { IdempotencyCheck } from './lifetime/idempotency.ts'
@@ -116,7 +116,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const caller = await stages.authenticate(ingress)
       exchange.caller = caller
       timings.pass(`tier=${caller.tier}`)
-      exchange.gateLease = enter(gate, caller, timings)
+      exchange.lifetime.gateLease = enter(gate, caller, timings)
       settler.checkUnsettled()
       ingress.onDisconnect(() => disconnects.onDisconnect(exchange))
 
@@ -130,10 +130,11 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       let call: Call
       let named: ModelNames
       try {
-        body = requestType === 'nothing' ? noBody : await exchange.stop.race(ingress.readBody(requestType, caller))
+        body =
+          requestType === 'nothing' ? noBody : await exchange.lifetime.stop.race(ingress.readBody(requestType, caller))
         call = protocol.readCall(body, ingress)
         exchange.call = call
-        exchange.framing = protocol.openFraming?.(call)
+        exchange.options.framing = protocol.openFraming?.(call)
         readOptions(exchange, ingress, call, caller, body, gate.level > 0)
         named = stages.targets.namesOf(call.model)
       } catch (fault) {
@@ -144,7 +145,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       timings.enter('RateLimit')
       exchange.permit = stages.limitRate(caller, demandOf(call, named))
       timings.pass()
-      if (exchange.claim !== undefined) stages.idempotency.check(caller.keyId, exchange.claim)
+      if (exchange.options.claim !== undefined) stages.idempotency.check(caller.keyId, exchange.options.claim)
 
       const previous = stages.previousResponses.find(call, exchange.permit)
 
@@ -166,7 +167,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
         }
       }
       setRoute(exchange, narrowToReaders(exchange.route!, exchange.call, protocol))
-      exchange.createdReferences = createdReferencesOf(exchange)
+      exchange.storage.createdReferences = createdReferencesOf(exchange)
       const holdSinceMs = nowMs()
       const hold = await stages.hold(exchange.route!, exchange.call, exchange)
       exchange.hold = hold
@@ -194,24 +195,26 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
     createdMs: dateMs(),
     protocol,
     timings: new Timings(nowMs),
-    attempts: [],
-    mayHaveHold: false,
+    ...newCallParts(),
     attempt: newAttempt(),
-    stop: new Stop(),
-    callerGone: new Stop(),
-    address: () => ingress.address(),
-    closeConnection: () => ingress.closeConnection(),
-    releaseConnection: () => ingress.releaseConnection(),
-    close() {
-      const isFirst = listNode !== undefined
-      if (listNode !== undefined) activeCalls.remove(listNode)
-      listNode = undefined
-      exchange.permit?.lease.release()
-      exchange.gateLease?.release()
-      exchange.memory?.close()
-      disconnects.onCallOver(exchange)
-      if (!exchange.detached) ingress.releaseConnection()
-      if (isFirst) onEnd?.(exchange)
+    attempts: [],
+    lifetime: {
+      stop: new Stop(),
+      callerGone: new Stop(),
+      address: () => ingress.address(),
+      closeConnection: () => ingress.closeConnection(),
+      releaseConnection: () => ingress.releaseConnection(),
+      close() {
+        const isFirst = listNode !== undefined
+        if (listNode !== undefined) activeCalls.remove(listNode)
+        listNode = undefined
+        exchange.permit?.lease.release()
+        exchange.lifetime.gateLease?.release()
+        exchange.lifetime.memory?.close()
+        disconnects.onCallOver(exchange)
+        if (!exchange.lifetime.detached) ingress.releaseConnection()
+        if (isFirst) onEnd?.(exchange)
+      },
     },
   }
   let listNode: ListNode<Exchange> | undefined = activeCalls.add(exchange)
@@ -246,11 +249,11 @@ function readOptions(
   const claim = readClaim(ingress, body)
   const recorder = recorderFor(caller.keepsBodies && !isOverloaded, claim, body) // under load no bodies are stored
   const forwarded = forwardedHeaders(exchange.protocol, ingress)
-  if (forwarded !== undefined) exchange.forwardedHeaders = forwarded
-  exchange.strict = caller.strict || ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
+  if (forwarded !== undefined) exchange.options.forwardedHeaders = forwarded
+  exchange.options.strict = caller.strict || ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
   const comments = ingress.header('x-weir-comments')?.trim().toLowerCase()
-  if (comments === 'on' || comments === 'off') exchange.comments = comments
-  if (tags !== undefined) exchange.tags = tags
-  if (claim !== undefined) exchange.claim = claim
-  if (recorder !== undefined) exchange.recorder = recorder
+  if (comments === 'on' || comments === 'off') exchange.options.comments = comments
+  if (tags !== undefined) exchange.options.tags = tags
+  if (claim !== undefined) exchange.options.claim = claim
+  if (recorder !== undefined) exchange.options.recorder = recorder
 }

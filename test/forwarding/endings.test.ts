@@ -64,7 +64,7 @@ test('a call that takes longer than any may is stopped, with a reason that is ch
   const underWay = new ActiveCalls(() => nowMs)
   const reasons: StopReason[] = []
   const stop = { stop: (reason: StopReason) => void reasons.push(reason) }
-  const open = (): Exchange => ({ startedMs: nowMs, attempt: {}, stop }) as unknown as Exchange
+  const open = (): Exchange => ({ startedMs: nowMs, attempt: {}, lifetime: { stop } }) as unknown as Exchange
   underWay.add(open())
   nowMs = bounds.callMsMax - 1
   underWay.check()
@@ -85,7 +85,7 @@ test('a call of a model that is given longer is stopped later, and of one that i
     return {
       startedMs: nowMs,
       attempt: { candidate },
-      stop: { stop: () => void stopped.push(name) },
+      lifetime: { stop: { stop: () => void stopped.push(name) } },
     } as unknown as Exchange
   }
   for (const exchange of [

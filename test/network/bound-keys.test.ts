@@ -20,7 +20,7 @@ import {
   buildSendUpstreamQuery,
 } from '../../src/pipeline/attempt/upstream-query.ts'
 import type { Candidate } from '../../src/pipeline/exchange.ts'
-import { newAttempt } from '../../src/pipeline/exchange.ts'
+import { newAttempt, newCallParts } from '../../src/pipeline/exchange.ts'
 import type { RequestHead } from '../../src/protocols/protocol.ts'
 import { protocols } from '../../src/protocols/protocols.ts'
 import { tokenCountDialects } from '../../src/protocols/token-counts/count-dialects.ts'
@@ -95,7 +95,7 @@ const ways: Readonly<Record<string, (made: Made) => Promise<unknown>>> = {
     const protocol = protocols['openai-chat']
     const candidate = { provider, upstreamProtocol: protocol, model: { id: 'x' } } as unknown as Candidate
     const hold = { call: protocol.readCall(chat), route: { permit: { caller: { accountId: 1 } } } }
-    const exchange = { protocol, forwardedHeaders: {}, attempt: newAttempt(candidate) }
+    const exchange = { ...newCallParts(), protocol, attempt: newAttempt(candidate) }
     const meeting = { channel, hold, candidate, exchange } as unknown as AttemptContext
     const { request } = await adapt({ resolveMedia: async () => new Map(), reasoning: undefined as never }, meeting)
     await (await client.send(request, new Stop<Error>())).readWhole(100)

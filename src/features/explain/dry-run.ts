@@ -116,16 +116,16 @@ function dryReplies({ accounts, dateMs, targets, log }: DryRunParts, notes: Expl
   return {
     async answer(exchange, opening) {
       await opening
-      exchange.close()
+      exchange.lifetime.close()
       return explain(exchange)
     },
     async replay(exchange, { status, requestId }) {
-      exchange.close()
+      exchange.lifetime.close()
       notes.replays = { status, requestId }
       return explain(exchange)
     },
     async refuse(exchange, fault) {
-      exchange.close()
+      exchange.lifetime.close()
       const refusal = refusalOf(exchange, fault)
       logFault(log, exchange, fault)
       if (!(fault instanceof Refusal) || notes.caller === undefined) return refuseExplanation(exchange, refusal)

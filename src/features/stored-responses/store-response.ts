@@ -30,10 +30,10 @@ export function settleWithResponse(settle: Settle, { responses, log }: SettleWit
     const [facts, body] = rowOf(exchange, kept, ending) ?? []
     if (facts === undefined || body === undefined || kept.isDeleted) return undefined
     try {
-      exchange.notStored = !(await put(facts, body))
-      if (exchange.notStored) log.warn('a response is too large to be stored', { request: exchange.requestId })
+      exchange.storage.notStored = !(await put(facts, body))
+      if (exchange.storage.notStored) log.warn('a response is too large to be stored', { request: exchange.requestId })
     } catch (fault) {
-      exchange.notStored = true
+      exchange.storage.notStored = true
       log.error('a response could not be stored', { request: exchange.requestId, fault: describeFault(fault) })
     }
     return facts
@@ -53,10 +53,10 @@ export function settleWithResponse(settle: Settle, { responses, log }: SettleWit
   }
 
   return (exchange, ending) => {
-    const { storedCall } = exchange
+    const { storedCall } = exchange.storage
     if (storedCall === undefined) return settle(exchange, ending)
-    exchange.settledAndStored ??= settleAndStore(exchange, storedCall, ending)
-    return exchange.settledAndStored
+    exchange.settlement.settledAndStored ??= settleAndStore(exchange, storedCall, ending)
+    return exchange.settlement.settledAndStored
   }
 }
 
@@ -87,7 +87,8 @@ export function responseFacts({ permit, attempt, createdMs }: Exchange, kept: St
 }
 
 function completeRow(exchange: Exchange, kept: StoredCall, response: Json): StoredRow {
-  const { attempt, responseIdRewrite } = exchange
+  const { attempt } = exchange
+  const { responseIdRewrite } = exchange.storage
   const { provider, model } = attempt.candidate!
   const channel = exchange.attempts.at(-1)!.channelId
   const isNative = attempt.translation === undefined

@@ -220,21 +220,21 @@ export class TaskCreator {
   /** Picks channels as every call does: by health, priority and weight, within the retry budget. */
   async #askChannels({ route, call, sent }: NewTask): Promise<StartedTask> {
     const { channelPicker, stop } = this.#parts
-    const picking: PickingCall = { call, protocol, attempts: [], stop }
-    channelPicker.begin(route, picking)
+    const pickingCall: PickingCall = { call, protocol, attempts: [], routing: {}, lifetime: { stop } }
+    channelPicker.begin(route, pickingCall)
     try {
       for (let last: Refusal | undefined; ; ) {
-        const picked = await channelPicker.next(route, picking)
+        const picked = await channelPicker.next(route, pickingCall)
         if (picked === undefined || 'refusal' in picked) {
           throw last ?? picked?.refusal ?? new Refusal('no_channel', route.group.requestedModel)
         }
-        const started = await this.#askChannel(picked, picking, sent)
+        const started = await this.#askChannel(picked, pickingCall, sent)
         if (!('verdict' in started)) return started
         if (started.mayRun || started.verdict === 'caller_at_fault') throw started.refusal
         last = started.refusal
       }
     } finally {
-      picking.retryLease?.end()
+      pickingCall.routing.retryLease?.end()
     }
   }
 

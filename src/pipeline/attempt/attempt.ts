@@ -71,8 +71,8 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
   const adaptMs = timings.nowMs() - adaptSinceMs
   timings.report('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
-  exchange.memory ??= parts.memory?.open()
-  exchange.memory?.close() // returns the memory of the last attempt
+  exchange.lifetime.memory ??= parts.memory?.open()
+  exchange.lifetime.memory?.close() // returns the memory of the last attempt
   const watch = new Watchdog(exchange, parts.deadlines, firstMs)
   if (channel.timeouts?.totalMs !== undefined) watch.endWithin(channel.timeouts.totalMs)
   try {

@@ -19,7 +19,7 @@ export function translateEmbeddings({ hold, candidate, exchange }: AttemptContex
   const request = to.readRequest(call)
   losses.addAll(request.lostFields)
   const body = Buffer.from(from.writeRequest(request, { model: candidate.model.id, losses }))
-  losses.throwIfStrict(exchange.strict)
+  losses.throwIfStrict(exchange.options.strict)
   return {
     body,
     embeddings: {

@@ -71,7 +71,7 @@ export async function openResponse(opening: ResponseOpening): Promise<OpenedResp
   const encoding = incoming.header('content-encoding')
   if (encoding !== null && encoding !== 'identity') throw unusable(opening, `an answer encoded as ${encoding}`)
   if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
-  opening.exchange.createdReferences?.begin(opening.channel.id)
+  opening.exchange.storage.createdReferences?.begin(opening.channel.id)
   const contentType = typeOf(opening)
   const streamed = contentType.startsWith(streamFormat(opening.candidate.provider).contentType)
   const { allowsBinaryAnswers, mayNotStream } = opening.candidate.upstreamProtocol
@@ -121,7 +121,7 @@ async function collectStream(opening: ResponseOpening, translation: Translation)
   for (let bytes = 0; bytes <= bounds.answerBytesMax; ) {
     const piece = await reader.next()
     bytes += piece.value?.byteLength ?? 0
-    exchange.memory?.keep(bytes)
+    exchange.lifetime.memory?.keep(bytes)
     for (const frame of reader.take(piece)) {
       checkFrame(frame, opening)
       if (frame.reading.kind !== 'terminal') continue
@@ -160,8 +160,8 @@ async function openPlain(opening: ResponseOpening, contentType: string): Promise
   }
   exchange.attempt.meter.failed = failed
   exchange.attempt.meter.failure = reading.failure
-  if (exchange.createdReferences !== undefined && opening.candidate.upstreamProtocol === exchange.protocol) {
-    exchange.createdReferences.collect(reading.json ?? JSON.parse(body.toString('utf8')))
+  if (exchange.storage.createdReferences !== undefined && opening.candidate.upstreamProtocol === exchange.protocol) {
+    exchange.storage.createdReferences.collect(reading.json ?? JSON.parse(body.toString('utf8')))
   }
   exchange.attempt.meter.content = reading.outputBytes > 0
   exchange.attempt.meter.finished = true
@@ -172,14 +172,14 @@ async function openPlain(opening: ResponseOpening, contentType: string): Promise
   if (reading.usage !== undefined) noteUsage(exchange.attempt.meter, reading.usage, reading.json)
   noteUses(exchange.attempt.meter, reading)
   const opened = wholeAnswer(opening, { json: reading.json, body, contentType })
-  exchange.storedCall?.takeLast(opened.body, opened.body === body ? reading.json : undefined)
+  exchange.storage.storedCall?.takeLast(opened.body, opened.body === body ? reading.json : undefined)
   return opened
 }
 
 /** Undefined if more of a plain answer may be read now; else a promise that resolves when it may. */
 function roomFor({ exchange, watch }: ResponseOpening, bytes: number): Promise<void> | undefined {
-  exchange.memory?.keep(bytes)
-  return exchange.memory?.room(watch.stop)
+  exchange.lifetime.memory?.keep(bytes)
+  return exchange.lifetime.memory?.room(watch.stop)
 }
 
 interface WholeBody {
@@ -190,7 +190,8 @@ interface WholeBody {
 
 /** The answer as the caller gets it. */
 function wholeAnswer({ exchange, hold }: ResponseOpening, { json: read, body, contentType }: WholeBody): OpenedPlain {
-  const { attempt, responseIdRewrite } = exchange
+  const { attempt } = exchange
+  const { responseIdRewrite } = exchange.storage
   const { translation, embeddings } = attempt
   if (embeddings !== undefined) return { kind: 'plain', contentType: JSON_TYPE, body: embeddings.writeAnswer(body) }
   if (translation === undefined)
@@ -204,14 +205,14 @@ async function openStream(opening: ResponseOpening, contentType: string): Promis
   const { incoming, exchange, channel, watch, candidate } = opening
   const { upstreamProtocol } = candidate
   const { translation } = exchange.attempt
-  const converter = translation === undefined ? exchange.responseIdRewrite : new StreamTranslator(translation)
+  const converter = translation === undefined ? exchange.storage.responseIdRewrite : new StreamTranslator(translation)
   const isRaw = upstreamProtocol.allowsBinaryAnswers && !contentType.startsWith('text/event-stream')
   const reader = isRaw
     ? new RawReader(incoming, exchange)
     : new AnswerReader(incoming, exchange, { upstreamProtocol, converter, watch })
   const first: ReadFrame[] = []
   for (let bytes = 0; bytes <= eventBytesMax(exchange); ) {
-    exchange.memory?.keep(bytes)
+    exchange.lifetime.memory?.keep(bytes)
     const piece = await reader.next()
     let opened = false
     for (const frame of reader.take(piece)) {

@@ -110,7 +110,7 @@ export function writeTranslated(
       notes: source.notes,
     },
   )
-  losses.throwIfStrict(exchange.strict)
+  losses.throwIfStrict(exchange.options.strict)
   return body
 }
 

@@ -12,7 +12,7 @@ test('a call that does not end does not keep its gate lease for ever', () => {
   let released = 0
   const stop = new Stop<StopReason>()
   const gateLease = { release: () => void released++ }
-  const exchange = { startedMs: 0, attempt: {}, stop, gateLease } as unknown as Exchange
+  const exchange = { startedMs: 0, attempt: {}, lifetime: { stop, gateLease } } as unknown as Exchange
   const place = underWay.add(exchange)
   const at = (ms: number): readonly [string | undefined, number] => {
     nowMs = ms

@@ -38,11 +38,10 @@ function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 
     price: how.priced ? {} : undefined,
   }
   const told = { content: true, usage: { input: 1, output: 1 }, outputBytes: 4, reportedBytes: 4 }
-  const state = { permit, ...(claimed && { claim }), ...(held && { hold: {} }) }
+  const state = { permit, options: claimed ? { claim } : {}, ...(held && { hold: {} }) }
   const meter = { ...newMeter(), forwarded, ...(how.told && told) }
   const exchange = {
-    stop,
-    callerGone,
+    lifetime: { stop, callerGone },
     attempt: { candidate, meter },
     timings: { nowMs: () => how.silentMs ?? 0 },
     ...state,

@@ -7,7 +7,7 @@ import { protocols } from '../../protocols/protocols.ts'
 import type { OpenedStream } from '../attempt/open-response.ts'
 import type { Watchdog } from '../attempt/watchdog.ts'
 import type { CallEnding, Candidate, Exchange, StopReason } from '../exchange.ts'
-import { callerLeft, newAttempt } from '../exchange.ts'
+import { callerLeft, newAttempt, newCallParts } from '../exchange.ts'
 import { Timings } from '../timings.ts'
 import type { CallerWriter } from './caller-writer.ts'
 import { relay } from './relay.ts'
@@ -23,7 +23,8 @@ const done = 'data: [DONE]\n\n'
 async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<void> | undefined) {
   const exchange = {
     attempt: newAttempt({ provider: { can: { streamUsage: true }, quirks: [] } } as unknown as Candidate),
-    stop: new Stop<StopReason>(),
+    ...newCallParts(),
+    lifetime: { stop: new Stop<StopReason>() },
     timings: new Timings(() => 0),
     requestId: 'req_1',
     protocol: protocols['openai-chat'],
@@ -49,7 +50,7 @@ async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<
 }
 
 const leave = (pieces: string[]) =>
-  relayTo(pieces, ({ stop }) => {
+  relayTo(pieces, ({ lifetime: { stop } }) => {
     stop.stop(callerLeft)
     return Promise.reject(callerLeft)
   })

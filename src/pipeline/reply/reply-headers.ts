@@ -20,7 +20,7 @@ export function replyHeaders(exchange: Exchange, contentType: string): Record<st
   if (hold?.cap !== undefined) headers['X-Weir-Cap'] = String(capFor(hold, attempt.candidate!))
   const codes = lossesOf(exchange)
   exchange.lossesInHead = codes.length
-  const losses = exchange.notStored ? [...codes, 'store'] : codes
+  const losses = exchange.storage.notStored ? [...codes, 'store'] : codes
   if (losses.length > 0) headers['X-Weir-Loss'] = losses.join(', ')
   const { overrides } = attempt
   if (overrides !== undefined && overrides.length > 0) headers['X-Weir-Overrides'] = overrides.join(', ')

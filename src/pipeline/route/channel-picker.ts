@@ -18,7 +18,7 @@ import type { TargetOption } from '../../routing/choice/target-option.ts'
 import type { ChannelUse } from '../../routing/health/health.ts'
 import type { RetryBudget } from '../../routing/retry-budget.ts'
 import { expectedTokens } from '../20-limit-rate.ts'
-import type { CallEnding, Candidate, Exchange, FinishedAttempt, Route } from '../exchange.ts'
+import type { CallEnding, Candidate, Exchange, FinishedAttempt, Route, RoutingState } from '../exchange.ts'
 import { conversationKey } from './conversation-key.ts'
 import { explainChoice } from './route-reason.ts'
 import type { TargetChannel } from './targets.ts'
@@ -26,10 +26,9 @@ import type { TargetChannel } from './targets.ts'
 type TryChoice = Extract<ChannelChoice, { kind: 'try' }>
 
 /** What picking reads and notes of a call. A task has no more than this. */
-export type PickingCall = Pick<
-  Exchange,
-  'call' | 'protocol' | 'attempts' | 'affinity' | 'retryLease' | 'routeChoice'
-> & { readonly stop: Stop<object> }
+export interface PickingCall extends Pick<Exchange, 'call' | 'protocol' | 'attempts' | 'routing'> {
+  readonly lifetime: { readonly stop: Stop<object> }
+}
 
 /** The chosen channel. The call counts on it from now on, so that the next choice sees it. */
 export interface PickedChannel {
@@ -63,8 +62,8 @@ export class ChannelPicker {
   /** Prepares a call that is about to be forwarded. */
   begin(route: Route, exchange: PickingCall): void {
     const { retries, nowMs } = this.#parts
-    exchange.retryLease = retries.begin(route.group.requestedModel, nowMs(), route.permit.caller.accountId)
-    exchange.affinity = affinityOf(route, exchange)
+    exchange.routing.retryLease = retries.begin(route.group.requestedModel, nowMs(), route.permit.caller.accountId)
+    exchange.routing.affinity = affinityOf(route, exchange)
   }
 
   /** What routing would choose, and from what. Nothing is begun. */
@@ -99,7 +98,9 @@ export class ChannelPicker {
   /** Returns undefined if no further attempt is allowed. */
   async next(route: Route, exchange: PickingCall): Promise<NextPick> {
     const { attemptsMax, nowMs, waitQueues } = this.#parts
-    const { attempts, retryLease, stop } = exchange
+    const { attempts } = exchange
+    const { stop } = exchange.lifetime
+    const { retryLease } = exchange.routing
     if (attempts.length >= attemptsMax) return undefined
     if (attempts.length > 0 && !retryLease!.mayRetry(nowMs())) return undefined
     let untilMs = nowMs() + bounds.queuedMsMax
@@ -131,7 +132,7 @@ export class ChannelPicker {
 
   #choose(route: Route, exchange: PickingCall, { tried, waitMs }: ChoiceLimits): ChannelChoice {
     const { affinity, nowMs: now, chance } = this.#parts
-    const { affinity: affinityKey } = exchange
+    const { affinity: affinityKey } = exchange.routing
     const { accountId } = route.permit.caller
     const nowMs = now()
     const kept = affinityKey && affinity.get(affinityKey.name, nowMs)
@@ -149,7 +150,8 @@ export class ChannelPicker {
       random: chance,
     }
     const choice = chooseChannel(choosing)
-    if (choice.kind === 'try') exchange.routeChoice ??= explainChoice(choosing, choice, affinityKey !== undefined)
+    if (choice.kind === 'try')
+      exchange.routing.routeChoice ??= explainChoice(choosing, choice, affinityKey !== undefined)
     return choice
   }
 
@@ -168,7 +170,8 @@ export class ChannelPicker {
   /** No other channel is left: picks one of those that failed, after a pause. */
   async #retrySame(route: Route, exchange: PickingCall): Promise<NextPick> {
     const { pause, chance } = this.#parts
-    const { attempts, stop } = exchange
+    const { attempts } = exchange
+    const { stop } = exchange.lifetime
     const last = attempts.at(-1)!
     if (!isTransient(last)) return undefined
     const waitMs = Math.max(backoffMs(attempts.length, chance()), last.retryAfterMs ?? 0)
@@ -180,7 +183,7 @@ export class ChannelPicker {
   }
 
   /** The channel has answered, so that later turns of the conversation prefer it. */
-  onAnswered({ affinity: affinityKey }: PickingCall, { targetChannel, candidate }: PickedChannel): void {
+  onAnswered({ routing: { affinity: affinityKey } }: PickingCall, { targetChannel, candidate }: PickedChannel): void {
     if (affinityKey === undefined) return
     const { affinity, nowMs } = this.#parts
     const kept = { channelId: targetChannel.id, model: candidate.option.name }
@@ -198,7 +201,7 @@ export class ChannelPicker {
   }
 
   /** Reports the end of the call to its channel and to the retry budget. */
-  onCallOver({ attempt, retryLease, ending, usedTokens }: Exchange): void {
+  onCallOver({ attempt, routing: { retryLease }, settlement: { ending, usedTokens } }: Exchange): void {
     attempt.channelUse?.end({ verdict: ending === undefined ? 'left' : verdictOf(ending), tokens: usedTokens })
     retryLease?.end()
   }
@@ -215,7 +218,7 @@ export const candidateOf = ({ candidates }: Route, target: TargetOption): Candid
   candidates.find(({ option }) => option === target)!
 
 /** Undefined where there is only one channel, so that no preference is needed. */
-function affinityOf(route: Route, { call, protocol }: PickingCall): Exchange['affinity'] {
+function affinityOf(route: Route, { call, protocol }: PickingCall): RoutingState['affinity'] {
   const hasSeveralChannels = route.candidates.length > 1 || route.candidates[0]!.channels.length > 1
   if (!hasSeveralChannels || call === undefined || protocol.begins === undefined) return undefined
   const name = conversationKey(route.permit.caller.accountId, call.model, protocol.begins(call.json))

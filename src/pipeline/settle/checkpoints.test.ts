@@ -5,6 +5,7 @@ import { bounds } from '../../base/bounds.ts'
 import { buildLog } from '../../base/log.ts'
 import { parsePrice } from '../../base/money/price.ts'
 import type { Exchange } from '../exchange.ts'
+import { newCallParts } from '../exchange.ts'
 import { buildCheckpoint } from './checkpoints.ts'
 import { newMeter } from './usage-meter.ts'
 
@@ -26,7 +27,7 @@ function scene() {
   const protocol = { name: 'openai-chat' }
   const call = { model: 'smart', inputBytes: 40 }
   const attempt = { candidate, meter }
-  const exchange = { attempt, protocol, hold: {}, call, startedMs: 0 } as unknown as Exchange
+  const exchange = { ...newCallParts(), attempt, protocol, hold: {}, call, startedMs: 0 } as unknown as Exchange
   const checkpoint = buildCheckpoint({
     ledger: { checkpoint: async (_callId, used) => void noted.push(used) },
     log: buildLog('error', () => {}),
@@ -56,9 +57,9 @@ test('a stream gets a checkpoint when it is old enough, then after each interval
 test('there is no checkpoint without delivered bytes, without a hold, or after the settlement', () => {
   const { exchange, lookAt } = scene()
   expect(lookAt(EVERY_MS, 0)).toEqual([])
-  exchange.settled = Promise.resolve()
+  exchange.settlement.settled = Promise.resolve()
   expect(lookAt(EVERY_MS, 400)).toEqual([])
-  delete exchange.settled
+  delete exchange.settlement.settled
   delete exchange.hold
   expect(lookAt(EVERY_MS, 400)).toEqual([])
 })

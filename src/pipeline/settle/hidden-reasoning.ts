@@ -53,7 +53,8 @@ const runsToolsUnseen = (exchange: Exchange): boolean =>
 
 /** The most tokens of unseen reasoning since the last report, beyond `known` output tokens and within the hold. */
 export function hiddenTokens(exchange: Exchange, ending: CallEnding, known: number): number {
-  const { hold, attempt, timings, endedMs = timings.nowMs() } = exchange
+  const { hold, attempt, timings } = exchange
+  const { endedMs = timings.nowMs() } = exchange.settlement
   const { candidate, meter } = attempt
   if (hold === undefined || candidate === undefined || !(mayReasonUnseen(attempt) || runsToolsUnseen(exchange)))
     return 0
@@ -61,7 +62,11 @@ export function hiddenTokens(exchange: Exchange, ending: CallEnding, known: numb
   const rate = traitsOf(attempt).tokensPerSecondMax ?? tokensPerSecondDefault
   // A stalled stream that the gateway ended in the middle was silent for the upstream's own reasons.
   const isStalled = meter.content && ending.outcome === 'over_bound' && ending.error === 'upstream_too_slow'
-  const untilMs = isStalled ? meter.lastOutputMs : isSilent(attempt) ? (exchange.callerGoneMs ?? endedMs) : endedMs
+  const untilMs = isStalled
+    ? meter.lastOutputMs
+    : isSilent(attempt)
+      ? (exchange.lifetime.callerGoneMs ?? endedMs)
+      : endedMs
   const maxTokens = Math.ceil((silentMs(meter, untilMs) / 1_000) * rate * choices)
   const unseen = maxTokens - estimateTokens(meter.thoughtBytes)
   return Math.max(0, Math.min(unseen, (outputTokensMax + thoughtTokensMax) * choices - known))

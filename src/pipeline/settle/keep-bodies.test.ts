@@ -26,8 +26,7 @@ function ended(outcome: Outcome, seen: { stream: boolean; content: boolean; byte
     callId: 7,
     call: { stream },
     attempt: { meter: { content } },
-    recorder,
-    ...claim,
+    options: { recorder, ...claim },
   } as unknown as Exchange
   const { idempotency } = keeping.idempotencyEnd(exchange, { outcome, status: 200 })
   if (typeof idempotency !== 'object') return idempotency

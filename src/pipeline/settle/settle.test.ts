@@ -4,7 +4,7 @@ import { expect, test } from 'bun:test'
 import { buildLog } from '../../base/log.ts'
 import { noLimitLease } from '../../limits/leases.ts'
 import type { CallEnding, Exchange } from '../exchange.ts'
-import { newAttempt } from '../exchange.ts'
+import { newAttempt, newCallParts } from '../exchange.ts'
 import { Timings } from '../timings.ts'
 import type { BodyStorage } from './keep-bodies.ts'
 import { buildSettler } from './settle.ts'
@@ -18,7 +18,9 @@ function exchangeOf(callId: number): Exchange {
     requestId: `req_${callId}`,
     startedMs: 0,
     attempts: [],
-    mayHaveHold: true,
+    ...newCallParts(),
+    settlement: { mayHaveHold: true },
+    lifetime: {},
     attempt: newAttempt(),
     timings: new Timings(() => 0),
     protocol: { name: 'x' },

@@ -115,7 +115,7 @@ export function buildSettler({
       if (settlement !== undefined) await write(exchange, settlement, ending)
     } catch (fault) {
       log.error('settlement failed', { request: exchange.requestId, fault: describeFault(fault) })
-      if (exchange.mayHaveHold) keepUnsettled(exchange, settlement)
+      if (exchange.settlement.mayHaveHold) keepUnsettled(exchange, settlement)
       throw fault
     }
   }
@@ -136,11 +136,11 @@ export function buildSettler({
 
   return {
     settle(exchange, ending) {
-      if (exchange.ending === undefined) warnImplausible(exchange)
-      exchange.ending ??= ending
-      exchange.endedMs ??= exchange.timings.nowMs()
-      exchange.settled ??= run(exchange, ending)
-      return exchange.settled
+      if (exchange.settlement.ending === undefined) warnImplausible(exchange)
+      exchange.settlement.ending ??= ending
+      exchange.settlement.endedMs ??= exchange.timings.nowMs()
+      exchange.settlement.settled ??= run(exchange, ending)
+      return exchange.settlement.settled
     },
     get unsettledCalls() {
       return unsettled.size
@@ -169,13 +169,13 @@ function settlementOf(exchange: Exchange, ending: CallEnding, keeping: BodyStora
   if (permit === undefined) return undefined
   const costSinceMs = timings.nowMs()
   const price = cost(exchange, ending)
-  exchange.cost = price
-  exchange.usedTokens = inputTokens(price.usage) + outputTokens(price.usage)
-  permit.lease.correct(exchange.usedTokens, costSinceMs)
+  exchange.settlement.cost = price
+  exchange.settlement.usedTokens = inputTokens(price.usage) + outputTokens(price.usage)
+  permit.lease.correct(exchange.settlement.usedTokens, costSinceMs)
   timings.add('cost', costSinceMs)
   const recordSinceMs = timings.nowMs()
   const row = record(exchange, { permit, ending, cost: price })
-  const extras = exchange.mayHaveHold ? keeping.idempotencyEnd(exchange, ending) : undefined
+  const extras = exchange.settlement.mayHaveHold ? keeping.idempotencyEnd(exchange, ending) : undefined
   timings.add('record', recordSinceMs)
   return { row, price: { amount: price.amount }, extras }
 }
