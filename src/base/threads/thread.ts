@@ -4,7 +4,7 @@
 import type { FromThread, ThreadMethodName, ThreadMethods, ToThread } from './serve-thread.ts'
 
 export interface ThreadOptions<Methods, Setup, ThreadEvent> {
-  readonly url: string
+  readonly url: string | URL
   /** Returns the data for `build` of serveThread. Called at each start of a thread. */
   setup?(): Setup
   /** The thread is stopped after this time without requests. */
