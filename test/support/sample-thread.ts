@@ -16,7 +16,7 @@ export interface SampleMethods {
   uncloneableLater(): unknown
   invert(bytes: Uint8Array<ArrayBuffer>): Uint8Array<ArrayBuffer>
   announce(text: string): void
-  /** Sends an event and then sets the first number of shared memory to 1. */
+  /** Sends two events and then sets the first number of shared memory to 1. */
   announceAndMark(mark: Int32Array): void
   /** Throws outside of a handler. */
   die(text: string): void
@@ -45,7 +45,8 @@ serveThread<SampleMethods, string>(
       invert: bytes => bytes.map(byte => 255 - byte),
       announce: text => sendEvent(text),
       announceAndMark(mark) {
-        sendEvent('marked')
+        sendEvent('first')
+        sendEvent('second')
         Atomics.store(mark, 0, 1)
         Atomics.notify(mark, 0)
       },

@@ -177,14 +177,18 @@ describe('a thread that is stopped', () => {
 
   test('sends no more events, not even those that were on their way', async () => {
     const received: string[] = []
-    const thread = open({ onEvent: event => received.push(event) })
+    const thread = open({
+      onEvent(event) {
+        received.push(event)
+        if (event === 'first') thread.stop(new Error('closed'))
+      },
+    })
     const mark = new Int32Array(new SharedArrayBuffer(4))
     const marking = thread.run('announceAndMark', mark)
     Atomics.wait(mark, 0, 0)
-    thread.stop(new Error('closed'))
     expect(await errorOf(marking)).toBe('closed')
     await thread.run('announce', 'of the next thread')
-    expect(received).toEqual(['of the next thread'])
+    expect(received).toEqual(['first', 'of the next thread'])
   })
 })
 

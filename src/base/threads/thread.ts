@@ -1,5 +1,5 @@
 // A worker thread that answers numbered requests. The first request starts it. When it dies, all waiting requests are
-// rejected, and the next request starts another thread. A use that must not continue after that checks it in `onDeath`.
+// rejected, and the next request starts another thread. A use that must not continue then remembers it in `onDeath`.
 
 import type { FromThread, ThreadMethodName, ThreadMethods, ToThread } from './serve-thread.ts'
 
@@ -66,7 +66,7 @@ export class Thread<Methods extends ThreadMethods<Methods>, Setup = undefined, T
   ): Promise<ReturnType<Methods[Name]>> {
     const id = ++this.#lastId
     this.#worker ??= this.#open()
-    this.#worker.postMessage({ id, name, input } satisfies ToThread, transfer)
+    this.#worker.postMessage([id, name, input] satisfies ToThread, transfer)
     clearTimeout(this.#idleTimer)
     return new Promise((resolve, reject) => {
       const timer = timeout && setTimeout(() => this.#take(id)?.reject(timeout.error()), timeout.ms)
@@ -93,9 +93,7 @@ export class Thread<Methods extends ThreadMethods<Methods>, Setup = undefined, T
   #open(): Worker {
     const { url, setup, isUnreferenced } = this.#options
     const worker = new Worker(url)
-    worker.onmessage = ({ data }: MessageEvent<FromThread>) => {
-      if (this.#worker === worker) this.#receive(data)
-    }
+    worker.onmessage = ({ data }: MessageEvent<FromThread>) => this.#receive(data)
     const onEnd = (detail: string): void => {
       if (this.#worker !== worker) return // it was stopped, or its error event has come already
       this.#terminate()
@@ -104,17 +102,17 @@ export class Thread<Methods extends ThreadMethods<Methods>, Setup = undefined, T
     worker.onerror = event => onEnd(event.message)
     worker.addEventListener('close', ({ code }) => onEnd(`the thread has ended with code ${code}`))
     if (isUnreferenced) worker.unref()
-    worker.postMessage({ setup: setup?.() } satisfies ToThread)
+    worker.postMessage(setup?.())
     return worker
   }
 
-  #receive(message: FromThread): void {
-    if ('event' in message) return this.#options.onEvent?.(message.event as ThreadEvent)
+  #receive([id, output, fault]: FromThread): void {
+    if (id === 0) return this.#options.onEvent?.(output as ThreadEvent)
     this.#hasAnswered = true
-    const request = this.#take(message.id)
+    const request = this.#take(id)
     if (request === undefined) return // it has timed out
-    if ('output' in message) request.resolve(message.output)
-    else request.reject(this.#options.onFailure?.(message.fault, request.name) ?? new Error(message.fault))
+    if (fault === undefined) request.resolve(output)
+    else request.reject(this.#options.onFailure?.(fault, request.name) ?? new Error(fault))
   }
 
   #take(id: number): WaitingRequest<ThreadMethodName<Methods>> | undefined {
