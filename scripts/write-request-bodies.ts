@@ -86,7 +86,7 @@ ${rows.join('\n')}
   own budget, so strangers take nothing from callers. Callers have at most a quarter of the memory of Weir
   (\`WEIR_MEMORY_MB\`), and at least ${sizeText(2 * bounds.bodyBytesMax)}. When a budget is used up, the body that has waited
   longest for its next byte is refused, of the owner with the most bytes: 429 \`concurrency_exceeded\` beyond one's own
-  budget, 503 \`overloaded\` beyond that of all (\`weir_request_bodies_given_up_total\`). A body that arrives together with
+  budget, 503 \`overloaded\` beyond that of all (\`weir_request_bodies_refused_total\`). A body that arrives together with
   its head is always read.
 - **Small pieces** (chunks or packets) cost a read each. A body with more pieces than the table allows is refused with 400
   \`body_in_pieces\`, and its connection is closed. HTTP libraries send pieces of 1,000 bytes and more. Pieces below 4 KiB

@@ -3,8 +3,8 @@
 import type { Nanos } from './money/money.ts'
 import type { Usage } from './money/usage.ts'
 
-/** The stage in which a call was refused: `door` before it was recognised as a call, `read` while its body was read. */
-export type CallStage = 'door' | 'auth' | 'read' | 'rate_limit' | 'route' | 'hold' | 'adapter' | 'forward' | 'settle'
+/** The stage in which a call was refused: `server` before it was recognised as a call, `read` while its body was read. */
+export type CallStage = 'server' | 'auth' | 'read' | 'rate_limit' | 'route' | 'hold' | 'adapter' | 'forward' | 'settle'
 
 export interface CallSummary {
   readonly requestId: string

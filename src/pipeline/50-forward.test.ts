@@ -56,5 +56,5 @@ test('a gateway fault opens no circuit breaker and holds no slot of the channel'
       ),
     ).toBe('a mistake')
   }
-  expect([health.stateFor(100, 0), health.activeCalls]).toEqual(['open', 0])
+  expect([health.stateFor(100, 0), health.activeCalls]).toEqual(['available', 0])
 })

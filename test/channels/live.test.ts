@@ -77,7 +77,7 @@ test('what is known of a channel stays when others change, and is forgotten with
   await desk.ask('PATCH', at(id!), { weight: 9, name: 'renamed' })
   expect(await state()).toBe('credential_bad')
   await desk.ask('PATCH', at(id!), { credential: 'good-key' })
-  expect(await state()).toBe('open')
+  expect(await state()).toBe('available')
   await desk.ask('DELETE', at(other!))
 })
 
@@ -89,7 +89,7 @@ test('what closes a channel is forgotten when somebody says so', async () => {
   const health = async () => (await desk.ask('GET', at(id!))).body.health as { state: string }
   expect((await health()).state).toBe('credential_bad')
   expect((await desk.ask('POST', at(id!, '/reset-health'))).status).toBe(204)
-  expect((await health()).state).toBe('open')
+  expect((await health()).state).toBe('available')
 })
 
 test('a thousand channels are made, listed page by page, and called by', async () => {

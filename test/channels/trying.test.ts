@@ -58,7 +58,7 @@ describe('a trial', () => {
         const trial = await tryIt(id)
         expect(trial.body).toMatchObject({ ok: false, verdict, advice: expect.any(String) })
       }
-      expect(((await desk.ask('GET', at(id))).body.health as { state: string }).state).toBe('open')
+      expect(((await desk.ask('GET', at(id))).body.health as { state: string }).state).toBe('available')
     }
   })
 
@@ -69,7 +69,7 @@ describe('a trial', () => {
     const state = async () => ((await desk.ask('GET', at(id))).body.health as { state: string }).state
     expect(await state()).toBe('credential_bad')
     expect((await tryIt(id)).body).toMatchObject({ ok: true })
-    expect(await state()).toBe('open')
+    expect(await state()).toBe('available')
   })
 
   test('ends in time, and an upstream that repeats the secret is not repeated', async () => {

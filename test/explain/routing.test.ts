@@ -49,7 +49,7 @@ test('every channel that the name leads to is told of, in order, with what there
       .toSorted(),
   ).toEqual(channels.toSorted())
   for (const candidate of candidates) {
-    expect(candidate).toMatchObject({ dropped: null, opensInMs: 0, share: expect.any(Number), tags: [] })
+    expect(candidate).toMatchObject({ dropped: null, availableInMs: 0, share: expect.any(Number), tags: [] })
     expect(candidate.score).toBeGreaterThan(0)
   }
   expect(picked).toMatchObject({ model: resolved[0], why: 'policy' })
@@ -94,7 +94,7 @@ describe('what is left out says why', () => {
     const { json } = await explain(harness, key, strangers)
     const off = json.routing!.candidates.filter(({ dropped }) => dropped === 'credential_bad')
     expect(off).toHaveLength(1)
-    expect(off[0]!.opensInMs).toBeGreaterThan(0)
+    expect(off[0]!.availableInMs).toBeGreaterThan(0)
     const { why, attempts } = await whyOf(key, talk('a third one'))
     expect(why).toMatchObject({ candidates: 5, policy: 'least_busy', dropped: { credential_bad: 1 } })
     expect(attempts).toHaveLength(1)

@@ -28,7 +28,7 @@ const samples: Readonly<Record<VerdictName, string>> = {
 }
 
 const standings: Readonly<Record<Consequence, HealthState>> = {
-  nothing: 'open',
+  nothing: 'available',
   counted: 'broken',
   closed: 'rate_limited',
   spent: 'quota_spent',

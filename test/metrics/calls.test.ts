@@ -87,7 +87,7 @@ const refusals: Record<string, readonly [stage: string, code: string, ask: () =>
   'a wrong key': ['auth', 'key_invalid', () => ask({}, {}, `wk-${CANARY}`)],
   'a wrong key elsewhere': [...(['auth', 'key_missing'] as const), () => fetch(`${harness.url}/v1/responses/resp_x`)],
   'no such path': [
-    ...(['door', 'path_unknown'] as const),
+    ...(['server', 'path_unknown'] as const),
     () => fetch(`${harness.url}/v1/${CANARY}`, { headers: { authorization: `Bearer ${key}` } }),
   ],
   'no JSON': ['read', 'json_invalid', () => chat(harness, key, `{"model": ${CANARY}`)],
@@ -221,7 +221,7 @@ function reports(usage: object) {
 
 test('a report that is not believed is counted, and logged by its names and numbers alone', async () => {
   const odd = { prompt_tokens: 10, completion_tokens: 4, total_tokens: 3, note: CANARY, [`${CANARY} `]: 1 }
-  const grown = growth('weir_usage_disbelieved_total', { ...labels, reason: 'adds_up_to_nothing' }, async () => {
+  const grown = growth('weir_usage_rejected_total', { ...labels, reason: 'adds_up_to_nothing' }, async () => {
     harness.upstream.plan(reports(odd))
     expect((await ask()).status).toBe(200)
   })
@@ -243,7 +243,7 @@ test('a report that is not believed is counted, and logged by its names and numb
 test('a report that adds up as some vendor documents it is billed as it is, and not counted', async () => {
   const details = { cached_tokens: 1_000, cache_write_tokens: 4_000 }
   const usage = { prompt_tokens: 1_200, completion_tokens: 50, total_tokens: 1_250, prompt_tokens_details: details }
-  const grown = growth('weir_usage_disbelieved_total', { ...labels, reason: 'adds_up_to_nothing' }, async () => {
+  const grown = growth('weir_usage_rejected_total', { ...labels, reason: 'adds_up_to_nothing' }, async () => {
     harness.upstream.plan(reports(usage))
     expect((await ask()).status).toBe(200)
   })

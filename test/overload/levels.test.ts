@@ -64,7 +64,7 @@ describe('at level 1', () => {
     const metrics = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
     expect(metrics).toMatch(/^weir_bodies_dropped_total [1-9]/m)
     expect(metrics).toMatch(/^weir_overload_level 1$/m)
-    expect(metrics).toMatch(/^weir_calls_turned_away_total\{reason="shut"\} 0/m)
+    expect(metrics).toMatch(/^weir_overload_refusals_total\{reason="shut"\} 0/m)
   })
 })
 

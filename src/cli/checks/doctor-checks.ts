@@ -224,7 +224,7 @@ export const doctorChecks: readonly DoctorCheck[] = [
       channelSymptoms(seen, ['credential_bad'], channel => ({
         about: channel.id,
         says: `The provider refuses its credential.${failureOf(channel)}`,
-        remedy: `Replace the credential. The channel is tried again in ${inMinutes(channel.opensInMs)}. weir channels list`,
+        remedy: `Replace the credential. The channel is tried again in ${inMinutes(channel.availableInMs)}. weir channels list`,
       })),
   },
   {
@@ -234,17 +234,17 @@ export const doctorChecks: readonly DoctorCheck[] = [
       channelSymptoms(seen, ['quota_spent'], channel => ({
         about: channel.id,
         says: `The provider says that its quota is used up.${failureOf(channel)}`,
-        remedy: `Pay the provider. The channel is tried again in ${inMinutes(channel.opensInMs)}. weir channels list`,
+        remedy: `Pay the provider. The channel is tried again in ${inMinutes(channel.availableInMs)}. weir channels list`,
       })),
   },
   {
     id: 'channel_closed',
     weight: 'problem',
     find: seen =>
-      channelSymptoms(seen, ['broken', 'rate_limited', 'told_limit'], channel => ({
+      channelSymptoms(seen, ['broken', 'rate_limited', 'upstream_limit'], channel => ({
         about: channel.id,
         says: `The channel takes no calls at the moment (${channel.state}).${failureOf(channel)}`,
-        remedy: `The channel is tried again in ${inMinutes(channel.opensInMs)}. weir channels list`,
+        remedy: `The channel is tried again in ${inMinutes(channel.availableInMs)}. weir channels list`,
       })),
   },
   {

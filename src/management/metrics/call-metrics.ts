@@ -95,7 +95,7 @@ export class CallMetrics {
     ])
     this.#costs = metrics.counters('weir_cost_usd_total', 'What callers were charged.', model)
     this.#disbelieved = metrics.counters(
-      'weir_usage_disbelieved_total',
+      'weir_usage_rejected_total',
       'Calls whose upstream reported implausible usage.',
       [...model, 'reason'],
     )

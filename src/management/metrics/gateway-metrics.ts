@@ -11,7 +11,7 @@ import type { BooksReader } from '../../store/ledger/books-reader.ts'
 /** The current state of a channel; `health` is undefined for a channel that has had no call. */
 export interface ChannelReading {
   readonly id: string
-  readonly health: Pick<HealthSnapshot, 'state' | 'underWay' | 'lost'> | undefined
+  readonly health: Pick<HealthSnapshot, 'state' | 'activeCalls' | 'lost'> | undefined
   /** How long its circuit breaker stays open: 0 if it is half-open, undefined if it is closed. */
   readonly breakerOpenMs: number | undefined
 }
@@ -60,17 +60,17 @@ export function addGatewayMetrics(metrics: Metrics, parts: GatewayMetricsParts):
 }
 
 function addLoad(metrics: Metrics, { gate, ...parts }: GatewayMetricsParts): void {
-  metrics.gauge('weir_calls_under_way', 'Calls that have not ended.', parts.activeCalls)
-  metrics.gauge('weir_requests_open', 'HTTP requests of any kind that are being answered.', parts.requestsOpen)
+  metrics.gauge('weir_calls_active', 'Calls that have not ended.', parts.activeCalls)
+  metrics.gauge('weir_requests_active', 'HTTP requests of any kind that are being answered.', parts.requestsOpen)
   metrics.gauge('weir_waiting_calls', 'Calls that wait for a channel.', () => parts.waiting().calls)
-  metrics.gauge('weir_waiting_lines', 'Queues in which calls wait for a channel.', () => parts.waiting().lines)
+  metrics.gauge('weir_wait_queues', 'Queues in which calls wait for a channel.', () => parts.waiting().lines)
   metrics.gauge('weir_overload_level', 'From 0 (normal) to 3 (no new calls).', () => gate.level)
   metrics.gauge(
     'weir_paced_calls_per_second',
     'Calls that the gateway admits per second while calls wait.',
     () => gate.admittedPerSecond,
   )
-  metrics.observableCounter('weir_calls_turned_away_total', 'Calls refused for overload.', {
+  metrics.observableCounter('weir_overload_refusals_total', 'Calls refused for overload.', {
     labels: ['reason'],
     read: () => Object.entries(gate.refusalCounts).map(([reason, sum]) => [[reason], sum]),
   })
@@ -84,7 +84,7 @@ function addLoad(metrics: Metrics, { gate, ...parts }: GatewayMetricsParts): voi
   const replaced = 'Stored bodies that were deleted early to make room for newer ones.'
   metrics.observableCounter('weir_bodies_replaced_total', replaced, parts.bodiesReplaced)
   const refused = 'Request bodies that were refused while they arrived, because there were too many.'
-  metrics.observableCounter('weir_request_bodies_given_up_total', refused, parts.requestBodiesRefused)
+  metrics.observableCounter('weir_request_bodies_refused_total', refused, parts.requestBodiesRefused)
 }
 
 /** 0: closed, the normal state; 1: half-open, one call tries the channel; 2: open, no calls. */
@@ -104,7 +104,7 @@ function addChannels(metrics: Metrics, channels: GatewayMetricsParts['channels']
   metrics.gauge(
     'weir_channel_in_flight',
     'Running attempts of a channel.',
-    each(({ health }) => health?.underWay ?? 0),
+    each(({ health }) => health?.activeCalls ?? 0),
   )
   metrics.gauge(
     'weir_channel_unavailable',
@@ -113,7 +113,7 @@ function addChannels(metrics: Metrics, channels: GatewayMetricsParts['channels']
       labels: ['channel', 'reason'],
       read: () =>
         channels().flatMap(({ id, health }) =>
-          health === undefined || health.state === 'open' ? [] : [[[id, health.state], 1] as const],
+          health === undefined || health.state === 'available' ? [] : [[[id, health.state], 1] as const],
         ),
     },
   )
@@ -136,7 +136,7 @@ function addLedger(metrics: Metrics, { writer, ledgerState, unsettledCalls, date
   metrics.gauge('weir_store_full', '1 if the last write failed because the disk or the database was full.', () =>
     Number(writer.isDiskFull),
   )
-  metrics.gauge('weir_settles_owing', 'Finished calls that are not written to the ledger yet.', unsettledCalls)
+  metrics.gauge('weir_unsettled_calls', 'Finished calls that are not written to the ledger yet.', unsettledCalls)
   metrics.gauge('weir_ledger_drift', 'Contradictions that the ledger audit found.', () => ledgerState().drift)
   metrics.gauge('weir_ledger_audit_age_seconds', 'Time since the last ledger audit.', () => {
     const { auditedMs } = ledgerState()
@@ -151,7 +151,7 @@ function addBooks(metrics: Metrics, { books }: GatewayMetricsParts): void {
   metrics.gauge('weir_shortfall_usd', 'Sum of costs that the balances of callers did not cover.', () =>
     usd(books.totals().shortfall),
   )
-  metrics.gauge('weir_tasks_under_way', 'Running tasks at upstreams.', () => books.totals().tasks)
+  metrics.gauge('weir_tasks_active', 'Running tasks at upstreams.', () => books.totals().tasks)
 }
 
 /** Metrics of the process have their conventional Prometheus names. */

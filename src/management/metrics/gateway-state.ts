@@ -9,7 +9,7 @@ export interface ChannelState {
   readonly id: string
   /** `open`, or the reason why the channel takes no calls or not all. */
   readonly state: HealthSnapshot['state']
-  readonly opensInMs: number
+  readonly availableInMs: number
   readonly lastFailure: HealthSnapshot['lastFailure']
 }
 
@@ -66,8 +66,8 @@ export function readGatewayState({ gate, writer, ...parts }: GatewayStateParts):
     bodiesDropped: parts.bodiesDropped(),
     channels: parts.channels().flatMap(({ id, health }) => {
       if (health === undefined) return []
-      const { state, opensInMs, lastFailure } = health
-      return [{ id, state, opensInMs, lastFailure }]
+      const { state, availableInMs, lastFailure } = health
+      return [{ id, state, availableInMs, lastFailure }]
     }),
   }
 }

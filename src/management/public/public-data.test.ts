@@ -154,23 +154,23 @@ test('shows the status of a provider', () => {
   const [channel] = catalogue.channelsOf('own')
   const words: readonly (readonly [HealthState, string])[] = [
     ...([
-      ['open', 'up'],
+      ['available', 'up'],
       ['busy', 'up'],
       ['rate_limited', 'up'],
-      ['told_limit', 'up'],
+      ['upstream_limit', 'up'],
     ] as const),
     ...([
       ['broken', 'down'],
       ['credential_bad', 'down'],
       ['quota_spent', 'down'],
-      ['open', 'up'],
+      ['available', 'up'],
     ] as const),
   ]
   for (const [standing, word] of words) {
     health.set(channel!.id, standing)
     expect(rowsOf(data.providers)[1]).toMatchObject({ id: 'own', status: word })
   }
-  expect(providerStatus(['open', 'broken'])).toBe('degraded')
+  expect(providerStatus(['available', 'broken'])).toBe('degraded')
   expect(providerStatus(['broken', undefined])).toBe('degraded')
   expect(providerStatus(['broken', 'broken'])).toBe('down')
 })

@@ -64,8 +64,8 @@ export const optional = <Shape extends Readonly<Record<string, z.ZodType>>>(shap
 
 const Health = z.object({
   state: z.string(),
-  opensInMs: z.number(),
-  underWay: z.number(),
+  availableInMs: z.number(),
+  activeCalls: z.number(),
   limit: z.number().nullable(),
   firstMs: z.number().nullable(),
   lastFailure: z.object({ verdict: z.string(), agoMs: z.number() }).nullable(),

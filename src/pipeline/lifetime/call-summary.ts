@@ -73,5 +73,5 @@ function stageOf(
 export function earlyRefusalStage(code: ErrorCode): CallStage {
   const { kind } = errorRows[code]
   if (kind === 'authentication') return 'auth'
-  return kind === 'rate_limit' || code === 'overloaded' ? 'rate_limit' : 'door'
+  return kind === 'rate_limit' || code === 'overloaded' ? 'rate_limit' : 'server'
 }

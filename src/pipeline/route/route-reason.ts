@@ -32,7 +32,7 @@ function countDropped({ targets, tokens, nowMs, accountId = 0 }: ChoiceInput): R
   for (const { channels, name: model } of targets) {
     for (const { health } of channels) {
       const standing = health.stateFor(tokens, nowMs, { accountId, model })
-      if (standing === 'open') continue
+      if (standing === 'available') continue
       dropped ??= {}
       dropped[standing] = (dropped[standing] ?? 0) + 1
     }

@@ -129,7 +129,7 @@ function chooseByAffinity(groups: readonly PlanGroup[], input: ChoiceInput): Cha
         affinityModel === undefined || affinityModel === target.name ? pool.channel(affinityChannel) : undefined
       if (seat === undefined || !(seat.weight > 0) || !(target.weight > 0)) continue
       if (isTried(tried, affinityChannel, target.name)) continue
-      const isAvailable = seat.health.stateFor(tokens, nowMs, subjectOf(target, input)) === 'open'
+      const isAvailable = seat.health.stateFor(tokens, nowMs, subjectOf(target, input)) === 'available'
       return isAvailable ? { kind: 'try', target, channel: seat, reason: 'kept' } : undefined
     }
   }
@@ -316,7 +316,7 @@ function noteFallback(candidate: PlannedChannel, input: ChoiceInput, fallbacks: 
 }
 
 /** The upstream itself has refused, and will refuse again until the time is over. */
-const isCertainRefusal = (reason: SkipReason): boolean => reason !== 'broken' && reason !== 'told_limit'
+const isCertainRefusal = (reason: SkipReason): boolean => reason !== 'broken' && reason !== 'upstream_limit'
 
 /** All channels, in the order in which they are tried. */
 function* channelsIn(groups: readonly PlanGroup[]): Generator<PlannedChannel> {
@@ -335,7 +335,7 @@ export interface ExplainedChannel {
   readonly channel: string
   /** Why the channel is skipped; null when it can take the call. */
   readonly dropped: SkipReason | null
-  readonly opensInMs: number
+  readonly availableInMs: number
   /** Its part of the calls of its group, from 0 to 1. */
   readonly share: number
   /** Its score under the policy; a lower score is better. */
@@ -353,7 +353,7 @@ export function explainChannels(input: ChoiceInput): readonly ExplainedChannel[]
         model: plannedTarget.target.name,
         channel: channel.id,
         dropped: skipReason(plannedTarget, channel, input) ?? null,
-        opensInMs: channel.health.availableInMs(tokens, nowMs, subjectOf(plannedTarget.target, input)),
+        availableInMs: channel.health.availableInMs(tokens, nowMs, subjectOf(plannedTarget.target, input)),
         share: plannedTarget.share * pooled.share,
         score: scoreOf(group, candidate, input),
       }

@@ -35,7 +35,7 @@ export class ChannelTier {
     if (cached !== undefined && nowMs >= cached.atMs && nowMs - cached.atMs < CACHE_MS) return cached.tier
     const subject = { accountId: 0, model }
     const tier = new ChannelTier(
-      this.channels.filter(({ channel }) => channel.health.stateFor(0, nowMs, subject) === 'open'),
+      this.channels.filter(({ channel }) => channel.health.stateFor(0, nowMs, subject) === 'available'),
     )
     if (cached === undefined && this.#available.size >= CACHED_MODELS_MAX) this.#available.clear()
     this.#available.set(model, { tier, atMs: nowMs })

@@ -60,7 +60,7 @@ test('one account alone does not block a credential that answers others; two acc
   const health = healthOf({ onCredentialRefused: () => void alarms.push('credential_bad') })
   health.begin(1, 0, of(2)).end(well, 0)
   for (let time = 0; time < 50; time++) health.begin(1, 0, of(1)).end({ verdict: 'credential_bad' }, 0)
-  expect([health.stateFor(1, 0), ...alarms]).toEqual(['open'])
+  expect([health.stateFor(1, 0), ...alarms]).toEqual(['available'])
   health.begin(1, 0, of(2)).end({ verdict: 'credential_bad' }, 0)
   expect([health.stateFor(1, 0), ...alarms]).toEqual(['credential_bad', 'credential_bad'])
 })
@@ -74,9 +74,9 @@ test('rate limits, upstream limits and the learned limit apply to one model', ()
   expect(health.fullBy(1, 0, of(1, 'scarce'))).toBe('busy')
   const told = [{ resource: 'requests', limit: 10, remaining: 0, resetMs: 60_000 }] as const
   health.begin(1, 0, of(1, 'told')).end({ ...well, upstreamLimits: told }, 0)
-  expect(health.stateFor(1, 0, of(1, 'told'))).toBe('told_limit')
-  expect(health.stateFor(1, 0, of(1, 'plenty'))).toBe('open')
-  expect(health.snapshot(0)).toMatchObject({ state: 'rate_limited', opensInMs: 60_000, limit: 8 })
+  expect(health.stateFor(1, 0, of(1, 'told'))).toBe('upstream_limit')
+  expect(health.stateFor(1, 0, of(1, 'plenty'))).toBe('available')
+  expect(health.snapshot(0)).toMatchObject({ state: 'rate_limited', availableInMs: 60_000, limit: 8 })
 })
 
 test('upstream limits block a channel for an hour at most', () => {

@@ -34,7 +34,7 @@ describe('a breaker', () => {
     fail(health, 4)
     health.begin(1, 0).end(well, 0)
     fail(health, 4)
-    expect(health.stateFor(1, 0)).toBe('open')
+    expect(health.stateFor(1, 0)).toBe('available')
     fail(health, 1)
     expect(health.stateFor(1, 0)).toBe('broken')
   })
@@ -42,10 +42,10 @@ describe('a breaker', () => {
   test('opens when half of twenty within ten seconds failed', () => {
     const health = healthOf()
     for (let call = 0; call < 19; call++) {
-      expect(health.stateFor(1, call * 100)).toBe('open')
+      expect(health.stateFor(1, call * 100)).toBe('available')
       health.begin(1, 0).end(call % 2 === 0 ? { verdict: 'too_slow' } : well, call * 100)
     }
-    expect(health.stateFor(1, 1_900)).toBe('open')
+    expect(health.stateFor(1, 1_900)).toBe('available')
     health.begin(1, 1_900).end({ verdict: 'broken' }, 1_900)
     expect(health.stateFor(1, 1_900)).toBe('broken')
   })
@@ -55,7 +55,7 @@ describe('a breaker', () => {
     for (let call = 0; call < 100; call++) {
       health.begin(1, 0).end(call % 2 === 0 ? { verdict: 'broken' } : well, call * 600)
     }
-    expect(health.stateFor(1, 60_000)).toBe('open')
+    expect(health.stateFor(1, 60_000)).toBe('available')
   })
 
   test('stays open for a second, twice as long after each failed probe, a minute at most', () => {
@@ -66,7 +66,7 @@ describe('a breaker', () => {
       expect(health.availableInMs(1, nowMs)).toBeCloseTo(seconds * 1_000)
       nowMs += seconds * 1_000
       expect(health.stateFor(1, nowMs - 1)).toBe('broken')
-      expect(health.stateFor(1, nowMs)).toBe('open')
+      expect(health.stateFor(1, nowMs)).toBe('available')
       fail(health, 1, { atMs: nowMs })
     }
     nowMs += 60_000
@@ -90,12 +90,12 @@ describe('a breaker', () => {
     const probe = health.begin(1, 1_000)
     expect(health.stateFor(1, 1_000)).toBe('broken')
     probe.end({ verdict: 'left' }, 1_500)
-    expect(health.stateFor(1, 1_500)).toBe('open')
+    expect(health.stateFor(1, 1_500)).toBe('available')
     const second = health.begin(1, 1_500)
     second.noteAnswer({ firstContentMs: 50 }, 1_600)
-    expect(health.stateFor(1, 1_600)).toBe('open')
+    expect(health.stateFor(1, 1_600)).toBe('available')
     second.end({ verdict: 'answered' }, 90_000)
-    expect(health.stateFor(1, 90_000)).toBe('open')
+    expect(health.stateFor(1, 90_000)).toBe('available')
   })
 
   test('counts only calls that began after it opened', () => {
@@ -107,7 +107,7 @@ describe('a breaker', () => {
     before[1]!.end({ verdict: 'broken' }, 800)
     // Longer, but not twice as long.
     expect(health.availableInMs(1, 800)).toBeCloseTo(1_000)
-    expect(health.stateFor(1, 1_800)).toBe('open')
+    expect(health.stateFor(1, 1_800)).toBe('available')
   })
 
   test('never recovers earlier because of a further failure', () => {
@@ -139,7 +139,7 @@ describe('a limit of the upstream', () => {
     turns[1]!.end({ verdict: 'rate_limited', retryAfterMs: 3_000 }, 0)
     turns[2]!.end({ verdict: 'rate_limited' }, 0)
     expect(health.stateFor(1, 8_999)).toBe('rate_limited')
-    expect(health.stateFor(1, 9_000)).toBe('open')
+    expect(health.stateFor(1, 9_000)).toBe('available')
   })
 
   test('without a stated time blocks for a second, then twice as long, a minute at most', () => {
@@ -181,14 +181,14 @@ test('a refused credential is blocked, reported once, probed every five minutes,
   for (const turn of refused) turn.end({ verdict: 'credential_bad' }, 0)
   before.end(well, 1_000)
   expect(health.stateFor(1, 299_999)).toBe('credential_bad')
-  expect(health.stateFor(1, 300_000)).toBe('open')
+  expect(health.stateFor(1, 300_000)).toBe('available')
   const probe = health.begin(1, 300_000)
   expect(health.stateFor(1, 300_000)).toBe('credential_bad')
   probe.end({ verdict: 'credential_bad' }, 300_000)
   expect(health.stateFor(1, 599_999)).toBe('credential_bad')
   expect(alarms).toEqual(['credential_bad'])
   health.begin(1, 600_000).end(well, 600_000)
-  expect(health.stateFor(1, 600_000)).toBe('open')
+  expect(health.stateFor(1, 600_000)).toBe('available')
   expect(alarms).toEqual(['credential_bad', 'well_again'])
 })
 
@@ -198,7 +198,7 @@ test('a single 403 does not block the channel; several in a row without a succes
     fail(health, 4, { verdict: 'forbidden' })
     health.begin(1, 0).end(well, 0)
   }
-  expect(health.stateFor(1, 0)).toBe('open')
+  expect(health.stateFor(1, 0)).toBe('available')
   fail(health, 5, { verdict: 'forbidden' })
   expect([health.stateFor(1, 0), ...alarms]).toEqual(['credential_bad', 'credential_bad'])
 })
@@ -210,7 +210,7 @@ describe('active calls', () => {
   test('have no limit until the channel is overloaded', () => {
     const health = healthOf()
     begin(health, 10_000)
-    expect(health.stateFor(1, 0)).toBe('open')
+    expect(health.stateFor(1, 0)).toBe('available')
   })
 
   test.each<[string, AttemptResult]>([
@@ -224,7 +224,7 @@ describe('active calls', () => {
     expect(health.snapshot(10).limit).toBe(80)
     expect(health.stateFor(1, 10)).toBe('busy')
     for (const turn of turns.slice(4, 40)) turn.end({ verdict: 'left' }, 0)
-    expect(health.stateFor(1, 10)).toBe('open')
+    expect(health.stateFor(1, 10)).toBe('available')
   })
 
   test('the limit grows while calls succeed, is at least one, and is removed after a quiet minute', () => {
@@ -267,16 +267,16 @@ describe('active calls', () => {
     expect(health.stateFor(1, 0)).toBe('concurrency_capped')
     turns[0]!.end({ verdict: 'left' }, 0)
     turns[0]!.end({ verdict: 'left' }, 0)
-    expect([health.stateFor(1, 0), health.activeCalls]).toEqual(['open', 2])
+    expect([health.stateFor(1, 0), health.activeCalls]).toEqual(['available', 2])
   })
 
   test('are removed after a time when they are never ended', () => {
     const health = healthOf({ caps: { concurrency: 3 } })
     const lost = begin(health, 3)
     expect(health.stateFor(1, bounds.callMsMax)).toBe('concurrency_capped')
-    expect(health.stateFor(1, bounds.channelUseMsMax)).toBe('open')
+    expect(health.stateFor(1, bounds.channelUseMsMax)).toBe('available')
     lost[0]!.end({ verdict: 'broken' }, bounds.channelUseMsMax)
-    expect(health.snapshot(bounds.channelUseMsMax)).toMatchObject({ underWay: 0, lost: 3, lastFailure: null })
+    expect(health.snapshot(bounds.channelUseMsMax)).toMatchObject({ activeCalls: 0, lost: 3, lastFailure: null })
   })
 })
 
@@ -304,7 +304,7 @@ test('upstream limits count when they are received, and not minutes later', () =
   const health = healthOf()
   const turn = health.begin(1, 0)
   turn.noteAnswer({ firstContentMs: 10, upstreamLimits: [{ resource: 'requests', remaining: 0, resetMs: 5_000 }] }, 10)
-  expect(health.blockedBy(1, 10)).toBe('told_limit')
+  expect(health.blockedBy(1, 10)).toBe('upstream_limit')
   turn.end(well, 300_000)
   expect(health.blockedBy(1, 300_000)).toBeUndefined()
 })

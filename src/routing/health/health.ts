@@ -53,10 +53,10 @@ export interface ChannelUse {
 }
 
 /** Why a channel is blocked for a time. A call that can go nowhere else may still be sent to it. */
-export type BlockReason = 'credential_bad' | 'broken' | 'rate_limited' | 'quota_spent' | 'told_limit'
+export type BlockReason = 'credential_bad' | 'broken' | 'rate_limited' | 'quota_spent' | 'upstream_limit'
 /** Why a channel that is not blocked cannot take one more call. */
 export type FullReason = 'busy' | 'concurrency_capped' | 'requests_capped' | 'tokens_capped'
-export type HealthState = 'open' | BlockReason | FullReason
+export type HealthState = 'available' | BlockReason | FullReason
 
 export interface HealthParts {
   readonly caps: ChannelCaps
@@ -73,8 +73,8 @@ export interface HealthParts {
 /** The health of a channel as operators see it. */
 export interface HealthSnapshot {
   readonly state: HealthState
-  readonly opensInMs: number
-  readonly underWay: number
+  readonly availableInMs: number
+  readonly activeCalls: number
   /** The learned limit of concurrent calls; null while there is none. */
   readonly limit: number | null
   readonly firstMs: number | null
@@ -149,7 +149,7 @@ export class Health {
   }
 
   stateFor(tokens: number, nowMs: number, subject?: CallSubject): HealthState {
-    return this.blockedBy(tokens, nowMs, subject) ?? this.fullBy(tokens, nowMs, subject) ?? 'open'
+    return this.blockedBy(tokens, nowMs, subject) ?? this.fullBy(tokens, nowMs, subject) ?? 'available'
   }
 
   /** Why the channel is blocked. `broken` (an open breaker) is returned only if there is no other reason. */
@@ -214,17 +214,17 @@ export class Health {
   /** Sums up all models. A block of one model is shown if nothing blocks the whole channel. */
   snapshot(nowMs: number): HealthSnapshot {
     const last = this.#lastFailure
-    let [state, opensInMs, limit] = [this.stateFor(0, nowMs), this.availableInMs(0, nowMs), Infinity]
+    let [state, availableInMs, limit] = [this.stateFor(0, nowMs), this.availableInMs(0, nowMs), Infinity]
     for (const model of this.#models.all()) {
-      if (state === 'open') state = model.blockedBy(0, nowMs) ?? state
-      opensInMs = Math.max(opensInMs, model.availableInMs(0, nowMs))
+      if (state === 'available') state = model.blockedBy(0, nowMs) ?? state
+      availableInMs = Math.max(availableInMs, model.availableInMs(0, nowMs))
       limit = Math.min(limit, model.limit.limitAt(nowMs))
     }
     const { lastMs } = this.#firstTimes
     return {
       state,
-      opensInMs,
-      underWay: this.#uses.size,
+      availableInMs,
+      activeCalls: this.#uses.size,
       limit: limit === Infinity ? null : limit,
       firstMs: lastMs === undefined ? null : Math.round(lastMs),
       lastFailure: last === undefined ? null : { verdict: last.verdict, agoMs: nowMs - last.atMs },

@@ -21,9 +21,9 @@ export class ModelHealth {
     this.rateLimit = new RateLimitBlock(RATE)
   }
 
-  blockedBy(tokens: number, nowMs: number): 'rate_limited' | 'told_limit' | undefined {
+  blockedBy(tokens: number, nowMs: number): 'rate_limited' | 'upstream_limit' | undefined {
     if (this.rateLimit.remainingMs(nowMs) > 0) return 'rate_limited'
-    return this.upstreamLimits.waitMs(tokens, nowMs) > 0 ? 'told_limit' : undefined
+    return this.upstreamLimits.waitMs(tokens, nowMs) > 0 ? 'upstream_limit' : undefined
   }
 
   availableInMs(tokens: number, nowMs: number): number {

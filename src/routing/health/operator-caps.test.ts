@@ -12,7 +12,7 @@ const well: AttemptResult = { verdict: 'answered', firstContentMs: 100 }
 describe('caps', () => {
   const asked = (health: Health, caps: number, nowMs: number): number => {
     let taken = 0
-    while (taken <= caps && health.stateFor(10, nowMs) === 'open') {
+    while (taken <= caps && health.stateFor(10, nowMs) === 'available') {
       health.begin(10, nowMs).end(well, nowMs)
       taken++
     }
@@ -36,20 +36,20 @@ describe('caps', () => {
     const turn = health.begin(1_000, 0)
     expect(health.stateFor(500, 0)).toBe('tokens_capped')
     turn.end({ verdict: 'answered', tokens: 300 }, 0)
-    expect([health.stateFor(700, 0), health.stateFor(701, 0)]).toEqual(['open', 'tokens_capped'])
+    expect([health.stateFor(700, 0), health.stateFor(701, 0)]).toEqual(['available', 'tokens_capped'])
     health.begin(600, 0).end({ verdict: 'broken' }, 0)
-    expect(health.stateFor(700, 0)).toBe('open')
+    expect(health.stateFor(700, 0)).toBe('available')
   })
 
   test('may be changed, and a call larger than the cap waits only until the cap is full', () => {
     const health = healthOf({ caps: { tokensPerMinute: 1_000 } })
-    expect(health.stateFor(5_000, 0)).toBe('open')
+    expect(health.stateFor(5_000, 0)).toBe('available')
     health.begin(5_000, 0)
     expect(health.cappedMs(5_000, 0)).toBe(300_000)
     health.caps = { tokensPerMinute: 2_000, requestsPerMinute: 5 } satisfies ChannelCaps
     expect(health.stateFor(1, 0)).toBe('tokens_capped')
     health.caps = {}
-    expect(health.stateFor(1, 0)).toBe('open')
+    expect(health.stateFor(1, 0)).toBe('available')
   })
 })
 
@@ -58,8 +58,8 @@ describe('what an upstream tells of its limits', () => {
     const health = healthOf()
     const told = [{ resource: 'requests', remaining: 0, resetMs: 20_000 }] as const
     health.begin(1, 0).end({ ...well, upstreamLimits: told }, 0)
-    expect([health.stateFor(1, 0), health.availableInMs(1, 0)]).toEqual(['told_limit', 20_000])
-    expect(health.stateFor(1, 20_000)).toBe('open')
+    expect([health.stateFor(1, 0), health.availableInMs(1, 0)]).toEqual(['upstream_limit', 20_000])
+    expect(health.stateFor(1, 20_000)).toBe('available')
   })
 
   test('admits a call as soon as one more is available, if the limit is known', () => {
@@ -67,17 +67,17 @@ describe('what an upstream tells of its limits', () => {
     const told = [{ resource: 'requests', limit: 60, remaining: 0, resetMs: 60_000 }] as const
     health.begin(1, 0).end({ ...well, upstreamLimits: told }, 0)
     expect(health.availableInMs(1, 0)).toBeCloseTo(1_000)
-    expect(health.stateFor(1, 999)).toBe('told_limit')
-    expect(health.stateFor(1, 1_001)).toBe('open')
+    expect(health.stateFor(1, 999)).toBe('upstream_limit')
+    expect(health.stateFor(1, 1_001)).toBe('available')
   })
 
   test('counts calls that began since the headers', () => {
     const health = healthOf()
     const told = [{ resource: 'tokens', limit: 1_000, remaining: 300, resetMs: 42_000 }] as const
     health.begin(1, 0).end({ ...well, upstreamLimits: told }, 0)
-    expect([health.stateFor(300, 0), health.stateFor(302, 0)]).toEqual(['open', 'told_limit'])
+    expect([health.stateFor(300, 0), health.stateFor(302, 0)]).toEqual(['available', 'upstream_limit'])
     health.begin(200, 0)
-    expect([health.stateFor(100, 0), health.stateFor(102, 0)]).toEqual(['open', 'told_limit'])
+    expect([health.stateFor(100, 0), health.stateFor(102, 0)]).toEqual(['available', 'upstream_limit'])
   })
 
   test('is ignored while most of it is left, or when it is invalid', () => {
@@ -91,7 +91,7 @@ describe('what an upstream tells of its limits', () => {
       { limit: 10 },
     ]) {
       health.begin(1, 0).end({ ...well, upstreamLimits: [{ resource: 'requests', ...row }] }, 0)
-      expect([row, health.stateFor(1, 0)]).toEqual([row, 'open'])
+      expect([row, health.stateFor(1, 0)]).toEqual([row, 'available'])
     }
   })
 })
