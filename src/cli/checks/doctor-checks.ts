@@ -1,6 +1,7 @@
 // The checks of `weir doctor`: a row for each thing that can be wrong, the most serious first, each with a remedy.
 
 import type { ErrorCode } from '../../base/errors.ts'
+import { DAY_MS, MINUTE_MS } from '../../base/time.ts'
 import type { ChannelState, GatewayState } from '../../management/metrics/gateway-state.ts'
 import type { LedgerFacts } from '../../store/ledger/ledger-inspection.ts'
 import type { CheckFinding, Severity } from './findings.ts'
@@ -37,8 +38,6 @@ export interface DoctorCheck {
   find(seen: DoctorFacts): readonly Symptom[]
 }
 
-const MINUTE_MS = 60_000
-const DAY_MS = 24 * 60 * MINUTE_MS
 const BACKUP_DAYS_MAX = 7
 const MEGABYTE = 1024 * 1024
 const LOG_BYTES_MAX = 256 * MEGABYTE
@@ -213,7 +212,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: seen =>
       when((stateOf(seen)?.overloadLevel ?? 0) > 0, () => ({
         says: `The gateway is overloaded (level ${stateOf(seen)!.overloadLevel} of 3).`,
-        remedy: 'See docs/how-it-works/overload.md. The log (overload) says what is short: memory, the processor, or the disk.',
+        remedy:
+          'See docs/how-it-works/overload.md. The log (overload) says what is short: memory, the processor, or the disk.',
       })),
   },
   {
@@ -287,7 +287,8 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: seen =>
       when((stateOf(seen)?.lateMs ?? 0) > LATE_MS_MAX, () => ({
         says: `The event loop is ${Math.round(stateOf(seen)!.lateMs)} ms late: the gateway needs more processor time.`,
-        remedy: 'Give the gateway a faster core, or allow fewer calls (WEIR_CALLS_MAX). See docs/how-it-works/overload.md.',
+        remedy:
+          'Give the gateway a faster core, or allow fewer calls (WEIR_CALLS_MAX). See docs/how-it-works/overload.md.',
       })),
   },
   {

@@ -3,6 +3,7 @@
 import { bounds } from '../../base/bounds.ts'
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
+import { timeOrNull, timeText } from '../../base/time.ts'
 import { InvalidRange, normalizeRange } from '../../http/address/ranges.ts'
 import { endpointNames } from '../../identity/key-rights.ts'
 import type { KeyView } from '../../store/ledger/books-reader.ts'
@@ -189,9 +190,6 @@ function warningOf(parts: ManagementParts, input: CommandInput): CommandAnswer {
   const warnings = strange.flatMap(({ warning }) => warning ?? [])
   return warnings.length === 0 ? {} : { warning: warnings.join(' ') }
 }
-
-const timeText = (ms: bigint | number): string => new Date(Number(ms)).toISOString()
-const timeOrNull = (ms: bigint | null): string | null => (ms === null ? null : timeText(ms))
 
 const shownKey = (parts: ManagementParts, id: number): CommandAnswer => showKey(parts.books.key(id)!, parts.dateMs())
 

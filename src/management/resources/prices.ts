@@ -2,6 +2,7 @@
 
 import * as z from 'zod'
 import { Refusal } from '../../base/errors.ts'
+import { timeText } from '../../base/time.ts'
 import type { PriceDetails } from '../../store/queries/prices.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { BadPrice, isModelName, readPrice, setPrice, withdrawPrice } from '../prices/price-changes.ts'
@@ -51,7 +52,6 @@ const modelName = z
   .refine(isModelName)
 
 const params = z.object({ model: modelName })
-const timeOf = (ms: number): string => new Date(ms).toISOString()
 
 /** Parses the price; an invalid price becomes a refusal of the field "price". */
 export function parsePriceField(body: { readonly price: unknown }) {
@@ -83,7 +83,7 @@ function showPriceWith(parts: ManagementParts): (row: PriceDetails) => z.input<t
     model,
     origin: origin as 'shipped' | 'operator',
     version,
-    made: timeOf(madeMs),
+    made: timeText(madeMs),
     price: price as Record<string, unknown>,
     inUse: origin === 'operator' || shipped.has(model),
   })
@@ -128,7 +128,7 @@ function readEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
             version,
             origin: origin as z.output<typeof PriceVersion>['origin'],
             author,
-            made: timeOf(madeMs),
+            made: timeText(madeMs),
             price: price as Record<string, unknown> | null,
           }),
         )

@@ -3,6 +3,7 @@
 
 import { textId } from '../../base/ids.ts'
 import { formatUsd, nanos } from '../../base/money/money.ts'
+import { timeText } from '../../base/time.ts'
 
 /** Fields that repeat the row itself, or that only the database needs. */
 const HIDDEN: ReadonlySet<string> = new Set(['id', 'account_id', 'ref'])
@@ -30,7 +31,7 @@ export function formatChanges(action: string, changes: unknown): Readonly<Record
 function formatterOf(name: string, action: string): (value: unknown) => unknown {
   const idKind = IDS[name]
   if (idKind !== undefined) return formatInteger(digits => textId(idKind, Number(digits)))
-  if (/(_ms|Ms)$/.test(name)) return formatInteger(digits => new Date(Number(digits)).toISOString())
+  if (/(_ms|Ms)$/.test(name)) return formatInteger(digits => timeText(BigInt(digits)))
   if (MONEY.has(name) && !COUNT_ACTIONS.has(action)) return formatInteger(digits => formatUsd(nanos(BigInt(digits))))
   return value => value
 }

@@ -37,7 +37,7 @@ export interface GatewaySecrets {
   readonly encryption: SecretRing
 }
 
-const DATABASE = 'weir.db'
+export const DATABASE = 'weir.db'
 /** File of the statistics: sums of records. It is rebuilt from the records where it is missing. */
 export const STATISTICS_FILE = 'stats.db'
 

@@ -6,6 +6,7 @@ import { existsSync } from 'node:fs'
 import { bounds } from '../../base/bounds.ts'
 import { idAtMs } from '../../base/ids.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
+import { DAY_MS } from '../../base/time.ts'
 import { StoreError } from '../engine/database.ts'
 import type { BodiesMessage, BodiesQuota, BodiesReply, BodyPart, CallBodies } from './bodies-messages.ts'
 
@@ -36,7 +37,6 @@ interface Waiting<Answer> {
   reject(fault: Error): void
 }
 
-const DAY_MS = 24 * 3_600_000
 const CLOSE_MS_MAX = 5_000
 
 export class BodyStore {
