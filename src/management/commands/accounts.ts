@@ -22,10 +22,9 @@ import {
 } from '../command-input.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { OperatorError } from '../operator-error.ts'
-import { listText } from '../services/keys.ts'
 import { nameWarning } from '../services/rule-check.ts'
 import { parseModelPatterns } from '../services/rule-input.ts'
-import { listOrNull, onOff, showKey } from './keys.ts'
+import { onOff, showKey } from './keys.ts'
 
 export function accountCommands(parts: ManagementParts): OperatorCommands {
   return {
@@ -57,11 +56,11 @@ function showAccount(parts: OperatorParts, account: AccountView): CommandAnswer 
     balance: usdText(account.balance),
     held: usdText(account.held),
     ...funding,
-    bodies: onOff(account.keeps_bodies),
+    bodies: onOff(account.keeps_bodies === 1n),
     ...(account.kind !== 'operator' && {
       tier: account.tier ?? null,
-      allow: listOrNull(account.allows),
-      deny: listOrNull(account.denies),
+      allow: account.allows?.split(',') ?? null,
+      deny: account.denies?.split(',') ?? null,
     }),
     ...(account.kind !== 'operator' && { created: time(account.created_ms) }),
     keys: parts.books.keysOf(id).map(key => showKey(key, parts.dateMs())),
@@ -83,7 +82,7 @@ async function setAccount(parts: OperatorParts, input: CommandInput): Promise<Co
 
 const rightsWarning = (parts: OperatorParts, { allows, denies }: Change): CommandAnswer =>
   nameWarning(
-    [allows, denies].flatMap(list => list?.split(',') ?? []),
+    [allows, denies].flatMap(list => list ?? []),
     parts,
   )
 
@@ -97,8 +96,8 @@ function changeOf(input: CommandInput): Change {
     creditLimit: limit === undefined ? undefined : moneyText(limit),
     keepsBodies: parseSwitch(input.bodies, '--bodies'),
     tier: input.tier === 'none' ? null : parseTextOption(input.tier, '--tier'),
-    allows: listText(parseModelPatterns(input.allow, '--allow')),
-    denies: listText(parseModelPatterns(input.deny, '--deny')),
+    allows: parseModelPatterns(input.allow, '--allow'),
+    denies: parseModelPatterns(input.deny, '--deny'),
   }
 }
 

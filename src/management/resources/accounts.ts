@@ -5,11 +5,9 @@ import { Refusal } from '../../base/errors.ts'
 import { textId } from '../../base/ids.ts'
 import { usdText } from '../../base/money/money.ts'
 import { timeOrNull, timeText } from '../../base/time.ts'
-import type { AccountChange } from '../../store/ledger/funding-operations.ts'
 import type { AccountDetails } from '../../store/queries/accounts.ts'
 import type { Scope } from '../../store/queries/paging.ts'
 import type { ManagementParts } from '../management-parts.ts'
-import { listText } from '../services/keys.ts'
 import { rightsWarnings } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -73,12 +71,6 @@ function shown({ frozenMs, createdMs, version: _, ...account }: AccountDetails):
     created: timeText(createdMs),
   } as z.input<typeof Account>
 }
-
-const changeOf = (change: z.output<typeof Change>): AccountChange => ({
-  ...change,
-  allows: listText(change.allows),
-  denies: listText(change.denies),
-})
 
 const Written = Account.extend({ warnings })
 
@@ -155,7 +147,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       status: 201,
       async run({ body: { type: accountType, name, ...change }, by }) {
         const id = mintId()
-        const result = await writer.run('createAccount', { ...changeOf(change), id, name, type: accountType }, by)
+        const result = await writer.run('createAccount', { ...change, id, name, type: accountType }, by)
         requireDone(result, { tier_unknown: tierUnknown })
         const { body, version } = await show(id, null)
         return { body: { ...body, warnings: warningsFor(parts, change) }, version }
@@ -171,7 +163,7 @@ function writeEndpoints(parts: ManagementParts): readonly WebEndpoint[] {
       answer: Written,
       reserved,
       async run({ params: { account: id }, body, scope, by }) {
-        const result = await writer.run('setAccount', { ...changeOf(body), id, scope }, by)
+        const result = await writer.run('setAccount', { ...body, id, scope }, by)
         requireDone(result, {
           account_unknown: resourceUnknown,
           tier_unknown: tierUnknown,

@@ -13,7 +13,7 @@ import type { KeyChange } from '../../store/rules/key-operations.ts'
 import { isTag } from '../../upstreams/provider.ts'
 import type { ManagementParts } from '../management-parts.ts'
 import { keyStates, stateFilters, stateOf } from '../services/key-state.ts'
-import { changeKey, createApiKey, listText, revokeKey, rotateApiKey } from '../services/keys.ts'
+import { changeKey, createApiKey, revokeKey, rotateApiKey } from '../services/keys.ts'
 import { rightsWarnings } from '../services/rule-check.ts'
 import { warnings } from './channel-schemas.ts'
 import type { WebEndpoint } from './endpoint.ts'
@@ -125,16 +125,7 @@ function changeOf({ expires, ...change }: z.output<typeof Change>, nowMs: number
   if (typeof expires === 'number' && expires <= nowMs) {
     throw new Refusal('field_invalid', 'past', { param: 'expires', hint: '"expires" must be in the future.' })
   }
-  const { allows, denies, requires, endpoints, addresses } = change
-  return {
-    ...change,
-    expiresMs: expires,
-    allows: listText(allows),
-    denies: listText(denies),
-    requires: listText(requires),
-    endpoints: listText(endpoints),
-    addresses: listText(addresses),
-  }
+  return { ...change, expiresMs: expires }
 }
 
 const warningsFor = (

@@ -2,9 +2,9 @@
 
 import type { Database } from 'bun:sqlite'
 import { openReader } from '../engine/database.ts'
-import { money, nullable, number, text } from '../queries/columns.ts'
 import type { RecordFilter } from '../records/record-search.ts'
 import { findRecords } from '../records/record-search.ts'
+import { money, nullable, number, text } from '../tables/columns.ts'
 
 const columns = {
   callId: ['r.call_id', number],

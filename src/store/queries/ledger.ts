@@ -5,7 +5,7 @@ import { BILLION } from '../../base/money/money.ts'
 import { OPERATOR_ID_MAX } from '../ledger/operator-accounts.ts'
 import type { StatementCursor, StatementLine } from '../ledger/statement.ts'
 import { newestCursor, readStatementPage } from '../ledger/statement.ts'
-import { money, text } from './columns.ts'
+import { money, text } from '../tables/columns.ts'
 import type { Scope } from './paging.ts'
 import { findOne } from './paging.ts'
 

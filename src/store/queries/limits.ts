@@ -1,8 +1,8 @@
 // Queries for limits.
 
 import type { Database } from 'bun:sqlite'
-import type { QueryRow } from './columns.ts'
-import { list, nullable, number, text } from './columns.ts'
+import type { RowOf } from '../tables/columns.ts'
+import { list, nullable, number, text } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
 import { equals, findOne, listPage } from './paging.ts'
 
@@ -33,7 +33,7 @@ const plan: ListPlan<typeof columns> = {
   },
 }
 
-export type LimitDetails = QueryRow<typeof columns>
+export type LimitDetails = RowOf<typeof columns>
 
 export interface LimitQueries {
   limits: { input: ListQuery; result: Page<LimitDetails> }

@@ -1,8 +1,8 @@
 // Queries for tiers.
 
 import type { Database } from 'bun:sqlite'
-import type { QueryRow } from './columns.ts'
-import { number, text } from './columns.ts'
+import type { RowOf } from '../tables/columns.ts'
+import { number, text } from '../tables/columns.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
 import { findOne, listPage } from './paging.ts'
 
@@ -19,7 +19,7 @@ const columns = {
 const sorts = { name: 't.name', qpm: 't.qpm' }
 const plan: ListPlan<typeof columns> = { from: 'tier t', columns, id: 't.name', sorts }
 
-export type TierView = QueryRow<typeof columns>
+export type TierView = RowOf<typeof columns>
 
 export interface TierQueries {
   tiers: { input: ListQuery; result: Page<TierView> }

@@ -4,10 +4,10 @@
 // time.
 
 import type { Database } from 'bun:sqlite'
-import type { QueryColumns, QueryRow, SqlRow, SqlValue } from '../queries/columns.ts'
-import { flag, json, money, nullable, number, readRow, selectList, text } from '../queries/columns.ts'
 import type { Scope } from '../queries/paging.ts'
 import { scopeSql, scopeValues } from '../queries/paging.ts'
+import type { Columns, RowOf, SqlRow, SqlValue } from '../tables/columns.ts'
+import { flag, json, money, nullable, number, rowReader, selectList, text } from '../tables/columns.ts'
 
 export interface RecordFilter {
   readonly callId?: number | undefined
@@ -81,8 +81,8 @@ export const fullRecordColumns = {
   why: ['r.why', json],
 } as const
 
-export type RecordView = QueryRow<typeof recordColumns>
-export type FullRecord = QueryRow<typeof fullRecordColumns>
+export type RecordView = RowOf<typeof recordColumns>
+export type FullRecord = RowOf<typeof fullRecordColumns>
 
 export interface RecordPage<T> {
   readonly rows: readonly T[]
@@ -191,11 +191,7 @@ function scanOwnAccounts(db: Database, scope: Scope): Scan | undefined {
   return { walk: 'accountId', values: rows.map(({ id }) => id) }
 }
 
-export function findRecords<C extends QueryColumns>(
-  db: Database,
-  columns: C,
-  ask: RecordQuery,
-): RecordPage<QueryRow<C>> {
+export function findRecords<C extends Columns>(db: Database, columns: C, ask: RecordQuery): RecordPage<RowOf<C>> {
   const scan = chooseScan(db, ask)
   if (scan === undefined) return { rows: [], next: null, early: false }
   const { filter, scope, oldestFirst = false, limit } = ask
@@ -223,7 +219,7 @@ export function findRecords<C extends QueryColumns>(
     looked: ROWS_SCANNED_MAX,
     limit: limit + 1,
   })
-  const shown = rows.slice(0, limit).map(row => readRow(columns, row))
+  const shown = rows.slice(0, limit).map(rowReader(columns))
   if (rows.length > limit) return { rows: shown, next: Number(rows[limit - 1]!.callId), early: false }
   const [end] = queryAll(db, ids.concat(' LIMIT 1 OFFSET $looked - 1'), { ...scanned, looked: ROWS_SCANNED_MAX })
   return { rows: shown, next: end === undefined ? null : Number(end.call_id), early: end !== undefined }
