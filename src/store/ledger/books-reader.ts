@@ -6,6 +6,7 @@ import { openReader } from '../engine/database.ts'
 import { accountColumns, budgetColumns, keyColumns } from '../tables/accounts.ts'
 import type { RowOf, SqlRow, StoredRow } from '../tables/columns.ts'
 import { rowReader, selectList, sqlList } from '../tables/columns.ts'
+import { transferColumns } from '../tables/records.ts'
 import { OPERATOR_ID_MAX, SHORTFALL } from './operator-accounts.ts'
 import type { TransferLine } from './statement.ts'
 import { readTransferLine } from './statement.ts'
@@ -77,10 +78,9 @@ export class BooksReader {
   }
 
   transfersOf(ref: number): readonly TransferLine[] {
-    const rows = this.#all<RawRow>(
-      `SELECT kind, ref, debit, credit, amount, made_ms, reference, author FROM transfer WHERE ref = ?1 ORDER BY seq`,
-      [ref],
-    )
+    const rows = this.#all<RawRow>(`SELECT ${sqlList(transferColumns)} FROM transfer WHERE ref = ?1 ORDER BY seq`, [
+      ref,
+    ])
     return rows.map(readTransferLine)
   }
 

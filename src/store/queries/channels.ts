@@ -3,37 +3,24 @@
 import type { Database } from 'bun:sqlite'
 import type { RowOf, SqlRow } from '../tables/columns.ts'
 import { json, number, rowReader, selectList, text } from '../tables/columns.ts'
+import { authorColumns, routeColumns } from '../tables/rules.ts'
 import type { ListPlan, ListQuery, Page } from './paging.ts'
 import { beginsWith, equals, findOne, listPage } from './paging.ts'
 
 /** The columns that channels and providers have in common. */
-const noteColumns = {
-  id: ['id', text],
-  author: ['author', text],
-  createdMs: ['created_ms', number],
-  changedMs: ['changed_ms', number],
-  version: ['version', number],
-} as const
+const noteColumns = { id: ['id', text], createdMs: ['created_ms', number], ...authorColumns } as const
+const shownRouteColumns = { ...routeColumns, members: ['members', json], ...authorColumns } as const
 
-const routeColumns = {
-  name: ['name', text],
-  policy: ['policy', text],
-  members: ['members', json],
-  author: ['author', text],
-  changedMs: ['changed_ms', number],
-  version: ['version', number],
-} as const
-
-const routePlan: ListPlan<typeof routeColumns> = {
+const routePlan: ListPlan<typeof shownRouteColumns> = {
   from: 'model_route',
-  columns: routeColumns,
+  columns: shownRouteColumns,
   id: 'name',
   sorts: { name: 'name', changed: 'changed_ms' },
   filters: { name: beginsWith('name'), policy: equals('policy') },
 }
 
 export type RuleNote = RowOf<typeof noteColumns>
-export type RouteView = RowOf<typeof routeColumns>
+export type RouteView = RowOf<typeof shownRouteColumns>
 
 interface Ids {
   readonly ids: readonly string[]

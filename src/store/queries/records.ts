@@ -4,23 +4,13 @@ import type { Database } from 'bun:sqlite'
 import { constants, crc32, deflateRawSync } from 'node:zlib'
 import type { ExportFormat } from '../../base/text/export-lines.ts'
 import type { FullRecord, RecordPage, RecordQuery, RecordView } from '../records/record-search.ts'
-import { findRecords, fullRecordColumns, recordColumns } from '../records/record-search.ts'
+import { findRecords } from '../records/record-search.ts'
 import { exportHead, exportLine, formatFullRecord } from '../records/record-text.ts'
 import type { RowOf, SqlRow } from '../tables/columns.ts'
-import { flag, money, nullable, number, rowReader, selectList, text } from '../tables/columns.ts'
+import { flag, nullable, number, rowReader, selectList, text } from '../tables/columns.ts'
+import { fullRecordColumns, recordColumns, transferColumns } from '../tables/records.ts'
 import type { ListPlan, ListQuery, Page, Scope } from './paging.ts'
 import { findOne, listPage } from './paging.ts'
-
-const transferColumns = {
-  kind: ['kind', text],
-  ref: ['ref', number],
-  debit: ['debit', number],
-  credit: ['credit', number],
-  amount: ['amount', money],
-  madeMs: ['made_ms', number],
-  reference: ['reference', nullable(text)],
-  author: ['author', nullable(text)],
-} as const
 
 export type TransferView = RowOf<typeof transferColumns>
 

@@ -7,7 +7,8 @@ import type { Database } from 'bun:sqlite'
 import type { Scope } from '../queries/paging.ts'
 import { scopeSql, scopeValues } from '../queries/paging.ts'
 import type { Columns, RowOf, SqlRow, SqlValue } from '../tables/columns.ts'
-import { flag, json, money, nullable, number, rowReader, selectList, text } from '../tables/columns.ts'
+import { rowReader, selectList } from '../tables/columns.ts'
+import type { fullRecordColumns, recordColumns } from '../tables/records.ts'
 
 export interface RecordFilter {
   readonly callId?: number | undefined
@@ -39,47 +40,6 @@ export interface RecordQuery {
   readonly after?: number | undefined
   readonly limit: number
 }
-
-export const recordColumns = {
-  callId: ['r.call_id', number],
-  keyId: ['r.key_id', number],
-  accountId: ['r.account_id', number],
-  dialect: ['r.dialect', text],
-  provider: ['r.provider', nullable(text)],
-  model: ['r.model', nullable(text)],
-  channel: ['r.channel', nullable(text)],
-  status: ['r.status', number],
-  error: ['r.error', nullable(text)],
-  outcome: ['r.outcome', text],
-  streamed: ['r.streamed', flag],
-  inputTokens: ['r.input_tokens', number],
-  cacheReadTokens: ['r.cache_read_tokens', number],
-  cacheWriteTokens: ['r.cache_write_tokens', number],
-  outputTokens: ['r.output_tokens', number],
-  reasoningTokens: ['r.reasoning_tokens', number],
-  cost: ['r.cost', money],
-  shortfall: ['r.shortfall', money],
-  firstMs: ['r.first_ms', nullable(number)],
-  durationMs: ['r.duration_ms', number],
-  endUser: ['r.end_user', nullable(text)],
-  loss: ['r.loss', nullable(text)],
-} as const
-
-export const fullRecordColumns = {
-  ...recordColumns,
-  asked: ['r.asked', nullable(text)],
-  rule: ['r.rule', text],
-  usageSource: ['r.usage_source', text],
-  held: ['r.held', money],
-  priceVersion: ['r.price_version', nullable(number)],
-  lines: ['r.lines', json],
-  attempts: ['r.attempts', json],
-  timings: ['r.timings', json],
-  tags: ['r.tags', nullable(text)],
-  cameHash: ['r.came_hash', nullable(text)],
-  wentHash: ['r.went_hash', nullable(text)],
-  why: ['r.why', json],
-} as const
 
 export type RecordView = RowOf<typeof recordColumns>
 export type FullRecord = RowOf<typeof fullRecordColumns>
@@ -206,9 +166,9 @@ export function findRecords<C extends Columns>(db: Database, columns: C, ask: Re
   // The CROSS JOIN keeps the order of the ids without sorting, so the query ends as soon as the page is full.
   const sql = 'SELECT '.concat(
     selectList(columns),
-    ' FROM (SELECT call_id FROM (',
+    ' FROM (SELECT call_id AS id FROM (',
     ids,
-    ') LIMIT $looked) w CROSS JOIN record r ON r.call_id = w.call_id WHERE ',
+    ') LIMIT $looked) w CROSS JOIN record r ON r.call_id = w.id WHERE ',
     where.length === 0 ? 'true' : where.join(' AND '),
     ' LIMIT $limit',
   )

@@ -34,6 +34,16 @@ export const list: ColumnType<readonly string[] | null, string | null> = {
   read: value => (value === null ? null : value === '' ? [] : value.split(',')),
   write: items => (items === undefined || items === null || items.length === 0 ? null : items.join()),
 }
+/** The same, but an empty list is stored as an empty text. */
+export const words = <T extends string>(): ColumnType<readonly T[], string> => ({
+  read: value => (value === '' ? [] : (value.split(',') as T[])),
+  write: items => items?.join() ?? '',
+})
+/** Encrypted bytes, as base64, because they cross threads in JSON. */
+export const sealed: ColumnType<string, Uint8Array> = {
+  read: value => Buffer.from(value).toString('base64'),
+  write: base64 => (base64 === undefined ? null : Buffer.from(base64, 'base64')),
+}
 /** Parsed JSON. A text that is not JSON is returned unchanged. */
 export const json: ColumnType<unknown, string | null> = {
   read: value => {
@@ -85,16 +95,21 @@ export type NewRow<C extends Columns> = RowChange<C> & {
   readonly [Name in keyof C as HasMark<C[Name], 'insert'> extends true ? Name : never]: ColumnValue<C[Name]>
 }
 
-/** `alias` is the table's alias, where another table of the query has columns of the same names. */
-export const selectList = (columns: Columns, alias?: string): string =>
+export function pickColumns<C extends Columns, Name extends keyof C>(columns: C, ...names: readonly Name[]) {
+  const picked: Partial<Pick<C, Name>> = {}
+  for (const name of names) picked[name] = columns[name]
+  return picked as Pick<C, Name>
+}
+
+export const selectList = (columns: Columns): string =>
   Object.entries(columns)
-    .map(([name, [sql]]) => `${alias === undefined ? sql : `${alias}.${sql}`} AS "${name}"`)
+    .map(([name, [sql]]) => `${sql} AS "${name}"`)
     .join(', ')
 
-/** The names in SQL, for rows that are read without conversion. */
-export const sqlList = (columns: Columns): string =>
+/** The names in SQL, for rows that are read without conversion. `alias` is that of the table, if it needs one. */
+export const sqlList = (columns: Columns, alias?: string): string =>
   Object.values(columns)
-    .map(([sql]) => sql)
+    .map(([sql]) => (alias === undefined ? sql : `${alias}.${sql}`))
     .join(', ')
 
 export const auditList = (columns: Columns): string =>
