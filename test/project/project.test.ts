@@ -82,6 +82,15 @@ test('no SQL text is built from values: values are bound as parameters', () => {
   expect(linesWith(built, plain)).toEqual([])
 })
 
+test('only src/store knows that the store is SQLite: SQL, its driver, its error codes and its files are in no other folder', () => {
+  const others = Array.from(sources).filter(([path]) => !path.startsWith('src/store/'))
+  const sql = /\b(SELECT\b.*\bFROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM|CREATE (TABLE|INDEX|TRIGGER)|PRAGMA)\b/
+  const engine = /bun:sqlite|\bSQLITE_|\.db(-wal|-shm)?\b['"`]/
+  const connection =
+    /import \{[^}]*\b(openReader|openWriter|migrate|copyDatabase)\b[^}]*\} from '[^']*store\/engine\/database\.ts'/
+  for (const pattern of [sql, engine, connection]) expect(linesWith(pattern, others)).toEqual([])
+})
+
 test('the type checker is not silenced, but where a test expects its errors', () => {
   const tests = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
     .filter(path => path.endsWith('.ts') && !path.startsWith('types/'))

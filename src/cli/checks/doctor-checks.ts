@@ -297,7 +297,7 @@ export const doctorChecks: readonly DoctorCheck[] = [
     find: ({ logBytes }) =>
       when(logBytes > LOG_BYTES_MAX, () => ({
         says: `The database's write-ahead log has grown to ${Math.round(logBytes / MEGABYTE)} MB: a read runs for very long.`,
-        remedy: 'Look for exports and backups that do not end, and for other programs that have weir.db open.',
+        remedy: 'Look for exports and backups that do not end, and for other programs that have the database open.',
       })),
   },
   {
