@@ -120,10 +120,11 @@ export const auditList = (columns: Columns): string =>
 
 /** Returns the conversion of rows that were selected with `selectList`. */
 export function rowReader<C extends Columns>(columns: C): (row: SqlRow) => RowOf<C> {
-  const readers = Object.entries(columns).map(([name, [, type]]) => [name, type] as const)
+  const names = Object.keys(columns)
+  const types = Object.values(columns).map(([, type]) => type)
   return row => {
     const result: Record<string, unknown> = {}
-    for (const [name, type] of readers) result[name] = type.read(row[name]!)
+    for (let i = 0; i < names.length; i++) result[names[i]!] = types[i]!.read(row[names[i]!]!)
     return result as RowOf<C>
   }
 }
