@@ -1,4 +1,4 @@
-// npm run docs: writes the documents that are made from the code. A test compares them with the disk.
+// npm run docs: writes the pages of docs/reference that are generated from the code. Tests compare them with the files.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,53 +10,91 @@ import { describedEndpoints } from '../src/management/openapi/described-endpoint
 import { buildDocument } from '../src/management/openapi/document.ts'
 import { errorDialects } from '../src/protocols/protocols.ts'
 import { writeRoleMatrix } from '../test/management/matrix/verdicts.ts'
+import { writeCli } from './write-cli.ts'
 import { writeFailures } from './write-failures.ts'
 import { writeFinishReasons } from './write-finish-reasons.ts'
 import { writeMatrix } from './write-matrix.ts'
 import { writeRequestBodies } from './write-request-bodies.ts'
+import { writeSettings } from './write-settings.ts'
 
 const docs = join(import.meta.dir, '..', 'docs')
-export const errorsPath = join(docs, 'reference', 'errors.md')
-export const whoPaysPath = join(docs, 'reference', 'who-pays.md')
-export const matrixPath = join(docs, 'reference', 'protocol-matrix.md')
 export const openApiPath = join(docs, 'reference', 'openapi.json')
 export const roleMatrixPath = join(docs, '..', 'test', 'management', 'matrix.json')
-export const finishReasonsPath = join(docs, 'reference', 'finish-reasons.md')
-export const failuresPath = join(docs, 'reference', 'failures.md')
-export const requestBodiesPath = join(docs, 'reference', 'request-bodies.md')
 
-/** What a dialect calls an error of this code: its type, and the status where it has one of its own. */
-function inDialect(dialect: keyof typeof errorDialects, code: ErrorCode): string {
-  const { status, body } = errorDialects[dialect].writeError(buildErrorReply(new Refusal(code, ''), 'req'))
-  const { error } = JSON.parse(body) as { error: { type: string; status?: string } }
-  const own = status === errorRows[code].status ? '' : ` (${status})`
-  return `\`${error.status ?? error.type}\`${own}`
+const dialectTitles = {
+  'openai-chat': 'OpenAI',
+  'anthropic-messages': 'Anthropic',
+  'gemini': 'Gemini',
+  'ark': 'Ark',
+} as const
+const shownDialects = Object.keys(dialectTitles) as (keyof typeof dialectTitles)[]
+
+interface WrittenError {
+  readonly status: number
+  readonly error: { readonly type: string; readonly status?: string; readonly code?: string }
 }
 
-export function writeErrors(): string {
-  const rows = Object.entries(errorRows).sort(([, a], [, b]) => a.status - b.status)
-  const lines = rows.map(([code, { status, retry, message }]) => {
-    const names = (['openai-chat', 'anthropic-messages', 'gemini', 'ark'] as const).map(dialect =>
-      inDialect(dialect, code as ErrorCode),
-    )
-    return `| \`${code}\` | ${status} | ${retry ? 'yes' : 'no'} | ${message} | ${names.join(' | ')} |`
+function writtenError(dialect: keyof typeof dialectTitles, code: ErrorCode): WrittenError {
+  const { status, body } = errorDialects[dialect].writeError(buildErrorReply(new Refusal(code, ''), 'req'))
+  return { status, error: (JSON.parse(body) as Pick<WrittenError, 'error'>).error }
+}
+
+/** The error types of a code in all dialects, which follow from its kind. A status is shown where it differs. */
+function kindRow(code: ErrorCode): string {
+  const types = shownDialects.map(dialect => {
+    const { status, error } = writtenError(dialect, code)
+    return `\`${error.status ?? error.type}\`${status === errorRows[code].status ? '' : ` (${status})`}`
   })
+  return `| ${errorRows[code].kind} | ${types.join(' | ')} |`
+}
+
+function codeRow(code: ErrorCode): string {
+  const { status, kind, retry, message } = errorRows[code]
+  const { code: openaiCode } = writtenError('openai-chat', code).error
+  const shown = openaiCode === code ? '' : `\`${openaiCode}\``
+  return `| \`${code}\` | ${status} | ${kind} | ${retry ? 'yes' : 'no'} | ${message.replaceAll('<', '\\<')} | ${shown} |`
+}
+
+function writeErrors(): string {
+  const codes = (Object.keys(errorRows) as ErrorCode[]).sort((a, b) => errorRows[a].status - errorRows[b].status)
+  const kinds = [...new Set(codes.map(kindRow))]
   return `# Errors
 
-Everything Weir can refuse, from the one table in \`src/base/errors.ts\` (this page is generated: \`npm run docs\`).
+Every error that Weir itself can return. This page is generated from the table in \`src/base/errors.ts\`
+(\`npm run docs\`).
 
-Each prefix answers in its own dialect, so that each official SDK raises its right exception; the request id is in
-the body and in \`x-request-id\`. *Again* says whether the same request may succeed later; where it may not and an SDK
-would try all the same, the answer carries \`x-should-retry: false\`. A request that an upstream refused as bad comes
-back with the upstream's own status and words (\`upstream_refused\`).
+\`\`\`json
+{
+  "error": {"message": "There is no such model.", "type": "invalid_request_error", "param": "model", "code": "model_not_found"},
+  "request_id": "req_06dnh97yr00"
+}
+\`\`\`
 
-| Code | Status | Again | Text | OpenAI | Anthropic | Gemini | Ark |
-|---|---|---|---|---|---|---|---|
-${lines.join('\n')}
+- Each path answers in its own dialect, so that official SDKs raise the right exception. The error type follows from the
+  *kind* of the error.
+- In OpenAI's dialect \`error.code\` is the code below, or the one in the last column, which OpenAI itself uses. In Gemini's
+  dialect \`error.type\` is the code below. Records and metrics always have the code below.
+- The request id is in the body and in \`x-request-id\`; \`weir record <id>\` shows the call.
+- *Retry* says whether the same request may succeed later. If it says no and an SDK would retry by itself, the answer has
+  \`x-should-retry: false\`.
+- A hint may follow the message, such as the limit that was reached.
+- A request that an upstream refuses as invalid comes back with the upstream's own status and message (\`upstream_refused\`).
+
+## Kinds
+
+| Kind | ${shownDialects.map(dialect => dialectTitles[dialect]).join(' | ')} |
+|---|---|---|---|---|
+${kinds.join('\n')}
+
+## Codes
+
+| Code | Status | Kind | Retry | Message | OpenAI's code |
+|---|---|---|---|---|---|
+${codes.map(codeRow).join('\n')}
 `
 }
 
-export function writeWhoPays(): string {
+function writeWhoPays(): string {
   const lines = chargeRules.map(rule => {
     const ending = `\`${rule.outcome}\` ${whenText(rule)}`
     return `| \`${rule.id}\` | ${ending} | ${chargeText(rule)} | ${rule.why} | ${rule.onPurpose} |`
@@ -64,36 +102,33 @@ export function writeWhoPays(): string {
   const endings = Object.entries(outcomes).map(([outcome, says]) => `| \`${outcome}\` | ${says} |`)
   return `# Who pays
 
-What a call is charged for, by how it ended, from the one table in \`src/billing/who-pays.ts\` (this page is generated:
-\`npm run docs\`). The record of each call carries its \`outcome\`, the \`rule\` that decided, and in \`usage_source\`
-whether its tokens were \`reported\` by the provider, \`estimated\` by us, or \`none\`.
+What a call is charged for, by how it ended. This page is generated from the table in \`src/billing/who-pays.ts\`
+(\`npm run docs\`). The record of a call has its \`outcome\`, the \`rule\` that decided, and \`usage_source\`: its tokens
+were \`reported\` by the provider, \`estimated\` by Weir, or \`none\`.
 
-Content that was delivered is paid for, and so is what the model thought for it, however the call ended; unless the
-upstream itself failed: its connection broke, it said that it failed, or it sent what cannot be read. A bound of the
-gateway that ends an answer (an event or an answer that is too large, JSON that is nested too deeply, silence in the
-middle, the time that any call may take) is no failure of the upstream.
+- **Delivered content is charged**, with the reasoning for it, however the call ended, unless the upstream itself failed:
+  its connection broke, it reported a failure, or its answer is unreadable. A bound of the gateway (an answer that is too
+  large, too deeply nested, silent for too long or too slow as a whole) is not a failure of the upstream.
+- **An error without output is free**, with two exceptions: a call that lets the provider run tools and that a bound of
+  the gateway ends before content arrived pays for its input and its time (\`over_bound_tools\`, \`too_long_tools\`),
+  because the model may have sent text to a tool server of the caller. If the upstream itself fails, such a call is free
+  as well.
+- **Reasoning that the model does not show** is known only from the provider's report at the end. If a caller leaves, the
+  gateway reads on to that report. If it cannot, the time without visible output is charged at the model's greatest known
+  speed ([ledger](../how-it-works/ledger.md#reasoning-that-nobody-sees)).
+- **Implausible usage** counts as not reported: negative, not whole, not a number, details that exceed their total, or a
+  later report that is lower than an earlier one.
+- **An estimate** counts four bytes of a request as one token. Of an answer it counts four letters of prose, three digits
+  or one Chinese character; other characters are weighted by what common vocabularies make of them.
+- **No call is charged more** than it has held and the account can pay.
 
-What a model thought without showing it is told by the provider at the end of the answer. The gateway reads on to that
-report when a caller leaves; where it cannot, the time in which nothing visible came is charged at the greatest known
-speed of the model ([funds](../guides/money.md#thoughts-that-nobody-sees)). The same holds for plain calls with tools that the
-provider runs.
+Of the rules of one outcome, the first that applies decides.
 
-Of the rules of one ending, the first that fits decides. An error without output is free, with two exceptions: a call
-that lets the provider run tools, and that a bound of the gateway ends before content came, pays for what was read and
-for the time it took (\`over_bound_tools\`, \`too_long_tools\`), since what the model wrote to a server of the caller's
-was delivered, too. If the upstream itself fails before content came, such a call is free as well (\`upstream_failed\`).
-Usage that cannot be
-(negative, not whole, a text, beyond any number, details that exceed their total, a later report of a stream that takes
-back an earlier one) counts as not reported. An estimate takes four bytes of a request for a token, and of
-an answer four letters of prose, three digits, or a Chinese character; signs, random letters and other scripts are
-weighed by what common vocabularies make of them. Whatever the rule says, no call is charged more than it has held and
-the account can pay.
-
-| Rule | Ending | Charged | Why | Can a caller cause it on purpose, and what does it get for nothing? |
+| Rule | Outcome | Charged | Why | Can a caller cause it on purpose, and what does it get for free? |
 |---|---|---|---|---|
 ${lines.join('\n')}
 
-| Outcome | Means |
+| Outcome | Meaning |
 |---|---|
 ${endings.join('\n')}
 `
@@ -106,13 +141,25 @@ export async function writeOpenApi(): Promise<string> {
   return `${JSON.stringify(document, undefined, 1)}\n`
 }
 
+const writers: Readonly<Record<string, () => string>> = {
+  'cli.md': writeCli,
+  'errors.md': writeErrors,
+  'failures.md': writeFailures,
+  'finish-reasons.md': writeFinishReasons,
+  'protocol-matrix.md': writeMatrix,
+  'request-bodies.md': writeRequestBodies,
+  'settings.md': writeSettings,
+  'who-pays.md': writeWhoPays,
+}
+
+export const generatedPages = Object.entries(writers).map(([name, write]) => ({
+  name: `docs/reference/${name}`,
+  path: join(docs, 'reference', name),
+  write,
+}))
+
 if (import.meta.main) {
-  writeFileSync(errorsPath, writeErrors())
-  writeFileSync(whoPaysPath, writeWhoPays())
-  writeFileSync(matrixPath, writeMatrix())
-  writeFileSync(finishReasonsPath, writeFinishReasons())
-  writeFileSync(failuresPath, writeFailures())
-  writeFileSync(requestBodiesPath, writeRequestBodies())
+  for (const { path, write } of generatedPages) writeFileSync(path, write())
   writeFileSync(openApiPath, await writeOpenApi())
   writeFileSync(roleMatrixPath, writeRoleMatrix())
 }

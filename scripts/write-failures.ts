@@ -1,4 +1,4 @@
-// docs/reference/failures.md, out of the table of faults and of what the fault matrix expects of each.
+// docs/reference/failures.md, from the table of faults and from the results that the fault matrix expects of each.
 
 import { errorRows } from '../src/base/errors.ts'
 import { chargeRules, chargeText } from '../src/billing/who-pays.ts'
@@ -11,7 +11,7 @@ import { faultIds, faultKinds } from '../tools/fake-upstream/fault-rows/kinds.ts
 import type { Fault } from '../tools/fake-upstream/faults.ts'
 import { faultsIn } from '../tools/fake-upstream/faults.ts'
 
-/** From which fault on. */
+/** The title of each chapter, by its first fault. */
 const chapters: Readonly<Partial<Record<FaultId, string>>> = {
   F1: 'Connection',
   F11: 'Timing',
@@ -22,34 +22,26 @@ const chapters: Readonly<Partial<Record<FaultId, string>>> = {
 }
 
 const consequences: Readonly<Record<Consequence, readonly [name: string, meaning: string]>> = {
-  nothing: ['stays as it is', 'Nothing is held against it.'],
+  nothing: ['unchanged', 'Nothing is counted against it.'],
   counted: [
-    'a failure for its breaker',
-    'Five in a row, or half of at least twenty within ten seconds, close it for about a second; each time one call ' +
-      'tries it in vain, for twice as long, up to a minute. When all channels are closed, the one that is nearest to ' +
-      'recovery is tried.',
+    'breaker failure',
+    'A failure for the circuit breaker. Five in a row, or half of at least twenty within ten seconds, open the breaker ' +
+      'for about a second; then one call probes the channel, and each failed probe doubles the time, up to a minute. If ' +
+      'the breakers of all channels are open, the channel that recovers next is tried.',
   ],
   closed: [
-    'closed until its time',
-    'Left alone for as long as the provider asked, else for a second, and twice as long each time again, up to a ' +
-      'minute. Others are tried meanwhile.',
+    'rate limited',
+    'Skipped for as long as the provider asks, else for a second, doubled with each further refusal up to a minute.',
   ],
-  spent: [
-    'closed for long',
-    'As one that is limited, but for a minute and then twice as long each time, up to an hour, with an error in the ' +
-      'log.',
-  ],
+  spent: ['quota spent', 'The same, but for a minute, doubled up to an hour, with an error in the log.'],
   doubted: [
-    'doubted',
-    'It may be the credential or what was asked for: five in a row, with nothing else between them, switch it off.',
+    'forbidden',
+    'The credential or the request may be at fault. Five in a row, with nothing else between them, switch the channel off.',
   ],
-  off: [
-    'switched off',
-    'Left alone for five minutes, with an error in the log; then one call tries whether it works again.',
-  ],
+  off: ['switched off', 'Skipped for five minutes, with an error in the log; then one call probes the channel.'],
 }
 
-/** In all dialects, each once. */
+/** The variants of a fault in all dialects, each once. */
 function faultsOf(id: FaultId): readonly Fault[] {
   const all = wires.flatMap(dialect => faultsIn(dialect)).filter(fault => fault.id === id)
   return all.filter(({ name }, at) => all.findIndex(other => other.name === name) === at)
@@ -57,8 +49,8 @@ function faultsOf(id: FaultId): readonly Fault[] {
 
 function seenText({ code, midway }: Verdict): string {
   if (code === null) return '200, the answer'
-  if (midway) return `what came until then, then an error event: \`${code}\``
-  if (code === 'upstream_refused') return "the provider's own status and words"
+  if (midway) return `the content so far, then an error event: \`${code}\``
+  if (code === 'upstream_refused') return "the provider's own status and message"
   const wait = code === 'upstream_rate_limited' ? ' with `Retry-After`' : ''
   return `${errorRows[code].status} \`${code}\`${wait}`
 }
@@ -68,7 +60,7 @@ function recordText({ code, outcome, attempt }: Verdict): string {
 }
 
 const costTexts: Partial<Record<VerdictName, string>> = {
-  fine: 'the reported usage; an estimate where none can be believed',
+  fine: 'the reported usage, else an estimate',
 }
 
 function costText(name: VerdictName): string {
@@ -81,16 +73,16 @@ interface Case {
   readonly when: string
 }
 
-/** One for each verdict that the fault can come to, with what must be so for it. */
+/** One for each result of the fault, with the variants that lead to it. */
 function casesOf(id: FaultId): readonly Case[] {
   const met = faultsOf(id).flatMap(({ asks, ...fault }) => {
     const [plain, stream] = [usualVerdict(fault, false)!, usualVerdict(fault, true)!]
-    if (asks === 'plain') return [{ verdict: plain, when: `${fault.name} (whole answers)` }]
-    if (asks === 'stream') return [{ verdict: stream, when: `${fault.name} (streams)` }]
+    if (asks === 'plain') return [{ verdict: plain, when: `${fault.name} (plain)` }]
+    if (asks === 'stream') return [{ verdict: stream, when: `${fault.name} (stream)` }]
     if (plain === stream) return [{ verdict: plain, when: fault.name }]
     return [
-      { verdict: plain, when: `${fault.name} (whole answers)` },
-      { verdict: stream, when: `${fault.name} (streams)` },
+      { verdict: plain, when: `${fault.name} (plain)` },
+      { verdict: stream, when: `${fault.name} (stream)` },
     ]
   })
   return [...Map.groupBy(met, ({ verdict }) => verdict)].map(([verdict, own]) => ({
@@ -99,27 +91,24 @@ function casesOf(id: FaultId): readonly Case[] {
   }))
 }
 
+function writeResult(name: VerdictName): string {
+  const verdict: Verdict = verdicts[name]
+  const cells = [seenText(verdict), recordText(verdict), costText(name), consequences[verdict.channel][0]]
+  return `| ${name} | ${cells.join(' | ')} |`
+}
+
 function writeFault(id: FaultId): string {
-  const lines = casesOf(id).map(({ verdict: name, when }) => {
-    const verdict: Verdict = verdicts[name]
-    const cells = [seenText(verdict), recordText(verdict), costText(name), consequences[verdict.channel][0]]
-    return `| ${when} | ${cells.join(' | ')} |`
-  })
+  const lines = casesOf(id).map(({ verdict, when }) => `- ${when}: **${verdict}**, ${seenText(verdicts[verdict])}`)
   const odd = exceptions
     .filter(({ fault }) => fault.startsWith(`${id} `))
-    .map(({ fault, where, verdict, why }) => {
-      const seen = seenText(verdicts[verdict])
-      return `For *${fault.slice(id.length + 1)}*, ${where}, the caller sees ${seen}: ${why}`
-    })
+    .map(({ fault, where, verdict, why }) => `- ${fault.slice(id.length + 1)}, ${where}: **${verdict}**. ${why}`)
   return `### ${id} ${faultKinds[id].title}
 
-${[faultKinds[id].does, ...odd].join('\n\n')}
+${faultKinds[id].does}
 
-| When | The caller sees | The record says | It costs | The channel |
-|---|---|---|---|---|
-${lines.join('\n')}
+${[...lines, ...odd].join('\n')}
 
-**To do:** ${advice[id]}
+What to do: ${advice[id]}
 `
 }
 
@@ -132,36 +121,38 @@ const channelLines = Object.values(consequences).map(([name, meaning]) => `| ${n
 
 const HEAD = `# When a provider fails
 
-Fault by fault: what callers see, what the record says, what it costs, what becomes of the channel, and what to do. This
-page is made from the tables that the fault matrix holds the gateway to (\`npm run docs\`); how it is run and what it
-found is in [proof.md](../proof.md).
+What happens for each of 36 faults of a provider: what callers get, what the record says, what it costs, and what you can
+do. This page is generated from the tables that the fault tests use (\`npm run docs\`); how they are run is in
+[proof](../proof.md#faults).
 
-Every row can be rehearsed: \`weir fake-upstream --fault F14\` starts a provider that speaks every dialect and commits
-that fault, and prints the lines that point a gateway at it; \`--list\` names all, \`--every 3\` spares two calls of
-three, \`--fault 'F34 429 with seconds'\` takes one of several, and \`--scale 0.01\` makes pauses shorter for a gateway
-whose own times are. Without \`--host\` nobody but this machine can reach it.
+You can try every fault: \`weir fake-upstream --fault F14\` starts a provider that speaks every dialect and has that fault, and
+prints how to point a gateway at it. \`--list\` lists all faults, \`--every 3\` applies the fault to every third call,
+\`--fault 'F34 429 with seconds'\` picks one variant, and \`--scale 0.01\` shortens the pauses.
 
-## What holds for all
+## For all faults
 
-- **Before content** an attempt may be replaced, and nothing of it is charged: on another channel at once; on the same
-  one after a pause, if there is no other, the fault may pass, and nothing can have been made of the request (none of it
-  has left, or an error status came back). Three attempts at most; of the calls of a name at most
-  one in five is tried again, but for the first few ([routing.md](../how-it-works/routing.md)). What a row says that a caller sees is
-  what it sees when all of its attempts came to the same.
-- **After content** nothing is tried again. The caller gets an error event of its own dialect and the legal end of its
-  stream, never a connection that is simply cut, and pays for what was delivered only if the provider itself told what
-  it came to.
-- **Statuses and types** are those of the caller's dialect; [errors.md](errors.md) lists them for each code. Where an
-  SDK should not try again by itself, it is told so.
-- **In the record** (\`weir record <call id>\`) stands every attempt, with its channel, what it came to and how long it
-  took; \`X-Weir-Attempts\` tells callers how many there were.
-- **Sockets** on which an answer did not end beyond doubt are closed, never used again.
-- **Memory**: of a whole answer at most 32 MiB are held, and as much of one event of a stream; of all answers together
-  256 MiB, or an eighth of the memory where that is less: then large ones are read one after another.
+- **Before content**, an attempt is free and can be replaced: on another channel at once; on the same one after a pause, if
+  there is no other and the upstream did no work. There are at most three attempts within the
+  [retry budget](../how-it-works/routing.md#attempts). The results below are those of calls whose
+  attempts all fail in the same way.
+- **After content**, nothing is repeated. The caller gets an error event of its own dialect and the regular end of its
+  stream, never just a closed connection. It pays for what was delivered only if the provider reported the usage.
+- **Statuses and types** are those of the caller's dialect ([errors](errors.md)). If an SDK should not retry by itself, the
+  answer says so.
+- **The record** (\`weir record <call id>\`) lists every attempt with its channel, result and duration.
+- **Connections** on which an answer did not end correctly are closed.
+- **Memory**: at most 32 MiB of one plain answer or of one event are held, and 256 MiB (or an eighth of the memory) of all
+  answers together; then large ones are read one after another.
 
-What becomes of a channel:
+## Results
 
-| | |
+Each fault below names its variants, the result of each, and what the caller gets. *Plain* means a call without a stream.
+
+| Result | The caller gets | The record | The cost | The channel |
+|---|---|---|---|---|
+${(Object.keys(verdicts) as VerdictName[]).map(writeResult).join('\n')}
+
+| The channel | |
 |---|---|
 ${channelLines.join('\n')}
 `

@@ -22,7 +22,7 @@ const meanings: Readonly<Record<Finish, string>> = {
   calls: 'the model waits for the results of tools',
   filtered: 'the model or its provider refused',
   paused: 'the model paused and wants to be called again',
-  malformed: 'the model wrote a tool call that is none, or too many',
+  malformed: 'the model wrote an invalid tool call, or too many',
   failed: 'the upstream failed in the middle of its answer',
   other: 'an abnormal end: unknown, or no reason given',
 }
@@ -42,35 +42,32 @@ const reasonRow = ({ reason, finish, vendors }: FinishReasonRow): string =>
 export function writeFinishReasons(): string {
   const tables = Object.entries(fieldNames).map(([field, name]) => {
     const rows = finishReasonRows.filter(row => row.field === field).map(reasonRow)
-    return `### ${name}\n\n| Reason | Sent by, beside the maker | Means |\n|---|---|---|\n${rows.join('\n')}\n`
+    return `### ${name}\n\n| Reason | Also sent by | Meaning |\n|---|---|---|\n${rows.join('\n')}\n`
   })
-  return `# Why an answer ended
+  return `# Finish reasons
 
-From the one table in \`src/protocols/neutral/finish-reasons.ts\` (this page is generated: \`npm run docs\`). A test
-sends every reason through a gateway to callers of every dialect, plain and streamed.
+How Weir reads and writes the reason why an answer ended, in every dialect. This page is generated from the table in
+\`src/protocols/neutral/finish-reasons.ts\` (\`npm run docs\`); a test sends every reason through a gateway to callers of every
+dialect, plain and streamed.
 
-Where the upstream speaks the caller's dialect, its reason passes as it is. Where it does not, the reason is
-read as one of the meanings below and written as the caller's dialect says it. *Loss* means that the dialect has
-no word for it: the caller gets the nearest one, and the upstream's own reason is listed as
-\`finish_reason.<reason>\` in \`X-Weir-Loss\` and in the record. A stream's head has left by then: its
-record lists the loss and, with \`X-Weir-Comments: on\`, a comment before its last event (\`: X-Weir-Loss …\`).
+If the upstream speaks the caller's dialect, its reason passes unchanged. Otherwise the reason is read as one of the meanings
+below and written in the caller's dialect. *Loss* means that the dialect has no word for it: the caller gets the nearest one,
+and the upstream's reason is listed as \`finish_reason.<reason>\` in \`X-Weir-Loss\` and in the record. For a stream, whose
+head has left by then, the record lists it, and with \`X-Weir-Comments: on\` a comment before the last event.
 
-**An answer that was cut never looks whole.** A reason that is not listed here, or that is missing, means
-*other*, and *other* is a good end in no dialect: callers take such an answer for cut, and neither for whole nor
-for forbidden. That holds for its tool calls, too: the last one may be cut. A Responses caller always gets a
-reason with \`incomplete\`, because clients read \`incomplete\` without one as a good end. After \`pause_turn\`
-a caller of another dialect cannot continue the provider's own tools where they stopped, so its answer is
-incomplete. An answer without any content that ended *malformed* or *other* is no answer: another channel is
-tried, and if none is left the caller gets a 502.
+- **An answer that was cut off never looks complete.** A missing or unlisted reason means *other*, which no dialect writes as
+  a normal end. The last tool call of such an answer may be cut off, too. A Responses caller always gets a reason with
+  \`incomplete\`, because clients take \`incomplete\` without one for a normal end. After \`pause_turn\` a caller of another
+  dialect cannot continue the provider's tools, so its answer is incomplete.
+- **An answer without content** that ended *malformed* or *other* is not an answer: another channel is tried, and if none is
+  left the caller gets a 502.
+- **An upstream that fails in the middle** has failed, although its status was 200. Before content, another channel is tried,
+  or the caller gets a 502. After content, a caller of another dialect gets an error event, and a caller of the same dialect
+  gets the bytes as they came. The outcome is \`upstream_failed\` ([who pays](who-pays.md)). The same applies to
+  \`choices[].error\`, \`x_groq.error\` and a \`base_resp\` whose status is not 0.
 
-**An upstream that failed in the middle** has failed, although its status was 200. Before any content, another
-channel is tried, or the caller gets a 502. After content, a caller of another dialect gets an error event; a
-caller of the upstream's own dialect gets the bytes as they came. Either way the call ends as
-\`upstream_failed\`: [it is billed](who-pays.md) and the channel's health is counted as such. The same holds for
-\`choices[].error\`, \`x_groq.error\` and a \`base_resp\` whose status is not 0.
-
-Names are compared without case, and what stands behind a colon is ignored (\`content_filter: RECITATION\`). The
-reasons of chat are known in all dialects, because relays mix them up.
+Case is ignored, and so is everything after a colon (\`content_filter: RECITATION\`). The reasons of chat are known in all
+dialects, because relays mix them up.
 
 | Meaning | | OpenAI chat, Ark | OpenAI Responses | Anthropic | Gemini |
 |---|---|---|---|---|---|

@@ -1,4 +1,4 @@
-// docs/reference/protocol-matrix.md, out of the results that the suite of test/dialects computes and compares.
+// docs/reference/protocol-matrix.md, from the results that the tests of test/dialects compute and compare.
 
 import { readFileSync } from 'node:fs'
 import { clients } from '../test/dialects/clients/list.ts'
@@ -9,28 +9,28 @@ import { resultsPath } from '../test/dialects/results.ts'
 import type { Dialect } from '../test/dialects/upstreams.ts'
 import { dialects } from '../test/dialects/upstreams.ts'
 
-/** What each column proves. */
-const proves: Readonly<Record<FeatureName, string>> = {
-  'text': 'a plain answer, its end and its counts',
+/** What each row tests. */
+const tested: Readonly<Record<FeatureName, string>> = {
+  'text': 'a plain answer, its end and its token counts',
   'stream': "event by event, and through the SDK's own collector",
-  'tools': 'a call with arguments; this and all that follow plain, streamed and collected',
-  'parallel tools': 'two calls at once, in order, with ids of their own',
+  'tools': 'a tool call with arguments; this and all rows below plain, streamed and collected',
+  'parallel tools': 'two tool calls at once, in order, with ids of their own',
   'tool results': 'call, result, answer: the whole loop',
-  'image': 'an inline picture arrives byte for byte',
-  'structured output': 'an answer held to a JSON schema',
-  'thinking': 'thoughts are shown and counted, and their state survives the loop of tools',
-  'cache': "marks of the prompt cache arrive; cached tokens are told in the caller's own sense",
+  'image': 'an inline image arrives byte for byte',
+  'structured output': 'an answer that follows a JSON schema',
+  'thinking': 'reasoning is shown and counted, and its state survives the tool loop',
+  'cache': "prompt cache marks arrive; cached tokens are reported in the caller's terms",
   'errors': "each status raises the SDK's right class, with message and request id; also inside a stream",
-  'abort': "the upstream's socket is closed, the call settled, no hold left open",
+  'abort': "the upstream's socket is closed, the call is settled, no hold stays open",
 }
 
-/** Why what is lost cannot be carried, by the upstream's dialect and the code. */
+/** Why a loss cannot be avoided, by the upstream's dialect and the code of the loss. */
 const reasons: Readonly<Partial<Record<Dialect, Readonly<Record<string, string>>>>> = {
   gemini: {
-    cache_control: 'it has no marks: prompts are cached by themselves, or kept beforehand as a resource of their own',
+    cache_control: 'it has no cache marks: prompts are cached automatically, or stored before as a resource',
   },
   ark: {
-    cache_control: 'its chat has no marks: prompts are cached by themselves, or kept beforehand as a context',
+    cache_control: 'its chat has no cache marks: prompts are cached automatically, or stored before as a context',
   },
 }
 
@@ -43,7 +43,7 @@ export function readResults(): Results {
   return JSON.parse(readFileSync(resultsPath, 'utf8')) as Results
 }
 
-/** Every loss of the table, once for each upstream dialect. */
+/** Every loss in the results, once for each upstream dialect. */
 export function lossesIn(results: Results): readonly Loss[] {
   const found = new Map<string, Loss>()
   for (const rows of Object.values(results)) {
@@ -59,7 +59,7 @@ export const reasonFor = ({ to, code }: Loss): string | undefined => reasons[to]
 
 function cellText(losses: readonly string[] | 'fail' | undefined): string {
   if (losses === undefined || losses === 'fail') return '**fail**'
-  return losses.length === 0 ? 'pass' : `said loss: ${losses.map(code => `\`${code}\``).join(' ')}`
+  return losses.length === 0 ? 'pass' : `loss: ${losses.map(code => `\`${code}\``).join(' ')}`
 }
 
 function section(from: Dialect, results: Results): string {
@@ -74,24 +74,25 @@ function section(from: Dialect, results: Results): string {
 
 export function writeMatrix(results: Results = readResults()): string {
   const losses = lossesIn(results).map(loss => `| ${loss.to} | \`${loss.code}\` | ${reasonFor(loss) ?? ''} |`)
-  return `# Which dialect can do what on which upstream
+  return `# Protocol matrix
 
-Every official SDK, changed in nothing but its base URL, against an upstream of each dialect (this page is generated:
-\`npm run docs\`, from results that \`test/dialects\` computes anew and compares). Rows are what the caller does; the
-columns are the dialect of the upstream. *Pass* is that it works and nothing was lost; *said loss* names what the
-upstream could not be told, as the caller reads it in \`X-Weir-Loss\` (\`X-Weir-Translate: strict\` refuses such a
-call instead). A dialect on itself is passed on byte for byte.
+Which features work between each pair of dialects. Every official SDK, with only its base URL changed, calls an upstream of
+each dialect. This page is generated from results that \`test/dialects\` computes and compares (\`npm run docs\`).
 
-| Row | Proves |
+Rows are what the caller does, columns the dialect of the upstream. *pass*: it works and nothing is lost. *loss*: it works
+without the named part, which the caller reads in \`X-Weir-Loss\`; with \`X-Weir-Translate: strict\` the call is refused
+instead. In the same dialect, bytes pass unchanged.
+
+| Row | Tests |
 |---|---|
-${featureNames.map(feature => `| ${feature} | ${proves[feature]} |`).join('\n')}
+${featureNames.map(feature => `| ${feature} | ${tested[feature]} |`).join('\n')}
 
 ${dialects.map(from => section(from, results)).join('\n')}
-## Why a loss is one
+## Reasons for losses
 
-Callers of Gemini have no marks to set, so that in their column of *cache* only the counts are proved.
+Callers of Gemini have no cache marks, so their *cache* row tests the token counts only.
 
-| Upstream | Code | Why it cannot be carried |
+| Upstream | Code | Why it is lost |
 |---|---|---|
 ${losses.join('\n')}
 `

@@ -5,9 +5,25 @@
 // count about 1 % too high, on the safe side.
 
 import { countTokens, setMergeCacheSize } from 'gpt-tokenizer/encoding/o200k_base'
-import type { TokenCountReply, TokenCountRequest } from './token-counter-messages.ts'
+import { serveThread } from '../base/threads/serve-thread.ts'
 
-declare const self: Worker
+export interface TokenCounterMethods {
+  count(request: TokenCountRequest): TokenCount
+}
+
+/** `text`: UTF-8, transferred to the thread. After `dueMs` (wall clock) the thread counts no further piece. */
+export interface TokenCountRequest {
+  readonly text: Uint8Array
+  readonly dueMs: number
+}
+
+export interface TokenCount {
+  readonly tokens: number
+  /** Tokens that a vocabulary may need on top if it supports the scripts of the text less well. */
+  readonly extraTokens: number
+  /** Bytes that were not counted for lack of time. Each of them may be a token. */
+  readonly uncountedBytes: number
+}
 
 const PIECE_BYTES = 512
 /** The size of the tokenizer's word cache. The default of 100,000 is too large: a word may be as long as a piece. */
@@ -19,8 +35,7 @@ const decoder = new TextDecoder()
 
 setMergeCacheSize(WORDS_CACHED)
 
-self.onmessage = ({ data }: MessageEvent<TokenCountRequest>) => {
-  const { id, text, dueMs } = data
+function count({ text, dueMs }: TokenCountRequest): TokenCount {
   let tokens = 0
   let spare = 0
   let position = 0
@@ -31,7 +46,7 @@ self.onmessage = ({ data }: MessageEvent<TokenCountRequest>) => {
     spare += spareOf(piece)
     position = end
   }
-  postMessage({ id, tokens, extraTokens: spare, uncountedBytes: text.length - position } satisfies TokenCountReply)
+  return { tokens, extraTokens: spare, uncountedBytes: text.length - position }
 }
 
 /**
@@ -53,3 +68,5 @@ function pieceEnd(text: Uint8Array, start: number): number {
   while (end < text.length && end > start + PIECE_BYTES - 4 && (text[end]! & 0xc0) === 0x80) end--
   return end
 }
+
+serveThread<TokenCounterMethods>(() => ({ count }))

@@ -126,14 +126,24 @@ describe('the thread', () => {
     expect(await waiting).toBeUndefined()
   })
 
-  test('resolves waiting counts when it dies, reports that, and is started again', async () => {
-    faults.splice(0)
-    const counter = open({ thread: script("onmessage = () => { throw new Error('out of vocabulary') }") })
-    for (let death = 1; death <= 2; death++) {
-      expect(await counter.count(bytes('abc'))).toBeUndefined()
-      expect(counter.running).toBe(false)
-      expect(faults).toHaveLength(death)
-      expect(faults.at(-1)).toContain('out of vocabulary')
-    }
-  })
+  const errors = {
+    dies: "onmessage = () => { throw new Error('out of vocabulary') }",
+    'answers with an error': "onmessage = () => (onmessage = e => postMessage([e.data[0], null, 'out of vocabulary']))",
+  }
+  test.each(Object.entries(errors))(
+    'that %s resolves waiting counts, is reported, and is started again',
+    async (_name, text) => {
+      faults.splice(0)
+      const counter = open({ thread: script(text) })
+      for (let death = 1; death <= 2; death++) {
+        expect(await Promise.all([counter.count(bytes('abc')), counter.count(bytes('abc'))])).toEqual([
+          undefined,
+          undefined,
+        ])
+        expect(counter.running).toBe(false)
+        expect(faults).toHaveLength(death)
+        expect(faults.at(-1)).toContain('out of vocabulary')
+      }
+    },
+  )
 })

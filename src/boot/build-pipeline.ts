@@ -39,7 +39,11 @@ import { buildHold } from '../pipeline/35-hold.ts'
 import { buildForward } from '../pipeline/50-forward.ts'
 import { buildDeduct } from '../pipeline/70-deduct.ts'
 import { buildResolveMedia } from '../pipeline/attempt/media.ts'
-import { buildQueryUpstream } from '../pipeline/attempt/upstream-query.ts'
+import {
+  buildOpenUpstreamQuery,
+  buildQueryUpstream,
+  buildSendUpstreamQuery,
+} from '../pipeline/attempt/upstream-query.ts'
 import type { Exchange } from '../pipeline/exchange.ts'
 import type { ActiveCalls } from '../pipeline/lifetime/active-calls.ts'
 import { summarizeCall } from '../pipeline/lifetime/call-summary.ts'
@@ -164,7 +168,8 @@ export function buildCalls(parts: CallParts) {
     targets: lanes,
     limitRate,
     countTokens: counter.count,
-    send: upstreams.send,
+    sendQuery: buildSendUpstreamQuery(upstreams.send, deadlines),
+    nowMs,
     factors: vault.factors,
     previousResponses: following,
     learning,
@@ -178,7 +183,11 @@ export function buildCalls(parts: CallParts) {
     previousResponses: following,
     compaction: compacting,
     dateMs,
-    upstreams: buildStoringUpstreams({ catalogue, send: upstreams.send, deadlines }),
+    upstreams: buildStoringUpstreams({
+      catalogue,
+      openQuery: buildOpenUpstreamQuery(upstreams.send, deadlines),
+      deadlines,
+    }),
   })
   const tasks = new TaskService({
     tasks: vault.tasks,
@@ -189,6 +198,7 @@ export function buildCalls(parts: CallParts) {
     dateMs,
     limitRate,
     refuseUnread,
+    channelPicker: picking,
     queryUpstream: askUpstream,
     route: stages.route,
     targets: lanes,

@@ -13,7 +13,7 @@ const firstWord = (name: string): string => name.split(' ')[0]!
 const shortDescription = (about: string): string => about.split(/[;:(]/)[0]!.trim()
 
 /** The commands that begin with a word. The command that is the word alone comes first. */
-const rowsOf = (word: string): readonly (readonly [string, CliCommand])[] => {
+export const commandsOf = (word: string): readonly (readonly [string, CliCommand])[] => {
   const matching = Object.entries(cliCommands).filter(([name]) => firstWord(name) === word)
   return [...matching.filter(([name]) => name === word), ...matching.filter(([name]) => name !== word)]
 }
@@ -21,7 +21,7 @@ const rowsOf = (word: string): readonly (readonly [string, CliCommand])[] => {
 export function helpLines(): readonly string[] {
   const width = Math.max(...Object.keys(cliCommands).map(name => name.length)) + 2
   const lists = commandGroups.flatMap(([title, words]) => {
-    const commands = words.flatMap(rowsOf)
+    const commands = words.flatMap(commandsOf)
     return [
       '',
       title,

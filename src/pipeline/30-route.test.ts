@@ -4,10 +4,11 @@ import { expect, test } from 'bun:test'
 import { Refusal } from '../base/errors.ts'
 import { parsePrice, priceText } from '../base/money/price.ts'
 import { buildPriceBook, findNewPrices, shippedTexts } from '../billing/price-book.ts'
+import type { Call } from '../protocols/neutral/call.ts'
 import { protocols } from '../protocols/protocols.ts'
 import { buildCatalogue } from '../upstreams/catalogue.ts'
 import { buildRoute, narrowRoute } from './30-route.ts'
-import type { Permit, Route } from './exchange.ts'
+import type { Candidate, Permit, Route } from './exchange.ts'
 import { Targets } from './route/targets.ts'
 
 const file = (id: string, rest: object): { name: string; text: string } => {
@@ -36,10 +37,15 @@ const permit = { caller: { perMille: 1_200n, ...rights } } as Permit
 const lanes = new Targets({ catalogue, prices, chance: () => 0, onCredentialOff: () => {} })
 const route = buildRoute({ targets: lanes, prices, dateMs: () => 5_000 })
 
+const callTo = (model: string, more: Partial<Call> = {}): Call =>
+  ({ model, searchesMax: 0, textOnly: true, bodyBytes: 100, choices: 1, ...more }) as Call
+
 function routeTo(provider: string, model: string, serviceClass?: string): Route {
-  const asked = { model: `${provider}/${model}`, protocol: protocols['openai-chat'] }
-  return route(permit, { ...asked, serviceClass, searches: false })
+  const call = callTo(`${provider}/${model}`, serviceClass === undefined ? {} : { serviceClass })
+  return route(permit, { call, protocol: protocols['openai-chat'] })
 }
+
+const first = ({ candidates }: Route): Candidate => candidates[0]!
 
 function refusalOf(...asked: Parameters<typeof routeTo>): Refusal {
   try {
@@ -51,16 +57,16 @@ function refusalOf(...asked: Parameters<typeof routeTo>): Refusal {
 }
 
 test('everything that a bill depends on is fixed', () => {
-  const found: unknown = routeTo('paid', 'tiered', 'priority').price
+  const found: unknown = first(routeTo('paid', 'tiered', 'priority')).price
   const price = shipped.get('paid/tiered')!
   expect(found).toEqual({ price, version: 2, perMille: 1_200n, serviceClass: 'priority', atMs: 5_000 })
 })
 
 test('all names of the standard class mean the same', () => {
   for (const name of [undefined, 'auto', 'default', 'standard']) {
-    expect(routeTo('paid', 'plain', name).price?.serviceClass).toBeUndefined()
+    expect(first(routeTo('paid', 'plain', name)).price?.serviceClass).toBeUndefined()
   }
-  expect(routeTo('paid', 'plain', 'flex').price?.serviceClass).toBe('flex')
+  expect(first(routeTo('paid', 'plain', 'flex')).price?.serviceClass).toBe('flex')
 })
 
 test('a class that may be more expensive needs a price of its own', () => {
@@ -77,22 +83,24 @@ test('an unknown price is never zero', () => {
 })
 
 test('a search needs a price, which may be zero', () => {
-  const common = { protocol: protocols['openai-chat'], serviceClass: undefined, searches: true }
-  const asks = (model: string) => (): Route => route(permit, { model: `paid/${model}`, ...common })
+  const protocol = protocols['openai-chat']
+  const asks = (model: string) => (): Route =>
+    route(permit, { call: callTo(`paid/${model}`, { searchesMax: 1 }), protocol })
   expect(asks('plain')).toThrow('service_unpriced')
-  expect(asks('searching')().price?.price.rates.perSearch).toBe(0n as never)
+  expect(first(asks('searching')()).price?.price.rates.perSearch).toBe(0n as never)
 })
 
 test('a translated call leaves out a search whose price is unknown', () => {
-  const common = { protocol: protocols['openai-responses'], serviceClass: undefined, searches: true }
-  const ask = (model: string): Route => route(permit, { model: `paid/${model}`, ...common })
+  const protocol = protocols['openai-responses']
+  const ask = (model: string): Candidate =>
+    first(route(permit, { call: callTo(`paid/${model}`, { searchesMax: 1 }), protocol }))
   expect(ask('plain').withoutSearch).toBe(true)
   expect(ask('searching').withoutSearch).toBeUndefined()
 })
 
 test('a free provider is free, whatever its models cost elsewhere', () => {
-  expect(routeTo('own', 'local', 'priority').price).toBeUndefined()
-  expect(routeTo('own', 'open').price).toBeUndefined()
+  expect(first(routeTo('own', 'local', 'priority')).price).toBeUndefined()
+  expect(first(routeTo('own', 'open')).price).toBeUndefined()
 })
 
 test('a price that an operator adds applies from then on', () => {
@@ -102,16 +110,17 @@ test('a price that an operator adds applies from then on', () => {
     }),
   )
   prices.add({ version: 9, model: 'paid/open', origin: 'operator', price, author: 'ann' })
-  expect(routeTo('paid', 'open').price?.version).toBe(9)
+  expect(first(routeTo('paid', 'open')).price?.version).toBe(9)
   prices.add({ version: 10, model: 'paid/open', origin: 'withdrawn', price: '', author: 'ann' })
   expect(refusalOf('paid', 'open').code).toBe('price_unknown')
 })
 
-test('optional fields of one candidate do not remain when another one is used', () => {
+test('a narrowed route has the candidates that are left, with the channels that are left', () => {
   const found = routeTo('paid', 'plain')
-  const other = { ...found.candidates[0]!, option: { ...found.option, name: 'paid/other' } }
-  const lacking = { ...found.candidates[0]!, withoutSearch: true, follows: 'x' }
-  const both = { ...found, ...lacking, candidates: [lacking, other] } as Route
-  const left = narrowRoute(both, way => way.option.name === 'paid/other')!
-  expect([left.withoutSearch, left.previousResponseId, left.candidates.length]).toEqual([undefined, undefined, 1])
+  const other = { ...first(found), option: { ...first(found).option, name: 'paid/other' } }
+  const both = { ...found, candidates: [first(found), other] } as Route
+  const left = narrowRoute(both, candidate => candidate.option.name === 'paid/other')!
+  expect(left.candidates.map(({ option }) => option.name)).toEqual(['paid/other'])
+  expect(first(left).option.channels).toBe(first(left).channels)
+  expect(narrowRoute(both, () => false)).toBeUndefined()
 })

@@ -2,13 +2,14 @@
 
 import { Refusal } from '../base/errors.ts'
 import type { Price } from '../base/money/price.ts'
-import type { Units } from '../base/money/usage.ts'
 import { hasBasis, hasClass, hasSearch, hasUnit, normalizeServiceClass } from '../billing/price.ts'
 import type { PriceBook } from '../billing/price-book.ts'
 import { checkModelAllowed } from '../identity/key-rights.ts'
+import type { Call } from '../protocols/neutral/call.ts'
 import type { Protocol } from '../protocols/protocol.ts'
 import type { Service } from '../protocols/request/services.ts'
 import type { Candidate, Permit, Route } from './exchange.ts'
+import { sizeOn } from './route/call-size.ts'
 import type { Target, TargetChannel, Targets } from './route/targets.ts'
 import { selectUsable } from './route/usable.ts'
 
@@ -19,18 +20,9 @@ export interface RouteParts {
 }
 
 export interface RouteRequest {
-  /** The model name that the caller sent. */
-  readonly model: string
+  readonly call: Call
   /** The caller's dialect. */
   readonly protocol: Protocol
-  /** The service class that the caller sent. */
-  readonly serviceClass: string | undefined
-  /** The provider should search the web. */
-  readonly searches: boolean
-  /** Further services of the upstream that the request uses and that may be billed. */
-  readonly services?: readonly Service[] | undefined
-  /** The units besides tokens in which the call is counted. */
-  readonly units?: Units | undefined
   /** The channel that stores the response which the call continues. */
   readonly storedAt?: ResponseLocation | undefined
   /** Called with each model that cannot serve the call, where another one can. */
@@ -42,15 +34,16 @@ export interface ResponseLocation {
   readonly upstreamId: string
 }
 
-export type RouteCall = (permit: Permit, asked: RouteRequest) => Route
+export type RouteCall = (permit: Permit, request: RouteRequest) => Route
 
 export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
   /**
    * An unknown price never means that a call is free. A model without a price is the operator's mistake. A service
    * without a price can be left out by the caller, so that refusal is one that programs do not retry.
    */
-  function priceOf({ provider, model, upstreamProtocol, option }: Target, asked: RouteRequest): CurrentOrFree {
-    const { protocol, serviceClass, units, services = [] } = asked
+  function priceOf({ provider, model, upstreamProtocol, option }: Target, request: RouteRequest): CurrentOrFree {
+    const { protocol, call } = request
+    const { serviceClass, units, services = [] } = call
     if (provider.free || model.free || protocol.free) return undefined
     const current = prices.current(option.name)
     if (current === undefined) throw new Refusal('price_unknown', option.name)
@@ -69,13 +62,14 @@ export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
     return current
   }
 
-  function candidateFor(target: Target, asked: RouteRequest, permit: Permit): Candidate {
-    checkModelAllowed(permit.caller, asked.model, target.option.name)
-    const current = priceOf(target, asked)
+  function candidateFor(target: Target, request: RouteRequest, permit: Permit): Candidate {
+    const { call, protocol } = request
+    checkModelAllowed(permit.caller, call.model, target.option.name)
+    const current = priceOf(target, request)
     const withoutSearch =
-      asked.searches && current !== undefined && !isSearchPriced(current.price, target.provider.included)
+      call.searchesMax > 0 && current !== undefined && !isSearchPriced(current.price, target.provider.included)
     // A request in the upstream's own dialect is not changed.
-    if (withoutSearch && target.upstreamProtocol === asked.protocol) {
+    if (withoutSearch && target.upstreamProtocol === protocol) {
       const hint = 'It is not known what a search costs on this model: leave it out.'
       throw new Refusal('service_unpriced', `${target.option.name}: search`, { hint })
     }
@@ -83,26 +77,20 @@ export function buildRoute({ targets, prices, dateMs }: RouteParts): RouteCall {
     const price = current && {
       ...current,
       perMille,
-      serviceClass: normalizeServiceClass(asked.serviceClass),
+      serviceClass: normalizeServiceClass(call.serviceClass),
       atMs: dateMs(),
     }
-    return withoutSearch ? { ...target, price, withoutSearch } : { ...target, price }
+    const candidate = withoutSearch ? { ...target, price, withoutSearch } : { ...target, price }
+    return { ...candidate, size: sizeOn(candidate, call) }
   }
 
-  return function route(permit, asked) {
-    const group = targets.find(asked.model, asked.protocol, permit.caller.requires)
-    const onUnusable = (target: Target, why: Refusal): void => asked.onUnusable?.(target.option.name, why)
-    const candidates = selectUsable(group.targets, target => candidateFor(target, asked, permit), onUnusable)
-    const options = candidates.length === group.options.length ? group.options : candidates.map(({ option }) => option)
-    const found = {
-      ...candidates[0]!,
-      permit,
-      requestedModel: group.requestedModel,
-      policy: group.policy,
-      candidates,
-      options,
-    } as Route
-    return asked.storedAt === undefined ? found : (narrowToStoring(found, asked.storedAt, asked.protocol) ?? found)
+  return function route(permit, request) {
+    const { call, protocol, storedAt } = request
+    const group = targets.find(call.model, protocol, permit.caller.requires)
+    const onUnusable = (target: Target, why: Refusal): void => request.onUnusable?.(target.option.name, why)
+    const candidates = selectUsable(group.targets, target => candidateFor(target, request, permit), onUnusable)
+    const found = { permit, group, candidates } as Route
+    return storedAt === undefined ? found : (narrowToStoring(found, storedAt, protocol) ?? found)
   }
 }
 
@@ -116,8 +104,10 @@ function narrowToStoring(
     provider.can.keepsResponses && upstreamProtocol === protocol && id === channel
   const kept = narrowRoute(route, isKept)
   if (kept === undefined) return undefined
-  const candidates = kept.candidates.map((candidate): Candidate => ({ ...candidate, previousResponseId: upstreamId }))
-  return { ...kept, previousResponseId: upstreamId, candidates } as Route
+  return withCandidates(
+    kept,
+    kept.candidates.map(candidate => ({ ...candidate, previousResponseId: upstreamId })),
+  )
 }
 
 /** The route through those channels only for which `keeps` is true; undefined if there are none. */
@@ -131,28 +121,17 @@ export function narrowRoute(
     if (channels.length === 0) continue
     candidates.push({ ...candidate, channels, option: { ...candidate.option, channels } })
   }
-  if (candidates.length === 0) return undefined
-  return {
-    ...useCandidate(route, candidates[0]!),
-    candidates,
-    options: candidates.map(({ option }) => option),
-  } as Route
+  return candidates.length === 0 ? undefined : withCandidates(route, candidates)
 }
 
 /** The route without one candidate; undefined if no other is left. */
 export function withoutCandidate(route: Route, excluded: Candidate): Route | undefined {
   const candidates = route.candidates.filter(candidate => candidate !== excluded)
-  return candidates.length === 0
-    ? undefined
-    : ({ ...route, candidates, options: candidates.map(({ option }) => option) } as Route)
+  return candidates.length === 0 ? undefined : withCandidates(route, candidates)
 }
 
-/** The route with another candidate in use. */
-export function useCandidate(route: Route, candidate: Candidate): Route {
-  // Another candidate may lack the optional fields of the one that was in use before.
-  const { previousResponseId: _follows, withoutSearch: _withoutSearch, ...rest } = route
-  return { ...rest, ...candidate } as Route
-}
+export const withCandidates = (route: Route, candidates: readonly Candidate[]): Route =>
+  ({ ...route, candidates }) as Route
 
 /** Whether the price of a service is known: a price per unit, or included in the price of the call. */
 function isPriced({ name, unit }: Service, price: Price, included: readonly string[]): boolean {
@@ -166,7 +145,7 @@ const isSearchPriced = (price: Price, included: readonly string[]): boolean =>
 function unknownService(model: string, { name, param = 'tools' }: Service): Refusal {
   const hint =
     `It is not known what "${name}" costs on this model: leave it out. ` +
-    'An operator can allow it by a price that names it (docs/guides/prices.md, "Tools and fields").'
+    'An operator can allow it by a price that names it (docs/reference/price-format.md, "Tools and fields").'
   return new Refusal('service_unpriced', `${model}: ${name}`, { param, hint })
 }
 

@@ -7,12 +7,14 @@ import type { NanosPerMillion } from '../base/money/money.ts'
 import { Stop } from '../base/stop.ts'
 import { upperBound } from '../billing/price.ts'
 import { tokensAtMost } from '../billing/token-counter.ts'
-import type { TokenCount } from '../billing/token-counter-messages.ts'
+import type { TokenCount } from '../billing/token-counter-thread.ts'
 import { readCall } from '../protocols/openai-chat/request.ts'
 import type { MoneyText } from '../store/ledger/money-text.ts'
-import { buildHold, sizeOf } from './35-hold.ts'
-import { holdOnCandidate } from './50-forward.ts'
+import type { Model } from '../upstreams/provider.ts'
+import { buildHold } from './35-hold.ts'
 import type { Candidate, Exchange, Hold, Route } from './exchange.ts'
+import { capFor, newAttempt, newCallParts } from './exchange.ts'
+import { sizeOf } from './route/call-size.ts'
 
 interface Shape {
   readonly rate: number
@@ -31,11 +33,13 @@ interface Scene {
   readonly seen: boolean
 }
 
-function wayOf({ rate: perToken, contextTokens, outputTokensMax, capsThought }: Shape, index: number): Candidate {
+function candidateOf(shape: Shape, index: number, call: ReturnType<typeof callOf>): Candidate {
+  const { rate: perToken, contextTokens, outputTokensMax, capsThought } = shape
   const rate = (BigInt(perToken) * 1_000_000n) as NanosPerMillion
   const price = { price: { rates: { input: rate, output: rate }, cases: [] }, version: index, perMille: 1_000n }
   const model = { id: `m${index}`, contextTokens, outputTokensMax }
-  return { provider: { id: 'p', can: { capsThought } }, model, price, option: { index } } as unknown as Candidate
+  const size = sizeOf(call, model as Model, { capsThought })
+  return { provider: { id: 'p', can: { capsThought } }, model, price, size, option: { index } } as unknown as Candidate
 }
 
 function callOf({ bytes, asked, seen }: Scene) {
@@ -52,7 +56,7 @@ function callOf({ bytes, asked, seen }: Scene) {
 
 /** A ledger with this balance, without credit. */
 async function holdWith(scene: Scene, call: ReturnType<typeof callOf>): Promise<Hold | undefined> {
-  const ways = scene.shapes.map(wayOf)
+  const candidates = scene.shapes.map((shape, index) => candidateOf(shape, index, call))
   const available = `${scene.funds}` as MoneyText
   const stage = buildHold({
     ledger: {
@@ -61,9 +65,15 @@ async function holdWith(scene: Scene, call: ReturnType<typeof callOf>): Promise<
     countTokens: async () => scene.count,
   })
   const permit = { caller: { keyId: 1, accountId: 2, clamps: scene.clamps } }
-  const route = { ...ways[0]!, permit, candidates: ways, options: ways.map(({ option }) => option) } as unknown as Route
-  const exchange = { callId: 9, protocol: { name: 'x' }, stop: new Stop() } as unknown as Exchange
-  return await stage(route, call, exchange).catch(() => undefined)
+  const route = { permit, candidates } as unknown as Route
+  const exchange = {
+    ...newCallParts(),
+    callId: 9,
+    protocol: { name: 'x' },
+    lifetime: { stop: new Stop() },
+    attempt: newAttempt(),
+  }
+  return await stage(route, call, exchange as unknown as Exchange).catch(() => undefined)
 }
 
 const some = (max: number): fc.Arbitrary<number | undefined> =>
@@ -95,17 +105,16 @@ test('the hold covers each candidate that is left', async () => {
     if (hold.route.candidates.length < scene.shapes.length) held.narrowed++
     if (hold.cap !== undefined) held.capped++
     expect(hold.amount).toBeLessThanOrEqual(scene.funds as never)
-    expect(hold.route.options).toEqual(hold.route.candidates.map(({ option }) => option))
     for (const way of hold.route.candidates) {
-      const used = holdOnCandidate(hold, way)
+      const cap = capFor(hold, way)
       const own = sizeOf(call, way.model, way.provider.can)
       const counted = hold.inputTokens === undefined ? Infinity : tokensAtMost(scene.count!)
       const inputTokensMax = Math.min(own.inputTokensMax, counted)
-      const outputTokensMax = Math.min(own.outputTokensMax, used.cap ?? Infinity)
+      const outputTokensMax = Math.min(own.outputTokensMax, cap ?? Infinity)
       const most = { ...own, inputTokensMax, outputTokensMax }
-      expect([used.size, used.route.model.id]).toEqual([most, way.model.id])
+      expect(way.size).toEqual(most)
       expect(upperBound(most, way.price)).toBeLessThanOrEqual(hold.amount)
-      expect(used.cap ?? 0).toBeLessThanOrEqual(own.outputTokensMax)
+      expect(cap ?? 0).toBeLessThanOrEqual(own.outputTokensMax)
     }
   }
   await fc.assert(fc.asyncProperty(scenes, covers), { numRuns: 2_000 })

@@ -5,13 +5,14 @@ import { Refusal } from '../base/errors.ts'
 import type { NanosPerMillion } from '../base/money/money.ts'
 import { Stop } from '../base/stop.ts'
 import type { HoldOutcome, HoldRequest } from '../billing/ledger.ts'
-import type { TokenCount } from '../billing/token-counter-messages.ts'
+import type { TokenCount } from '../billing/token-counter-thread.ts'
 import { readCall } from '../protocols/openai-chat/request.ts'
 import type { MoneyText } from '../store/ledger/money-text.ts'
 import type { Model } from '../upstreams/provider.ts'
-import { buildHold, sizeOf } from './35-hold.ts'
+import { buildHold } from './35-hold.ts'
 import type { Exchange, Hold, Route, StopReason } from './exchange.ts'
-import { callerLeft } from './exchange.ts'
+import { callerLeft, newAttempt, newCallParts } from './exchange.ts'
+import { sizeOf } from './route/call-size.ts'
 
 /** One nano-dollar per token of input and output. */
 const rate = 1_000_000n as NanosPerMillion
@@ -67,16 +68,18 @@ async function play(scene: Scene): Promise<Played> {
   const caller = { keyId: 1, accountId: 2, clamps: scene.clamps ?? false }
   const priced = { price, version: 1, perMille: 1_000n, serviceClass: undefined, atMs: 0 }
   const model: Model = { id: 'b', outputTokensMax: 1_000 }
-  const way = { provider: { id: 'a', can }, model, price: priced }
-  const route = { ...way, permit: { caller }, candidates: [way], options: [{}] } as unknown as Route
-  const exchange = { callId: 9, protocol: { name: 'x' }, stop: scene.stop ?? new Stop() } as unknown as Exchange
+  const call = scene.call ?? chatOf(10_000)
+  const candidate = { provider: { id: 'a', can }, model, price: priced, size: sizeOf(call, model, can) }
+  const route = { permit: { caller }, candidates: [candidate] } as unknown as Route
+  const basics = { ...newCallParts(), callId: 9, protocol: { name: 'x' }, attempt: newAttempt() }
+  const exchange = { ...basics, lifetime: { stop: scene.stop ?? new Stop() } } as unknown as Exchange
   let [hold, fault]: [Hold | undefined, unknown] = [undefined, undefined]
   try {
-    hold = await stage(route, scene.call ?? chatOf(10_000), exchange)
+    hold = await stage(route, call, exchange)
   } catch (thrown) {
     fault = thrown
   }
-  return { asked, counted, hold, fault, mayHold: exchange.mayHaveHold }
+  return { asked, counted, hold, fault, mayHold: exchange.settlement.mayHaveHold }
 }
 
 const can = { capsThought: true }

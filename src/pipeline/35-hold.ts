@@ -18,17 +18,10 @@ import type { CountTokens } from '../billing/token-counter.ts'
 import { tokensAtMost } from '../billing/token-counter.ts'
 import type { Call } from '../protocols/neutral/call.ts'
 import { readMoney } from '../store/ledger/money-text.ts'
-import type { Capabilities, Model } from '../upstreams/provider.ts'
+import { withCandidates } from './30-route.ts'
 import { draftOf } from './80-record.ts'
 import type { Candidate, Exchange, Hold, Route } from './exchange.ts'
 import { throwIfTaken } from './lifetime/idempotency.ts'
-import { maxToolUses } from './settle/tool-uses.ts'
-
-/** For a model whose limits are unknown. */
-const OUTPUT_TOKENS_UNKNOWN = 32_768
-const CONTEXT_TOKENS_UNKNOWN = 131_072
-/** The most reasoning tokens of a model whose output cap does not include them. */
-const THOUGHT_TOKENS_MAX = 32_768
 
 /** For a smaller body a count costs more than it could save. */
 const COUNTED_BYTES_MIN = 1_024
@@ -52,20 +45,18 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
   const reserve = buildReserve(ledger)
 
   /** Tries the smaller bounds after the first one was refused. */
-  async function holdLess(
-    exchange: Exchange,
-    route: Route,
-    { call, size, held, isFirst }: RefusedBound,
-  ): Promise<Hold> {
+  async function holdLess(exchange: Exchange, route: Route, { call, held, isFirst }: RefusedBound): Promise<Hold> {
+    const { size, price } = route.candidates[0]!
     let finer = size
     let last = held
     let [inputTokens, inputTokensMax]: [number?, number?] = []
     async function tryHold(sized: CallSize, cap?: number): Promise<Hold | undefined> {
-      const amount = upperBound(sized, route.price)
+      const amount = upperBound(sized, price)
       last = await reserve(exchange, route, { amount, coarse: noMoney })
       if (last.done !== 'held') return undefined
       return {
-        ...affordable(route, call, { amount, held, inputTokensMax, cap }),
+        ...affordable(route, { amount, held, inputTokensMax, cap }),
+        call,
         ...(inputTokens !== undefined && { inputTokens }),
         ...(cap !== undefined && { cap }),
       } as Hold
@@ -74,8 +65,8 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
       const preferred = await tryHold(size)
       if (preferred !== undefined) return preferred
     }
-    if (isCountable(call) && isInsufficient(last) && couldFit(size, route, last)) {
-      const count = await exchange.stop.race(countTokens(call.body))
+    if (isCountable(call) && isInsufficient(last) && couldFit(size, price, last)) {
+      const count = await exchange.lifetime.stop.race(countTokens(call.body))
       if (count !== undefined) {
         inputTokens = count.tokens + estimateTokens(count.uncountedBytes)
         inputTokensMax = tokensAtMost(count)
@@ -86,27 +77,23 @@ export function buildHold({ ledger, countTokens }: HoldParts): HoldCall {
     }
     const clamps = route.permit.caller.clamps && !call.uncapped
     for (let tries = 0; clamps && tries < CLAMP_TRIES_MAX && isInsufficient(last); tries++) {
-      const cap = affordableOutput(finer, route.price, readMoney(last.available))
+      const cap = affordableOutput(finer, price, readMoney(last.available))
       if (cap < CLAMPED_TOKENS_MIN) break
       const clamped = await tryHold(narrower(finer, { cap }), cap)
       if (clamped !== undefined) return clamped
     }
-    const hint = call.uncapped
-      ? ''
-      : hintOf(finer, last, { price: route.price, capName: exchange.protocol.capFieldName })
-    throw refusalOfHold(last, upperBound(finer, route.price), hint) ?? holdFailure(exchange, last)
+    const hint = call.uncapped ? '' : hintOf(finer, last, { price, capName: exchange.protocol.capFieldName })
+    throw refusalOfHold(last, upperBound(finer, price), hint) ?? holdFailure(exchange, last)
   }
 
   return async function hold(route, call, exchange) {
-    const sizes: readonly CallSize[] = route.candidates.map(candidate => sizeOn(candidate, call))
-    const maxIndex = mostExpensive(route, sizes)
-    const [size, candidate] = [sizes[maxIndex]!, route.candidates[maxIndex]!]
-    const coarse = isCountable(call) ? inputBound(size, candidate.price) : noMoney
-    const amount = upperBound(size, candidate.price)
+    const { size, price } = mostExpensive(route.candidates)
+    const coarse = isCountable(call) ? inputBound(size, price) : noMoney
+    const amount = upperBound(size, price)
     const held = await reserve(exchange, route, { amount, coarse })
-    if (held.done === 'held') return { route, call, size: sizes[0]!, sizes, amount } as Hold
-    const isFirst = upperBound(sizes[0]!, route.price) === amount
-    return await holdLess(exchange, route, { call, size: sizes[0]!, held, isFirst })
+    if (held.done === 'held') return { route, call, amount } as Hold
+    const isFirst = boundOf(route.candidates[0]!) === amount
+    return await holdLess(exchange, route, { call, held, isFirst })
   }
 }
 
@@ -114,36 +101,29 @@ type Reserve = (exchange: Exchange, route: Route, bound: Bound) => Promise<HoldO
 
 function buildReserve(ledger: HoldParts['ledger']): Reserve {
   return async function reserve(exchange, route, { amount, coarse }) {
-    const { callId, claim } = exchange
+    const { callId } = exchange
+    const { claim } = exchange.options
     const { accountId, keyId } = route.permit.caller
-    exchange.mayHaveHold = true
+    exchange.settlement.mayHaveHold = true
     let held: HoldOutcome
     try {
       const idempotency = claim && { idempotency: claim.key }
       const draft = draftOf(exchange)
       held = await ledger.hold({ callId, accountId, keyId, amount, uncountedPart: coarse, draft, ...idempotency })
     } catch (fault) {
-      exchange.mayHaveHold = !(fault instanceof Refusal && NEVER_HELD.has(fault.code))
+      exchange.settlement.mayHaveHold = !(fault instanceof Refusal && NEVER_HELD.has(fault.code))
       throw fault
     }
-    exchange.mayHaveHold = held.done === 'held'
+    exchange.settlement.mayHaveHold = held.done === 'held'
     throwIfTaken(held)
     return held
   }
 }
 
-function sizeOn(candidate: Candidate, call: Call): CallSize {
-  const { model, provider, withoutSearch } = candidate
-  const size = sizeOf(withoutSearch ? { ...call, searchesMax: 0 } : call, model, provider.can)
-  const uses = maxToolUses(candidate, call, size.searchesMax > 0)
-  return uses === undefined ? size : { ...size, units: { ...size.units, ...uses } }
-}
+const boundOf = ({ size, price }: Candidate): Nanos => upperBound(size, price)
 
-/** The index of the most expensive candidate. */
-function mostExpensive({ candidates }: Route, sizes: readonly CallSize[]): number {
-  if (candidates.length === 1) return 0
-  const most = candidates.map(({ price }, index) => upperBound(sizes[index]!, price))
-  return most.reduce((best, amount, index) => (amount > most[best]! ? index : best), 0)
+function mostExpensive(candidates: readonly Candidate[]): Candidate {
+  return candidates.reduce((most, candidate) => (boundOf(candidate) > boundOf(most) ? candidate : most))
 }
 
 /** Bounds that hold for every candidate: the counted input, and the cap on the output. */
@@ -163,31 +143,15 @@ interface HeldAmount extends Narrowing {
   readonly held: HoldOutcome
 }
 
-/** The hold with those candidates only that the amount covers. Each candidate has its own model's limits. */
-function affordable(
-  route: Route,
-  call: Call,
-  { amount, held, ...known }: HeldAmount,
-): Pick<Hold, 'route' | 'call' | HeldFields> {
-  const sized = route.candidates.map(candidate => ({ candidate, size: narrower(sizeOn(candidate, call), known) }))
-  const bound = ({ candidate, size }: (typeof sized)[number]): Nanos => upperBound(size, candidate.price)
-  const covered = sized.filter(one => bound(one) <= amount)
-  const [first, ...more] = sized.filter(one => !covered.includes(one)).map(bound)
+/** Keeps those candidates only that the amount covers. Each candidate has its own model's limits. */
+function affordable(route: Route, { amount, held, ...known }: HeldAmount): Pick<Hold, 'route' | 'amount' | 'skipped'> {
+  const sized = route.candidates.map(candidate => ({ ...candidate, size: narrower(candidate.size, known) }))
+  const covered = sized.filter(candidate => boundOf(candidate) <= amount)
+  const [first, ...more] = sized.filter(candidate => !covered.includes(candidate)).map(boundOf)
   const cheapest = more.reduce((least, one) => (one < least! ? one : least), first)
   const skipped = cheapest === undefined ? undefined : refusalOfHold(held, cheapest)
-  const [candidates, sizes] = [covered.map(({ candidate }) => candidate), covered.map(({ size }) => size)]
-  const options = candidates.length === route.candidates.length ? route.options : candidates.map(({ option }) => option)
-  const narrowed: Pick<Hold, 'route' | 'call' | 'size' | 'sizes' | 'amount'> = {
-    route: { ...route, candidates, options },
-    call,
-    size: sizes[0]!,
-    sizes,
-    amount,
-  }
-  return skipped === undefined ? narrowed : { ...narrowed, skipped }
+  return { route: withCandidates(route, covered), amount, ...(skipped !== undefined && { skipped }) }
 }
-
-type HeldFields = 'amount' | 'size' | 'sizes' | 'skipped'
 
 interface Bound {
   readonly amount: Nanos
@@ -197,34 +161,9 @@ interface Bound {
 
 interface RefusedBound {
   readonly call: Call
-  readonly size: CallSize
   readonly held: HoldOutcome
   /** The refused amount was the preferred candidate's own bound, not that of a more expensive one. */
   readonly isFirst: boolean
-}
-
-type Capped = Pick<Capabilities, 'capsThought'>
-
-/**
- * A provider refuses input that exceeds the model's context, so the context bounds the input. Text in the body has at
- * most one token per byte. What is fetched or measured elsewhere (an image, a file, a search) has no such bound.
- */
-export function sizeOf(call: Call, { contextTokens, outputTokensMax: own }: Model, can: Capped): CallSize {
-  const { textOnly, choices, searchesMax, outputTokensMax: asked } = call
-  return {
-    inputTokensMax: call.inputTokensMax ?? inputMax(call, contextTokens),
-    outputTokensMax: own === undefined ? (asked ?? OUTPUT_TOKENS_UNKNOWN) : Math.min(asked ?? own, own),
-    thoughtTokensMax: can.capsThought || asked === 0 ? 0 : Math.min(own ?? THOUGHT_TOKENS_MAX, THOUGHT_TOKENS_MAX),
-    choices,
-    searchesMax,
-    textOnly,
-    ...(call.units && { units: call.units }),
-  }
-}
-
-function inputMax({ textOnly, bodyBytes }: Call, contextTokens: number | undefined): number {
-  if (textOnly) return Math.min(bodyBytes, contextTokens ?? bodyBytes)
-  return contextTokens ?? Math.max(bodyBytes, CONTEXT_TOKENS_UNKNOWN)
 }
 
 const isCountable = ({ textOnly, bodyBytes }: Call): boolean =>
@@ -235,11 +174,11 @@ type Insufficient = Extract<HoldOutcome, { available: unknown }>
 const isInsufficient = (held: HoldOutcome): held is Insufficient => 'available' in held
 
 /** Whether a call without input and with one output token would fit. If not, neither a count nor a cap can help. */
-const couldFit = (size: CallSize, route: Route, held: Insufficient): boolean =>
-  affordableOutput({ ...size, inputTokensMax: 0 }, route.price, readMoney(held.available)) > 0
+const couldFit = (size: CallSize, price: Candidate['price'], held: Insufficient): boolean =>
+  affordableOutput({ ...size, inputTokensMax: 0 }, price, readMoney(held.available)) > 0
 
 interface HintParts {
-  readonly price: Route['price']
+  readonly price: Candidate['price']
   readonly capName: string | undefined
 }
 

@@ -9,7 +9,7 @@ import { Losses } from '../protocols/neutral/losses.ts'
 import { packReasoningState, unpackReasoningState } from '../protocols/neutral/reasoning-state.ts'
 import type { Channel } from '../upstreams/channel.ts'
 import { overrideFields } from '../upstreams/overrides.ts'
-import { finishRequest } from '../upstreams/request-signature.ts'
+import { finishRequest, fixedHeaders } from '../upstreams/request-signature.ts'
 import type { ReasoningStore } from '../vault/reasoning.ts'
 import type { TranslatedEmbeddings } from './attempt/embeddings-translation.ts'
 import { translateEmbeddings } from './attempt/embeddings-translation.ts'
@@ -19,6 +19,7 @@ import type { AttemptContext } from './attempt/translation.ts'
 import { findTranslation, originOf, writeTranslated } from './attempt/translation.ts'
 import type { EmbeddingsTranslation, Translation } from './attempt/translation-types.ts'
 import type { Hold } from './exchange.ts'
+import { capFor } from './exchange.ts'
 
 export interface AdaptedCall {
   readonly request: OutgoingRequest
@@ -34,7 +35,6 @@ export interface AdaptParts {
 
 /** Returns the request without a promise where nothing is translated, as in most calls. */
 export function adapt(parts: AdaptParts, context: AttemptContext): AdaptedCall | Promise<AdaptedCall> {
-  context.exchange.nativeLosses = undefined
   const embeddings = translateEmbeddings(context)
   if (embeddings !== undefined) return adaptEmbeddings(context, embeddings)
   const { accountId } = context.hold.route.permit.caller
@@ -42,7 +42,7 @@ export function adapt(parts: AdaptParts, context: AttemptContext): AdaptedCall |
     parts.reasoning.put({ accountId, id }, sealed.map(packReasoningState)),
   )
   if (translation !== undefined) return adaptTranslated(parts, context, translation)
-  const request = buildRequest(context, writeSameDialect(context), context.exchange.forwardedHeaders)
+  const request = buildRequest(context, writeSameDialect(context), context.exchange.options.forwardedHeaders)
   if (request instanceof Promise) return request.then(signed => ({ request: signed, translation }))
   return { request, translation }
 }
@@ -79,8 +79,8 @@ function buildRequest(
   body: Uint8Array,
   forwarded?: ForwardedHeaders,
 ): OutgoingRequest | Promise<OutgoingRequest> {
-  const { channel, hold } = context
-  const { provider, upstreamProtocol } = hold.route
+  const { channel, candidate } = context
+  const { provider, upstreamProtocol } = candidate
   const sentBody = channel.overrides === undefined ? body : applyOverrides(context, body, forwarded)
   const ready = finishRequest(buildUnsigned(context, sentBody, forwarded), {
     provider,
@@ -92,7 +92,7 @@ function buildRequest(
 
 /** Applies the channel's overrides, and lists what differs from the caller's request. */
 function applyOverrides(
-  { channel, hold, exchange }: AttemptContext,
+  { channel, candidate, exchange }: AttemptContext,
   body: Uint8Array,
   forwarded: ForwardedHeaders = {},
 ): Uint8Array {
@@ -100,9 +100,9 @@ function applyOverrides(
   const replaced = Object.keys(headers).filter(
     name => forwarded[name] !== undefined && forwarded[name] !== headers[name],
   )
-  const changes = fields.get(hold.route.upstreamProtocol.name)
+  const changes = fields.get(candidate.upstreamProtocol.name)
   const changed = changes && overrideFields(body, changes)
-  exchange.overrides = [...(changed?.names ?? []), ...replaced]
+  exchange.attempt.overrides = [...(changed?.names ?? []), ...replaced]
   return changed?.body ?? body
 }
 
@@ -114,20 +114,20 @@ const signingFailed =
   }
 
 function buildUnsigned(
-  { hold, channel }: AttemptContext,
+  { hold, candidate, channel }: AttemptContext,
   body: Uint8Array,
   forwarded?: ForwardedHeaders,
 ): OutgoingRequest {
-  const { call, route } = hold
-  const paths = route.provider.speaks[route.upstreamProtocol.name]!
+  const { call } = hold
+  const { provider, model, upstreamProtocol } = candidate
+  const paths = provider.speaks[upstreamProtocol.name]!
   return {
-    url: channel.baseUrl + pathFor(call.stream ? paths.stream : paths.plain, route.model.id),
+    url: channel.baseUrl + pathFor(call.stream ? paths.stream : paths.plain, model.id),
     headers: {
       'content-type': 'application/json',
       'accept': call.stream ? 'text/event-stream' : 'application/json',
-      'accept-encoding': 'identity',
-      'user-agent': 'weir',
-      ...route.upstreamProtocol.headers,
+      ...fixedHeaders,
+      ...upstreamProtocol.headers,
       ...forwarded,
     },
     body,
@@ -137,21 +137,23 @@ function buildUnsigned(
 type ForwardedHeaders = Readonly<Record<string, string>>
 
 /** Throws where the request would lose something and the call is strict. */
-function writeSameDialect({ hold: { call, route, cap }, channel, exchange }: AttemptContext): Uint8Array {
-  const { streamUsage, outputCap } = route.provider.can
-  const model = route.model.id
+function writeSameDialect({ hold, candidate, channel, exchange }: AttemptContext): Uint8Array {
+  const { provider, previousResponseId } = candidate
+  const { streamUsage, outputCap } = provider.can
+  const model = candidate.model.id
+  const cap = capFor(hold, candidate)
   const losses = new Losses()
-  exchange.nativeLosses = losses
-  const body = route.upstreamProtocol.writeCall(call, {
+  exchange.attempt.nativeLosses = losses
+  const body = candidate.upstreamProtocol.writeCall(hold.call, {
     model,
     askUsage: streamUsage,
     capField: outputCap,
     origin: originOf(channel.id, model),
     losses,
-    ...(route.previousResponseId !== undefined && { previous: route.previousResponseId }),
+    ...(previousResponseId !== undefined && { previous: previousResponseId }),
     ...(cap !== undefined && { cap }),
   })
-  losses.throwIfStrict(exchange.strict)
+  losses.throwIfStrict(exchange.options.strict)
   return body
 }
 

@@ -7,12 +7,23 @@ import { Health } from '../routing/health/health.ts'
 import type { ForwardParts } from './50-forward.ts'
 import { buildForward } from './50-forward.ts'
 import type { Exchange, Hold } from './exchange.ts'
-import { newMeter } from './settle/usage-meter.ts'
+import { newAttempt, newCallParts } from './exchange.ts'
 import { Timings } from './timings.ts'
 
 test('a gateway fault opens no circuit breaker and holds no slot of the channel', async () => {
   const health = new Health({ caps: { tokensPerMinute: 100 }, random: () => 0 })
-  const candidate = { option: { name: 'near/echo' } }
+  const upstreamProtocol = {
+    name: 'openai-chat',
+    writeCall() {
+      throw new TypeError('a mistake')
+    },
+  }
+  const candidate = {
+    option: { name: 'near/echo' },
+    provider: { can: {} },
+    model: { id: 'echo' },
+    upstreamProtocol,
+  }
   const channelPicker = {
     begin() {},
     next: async () => ({
@@ -25,22 +36,17 @@ test('a gateway fault opens no circuit breaker and holds no slot of the channel'
   const nothing = { onForward() {}, onAttemptFailed() {}, times: { firstContentMs: 1, betweenChunksMs: 1 } }
   const parts = { ...nothing, channelPicker, deadlines: new Deadlines(() => 0) } as unknown as ForwardParts
   const forward = buildForward(parts)
-  const upstreamProtocol = {
-    name: 'openai-chat',
-    writeCall() {
-      throw new TypeError('a mistake')
-    },
-  }
   for (let call = 0; call < 9; call++) {
     const timings = new Timings(() => 0)
-    const exchange = { attempts: [], meter: newMeter(), stop: new Stop(), timings, protocol: upstreamProtocol }
-    const route = {
-      candidates: [candidate],
-      provider: { can: {} },
-      model: { id: 'echo' },
-      upstreamProtocol,
-      permit: { caller: {} },
+    const exchange = {
+      ...newCallParts(),
+      attempts: [],
+      attempt: newAttempt(),
+      lifetime: { stop: new Stop() },
+      timings,
+      protocol: upstreamProtocol,
     }
+    const route = { candidates: [candidate], permit: { caller: {} } }
     const hold = { route, call: { stream: false } } as unknown as Hold
     const forwarded = forward(hold, exchange as unknown as Exchange)
     expect(

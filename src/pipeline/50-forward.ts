@@ -5,14 +5,14 @@ import { Refusal } from '../base/errors.ts'
 import { releaseBody } from '../protocols/neutral/call.ts'
 import type { AttemptVerdict } from '../routing/attempts.ts'
 import type { AttemptResult } from '../routing/health/health.ts'
-import { useCandidate, withoutCandidate } from './30-route.ts'
+import { withoutCandidate } from './30-route.ts'
 import type { AttemptParts, ResponseLimits } from './attempt/attempt.ts'
 import { attempt } from './attempt/attempt.ts'
 import type { OpenedResponse } from './attempt/open-response.ts'
 import { AttemptFailed } from './attempt/open-response.ts'
 import { releaseConversation } from './attempt/translation.ts'
-import type { Attempt, Exchange, Hold } from './exchange.ts'
-import { runsTools } from './exchange.ts'
+import type { Exchange, FinishedAttempt, Hold } from './exchange.ts'
+import { newAttempt, runsTools } from './exchange.ts'
 import type { ChannelPicker, PickedChannel } from './route/channel-picker.ts'
 import { outcomeOf } from './settle/ending.ts'
 import { newMeter } from './settle/usage-meter.ts'
@@ -36,11 +36,9 @@ export function buildForward(parts: ForwardParts): Forward {
     exchange: Exchange,
   ): Promise<OpenedResponse> {
     const { timings, attempts } = exchange
-    const usedHold = holdOnCandidate(hold, candidate)
-    exchange.hold = usedHold
-    exchange.route = usedHold.route
+    exchange.attempt = newAttempt(candidate)
     const responseLimits: ResponseLimits = {}
-    const addAttempt = (verdict: AttemptVerdict, more?: Partial<Attempt>): void => {
+    const addAttempt = (verdict: AttemptVerdict, more?: Partial<FinishedAttempt>): void => {
       attempts.push({
         channelId: targetChannel.id,
         model: candidate.option.name,
@@ -54,14 +52,14 @@ export function buildForward(parts: ForwardParts): Forward {
       channelPicker.onChannelFreed()
     }
     try {
-      const opened = await attempt(parts, { hold: usedHold, exchange, channel: targetChannel.channel, responseLimits })
+      const opened = await attempt(parts, { hold, candidate, exchange, channel: targetChannel.channel, responseLimits })
       addAttempt('answered')
-      exchange.firstContentMs = timings.nowMs()
+      exchange.settlement.firstContentMs = timings.nowMs()
       channelUse.noteAnswer(
-        { firstContentMs: exchange.firstContentMs - sinceMs, upstreamLimits: responseLimits.limits },
-        exchange.firstContentMs,
+        { firstContentMs: exchange.settlement.firstContentMs - sinceMs, upstreamLimits: responseLimits.limits },
+        exchange.settlement.firstContentMs,
       )
-      exchange.channelUse = { end: endUse } // the end of the call ends the use, because only then its tokens are known
+      exchange.attempt.channelUse = { end: endUse } // the end of the call ends the use, because only then its tokens are known
       return opened
     } catch (fault) {
       const failed = fault instanceof AttemptFailed ? fault : undefined
@@ -80,10 +78,13 @@ export function buildForward(parts: ForwardParts): Forward {
     channelPicker.begin(hold.route, exchange)
     let { route } = hold
     for (let last: AttemptFailed | undefined; ; ) {
-      exchange.stop.throwIfStopped() // nothing was sent upstream yet, so there is nothing to pay for
+      exchange.lifetime.stop.throwIfStopped() // nothing was sent upstream yet, so there is nothing to pay for
       const picked = await channelPicker.next(route, exchange)
       if (picked === undefined || 'refusal' in picked) {
-        throw finalRefusal(hold, (last ?? picked)?.refusal ?? new Refusal('no_channel', hold.route.requestedModel))
+        throw finalRefusal(
+          hold,
+          (last ?? picked)?.refusal ?? new Refusal('no_channel', hold.route.group.requestedModel),
+        )
       }
       try {
         const opened = await tryChannel(picked, hold, exchange)
@@ -95,7 +96,7 @@ export function buildForward(parts: ForwardParts): Forward {
         return opened
       } catch (fault) {
         const failed = fault instanceof AttemptFailed ? fault : undefined
-        const isSent = exchange.meter.forwarded
+        const isSent = exchange.attempt.meter.forwarded
         const isCut = failed !== undefined && outcomeOf(failed.refusal) === 'over_bound' && runsTools(exchange)
         if (!isCut) discardMeter(exchange, failed)
         if (failed === undefined) throw fault
@@ -129,24 +130,20 @@ function finalRefusal({ skipped }: Hold, refusal: Refusal, wasUnasked = false): 
 
 /** A failed attempt is not billed. A stopped one is billed, unless the upstream did no work. */
 function discardMeter(exchange: Exchange, failed: AttemptFailed | undefined): void {
-  if (failed?.didNoWork) exchange.meter = newMeter()
-  exchange.stop.throwIfStopped()
-  exchange.meter = newMeter()
+  const unbilled = { ...exchange.attempt, meter: newMeter() }
+  if (failed?.didNoWork) exchange.attempt = unbilled
+  exchange.lifetime.stop.throwIfStopped()
+  exchange.attempt = unbilled
 }
 
 /** The result of a failed attempt for the health of its channel: neutral where the gateway ended or never sent it. */
-function resultOf({ stop, meter }: Exchange, failed: AttemptFailed | undefined): AttemptResult {
+function resultOf(
+  { attempt: { meter }, lifetime: { stop } }: Exchange,
+  failed: AttemptFailed | undefined,
+): AttemptResult {
   const isNeutral = failed === undefined || (failed.verdict === 'caller_at_fault' && !meter.forwarded)
   const tokens = meter.forwarded ? {} : { tokens: 0 }
   if (isNeutral || stop.reason !== undefined) return { verdict: 'left', ...tokens }
   const { verdict, refusal, overloaded } = failed
   return { verdict, retryAfterMs: refusal.extras.retryAfterMs, isOverloaded: overloaded, ...tokens }
-}
-
-/** The hold with one of its candidates in use. */
-export function holdOnCandidate(hold: Hold, way: PickedChannel['candidate']): Hold {
-  if (way === hold.route.candidates[0]) return hold
-  const size = hold.sizes[hold.route.candidates.indexOf(way)]!
-  const cap = hold.cap === undefined ? {} : { cap: Math.min(hold.cap, size.outputTokensMax) }
-  return { ...hold, ...cap, route: useCandidate(hold.route, way), size }
 }

@@ -5,6 +5,7 @@ import { parsePrice } from '../base/money/price.ts'
 import type { CallPrice } from '../billing/price.ts'
 import { cost } from './60-cost.ts'
 import type { Exchange } from './exchange.ts'
+import { newCallParts } from './exchange.ts'
 import { newMeter, noteFrame, noteUsage, noteWait } from './settle/usage-meter.ts'
 
 const fail = (problem: string): never => {
@@ -14,10 +15,19 @@ const cases = [{ class: 'priority', input: '2', output: '4' }]
 const price = parsePrice({ input: '1', output: '2', cacheRead: '0.10', cases }, fail)
 const priced: CallPrice = { price, version: 7, perMille: 1_500n, serviceClass: 'priority', atMs: 0 }
 
-function exchangeOf(route: object | undefined) {
+function exchangeOf(terms: object | undefined) {
   const meter = { ...newMeter(), forwarded: true, outputBytes: 40, content: true }
-  const found = route && { upstreamProtocol: {}, ...route }
-  return { exchange: { meter, call: { inputBytes: 400 }, attempts: [{}], route: found } as unknown as Exchange, meter }
+  const attempt = { candidate: terms && { upstreamProtocol: {}, ...terms }, meter }
+  return {
+    exchange: {
+      ...newCallParts(),
+      attempt,
+      call: { inputBytes: 400 },
+      attempts: [{}],
+      lifetime: {},
+    } as unknown as Exchange,
+    meter,
+  }
 }
 
 const completed = { outcome: 'completed', status: 200 } as const
@@ -40,7 +50,7 @@ test('a bill has the rates of the class that was served, if that is cheaper than
 test('a class that was not sent upstream is not charged', () => {
   const { exchange, meter } = exchangeOf({ price: priced })
   const losses = { codes: ['service_tier'] }
-  Object.assign(exchange, { translation: { source: { notes: { losses } } } })
+  Object.assign(exchange.attempt, { translation: { source: { notes: { losses } } } })
   noteUsage(meter, { input: 10, output: 3 })
   expect(cost(exchange, completed).amount).toBe(24_000n as never)
 })
@@ -68,9 +78,11 @@ test('a failed call is free, whatever its tools did', () => {
 test('an estimate never exceeds the hold', () => {
   const { exchange, meter } = exchangeOf({ price: priced })
   const size = { inputTokensMax: 90, outputTokensMax: 4, choices: 2, searchesMax: 0 }
-  Object.assign(exchange, { hold: { size } })
+  Object.assign(exchange, { hold: {} })
+  Object.assign(exchange.attempt.candidate!, { size })
   expect(cost(exchange, completed)).toMatchObject({ usage: { input: 90, output: 8 }, source: 'estimated' })
-  Object.assign(exchange, { hold: { size: { ...size, thoughtTokensMax: 1 }, inputTokens: 70 } })
+  Object.assign(exchange, { hold: { inputTokens: 70 } })
+  Object.assign(exchange.attempt.candidate!, { size: { ...size, thoughtTokensMax: 1 } })
   expect(cost(exchange, completed)).toMatchObject({ usage: { input: 70, output: 10 } })
   noteUsage(meter, { input: 500, output: 50 })
   expect(cost(exchange, completed)).toMatchObject({ usage: { input: 500, output: 50 }, source: 'reported' })
@@ -102,7 +114,8 @@ test('a search that the translation dropped is not charged', () => {
   const searching = { ...priced, price: parsePrice({ input: '1', output: '2', perSearch: '0.01' }, fail) }
   const { exchange, meter } = exchangeOf({ price: { ...searching, serviceClass: undefined } })
   const translation = { source: { notes: { losses: { codes: ['web_search'] } } } }
-  Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 }, translation })
+  Object.assign(exchange, { call: { inputBytes: 400, searchesMax: 10 } })
+  Object.assign(exchange.attempt, { translation })
   noteUsage(meter, { input: 0, output: 3 })
   expect(cost(exchange, completed).usage.searches).toBeUndefined()
 })
@@ -171,7 +184,7 @@ const waits: readonly (readonly [string, readonly (readonly [number, number])[],
 test.each(waits)('an upstream that breaks off after its caller kept it waiting (%s)', (_name, spans, rule) => {
   const { exchange, meter } = exchangeOf({ price: priced })
   for (const [from, until] of spans) noteWait(meter, from, until)
-  Object.assign(exchange, { endedMs: 100_000, timings: { nowMs: () => 100_000 } })
+  Object.assign(exchange, { settlement: { endedMs: 100_000 }, timings: { nowMs: () => 100_000 } })
   const { amount, ...charged } = cost(exchange, { outcome: 'upstream_failed', status: 502 })
   expect(charged.rule).toBe(rule)
   expect(amount > 0n).toBe(rule === 'upstream_broke_off_slow')

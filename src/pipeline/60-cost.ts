@@ -16,7 +16,8 @@ import { withToolUses } from './settle/tool-uses.ts'
 import { wasStalledByCaller } from './settle/usage-meter.ts'
 
 export function cost(exchange: Exchange, ending: CallEnding): Cost {
-  const { meter, attempts } = exchange
+  const { attempts } = exchange
+  const { meter, candidate } = exchange.attempt
   const charged = decideCharge({
     outcome: ending.outcome,
     isForwarded: meter.forwarded,
@@ -26,14 +27,15 @@ export function cost(exchange: Exchange, ending: CallEnding): Cost {
     isReportOutdated: meter.outputBytes > meter.reportedBytes,
     isDelivered: meter.delivered || ending.contentDelivered === true,
     hasProviderTools: runsTools(exchange),
-    wasReaderSlow: meter.waitedMs > 0 && wasStalledByCaller(meter, exchange.endedMs ?? exchange.timings.nowMs()),
+    wasReaderSlow:
+      meter.waitedMs > 0 && wasStalledByCaller(meter, exchange.settlement.endedMs ?? exchange.timings.nowMs()),
     estimateHidden: known => hiddenTokens(exchange, ending, known),
     estimate: () => estimateUsage(exchange, meter.outputBytes),
   })
   const usage = charged.source === 'none' ? charged.usage : countedUsage(charged, exchange)
   // A service class that the translation dropped was not requested, so it was not served.
   const served = lossesOf(exchange).includes('service_tier') ? 'default' : meter.serviceClass
-  return { ...charged, usage, ...computeBill(usage, exchange.route?.price, served) }
+  return { ...charged, usage, ...computeBill(usage, candidate?.price, served) }
 }
 
 /** Adds what is billed per unit. Where the rule charges nothing, no units are charged either. */
@@ -44,16 +46,17 @@ function countedUsage(charged: ChargedUsage, exchange: Exchange): Usage {
 
 /** Not every dialect reports searches. A provider that was asked to search and answered has searched at least once. */
 function withSearch({ usage, source }: ChargedUsage, exchange: Exchange): Usage {
-  const { call, route } = exchange
-  if (source === 'reported' && route?.upstreamProtocol.tellsSearches) return usage
+  const { call, attempt } = exchange
+  const { candidate, meter } = attempt
+  if (source === 'reported' && candidate?.upstreamProtocol.tellsSearches) return usage
   const isLost = lossesOf(exchange).includes('web_search')
-  const asked = (call?.searchesMax ?? 0) > 0 && !isLost && !route?.withoutSearch
+  const asked = (call?.searchesMax ?? 0) > 0 && !isLost && !candidate?.withoutSearch
   if (!asked || usage.searches !== undefined || outputTokens(usage) === 0) return usage
-  return { ...usage, searches: Math.max(1, exchange.meter.uses.searches ?? 0) }
+  return { ...usage, searches: Math.max(1, meter.uses.searches ?? 0) }
 }
 
 /** Takes units that the answer does not report from the request. Images count only if output arrived. */
-function withUnits(usage: Usage, { call, meter }: Exchange): Usage {
+function withUnits(usage: Usage, { call, attempt: { meter } }: Exchange): Usage {
   if (call?.units === undefined && call?.unitsGuess === undefined) return usage
   const counted: Partial<Record<Unit, number>> = {}
   for (const unit of units) {
@@ -78,13 +81,14 @@ function speechSeconds(outputBytes: number, call: Call | undefined): number {
 
 /** The gateway's own estimate of the usage after so many bytes of output. It never exceeds what the hold covers. */
 export function estimateUsage(exchange: Exchange, outputBytes: number): Usage {
-  const { call, hold, route } = exchange
+  const { call, hold, attempt } = exchange
+  const { candidate } = attempt
   // What is billed per unit is not billed in tokens as well.
-  if (route?.price !== undefined && hasFee(route.price.price, call?.units)) return noUsage
+  if (candidate?.price !== undefined && hasFee(candidate.price.price, call?.units)) return noUsage
   const input = estimateTokens(call?.inputBytes ?? 0)
   const written = outputBytes > 0 ? outputTokensOf(exchange, outputBytes) : {}
-  if (hold === undefined) return { input, ...limitTokens(written, Infinity) }
-  const { inputTokensMax, outputTokensMax, thoughtTokensMax = 0, choices } = hold.size
+  if (hold === undefined || candidate === undefined) return { input, ...limitTokens(written, Infinity) }
+  const { inputTokensMax, outputTokensMax, thoughtTokensMax = 0, choices } = candidate.size
   return {
     input: Math.min(hold.inputTokens ?? input, inputTokensMax),
     ...limitTokens(written, (outputTokensMax + thoughtTokensMax) * choices),
@@ -94,14 +98,15 @@ export function estimateUsage(exchange: Exchange, outputBytes: number): Usage {
 type Tokens = Readonly<Partial<Record<'output' | 'outputImage' | 'outputAudio', number>>>
 
 /** Estimates each kind of output apart, because images and audio have other rates than text. */
-function outputTokensOf({ call, meter, route }: Exchange, outputBytes: number): Tokens {
+function outputTokensOf({ call, attempt }: Exchange, outputBytes: number): Tokens {
+  const { meter, candidate } = attempt
   const { outputTokensGuess: guess, outputGuessKind = 'output' } = call ?? {}
   if (guess !== undefined) return { [outputGuessKind]: guess }
   const imageBytes = Math.min(meter.pictureBytes, outputBytes)
   const audioBytes = Math.min(meter.soundBytes, outputBytes - imageBytes)
   // An image that is billed per unit is not billed in tokens as well.
-  const isBilledPerImage = route?.price !== undefined && hasFee(route.price.price, imagesOf(call))
-  const { pictureTokens = imageTokensDefault } = route?.model?.traits ?? route?.provider?.traits ?? noTraits
+  const isBilledPerImage = candidate?.price !== undefined && hasFee(candidate.price.price, imagesOf(call))
+  const { pictureTokens = imageTokensDefault } = candidate?.model?.traits ?? candidate?.provider?.traits ?? noTraits
   return {
     output: estimateTokens(outputBytes - imageBytes - audioBytes),
     outputImage: isBilledPerImage ? 0 : Math.ceil((imageBytes / BYTES_PER_IMAGE) * pictureTokens),

@@ -5,7 +5,7 @@ import { inputTokens, outputTokens } from '../base/money/usage.ts'
 import type { CostLine } from '../billing/price.ts'
 import type { RecordDraft, RecordRow, RecordUsage } from '../store/ledger/hold-types.ts'
 import { hashBody } from './attempt/body-hash.ts'
-import type { Attempt, CallEnding, Exchange, Permit } from './exchange.ts'
+import type { CallEnding, Exchange, FinishedAttempt, Permit } from './exchange.ts'
 import { lossesOf } from './exchange.ts'
 import { routeReasonText } from './route/route-reason.ts'
 import type { Cost } from './settle/call-cost.ts'
@@ -21,7 +21,7 @@ export function record(exchange: Exchange, { permit, ending, cost }: CallRecordI
   return {
     ...draftOf(exchange),
     cameHash: exchange.requestHash ?? hashUnsent(exchange),
-    wentHash: exchange.upstreamHash?.text ?? null,
+    wentHash: exchange.attempt.upstreamHash?.text ?? null,
     ...usageOf(cost),
     callId: exchange.callId,
     keyId: permit.caller.keyId,
@@ -35,27 +35,36 @@ export function record(exchange: Exchange, { permit, ending, cost }: CallRecordI
     usageSource: cost.source,
     attempts: attempts.length === 0 ? null : JSON.stringify(attempts.map(attemptColumns)),
     timings: JSON.stringify(timings.spent),
-    firstMs: exchange.firstContentMs === undefined ? null : Math.round(exchange.firstContentMs - exchange.startedMs),
+    firstMs:
+      exchange.settlement.firstContentMs === undefined
+        ? null
+        : Math.round(exchange.settlement.firstContentMs - exchange.startedMs),
     durationMs: Math.round(timings.nowMs() - exchange.startedMs),
   }
 }
 
-const attemptColumns = ({ channelId, verdict, ms }: Attempt): readonly unknown[] => [channelId, verdict, Math.round(ms)]
+const attemptColumns = ({ channelId, verdict, ms }: FinishedAttempt): readonly unknown[] => [
+  channelId,
+  verdict,
+  Math.round(ms),
+]
 
 /** What was billed, how many, and the price in USD per million. */
 const lineColumns = ({ what, count, rate }: CostLine): readonly unknown[] => [what, count, formatUsd(rate)]
 
 /** What is known of a call before it is forwarded. */
 export function draftOf(exchange: Exchange): RecordDraft {
-  const { protocol, route, call, tags } = exchange
+  const { protocol, attempt, call } = exchange
+  const { tags } = exchange.options
+  const { candidate } = attempt
   const losses = lossesOf(exchange)
   return {
     dialect: protocol.name,
-    provider: route?.provider.id ?? null,
-    model: route?.model.id ?? null,
+    provider: candidate?.provider.id ?? null,
+    model: candidate?.model.id ?? null,
     asked: aliasOf(exchange),
     streamed: call?.stream ?? false,
-    priceVersion: route?.price?.version ?? null,
+    priceVersion: candidate?.price?.version ?? null,
     endUser: call?.endUser ?? null,
     tags: tags ?? null,
     loss: losses.length === 0 ? null : losses.join(),
@@ -63,8 +72,8 @@ export function draftOf(exchange: Exchange): RecordDraft {
 }
 
 /** The name that the caller used, where it differs from the model's own name. */
-const aliasOf = ({ route, call }: Exchange): string | null =>
-  route === undefined ? (call?.model ?? null) : route.requestedModel === route.option.name ? null : route.requestedModel
+const aliasOf = ({ attempt, call }: Exchange): string | null =>
+  call === undefined || call.model === attempt.candidate?.option.name ? null : call.model
 
 /** The body of a call that was forwarded is hashed while the upstream reads it; this one was never forwarded. */
 const hashUnsent = ({ call }: Exchange): string | null => (call === undefined ? null : hashBody(call.body))

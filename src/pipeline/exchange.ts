@@ -19,10 +19,8 @@ import type { Conversation } from '../protocols/neutral/conversation.ts'
 import type { Losses } from '../protocols/neutral/losses.ts'
 import type { Protocol, StreamFraming } from '../protocols/protocol.ts'
 import type { TriedChannel } from '../routing/attempts.ts'
-import type { TargetOption } from '../routing/choice/target-option.ts'
 import type { AttemptResult } from '../routing/health/health.ts'
 import type { RetryLease } from '../routing/retry-budget.ts'
-import type { PolicyName } from '../store/rules/rules.ts'
 import type { DeferredHash } from './attempt/body-hash.ts'
 import type { ResponseIdRewrite } from './attempt/response-id.ts'
 import type { EmbeddingsTranslation, Translation } from './attempt/translation-types.ts'
@@ -30,11 +28,12 @@ import type { Claim } from './lifetime/idempotency.ts'
 import type { AnswerLease } from './reply/memory-budget.ts'
 import type { RouteChoice } from './route/choice-reason.ts'
 import type { CreatedReferences } from './route/created-references.ts'
-import type { Target } from './route/targets.ts'
+import type { Target, TargetGroup } from './route/targets.ts'
 import type { BodyRecorder } from './settle/body-recorder.ts'
 import type { Cost } from './settle/call-cost.ts'
 import type { StoredCall } from './settle/stored-call.ts'
 import type { UsageMeter } from './settle/usage-meter.ts'
+import { newMeter } from './settle/usage-meter.ts'
 import type { Timings } from './timings.ts'
 
 /** The dates after which a key stops working. */
@@ -81,29 +80,25 @@ export type Permit = Brand<
   'Permit'
 >
 
-/** A target with its price for one call. An attempt is made with one candidate. */
+/** A target with its price and its size for one call. An attempt is made with one candidate. */
 export interface Candidate extends Target {
   readonly price: CallPriceOrFree
+  /** The largest size of the call on this target. */
+  readonly size: CallSize
   /** The upstream's id of the response that the call continues, where only one channel stores that response. */
   readonly previousResponseId?: string
   /** The search is left out of the request, because its price on this target is unknown. */
   readonly withoutSearch?: boolean
 }
 
-/**
- * Proves that the model exists and that channels can serve it. Created in 30-route. The route is also the candidate in
- * use: the first one, later the one of the running attempt.
- */
+/** Proves that the model exists and that channels can serve it. Created in 30-route. */
 export type Route = Brand<
-  Candidate & {
+  {
     readonly permit: Permit
-    /** The model name that the caller sent. */
-    readonly requestedModel: string
-    readonly policy: PolicyName
-    /** In order of preference. */
+    /** The targets of the model name that the caller sent. */
+    readonly group: TargetGroup
+    /** Those that can serve the call: at least one, in order of preference. */
     readonly candidates: readonly Candidate[]
-    /** The options of the candidates for routing, in the same order. */
-    readonly options: readonly TargetOption[]
   },
   'Route'
 >
@@ -113,11 +108,8 @@ export type Hold = Brand<
   {
     readonly route: Route
     readonly call: Call
+    /** Covers each candidate of the route at its size. */
     readonly amount: Nanos
-    /** The largest size of the call on the candidate in use; the amount covers it. */
-    readonly size: CallSize
-    /** The same for each candidate of the route, in the same order. */
-    readonly sizes: readonly CallSize[]
     /** The refusal of the cheapest candidate that the funds do not cover, if there is one. */
     readonly skipped?: Refusal
     /** The cap on the output of each choice that the funds impose. */
@@ -128,7 +120,43 @@ export type Hold = Brand<
   'Hold'
 >
 
-export interface Attempt extends TriedChannel {
+/**
+ * One try to get an answer from one channel, with all of its state. The next try replaces it whole, because failed
+ * attempts are not billed and leave nothing behind.
+ */
+export interface Attempt {
+  /** The candidate in use: the preferred one until a channel is picked. Undefined before the call is routed. */
+  readonly candidate: Candidate | undefined
+  readonly meter: UsageMeter
+  /** The first half of the SHA-256 of the upstream body, in hex. */
+  upstreamHash: DeferredHash | undefined
+  /** Where the upstream speaks another dialect. */
+  translation: Translation | undefined
+  /** The same for an embeddings call. */
+  embeddings: EmbeddingsTranslation | undefined
+  /** What was removed from the request, where the upstream speaks the caller's dialect. */
+  nativeLosses: Losses | undefined
+  /** The fields and headers that the channel replaces. */
+  overrides: readonly string[] | undefined
+  /** The model does not reason, because the request says so and the model obeys. */
+  reasoningOff: boolean
+  /** Counts the call on the channel that answers, until the call is over. */
+  channelUse: { end(result: AttemptResult): void } | undefined
+}
+
+export const newAttempt = (candidate?: Candidate): Attempt => ({
+  candidate,
+  meter: newMeter(),
+  upstreamHash: undefined,
+  translation: undefined,
+  embeddings: undefined,
+  nativeLosses: undefined,
+  overrides: undefined,
+  reasoningOff: false,
+  channelUse: undefined,
+})
+
+export interface FinishedAttempt extends TriedChannel {
   readonly ms: number
   /** How long the upstream asked to wait before the next request. */
   readonly retryAfterMs?: number | undefined
@@ -145,6 +173,7 @@ export interface CallEnding {
   readonly contentDelivered?: boolean
 }
 
+/** One call while it runs. Each part has one owner, which is the only one that changes it. */
 export interface Exchange {
   readonly callId: number
   readonly requestId: string
@@ -153,31 +182,33 @@ export interface Exchange {
   readonly createdMs: number
   readonly protocol: Protocol
   readonly timings: Timings
-  readonly attempts: Attempt[]
-  /** Measures the running attempt. It is replaced with each attempt, because failed attempts are not billed. */
-  meter: UsageMeter
-  /** Stops the call: the caller disconnected, or the gateway must end the call. */
-  readonly stop: Stop<StopReason>
-  /** Set when the caller has disconnected and the call still runs to its end. */
-  readonly callerGone: Stop<StopReason>
-  /** Ends a call that runs on without its caller. */
-  callerGoneDeadline?: Deadline
-  /** The call is closed; a disconnect of its caller has no effect any more. */
-  isOver?: boolean
-  /** The caller's address, for the log. */
-  address(): string
-  /** The memory that the answer holds. */
-  memory?: AnswerLease | undefined
-  /** Closes the connection of a caller that does not read. */
-  closeConnection(): void
-  /** Gives the connection back to the server, although the call goes on. */
-  releaseConnection(): void
-  /** Ends the call and returns its leases. */
-  close(): void
+  readonly options: CallOptions
+  readonly routing: RoutingState
+  readonly lifetime: CallLifetime
+  readonly storage: AnswerStorage
+  readonly settlement: SettlementState
+  caller?: Caller
+  /** The current dates of the key, where they have changed since the call arrived. */
+  keyDates?: KeyDates
   call?: Call
-  /** Of the request body and of the upstream body, each: the first half of its SHA-256 in hex. */
+  /** The first half of the SHA-256 of the request body, in hex. */
   requestHash?: string
-  upstreamHash?: DeferredHash | undefined
+  permit?: Permit
+  route?: Route
+  hold?: Hold
+  /** The running attempt, or the last one. */
+  attempt: Attempt
+  readonly attempts: FinishedAttempt[]
+  /** The neutral request, from the first translation until an answer has begun. */
+  conversation?: Conversation | undefined
+  /** How many losses the head of the answer listed; the end of a stream lists the others. */
+  lossesInHead?: number
+  /** Our own count of the input tokens, for a call from which the token counter learns. */
+  countedInput?: Promise<number | undefined>
+}
+
+/** What the caller asks for besides the call itself, in headers and tags. Set once, when the body is read. */
+export interface CallOptions {
   /** The caller's headers that are forwarded to an upstream of the same dialect. */
   forwardedHeaders?: Readonly<Record<string, string>>
   /** How the stream is framed, where it is not a stream of server-sent events. */
@@ -186,26 +217,54 @@ export interface Exchange {
   comments?: 'on' | 'off'
   /** The call is refused where a translation would lose something. */
   strict?: boolean
-  /** The neutral request, from the first translation until an answer has begun. */
-  conversation?: Conversation | undefined
-  /** The translation of the running attempt, where its upstream speaks another dialect. */
-  translation?: Translation | undefined
-  /** How many losses the head of the answer listed; the end of a stream lists the others. */
-  lossesInHead?: number
-  /** The translation of an embeddings call, where its upstream speaks another dialect. */
-  embeddings?: EmbeddingsTranslation | undefined
-  /** What was removed from the request of the running attempt, where its upstream speaks the caller's dialect. */
-  nativeLosses?: Losses | undefined
-  /** The fields and headers of the running attempt that its channel replaces. */
-  overrides?: readonly string[] | undefined
-  /** The model of the running attempt does not reason, because the request says so and the model obeys. */
-  reasoningOff?: boolean
   /** JSON: tags by which the caller groups its costs. */
   tags?: string
   /** The idempotency key of the call. */
   claim?: Claim
   /** Records the bodies of a call that are stored. */
   recorder?: BodyRecorder
+}
+
+/** The state of the channel picker for one call. */
+export interface RoutingState {
+  /** The key by which turns of one conversation find the same channel, where there is more than one channel. */
+  affinity?: { readonly name: string; readonly cacheMs: number | undefined } | undefined
+  /** Which channels routing could choose from, and why it chose this one. */
+  routeChoice?: RouteChoice
+  /** The call's share of the retry budget. */
+  retryLease?: RetryLease
+}
+
+/** How long the call lives: its connection, its stop, and what it holds until it is closed. */
+export interface CallLifetime {
+  /** Stops the call: the caller disconnected, or the gateway must end the call. */
+  readonly stop: Stop<StopReason>
+  /** Set when the caller has disconnected and the call still runs to its end. */
+  readonly callerGone: Stop<StopReason>
+  /** Ends a call that runs on without its caller. */
+  callerGoneDeadline?: Deadline
+  /** When the caller disconnected. */
+  callerGoneMs?: number
+  /** The call is closed; a disconnect of its caller has no effect any more. */
+  isOver?: boolean
+  /** The call runs in the background, whether its caller is connected or not. */
+  detached?: boolean
+  /** Counts the call at the gate until it is closed. */
+  gateLease?: GateLease
+  /** The memory that the answer holds. */
+  memory?: AnswerLease | undefined
+  /** The caller's address, for the log. */
+  address(): string
+  /** Closes the connection of a caller that does not read. */
+  closeConnection(): void
+  /** Gives the connection back to the server, although the call goes on. */
+  releaseConnection(): void
+  /** Ends the call and returns its leases. */
+  close(): void
+}
+
+/** What is stored of the answer, so that later calls can name it. */
+export interface AnswerStorage {
   /** The answer as it is stored, for a call whose answer can be retrieved later. */
   storedCall?: StoredCall
   /** The answer should have been stored, and was not. */
@@ -216,49 +275,39 @@ export interface Exchange {
   createdReferences?: CreatedReferences | undefined
   /** Resolves when these ids are written as the account's own. */
   referencesOwned?: Promise<void>
-  /** The call runs in the background, whether its caller is connected or not. */
-  detached?: boolean
-  /** Which channels routing could choose from, and why it chose this one. */
-  routeChoice?: RouteChoice
-  /** Counts the call at the gate until it is closed. */
-  gateLease?: GateLease
-  caller?: Caller
-  /** The current dates of the key, where they have changed since the call arrived. */
-  keyDates?: KeyDates
-  permit?: Permit
-  route?: Route
-  hold?: Hold
-  /** Counts the call on the channel that answers, until the call is over. */
-  channelUse?: { end(fate: AttemptResult): void }
-  /** The call's share of the retry budget. */
-  retryLease?: RetryLease
-  /** The key by which turns of one conversation find the same channel, where there is more than one channel. */
-  affinity?: { readonly name: string; readonly cacheMs: number | undefined } | undefined
-  /** The tokens that are billed, once they are known. */
-  usedTokens?: number
+}
+
+/** How the call ended and what it costs, and how far that is written. */
+export interface SettlementState {
+  /** A hold was requested and not clearly refused: it may exist, even if its confirmation was lost. */
+  mayHaveHold: boolean
+  /** The last checkpoint of what was delivered. */
+  checkpoint?: { readonly atMs: number; readonly bytes: number }
+  /** When the first content, or a whole plain answer, had arrived. */
+  firstContentMs?: number
   /** When the call ended, even if its record is written later. */
   endedMs?: number
-  /** When the caller disconnected. */
-  callerGoneMs?: number
   /** How the call ended. */
   ending?: CallEnding
   /** The refusal that the caller got, where that differs from `ending`: the end may be impossible to write. */
   refusedEnding?: CallEnding
   /** What the call used and costs. */
   cost?: Cost
-  /** Our own count of the input tokens, for a call from which the token counter learns. */
-  countedInput?: Promise<number | undefined>
-  /** When the first content, or a whole plain answer, had arrived. */
-  firstContentMs?: number
-  /** A hold was requested and not clearly refused: it may exist, even if its confirmation was lost. */
-  mayHaveHold: boolean
-  /** The last checkpoint of what was delivered. */
-  checkpoint?: { readonly atMs: number; readonly bytes: number }
+  /** The tokens that are billed, once they are known. */
+  usedTokens?: number
   /** Set by the first ending; later endings get the same promise. */
   settled?: Promise<void>
   /** Resolves when the call is settled and what must be stored of it is stored. */
   settledAndStored?: Promise<void>
 }
+
+/** The parts of a call that has just arrived. */
+export const newCallParts = (): Pick<Exchange, 'options' | 'routing' | 'storage' | 'settlement'> => ({
+  options: {},
+  routing: {},
+  storage: {},
+  settlement: { mayHaveHold: false },
+})
 
 /** Why a call was stopped from outside: the outcome decides its bill, the refusal is sent to the caller. */
 export interface StopReason {
@@ -267,22 +316,27 @@ export interface StopReason {
   readonly refusal?: Refusal
 }
 
+/** The cap on the output of each choice with this candidate, where the funds impose one. */
+export const capFor = ({ cap }: Hold, { size }: Candidate): number | undefined =>
+  cap === undefined ? undefined : Math.min(cap, size.outputTokensMax)
+
 /** What the running attempt loses: fields of the request that are not sent, and parts of the answer. */
-export function lossesOf({ translation, embeddings, nativeLosses }: Exchange): readonly string[] {
+export function lossesOf({ attempt: { translation, embeddings, nativeLosses } }: Exchange): readonly string[] {
   return (translation?.source.notes.losses ?? embeddings?.losses ?? nativeLosses)?.codes ?? []
 }
 
 /** Whether the provider runs tools for the model. Such tools may reach servers of the caller. */
 export function runsTools(exchange: Exchange): boolean {
-  const { call, route } = exchange
-  if (call === undefined || route === undefined) return false
-  if (call.searchesMax > 0 && !route.withoutSearch && !lossesOf(exchange).includes('web_search')) return true
+  const { call, attempt } = exchange
+  const { candidate } = attempt
+  if (call === undefined || candidate === undefined) return false
+  if (call.searchesMax > 0 && !candidate.withoutSearch && !lossesOf(exchange).includes('web_search')) return true
   // Of the tools that a provider runs, a translation passes only the search.
-  return call.serverTools === true && route.upstreamProtocol.name === call.dialect
+  return call.serverTools === true && candidate.upstreamProtocol.name === call.dialect
 }
 
 export const callerLeft: StopReason = { outcome: 'client_left' }
 
 /** The call runs on without its caller, who cannot ask for the answer again. Only its cost still matters. */
-export const isAbandoned = ({ callerGone, claim }: Exchange): boolean =>
+export const isAbandoned = ({ lifetime: { callerGone }, options: { claim } }: Exchange): boolean =>
   callerGone.reason !== undefined && claim === undefined

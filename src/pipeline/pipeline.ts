@@ -18,6 +18,7 @@ import type { Forward } from './50-forward.ts'
 import { hashBody } from './attempt/body-hash.ts'
 import { forwardedHeaders } from './attempt/forwarded-headers.ts'
 import type { Caller, Exchange, Permit, Route } from './exchange.ts'
+import { newAttempt, newCallParts } from './exchange.ts'
 import type { ActiveCalls } from './lifetime/active-calls.ts'
 import type { Disconnects } from './lifetime/disconnects.ts'
 import type { IdempotencyCheck } from './lifetime/idempotency.ts'
@@ -29,7 +30,6 @@ import { createdReferencesOf } from './route/references.ts'
 import type { ModelNames, Targets } from './route/targets.ts'
 import { recorderFor } from './settle/keep-bodies.ts'
 import type { Settler } from './settle/settle.ts'
-import { newMeter } from './settle/usage-meter.ts'
 import { routeNote, Timings } from './timings.ts'
 
 /** The stage files, in the order they run; 40 runs inside 50, once an attempt, and 60 to 80 when a call settles. */
@@ -116,7 +116,7 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       const caller = await stages.authenticate(ingress)
       exchange.caller = caller
       timings.pass(`tier=${caller.tier}`)
-      exchange.gateLease = enter(gate, caller, timings)
+      exchange.lifetime.gateLease = enter(gate, caller, timings)
       settler.checkUnsettled()
       ingress.onDisconnect(() => disconnects.onDisconnect(exchange))
 
@@ -130,10 +130,11 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       let call: Call
       let named: ModelNames
       try {
-        body = requestType === 'nothing' ? noBody : await exchange.stop.race(ingress.readBody(requestType, caller))
+        body =
+          requestType === 'nothing' ? noBody : await exchange.lifetime.stop.race(ingress.readBody(requestType, caller))
         call = protocol.readCall(body, ingress)
         exchange.call = call
-        exchange.framing = protocol.openFraming?.(call)
+        exchange.options.framing = protocol.openFraming?.(call)
         readOptions(exchange, ingress, call, caller, body, gate.level > 0)
         named = stages.targets.namesOf(call.model)
       } catch (fault) {
@@ -144,43 +145,35 @@ export function buildPipeline(parts: PipelineParts): RunCall {
       timings.enter('RateLimit')
       exchange.permit = stages.limitRate(caller, demandOf(call, named))
       timings.pass()
-      if (exchange.claim !== undefined) stages.idempotency.check(caller.keyId, exchange.claim)
+      if (exchange.options.claim !== undefined) stages.idempotency.check(caller.keyId, exchange.options.claim)
 
       const previous = stages.previousResponses.find(call, exchange.permit)
 
       timings.enter('Route')
       const { permit } = exchange
-      const findRoute = ({ serviceClass, searchesMax, units, services }: Call): Route =>
-        stages.route(permit, {
-          model: call.model,
-          protocol,
-          serviceClass,
-          searches: searchesMax > 0,
-          units,
-          services,
-          storedAt: stages.previousResponses.storedAt(previous),
-        })
-      exchange.route = findRoute(call)
-      timings.pass(routeNote(exchange.route))
-      exchange.route = stages.references.narrow(exchange.route, call, { protocol })
+      const findRoute = (routed: Call): Route =>
+        stages.route(permit, { call: routed, protocol, storedAt: stages.previousResponses.storedAt(previous) })
+      const found = findRoute(call)
+      setRoute(exchange, found)
+      timings.pass(routeNote(found.candidates[0]!))
+      setRoute(exchange, stages.references.narrow(found, call, { protocol }))
       if (call.state !== undefined) {
         exchange.call = await stages.previousResponses.prepareCall(exchange, previous)
         if (exchange.call !== call) {
           exchange.requestHash = hashBody(body) // the body that is forwarded differs from the body that arrived
           // The previous turns may need more of a target than the new turn does.
-          exchange.route = stages.references.narrow(findRoute(exchange.call), exchange.call, {
-            protocol,
-            isBrought: true,
-          })
+          const whole = findRoute(exchange.call)
+          setRoute(exchange, stages.references.narrow(whole, exchange.call, { protocol, isBrought: true }))
         }
       }
-      exchange.route = narrowToReaders(exchange.route, exchange.call, protocol)
-      exchange.createdReferences = createdReferencesOf(exchange)
+      setRoute(exchange, narrowToReaders(exchange.route!, exchange.call, protocol))
+      exchange.storage.createdReferences = createdReferencesOf(exchange)
       const holdSinceMs = nowMs()
-      exchange.hold = await stages.hold(exchange.route, exchange.call, exchange)
+      const hold = await stages.hold(exchange.route!, exchange.call, exchange)
+      exchange.hold = hold
+      setRoute(exchange, hold.route)
       timings.add('deduct', holdSinceMs)
 
-      const { hold } = exchange
       const answer = (): Promise<Response> => replies.answer(exchange, stages.forward(hold, exchange))
       if (!call.state?.background) return await answer()
       return await background.begin(exchange, () => answer().catch(fault => replies.refuse(exchange, fault)))
@@ -202,28 +195,37 @@ function openExchange(ingress: Ingress, protocol: Protocol, parts: PipelineParts
     createdMs: dateMs(),
     protocol,
     timings: new Timings(nowMs),
+    ...newCallParts(),
+    attempt: newAttempt(),
     attempts: [],
-    mayHaveHold: false,
-    meter: newMeter(),
-    stop: new Stop(),
-    callerGone: new Stop(),
-    address: () => ingress.address(),
-    closeConnection: () => ingress.closeConnection(),
-    releaseConnection: () => ingress.releaseConnection(),
-    close() {
-      const isFirst = listNode !== undefined
-      if (listNode !== undefined) activeCalls.remove(listNode)
-      listNode = undefined
-      exchange.permit?.lease.release()
-      exchange.gateLease?.release()
-      exchange.memory?.close()
-      disconnects.onCallOver(exchange)
-      if (!exchange.detached) ingress.releaseConnection()
-      if (isFirst) onEnd?.(exchange)
+    lifetime: {
+      stop: new Stop(),
+      callerGone: new Stop(),
+      address: () => ingress.address(),
+      closeConnection: () => ingress.closeConnection(),
+      releaseConnection: () => ingress.releaseConnection(),
+      close() {
+        const isFirst = listNode !== undefined
+        if (listNode !== undefined) activeCalls.remove(listNode)
+        listNode = undefined
+        exchange.permit?.lease.release()
+        exchange.lifetime.gateLease?.release()
+        exchange.lifetime.memory?.close()
+        disconnects.onCallOver(exchange)
+        if (!exchange.lifetime.detached) ingress.releaseConnection()
+        if (isFirst) onEnd?.(exchange)
+      },
     },
   }
   let listNode: ListNode<Exchange> | undefined = activeCalls.add(exchange)
   return exchange
+}
+
+/** Until a channel is picked, the first candidate is the one in use. */
+function setRoute(exchange: Exchange, route: Route): void {
+  const [candidate] = route.candidates
+  if (exchange.attempt.candidate !== candidate) exchange.attempt = newAttempt(candidate)
+  exchange.route = route
 }
 
 /** Runs before the body is read, so that a call that cannot be served costs nothing. */
@@ -247,11 +249,11 @@ function readOptions(
   const claim = readClaim(ingress, body)
   const recorder = recorderFor(caller.keepsBodies && !isOverloaded, claim, body) // under load no bodies are stored
   const forwarded = forwardedHeaders(exchange.protocol, ingress)
-  if (forwarded !== undefined) exchange.forwardedHeaders = forwarded
-  exchange.strict = caller.strict || ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
+  if (forwarded !== undefined) exchange.options.forwardedHeaders = forwarded
+  exchange.options.strict = caller.strict || ingress.header('x-weir-translate')?.trim().toLowerCase() === 'strict'
   const comments = ingress.header('x-weir-comments')?.trim().toLowerCase()
-  if (comments === 'on' || comments === 'off') exchange.comments = comments
-  if (tags !== undefined) exchange.tags = tags
-  if (claim !== undefined) exchange.claim = claim
-  if (recorder !== undefined) exchange.recorder = recorder
+  if (comments === 'on' || comments === 'off') exchange.options.comments = comments
+  if (tags !== undefined) exchange.options.tags = tags
+  if (claim !== undefined) exchange.options.claim = claim
+  if (recorder !== undefined) exchange.options.recorder = recorder
 }

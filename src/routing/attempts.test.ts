@@ -1,57 +1,8 @@
-// Tests the verdicts on upstream errors, the order of attempts, and when attempts end.
+// Tests the verdicts on upstream errors.
 
 import { describe, expect, test } from 'bun:test'
-import fc from 'fast-check'
-import type { AttemptVerdict, TriedChannel } from './attempts.ts'
-import { isOverloadError, judgeError, judgeStatus, nextChannel } from './attempts.ts'
-
-const channels = ['a', 'b', 'c', 'd'].map(id => ({ id }))
-const tried = (...rows: readonly (readonly [string, AttemptVerdict])[]): TriedChannel[] =>
-  rows.map(([channelId, verdict]) => ({ channelId, verdict }))
-
-describe('the next channel', () => {
-  test('is the first that was not tried', () => {
-    expect(nextChannel(channels, [], 3)).toEqual({ id: 'a' })
-    expect(nextChannel(channels, tried(['a', 'broken']), 3)).toEqual({ id: 'b' })
-    expect(nextChannel(channels, tried(['b', 'broken'], ['a', 'too_slow']), 3)).toEqual({ id: 'c' })
-  })
-
-  test('is undefined when the maximum or all were tried', () => {
-    expect(nextChannel(channels, tried(['a', 'broken'], ['b', 'broken'], ['c', 'broken']), 3)).toBeUndefined()
-    expect(nextChannel(channels.slice(0, 1), tried(['a', 'broken']), 3)).toBeUndefined()
-    expect(nextChannel([], [], 3)).toBeUndefined()
-  })
-
-  test.each(['answered', 'caller_at_fault'] as const)('is none after %s', verdict => {
-    expect(nextChannel(channels, tried(['a', 'broken'], ['b', verdict]), 3)).toBeUndefined()
-  })
-
-  test.each([
-    ...(['credential_bad', 'forbidden', 'rate_limited', 'quota_spent', 'not_here', 'broken', 'too_slow'] as const),
-  ])('follows %s', verdict => {
-    expect(nextChannel(channels, tried(['a', verdict]), 3)).toEqual({ id: 'b' })
-  })
-
-  test('is never repeated, and never beyond the maximum', () => {
-    const verdicts = fc.array(fc.constantFrom<AttemptVerdict>('credential_bad', 'rate_limited', 'broken', 'too_slow'))
-    fc.assert(
-      fc.property(fc.uniqueArray(fc.string({ minLength: 1 })), verdicts, fc.nat(5), (ids, fates, max) => {
-        const attempts: TriedChannel[] = []
-        for (const verdict of fates) {
-          const next = nextChannel(
-            ids.map(id => ({ id })),
-            attempts,
-            max,
-          )
-          if (next === undefined) break
-          expect(attempts.some(({ channelId }) => channelId === next.id)).toBe(false)
-          attempts.push({ channelId: next.id, verdict })
-        }
-        expect(attempts.length).toBe(Math.min(ids.length, max, fates.length))
-      }),
-    )
-  })
-})
+import type { AttemptVerdict } from './attempts.ts'
+import { isOverloadError, judgeError, judgeStatus } from './attempts.ts'
 
 test.each([
   [[401, 402, 403, 407], 'credential_bad'],

@@ -1,5 +1,4 @@
-// Judges how an attempt ended, from the status and the error of the upstream, and decides whether another attempt may
-// follow. Pure functions on plain data.
+// Judges how an attempt ended, from the status and the error of the upstream. Pure functions on plain data.
 
 import type { UpstreamError } from '../base/errors.ts'
 
@@ -21,19 +20,6 @@ export type AttemptVerdict =
   | 'not_here' // this channel does not serve the model; another may
   | 'broken'
   | 'too_slow'
-
-const FINAL: ReadonlySet<AttemptVerdict> = new Set(['answered', 'caller_at_fault'])
-
-/** The first channel that was not tried yet. Undefined when a further attempt is useless or not allowed. */
-export function nextChannel<Channel extends { readonly id: string }>(
-  channels: readonly Channel[],
-  tried: readonly TriedChannel[],
-  attemptsMax: number,
-): Channel | undefined {
-  if (tried.length >= attemptsMax) return undefined
-  if (tried.some(attempt => FINAL.has(attempt.verdict))) return undefined
-  return channels.find(channel => !tried.some(attempt => attempt.channelId === channel.id))
-}
 
 const TRANSIENT = new Set([408, 425, 500, 502, 503, 504, 529])
 

@@ -9,6 +9,9 @@ import type { UnsignedRequest } from './quirks.ts'
 import { applyQuirks } from './quirks.ts'
 import { signRequest } from './signing.ts'
 
+/** Headers of every request to an upstream. Answers must not be compressed, because the gateway reads them as they pass. */
+export const fixedHeaders = { 'accept-encoding': 'identity', 'user-agent': 'weir' } as const
+
 /** The provider, channel and dialect of a request. */
 export interface Destination {
   readonly provider: Pick<Provider, 'quirks'>

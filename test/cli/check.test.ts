@@ -111,7 +111,7 @@ const rows: Record<string, readonly [bring: () => unknown, about: string | RegEx
   "a vendor's variable that is misspelt": [() => (env.GEMINI_APIKEY = 'x'), 'GEMINI_APIKEY', /GEMINI_API_KEY\?/],
   'letters swapped in it': [() => (env.OPENAI_BASE_ULR = 'x'), 'OPENAI_BASE_ULR', /Did you mean OPENAI_BASE_URL\?/],
   'a folder of providers that is not there': [() => (env.WEIR_PROVIDERS = '/nowhere'), 'WEIR_PROVIDERS', /can read/],
-  'a provider file that is no JSON': [() => providerFile('{'), /river\.json$/, /docs\/providers\.md/],
+  'a provider file that is no JSON': [() => providerFile('{'), /river\.json$/, /docs\/reference\/providers\.md/],
   'an address that may not be used': [
     () => (env.OPENAI_BASE_URL = 'ftp://x'),
     /openai\.json$/,

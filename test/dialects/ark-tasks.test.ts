@@ -296,8 +296,33 @@ describe('a task that is not begun holds nothing', () => {
   })
 })
 
+/** Two channels; among equal ones the first is picked. */
+const startTwo = (): Promise<Harness> =>
+  startTasks({ env: { POND_KEY: 'sk-1,sk-2', WEIR_ATTEMPTS: '3' }, world: { random: () => 0 } })
+
+const startsSigned = ({ upstream }: Harness): readonly (string | null | undefined)[] =>
+  upstream.requests.filter(request => request.path === path).map(({ headers }) => headers.get('authorization'))
+
+test('a task does not go to a channel whose credential was refused', async () => {
+  const two = await startTwo()
+  const key = await two.key()
+  two.upstream.plan(says({ error: { message: 'who?' } }, 401))
+  for (let tasks = 0; tasks < 3; tasks++) await begun(two, key)
+  expect(startsSigned(two)).toEqual(['Bearer sk-1', 'Bearer sk-2', 'Bearer sk-2', 'Bearer sk-2'])
+  await two.stop()
+})
+
+test('a task does not go to a channel without weight', async () => {
+  const two = await startTwo()
+  const key = await two.key()
+  await two.gateway.operator['channels-set']!({ channel: channelId('pond', 'sk-1'), weight: '0' })
+  for (let tasks = 0; tasks < 3; tasks++) await begun(two, key)
+  expect(new Set(startsSigned(two))).toEqual(new Set(['Bearer sk-2']))
+  await two.stop()
+})
+
 test('a second channel is asked where the first is at its limit, never where it may have heard', async () => {
-  const two: Harness = await startTasks({ env: { POND_KEY: 'sk-1,sk-2' } })
+  const two: Harness = await startTwo()
   const key = await two.key()
   two.upstream.plan(says({ error: { message: 'slow down' } }, 429))
   const id = await begun(two, key)

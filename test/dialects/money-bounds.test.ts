@@ -3,7 +3,7 @@
 
 import { describe, expect, test } from 'bun:test'
 import { Refusal } from '../../src/base/errors.ts'
-import { sizeOf } from '../../src/pipeline/35-hold.ts'
+import { sizeOf } from '../../src/pipeline/route/call-size.ts'
 import type { Call } from '../../src/protocols/neutral/call.ts'
 import { passthroughProtocols } from '../../src/protocols/passthrough-protocols.ts'
 import type { Protocol, RequestHead } from '../../src/protocols/protocol.ts'

@@ -2,7 +2,7 @@
 
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import type { Usage } from '../../src/base/money/usage.ts'
-import { sizeOf } from '../../src/pipeline/35-hold.ts'
+import { sizeOf } from '../../src/pipeline/route/call-size.ts'
 import { gemini } from '../../src/protocols/gemini/dialect.ts'
 import { passthroughProtocols } from '../../src/protocols/passthrough-protocols.ts'
 import type { Protocol, RequestHead } from '../../src/protocols/protocol.ts'

@@ -30,7 +30,10 @@ beforeAll(async () => {
 afterAll(() => harness.stop())
 
 const ROOT = join(import.meta.dir, '..', '..')
-const elsewhere = ['guides/rules.md', 'start/setups.md']
+const elsewhere = [
+  ...['guides/limits.md', 'guides/model-names.md', 'guides/channel-settings.md', 'guides/restrict-keys.md'],
+  ...['start/solo.md', 'start/company.md', 'start/reseller.md'],
+]
 
 interface Block {
   readonly page: string

@@ -1,4 +1,5 @@
-// Every page of the documentation can be reached from its first page, and every link leads to a page and a heading.
+// Every page of the documentation can be reached from its first page, every link leads to a page and a heading, and every
+// file that a page names exists.
 
 import { expect, test } from 'bun:test'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -34,4 +35,12 @@ test.each(paths.map(path => [relative(ROOT, path), path]))('the links of %s lead
     return !existsSync(target) || (anchor !== undefined && target.endsWith('.md') && !anchorsOf(target).has(anchor))
   })
   expect(broken.map(([link]) => link)).toEqual([])
+})
+
+const current = paths.filter(path => !path.endsWith('CHANGELOG.md')) // it names files as they were
+
+test.each(current.map(path => [relative(ROOT, path), path]))('the files that %s names exist', (_name, path) => {
+  const text = readFileSync(path, 'utf8')
+  const named = text.matchAll(/`((?:src|test|scripts|tools|providers|bench|bin)\/[\w./-]+)`/g)
+  expect(Array.from(named, ([, file]) => file!).filter(file => !existsSync(join(ROOT, file)))).toEqual([])
 })

@@ -1,68 +1,66 @@
-// What an operator should do about each fault, for docs/reference/failures.md. Where nothing is to be done, that.
+// What an operator should do about each fault, for docs/reference/failures.md.
 
 import type { FaultId } from '../../tools/fake-upstream/fault-rows/kinds.ts'
 
 const ADDRESS = 'Check the address of the channel (`weir channels list`, the `…_BASE_URL` of its provider)'
-const REPORT = 'Report it to the provider with the times of the attempts (`weir record <call id>`)'
-const SECOND = 'a second channel lets callers not notice it'
+const REPORT = 'Report it to the provider, with the times of the attempts (`weir record <call id>`)'
+const SECOND = 'with a second channel, callers do not notice it'
 
 export const advice: Readonly<Record<FaultId, string>> = {
-  F1: `${ADDRESS}, and whether the server runs. Nothing of the request has left.`,
+  F1: `${ADDRESS}, and whether the server runs. Nothing was sent.`,
   F2:
-    `${ADDRESS}, the firewall and the route to it. It takes \`connectSeconds\` (of the \`times\` in the provider ` +
-    'file; 5 s unless told) to notice, and that for each attempt.',
-  F3: `${ADDRESS}: it names a host that does not exist.`,
-  F4: 'Look after the name servers of the machine. Addresses that were found before are used for a while.',
+    `${ADDRESS}, the firewall and the route to the host. Each attempt takes \`connectSeconds\` (\`times\` of the ` +
+    'provider file; 5 s by default).',
+  F3: `${ADDRESS}: its host does not exist.`,
+  F4: 'Check the name servers of the machine. Addresses that were found before are used for ten more minutes.',
   F5:
     'Find out who answers at that address before you do anything else. Certificates are always checked, and no ' +
-    'setting changes that; the log says what is wrong. Nothing of the request, nor a key, has left.',
-  F6: 'As F2: something on the way takes connections and does not serve them. It takes `tlsSeconds` to notice.',
-  F7: 'Usually a proxy or a balancer that is full or starts anew. If it lasts, ask the provider.',
-  F8: `As F7. The provider may have done the work and may bill it to you; it is not billed to the caller. ${REPORT}.`,
-  F9: 'As F6. A provider that is out of workers behaves so.',
-  F10: 'Mostly an idle timeout of something between you and the provider that is shorter than its answers take.',
+    'setting changes that; the log says what is wrong. Neither the request nor a key was sent.',
+  F6: 'As F2: something on the way accepts connections and does not serve them. Each attempt takes `tlsSeconds`.',
+  F7: 'Usually a proxy or load balancer that is full or restarts. If it lasts, ask the provider.',
+  F8: `As F7. The provider may bill you for the work; the caller is not charged. ${REPORT}.`,
+  F9: 'As F6. A provider without free workers behaves like this.',
+  F10: 'Usually an idle timeout between you and the provider that is shorter than its answers take.',
   F11: 'If answers of this model do take that long, raise its `firstContentSeconds`; else as F9.',
   F12:
-    'Within the deadline there is nothing to do. Beyond it: raise `firstContentSeconds` of that model, ' +
-    'or put a faster one beside it in a group.',
-  F13:
-    'A whole answer has one deadline, `totalSeconds`, however steadily it drips. Callers of slow models should ' +
-    'stream.',
-  F14: 'If the model pauses so long while it thinks, raise its `betweenChunksSeconds`.',
+    'Nothing, within the deadline. Beyond it, raise `firstContentSeconds` of the model, or put a faster model beside it ' +
+    'in a group.',
+  F13: 'A plain answer has one deadline, `totalSeconds`. Callers of slow models should stream.',
+  F14: 'If the model pauses that long while it reasons, raise its `betweenChunksSeconds`.',
   F15: 'Nothing: small pieces cost the gateway time, not memory. An answer that breaks off is F30.',
-  F16: `${REPORT}: its HTTP is broken. Such a connection is never used again.`,
+  F16: `${REPORT}: its HTTP is broken. Such a connection is not used again.`,
   F17: 'As F16.',
   F18:
-    'Nothing: 32 MiB are read of a whole answer, and no more. A stream is passed on as its caller reads it, ' +
-    'until the call has taken its ten minutes; what is delivered was held for.',
-  F19: 'Nothing, if it is one answer. If it lasts, something on the way adds headers without end.',
-  F20: `${REPORT}: we ask for answers that are not compressed. Nothing is ever unpacked, so that a bomb is only bytes.`,
-  F21: `${ADDRESS}. Redirects are never followed: the key would go to whoever they name.`,
-  F22: 'Informational heads are passed over. For 101 and 204: check the address, it is no API that answers there.',
-  F23: `${REPORT}. Something on the way may cut answers at a size.`,
-  F24: `${ADDRESS}: a web server, a login page or the error page of a balancer answers there.`,
+    'Nothing: at most 32 MiB of a plain answer are read. A stream passes as its caller reads it, until the call reaches ' +
+    'its maximum duration; the hold covers what is delivered.',
+  F19: 'Nothing, if it happens once. If it lasts, something on the way adds headers without end.',
+  F20: `${REPORT}: Weir asks for uncompressed answers. It never decompresses one, so a bomb is only bytes.`,
+  F21: `${ADDRESS}. Redirects are never followed: the key would go to another host.`,
+  F22: 'Informational responses are skipped. For 101 and 204, check the address: no LLM API answers there.',
+  F23: `${REPORT}. Something on the way may cut answers at a certain size.`,
+  F24: `${ADDRESS}: a web server, a login page or the error page of a load balancer answers there.`,
   F25:
-    `${ADDRESS} first; if it is right, ${SECOND}. An answer that is well formed and has no text is the ` +
-    "model's own, and is passed on.",
-  F26: `Read the log: it has the provider's words. As F34; ${SECOND}.`,
-  F27: 'Nothing: bytes are passed on as they came; in another dialect what is no character becomes one that says so.',
-  F28: 'Nothing. An event with empty data says nothing and is left out: an SDK would fail to parse it.',
-  F29: 'Nothing: 32 MiB are held of one event, since events hold pictures, and then the connection is closed.',
-  F30: `${REPORT}. An answer that has said why it ended is whole, and is ended for it; any other has been cut off.`,
-  F31: "As F34. The caller is told the provider's words in its own dialect.",
-  F32: `Nothing, if callers do not complain: what can be read is passed on. ${REPORT} if events of other answers come.`,
+    `${ADDRESS} first; if it is right, ${SECOND}. A well-formed answer without text is the model's own answer, and ` +
+    'is delivered.',
+  F26: `Read the log: it has the provider's message. As F34; ${SECOND}.`,
+  F27: 'Nothing: bytes pass as they came; a translation replaces invalid characters by U+FFFD.',
+  F28: 'Nothing. An event with empty data is left out, because SDKs fail to parse it.',
+  F29: 'Nothing: one event may have 32 MiB, because events contain images; then the connection is closed.',
+  F30: `${REPORT}. An answer that has named its finish reason is complete; any other was cut off.`,
+  F31: "As F34. The caller gets the provider's message in its own dialect.",
+  F32: `Nothing, if callers do not complain: what can be read is delivered. ${REPORT} if events of other answers arrive.`,
   F33:
-    'Usage that cannot be is not believed: it is counted, and the record says `estimated`. If it lasts, compare ' +
-    'with the bill of the provider. Usage above what was asked for is charged as far as the funds reach; the rest is ' +
-    'booked to `shortfall` and logged.',
+    'Implausible usage is replaced by an estimate, and the record says `estimated`. If it lasts, compare with the ' +
+    "provider's bill. Usage above the hold is charged as far as the funds reach; the rest is booked to `shortfall` and " +
+    'logged.',
   F34:
-    `429: ask for a higher limit, set the limits of the channel (\`weir channels set\`), or give it company. ` +
+    `429: ask for a higher limit, set caps on the channel (\`weir channels set\`), or add channels. ` +
     `5xx: look at the provider's status page; ${SECOND}.`,
   F35:
-    '401 and 403: the key is wrong, expired or locked: put in a new one (`weir channels list` says where). ' +
-    "Quota: pay, or wait for the next month. 400 and 404: they are the caller's, unless all callers of a model get " +
-    'them; then compare the name of the model and what it takes with its provider file.',
+    '401 and 403: the key is wrong, expired or locked; replace it (`weir channels credential`, or its variable). ' +
+    'Quota: pay, or wait for the next period. 400 and 404 are mistakes of the caller, unless all callers of a model get them; then compare the ' +
+    "model's name and traits with its provider file.",
   F36:
-    'Nothing reaches the caller: the key is taken out of whatever the provider says. Change the key all the same, ' +
-    'if somebody else could have read that answer.',
+    "The key does not reach the caller: Weir removes it from the provider's text. Replace the key anyway, if somebody " +
+    'else may have read that answer.',
 }

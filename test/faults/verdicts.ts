@@ -1,5 +1,5 @@
-// What comes of each fault when there is no other channel to try: one table, which the matrix holds the gateway to and
-// of which docs/reference/failures.md is made.
+// The result of each fault when there is no other channel to try. The fault matrix checks it, and
+// docs/reference/failures.md is generated from it.
 
 import type { ErrorCode } from '../../src/base/errors.ts'
 import type { Outcome } from '../../src/billing/who-pays.ts'
@@ -161,7 +161,7 @@ export const exceptions: readonly Exception[] = [
     verdict: 'cut off',
     holds: isFrom('openai-responses', 'gemini'),
     where: 'a stream in openai-responses or gemini',
-    why: 'what is missing is its last event, and only that says that it is whole.',
+    why: 'The missing part is the last event, and only that event says that the answer is complete.',
   },
   {
     fault: 'F30 finished, but without terminal event',
@@ -169,14 +169,14 @@ export const exceptions: readonly Exception[] = [
     verdict: 'cut off',
     holds: isFrom('openai-responses'),
     where: 'a stream in openai-responses',
-    why: 'only the terminal event says that it is whole.',
+    why: 'Only the terminal event says that the answer is complete.',
   },
   {
     fault: 'F35 429 because we have not paid',
     verdict: 'limited',
     holds: isFrom('anthropic-messages', 'ark'),
     where: 'from anthropic-messages or ark',
-    why: 'there a 429 is only ever a limit, and the channel is closed as for one.',
+    why: 'In these dialects a 429 always means a rate limit.',
   },
 ]
 

@@ -64,7 +64,7 @@ test('a call that takes longer than any may is stopped, with a reason that is ch
   const underWay = new ActiveCalls(() => nowMs)
   const reasons: StopReason[] = []
   const stop = { stop: (reason: StopReason) => void reasons.push(reason) }
-  const open = (): Exchange => ({ startedMs: nowMs, stop }) as unknown as Exchange
+  const open = (): Exchange => ({ startedMs: nowMs, attempt: {}, lifetime: { stop } }) as unknown as Exchange
   underWay.add(open())
   nowMs = bounds.callMsMax - 1
   underWay.check()
@@ -81,8 +81,12 @@ test('a call of a model that is given longer is stopped later, and of one that i
   const stopped: string[] = []
   const open = (name: string, own: Partial<Timeouts>, ofModel?: Partial<Timeouts>): Exchange => {
     const model = ofModel && { times: { ...defaultTimeouts, ...ofModel } }
-    const route = { provider: { times: { ...defaultTimeouts, ...own } }, model: { ...model } }
-    return { startedMs: nowMs, route, stop: { stop: () => void stopped.push(name) } } as unknown as Exchange
+    const candidate = { provider: { times: { ...defaultTimeouts, ...own } }, model: { ...model } }
+    return {
+      startedMs: nowMs,
+      attempt: { candidate },
+      lifetime: { stop: { stop: () => void stopped.push(name) } },
+    } as unknown as Exchange
   }
   for (const exchange of [
     open('long', {}, { totalMs: 3_600_000 }),

@@ -21,7 +21,7 @@ import { errorOf, eventsOf, openCall, startHasty } from './caller.ts'
 import { counts, done, errorEvent, event, finish, piece, role, sends } from './wire.ts'
 
 const attemptTimes = { firstContentMs: 250, betweenChunksMs: 250 }
-const world = { attemptTimes, chance: () => 0 }
+const world = { attemptTimes, random: () => 0 }
 const channel = (key: string): string => channelId('openai', key)
 const forms = [
   ['plain', false],

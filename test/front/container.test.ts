@@ -53,7 +53,7 @@ test('the files of the image serve a call', async () => {
 test('every page that the code names is in the image', () => {
   const names = readdirSync(join(image, 'src'), { recursive: true, encoding: 'utf8' })
   const files = names.filter(name => name.endsWith('.ts'))
-  const named = files.flatMap(name => readFileSync(join(image, 'src', name), 'utf8').match(/docs\/[\w-]+\.\w+/g) ?? [])
+  const named = files.flatMap(name => readFileSync(join(image, 'src', name), 'utf8').match(/docs\/[\w/-]+\.\w+/g) ?? [])
   expect(named.length).toBeGreaterThan(0)
   expect([...new Set(named)].filter(page => !existsSync(join(image, page)))).toEqual([])
 })

@@ -9,12 +9,18 @@ import { Deadlines } from '../../src/base/deadlines.ts'
 import { Stop } from '../../src/base/stop.ts'
 import { buildStoringUpstreams } from '../../src/features/stored-responses/upstream-responses.ts'
 import type { CountInput } from '../../src/features/token-counts/provider-count.ts'
-import { buildCountRequest, sendCountRequest } from '../../src/features/token-counts/provider-count.ts'
+import { buildCountRequest, readCountAnswer } from '../../src/features/token-counts/provider-count.ts'
 import { openHttpClient } from '../../src/http/client/http-client.ts'
 import type { OutgoingRequest } from '../../src/http/client/request.ts'
 import { adapt } from '../../src/pipeline/40-adapt.ts'
 import type { AttemptContext } from '../../src/pipeline/attempt/translation.ts'
-import { buildQueryUpstream } from '../../src/pipeline/attempt/upstream-query.ts'
+import {
+  buildOpenUpstreamQuery,
+  buildQueryUpstream,
+  buildSendUpstreamQuery,
+} from '../../src/pipeline/attempt/upstream-query.ts'
+import type { Candidate } from '../../src/pipeline/exchange.ts'
+import { newAttempt, newCallParts } from '../../src/pipeline/exchange.ts'
 import type { RequestHead } from '../../src/protocols/protocol.ts'
 import { protocols } from '../../src/protocols/protocols.ts'
 import { tokenCountDialects } from '../../src/protocols/token-counts/count-dialects.ts'
@@ -87,9 +93,10 @@ const chat = Buffer.from('{"model":"acme/x","messages":[{"role":"user","content"
 const ways: Readonly<Record<string, (made: Made) => Promise<unknown>>> = {
   async 'a call'({ provider, channel }) {
     const protocol = protocols['openai-chat']
-    const route = { provider, upstreamProtocol: protocol, model: { id: 'x' }, permit: { caller: { accountId: 1 } } }
-    const hold = { call: protocol.readCall(chat), route }
-    const meeting = { channel, hold, exchange: { protocol, forwardedHeaders: {} } } as unknown as AttemptContext
+    const candidate = { provider, upstreamProtocol: protocol, model: { id: 'x' } } as unknown as Candidate
+    const hold = { call: protocol.readCall(chat), route: { permit: { caller: { accountId: 1 } } } }
+    const exchange = { ...newCallParts(), protocol, attempt: newAttempt(candidate) }
+    const meeting = { channel, hold, candidate, exchange } as unknown as AttemptContext
     const { request } = await adapt({ resolveMedia: async () => new Map(), reasoning: undefined as never }, meeting)
     await (await client.send(request, new Stop<Error>())).readWhole(100)
   },
@@ -98,7 +105,8 @@ const ways: Readonly<Record<string, (made: Made) => Promise<unknown>>> = {
     await ask({ provider, channel, dialect: 'openai-chat', bytesMax: 100, msMax: 5_000 })
   },
   async 'a response that is kept there'({ provider, channel }) {
-    const { ask } = buildStoringUpstreams({ catalogue: undefined as never, send: client.send, deadlines })
+    const openQuery = buildOpenUpstreamQuery(client.send, deadlines)
+    const { ask } = buildStoringUpstreams({ catalogue: undefined as never, openQuery, deadlines })
     const keeper = { provider, channel, protocol: protocols['openai-responses'], upstreamId: 'resp_1' }
     await (await ask(keeper, { method: 'GET' })).text()
   },
@@ -114,9 +122,10 @@ const ways: Readonly<Record<string, (made: Made) => Promise<unknown>>> = {
       forwardedHeaders: {},
       conversation: () => undefined,
     }
-    const request = await buildCountRequest(counting, dialect, channel)
-    const asking = { upstreamDialect: dialect, channel, stop: new Stop<Error>() }
-    await expect(sendCountRequest(client.send, request, asking)).rejects.toThrow('no count, with status 200')
+    const sendQuery = buildSendUpstreamQuery(client.send, deadlines)
+    const target = { provider, channel, dialect: dialect.protocol.name, bytesMax: 100, msMax: 5_000 }
+    const answer = await sendQuery(target, buildCountRequest(counting, dialect, channel))
+    expect(() => readCountAnswer(answer, dialect, channel)).toThrow('no count, with status 200')
   },
 }
 
@@ -217,8 +226,6 @@ test('requests are signed in one place, and all that is sent has passed it', () 
   ])
   // Each of these is a way above.
   expect(naming(/\bfinishRequest\(/)).toEqual([
-    'features/stored-responses/upstream-responses.ts',
-    'features/token-counts/provider-count.ts',
     'pipeline/40-adapt.ts',
     'pipeline/attempt/upstream-query.ts',
     'upstreams/request-signature.ts',

@@ -20,7 +20,8 @@ function blocksOf(page: string): readonly string[] {
   return [...text.matchAll(/^```sh\n([^]*?)^```/gm)].map(([, block]) => block!.trim())
 }
 
-const examples = blocksOf('guides/rules.md').flatMap(block => block.split('\n'))
+const pages = ['limits', 'model-names', 'channel-settings', 'restrict-keys'].map(name => `guides/${name}.md`)
+const examples = pages.flatMap(blocksOf).flatMap(block => block.split('\n'))
 
 async function typed(line: string, folder: string, more: Record<string, string> = {}): Promise<Ran> {
   const child = Bun.spawn(['sh', '-c', line.replace(/(^|\| )weir /, `$1${join(ROOT, 'bin', 'weir')} `)], {
@@ -37,7 +38,7 @@ describe('while a gateway runs', () => {
   let served: Served
   let names: Record<string, string>
 
-  test('every example of docs/guides/rules.md does what it says', async () => {
+  test('every example of the pages about rules does what it says', async () => {
     served = await serve(folder, env)
     const key = await weirSays(folder, 'keys create --tier pro')
     const account = /acc_\w{11}/.exec(await weirSays(folder, `balance ${key}`))![0]
@@ -103,41 +104,6 @@ describe('while a gateway runs', () => {
     }
   })
 })
-
-test('every set-up of docs/start/setups.md can be typed, and is then there', async () => {
-  const folder = freshFolder()
-  const more = { MISTRAL_API_KEY: 'sk-four', OLLAMA_BASE_URL: 'http://127.0.0.1:9/v1' }
-  const served = await serve(folder, { ...env, ...more })
-  const PATH = `${join(ROOT, 'bin')}:${process.env.PATH}`
-  const setups = blocksOf('start/setups.md')
-  expect(setups.length).toBe(4)
-  const ran: Ran[] = []
-  for (const block of setups) ran.push(await typed(`set -e\n${block}`, folder, { PATH }))
-  expect(ran.map(({ code, stderr }) => [code, stderr])).toEqual(setups.map(() => [0, '']))
-  const [team, clinic] = [ran[1]!, ran[2]!].map(({ stdout }) => stdout.trim().split('\n').at(-1)!)
-  const asks = async (key: string, model: string): Promise<unknown[]> => {
-    const answer = await fetch(`${served.url}/v1/chat/completions`, {
-      method: 'POST',
-      headers: { 'authorization': `Bearer ${key}`, 'content-type': 'application/json', 'x-weir-explain': 'dry' },
-      body: JSON.stringify({ model, messages: [{ role: 'user', content: 'hi' }] }),
-    })
-    const { wouldAnswer, model: told, limits } = (await answer.json()) as Explained
-    const ofDay = limits.filter(({ span }) => span === 'day').map(({ limit }) => limit)
-    return [wouldAnswer?.code ?? told?.resolved, ofDay]
-  }
-  expect(await asks(team!, 'openai/gpt-4o')).toEqual([['openai/gpt-4o'], [100_000]])
-  expect(await asks(team!, 'openai/gpt-4.1')).toEqual(['model_forbidden', [100_000]])
-  expect(await asks(clinic!, 'mistral/mistral-small-latest')).toEqual([['mistral/mistral-small-latest'], []])
-  expect(await asks(clinic!, 'local')).toEqual(['model_forbidden', []])
-  expect(ran[3]!.stdout).toMatch(new RegExp(`${one} .* 3 +0 .* set `))
-  expect(await stopServed(served)).toBe(0)
-})
-
-interface Explained {
-  readonly wouldAnswer: { readonly code: string } | null
-  readonly model?: { readonly resolved: readonly string[] }
-  readonly limits: readonly { readonly span: string | null; readonly limit: number }[]
-}
 
 test('without one, on the data folder alone, and in force at the next start', async () => {
   const folder = freshFolder()

@@ -35,7 +35,7 @@ export async function inOrder(): Promise<void> {
   const allowed: Permit = limitRate(caller, about)
   const found: Route = routeCall(allowed, asked)
   const held: Hold = await holdCall(found, call, exchange)
-  await adapt(parts, { hold: held, exchange, channel })
+  await adapt(parts, { hold: held, candidate: found.candidates[0]!, exchange, channel })
   await forward(held, exchange)
 }
 

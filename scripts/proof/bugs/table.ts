@@ -169,7 +169,7 @@ export const plantedBugs: readonly PlantedBug[] = [
   },
   {
     file: 'src/pipeline/40-adapt.ts',
-    find: 'losses.throwIfStrict(exchange.strict)\n',
+    find: 'losses.throwIfStrict(exchange.options.strict)\n',
     replace: '',
     tests: ['./test/dialects/references.test.ts', './test/dialects/foreign-state.test.ts'],
   },

@@ -14,6 +14,7 @@ import { defaultPath } from '../../upstreams/base-url.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Provider } from '../../upstreams/provider.ts'
+import { fixedHeaders } from '../../upstreams/request-signature.ts'
 import type { CheckFinding } from './findings.ts'
 import { note, problem } from './findings.ts'
 
@@ -72,7 +73,7 @@ async function requestList(
     bytesMax: bounds.modelListBytesMax,
     msMax: ANSWER_MS_MAX,
   }
-  const headers = { 'accept': 'application/json', 'accept-encoding': 'identity', 'user-agent': 'weir' }
+  const headers = { accept: 'application/json', ...fixedHeaders }
   try {
     const { status, body } = await ask(query, {
       method: 'GET',

@@ -19,6 +19,7 @@ import type { Health } from '../../routing/health/health.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import { overrideFields } from '../../upstreams/overrides.ts'
 import type { Model, Provider } from '../../upstreams/provider.ts'
+import { fixedHeaders } from '../../upstreams/request-signature.ts'
 
 export interface ChannelTestResult {
   readonly model: string
@@ -128,8 +129,7 @@ function buildRequest({ provider, channel, model, upstreamProtocol }: ChannelTes
     headers: {
       'content-type': 'application/json',
       'accept': 'application/json',
-      'accept-encoding': 'identity',
-      'user-agent': 'weir',
+      ...fixedHeaders,
       ...upstreamProtocol.headers,
     },
     body: changed?.body ?? Buffer.from(text),

@@ -11,6 +11,7 @@ import type { ModelIdPage, UpstreamModelList } from '../../protocols/upstream-mo
 import { findUpstreamModelList } from '../../protocols/upstream-models.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Provider } from '../../upstreams/provider.ts'
+import { fixedHeaders } from '../../upstreams/request-signature.ts'
 
 /** The upstream does not list its models; the message says why. */
 export class ModelListUnavailable extends Error {}
@@ -31,8 +32,7 @@ export function buildListModels(askWhole: SendUpstreamQuery): ListModels {
       url: channel.baseUrl + listing.path(next),
       headers: {
         'accept': 'application/json',
-        'accept-encoding': 'identity',
-        'user-agent': 'weir',
+        ...fixedHeaders,
         ...findProtocol(dialect)?.headers,
       },
       body: new Uint8Array(),

@@ -13,17 +13,18 @@ import type { RouteRequest as RouteAsked } from '../../pipeline/30-route.ts'
 import { buildHold } from '../../pipeline/35-hold.ts'
 import { adapt } from '../../pipeline/40-adapt.ts'
 import type { Forward } from '../../pipeline/50-forward.ts'
-import { holdOnCandidate } from '../../pipeline/50-forward.ts'
 import type { ResolveMedia } from '../../pipeline/attempt/media.ts'
 import { mediaUrls } from '../../pipeline/attempt/media.ts'
 import type { OpenedPlain } from '../../pipeline/attempt/open-response.ts'
 import { AttemptFailed } from '../../pipeline/attempt/open-response.ts'
 import type { Caller, Exchange, Permit, Route } from '../../pipeline/exchange.ts'
+import { newAttempt } from '../../pipeline/exchange.ts'
 import type { Ingress, PipelineParts, RunCall } from '../../pipeline/pipeline.ts'
 import { buildPipeline } from '../../pipeline/pipeline.ts'
 import type { Replies } from '../../pipeline/reply/reply.ts'
 import { errorHeaders, replyHeaders } from '../../pipeline/reply/reply-headers.ts'
 import type { ChannelPicker } from '../../pipeline/route/channel-picker.ts'
+import { candidateOf } from '../../pipeline/route/channel-picker.ts'
 import type { TargetChannel, Targets } from '../../pipeline/route/targets.ts'
 import { logFault, refusalOf } from '../../pipeline/settle/ending.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
@@ -115,16 +116,16 @@ function dryReplies({ accounts, dateMs, targets, log }: DryRunParts, notes: Expl
   return {
     async answer(exchange, opening) {
       await opening
-      exchange.close()
+      exchange.lifetime.close()
       return explain(exchange)
     },
     async replay(exchange, { status, requestId }) {
-      exchange.close()
+      exchange.lifetime.close()
       notes.replays = { status, requestId }
       return explain(exchange)
     },
     async refuse(exchange, fault) {
-      exchange.close()
+      exchange.lifetime.close()
       const refusal = refusalOf(exchange, fault)
       logFault(log, exchange, fault)
       if (!(fault instanceof Refusal) || notes.caller === undefined) return refuseExplanation(exchange, refusal)
@@ -143,20 +144,17 @@ function dryForward({ channelPicker, reasoning }: DryRunParts, notes: Explanatio
     notes.pick = channelPicker.explain(route, exchange)
     const { choice } = notes.pick
     if (choice.kind === 'none')
-      throw new Refusal('no_channel', route.requestedModel, { retryAfterMs: choice.retryAfterMs })
-    const candidate =
-      choice.kind === 'try' ? route.candidates[route.options.indexOf(choice.target)]! : route.candidates[0]!
+      throw new Refusal('no_channel', route.group.requestedModel, { retryAfterMs: choice.retryAfterMs })
+    const candidate = choice.kind === 'try' ? candidateOf(route, choice.target) : route.candidates[0]!
     const { channel } = choice.kind === 'try' ? (choice.channel as TargetChannel) : candidate.channels[0]!
-    const usedHold = holdOnCandidate(hold, candidate)
-    exchange.hold = usedHold
-    exchange.route = usedHold.route
+    exchange.attempt = newAttempt(candidate)
     const masked = { ...channel, signs: channel.maskedSigns }
     const readOnlyReasoning = { put: () => {}, get: (owner: VaultId) => reasoning.get(owner) }
     const parts = { resolveMedia: countMedia(notes), reasoning: readOnlyReasoning }
     try {
-      const { request, translation, embeddings } = await adapt(parts, { hold: usedHold, exchange, channel: masked })
-      exchange.translation = translation
-      exchange.embeddings = embeddings
+      const { request, translation, embeddings } = await adapt(parts, { hold, candidate, exchange, channel: masked })
+      exchange.attempt.translation = translation
+      exchange.attempt.embeddings = embeddings
       notes.request = { channel, request }
     } catch (fault) {
       throw fault instanceof AttemptFailed ? fault.refusal : fault

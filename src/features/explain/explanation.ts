@@ -11,7 +11,7 @@ import { availableOf } from '../../billing/dry-ledger.ts'
 import type { OutgoingRequest } from '../../http/client/request.ts'
 import { mayUseChannel } from '../../identity/key-rights.ts'
 import type { Caller, Candidate, Exchange, Hold, Route } from '../../pipeline/exchange.ts'
-import { lossesOf } from '../../pipeline/exchange.ts'
+import { capFor, lossesOf } from '../../pipeline/exchange.ts'
 import type { ExplainedPick } from '../../pipeline/route/channel-picker.ts'
 import type { ExplainedTarget, Targets } from '../../pipeline/route/targets.ts'
 import type { KeyAccount } from '../../store/ledger/account-reader.ts'
@@ -48,7 +48,7 @@ export function explanationOf(
   { account, targets }: ExplanationParts,
 ): object {
   const { caller } = notes
-  const { call, route, hold, protocol } = exchange
+  const { call, route, hold, attempt, protocol } = exchange
   return {
     object: 'weir.explanation',
     requestId: exchange.requestId,
@@ -59,9 +59,9 @@ export function explanationOf(
     model: call && { asked: call.model, ...(route && { resolved: route.candidates.map(({ option }) => option.name) }) },
     prices: route?.candidates.map(priceOf),
     funds: account && fundsOf(account),
-    hold: hold && heldOf(hold),
+    hold: hold && heldOf(hold, attempt.candidate!),
     loss: route && lossesOf(exchange),
-    ...(exchange.overrides && { overrides: exchange.overrides }),
+    ...(attempt.overrides && { overrides: attempt.overrides }),
     ...(notes.unfetched && { mediaToFetch: notes.unfetched }),
     ...(caller?.explains && call && { routing: routingOf(exchange, notes, targets) }),
   }
@@ -112,10 +112,11 @@ function priceOf({ option, price }: Candidate): object {
   }
 }
 
-function heldOf({ amount, size, cap, inputTokens }: Hold): object {
-  const { inputTokensMax, outputTokensMax, thoughtTokensMax, choices, searchesMax, units } = size
+function heldOf(hold: Hold, candidate: Candidate): object {
+  const { amount, inputTokens } = hold
+  const { inputTokensMax, outputTokensMax, thoughtTokensMax, choices, searchesMax, units } = candidate.size
   const tokens = { inputTokensMax, outputTokensMax, thoughtTokensMax, choices, searchesMax, units }
-  return { usd: usdText(amount), ...tokens, countedInputTokens: inputTokens, cap }
+  return { usd: usdText(amount), ...tokens, countedInputTokens: inputTokens, cap: capFor(hold, candidate) }
 }
 
 function routingOf(
@@ -126,7 +127,7 @@ function routingOf(
   const { pick } = notes
   const explained = lanes.explain(call!.model, protocol)
   return {
-    policy: route?.policy,
+    policy: route?.group.policy,
     affinity: pick && affinityOf(pick),
     picked: pick && pickedOf(pick),
     candidates: candidatesOf(explained, notes, route),

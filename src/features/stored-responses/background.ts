@@ -48,7 +48,7 @@ export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts
 
   /** Stores the events, so that they can be streamed again. */
   async function storeEvents(run: BackgroundRun): Promise<void> {
-    const stored = run.exchange.storedCall!.isDeleted ? undefined : responses.get(run)
+    const stored = run.exchange.storage.storedCall!.isDeleted ? undefined : responses.get(run)
     if (stored?.body === undefined || run.events === '') return
     const { body, expiresMs: _expiresMs, ...facts } = stored
     await responses.put(facts, { ...body, events: run.events })
@@ -69,7 +69,7 @@ export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts
   return {
     find: owner => runs.get(keyOf(owner)),
     async begin(exchange, answer) {
-      const kept = exchange.storedCall!
+      const kept = exchange.storage.storedCall!
       checkRoom(exchange.permit!.caller.accountId)
       const waiting = queuedResponse(exchange)
       const facts = {
@@ -83,7 +83,7 @@ export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts
       try {
         const done = await responses.put(facts, { input: kept.input, output: [], response: waiting })
         if (done === 'too_large') throw tooLargeToStore()
-        exchange.stop.throwIfStopped()
+        exchange.lifetime.stop.throwIfStopped()
       } catch (fault) {
         runs.delete(keyOf(run))
         throw fault
@@ -99,10 +99,10 @@ export function buildBackground({ responses, log, heartbeatMs }: BackgroundParts
 /** From here on the caller may disconnect. */
 function detach(exchange: Exchange, kept: StoredCall, waiting: Json): void {
   kept.queuedResponse = waiting
-  exchange.detached = true
+  exchange.lifetime.detached = true
   const { id, background, previous_response_id } = waiting
-  exchange.responseIdRewrite = new ResponseIdRewrite({ id, background, previous_response_id })
-  exchange.releaseConnection()
+  exchange.storage.responseIdRewrite = new ResponseIdRewrite({ id, background, previous_response_id })
+  exchange.lifetime.releaseConnection()
 }
 
 function queuedResponse({ requestId, createdMs, call }: Exchange): Json {
@@ -160,7 +160,8 @@ export class BackgroundRun implements VaultId {
 
   /** Settles the call as if its caller had disconnected. */
   async cancel(): Promise<void> {
-    const { storedCall, stop } = this.exchange
+    const { storedCall } = this.exchange.storage
+    const { stop } = this.exchange.lifetime
     if (stop.reason === undefined) storedCall!.isCancelled = true
     stop.stop(callerLeft)
     await this.ended
@@ -168,7 +169,7 @@ export class BackgroundRun implements VaultId {
 
   /** Ends the call and stores nothing of it. */
   async delete(): Promise<void> {
-    this.exchange.storedCall!.isDeleted = true
+    this.exchange.storage.storedCall!.isDeleted = true
     await this.cancel()
   }
 
@@ -192,7 +193,7 @@ export class BackgroundRun implements VaultId {
     if (frameData(frame) === undefined) return // a comment, which only a waiting caller needs
     this.#frames.push(Buffer.from(frame))
     this.#bytes += frame.length
-    if (this.#bytes > bounds.backgroundEventsBytesMax) this.exchange.stop.stop(tooManyEvents)
+    if (this.#bytes > bounds.backgroundEventsBytesMax) this.exchange.lifetime.stop.stop(tooManyEvents)
     this.#wake.resolve()
     this.#wake = Promise.withResolvers()
   }

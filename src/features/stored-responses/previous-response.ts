@@ -126,18 +126,18 @@ export function buildPreviousResponses({
       const { accountId } = exchange.permit!.caller
       const { store, background } = call.state!
       const own = listInputItems(call.json, exchange.requestId)
-      const { previousResponseId, upstreamProtocol, provider } = exchange.route!
+      const { previousResponseId, upstreamProtocol, provider } = exchange.attempt.candidate!
       const isKeptThere = upstreamProtocol === exchange.protocol && provider.can.keepsResponses
-      exchange.notStored = store && !isKeptThere && call.bodyBytes > bounds.storedResponseBytesMax
-      if (background && exchange.notStored) throw tooLargeToStore()
-      if (store && !exchange.notStored) exchange.storedCall = new StoredCall(own, previous?.id)
+      exchange.storage.notStored = store && !isKeptThere && call.bodyBytes > bounds.storedResponseBytesMax
+      if (background && exchange.storage.notStored) throw tooLargeToStore()
+      if (store && !exchange.storage.notStored) exchange.storage.storedCall = new StoredCall(own, previous?.id)
       const keepsPrevious = previous === undefined || previousResponseId !== undefined
       const items = keepsPrevious ? own : [...(await itemsOfChain(previous)), ...own]
       const expanded = expand(items, accountId)
       const isSame = keepsPrevious && expanded.length === own.length && expanded.every((item, at) => item === own[at])
       // The upstream does not know the previous response, or knows it by another id.
       if (previous !== undefined && previousResponseId !== previous.id) {
-        exchange.responseIdRewrite = new ResponseIdRewrite({ previous_response_id: previous.id })
+        exchange.storage.responseIdRewrite = new ResponseIdRewrite({ previous_response_id: previous.id })
       }
       const whole = upstreamProtocol === exchange.protocol ? removeGatewayIds(expanded) : expanded
       const input = isSame ? call.json.input : whole

@@ -172,7 +172,7 @@ function currentResponse({ body, status }: StoredResponse, run: BackgroundRun | 
   const isOver = response.status !== 'queued' && response.status !== 'in_progress'
   // The run may still exist when the answer is stored, because its events are stored later.
   if (isOver) return response
-  if (run !== undefined) return run.exchange.meter.forwarded ? { ...response, status: 'in_progress' } : response
+  if (run !== undefined) return run.exchange.attempt.meter.forwarded ? { ...response, status: 'in_progress' } : response
   const ended = status === 'cancelled' ? status : 'failed'
   return buildEndedResponse(response, ended, 'The gateway stopped before the response was complete.')
 }

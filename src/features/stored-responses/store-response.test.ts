@@ -3,6 +3,7 @@
 import { expect, test } from 'bun:test'
 import { buildLog } from '../../base/log.ts'
 import type { Exchange } from '../../pipeline/exchange.ts'
+import { newCallParts } from '../../pipeline/exchange.ts'
 import { StoredCall } from '../../pipeline/settle/stored-call.ts'
 import type { ResponseFacts } from '../../store/vault/vault-types.ts'
 import type { ResponseBody } from '../../vault/responses.ts'
@@ -17,10 +18,10 @@ function exchangeOf(kept = new StoredCall([{ type: 'message' }], undefined)): Ex
     requestId: 'req_1',
     createdMs: 1,
     attempts: [{ channelId: 'p#1' }],
-    storedCall: kept,
-    translation: {},
+    ...newCallParts(),
+    storage: { storedCall: kept },
     permit: { caller: { accountId: 1, keyId: 2 } },
-    route: { provider: { id: 'p', can: {} }, model: { id: 'm' } },
+    attempt: { candidate: { provider: { id: 'p', can: {} }, model: { id: 'm' } }, translation: {} },
   } as unknown as Exchange
 }
 
@@ -69,7 +70,7 @@ test.each([
 ])('a response that %s is still answered, and the answer says that it is not stored', async (_why, put) => {
   const exchange = exchangeOf()
   await keeping({ put }).run(exchange, completed)
-  expect(exchange.notStored).toBe(true)
+  expect(exchange.storage.notStored).toBe(true)
 })
 
 test('a call ends once, as its first ending says', async () => {

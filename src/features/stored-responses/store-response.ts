@@ -30,10 +30,10 @@ export function settleWithResponse(settle: Settle, { responses, log }: SettleWit
     const [facts, body] = rowOf(exchange, kept, ending) ?? []
     if (facts === undefined || body === undefined || kept.isDeleted) return undefined
     try {
-      exchange.notStored = !(await put(facts, body))
-      if (exchange.notStored) log.warn('a response is too large to be stored', { request: exchange.requestId })
+      exchange.storage.notStored = !(await put(facts, body))
+      if (exchange.storage.notStored) log.warn('a response is too large to be stored', { request: exchange.requestId })
     } catch (fault) {
-      exchange.notStored = true
+      exchange.storage.notStored = true
       log.error('a response could not be stored', { request: exchange.requestId, fault: describeFault(fault) })
     }
     return facts
@@ -53,10 +53,10 @@ export function settleWithResponse(settle: Settle, { responses, log }: SettleWit
   }
 
   return (exchange, ending) => {
-    const { storedCall } = exchange
+    const { storedCall } = exchange.storage
     if (storedCall === undefined) return settle(exchange, ending)
-    exchange.settledAndStored ??= settleAndStore(exchange, storedCall, ending)
-    return exchange.settledAndStored
+    exchange.settlement.settledAndStored ??= settleAndStore(exchange, storedCall, ending)
+    return exchange.settlement.settledAndStored
   }
 }
 
@@ -73,17 +73,26 @@ function rowOf(exchange: Exchange, kept: StoredCall, ending: CallEnding): Stored
   return [facts, { input: kept.input, output: [], response: ended }]
 }
 
-export function responseFacts({ permit, route, createdMs }: Exchange, kept: StoredCall, { id }: Json) {
+export function responseFacts({ permit, attempt, createdMs }: Exchange, kept: StoredCall, { id }: Json) {
   const { accountId, keyId } = permit!.caller
-  const model = `${route!.provider.id}/${route!.model.id}`
-  return { accountId, id: id as string, keyId, model, previousId: kept.previousId, createdMs }
+  const { provider, model } = attempt.candidate!
+  return {
+    accountId,
+    id: id as string,
+    keyId,
+    model: `${provider.id}/${model.id}`,
+    previousId: kept.previousId,
+    createdMs,
+  }
 }
 
 function completeRow(exchange: Exchange, kept: StoredCall, response: Json): StoredRow {
-  const { translation, route, responseIdRewrite } = exchange
+  const { attempt } = exchange
+  const { responseIdRewrite } = exchange.storage
+  const { provider, model } = attempt.candidate!
   const channel = exchange.attempts.at(-1)!.channelId
-  const isNative = translation === undefined
-  const isStoredThere = isNative && route!.provider.can.keepsResponses && response.store !== false
+  const isNative = attempt.translation === undefined
+  const isStoredThere = isNative && provider.can.keepsResponses && response.store !== false
   const upstreamId = isStoredThere
     ? responseIdRewrite === undefined
       ? (response.id as string)
@@ -96,7 +105,7 @@ function completeRow(exchange: Exchange, kept: StoredCall, response: Json): Stor
     upstreamId: upstreamId ?? null,
   }
   const items = Array.isArray(response.output) ? (response.output as readonly Json[]) : []
-  const output = isNative ? toNextInput(items, originOf(channel, route!.model.id)) : items
+  const output = isNative ? toNextInput(items, originOf(channel, model.id)) : items
   return [facts, { input: kept.input, output, response: withoutDuplicate(response, output) }]
 }
 

@@ -4,18 +4,19 @@
 import { bounds } from '../../base/bounds.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
-import { describeFault } from '../../base/log.ts'
-import { Stop } from '../../base/stop.ts'
-import type { IncomingResponse, OutgoingRequest, SendRequest } from '../../http/client/request.ts'
+import type { Stop } from '../../base/stop.ts'
+import type { IncomingResponse, OutgoingRequest } from '../../http/client/request.ts'
 import { streamResponse } from '../../http/server/event-stream.ts'
 import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
+import type { OpenUpstreamQuery } from '../../pipeline/attempt/upstream-query.ts'
+import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
 import { SSE_HEADERS } from '../../pipeline/reply/stream-reply.ts'
 import type { Protocol } from '../../protocols/protocol.ts'
 import { judgeStatus } from '../../routing/attempts.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Provider } from '../../upstreams/provider.ts'
-import { finishRequest } from '../../upstreams/request-signature.ts'
+import { fixedHeaders } from '../../upstreams/request-signature.ts'
 import type { StoredResponse } from '../../vault/responses.ts'
 import { storingChannel } from './previous-response.ts'
 
@@ -42,7 +43,7 @@ export interface StoredResponseQuery {
 
 export interface StoringUpstreamsParts {
   readonly catalogue: Catalogue
-  readonly send: SendRequest
+  readonly openQuery: OpenUpstreamQuery
   readonly deadlines: Deadlines
 }
 
@@ -50,20 +51,7 @@ const aborted = new Error('the request was aborted')
 const nothing = Buffer.alloc(0)
 const SSE_TYPE = 'text/event-stream'
 
-export function buildStoringUpstreams({ catalogue, send, deadlines }: StoringUpstreamsParts): StoringUpstreams {
-  async function buildRequest(
-    { channel, provider, protocol, upstreamId }: StoringChannel,
-    asking: StoredResponseQuery,
-  ): Promise<OutgoingRequest> {
-    const { method, subpath = '', query } = asking
-    const [path, fixed] = provider.speaks[protocol.name]!.plain.split('?')
-    const search = [fixed, query?.toString()].filter(Boolean).join('&')
-    const address = `${channel.baseUrl}${path}/${encodeURIComponent(upstreamId)}${subpath}`
-    const headers = { 'accept': '*/*', 'accept-encoding': 'identity', 'user-agent': 'weir', ...protocol.headers }
-    const url = search === '' ? address : `${address}?${search}`
-    return await finishRequest({ method, url, headers, body: nothing }, { provider, channel, dialect: protocol.name })
-  }
-
+export function buildStoringUpstreams({ catalogue, openQuery, deadlines }: StoringUpstreamsParts): StoringUpstreams {
   return {
     storingChannel(response, protocol) {
       const channel = storingChannel(response, catalogue)
@@ -72,22 +60,19 @@ export function buildStoringUpstreams({ catalogue, send, deadlines }: StoringUps
       return provider?.speaks[protocol.name] && { channel: channel!, provider, protocol, upstreamId }
     },
     async ask(keeper, asking) {
-      const stop = new Stop<Error>()
-      const deadline = deadlines.after(bounds.firstContentMsMax, () => stop.stop(aborted))
+      const { channel, provider, protocol } = keeper
+      const target = { channel, provider, dialect: protocol.name, msMax: bounds.firstContentMsMax }
       try {
-        const incoming = await send(await buildRequest(keeper, asking), stop)
-        const contentType = incoming.header('content-type') ?? 'application/json'
-        if (incoming.status < 200 || incoming.status > 299) throw await refusalBy(incoming, keeper)
-        if (contentType.startsWith(SSE_TYPE)) return relayStream(incoming, contentType, stop)
-        const body = await incoming.readWhole(bounds.answerBytesMax)
-        if (body === undefined) throw new Refusal('upstream_unusable', `${keeper.channel.id}: too large`)
-        return new Response(body, { headers: { 'content-type': contentType } })
+        return await openQuery(target, requestOf(keeper, asking), async (incoming, stop) => {
+          const contentType = incoming.header('content-type') ?? 'application/json'
+          if (incoming.status < 200 || incoming.status > 299) throw await refusalBy(incoming, keeper)
+          if (contentType.startsWith(SSE_TYPE)) return relayStream(incoming, contentType, stop)
+          const body = await incoming.readWhole(bounds.answerBytesMax)
+          if (body === undefined) throw new Refusal('upstream_unusable', `${channel.id}: too large`)
+          return new Response(body, { headers: { 'content-type': contentType } })
+        })
       } catch (fault) {
-        stop.stop(aborted)
-        if (fault instanceof Refusal) throw fault
-        throw new Refusal('upstream_unusable', `${keeper.channel.id}: ${describeFault(fault)}`)
-      } finally {
-        deadline.cancel()
+        throw fault instanceof UpstreamQueryFailed ? fault.refusal : fault
       }
     },
   }
@@ -112,6 +97,17 @@ export function buildStoringUpstreams({ catalogue, send, deadlines }: StoringUps
     const head = { status: 200, headers: { 'content-type': contentType, ...SSE_HEADERS } }
     return streamResponse(head, run, () => stop.stop(aborted))
   }
+}
+
+function requestOf(
+  { channel, provider, protocol, upstreamId }: StoringChannel,
+  { method, subpath = '', query }: StoredResponseQuery,
+): OutgoingRequest {
+  const [path, fixed] = provider.speaks[protocol.name]!.plain.split('?')
+  const search = [fixed, query?.toString()].filter(Boolean).join('&')
+  const address = `${channel.baseUrl}${path}/${encodeURIComponent(upstreamId)}${subpath}`
+  const url = search === '' ? address : `${address}?${search}`
+  return { method, url, headers: { accept: '*/*', ...fixedHeaders, ...protocol.headers }, body: nothing }
 }
 
 /** The caller gets the upstream's error about the response, and never an error about the channel's credential. */

@@ -14,14 +14,15 @@ import { upperBound } from '../../billing/price.ts'
 import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
 import { countRefused, demandOf } from '../../pipeline/20-limit-rate.ts'
 import type { RouteCall } from '../../pipeline/30-route.ts'
-import { narrowRoute } from '../../pipeline/30-route.ts'
+import { narrowRoute, withCandidates } from '../../pipeline/30-route.ts'
 import { DeferredHash, hashBody } from '../../pipeline/attempt/body-hash.ts'
 import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
 import type { QueryUpstream, UpstreamQueryAnswer } from '../../pipeline/attempt/upstream-query.ts'
 import { UpstreamQueryFailed } from '../../pipeline/attempt/upstream-query.ts'
-import type { Caller, Permit, Route } from '../../pipeline/exchange.ts'
+import type { Caller, Candidate, Permit, Route } from '../../pipeline/exchange.ts'
 import type { Claim } from '../../pipeline/lifetime/idempotency.ts'
 import { readClaim, throwIfTaken } from '../../pipeline/lifetime/idempotency.ts'
+import type { ChannelPicker, PickedChannel, PickingCall } from '../../pipeline/route/channel-picker.ts'
 import type { ReferenceCheck } from '../../pipeline/route/references.ts'
 import type { Targets } from '../../pipeline/route/targets.ts'
 import { outcomeOf } from '../../pipeline/settle/ending.ts'
@@ -29,8 +30,8 @@ import { listDraftIds, tasks as protocol, readTaskId } from '../../protocols/ark
 import type { Call } from '../../protocols/neutral/call.ts'
 import { describeField } from '../../protocols/request/checks.ts'
 import { formatTags } from '../../protocols/request/tags.ts'
-import type { AttemptVerdict, TriedChannel } from '../../routing/attempts.ts'
-import { judgeStatus, nextChannel } from '../../routing/attempts.ts'
+import type { AttemptVerdict } from '../../routing/attempts.ts'
+import { judgeError } from '../../routing/attempts.ts'
 import type { RecordDraft } from '../../store/ledger/hold-types.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Channel } from '../../upstreams/channel.ts'
@@ -47,6 +48,7 @@ export interface TaskCreatorParts {
   readonly targets: Pick<Targets, 'namesOf'>
   readonly catalogue: Pick<Catalogue, 'findOrSuccessor'>
   readonly references: Pick<ReferenceCheck, 'narrow'>
+  readonly channelPicker: Pick<ChannelPicker, 'begin' | 'next' | 'onChannelFreed'>
   readonly settler: TaskSettler
   readonly queryUpstream: QueryUpstream
   readonly log: Log
@@ -71,6 +73,7 @@ interface NewTask {
   readonly request: TaskRequest
   readonly call: Call
   readonly route: Route
+  readonly candidate: Candidate
   readonly claim: Claim | undefined
   readonly size: CallSize
   readonly sent: Uint8Array
@@ -84,8 +87,14 @@ interface StartedTask {
   readonly body: Buffer
 }
 
-/** After these the upstream has started nothing, so that another channel may be tried. */
-const NOT_STARTED: ReadonlySet<AttemptVerdict> = new Set(['rate_limited', 'credential_bad'])
+interface FailedStart {
+  readonly verdict: AttemptVerdict
+  readonly refusal: Refusal
+  /** The upstream may have received the request. */
+  readonly isSent: boolean
+  /** The upstream may have started the task, so that no other channel may be asked. */
+  readonly mayRun: boolean
+}
 
 export class TaskCreator {
   readonly #parts: TaskCreatorParts
@@ -121,14 +130,14 @@ export class TaskCreator {
   async #startPermitted({ request, call, claim, permit }: PermittedTask): Promise<Buffer> {
     let newTask: NewTask
     try {
-      const { serviceClass, searchesMax, units, services } = call
-      const routeRequest = { model: call.model, protocol, serviceClass, searches: searchesMax > 0, units, services }
-      const found = this.#parts.route(permit, routeRequest)
-      const drafted = narrowToDrafts(this.#parts, found, call)
-      const route = this.#parts.references.narrow(drafted, call, { protocol })
-      const sent = protocol.writeCall(call, { model: route.model.id, askUsage: false, capField: 'max_tokens' })
+      const drafted = narrowToDrafts(this.#parts, this.#parts.route(permit, { call, protocol }), call)
+      const narrowed = this.#parts.references.narrow(drafted, call, { protocol })
+      // A task has no fallback to another model, because its terms are written before it is started.
+      const candidate = narrowed.candidates[0]!
+      const route = withCandidates(narrowed, [candidate])
+      const sent = protocol.writeCall(call, { model: candidate.model.id, askUsage: false, capField: 'max_tokens' })
       const sentHash = await new DeferredHash(sent).complete()
-      newTask = { request, call, route, claim, sent, sentHash, size: sizeOf(call, route) }
+      newTask = { request, call, route, candidate, claim, sent, sentHash, size: sizeOf(call, candidate) }
     } catch (fault) {
       const { callId, caller } = request
       const refused = { ...caller, callId, draft: draftOf({ request, call }) }
@@ -153,11 +162,11 @@ export class TaskCreator {
   }
 
   async #writeRow(newTask: NewTask): Promise<Task> {
-    const { request, route, call, claim, size } = newTask
+    const { request, candidate, call, claim, size } = newTask
     const { tasks, dateMs } = this.#parts
     const { callId, caller } = request
     const { accountId, keyId } = caller
-    const admitted = { draft: draftOf(newTask), price: route.price, size, claimed: claim !== undefined }
+    const admitted = { draft: draftOf(newTask), price: candidate.price, size, claimed: claim !== undefined }
     const createdMs = dateMs()
     const done = await tasks.create(
       {
@@ -166,9 +175,9 @@ export class TaskCreator {
         keyId,
         id: textId('task', callId),
         createdMs,
-        provider: route.provider.id,
-        model: route.model.id,
-        channel: route.channels[0]!.id,
+        provider: candidate.provider.id,
+        model: candidate.model.id,
+        channel: candidate.channels[0]!.id,
         admitted: writeTaskTerms({ ...admitted, tier: call.serviceClass }),
       },
       createdMs + 2 * bounds.taskCreateMsMax,
@@ -181,11 +190,11 @@ export class TaskCreator {
 
   /** Returns the task that the same request has started before, if there is one. */
   async #reserve(newTask: NewTask): Promise<Task | undefined> {
-    const { request, route, claim, size } = newTask
+    const { request, candidate, claim, size } = newTask
     const { ledger, tasks } = this.#parts
     const { callId, caller } = request
     const { accountId, keyId } = caller
-    const amount = upperBound(size, route.price)
+    const amount = upperBound(size, candidate.price)
     const about = { draft: draftOf(newTask), ...(claim && { idempotency: claim.key }) }
     const held = await ledger.hold({ callId, accountId, keyId, amount, kind: 'task', ...about })
     if (held.done === 'held') return undefined
@@ -202,30 +211,64 @@ export class TaskCreator {
     try {
       await this.#writeStarted(task, started)
     } catch (fault) {
-      await this.#cancel(started, newTask.route)
+      await this.#cancel(started, newTask.candidate)
       throw fault
     }
     return started.body
   }
 
-  async #askChannels({ route, sent }: NewTask): Promise<StartedTask> {
-    const { queryUpstream, log, stop } = this.#parts
-    const tried: TriedChannel[] = []
-    let last: Refusal | undefined
-    for (;;) {
-      const channel = nextChannel(route.channels, tried, bounds.attemptsPerCallMax)?.channel
-      if (channel === undefined) throw last ?? new Refusal('no_channel', route.provider.id)
-      const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskCreateMsMax]
-      const about = { provider: route.provider, channel, dialect: protocol.name, stop }
-      const judged = await queryUpstream({ ...about, body: sent, bytesMax, msMax }).then(
-        answer => judge(answer, channel),
-        fault => failedStart(fault),
-      )
-      if (!('verdict' in judged)) return judged
-      log.warn('a channel did not start a task', { channel: channel.id, detail: judged.refusal.message })
-      tried.push({ channelId: channel.id, verdict: judged.verdict })
-      last = judged.refusal
+  /** Picks channels as every call does: by health, priority and weight, within the retry budget. */
+  async #askChannels({ route, call, sent }: NewTask): Promise<StartedTask> {
+    const { channelPicker, stop } = this.#parts
+    const pickingCall: PickingCall = { call, protocol, attempts: [], routing: {}, lifetime: { stop } }
+    channelPicker.begin(route, pickingCall)
+    try {
+      for (let last: Refusal | undefined; ; ) {
+        const picked = await channelPicker.next(route, pickingCall)
+        if (picked === undefined || 'refusal' in picked) {
+          throw last ?? picked?.refusal ?? new Refusal('no_channel', route.group.requestedModel)
+        }
+        const started = await this.#askChannel(picked, pickingCall, sent)
+        if (!('verdict' in started)) return started
+        if (started.mayRun || started.verdict === 'caller_at_fault') throw started.refusal
+        last = started.refusal
+      }
+    } finally {
+      pickingCall.routing.retryLease?.end()
     }
+  }
+
+  async #askChannel(
+    { candidate, targetChannel, channelUse, sinceMs }: PickedChannel,
+    { attempts }: PickingCall,
+    sent: Uint8Array,
+  ): Promise<StartedTask | FailedStart> {
+    const { queryUpstream, channelPicker, log, stop, nowMs } = this.#parts
+    const { channel } = targetChannel
+    const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskCreateMsMax]
+    const about = { provider: candidate.provider, channel, dialect: protocol.name, stop }
+    const started = await queryUpstream({ ...about, body: sent, bytesMax, msMax }).then(
+      answer => judge(answer, channel),
+      fault => failedStart(fault),
+    )
+    const failed = 'verdict' in started ? started : undefined
+    const verdict = failed?.verdict ?? 'answered'
+    const endedMs = nowMs()
+    attempts.push({
+      channelId: channel.id,
+      model: candidate.option.name,
+      verdict,
+      ms: endedMs - sinceMs,
+      isRetryable: failed?.mayRun === false,
+    })
+    // A start that the gateway aborts says nothing about the channel.
+    const result = stop.reason === undefined ? verdict : 'left'
+    channelUse.end({ verdict: result, tokens: failed?.isSent === false ? 0 : undefined }, endedMs)
+    channelPicker.onChannelFreed()
+    if (failed !== undefined) {
+      log.warn('a channel did not start a task', { channel: channel.id, detail: failed.refusal.message })
+    }
+    return started
   }
 
   /** From here on the upstream works on the task, and its caller may ask for it. */
@@ -239,7 +282,7 @@ export class TaskCreator {
   }
 
   /** Cancels a task that nobody can ask for. If that fails, the gateway pays for it. */
-  async #cancel({ id, channel }: StartedTask, { provider }: Route): Promise<void> {
+  async #cancel({ id, channel }: StartedTask, { provider }: Candidate): Promise<void> {
     const [bytesMax, msMax] = [bounds.taskBodyBytesMax, bounds.taskPollMsMax]
     const question = { provider, channel, dialect: protocol.name, subpath: `/${id}`, bytesMax, msMax }
     await this.#parts.queryUpstream({ ...question, method: 'DELETE' }).catch(() => {})
@@ -266,15 +309,15 @@ function endingOf(fault: unknown): TaskEnding {
 function draftOf({
   request,
   call,
-  route,
+  candidate,
   sentHash,
 }: Pick<NewTask, 'request' | 'call'> & Partial<NewTask>): RecordDraft {
   return {
     dialect: protocol.name,
-    provider: route?.provider.id ?? null,
-    model: route?.model.id ?? null,
+    provider: candidate?.provider.id ?? null,
+    model: candidate?.model.id ?? null,
     streamed: false,
-    priceVersion: route?.price?.version ?? null,
+    priceVersion: candidate?.price?.version ?? null,
     endUser: call.endUser ?? null,
     tags: formatTags(call.tags, request.header('x-weir-tags')) ?? null,
     cameHash: hashBody(request.body),
@@ -283,7 +326,7 @@ function draftOf({
 }
 
 /** The model's own output limit applies. Input is billed only where the model says how much there may be. */
-function sizeOf({ outputTokensMax = 0, searchesMax, units }: Call, { model }: Route): CallSize {
+function sizeOf({ outputTokensMax = 0, searchesMax, units }: Call, { model }: Candidate): CallSize {
   const tokens = Math.min(outputTokensMax, model.outputTokensMax ?? outputTokensMax)
   return { inputTokensMax: model.contextTokens ?? 0, outputTokensMax: tokens, choices: 1, searchesMax, units }
 }
@@ -300,15 +343,11 @@ function narrowToDrafts({ tasks, catalogue }: TaskCreatorParts, route: Route, { 
   return near
 }
 
-interface FailedStart {
-  readonly verdict: AttemptVerdict
-  readonly refusal: Refusal
-}
-
 /** A request that was never sent may go to another channel; one that may have arrived must not be repeated. */
 function failedStart(fault: unknown): FailedStart {
   if (!(fault instanceof UpstreamQueryFailed)) throw fault
-  return { verdict: fault.sent ? 'caller_at_fault' : 'broken', refusal: fault.refusal }
+  const { refusal, sent } = fault
+  return { verdict: refusal.code === 'upstream_too_slow' ? 'too_slow' : 'broken', refusal, isSent: sent, mayRun: sent }
 }
 
 function judge({ status, body }: UpstreamQueryAnswer, channel: Channel): StartedTask | FailedStart {
@@ -318,11 +357,13 @@ function judge({ status, body }: UpstreamQueryAnswer, channel: Channel): Started
   }
   const words = { message: `The upstream answered with status ${status}.`, ...reading?.error, status }
   const upstream = scrubUpstreamError(words, channel)
-  const verdict = judgeStatus(status)
+  const verdict = judgeError(upstream, reading?.error !== undefined)
+  // An upstream that refuses the request has started nothing. After any other answer the task may run.
+  const failed = { verdict, isSent: true, mayRun: status < 400 || status >= 500 }
   if (verdict === 'caller_at_fault') {
-    return { verdict, refusal: new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }) }
+    return { ...failed, refusal: new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream }) }
   }
   const detail = `${channel.id}: ${status} ${upstream.message.slice(0, 200)}`
   const refusal = new Refusal(verdict === 'rate_limited' ? 'upstream_rate_limited' : 'upstream_unusable', detail)
-  return { verdict: NOT_STARTED.has(verdict) ? verdict : 'caller_at_fault', refusal }
+  return { ...failed, refusal }
 }

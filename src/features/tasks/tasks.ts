@@ -21,6 +21,7 @@ import { isTaskId, tasks as protocol, taskStates } from '../../protocols/ark-pas
 import { invalid } from '../../protocols/request/checks.ts'
 import type { Catalogue } from '../../upstreams/catalogue.ts'
 import type { Task, TaskStore } from '../../vault/tasks.ts'
+import type { TaskCreatorParts } from './create-task.ts'
 import { TaskCreator } from './create-task.ts'
 import { TaskPolls } from './poll-task.ts'
 import { TaskPoller } from './poller.ts'
@@ -36,6 +37,7 @@ export interface TaskServiceParts {
   readonly targets: Pick<Targets, 'namesOf'>
   readonly catalogue: Pick<Catalogue, 'providers' | 'findOrSuccessor'>
   readonly references: Pick<ReferenceCheck, 'narrow'>
+  readonly channelPicker: TaskCreatorParts['channelPicker']
   readonly queryUpstream: QueryUpstream
   readonly log: Log
   readonly everyMs: number

@@ -5,7 +5,7 @@ import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { inputTokens } from '../../base/money/usage.ts'
 import type { CountTokens } from '../../billing/token-counter.ts'
-import type { Exchange, Route } from '../../pipeline/exchange.ts'
+import type { Candidate, Exchange } from '../../pipeline/exchange.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
 import type { Codec } from '../../protocols/protocol.ts'
 import type { CountFactors } from '../../vault/count-factors.ts'
@@ -29,7 +29,7 @@ export interface FactorLearningParts {
 const FIRST_CALLS = 16
 const EVERY_CALLS = 50
 
-export const fullModelName = ({ provider, model }: Pick<Route, 'provider' | 'model'>): string =>
+export const fullModelName = ({ provider, model }: Pick<Candidate, 'provider' | 'model'>): string =>
   `${provider.id}/${model.id}`
 
 export function buildFactorLearning({ factors, countTokens }: FactorLearningParts): FactorLearning {
@@ -54,21 +54,22 @@ export function buildFactorLearning({ factors, countTokens }: FactorLearningPart
   return {
     track: want,
     begin(exchange) {
-      const { route, call, protocol } = exchange
-      if (route === undefined || call === undefined || protocol.codec === undefined) return
-      if (!isDue(fullModelName(route)) || !isWhole(call)) return
+      const { call, protocol } = exchange
+      const { candidate } = exchange.attempt
+      if (candidate === undefined || call === undefined || protocol.codec === undefined) return
+      if (!isDue(fullModelName(candidate)) || !isWhole(call)) return
       const prompt = readPrompt(call, protocol.codec)
       if (prompt === undefined) return
       exchange.countedInput = countTokens(Buffer.from(prompt.text)).then(count =>
         count === undefined || count.uncountedBytes > 0 ? undefined : count.tokens + prompt.overhead,
       )
     },
-    end({ countedInput, meter, route }) {
-      const { usage, finished } = meter
+    end({ countedInput, attempt }) {
+      const { usage, finished } = attempt.meter
       if (countedInput === undefined || usage === undefined || !finished) return
       const reported = inputTokens(usage)
       void countedInput.then(tokens => {
-        if (tokens !== undefined) factors.learn(fullModelName(route!), tokens, reported)
+        if (tokens !== undefined) factors.learn(fullModelName(attempt.candidate!), tokens, reported)
       })
     },
   }

@@ -1,12 +1,11 @@
 // Asks a provider to count the tokens of a request, at an address that counts without answering.
 
-import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
-import type { Stop } from '../../base/stop.ts'
-import type { OutgoingRequest, SendRequest } from '../../http/client/request.ts'
+import type { OutgoingRequest } from '../../http/client/request.ts'
 import { pathFor } from '../../pipeline/40-adapt.ts'
 import { scrubUpstreamError } from '../../pipeline/attempt/open-response.ts'
 import { originOf } from '../../pipeline/attempt/translation.ts'
+import type { UpstreamQueryAnswer } from '../../pipeline/attempt/upstream-query.ts'
 import type { Call } from '../../protocols/neutral/call.ts'
 import type { Conversation } from '../../protocols/neutral/conversation.ts'
 import { Losses } from '../../protocols/neutral/losses.ts'
@@ -14,7 +13,7 @@ import type { ConversationTarget } from '../../protocols/protocol.ts'
 import type { TokenCountDialect } from '../../protocols/token-counts/count-dialect.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Model, Provider } from '../../upstreams/provider.ts'
-import { finishRequest } from '../../upstreams/request-signature.ts'
+import { fixedHeaders } from '../../upstreams/request-signature.ts'
 
 /** The request to count, and its model. */
 export interface CountInput {
@@ -36,26 +35,24 @@ export function countPath(
 }
 
 /** Throws a Refusal where the request cannot be translated into the dialect. */
-export async function buildCountRequest(
+export function buildCountRequest(
   counting: CountInput,
   upstreamDialect: TokenCountDialect,
   channel: Channel,
-): Promise<OutgoingRequest> {
+): OutgoingRequest {
   const { provider, model, dialect, forwardedHeaders } = counting
-  const { name, headers } = upstreamDialect.protocol
-  const request: OutgoingRequest = {
+  const { headers } = upstreamDialect.protocol
+  return {
     url: channel.baseUrl + pathFor(countPath(provider, upstreamDialect)!, model.id),
     headers: {
       'content-type': 'application/json',
       'accept': 'application/json',
-      'accept-encoding': 'identity',
-      'user-agent': 'weir',
+      ...fixedHeaders,
       ...headers,
       ...(upstreamDialect === dialect && forwardedHeaders),
     },
     body: bodyOf(counting, upstreamDialect, originOf(channel.id, model.id)),
   }
-  return await finishRequest(request, { provider, channel, dialect: name })
 }
 
 function bodyOf(
@@ -76,27 +73,17 @@ function bodyOf(
   return Buffer.from(upstreamDialect.writeConversation!(conversation()!, target))
 }
 
-interface CountChannel {
-  readonly upstreamDialect: TokenCountDialect
-  readonly channel: Channel
-  readonly stop: Stop<Error>
-}
-
 /** Statuses that blame the request. All others are problems of the provider or of the channel. */
 const CALLER_FAULT_STATUSES: readonly number[] = [400, 413, 422]
 
-/** The answer as it came. Throws a Refusal where the provider refuses the request, and an Error otherwise. */
-export async function sendCountRequest(
-  send: SendRequest,
-  request: OutgoingRequest,
-  { upstreamDialect, channel, stop }: CountChannel,
-) {
-  const incoming = await send(request, stop)
-  const body = await incoming.readWhole(bounds.answerBytesMax)
-  const { status } = incoming
-  if (status === 200 && body !== undefined && upstreamDialect.readCount(body) !== undefined) return body
-  incoming.discard()
-  const error = body && upstreamDialect.protocol.readAnswer(body)?.error
+/** The body of a count. Throws a Refusal where the provider refuses the request, and an Error otherwise. */
+export function readCountAnswer(
+  { status, body }: UpstreamQueryAnswer,
+  { protocol, readCount }: TokenCountDialect,
+  channel: Channel,
+): Buffer {
+  if (status === 200 && readCount(body) !== undefined) return body
+  const error = protocol.readAnswer(body)?.error
   if (CALLER_FAULT_STATUSES.includes(status) && error !== undefined) {
     const upstream = scrubUpstreamError({ ...error, status }, channel)
     throw new Refusal('upstream_refused', `${channel.id}: ${status}`, { upstream })

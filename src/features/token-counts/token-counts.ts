@@ -4,13 +4,12 @@
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
 import { describeFault } from '../../base/log.ts'
-import { Stop } from '../../base/stop.ts'
-import type { SendRequest } from '../../http/client/request.ts'
 import { checkModelAllowed } from '../../identity/key-rights.ts'
 import type { LimitRate } from '../../pipeline/20-limit-rate.ts'
 import { countDemand as aboutCounting } from '../../pipeline/20-limit-rate.ts'
 import { forwardedHeaders } from '../../pipeline/attempt/forwarded-headers.ts'
 import { mediaUrls } from '../../pipeline/attempt/media.ts'
+import type { SendUpstreamQuery } from '../../pipeline/attempt/upstream-query.ts'
 import type { Caller, Permit } from '../../pipeline/exchange.ts'
 import { addLimitHeaders } from '../../pipeline/reply/reply-headers.ts'
 import type { ReferenceCheck } from '../../pipeline/route/references.ts'
@@ -25,7 +24,7 @@ import type { PreviousResponses } from '../stored-responses/previous-response.ts
 import type { CountReply, LocalCountParts } from './local-count.ts'
 import { buildLocalCount } from './local-count.ts'
 import type { CountInput } from './provider-count.ts'
-import { buildCountRequest, countPath, sendCountRequest } from './provider-count.ts'
+import { buildCountRequest, countPath, readCountAnswer } from './provider-count.ts'
 
 export interface CountApiRequest extends RequestHead {
   readonly caller: Caller
@@ -39,42 +38,40 @@ export interface CountCallParts extends LocalCountParts {
   readonly limitRate: LimitRate
   readonly previousResponses: Pick<PreviousResponses, 'withAllTurns'>
   readonly references: Pick<ReferenceCheck, 'channelsFor'>
-  readonly send: SendRequest
+  readonly sendQuery: SendUpstreamQuery
+  nowMs(): number
   onFailed(channelId: string, detail: string): void
   dateMs(): number
 }
 
 export function buildCountCall(parts: CountCallParts): CountCall {
-  const { targets, limitRate, previousResponses, references, send } = parts
+  const { targets, limitRate, previousResponses, references, sendQuery, nowMs } = parts
   const ownCounts = buildLocalCount(parts)
 
+  /** All channels together have the time of one count. */
   async function askChannels(counting: CountedCall, upstreamDialect: TokenCountDialect): Promise<Buffer | undefined> {
-    const stop = new Stop<Error>()
-    const timer = setTimeout(() => stop.stop(new Error('the count takes too long')), bounds.providerCountMsMax)
-    try {
-      for (const { channel } of counting.channels.slice(0, bounds.attemptsPerCallMax)) {
-        const found = await countOnChannel(counting, upstreamDialect, { channel, stop })
-        if (found !== undefined || stop.reason !== undefined) return found
-      }
-      return undefined
-    } finally {
-      clearTimeout(timer)
+    const untilMs = nowMs() + bounds.providerCountMsMax
+    for (const { channel } of counting.channels.slice(0, bounds.attemptsPerCallMax)) {
+      const msMax = untilMs - nowMs()
+      if (msMax <= 0) return undefined
+      const found = await countOnChannel(counting, upstreamDialect, channel, msMax)
+      if (found !== undefined) return found
     }
+    return undefined
   }
 
   async function countOnChannel(
     counting: CountInput,
     upstreamDialect: TokenCountDialect,
-    { channel, stop }: CountChannel,
-  ) {
+    channel: Channel,
+    msMax: number,
+  ): Promise<Buffer | undefined> {
+    const { provider } = counting
+    const dialect = upstreamDialect.protocol.name
     try {
-      return await stop.race(
-        sendCountRequest(send, await buildCountRequest(counting, upstreamDialect, channel), {
-          upstreamDialect,
-          channel,
-          stop,
-        }),
-      )
+      const request = buildCountRequest(counting, upstreamDialect, channel)
+      const target = { provider, channel, dialect, msMax, bytesMax: bounds.answerBytesMax }
+      return readCountAnswer(await sendQuery(target, request), upstreamDialect, channel)
     } catch (fault) {
       // A caller gets the provider's error only if its own bytes were sent, and not for a translation.
       if (fault instanceof Refusal && upstreamDialect === counting.dialect) throw fault
@@ -139,11 +136,6 @@ export function buildCountCall(parts: CountCallParts): CountCall {
 /** A request to count, with the channels that may be asked. */
 interface CountedCall extends CountInput {
   readonly channels: readonly TargetChannel[]
-}
-
-interface CountChannel {
-  readonly channel: Channel
-  readonly stop: Stop<Error>
 }
 
 /** The caller's dialect if the provider counts in it, else the first one that can express the whole request. */

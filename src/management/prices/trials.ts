@@ -3,9 +3,10 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import { Thread } from '../../base/threads/thread.ts'
 import type { BacktestRequest, BacktestResult } from '../../billing/backtest-run.ts'
 import type { SourceCheck } from './public-sources.ts'
-import type { PriceTrialReply, PriceTrialRequest } from './trial-thread.ts'
+import type { PriceTrialMethods } from './trial-thread.ts'
 
 export interface PriceTrialParts {
   /** The path of the database. */
@@ -20,49 +21,38 @@ const START_MS = 2_500
 
 export class PriceTrials {
   readonly #parts: PriceTrialParts
-  #thread: Worker | undefined
+  readonly #thread = new Thread<PriceTrialMethods>({ url: new URL('./trial-thread.ts', import.meta.url) })
 
   constructor(parts: PriceTrialParts) {
     this.#parts = parts
   }
 
-  async backtest(ask: Omit<BacktestRequest, 'path' | 'msMax'>): Promise<BacktestResult> {
+  backtest(ask: Omit<BacktestRequest, 'path' | 'msMax'>): Promise<BacktestResult> {
     const { path } = this.#parts
-    const answer = await this.#run({ backtest: { ...ask, path, msMax: bounds.backtestMsMax } })
-    return 'backtest' in answer ? answer.backtest : failed(answer)
+    return this.#run('backtest', { ...ask, path, msMax: bounds.backtestMsMax })
   }
 
-  async check(): Promise<SourceCheck> {
+  check(): Promise<SourceCheck> {
     const { providerFolders: folders, dateMs } = this.#parts
-    const answer = await this.#run({ check: { folders, nowMs: dateMs() } })
-    return 'check' in answer ? answer.check : failed(answer)
+    return this.#run('check', { folders, nowMs: dateMs() })
   }
 
   close(): void {
-    this.#thread?.terminate()
-    this.#thread = undefined
+    this.#thread.stop()
   }
 
-  async #run(ask: PriceTrialRequest): Promise<PriceTrialReply> {
-    if (this.#thread !== undefined)
+  async #run<Name extends keyof PriceTrialMethods>(
+    name: Name,
+    input: Parameters<PriceTrialMethods[Name]>[0],
+  ): Promise<ReturnType<PriceTrialMethods[Name]>> {
+    if (this.#thread.isRunning)
       throw new Refusal('overloaded', 'another backtest or price check is running', { retryAfterMs: 5_000 })
-    const thread = (this.#thread = new Worker(new URL('./trial-thread.ts', import.meta.url).href))
-    const { promise, resolve, reject } = Promise.withResolvers<PriceTrialReply>()
-    thread.onmessage = (event: MessageEvent<PriceTrialReply>) => resolve(event.data)
-    thread.onerror = event => reject(new Error(event.message))
-    const onTimeout = (): void =>
-      reject(new Refusal('storage_away', 'the backtest or price check took too long', { retryAfterMs: 5_000 }))
-    const timer = setTimeout(onTimeout, bounds.backtestMsMax + START_MS)
-    thread.postMessage(ask)
+    const error = (): Refusal =>
+      new Refusal('storage_away', 'the backtest or price check took too long', { retryAfterMs: 5_000 })
     try {
-      return await promise
+      return await this.#thread.run(name, input, { timeout: { ms: bounds.backtestMsMax + START_MS, error } })
     } finally {
-      clearTimeout(timer)
       this.close()
     }
   }
-}
-
-function failed(answer: PriceTrialReply): never {
-  throw new Error('failed' in answer ? answer.failed : 'the thread answered another request')
 }

@@ -13,7 +13,7 @@ import { buildListQuery, listAnswer, requireDone, requireFound, resourceUnknown 
 
 const priceText = z
   .record(z.string(), z.unknown())
-  .meta({ description: 'The form of a price in a provider file: docs/guides/prices.md' })
+  .meta({ description: 'The form of a price in a provider file: docs/reference/price-format.md' })
 
 const ModelPrice = z
   .object({
@@ -57,7 +57,7 @@ const params = z.object({ model: modelName })
 export const writtenPrice = z.looseObject({}).meta({
   ...priceSchema,
   id: 'WrittenPrice',
-  description: 'The form of a price in a provider file: docs/guides/prices.md',
+  description: 'The form of a price in a provider file: docs/reference/price-format.md',
 })
 
 /** Parses the price; an invalid price becomes a refusal of the field that is wrong. */

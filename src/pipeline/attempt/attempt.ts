@@ -10,7 +10,7 @@ import type { Channel } from '../../upstreams/channel.ts'
 import { timeoutsOf } from '../../upstreams/timeouts.ts'
 import type { AdaptedCall, AdaptParts } from '../40-adapt.ts'
 import { adapt } from '../40-adapt.ts'
-import type { Exchange, Route } from '../exchange.ts'
+import type { Candidate, Exchange } from '../exchange.ts'
 import { runsTools } from '../exchange.ts'
 import type { AnswerMemory } from '../reply/memory-budget.ts'
 import { isReasoningOff } from '../settle/hidden-reasoning.ts'
@@ -37,7 +37,7 @@ export interface AttemptTimes {
 }
 
 /** A plain answer may take as long as its call. The channel's own timeouts go first. */
-function timesFor({ provider, model }: Route, { timeouts }: Channel): AttemptTimes {
+function timesFor({ provider, model }: Candidate, { timeouts }: Channel): AttemptTimes {
   const known = timeoutsOf(provider, model)
   const { firstContentMs, betweenChunksMs, totalMs } = timeouts === undefined ? known : { ...known, ...timeouts }
   return { firstContentMs, betweenChunksMs, wholeMs: totalMs }
@@ -54,27 +54,25 @@ interface AttemptInput extends AttemptContext {
 
 /** Throws AttemptFailed where the channel delivered nothing that the caller could use. */
 export async function attempt(parts: AttemptParts, context: AttemptInput): Promise<OpenedResponse> {
-  const { hold, exchange, channel, responseLimits } = context
+  const { hold, candidate, exchange, channel, responseLimits } = context
   const { timings } = exchange
-  const { firstContentMs, wholeMs, betweenChunksMs } = parts.times ?? timesFor(hold.route, channel)
+  const { firstContentMs, wholeMs, betweenChunksMs } = parts.times ?? timesFor(candidate, channel)
   const firstMs = hold.call.stream ? firstContentMs : (wholeMs ?? firstContentMs)
   const adaptSinceMs = timings.nowMs()
-  const { meter } = exchange
-  const { upstreamProtocol } = hold.route
+  const { meter } = exchange.attempt
   const onSend = (): void => {
     meter.forwarded = true
     meter.lastOutputMs = timings.nowMs()
   }
-  exchange.upstreamHash = exchange.translation = exchange.embeddings = exchange.overrides = undefined // clear the last attempt
-  const { request, translation, embeddings } = await adaptCall(parts, { hold, exchange, channel })
-  exchange.translation = translation
-  exchange.embeddings = embeddings
-  exchange.reasoningOff = isReasoningOff(hold, exchange)
+  const { request, translation, embeddings } = await adaptCall(parts, context)
+  exchange.attempt.translation = translation
+  exchange.attempt.embeddings = embeddings
+  exchange.attempt.reasoningOff = isReasoningOff(hold, exchange)
   const adaptMs = timings.nowMs() - adaptSinceMs
   timings.report('Adapter', 'fail', { ms: adaptMs })
   timings.forwarding = true
-  exchange.memory ??= parts.memory?.open()
-  exchange.memory?.close() // returns the memory of the last attempt
+  exchange.lifetime.memory ??= parts.memory?.open()
+  exchange.lifetime.memory?.close() // returns the memory of the last attempt
   const watch = new Watchdog(exchange, parts.deadlines, firstMs)
   if (channel.timeouts?.totalMs !== undefined) watch.endWithin(channel.timeouts.totalMs)
   try {
@@ -82,15 +80,7 @@ export async function attempt(parts: AttemptParts, context: AttemptInput): Promi
     hashBodies(exchange, hold.call.body, request.body)
     const incoming = await sent
     if (incoming.headIncludes('ratelimit')) responseLimits.limits = readUpstreamLimits(name => incoming.header(name))
-    const opened = await openResponse({
-      hold,
-      incoming,
-      exchange,
-      channel,
-      watch,
-      stream: hold.call.stream,
-      upstreamProtocol,
-    })
+    const opened = await openResponse({ ...context, incoming, watch })
     timings.report('Adapter', 'done', { ms: adaptMs })
     if (opened.kind === 'stream') watch.expect(betweenChunksMs)
     return opened
@@ -120,7 +110,7 @@ const isAnswerTooLarge = (fault: unknown): fault is Refusal =>
 /** Runs while the upstream reads, because hashing a megabyte takes as long as parsing it. */
 function hashBodies(exchange: Exchange, received: Uint8Array, sent: Uint8Array): void {
   exchange.requestHash ??= hashBody(received)
-  exchange.upstreamHash = new DeferredHash(sent)
+  exchange.attempt.upstreamHash = new DeferredHash(sent)
 }
 
 /** A request that cannot be translated is the caller's fault: no other channel of the same target is tried. */

@@ -11,15 +11,15 @@ export interface TranslatedEmbeddings {
 }
 
 /** Undefined where both sides speak the same dialect, or where one of the dialects has no embeddings. */
-export function translateEmbeddings({ hold, exchange }: AttemptContext): TranslatedEmbeddings | undefined {
-  const { call, route } = hold
-  const [to, from] = [exchange.protocol.vectors, route.upstreamProtocol.vectors]
-  if (route.upstreamProtocol === exchange.protocol || to === undefined || from === undefined) return undefined
+export function translateEmbeddings({ hold, candidate, exchange }: AttemptContext): TranslatedEmbeddings | undefined {
+  const { call } = hold
+  const [to, from] = [exchange.protocol.vectors, candidate.upstreamProtocol.vectors]
+  if (candidate.upstreamProtocol === exchange.protocol || to === undefined || from === undefined) return undefined
   const losses = new Losses()
   const request = to.readRequest(call)
   losses.addAll(request.lostFields)
-  const body = Buffer.from(from.writeRequest(request, { model: route.model.id, losses }))
-  losses.throwIfStrict(exchange.strict)
+  const body = Buffer.from(from.writeRequest(request, { model: candidate.model.id, losses }))
+  losses.throwIfStrict(exchange.options.strict)
   return {
     body,
     embeddings: {

@@ -13,7 +13,7 @@ type Media = ConversationTarget['media']
 
 export type ResolveMedia = (said: Conversation, codec: Codec, whose: MediaCall) => Promise<Media>
 
-export type MediaCall = Pick<Exchange, 'stop' | 'permit'>
+export type MediaCall = Pick<Exchange, 'lifetime' | 'permit'>
 
 const none: Media = new Map()
 const callOver = new Error('the call is over')
@@ -42,7 +42,7 @@ export function buildResolveMedia(fetchMedia: FetchMedia): ResolveMedia {
     return found
   }
 
-  return async function resolveMedia(said, codec, { stop, permit }) {
+  return async function resolveMedia(said, codec, { permit, lifetime: { stop } }) {
     const urls = mediaUrls(said, codec)
     if (urls.size === 0) return none
     if (urls.size > bounds.mediaPerCallMax)

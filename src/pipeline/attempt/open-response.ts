@@ -7,7 +7,6 @@ import { answerTooLarge, Refusal } from '../../base/errors.ts'
 import { Proxy } from '../../http/client/proxy.ts'
 import type { IncomingResponse } from '../../http/client/request.ts'
 import { SSE_TYPE } from '../../http/server/event-stream.ts'
-import type { Protocol } from '../../protocols/protocol.ts'
 import { explainAnswerBound } from '../../protocols/request/json-body.ts'
 import type { AttemptVerdict } from '../../routing/attempts.ts'
 import { inferStatus, isOverloadError, judgeError } from '../../routing/attempts.ts'
@@ -65,9 +64,6 @@ export class AttemptFailed extends Error {
 export interface ResponseOpening extends AttemptContext {
   readonly incoming: IncomingResponse
   readonly watch: Watchdog
-  readonly stream: boolean
-  /** The upstream's dialect. */
-  readonly upstreamProtocol: Protocol
 }
 
 export async function openResponse(opening: ResponseOpening): Promise<OpenedResponse> {
@@ -75,18 +71,19 @@ export async function openResponse(opening: ResponseOpening): Promise<OpenedResp
   const encoding = incoming.header('content-encoding')
   if (encoding !== null && encoding !== 'identity') throw unusable(opening, `an answer encoded as ${encoding}`)
   if (incoming.status < 200 || incoming.status > 299) throw await refusedBy(opening)
-  opening.exchange.createdReferences?.begin(opening.channel.id)
+  opening.exchange.storage.createdReferences?.begin(opening.channel.id)
   const contentType = typeOf(opening)
-  const streamed = contentType.startsWith(streamFormat(opening.hold.route.provider).contentType)
-  const { allowsBinaryAnswers, mayNotStream } = opening.upstreamProtocol
+  const streamed = contentType.startsWith(streamFormat(opening.candidate.provider).contentType)
+  const { allowsBinaryAnswers, mayNotStream } = opening.candidate.upstreamProtocol
   if (allowsBinaryAnswers && !streamed && !READABLE.test(contentType)) return await openStream(opening, contentType)
-  if (streamed === opening.stream || (mayNotStream && !streamed)) {
+  if (streamed === opening.hold.call.stream || (mayNotStream && !streamed)) {
     if (!streamed) return await openPlain(opening, contentType)
     return await openStream(opening, contentType.startsWith('text/event-stream') ? contentType : SSE_TYPE)
   }
   // Some upstreams stream although a plain answer was requested, or the reverse. The answer is billed, so it is used.
-  opening.exchange.translation ??= buildTranslation(opening)
-  const { translation } = opening.exchange
+  const { attempt } = opening.exchange
+  attempt.translation ??= buildTranslation(opening)
+  const { translation } = attempt
   const isJson = contentType.startsWith('application/json')
   if (translation === undefined || (!streamed && !isJson)) {
     throw unusable(opening, `answered with ${contentType || 'no content type'}`)
@@ -116,14 +113,15 @@ const READABLE = /^(application\/json|text\/|$)/i
 
 /** Reads a stream where a whole answer was requested. */
 async function collectStream(opening: ResponseOpening, translation: Translation): Promise<OpenedResponse> {
-  const { incoming, exchange, watch, upstreamProtocol } = opening
+  const { incoming, exchange, watch, candidate } = opening
+  const { upstreamProtocol } = candidate
   const converter = new StreamGatherer(translation)
   const reader = new AnswerReader(incoming, exchange, { upstreamProtocol, converter, watch })
   const whole = (body: Buffer): OpenedResponse => ({ kind: 'plain', contentType: JSON_TYPE, body })
   for (let bytes = 0; bytes <= bounds.answerBytesMax; ) {
     const piece = await reader.next()
     bytes += piece.value?.byteLength ?? 0
-    exchange.memory?.keep(bytes)
+    exchange.lifetime.memory?.keep(bytes)
     for (const frame of reader.take(piece)) {
       checkFrame(frame, opening)
       if (frame.reading.kind !== 'terminal') continue
@@ -133,7 +131,7 @@ async function collectStream(opening: ResponseOpening, translation: Translation)
     }
     if (piece.value !== undefined) continue
     watch.end()
-    if (exchange.meter.finished) return whole(reader.missingEnd())
+    if (exchange.attempt.meter.finished) return whole(reader.missingEnd())
     throw unusable(opening, 'the stream ended before the answer was complete')
   }
   throw tooLarge(opening, bounds.answerBytesMax)
@@ -144,7 +142,7 @@ async function openPlain(opening: ResponseOpening, contentType: string): Promise
   const body = await incoming.readWhole(bounds.answerBytesMax, read => roomFor(opening, read))
   watch.end()
   if (body === undefined) throw tooLarge(opening, bounds.answerBytesMax)
-  const reading = opening.upstreamProtocol.readAnswer(body)
+  const reading = opening.candidate.upstreamProtocol.readAnswer(body)
   if (reading === undefined) {
     const bound = explainAnswerBound(body.toString('utf8'))
     const refusal = new Refusal('upstream_unusable', `${channel.id}: not an answer of its dialect`)
@@ -154,34 +152,34 @@ async function openPlain(opening: ResponseOpening, contentType: string): Promise
   const { failed } = reading
   // Nothing has reached the caller, so another channel may be tried. Only a caller that speaks the upstream's dialect
   // can use a partial answer that says it is partial.
-  if (failed !== undefined && (reading.outputBytes === 0 || exchange.translation !== undefined)) {
+  if (failed !== undefined && (reading.outputBytes === 0 || exchange.attempt.translation !== undefined)) {
     throw unusable(
       opening,
       `failed in the middle: ${scrubUpstreamError(midAnswerError(failed), channel).message.slice(0, 200)}`,
     )
   }
-  exchange.meter.failed = failed
-  exchange.meter.failure = reading.failure
-  if (exchange.createdReferences !== undefined && opening.upstreamProtocol === exchange.protocol) {
-    exchange.createdReferences.collect(reading.json ?? JSON.parse(body.toString('utf8')))
+  exchange.attempt.meter.failed = failed
+  exchange.attempt.meter.failure = reading.failure
+  if (exchange.storage.createdReferences !== undefined && opening.candidate.upstreamProtocol === exchange.protocol) {
+    exchange.storage.createdReferences.collect(reading.json ?? JSON.parse(body.toString('utf8')))
   }
-  exchange.meter.content = reading.outputBytes > 0
-  exchange.meter.finished = true
-  exchange.meter.outputBytes = reading.outputBytes
-  exchange.meter.pictureBytes = reading.pictureBytes ?? 0
-  exchange.meter.soundBytes = reading.soundBytes ?? 0
-  exchange.meter.serviceClass = reading.serviceClass
-  if (reading.usage !== undefined) noteUsage(exchange.meter, reading.usage, reading.json)
-  noteUses(exchange.meter, reading)
+  exchange.attempt.meter.content = reading.outputBytes > 0
+  exchange.attempt.meter.finished = true
+  exchange.attempt.meter.outputBytes = reading.outputBytes
+  exchange.attempt.meter.pictureBytes = reading.pictureBytes ?? 0
+  exchange.attempt.meter.soundBytes = reading.soundBytes ?? 0
+  exchange.attempt.meter.serviceClass = reading.serviceClass
+  if (reading.usage !== undefined) noteUsage(exchange.attempt.meter, reading.usage, reading.json)
+  noteUses(exchange.attempt.meter, reading)
   const opened = wholeAnswer(opening, { json: reading.json, body, contentType })
-  exchange.storedCall?.takeLast(opened.body, opened.body === body ? reading.json : undefined)
+  exchange.storage.storedCall?.takeLast(opened.body, opened.body === body ? reading.json : undefined)
   return opened
 }
 
 /** Undefined if more of a plain answer may be read now; else a promise that resolves when it may. */
 function roomFor({ exchange, watch }: ResponseOpening, bytes: number): Promise<void> | undefined {
-  exchange.memory?.keep(bytes)
-  return exchange.memory?.room(watch.stop)
+  exchange.lifetime.memory?.keep(bytes)
+  return exchange.lifetime.memory?.room(watch.stop)
 }
 
 interface WholeBody {
@@ -191,27 +189,30 @@ interface WholeBody {
 }
 
 /** The answer as the caller gets it. */
-function wholeAnswer({ exchange, stream }: ResponseOpening, { json: read, body, contentType }: WholeBody): OpenedPlain {
-  const { translation, embeddings, responseIdRewrite } = exchange
+function wholeAnswer({ exchange, hold }: ResponseOpening, { json: read, body, contentType }: WholeBody): OpenedPlain {
+  const { attempt } = exchange
+  const { responseIdRewrite } = exchange.storage
+  const { translation, embeddings } = attempt
   if (embeddings !== undefined) return { kind: 'plain', contentType: JSON_TYPE, body: embeddings.writeAnswer(body) }
   if (translation === undefined)
     return { kind: 'plain', contentType, body: responseIdRewrite?.rewriteAnswer(read) ?? body }
   const json = read ?? (JSON.parse(body.toString('utf8')) as unknown)
-  if (stream) return { kind: 'plain', contentType: SSE_TYPE, body: streamWhole(translation, json) }
+  if (hold.call.stream) return { kind: 'plain', contentType: SSE_TYPE, body: streamWhole(translation, json) }
   return { kind: 'plain', contentType: JSON_TYPE, body: translateWhole(translation, json) }
 }
 
 async function openStream(opening: ResponseOpening, contentType: string): Promise<OpenedResponse> {
-  const { incoming, exchange, channel, watch, upstreamProtocol } = opening
-  const { translation } = exchange
-  const converter = translation === undefined ? exchange.responseIdRewrite : new StreamTranslator(translation)
+  const { incoming, exchange, channel, watch, candidate } = opening
+  const { upstreamProtocol } = candidate
+  const { translation } = exchange.attempt
+  const converter = translation === undefined ? exchange.storage.responseIdRewrite : new StreamTranslator(translation)
   const isRaw = upstreamProtocol.allowsBinaryAnswers && !contentType.startsWith('text/event-stream')
   const reader = isRaw
     ? new RawReader(incoming, exchange)
     : new AnswerReader(incoming, exchange, { upstreamProtocol, converter, watch })
   const first: ReadFrame[] = []
   for (let bytes = 0; bytes <= eventBytesMax(exchange); ) {
-    exchange.memory?.keep(bytes)
+    exchange.lifetime.memory?.keep(bytes)
     const piece = await reader.next()
     let opened = false
     for (const frame of reader.take(piece)) {
@@ -224,8 +225,9 @@ async function openStream(opening: ResponseOpening, contentType: string): Promis
     }
     if (opened) return { kind: 'stream', contentType, first, reader, watch, channel }
     if (piece.value !== undefined) continue
-    exchange.meter.finished = upstreamProtocol.emptyIsComplete === true && exchange.meter.usage !== undefined
-    if (!exchange.meter.finished) throw unusable(opening, 'an empty stream')
+    exchange.attempt.meter.finished =
+      upstreamProtocol.emptyIsComplete === true && exchange.attempt.meter.usage !== undefined
+    if (!exchange.attempt.meter.finished) throw unusable(opening, 'an empty stream')
     return { kind: 'stream', contentType, first, reader, watch, channel }
   }
   throw tooLarge(opening, eventBytesMax(exchange), 'What precedes the first content')
@@ -250,7 +252,7 @@ function checkFrame({ reading: { kind, error } }: ReadFrame, opening: ResponseOp
 function checkBeginning({ reading: { outputBytes, failed, badEnd } }: ReadFrame, opening: ResponseOpening): void {
   if (outputBytes > 0) return
   if (failed !== undefined) throw unusable(opening, `failed before any content: ${failed.slice(0, 200)}`)
-  if (badEnd && opening.exchange.translation !== undefined) throw unusable(opening, 'an empty answer')
+  if (badEnd && opening.exchange.attempt.translation !== undefined) throw unusable(opening, 'an empty answer')
 }
 
 function unusable({ incoming, channel }: ResponseOpening, detail: string): AttemptFailed {
@@ -259,10 +261,10 @@ function unusable({ incoming, channel }: ResponseOpening, detail: string): Attem
 }
 
 async function refusedBy(opening: ResponseOpening): Promise<AttemptFailed> {
-  const { incoming, upstreamProtocol } = opening
+  const { incoming, candidate } = opening
   const { status } = incoming
   const body = await incoming.readWhole(bounds.errorBodyBytesMax)
-  const readable = body === undefined ? undefined : upstreamProtocol.readAnswer(body)?.error
+  const readable = body === undefined ? undefined : candidate.upstreamProtocol.readAnswer(body)?.error
   const words = { message: `The upstream answered with status ${status}.`, ...readable, status }
   const cause = status === 404 && readable === undefined ? `; ${wrongBaseUrl(opening.channel)}` : ''
   const failed = refusedWith(opening, words, { isReadable: readable !== undefined, cause })
@@ -335,8 +337,8 @@ const LIMITED = 429
 const dateOf = ({ createdMs, startedMs, timings }: Exchange): number => createdMs + timings.nowMs() - startedMs
 
 /** Error types and codes belong to the upstream's dialect; other dialects get only the status and the message. */
-export function errorForCaller(exchange: Exchange, { status, message, ...names }: UpstreamError): UpstreamError {
-  const isSame = exchange.translation === undefined && exchange.embeddings === undefined
+export function errorForCaller({ attempt }: Exchange, { status, message, ...names }: UpstreamError): UpstreamError {
+  const isSame = attempt.translation === undefined && attempt.embeddings === undefined
   return isSame ? { status, message, ...names } : { status, message }
 }
 

@@ -13,11 +13,13 @@ import { Losses } from '../../protocols/neutral/losses.ts'
 import type { AnswerTarget, ConversationTarget } from '../../protocols/protocol.ts'
 import { invalid } from '../../protocols/request/checks.ts'
 import type { Channel } from '../../upstreams/channel.ts'
-import type { Exchange, Hold } from '../exchange.ts'
+import type { Candidate, Exchange, Hold } from '../exchange.ts'
+import { capFor } from '../exchange.ts'
 import type { FrameConverter, Translation } from './translation-types.ts'
 
 export interface AttemptContext {
   readonly hold: Hold
+  readonly candidate: Candidate
   readonly exchange: Exchange
   readonly channel: Channel
 }
@@ -25,7 +27,7 @@ export interface AttemptContext {
 /** Undefined where both sides speak the same dialect, so that bytes pass unchanged. */
 export function findTranslation(context: AttemptContext, keep: AnswerTarget['keep']): Translation | undefined {
   const { protocol } = context.exchange
-  const { upstreamProtocol } = context.hold.route
+  const { upstreamProtocol } = context.candidate
   if (upstreamProtocol === protocol) return undefined
   const translation = buildTranslation(context, keep)
   if (translation === undefined) throw new Refusal('call_unserved', `${protocol.name} → ${upstreamProtocol.name}`)
@@ -34,18 +36,18 @@ export function findTranslation(context: AttemptContext, keep: AnswerTarget['kee
 
 /** Also for one dialect on both sides, where an answer must be rewritten. Undefined where a side has no codec. */
 export function buildTranslation(
-  { hold, exchange, channel }: AttemptContext,
+  { hold, candidate, exchange, channel }: AttemptContext,
   keep?: AnswerTarget['keep'],
 ): Translation | undefined {
   const { call } = hold
-  const [caller, upstream] = [exchange.protocol, hold.route.upstreamProtocol]
+  const [caller, upstream] = [exchange.protocol, candidate.upstreamProtocol]
   if (caller.codec === undefined || upstream.codec === undefined) return undefined
   const notes = { losses: new Losses(), renamed: new Map<string, string>() }
   let calls = 0
   return {
     upstreamCodec: upstream.codec,
     source: {
-      origin: originOf(channel.id, hold.route.model.id),
+      origin: originOf(channel.id, candidate.model.id),
       notes,
       mintCallId: () => textId('call', exchange.callId) + (calls++).toString(36),
     },
@@ -86,21 +88,21 @@ export interface ResolvedConversation {
 /** Writes the request in the upstream's dialect. Throws where something would be lost and the call is strict. */
 export function writeTranslated(
   translation: Translation,
-  { hold, exchange }: AttemptContext,
+  { hold, candidate, exchange }: AttemptContext,
   { conversation, media }: ResolvedConversation,
 ): string {
   const { upstreamCodec, source } = translation
-  const { provider, model } = hold.route
+  const { provider, model, size, upstreamProtocol } = candidate
   const { losses } = source.notes
   losses.addAll(conversation.lostFields)
-  checkReadable(conversation, hold.route.upstreamProtocol.name, exchange.protocol.messagesFieldName ?? 'messages')
+  checkReadable(conversation, upstreamProtocol.name, exchange.protocol.messagesFieldName ?? 'messages')
   const body = upstreamCodec.writeConversation(
-    hold.route.withoutSearch ? withoutSearch(conversation, losses) : conversation,
+    candidate.withoutSearch ? withoutSearch(conversation, losses) : conversation,
     {
       model: model.id,
       traits: model.traits ?? provider.traits,
-      outputTokensMax: hold.size.outputTokensMax,
-      cap: hold.cap,
+      outputTokensMax: size.outputTokensMax,
+      cap: capFor(hold, candidate),
       capField: provider.can.outputCap,
       askUsage: provider.can.streamUsage,
       origin: source.origin,
@@ -108,7 +110,7 @@ export function writeTranslated(
       notes: source.notes,
     },
   )
-  losses.throwIfStrict(exchange.strict)
+  losses.throwIfStrict(exchange.options.strict)
   return body
 }
 
@@ -140,9 +142,10 @@ function withoutSearch({ toolChoice, ...conversation }: Conversation, losses: Lo
 
 /** Frees the neutral request together with the caller's body. Open writers have read what they need. */
 export function releaseConversation(exchange: Exchange): void {
-  if (exchange.translation === undefined) return
+  const { translation } = exchange.attempt
+  if (translation === undefined) return
   exchange.conversation = undefined
-  exchange.translation.ask.json = emptyJson
+  translation.ask.json = emptyJson
 }
 
 export function translateWhole(translation: Translation, json: unknown): Buffer {

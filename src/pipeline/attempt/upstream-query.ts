@@ -1,16 +1,16 @@
-// Sends one request to one channel and reads the whole answer, for what is not a plain call: tasks, files. It neither
-// streams nor retries.
+// Sends one request to one channel, for everything that is not a plain call: tasks, files, stored responses, token
+// counts, tests of a channel. It signs the request, bounds its time, and neither retries nor counts for health.
 
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
 import { describeFault } from '../../base/log.ts'
 import { Stop } from '../../base/stop.ts'
-import type { OutgoingRequest, SendRequest } from '../../http/client/request.ts'
+import type { IncomingResponse, OutgoingRequest, SendRequest } from '../../http/client/request.ts'
 import type { Channel } from '../../upstreams/channel.ts'
 import type { Provider } from '../../upstreams/provider.ts'
-import { finishRequest } from '../../upstreams/request-signature.ts'
+import { finishRequest, fixedHeaders } from '../../upstreams/request-signature.ts'
 
-export interface UpstreamQuery extends Asking {
+export interface UpstreamQuery extends QueryTarget {
   /** POST by default. */
   readonly method?: 'GET' | 'DELETE'
   /** A path below that of the dialect, already encoded. */
@@ -19,11 +19,14 @@ export interface UpstreamQuery extends Asking {
   readonly contentType?: string
 }
 
-interface Asking {
+interface QueryTarget extends QueryChannel {
+  readonly bytesMax: number
+}
+
+export interface QueryChannel {
   readonly provider: Provider
   readonly channel: Channel
   readonly dialect: string
-  readonly bytesMax: number
   readonly msMax: number
   /** Aborts the request. */
   readonly stop?: Stop<Error>
@@ -55,16 +58,35 @@ export type QueryUpstream = (question: UpstreamQuery) => Promise<UpstreamQueryAn
 const nothing = new Uint8Array()
 
 export function buildQueryUpstream(send: SendRequest, deadlines: Deadlines): QueryUpstream {
-  const ask = buildSendUpstreamQuery(send, deadlines)
-  return question => ask(question, requestOf(question))
+  const sendQuery = buildSendUpstreamQuery(send, deadlines)
+  return question => sendQuery(question, requestOf(question))
 }
 
 /** `request` is complete except for its signature. */
-export type SendUpstreamQuery = (asking: Asking, request: OutgoingRequest) => Promise<UpstreamQueryAnswer>
+export type SendUpstreamQuery = (target: QueryTarget, request: OutgoingRequest) => Promise<UpstreamQueryAnswer>
 
 /** The same with a request that the caller of this function has built. */
 export function buildSendUpstreamQuery(send: SendRequest, deadlines: Deadlines): SendUpstreamQuery {
-  return async function askWhole({ provider, channel, dialect, bytesMax, msMax, stop: callerStop }, request) {
+  const open = buildOpenUpstreamQuery(send, deadlines)
+  return (target, request) =>
+    open(target, request, async incoming => {
+      const headAtMs = deadlines.nowMs()
+      const body = await incoming.readWhole(target.bytesMax)
+      if (body === undefined) throw new Error(`more than ${target.bytesMax} bytes`)
+      return { status: incoming.status, contentType: incoming.header('content-type') ?? '', body, headAtMs }
+    })
+}
+
+/** Returns what `read` makes of the answer. A refusal of `read` passes; any other fault is an UpstreamQueryFailed. */
+export type OpenUpstreamQuery = <Result>(
+  target: QueryChannel,
+  request: OutgoingRequest,
+  read: (incoming: IncomingResponse, stop: Stop<Error>) => Promise<Result>,
+) => Promise<Result>
+
+/** For an answer that may be streamed: the time is bounded until `read` resolves, which may go on with the stop. */
+export function buildOpenUpstreamQuery(send: SendRequest, deadlines: Deadlines): OpenUpstreamQuery {
+  return async function openQuery({ provider, channel, dialect, msMax, stop: callerStop }, request, read) {
     const stop = new Stop<Error>()
     const abort = (): void => stop.stop(new Error('the request to the upstream was aborted'))
     let [sent, late] = [false, false]
@@ -75,12 +97,10 @@ export function buildSendUpstreamQuery(send: SendRequest, deadlines: Deadlines):
     callerStop?.onStop(abort)
     try {
       const ready = await finishRequest(request, { provider, channel, dialect })
-      const incoming = await send({ ...ready, onSend: () => void (sent = true) }, stop)
-      const headAtMs = deadlines.nowMs()
-      const body = await incoming.readWhole(bytesMax)
-      if (body === undefined) throw new Error(`more than ${bytesMax} bytes`)
-      return { status: incoming.status, contentType: incoming.header('content-type') ?? '', body, headAtMs }
+      return await read(await send({ ...ready, onSend: () => void (sent = true) }, stop), stop)
     } catch (fault) {
+      abort()
+      if (fault instanceof Refusal) throw fault
       const detail = `${channel.id}: ${late ? 'too slow' : describeFault(fault)}`
       throw new UpstreamQueryFailed(new Refusal(late ? 'upstream_too_slow' : 'upstream_unusable', detail), sent)
     } finally {
@@ -98,8 +118,7 @@ function requestOf(question: UpstreamQuery): OutgoingRequest {
     headers: {
       ...(method === undefined && { 'content-type': contentType ?? 'application/json' }),
       'accept': 'application/json',
-      'accept-encoding': 'identity',
-      'user-agent': 'weir',
+      ...fixedHeaders,
     },
     body,
   }

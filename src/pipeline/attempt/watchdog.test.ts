@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { Deadlines } from '../../base/deadlines.ts'
 import { Stop } from '../../base/stop.ts'
 import type { Exchange, StopReason } from '../exchange.ts'
+import { newCallParts } from '../exchange.ts'
 import { heartbeat } from '../reply/stream-reply.ts'
 import { Watchdog } from './watchdog.ts'
 
@@ -16,7 +17,10 @@ beforeEach(() => {
   nowMs = 0
   told = []
   deadlines = new Deadlines(() => nowMs)
-  const exchange = { stop: new Stop<StopReason>(), callerGone: new Stop<StopReason>() } as unknown as Exchange
+  const exchange = {
+    ...newCallParts(),
+    lifetime: { stop: new Stop<StopReason>(), callerGone: new Stop<StopReason>() },
+  } as unknown as Exchange
   watch = new Watchdog(exchange, deadlines, 120_000)
   watch.expect(60_000)
   watch.onSilence(10_000, () => void told.push(nowMs))

@@ -9,7 +9,7 @@ import { callerLeft, isAbandoned } from '../exchange.ts'
 export const tailMs = 2_000
 
 /** The caller disconnected after the model had finished, and only the usage report is missing. */
-export const awaitsUsage = ({ stop, meter }: Exchange): boolean =>
+export const awaitsUsage = ({ attempt: { meter }, lifetime: { stop } }: Exchange): boolean =>
   stop.reason === callerLeft && meter.finished && meter.usage === undefined
 
 const attemptOver = new Error('the attempt is over')
@@ -34,7 +34,7 @@ export class Watchdog {
     this.#deadlines = deadlines
     this.#intervalMs = intervalMs
     this.#deadline = deadlines.after(intervalMs, this.#onLate)
-    exchange.stop.onStop(this.#onStop)
+    exchange.lifetime.stop.onStop(this.#onStop)
   }
 
   /** Sets the latest end of the attempt, however active it is. */
@@ -80,13 +80,13 @@ export class Watchdog {
     this.stopReports()
     this.#deadline.cancel()
     this.#end?.cancel()
-    this.#exchange.stop.removeListener(this.#onStop)
+    this.#exchange.lifetime.stop.removeListener(this.#onStop)
   }
 
   /** Ends the attempt now, and also its call if no caller waits for another attempt. */
   abort(): void {
     this.end()
     this.stop.stop(attemptOver)
-    if (isAbandoned(this.#exchange)) this.#exchange.stop.stop(callerLeft)
+    if (isAbandoned(this.#exchange)) this.#exchange.lifetime.stop.stop(callerLeft)
   }
 }

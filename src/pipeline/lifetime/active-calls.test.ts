@@ -11,7 +11,8 @@ test('a call that does not end does not keep its gate lease for ever', () => {
   const underWay = new ActiveCalls(() => nowMs)
   let released = 0
   const stop = new Stop<StopReason>()
-  const exchange = { startedMs: 0, stop, gateLease: { release: () => void released++ } } as unknown as Exchange
+  const gateLease = { release: () => void released++ }
+  const exchange = { startedMs: 0, attempt: {}, lifetime: { stop, gateLease } } as unknown as Exchange
   const place = underWay.add(exchange)
   const at = (ms: number): readonly [string | undefined, number] => {
     nowMs = ms

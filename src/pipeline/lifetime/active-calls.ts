@@ -45,7 +45,7 @@ export class ActiveCalls {
 
   /** Each call ends with an error in its dialect and is settled. */
   endAll(reason: StopReason): void {
-    for (const exchange of this.#exchanges) exchange.stop.stop(reason)
+    for (const exchange of this.#exchanges) exchange.lifetime.stop.stop(reason)
   }
 
   /** The calls of one key, including those whose bodies are still arriving. */
@@ -67,8 +67,11 @@ export class ActiveCalls {
 }
 
 /** The deadline covers all attempts and depends on the model in use. */
-function endIfLate({ startedMs, route, stop, gateLease }: Exchange, nowMs: number): void {
-  const totalMs = route === undefined ? bounds.callMsMax : timeoutsOf(route.provider, route.model).totalMs
+function endIfLate(
+  { startedMs, attempt: { candidate }, lifetime: { stop, gateLease } }: Exchange,
+  nowMs: number,
+): void {
+  const totalMs = candidate === undefined ? bounds.callMsMax : timeoutsOf(candidate.provider, candidate.model).totalMs
   if (nowMs - startedMs < totalMs) return
   stop.stop({ outcome: 'too_long', refusal: new Refusal('upstream_too_slow', `${totalMs} ms in all`) })
   // A call that does not end in time must not count for its account for ever.

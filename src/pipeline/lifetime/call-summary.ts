@@ -9,8 +9,9 @@ import type { Exchange } from '../exchange.ts'
 const missingEnding = { outcome: 'gateway_fault', status: 500 } as const
 
 export function summarizeCall(exchange: Exchange): CallSummary {
-  const { protocol, route, permit, attempts, startedMs, firstContentMs, cost } = exchange
-  const ending = exchange.refusedEnding ?? exchange.ending ?? missingEnding
+  const { protocol, attempt, permit, attempts, startedMs } = exchange
+  const { firstContentMs, cost } = exchange.settlement
+  const ending = exchange.settlement.refusedEnding ?? exchange.settlement.ending ?? missingEnding
   const { status, outcome } = ending
   const code = 'error' in ending ? ending.error : undefined
   const durationMs = exchange.timings.nowMs() - startedMs
@@ -22,14 +23,14 @@ export function summarizeCall(exchange: Exchange): CallSummary {
     outcome,
     error: code === undefined ? undefined : { code, stage: stageOf(exchange, code) },
     keyId: permit?.caller.keyId,
-    provider: route?.provider.id,
-    model: route?.model.id,
+    provider: attempt.candidate?.provider.id,
+    model: attempt.candidate?.model.id,
     attempts,
     durationMs,
     firstContentMs: exchange.call?.stream ? answeredMs : undefined,
     overheadMs:
       answeredMs === undefined ? undefined : addedMs(exchange, exchange.call?.stream ? answeredMs : durationMs),
-    rejectedUsage: exchange.meter.implausible?.why,
+    rejectedUsage: attempt.meter.implausible?.why,
     billed: cost,
   }
 }
@@ -56,7 +57,10 @@ const HOLD_CODES: ReadonlySet<ErrorCode> = new Set([
 
 const failedStages = { Auth: 'auth', RateLimit: 'rate_limit', Route: 'route' } as const
 
-function stageOf({ timings, permit, route, hold, mayHaveHold, attempts }: Exchange, code: ErrorCode): CallStage {
+function stageOf(
+  { timings, permit, route, hold, attempts, settlement: { mayHaveHold } }: Exchange,
+  code: ErrorCode,
+): CallStage {
   if (code === 'settle_failed') return 'settle'
   if (hold !== undefined) return timings.forwarding || attempts.length === 0 ? 'forward' : 'adapter'
   if (route !== undefined) return mayHaveHold || HOLD_CODES.has(code) ? 'hold' : 'route'

@@ -31,16 +31,21 @@ function callOf({ claimed, held, forwarded = true, bills = [false], accountId = 
   const claim = { key: { name: 'n', fingerprint: 'f' } }
   const stop = new Stop<StopReason>()
   const traits = how.thinks === undefined ? {} : { thinking: how.thinks }
-  const route = {
+  const candidate = {
     provider: { can: { billsWhenLeft: bills[0] }, traits: {} },
     model: { billsWhenLeft: bills[1], traits },
     upstreamProtocol: { codec: {} },
     price: how.priced ? {} : undefined,
   }
   const told = { content: true, usage: { input: 1, output: 1 }, outputBytes: 4, reportedBytes: 4 }
-  const state = { permit, ...(claimed && { claim }), ...(held && { hold: {} }) }
+  const state = { permit, options: claimed ? { claim } : {}, ...(held && { hold: {} }) }
   const meter = { ...newMeter(), forwarded, ...(how.told && told) }
-  const exchange = { stop, callerGone, meter, route, timings: { nowMs: () => how.silentMs ?? 0 }, ...state }
+  const exchange = {
+    lifetime: { stop, callerGone },
+    attempt: { candidate, meter },
+    timings: { nowMs: () => how.silentMs ?? 0 },
+    ...state,
+  }
   return { callerGone, stop, exchange: exchange as unknown as Exchange }
 }
 

@@ -23,20 +23,20 @@ export class Disconnects {
 
   /** May be called more than once. */
   onDisconnect(exchange: Exchange): void {
-    const { stop, callerGone } = exchange
-    if (exchange.detached || exchange.callerGoneDeadline !== undefined) return
-    exchange.callerGoneMs ??= exchange.timings.nowMs()
+    const { stop, callerGone } = exchange.lifetime
+    if (exchange.lifetime.detached || exchange.lifetime.callerGoneDeadline !== undefined) return
+    exchange.lifetime.callerGoneMs ??= exchange.timings.nowMs()
     if (!mayRunOn(exchange) || !this.#slots.take(accountOf(exchange))) return stop.stop(callerLeft)
-    exchange.callerGoneDeadline = this.#deadlines.after(bounds.callerGoneMsMax, () => stop.stop(callerLeft))
+    exchange.lifetime.callerGoneDeadline = this.#deadlines.after(bounds.callerGoneMsMax, () => stop.stop(callerLeft))
     callerGone.stop(callerLeft)
   }
 
   /** The call is over. */
   onCallOver(exchange: Exchange): void {
-    if (exchange.isOver) return
-    exchange.isOver = true
-    if (exchange.callerGoneDeadline === undefined) return
-    exchange.callerGoneDeadline.cancel()
+    if (exchange.lifetime.isOver) return
+    exchange.lifetime.isOver = true
+    if (exchange.lifetime.callerGoneDeadline === undefined) return
+    exchange.lifetime.callerGoneDeadline.cancel()
     this.#slots.release(accountOf(exchange))
   }
 }
@@ -46,9 +46,12 @@ const accountOf = ({ permit }: Exchange): number => permit!.caller.accountId
 
 /** Before the hold nothing was sent upstream, so there is nothing to finish. */
 function mayRunOn(exchange: Exchange): boolean {
-  const { isOver, hold, claim, meter, route } = exchange
+  const { hold, attempt } = exchange
+  const { isOver } = exchange.lifetime
+  const { claim } = exchange.options
+  const { candidate, meter } = attempt
   if (isOver || hold === undefined) return false
   if (claim !== undefined) return true
-  if (!meter.forwarded || route === undefined) return false
-  return route.model.billsWhenLeft ?? (route.provider.can.billsWhenLeft || awaitsReport(exchange))
+  if (!meter.forwarded || candidate === undefined) return false
+  return candidate.model.billsWhenLeft ?? (candidate.provider.can.billsWhenLeft || awaitsReport(exchange))
 }

@@ -27,7 +27,10 @@ export class KeyRevocations {
   end(keyId: number): void {
     const { activeCalls, graceMs } = this.#parts
     setTimeout(() => {
-      for (const { stop } of activeCalls.ofKey(keyId)) stop.stop(keyEnded)
+      for (const {
+        lifetime: { stop },
+      } of activeCalls.ofKey(keyId))
+        stop.stop(keyEnded)
     }, graceMs)
   }
 
@@ -49,7 +52,7 @@ export class KeyRevocations {
   }
 
   /** Called with every call from time to time. */
-  check({ caller, keyDates = caller, stop }: Exchange): void {
+  check({ caller, keyDates = caller, lifetime: { stop } }: Exchange): void {
     if (keyDates === undefined || (keyDates.expiresMs === null && keyDates.untilMs === null)) return
     const endMs = Math.min(keyDates.expiresMs ?? Infinity, keyDates.untilMs ?? Infinity)
     if (this.#parts.dateMs() >= endMs + this.#parts.graceMs) stop.stop(keyEnded)

@@ -28,7 +28,9 @@ export class CallerWriter {
 
   /** Undefined when there is room for more at once; rejects with `callerLeft`. */
   write(bytes: Uint8Array | string): Promise<void> | undefined {
-    const { stop, callerGone } = this.#parts.exchange
+    const {
+      lifetime: { stop, callerGone },
+    } = this.#parts.exchange
     if (stop.reason === callerLeft) return Promise.reject(callerLeft)
     if (callerGone.reason !== undefined) return undefined
     const room = this.#sink.write(bytes)
@@ -37,11 +39,11 @@ export class CallerWriter {
 
   async #waitFor(room: Promise<void>): Promise<void> {
     const { exchange, deadlines, disconnects, stallMs } = this.#parts
-    const { stop, callerGone } = exchange
+    const { stop, callerGone } = exchange.lifetime
     const gone = Promise.withResolvers<void>()
     const deadline = deadlines.after(stallMs, () => {
       disconnects.onDisconnect(exchange)
-      exchange.closeConnection()
+      exchange.lifetime.closeConnection()
     })
     const onStop = (): void => {
       if (stop.reason === callerLeft) gone.reject(callerLeft)

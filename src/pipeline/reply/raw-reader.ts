@@ -41,7 +41,7 @@ export class RawReader implements StreamReader {
 
   #metered(bytes: Buffer, kind: 'content' | 'terminal'): ReadFrame {
     const reading = { kind, outputBytes: bytes.length, finishes: kind === 'terminal' ? 1 : 0 }
-    noteFrame(this.#exchange.meter, reading, 1)
+    noteFrame(this.#exchange.attempt.meter, reading, 1)
     return { bytes, reading }
   }
 

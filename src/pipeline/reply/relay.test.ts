@@ -6,9 +6,8 @@ import type { IncomingResponse } from '../../http/client/request.ts'
 import { protocols } from '../../protocols/protocols.ts'
 import type { OpenedStream } from '../attempt/open-response.ts'
 import type { Watchdog } from '../attempt/watchdog.ts'
-import type { CallEnding, Exchange, StopReason } from '../exchange.ts'
-import { callerLeft } from '../exchange.ts'
-import { newMeter } from '../settle/usage-meter.ts'
+import type { CallEnding, Candidate, Exchange, StopReason } from '../exchange.ts'
+import { callerLeft, newAttempt, newCallParts } from '../exchange.ts'
 import { Timings } from '../timings.ts'
 import type { CallerWriter } from './caller-writer.ts'
 import { relay } from './relay.ts'
@@ -23,13 +22,13 @@ const done = 'data: [DONE]\n\n'
 /** Relays these pieces to a caller and returns how many of them were read. */
 async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<void> | undefined) {
   const exchange = {
-    meter: newMeter(),
-    stop: new Stop<StopReason>(),
+    attempt: newAttempt({ provider: { can: { streamUsage: true }, quirks: [] } } as unknown as Candidate),
+    ...newCallParts(),
+    lifetime: { stop: new Stop<StopReason>() },
     timings: new Timings(() => 0),
     requestId: 'req_1',
     protocol: protocols['openai-chat'],
     call: { choices: 1, stream: true, wantsUsage: false },
-    route: { provider: { can: { streamUsage: true }, quirks: [] } },
   } as unknown as Exchange
   const endings: CallEnding[] = []
   async function settle(_exchange: Exchange, ending: CallEnding): Promise<void> {
@@ -46,22 +45,22 @@ async function relayTo(pieces: string[], write: (exchange: Exchange) => Promise<
   const caller = { write: () => write(exchange) } as unknown as CallerWriter
   const stream = { kind: 'stream', contentType: '', first: [], reader, watch, channel: {} } as unknown as OpenedStream
   await relay(stream, caller, { exchange, settle }).catch((fault: unknown) => expect(fault).toBe(callerLeft))
-  const { usage: reported, delivered } = exchange.meter
+  const { usage: reported, delivered } = exchange.attempt.meter
   return { endings, usage: reported, delivered, unread: pieces.length }
 }
 
 const leave = (pieces: string[]) =>
-  relayTo(pieces, ({ stop }) => {
+  relayTo(pieces, ({ lifetime: { stop } }) => {
     stop.stop(callerLeft)
     return Promise.reject(callerLeft)
   })
 
 test('bytes that wait for a full socket are not delivered yet', async () => {
   const delivered: number[] = []
-  await relayTo([said, said, finish + usage + done], async ({ meter }) => {
-    delivered.push(meter.deliveredBytes)
+  await relayTo([said, said, finish + usage + done], async ({ attempt }) => {
+    delivered.push(attempt.meter.deliveredBytes)
     await Promise.resolve()
-    delivered.push(meter.deliveredBytes)
+    delivered.push(attempt.meter.deliveredBytes)
   })
   expect(delivered.slice(0, 6)).toEqual([0, 0, 4, 4, 8, 8])
 })

@@ -51,7 +51,7 @@ export async function relay(stream: OpenedStream, caller: CallerWriter, parts: R
   exchange.timings.add('fwd', sinceMs)
   const { isRaw } = stream.reader
   const isBroken = isRaw && ending.outcome !== 'completed'
-  if (!isBroken) exchange.recorder?.take(last)
+  if (!isBroken) exchange.options.recorder?.take(last)
   const settled = settle(exchange, ending)
   if (isRaw && (!(await isDurable(settled)) || isBroken)) return STREAM_BROKEN
   return await writeLast(caller, last, { exchange, settled })
@@ -66,7 +66,7 @@ const isDurable = (settled: Promise<void>): Promise<boolean> =>
 /** For a head that was sent during silence, where the answer then arrived in one piece. */
 export async function relayWhole({ body }: OpenedPlain, caller: CallerWriter, parts: RelayParts): Promise<void> {
   const { exchange, settle } = parts
-  exchange.recorder?.take(body)
+  exchange.options.recorder?.take(body)
   await writeLast(caller, body, { exchange, settled: settle(exchange, completeEnding(exchange)) })
 }
 
@@ -78,7 +78,7 @@ export async function relayFailure(
 ): Promise<void> {
   const refusal = refusalOf(exchange, fault)
   const last = Buffer.from(eventsOf(refusal, exchange))
-  exchange.recorder?.take(last)
+  exchange.options.recorder?.take(last)
   const settled = settle(exchange, endingOf(exchange, refusal, errorRows[refusal.code].status))
   await writeLast(caller, last, { exchange, settled })
 }
@@ -108,10 +108,10 @@ async function writeLast(caller: CallerWriter, last: Uint8Array, { exchange, set
     await settled
   } catch {
     const refusal = new Refusal('settle_failed', exchange.requestId)
-    exchange.refusedEnding = endingOf(exchange, refusal, errorRows[refusal.code].status)
+    exchange.settlement.refusedEnding = endingOf(exchange, refusal, errorRows[refusal.code].status)
     bytes = Buffer.from(eventsOf(refusal, exchange))
   }
-  if (exchange.comments !== 'on' || exchange.protocol.quiet) return void (await caller.write(bytes))
+  if (exchange.options.comments !== 'on' || exchange.protocol.quiet) return void (await caller.write(bytes))
   const comment = `: X-Pipeline-Breakdown ${exchange.timings.breakdownText()}\n\n${lateLosses(exchange)}`
   await caller.write(Buffer.concat([Buffer.from(comment), bytes]))
 }
@@ -125,37 +125,41 @@ function lateLosses(exchange: Exchange): string {
 /** Writes everything except the terminal frame, and returns that. */
 async function relayUntilTerminal(stream: OpenedStream, caller: CallerWriter, exchange: Exchange): Promise<Uint8Array> {
   // A frame with usage only is not written where the gateway asked for it and the caller did not.
-  const keepsUsage = exchange.call!.wantsUsage || !exchange.route!.provider.can.streamUsage
+  const keepsUsage = exchange.call!.wantsUsage || !exchange.attempt.candidate!.provider.can.streamUsage
   let frames = stream.first
   stream.first = [] // frees the frames while the stream runs
   const held: Uint8Array[] = []
   for (let more = true; ; ) {
     const { passing, closing, ending } = sortFrames(frames, keepsUsage, held.length > 0)
-    if (closing.length > 0) exchange.memory?.keep(holdBack(held, closing, eventBytesMax(exchange)))
+    if (closing.length > 0) exchange.lifetime.memory?.keep(holdBack(held, closing, eventBytesMax(exchange)))
     const bytes = passing.length === 1 ? passing[0]! : Buffer.concat(passing)
-    exchange.recorder?.take(bytes)
+    exchange.options.recorder?.take(bytes)
     const room = bytes.length === 0 ? undefined : caller.write(bytes)
     if (room !== undefined) {
       stream.watch.pause() // the upstream is not at fault while nothing is read from it
       const sinceMs = exchange.timings.nowMs()
       await room
-      noteWait(exchange.meter, sinceMs, exchange.timings.nowMs())
-      exchange.meter.lastOutputMs = exchange.timings.nowMs() // it did not reason while it could not write
+      noteWait(exchange.attempt.meter, sinceMs, exchange.timings.nowMs())
+      exchange.attempt.meter.lastOutputMs = exchange.timings.nowMs() // it did not reason while it could not write
     }
-    if (held.length === 0) exchange.memory?.keep(0) // what preceded the first content is written
-    exchange.meter.deliveredBytes = exchange.meter.outputBytes
-    exchange.meter.delivered ||= exchange.meter.content && bytes.length > 0
+    if (held.length === 0) exchange.lifetime.memory?.keep(0) // what preceded the first content is written
+    exchange.attempt.meter.deliveredBytes = exchange.attempt.meter.outputBytes
+    exchange.attempt.meter.delivered ||= exchange.attempt.meter.content && bytes.length > 0
     if (ending?.reading.kind === 'terminal') return Buffer.concat([...held, ending.bytes])
     if (ending !== undefined) throw brokenOff(ending.reading.error, stream, exchange)
     if (!more) return Buffer.concat([...held, unsaidEnd(stream, exchange)])
-    const piece = await nextPiece(stream, exchange, held.length > 0 && exchange.meter.finished)
+    const piece = await nextPiece(stream, exchange, held.length > 0 && exchange.attempt.meter.finished)
     more = piece.value !== undefined
     frames = stream.reader.take(piece)
   }
 }
 
 /** Where the end of the bytes is the end of the answer, a broken or missing end does not spoil a complete answer. */
-async function nextPiece(stream: OpenedStream, { stop }: Exchange, isWhole: boolean): Promise<ResponsePiece> {
+async function nextPiece(
+  stream: OpenedStream,
+  { lifetime: { stop } }: Exchange,
+  isWhole: boolean,
+): Promise<ResponsePiece> {
   if (isWhole) stream.watch.expect(tailMs)
   else stream.watch.alive()
   try {
@@ -208,14 +212,14 @@ function brokenOff(error: UpstreamError | undefined, { channel }: OpenedStream, 
 }
 
 /** The upstream closed without its terminal event: complete if the model had finished, else broken off. */
-function unsaidEnd({ reader }: OpenedStream, { meter }: Exchange): Uint8Array {
+function unsaidEnd({ reader }: OpenedStream, { attempt: { meter } }: Exchange): Uint8Array {
   if (!meter.finished) throw new Refusal('upstream_failed', 'the stream ended before the answer did')
   return reader.missingEnd()
 }
 
 /** Anything but a refusal or a broken connection is a fault of the gateway, unless the call was stopped. */
 function streamRefusal(fault: unknown, stream: OpenedStream, exchange: Exchange): Refusal {
-  const { reason } = exchange.stop
+  const { reason } = exchange.lifetime.stop
   if (reason?.refusal !== undefined || fault instanceof Refusal) return refusalOf(exchange, fault)
   if (stream.watch.isLate) return new Refusal('upstream_too_slow', 'between chunks', { outcome: 'over_bound' })
   const isBrokenOff = reason !== undefined || fault instanceof ConnectionBroke

@@ -4,7 +4,7 @@ import type { QuotaReport, Refusal } from '../../base/errors.ts'
 import { errorRows, RETRY_AFTER_MS_MAX } from '../../base/errors.ts'
 import type { ErrorDialect } from '../../protocols/protocol.ts'
 import type { Exchange } from '../exchange.ts'
-import { lossesOf } from '../exchange.ts'
+import { capFor, lossesOf } from '../exchange.ts'
 
 /** The headers that every answer of a call has. */
 export function replyHeaders(exchange: Exchange, contentType: string): Record<string, string> {
@@ -16,14 +16,14 @@ export function replyHeaders(exchange: Exchange, contentType: string): Record<st
   const { permit, protocol, createdMs } = exchange
   if (permit !== undefined) addLimitHeaders(headers, permit.quotas, { dialect: protocol, dateMs: createdMs })
   if (exchange.attempts.length > 0) headers['X-Weir-Attempts'] = String(exchange.attempts.length)
-  if (exchange.hold?.cap !== undefined) headers['X-Weir-Cap'] = String(exchange.hold.cap)
+  const { hold, attempt } = exchange
+  if (hold?.cap !== undefined) headers['X-Weir-Cap'] = String(capFor(hold, attempt.candidate!))
   const codes = lossesOf(exchange)
   exchange.lossesInHead = codes.length
-  const losses = exchange.notStored ? [...codes, 'store'] : codes
+  const losses = exchange.storage.notStored ? [...codes, 'store'] : codes
   if (losses.length > 0) headers['X-Weir-Loss'] = losses.join(', ')
-  if (exchange.overrides !== undefined && exchange.overrides.length > 0) {
-    headers['X-Weir-Overrides'] = exchange.overrides.join(', ')
-  }
+  const { overrides } = attempt
+  if (overrides !== undefined && overrides.length > 0) headers['X-Weir-Overrides'] = overrides.join(', ')
   if (exchange.protocol.quiet) exchange.timings.writeFailureTo(headers)
   else exchange.timings.writeTo(headers)
   return headers

@@ -30,11 +30,12 @@ export function buildReplies(parts: StreamParts): Replies {
       const refusal = refusalOf(exchange, fault)
       logFault(log, exchange, fault)
       const { status, body: errorBody } = exchange.protocol.writeError(buildErrorReply(refusal, exchange.requestId))
-      const body = exchange.framing?.error(errorBody) ?? errorBody
-      if (exchange.recorder !== undefined) recordReply(exchange, { contentType: JSON_TYPE, body: Buffer.from(body) })
-      exchange.refusedEnding = endingOf(exchange, refusal, status)
+      const body = exchange.options.framing?.error(errorBody) ?? errorBody
+      if (exchange.options.recorder !== undefined)
+        recordReply(exchange, { contentType: JSON_TYPE, body: Buffer.from(body) })
+      exchange.settlement.refusedEnding = endingOf(exchange, refusal, status)
       if (exchange.permit !== undefined) {
-        const settled = settle(exchange, exchange.refusedEnding).catch(() => {})
+        const settled = settle(exchange, exchange.settlement.refusedEnding).catch(() => {})
         // A hold is released before the caller gets the refusal; a record alone need not be awaited.
         if (exchange.hold !== undefined) await settled
       }
@@ -45,7 +46,7 @@ export function buildReplies(parts: StreamParts): Replies {
       })
       return new Response(body, { status, headers: { ...replyHeaders(exchange, JSON_TYPE), ...extraHeaders } })
     } finally {
-      exchange.close()
+      exchange.lifetime.close()
     }
   }
 
@@ -67,11 +68,11 @@ export function buildReplies(parts: StreamParts): Replies {
       } catch (fault) {
         return await refuse(exchange, fault)
       }
-      exchange.close()
+      exchange.lifetime.close()
       const headers: Record<string, string> = replyHeaders(exchange, kept.contentType)
       headers['X-Weir-Replayed'] = kept.requestId
       if (exchange.call?.stream) Object.assign(headers, SSE_HEADERS)
-      const { framing } = exchange
+      const { framing } = exchange.options
       if (framing === undefined) return new Response(kept.body, { status: kept.status, headers })
       headers['content-type'] = framing.contentType
       return new Response(frameStream(framing, kept.body), { status: kept.status, headers })
@@ -80,7 +81,10 @@ export function buildReplies(parts: StreamParts): Replies {
 }
 
 /** Records what the caller gets, where the call has a recorder. */
-function recordReply({ recorder }: Exchange, sent: { readonly contentType: string; readonly body: Uint8Array }): void {
+function recordReply(
+  { options: { recorder } }: Exchange,
+  sent: { readonly contentType: string; readonly body: Uint8Array },
+): void {
   recorder?.begin(sent.contentType)
   recorder?.take(sent.body)
 }
@@ -92,8 +96,8 @@ async function answerPlain(exchange: Exchange, opened: OpenedPlain, settle: Sett
   } catch {
     throw new Refusal('settle_failed', exchange.requestId)
   }
-  exchange.close()
-  const { framing } = exchange
+  exchange.lifetime.close()
+  const { framing } = exchange.options
   const headers = replyHeaders(exchange, framing?.contentType ?? opened.contentType)
   const body = framing === undefined ? opened.body : frameStream(framing, opened.body)
   return new Response(body, { status: 200, headers })

@@ -14,7 +14,7 @@ import type { EventSplitter } from '../../upstreams/quirks.ts'
 import { streamFormat } from '../../upstreams/quirks.ts'
 import type { FrameConverter } from '../attempt/translation-types.ts'
 import type { Watchdog } from '../attempt/watchdog.ts'
-import type { Exchange } from '../exchange.ts'
+import type { AnswerStorage, Exchange } from '../exchange.ts'
 import type { UsageMeter } from '../settle/usage-meter.ts'
 import { noteFrame } from '../settle/usage-meter.ts'
 import type { AnswerLease } from './memory-budget.ts'
@@ -33,7 +33,8 @@ export interface StreamReaderParts {
 }
 
 /** The largest size of one event, and of everything that is held back of one stream. */
-export const eventBytesMax = ({ memory }: Exchange): number => memory?.eventBytesMax ?? bounds.frameBytesMax
+export const eventBytesMax = ({ lifetime: { memory } }: Exchange): number =>
+  memory?.eventBytesMax ?? bounds.frameBytesMax
 
 export const midAnswerError = (failed: string): UpstreamError => ({
   status: 502,
@@ -62,8 +63,8 @@ export class AnswerReader {
   readonly #incoming: IncomingResponse
   readonly #protocol: Protocol
   readonly #meter: UsageMeter
-  readonly #storedCall: Exchange['storedCall']
-  readonly #createdReferences: Exchange['createdReferences']
+  readonly #storedCall: AnswerStorage['storedCall']
+  readonly #createdReferences: AnswerStorage['createdReferences']
   readonly #choices: number
   readonly #nowMs: () => number
   /** Converts frames where the caller speaks another dialect. */
@@ -81,13 +82,13 @@ export class AnswerReader {
     this.#incoming = incoming
     this.#protocol = upstreamProtocol
     this.#converter = converter
-    this.#translated = exchange.translation !== undefined
-    this.#splitter = streamFormat(exchange.route!.provider).open(eventBytesMax(exchange))
+    this.#translated = exchange.attempt.translation !== undefined
+    this.#splitter = streamFormat(exchange.attempt.candidate!.provider).open(eventBytesMax(exchange))
     this.#watch = watch
-    this.#memory = exchange.memory
-    this.#meter = exchange.meter
-    this.#storedCall = exchange.storedCall
-    this.#createdReferences = upstreamProtocol === exchange.protocol ? exchange.createdReferences : undefined
+    this.#memory = exchange.lifetime.memory
+    this.#meter = exchange.attempt.meter
+    this.#storedCall = exchange.storage.storedCall
+    this.#createdReferences = upstreamProtocol === exchange.protocol ? exchange.storage.createdReferences : undefined
     this.#choices = exchange.call?.choices ?? 1
     this.#nowMs = exchange.timings.nowMs
   }

@@ -6,7 +6,7 @@ import { buildLog } from '../../base/log.ts'
 import { Stop } from '../../base/stop.ts'
 import type { OpenedStream } from '../attempt/open-response.ts'
 import type { CallEnding, Exchange, StopReason } from '../exchange.ts'
-import { callerLeft } from '../exchange.ts'
+import { callerLeft, newAttempt, newCallParts } from '../exchange.ts'
 import { Disconnects } from '../lifetime/disconnects.ts'
 import { Timings } from '../timings.ts'
 import type { StreamParts } from './stream-reply.ts'
@@ -18,12 +18,16 @@ test('a stream that is never read is settled, so that its hold does not stay', a
   const closed = Promise.withResolvers<void>()
   const exchange = {
     requestId: 'req_1',
-    stop: new Stop<StopReason>(),
+    ...newCallParts(),
     timings: new Timings(() => 0),
     protocol: {},
     attempts: [],
-    callerGone: new Stop<StopReason>(),
-    close: () => closed.resolve(),
+    attempt: newAttempt(),
+    lifetime: {
+      stop: new Stop<StopReason>(),
+      callerGone: new Stop<StopReason>(),
+      close: () => closed.resolve(),
+    },
   } as unknown as Exchange
   const parts: StreamParts = {
     settle: async (_exchange: Exchange, ending: CallEnding) => void endings.push(ending),
@@ -36,7 +40,7 @@ test('a stream that is never read is settled, so that its hold does not stay', a
   const opened = { kind: 'stream', contentType: 'text/event-stream' } as OpenedStream
   answerStream(parts, exchange, opened)
   expect(endings).toEqual([])
-  exchange.stop.stop(callerLeft)
+  exchange.lifetime.stop.stop(callerLeft)
   await closed.promise
   expect(endings).toEqual([{ outcome: 'client_left', status: 499 }])
 })

@@ -40,7 +40,7 @@ const COMMENT = ': \n\n'
  * The heartbeat of a waiting stream: an empty event of the caller's dialect where there is one, else a comment. A
  * caller that wants no comments gets nothing.
  */
-function heartbeatOf({ framing, protocol, comments }: Exchange): string {
+function heartbeatOf({ protocol, options: { framing, comments } }: Exchange): string {
   if (framing !== undefined) return framing.heartbeat ?? COMMENT // the framing replaces comments by its own
   if (comments === 'on') return COMMENT
   return protocol.ping ?? (comments === 'off' ? '' : COMMENT)
@@ -115,14 +115,14 @@ interface StreamBody {
 }
 
 function respond(parts: StreamParts, exchange: Exchange, body: StreamBody): Response {
-  const { framing } = exchange
+  const { framing } = exchange.options
   const contentType = framing?.contentType ?? body.contentType
   let hasBegun = false
   const end = async (): Promise<void> => {
     // Usually the call is settled already, unless the caller left too early or the gateway is at fault.
     const refusal = new Refusal('gateway_fault', 'the stream ended without a settlement')
     await parts.settle(exchange, endingOf(exchange, refusal, 500)).catch(() => {})
-    exchange.close()
+    exchange.lifetime.close()
   }
   const write = async (sink: StreamSink): Promise<StreamResult> => {
     if (hasBegun) return undefined
@@ -140,9 +140,9 @@ function respond(parts: StreamParts, exchange: Exchange, body: StreamBody): Resp
     }
   }
   // Otherwise the hold of a caller that disconnects before its stream is read would stay.
-  exchange.stop.onStop(() => hasBegun || void end())
-  exchange.recorder?.begin(body.contentType)
-  exchange.callerGone.onStop(() => void write(discardSink))
+  exchange.lifetime.stop.onStop(() => hasBegun || void end())
+  exchange.options.recorder?.begin(body.contentType)
+  exchange.lifetime.callerGone.onStop(() => void write(discardSink))
   const head = { status: 200, headers: { ...replyHeaders(exchange, contentType), ...SSE_HEADERS } }
   return streamResponse(head, write, () => parts.disconnects.onDisconnect(exchange))
 }

@@ -7,21 +7,28 @@
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'
+import type { Stop } from '../../base/stop.ts'
 import type { WaitQueues } from '../../limits/wait-queue.ts'
 import type { AttemptVerdict, TriedChannel } from '../../routing/attempts.ts'
 import { backoffMs } from '../../routing/backoff.ts'
 import type { Affinity } from '../../routing/choice/affinity.ts'
 import type { ChannelChoice, ExplainedChannel } from '../../routing/choice/channel-choice.ts'
 import { chooseChannel, explainChannels } from '../../routing/choice/channel-choice.ts'
+import type { TargetOption } from '../../routing/choice/target-option.ts'
 import type { ChannelUse } from '../../routing/health/health.ts'
 import type { RetryBudget } from '../../routing/retry-budget.ts'
 import { expectedTokens } from '../20-limit-rate.ts'
-import type { Attempt, CallEnding, Candidate, Exchange, Route } from '../exchange.ts'
+import type { CallEnding, Candidate, Exchange, FinishedAttempt, Route, RoutingState } from '../exchange.ts'
 import { conversationKey } from './conversation-key.ts'
 import { explainChoice } from './route-reason.ts'
 import type { TargetChannel } from './targets.ts'
 
 type TryChoice = Extract<ChannelChoice, { kind: 'try' }>
+
+/** What picking reads and notes of a call. A task has no more than this. */
+export interface PickingCall extends Pick<Exchange, 'call' | 'protocol' | 'attempts' | 'routing'> {
+  readonly lifetime: { readonly stop: Stop<object> }
+}
 
 /** The chosen channel. The call counts on it from now on, so that the next choice sees it. */
 export interface PickedChannel {
@@ -53,25 +60,24 @@ export class ChannelPicker {
   }
 
   /** Prepares a call that is about to be forwarded. */
-  begin(route: Route, exchange: Exchange): void {
+  begin(route: Route, exchange: PickingCall): void {
     const { retries, nowMs } = this.#parts
-    exchange.retryLease = retries.begin(route.requestedModel, nowMs(), route.permit.caller.accountId)
-    exchange.affinity = affinityOf(route, exchange)
+    exchange.routing.retryLease = retries.begin(route.group.requestedModel, nowMs(), route.permit.caller.accountId)
+    exchange.routing.affinity = affinityOf(route, exchange)
   }
 
   /** What routing would choose, and from what. Nothing is begun. */
-  explain(route: Route, exchange: Exchange): ExplainedPick {
+  explain(route: Route, exchange: PickingCall): ExplainedPick {
     const { affinity, nowMs: now, chance } = this.#parts
     const nowMs = now()
-    const { options, policy } = route
     const { accountId } = route.permit.caller
     const conversation = affinityOf(route, exchange)?.name
     const kept = conversation === undefined ? undefined : affinity.peek(conversation, nowMs)
     const [keptOn, keptModel, tokens] = [kept?.channelId, kept?.model, this.tokensOf(exchange)]
     const waitMs = bounds.queuedMsMax
     const choosing = {
-      targets: options,
-      policy,
+      targets: optionsOf(route),
+      policy: route.group.policy,
       tried: [],
       affinityChannel: keptOn,
       affinityModel: keptModel,
@@ -90,20 +96,22 @@ export class ChannelPicker {
   }
 
   /** Returns undefined if no further attempt is allowed. */
-  async next(route: Route, exchange: Exchange): Promise<NextPick> {
+  async next(route: Route, exchange: PickingCall): Promise<NextPick> {
     const { attemptsMax, nowMs, waitQueues } = this.#parts
-    const { attempts, retryLease, stop } = exchange
+    const { attempts } = exchange
+    const { stop } = exchange.lifetime
+    const { retryLease } = exchange.routing
     if (attempts.length >= attemptsMax) return undefined
     if (attempts.length > 0 && !retryLease!.mayRetry(nowMs())) return undefined
     let untilMs = nowMs() + bounds.queuedMsMax
     for (let again = false; ; ) {
       const leftMs = Math.max(0, untilMs - nowMs())
       // A new call stands behind those that already wait.
-      const mustQueue = !again && attempts.length === 0 && waitQueues.hasWaiters(route.requestedModel)
+      const mustQueue = !again && attempts.length === 0 && waitQueues.hasWaiters(route.group.requestedModel)
       const choice = mustQueue ? waitInQueue : this.#choose(route, exchange, { tried: attempts, waitMs: leftMs })
       if (choice.kind === 'try') return this.#take(route, exchange, choice)
       if (choice.kind === 'none') {
-        if (again) waitQueues.wakeNext(route.requestedModel)
+        if (again) waitQueues.wakeNext(route.group.requestedModel)
         return attempts.length === 0 ? noChannel(route, choice.retryAfterMs) : await this.#retrySame(route, exchange)
       }
       if (choice.forMs !== undefined) {
@@ -112,22 +120,26 @@ export class ChannelPicker {
         continue
       }
       const { accountId } = route.permit.caller
-      const waited = await waitQueues.wait(route.requestedModel, accountId, { stop, withinMs: leftMs, atFront: again })
+      const waited = await waitQueues.wait(route.group.requestedModel, accountId, {
+        stop,
+        withinMs: leftMs,
+        atFront: again,
+      })
       if (waited === 'full') return noChannel(route, 1_000)
       again = true
     }
   }
 
-  #choose({ options, policy, permit }: Route, exchange: Exchange, { tried, waitMs }: ChoiceLimits): ChannelChoice {
+  #choose(route: Route, exchange: PickingCall, { tried, waitMs }: ChoiceLimits): ChannelChoice {
     const { affinity, nowMs: now, chance } = this.#parts
-    const { affinity: affinityKey } = exchange
-    const { accountId } = permit.caller
+    const { affinity: affinityKey } = exchange.routing
+    const { accountId } = route.permit.caller
     const nowMs = now()
     const kept = affinityKey && affinity.get(affinityKey.name, nowMs)
     const [keptOn, keptModel, tokens] = [kept?.channelId, kept?.model, this.tokensOf(exchange)]
     const choosing = {
-      targets: options,
-      policy,
+      targets: optionsOf(route),
+      policy: route.group.policy,
       tried,
       affinityChannel: keptOn,
       affinityModel: keptModel,
@@ -138,16 +150,17 @@ export class ChannelPicker {
       random: chance,
     }
     const choice = chooseChannel(choosing)
-    if (choice.kind === 'try') exchange.routeChoice ??= explainChoice(choosing, choice, affinityKey !== undefined)
+    if (choice.kind === 'try')
+      exchange.routing.routeChoice ??= explainChoice(choosing, choice, affinityKey !== undefined)
     return choice
   }
 
-  #take({ candidates, options, permit }: Route, exchange: Exchange, { target, channel }: TryChoice): PickedChannel {
+  #take(route: Route, exchange: PickingCall, { target, channel }: TryChoice): PickedChannel {
     const sinceMs = this.#parts.nowMs()
-    const asking = { accountId: permit.caller.accountId, model: target.name }
+    const asking = { accountId: route.permit.caller.accountId, model: target.name }
     const channelUse = channel.health.begin(this.tokensOf(exchange), sinceMs, asking)
     return {
-      candidate: candidates[options.indexOf(target)]!,
+      candidate: candidateOf(route, target),
       targetChannel: channel as TargetChannel,
       channelUse,
       sinceMs,
@@ -155,9 +168,10 @@ export class ChannelPicker {
   }
 
   /** No other channel is left: picks one of those that failed, after a pause. */
-  async #retrySame(route: Route, exchange: Exchange): Promise<NextPick> {
+  async #retrySame(route: Route, exchange: PickingCall): Promise<NextPick> {
     const { pause, chance } = this.#parts
-    const { attempts, stop } = exchange
+    const { attempts } = exchange
+    const { stop } = exchange.lifetime
     const last = attempts.at(-1)!
     if (!isTransient(last)) return undefined
     const waitMs = Math.max(backoffMs(attempts.length, chance()), last.retryAfterMs ?? 0)
@@ -169,7 +183,7 @@ export class ChannelPicker {
   }
 
   /** The channel has answered, so that later turns of the conversation prefer it. */
-  onAnswered({ affinity: affinityKey }: Exchange, { targetChannel, candidate }: PickedChannel): void {
+  onAnswered({ routing: { affinity: affinityKey } }: PickingCall, { targetChannel, candidate }: PickedChannel): void {
     if (affinityKey === undefined) return
     const { affinity, nowMs } = this.#parts
     const kept = { channelId: targetChannel.id, model: candidate.option.name }
@@ -182,20 +196,30 @@ export class ChannelPicker {
   }
 
   /** The tokens that the call is expected to use. */
-  tokensOf({ call }: Exchange): number {
+  tokensOf({ call }: PickingCall): number {
     return call === undefined ? 0 : expectedTokens(call)
   }
 
   /** Reports the end of the call to its channel and to the retry budget. */
-  onCallOver({ channelUse, retryLease, ending, usedTokens }: Exchange): void {
-    channelUse?.end({ verdict: ending === undefined ? 'left' : verdictOf(ending), tokens: usedTokens })
+  onCallOver({ attempt, routing: { retryLease }, settlement: { ending, usedTokens } }: Exchange): void {
+    attempt.channelUse?.end({ verdict: ending === undefined ? 'left' : verdictOf(ending), tokens: usedTokens })
     retryLease?.end()
   }
 }
 
+/** The candidates as routing sees them: the group's own list where none was dropped, because it has a plan already. */
+function optionsOf({ group, candidates }: Route): readonly TargetOption[] {
+  const isWhole =
+    candidates.length === group.options.length && candidates.every(({ option }, at) => option === group.options[at])
+  return isWhole ? group.options : candidates.map(({ option }) => option)
+}
+
+export const candidateOf = ({ candidates }: Route, target: TargetOption): Candidate =>
+  candidates.find(({ option }) => option === target)!
+
 /** Undefined where there is only one channel, so that no preference is needed. */
-function affinityOf(route: Route, { call, protocol }: Exchange): Exchange['affinity'] {
-  const hasSeveralChannels = route.candidates.length > 1 || route.channels.length > 1
+function affinityOf(route: Route, { call, protocol }: PickingCall): RoutingState['affinity'] {
+  const hasSeveralChannels = route.candidates.length > 1 || route.candidates[0]!.channels.length > 1
   if (!hasSeveralChannels || call === undefined || protocol.begins === undefined) return undefined
   const name = conversationKey(route.permit.caller.accountId, call.model, protocol.begins(call.json))
   return { name, cacheMs: protocol.cacheMs?.(call.json) }
@@ -218,11 +242,11 @@ interface ChoiceLimits {
 const waitInQueue: ChannelChoice = { kind: 'wait' }
 
 /** Failures that may pass in a moment and for which the upstream did no work. */
-const isTransient = ({ verdict, isRetryable }: Attempt): boolean =>
+const isTransient = ({ verdict, isRetryable }: FinishedAttempt): boolean =>
   isRetryable === true && (verdict === 'broken' || verdict === 'rate_limited')
 
-const noChannel = ({ requestedModel }: Route, retryAfterMs: number): { readonly refusal: Refusal } => ({
-  refusal: new Refusal('no_channel', requestedModel, { retryAfterMs }),
+const noChannel = ({ group }: Route, retryAfterMs: number): { readonly refusal: Refusal } => ({
+  refusal: new Refusal('no_channel', group.requestedModel, { retryAfterMs }),
 })
 
 /** What the end of an opened answer means for the health of its channel. */

@@ -211,7 +211,7 @@ function narrowToThreads(route: Route, { json }: Call, protocol: Protocol): Rout
     route,
     ({ provider, upstreamProtocol }) => upstreamProtocol === protocol && provider.can.keepsThreads,
   )
-  if (near === undefined) throw new Refusal('thread_unsupported', route.requestedModel, { param: 'thread' })
+  if (near === undefined) throw new Refusal('thread_unsupported', route.group.requestedModel, { param: 'thread' })
   return near
 }
 
@@ -234,7 +234,7 @@ export interface SettleWithReferencesParts {
 /** Settles, and writes the created ids as the account's own, before the caller gets the end of the answer. */
 export function settleWithReferences(settle: Settle, { references, log }: SettleWithReferencesParts): Settle {
   async function own(exchange: Exchange): Promise<void> {
-    const made = exchange.createdReferences?.created
+    const made = exchange.storage.createdReferences?.created
     if (made === undefined) return
     try {
       await references.add(exchange.permit!.caller.accountId, made.ids, made.channel)
@@ -245,8 +245,8 @@ export function settleWithReferences(settle: Settle, { references, log }: Settle
   }
 
   return async (exchange, ending) => {
-    if (exchange.createdReferences === undefined) return await settle(exchange, ending)
-    exchange.referencesOwned ??= own(exchange)
-    await Promise.all([settle(exchange, ending), exchange.referencesOwned])
+    if (exchange.storage.createdReferences === undefined) return await settle(exchange, ending)
+    exchange.storage.referencesOwned ??= own(exchange)
+    await Promise.all([settle(exchange, ending), exchange.storage.referencesOwned])
   }
 }

@@ -41,7 +41,7 @@ function countDropped({ targets, tokens, nowMs, accountId = 0 }: ChoiceInput): R
 }
 
 /** JSON of a few hundred bytes at most. */
-export function routeReasonText({ routeChoice, permit, overrides }: Exchange): string | null {
+export function routeReasonText({ permit, attempt: { overrides }, routing: { routeChoice } }: Exchange): string | null {
   let more = permit === undefined ? '' : limitsText(permit)
   if (overrides !== undefined && overrides.length > 0) {
     more += `${more === '' ? '' : ','}"overrides":${JSON.stringify(overrides)}`

@@ -5,23 +5,29 @@ import { bounds } from '../../base/bounds.ts'
 import { buildLog } from '../../base/log.ts'
 import { parsePrice } from '../../base/money/price.ts'
 import type { Exchange } from '../exchange.ts'
+import { newCallParts } from '../exchange.ts'
 import { buildCheckpoint } from './checkpoints.ts'
 import { newMeter } from './usage-meter.ts'
 
 const price = parsePrice({ input: '1', output: '2' }, problem => {
   throw new Error(problem)
 })
-const way = { provider: { id: 'far' }, model: { id: 'echo' }, option: { name: 'far/echo' }, requestedModel: 'smart' }
-const route = { ...way, price: { price, version: 1, perMille: 1_000n, serviceClass: undefined, atMs: 0 } }
-const size = { inputTokensMax: 1_000, outputTokensMax: 1_000_000, choices: 1, searchesMax: 0 }
+const candidate = {
+  provider: { id: 'far' },
+  model: { id: 'echo' },
+  option: { name: 'far/echo' },
+  price: { price, version: 1, perMille: 1_000n, serviceClass: undefined, atMs: 0 },
+  size: { inputTokensMax: 1_000, outputTokensMax: 1_000_000, choices: 1, searchesMax: 0 },
+}
 const EVERY_MS = 5_000
 
 function scene() {
   const noted: bigint[] = []
   const meter = { ...newMeter(), outputBytes: 1_000_000 }
   const protocol = { name: 'openai-chat' }
-  const call = { inputBytes: 40 }
-  const exchange = { meter, route, protocol, hold: { size }, call, startedMs: 0 } as unknown as Exchange
+  const call = { model: 'smart', inputBytes: 40 }
+  const attempt = { candidate, meter }
+  const exchange = { ...newCallParts(), attempt, protocol, hold: {}, call, startedMs: 0 } as unknown as Exchange
   const checkpoint = buildCheckpoint({
     ledger: { checkpoint: async (_callId, used) => void noted.push(used) },
     log: buildLog('error', () => {}),
@@ -51,9 +57,9 @@ test('a stream gets a checkpoint when it is old enough, then after each interval
 test('there is no checkpoint without delivered bytes, without a hold, or after the settlement', () => {
   const { exchange, lookAt } = scene()
   expect(lookAt(EVERY_MS, 0)).toEqual([])
-  exchange.settled = Promise.resolve()
+  exchange.settlement.settled = Promise.resolve()
   expect(lookAt(EVERY_MS, 400)).toEqual([])
-  delete exchange.settled
+  delete exchange.settlement.settled
   delete exchange.hold
   expect(lookAt(EVERY_MS, 400)).toEqual([])
 })

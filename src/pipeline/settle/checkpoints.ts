@@ -22,15 +22,18 @@ export type Checkpoint = (exchange: Exchange, nowMs: number) => void
 
 export function buildCheckpoint({ ledger, log, everyMs }: CheckpointParts): Checkpoint {
   return function checkpoint(exchange, nowMs) {
-    const { meter, hold, settled } = exchange
+    const { attempt, hold } = exchange
+    const { settled } = exchange.settlement
+    const { meter, candidate } = attempt
     if (meter.deliveredBytes === 0 || hold === undefined || settled !== undefined) return
-    const { atMs = exchange.startedMs, bytes = 0 } = exchange.checkpoint ?? {}
+    const { atMs = exchange.startedMs, bytes = 0 } = exchange.settlement.checkpoint ?? {}
     const isDue = nowMs - atMs >= everyMs
-    const isLarge = exchange.checkpoint !== undefined && meter.deliveredBytes - bytes >= bounds.checkpointBytesMax
+    const isLarge =
+      exchange.settlement.checkpoint !== undefined && meter.deliveredBytes - bytes >= bounds.checkpointBytesMax
     if ((!isDue && !isLarge) || meter.deliveredBytes === bytes) return
-    exchange.checkpoint = { atMs: nowMs, bytes: meter.deliveredBytes }
+    exchange.settlement.checkpoint = { atMs: nowMs, bytes: meter.deliveredBytes }
     const usage = estimateUsage(exchange, meter.deliveredBytes)
-    const { amount, lines } = computeBill(usage, exchange.route?.price)
+    const { amount, lines } = computeBill(usage, candidate?.price)
     // The draft is written again, because at the time of the hold the answering candidate was unknown.
     const draft = { ...draftOf(exchange), ...usageOf({ usage, lines }) }
     ledger.checkpoint(exchange.callId, amount, draft).catch((fault: unknown) => {

@@ -31,7 +31,7 @@ export const outcomeOf = ({ code, extras }: Pick<Refusal, 'code' | 'extras'>): O
 
 /** The caller's refusal: why the call was stopped, else what was thrown. Anything unexpected is a gateway fault. */
 export function refusalOf(exchange: Exchange, fault: unknown): Refusal {
-  const stopped = exchange.stop.reason?.refusal
+  const stopped = exchange.lifetime.stop.reason?.refusal
   if (stopped !== undefined) return stopped
   return fault instanceof Refusal ? fault : new Refusal('gateway_fault', describeFault(fault))
 }
@@ -48,14 +48,14 @@ const refusedInside: CallEnding = { outcome: 'refused', status: 200, error: 'ups
 /** The ending of a complete answer, whether or not the caller is still connected. */
 export function completeEnding(exchange: Exchange): CallEnding {
   if (isAbandoned(exchange)) return callerLeftEnding
-  const { failed, failure } = exchange.meter
+  const { failed, failure } = exchange.attempt.meter
   if (failed === undefined) return completed
   return failure !== undefined && blamesRequest(failure) ? refusedInside : failedInside
 }
 
 /** `status` is the status that the caller got. */
 export function endingOf(exchange: Exchange, refusal: Refusal, status: number): CallEnding {
-  const { reason } = exchange.stop
+  const { reason } = exchange.lifetime.stop
   if (reason === callerLeft) return callerLeftEnding
   return { outcome: reason?.outcome ?? outcomeOf(refusal), status, error: refusal.code }
 }
@@ -63,8 +63,8 @@ export function endingOf(exchange: Exchange, refusal: Refusal, status: number): 
 /** Refusals are normal and logged for debugging only; anything else is a fault of the gateway. */
 export function logFault(log: Log, exchange: Exchange, fault: unknown): void {
   // The address takes some work to find and is rarely written, so it is computed only then.
-  const address = { toJSON: () => exchange.address() }
+  const address = { toJSON: () => exchange.lifetime.address() }
   const fields = { request: exchange.requestId, address, fault: describeFault(fault) }
-  if (exchange.stop.reason === callerLeft || fault instanceof Refusal) log.debug('call refused', fields)
+  if (exchange.lifetime.stop.reason === callerLeft || fault instanceof Refusal) log.debug('call refused', fields)
   else log.error('call failed', { ...fields, stack: fault instanceof Error ? fault.stack : undefined })
 }

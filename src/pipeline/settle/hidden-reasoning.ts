@@ -6,25 +6,23 @@ import { noTraits, tokensPerSecondDefault } from '../../base/money/model-traits.
 import { outputTokens } from '../../base/money/usage.ts'
 import { estimateTokens } from '../../billing/price.ts'
 import type { Conversation } from '../../protocols/neutral/conversation.ts'
-import type { CallEnding, Exchange, Hold } from '../exchange.ts'
+import type { Attempt, CallEnding, Exchange, Hold } from '../exchange.ts'
 import { runsTools } from '../exchange.ts'
 import type { UsageMeter } from './usage-meter.ts'
 import { silentMs } from './usage-meter.ts'
 
-type ReasoningCall = Pick<Exchange, 'route' | 'meter' | 'call' | 'reasoningOff'>
-
-const traitsOf = ({ route }: ReasoningCall): ModelTraits => route?.model.traits ?? route?.provider.traits ?? noTraits
+const traitsOf = ({ candidate }: Pick<Attempt, 'candidate'>): ModelTraits =>
+  candidate?.model.traits ?? candidate?.provider.traits ?? noTraits
 
 /** A model whose reasoning is not documented may reason unseen, unless its stream shows its reasoning. */
-export function mayReasonUnseen(exchange: ReasoningCall): boolean {
-  const { route, meter, reasoningOff } = exchange
+export function mayReasonUnseen({ candidate, meter, reasoningOff }: Attempt): boolean {
   // Only models of conversations reason, and free calls need no count.
-  if (route?.price === undefined || route.upstreamProtocol.codec === undefined) return false
-  const traits = traitsOf(exchange)
+  if (candidate?.price === undefined || candidate.upstreamProtocol.codec === undefined) return false
+  const traits = traitsOf({ candidate })
   return (
     traits.thinking !== 'none' &&
-    reasoningOff !== true &&
-    !showsReasoning(traits, route.upstreamProtocol.showsThoughtSummaries, meter)
+    !reasoningOff &&
+    !showsReasoning(traits, candidate.upstreamProtocol.showsThoughtSummaries, meter)
   )
 }
 
@@ -38,30 +36,37 @@ function showsReasoning(
 
 /** Whether only the upstream can still report the usage; then its answer is read to the end without the caller. */
 export function awaitsReport(exchange: Exchange): boolean {
-  const { usage, content, outputBytes, reportedBytes } = exchange.meter
+  const { usage, content, outputBytes, reportedBytes } = exchange.attempt.meter
   const isReported = usage !== undefined && content && outputBytes <= reportedBytes && outputTokens(usage) > 0
   return !isReported && (seemsToReason(exchange) || runsToolsUnseen(exchange))
 }
 
 /** A model of unknown behaviour that never paused has not reasoned unseen. */
-function seemsToReason(exchange: Exchange): boolean {
-  if (!mayReasonUnseen(exchange)) return false
-  return traitsOf(exchange).thinking !== undefined || silentMs(exchange.meter, exchange.timings.nowMs()) > 0
+function seemsToReason({ attempt, timings }: Exchange): boolean {
+  if (!mayReasonUnseen(attempt)) return false
+  return traitsOf(attempt).thinking !== undefined || silentMs(attempt.meter, timings.nowMs()) > 0
 }
 
 /** What a model wrote for the provider's tools is invisible in an answer that has not arrived. */
 const runsToolsUnseen = (exchange: Exchange): boolean =>
-  runsTools(exchange) && !exchange.meter.content && exchange.route?.price !== undefined
+  runsTools(exchange) && !exchange.attempt.meter.content && exchange.attempt.candidate?.price !== undefined
 
 /** The most tokens of unseen reasoning since the last report, beyond `known` output tokens and within the hold. */
 export function hiddenTokens(exchange: Exchange, ending: CallEnding, known: number): number {
-  const { hold, meter, timings, endedMs = timings.nowMs() } = exchange
-  if (hold === undefined || !(mayReasonUnseen(exchange) || runsToolsUnseen(exchange))) return 0
-  const { outputTokensMax, thoughtTokensMax = 0, choices } = hold.size
-  const rate = traitsOf(exchange).tokensPerSecondMax ?? tokensPerSecondDefault
+  const { hold, attempt, timings } = exchange
+  const { endedMs = timings.nowMs() } = exchange.settlement
+  const { candidate, meter } = attempt
+  if (hold === undefined || candidate === undefined || !(mayReasonUnseen(attempt) || runsToolsUnseen(exchange)))
+    return 0
+  const { outputTokensMax, thoughtTokensMax = 0, choices } = candidate.size
+  const rate = traitsOf(attempt).tokensPerSecondMax ?? tokensPerSecondDefault
   // A stalled stream that the gateway ended in the middle was silent for the upstream's own reasons.
   const isStalled = meter.content && ending.outcome === 'over_bound' && ending.error === 'upstream_too_slow'
-  const untilMs = isStalled ? meter.lastOutputMs : isSilent(exchange) ? (exchange.callerGoneMs ?? endedMs) : endedMs
+  const untilMs = isStalled
+    ? meter.lastOutputMs
+    : isSilent(attempt)
+      ? (exchange.lifetime.callerGoneMs ?? endedMs)
+      : endedMs
   const maxTokens = Math.ceil((silentMs(meter, untilMs) / 1_000) * rate * choices)
   const unseen = maxTokens - estimateTokens(meter.thoughtBytes)
   return Math.max(0, Math.min(unseen, (outputTokensMax + thoughtTokensMax) * choices - known))
@@ -71,17 +76,15 @@ export function hiddenTokens(exchange: Exchange, ending: CallEnding, known: numb
  * An upstream that never sent anything may hang. For a model that is not known to reason, a caller that disconnected
  * pays only for the time until then.
  */
-const isSilent = (exchange: Exchange): boolean => !exchange.meter.content && traitsOf(exchange).thinking === undefined
+const isSilent = (attempt: Attempt): boolean => !attempt.meter.content && traitsOf(attempt).thinking === undefined
 
 /** Whether the upstream request turns reasoning off, for a model that is known to obey. */
-export function isReasoningOff({ route, call }: Hold, exchange: Exchange): boolean {
-  const { thinking, stopsThinking } = traitsOf({ ...exchange, route })
-  if (thinking === undefined || stopsThinking === false || (exchange.overrides?.length ?? 0) > 0) return false
-  const { upstreamProtocol } = route
-  if (exchange.translation === undefined) return upstreamProtocol.asksForThinking?.(call.json) === false
-  return (
-    exchange.conversation !== undefined && wantsNoReasoning(exchange.conversation, upstreamProtocol.thinksOnlyIfAsked)
-  )
+export function isReasoningOff({ call }: Hold, { attempt, conversation }: Exchange): boolean {
+  const { thinking, stopsThinking } = traitsOf(attempt)
+  if (thinking === undefined || stopsThinking === false || (attempt.overrides?.length ?? 0) > 0) return false
+  const { upstreamProtocol } = attempt.candidate!
+  if (attempt.translation === undefined) return upstreamProtocol.asksForThinking?.(call.json) === false
+  return conversation !== undefined && wantsNoReasoning(conversation, upstreamProtocol.thinksOnlyIfAsked)
 }
 
 function wantsNoReasoning({ reasoning }: Conversation, onlyIfAsked: boolean | undefined): boolean {

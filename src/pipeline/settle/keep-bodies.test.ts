@@ -22,7 +22,12 @@ function ended(outcome: Outcome, seen: { stream: boolean; content: boolean; byte
   const recorder = new BodyRecorder({ bytes: new Uint8Array(), truncated: false }, 10)
   recorder.take(new Uint8Array(bytes))
   const claim = claimed ? { claim: readClaim(claiming('/a'), Buffer.from('{}')) } : undefined
-  const exchange = { callId: 7, call: { stream }, meter: { content }, recorder, ...claim } as unknown as Exchange
+  const exchange = {
+    callId: 7,
+    call: { stream },
+    attempt: { meter: { content } },
+    options: { recorder, ...claim },
+  } as unknown as Exchange
   const { idempotency } = keeping.idempotencyEnd(exchange, { outcome, status: 200 })
   if (typeof idempotency !== 'object') return idempotency
   return idempotency.sealed === null ? 'unkept' : 'kept'

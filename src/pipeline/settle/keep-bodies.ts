@@ -30,14 +30,15 @@ const answerTooLarge: SettleExtras = { idempotency: { sealed: null } }
 export function buildBodyStorage({ seal, bodies }: BodyStorageParts): BodyStorage {
   return {
     idempotencyEnd(exchange, ending) {
-      const { claim, recorder, callId } = exchange
+      const { callId } = exchange
+      const { claim, recorder } = exchange.options
       if (claim === undefined) return nothing
       if (recorder === undefined || !wasAnswered(exchange, ending)) return release
       if (recorder.overflowed) return answerTooLarge
       const { contentType, answer } = recorder
       return { idempotency: { sealed: sealAnswer(seal, callId, { status: 200, contentType, body: answer }) } }
     },
-    storeBodies({ callId, permit, recorder, hold }, { outcome }) {
+    storeBodies({ callId, permit, hold, options: { recorder } }, { outcome }) {
       if (!permit?.caller.keepsBodies) return
       // Calls that cost nothing must not fill the disk.
       if (hold === undefined && outcome !== 'replayed') return
@@ -50,7 +51,7 @@ export function buildBodyStorage({ seal, bodies }: BodyStorageParts): BodyStorag
 }
 
 /** A stream that broke off after content is an answer. After a gateway fault the key may be used again. */
-function wasAnswered({ call, meter }: Exchange, { outcome }: CallEnding): boolean {
+function wasAnswered({ call, attempt: { meter } }: Exchange, { outcome }: CallEnding): boolean {
   if (outcome === 'completed') return true
   return outcome !== 'gateway_fault' && call !== undefined && call.stream && meter.content
 }

@@ -4,6 +4,7 @@ import { expect, test } from 'bun:test'
 import { buildLog } from '../../base/log.ts'
 import { noLimitLease } from '../../limits/leases.ts'
 import type { CallEnding, Exchange } from '../exchange.ts'
+import { newAttempt, newCallParts } from '../exchange.ts'
 import { Timings } from '../timings.ts'
 import type { BodyStorage } from './keep-bodies.ts'
 import { buildSettler } from './settle.ts'
@@ -17,8 +18,10 @@ function exchangeOf(callId: number): Exchange {
     requestId: `req_${callId}`,
     startedMs: 0,
     attempts: [],
-    mayHaveHold: true,
-    meter: newMeter(),
+    ...newCallParts(),
+    settlement: { mayHaveHold: true },
+    lifetime: {},
+    attempt: newAttempt(),
     timings: new Timings(() => 0),
     protocol: { name: 'x' },
     permit: { caller: { keyId: 1, accountId: 2 }, quotas: [], lease: noLimitLease },
@@ -63,7 +66,11 @@ test('an unsettled call keeps only its record, and too many of them refuse new c
   async function owe(callId: number): Promise<void> {
     const body = Buffer.alloc(1_000_000)
     const meter = { ...newMeter(), forwarded: true, content: true, outputBytes: 40, delivered: true }
-    const exchange = { ...exchangeOf(callId), meter, call: { body, json: {}, stream: true, inputBytes: 8 } }
+    const exchange = {
+      ...exchangeOf(callId),
+      attempt: { ...newAttempt(), meter },
+      call: { body, json: {}, stream: true, inputBytes: 8 },
+    }
     kept.push(new WeakRef(exchange), new WeakRef(body))
     await settling.settle(exchange as unknown as Exchange, completed).catch(() => {})
   }

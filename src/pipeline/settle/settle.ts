@@ -60,12 +60,15 @@ export function buildSettler({
   const unsettled = new Map<number, Settlement>()
 
   /** Warns the operator, because the bill of the call rests on an estimate. */
-  function warnImplausible({ requestId, route, meter: { implausible } }: Exchange): void {
+  function warnImplausible({ requestId, attempt }: Exchange): void {
+    const { candidate, meter } = attempt
+    const { implausible } = meter
     if (implausible === undefined) return
-    const upstream = { provider: route?.provider.id, model: route?.model.id, dialect: route?.upstreamProtocol.name }
     log.warn('the usage report of an upstream is implausible: an estimate is billed', {
       request: requestId,
-      ...upstream,
+      provider: candidate?.provider.id,
+      model: candidate?.model.id,
+      dialect: candidate?.upstreamProtocol.name,
       ...implausible,
     })
   }
@@ -75,7 +78,7 @@ export function buildSettler({
   let running: Promise<void> | undefined
 
   function keepUnsettled(exchange: Exchange, tried: Settlement | undefined): void {
-    const isDelivered = exchange.call?.stream && exchange.meter.content
+    const isDelivered = exchange.call?.stream && exchange.attempt.meter.content
     const settlement =
       isDelivered && tried !== undefined ? withoutAnswer(tried) : settlementOf(exchange, settleFailed, bodyStorage)
     if (settlement === undefined) return
@@ -112,7 +115,7 @@ export function buildSettler({
       if (settlement !== undefined) await write(exchange, settlement, ending)
     } catch (fault) {
       log.error('settlement failed', { request: exchange.requestId, fault: describeFault(fault) })
-      if (exchange.mayHaveHold) keepUnsettled(exchange, settlement)
+      if (exchange.settlement.mayHaveHold) keepUnsettled(exchange, settlement)
       throw fault
     }
   }
@@ -133,11 +136,11 @@ export function buildSettler({
 
   return {
     settle(exchange, ending) {
-      if (exchange.ending === undefined) warnImplausible(exchange)
-      exchange.ending ??= ending
-      exchange.endedMs ??= exchange.timings.nowMs()
-      exchange.settled ??= run(exchange, ending)
-      return exchange.settled
+      if (exchange.settlement.ending === undefined) warnImplausible(exchange)
+      exchange.settlement.ending ??= ending
+      exchange.settlement.endedMs ??= exchange.timings.nowMs()
+      exchange.settlement.settled ??= run(exchange, ending)
+      return exchange.settlement.settled
     },
     get unsettledCalls() {
       return unsettled.size
@@ -166,13 +169,13 @@ function settlementOf(exchange: Exchange, ending: CallEnding, keeping: BodyStora
   if (permit === undefined) return undefined
   const costSinceMs = timings.nowMs()
   const price = cost(exchange, ending)
-  exchange.cost = price
-  exchange.usedTokens = inputTokens(price.usage) + outputTokens(price.usage)
-  permit.lease.correct(exchange.usedTokens, costSinceMs)
+  exchange.settlement.cost = price
+  exchange.settlement.usedTokens = inputTokens(price.usage) + outputTokens(price.usage)
+  permit.lease.correct(exchange.settlement.usedTokens, costSinceMs)
   timings.add('cost', costSinceMs)
   const recordSinceMs = timings.nowMs()
   const row = record(exchange, { permit, ending, cost: price })
-  const extras = exchange.mayHaveHold ? keeping.idempotencyEnd(exchange, ending) : undefined
+  const extras = exchange.settlement.mayHaveHold ? keeping.idempotencyEnd(exchange, ending) : undefined
   timings.add('record', recordSinceMs)
   return { row, price: { amount: price.amount }, extras }
 }

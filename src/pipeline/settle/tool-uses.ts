@@ -10,7 +10,7 @@ import type { Candidate, Exchange } from '../exchange.ts'
 
 /** The billed services of a call on a candidate; undefined if there are none. Other dialects never get tools. */
 function billedServices(
-  { upstreamProtocol, provider, price }: Candidate,
+  { upstreamProtocol, provider, price }: Omit<Candidate, 'size'>,
   { services, dialect }: Call,
 ): readonly Service[] | undefined {
   if (services === undefined || upstreamProtocol.name !== dialect) return undefined
@@ -22,7 +22,7 @@ function billedServices(
 /** Units that only the provider's tools use, unless the call itself is counted in them. */
 const TOOL_UNITS: readonly Unit[] = ['fileSearches', 'codeSessions', 'images']
 
-export function maxToolUses(candidate: Candidate, call: Call, searches: boolean): Units | undefined {
+export function maxToolUses(candidate: Omit<Candidate, 'size'>, call: Call, searches: boolean): Units | undefined {
   const billed = billedServices(candidate, call)
   if (billed === undefined && !searches) return undefined
   const maximum: Partial<Record<Unit, number>> = searches ? { groundedCalls: 1 } : {}
@@ -43,9 +43,10 @@ const sessionsIn = ({ sessionSeconds }: Service, seconds: number): number =>
  * some, so a tool then counts as used at least once.
  */
 export function withToolUses(usage: Usage, exchange: Exchange, isWhole: boolean): Usage {
-  const { call, route, meter, startedMs, timings } = exchange
-  const billed = call && route && billedServices(route, call)
-  const price = route?.price?.price
+  const { call, attempt, startedMs, timings } = exchange
+  const { candidate, meter } = attempt
+  const billed = call && candidate && billedServices(candidate, call)
+  const price = candidate?.price?.price
   const isGrounded = Boolean(usage.searches) && price !== undefined && hasUnit(price, 'groundedCalls')
   const known = { ...withoutCallerTools(usage, call), ...(isGrounded && { groundedCalls: 1 }) }
   if (billed === undefined) return known

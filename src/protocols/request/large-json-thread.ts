@@ -3,11 +3,31 @@
 import { hash } from 'node:crypto'
 import { readlinkSync } from 'node:fs'
 import { getPriority, setPriority } from 'node:os'
+import { serveThread } from '../../base/threads/serve-thread.ts'
+import type { ParsedBody } from './json-body.ts'
 import { parseBody } from './json-body.ts'
+import type { ParsedForm } from './large-form.ts'
 import { parseForm } from './large-form.ts'
-import type { LargeBodyReply, LargeBodyRequest } from './large-json-messages.ts'
 
-declare const self: Worker
+export interface LargeBodyMethods {
+  read(request: LargeBodyRequest): LargeBody
+}
+
+/** The memory of `bytes` is transferred in both directions. */
+interface LargeBodyRequest {
+  readonly bytes: Uint8Array
+  /** The content type of a form. Undefined for JSON. */
+  readonly formType: string | undefined
+}
+
+export interface LargeBody {
+  readonly bytes: Uint8Array
+  /** Present for JSON. */
+  readonly found?: ParsedBody
+  readonly form?: ParsedForm | undefined
+  /** The SHA-256 of the body in hex. */
+  readonly hash: string
+}
 
 const NICE_INCREMENT = 10
 /** The highest nice value of the system. */
@@ -25,10 +45,13 @@ function lowerPriority(): void {
 
 lowerPriority()
 
-self.onmessage = ({ data }: MessageEvent<LargeBodyRequest>) => {
-  const { id, bytes, formType } = data
+function read({ bytes, formType }: LargeBodyRequest): LargeBody {
   const body = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const result = formType === undefined ? { found: parseBody(body) } : { form: parseForm(body, formType) }
-  const done: LargeBodyReply = { id, ...result, bytes, hash: hash('sha256', bytes, 'hex') }
-  postMessage(done, [bytes.buffer as ArrayBuffer])
+  return { ...result, bytes, hash: hash('sha256', bytes, 'hex') }
 }
+
+serveThread<LargeBodyMethods>(
+  () => ({ read }),
+  ({ bytes }) => [bytes.buffer as ArrayBuffer],
+)

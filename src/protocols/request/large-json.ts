@@ -9,10 +9,11 @@ import type { SlotCooldown } from '../../base/collections/fair-queue.ts'
 import { FairQueue } from '../../base/collections/fair-queue.ts'
 import type { Deadlines } from '../../base/deadlines.ts'
 import { Refusal } from '../../base/errors.ts'
+import { Thread } from '../../base/threads/thread.ts'
 import type { ParsedBody } from './json-body.ts'
 import { cacheParsedBody } from './json-body.ts'
 import { cacheForm } from './large-form.ts'
-import type { LargeBodyReply, LargeBodyRequest } from './large-json-messages.ts'
+import type { LargeBody, LargeBodyMethods } from './large-json-thread.ts'
 
 const hashes = new WeakMap<Uint8Array, string>()
 
@@ -31,29 +32,25 @@ export interface LargeBodyOwner {
   throwIfGone(): void
 }
 
-interface PendingRead {
-  resolve(done: LargeBodyReply): void
-  reject(fault: Error): void
-}
-
 const IDLE_MS = 60_000
 const ACCOUNT_REST = 9
 const TOTAL_REST = 1
 
 export class LargeBodyReader {
-  readonly #parts: LargeBodyReaderParts
+  readonly #deadlines: Deadlines
   readonly #queue = new FairQueue(1, 1)
-  readonly #pending = new Map<number, PendingRead>()
-  #worker: Worker | undefined
-  #idleTimer: ReturnType<typeof setTimeout> | undefined
-  #lastId = 0
+  readonly #thread: Thread<LargeBodyMethods>
 
-  constructor(parts: LargeBodyReaderParts) {
-    this.#parts = parts
-  }
-
-  get isRunning(): boolean {
-    return this.#worker !== undefined
+  constructor({ deadlines, onFault }: LargeBodyReaderParts) {
+    this.#deadlines = deadlines
+    const onDeath = (detail: string): Error => {
+      this.close()
+      onFault(detail)
+      return stopped()
+    }
+    // Reading has no expected errors: after any error the worker is replaced.
+    const url = new URL('./large-json-thread.ts', import.meta.url)
+    this.#thread = new Thread({ url, idleMs: IDLE_MS, onFailure: onDeath, onDeath })
   }
 
   /**
@@ -67,7 +64,7 @@ export class LargeBodyReader {
     })
     const timeout = (): Refusal =>
       new Refusal('overloaded', 'large bodies wait too long in their queue', { retryAfterMs: 2_000 })
-    const { bytes, found, form, hash } = await this.#parts.deadlines.within(bounds.bodyWorkerMsMax, reply, timeout)
+    const { bytes, found, form, hash } = await this.#deadlines.within(bounds.bodyWorkerMsMax, reply, timeout)
     const parsedBody = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     if (found !== undefined) cacheParsedBody(parsedBody, found)
     if (form !== undefined) cacheForm(parsedBody, form)
@@ -76,45 +73,18 @@ export class LargeBodyReader {
   }
 
   close(): void {
-    clearTimeout(this.#idleTimer)
-    this.#worker?.terminate()
-    this.#worker = undefined
-    for (const { reject } of this.#pending.values()) reject(new Refusal('draining', 'large bodies'))
-    this.#pending.clear()
+    this.#thread.stop(stopped())
   }
 
-  #ask(body: Buffer, formType: string | undefined): Promise<LargeBodyReply> {
-    clearTimeout(this.#idleTimer)
-    this.#worker ??= this.#start()
-    const id = ++this.#lastId
+  #ask(body: Buffer, formType: string | undefined): Promise<LargeBody> {
     // The memory is transferred to the worker. If the body fills most of its buffer, the whole buffer is transferred.
     const ownsBuffer = body.byteLength * 2 >= body.buffer.byteLength
     const bytes = ownsBuffer ? new Uint8Array(body.buffer, body.byteOffset, body.byteLength) : new Uint8Array(body)
-    return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject })
-      this.#worker!.postMessage({ id, bytes, formType } satisfies LargeBodyRequest, [bytes.buffer as ArrayBuffer])
-    })
-  }
-
-  #start(): Worker {
-    const worker = new Worker(new URL('./large-json-thread.ts', import.meta.url).href)
-    worker.onmessage = (event: MessageEvent<LargeBodyReply>) => {
-      const done = event.data
-      this.#pending.get(done.id)?.resolve(done)
-      this.#pending.delete(done.id)
-      if (this.#pending.size > 0) return
-      clearTimeout(this.#idleTimer)
-      this.#idleTimer = setTimeout(() => this.close(), IDLE_MS)
-      this.#idleTimer.unref()
-    }
-    worker.onerror = event => {
-      if (this.#worker !== worker) return
-      this.close()
-      this.#parts.onFault(event.message)
-    }
-    return worker
+    return this.#thread.run('read', { bytes, formType }, { transfer: [bytes.buffer as ArrayBuffer] })
   }
 }
+
+const stopped = (): Refusal => new Refusal('draining', 'large bodies')
 
 /** The approximate time to rebuild and check one of each, in microseconds. */
 const COST_US = { names: 3, containers: 0.5, values: 0.1, bytes: 0.0005 }

@@ -19,6 +19,7 @@ import {
 import { join } from 'node:path'
 import type { Secret } from '../../base/secrets/secret.ts'
 import { SecretRing } from '../../base/secrets/secret-ring.ts'
+import { Thread } from '../../base/threads/thread.ts'
 import { auditDatabase } from '../ledger-audit/audit-worker.ts'
 import type { AuditFinding, AuditReport } from '../ledger-audit/findings.ts'
 import { createFinding } from '../ledger-audit/findings.ts'
@@ -27,7 +28,7 @@ import type { EnvironmentVariables } from '../secrets/secret-files.ts'
 import { readSecretFile, readSecretVariable, secretLines, secretSources } from '../secrets/secret-files.ts'
 import type { SecretKind } from '../secrets/secret-kinds.ts'
 import { secretKinds } from '../secrets/secret-kinds.ts'
-import type { CopyReply, CopyRequest } from './copy-thread.ts'
+import type { CopyRequest, CopyThreadMethods } from './copy-thread.ts'
 import { openReader, readMigrations } from './database.ts'
 import type { GatewaySecrets } from './folder.ts'
 import { DATABASE, FolderError, restoreFolderOf, restoreNoteOf, STATISTICS_FILE } from './folder.ts'
@@ -309,15 +310,12 @@ function presentFiles(data: string, replacements: readonly string[]): readonly s
   return [...databases, ...secrets].filter(name => existsSync(join(data, name)))
 }
 
-function copyInThread(order: CopyRequest): Promise<void> {
-  const thread = new Worker(new URL('./copy-thread.ts', import.meta.url).href)
-  const done = new Promise<void>((resolve, reject) => {
-    thread.onmessage = (event: MessageEvent<CopyReply>) =>
-      'copied' in event.data ? resolve() : reject(new FolderError(`The copy failed: ${event.data.failed}`))
-    thread.onerror = event => reject(new Error(event.message))
-    thread.postMessage(order)
+function copyInThread(request: CopyRequest): Promise<void> {
+  const thread = new Thread<CopyThreadMethods>({
+    url: new URL('./copy-thread.ts', import.meta.url),
+    onFailure: detail => new FolderError(`The copy failed: ${detail}`),
   })
-  return done.finally(() => thread.terminate())
+  return thread.run('copy', request).finally(() => thread.stop())
 }
 
 function writeFileDurably(path: string, content: string | Buffer): void {

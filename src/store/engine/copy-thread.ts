@@ -1,6 +1,6 @@
-// A thread that copies databases one after the other, so that a copy does not block calls.
+// A thread that copies a database, so that a copy does not block calls.
 
-import type { Database } from 'bun:sqlite'
+import { serveThread } from '../../base/threads/serve-thread.ts'
 import { copyDatabase, openReader } from './database.ts'
 
 export interface CopyRequest {
@@ -8,21 +8,17 @@ export interface CopyRequest {
   readonly to: string
 }
 
-export type CopyReply = { readonly copied: true } | { readonly failed: string }
+export interface CopyThreadMethods {
+  copy(request: CopyRequest): void
+}
 
-declare const self: Worker
-
-function copy({ from, to }: CopyRequest): CopyReply {
-  let db: Database | undefined
+function copy({ from, to }: CopyRequest): void {
+  const db = openReader(from)
   try {
-    db = openReader(from)
     copyDatabase(db, to)
-    return { copied: true }
-  } catch (fault) {
-    return { failed: fault instanceof Error ? fault.message : 'unknown error' }
   } finally {
-    db?.close()
+    db.close()
   }
 }
 
-self.onmessage = (event: MessageEvent<CopyRequest>) => postMessage(copy(event.data))
+serveThread<CopyThreadMethods>(() => ({ copy }))

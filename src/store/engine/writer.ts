@@ -1,5 +1,9 @@
 // Sends operations to the writer thread. All operations that are queued when the previous commit ends go into the next
 // one (group commit), so a busy gateway pays one fsync for many calls, and an idle one does not wait.
+//
+// The writer does not use Thread (base/threads), for two reasons. A batch is one string in each direction, which the
+// runtime passes on without cloning an object, and its operations need no second promise. And a writer thread that has
+// died must not be started again with operations whose outcome is unknown: they time out, and `onFault` is called.
 
 import { bounds } from '../../base/bounds.ts'
 import { Refusal } from '../../base/errors.ts'

@@ -1,41 +1,32 @@
 // The thread that runs audits. It reads on its own connection, and keeps its sums in memory between passes.
 
+import { serveThread } from '../../base/threads/serve-thread.ts'
 import type { AuditOptions } from './audit.ts'
 import { LedgerAudit } from './audit.ts'
 import type { AuditReport } from './findings.ts'
 
-export type AuditMessage = { readonly open: AuditOptions } | { readonly pass: true } | { readonly close: true }
-export type AuditReply = { readonly report: AuditReport } | { readonly failed: string } | { readonly closed: true }
-
-declare const self: Worker
-
-let options: AuditOptions
-let audit: LedgerAudit | undefined
-
-function close(): void {
-  audit?.close()
-  audit = undefined
+export interface AuditThreadMethods {
+  pass(): AuditReport
+  /** Closes the database, also during a pass. */
+  close(): void
 }
 
-async function answer(message: AuditMessage): Promise<AuditReply | undefined> {
-  if ('close' in message) {
-    close()
-    return { closed: true }
+serveThread<AuditThreadMethods, AuditOptions>(options => {
+  let audit: LedgerAudit | undefined
+  const close = (): void => {
+    audit?.close()
+    audit = undefined
   }
-  if ('open' in message) {
-    options = message.open
-    return undefined
-  }
-  audit ??= new LedgerAudit(options)
-  return { report: await audit.pass() }
-}
-
-self.onmessage = (event: MessageEvent<AuditMessage>) => {
-  answer(event.data).then(
-    reply => reply !== undefined && postMessage(reply),
-    fault => {
-      close() // the sums in memory may be incomplete
-      postMessage({ failed: fault instanceof Error ? fault.message : 'unknown error' } satisfies AuditReply)
+  return {
+    async pass() {
+      try {
+        audit ??= new LedgerAudit(options)
+        return await audit.pass()
+      } catch (fault) {
+        close() // the sums in memory may be incomplete
+        throw fault
+      }
     },
-  )
-}
+    close,
+  }
+})

@@ -1,64 +1,31 @@
 // Runs audits in a thread, which is started by the first pass.
 
+import { Thread } from '../../base/threads/thread.ts'
 import type { AuditOptions } from './audit.ts'
-import type { AuditMessage, AuditReply } from './audit-thread.ts'
+import type { AuditThreadMethods } from './audit-thread.ts'
 import type { AuditReport } from './findings.ts'
 
 export class AuditWorker {
-  readonly #options: AuditOptions
-  #thread: Worker | undefined
-  #running: PromiseWithResolvers<AuditReport> | undefined
+  readonly #thread: Thread<AuditThreadMethods, AuditOptions>
+  #running: Promise<AuditReport> | undefined
 
   constructor(options: AuditOptions) {
-    this.#options = options
+    this.#thread = new Thread({ url: new URL('./audit-thread.ts', import.meta.url), setup: () => options })
   }
 
   /** Runs a pass and returns its report. A call during a pass gets the report of the running pass. */
   pass(): Promise<AuditReport> {
-    if (this.#running !== undefined) return this.#running.promise
-    this.#running = Promise.withResolvers<AuditReport>()
-    this.#thread ??= this.#start()
-    this.#send({ pass: true })
-    return this.#running.promise
+    this.#running ??= this.#thread.run('pass', undefined).finally(() => (this.#running = undefined))
+    return this.#running
   }
 
   /** Closes the database. A running pass is aborted. */
   async close(): Promise<void> {
-    const thread = this.#thread
-    this.#thread = undefined
-    this.#finish(new Error('the audit was aborted'))
-    if (thread === undefined) return
-    await new Promise<void>(resolve => {
-      thread.onmessage = (event: MessageEvent<AuditReply>) => 'closed' in event.data && resolve()
-      thread.onerror = () => resolve()
-      thread.postMessage({ close: true } satisfies AuditMessage)
-    })
-    thread.terminate()
-  }
-
-  #start(): Worker {
-    const thread = new Worker(new URL('./audit-thread.ts', import.meta.url).href)
-    thread.onmessage = (event: MessageEvent<AuditReply>) => {
-      if ('report' in event.data) this.#finish(event.data.report)
-      else if ('failed' in event.data) this.#finish(new Error(event.data.failed))
-    }
-    thread.onerror = event => {
-      this.#thread = undefined // the next pass starts another thread
-      this.#finish(new Error(event.message))
-    }
-    thread.postMessage({ open: this.#options } satisfies AuditMessage)
-    return thread
-  }
-
-  #send(message: AuditMessage): void {
-    this.#thread?.postMessage(message)
-  }
-
-  #finish(outcome: AuditReport | Error): void {
-    const running = this.#running
-    this.#running = undefined
-    if (outcome instanceof Error) running?.reject(outcome)
-    else running?.resolve(outcome)
+    if (!this.#thread.isRunning) return
+    const aborted = new Error('the audit was aborted')
+    this.#thread.rejectWaiting(aborted)
+    await this.#thread.run('close', undefined).catch(() => {})
+    this.#thread.stop(aborted)
   }
 }
 

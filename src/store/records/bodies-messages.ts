@@ -1,25 +1,25 @@
-// The types of the messages between the body store and its thread.
+// The types that the body store shares with its thread.
 
-export type BodiesReply =
-  /** `replaced`: of how many calls the bodies were deleted to make room. */
-  | { readonly written: number; readonly accountId: number; readonly replaced?: number; readonly fault?: string }
-  /** A string says why the bodies cannot be decrypted. */
-  | { readonly read: CallBodies | string | null }
-  /** A string says why encrypting or deleting failed; null: it succeeded. */
-  | { readonly resealed: string | null }
-  | { readonly erased: string | null }
-  | { readonly closed: true }
-
-export type BodiesMessage =
-  | { readonly open: { readonly path: string; readonly quota: BodiesQuota; readonly secrets: readonly string[] } }
+export interface BodiesThreadMethods {
+  /** Returns of how many calls the bodies were deleted to make room. */
+  keep(bodies: BodiesToStore): number
+  read(callId: number): CallBodies | undefined
+  erase(callIds: readonly number[]): void
+  /** Starts to delete the bodies of calls with lower ids, and does not wait for the end. */
+  forgetBefore(callId: number): void
+  /** Encrypts all bodies with the newest secret. */
+  reseal(): void
   /** The secrets to use from now on, newest first. */
-  | { readonly secrets: readonly string[] }
-  | { readonly reseal: true }
-  | { readonly keep: BodiesToStore }
-  | { readonly read: number }
-  | { readonly forgetBefore: number }
-  | { readonly erase: readonly number[] }
-  | { readonly close: true }
+  replaceSecrets(secrets: readonly string[]): void
+  close(): void
+}
+
+export interface BodiesSetup {
+  readonly path: string
+  readonly quota: BodiesQuota
+  /** Newest first. */
+  readonly secrets: readonly string[]
+}
 
 /** The limits of the stored bodies in bytes on the disk. Beyond them the oldest bodies are deleted. */
 export interface BodiesQuota {
@@ -42,7 +42,7 @@ export interface CallBodies {
 export interface BodiesToStore {
   readonly callId: number
   readonly accountId: number
-  readonly bytes: Uint8Array
+  readonly bytes: Uint8Array<ArrayBuffer>
   readonly requestBytes: number
   readonly truncated: readonly [request: boolean, answer: boolean]
 }

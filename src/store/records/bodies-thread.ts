@@ -6,13 +6,19 @@ import { dirname } from 'node:path'
 import { Seal } from '../../base/secrets/seal.ts'
 import { Secret } from '../../base/secrets/secret.ts'
 import { SecretRing } from '../../base/secrets/secret-ring.ts'
+import { errorText, serveThread } from '../../base/threads/serve-thread.ts'
 import { openWriter } from '../engine/database.ts'
 import type { ResealCursor } from '../secrets/resealed-rows.ts'
 import { resealedWriter, resealSome, resealStart } from '../secrets/resealed-rows.ts'
 import { bodyColumns } from '../secrets/secret-marks.ts'
-import type { BodiesMessage, BodiesQuota, BodiesReply, BodiesToStore, BodyPart, CallBodies } from './bodies-messages.ts'
-
-declare const self: Worker
+import type {
+  BodiesQuota,
+  BodiesSetup,
+  BodiesThreadMethods,
+  BodiesToStore,
+  BodyPart,
+  CallBodies,
+} from './bodies-messages.ts'
 
 const SCHEMA = 2
 const ROWS_PER_SWEEP = 100
@@ -182,9 +188,9 @@ class BodyFile {
     }
   }
 
-  read(callId: number): CallBodies | null {
+  read(callId: number): CallBodies | undefined {
     const row = this.#find.get(callId) as BodyRow | null
-    if (row === null) return null
+    if (row === null) return undefined
     const part = (column: Column): BodyPart => ({
       bytes: Bun.zstdDecompressSync(this.#seal.open({ table: 'body', row: callId, column }, row[column])),
       truncated: row[`${column}_truncated`] === 1n,
@@ -234,39 +240,22 @@ let file: BodyFile | undefined
 /** Why the file is not open. */
 let openProblem = 'the file of bodies is not open'
 
-export const reply = (message: BodiesReply): void => postMessage(message)
-const textOf = (fault: unknown): string => (fault instanceof Error ? fault.message : 'unknown error')
-
 let ring: SecretRing | undefined
 
 const secretsOf = (texts: readonly string[]): readonly Secret[] => texts.map(text => new Secret(text))
 
-function open(path: string, secrets: readonly string[], quota: BodiesQuota): void {
+function open({ path, secrets, quota }: BodiesSetup): void {
   try {
     ring = new SecretRing(secretsOf(secrets))
     file = new BodyFile(path, ring, quota)
   } catch (fault) {
-    openProblem = textOf(fault)
+    openProblem = errorText(fault)
   }
 }
 
-function keep(bodies: BodiesToStore): void {
-  const result = { written: bodies.bytes.length, accountId: bodies.accountId }
-  try {
-    if (file === undefined) throw new Error(openProblem)
-    reply({ ...result, replaced: file.keep(bodies) })
-  } catch (fault) {
-    reply({ ...result, fault: textOf(fault) })
-  }
-}
-
-function read(callId: number): void {
-  try {
-    if (file === undefined) throw new Error(openProblem)
-    reply({ read: file.read(callId) })
-  } catch (fault) {
-    reply({ read: textOf(fault) })
-  }
+function openedFile(): BodyFile {
+  if (file === undefined) throw new Error(openProblem)
+  return file
 }
 
 /** Deletes some at a time, so that new bodies do not wait. */
@@ -278,39 +267,30 @@ function forgetBefore(callId: number): void {
   }
 }
 
-function erase(callIds: readonly number[]): void {
-  try {
-    if (file === undefined) throw new Error(openProblem)
-    file.erase(callIds)
-    reply({ erased: null })
-  } catch (fault) {
-    reply({ erased: textOf(fault) })
-  }
-}
-
 /** Encrypts some bodies at a time. It starts again when the secrets have changed meanwhile. */
-function reseal(cursor: ResealCursor, secretsAtStart = ring?.all): void {
-  try {
-    if (file === undefined) throw new Error(openProblem)
-    const next = secretsAtStart === ring?.all ? file.resealSome(cursor) : resealStart
-    if (next === undefined) reply({ resealed: null })
-    else setTimeout(() => reseal(next, ring?.all), RESEAL_PAUSE_MS)
-  } catch (fault) {
-    reply({ resealed: textOf(fault) })
+async function reseal(): Promise<void> {
+  let secrets = ring?.all
+  let cursor = openedFile().resealSome(resealStart)
+  while (cursor !== undefined) {
+    await new Promise(resolve => setTimeout(resolve, RESEAL_PAUSE_MS))
+    const isChanged = secrets !== ring?.all
+    secrets = ring?.all
+    cursor = openedFile().resealSome(isChanged ? resealStart : cursor)
   }
 }
 
-self.onmessage = ({ data: message }: MessageEvent<BodiesMessage>) => {
-  if ('open' in message) open(message.open.path, message.open.secrets, message.open.quota)
-  else if ('secrets' in message) ring?.replace(secretsOf(message.secrets))
-  else if ('reseal' in message) reseal(resealStart)
-  else if ('keep' in message) keep(message.keep)
-  else if ('read' in message) read(message.read)
-  else if ('forgetBefore' in message) forgetBefore(message.forgetBefore)
-  else if ('erase' in message) erase(message.erase)
-  else {
-    file?.close()
-    file = undefined
-    reply({ closed: true })
+serveThread<BodiesThreadMethods, BodiesSetup>(setup => {
+  open(setup)
+  return {
+    keep: bodies => openedFile().keep(bodies),
+    read: callId => openedFile().read(callId),
+    erase: callIds => openedFile().erase(callIds),
+    forgetBefore,
+    reseal,
+    replaceSecrets: secrets => ring?.replace(secretsOf(secrets)),
+    close() {
+      file?.close()
+      file = undefined
+    },
   }
-}
+})

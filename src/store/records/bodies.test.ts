@@ -72,6 +72,15 @@ function count(): number {
   }
 }
 
+/** The fingerprints of the keys of all requests and answers. */
+function marks(): unknown[] {
+  const db = new Database(path, { readonly: true })
+  const sql = 'SELECT DISTINCT lower(hex(substr(request, 2, 4))), lower(hex(substr(answer, 2, 4))) FROM body'
+  const found = db.query(sql).values()
+  db.close()
+  return found
+}
+
 describe('bodies', () => {
   test('need no file and no thread until the first body is stored', async () => {
     const bodies = open()
@@ -122,13 +131,6 @@ describe('bodies', () => {
   test('are encrypted with the newest key while others are stored', async () => {
     const ring = buildSecretRing('s'.repeat(43))
     const bodies = open({ ring })
-    const marks = (): unknown[] => {
-      const db = new Database(path, { readonly: true })
-      const sql = 'SELECT DISTINCT lower(hex(substr(request, 2, 4))), lower(hex(substr(answer, 2, 4))) FROM body'
-      const found = db.query(sql).values()
-      db.close()
-      return found
-    }
     for (let at = 0; at < 100; at++) bodies.store(of(callId + at), { request: part(`a${at}`), answer: part(`b${at}`) })
     await bodies.read(callId)
     const [old] = ring.fingerprints as [string]
@@ -146,6 +148,19 @@ describe('bodies', () => {
     expect([textOf(kept?.request), textOf(kept?.answer)]).toEqual(['a99', 'b99'])
     await bodies.close()
     expect(textOf((await open({ ring }).read(callId))?.answer)).toBe('b0')
+  })
+
+  test('are encrypted with the newest key also when it has changed meanwhile', async () => {
+    const ring = buildSecretRing('s'.repeat(43))
+    const bodies = open({ ring })
+    for (let at = 0; at < 100; at++) bodies.store(of(callId + at), { request: part(`a${at}`), answer: part(`b${at}`) })
+    ring.replace([new Secret('t'.repeat(43)), ring.newest])
+    bodies.renewSecrets()
+    const resealed = bodies.reseal()
+    ring.replace([new Secret('u'.repeat(43)), ...ring.all])
+    bodies.renewSecrets()
+    await resealed
+    expect(marks()).toEqual([[ring.newestFingerprint, ring.newestFingerprint]])
   })
 
   test('need no encrypting when there are none', async () => {

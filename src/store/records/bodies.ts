@@ -6,9 +6,17 @@ import { existsSync } from 'node:fs'
 import { bounds } from '../../base/bounds.ts'
 import { idAtMs } from '../../base/ids.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
+import { Thread } from '../../base/threads/thread.ts'
 import { DAY_MS } from '../../base/time.ts'
 import { StoreError } from '../engine/database.ts'
-import type { BodiesMessage, BodiesQuota, BodiesReply, BodyPart, CallBodies } from './bodies-messages.ts'
+import type {
+  BodiesQuota,
+  BodiesSetup,
+  BodiesThreadMethods,
+  BodiesToStore,
+  BodyPart,
+  CallBodies,
+} from './bodies-messages.ts'
 
 /** The call and account of stored bodies. */
 export interface BodiesOwner {
@@ -32,30 +40,28 @@ export interface BodyStoreParts {
   onError(detail: string): void
 }
 
-interface Waiting<Answer> {
-  resolve(answer: Answer): void
-  reject(fault: Error): void
-}
-
 const CLOSE_MS_MAX = 5_000
 
 export class BodyStore {
   readonly #parts: BodyStoreParts
-  #thread: Worker | undefined
+  readonly #thread: Thread<BodiesThreadMethods, BodiesSetup>
   #hasFailed = false
   #waitingBytes = 0
   readonly #waitingOfAccount = new Map<number, number>()
   #dropped = 0
   #replaced = 0
   #isDropping = false
-  /** Waiting reads, in the order of their requests. */
-  #reads: Waiting<CallBodies | undefined>[] = []
-  #reseals: Waiting<void>[] = []
-  #erases: Waiting<void>[] = []
-  #onClosed: (() => void) | undefined
+  #resealing: Promise<void> | undefined
 
   constructor(parts: BodyStoreParts) {
     this.#parts = parts
+    const { path, quota = defaultQuota } = parts
+    this.#thread = new Thread({
+      url: new URL('./bodies-thread.ts', import.meta.url),
+      setup: () => ({ path, quota, secrets: this.#secrets() }),
+      onFailure: (detail, name) => new StoreError(failureTexts[name]?.(detail) ?? detail),
+      onDeath: detail => this.#fail(detail),
+    })
   }
 
   /** The number of calls whose bodies were not stored because there was no room. */
@@ -86,36 +92,47 @@ export class BodyStore {
     this.#waitingBytes += size
     this.#waitingOfAccount.set(accountId, ofAccount)
     const truncated = [requestPart.truncated, answerPart.truncated] as const
-    this.#send({ keep: { callId, accountId, bytes, requestBytes, truncated } }, [bytes.buffer])
+    void this.#keep({ callId, accountId, bytes, requestBytes, truncated })
+  }
+
+  async #keep(bodies: BodiesToStore): Promise<void> {
+    const { accountId, bytes } = bodies
+    const size = bytes.length // the transfer empties it
+    try {
+      const replaced = await this.#thread.run('keep', bodies, { transfer: [bytes.buffer] })
+      this.#replaced += replaced
+      this.#isDropping = false
+    } catch (fault) {
+      this.countDropped((fault as Error).message)
+    }
+    this.#waitingBytes -= size
+    const left = (this.#waitingOfAccount.get(accountId) ?? 0) - size
+    if (left > 0) this.#waitingOfAccount.set(accountId, left)
+    else this.#waitingOfAccount.delete(accountId)
   }
 
   /** Reads the bodies of a call. Undefined where none are stored; rejects where they cannot be decrypted. */
   read(callId: number): Promise<CallBodies | undefined> {
     if (!this.#hasFile()) return Promise.resolve(undefined)
-    return new Promise((resolve, reject) => {
-      this.#reads.push({ resolve, reject })
-      this.#send({ read: callId })
-    })
+    return this.#thread.run('read', callId)
   }
 
   /** Deletes expired bodies. */
   deleteExpired(): void {
     const { days, dateMs } = this.#parts
-    if (this.#hasFile()) this.#send({ forgetBefore: idAtMs(dateMs() - days * DAY_MS) })
+    if (this.#hasFile()) this.#thread.run('forgetBefore', idAtMs(dateMs() - days * DAY_MS)).catch(() => {})
   }
 
   /** Passes changed secrets to the thread. */
   renewSecrets(): void {
-    if (this.#thread !== undefined) this.#send({ secrets: this.#secrets() })
+    if (this.#thread.isRunning) this.#thread.run('replaceSecrets', this.#secrets()).catch(() => {})
   }
 
-  /** Encrypts all stored bodies with the newest secret. */
+  /** Encrypts all stored bodies with the newest secret. A call while this is under way joins it. */
   reseal(): Promise<void> {
     if (!this.#hasFile()) return Promise.resolve()
-    return new Promise((resolve, reject) => {
-      this.#reseals.push({ resolve, reject })
-      if (this.#reseals.length === 1) this.#send({ reseal: true })
-    })
+    this.#resealing ??= this.#thread.run('reseal', undefined).finally(() => (this.#resealing = undefined))
+    return this.#resealing
   }
 
   #secrets(): readonly string[] {
@@ -129,74 +146,19 @@ export class BodyStore {
         new StoreError('The file of bodies is not available, because its thread has failed. Restart the gateway.'),
       )
     if (!this.#hasFile()) return Promise.resolve()
-    return new Promise((resolve, reject) => {
-      this.#erases.push({ resolve, reject })
-      this.#send({ erase: callIds })
-    })
+    return this.#thread.run('erase', callIds)
   }
 
   /** Waits for bodies that are being written, at most five seconds, and stops the thread. */
   async close(): Promise<void> {
-    if (this.#thread === undefined) return
-    await new Promise<void>(resolve => {
-      this.#onClosed = resolve
-      this.#send({ close: true })
-      setTimeout(resolve, CLOSE_MS_MAX).unref()
-    })
-    this.#thread?.terminate()
-    this.#thread = undefined
-    const waiting = [...this.#reseals.splice(0), ...this.#erases.splice(0)]
-    for (const { reject } of waiting) reject(new StoreError('The bodies are closed.'))
+    if (!this.#thread.isRunning) return
+    const closed = new StoreError('The bodies are closed.')
+    await this.#thread.run('close', undefined, { timeout: { ms: CLOSE_MS_MAX, error: () => closed } }).catch(() => {})
+    this.#thread.stop(closed)
   }
 
   #hasFile(): boolean {
-    return !this.#hasFailed && (this.#thread !== undefined || existsSync(this.#parts.path))
-  }
-
-  #send(message: BodiesMessage, transfer: ArrayBuffer[] = []): void {
-    this.#thread ??= this.#open()
-    this.#thread.postMessage(message, transfer)
-  }
-
-  #open(): Worker {
-    const thread = new Worker(new URL('./bodies-thread.ts', import.meta.url).href)
-    thread.onmessage = (event: MessageEvent<BodiesReply>) => this.#receive(event.data)
-    thread.onerror = event => this.#fail(event.message)
-    const { path, quota = defaultQuota } = this.#parts
-    thread.postMessage({ open: { path, quota, secrets: this.#secrets() } } satisfies BodiesMessage)
-    return thread
-  }
-
-  #receive(message: BodiesReply): void {
-    if ('closed' in message) return this.#onClosed?.()
-    if ('resealed' in message) {
-      for (const { resolve, reject } of this.#reseals.splice(0)) {
-        if (message.resealed === null) resolve()
-        else reject(new StoreError(`The bodies could not be encrypted with the newest secret: ${message.resealed}.`))
-      }
-      return
-    }
-    if ('erased' in message) {
-      const waiting = this.#erases.shift()
-      if (message.erased === null) waiting?.resolve()
-      else waiting?.reject(new StoreError(`The bodies could not be deleted: ${message.erased}.`))
-      return
-    }
-    if ('read' in message) {
-      const waiting = this.#reads.shift()
-      if (typeof message.read === 'string')
-        waiting?.reject(new StoreError(`The bodies cannot be read. ${message.read}`))
-      else waiting?.resolve(message.read ?? undefined)
-      return
-    }
-    const { accountId, written } = message
-    this.#waitingBytes -= written
-    this.#replaced += message.replaced ?? 0
-    const left = (this.#waitingOfAccount.get(accountId) ?? 0) - written
-    if (left > 0) this.#waitingOfAccount.set(accountId, left)
-    else this.#waitingOfAccount.delete(accountId)
-    if (message.fault !== undefined) this.countDropped(message.fault)
-    else this.#isDropping = false
+    return !this.#hasFailed && (this.#thread.isRunning || existsSync(this.#parts.path))
   }
 
   /** Counts a call whose bodies are not stored. */
@@ -207,15 +169,19 @@ export class BodyStore {
   }
 
   /** Stops storing bodies after an error of the thread, until the next start. */
-  #fail(detail: string): void {
+  #fail(detail: string): StoreError {
     this.#hasFailed = true
-    this.#thread?.terminate()
-    this.#thread = undefined
+    this.#isDropping = true
     this.#parts.onError(detail)
-    const waiting = [...this.#reads.splice(0), ...this.#reseals.splice(0), ...this.#erases.splice(0)]
-    for (const { reject } of waiting) reject(new StoreError(detail))
-    this.#onClosed?.()
+    return new StoreError(detail)
   }
+}
+
+/** The error texts of methods that have failed. */
+const failureTexts: { readonly [Name in keyof BodiesThreadMethods]?: (detail: string) => string } = {
+  read: detail => `The bodies cannot be read. ${detail}`,
+  erase: detail => `The bodies could not be deleted: ${detail}.`,
+  reseal: detail => `The bodies could not be encrypted with the newest secret: ${detail}.`,
 }
 
 function cut({ bytes, truncated }: BodyPart): BodyPart {

@@ -6,36 +6,21 @@ import { existsSync } from 'node:fs'
 import { Seal } from '../../base/secrets/seal.ts'
 import type { SecretRing } from '../../base/secrets/secret-ring.ts'
 import { buildSecretRing } from '../../base/secrets/secret-ring.ts'
+import { serveThread } from '../../base/threads/serve-thread.ts'
 import { openReader } from '../engine/database.ts'
 import type { ResealCursor, ResealStep } from './resealed-rows.ts'
 import { resealSome } from './resealed-rows.ts'
 import type { KeyOnOldPepper, OldPepperQuery, SecretUseCounts } from './secret-marks.ts'
 import { bodyColumns, countPeppered, countSealed, findKeysOnOldPeppers, sealedColumns } from './secret-marks.ts'
 
-/** The requests of the thread: input and result of each. */
-export interface SecretScanRequests {
-  countPeppered: { asked: { readonly first: string }; answered: SecretUseCounts }
-  countSealed: { asked: { readonly bodies: string }; answered: SecretUseCounts }
-  keysOnOlder: { asked: OldPepperQuery; answered: readonly KeyOnOldPepper[] }
+export interface SecretScanMethods {
+  countPeppered(query: { readonly first: string }): SecretUseCounts
+  countSealed(query: { readonly bodies: string }): SecretUseCounts
+  keysOnOlder(query: OldPepperQuery): readonly KeyOnOldPepper[]
   /** `secrets` has the newest first. */
-  reseal: { asked: { readonly secrets: readonly string[]; readonly cursor: ResealCursor }; answered: ResealStep }
+  reseal(query: { readonly secrets: readonly string[]; readonly cursor: ResealCursor }): ResealStep
 }
 
-export type SecretScanName = keyof SecretScanRequests
-export type SecretScanInput<Name extends SecretScanName> = SecretScanRequests[Name]['asked']
-export type SecretScanResult<Name extends SecretScanName> = SecretScanRequests[Name]['answered']
-
-export interface SecretScanMessage {
-  readonly database: string
-  readonly name: SecretScanName
-  readonly input: SecretScanInput<SecretScanName>
-}
-
-export type SecretScanReply = { readonly answered: unknown } | { readonly failed: string }
-
-declare const self: Worker
-
-let db: Database | undefined
 let ring: SecretRing | undefined
 let seal: Seal | undefined
 let knownSecrets = ''
@@ -66,25 +51,13 @@ function merge(one: SecretUseCounts, other: SecretUseCounts): SecretUseCounts {
   return Object.fromEntries([...marks].map(mark => [mark, { ...one[mark], ...other[mark] }]))
 }
 
-type ScanHandlers = {
-  readonly [Name in SecretScanName]: (db: Database, asked: SecretScanInput<Name>) => SecretScanResult<Name>
-}
-
-const handlers: ScanHandlers = {
-  countPeppered: (database, { first }) => countPeppered(database, first),
-  countSealed: (database, { bodies }) => merge(countSealed(database), countBodies(bodies)),
-  keysOnOlder: (database, asked) => findKeysOnOldPeppers(database, asked),
-  reseal: (database, { secrets, cursor }) =>
-    resealSome(database, { columns: sealedColumns, ...sealOf(secrets) }, cursor),
-}
-
-self.onmessage = ({ data: { database, name, input } }: MessageEvent<SecretScanMessage>) => {
-  try {
-    db ??= openReader(database)
-    // SecretScan.run has checked that the input fits the name; the message has lost that type.
-    const handler = handlers[name] as (db: Database, asked: SecretScanInput<SecretScanName>) => unknown
-    postMessage({ answered: handler(db, input) } satisfies SecretScanReply)
-  } catch (fault) {
-    postMessage({ failed: fault instanceof Error ? fault.message : 'unknown error' } satisfies SecretScanReply)
+serveThread<SecretScanMethods, string>(path => {
+  let db: Database | undefined
+  const database = (): Database => (db ??= openReader(path))
+  return {
+    countPeppered: ({ first }) => countPeppered(database(), first),
+    countSealed: ({ bodies }) => merge(countSealed(database()), countBodies(bodies)),
+    keysOnOlder: query => findKeysOnOldPeppers(database(), query),
+    reseal: ({ secrets, cursor }) => resealSome(database(), { columns: sealedColumns, ...sealOf(secrets) }, cursor),
   }
-}
+})

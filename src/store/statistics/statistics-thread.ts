@@ -1,6 +1,7 @@
 // The thread that sums up records. It checks by itself whether there are new records, and rests after each step, so
 // that it uses at most half of a core under load and almost nothing when idle.
 
+import { errorText, sendEvent, serveThread } from '../../base/threads/serve-thread.ts'
 import type { AggregationStep } from './aggregator.ts'
 import { StatisticsAggregator } from './aggregator.ts'
 
@@ -9,21 +10,21 @@ export interface StatisticsPaths {
   readonly statistics: string
 }
 
-export type StatisticsMessage =
-  | { readonly open: StatisticsPaths }
-  /** Reply when all records that are written by now are summed up. */
-  | { readonly catchUp: true }
-  | { readonly eraseEndUser: { readonly endUser: string; readonly accountId: number | undefined } }
-  | { readonly close: true }
+export interface EndUserToErase {
+  readonly endUser: string
+  readonly accountId: number | undefined
+}
 
-export type StatisticsReply =
-  | { readonly step: AggregationStep }
-  | { readonly caughtUp: true }
-  | { readonly erased: true }
-  | { readonly failed: string }
-  | { readonly closed: true }
+export interface StatisticsThreadMethods {
+  /** Returns when a step has succeeded. */
+  ready(): void
+  /** Returns when all records that are written by now are summed up. */
+  catchUp(): void
+  eraseEndUser(request: EndUserToErase): void
+  close(): void
+}
 
-declare const self: Worker
+export type StatisticsEvent = { readonly step: AggregationStep } | { readonly failed: string }
 
 const CHECK_EVERY_MS = 1_000
 /** When idle, the pause is at least this many times as long as the check took. */
@@ -36,18 +37,20 @@ let paths: StatisticsPaths
 let roller: StatisticsAggregator | undefined
 let timer: ReturnType<typeof setTimeout> | undefined
 let prunedMs = Number.NEGATIVE_INFINITY
-let waitingCatchUps = 0
 let hasReported = false
+/** Requests that wait for a step, and those that wait until all records are summed up. */
+const waiting = { ready: [] as PromiseWithResolvers<void>[], catchUp: [] as PromiseWithResolvers<void>[] }
 
-const reply = (message: StatisticsReply): void => postMessage(message)
+const report = (event: StatisticsEvent): void => sendEvent(event)
 
 function step(): number {
   const startMs = performance.now()
   roller ??= new StatisticsAggregator({ ...paths, dateMs: Date.now })
   const progress = roller.step()
-  if (progress.records > 0 || waitingCatchUps > 0 || !hasReported) reply({ step: progress })
+  if (progress.records > 0 || waiting.catchUp.length > 0 || !hasReported) report({ step: progress })
   hasReported = true
-  if (progress.upToDate) for (; waitingCatchUps > 0; waitingCatchUps--) reply({ caughtUp: true })
+  for (const { resolve } of waiting.ready.splice(0)) resolve()
+  if (progress.upToDate) for (const { resolve } of waiting.catchUp.splice(0)) resolve()
   if (progress.upToDate && startMs - prunedMs > PRUNE_EVERY_MS) {
     prunedMs = startMs
     roller.prune()
@@ -61,8 +64,8 @@ function step(): number {
 function handleError(fault: unknown): number {
   roller?.close()
   roller = undefined
-  reply({ failed: fault instanceof Error ? fault.message : 'unknown error' })
-  waitingCatchUps = 0
+  report({ failed: errorText(fault) })
+  for (const { reject } of [...waiting.ready.splice(0), ...waiting.catchUp.splice(0)]) reject(fault)
   return ERROR_PAUSE_MS
 }
 
@@ -73,28 +76,46 @@ function runStep(): void {
   } catch (fault) {
     pauseMs = handleError(fault)
   }
-  timer = setTimeout(runStep, pauseMs)
+  runStepIn(pauseMs)
 }
 
-function erase({ endUser, accountId }: { endUser: string; accountId: number | undefined }): void {
+function runStepIn(ms: number): void {
+  clearTimeout(timer)
+  timer = setTimeout(runStep, ms)
+}
+
+function waitFor(list: PromiseWithResolvers<void>[]): Promise<void> {
+  const request = Promise.withResolvers<void>()
+  list.push(request)
+  clearTimeout(timer)
+  runStep()
+  return request.promise
+}
+
+function eraseEndUser({ endUser, accountId }: EndUserToErase): void {
+  runStepIn(0)
   try {
     roller ??= new StatisticsAggregator({ ...paths, dateMs: Date.now })
     roller.eraseEndUser(endUser, accountId)
-    reply({ erased: true })
   } catch (fault) {
     handleError(fault)
+    throw fault
   }
 }
 
-self.onmessage = ({ data: message }: MessageEvent<StatisticsMessage>) => {
+function close(): void {
   clearTimeout(timer)
-  if ('open' in message) paths = message.open
-  else if ('catchUp' in message) waitingCatchUps++
-  else if ('eraseEndUser' in message) erase(message.eraseEndUser)
-  else {
-    roller?.close()
-    roller = undefined
-    return reply({ closed: true })
-  }
-  runStep()
+  roller?.close()
+  roller = undefined
 }
+
+serveThread<StatisticsThreadMethods, StatisticsPaths>(setup => {
+  paths = setup
+  runStepIn(0)
+  return {
+    ready: () => waitFor(waiting.ready),
+    catchUp: () => waitFor(waiting.catchUp),
+    eraseEndUser,
+    close,
+  }
+})

@@ -1,7 +1,8 @@
 // Starts the thread that sums up records, tracks its progress, and trims the record log behind it.
 
+import { Thread } from '../../base/threads/thread.ts'
 import type { Writer } from '../engine/writer.ts'
-import type { StatisticsMessage, StatisticsPaths, StatisticsReply } from './statistics-thread.ts'
+import type { StatisticsEvent, StatisticsPaths, StatisticsThreadMethods } from './statistics-thread.ts'
 
 export interface StatisticsWorkerParts extends StatisticsPaths {
   readonly writer: Pick<Writer, 'run'>
@@ -25,21 +26,26 @@ const TRIM_ROWS_MIN = 5_000
 export class StatisticsWorker {
   readonly #parts: StatisticsWorkerParts
   readonly #timer: ReturnType<typeof setTimeout>
-  #thread: Worker | undefined
+  readonly #thread: Thread<StatisticsThreadMethods, StatisticsPaths, StatisticsEvent>
   #progress: StatisticsProgress = { seq: undefined, scanned: 0 }
   #trimmed = 0
   #trimming: Promise<void> | undefined
   #closed = false
-  /** Callers of catchUp() that wait, in their order. */
-  #catchUps: PromiseWithResolvers<void>[] = []
-  #erases: PromiseWithResolvers<void>[] = []
-  #firstStep = Promise.withResolvers<void>()
 
   constructor(parts: StatisticsWorkerParts) {
     this.#parts = parts
-    this.#timer = setTimeout(() => this.#startedThread(), START_DELAY_MS)
+    const { database, statistics, onError } = parts
+    this.#thread = new Thread({
+      url: new URL('./statistics-thread.ts', import.meta.url),
+      setup: () => ({ database, statistics }),
+      onEvent: event => this.#receive(event),
+      onDeath(detail) {
+        onError(detail)
+        return new Error(detail)
+      },
+    })
+    this.#timer = setTimeout(() => this.#thread.start(), START_DELAY_MS)
     this.#timer.unref()
-    this.#firstStep.promise.catch(() => {})
   }
 
   get progress(): StatisticsProgress {
@@ -48,74 +54,41 @@ export class StatisticsWorker {
 
   /** Resolves when there is a statistics file to read, even if older records are still missing in it. */
   async ready(): Promise<void> {
-    if (this.#progress.seq !== undefined) return
-    this.#startedThread()
-    await this.#firstStep.promise
+    if (this.#progress.seq === undefined) await this.#run('ready', undefined)
   }
 
   /** Resolves when all records that are written by now are in the statistics. */
   catchUp(): Promise<void> {
-    return this.#ask(this.#catchUps, { catchUp: true })
+    return this.#run('catchUp', undefined)
   }
 
   /** Removes the name of an end user; its sums stay without a name. */
   eraseEndUser(endUser: string, accountId: number | undefined): Promise<void> {
-    return this.#ask(this.#erases, { eraseEndUser: { endUser, accountId } })
+    return this.#run('eraseEndUser', { endUser, accountId })
   }
 
   /** Stops the thread, which closes both files. */
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#timer)
-    const thread = this.#thread
-    this.#fail('the statistics were closed')
-    if (thread !== undefined) {
-      await new Promise<void>(resolve => {
-        thread.onmessage = (event: MessageEvent<StatisticsReply>) => 'closed' in event.data && resolve()
-        thread.onerror = () => resolve()
-        thread.postMessage({ close: true } satisfies StatisticsMessage)
-      })
-      thread.terminate()
-    }
+    this.#thread.rejectWaiting(closedError())
+    if (this.#thread.isRunning) await this.#thread.run('close', undefined).catch(() => {})
+    this.#thread.stop()
     await this.#trimming
   }
 
-  #ask(queue: PromiseWithResolvers<void>[], message: StatisticsMessage): Promise<void> {
-    const waiting = Promise.withResolvers<void>()
-    queue.push(waiting)
-    this.#startedThread().postMessage(message)
-    return waiting.promise
+  #run<Name extends keyof StatisticsThreadMethods>(
+    name: Name,
+    input: Parameters<StatisticsThreadMethods[Name]>[0],
+  ): Promise<void> {
+    return this.#closed ? Promise.reject(closedError()) : this.#thread.run(name, input)
   }
 
-  #startedThread(): Worker {
-    this.#thread ??= this.#start()
-    return this.#thread
-  }
-
-  #start(): Worker {
-    const thread = new Worker(new URL('./statistics-thread.ts', import.meta.url).href)
-    thread.onmessage = (event: MessageEvent<StatisticsReply>) => this.#receive(event.data)
-    thread.onerror = event => {
-      this.#thread = undefined // the next request starts another thread
-      this.#fail(event.message)
-      this.#parts.onError(event.message)
-    }
-    const { database, statistics } = this.#parts
-    thread.postMessage({ open: { database, statistics } } satisfies StatisticsMessage)
-    return thread
-  }
-
-  #receive(message: StatisticsReply): void {
-    if ('step' in message) {
-      this.#progress = { seq: message.step.seq, scanned: message.step.scanned }
-      this.#firstStep.resolve()
-      this.#trimming ??= this.#trim(message.step.seq - LOG_ROWS_KEPT).finally(() => (this.#trimming = undefined))
-    } else if ('caughtUp' in message) this.#catchUps.shift()?.resolve()
-    else if ('erased' in message) this.#erases.shift()?.resolve()
-    else if ('failed' in message) {
-      this.#parts.onError(message.failed)
-      this.#fail(message.failed)
-    }
+  #receive(event: StatisticsEvent): void {
+    if ('failed' in event) return this.#parts.onError(event.failed)
+    const { seq, scanned } = event.step
+    this.#progress = { seq, scanned }
+    this.#trimming ??= this.#trim(seq - LOG_ROWS_KEPT).finally(() => (this.#trimming = undefined))
   }
 
   async #trim(below: number): Promise<void> {
@@ -128,11 +101,6 @@ export class StatisticsWorker {
       // The ledger is overloaded or the disk is full; the rest is trimmed later.
     }
   }
-
-  #fail(detail: string): void {
-    const fault = new Error(detail)
-    for (const { reject } of [...this.#catchUps.splice(0), ...this.#erases.splice(0), this.#firstStep]) reject(fault)
-    this.#firstStep = Promise.withResolvers()
-    this.#firstStep.promise.catch(() => {})
-  }
 }
+
+const closedError = (): Error => new Error('the statistics were closed')

@@ -1,0 +1,31 @@
+// docs/reference/cli.md, from the command rows in src/cli/commands.
+
+import { commandGroups } from '../src/cli/commands/commands.ts'
+import { commandsOf, usageLines } from '../src/cli/help.ts'
+
+const sentence = (text: string): string =>
+  `${text[0]!.toUpperCase()}${text.slice(1)}.`.replaceAll('*', '\\*').replaceAll('<', '\\<')
+
+function section(title: string, words: readonly string[]): string {
+  const commands = words.flatMap(commandsOf).map(([name, row]) => {
+    const usage = usageLines({ ...row, description: '' }).filter(line => line.trim() !== '')
+    return `### ${name}\n\n\`\`\`sh not run\n${usage.join('\n')}\n\`\`\`\n\n${sentence(row.description)}\n`
+  })
+  return `## ${title}\n\n${commands.join('\n')}`
+}
+
+export function writeCli(): string {
+  return `# Commands
+
+Every command of \`weir\`, with its usage and what it does. This page is generated from the command rows in
+\`src/cli/commands\` (\`npm run docs\`); \`weir help\` and \`weir help <command>\` print the same.
+
+- From a checkout the program is \`bin/weir\`, or \`npm run weir --\`.
+- Commands use the data folder \`WEIR_DATA\` and the other [settings](settings.md) of the environment. If a gateway runs on
+  that folder, it carries out the command; otherwise the command opens the folder itself.
+- Commands that print an answer take \`--json\`.
+- Exit codes: 0 success; 1 the command failed or found a problem; 2 wrong usage.
+- Answers go to standard output, errors and warnings to standard error.
+
+${commandGroups.map(([title, words]) => section(title, words)).join('\n')}`
+}
